@@ -27,6 +27,7 @@ GROUPS = {
     "Studies": {
         "sweep": "Compute the points of a study, and keep them in a store.",
         "results": "Show the results of studies in a store, or write them as a table.",
+        "report": "Make a page of studies, rows and plans, to send round.",
     },
     "Reference": {
         "list": "List algorithms, fabrics, settings and all other names.",

@@ -220,6 +220,15 @@ def wavelength_colours(channels: int) -> "Colormap":
     return ListedColormap(matplotlib.colormaps["viridis"](fractions))
 
 
+def sequence(count: int) -> list[str]:
+    """Colours of numbers in order: from viridis, which grows in lightness, without its lightest."""
+    import matplotlib
+    from matplotlib.colors import to_hex
+
+    shades = matplotlib.colormaps["viridis"]
+    return [to_hex(shades(0.88 * place / max(count - 1, 1))) for place in range(count)]
+
+
 def size_text(size_bytes: float) -> str:
     """A number of bytes as `4 MiB`, or in MB where it is no whole number of a binary unit."""
     for power, unit in ((4, "TiB"), (3, "GiB"), (2, "MiB"), (1, "KiB")):

@@ -1,0 +1,130 @@
+"""One page from studies, rows of commands and plans, as a file that opens anywhere."""
+
+# Not `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
+import opticoll
+from opticoll import registry
+from opticoll.arguments import size_of
+from opticoll.errors import FileError, UsageError
+from opticoll.formats import suffixes
+from opticoll.formats.atomic import check_writable, make_folder
+from opticoll.layout import align, plural
+from opticoll.options import NO_METHOD, MethodOption, SizeOption
+from opticoll.rows import Count, Row, hidden, means
+from opticoll.runner import Command, File, Watch, on_command_line
+from opticoll.settings import given
+
+MOST_TRAININGS = 8
+"""Trainings of a file that have a time-line; all are in its table."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """What `opticoll report` takes."""
+
+    sources: Annotated[
+        list[str],
+        Parameter(
+            help="Plan files, and rows of commands as .json, .csv or .parquet", name="SOURCES"
+        ),
+    ] = field(kw_only=False)
+    title: Annotated[
+        str | None, Parameter(help="Title of the page (default: the name of the first source)")
+    ] = None
+    size: SizeOption = None
+    method: MethodOption = NO_METHOD
+
+
+class PartRow(Row):
+    """A part of a page."""
+
+    source: str = means("File that the part is made from")
+    title: str = means("Title of the part")
+    kind: str = means("What the part shows: rows, plan or training")
+    rows: Count = means("Number of rows; of a plan slots, of a training buckets")
+    part: Any = hidden(default=None)
+
+
+def compute(asked: Report, watch: Watch) -> Iterator[PartRow]:
+    """The parts of a page, in the order of the sources.
+
+    Raises
+    ------
+    OpticollError
+        No file for the page, or a source that cannot be read.
+    """
+    from opticoll.report import figures
+
+    if not asked.sources:
+        raise UsageError("no source is given; give a plan file or rows such as times.json")
+    if "output" not in watch.files:
+        raise UsageError("--output is missing; give the name of a file, such as report.html")
+    figures.library()
+    for done, source in enumerate(asked.sources):
+        watch.update(f"reading {source}", done, len(asked.sources))
+        for kind, count, part in _parts(asked, source):
+            yield PartRow(source=source, title=part.title, kind=kind, rows=count, part=part)
+
+
+def _parts(asked: Report, source: str) -> Iterator[tuple[str, int, Any]]:
+    """The parts of a source: their kind, how much they are, and themselves."""
+    from opticoll.report import parts, rows_file
+
+    path = Path(source)
+    if not path.exists():
+        raise FileError(f"there is no file `{source}`")
+    if source.endswith(suffixes("plan")):
+        plan = opticoll.read_plan(source)
+        part = parts.of_plan(path.name, plan, size_of(plan, asked.size), given(vars(asked.method)))
+        yield "plan", plan.slots, part
+        return
+    rows = rows_file.read(path)
+    trainings = [row for row in rows if rows_file.is_training(row)]
+    if len(rows) > 1 or not trainings:
+        yield "rows", len(rows), parts.of_rows(path.stem, rows)
+    labels = registry.fabric_labels(str(row["fabric"]) for row in trainings)
+    for row in trainings[:MOST_TRAININGS]:
+        title = f"{row['label']} on {labels[str(row['fabric'])]}"
+        yield "training", len(row["timeline"]), parts.of_training(title, row)
+
+
+def _text(asked: Report, rows: list[PartRow]) -> str:
+    units = {"plan": "slot", "training": "bucket", "rows": "row"}
+    lines = [[Path(row.source).name, row.kind, plural(row.rows, units[row.kind])] for row in rows]
+    return align(lines, ["source", "part", "holds"])
+
+
+def _write(asked: Report, rows: list[PartRow], path: Path) -> None:
+    from opticoll.report import document
+
+    title = asked.title or Path(asked.sources[0]).stem
+    document.write(title, [row.part for row in rows], path)
+
+
+def _write_figures(asked: Report, rows: list[PartRow], path: Path) -> list[Path]:
+    from opticoll.report import document
+
+    return document.write_figures([row.part for row in rows], path)
+
+
+COMMAND = Command(
+    name="report",
+    example="opticoll report times.json tree.plan --output report.html",
+    asks=Report,
+    gives=PartRow,
+    compute=compute,
+    text=_text,
+    doing="reading",
+    files=(
+        File("output", "File for the page: .html (required)", _write, check_writable),
+        File("figures", "Folder for its figures as SVG, for papers", _write_figures, make_folder),
+    ),
+)
+command_line = on_command_line(COMMAND)

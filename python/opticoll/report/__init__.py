@@ -1,0 +1,17 @@
+"""Pages to send round: one HTML file that opens without a network.
+
+A page has a part for each file it is made from: rows that a command wrote, a plan, a training.
+
+>>> import opticoll
+>>> from opticoll.report import document, parts
+>>> plan = opticoll.plan("all_gather", "wdm_ring:ranks=4,wavelengths=1", "ring")
+>>> part = parts.of_plan("ring", plan, "1MiB", {})
+>>> part.kind, part.content["slots"][0]["messages"]
+('plan', 4)
+>>> document.html("A ring", [part]).startswith("<!DOCTYPE html>")
+True
+"""
+
+from opticoll.report.document import write
+
+__all__ = ["write"]

@@ -1,0 +1,89 @@
+"""One HTML file from parts: style, scripts, Vega and content are within it."""
+
+from __future__ import annotations
+
+import json
+import os
+import string
+from collections.abc import Sequence
+from html import escape
+from importlib.resources import files
+from pathlib import Path
+
+from opticoll import _core
+from opticoll.formats.atomic import make_folder, replacing
+from opticoll.report import figures, parts
+from opticoll.report.parts import Part
+
+SCRIPTS = ("format.js", "table.js", "figures.js", "times.js", "plan.js", "main.js")
+"""Scripts of the page, in the order in which they need each other."""
+
+
+def html(title: str, shown: Sequence[Part]) -> str:
+    """The page as text.
+
+    Raises
+    ------
+    UsageError
+        The package that brings Vega is not installed.
+    """
+    content = {
+        "parts": [parts.plain(part) for part in shown],
+        "templates": figures.templates(),
+        "config": figures.CONFIG,
+        "time_labels": figures.LABELS["s"],
+    }
+    return string.Template(_file("page.html")).substitute(
+        title=escape(title),
+        generator=f"opticoll {_core.__version__}",
+        made=f"Made by opticoll {_core.__version__}.",
+        style=_file("page.css"),
+        library=figures.library().javascript_bundle(),
+        content=_within_script(json.dumps(content, ensure_ascii=False, separators=(",", ":"))),
+        script="\n".join(_file(name) for name in SCRIPTS),
+    )
+
+
+def write(title: str, shown: Sequence[Part], path: str | os.PathLike[str]) -> None:
+    """Write the page to a file.
+
+    Raises
+    ------
+    UsageError
+        The package that brings Vega is not installed.
+    FileError
+        The file cannot be written.
+    """
+    text = html(title, shown)
+    with replacing(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+def write_figures(shown: Sequence[Part], folder: str | os.PathLike[str]) -> list[Path]:
+    """Write the figures of all parts as SVG; returns the files.
+
+    Raises
+    ------
+    UsageError
+        The package that draws is not installed.
+    FileError
+        A file cannot be written.
+    """
+    target = make_folder(folder)
+    written = []
+    for number, part in enumerate(shown, 1):
+        for name, spec in part.figures.items():
+            path = target / f"{number}-{name}.svg"
+            with replacing(path) as temporary:
+                temporary.write_text(figures.svg(spec), encoding="utf-8")
+            written.append(path)
+    return written
+
+
+def _file(name: str) -> str:
+    return files("opticoll.report").joinpath("page", name).read_text(encoding="utf-8")
+
+
+def _within_script(text: str) -> str:
+    """JSON that cannot end the element that holds it, whatever texts are in it."""
+    return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")

@@ -1,0 +1,353 @@
+"""Figures of a page as Vega-Lite specifications, and the same figures as SVG.
+
+`page/figures.json` has the kinds of figures with gaps, such as `$x`, which are filled with what a
+column says of itself: `channel`. The page fills the same gaps when its reader chooses other
+columns, so that both draw alike.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from opticoll.errors import UsageError
+from opticoll.plot import style
+from opticoll.report.table import Shown, ShownTable
+
+Spec = dict[str, Any]
+
+SHAPES = {
+    "o": "circle",
+    "s": "square",
+    "^": "triangle-up",
+    "D": "diamond",
+    "v": "triangle-down",
+    "P": "cross",
+    "X": "stroke",
+    "<": "triangle-left",
+    "*": "M0,-1L.22,-.31L.95,-.31L.36,.12L.59,.81L0,.38L-.59,.81L-.36,.12L-.95,-.31L-.22,-.31Z",
+}
+"""Vega's names of matplotlib's markers."""
+
+DASHES = {"-": [1, 0], "--": [7, 3], "-.": [7, 3, 2, 3], ":": [2, 3]}
+
+STILL = ("params", "cursor", "tooltip")
+"""What figures for papers do without."""
+
+LABELS = {
+    "s": "datum.value === 0 ? '0' : replace(format(datum.value, '~s'), 'µ', 'µ') + 's'",
+    "B": (
+        "datum.value >= 1073741824 ? format(datum.value / 1073741824, '~g') + ' GiB' : "
+        "datum.value >= 1048576 ? format(datum.value / 1048576, '~g') + ' MiB' : "
+        "datum.value >= 1024 ? format(datum.value / 1024, '~g') + ' KiB' : datum.value + ' B'"
+    ),
+    "bit/s": "datum.value === 0 ? '0' : format(datum.value, '~s') + 'b/s'",
+    "%": "format(datum.value, '~%')",
+    "": "datum.value >= 1 ? format(datum.value, ',~r') : format(datum.value, '~g')",
+}
+"""How axes write numbers of a unit, as Vega expressions."""
+
+WIDE = 20
+"""Ratio of the largest to the smallest value from which an axis is logarithmic at first."""
+
+FEW = 8
+"""Values of a column that may have panels of their own at first."""
+
+MOST_COLOURS = 32
+"""Values of a column that may have colours at first: more are told apart by nobody."""
+
+CONFIG: Spec = {
+    "font": "DejaVu Sans, Verdana, sans-serif",
+    "background": "white",
+    "axis": {"gridColor": "#E4E4E4", "labelFontSize": 11, "titleFontSize": 12},
+    "legend": {"labelFontSize": 11, "titleFontSize": 11, "labelLimit": 260, "symbolSize": 70},
+    "header": {"labelFontSize": 11, "titleFontSize": 11},
+    "view": {"stroke": "#B0B0B0"},
+    "range": {"heatmap": {"scheme": "viridis"}},
+}
+
+
+@cache
+def templates() -> dict[str, Spec]:
+    """The kinds of figures, with gaps."""
+    text = files("opticoll.report").joinpath("page", "figures.json").read_text(encoding="utf-8")
+    known: dict[str, Spec] = json.loads(text)
+    return known
+
+
+def fill(template: Any, gaps: Spec) -> Any:
+    """A template whose gaps are filled; what is filled with None is left out."""
+    if isinstance(template, str) and template.startswith("$"):
+        return gaps[template[1:]]
+    if isinstance(template, list):
+        filled = [fill(one, gaps) for one in template]
+        return [one for one in filled if one is not None]
+    if isinstance(template, dict):
+        pairs = {name: fill(one, gaps) for name, one in template.items()}
+        return {name: one for name, one in pairs.items() if one is not None}
+    return template
+
+
+def channel(column: Shown) -> Spec:
+    """What a column is on an axis and in a key: title, type, scale, colours, markers and lines."""
+    told: Spec = {
+        "field": column.name.replace(".", "_"),
+        "title": column.heading,
+        "type": "quantitative" if column.number else "nominal",
+    }
+    if column.number:
+        some = [value for value in column.values if value is not None]
+        positive = min(some) > 0
+        told["labels"] = LABELS.get(column.unit, LABELS[""])
+        told["base"] = 2 if positive and all(_is_power_of_two(value) for value in some) else 10
+        told["positive"] = positive
+        told["wide"] = positive and max(some) / min(some) >= WIDE
+    if len(column.distinct) <= MOST_COLOURS or column.name in ("algorithm", "chosen"):
+        told |= _looks(column)
+    return told
+
+
+def _is_power_of_two(value: float) -> bool:
+    return value == int(value) and int(value) & (int(value) - 1) == 0
+
+
+def _looks(column: Shown) -> Spec:
+    """Colours, markers and lines of the values of a column; an algorithm has one colour."""
+    values = [value for value in column.distinct if value is not None]
+    if column.number:
+        values = sorted(values)
+        shades = style.sequence(len(values))
+        looks = [
+            {"color": shade, "marker": style.MARKERS[at % len(style.MARKERS)], "linestyle": "-"}
+            for at, shade in enumerate(shades)
+        ]
+    elif column.name in ("algorithm", "chosen"):
+        variants: Counter[str] = Counter()
+        looks = []
+        for value in values:
+            name = str(value).partition(":")[0]
+            looks.append(style.of_algorithm(str(value), variants[name]))
+            variants[name] += 1
+    else:
+        looks = [style.series(at) for at in range(len(values))]
+    return {
+        "domain": values,
+        "colours": [one["color"] for one in looks],
+        "shapes": [SHAPES[one["marker"]] for one in looks],
+        "dashes": [DASHES[one["linestyle"]] for one in looks],
+    }
+
+
+def first_choice(table: ShownTable) -> Spec | None:
+    """What the figure of a table shows before its reader chooses; None where nothing differs."""
+    asked = [one for one in table.columns if one.asked and one.name != "specification"]
+    axes = sorted(
+        (one for one in asked if one.number and len(one.distinct) > 1),
+        key=lambda one: -len(one.distinct),
+    )
+    results = [one for one in table.columns if one.number and not one.asked]
+    times = [one for one in results if one.unit == "s" and not one.name.startswith("bound_")]
+    if len(table) < 2 or not results:
+        return None
+    y = (times or results)[0]
+    others = [one for one in results if one is not y]
+    texts = [one for one in asked if not one.number and 1 < len(one.distinct) <= MOST_COLOURS]
+    texts.sort(key=lambda one: one.name not in ("algorithm", "chosen"))
+    named = [one.name for one in texts]
+    x = axes[0] if axes else (others or [y])[0]
+    rest = [one.name for one in [*texts[1:], *axes[1:]] if 1 < len(one.distinct) <= FEW]
+    colour, facet = named[0] if named else "", rest[0] if rest else ""
+    return {
+        "kind": "lines" if axes else "points",
+        "x": x.name,
+        "y": y.name,
+        "colour": colour,
+        "facet": facet,
+        "held": _held(table, [x.name, colour, facet]),
+        "x_log": bool(axes) and channel(x)["wide"],
+        "y_log": channel(y)["wide"],
+    }
+
+
+def _held(table: ShownTable, used: list[str]) -> dict[str, Any]:
+    """One value for each column that was asked for and is not on the figure: the largest or last.
+
+    Columns that follow from those on the figure, such as an option of its fabrics, are left free.
+    """
+    rows = list(range(len(table)))
+    by_name = {one.name: one.values for one in table.columns}
+    held: dict[str, Any] = {}
+    for column in table.columns:
+        if not column.asked or column.name in (*used, "specification", "chosen"):
+            continue
+        groups: dict[tuple[Any, ...], set[Any]] = {}
+        for row in rows:
+            key = tuple(by_name[name][row] for name in used if name)
+            groups.setdefault(key, set()).add(column.values[row])
+        if all(len(values) == 1 for values in groups.values()):
+            continue
+        some = [column.values[row] for row in rows if column.values[row] is not None]
+        held[column.name] = max(some) if column.number else some[-1]
+        rows = [row for row in rows if column.values[row] == held[column.name]]
+    return held
+
+
+def specification(table: ShownTable, choice: Spec, width: int = 300, columns: int = 2) -> Spec:
+    """The figure of a table that a choice of columns asks for, with its values."""
+    by_name = {one.name: one for one in table.columns}
+    told = {name: channel(one) for name, one in by_name.items()}
+    used = [choice[role] for role in ("x", "y", "colour", "facet") if choice[role]]
+    apart = [one.name for one in table.columns if one.asked and one.name not in used]
+    fields = list(dict.fromkeys([*used, *apart]))
+    values = [
+        {told[name]["field"]: by_name[name].values[row] for name in fields}
+        for row in range(len(table))
+        if all(by_name[name].values[row] == value for name, value in choice["held"].items())
+    ]
+    gaps = _gaps(told, choice, [told[name]["field"] for name in apart])
+    return whole(choice["kind"], gaps, told.get(choice["facet"]), values, width, columns)
+
+
+def whole(
+    kind: str, gaps: Spec, facet: Spec | None, values: Sequence[Any], width: int, columns: int
+) -> Spec:
+    """A figure with its values, in panels where there is a facet."""
+    view = fill(templates()[kind], gaps)
+    size = {"width": width, "height": round(0.62 * width)}
+    head: Spec = {"data": {"values": list(values)}, "config": CONFIG}
+    if facet is None:
+        return {**head, **view, **size}
+    panels = {"field": facet["field"], "title": facet["title"], "type": "nominal"}
+    if "labels" in facet:
+        panels["header"] = {"labelExpr": facet["labels"]}
+    return {**head, "facet": panels, "columns": columns, "spec": {**view, **size}}
+
+
+def _gaps(told: dict[str, Spec], choice: Spec, apart: list[str]) -> Spec:
+    """What fills the gaps of a template; the page's `gapsOf` does the same."""
+    x, y, colour = (told.get(choice[role]) for role in ("x", "y", "colour"))
+    assert x is not None
+    assert y is not None
+    more = {"x": choice.get("x_more", False), "y": choice.get("y_more", False)}
+    sort = [
+        {"field": x["field"], "order": "descending" if more["x"] else "ascending"},
+        {"field": y["field"], "order": "descending" if more["y"] else "ascending"},
+    ]
+    apart_by = [told[choice["facet"]]["field"]] if choice["facet"] else []
+    return {
+        "x": _axis(x, choice["x_log"]),
+        "y": _axis(y, choice["y_log"]),
+        "column": {**_axis(x, False), "type": "ordinal", "scale": {}},
+        "row": {**_axis(colour or x, False), "type": "ordinal", "scale": {}},
+        "shade": {
+            "field": "least",
+            "type": "quantitative",
+            "title": f"Least {y['title'].lower()}",
+            "scale": {"type": "log" if choice["y_log"] else "linear", "scheme": "viridis"},
+            "legend": {"labelExpr": y.get("labels", LABELS[""])},
+        },
+        "least": {
+            "aggregate": [
+                {"op": "min", "field": y["field"], "as": "least"},
+                {"op": "argmin", "field": y["field"], "as": "best"},
+            ],
+            "groupby": list(
+                dict.fromkeys(
+                    told[choice[role]]["field"] for role in ("x", "colour", "facet") if choice[role]
+                )
+            ),
+        },
+        "there": {"filter": f"isValid(datum['{x['field']}']) && isValid(datum['{y['field']}'])"},
+        "colour": _key(colour, "colours"),
+        "shape": _key(colour, "shapes"),
+        "dash": _key(colour, "dashes"),
+        "detail": [{"field": name} for name in apart],
+        "running": {
+            "sort": sort,
+            "window": [
+                {"op": "max" if more["y"] else "min", "field": y["field"], "as": "best_y"},
+                {"op": "row_number", "as": "place"},
+            ],
+            "groupby": apart_by,
+        },
+        "lagging": {
+            "sort": sort,
+            "window": [{"op": "lag", "field": "best_y", "as": "best_before"}],
+            "groupby": apart_by,
+        },
+        "on_front": {
+            "filter": (
+                f"datum.place === 1 || datum['{y['field']}'] {'>' if more['y'] else '<'} "
+                "datum.best_before"
+            )
+        },
+        "stair": "step-before" if more["x"] else "step-after",
+    }
+
+
+def _axis(told: Spec, log: bool) -> Spec:
+    """A column on an axis."""
+    axis: Spec = {"field": told["field"], "title": told["title"], "type": told["type"]}
+    if told["type"] == "quantitative":
+        axis["axis"] = {
+            "labelExpr": told["labels"],
+            "labelOverlap": "greedy",
+            "labelSeparation": 6,
+        }
+        axis["scale"] = {"zero": False}
+        if log:
+            axis["scale"] = {"type": "log", "base": told["base"], "nice": False}
+    return axis
+
+
+def _key(told: Spec | None, look: str) -> Spec | None:
+    """A column as colours, markers or lines; None where it has none of its own."""
+    if told is None:
+        return None
+    if "domain" not in told:
+        shaded = {"field": told["field"], "title": told["title"], "type": told["type"]}
+        return shaded if look == "colours" else None
+    return {
+        "field": told["field"],
+        "title": told["title"],
+        "type": "nominal",
+        "scale": {"domain": told["domain"], "range": told[look]},
+        **({"legend": {"labelExpr": told["labels"]}} if "labels" in told else {}),
+    }
+
+
+def svg(spec: Spec) -> str:
+    """A figure as SVG.
+
+    Raises
+    ------
+    UsageError
+        The package that draws is not installed.
+    """
+    text: str = library().vegalite_to_svg(_still(spec))
+    return text
+
+
+def library() -> Any:
+    """The package that brings Vega with it."""
+    try:
+        import vl_convert
+    except ImportError as error:
+        raise UsageError(
+            "pages are made by the package `vl-convert-python`, which is not installed; "
+            '`pip install "opticoll[report]"` does it'
+        ) from error
+    return vl_convert
+
+
+def _still(spec: Any) -> Any:
+    """A figure that nobody zooms."""
+    if isinstance(spec, list):
+        return [_still(one) for one in spec]
+    if isinstance(spec, dict):
+        return {name: _still(one) for name, one in spec.items() if name not in STILL}
+    return spec

@@ -1,0 +1,199 @@
+"use strict";
+// Figures of a table: what `figures.py` draws, over the columns that the reader chooses.
+
+const KINDS = [["lines", "Lines"], ["points", "Points"], ["heat", "Heat map"], ["pareto", "Pareto front"]];
+
+const ERRORS_ONLY = 1;
+
+function filled(template, gaps) {
+  if (typeof template === "string" && template.startsWith("$")) return gaps[template.slice(1)];
+  if (Array.isArray(template)) return template.map((one) => filled(one, gaps)).filter((one) => one !== null);
+  if (template && typeof template === "object") {
+    const pairs = Object.entries(template).map(([name, one]) => [name, filled(one, gaps)]);
+    return Object.fromEntries(pairs.filter(([, one]) => one !== null));
+  }
+  return template;
+}
+
+// A column on an axis.
+function axisOf(told, log) {
+  const axis = {field: told.field, title: told.title, type: told.type};
+  if (told.type === "quantitative") {
+    axis.axis = {labelExpr: told.labels, labelOverlap: "greedy", labelSeparation: 6};
+    axis.scale = log ? {type: "log", base: told.base, nice: false} : {zero: false};
+  }
+  return axis;
+}
+
+// A column as colours, markers or lines.
+function keyOf(told, look) {
+  if (!told) return null;
+  if (!told.domain) {
+    return look === "colours" ? {field: told.field, title: told.title, type: told.type} : null;
+  }
+  return {
+    field: told.field, title: told.title, type: "nominal",
+    scale: {domain: told.domain, range: told[look]},
+    legend: told.labels ? {labelExpr: told.labels} : {},
+  };
+}
+
+// What fills the gaps of a template; `_gaps` of figures.py does the same.
+function gapsOf(told, chosen, apart) {
+  const x = told[chosen.x];
+  const y = told[chosen.y];
+  const colour = told[chosen.colour];
+  const facet = told[chosen.facet];
+  const apartBy = facet ? [facet.field] : [];
+  const sort = [
+    {field: x.field, order: chosen.x_more ? "descending" : "ascending"},
+    {field: y.field, order: chosen.y_more ? "descending" : "ascending"},
+  ];
+  return {
+    x: axisOf(x, chosen.x_log),
+    y: axisOf(y, chosen.y_log),
+    column: {...axisOf(x, false), type: "ordinal", scale: {}},
+    row: {...axisOf(colour || x, false), type: "ordinal", scale: {}},
+    shade: {
+      field: "least", type: "quantitative", title: `Least ${y.title.toLowerCase()}`,
+      scale: {type: chosen.y_log ? "log" : "linear", scheme: "viridis"},
+      legend: {labelExpr: y.labels},
+    },
+    least: {
+      aggregate: [{op: "min", field: y.field, as: "least"}, {op: "argmin", field: y.field, as: "best"}],
+      groupby: [...new Set([x, colour, facet].filter(Boolean).map((one) => one.field))],
+    },
+    there: {filter: `isValid(datum['${x.field}']) && isValid(datum['${y.field}'])`},
+    colour: keyOf(colour, "colours"),
+    shape: keyOf(colour, "shapes"),
+    dash: keyOf(colour, "dashes"),
+    detail: apart.map((field) => ({field})),
+    running: {
+      sort,
+      window: [
+        {op: chosen.y_more ? "max" : "min", field: y.field, as: "best_y"},
+        {op: "row_number", as: "place"},
+      ],
+      groupby: apartBy,
+    },
+    lagging: {
+      sort,
+      window: [{op: "lag", field: "best_y", as: "best_before"}],
+      groupby: apartBy,
+    },
+    on_front: {filter: `datum.place === 1 || datum['${y.field}'] ${chosen.y_more ? ">" : "<"} datum.best_before`},
+    stair: chosen.x_more ? "step-before" : "step-after",
+  };
+}
+
+function figureSection(table) {
+  const part = table.part;
+  const chosen = {...part.choice, held: {...part.choice.held}};
+  const told = Object.fromEntries(part.columns.map((column) => [column.name, column.channel]));
+  const controls = element("div", {class: "controls"});
+  const place = element("div", {class: "figure"});
+  const note = element("p", {class: "quiet", role: "status"});
+  let view = null;
+
+  const draw = async () => {
+    const named = ["x", "y", "colour", "facet"].map((role) => chosen[role]).filter(Boolean);
+    const apart = part.columns.filter((one) => one.asked && !named.includes(one.name));
+    const used = part.columns.filter((one) => named.includes(one.name) || one.asked);
+    const held = part.columns.filter((one) => !named.includes(one.name) && chosen.held[one.name] !== undefined);
+    const rows = table.kept.filter((row) => held.every((one) => one.values[row] === chosen.held[one.name]));
+    const values = rows.map((row) => ({
+      row, ...Object.fromEntries(used.map((one) => [one.channel.field, one.values[row]])),
+    }));
+    const gaps = gapsOf(told, chosen, apart.map((one) => one.channel.field));
+    const shown = filled(CONTENT.templates[chosen.kind], gaps);
+    const room = Math.max(240, place.clientWidth || 900);
+    const facet = told[chosen.facet];
+    const panels = facet ? new Set(values.map((one) => one[facet.field])).size : 1;
+    const across = Math.max(1, Math.min(panels, 3, Math.floor((room - 140) / 260)));
+    const narrow = room < 620;
+    const width = Math.max(180, Math.floor((room - (narrow ? 90 : 290)) / across - (facet ? 45 : 0)));
+    const size = {width, height: Math.round(Math.max(220, Math.min(440, 0.7 * width)))};
+    const spec = {
+      data: {values},
+      config: {...CONTENT.config, ...(narrow ? {legend: {...CONTENT.config.legend, orient: "bottom", columns: 1}} : {})},
+      ...(facet
+        ? {
+          facet: {field: facet.field, title: facet.title, type: "nominal", header: facet.labels ? {labelExpr: facet.labels} : {}},
+          columns: across, spec: {...shown, ...size},
+        }
+        : {...shown, ...size}),
+    };
+    note.textContent = values.length === table.kept.length ? "" : `${values.length.toLocaleString("en")} of ${table.kept.length.toLocaleString("en")} rows: those with the values chosen above.`;
+    if (view) view.finalize();
+    const embedded = await vegaEmbed(place, spec, {
+      actions: false, renderer: "svg", logLevel: ERRORS_ONLY,
+      tooltip: (_, event, item, over) => hover(event, over ? linesOf(item) : null),
+    });
+    view = embedded.view;
+    view.addEventListener("click", (_, item) => { const row = rowOf(item); if (row !== null) table.show(row); });
+  };
+
+  const rowOf = (item) => item?.datum?.row ?? item?.datum?.best?.row ?? null;
+  const linesOf = (item) => {
+    const row = rowOf(item);
+    if (row === null) return null;
+    const named = new Set([chosen.x, chosen.y, chosen.colour, chosen.facet]);
+    return part.columns.filter((one) => named.has(one.name) || (one.asked && !one.long))
+      .map((one) => [one.heading, reading(one.values[row], one.unit)]);
+  };
+
+  const set = (role) => (value) => {
+    chosen[role] = value;
+    if (role === "x" || role === "y") chosen[`${role}_log`] = Boolean(told[value].wide);
+    drawControls();
+    controls.querySelector(`[data-role="${role}"] select, [data-role="${role}"] input`)?.focus();
+    draw();
+  };
+  const drawControls = () => {
+    const any = part.columns.map((one) => [one.name, one.heading]);
+    const numbers = part.columns.filter((one) => one.number).map((one) => [one.name, one.heading]);
+    const few = part.columns.filter((one) => one.channel.domain).map((one) => [one.name, one.heading]);
+    const heat = chosen.kind === "heat";
+    const pareto = chosen.kind === "pareto";
+    const asked = [
+      ["kind", choice("Figure", KINDS, chosen.kind, set("kind"))],
+      ["x", choice("Across", pareto ? numbers : any, chosen.x, set("x"))],
+      ["y", choice(heat ? "Shade" : "Upwards", numbers, chosen.y, set("y"))],
+      ["colour", choice(heat ? "Rows" : "Colour", [...(heat ? [] : [["", "none"]]), ...(heat ? any : few)], chosen.colour, set("colour"))],
+      ["facet", choice("Panels", [["", "none"], ...few], chosen.facet, set("facet"))],
+    ];
+    for (const axis of ["x", "y"]) {
+      const name = axis === "x" ? "across" : heat ? "of shade" : "upwards";
+      if (told[chosen[axis]].positive && !(heat && axis === "x")) {
+        asked.push([`${axis}_log`, tick(`logarithmic ${name}`, chosen[`${axis}_log`], set(`${axis}_log`))]);
+      }
+      if (pareto) asked.push([`${axis}_more`, tick(`more is better ${name}`, Boolean(chosen[`${axis}_more`]), set(`${axis}_more`))]);
+    }
+    for (const column of part.columns) {
+      if (!column.asked || column.long || !column.channel.domain) continue;
+      if ([chosen.x, chosen.y, chosen.colour, chosen.facet].includes(column.name)) continue;
+      const known = column.channel.domain;
+      const at = known.indexOf(chosen.held[column.name]);
+      asked.push([`held_${column.name}`, choice(column.heading, [["-1", "all"], ...known.map((value, place) => [String(place), reading(value, column.unit)])], String(at), (place) => {
+        if (place === "-1") delete chosen.held[column.name]; else chosen.held[column.name] = known[place];
+        draw();
+      })]);
+    }
+    controls.replaceChildren(...asked.map(([role, control]) => { control.dataset.role = role; return control; }));
+    controls.append(element("button", {
+      type: "button", onclick: async () => save("figure.svg", await view.toSVG()),
+    }, "Save as SVG"));
+  };
+
+  table.changed.push(draw);
+  drawControls();
+  const resized = new ResizeObserver(() => {
+    const room = place.clientWidth;
+    if (room && Math.abs(room - (place.drawnAt || 0)) > 40) { place.drawnAt = room; draw(); }
+  });
+  resized.observe(place);
+  place.addEventListener("pointerleave", () => hover(null, null));
+  return element("section", {class: "figures"}, element("h3", {}, "Figure"),
+    element("p", {class: "quiet"}, "Point at a mark for its numbers; a click opens its row. The wheel zooms, dragging moves, a double click goes back. The figure shows the rows that pass the filters of the table."),
+    controls, note, place);
+}

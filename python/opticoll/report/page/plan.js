@@ -1,0 +1,309 @@
+"use strict";
+// A plan, slot by slot: the drawing, the load of links, the messages, and the times of ranks.
+
+const MESSAGES_AT_ONCE = 40;
+const NAMES = {data: "data", slot: "its slot", sender: "the sender", receiver: "the receiver"};
+
+function planSection(part) {
+  const plan = part.content;
+  const count = plan.slots.length;
+  const unit = plan.graph ? "step" : "slot";
+  let slot = 0;
+  const box = element("section", {class: "plan"});
+  if (!count) {
+    box.append(element("p", {}, "The plan has no slots: nothing needs to be sent."));
+    return box;
+  }
+  const edges = [0];
+  for (const one of plan.slots) edges.push(edges.at(-1) + one.messages);
+  const scene = {ring: ringScene, graph: graphScene, circle: circleScene}[plan.view](plan);
+  const said = element("p", {"aria-live": "polite", class: "slot"});
+  const range = element("input", {
+    type: "range", min: 0, max: count - 1, value: 0, "aria-label": `Number of the ${unit}`,
+    oninput: () => go(Number(range.value)),
+  });
+  const button = (step, text, label) => element("button", {
+    type: "button", "aria-label": label, onclick: () => go(slot + step),
+  }, text);
+  const before = button(-1, "◀", `The ${unit} before`);
+  const after = button(1, "▶", `The next ${unit}`);
+  const loads = element("ol", {class: "loads"});
+  const messages = element("div");
+  const gantt = ganttSection(plan, edges, () => slot, (chosen) => go(chosen));
+  const side = element("div", {}, element("h3", {}, "Load of links"), loads);
+  box.append(
+    element("h3", {}, plan.graph ? "Steps" : "Slots"),
+    element("p", {class: "quiet"}, "Left and right keys step while the slider has the focus."),
+    element("div", {class: "controls"}, before, range, after),
+    said, element("div", {class: "stage"}, scene.drawing, side), scene.key,
+    messages, gantt.box);
+
+  function go(to) {
+    slot = Math.max(0, Math.min(count - 1, to));
+    range.value = slot;
+    before.disabled = slot === 0;
+    after.disabled = slot === count - 1;
+    const told = plan.slots[slot];
+    const waits = told.reconfiguration ? `, after ${reading(told.reconfiguration, "s")} of reconfiguration` : "";
+    said.textContent = `${unit} ${slot} of ${count}, step ${told.step}: ${told.messages} ${plan.graph ? "messages" : "circuits"}, `
+      + `from ${reading(told.start, "s")} to ${reading(told.end, "s")}${waits}`;
+    const shown = Array.from({length: told.messages}, (_, at) => edges[slot] + at);
+    const load = scene.show(shown);
+    drawLoads(loads, load);
+    drawMessages(messages, plan, shown);
+    gantt.mark();
+  }
+  go(0);
+  return box;
+}
+
+// The most loaded links of a slot: their names, how much, of how much.
+function drawLoads(list, load) {
+  const most = Math.max(1, ...load.map((one) => one.of || one.load));
+  const shown = [...load].sort((a, b) => b.load - a.load).slice(0, 14);
+  list.replaceChildren(...shown.map((one) => element("li", {},
+    element("span", {}, one.name), element("span", {}, element("b", {style: `width:${100 * one.load / most}%`})),
+    element("em", {}, one.of ? `${one.load} of ${one.of}` : String(one.load)))));
+  if (load.length > shown.length) {
+    list.append(element("li", {}, element("span", {}, `and ${load.length - shown.length} links more`)));
+  }
+  if (!load.length) list.append(element("li", {}, element("span", {}, "The fabric does not say over which links circuits run.")));
+}
+
+function ends(plan, at) {
+  return `${plan.messages.source[at]} → ${plan.messages.destination[at]}`;
+}
+
+function waitOf(plan, at) {
+  const kind = plan.waits.for[at];
+  const brought = plan.waits.brought[at];
+  const data = brought < 0 ? "" : `data from ${plan.messages.source[brought]}, sent in ${plan.graph ? "step" : "slot"} ${plan.messages.slot[brought]}`;
+  if (kind === "data") return data;
+  if (kind === "slot") return plan.messages.slot[at] ? `its slot, after those before it${data ? `; ${data}, are there` : ""}` : "its slot: the first circuits to be set up";
+  if (kind === null) return "nothing: it starts at once";
+  const rank = plan.messages[kind === "sender" ? "source" : "destination"][at];
+  return `rank ${rank}, busy with ${ends(plan, plan.waits.busy[at])} until then`;
+}
+
+function chunksOf(plan, at) {
+  const first = plan.messages.chunk[at];
+  const last = first + plan.messages.count[at] - 1;
+  return first === last ? String(first) : `${first} to ${last}`;
+}
+
+function drawMessages(box, plan, shown) {
+  const head = ["from → to", "action", "chunks", ...(plan.light ? ["light"] : []), "starts", "ends", "waits for"];
+  const rows = shown.slice(0, MESSAGES_AT_ONCE).map((at) => element("tr", {}, ...[
+    ends(plan, at), plan.messages.action[at] ? "reduce" : "copy", chunksOf(plan, at),
+    ...(plan.light ? [plan.light.texts[plan.light.places[at]]] : []),
+    reading(plan.messages.start[at], "s"), reading(plan.messages.end[at], "s"), waitOf(plan, at),
+  ].map((text, column, all) => element("td", {class: column === all.length - 1 ? "text" : null}, text))));
+  const rest = shown.length - rows.length;
+  box.replaceChildren(element("h3", {}, plan.graph ? "Messages of the step" : "Circuits of the slot"),
+    element("div", {class: "wide", tabindex: "0", role: "region", "aria-label": "Messages"}, element("table", {},
+      element("thead", {}, element("tr", {}, ...head.map((text) => element("th", {scope: "col"}, text)))),
+      element("tbody", {}, ...rows))),
+    rest > 0 ? element("p", {class: "quiet"}, `and ${rest} more`) : "");
+}
+
+function colourOf(plan, at) {
+  if (!plan.light) return "#0072B2";
+  return plan.light.colours[plan.light.of[at]] || "#808080";
+}
+
+// Which colours are which values of light; of many, the first, some between and the last.
+function keyOfLight(plan) {
+  const list = element("ul", {class: "key"});
+  if (!plan.light) return list;
+  const {values, colours, name} = plan.light;
+  const step = Math.max(1, Math.ceil(values.length / 12));
+  values.forEach((value, at) => {
+    if (at % step && at !== values.length - 1) return;
+    list.append(element("li", {}, element("i", {style: `background:${colours[at]}`}), `${name} ${value}`));
+  });
+  return list;
+}
+
+function canvas(left, top, width, height, about) {
+  return element("svg:svg", {viewBox: `${left} ${top} ${width} ${height}`, role: "img", "aria-label": about});
+}
+
+function pointed(node, plan, at) {
+  node.addEventListener("pointermove", (event) => hover(event, [
+    ["transfer", ends(plan, at)], ["chunks", chunksOf(plan, at)],
+    ...(plan.light ? [["light", plan.light.texts[plan.light.places[at]]]] : []),
+    ["waits for", waitOf(plan, at)],
+  ]));
+  node.addEventListener("pointerleave", () => hover(null, null));
+  return node;
+}
+
+function ranksOnCircle(plan, radius) {
+  const nodes = element("svg:g");
+  const many = plan.ranks > 72;
+  const label = Math.max(1, Math.ceil(plan.ranks / 32));
+  for (let rank = 0; rank < plan.ranks; rank++) {
+    const [x, y] = onCircle(plan.ranks, rank, radius);
+    nodes.append(element("svg:circle", {cx: x, cy: y, r: many ? 1.5 : Math.min(9, 180 / plan.ranks + 3), fill: "#fff", stroke: "#222", "stroke-width": 0.8}));
+    if (many && rank % label) continue;
+    const [tx, ty] = many ? onCircle(plan.ranks, rank, radius - 12) : [x, y];
+    nodes.append(element("svg:text", {x: tx, y: ty, "text-anchor": "middle", "dominant-baseline": "central", style: `font-size:${many ? 8 : Math.max(6, Math.min(10, 150 / plan.ranks + 4))}px`}, String(rank)));
+  }
+  return nodes;
+}
+
+// Rank 0 is at the top, and numbers grow clockwise.
+function onCircle(ranks, position, radius) {
+  const angle = 2 * Math.PI * position / ranks - Math.PI / 2;
+  return [radius * Math.cos(angle), radius * Math.sin(angle)];
+}
+
+const ARROW = "M0,-3.2L7,0L0,3.2Z";
+
+function arrowAt(x, y, dx, dy, colour) {
+  const angle = Math.atan2(dy, dx) * 180 / Math.PI;
+  return element("svg:path", {d: ARROW, fill: colour, transform: `translate(${x},${y}) rotate(${angle}) translate(-6,0)`});
+}
+
+// Lightpaths as arcs beside the ring: clockwise ones outside, counter-clockwise ones inside.
+function ringScene(plan) {
+  const ring = 200;
+  const band = 88;
+  const drawing = canvas(-310, -310, 620, 620, "Lightpaths of the slot on the ring");
+  const paths = element("svg:g");
+  drawing.append(element("svg:circle", {r: ring, fill: "none", stroke: "#d0d0d0"}), paths, ranksOnCircle(plan, ring));
+  const clear = plan.ranks > 72 ? 6 : 16;
+  const pitch = Math.min(14, (band - clear) / Math.max(2, plan.ring.channels));
+  const show = (shown) => {
+    paths.replaceChildren();
+    const load = [new Array(plan.ranks).fill(0), new Array(plan.ranks).fill(0)];
+    for (const at of shown) {
+      const way = plan.ring.way[at];
+      const first = plan.ring.first[at];
+      const hops = plan.ring.hops[at];
+      for (let hop = 0; hop < hops; hop++) load[way][(first + hop) % plan.ranks] += 1;
+      const radius = ring + (way ? -1 : 1) * (clear + (plan.ring.lane[at] + 0.5) * pitch);
+      const gap = Math.min(0.25 * hops, 0.004 * plan.ranks);
+      const from = onCircle(plan.ranks, first + gap, radius);
+      const to = onCircle(plan.ranks, first + hops - gap, radius);
+      const middle = onCircle(plan.ranks, first + hops / 2, radius);
+      const colour = colourOf(plan, at);
+      // Two arcs: one of a whole turn would have no length.
+      const arc = `M${from}A${radius},${radius} 0 0 1 ${middle}A${radius},${radius} 0 0 1 ${to}`;
+      paths.append(pointed(element("svg:path", {d: arc, fill: "none", stroke: colour, "stroke-width": Math.max(0.7, Math.min(3.2, 0.6 * pitch))}), plan, at));
+      if (shown.length <= 200) {
+        const [x, y] = way ? from : to;
+        const turn = way ? -1 : 1;
+        paths.append(arrowAt(x, y, -y * turn, x * turn, colour));
+      }
+    }
+    const list = [];
+    load.forEach((own, way) => own.forEach((lit, link) => {
+      const [a, b] = [link, (link + 1) % plan.ranks];
+      if (lit) list.push({name: way ? `counter-clockwise ${b} → ${a}` : `clockwise ${a} → ${b}`, load: lit, of: plan.ring.capacity});
+    }));
+    return list;
+  };
+  return {drawing, show, key: keyOfLight(plan)};
+}
+
+// Circuits as curves between ranks on a circle: trees and matchings by their colours.
+function circleScene(plan) {
+  const drawing = canvas(-250, -250, 500, 500, "Circuits of the slot between ranks");
+  const paths = element("svg:g");
+  drawing.append(element("svg:circle", {r: 215, fill: "none", stroke: "#e8e8e8"}), paths, ranksOnCircle(plan, 215));
+  const show = (shown) => {
+    paths.replaceChildren();
+    for (const at of shown) {
+      const from = onCircle(plan.ranks, plan.messages.source[at], 204);
+      const to = onCircle(plan.ranks, plan.messages.destination[at], 204);
+      const bend = [0.28 * (from[0] + to[0]), 0.28 * (from[1] + to[1])];
+      const colour = colourOf(plan, at);
+      paths.append(pointed(element("svg:path", {d: `M${from}Q${bend} ${to}`, fill: "none", stroke: colour, "stroke-width": shown.length > 200 ? 0.8 : 1.7}), plan, at));
+      if (shown.length <= 200) paths.append(arrowAt(to[0], to[1], to[0] - bend[0], to[1] - bend[1], colour));
+    }
+    return plan.graph ? loadOfLinks(plan, shown).list : [];
+  };
+  return {drawing, show, key: keyOfLight(plan)};
+}
+
+// How many messages cross each link.
+function loadOfLinks(plan, shown) {
+  const load = new Map();
+  const met = new Set();
+  for (const at of shown) {
+    const pair = plan.graph.of[at];
+    if (met.has(pair)) continue;
+    met.add(pair);
+    for (const link of plan.graph.routes[pair]) load.set(link, (load.get(link) || 0) + 1);
+  }
+  const list = [...load].map(([link, own]) => ({name: plan.graph.names[link], load: own}));
+  return {load, list};
+}
+
+const SHADES = ["#56B4E9", "#0072B2", "#E69F00", "#D55E00", "#8C2D04"];
+
+// Ranks and switches where they stand, links by how many messages share them.
+function graphScene(plan) {
+  const {places, links} = plan.graph;
+  const xs = places.map((one) => one[0]);
+  const ys = places.map((one) => -one[1]);
+  const wide = Math.max(...xs) - Math.min(...xs) || 1;
+  const high = Math.max(...ys) - Math.min(...ys) || 1;
+  const scale = Math.min(620 / wide, 420 / high, 90);
+  const at = places.map((_, vertex) => [(xs[vertex] - Math.min(...xs)) * scale, (ys[vertex] - Math.min(...ys)) * scale]);
+  const drawing = canvas(-26, -26, wide * scale + 52, high * scale + 52, "Links of the fabric with the messages of the step");
+  const lines = element("svg:g");
+  const nodes = element("svg:g");
+  const size = Math.max(2.5, Math.min(11, 0.22 * scale, 260 / Math.sqrt(places.length) / 4));
+  at.forEach(([x, y], vertex) => {
+    const rank = vertex < plan.ranks;
+    nodes.append(rank
+      ? element("svg:circle", {cx: x, cy: y, r: size, fill: "#fff", stroke: "#222", "stroke-width": 0.8})
+      : element("svg:rect", {x: x - size, y: y - size, width: 2 * size, height: 2 * size, fill: "#e4e4e4", stroke: "#6b6b6b", "stroke-width": 0.8}));
+    if (rank && size > 5) nodes.append(element("svg:text", {x, y, "text-anchor": "middle", "dominant-baseline": "central", style: `font-size:${1.05 * size}px`}, String(vertex)));
+  });
+  drawing.append(lines, nodes);
+  const around = new Set(plan.graph.around);
+  let most = 1;
+  for (let slot = 0, from = 0; slot < plan.slots.length; from += plan.slots[slot].messages, slot++) {
+    const shown = Array.from({length: plan.slots[slot].messages}, (_, one) => from + one);
+    for (const own of loadOfLinks(plan, shown).load.values()) most = Math.max(most, own);
+  }
+  const shade = (own) => SHADES[Math.min(SHADES.length - 1, most <= 5 ? own - 1 : Math.floor((own - 1) * SHADES.length / most))];
+  const show = (shown) => {
+    const {load, list} = loadOfLinks(plan, shown);
+    lines.replaceChildren();
+    links.forEach(([a, b], link) => {
+      const own = load.get(link) || 0;
+      const colour = own ? shade(own) : "#dcdcdc";
+      const [x1, y1] = at[a];
+      const [x2, y2] = at[b];
+      const long = Math.hypot(x2 - x1, y2 - y1) || 1;
+      // The two directions of a cable run side by side, each on its right.
+      const [ox, oy] = [-(y2 - y1) / long * 2.2, (x2 - x1) / long * 2.2];
+      // A link around the edge of a torus is drawn as two stubs.
+      const parts = around.has(link)
+        ? [[x1, y1, x1 - (x2 - x1) / long * 18, y1 - (y2 - y1) / long * 18], [x2 + (x2 - x1) / long * 18, y2 + (y2 - y1) / long * 18, x2, y2]]
+        : [[x1, y1, x2, y2]];
+      for (const [ax, ay, bx, by] of parts) {
+        const line = element("svg:line", {x1: ax + ox, y1: ay + oy, x2: bx + ox, y2: by + oy, stroke: colour, "stroke-width": own ? 2.6 : 1});
+        if (own) {
+          line.addEventListener("pointermove", (event) => hover(event, [["link", plan.graph.names[link]], ["messages", own]]));
+          line.addEventListener("pointerleave", () => hover(null, null));
+        }
+        lines.append(line);
+        const far = around.has(link) ? 0 : size + 1;
+        if (own && shown.length <= 200) lines.append(arrowAt(bx + ox - (bx - ax) / Math.hypot(bx - ax, by - ay) * far, by + oy - (by - ay) / Math.hypot(bx - ax, by - ay) * far, bx - ax, by - ay, colour));
+      }
+    });
+    return list;
+  };
+  const key = element("ul", {class: "key"}, element("li", {}, "Messages that share a link:"));
+  const told = new Map();
+  for (let own = 1; own <= most; own++) told.set(shade(own), [told.get(shade(own))?.[0] ?? own, own]);
+  for (const [colour, [least, last]] of told) {
+    key.append(element("li", {}, element("i", {style: `background:${colour}`}), least === last ? String(least) : `${least} to ${last}`));
+  }
+  return {drawing, show, key};
+}

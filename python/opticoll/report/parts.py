@@ -1,0 +1,240 @@
+"""The parts of a page: what each source of a page is shown as.
+
+>>> part = of_rows("laps", [{"algorithm": "ring", "time_s": 0.5, "verified": True},
+...     {"algorithm": "tree", "time_s": 0.25, "verified": True}])
+>>> part.kind, [one["name"] for one in part.content["columns"]], part.also
+('rows', ['algorithm', 'time_s'], [('Verified', True, '', '')])
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from opticoll import config
+from opticoll._core import Plan
+from opticoll.layout import PICOSECONDS, describe_size
+from opticoll.plan_row import plan_row
+from opticoll.report import again, figures, plan_page, rows_file
+from opticoll.report import table as tables
+from opticoll.report.rows_file import Rows
+from opticoll.report.table import Shown, ShownTable
+
+Fact = tuple[str, Any, str, str]
+"""A heading, a value, its unit and its meaning."""
+
+MOST_VALUES = 12
+"""Values of a column that are listed above its table."""
+
+MOST_BUCKETS_APART = 40
+"""Buckets of a training that have a line each; of more, all are in one line."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of a page: its kind says which section of the page shows its content."""
+
+    kind: str
+    title: str
+    content: dict[str, Any]
+    asked: list[str] = field(default_factory=list)
+    facts: list[Fact] = field(default_factory=list)
+    also: list[Fact] = field(default_factory=list)
+    """What is the same in every row, though nobody asked for it."""
+    notes: list[str] = field(default_factory=list)
+    figures: dict[str, figures.Spec] = field(default_factory=dict)
+    """Figures for papers, by their names."""
+
+
+def of_rows(
+    title: str,
+    rows: Rows,
+    *,
+    command: str | None = None,
+    axes: Iterable[str] = (),
+    commands: Sequence[str | None] | None = None,
+    asked: Sequence[str] = (),
+) -> Part:
+    """A table with its figure; `commands` compute each row again, `command` gave the rows.
+
+    Where they are not given, they follow from the columns of the rows.
+    """
+    found = rows_file.command_of({name for row in rows for name in row})
+    if command is not None and found is not None and found[0] != command:
+        found = (command, found[1])
+    if commands is None:
+        commands = [again.words_of(found[0] if found else None, row) for row in rows]
+    table = tables.of_rows(rows, found, axes)
+    choice = figures.first_choice(table)
+    told = {
+        "columns": [
+            {**tables.encoded(one), "channel": figures.channel(one)} for one in table.columns
+        ],
+        "same": [tables.encoded(one) for one in table.same],
+        "count": len(rows),
+        "choice": choice,
+        "commands": _in_words(commands),
+    }
+    return Part(
+        "rows",
+        title,
+        told,
+        asked=list(asked),
+        facts=[
+            *(_fact(one) for one in table.same if one.asked),
+            *(
+                _values(one)
+                for one in table.columns
+                if one.asked and not one.long and len(rows) > 1
+            ),
+        ],
+        also=[_fact(one) for one in table.same if not one.asked],
+        notes=_notes(rows, table),
+        figures=_drawn(table, choice),
+    )
+
+
+def _fact(one: Shown) -> Fact:
+    return one.heading, one.values[0], one.unit, one.meaning
+
+
+def _values(one: Shown) -> Fact:
+    """The values of a column that was asked for, the first of them where they are many."""
+    values = [value for value in one.distinct if value is not None]
+    rest = len(values) - MOST_VALUES
+    more = [f"and {rest} more"] if rest > 0 else []
+    return one.heading, [*values[:MOST_VALUES], *more], one.unit, one.meaning
+
+
+def _in_words(commands: Sequence[str | None]) -> dict[str, Any]:
+    """Command lines as places in a list of their words."""
+    words: dict[str, int] = {}
+    places = [
+        None
+        if command is None
+        else [words.setdefault(word, len(words)) for word in command.split(" ")]
+        for command in commands
+    ]
+    return {"words": list(words), "places": places}
+
+
+def _notes(rows: Rows, table: ShownTable) -> list[str]:
+    """What to know before the numbers are compared."""
+    notes = []
+    wrong = sum(row.get("verified") is False for row in rows)
+    if wrong:
+        notes.append(f"{wrong} of {len(rows)} plans are not verified: do not trust their numbers.")
+    injected = table.named("injection_bandwidth")
+    if injected is not None and len(rows) > 1:
+        notes.append(
+            "The fabrics differ in the bandwidth that a rank can inject: the times compare "
+            "machines of different capacity."
+        )
+    return notes
+
+
+def _drawn(table: ShownTable, choice: figures.Spec | None) -> dict[str, figures.Spec]:
+    """The figures of a table for papers: what the page shows first."""
+    if choice is None:
+        return {}
+    return {choice["kind"]: figures.specification(table, choice)}
+
+
+def of_plan(title: str, plan: Plan, size: str | int, settings: Mapping[str, Any]) -> Part:
+    """A plan, its slots and times at a size."""
+    size_bytes = config.to_bytes(size)
+    outcome = plan.simulate(size_bytes, **settings)
+    row = plan_row(plan, plan.verify(), outcome, size_bytes)
+    told = plan_page.content(plan, size_bytes, outcome)
+    facts: list[Fact] = [
+        ("Collective", plan.collective.kind, "", ""),
+        ("Algorithm", _chosen(row.chosen, row.algorithm), "", ""),
+        ("Fabric", plan.fabric.spec, "", ""),
+        ("Injection", row.injection_bandwidth, "bit/s", "Bandwidth that a rank can inject"),
+        ("Size", describe_size(size_bytes, row.size_convention), "", ""),
+        ("Method", f"{row.policy or row.start}, simulator {row.simulator}", "", ""),
+        ("Slots", row.steps, "", ""),
+        ("Lower bound of slots", row.bound_steps, "", row.bound_assumption or ""),
+        ("Transfers", row.transfers, "", ""),
+        ("Time", row.time_ps / PICOSECONDS, "s", ""),
+        ("Lower bound of time", row.bound_time_s, "s", row.bound_time_assumption or ""),
+        ("Gap to bound", row.time_s / row.bound_time_s - 1 if row.bound_time_s else None, "%", ""),
+        ("Verified", row.verified, "", ""),
+    ]
+    notes = [violation.sentence for violation in row.violations[:20]]
+    if told["left_out"]:
+        held = len(told["slots"])
+        notes.append(
+            f"The page holds the first {held} of {plan.slots} slots: "
+            f"{plan.slots - held} more are left out, as the page would be too large."
+        )
+    command = again.words_of("plan", row)
+    asked = [] if command is None else [command]
+    shown = [fact for fact in facts if fact[1] is not None]
+    return Part("plan", title, told, asked=asked, facts=shown, notes=notes)
+
+
+def _chosen(chosen: str, asked: str) -> str:
+    return chosen if chosen == asked else f"{chosen}, chosen by {asked}"
+
+
+def of_training(title: str, row: Mapping[str, Any]) -> Part:
+    """The time-line of an iteration of training."""
+    timeline = row["timeline"]
+    names = [f"{number + 1}: {_megabytes(one['bytes'])}" for number, one in enumerate(timeline)]
+    told = {
+        "forward": row["forward_s"],
+        "compute": row["compute_s"],
+        "many": len(timeline) > MOST_BUCKETS_APART,
+        "buckets": [
+            {
+                "name": name,
+                "about": f"all_reduce of bucket {name}, up to layer {one['layer']}",
+                "bytes": one["bytes"],
+                "tensors": one["tensors"],
+                "layer": one["layer"],
+                "ready": one["ready_s"],
+                "start": one["start_s"],
+                "end": one["end_s"],
+            }
+            for name, one in zip(names, timeline, strict=True)
+        ],
+    }
+    facts: list[Fact] = [
+        ("Model", row["label"], "", ""),
+        ("Fabric", row["fabric"], "", ""),
+        ("Injection", row["injection_bandwidth"], "bit/s", "Bandwidth that a rank can inject"),
+        ("Algorithm", f"all_reduce by {row['algorithm']}", "", ""),
+        ("Batch per device", row["batch"], "", ""),
+        ("Iteration", row["iteration_s"], "s", ""),
+        ("Computing", row["compute_s"], "s", ""),
+        ("Exposed communication", row["exposed_communication_s"], "s", ""),
+        ("Exposed reconfiguration", row["reconfiguration_s"], "s", ""),
+        ("Exposed control", row["control_s"], "s", ""),
+        ("Computing share", row["efficiency"], "%", ""),
+        ("Verified", row["verified"], "", ""),
+    ]
+    command = again.words_of("train", row)
+    return Part(
+        "training",
+        title,
+        told,
+        asked=[] if command is None else [command],
+        facts=facts,
+        notes=list(row["warnings"]),
+    )
+
+
+def _megabytes(count: int) -> str:
+    return f"{count / 1e6:.3g} MB"
+
+
+def plain(part: Part) -> dict[str, Any]:
+    """A part as the page holds it."""
+    told: dict[str, Any] = {"kind": part.kind, "title": part.title, "asked": part.asked}
+    told |= {"facts": part.facts, "also": part.also, "notes": part.notes}
+    inner = part.content if part.kind == "rows" else {"content": part.content}
+    held: dict[str, Any] = json.loads(json.dumps({**told, **inner}))
+    return held

@@ -1,0 +1,276 @@
+"""A plan as a page shows it: slots with their circuits, times of messages, and what each waits for.
+
+>>> import opticoll
+>>> plan = opticoll.plan("all_gather", "wdm_ring:ranks=4,wavelengths=1", "ring")
+>>> told = content(plan, 1024, plan.simulate(1024))
+>>> told["view"], len(told["slots"]), told["messages"]["source"][:4]
+('ring', 3, [0, 1, 2, 3])
+>>> told["waits"]["for"][0], told["waits"]["for"][-1], told["waits"]["brought"][-1]
+('slot', 'data', 6)
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from opticoll._core import CONVERTED, Outcome, Plan
+from opticoll.layout import PICOSECONDS
+from opticoll.plot import style
+from opticoll.plot.lightpaths import lightpaths
+
+MOST_TRANSFERS = 40_000
+"""Transfers of a plan that a page holds: some MB. Of larger plans a page has the first slots."""
+
+MOST_VERTICES = 600
+"""Ranks and switches that are drawn where they stand; beyond, ranks are drawn as a circle."""
+
+MOST_KNOWN = 4_000_000
+"""Pairs of rank and chunk for which it is kept who brought the chunk."""
+
+Columns = dict[str, NDArray[np.int64]]
+
+
+def content(plan: Plan, size_bytes: int, outcome: Outcome) -> dict[str, Any]:
+    """What the page of a plan holds; times are those of an outcome, in seconds."""
+    columns, held = _columns(plan)
+    start, end = _times(plan, size_bytes, outcome, columns)
+    view = _view(plan)
+    told: dict[str, Any] = {
+        "view": view,
+        "ranks": plan.fabric.ranks,
+        "slots": _slots(plan, outcome, columns, held),
+        "left_out": plan.slots - held,
+        "messages": {
+            name: columns[name].tolist()
+            for name in ("source", "destination", "chunk", "count", "action", "slot")
+        }
+        | {"start": _seconds(start), "end": _seconds(end)},
+        "waits": _waits(plan, columns, start, end),
+        "light": _light(plan, columns),
+    }
+    if view == "ring":
+        told["ring"] = _ring(plan, columns)
+    if plan.fabric.electrical:
+        told["graph"] = _graph(plan, columns, drawn=view == "graph")
+    return told
+
+
+def _view(plan: Plan) -> str:
+    """How a slot is drawn: on the ring, on the graph of links, or between ranks on a circle."""
+    if "direction" in plan.fabric.light_fields:
+        return "ring"
+    ends = plan.fabric.link_ends if plan.fabric.electrical else None
+    if ends is None:
+        return "circle"
+    vertices = max(plan.fabric.ranks, *(1 + max(pair) for pair in ends or [(0, 0)]))
+    drawn = vertices <= MOST_VERTICES and len(plan.fabric.drawing["places"])
+    return "graph" if drawn else "circle"
+
+
+def _columns(plan: Plan) -> tuple[Columns, int]:
+    """The transfers of as many slots as a page holds, by slot, and how many slots these are."""
+    parts, count, held = [], 0, 0
+    for slot in range(plan.slots):
+        part = plan.slot_columns(slot)
+        count += len(part["transfer"])
+        if held and count > MOST_TRANSFERS:
+            break
+        parts.append(part)
+        held += 1
+    if not parts:
+        names = (*plan.columns(), "transfer")
+        return {name: np.zeros(0, np.int64) for name in names}, 0
+    joined = {
+        name: np.concatenate([part[name].astype(np.int64) for part in parts]) for name in parts[0]
+    }
+    slots = [np.full(len(part["transfer"]), slot) for slot, part in enumerate(parts)]
+    return {**joined, "slot": np.concatenate(slots)}, held
+
+
+def _times(
+    plan: Plan, size_bytes: int, outcome: Outcome, columns: Columns
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Start and end of each transfer in picoseconds: of messages their own, of circuits the slot's.
+
+    A circuit sends after its slot's reconfiguration.
+    """
+    slot = columns["slot"]
+    if plan.fabric.electrical and outcome.simulator == "fluid":
+        times = plan.message_times(size_bytes, outcome.start or "rendezvous")
+        place = {transfer: (begin, finish) for transfer, begin, finish in times}
+        # Transfers of a step with the same ends are one message, told by the first of them.
+        messages: dict[tuple[int, ...], tuple[int, int]] = {}
+        ends = zip(
+            slot.tolist(),
+            *(columns[name].tolist() for name in ("source", "destination", "action", "transfer")),
+            strict=True,
+        )
+        found = []
+        for *key, transfer in ends:
+            own = place.get(transfer)
+            if own is not None:
+                messages[tuple(key)] = own
+            found.append(own or messages.get(tuple(key), (0, 0)))
+        pairs = np.array(found, np.int64).reshape(-1, 2)
+        return pairs[:, 0], pairs[:, 1]
+    slots = outcome.tables["slots"].columns
+    begin = np.asarray(slots["start_ps"], np.int64) + np.asarray(
+        slots["reconfiguration_ps"], np.int64
+    )
+    return begin[slot], np.asarray(slots["end_ps"], np.int64)[slot]
+
+
+def _waits(
+    plan: Plan, columns: Columns, start: NDArray[np.int64], end: NDArray[np.int64]
+) -> dict[str, list[Any]]:
+    """What each transfer waits for last (`for`), and which transfers (-1: none) that concerns.
+
+    `data`: transfer `brought` brings what is sent. `sender`, `receiver`: a rank is busy with
+    transfer `busy` until then. `slot`: the slots before it, which run one after another. None: it
+    starts at once.
+    """
+    ranks, chunks = plan.fabric.ranks, plan.collective.chunks
+    known = ranks * chunks <= MOST_KNOWN
+    holder = np.full((ranks, chunks) if known else (1, 1), -1, np.int64)
+    sent, received = [-1] * ranks, [-1] * ranks
+    told: dict[str, list[Any]] = {"for": [], "brought": [], "busy": []}
+    source, destination, slots = (
+        columns[name].tolist() for name in ("source", "destination", "slot")
+    )
+    first, last = columns["chunk"], columns["chunk"] + columns["count"]
+    edges = np.searchsorted(columns["slot"], np.arange((slots[-1] if slots else -1) + 2)).tolist()
+    steps = set(np.cumsum([0, *plan.step_slots]).tolist())
+    step: list[int] = []  # transfers of the step, whose data are there when the step is over
+    for slot, (begin, finish) in enumerate(pairwise(edges)):
+        if slot in steps and known:
+            for at in step:
+                held = holder[destination[at], first[at] : last[at]]
+                held[(held < 0) | (end[held] <= end[at])] = at
+            step = []
+        for at in range(begin, finish):
+            brought = -1
+            if known:
+                held = holder[source[at], first[at] : last[at]]
+                brought = int(held[np.argmax(np.where(held < 0, -1, end[held]))])
+            candidates = [
+                (int(end[other]), kind, other)
+                for kind, other in (
+                    ("data", brought),
+                    ("sender", sent[source[at]]),
+                    ("receiver", received[destination[at]]),
+                )
+                if other >= 0 and end[other] <= start[at]
+            ]
+            # Of what ends last and together, data come first, then the sender.
+            _, kind, other = max(candidates, key=lambda one: one[0], default=(0, None, -1))
+            if not plan.fabric.electrical:
+                just = brought >= 0 and slots[brought] == slot - 1
+                kind, other = "data" if just else "slot", -1
+            elif start[at] == 0:
+                kind = None
+            told["for"].append(kind)
+            told["brought"].append(brought)
+            told["busy"].append(other if kind in ("sender", "receiver") else -1)
+        for at in range(begin, finish):
+            sent[source[at]] = received[destination[at]] = at
+        step += range(begin, finish)
+    return told
+
+
+def _slots(plan: Plan, outcome: Outcome, columns: Columns, held: int) -> list[dict[str, Any]]:
+    """Step, times and number of messages of each slot."""
+    steps = np.repeat(np.arange(len(plan.step_slots)), plan.step_slots)
+    count = np.bincount(columns["slot"], minlength=held)
+    table = outcome.tables["slots"].columns
+    return [
+        {
+            "step": int(steps[slot]),
+            "messages": int(count[slot]),
+            "start": float(table["start_ps"][slot]) / PICOSECONDS,
+            "reconfiguration": float(table["reconfiguration_ps"][slot]) / PICOSECONDS,
+            "end": float(table["end_ps"][slot]) / PICOSECONDS,
+        }
+        for slot in range(held)
+    ]
+
+
+def _seconds(times_ps: NDArray[np.int64]) -> list[float]:
+    return [float(f"{time / PICOSECONDS:.9g}") for time in times_ps.tolist()]
+
+
+def _light(plan: Plan, columns: Columns) -> dict[str, Any] | None:
+    """The field of light that colours stand for, its values and colours, and light in words."""
+    fields = plan.fabric.light_fields
+    if not fields:
+        return None
+    by = "wavelength" if "wavelength" in fields else "source_port"
+    values = columns[by] if by in columns else columns[next(iter(fields))]
+    lit = sorted({int(one) for one in values} - {CONVERTED})
+    few = len(lit) < len(style.COLOURS) - 1
+    colours = list(style.COLOURS[: len(lit)]) if few else style.sequence(len(lit))
+    words: list[str] = []
+    for row in zip(*(columns[name].tolist() for name in fields), strict=True):
+        told = []
+        for (name, names), value in zip(fields.items(), row, strict=True):
+            if name == "fibre" and plan.fabric.option("fibres") == 1:
+                continue
+            if value < len(names):
+                told.append(names[value])
+            else:
+                number = "chosen by converters" if value == CONVERTED else value
+                told.append(f"{name.replace('_', ' ')} {number}")
+        words.append(", ".join(told))
+    texts = list(dict.fromkeys(words))
+    places = {text: place for place, text in enumerate(texts)}
+    return {
+        "name": by.replace("_", " "),
+        "values": lit,
+        "colours": colours,
+        "of": [lit.index(int(one)) if int(one) in lit else -1 for one in values]
+        if len(lit) < 64
+        else np.searchsorted(lit, values).tolist(),
+        "texts": texts,
+        "places": [places[word] for word in words],
+    }
+
+
+def _ring(plan: Plan, columns: Columns) -> dict[str, Any]:
+    """Where lightpaths run: direction, first rank, number of links and channel."""
+    slots = range(int(columns["slot"].max(initial=-1)) + 1)
+    parts = [lightpaths(plan, slot) for slot in slots]
+    lanes = np.concatenate([part.lane for part in parts]) if parts else np.zeros(0, np.int64)
+    lit, lane = np.unique(lanes, return_inverse=True)
+    return {
+        "channels": max(1, len(lit)),
+        "capacity": plan.fabric.option("wavelengths") * plan.fabric.option("fibres"),
+        "way": [one for part in parts for one in part.way.tolist()],
+        "first": [one for part in parts for one in part.start.tolist()],
+        "hops": [one for part in parts for one in part.hops.tolist()],
+        "lane": lane.tolist(),
+    }
+
+
+def _graph(plan: Plan, columns: Columns, *, drawn: bool) -> dict[str, Any]:
+    """Places of ranks and switches, links with their ends, and the links of each route."""
+    fabric = plan.fabric
+    pairs = list(
+        dict.fromkeys(zip(columns["source"].tolist(), columns["destination"].tolist(), strict=True))
+    )
+    number = {pair: place for place, pair in enumerate(pairs)}
+    ends = zip(columns["source"].tolist(), columns["destination"].tolist(), strict=True)
+    told: dict[str, Any] = {
+        "routes": [fabric.route(*pair) for pair in pairs],
+        "of": [number[pair] for pair in ends],
+    }
+    used = sorted({link for route in told["routes"] for link in route})
+    told["names"] = {link: fabric.link_name(link) for link in used}
+    if drawn:
+        places = fabric.drawing["places"]
+        told["places"] = [[round(float(x), 3), round(float(y), 3)] for x, y in places]
+        told["links"] = fabric.link_ends
+        told["around"] = fabric.drawing["around"].tolist()
+    return told

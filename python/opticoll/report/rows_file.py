@@ -1,0 +1,128 @@
+"""Rows that a command wrote as JSON, CSV or Parquet, and which command that was.
+
+>>> import pathlib, tempfile
+>>> path = pathlib.Path(tempfile.mkdtemp()) / "rows.csv"
+>>> _ = path.write_text("algorithm,steps,verified\\nring,3,true\\n")
+>>> read(path)
+[{'algorithm': 'ring', 'steps': 3, 'verified': True}]
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Iterable, Mapping
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from opticoll.errors import FileError, UsageError
+from opticoll.formats.content import read_content
+from opticoll.rows import Row, columns
+
+Rows = list[dict[str, Any]]
+
+_NUMBER = re.compile(r"-?\d+(\.\d*)?([eE][+-]?\d+)?")
+_WORDS = {"": None, "true": True, "false": False}
+_LARGEST_FIELD = 2**31 - 1
+"""Characters of a CSV field: a row may hold all candidates of `auto`."""
+
+
+def read(path: Path) -> Rows:
+    """The rows of a file.
+
+    Raises
+    ------
+    FileError
+        The file cannot be read, or holds no rows.
+    UsageError
+        A Parquet file is read without the package `pyarrow`.
+    """
+    if path.suffix.lower() == ".parquet":
+        rows = _parquet(path)
+    else:
+        try:
+            text = read_content(path).decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise FileError(f"`{path}` is no text: {error.reason}") from error
+        rows = _csv(text) if path.suffix.lower() == ".csv" else _json(path, text)
+    if not rows or not all(isinstance(row, dict) and row for row in rows):
+        raise FileError(f"`{path}` holds no rows: a command writes them with --json or --csv")
+    return rows
+
+
+def _json(path: Path, text: str) -> Rows:
+    try:
+        held = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise FileError(f"`{path}` is no JSON: {error}") from error
+    return held if isinstance(held, list) else [held]
+
+
+def _csv(text: str) -> Rows:
+    csv.field_size_limit(_LARGEST_FIELD)
+    return [
+        {name: _typed(cell or "") for name, cell in row.items() if name}
+        for row in csv.DictReader(io.StringIO(text))
+    ]
+
+
+def _typed(cell: str) -> Any:
+    if cell in _WORDS:
+        return _WORDS[cell]
+    if _NUMBER.fullmatch(cell):
+        return float(cell) if set(cell) & set(".eE") else int(cell)
+    return cell
+
+
+def _parquet(path: Path) -> Rows:
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError as error:
+        raise UsageError(
+            "Parquet tables are read by the package `pyarrow`, which is not installed; "
+            "`pip install pyarrow` does it"
+        ) from error
+    try:
+        rows: Rows = parquet.read_table(path).to_pylist()
+    except (pyarrow.ArrowException, OSError) as error:
+        raise FileError(f"cannot read `{path}`: {error}") from error
+    return rows
+
+
+@cache
+def kinds() -> dict[str, tuple[type[Row], ...]]:
+    """The classes of rows that each command gives."""
+    commands = import_module("opticoll.commands")
+    given = {
+        name: import_module(f"{commands.__name__}.{name}").COMMAND.gives
+        for name in commands.COMMANDS
+    }
+    return {name: one if isinstance(one, tuple) else (one,) for name, one in given.items()}
+
+
+def command_of(names: Iterable[str]) -> tuple[str, type[Row]] | None:
+    """The command whose rows have columns of these names, and the class of the rows.
+
+    Of several the one of whose columns the most are there; `plan` before `compare`, whose rows
+    are those of plans.
+    """
+    have = set(names)
+    best: tuple[int, str, type[Row]] | None = None
+    for name in sorted(kinds(), key=lambda name: name != "plan"):
+        for kind in kinds()[name]:
+            own = columns(kind)
+            needed = {one.name for one in own if not (one.omitted or one.spread)}
+            known = {one.name for one in own}
+            if needed <= have and (best is None or len(known & have) > best[0]):
+                best = (len(known & have), name, kind)
+    return None if best is None else best[1:]
+
+
+def is_training(row: Mapping[str, Any]) -> bool:
+    """Whether a row is an iteration of training with its time-line."""
+    return isinstance(row.get("timeline"), list) and "forward_s" in row and "compute_s" in row

@@ -1,0 +1,262 @@
+"""Rows as a table of a page: columns with unit and meaning, the same for all rows told apart.
+
+>>> rows = [{"ranks": n, "time_s": n / 4, "bound_time_s": 1 / n, "verified": True} for n in (2, 4)]
+>>> table = of_rows(rows, None)
+>>> [(one.name, one.unit) for one in table.columns]
+[('ranks', ''), ('time_s', 's'), ('gap', '%'), ('bound_time_s', 's')]
+>>> [(one.name, one.values[0]) for one in table.same]
+[('verified', True)]
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+from opticoll import registry
+from opticoll._core import Fabric, OpticollError
+from opticoll.layout import PICOSECONDS
+from opticoll.report.rows_file import Rows, kinds
+from opticoll.rows import Row, columns
+
+ENDINGS = {"_s": "s", "_ps": "ps", "_bytes": "B", "bandwidth": "bit/s"}
+"""Units of columns whose row class is not known, by how their names end."""
+
+ALWAYS_ASKED = (
+    *("collective", "algorithm", "fabric", "ranks", "wavelengths", "size_bytes"),
+    *("injection_bandwidth", "simulator", "policy", "start"),
+)
+"""Columns that say what was asked, though no option of the command has their name."""
+
+BOUNDS = {"time_s": "bound_time_s", "steps": "bound_steps"}
+"""Quantities with a lower bound."""
+
+FIRST = ("time_s", "gap", "bound_time_s", "steps", "gap_steps", "bound_steps")
+"""Results that stand before others."""
+
+LAST = ("injection_bandwidth", "chosen", "specification")
+"""What follows from other columns that were asked for stands behind them."""
+
+LONG = 40
+"""Characters of a text beyond which a column is not shown at first."""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A column of a page: its unit, whether it says what was asked, and a value for each row."""
+
+    name: str
+    heading: str
+    unit: str
+    meaning: str
+    asked: bool
+    values: list[Any] = field(repr=False)
+
+    @property
+    def distinct(self) -> list[Any]:
+        """The values, each once, in the order of first appearance."""
+        return list(dict.fromkeys(self.values))
+
+    @property
+    def number(self) -> bool:
+        """Whether all values that are there are numbers."""
+        some = [one for one in self.values if one is not None]
+        kinds = {type(one) for one in some}
+        return bool(some) and kinds <= {int, float}
+
+    @property
+    def long(self) -> bool:
+        """Whether a column is too wide to be shown at first."""
+        return any(isinstance(one, str) and len(one) > LONG for one in self.values)
+
+
+@dataclass(frozen=True)
+class ShownTable:
+    """The columns that differ between rows, and those that do not."""
+
+    columns: list[Shown]
+    same: list[Shown]
+
+    def __len__(self) -> int:
+        return len((self.columns or self.same)[0].values)
+
+    def named(self, name: str) -> Shown | None:
+        """The column of a name, of those that differ."""
+        return next((one for one in self.columns if one.name == name), None)
+
+
+def of_rows(
+    rows: Rows, found: tuple[str, type[Row]] | None, axes: Iterable[str] = ()
+) -> ShownTable:
+    """The table of rows of a command (None where it is not known); `axes` were asked for."""
+    names = dict.fromkeys(name for row in rows for name in row)
+    about = {one.name: one for one in columns(found[1])} if found else {}
+    asked = {*axes, *ALWAYS_ASKED, *(_options(found[1]) if found else ())}
+    every: list[Shown] = []
+    for name in names:
+        values = [_scalar(row.get(name)) for row in rows]
+        told = about.get(name)
+        if _nested(values) or f"{name.removesuffix('_ps')}_s" in names:
+            continue
+        unit = told.unit.name if told and told.unit else "" if told else _unit(name)
+        every.append(
+            Shown(
+                name=name,
+                heading=_heading(name, unit),
+                unit="%" if unit == "1" else unit,
+                meaning=told.meaning if told else "",
+                asked=name in asked or name.removesuffix("_bytes") in asked,
+                values=values,
+            )
+        )
+    every = _in_seconds(every)
+    every = [
+        part for one in every for part in (_fabrics(one, names) if one.name == "fabric" else [one])
+    ]
+    every += _gaps(every)
+    differ = [one for one in every if len(one.distinct) > 1 or len(rows) == 1]
+    same = [one for one in every if len(one.distinct) == 1 and len(rows) > 1]
+    return ShownTable(sorted(differ, key=_place), same)
+
+
+def _place(one: Shown) -> tuple[bool, int]:
+    """What was asked comes first, then what most readers look for."""
+    if one.asked:
+        return False, one.name in LAST
+    return True, FIRST.index(one.name) if one.name in FIRST else len(FIRST)
+
+
+def _scalar(value: Any) -> Any:
+    """A value of a cell: lists of texts become one text, anything else nested is not shown."""
+    if isinstance(value, list) and all(isinstance(one, str) for one in value):
+        return "; ".join(value) or None
+    return value
+
+
+def _nested(values: Iterable[Any]) -> bool:
+    """Whether values are lists or records, also as the JSON that CSV files have of them."""
+    return any(
+        isinstance(one, list | dict) or (isinstance(one, str) and one.startswith(("[{", '{"')))
+        for one in values
+    ) or all(one is None for one in values)
+
+
+def _unit(name: str) -> str:
+    return next((unit for ending, unit in ENDINGS.items() if name.endswith(ending)), "")
+
+
+def _heading(name: str, unit: str) -> str:
+    """A name without the unit at its end, in words."""
+    ending = {"s": "_s", "ps": "_ps", "B": "_bytes"}.get(unit, "")
+    words = name.removesuffix(ending).replace("_", " ").replace(".", ": ") or name
+    return words[0].upper() + words[1:]
+
+
+def _in_seconds(every: list[Shown]) -> list[Shown]:
+    """Times in seconds throughout."""
+    return [
+        dataclasses.replace(
+            one,
+            unit="s",
+            values=[None if value is None else value / PICOSECONDS for value in one.values],
+        )
+        if one.unit == "ps"
+        else one
+        for one in every
+    ]
+
+
+def _fabrics(one: Shown, names: Iterable[str]) -> list[Shown]:
+    """A column of fabrics: short names, the complete text, and each option that differs."""
+    spellings = [str(spelling) for spelling in one.values]
+    labels = registry.fabric_labels(dict.fromkeys(spellings), ("ranks", "wavelengths"))
+    options = {spelling: _spelled_options(spelling) for spelling in dict.fromkeys(spellings)}
+    parts = [
+        dataclasses.replace(
+            one,
+            meaning="Fabric: its family, and the options in which those of a family differ",
+            values=[labels[spelling] for spelling in spellings],
+        ),
+        Shown("specification", "Specification", "", one.meaning, True, spellings),
+    ]
+    known = {name: told for own in options.values() for name, told in own.items()}
+    for name, (_, unit, meaning) in known.items():
+        values = [options[spelling].get(name, (None,))[0] for spelling in spellings]
+        if name not in names and len(set(values)) > 1:
+            parts.append(Shown(name, _heading(name, ""), unit, meaning, True, values))
+    return parts
+
+
+def _spelled_options(spelling: str) -> dict[str, tuple[Any, str, str]]:
+    """Value, unit and meaning of the options of a fabric; none of a text that is no fabric."""
+    try:
+        options = Fabric(spelling).options
+    except OpticollError:
+        return {}
+    told = {}
+    for name, own in options.items():
+        value: Any = own["value"]
+        unit = own["unit"]
+        if unit == "ps" and isinstance(value, int):
+            value, unit = value / PICOSECONDS, "s"
+        told[name] = (value, unit, own["meaning"])
+    return told
+
+
+def _gaps(every: Sequence[Shown]) -> list[Shown]:
+    """How far quantities are above their lower bounds."""
+    by_name = {one.name: one for one in every}
+    gaps = []
+    for name, bound in BOUNDS.items():
+        if name not in by_name or bound not in by_name:
+            continue
+        pairs = zip(by_name[name].values, by_name[bound].values, strict=True)
+        values = [
+            value / least - 1 if value is not None and least else None for value, least in pairs
+        ]
+        if any(value is not None for value in values):
+            own = "gap" if name == "time_s" else f"gap_{name}"
+            of = by_name[name].heading.lower()
+            meaning = f"How far the {of} is above its lower bound, as a share of the bound"
+            gaps.append(Shown(own, f"Gap to bound of {of}", "%", meaning, False, values))
+    return gaps
+
+
+@cache
+def _options(kind: type[Row]) -> frozenset[str]:
+    """The names of the options of the commands that give such rows, also in the singular."""
+    names = {"collective"}
+    for command in (name for name, given in kinds().items() if kind in given):
+        asks = import_module(f"opticoll.commands.{command}").COMMAND.asks
+        for one in dataclasses.fields(asks):
+            group = one.default if dataclasses.is_dataclass(one.default) else None
+            names |= {part.name for part in dataclasses.fields(group)} if group else {one.name}
+    return frozenset(names - {"compute"} | {name.removesuffix("s") for name in names})
+
+
+def encoded(one: Shown) -> dict[str, Any]:
+    """A column as the page holds it: texts by their place in a list of those that differ."""
+    about = {
+        "name": one.name,
+        "heading": one.heading,
+        "unit": one.unit,
+        "meaning": one.meaning,
+        "asked": one.asked,
+        "number": one.number,
+        "long": one.long,
+    }
+    if one.number:
+        return {**about, "values": [_rounded(value) for value in one.values]}
+    words = one.distinct
+    places = {word: place for place, word in enumerate(words)}
+    return {**about, "words": words, "places": [places[value] for value in one.values]}
+
+
+def _rounded(value: Any) -> Any:
+    """Twelve digits of a number: more are noise, and fewer bytes."""
+    return json.loads(f"{value:.12g}") if isinstance(value, float) else value

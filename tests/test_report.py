@@ -1,0 +1,300 @@
+"""Pages to send round: what they hold, and that every number can be computed again."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import opticoll
+from opticoll.commands.report import COMMAND
+from opticoll.main import main
+from opticoll.plot import style
+from opticoll.report import again, figures, parts, plan_page, rows_file, table
+from opticoll.rows import plain
+
+RING = "wdm_ring:ranks=8,wavelengths=2"
+TORUS = "torus:dims=4x2,rate=100Gb/s"
+MOST_BYTES = 2_000_000
+"""Most that the page of a small study may take: a few MB are promised."""
+
+
+@pytest.fixture(scope="module")
+def rows() -> list[dict[str, Any]]:
+    compared = opticoll.compare("all_gather", [RING, TORUS], "ring,direct", sizes="1KiB..1MiB")
+    return [plain(row) for row in compared.rows]
+
+
+def content(page: str) -> dict[str, Any]:
+    """What a page holds."""
+    found = re.search(r'<script id="content" type="application/json">(.*?)</script>', page, re.S)
+    assert found
+    held: dict[str, Any] = json.loads(found[1])
+    return held
+
+
+def command_line(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[int, str, str]:
+    code = main([*map(str, words)])
+    said = capsys.readouterr()
+    return code, said.out, said.err
+
+
+def test_a_page_is_one_file_that_fetches_nothing(
+    rows: list[dict[str, Any]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source, page = tmp_path / "times.json", tmp_path / "report.html"
+    source.write_text(json.dumps(rows))
+    plan = tmp_path / "ring.plan"
+    opticoll.write_plan(opticoll.plan("all_gather", RING, "ring"), plan)
+    code, out, _ = command_line(capsys, "report", source, plan, "--output", page)
+    assert code == 0
+    assert "36 rows" in out
+    assert "7 slots" in out
+    text = page.read_text(encoding="utf-8")
+    assert len(text) < MOST_BYTES
+    outside = re.sub(r"<script.*?</script>", "", text, flags=re.S)
+    assert not re.search(r"(?:src|href)=|@import|url\(", outside)
+    assert [part["kind"] for part in content(text)["parts"]] == ["rows", "plan"]
+
+
+def test_a_page_is_the_same_every_time(rows: list[dict[str, Any]]) -> None:
+    from opticoll.report import document
+
+    first = document.html("Times", [parts.of_rows("times", rows)])
+    assert first == document.html("Times", [parts.of_rows("times", rows)])
+
+
+def test_no_text_of_a_source_ends_the_script_that_holds_it() -> None:
+    from opticoll.report import document
+
+    evil = "</script><script>alert(1)</script>"
+    held = [{"algorithm": evil, "time_s": 1.0}, {"algorithm": "b", "time_s": 2.0}]
+    page = document.html(evil, [parts.of_rows(evil, held)])
+    assert "<script>alert" not in page
+    assert content(page)["parts"][0]["title"] == evil
+
+
+@pytest.mark.parametrize("ending", [".json", ".csv", ".parquet"])
+def test_rows_are_the_same_from_every_format(
+    ending: str, rows: list[dict[str, Any]], tmp_path: Path
+) -> None:
+    from opticoll import formats
+
+    path = tmp_path / f"rows{ending}"
+    if ending == ".json":
+        path.write_text(json.dumps(rows))
+    else:
+        formats.named("rows", str(path)).write(rows, path)
+    read = rows_file.read(path)
+    assert rows_file.command_of(read[0])[0] == "plan"  # type: ignore[index]
+    shown = parts.of_rows("rows", read).content
+    assert shown == parts.of_rows("rows", rows).content
+
+
+def test_columns_have_units_meanings_and_gaps_to_bounds(rows: list[dict[str, Any]]) -> None:
+    shown = table.of_rows(rows, rows_file.command_of(rows[0]))
+    time, gap = shown.named("time_s"), shown.named("gap")
+    assert time is not None
+    assert gap is not None
+    assert (time.unit, time.meaning) == ("s", "Time")
+    for row, value in zip(rows, gap.values, strict=True):
+        if row["bound_time_s"] is None:
+            assert value is None
+        else:
+            assert value == pytest.approx(row["time_s"] / row["bound_time_s"] - 1)
+    assert shown.named("time_ps") is None  # the same as time_s
+    asked = [one.name for one in shown.columns if one.asked]
+    assert {"algorithm", "fabric", "size_bytes", "injection_bandwidth"} <= set(asked)
+
+
+def test_options_in_which_fabrics_differ_are_axes() -> None:
+    fabrics = [f"{RING},reconfiguration={time}" for time in ("1us", "10us", "100us")]
+    compared = opticoll.compare("all_gather", fabrics, "ring", sizes="1KiB")
+    shown = parts.of_rows("rows", [plain(row) for row in compared.rows]).content
+    assert shown["choice"]["x"] == "reconfiguration"
+    (column,) = [one for one in shown["columns"] if one["name"] == "reconfiguration"]
+    assert (column["unit"], sorted(set(column["values"]))) == ("s", [1e-6, 1e-5, 1e-4])
+
+
+@pytest.mark.parametrize("number", [0, 3, 9, 14])
+def test_the_command_of_a_row_computes_the_row_again(
+    number: int, rows: list[dict[str, Any]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = shlex.split(again.words_of("plan", rows[number]) or "")
+    code, out, _ = command_line(capsys, *words[1:], "--json")
+    assert code == 0
+    told = json.loads(out)
+    assert {name: told[name] for name in ("time_ps", "steps", "chosen")} == {
+        name: rows[number][name] for name in ("time_ps", "steps", "chosen")
+    }
+
+
+@pytest.mark.parametrize("overlap", [True, False])
+def test_the_command_of_a_training_computes_it_again(
+    overlap: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    row = plain(opticoll.train("resnet50", RING, batch=8, algorithm="ring", overlap=overlap))
+    words = shlex.split(again.words_of("train", row) or "")
+    code, out, _ = command_line(capsys, *words[1:], "--json")
+    assert code == 0
+    assert json.loads(out)["iteration_s"] == row["iteration_s"]
+
+
+def test_an_algorithm_has_its_colour_on_every_page(rows: list[dict[str, Any]]) -> None:
+    shown = parts.of_rows("rows", rows).content["columns"]
+    (column,) = [one for one in shown if one["name"] == "algorithm"]
+    channel = column["channel"]
+    for name, colour in zip(channel["domain"], channel["colours"], strict=True):
+        assert colour == style.of_algorithm(name)["color"]
+
+
+@pytest.mark.parametrize("kind", ["lines", "points", "heat", "pareto"])
+def test_every_kind_of_figure_is_drawn_as_svg(kind: str, rows: list[dict[str, Any]]) -> None:
+    shown = table.of_rows(rows, rows_file.command_of(rows[0]))
+    choice = figures.first_choice(shown)
+    assert choice is not None
+    drawn = figures.svg(figures.specification(shown, {**choice, "kind": kind}))
+    assert drawn.startswith("<svg")
+    assert drawn.count("<path") > 10
+
+
+def test_the_front_of_pareto_has_what_nothing_else_beats() -> None:
+    points = [(1, 9), (2, 5), (3, 6), (4, 5), (5, 1)]
+    held = [{"steps": steps, "time_s": time} for steps, time in points]
+    shown = table.of_rows(held, None)
+    choice: dict[str, Any] = {
+        "kind": "pareto",
+        "x": "steps",
+        "y": "time_s",
+        "colour": "",
+        "facet": "",
+    }
+    choice |= {"x_log": False, "y_log": False, "held": {}}
+    spec = figures.specification(shown, choice)
+    spec["layer"] = [
+        {
+            **spec["layer"][2],
+            "encoding": {**spec["layer"][2]["encoding"], "tooltip": {"content": 1}},
+        }
+    ]
+    del spec["layer"][0]["encoding"]["tooltip"]
+    marks = re.findall(r'aria-label="Steps: (\d+)', figures.svg(spec))
+    assert sorted(map(int, marks)) == [1, 2, 5]
+
+
+def test_a_plan_says_what_each_message_waits_for() -> None:
+    # A chain: each hop waits for the data that the hop before brings.
+    plan = opticoll.plan("broadcast", "torus:dims=8,rate=100Gb/s,latency=1us", "chain:segments=1")
+    told = plan_page.content(plan, 1024, plan.simulate(1024))
+    messages, waits = told["messages"], told["waits"]
+    assert told["view"] == "graph"
+    for at, kind in enumerate(waits["for"]):
+        brought = waits["brought"][at]
+        if messages["source"][at] == 0:
+            assert brought == -1
+        else:
+            assert kind == "data"
+            assert messages["destination"][brought] == messages["source"][at]
+            assert messages["end"][brought] == messages["start"][at]
+
+
+@pytest.mark.parametrize(
+    ("fabric", "view"),
+    [
+        (RING, "ring"),
+        ("wdm_ring:ranks=8,wavelengths=2,converters=full", "ring"),
+        (TORUS, "graph"),
+        ("crossbar:ranks=8", "graph"),
+        ("wss_grid:rows=3,columns=3", "circle"),
+        ("light_path_grid:ranks=8,ports=2", "circle"),
+        ("passive_star:ranks=8,wavelengths=4", "circle"),
+    ],
+)
+def test_every_plan_has_a_drawing_with_all_of_its_transfers(fabric: str, view: str) -> None:
+    plan = opticoll.plan("all_gather", fabric)
+    assert not plan.verify()
+    told = plan_page.content(plan, 4096, plan.simulate(4096))
+    assert told["view"] == view
+    assert sum(one["messages"] for one in told["slots"]) == len(plan)
+    assert len(told["messages"]["source"]) == len(plan) == len(told["waits"]["for"])
+    assert told["messages"]["slot"] == sorted(told["messages"]["slot"])
+    assert all(
+        start <= end
+        for start, end in zip(told["messages"]["start"], told["messages"]["end"], strict=True)
+    )
+
+
+def test_a_large_plan_is_cut_and_the_page_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plan_page, "MOST_TRANSFERS", 20)
+    plan = opticoll.plan("all_gather", RING, "ring")
+    part = parts.of_plan("ring", plan, "1KiB", {})
+    assert len(part.content["slots"]) == 2
+    assert "first 2 of 7 slots" in part.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "says"),
+    [
+        ("none.json", None, "there is no file"),
+        ("bad.json", "{", "is no JSON"),
+        ("empty.json", "[]", "holds no rows"),
+        ("list.json", "[1, 2]", "holds no rows"),
+        ("empty.csv", "", "holds no rows"),
+        ("bad.parquet", "no table", "cannot read"),
+        ("bad.plan", "no plan", "plan"),
+    ],
+)
+def test_a_source_that_cannot_be_read_is_named(
+    name: str, text: str | None, says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / name
+    if text is not None:
+        path.write_text(text)
+    page = tmp_path / "page.html"
+    code, out, err = command_line(capsys, "report", path, "--output", page)
+    assert (code, out) == (2, "")
+    assert says in err
+    assert name in err
+    assert not page.exists()
+
+
+def test_a_page_needs_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = tmp_path / "rows.json"
+    source.write_text('[{"a": 1}]')
+    code, _, err = command_line(capsys, "report", source)
+    assert code == 2
+    assert "--output is missing" in err
+
+
+def test_figures_for_papers_are_written(
+    rows: list[dict[str, Any]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = tmp_path / "times.json"
+    source.write_text(json.dumps(rows))
+    folder = tmp_path / "figures"
+    words = ("--output", tmp_path / "page.html", "--figures", folder)
+    code, _, err = command_line(capsys, "report", source, *words)
+    assert code == 0
+    assert [path.name for path in folder.iterdir()] == ["1-lines.svg"]
+    assert "1-lines.svg" in err
+
+
+def test_rows_of_nobody_known_are_shown_with_units_by_their_names() -> None:
+    held = [
+        {"kind": "a", "wait_s": 0.5, "sent_bytes": 3},
+        {"kind": "b", "wait_s": 1.5, "sent_bytes": 9},
+    ]
+    shown = table.of_rows(held, rows_file.command_of(held[0]))
+    assert {one.name: one.unit for one in shown.columns} == {
+        "kind": "",
+        "wait_s": "s",
+        "sent_bytes": "B",
+    }
+
+
+def test_the_example_of_the_command_has_a_page() -> None:
+    assert COMMAND.example.endswith("--output report.html")
