@@ -296,5 +296,27 @@ def test_rows_of_nobody_known_are_shown_with_units_by_their_names() -> None:
     }
 
 
+def test_a_store_of_studies_has_a_part_for_each_study(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    study, store, page = (tmp_path / name for name in ("study.yaml", "s.sqlite", "page.html"))
+    study.write_text(
+        "study: rings\ncommand: simulate\n"
+        "options: {collective: all_gather, fabric: wdm_ring, algorithm: ring, size: 4KiB}\n"
+        "grid: {fabric.ranks: [4, 8], fabric.wavelengths: [1, 2, 0]}\n"
+    )
+    command_line(capsys, "sweep", study, "--store", store)
+    code, out, _ = command_line(capsys, "report", store, "--output", page)
+    assert code == 0
+    assert "4 rows" in out
+    (part,) = content(page.read_text(encoding="utf-8"))["parts"]
+    assert part["title"] == "rings"
+    assert any("2 points failed" in note for note in part["notes"])
+    words = [part["commands"]["words"][place] for place in part["commands"]["places"][3]]
+    code, out, _ = command_line(capsys, *shlex.split(" ".join(words))[1:], "--json")
+    (time,) = [one for one in part["columns"] if one["name"] == "time_s"]
+    assert json.loads(out)["time_s"] == pytest.approx(time["values"][3], rel=1e-9)
+
+
 def test_the_example_of_the_command_has_a_page() -> None:
     assert COMMAND.example.endswith("--output report.html")

@@ -1,4 +1,4 @@
-"""One page from studies, rows of commands and plans, as a file that opens anywhere."""
+"""One page from stores of studies, rows of commands and plans, as a file that opens anywhere."""
 
 # Not `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
 
@@ -15,11 +15,18 @@ from opticoll.arguments import size_of
 from opticoll.errors import FileError, UsageError
 from opticoll.formats import suffixes
 from opticoll.formats.atomic import check_writable, make_folder
+from opticoll.formats.content import begins_with
 from opticoll.layout import align, plural
 from opticoll.options import NO_METHOD, MethodOption, SizeOption
-from opticoll.rows import Count, Row, hidden, means
+from opticoll.rows import Count, Row, hidden, means, plain
 from opticoll.runner import Command, File, Watch, on_command_line
 from opticoll.settings import given
+
+SQLITE = b"SQLite format 3\0"
+"""Begins every store."""
+
+OF_POINTS = ("study", "point", "command", "error")
+"""Columns of results that are shown otherwise, or not at all."""
 
 MOST_TRAININGS = 8
 """Trainings of a file that have a time-line; all are in its table."""
@@ -32,7 +39,9 @@ class Report:
     sources: Annotated[
         list[str],
         Parameter(
-            help="Plan files, and rows of commands as .json, .csv or .parquet", name="SOURCES"
+            help="Stores of `opticoll sweep`, plan files, and rows of commands as .json, .csv or "
+            ".parquet",
+            name="SOURCES",
         ),
     ] = field(kw_only=False)
     title: Annotated[
@@ -80,6 +89,9 @@ def _parts(asked: Report, source: str) -> Iterator[tuple[str, int, Any]]:
     path = Path(source)
     if not path.exists():
         raise FileError(f"there is no file `{source}`")
+    if begins_with(path, SQLITE):
+        yield from _studies(path)
+        return
     if source.endswith(suffixes("plan")):
         plan = opticoll.read_plan(source)
         part = parts.of_plan(path.name, plan, size_of(plan, asked.size), given(vars(asked.method)))
@@ -93,6 +105,60 @@ def _parts(asked: Report, source: str) -> Iterator[tuple[str, int, Any]]:
     for row in trainings[:MOST_TRAININGS]:
         title = f"{row['label']} on {labels[str(row['fabric'])]}"
         yield "training", len(row["timeline"]), parts.of_training(title, row)
+
+
+def _studies(path: Path) -> Iterator[tuple[str, int, Any]]:
+    """A part for each study of a store that has results."""
+    from opticoll.report import parts
+    from opticoll.study.results import table_of
+    from opticoll.study.store import Store
+
+    with Store.read(path) as store:
+        studies, runs = store.studies(), store.runs()
+    sweeps = list(dict.fromkeys(_without_place(str(run["command"])) for run in runs))
+    for study in studies:
+        table = table_of(path, study.name)
+        rows = [plain(row) for row in table if row.error is None]
+        failed = [row for row in table if row.error is not None]
+        if not rows:
+            continue
+        part = parts.of_rows(
+            study.name,
+            [{name: cell for name, cell in row.items() if _is_shown(name, row)} for row in rows],
+            command=study.command,
+            axes=table.axes,
+            commands=[row["command"] for row in rows],
+            asked=sweeps,
+        )
+        part.facts[:0] = [
+            ("Study", f"{study.name}, of `opticoll {study.command}`", "", ""),
+            ("Computed by", _builders(runs), "", ""),
+        ]
+        if failed:
+            first = f"{failed[0].error} ({failed[0].command})"
+            part.notes.append(f"{plural(len(failed), 'point')} failed; the first: {first}")
+        yield "rows", len(rows), part
+
+
+def _without_place(command: str) -> str:
+    """A command line without the folder of its program."""
+    program, _, rest = command.partition(" ")
+    return f"{Path(program).name} {rest}"
+
+
+def _builders(runs: list[dict[str, Any]]) -> list[str]:
+    """The versions and machines that wrote to a store."""
+    told = (f"opticoll {run['version']} on {run['machine']}" for run in runs)
+    return list(dict.fromkeys(told))
+
+
+def _is_shown(name: str, row: dict[str, Any]) -> bool:
+    """Whether a column says what no other says: rows have axes as options of their fabric, too."""
+    if name in OF_POINTS or name.startswith("axis_"):
+        return False
+    if f"{name}_bytes" in row:
+        return False
+    return not (name.startswith("fabric.") and row.get("fabric"))
 
 
 def _text(asked: Report, rows: list[PartRow]) -> str:

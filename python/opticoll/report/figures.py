@@ -51,8 +51,11 @@ LABELS = {
 }
 """How axes write numbers of a unit, as Vega expressions."""
 
-WIDE = 20
+WIDE = 10
 """Ratio of the largest to the smallest value from which an axis is logarithmic at first."""
+
+USUAL = ("size_bytes", "wavelengths", "ranks")
+"""Columns that become the axis before others with as many values."""
 
 FEW = 8
 """Values of a column that may have panels of their own at first."""
@@ -147,7 +150,7 @@ def first_choice(table: ShownTable) -> Spec | None:
     asked = [one for one in table.columns if one.asked and one.name != "specification"]
     axes = sorted(
         (one for one in asked if one.number and len(one.distinct) > 1),
-        key=lambda one: -len(one.distinct),
+        key=lambda one: (-len(one.distinct), one.name not in USUAL),
     )
     results = [one for one in table.columns if one.number and not one.asked]
     times = [one for one in results if one.unit == "s" and not one.name.startswith("bound_")]
@@ -179,16 +182,12 @@ def _held(table: ShownTable, used: list[str]) -> dict[str, Any]:
     Columns that follow from those on the figure, such as an option of its fabrics, are left free.
     """
     rows = list(range(len(table)))
-    by_name = {one.name: one.values for one in table.columns}
+    by_name = {one.name: one for one in table.columns}
     held: dict[str, Any] = {}
     for column in table.columns:
         if not column.asked or column.name in (*used, "specification", "chosen"):
             continue
-        groups: dict[tuple[Any, ...], set[Any]] = {}
-        for row in rows:
-            key = tuple(by_name[name][row] for name in used if name)
-            groups.setdefault(key, set()).add(column.values[row])
-        if all(len(values) == 1 for values in groups.values()):
+        if _follows(column, [by_name[name] for name in used if name], rows):
             continue
         some = [column.values[row] for row in rows if column.values[row] is not None]
         held[column.name] = max(some) if column.number else some[-1]
@@ -196,18 +195,34 @@ def _held(table: ShownTable, used: list[str]) -> dict[str, Any]:
     return held
 
 
+def _follows(column: Shown, others: Sequence[Shown], rows: Sequence[int]) -> bool:
+    """Whether in these rows the values of other columns say which one a column has."""
+    known: dict[tuple[Any, ...], Any] = {}
+    return all(
+        known.setdefault(tuple(one.values[row] for one in others), column.values[row])
+        == column.values[row]
+        for row in rows
+    )
+
+
 def specification(table: ShownTable, choice: Spec, width: int = 300, columns: int = 2) -> Spec:
     """The figure of a table that a choice of columns asks for, with its values."""
     by_name = {one.name: one for one in table.columns}
     told = {name: channel(one) for name, one in by_name.items()}
     used = [choice[role] for role in ("x", "y", "colour", "facet") if choice[role]]
-    apart = [one.name for one in table.columns if one.asked and one.name not in used]
-    fields = list(dict.fromkeys([*used, *apart]))
-    values = [
-        {told[name]["field"]: by_name[name].values[row] for name in fields}
+    rows = [
+        row
         for row in range(len(table))
         if all(by_name[name].values[row] == value for name, value in choice["held"].items())
     ]
+    axes = [by_name[choice[role]] for role in ("x", "colour", "facet") if choice[role]]
+    apart = [
+        one.name
+        for one in table.columns
+        if one.asked and one.name not in used and not _follows(one, axes, rows)
+    ]
+    fields = list(dict.fromkeys([*used, *apart]))
+    values = [{told[name]["field"]: by_name[name].values[row] for name in fields} for row in rows]
     gaps = _gaps(told, choice, [told[name]["field"] for name in apart])
     return whole(choice["kind"], gaps, told.get(choice["facet"]), values, width, columns)
 

@@ -109,7 +109,7 @@ def command_of(names: Iterable[str]) -> tuple[str, type[Row]] | None:
     """The command whose rows have columns of these names, and the class of the rows.
 
     Of several the one of whose columns the most are there; `plan` before `compare`, whose rows
-    are those of plans.
+    are those of plans too.
     """
     have = set(names)
     best: tuple[int, str, type[Row]] | None = None

@@ -86,6 +86,16 @@ function gapsOf(told, chosen, apart) {
   };
 }
 
+// Whether in these rows the values of other columns say which one a column has.
+function follows(column, others, rows) {
+  const known = new Map();
+  return rows.every((row) => {
+    const key = JSON.stringify(others.map((one) => one.values[row]));
+    if (!known.has(key)) known.set(key, column.values[row]);
+    return known.get(key) === column.values[row];
+  });
+}
+
 function figureSection(table) {
   const part = table.part;
   const chosen = {...part.choice, held: {...part.choice.held}};
@@ -104,7 +114,9 @@ function figureSection(table) {
     const values = rows.map((row) => ({
       row, ...Object.fromEntries(used.map((one) => [one.channel.field, one.values[row]])),
     }));
-    const gaps = gapsOf(told, chosen, apart.map((one) => one.channel.field));
+    const axes = part.columns.filter((one) => [chosen.x, chosen.colour, chosen.facet].includes(one.name));
+    const lines = apart.filter((one) => !follows(one, axes, rows));
+    const gaps = gapsOf(told, chosen, lines.map((one) => one.channel.field));
     const shown = filled(CONTENT.templates[chosen.kind], gaps);
     const room = Math.max(240, place.clientWidth || 900);
     const facet = told[chosen.facet];
