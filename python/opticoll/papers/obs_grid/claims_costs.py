@@ -91,6 +91,9 @@ def _algorithm(name: str) -> Iterator[Claim]:
     label, collective, spelling, size = LABELS[name], "all_gather", name, "16B"
     if name in ("linear", "binomial_tree"):
         collective, spelling, size = "broadcast", name.removesuffix("_tree"), "1KiB"
+    block = (
+        "" if size == "1KiB" else "The command takes n/p: 16 bytes of each rank are 1 KiB in all."
+    )
     command = (
         f"opticoll simulate {collective} --fabric light_path_grid:ranks=64,ports=2 "
         f"--algorithm {spelling} --size {size} --policy {{}}"
@@ -116,6 +119,7 @@ def _algorithm(name: str) -> Iterator[Claim]:
         printed=tuple(value(size) for size in FORMULA_BYTES),
         evaluates=f"the formula {AT}, {SIZES_SAID}",
         judge=EXACT,
+        remark=block,
         command=command.format("free"),
     )
     here = f"{label}: cost on optical network"
@@ -128,6 +132,7 @@ def _algorithm(name: str) -> Iterator[Claim]:
         printed=tuple(value(size) for size in FORMULA_BYTES),
         evaluates=f"the formula {AT}, {SIZES_SAID}",
         judge=EXACT,
+        remark=block,
         command=command.replace("ports=2", "ports=1").format("every_step"),
     )
     if name == "ring":
@@ -158,7 +163,7 @@ def _algorithm(name: str) -> Iterator[Claim]:
         evaluates=f"the formula {AT}; k = 2, 3, 4, for each {SIZES_SAID}",
         judge=EXACT,
         reading=reading,
-        remark=floor,
+        remark=floor or block,
         command=command.format("establish_release"),
     )
     yield printed
