@@ -180,7 +180,7 @@ class Dask:
                 "`pip install opticoll[study]` does it"
             ) from error
         try:
-            self._client: Any = Client(scheduler, timeout=30)  # type: ignore[no-untyped-call]
+            self._client: Any = Client(scheduler, timeout=30)  # type: ignore[no-untyped-call, unused-ignore]
         except (OSError, ValueError) as error:
             raise UsageError(f"there is no Dask scheduler at `{scheduler}`: {error}") from error
         self.workers = self._threads()
