@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
-from cyclopts import Parameter
+from cyclopts import Group, Parameter
 
 from opticoll import memory, words
 from opticoll._core import format_size
@@ -18,11 +18,22 @@ from opticoll.errors import UsageError
 from opticoll.layout import align, human_seconds, plural
 from opticoll.rows import Bytes, Count, Positive, Row, Seconds, means
 from opticoll.runner import Command, Watch, on_command_line
-from opticoll.study import document, engines, progress
+from opticoll.study import clusters, document, engines, progress
 from opticoll.study.forecast import forecast
 from opticoll.study.points import points
 from opticoll.study.run import Shard, groups, sweep
 from opticoll.study.store import Store
+
+CLUSTERS = Group("Clusters", sort_key=2)
+
+
+def _profile(manager: str) -> Parameter:
+    """The option for jobs of a manager."""
+    return Parameter(
+        help=f"Profile of {manager} jobs that compute, in YAML (default: none)",
+        converter=words.path,
+        group=CLUSTERS,
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +64,16 @@ class Sweep:
         str | None,
         Parameter(help="Part of the study, such as 2/5, the second of five (default: all)"),
     ] = None
+    scheduler: Annotated[
+        str | None,
+        Parameter(
+            help="Address of a Dask scheduler, such as tcp://host:8786 (default: this machine)",
+            group=CLUSTERS,
+        ),
+    ] = None
+    slurm: Annotated[Path | None, _profile("SLURM")] = None
+    pbs: Annotated[Path | None, _profile("PBS")] = None
+    lsf: Annotated[Path | None, _profile("LSF")] = None
     merge: Annotated[
         list[str] | None,
         Parameter(
@@ -95,6 +116,9 @@ class SweepRow(Row):
         "Most memory of a worker in the sample",
         absent="it was no dry run, or the system does not say",
     )
+    job_script: str | None = means(
+        "Script of one job of the cluster", absent="it was no dry run, or no job is asked for"
+    )
 
 
 def compute(asked: Sweep, watch: Watch) -> Iterator[SweepRow]:
@@ -112,12 +136,12 @@ def compute(asked: Sweep, watch: Watch) -> Iterator[SweepRow]:
     if asked.dry_run:
         yield _dry(asked, study, path, shard, workers, watch)
         return
-    engine = engines.Local(workers)
     with Store.open(path) as store:
         for name in asked.merge or ():
             with Store.read(name) as other:
                 watch.notes.append(f"took over {plural(store.merge(other), 'result')} of {name}")
         shown = progress.Progress(watch.update)
+        engine = _engine(asked, workers)
         try:
             done = sweep(
                 study,
@@ -146,9 +170,33 @@ def compute(asked: Sweep, watch: Watch) -> Iterator[SweepRow]:
     )
 
 
+def _jobs(asked: Sweep) -> tuple[clusters.Manager, Path] | None:
+    """The manager of jobs and the profile that are asked for; only one is."""
+    managers: dict[clusters.Manager, Path | None] = {
+        "slurm": asked.slurm,
+        "pbs": asked.pbs,
+        "lsf": asked.lsf,
+    }
+    given = [(manager, profile) for manager, profile in managers.items() if profile is not None]
+    named = [f"--{manager}" for manager, _ in given] + ["--scheduler"] * bool(asked.scheduler)
+    if len(named) > 1:
+        raise UsageError(f"{' and '.join(named)} are given; give one of them")
+    if named and asked.jobs is not None:
+        raise UsageError(f"--jobs is for this machine; {named[0]} has workers of its own")
+    return given[0] if given else None
+
+
+def _engine(asked: Sweep, workers: int) -> engines.Engine:
+    """What computes the points."""
+    jobs = _jobs(asked)
+    if jobs is not None:
+        return clusters.of_jobs(*jobs)
+    return engines.Local(workers) if asked.scheduler is None else clusters.Dask(asked.scheduler)
+
+
 _FORECAST = (
     *("sampled", "point_s", "least_point_s", "most_point_s", "forecast_s"),
-    *("sample_complete", "peak_bytes"),
+    *("sample_complete", "peak_bytes", "job_script"),
 )
 
 
@@ -163,6 +211,7 @@ def _dry(
     """How many points there are, and what a sample of those that are missing takes."""
     if asked.merge:
         raise UsageError("--dry-run keeps nothing, so --merge cannot be given with it")
+    jobs = _jobs(asked)
     mine = groups(points(study))
     if shard is not None:
         mine = mine[shard.number - 1 :: shard.parts]
@@ -198,6 +247,7 @@ def _dry(
         forecast_s=known.seconds(workers),
         sample_complete=known.complete,
         peak_bytes=known.peak_bytes,
+        job_script=None if jobs is None else clusters.job_script(*jobs),
     )
 
 
@@ -217,7 +267,8 @@ def _text(asked: Sweep, rows: list[SweepRow]) -> str:
         ]
         if row.peak_bytes is not None:
             facts.append(["memory", f"{format_size(row.peak_bytes)} of each worker"])
-        return align(facts)
+        script = "" if row.job_script is None else f"\n\n{row.job_script.strip()}"
+        return f"{align(facts)}{script}"
     facts.append(["computed", f"{row.computed}; {row.errors} failed"])
     if row.refuted:
         facts.append(["violated", f"{plural(row.refuted, 'plan')}"])

@@ -1,4 +1,4 @@
-"""What computes the points of a study: processes of this machine, or a Dask cluster.
+"""What computes the points of a study: processes of this machine (`clusters` has others).
 
 An engine asks for tasks when a worker is free, and hands back results as they come; it knows no
 store. The tasks of a worker that dies are done again, one that kills its workers is an error.
@@ -15,11 +15,10 @@ from collections import Counter
 from collections.abc import Callable, Generator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
 from opticoll import memory
-from opticoll.errors import UsageError
-from opticoll.study.worker import Solved, Task, message, solve_all
+from opticoll.study.worker import Solved, Task, message
 
 Feed = Callable[[], Sequence[Task] | None]
 """The next tasks for one worker; empty: none just now; None: there are no more."""
@@ -166,67 +165,3 @@ class Local:
             return []
         error = f"{MOST_DEATHS} workers died at it, the last with exit code {code}"
         return [Solved(first.key, None, error, 0.0)]
-
-
-class Dask:
-    """The workers of a Dask cluster; `scheduler` is its address, or a cluster of dask-jobqueue."""
-
-    def __init__(self, scheduler: Any) -> None:
-        try:
-            from distributed import Client
-        except ImportError as error:
-            raise UsageError(
-                "clusters need the packages of the extra `study`, which are not installed; "
-                "`pip install opticoll[study]` does it"
-            ) from error
-        try:
-            self._client: Any = Client(scheduler, timeout=30)  # type: ignore[no-untyped-call, unused-ignore]
-        except (OSError, ValueError) as error:
-            raise UsageError(f"there is no Dask scheduler at `{scheduler}`: {error}") from error
-        self.workers = self._threads()
-
-    def _threads(self) -> int:
-        known: dict[str, int] = self._client.nthreads()
-        return max(1, sum(known.values()))
-
-    def results(self, command: str, feed: Feed) -> Generator[list[Solved], None, None]:
-        """The results as they come."""
-        from distributed.scheduler import KilledWorker
-
-        events: queue.Queue[Any] = queue.Queue()
-        pending: dict[Any, Sequence[Task]] = {}
-        again: list[Sequence[Task]] = []
-        more = True
-        try:
-            while True:
-                waits = False
-                self.workers = self._threads()
-                while len(pending) < 2 * self.workers:
-                    tasks: Sequence[Task] | None = again.pop() if again else None
-                    if tasks is None and more:
-                        tasks = feed()
-                        more = tasks is not None
-                    if not tasks:
-                        waits = tasks is not None
-                        break
-                    future: Any = self._client.submit(solve_all, command, tasks, None, pure=False)
-                    pending[future.key] = tasks
-                    future.add_done_callback(events.put)
-                if not pending and not waits and not more:
-                    return
-                results: list[Solved] = []
-                with suppress(queue.Empty):
-                    future = events.get(timeout=TICK_S)
-                    while True:
-                        tasks = pending.pop(future.key)
-                        try:
-                            results += future.result()
-                        except KilledWorker as error:
-                            if len(tasks) > 1:
-                                again += [[task] for task in tasks]
-                            else:
-                                results.append(Solved(tasks[0].key, None, str(error), 0.0))
-                        future = events.get_nowait()
-                yield results
-        finally:
-            self._client.close()
