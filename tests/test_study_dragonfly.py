@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -322,23 +323,24 @@ def test_the_command_writes_what_it_says(
     assert written == [finding["id"] for finding in answer["findings"]]
 
 
-def test_a_study_that_was_stopped_goes_on_from_there(tmp_path: Path) -> None:
+def test_a_study_that_was_stopped_goes_on_from_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     cases = [gather(2, "TAR", 64), gather(2, "RING", 64), flows(gather(2, "TAR", 64))]
     whole = simulate(cases)
     first = simulate(cases[:2], kept=Unfinished(tmp_path))
     assert first == {case: whole[case] for case in cases[:2]}
-    file = tmp_path / "unfinished.jsonl"
-    lines = [line for line in file.read_text(encoding="utf-8").splitlines() if line]
-    # A run of another build, and one that was killed in the middle of a line.
-    other = json.loads(lines[0])
-    other[0] = "of another build"
-    file.write_text(f"{json.dumps(other)}\n{lines[1]}\n{lines[0][:100]}", encoding="utf-8")
+    # A run of another build knows none of them.
+    with monkeypatch.context() as other:
+        other.setattr("opticoll.papers.kit.build", lambda **_: "of another build")
+        assert Unfinished(tmp_path).find(asdict(cases[0])) is None
     begun: list[str] = []
     kept = Unfinished(tmp_path)
-    assert len(kept) == 1
     assert simulate(cases, 1, lambda words, *_: begun.append(words), kept) == whole
-    assert len(begun) == 2
-    assert len(Unfinished(tmp_path)) == 3
+    assert len(begun) == 1
+    assert all(Unfinished(tmp_path).find(asdict(case)) for case in cases)
+    kept.drop()
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(

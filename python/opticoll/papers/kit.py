@@ -15,16 +15,17 @@ import json
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, lru_cache
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import opticoll
 from opticoll import Fabric, format_size
-from opticoll.errors import FileError
+from opticoll.build import build
 from opticoll.papers.judging import Claim, Computed, judge_all
 from opticoll.papers.judging import Finding as Finding
 from opticoll.rows import Bytes, Count, Positive, Row, Seconds, means, plain
+from opticoll.study.store import Result, Store
 
 Progress = Callable[[str, int, int], None]
 """Called with what comes next, the number of parts that have ended, and of all."""
@@ -343,11 +344,10 @@ def show_times(
 
 
 class Unfinished:
-    """Rows by case in `unfinished.jsonl` of a folder, a line each, written as they come.
+    """Rows by case in the store `unfinished.sqlite` of a folder, kept as they come.
 
     A long study that was stopped goes on from there. Cases and rows are mappings of what JSON can
-    say. Rows of another build of opticoll are not found: its numbers might be others. A last line
-    that was cut off counts as not written.
+    say. Rows of another build of opticoll are not found: its numbers might be others.
 
     >>> import pathlib, tempfile
     >>> folder = pathlib.Path(tempfile.mkdtemp())
@@ -357,59 +357,33 @@ class Unfinished:
     """
 
     def __init__(self, folder: Path) -> None:
-        self._path = folder / "unfinished.jsonl"
+        self._path = folder / "unfinished.sqlite"
         self._lock = threading.Lock()
-        self._rows: dict[str, dict[str, Any]] = {}
-        try:
-            lines = self._path.read_text(encoding="utf-8").splitlines()
-        except FileNotFoundError:
-            return
-        except (OSError, UnicodeDecodeError) as error:
-            raise FileError(f"cannot read `{self._path}`: {error}; remove it") from error
-        for line in lines:
-            try:
-                build, case, row = json.loads(line)
-            except ValueError:
-                continue
-            if build == _build():
-                self._rows[_key(case)] = row
-
-    def __len__(self) -> int:
-        return len(self._rows)
+        self._store = Store.open(self._path) if self._path.exists() else None
 
     def find(self, case: Mapping[str, object]) -> dict[str, Any] | None:
         """The row of a case, None where it has not ended yet."""
-        return self._rows.get(_key(case))
+        with self._lock:
+            result = None if self._store is None else self._store.result(_key(case))
+        return None if result is None or result.rows is None else result.rows[0]
 
     def add(self, case: Mapping[str, object], row: Mapping[str, object]) -> None:
         """Keep the row of a case; raises FileError where it cannot be written."""
-        line = json.dumps([_build(), case, row])
         with self._lock:
-            try:
-                with self._path.open("a", encoding="utf-8") as file:
-                    # Whatever a stopped run left of a line must not swallow this one.
-                    file.write(f"{line}\n" if file.tell() == 0 else f"\n{line}\n")
-            except OSError as error:
-                reason = error.strerror or error
-                raise FileError(f"cannot write `{self._path}`: {reason}") from error
-            self._rows[_key(case)] = dict(row)
+            if self._store is None:
+                self._store = Store.open(self._path)
+            self._store.keep([Result(_key(case), [dict(row)], None, 0.0)])
 
     def drop(self) -> None:
         """Remove the file: the study has ended."""
-        self._path.unlink(missing_ok=True)
+        with self._lock:
+            if self._store is not None:
+                self._store.close()
+                self._store = None
+            for ending in ("", "-wal", "-shm"):
+                Path(f"{self._path}{ending}").unlink(missing_ok=True)
 
 
 def _key(case: Mapping[str, object]) -> str:
-    return json.dumps(case, sort_keys=True)
-
-
-@cache
-def _build() -> str:
-    """A digest of the package as it is installed, compiled core included."""
-    digest = hashlib.sha256()
-    package = Path(__file__).parents[1]
-    for path in sorted(package.rglob("*")):
-        if path.suffix in {".py", ".so", ".pyd"}:
-            digest.update(str(path.relative_to(package)).encode())
-            digest.update(path.read_bytes())
-    return digest.hexdigest()
+    text = json.dumps([build(papers=True), case], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -106,7 +106,6 @@ class Dask:
                         raise UsageError("the Dask scheduler has gone") from error
                 yield results
         finally:
-            self._client.cancel([])
             self._client.close()
             if self._cluster is not None:
                 self._cluster.close()
@@ -122,8 +121,8 @@ def _ended(events: queue.Queue[Any]) -> list[Any]:
     return ended
 
 
-def job_cluster(manager: Manager, profile: Path) -> Any:
-    """A Dask cluster whose workers are jobs; none is submitted before it is scaled.
+def job_cluster(manager: Manager, profile: Path) -> tuple[Any, int]:
+    """A Dask cluster whose workers are jobs, none of them submitted yet, and their number.
 
     Raises
     ------
@@ -139,17 +138,15 @@ def job_cluster(manager: Manager, profile: Path) -> Any:
     fields.setdefault("processes", fields.get("cores", 1))
     package = _imported("dask_jobqueue")
     try:
-        cluster = getattr(package, _CLASSES[manager])(**fields)
-        cluster.jobs = jobs
+        return getattr(package, _CLASSES[manager])(**fields), jobs
     except (TypeError, ValueError, OSError) as error:
         first = " ".join(str(error).partition("\n")[0].split())
         raise ConfigError(f"{profile}: {first}") from error
-    return cluster
 
 
 def job_script(manager: Manager, profile: Path) -> str:
     """The script of one job; nothing is submitted. Raises ConfigError as `job_cluster` does."""
-    cluster = job_cluster(manager, profile)
+    cluster, _ = job_cluster(manager, profile)
     try:
         return str(cluster.job_script())
     finally:
@@ -164,9 +161,9 @@ def of_jobs(manager: Manager, profile: Path) -> Dask:
     FileError
         The jobs cannot be submitted.
     """
-    cluster = job_cluster(manager, profile)
+    cluster, jobs = job_cluster(manager, profile)
     try:
-        cluster.scale(jobs=cluster.jobs)
+        cluster.scale(jobs=jobs)
         return Dask(cluster)
     except (OSError, RuntimeError) as error:
         cluster.close()

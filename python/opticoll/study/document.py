@@ -139,7 +139,7 @@ def _command(value: object) -> str:
     return name
 
 
-WITHOUT_POINTS = ("sweep", "results", "reproduce", "list")
+WITHOUT_POINTS = ("sweep", "results", "report", "reproduce", "list")
 """Commands that compute no point."""
 
 

@@ -111,7 +111,9 @@ class Store:
         """The store of that name, made where there is none, to be read and written."""
         path = check_writable(path)
         with _named(path):
-            connection = sqlite3.connect(path, timeout=WAIT_S, isolation_level=None)
+            connection = sqlite3.connect(
+                path, timeout=WAIT_S, isolation_level=None, check_same_thread=False
+            )
             store = cls(path, connection, writes=True)
             try:
                 store._prepare()
@@ -152,7 +154,11 @@ class Store:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        with suppress(sqlite3.Error):
+        self.close()
+
+    def close(self) -> None:
+        """Note that the sweep has ended, and close the file."""
+        with suppress(sqlite3.Error, FileError):
             self._end()
         self._connection.close()
 
@@ -296,6 +302,12 @@ class Store:
                     (one.key, _packed(one.rows), one.error, one.seconds, self._run, now),
                 )
                 self._connection.execute("DELETE FROM claims WHERE key = ?", (one.key,))
+
+    def result(self, key: str) -> Result | None:
+        """The result of a task; None where it is not there yet."""
+        with _named(self.path):
+            found = self._one("SELECT rows, error, seconds FROM results WHERE key = ?", key)
+        return None if found is None else Result(key, _unpacked(found[0]), *found[1:])
 
     def merge(self, other: Store) -> int:
         """Keep the results of another store; returns how many there were."""

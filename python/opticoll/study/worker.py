@@ -26,7 +26,8 @@ from dataclasses import asdict, dataclass
 from typing import IO, Any
 
 from opticoll import _core
-from opticoll.errors import MemoryLimitError, OpticollError
+from opticoll.build import build
+from opticoll.errors import MemoryLimitError, OpticollError, UsageError
 from opticoll.once import remembered
 from opticoll.rows import plain
 from opticoll.runner import Refuted, Watch
@@ -72,8 +73,18 @@ def solve(command: str, task: Task) -> Solved:
     return Solved(task.key, rows, error, time.perf_counter() - started, too_large)
 
 
-def solve_all(command: str, tasks: Sequence[Task], memory: int | None) -> list[Solved]:
-    """Compute tasks one after the other, as a worker of a cluster does."""
+def solve_all(
+    command: str, tasks: Sequence[Task], memory: int | None, wanted: str | None = None
+) -> list[Solved]:
+    """Compute tasks one after the other, as a worker of a cluster does.
+
+    Raises
+    ------
+    UsageError
+        The worker has another build of opticoll than the one that is wanted.
+    """
+    if wanted is not None and wanted != build():
+        raise UsageError("workers of the cluster have another build of opticoll")
     if memory is not None:
         _core.set_memory_limit(f"{memory}B")
     with remembered():
