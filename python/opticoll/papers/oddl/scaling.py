@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypedDict
+from typing import TypedDict, cast
 
 import opticoll
 from opticoll import Fabric, TrainingModel, plot
@@ -122,7 +122,7 @@ Rows = dict[tuple[str, int, str], Row]
 
 def run(results: Results, *, quick: bool) -> dict[str, Computed]:
     """All models, sizes and networks; writes scaling.csv, iteration.* and scaling.*."""
-    rows = compute(LARGEST_QUICK if quick else NODES[-1])
+    rows = compute(results, LARGEST_QUICK if quick else NODES[-1])
     nodes = sorted({count for _, count, _ in rows})
     results.write("scaling", list(rows.values()))
     results.show(
@@ -134,16 +134,23 @@ def run(results: Results, *, quick: bool) -> dict[str, Computed]:
     return _scalable(rows, nodes)
 
 
-def compute(largest: int) -> Rows:
-    """Iterations of all models on all networks of up to so many nodes."""
+def compute(results: Results, largest: int) -> Rows:
+    """Iterations of all models on all networks of up to so many nodes; each is kept as it ends."""
     return {
-        (model, count, name): _row(model, count, name)
+        (model, count, name): _kept(results, model, count, name)
         for count in NODES
         if count <= largest
         for name, network in NETWORKS.items()
         if count <= network.most or network.closed is not None
         for model in MODELS
     }
+
+
+def _kept(results: Results, model: str, nodes: int, name: str) -> Row:
+    """A row that was computed before the study was stopped, or computed now."""
+    case = {"model": model, "nodes": nodes, "network": name}
+    (row,) = results.rows(case, lambda: [dict(_row(model, nodes, name))])
+    return cast(Row, row)
 
 
 def _row(model: str, nodes: int, name: str) -> Row:
