@@ -101,6 +101,15 @@ def test_the_page_says_where_a_printed_value_comes_from_and_who_disputes_a_verdi
     assert judge(a_claim(Equal(), 5), None).verdict == "left_out"
 
 
+def test_a_study_that_was_stopped_is_judged_alike(tmp_path: Path) -> None:
+    claims = (a_claim(AtLeast(1, "more")),)
+    parts = {"only": lambda: {"x": Computed(2, "A note.", by_chance=True)}}
+    first = Results(tmp_path, "oddl", claims).compute(parts, None)
+    again = Results(tmp_path, "oddl", claims).compute({"only": dict}, None)
+    assert again.computed == first.computed
+    assert again.findings == first.findings
+
+
 def test_what_is_no_claim_is_not_computed() -> None:
     with pytest.raises(KeyError, match="no claim of oddl: y"):
         judge_all((a_claim(Equal(), 5),), {"y": Computed(5)}, "oddl")
