@@ -462,3 +462,26 @@ def test_traffic_bursts_and_congestion_are_those_of_the_command_line() -> None:
 def test_records_are_those_that_list_prints() -> None:
     names = {record["name"] for record in opticoll.records("fabrics")}
     assert {"wdm_ring", "dragonfly", "wss_grid"} <= names
+
+
+def test_notebooks_show_plans_outcomes_tables_and_comparisons() -> None:
+    ring = "wdm_ring:ranks=8,wavelengths=2"
+    plan = opticoll.plan("all_gather", ring, "ring")
+    outcome = plan.simulate("1MiB")
+    comparison = opticoll.compare("all_gather", ring, "ring", sizes="1KiB,1MiB")
+    shown = [one._repr_html_() for one in (plan, outcome, outcome.slots, comparison)]  # type: ignore[union-attr]
+    assert all(text.startswith("<table>") for text in shown)
+    assert "<svg" in shown[0]
+    assert opticoll.format_time(outcome.time_ps)[:4] in shown[1]
+    assert shown[2].count("<tr>") == 1 + plan.slots
+    assert shown[3].count("<tr>") == 1 + len(comparison.rows)
+
+
+def test_a_comparison_is_drawn_and_becomes_a_dataframe(tmp_path: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    comparison = opticoll.compare("all_gather", "crossbar:ranks=4", "ring", sizes="1KiB,1MiB")
+    frame = comparison.to_pandas()
+    assert isinstance(frame, pandas.DataFrame)
+    assert list(frame["time_ps"]) == [row.time_ps for row in comparison.rows]
+    (path,) = comparison.plot(tmp_path / "times.svg")
+    assert path.read_text(encoding="utf-8").count("<path") > 10

@@ -104,6 +104,17 @@ def __getattr__(name: str) -> Any:
     return getattr(import_module("opticoll.study.interface"), name)
 
 
+def _html(value: Plan | Outcome | Table) -> str:
+    """How notebooks show what the core made."""
+    from opticoll import notebook
+
+    return notebook.html(value)
+
+
+for _kind in (Plan, Outcome, Table):
+    _kind._repr_html_ = _html  # type: ignore[union-attr]
+
+
 def _rows(command: str, settings: Mapping[str, Any] | None = None, **values: Any) -> list[Any]:
     """The rows of a command, which is loaded now."""
     from opticoll.runner import run

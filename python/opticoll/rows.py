@@ -49,7 +49,11 @@ from typing import (
 )
 
 from opticoll._core import Outcome, fields_of, format_size
+from opticoll.errors import UsageError
 from opticoll.layout import PICOSECONDS, align, format_rate, human_seconds, human_time
+
+if typing.TYPE_CHECKING:
+    import pandas
 
 
 @dataclass(frozen=True)
@@ -334,6 +338,24 @@ def plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [plain(own) for own in value]
     return value
+
+
+def dataframe(rows: Sequence[Mapping[str, Any]]) -> pandas.DataFrame:
+    """Rows as a DataFrame of pandas.
+
+    Raises
+    ------
+    UsageError
+        The package `pandas` is not installed.
+    """
+    try:
+        from pandas import DataFrame
+    except ImportError as error:
+        raise UsageError(
+            "DataFrames need the package `pandas`, which is not installed; "
+            "`pip install pandas` does it"
+        ) from error
+    return DataFrame([dict(row) for row in rows])
 
 
 def table(rows: Sequence[Row], names: Iterable[str], left: Iterable[str] = ()) -> str:

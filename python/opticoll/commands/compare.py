@@ -13,8 +13,9 @@ and simulated for every size.
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from os import PathLike
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
@@ -56,9 +57,13 @@ from opticoll.options import (
 )
 from opticoll.plan_row import PlanRow, injection_lines, plan_row, rule
 from opticoll.proof import verdict
+from opticoll.rows import dataframe, plain
 from opticoll.runner import Command, Watch, figure_file, on_command_line, rows_file
 from opticoll.settings import Settings, given
 from opticoll.user_algorithm import UserAlgorithm
+
+if TYPE_CHECKING:
+    import pandas
 
 STRIPED = ":stripes=all"
 
@@ -116,6 +121,33 @@ class Comparison:
 
     rows: list[PlanRow] = field(default_factory=list)
     refusals: list[Refusal] = field(default_factory=list)
+
+    def plot(self, path: str | PathLike[str]) -> list[Path]:
+        """Draw the times over what varies; returns the files, several where there are many panels.
+
+        Raises
+        ------
+        PlotError
+            The suffix is unknown, or the rows do not compare.
+        """
+        from opticoll import plot
+
+        return plot.comparison(self.rows, path)
+
+    def to_pandas(self) -> "pandas.DataFrame":
+        """The rows as a DataFrame of pandas, with a column for each field.
+
+        Raises
+        ------
+        UsageError
+            The package `pandas` is not installed.
+        """
+        return dataframe([plain(row) for row in self.rows])
+
+    def _repr_html_(self) -> str:
+        from opticoll.notebook import rows_html
+
+        return rows_html(self.rows)
 
 
 def compute(asked: Compare, watch: Watch) -> Iterator[PlanRow]:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from opticoll.errors import UsageError
 from opticoll.registry import nearest
-from opticoll.rows import Column, Count, Row, columns, means
+from opticoll.rows import Column, Count, Row, columns, dataframe, means
 from opticoll.study.expression import UNITS, Expression, quantity
 from opticoll.study.points import command_of
 from opticoll.study.store import Store, StoredPoint, StudyRecord
@@ -69,14 +69,7 @@ class Results(Sequence[ResultRow]):
         UsageError
             The package `pandas` is not installed.
         """
-        try:
-            from pandas import DataFrame
-        except ImportError as error:
-            raise UsageError(
-                "DataFrames need the package `pandas`, which is not installed; "
-                "`pip install pandas` does it"
-            ) from error
-        return DataFrame([dict(row) for row in self._rows])
+        return dataframe(self._rows)
 
     def _repr_html_(self) -> str:
         return "".join(row._repr_html_() for row in self._rows[:20])

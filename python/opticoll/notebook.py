@@ -1,0 +1,132 @@
+"""How notebooks show plans, outcomes, their tables and comparisons: as HTML with units.
+
+>>> import opticoll
+>>> plan = opticoll.plan("all_gather", "wdm_ring:ranks=4,wavelengths=1", "ring")
+>>> "<svg" in html(plan), "75.61 us" in html(plan.simulate("1KiB"))
+(True, True)
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable, Sequence
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from opticoll._core import Outcome, Plan, Table, format_size
+from opticoll.layout import format_rate, human_time
+from opticoll.plot.output import PlotError
+from opticoll.rows import Row, columns
+
+MOST_ROWS = 30
+"""Rows of a table that a notebook shows."""
+
+MOST_DRAWN = 4_000
+"""Transfers of a plan that is drawn."""
+
+LONGEST = 60
+"""Characters of a text beyond which a column of a comparison is left out."""
+
+UNITS = {"ps": human_time, "B": format_size, "bit/s": format_rate}
+
+
+def html(value: Plan | Outcome | Table) -> str:
+    """A plan with its drawing, the totals of an outcome, or the rows of a table."""
+    if isinstance(value, Plan):
+        return _plan(value)
+    if isinstance(value, Outcome):
+        return _outcome(value)
+    return _table(value)
+
+
+def rows_html(rows: Sequence[Row]) -> str:
+    """Rows as a table of the columns that differ between them, in the words of text tables."""
+    if not rows:
+        return "<p>no rows</p>"
+    shown = []
+    for column in columns(type(rows[0])):
+        cells = [column.cell(row.get(column.name)) for row in rows]
+        plain = column.shape is None and not column.spread
+        short = max(map(len, cells)) <= LONGEST
+        twin = column.name.endswith("_ps") and f"{column.name.removesuffix('_ps')}_s" in rows[0]
+        if plain and short and not twin and (len(set(cells)) > 1 or len(rows) == 1):
+            shown.append((column.heading.replace("_", " "), cells))
+    lines = zip(*(cells for _, cells in shown), strict=True)
+    return _lines([heading for heading, _ in shown], lines, len(rows))
+
+
+def _plan(plan: Plan) -> str:
+    """What a plan is, and its usual picture where the plan is small enough."""
+    facts = [
+        ("collective", f"{plan.collective.kind} on {plan.collective.ranks} ranks"),
+        ("algorithm", plan.algorithm),
+        ("fabric", plan.fabric.spec),
+        ("slots", str(plan.slots)),
+        ("transfers", f"{len(plan):,}"),
+    ]
+    return _facts(facts) + _picture(plan)
+
+
+def _picture(plan: Plan) -> str:
+    """The usual picture of a plan as SVG; nothing where it has none."""
+    if len(plan) > MOST_DRAWN:
+        return ""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "plan.svg"
+        try:
+            plan.plot(path)
+        except PlotError:
+            return ""
+        text = path.read_text(encoding="utf-8")
+    return text[text.index("<svg") :]
+
+
+def _outcome(outcome: Outcome) -> str:
+    """The totals of an outcome with their units, and the names of its tables."""
+    told = {one["name"]: one for one in outcome.describe()}
+    facts = [
+        (name, _reading(value, told[name]["unit"] if name in told else ""))
+        for name, value in outcome.totals.items()
+        if value is not None and not isinstance(value, list | dict)
+    ]
+    tables = ", ".join(f"{name} ({len(table)})" for name, table in outcome.tables.items())
+    return _facts([*facts, ("tables", tables)])
+
+
+def _table(table: Table) -> str:
+    units = {one["name"]: one["unit"] for one in table.describe()}
+    rows = table.rows()
+    names = list(rows[0]) if rows else []
+    lines = ([_reading(row[name], units.get(name, "")) for name in names] for row in rows)
+    return _lines(names, lines, len(rows))
+
+
+def _reading(value: Any, unit: str) -> str:
+    if value is None:
+        return "-"
+    if unit in UNITS and isinstance(value, int):
+        return UNITS[unit](value)
+    text = f"{value:,.4g}" if isinstance(value, float) else str(value)
+    return f"{text} {unit}" if unit not in ("", "1") else text
+
+
+def _facts(facts: Iterable[tuple[str, str]]) -> str:
+    cells = "".join(
+        f"<tr><th style='text-align:left'>{escape(name.replace('_', ' '))}</th>"
+        f"<td style='text-align:left'>{escape(value)}</td></tr>"
+        for name, value in facts
+    )
+    return f"<table>{cells}</table>"
+
+
+def _lines(heading: Sequence[str], lines: Iterable[Sequence[str]], count: int) -> str:
+    """A table of the first rows, and how many more there are."""
+    head = "".join(f"<th>{escape(name)}</th>" for name in heading)
+    body = ""
+    for number, line in enumerate(lines):
+        if number == MOST_ROWS:
+            break
+        body += f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in line)}</tr>"
+    rest = f"<p>and {count - MOST_ROWS} more rows</p>" if count > MOST_ROWS else ""
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{rest}"
