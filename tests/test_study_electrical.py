@@ -141,36 +141,43 @@ def mean_saved(bytes_per_s: float, more_s: float = 0.0) -> float:
 PRINTED = {"electrical": 75.76, "optical": 91.86}
 
 
-@pytest.mark.parametrize("rate", [10, 40, 100, 400])
+@pytest.mark.parametrize("rate", [10, 40])
 def test_the_mean_is_that_of_theory_and_judged_against_its_own_number(
     study: Results, rate: int
 ) -> None:
-    id = f"headline.electrical.crossbar.{rate}"
-    computed = study.computed[id].value
-    assert computed == pytest.approx(mean_saved(rate * 1e9 / 8), rel=1e-4)
+    id = f"headline.electrical.{rate}"
+    assert study.computed[id].value == pytest.approx(mean_saved(rate * 1e9 / 8), rel=1e-4)
     (said,) = (one for one in study.findings if one["id"] == id)
     assert said["paper"] == PRINTED["electrical"]
     # 2 or 3 vectors at 40 Gb/s beside 2 and 7 or 8: only slow ports make that a quarter.
-    assert said["verdict"] == ("conditional" if rate == 10 else "refuted")
+    assert said["verdict"] == ("conditional" if rate == 10 else "undecided")
 
 
-@pytest.mark.parametrize(
-    ("name", "claimed"), [("rate", "electrical"), ("rate_exchanged", "optical")]
-)
+@pytest.mark.parametrize("rate", [100, 400])
+def test_the_mean_with_faster_ports_is_that_of_theory(study: Results, rate: int) -> None:
+    note = study.computed["headline.electrical.40"].note
+    assert f"{mean_saved(rate * 1e9 / 8):+.1f} % on a single switch at {rate} Gb/s" in note
+
+
+@pytest.mark.parametrize(("place", "claimed"), [(0, "electrical"), (2, "optical")])
 def test_the_claimed_mean_is_met_at_the_rate_that_is_said(
-    study: Results, name: str, claimed: str
+    study: Results, place: int, claimed: str
 ) -> None:
-    rate = study.computed[f"headline.electrical.crossbar.{name}"].value
+    rates = study.computed["headline.electrical.rate"].value
+    assert isinstance(rates, tuple)
+    rate = rates[place]
     assert isinstance(rate, float)
     # The rate is rounded to 1 Mb/s.
     assert mean_saved(rate * 1e9 / 8) == pytest.approx(PRINTED[claimed], abs=0.01)
 
 
-@pytest.mark.parametrize("rate", [40, 100, 400])
+@pytest.mark.parametrize(("place", "rate"), [(0, 40), (1, 100), (2, 400)])
 def test_the_latency_that_would_explain_the_claim_is_out_of_reach(
-    study: Results, rate: int
+    study: Results, place: int, rate: int
 ) -> None:
-    latency_ms = study.computed[f"headline.electrical.latency.{rate}"].value
+    latencies = study.computed["headline.electrical.latency"].value
+    assert isinstance(latencies, tuple)
+    latency_ms = latencies[place]
     assert isinstance(latency_ms, float)
     more_s = latency_ms / 1e3 - LATENCY_S
     assert mean_saved(rate * 1e9 / 8, more_s) == pytest.approx(PRINTED["electrical"], abs=0.01)
@@ -179,15 +186,16 @@ def test_the_latency_that_would_explain_the_claim_is_out_of_reach(
 
 def test_wrht_is_faster_below_the_least_break_even_rate(study: Results) -> None:
     rows = break_even(study)
-    for fabric in electrical.FABRICS:
-        for algorithm in ("ring", "recursive_doubling"):
+    for algorithm in ("ring", "recursive_doubling"):
+        computed = study.computed[f"fig2.electrical.{algorithm}"]
+        for fabric in electrical.FABRICS:
             own = [
-                row["rate"]
+                row["rate"] / 1e9
                 for row in rows
                 if (row["fabric"], row["algorithm"]) == (fabric, algorithm)
             ]
-            computed = study.computed[f"fig2.electrical.{fabric}.{algorithm}"].value
-            assert computed == pytest.approx(min(own) / 1e9)
+            assert f"{electrical.FABRICS[fabric]} from {min(own):.3g} Gb/s" in computed.note
+            assert fabric != "crossbar" or computed.value == pytest.approx(min(own))
 
 
 def test_long_is_refused_where_it_means_nothing(run: Run, tmp_path: Path) -> None:

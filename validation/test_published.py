@@ -39,13 +39,22 @@ def test_nothing_is_left_out(optree: Results) -> None:
     assert [one["id"] for one in optree.findings if one["verdict"] == "left_out"] == []
 
 
-@pytest.mark.parametrize(("ranks", "stages"), [(2048, 5), (4096, 6)])
-def test_the_best_trees_have_fewer_stages_than_the_paper_says(
-    optree: Results, ranks: int, stages: int
-) -> None:
-    found = optree.computed[f"fig4.best.{ranks}.constructed"]
-    assert found.value == stages == len(TREES[ranks])
-    assert f"{slots(ranks, TREES[ranks])} slots, verified" in found.note
+# Fewest slots by depth, k = 5 to 9: two stages of 2 take as long as one of 4.
+BY_DEPTH = {
+    512: [32, 32, 32, 32, 34],
+    1024: [72] * 5,
+    2048: [160] * 5,
+    4096: [384, 352, 352, 352, 352],
+}
+
+
+@pytest.mark.parametrize("ranks", BY_DEPTH)
+def test_trees_of_fig_4_take_what_their_loads_ask_for(optree: Results, ranks: int) -> None:
+    with (optree.folder / "fig4.csv").open(encoding="utf-8", newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["ranks"] == str(ranks)]
+    built = [int(row["constructed_steps"]) for row in rows if row["constructed_steps"]]
+    assert built == BY_DEPTH[ranks]
+    assert min(built) == slots(ranks, TREES[ranks])
 
 
 def test_one_stage_takes_what_lemma_one_says(optree: Results) -> None:
@@ -55,27 +64,24 @@ def test_one_stage_takes_what_lemma_one_says(optree: Results) -> None:
     assert computed == pytest.approx(100 * sum(saved) / len(saved))
 
 
-@pytest.mark.parametrize("baseline", ["wrht", "ring", "neighbour_exchange"])
+@pytest.mark.parametrize("baseline", ["ring", "neighbour_exchange"])
 def test_reductions_over_nodes_are_ratios_of_slots(optree: Results, baseline: str) -> None:
     beside = {
-        "wrht": WRHT,
         "ring": {ranks: ranks - 1 for ranks in WRHT},
         "neighbour_exchange": {ranks: ranks // 2 for ranks in WRHT},
     }[baseline]
     saved = [1 - slots(ranks, TREES[ranks]) / beside[ranks] for ranks in WRHT]
-    computed = optree.computed[f"reductions.nodes.{baseline}.constructed"].value
-    assert computed == pytest.approx(100 * sum(saved) / 2)
+    note = optree.computed[f"reductions.nodes.{baseline}"].note
+    assert f"By verified plans, blocks of 4 MiB: {100 * sum(saved) / 2:.2f} %." in note
 
 
 def test_figure_five_by_plans_is_what_slots_say(optree: Results) -> None:
     tree = {ranks: slots(ranks, TREES[ranks]) for ranks in WRHT}
     computed = {id: one.value for id, one in optree.computed.items()}
-    assert computed["fig5.wrht_falls.constructed"] == pytest.approx(WRHT[2048] / WRHT[1024])
-    assert computed["fig5.ring_highest.constructed"] == pytest.approx(2047 / WRHT[2048])
     assert computed["fig5.optree_lowest.constructed"] == pytest.approx(1024 / tree[2048])
-    assert computed["fig5.reason.constructed"] == pytest.approx(
-        tree[2048] / tree[1024] / (WRHT[2048] / WRHT[1024])
-    )
+    beside = computed["figures.wrht"]
+    assert isinstance(beside, tuple)
+    assert beside[:2] == (WRHT[1024], WRHT[2048])
 
 
 def test_no_plan_fails_verification(optree: Results) -> None:
@@ -131,5 +137,11 @@ def test_wrhts_means_on_a_switch_are_those_of_theory(wrht: Results) -> None:
                 sent = 8 * size / (rate * 1e9)
                 ring = 2 * (ranks - 1) * (1e-6 + sent / ranks)
                 own += [1 - light / ring, 1 - light / (depth * (1e-6 + sent))]
-        computed = wrht.computed[f"headline.electrical.crossbar.{rate}"].value
-        assert computed == pytest.approx(100 * sum(own) / len(own), rel=1e-3)
+        mean = 100 * sum(own) / len(own)
+        if rate <= 40:
+            computed = wrht.computed[f"headline.electrical.{rate}"].value
+            assert computed == pytest.approx(mean, rel=1e-3)
+        else:
+            note = wrht.computed["headline.electrical.40"].note
+            shown = note.partition(f" % on a single switch at {rate} Gb/s")[0].split()[-1]
+            assert float(shown) == pytest.approx(mean, rel=1e-3)

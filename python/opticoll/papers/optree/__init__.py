@@ -2,7 +2,7 @@
 
 Dai et al., OpTree: An Efficient Algorithm for All-gather Operation in Optical Interconnect Systems.
 Every number comes from the core: a formula of the paper evaluated, or a plan constructed, verified
-and simulated. What the paper prints stands in `claims` and `claims_evaluation` only.
+and simulated. What the paper prints stands in the modules of claims only.
 """
 
 from __future__ import annotations
@@ -17,9 +17,11 @@ from opticoll.papers.optree import (
     figures,
     ours,
     reductions,
+    routing,
     setup,
     table_one,
     theorems,
+    wrht_steps,
 )
 from opticoll.papers.optree.cases import QUICK_SIZES, SIZES
 from opticoll.papers.optree.claims import CLAIMS
@@ -31,7 +33,7 @@ def reproduce(output: Path, quick: bool = False, progress: Progress | None = Non
     """Recompute the paper; write tables as CSV and figures as SVG and PNG into the folder `output`.
 
     The folder is created where it does not exist. `quick` constructs no plans of more than 1024
-    ranks, and simulates fewer sizes. opticoll's own plans stand in tables of their
+    ranks, fewer trees, and simulates fewer sizes. opticoll's own plans stand in tables of their
     own, in ours.csv, and as a series of Figs 5 and 6. Raises FileError where files cannot be
     written.
     """
@@ -44,6 +46,8 @@ def reproduce(output: Path, quick: bool = False, progress: Progress | None = Non
 
     parts: dict[str, Part] = {
         "sections III.A and IV.A": setup.reproduce,
+        "section III.D.1": routing.reproduce,
+        "steps of WRHT": lambda: wrht_steps.reproduce(results),
         "Table I": lambda: table_one.reproduce(results, constructed),
         "the example of 16 ranks": lambda: example.reproduce(results, constructed),
         "Lemmas 1 and 2": lambda: theorems.lemmas(results),

@@ -23,7 +23,14 @@ SIZES = tuple(4**power * 1024 for power in range(8))
 
 QUICK_SIZES = SIZES[::3]
 
+BLOCK = SIZES[6]
+"""4 MiB, the block for which times of constructed plans are compared: the paper's message of 4M."""
+
 DEPTHS = range(1, 11)
+
+RANKS_FOUR = (512, 1024, 2048, 4096)
+CLOSE_UP = range(5, 10)
+"""The numbers of nodes of Fig. 4, and the depths of its inset."""
 
 
 def paper_steps(algorithm: str, ranks: int, wavelengths: int, rounding: Rounding = "ceil") -> int:

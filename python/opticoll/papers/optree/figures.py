@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import groupby, pairwise
 
 from opticoll import formulas, plot
-from opticoll.papers.judging import Computed, Value
+from opticoll.papers.judging import Computed
 from opticoll.papers.kit import Construct, Constructed, OwnRow, Results
+from opticoll.papers.optree import trees
 from opticoll.papers.optree.cases import (
     BASELINES,
+    CLOSE_UP,
     DEPTHS,
     LABELS,
+    RANKS_FOUR,
     SIZES,
     best_depths,
     paper_steps,
@@ -19,16 +22,14 @@ from opticoll.papers.optree.cases import (
 )
 from opticoll.papers.optree.ours import own_times
 
-RANKS_FOUR = (512, 1024, 2048, 4096)
-QUICK_FOUR = (512, 1024)
-CLOSE_UP = range(5, 10)
+QUICK_FOUR = (512,)
+ONE_STAGE = (512, 1024)
+NAMED = {2048: 7, 4096: 8}  # depths that are compared with the best
 CASES_FIVE = ((1024, 64), (2048, 64))
 CASES_SIX = ((1024, 96), (1024, 128))
 SHARED = 4 * 1024**2  # the message of all nodes together, in one reading
 
 Row = dict[str, int | float | str | bool | None]
-Ratio = Callable[[tuple[int, int], str, tuple[int, int], str], list[float]]
-"""Times of an algorithm in a case over those of another in another: a number for each size."""
 
 
 def figure_four(results: Results, constructed: Construct, *, quick: bool) -> dict[str, Computed]:
@@ -39,7 +40,7 @@ def figure_four(results: Results, constructed: Construct, *, quick: bool) -> dic
     for ranks in RANKS_FOUR:
         formula = {depth: formulas.optree_steps(ranks, 64, depth) for depth in DEPTHS}
         plans = {
-            depth: constructed(ranks, 64, f"optree:k={depth}")
+            depth: constructed(ranks, 64, trees.algorithm(trees.best_tree(ranks, 64, depth)))
             for depth in (CLOSE_UP if ranks in built else ())
         }
         for depth, steps in formula.items():
@@ -59,11 +60,12 @@ def figure_four(results: Results, constructed: Construct, *, quick: bool) -> dic
         if plans:
             assert all(plan.verified for plan in plans.values())
             slots = [plan.steps for plan in plans.values()]
+            assert slots == [trees.least_slots(ranks, 64, depth) for depth in plans]
             found[f"fig4.shape.{ranks}.constructed"] = _course(slots)
     results.write("fig4", rows)
     panels = [_depth_panel("Theorem 1 (as the paper's Fig. 4)", rows, "paper_steps")]
     left_out = ", ".join(str(ranks) for ranks in RANKS_FOUR if ranks not in built)
-    title = "Trees of k nearly equal stages, constructed and verified"
+    title = "Best trees of k stages with equal groups, constructed and verified"
     if left_out:
         title += f"\n(N = {left_out} left out)"
     panels.append(_depth_panel(title, rows, "constructed_steps"))
@@ -92,157 +94,203 @@ def _course(values: Sequence[int]) -> Computed:
 
 def _best(constructed: Construct, *, quick: bool) -> dict[str, Computed]:
     """The best numbers of stages by Theorem 1, and of trees that exist."""
+    formula = {
+        ranks: [formulas.optree_steps(ranks, 64, depth) for depth in CLOSE_UP]
+        for ranks in RANKS_FOUR
+    }
+    changes = {
+        "512 up": formula[512][-1] / formula[512][0] - 1,
+        "1024 up": formula[1024][-1] / min(formula[1024]) - 1,
+        "2048 down": 1 - min(formula[2048]) / formula[2048][0],
+        "4096 down": 1 - min(formula[4096]) / formula[4096][0],
+    }
     found = {
+        "fig4.normalised": Computed(
+            min(formulas.optree_steps(1024, 64, depth) for depth in DEPTHS)
+            / formulas.optree_steps(1024, 64, best_depths(1024, 64)[0])
+        ),
+        "fig4.dramatic": Computed(
+            100 * min(changes.values()),
+            ", ".join(f"{100 * change:.1f} % ({name})" for name, change in changes.items())
+            + ", from k = 5 to the best or from there to k = 9.",
+        ),
         "fig4.best.lost": Computed(
-            "; ".join(f"{ranks}: {_told(best_depths(ranks, 64))}" for ranks in QUICK_FOUR)
+            tuple(" ".join(map(str, best_depths(ranks, 64))) for ranks in ONE_STAGE),
+            "By Theorem 1, of 512 and of 1024 nodes.",
         ),
         "fig4.one_stage": Computed(
-            tuple(
-                formulas.optree_steps(ranks, 64, 1) - constructed(ranks, 64, "one_stage").steps
-                for ranks in QUICK_FOUR
+            max(
+                abs(formulas.optree_steps(ranks, 64, 1) - constructed(ranks, 64, "one_stage").steps)
+                for ranks in ONE_STAGE
             )
         ),
     }
-    for ranks in (2048, 4096):
+    for ranks, named in NAMED.items():
+        best = trees.best_depths(ranks, 64)
+        least, own = (trees.least_slots(ranks, 64, depth) for depth in (best[0], named))
+        assert least is not None
+        assert own is not None
+        found[f"fig4.best.{ranks}.constructed"] = Computed(own - least, _by_depth(ranks))
         depths = best_depths(ranks, 64)
         found[f"fig4.best.{ranks}"] = Computed(
             depths[0] if len(depths) == 1 else _told(depths),
             f"{formulas.optree_steps(ranks, 64, depths[0])} steps.",
         )
-    if quick:
-        return found
-    trees = {ranks: constructed(ranks, 64, "optree") for ranks in RANKS_FOUR}
-    assert all(tree.verified for tree in trees.values())
-    stages = {ranks: len(tree.step_slots) for ranks, tree in trees.items()}
-    radices = {
-        ranks: "x".join(map(str, formulas.optree_best_radices(ranks, 64))) for ranks in RANKS_FOUR
-    }
-    for ranks in (2048, 4096):
-        found[f"fig4.best.{ranks}.constructed"] = Computed(
-            stages[ranks], f"{radices[ranks]}, {trees[ranks].steps} slots, verified."
-        )
     depth = {ranks: formulas.optree_depth(ranks) for ranks in RANKS_FOUR}
     found["fig4.theory"] = Computed(
-        sum(stages[ranks] == depth[ranks] for ranks in RANKS_FOUR),
+        sum(depth[ranks] in trees.best_depths(ranks, 64) for ranks in RANKS_FOUR),
         "; ".join(
-            f"at {ranks} k* = {depth[ranks]}, the best tree {radices[ranks]}"
+            f"{ranks} nodes: k* = {depth[ranks]}, fewest slots at "
+            f"k = {_told(trees.best_depths(ranks, 64))}"
             for ranks in RANKS_FOUR
         )
         + ".",
     )
+    if quick:
+        return found
+    tree = {ranks: constructed(ranks, 64, "optree").steps for ranks in RANKS_FOUR}
     one = {ranks: constructed(ranks, 64, "one_stage").steps for ranks in RANKS_FOUR}
     found["fig4.one_stage.reduction"] = Computed(
-        100 * sum(1 - trees[ranks].steps / one[ranks] for ranks in RANKS_FOUR) / len(RANKS_FOUR)
+        100 * sum(1 - tree[ranks] / one[ranks] for ranks in RANKS_FOUR) / len(RANKS_FOUR),
+        ", ".join(f"{tree[ranks]} slots against {one[ranks]}" for ranks in RANKS_FOUR) + ".",
     )
     return found
 
 
+def _by_depth(ranks: int) -> str:
+    each = (
+        f"{trees.least_slots(ranks, 64, depth)} at k = {depth} "
+        f"({trees.spelled(trees.best_tree(ranks, 64, depth))})"
+        for depth in CLOSE_UP
+    )
+    return f"Slots: {', '.join(each)}."
+
+
 def _told(depths: Sequence[int]) -> str:
-    return " and ".join(map(str, depths))
+    return " and ".join(map(str, depths)) if len(depths) < 3 else ", ".join(map(str, depths))
 
 
 def figure_five(results: Results, constructed: Construct, *, quick: bool) -> dict[str, Computed]:
     """Time against size at 1024 and 2048 ranks; writes fig5.csv, .svg, .png."""
     _compare(results, "fig5", CASES_FIVE, constructed, quick=quick)
-    growth = paper_time_ps("optree", 1024, 64, SIZES[-1]) / paper_time_ps(
-        "optree", 1024, 64, SIZES[0]
+    small, large = CASES_FIVE
+    growth = paper_time_ps("optree", *small, SIZES[-1]) / paper_time_ps("optree", *small, SIZES[0])
+    shared = paper_time_ps("wrht", *large, SHARED // 2048) / paper_time_ps(
+        "wrht", *small, SHARED // 1024
     )
-    shared = paper_time_ps("wrht", 2048, 64, SHARED // 2048) / paper_time_ps(
-        "wrht", 1024, 64, SHARED // 1024
-    )
+    wrht = {case: paper_steps("wrht", *case) for case in CASES_FIVE}
+    tree = {case: paper_steps("optree", *case) for case in CASES_FIVE}
+    nearer = {case: wrht[case] / tree[case] for case in CASES_FIVE}
+    steps = _steps(CASES_FIVE)
     found = {
         "fig5.cases": Computed(tuple(one for case in CASES_FIVE for one in case)),
         "fig5.slow_growth": Computed(growth, "Every algorithm, since all steps take as long."),
-        "fig5.wrht_falls.shared": Computed(
-            shared, f"{paper_steps('wrht', 1024, 64)} steps at both; d/B falls, a does not."
+        **_order("fig5", CASES_FIVE),
+        "fig5.wrht_falls": Computed(
+            nearer[large] / nearer[small],
+            f"WRHT takes {wrht[small]} / {tree[small]} = {nearer[small]:.2f} of OpTree's time at "
+            f"1024 nodes, {wrht[large]} / {tree[large]} = {nearer[large]:.2f} at 2048. Without "
+            f"that normalisation its time stays equal, {wrht[large]} steps, or falls to "
+            f"{shared:.3f} of itself if a message of 4 MiB is that of all nodes together.",
         ),
+        "fig5.reason": Computed((tree[large] / tree[small]) / (wrht[large] / wrht[small]), steps),
     }
-    small, large = CASES_FIVE
-    for suffix, ratio in _ways(constructed, built=not quick):
-        ours = ratio(large, "wrht", large, "optree")
-        before = ratio(small, "wrht", small, "optree")
-        tree = ratio(large, "optree", small, "optree")
-        wrht = ratio(large, "wrht", small, "wrht")
-        values = {
-            **_order("fig5", CASES_FIVE, ratio),
-            "fig5.wrht_falls": max(wrht),
-            "fig5.wrht_approaches": max(
-                after / first for after, first in zip(ours, before, strict=True)
-            ),
-            "fig5.reason": min(one / other for one, other in zip(tree, wrht, strict=True)),
-        }
-        steps = _steps(CASES_FIVE, constructed if suffix else None)
-        found |= {f"{id}{suffix}": Computed(value, steps) for id, value in values.items()}
+    if not quick:
+        found["fig5.optree_lowest.constructed"] = _lowest(CASES_FIVE, constructed)
+        plans = [_plan(constructed, case, "wrht") for case in (*CASES_FIVE, *CASES_SIX)]
+        assert all(plan.verified for plan in plans)
+        found["figures.wrht"] = Computed(
+            tuple(plan.steps for plan in plans),
+            "Beside them "
+            + "; ".join(
+                f"Ring {_plan(constructed, case, 'ring').steps}, NE "
+                f"{_plan(constructed, case, 'neighbour_exchange').steps}, OpTree "
+                f"{_plan(constructed, case, 'optree').steps} slots at (N, w) = {case}"
+                for case in (*CASES_FIVE, *CASES_SIX)
+            )
+            + ".",
+        )
     return found
 
 
 def figure_six(results: Results, constructed: Construct, *, quick: bool) -> dict[str, Computed]:
     """Time against size at two numbers of wavelengths; writes fig6.csv, .svg, .png."""
     _compare(results, "fig6", CASES_SIX, constructed, quick=quick)
-    found = {"fig6.cases": Computed(tuple(one for case in CASES_SIX for one in case))}
     few, many = CASES_SIX
-    for suffix, ratio in _ways(constructed, built=True):
-        tree = ratio(many, "optree", few, "optree")
-        beside = ratio(many, "wrht", many, "neighbour_exchange")
-        values: dict[str, Value] = {
-            **_order("fig6", CASES_SIX, ratio),
-            "fig6.optree_falls": max(tree),
-            "fig6.optree_slightly": (min(tree), max(tree)),
-            "fig6.wrht_rises": min(ratio(many, "wrht", few, "wrht")),
-            "fig6.wrht_ring": max(ratio(many, "wrht", many, "ring")),
-            "fig6.wrht_neighbour_exchange": (min(beside), max(beside)),
-        }
-        steps = _steps(CASES_SIX, constructed if suffix else None)
-        found |= {f"{id}{suffix}": Computed(value, steps) for id, value in values.items()}
-    return found
 
+    def ratio(case: tuple[int, int], name: str, beside: tuple[int, int], other: str) -> float:
+        return paper_steps(name, *case) / paper_steps(other, *beside)
 
-def _ways(constructed: Construct, *, built: bool) -> Sequence[tuple[str, Ratio]]:
-    """By the paper's step counts, and by plans where they are to be built."""
-
-    def counted(
-        case: tuple[int, int], name: str, beside: tuple[int, int], other: str
-    ) -> list[float]:
-        return [paper_steps(name, *case) / paper_steps(other, *beside)]
-
-    def simulated(
-        case: tuple[int, int], name: str, beside: tuple[int, int], other: str
-    ) -> list[float]:
-        own = _plan(constructed, case, name).times_ps
-        theirs = _plan(constructed, beside, other).times_ps
-        return [time / theirs[size] for size, time in own.items()]
-
-    return [("", counted), (".constructed", simulated)][: 2 if built else 1]
-
-
-def _order(id: str, cases: Sequence[tuple[int, int]], ratio: Ratio) -> dict[str, float]:
-    """Whether OpTree is lowest and the ring highest, by how much at least."""
+    plans = [_plan(constructed, case, "optree") for case in (many, few)]
+    assert all(plan.verified for plan in plans)
+    tree = [paper_steps("optree", *case) for case in (many, few)]
+    steps = _steps(CASES_SIX)
     return {
-        f"{id}.optree_lowest": min(
-            one for case in cases for name in BASELINES for one in ratio(case, name, case, "optree")
+        "fig6.cases": Computed(tuple(one for case in CASES_SIX for one in case)),
+        **_order("fig6", CASES_SIX),
+        "fig6.optree_lowest.constructed": _lowest(CASES_SIX, constructed),
+        "fig6.optree_falls": Computed(
+            max(time / plans[1].times_ps[size] for size, time in plans[0].times_ps.items()),
+            f"{plans[0].steps} slots against {plans[1].steps}, verified; by the formula "
+            f"{tree[0]} steps against {tree[1]}.",
         ),
-        f"{id}.ring_highest": min(
-            one
-            for case in cases
-            for name in LABELS
-            if name != "ring"
-            for one in ratio(case, "ring", case, name)
+        "fig6.optree_slightly": Computed(
+            100 * (1 - tree[0] / tree[1]),
+            f"{tree[1]} steps become {tree[0]}. On an axis that reaches up to Ring it is "
+            f"{100 * (tree[1] - tree[0]) / paper_steps('ring', *few):.1f} % of the height.",
+        ),
+        "fig6.wrht_rises": Computed(ratio(many, "wrht", few, "wrht"), steps),
+        "fig6.wrht_ring": Computed(ratio(many, "wrht", many, "ring"), steps),
+        "fig6.wrht_neighbour_exchange": Computed(
+            ratio(many, "wrht", many, "neighbour_exchange"), steps
         ),
     }
 
 
-def _steps(cases: Sequence[tuple[int, int]], constructed: Construct | None) -> str:
-    """Steps, or slots of plans, of all algorithms in each case."""
-    told = []
-    for case in cases:
-        plans = constructed and {name: _plan(constructed, case, name) for name in LABELS}
-        assert plans is None or all(plan.verified for plan in plans.values())
-        each = (
-            f"{label} {plans[name].steps if plans else paper_steps(name, *case)}"
-            for name, label in LABELS.items()
+def _order(id: str, cases: Sequence[tuple[int, int]]) -> dict[str, Computed]:
+    """By the paper's steps: by how much at least OpTree is lowest, and the ring highest."""
+    steps = {case: {name: paper_steps(name, *case) for name in LABELS} for case in cases}
+    lowest = min(own[name] / own["optree"] for own in steps.values() for name in BASELINES)
+    highest = min(
+        own["ring"] / own[name] for own in steps.values() for name in LABELS if name != "ring"
+    )
+    told = _steps(cases)
+    return {
+        f"{id}.optree_lowest": Computed(lowest, told),
+        f"{id}.ring_highest": Computed(highest, told),
+    }
+
+
+def _lowest(cases: Sequence[tuple[int, int]], constructed: Construct) -> Computed:
+    """By plans: by how much at least Ring and NE take longer than OpTree."""
+    names = ("ring", "neighbour_exchange", "optree")
+    plans = {case: {name: _plan(constructed, case, name) for name in names} for case in cases}
+    assert all(plan.verified for own in plans.values() for plan in own.values())
+    return Computed(
+        min(
+            time / own["optree"].times_ps[size]
+            for own in plans.values()
+            for name in names[:2]
+            for size, time in own[name].times_ps.items()
+        ),
+        "Slots: "
+        + "; ".join(
+            ", ".join(f"{LABELS[name]} {plan.steps}" for name, plan in own.items())
+            + f" at (N, w) = {case}"
+            for case, own in plans.items()
         )
-        told.append(f"(N, w) = {case}: {', '.join(each)}")
-    return f"{'Slots of verified plans' if constructed else 'Steps'} at {'; '.join(told)}."
+        + ".",
+    )
+
+
+def _steps(cases: Sequence[tuple[int, int]]) -> str:
+    """Steps of all algorithms in each case."""
+    told = (
+        ", ".join(f"{label} {paper_steps(name, *case)}" for name, label in LABELS.items())
+        + f" at (N, w) = {case}"
+        for case in cases
+    )
+    return f"Steps: {'; '.join(told)}."
 
 
 def _plan(constructed: Construct, case: tuple[int, int], algorithm: str) -> Constructed:
@@ -285,7 +333,7 @@ def _compare(
     rows: list[Row] = []
     for ranks, wavelengths in cases:
         for algorithm in LABELS:
-            builds = not quick or ranks == 1024
+            builds = not quick or (ranks == 1024 and (algorithm != "wrht" or wavelengths == 64))
             plan = _plan(constructed, (ranks, wavelengths), algorithm) if builds else None
             for size in SIZES:
                 paper = paper_time_ps(algorithm, ranks, wavelengths, size)

@@ -5,20 +5,25 @@ from __future__ import annotations
 import opticoll
 from opticoll import formulas
 from opticoll.papers.judging import Computed
-from opticoll.papers.kit import Construct, Results, fabric
-from opticoll.papers.optree.cases import paper_steps
+from opticoll.papers.kit import (
+    Construct,
+    Constructed,
+    Results,
+    construct,
+    fabric,
+    step_time_ps,
+)
+from opticoll.papers.optree import trees
+from opticoll.papers.optree.cases import BLOCK, SIZES, paper_steps
 
 RANKS, WAVELENGTHS = 1024, 64
 ALGORITHMS = ("ring", "neighbour_exchange", "wrht", "one_stage", "optree")
-DEPTHS = range(2, 6)
 
 
 def reproduce(results: Results, constructed: Construct) -> dict[str, Computed]:
     """The table with the columns formula, constructed and verified; writes table1.csv."""
     steps = {name: _formula(name) for name in ALGORITHMS}
     built = {name: constructed(RANKS, WAVELENGTHS, name) for name in ALGORITHMS}
-    tree = constructed(RANKS, WAVELENGTHS, "optree:depth=paper")
-    narrow = constructed(RANKS, 1, "neighbour_exchange")
     rows = [
         {
             "algorithm": name,
@@ -38,27 +43,21 @@ def reproduce(results: Results, constructed: Construct) -> dict[str, Computed]:
         [[row[column] for column in columns] for row in rows],
         left=(0, 3),
     )
-    radices = "x".join(str(radix) for radix in formulas.optree_best_radices(RANKS, WAVELENGTHS))
-    own, wrht = built["optree"].steps, built["wrht"]
-    least = min(
-        (name for name in ALGORITHMS if name != "optree"), key=lambda name: built[name].steps
-    )
+    own, narrow = built["optree"].steps, constructed(RANKS, 1, "neighbour_exchange")
+    least = min(("ring", "neighbour_exchange", "one_stage"), key=lambda name: built[name].steps)
     depth = formulas.optree_depth(RANKS)
     assert depth is not None
     return {
         "table1.ring": Computed(built["ring"].steps, f"The ring is {built['ring'].proof}."),
         "table1.neighbour_exchange": Computed(
-            built["neighbour_exchange"].steps, f"It is {built['neighbour_exchange'].proof}."
+            built["neighbour_exchange"].steps,
+            f"It is {built['neighbour_exchange'].proof}. On one wavelength, like Ring, the two "
+            f"blocks of a step follow one another, and it takes {narrow.steps} slots.",
         ),
-        "table1.neighbour_exchange.one_wavelength": Computed(
-            narrow.steps, f"The two blocks of a step follow one another; {narrow.proof}."
-        ),
-        "table1.wrht": Computed(steps["wrht"]),
-        "table1.wrht.formula": Computed(printed_wrht_formula(RANKS, WAVELENGTHS)),
         "table1.wrht.constructed": Computed(
-            wrht.steps,
-            f"{' + '.join(map(str, wrht.step_slots))} slots to collect, exchange and hand out "
-            f"every block by unicast, {wrht.proof}.",
+            built["wrht"].steps,
+            f"{' + '.join(map(str, built['wrht'].step_slots))} slots to collect, exchange and hand "
+            f"out, {built['wrht'].proof}.",
         ),
         "table1.one_stage": Computed(
             built["one_stage"].steps,
@@ -67,18 +66,17 @@ def reproduce(results: Results, constructed: Construct) -> dict[str, Computed]:
         "table1.optree": Computed(steps["optree"]),
         "table1.optree.depth": Computed(
             depth,
-            f"To the nearest it is {formulas.optree_depth(RANKS, 'round')}, with as many steps.",
+            f"Rounded to the nearest it is {formulas.optree_depth(RANKS, 'round')}, with as many "
+            "steps.",
         ),
-        "table1.optree.constructed": Computed(own, f"{radices}, {built['optree'].proof}."),
-        "table1.optree.paper_tree": Computed(
-            tree.steps, f"{len(tree.step_slots)} stages of at most 3 children, {tree.proof}."
-        ),
+        "table1.optree.constructed": _trees(constructed, own),
         "intro.steps.existing": Computed(
             built[least].steps / own,
-            f"{least} takes {built[least].steps} slots, OpTree {own}; "
-            + ", ".join(f"{name} {plan.steps}" for name, plan in built.items())
-            + ".",
+            f"Slots of verified plans: {least} {built[least].steps}, OpTree {own}. By the formulas "
+            f"of the paper WRHT is the nearest: {steps['wrht']} steps, "
+            f"{steps['wrht'] / steps['optree']:.2f} times OpTree's {steps['optree']}.",
         ),
+        "intro.traditional": _traditional(built["optree"]),
         "baseline.ring": Computed(
             (constructed(16, 2, "ring").steps, built["ring"].steps, _blocks("ring")[1])
         ),
@@ -89,15 +87,50 @@ def reproduce(results: Results, constructed: Construct) -> dict[str, Computed]:
                 *_blocks("neighbour_exchange"),
             )
         ),
-        "routing": _routing(constructed),
-        "routing.load": Computed(int(_plan("optree").columns()["count"].max())),
     }
 
 
-def _routing(constructed: Construct) -> Computed:
-    plans = [constructed(RANKS, WAVELENGTHS, f"optree:k={depth}") for depth in DEPTHS]
-    slots = ", ".join(str(plan.steps) for plan in plans)
-    return Computed(sum(not plan.verified for plan in plans), f"{slots} slots.")
+def _trees(constructed: Construct, best: int) -> Computed:
+    """The fewest slots of a tree: of those that divide evenly, and of others."""
+    even = {
+        depth: count
+        for depth in range(1, 11)
+        if (count := trees.least_slots(RANKS, WAVELENGTHS, depth)) is not None
+    }
+    least = min(even.values())
+    depth = formulas.optree_depth(RANKS)
+    assert depth is not None
+    found = formulas.optree_best_radices(RANKS, WAVELENGTHS)
+    small = constructed(RANKS, WAVELENGTHS, "optree:depth=paper")
+    assert small.verified
+    return Computed(
+        min(least, best),
+        f"{best} slots by {trees.spelled(found)}, which is verified and the best tree that a "
+        f"search with unequal groups finds; {least} is the least of all trees with equal groups. "
+        f"With {depth} stages: {even[depth]} slots by "
+        f"{trees.spelled(trees.best_tree(RANKS, WAVELENGTHS, depth))}, {small.steps} with at most "
+        "3 children everywhere.",
+    )
+
+
+def _traditional(tree: Constructed) -> Computed:
+    """Rings whose blocks are cut over all wavelengths, beside OpTree."""
+    names = (f"ring:stripes={WAVELENGTHS}", f"ring_bidirectional:stripes={WAVELENGTHS}")
+    striped = {
+        name: construct("all_gather", RANKS, WAVELENGTHS, name, sizes=(SIZES[0], BLOCK))
+        for name in names
+    }
+    assert all(plan.verified for plan in striped.values())
+    own = {size: tree.steps * step_time_ps(size) for size in (SIZES[0], BLOCK)}
+    told = "; ".join(
+        f"{opticoll.format_size(size)} blocks: "
+        + ", ".join(f"{name} {plan.times_ps[size] / 1e9:.4g} ms" for name, plan in striped.items())
+        + f", OpTree {own[size] / 1e9:.4g} ms"
+        for size in own
+    )
+    return Computed(
+        min(plan.times_ps[BLOCK] for plan in striped.values()) / own[BLOCK], f"{told}; verified."
+    )
 
 
 def _plan(algorithm: str) -> opticoll.Plan:
@@ -112,15 +145,6 @@ def _blocks(algorithm: str) -> tuple[int, int]:
         for slot in (0, 1)
     ]
     return each[0], each[1]
-
-
-def printed_wrht_formula(ranks: int, wavelengths: int) -> int:
-    """The formula of Table I: ceil((N - p)/(p - 1)) + ceil((t - 1)N/p) + 1, with p = 2w + 1."""
-    group = 2 * wavelengths + 1
-    levels, reach = 0, 1
-    while reach < ranks:
-        levels, reach = levels + 1, reach * group
-    return -(-(ranks - group) // (group - 1)) + -(-(levels - 1) * ranks // group) + 1
 
 
 def _formula(name: str) -> int:

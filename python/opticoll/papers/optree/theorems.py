@@ -9,17 +9,23 @@ from opticoll import Fabric, formulas
 from opticoll.errors import OpticollError
 from opticoll.papers.judging import Computed
 from opticoll.papers.kit import Construct, Results, construct, fabric, step_time_ps
-from opticoll.papers.optree.cases import DEPTHS, best_depths, continuous_steps
+from opticoll.papers.optree import trees
+from opticoll.papers.optree.cases import (
+    CLOSE_UP,
+    DEPTHS,
+    RANKS_FOUR,
+    best_depths,
+    continuous_steps,
+)
 
 WAVELENGTHS = 64
-FIGURE_FOUR_RANKS = (512, 1024, 2048, 4096)
-RANKS = (16, 64, 256, *FIGURE_FOUR_RANKS)
-EVEN, ODD = (4, 8, 12, 16), (3, 5, 7, 9)
+RANKS = (16, 64, 256, *RANKS_FOUR)
+EVEN, ODD = (4, 6, 8, 10, 12, 14, 16), (3, 5, 7, 9)
 LINES = (3, 4, 5, 8, 9, 16)
 LEAVES = ((2, 3), (3, 2), (3, 3), (4, 2))
 
-# Ranks, wavelengths, radices: N = m^k where 4 divides m.
-DIVISIBLE = (
+# Ranks, wavelengths, radices: N = m^k, 4 divides m, and w the wavelengths of every stage.
+EQUAL = (
     (16, 2, "4x4"),
     (64, 8, "4x4x4"),
     (64, 8, "8x8"),
@@ -27,6 +33,8 @@ DIVISIBLE = (
     (256, 64, "16x16"),
     (1024, 64, "4x4x4x4x4"),
 )
+# N = m^k, but w does not divide the wavelengths of the stages.
+UNEVEN = (16, 3, "4x4")
 ANY = (64, 8, range(2, 7))
 SIZES = (1, 4096, 4 * 1024**2)
 
@@ -44,11 +52,17 @@ def lemmas(results: Results) -> dict[str, Computed]:
             for (shape, ranks), count in needed.items()
         ],
     )
-    proved = "With these a verified plan has one slot, with one less it has two."
+    bounds = {shape: load_bound(*shape) for shape in shapes}
+    proved = "A verified plan has one slot with so many. "
+    proved += (
+        "The loads of the links allow no fewer."
+        if needed == bounds
+        else "The loads of the links might allow fewer."
+    )
     return {
         "lemma1.ring.even": Computed(tuple(needed["ring", ranks] for ranks in EVEN), proved),
         "lemma1.ring.odd": Computed(
-            tuple(needed["ring", ranks] for ranks in ODD), f"{proved} As ceil(floor(N^2/4)/2) says."
+            tuple(needed["ring", ranks] for ranks in ODD), f"{proved} It is (N^2 - 1)/8."
         ),
         "lemma1.line": Computed(tuple(needed["line", ranks] for ranks in LINES), proved),
         "lemma1.unrealistic": Computed(
@@ -64,6 +78,15 @@ def lemmas(results: Results) -> dict[str, Computed]:
             "Blocks followed through verified plans.",
         ),
     }
+
+
+def load_bound(shape: str, ranks: int) -> int:
+    """The load of the busiest link in one direction, at least, of an all-to-all."""
+    if shape == "line":
+        return (ranks // 2) * (ranks - ranks // 2)
+    # All shortest routes together, spread over all links of both directions.
+    hops = ranks * sum(min(hop, ranks - hop) for hop in range(1, ranks))
+    return -(-hops // (2 * ranks))
 
 
 def least_wavelengths(shape: str, ranks: int) -> int:
@@ -128,7 +151,7 @@ def theorems(results: Results, constructed: Construct) -> dict[str, Computed]:
                 "equation3_steps": equation_three_steps(ranks, WAVELENGTHS, depth),
                 "fewest": depth in best_depths(ranks, WAVELENGTHS),
             }
-            for ranks in FIGURE_FOUR_RANKS
+            for ranks in RANKS_FOUR
             for depth in DEPTHS
         ],
     )
@@ -141,13 +164,18 @@ def theorems(results: Results, constructed: Construct) -> dict[str, Computed]:
                 *(formulas.optree_steps(ranks, WAVELENGTHS, depth) for depth in DEPTHS),
                 ", ".join(map(str, best_depths(ranks, WAVELENGTHS))),
             ]
-            for ranks in FIGURE_FOUR_RANKS
+            for ranks in RANKS_FOUR
         ],
         left=(),
     )
     chosen = [_chosen(ranks, 2 if ranks == 16 else WAVELENGTHS) for ranks in RANKS]
     results.write("theorem2", chosen)
-    return {**_first(constructed), **_second(chosen, constructed), **_time()}
+    return {
+        **_first(constructed),
+        **_second(chosen, constructed),
+        **brackets(results),
+        **_time(),
+    }
 
 
 def equation_three_steps(ranks: int, wavelengths: int, depth: int) -> int:
@@ -183,68 +211,135 @@ def _first(constructed: Construct) -> dict[str, Computed]:
             constructed(ranks, wavelengths, f"optree:radices={radices}"),
             formulas.optree_steps(ranks, wavelengths, radices.count("x") + 1),
         )
-        for ranks, wavelengths, radices in DIVISIBLE
+        for ranks, wavelengths, radices in EQUAL
     }
     ranks, wavelengths, depths = ANY
-    trees = [
-        (
-            constructed(ranks, wavelengths, f"optree:k={depth}"),
-            formulas.optree_steps(ranks, wavelengths, depth),
-        )
-        for depth in depths
-    ]
-    assert all(plan.verified for plan, _ in (*exact.values(), *trees))
+    best = {depth: trees.best_tree(ranks, wavelengths, depth) for depth in depths}
+    even = {
+        depth: constructed(ranks, wavelengths, trees.algorithm(best[depth])) for depth in depths
+    }
+    nearly = {depth: constructed(ranks, wavelengths, f"optree:k={depth}") for depth in depths}
+    steps = {depth: formulas.optree_steps(ranks, wavelengths, depth) for depth in depths}
+    apart = constructed(UNEVEN[0], UNEVEN[1], f"optree:radices={UNEVEN[2]}")
+    plans = [plan for plan, _ in exact.values()]
+    assert all(plan.verified for plan in (*plans, *even.values(), *nearly.values(), apart))
     told = "; ".join(
-        f"{count} nodes, {radices}: {plan.steps} slots, formula {steps}"
-        for (count, _, radices), (plan, steps) in exact.items()
+        f"{count} nodes, w = {colours}, {radices}: {plan.steps} slots, formula {by_formula}"
+        for (count, colours, radices), (plan, by_formula) in exact.items()
     )
-    pairs = ", ".join(f"{plan.steps} and {steps}" for plan, steps in trees)
+    each = "; ".join(
+        f"k = {depth}: {even[depth].steps} ({trees.spelled(best[depth])}), formula {steps[depth]}, "
+        f"nearly equal radices {nearly[depth].steps}"
+        for depth in depths
+    )
     depth = formulas.optree_depth(1024)
     assert depth is not None
     return {
-        "theorem1.divisible": Computed(
-            max(abs(plan.steps - steps) for plan, steps in exact.values()), f"Verified: {told}."
+        "theorem1.equal": Computed(
+            max(abs(plan.steps - by_formula) for plan, by_formula in exact.values()),
+            f"Verified: {told}.",
+        ),
+        "theorem1.stages": Computed(
+            apart.steps,
+            f"{' + '.join(map(str, apart.step_slots))} slots, stage by stage; {apart.proof}.",
         ),
         "theorem1.any": Computed(
-            max(abs(plan.steps - steps) for plan, steps in trees),
-            f"Slots and formula for k = {depths[0]} to {depths[-1]}: {pairs}.",
+            max(abs(even[depth].steps - steps[depth]) for depth in depths), f"Slots at {each}."
         ),
         "theorem1.proof": Computed(theorem_one_proof_steps(1024, WAVELENGTHS, depth)),
+        "theorem1.proof.identity": _identity(),
     }
+
+
+def _identity() -> Computed:
+    """The proof's m^(j - 1) ceil(N / m^j) = ceil(N / m) with m = N^(1/k), at each later stage."""
+    cases = [
+        (ranks, depth, stage)
+        for ranks in RANKS_FOUR
+        for depth in CLOSE_UP
+        for stage in range(2, depth + 1)
+    ]
+
+    def sides(ranks: int, depth: int, stage: int) -> tuple[float, int]:
+        children = ranks ** (1 / depth)
+        # A power of m that is whole must not be rounded up for its last binary digit.
+        groups = math.ceil(round(children ** (depth - stage), 9))
+        return children ** (stage - 1) * groups, math.ceil(round(children ** (depth - 1), 9))
+
+    wrong = [case for case in cases if not math.isclose(*sides(*case), rel_tol=1e-9)]
+    left, right = sides(1024, 7, 2)
+    return Computed(
+        100 * len(wrong) / len(cases),
+        f"{len(wrong)} of {len(cases)} cases; at N = 1024, k = 7 and j = 2 the sides are "
+        f"{left:.1f} and {right}. Where m is whole both sides agree.",
+    )
 
 
 def _second(chosen: list[dict[str, int | str]], constructed: Construct) -> dict[str, Computed]:
     """Eq. 2 under its readings against Theorem 1, and against trees."""
     ceiling = [row for row in chosen if row["steps_ceiling"] != row["steps_fewest"]]
     nearest = [row for row in chosen if row["steps_nearest"] != row["steps_fewest"]]
-    paper, best = (
-        constructed(1024, WAVELENGTHS, name) for name in ("optree:depth=paper", "optree")
-    )
+    depth = formulas.optree_depth(1024)
+    assert depth is not None
+    radices = trees.best_tree(1024, WAVELENGTHS, depth)
+    tree = constructed(1024, WAVELENGTHS, trees.algorithm(radices))
+    least = min(trees.least_slots(1024, WAVELENGTHS, count) or tree.steps for count in range(1, 11))
     apart = {ranks: abs(_least_stages(ranks) - _equation_two(ranks)) for ranks in RANKS}
     return {
         "theorem2.derivative": Computed(
             max(apart.values()),
-            ", ".join(f"{_equation_two(ranks):.3f} at {ranks}" for ranks in RANKS) + ".",
+            "Least at k = "
+            + ", ".join(f"{_equation_two(ranks):.3f} ({ranks})" for ranks in RANKS)
+            + ", number of nodes in parentheses.",
         ),
         "theorem2.ceiling": Computed(
             len(ceiling),
-            "; ".join(
-                f"at {row['ranks']} it takes k = {row['k_ceiling']} with {row['steps_ceiling']} "
-                f"steps where k = {row['k_fewest']} has {row['steps_fewest']}"
+            ". ".join(
+                f"With {row['ranks']} nodes k = {row['k_ceiling']} takes {row['steps_ceiling']} "
+                f"steps, k = {row['k_fewest']} takes {row['steps_fewest']}"
                 for row in ceiling
             )
             + ".",
         ),
         "theorem2.nearest": Computed(
             len(nearest),
-            ", ".join(f"k = {row['k_nearest']} at {row['ranks']}" for row in chosen) + ".",
+            ", ".join(f"k = {row['k_nearest']} with {row['ranks']} nodes" for row in chosen) + ".",
         ),
         "theorem2.trees": Computed(
-            paper.steps - best.steps,
-            f"{paper.steps} slots in {len(paper.step_slots)} stages, {best.steps} in "
-            f"{len(best.step_slots)}; {paper.proof}.",
+            tree.steps - least,
+            f"{trees.spelled(radices)}: {tree.steps} slots in {len(tree.step_slots)} stages, "
+            f"{tree.proof}. No tree with equal groups has fewer than {least}. They are reached "
+            f"with {_listed(trees.best_depths(1024, WAVELENGTHS))} stages.",
         ),
     }
+
+
+def brackets(results: Results) -> dict[str, Computed]:
+    """The readings of Eq. 2's bracket that give both depths that the paper prints."""
+    printed = {
+        1024: results.printed("table1.optree.depth"),
+        2048: results.printed("fig4.best.2048"),
+    }
+    depths = {
+        "Rounded up": {ranks: formulas.optree_depth(ranks, "ceil") for ranks in printed},
+        "rounded to the nearest": {
+            ranks: formulas.optree_depth(ranks, "round") for ranks in printed
+        },
+    }
+    return {
+        "theorem2.bracket": Computed(
+            sum(both == printed for both in depths.values()),
+            "; ".join(
+                f"{name} it is {both[1024]} at 1024 and {both[2048]} at 2048 nodes"
+                for name, both in depths.items()
+            )
+            + ".",
+        )
+    }
+
+
+def _listed(depths: list[int]) -> str:
+    return f"{', '.join(map(str, depths[:-1]))} or {depths[-1]}"
 
 
 def _equation_two(ranks: int) -> float:

@@ -58,17 +58,14 @@ def parts(results: Results, rows: Rows, scale: Sequence[int], *, quick: bool) ->
     cases = [(fabric, algorithm) for fabric in FABRICS for algorithm in ALGORITHMS]
     return {
         "electrical: tables and figures": lambda: _show(results, rows(), scale, quick=quick),
-        **{
-            f"electrical: means on a {label}": partial(_means, results, fabric, rows, scale)
-            for fabric, label in FABRICS.items()
-        },
+        "electrical: means": lambda: _means(results, rows, scale),
         **{
             f"electrical: break-even with {ALGORITHMS[algorithm]} on a {FABRICS[fabric]}": partial(
-                _break_even, results, fabric, algorithm, scale
+                _make_evens, results, fabric, algorithm, scale
             )
             for fabric, algorithm in cases
         },
-        "electrical: break-even, table": lambda: _show_break_even(
+        "electrical: break-even": lambda: _show_break_even(
             results, [row for case in cases for row in _evens(results, *case, scale)]
         ),
         "electrical: latency": lambda: _latency(results, scale),
@@ -175,27 +172,43 @@ def _ratio(row: ElectricalRow, column: str) -> float | None:
     return None if time is None else float(time) / row["wrht_claimed_s"]
 
 
-def _means(results: Results, fabric: str, rows: Rows, scale: Sequence[int]) -> dict[str, Computed]:
+def _means(results: Results, rows: Rows, scale: Sequence[int]) -> dict[str, Computed]:
     """The mean at each of the study's rates, and the rates at which the printed means come out."""
     own = rows()
-    name = f"headline.electrical.{fabric}"
-    means = {
-        rate: Computed(
-            _reduction(at, "e_ring_s", "e_rd_s"),
-            f"E-Ring {_reduction(at, 'e_ring_s'):+.1f} %, E-RD {_reduction(at, 'e_rd_s'):+.1f} %; "
-            f"halving and doubling, not in the poster, {_reduction(at, 'e_hd_s'):+.1f} %. "
-            + ("Verified." if all(row["verified"] for row in at) else "NOT verified."),
+    at = {(fabric, rate): _at(own, fabric, rate) for fabric in FABRICS for rate in RATES}
+    verified = all(row["verified"] for row in own)
+    mean = {case: _reduction(cases, "e_ring_s", "e_rd_s") for case, cases in at.items()}
+
+    def told(*rates: int) -> str:
+        first = at["crossbar", rates[0]]
+        others = ", ".join(
+            f"{mean[fabric, rate]:+.1f} % on a {FABRICS[fabric]} at {rate // GIGA} Gb/s"
+            for fabric in FABRICS
+            for rate in rates
+            if (fabric, rate) != ("crossbar", rates[0])
         )
-        for rate in RATES
-        for at in [_at(own, fabric, rate)]
+        return (
+            f"E-Ring {_reduction(first, 'e_ring_s'):+.1f} %, E-RD "
+            f"{_reduction(first, 'e_rd_s'):+.1f} %; halving and doubling, not in the poster, "
+            f"{_reduction(first, 'e_hd_s'):+.1f} %. Otherwise {others}. "
+            + ("Verified." if verified else "NOT verified.")
+        )
+
+    slow, same, *fast = RATES
+    light = {
+        name: [_rate_of(fabric, scale, results.printed(f"headline.{name}")) for fabric in FABRICS]
+        for name in ("electrical", "optical")
     }
-    computed = {f"{name}.{rate // GIGA}": mean for rate, mean in means.items()}
-    computed[f"{name}.exchanged"] = means[RATES[0]]
-    if fabric == "crossbar":
-        computed["conclusion.electrical"] = means[40 * GIGA]
-    return computed | {
-        f"{name}.rate": _rate_of(fabric, scale, results.printed("headline.electrical")),
-        f"{name}.rate_exchanged": _rate_of(fabric, scale, results.printed("headline.optical")),
+    met = [one for pair in light.values() for one in pair]
+    return {
+        "headline.electrical.10": Computed(mean["crossbar", slow], told(slow)),
+        "headline.electrical.exchanged": Computed(mean["crossbar", slow], told(slow)),
+        "headline.electrical.40": Computed(mean["crossbar", same], told(same, *fast)),
+        "conclusion.electrical": Computed(mean["crossbar", same], told(same, *fast)),
+        "headline.electrical.rate": Computed(
+            tuple(one.value for one in met if isinstance(one.value, float)),
+            "Simulated there: " + ", ".join(one.note for one in met) + ".",
+        ),
     }
 
 
@@ -220,7 +233,7 @@ def _rate_of(fabric: str, scale: Sequence[int], claimed: float) -> Computed:
         1 - wrht / time_s(fabric, ranks, algorithm, rate, LATENCY_PS, size)
         for wrht, (ranks, algorithm, size) in zip(wanted, cases, strict=True)
     )
-    return Computed(rate / GIGA, f"Simulated at that rate: {simulated:.2f} %.")
+    return Computed(rate / GIGA, f"{simulated:.2f} %")
 
 
 def _line(fabric: str, ranks: int, algorithm: str, size: int) -> tuple[float, float]:
@@ -241,22 +254,32 @@ def _falling(value: Callable[[float], float], wanted: float) -> float:
     return low
 
 
-def _break_even(
+def _make_evens(
     results: Results, fabric: str, algorithm: str, scale: Sequence[int]
 ) -> dict[str, Computed]:
-    """The rate per port at which an electrical all_reduce is as fast."""
-    own = _evens(results, fabric, algorithm, scale)
-    if algorithm not in POSTER:
-        return {}
-    cases = {f"{row['model']} at N = {row['ranks']}": _gigabits(row) for row in own}
-    first = min(cases, key=lambda case: cases[case])
-    known = {case: rate for case, rate in cases.items() if rate != NEVER}
-    last = max(known, key=lambda case: known[case])
-    never = [case for case, rate in cases.items() if rate == NEVER]
-    note = f"{first}; for {last} below {cases[last]:.3g} Gb/s."
-    if never:
-        note += f" At any rate for {', '.join(never)}: latencies alone take longer there."
-    return {f"fig2.electrical.{fabric}.{algorithm}": Computed(cases[first], note)}
+    _evens(results, fabric, algorithm, scale)
+    return {}
+
+
+def _break_even(even: Sequence[BreakEven], algorithm: str) -> Computed:
+    """The rate per port on a switch below which WRHT is always faster, and that on a tree."""
+    told, least = [], {}
+    for fabric, label in FABRICS.items():
+        cases = {
+            f"{row['model']} at N = {row['ranks']}": _gigabits(row)
+            for row in even
+            if (row["fabric"], row["algorithm"]) == (fabric, algorithm)
+        }
+        first = min(cases, key=lambda case: cases[case])
+        known = {case: rate for case, rate in cases.items() if rate != NEVER}
+        last = max(known, key=lambda case: known[case])
+        never = [case for case, rate in cases.items() if rate == NEVER]
+        least[fabric] = cases[first]
+        told.append(
+            f"On a {label} from {cases[first]:.3g} Gb/s ({first}) to {known[last]:.3g} Gb/s "
+            f"({last})" + (f", and at any rate for {', '.join(never)}" if never else "")
+        )
+    return Computed(least["crossbar"], f"{'. '.join(told)}.")
 
 
 def _evens(results: Results, fabric: str, algorithm: str, scale: Sequence[int]) -> list[BreakEven]:
@@ -317,7 +340,7 @@ def _show_break_even(results: Results, even: Sequence[BreakEven]) -> dict[str, C
         ],
         left=(0, 1),
     )
-    return {}
+    return {f"fig2.electrical.{algorithm}": _break_even(even, algorithm) for algorithm in POSTER}
 
 
 def _latency(results: Results, scale: Sequence[int]) -> dict[str, Computed]:
@@ -326,7 +349,7 @@ def _latency(results: Results, scale: Sequence[int]) -> dict[str, Computed]:
     A step of any of these on a switch waits for two cables, side by side for all messages, so one
     more second per cable is two more per step.
     """
-    computed = {}
+    met = []
     claimed = results.printed("headline.electrical")
     cases = _cases(tuple(scale))
     wanted = [wrht_claimed_s(ranks, size) for ranks, _, size in cases]
@@ -352,10 +375,13 @@ def _latency(results: Results, scale: Sequence[int]) -> dict[str, Computed]:
         simulated = 100 * _mean(
             1 - wrht / time for wrht, time in zip(wanted, times(latency_ps), strict=True)
         )
-        computed[f"headline.electrical.latency.{rate // GIGA}"] = Computed(
-            latency_ps / 1e9, f"Simulated at that latency: {simulated:.2f} %."
+        met.append((latency_ps / 1e9, simulated))
+    return {
+        "headline.electrical.latency": Computed(
+            tuple(latency for latency, _ in met),
+            f"Simulated there: {', '.join(f'{saved:.2f} %' for _, saved in met)}.",
         )
-    return computed
+    }
 
 
 def _steps(algorithm: str, ranks: int) -> int:

@@ -111,6 +111,7 @@ def mechanism() -> dict[str, Computed]:
     small, large = plan(RANKS, 2), plan(RANKS, WAVELENGTHS)
     ring = fabric(16, WAVELENGTHS)
     rate = ring.options["rate"]["value"]
+    around = opticoll.plan("all_gather", ring, "ring_bidirectional").columns()
     bound = large.bound
     assert bound is not None
     return {
@@ -120,7 +121,7 @@ def mechanism() -> dict[str, Computed]:
         "intro.ring_wavelength": Computed(plan(128, WAVELENGTHS, "ring").wavelengths_used),
         "intro.ring_unsuitable": _striped_ring(),
         "intro.objective": Computed((large.slots, bound[0])),
-        "scheme.ring": Computed(ring.family),
+        "scheme.ring": Computed(len(set(around["direction"].tolist()))),
         "scheme.parameters": Computed((WAVELENGTHS, rate)),
         "scheme.groups": Computed(tuple(representatives(small, RANKS))),
         "scheme.middle": Computed(in_the_middle(small)),
@@ -128,6 +129,14 @@ def mechanism() -> dict[str, Computed]:
             tuple(
                 wavelengths(plan(RANKS, WAVELENGTHS, f"wrht:group_size={group}"))
                 for group in GROUPS
+            )
+        ),
+        "scheme.reduction": Computed(len(small.verify()) + len(large.verify())),
+        "scheme.broadcast_wavelengths": Computed(
+            tuple(
+                wavelengths(made, made.slots - 1)
+                for group in GROUPS
+                for made in [plan(RANKS, WAVELENGTHS, f"wrht:group_size={group}")]
             )
         ),
         "scheme.reuse": Computed(shared_links(large, RANKS)),

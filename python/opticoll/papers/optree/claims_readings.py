@@ -1,0 +1,28 @@
+"""Readings and reasons that several items of the OpTree paper share."""
+
+from __future__ import annotations
+
+GROUP = (
+    "p, which the paper does not define, is 2w + 1 as in the group's WRHT; theta is ceil(log_p N)"
+)
+
+PHASES = (
+    f"{GROUP}; the steps are the sum of the text's two phases, the second by (theta - 1) "
+    "p^(theta - 1)"
+)
+"""Under which the 259 of Table I comes out."""
+
+WRHT = "WRHT takes the steps that give 259 in table1.wrht, with p = 2w + 1"
+
+NE = "a step of NE, which carries two blocks, takes as long as a step of one block"
+
+BRACKET = "the bracket of Eq. 2 rounds up, so that OpTree takes 156 steps at 2048 nodes"
+
+EVEN = (
+    "trees have equal groups, the only ones whose partners the paper defines; radices may differ "
+    "from stage to stage"
+)
+
+EXACT = "what is optimal or exact is not off by one"
+VISIBLE = "one per cent: less is no difference"
+FEWER = "fewer steps by one per cent or more"
