@@ -56,12 +56,12 @@ def figure_four(results: Results, constructed: Construct, *, quick: bool) -> dic
                     "verified": plan.verified if plan else None,
                 }
             )
-        found[f"fig4.shape.{ranks}"] = _course([formula[depth] for depth in CLOSE_UP])
+        found[f"fig4.shape.{ranks}"] = _course([formula[depth] for depth in CLOSE_UP], "steps")
         if plans:
             assert all(plan.verified for plan in plans.values())
             slots = [plan.steps for plan in plans.values()]
             assert slots == [trees.least_slots(ranks, 64, depth) for depth in plans]
-            found[f"fig4.shape.{ranks}.constructed"] = _course(slots)
+            found[f"fig4.shape.{ranks}.constructed"] = _course(slots, "slots")
     results.write("fig4", rows)
     panels = [_depth_panel("Theorem 1 (as the paper's Fig. 4)", rows, "paper_steps")]
     left_out = ", ".join(str(ranks) for ranks in RANKS_FOUR if ranks not in built)
@@ -81,14 +81,14 @@ def figure_four(results: Results, constructed: Construct, *, quick: bool) -> dic
     return found | _best(constructed, quick=quick)
 
 
-def _course(values: Sequence[int]) -> Computed:
+def _course(values: Sequence[int], unit: str) -> Computed:
     """How values go on, in words."""
     words = [
         "rising" if after > before else "falling" if after < before else "flat"
         for before, after in pairwise(values)
     ]
     return Computed(
-        tuple(word for word, _ in groupby(words)), f"{', '.join(map(str, values))} steps."
+        tuple(word for word, _ in groupby(words)), f"{', '.join(map(str, values))} {unit}."
     )
 
 

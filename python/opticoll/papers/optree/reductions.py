@@ -89,7 +89,7 @@ def _from_printed(results: Results) -> dict[str, Computed]:
         printed = [results.printed(f"reductions.{id}.{baseline}") for id in AVERAGES]
         steps = [_mean(cases, baseline, _paper_steps) for cases in AVERAGES.values()]
         found[f"reductions.headline.{baseline}"] = Computed(
-            sum(printed) / 2,
+            round(sum(printed) / 2, 6),
             f"Mean of {printed[0]} and {printed[1]}; by step counts {sum(steps) / 2:.3f} %.",
         )
     return found

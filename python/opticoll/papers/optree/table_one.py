@@ -133,13 +133,9 @@ def _traditional(tree: Constructed) -> Computed:
     )
 
 
-def _plan(algorithm: str) -> opticoll.Plan:
-    return opticoll.plan("all_gather", fabric(RANKS, WAVELENGTHS), algorithm)
-
-
 def _blocks(algorithm: str) -> tuple[int, int]:
     """Blocks that each rank sends in the first step, and in the second."""
-    columns = _plan(algorithm).columns()
+    columns = opticoll.plan("all_gather", fabric(64, WAVELENGTHS), algorithm).columns()
     each = [
         int(columns["count"][(columns["source"] == 0) & (columns["slot"] == slot)].sum())
         for slot in (0, 1)
