@@ -50,7 +50,7 @@ _SETUP = (
         printed=64,
         judge=Used(),
         remark="On each directed fibre. The paper does not say so, but with 64 on both directions "
-        "together neither its example nor Table I would come out.",
+        "together neither its example nor Table I would agree.",
     ),
     Claim(
         id="setup.rate",
@@ -436,7 +436,7 @@ _SETS = {
 }
 
 _SLIP = (
-    "The two other headlines come out to the last digit, so that 88.58 looks like a slip for 88.61."
+    "The two other headlines agree to the last digit, so that 88.58 looks like a slip for 88.61."
 )
 
 _REDUCTIONS = (

@@ -10,7 +10,7 @@ PHASES = (
     f"{GROUP}; the steps are the sum of the text's two phases, the second by (theta - 1) "
     "p^(theta - 1)"
 )
-"""Under which the 259 of Table I comes out."""
+"""Under which the text gives the 259 of Table I."""
 
 WRHT = "WRHT takes the steps that give 259 in table1.wrht, with p = 2w + 1"
 

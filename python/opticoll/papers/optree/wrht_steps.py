@@ -79,7 +79,7 @@ def reproduce(results: Results) -> dict[str, Computed]:
             f"theta p^(theta - 1), it is {collected + handed[1]}.",
         ),
         "table1.wrht.total.first": Computed(
-            total[0], f"Of all p the printed number comes out at {', '.join(by_total)} total."
+            total[0], f"Other p that give the printed number: {', '.join(by_total)} total."
         ),
         "table1.wrht.total.second": Computed(total[1]),
         "table1.wrht.formula": Computed(

@@ -173,7 +173,7 @@ def _ratio(row: ElectricalRow, column: str) -> float | None:
 
 
 def _means(results: Results, rows: Rows, scale: Sequence[int]) -> dict[str, Computed]:
-    """The mean at each of the study's rates, and the rates at which the printed means come out."""
+    """The mean at each of the study's rates, and the rates that give the printed means."""
     own = rows()
     at = {(fabric, rate): _at(own, fabric, rate) for fabric in FABRICS for rate in RATES}
     verified = all(row["verified"] for row in own)

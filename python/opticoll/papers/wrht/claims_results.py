@@ -88,8 +88,8 @@ HEADLINE = (
         unit="Gb/s",
         judge=NotStated("the rate"),
         uses=("headline.electrical", "headline.optical"),
-        remark="Shown beside: the rates of a port at which 75.76 % come out on one switch and on a "
-        "fat tree, then those for 91.86 %, each simulated. A rank on the ring has 64 wavelengths "
+        remark="Shown beside: the rates of a port that give 75.76 % on one switch and on a fat "
+        "tree, then those that give 91.86 %, each simulated. A rank on the ring has 64 wavelengths "
         "of 40 Gb/s each way.",
     ),
     Claim(
@@ -99,7 +99,7 @@ HEADLINE = (
         unit="ms",
         judge=NotStated("the latency"),
         uses=("headline.electrical",),
-        remark="Shown beside: the latencies of a cable and switch at which 75.76 % come out on one "
+        remark="Shown beside: the latencies of a cable and switch that give 75.76 % on one "
         "switch, with ports of 40, 100 and 400 Gb/s, each simulated. This study has 0.0005 ms.",
     ),
     Claim(
@@ -157,7 +157,7 @@ HEADLINE = (
         judge=Rounded(2),
         uses=("full.electrical", "full.optical"),
         reading=_MEANS,
-        remark="Electrical, then optical. The means come out the other way round.",
+        remark="Electrical, then optical. The means are the other way round.",
     ),
     Claim(
         id="headline.order.exchanged",
