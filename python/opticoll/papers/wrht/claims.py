@@ -212,9 +212,10 @@ _MECHANISM = (
         where=_REDUCE,
         says="Grouping is repeated until the wavelengths allow an all-to-all among "
         "representatives.",
-        unit="representatives",
-        judge=AtMost(22, "22^2 / 8 = 60.5 of 64 wavelengths; 23 would need 67"),
-        remark="The most in an all-to-all, N = 16 to 4096, w = 64, groups of 129 and of 3.",
+        unit="exceptions of 18",
+        judge=AtMost(0, "neither one grouping less nor one more"),
+        remark="N = 16, 32, 64 to 4096, w = 64, groups of 129 and of 3: an all-to-all among more "
+        "than the wavelengths allow, or a grouping of so few that they would allow it.",
         command=f"{_SIMULATE} wrht:group_size=3",
     ),
     Claim(

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from functools import cache
 
@@ -147,13 +148,7 @@ def mechanism() -> dict[str, Computed]:
             )
         ),
         "scheme.group_size": Computed(LARGEST),
-        "scheme.repeated": Computed(
-            max(
-                exchanging(plan(2**power, WAVELENGTHS, f"wrht:group_size={group}"))
-                for power in range(4, 13)
-                for group in (3, LARGEST)
-            )
-        ),
+        "scheme.repeated": _repeated(),
         "scheme.last": Computed(
             tuple(exchanging(plan(ranks, WAVELENGTHS)) for ranks in (512, 1024, 2048))
         ),
@@ -170,6 +165,25 @@ def mechanism() -> dict[str, Computed]:
             "Plans constructed and verified.",
         ),
     }
+
+
+def _repeated() -> Computed:
+    """Whether grouping goes on until the wavelengths allow an all-to-all, and no longer."""
+    most = math.isqrt(8 * WAVELENGTHS)
+    wrong, exchanged = 0, []
+    for ranks in (2**power for power in range(4, 13)):
+        for group in (3, LARGEST):
+            made = plan(ranks, WAVELENGTHS, f"wrht:group_size={group}")
+            last = exchanging(made) or 1
+            grouped = [ranks, *representatives(made, ranks)]
+            before = [count for count in grouped if count > last]
+            wrong += last > most or any(count <= most for count in before)
+            exchanged.append(last)
+    return Computed(
+        wrong,
+        f"{most} representatives need {-(-(most**2) // 8)} of {WAVELENGTHS} wavelengths. From "
+        f"{min(exchanged)} to {max(exchanged)} exchange; one alone needs no exchange.",
+    )
 
 
 def _all_to_all(ranks: int) -> int:
