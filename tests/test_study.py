@@ -145,6 +145,7 @@ OPTREE_VALUES: dict[str, Value] = {
     "theorem3.proof": math.ceil(13 * 1024 / (8 * 64)),
     # 4 MiB in flits of 32 B, 1 ns each, beside 838.8608 us and 25 us.
     "setup.conversion": 100 * (4 * 2**20 / 32 * 1e-9) / 863.8608e-6,
+    "setup.packets": (128, 32),
     "fig4.shape.1024": ("falling", "flat", "rising"),
     "fig4.best.2048": 7,
     "fig4.best.4096": 8,

@@ -345,10 +345,9 @@ _TIME = (
         says="a, the delay of O/E/O conversion and of reconfiguration, is constant.",
         unit="times",
         judge=AtMost(1.01, "one per cent more is still constant"),
-        reading="the conversion of one cycle per flit (IV.A) stops the data for a cycle after each "
-        "flit, so that it grows with d",
-        remark="Conversion of a block of 4 MiB over that of 1 KiB. If flits are converted while "
-        "others follow, it is one cycle per lightpath, and constant.",
+        reading="a block is converted flit after flit, one cycle each (IV.A), before it is sent",
+        remark="What the conversion adds to a block of 4 MiB over what it adds to one of 1 KiB. If "
+        "a flit or a packet is sent on while the next one is converted, it adds the same to both.",
     ),
     Claim(
         id="equation3",

@@ -72,11 +72,11 @@ _SETUP = (
         id="setup.packets",
         where="IV.A",
         says="Packets have 128 bytes, flits 32.",
-        unit="",
-        judge=NotDone(
-            "circuits carry blocks whole, without headers, so that cutting them into packets "
-            "changes no time; flits would matter for the conversion only: see setup.conversion"
-        ),
+        unit="bytes",
+        printed=(128, 32),
+        judge=Used(),
+        remark="The options `packet` and `flit` of a ring. They matter for the conversion only: "
+        "setup.conversion.",
     ),
     Claim(
         id="setup.conversion",
@@ -84,9 +84,10 @@ _SETUP = (
         says="O/E/O conversion takes a cycle per flit.",
         unit="% of a step",
         judge=NotStated("how long a cycle is, and whether flits are converted while others follow"),
-        remark="Shown beside: what a pause of one cycle at 1 GHz after each flit adds to the step "
-        "of a block of 4 MiB, as a lower rate. If flits follow without a pause, it is the option "
-        "`conversion` of a ring, a delay of a lightpath. All published ratios are ratios of step "
+        command="opticoll simulate all_gather --size 4MiB --algorithm ring "
+        "--fabric optree_paper:ranks=2,conversion=1ns,flit=32B,packet=message",
+        remark="Shown beside: what a conversion at 1 GHz adds to the step of a block of 4 MiB, if "
+        "the whole block is converted before it is sent. All published ratios are ratios of step "
         "counts, on which it has no influence.",
     ),
     Claim(
