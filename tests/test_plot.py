@@ -287,7 +287,7 @@ def test_many_panels_become_pages(suffix: str, files: list[str], tmp_path: Path)
     text = b"".join(path.read_bytes() for path in written)
     if suffix == "svg":
         # Every panel is on one of the pages.
-        titles = re.findall(rb"N = (\d+)", text)
+        titles = re.findall(rb"(\d+) ranks", text)
         assert sorted(map(int, titles)) == list(range(2, 20))
     if suffix == "pdf":
         assert b"/Count 2" in text

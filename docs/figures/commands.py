@@ -39,6 +39,10 @@ COMMANDS = {
         "wss_grid:rows=4,columns=4,dead_transceivers=6.row,nodes=0-14 "
         "--algorithm halving_doubling --view space_time --figure"
     ),
+    "obs_grid_ports": (
+        "show all_gather --fabric light_path_grid:ranks=8,ports=2 "
+        "--algorithm recursive_doubling --size 100kB --figure"
+    ),
     "replay_mg": (
         "replay crates/core/tests/data/traces/mg.A.16.csv.zst "
         "--fabric fat_tree:down=4x4,up=1x2,rate=1Gb/s,latency=5us --figure"

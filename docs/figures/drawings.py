@@ -128,7 +128,7 @@ def _slot_by_slot(axes: Any, plan: opticoll.Plan) -> None:
         ]
         axes.text(max(places) + 0.9, slot + 0.5, f"{loads[0]} cw, {loads[1]} ccw", fontsize=9,
                   va="center", color=style.COLOURS[slot])  # fmt: skip
-    axes.text(max(places) + 0.9, -0.35, "links in all", fontsize=9, va="center")
+    axes.text(max(places) + 0.9, -0.35, "sum of lengths", fontsize=9, va="center")
     axes.set_xlim(min(places) - 0.6, max(places) + 4.2)
     axes.set_ylim(plan.slots + 0.2, -0.6)
     ordered = sorted(places)
@@ -219,7 +219,7 @@ def _crossings(axes: Any, ranks: int, wavelengths: Sequence[int]) -> None:
     slots = np.arange(1, depth + 1)
     costs = np.array(_core.relay_tree_costs(ranks, depth))
     axes.plot(slots, costs, color=style.INK, linewidth=2.2)
-    axes.annotate(f"$C_S({ranks})$, the least\na tree needs", (1.25, costs[0] * 0.62),
+    axes.annotate(f"C_S({ranks}): the fewest\nlinks that a tree needs", (1.25, costs[0] * 0.62),
                   xytext=(14, 0), textcoords="offset points", fontsize=9, va="center")  # fmt: skip
     for index, count in enumerate(wavelengths):
         colour = style.COLOURS[index]
@@ -243,7 +243,7 @@ def _crossings(axes: Any, ranks: int, wavelengths: Sequence[int]) -> None:
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:,g}")
     axes.set_xlabel("Slots S")
     axes.set_ylabel("Links of one block's tree")
-    axes.set_title(f"N = {ranks}: the bound is where S slots pay for a tree")
+    axes.set_title(f"{ranks:,} ranks: the bound is where S slots offer a tree its links")
 
 
 def _loads(axes: Any, plan: opticoll.Plan) -> None:
@@ -271,8 +271,8 @@ def _loads(axes: Any, plan: opticoll.Plan) -> None:
     axes.grid(axis="x", visible=False)
     axes.legend(loc="upper left", ncols=2)
     axes.set_title(
-        f"N = {ranks}, w = {plan.fabric.option('wavelengths')}: {plan.slots} slots, "
-        f"{used:.1%} of links used"
+        f"{ranks:,} ranks, {plan.fabric.option('wavelengths')} wavelengths: {plan.slots} slots, "
+        f"{used:.1%} of the links used"
     )
 
 
@@ -312,7 +312,7 @@ def steps_over_ranks(rows: Rows, path: Path) -> None:
         axes.yaxis.set_major_formatter(lambda value, _: f"{value:,g}")
         axes.set_xlabel("Ranks N", x=0.4)
         axes.set_ylabel("Steps (time slots)")
-        axes.set_title(f"all_gather on a ring, w = {rows[0]['wavelengths']}")
+        axes.set_title(f"all_gather on a WDM ring, {rows[0]['wavelengths']} wavelengths")
         save(figure, check_path(path))
 
 
@@ -346,8 +346,8 @@ def time_over_size(rows: Rows, collective: str, path: Path) -> None:
         handles, labels = grid[0, 0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=4)
         figure.suptitle(
-            f"{collective} on 1024 ranks, w = 64, 40 Gb/s per wavelength, R = 25 µs; all plans "
-            "verified",
+            f"{collective}, 1,024 ranks, 64 wavelengths, rate 40 Gb/s, reconfiguration R = 25 µs; "
+            "all plans verified",
             x=0.01,
             ha="left",
             fontsize=11,
@@ -368,9 +368,9 @@ def _policy_panels(above: Any, below: Any, rows: Rows) -> None:
     best = {size: min(times[size] for times in series.values()) for size in bound}
     for number, times in enumerate(series.values()):
         _pair(above, below, times, bound, color=style.FAINT, linewidth=1.0,
-              label=None if number else "named algorithms, one by one")  # fmt: skip
+              label=None if number else "named algorithms, one line for each")  # fmt: skip
     _pair(above, below, best, bound, color=style.COLOURS[1], linewidth=1.8,
-          label="the best of them at each size")  # fmt: skip
+          label="the fastest named algorithm at each size")  # fmt: skip
     _pair(above, below, chosen, bound, color=style.COLOURS[0], linewidth=2.2, marker="o",
           markersize=3.6, label="opticoll, auto")  # fmt: skip
     _pair(above, below, bound, bound, color=style.INK, linewidth=1.2, linestyle="--",

@@ -30,7 +30,6 @@ from opticoll._core import (
     burst_rate,
     collective_kind,
     delivered_plan,
-    format_size,
     place_ranks,
     records,
     simulate_collectives,
@@ -556,8 +555,9 @@ def _draw(asked: Any, rows: list[CongestionRow], path: Path) -> None:
     first = rows[0]
     rate = style.conditions(first.fabric)
     title = (
-        f"{first.collective} by {first.chosen} among {first.ranks} ranks, "
-        f"{format_size(first.size_bytes)}, ports: {first.ports}" + (f", {rate}" if rate else "")
+        f"{first.collective}, {style.algorithm_name(first.chosen, first.collective)}, "
+        f"{style.counted(first.ranks, 'rank')}, {style.size_text(first.size_bytes)}, "
+        f"{style.counted(first.ports, 'port')} per rank" + (f", {rate}" if rate else "")
     )
     plot.mean_times(series, path, title)
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from cyclopts import Parameter
 
 from opticoll import registry, words
-from opticoll._core import Fabric, Outcome, Plan, format_size
+from opticoll._core import Fabric, Outcome, Plan
 from opticoll.arguments import Source, obtain, plan_key, simulate, size_of
 from opticoll.errors import UsageError
 from opticoll.layout import align, cell, human_time, labelled, plural
@@ -508,13 +508,13 @@ def _bounded(link: str | None) -> str:
 def _draw(asked: Simulate, rows: list[SimulateRow], path: Path) -> None:
     """Draw an outcome of packets or of flows."""
     from opticoll import plot
-    from opticoll.plot.style import conditions
+    from opticoll.plot import style
 
     (row,) = rows
+    fabric = row.plan.fabric
     title = (
-        f"{row.chosen}: {row.collective}, {format_size(row.size_bytes)}, "
-        f"N = {row.plan.fabric.ranks}, {row.plan.fabric.family}, "
-        f"{conditions(row.plan.fabric.spec)}"
+        f"{style.heading(row.plan)}, {fabric.family}, {style.size_text(row.size_bytes)}, "
+        f"{style.conditions(fabric.spec)}"
     )
     if row.packets is not None:
         plot.packets(row.outcome, row.plan.fabric, path, title)

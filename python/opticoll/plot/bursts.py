@@ -28,7 +28,7 @@ def losses(
     path: str | os.PathLike[str],
     title: str = "",
     *,
-    x_label: str = "offered load (Erlang from each host)",
+    x_label: str = "Offered load (Erlang per host)",
     mark: float | None = None,
 ) -> "Figure":
     """Draw loss over offered load; where nothing was lost, an arrow hangs from the upper bound.
@@ -83,7 +83,7 @@ def losses(
     axes.autoscale_view()
     note = "\narrows: nothing lost, at most so much (95 %)" if none else ""
     axes.set_xlabel(f"{x_label}{note}")
-    axes.set_ylabel("share of bursts lost")
+    axes.set_ylabel("Burst loss ratio")
     figure.legend(loc="outside lower center", ncols=min(2, len(series)))
     headed(figure, title)
     return figure
@@ -102,18 +102,24 @@ def one_loss(outcome: "Outcome", path: str | os.PathLike[str], title: str = "") 
     highest = float((moments["lost"] / moments["offered"]).max())
     left.set_ylim(0, 1.2 * highest or 1)
     left.set_xlim(left=0)
-    left.set_title(f"loss of each round; dashed: all, {outcome.loss:.3g}")
-    left.set_xlabel("simulated time of a replication (s)")
-    left.set_ylabel("share of bursts lost")
+    left.set_title(f"Burst loss ratio of each round; dashed: all rounds, {outcome.loss:.3g}")
+    left.set_xlabel("Simulated time of a replication (s)")
+    left.set_ylabel("Burst loss ratio")
     held, wasted = 100 * links["utilisation"], 100 * links["wasted"]
     places = range(len(names))
     right.barh(places, held - wasted, color=style.COLOURS[0], label="used")
-    right.barh(places, wasted, left=held - wasted, color=style.COLOURS[1], label="held in vain")
+    right.barh(
+        places,
+        wasted,
+        left=held - wasted,
+        color=style.COLOURS[1],
+        label="held by bursts that are lost",
+    )
     right.set_yticks(list(places), names, fontsize=7)
     right.invert_yaxis()
     right.set_xlim(0, 100)
-    right.set_title("wavelengths of each link that are held")
-    right.set_xlabel("share of time (%)")
+    right.set_title("Wavelengths in use on each link")
+    right.set_xlabel("Share of the time (%)")
     right.legend(loc="lower right")
     headed(figure, title)
     return figure

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from opticoll._core import records
 from opticoll.plot import style
 from opticoll.plot.output import PlotError, check_path, headed, save_pages, sheet
 from opticoll.registry import fabric_labels
@@ -25,7 +24,7 @@ _AXES = {
     "ranks": "Ranks",
 }
 _NEEDED = ("algorithm", "ranks", "size_bytes", "steps", "time_s")
-_LONGEST_LINE = 122  # of a title, in characters
+_LONGEST_LINE = 110  # of a title, in characters
 _MOST_PANELS = 12  # on one page
 _APART = 0.085  # of an axis' length: nearer numbers overprint
 _BOUND = "lower bound"
@@ -91,22 +90,21 @@ def _rule(row: Row) -> str:
 
 def _names(rows: Sequence[Row]) -> dict[str, str]:
     """How each algorithm as spelled is written in the figure: its label, then its options."""
-    labels = {
-        (record["collective"], record["name"]): record["label"] for record in records("algorithms")
-    }
     names = {}
     for row in rows:
-        name, _, options = str(row["algorithm"]).partition(":")
-        label = row.get("label") or labels.get((row.get("collective"), name), name)
-        # What follows the colon of a user's own algorithm is a function, not options.
-        spelled_out = f"{label} ({options})" if "=" in options else str(row["algorithm"])
-        names[str(row["algorithm"])] = spelled_out if options else str(label)
+        asked, collective = str(row["algorithm"]), row.get("collective")
+        own_label = row.get("label") if ":" not in asked else None
+        names[asked] = str(own_label or style.algorithm_name(asked, collective))
     for asked in names:
         own = [row for row in rows if row["algorithm"] == asked]
         chosen = list(dict.fromkeys(str(row.get("chosen") or asked) for row in own))
-        if chosen != [asked]:
-            several = f"{len(chosen)} plans"
-            names[asked] += f": {chosen[0] if len(chosen) == 1 else several}"
+        if len(chosen) > 1:
+            names[asked] += f": {len(chosen)} plans"
+        elif chosen != [asked]:
+            name = style.algorithm_name(chosen[0], own[0].get("collective"))
+            # What chooses only its options has its name already.
+            same = chosen[0].partition(":")[0] == asked
+            names[asked] = name if same else f"{names[asked]}: {name}"
     return names
 
 
@@ -115,11 +113,11 @@ def _value_text(key: str, value: Any) -> str:
         case "size_bytes":
             return style.size_text(value)
         case "wavelengths":
-            return f"w = {value}"
+            return style.counted(value, "wavelength")
         case "machine":
             return str(value)
         case _:
-            return f"N = {value}"
+            return style.counted(value, "rank")
 
 
 def _heading(rows: Sequence[Row]) -> str:

@@ -83,9 +83,9 @@ def mean_times(
     else:
         axes.set_ylim(bottom=0)
     failed = any(point.failed for point in points)
-    note = "\nhollow: without replications that gave up" if failed else ""
-    axes.set_xlabel(f"load by other traffic (Erlang from each host){note}")
-    axes.set_ylabel("mean time (s), with its interval of 95 %")
+    note = "\nhollow marker: mean without the replications that gave up" if failed else ""
+    axes.set_xlabel(f"Offered load of the background traffic (Erlang per host){note}")
+    axes.set_ylabel("Mean time (s) with 95 % interval")
     figure.legend(loc="outside lower center", ncols=min(3, len(series)))
     headed(figure, title)
     return figure

@@ -23,7 +23,6 @@ _MOST_VERTICES = 6000
 _MOST_LABELS = 72
 _MOST_MARKED = 300
 _MOST_ARROWS = 200
-_SHADES = ("#CFE3F2", "#7DB5DC", "#2A7AB8", "#B0436E", "#5A0F3C")
 
 
 @drawn
@@ -77,7 +76,7 @@ def _use(plan: Plan, size: int | None) -> tuple[NDArray[np.float64], str, str]:
     more += style.time_text(outcome.time_ps / 1e12)
     if most is not None:
         most_bytes = style.size_text(float(outcome.links["bytes"][most]))
-        more += f"; most on {plan.fabric.link_name(most)}: {most_bytes}, {share[most]:.0%}"
+        more += f"; busiest link {plan.fabric.link_name(most)}: {most_bytes}, {share[most]:.0%}"
     return 100 * share, "Use of the link over the whole time (%)", more
 
 
@@ -120,8 +119,7 @@ def _figure(
     shown = shape if len(shape) <= 70 else plan.fabric.family
     headed(
         figure,
-        f"{plan.collective.kind}, {plan.algorithm}, N = {plan.fabric.ranks}, {shown}, "
-        f"{style.conditions(plan.fabric.spec)}\n{more}",
+        f"{style.heading(plan)}, {shown}, {style.conditions(plan.fabric.spec)}\n{more}",
         fontsize=10.5,
     )
     return figure
@@ -142,7 +140,7 @@ def _draw_links(
     the most loaded of them, and unused links are left out.
     """
     from matplotlib.collections import LineCollection
-    from matplotlib.colors import LinearSegmentedColormap, Normalize
+    from matplotlib.colors import Normalize
 
     ends = np.array(machine.link_ends or [], dtype=np.int64).reshape(-1, 2)
     many = len(drawing["places"]) > _MOST_MARKED
@@ -163,7 +161,7 @@ def _draw_links(
     # What carries most is drawn last.
     order = np.argsort(drawn, kind="stable")
     order = order[drawn[order] > 0]
-    shades = LinearSegmentedColormap.from_list("load", _SHADES)
+    shades = style.load_colours()
     busy = LineCollection(
         [curves[one] for one in order],
         cmap=shades,
@@ -271,7 +269,14 @@ def _draw_vertices(axes: "Axes", machine: Fabric, at: Places) -> None:
                 fontsize=float(np.clip(0.66 * size**0.5, 4.0, 8.0)),
             )  # fmt: skip
     switches = _switch_names(machine, ranks)
-    if len(switches) <= _MOST_LABELS:
+    if len(switches) > _MOST_LABELS:
+        # Too many to name each: the first and the last of each level.
+        levels: dict[float, list[int]] = {}
+        for switch in sorted(switches):
+            levels.setdefault(float(at[switch, 1]), []).append(switch)
+        ends = {place for level in levels.values() for place in (level[0], level[-1])}
+        switches = {switch: switches[switch] for switch in ends} if len(levels) < 8 else {}
+    if switches:
         for switch, name in switches.items():
             axes.annotate(
                 name, at[switch], xytext=(0, 8), textcoords="offset points", ha="center",
@@ -288,9 +293,12 @@ def _draw_vertices(axes: "Axes", machine: Fabric, at: Places) -> None:
         )
     if crowd <= _MOST_MARKED:
         handles.append(Line2D([], [], color=style.FAINT, linewidth=1.2, label="unused link"))
-        title = "each direction of a cable on its own right"
+        title = "two lines are the two directions of a cable; traffic keeps to the right"
     else:
-        title = "unused links left out; links of the ranks of a switch as one, the most loaded"
+        title = (
+            "unused links left out; the links of a switch to its ranks drawn as one, in the colour "
+            "of the busiest"
+        )
     title = title if len(at) > ranks or crowd <= _MOST_MARKED else "unused links left out"
     axes.figure.legend(handles=handles, loc="outside lower center", ncols=3, title=title)
 

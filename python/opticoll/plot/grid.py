@@ -79,19 +79,30 @@ def _grid_figure(plan: Plan, slot: int) -> "Figure":
         axes.axhline(row, color=style.FAINT, linewidth=0.8, zorder=0)
     for column in range(columns):
         axes.axvline(column, color=style.FAINT, linewidth=0.8, zorder=0)
+    if rows * columns <= _MOST_LABELS:
+        _name_switches(axes, rows, columns)
     lit, lanes = np.unique(hops.wavelength, return_inverse=True)
     colours = style.wavelength_colours(max(len(lit), 1))
     _draw_hops(axes, plan, hops, nodes, [colours(int(lane)) for lane in lanes])
     _draw_nodes(axes, plan, nodes)
     step = int(np.searchsorted(np.cumsum(plan.step_slots), slot, side="right"))
     axes.set_title(
-        f"{plan.collective.kind}, {plan.algorithm}, {rows} x {columns} nodes:\n"
+        f"{style.heading(plan)}, {rows} x {columns} nodes:\n"
         f"slot {slot} (of {plan.slots}), step {step}, {len(hops):,} hops\n"
         f"{style.conditions(plan.fabric.spec)}",
         fontsize=9.5,
     )
     _wavelength_key(figure, axes, lit, colours)
     return figure
+
+
+def _name_switches(axes: "Axes", rows: int, columns: int) -> None:
+    """The switch of each row and column, at the end of its line."""
+    look: dict[str, Any] = {"fontsize": 7, "color": style.GREY}
+    for row in range(rows):
+        axes.text(-0.78, row, f"row {row}", ha="right", va="center", clip_on=False, **look)
+    for column in range(columns):
+        axes.text(column, rows - 0.22, f"column {column}", ha="center", va="top", **look)
 
 
 def _draw_hops(
@@ -149,7 +160,12 @@ def _draw_nodes(axes: "Axes", plan: Plan, nodes: NDArray[np.int64]) -> None:
         for rank, node in enumerate(nodes):
             row, column = divmod(int(node), columns)
             axes.text(column, row, str(rank), ha="center", va="center", fontsize=7.5, zorder=5)
-    for rank, plane in plan.fabric.drawing["dark"]:
+    dark = plan.fabric.drawing["dark"]
+    notes = ["circle: node with its rank; lines: switches"]
+    notes += ["dotted: node not in the task"] if len(free) else []
+    notes += ["cross: transceiver or port out of order"] if len(dark) else []
+    axes.text(-0.75, rows + 0.1, "\n".join(notes), fontsize=7.5, va="top", clip_on=False)
+    for rank, plane in dark:
         row, column = divmod(int(nodes[rank]), columns)
         x, y = (column + 0.3, row) if PLANES[plane] == "row" else (column, row + 0.3)
         axes.plot(x, y, marker="x", color=style.INK, markersize=6, markeredgewidth=1.6, zorder=6)
@@ -224,7 +240,7 @@ def _space_time_figure(plan: Plan) -> "Figure":
     steps = len(plan.step_slots)
     rows, columns = _sides(plan)
     axes.set_title(
-        f"{plan.collective.kind}, {plan.algorithm}, {rows} x {columns} nodes:\n{plan.slots} "
+        f"{style.heading(plan)}, {rows} x {columns} nodes:\n{plan.slots} "
         f"slots in {steps} step{'s' if steps != 1 else ''}, {len(hops):,} hops\n"
         f"{style.conditions(plan.fabric.spec)}",
         fontsize=9.5,

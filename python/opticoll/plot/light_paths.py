@@ -4,7 +4,6 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from opticoll._core import format_size
 from opticoll.plot import style
 from opticoll.plot.output import PlotError, drawn, sheet
 
@@ -66,12 +65,11 @@ def light_paths(plan: "Plan", path: str | os.PathLike[str], *, size: int) -> "Fi
     axes.set_xlim(0, 1.005 * outcome.time_ps / scale)
     axes.set_xlabel(f"Time ({unit})")
     axes.set_title(
-        f"{plan.algorithm}: {plan.collective.kind} of {format_size(size)}, "
-        f"{ports} {'port' if ports == 1 else 'ports'} a rank "
-        f"(pale: a path is up; full: data on it)\n{style.conditions(fabric.spec)}"
+        f"{style.heading(plan)}, {style.size_text(size)}, {style.counted(ports, 'port')} per rank\n"
+        f"{style.conditions(fabric.spec)}; pale: lightpath up, full: data on it"
     )
     handles = [Patch(color=colours(rank), label=f"to rank {rank}") for rank in range(fabric.ranks)]
-    handles.append(Patch(color=_PALE, label="set up, release"))
+    handles.append(Patch(color=_PALE, label="setup and teardown"))
     figure.legend(
         handles=handles if len(handles) <= 33 else handles[-1:],
         loc="outside lower center",

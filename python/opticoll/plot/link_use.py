@@ -76,18 +76,18 @@ def _draw(
     rows = 0.15 * len(shown) + 0.6
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=(1.8, rows))
     for values, label, colour in (
-        (shares.max(axis=0), "the fullest", style.COLOURS[1]),
+        (shares.max(axis=0), "busiest link", style.COLOURS[1]),
         (shares.mean(axis=0), f"mean of {len(names)} links in use", style.COLOURS[0]),
     ):
         above.stairs(100 * values, times, label=label, color=colour, baseline=None)
-    above.set_ylabel("Share of rate, %")
+    above.set_ylabel("Use of the link (%)")
     above.set_ylim(0, 105)
     above.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2)
     image = below.pcolormesh(
         times,
         np.arange(len(shown) + 1),
         100 * shares[shown],
-        cmap="viridis",
+        cmap=style.load_colours(),
         vmin=0,
         vmax=100,
         rasterized=True,  # as vectors, seams show and files are large
@@ -95,9 +95,10 @@ def _draw(
     below.set_yticks(np.arange(len(shown)) + 0.5, [names[one] for one in shown], fontsize=7)
     below.invert_yaxis()
     below.grid(visible=False)
-    below.set_xlabel(f"Time, {unit}")
+    below.set_xlabel(f"Time ({unit})")
     if len(shown) < len(names):
         below.set_title(
-            f"{len(shown)} of {len(names)} links in use: on the critical path, or with most bytes"
+            f"{len(shown)} of {len(names)} links in use: the critical path, and the links with "
+            "most bytes"
         )
-    figure.colorbar(image, ax=below, label="Share of rate, %", pad=0.01)
+    figure.colorbar(image, ax=below, label="Use of the link (%)", pad=0.01)

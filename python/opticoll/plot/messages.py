@@ -116,7 +116,7 @@ def _draw(
     shown = plan.size_bytes if size is None else size
     headed(
         figure,
-        f"{plan.collective.kind}, {plan.algorithm}, N = {ranks}, {plan.fabric.family}"
+        f"{style.heading(plan)}, {plan.fabric.family}"
         + ("" if shown is None else f", {style.size_text(shown)}")
         + (", start rendezvous" if plan.fabric.electrical else "")
         + f", {style.conditions(plan.fabric.spec)}"

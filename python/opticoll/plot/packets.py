@@ -78,8 +78,8 @@ def latencies(
                 shares.append(100 * above / whole["count"])
         look = style.series(number) | {"marker": "", "linewidth": 1.6}
         axes.plot(times, shares, label=name, drawstyle="steps-post", **look)
-    axes.set_xlabel(f"latency of a message ({unit})")
-    axes.set_ylabel("messages that take longer (%)")
+    axes.set_xlabel(f"Latency of a message ({unit})")
+    axes.set_ylabel("Messages that take longer (%)")
     axes.set_xscale("log")
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
     style.logarithmic(axes)
@@ -112,8 +112,8 @@ def _histogram(axes: "Axes", measured: "Outcome") -> None:
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
     axes.xaxis.set_minor_formatter(lambda value, _: f"{value:g}" if f"{value:e}"[0] in "25" else "")
     axes.tick_params("x", which="minor", labelsize=8)
-    axes.set_xlabel(f"latency of a message ({unit})")
-    axes.set_ylabel("messages (%)")
+    axes.set_xlabel(f"Latency of a message ({unit})")
+    axes.set_ylabel("Messages (%)")
     axes.set_title("Latency of messages")
     marks = {
         "mean": latency["mean_ps"],
@@ -150,15 +150,15 @@ def _over_time(held: "Axes", stalled: "Axes", measured: "Outcome") -> None:
         times, means = _merged(standing[name], merged, bins)
         channels = [mean / bin_ps for mean in means]
         stalled.plot(shown, channels, color=colour, label=name, linewidth=1.2)
-    held.set_title("Bytes that hold buffers, by class of link")
-    held.set_ylabel(f"buffers ({size_unit})")
+    held.set_title("Bytes in buffers, by class of link")
+    held.set_ylabel(f"Buffers ({size_unit})")
     held.legend(**BESIDE)
-    stalled.set_title("Channels that stand still for want of credit")
-    stalled.set_ylabel("stalled channels")
+    stalled.set_title("Channels that wait for credits")
+    stalled.set_ylabel("Stalled channels")
     for axes in (held, stalled):
         axes.set_xlim(0, time_ps / factor)
         axes.set_ylim(bottom=0)
-        axes.set_xlabel(f"time ({unit})")
+        axes.set_xlabel(f"Time ({unit})")
 
 
 def _merged(column: Any, together: int, bins: int) -> tuple[list[float], list[float]]:
@@ -172,7 +172,6 @@ def _merged(column: Any, together: int, bins: int) -> tuple[list[float], list[fl
 
 def _load_map(figure: Any, measured: "Outcome", fabric: "Fabric") -> None:
     """Groups as blocks on a circle, cables between them as arcs, by the share of time in use."""
-    from matplotlib import colormaps
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import Normalize
     from matplotlib.patches import Wedge
@@ -180,7 +179,7 @@ def _load_map(figure: Any, measured: "Outcome", fabric: "Fabric") -> None:
     groups = fabric.option("groups")
     between, within = _loads(measured, fabric)
     most = max([*between.values(), *within, 1e-9])
-    colours, scale = colormaps["viridis_r"], Normalize(0, 100 * most)
+    colours, scale = style.load_colours(), Normalize(0, 100)
     axes = figure.subplots()
     axes.set_aspect("equal")
     axes.set_axis_off()
@@ -202,11 +201,11 @@ def _load_map(figure: Any, measured: "Outcome", fabric: "Fabric") -> None:
     axes.set_xlim(-1.3, 1.3)
     axes.set_ylim(-1.3, 1.3)
     axes.set_title(
-        "Load of links: cables between groups as arcs, groups by their fullest\n"
-        "local link; of each cable the more loaded direction"
+        "Use of links: arcs are cables between groups (the busier direction),\n"
+        "blocks are groups, by their busiest local link"
     )
     bar = figure.colorbar(ScalarMappable(scale, colours), ax=axes, shrink=0.7, location="bottom")
-    bar.set_label("time in use (%)")
+    bar.set_label("Use of the link over the whole time (%)")
 
 
 def _loads(

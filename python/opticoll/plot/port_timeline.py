@@ -70,7 +70,7 @@ def port_timeline(
     handles = [
         Patch(color=colours(channel), label=f"wavelength {channel}") for channel in range(channels)
     ]
-    handles.append(Patch(color=style.GREY, label="asks, tunes"))
+    handles.append(Patch(color=style.GREY, label="request and tuning"))
     figure.legend(handles=handles, loc="outside lower center", ncols=min(8, len(handles)))
     return figure
 

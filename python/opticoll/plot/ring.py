@@ -50,8 +50,8 @@ def _figure(plan: Plan, slot: int, given: Lightpaths) -> "Figure":
     _draw_arcs(axes, paths, colours)
     step = int(np.searchsorted(np.cumsum(plan.step_slots), slot, side="right"))
     axes.set_title(
-        f"{plan.collective.kind}, {plan.algorithm}, N = {paths.ranks}, w = "
-        f"{plan.fabric.option('wavelengths')}: slot {slot} (of {plan.slots}), step {step}\n"
+        f"{style.heading(plan)}, {style.counted(plan.fabric.option('wavelengths'), 'wavelength')}: "
+        f"slot {slot} (of {plan.slots}), step {step}\n"
         f"{len(paths):,} lightpaths; clockwise outside, counter-clockwise inside; "
         f"{style.conditions(plan.fabric.spec)}"
     )

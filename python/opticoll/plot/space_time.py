@@ -68,8 +68,8 @@ def _figure(plan: Plan, paths: Lightpaths, *, as_bars: bool) -> "Figure":
     steps = len(plan.step_slots)
     headed(
         figure,
-        f"{plan.collective.kind}, {plan.algorithm}, N = {paths.ranks}, w = "
-        f"{plan.fabric.option('wavelengths')}: {plan.slots} slots in {steps} "
+        f"{style.heading(plan)}, {style.counted(plan.fabric.option('wavelengths'), 'wavelength')}: "
+        f"{plan.slots} slots in {steps} "
         f"step{'s' if steps != 1 else ''}, {len(paths):,} lightpaths\n"
         f"{style.conditions(plan.fabric.spec)}",
     )

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.colors import Colormap
 
+    from opticoll._core import Plan
+
 COLOURS = (
     "#0072B2",  # blue
     "#D55E00",  # vermilion
@@ -29,6 +31,7 @@ COLOURS = (
 )
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<")
 LINES = ("-", "--", "-.", ":")
+LOADS = ("#CFE3F2", "#7DB5DC", "#2A7AB8", "#B0436E", "#5A0F3C")
 INK = "#222222"
 FAINT = "#D0D0D0"
 GREY = "#808080"
@@ -116,8 +119,9 @@ def _recorded() -> tuple[str, ...]:
 def of_algorithm(spelled: str, variant: int = 0) -> dict[str, Any]:
     """The look of an algorithm, the same in every figure: its place among the records decides.
 
-    Those with other options (`variant`) share its colour and differ in marker and line. The seven
-    colours come again with other markers and lines; black is that of `auto` alone.
+    The seven colours come again in other shades, so that each algorithm has a colour of its own;
+    those with other options (`variant`) share it and differ in marker and line. Black is that of
+    `auto` alone.
     """
     name = spelled.partition(":")[0]
     if name == "auto":
@@ -125,12 +129,70 @@ def of_algorithm(spelled: str, variant: int = 0) -> dict[str, Any]:
     known = _recorded()
     # An algorithm of a user's own has no record.
     place = known.index(name) if name in known else len(name)
-    again = place // len(OF_ALGORITHMS) + variant
+    again = place // len(OF_ALGORITHMS)
     return {
-        "color": OF_ALGORITHMS[place % len(OF_ALGORITHMS)],
-        "marker": MARKERS[(place + 3 * again) % len(MARKERS)],
-        "linestyle": LINES[again % len(LINES)],
+        "color": shaded(OF_ALGORITHMS[place % len(OF_ALGORITHMS)], SHADES[again % len(SHADES)]),
+        "marker": MARKERS[(place + 3 * (again + variant)) % len(MARKERS)],
+        "linestyle": LINES[(again + variant) % len(LINES)],
     }
+
+
+SHADES = (0.0, -0.45, 0.5, -0.7, 0.25)
+"""How much lighter, or darker where negative, the colours are that come again."""
+
+
+def shaded(colour: str, share: float) -> str:
+    """A colour mixed with a share of white, or of black where the share is negative.
+
+    >>> shaded("#0072B2", 0.5), shaded("#0072B2", -0.5)
+    ('#80b8d8', '#003959')
+    """
+    towards = 255 if share > 0 else 0
+    mixed = (round(part + abs(share) * (towards - part)) for part in rgb(colour))
+    return "#" + bytes(mixed).hex()
+
+
+def algorithm_name(spelled: str, collective: str | None = None) -> str:
+    """An algorithm as figures write it: its label, then its options in parentheses.
+
+    >>> algorithm_name("relay_tree:pieces=2"), algorithm_name("mine:all_gather,skip=2")
+    ('Relay tree (pieces=2)', 'mine:all_gather,skip=2')
+    """
+    name, _, options = spelled.partition(":")
+    labels = _labels()
+    label = labels.get((collective, name)) or labels.get((None, name), name)
+    if not options:
+        return label
+    # What follows the colon of a user's own algorithm is a function, not options.
+    return f"{label} ({options})" if "=" in options and label != name else spelled
+
+
+@functools.cache
+def _labels() -> dict[tuple[str | None, str], str]:
+    """Labels by collective and name, and by name alone."""
+    from opticoll._core import records
+
+    found: dict[tuple[str | None, str], str] = {}
+    for record in records("algorithms"):
+        label = str(record["label"] or record["name"])
+        found[record["collective"], record["name"]] = label
+        found.setdefault((None, record["name"]), label)
+    return found
+
+
+def heading(plan: "Plan") -> str:
+    """The beginning of a plan's title: collective, algorithm and ranks."""
+    kind = plan.collective.kind
+    return f"{kind}, {algorithm_name(plan.algorithm, kind)}, {counted(plan.fabric.ranks, 'rank')}"
+
+
+def counted(number: int, what: str) -> str:
+    """A number with its noun, as `1,024 ranks`.
+
+    >>> counted(1024, "rank"), counted(1, "wavelength")
+    ('1,024 ranks', '1 wavelength')
+    """
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def thinner(index: int) -> dict[str, Any]:
@@ -227,6 +289,13 @@ def sequence(count: int) -> list[str]:
 
     shades = matplotlib.colormaps["viridis"]
     return [to_hex(shades(0.88 * place / max(count - 1, 1))) for place in range(count)]
+
+
+def load_colours() -> "Colormap":
+    """From little to full load of a link, the same in every figure: 0 to 100 %."""
+    from matplotlib.colors import LinearSegmentedColormap
+
+    return LinearSegmentedColormap.from_list("load", LOADS)
 
 
 def size_text(size_bytes: float) -> str:

@@ -80,7 +80,7 @@ def iteration_timeline(
         handles.append(Patch(color=sent, label="all_reduce (shades alternate)"))
     elif buckets:
         handles.append(Patch(color=sent, label="all_reduce"))
-        handles.append(Patch(color=style.GREY, label="ready, waits for the one before"))
+        handles.append(Patch(color=style.GREY, label="ready, waits for the all_reduce before"))
     if end_s > compute_s:
         handles.append(Patch(color="#EDEDED", label="exposed"))
     figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))
