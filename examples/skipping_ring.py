@@ -1,11 +1,7 @@
-"""An all_gather of one's own: blocks travel in two interleaved rings, one each way.
+"""An all_gather of your own: blocks travel in strides, then neighbours exchange the rest.
 
-    cd examples
-    opticoll compare all_gather --fabric wdm_ring:ranks=16,wavelengths=4 \\
-        --algorithms ring,skipping_ring:all_gather,skip=2
-
-In each step every rank passes the block it got last to the rank `skip` places on, until the ranks
-of its residue class have everything; then neighbours hand on what the other classes lack.
+In each step every rank passes the block it received last to the rank `skip` places on, until the
+ranks of its residue class have all blocks of the class. Then neighbours pass on the other classes.
 """
 
 import numpy as np

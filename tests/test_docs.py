@@ -124,6 +124,7 @@ SHOWN_QUICKLY = [
         for name in (
             "index",
             "start",
+            "install",
             "fabrics",
             "model",
             "scenario",

@@ -276,14 +276,20 @@ def _loads(axes: Any, plan: opticoll.Plan) -> None:
     )
 
 
-STEP_LINES: dict[str, tuple[str, int, str]] = {
-    "ring": ("Ring, N - 1", 2, "-"),
-    "neighbour_exchange": ("Neighbour exchange, N/2", 4, "-"),
-    "optree": ("OpTree, constructed", 0, "-"),
-    "optree_formula": ("OpTree, Theorem 1", 0, ":"),
-    "relay_tree": ("Relay tree", 5, "-"),
-    "bound": ("Lower bound", 6, "--"),
+STEP_LINES: dict[str, tuple[str, str]] = {
+    "ring": ("Ring, N - 1", "-"),
+    "neighbour_exchange": ("Neighbour exchange, N/2", "-"),
+    "optree": ("OpTree, constructed", "-"),
+    "optree_formula": ("OpTree, Theorem 1", ":"),
+    "relay_tree": ("Relay tree", "-"),
+    "bound": ("Lower bound", "--"),
 }
+
+
+def _step_colour(name: str) -> str:
+    """That of the algorithm; black for the bound."""
+    own = name.removesuffix("_formula")
+    return "#000000" if name == "bound" else str(style.of_algorithm(own)["color"])
 
 
 def steps_over_ranks(rows: Rows, path: Path) -> None:
@@ -293,15 +299,16 @@ def steps_over_ranks(rows: Rows, path: Path) -> None:
     with style.applied():
         figure = Figure(figsize=(8.6, 5.0), layout="constrained")
         axes = figure.subplots()
-        for name, (label, colour, line) in STEP_LINES.items():
+        for name, (label, line) in STEP_LINES.items():
+            colour = _step_colour(name)
             points = [(int(row["ranks"]), int(row[name])) for row in rows if row[name]]
             marker = {"relay_tree": "o", "optree": "s"}.get(name)
-            axes.plot(*zip(*points, strict=True), color=style.COLOURS[colour], linestyle=line,
+            axes.plot(*zip(*points, strict=True), color=colour, linestyle=line,
                       marker=marker, markersize=4.5,
                       linewidth=2.4 if name == "relay_tree" else 1.5)  # fmt: skip
             lift = {"optree": -5, "optree_formula": 6, "bound": -7, "relay_tree": 7}.get(name, 0)
             axes.annotate(f"{label}: {points[-1][1]:,}", points[-1], xytext=(7, lift), va="center",
-                          textcoords="offset points", fontsize=9, color=style.COLOURS[colour],
+                          textcoords="offset points", fontsize=9, color=colour,
                           bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.8})  # fmt: skip
         ticks = [int(row["ranks"]) for row in rows if int(row["ranks"]).bit_count() == 1]
         axes.set_xscale("log", base=2)

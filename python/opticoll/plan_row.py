@@ -252,7 +252,8 @@ def plan_summary(plan: Plan, row: PlanRow) -> str:
     claimed = row.claimed_steps
     paper = "" if claimed is None else f"; the paper says {claimed}"
     cut = plan.collective.pieces
-    pieces = "" if cut == 1 else f", each for a piece: {cut} pieces to a block or vector"
+    whole = "block" if "block" in row.size_convention else "vector"
+    pieces = "" if cut == 1 else f"; each {whole} is cut into {cut} pieces"
     assumed = {"steps": row.bound_assumption, "time": row.bound_time_assumption}
     bounds = [f"{what}: {words}" for what, words in assumed.items() if words is not None]
     electrical, lit = plan.fabric.electrical, row.wavelengths is not None

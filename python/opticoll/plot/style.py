@@ -137,7 +137,7 @@ def of_algorithm(spelled: str, variant: int = 0) -> dict[str, Any]:
     }
 
 
-SHADES = (0.0, -0.45, 0.5, -0.7, 0.25)
+SHADES = (0.0, -0.45, 0.3, -0.7, 0.55)
 """How much lighter, or darker where negative, the colours are that come again."""
 
 
