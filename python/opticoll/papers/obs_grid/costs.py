@@ -160,9 +160,9 @@ def _draw(
         "costs",
         plot.curves,
         panels,
-        x_label="n, bytes in all",
+        x_label="Size n (bytes)",
         y_label="Time (s)",
-        title="64 ranks, 100 us, 1 Gb/s, 10 ms for lightpaths",
+        title="64 ranks, latency 100 µs, rate 1 Gb/s, setup and teardown of lightpaths 10 ms",
         x_sizes=True,
         log_x=True,
     )

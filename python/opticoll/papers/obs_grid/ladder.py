@@ -196,7 +196,7 @@ def draw(results: Results, *, quick: bool, long: bool) -> None:
         "ladder",
         plot.losses,
         series,
-        title="2 x 5 ladder, 100 hosts at load 0.9; dashed: the claim",
-        x_label="wavelengths of a link",
+        title="2 x 5 ladder, 100 hosts, rate 10 Gb/s, offered load 0.9; dashed: the paper's claim",
+        x_label="Wavelengths per link",
         mark=next(one.printed for one in results.claims if one.id == "ladder.loss"),
     )

@@ -10,6 +10,7 @@ import opticoll
 from opticoll import Fabric, Outcome, Plan, plot
 from opticoll.papers.judging import Computed
 from opticoll.papers.kit import Results, TableRow
+from opticoll.plot import style
 
 ALGORITHM = "halving_doubling"
 BOTH_PLANES = "dual_plane_halving_doubling"
@@ -236,10 +237,10 @@ def timeline(results: Results) -> dict[str, Computed]:
     for algorithm, words in names.items():
         outcome = proved(fabric, algorithm).simulate(SHOWN_BYTES)
         flows = _flows(outcome)
-        panels.append(plot.PortPanel(f"{algorithm}: {words}", 16, flows))
+        panels.append(plot.PortPanel(f"{style.algorithm_name(algorithm)}: {words}", 16, flows))
         rows += [{"algorithm": algorithm, **vars(flow)} for flow in flows]
     results.write("timeline", rows)
-    title = "all_reduce of 256 KiB on 4 x 4 nodes, 100 Gb/s, control 500 ns a message"
+    title = "all_reduce, 256 KiB, 4 x 4 nodes, rate 100 Gb/s, 500 ns per control message"
     results.draw("timeline", plot.port_timeline, panels, title=title)
     return {}
 
