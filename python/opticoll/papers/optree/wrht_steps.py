@@ -61,7 +61,7 @@ def reproduce(results: Results) -> dict[str, Computed]:
     printed = results.printed("table1.wrht")
     found = [group for group, depth in cases if table_row(RANKS, group, depth) == printed]
     by_total = [
-        f"p = {group} by {('the first', 'the second')[branch]}"
+        f"p = {group} ({('first', 'second')[branch]} total)"
         for group, depth in cases
         for branch in (0, 1)
         if totals(RANKS, group, depth)[branch] == printed
@@ -78,11 +78,11 @@ def reproduce(results: Results) -> dict[str, Computed]:
             f"{collected} steps to collect and {handed[0]} to hand out; with the other branch, "
             f"theta p^(theta - 1), it is {collected + handed[1]}.",
         ),
-        "table1.wrht.total.first": Computed(
-            total[0], f"Other p that give the printed number: {', '.join(by_total)} total."
-        ),
+        "table1.wrht.total.first": Computed(total[0]),
         "table1.wrht.total.second": Computed(total[1]),
         "table1.wrht.formula": Computed(
-            len(found), f"p = {GROUP} gives {table_row(RANKS, GROUP, theta)}."
+            len(found),
+            f"p = {GROUP} gives {table_row(RANKS, GROUP, theta)}. The totals of the text give the "
+            f"printed number at {', '.join(by_total) or 'no p'}.",
         ),
     }
