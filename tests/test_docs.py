@@ -91,6 +91,15 @@ def test_the_page_on_json_is_what_the_rows_say(monkeypatch: pytest.MonkeyPatch) 
     assert reference.PAGE.read_text(encoding="utf-8") == reference.page(), "run `make reference`"
 
 
+def test_every_cell_of_the_table_of_tools_has_a_link() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    rows = [line for line in readme.splitlines() if re.match(r"\| \[", line)]
+    assert len(rows) == 7
+    for row in rows:
+        assert all(re.fullmatch(r" \[.*\]\(.*\) ", cell) for cell in row.split("|")[1:-1]), row
+    assert len(readme.splitlines()) <= 150
+
+
 def test_workflows_call_targets_of_the_makefile() -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     workflows = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
