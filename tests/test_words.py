@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -44,6 +46,11 @@ PLAIN = {
     r"holds? to \d": "agrees to within",
     r"a like machine": "a machine of the same type",
     r"in the order of their asking": "in order of arrival",
+    r"fullest": "busiest",
+    r"for want of": "the lack, as a reason",
+    r"in vain": "the purpose that was missed",
+    r"of one's own": "of your own",
+    r"under way": "in flight",
 }
 """What to write, by a pattern of what is not written."""
 
@@ -72,6 +79,24 @@ def test_lists_use_the_words_of_the_field() -> None:
     for kind in ("algorithms", "fabrics", "presets", "simulators", "policies", "start_rules"):
         for record in opticoll.records(kind):
             assert found(str(record)) == [], record.name
+
+
+def messages(file: Path) -> Iterator[str]:
+    """The texts of a file of Python, without docstrings, names and quotations of papers."""
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    bodies = (getattr(node, "body", None) for node in ast.walk(tree))
+    firsts = (body[0] for body in bodies if isinstance(body, list) and body)
+    docstrings = {id(first.value) for first in firsts if isinstance(first, ast.Expr)}
+    for node in ast.walk(tree):
+        text = node.value if isinstance(node, ast.Constant) else None
+        if isinstance(text, str) and " " in text and id(node) not in docstrings:
+            yield QUOTED.sub(" ", text)
+
+
+def test_messages_and_figures_use_the_words_of_the_field() -> None:
+    for file in sorted((ROOT / "python" / "opticoll").rglob("*.py")):
+        for text in messages(file):
+            assert found(text) == [], f"{file.name}: {text}"
 
 
 def test_the_patterns_find_what_they_are_for() -> None:

@@ -68,7 +68,7 @@ class LightpathRow(Row):
     light: dict[str, int | str] = means(
         "Field of light as the fabric names it: on a ring `direction`, `fibre` and `wavelength` "
         f"({CONVERTED} where converters choose), on a grid of tunable circuits `plane` and "
-        "`wavelength`, on a grid of light paths `source_port` and `destination_port`",
+        "`wavelength`, on a lightpath grid `source_port` and `destination_port`",
         spread=True,
     )
 

@@ -40,7 +40,7 @@ def light_paths(plan: "Plan", path: str | os.PathLike[str], *, size: int) -> "Fi
     fabric = plan.fabric
     ports, establish = fabric.option("ports"), fabric.option("establish")
     if establish is None:
-        raise PlotError(f"{fabric.family} has no light paths that are set up and released")
+        raise PlotError(f"{fabric.family} has no lightpaths that are set up and torn down")
     release = fabric.option("release" if "release" in fabric.options else "establish")
     rows = fabric.ranks * ports
     if rows > _MOST_ROWS:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 VIEWS = {
     "direction": ("ring", "is a ring of light"),
     "plane": ("grid", "is a grid of tunable circuits"),
-    "source_port": ("ports", "has ports with light paths"),
+    "source_port": ("ports", "has ports with lightpaths"),
 }
 """By a field of light: the usual view of a plan that has it, and what its fabric is."""
 

@@ -164,7 +164,7 @@ class LightPathRow(Row, core="requests"):
 
     set_ups: Count
     setting_up_s: Seconds = means(
-        "Time for set-up and release, summed over ranks; on a ring, over messages"
+        "Time for setup and teardown, summed over ranks; on a ring, over messages"
     )
     waited: Count | None = means(
         "Number of messages that waited for a lightpath",

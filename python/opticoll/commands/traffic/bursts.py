@@ -232,7 +232,7 @@ def _summary(row: BurstRow) -> str:
         [
             "links",
             f"{row.busiest_utilisation:.1%} of the busiest, {row.busiest_link}; "
-            f"mean {row.mean_utilisation:.1%}, {row.wasted_utilisation:.1%} in vain",
+            f"mean {row.mean_utilisation:.1%}, {row.wasted_utilisation:.1%} by lost bursts",
         ],
     ]
     head = (

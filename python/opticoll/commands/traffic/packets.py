@@ -98,9 +98,7 @@ class TrafficRow(Row, core="packets"):
     )
     bottleneck_busy_s: Seconds
     injection_bytes: Bytes = means("Bytes on links from terminals")
-    injection_stall_s: Seconds = means(
-        "Time for which channels from terminals stood still for want of credit"
-    )
+    injection_stall_s: Seconds = means("Time for which channels from terminals waited for credits")
     local_bytes: Bytes = means(
         "Bytes on links within groups, or between routers where there are no groups"
     )
