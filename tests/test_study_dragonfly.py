@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from conftest import Run
@@ -30,11 +31,11 @@ from opticoll.papers.dragonfly.cases import (
     gather,
     scatter,
 )
-from opticoll.papers.dragonfly.discussion import energy_mj
+from opticoll.papers.dragonfly.discussion import energy_mj, waiting_s
 from opticoll.papers.dragonfly.fluid import errors
-from opticoll.papers.dragonfly.runs import Row, delays
+from opticoll.papers.dragonfly.runs import Row, delays, settings
 from opticoll.papers.dragonfly.runs import run as simulate
-from opticoll.papers.dragonfly.shapes import disordered, phases, proven
+from opticoll.papers.dragonfly.shapes import disordered, hops, messages, phases, proven
 from opticoll.papers.kit import Results, Unfinished
 
 GIB = 2**30
@@ -44,10 +45,13 @@ SMALL = Scale(
     alone={
         "pipelined": dict.fromkeys(("RING", "TAR"), (64, 1024, 65536))
         | {"BRUCK": (64,), "BRUCK shuffled": (64, 1024)},
-        "occupies_port": dict.fromkeys(("RING", "TAR"), (64, 1024)),
+        "occupies_port": dict.fromkeys(("RING", "TAR"), (64, 4096))
+        | dict.fromkeys(("BRUCK", "BRUCK shuffled"), (64,)),
     },
     gather_beside={64: 2},
     beside={"pipelined": dict.fromkeys(("RING", "TAR", "BRUCK"), (64,))},
+    placed_on=2,
+    placed=(64, 65536),
     flows=(65536, 1048576),
     scatter=6,
     scatter_beside=2,
@@ -161,10 +165,10 @@ def test_scatters_are_judged_by_what_codes_gives(
     for name, time in zip(("TREE", "GLF", "LLF"), others, strict=True):
         found = small.number(f"scatter.twice.{rule}.{name}")
         assert found == pytest.approx(time / lin, rel=0.01)
-        # Twice, but for a tenth.
-        holds = 1.8 <= time / lin <= 2.2
+        # Twice, with one digit.
+        holds = 1.5 <= time / lin <= 2.5
         verdict = small.findings[f"scatter.twice.{rule}.{name}"]["verdict"]
-        assert verdict == ("conditional" if holds else "refuted")
+        assert verdict == ("conditional" if holds else "undecided")
     spread = 100 * (max(others) / min(others) - 1)
     assert small.number(f"scatter.others.{rule}") == pytest.approx(spread, abs=1)
     # The root's own link needs 954.6 us.
@@ -173,45 +177,80 @@ def test_scatters_are_judged_by_what_codes_gives(
 
 
 def test_all_gathers_are_judged_by_what_codes_gives(small: Study) -> None:
-    # The reference, section 2.5, 72 terminals: TAR, RING and BRUCK in natural order.
-    for id, tar, first in (
-        ("64B", 8.53, 6.56),
-        ("1KiB", 29.39, 31.25),
-        ("64KiB", 926.9, 1676.8),
-    ):
-        gain = small.number(f"all_gather.tar.pipelined.{id}")
-        assert gain == pytest.approx(100 * (1 - tar / first), abs=1)
-    for id, bruck, tar in (
-        ("natural.64B", 6.56, 8.53),
-        ("shuffled.64B", 4.70, 8.53),
-        ("shuffled.1KiB", 38.29, 29.39),
-    ):
-        gain = small.number(f"all_gather.bruck.{id}")
+    # The reference, section 2.5, 72 terminals: TAR against RING, and small blocks of BRUCK.
+    gain = small.number("all_gather.tar.pipelined")
+    assert gain == pytest.approx(100 * (1 - 926.9 / 1676.8), abs=1)
+    # Of random orders RING is the faster at 64 KiB if BRUCK is not.
+    gain = small.number("all_gather.tar.shuffled")
+    assert gain == pytest.approx(100 * (1 - 926.9 / min(3706.9, 2385.8)), abs=1)
+    # 1 KiB from 72 ranks is less than 80 KiB, 64 KiB is more.
+    for id, bruck, tar in (("natural", 6.56, 8.53), ("shuffled", 38.29, 29.39)):
+        gain = small.number(f"all_gather.bruck.{id}.pipelined")
         assert gain == pytest.approx(100 * (1 - bruck / tar), abs=3)
 
 
 def test_bytes_and_buffers_are_judged_by_what_the_algorithms_send(small: Study) -> None:
-    assert small.number("tar.global.least") == 1
-    # A ring in natural order crosses the nine boundaries, too; at random 8 in 9 of 72 hops do.
-    assert small.number("tar.global.natural") == 0
-    at_random = 72 * 64 / 71
-    assert small.number("tar.global.shuffled") == pytest.approx(100 * (1 - 9 / at_random), abs=3)
+    # Each of nine boundaries takes 71 of 72 blocks; eight groups need each block.
+    assert small.number("tar.global.least") == pytest.approx(9 * 71 / (8 * 72))
+    assert small.number("tar.global.rings") == 1
+    # A ring in natural order crosses as often; at random 8 in 9 of its 72 hops do.
+    note = small.findings["tar.global.rings"]["note"]
+    assert "RING has 1.00 times in natural order" in note
+    at_random = float(note.split("natural order and ")[1].split(" times")[0])
+    assert at_random == pytest.approx(72 * 64 / 71 / 9, rel=0.1)
     # TAR: 3 local hops in each of 9 groups, and 9 global ones, of 108 local links with two
-    # channels each that minimal routes may use and 72 global ones with one.
+    # channels each that minimal routes may use and 72 global ones with one. RING: up to two
+    # local hops more about each global one.
     used = (3 * 9 + 9) / (2 * 108 + 72)
-    assert small.number("discussion.balance.TAR") == pytest.approx(100 * (1 - used))
+    ring, tar = map(float, str(small.findings["discussion.balance"]["computed"]).split(", "))
+    assert tar == pytest.approx(100 * (1 - used))
+    assert tar - 100 * 2 * 9 / (2 * 108 + 72) <= ring < tar
+    assert small.number("discussion.path") == 0
     # Every rank gives 71 others its block; only the root of a scatter does.
     assert small.number("discussion.data") == 72
+    # The root's first message of the tree has a power of two of blocks, fewer than half.
+    assert small.number("scatter.trees.data") <= 2048
+    # Each block for another group once, and LIN's routes are the shortest.
+    assert small.number("llf.global.flat") == 1
+    assert small.number("lin.links") == 1
 
 
-def test_large_rings_are_as_slow_as_their_busiest_link(small: Study) -> None:
-    # The reference, section 2.4: one stream on a global link, two on one local link.
-    for name, codes, slowest in (
-        ("TAR", 926.9, 71 * 65536 / (4.7 * GIB)),
-        ("RING", 1676.8, 2 * 71 * 65536 / (5.25 * GIB)),
-    ):
-        found = small.number(f"discussion.slowest.{name}.64KiB")
-        assert found == pytest.approx(1e-6 * codes / slowest, rel=0.02)
+def test_large_rings_follow_their_slowest_link_and_small_ones_do_not(small: Study) -> None:
+    """Half the rate of the link that bounds a ring adds the time of its bytes once more."""
+    large = str(small.findings["discussion.slowest.64KiB"]["computed"])
+    assert [float(one) for one in large.split(", ")] == pytest.approx([1, 1], abs=0.01)
+    # RING: two streams on one local link. TAR: one on a global link.
+    note = small.findings["discussion.slowest.64KiB"]["note"]
+    told = [float(one.split(" us")[0]) for one in note.split("its slowest link ")[1:]]
+    slowest = [2 * 71 * 65536 / (5.25 * GIB), 71 * 65536 / (4.7 * GIB)]
+    assert told == pytest.approx([1e6 * one for one in slowest], rel=0.01)
+    tar = float(str(small.findings["discussion.slowest.1KiB"]["computed"]).split(", ")[1])
+    # One hop of eight crosses groups, and each waits for the one before.
+    assert tar == pytest.approx(1 / 8, rel=0.05)
+
+
+@pytest.mark.parametrize(("name", "queues"), [("TAR", False), ("BRUCK", True)])
+def test_messages_wait_where_others_are_on_their_links(
+    small: Study, name: str, queues: bool
+) -> None:
+    case = gather(2, name, 1024)
+    plan = proven("all_gather", fabric(2), name)
+    source, _, blocks = messages(plan)
+    assert plan.simulate(1024, **settings(case)).latencies.rows()[0]["count"] == len(blocks)
+    assert blocks.sum() == 72 * 71
+    a_message = waiting_s(small.rows[case]) / len(source)
+    # No two edges of TAR's ring share a link: what is left is less than the hand-over of a chunk.
+    assert (a_message > 100e-9) if queues else (abs(a_message) < 2e-9)
+
+
+@pytest.mark.parametrize("network", [2, 4])
+def test_hops_are_those_of_simulated_routes(network: int) -> None:
+    shape = fabric(network)
+    to = np.arange(1, shape.ranks)
+    local, between = hops(shape, np.zeros_like(to), to)
+    row = simulate([scatter(network, "LIN", "pipelined")])[scatter(network, "LIN", "pipelined")]
+    assert local.sum() * 1024 == row["local_bytes"]
+    assert between.sum() * 1024 == row["global_bytes"]
 
 
 def test_energy_is_bits_times_hops() -> None:
@@ -228,15 +267,29 @@ def test_the_order_of_phases_is_told_from_another() -> None:
             assert (wrong == 0) == (name == ("LLF" if local_first else "GLF")), name
 
 
-def test_a_pair_changes_where_its_order_does(small: Study) -> None:
-    """RING and TAR tie without background traffic; one made much slower by it is a change."""
-    rows = dict(small.rows)
-    unchanged = small.number("all_gather.background.pipelined.64B")
-    case = gather(2, "TAR", 64, background=True)
-    slower = rows[case]["time_s"] * 1.2
-    rows[case] = Row(**{**rows[case], "time_s": slower})
-    changed = gathers.background(gathers.Times(rows, SMALL))["all_gather.background.pipelined.64B"]
-    assert changed.value == unchanged + 1
+def test_a_pair_is_reversed_where_its_order_is(small: Study) -> None:
+    """TAR is faster than RING without background traffic; slower with it is a reversal."""
+    unchanged = small.number("all_gather.background.pipelined")
+    for slower, reversals in ((1.2, 1), (1.0, 0)):
+        rows = dict(small.rows)
+        case = gather(2, "TAR", 64, background=True)
+        ring = rows[gather(2, "RING", 64, background=True)]["time_s"]
+        rows[case] = Row(**{**rows[case], "time_s": ring * slower})
+        changed = gathers.background(gathers.Times(rows, SMALL))["all_gather.background.pipelined"]
+        assert changed.value == unchanged + reversals
+
+
+def test_claims_that_hold_under_each_rule_are_counted_once(small: Study) -> None:
+    first, second, both = map(int, str(small.findings["settings.together"]["computed"]).split(", "))
+    verdicts: dict[str, list[bool]] = {}
+    for id, finding in small.findings.items():
+        for rule in RULES:
+            if f".{rule}" in id:
+                held = finding["verdict"] == "conditional"
+                verdicts.setdefault(id.replace(rule, "*"), []).append(held)
+    assert all(len(pair) == 2 for pair in verdicts.values())
+    assert both == len(verdicts)
+    assert [first, second] == [sum(pair[one] for pair in verdicts.values()) for one in (0, 1)]
 
 
 def test_large_rings_run_at_the_rate_of_their_slowest_link_by_flows(small: Study) -> None:

@@ -41,6 +41,7 @@ DRAWN = ("all_gather", "all_gather_background", "scatter", "scatter_buffers", "f
 VERDICTS = {
     "claim_holds": "holds",
     "conditional": "holds under a reading",
+    "undecided": "does not hold under a reading",
     "refuted": "does not hold",
 }
 """Verdicts of claims that were judged, in words."""
@@ -154,6 +155,7 @@ def read_cases(path: Path) -> dict[Case, Row]:
                 cast(Any, row["rule"]),
                 bool(row["background"]),
                 row["simulator"],
+                row["variant"],
             )
             rows[case] = row
     return rows

@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from opticoll.papers.dragonfly import discussion, fluid, gathers, scatters, shapes
-from opticoll.papers.dragonfly.cases import FULL, QUICK, Scale, all_cases
+from opticoll.papers.dragonfly.cases import FULL, QUICK, RULES, Scale, all_cases
 from opticoll.papers.dragonfly.claims import CLAIMS
 from opticoll.papers.dragonfly.runs import Rows, run
+from opticoll.papers.judging import Computed, judge_all
 from opticoll.papers.kit import Results, Unfinished
 
 if TYPE_CHECKING:
@@ -47,9 +48,36 @@ def conclude(output: Path, rows: Rows, scale: Scale) -> Results:
         **scatters.compute(results, rows, scale),
         **discussion.compute(results, rows, scale),
     }
+    results.computed["settings.together"] = together(results)
     fluid.conclude(results, rows, scale)
     gathers.draw(results, rows, scale)
     gathers.draw_loads(results, scale)
     scatters.draw(results, rows, scale)
     fluid.draw(results, rows, scale)
     return results.conclude()
+
+
+def together(results: Results) -> Computed:
+    """How many claims hold under each rule of a router's delay, of those judged under both."""
+    judged = {
+        one.id: one.verdict == "conditional"
+        for one in judge_all(results.claims, results.computed, results.paper)
+        if one.id in results.computed
+    }
+    holds = {
+        rule: {id.replace(rule, "*"): held for id, held in judged.items() if rule in id.split(".")}
+        for rule in RULES
+    }
+    first, second = (holds[rule] for rule in RULES)
+    shared = [id for id in first if id in second]
+
+    def named(ids: list[str]) -> str:
+        return ", ".join(ids) or "none"
+
+    return Computed(
+        (sum(first[id] for id in shared), sum(second[id] for id in shared), len(shared)),
+        f"Only if routers are pipelines: {named([id for id in shared if first[id] > second[id]])}. "
+        f"Only if the delay occupies the port: "
+        f"{named([id for id in shared if second[id] > first[id]])}. Under neither: "
+        f"{named([id for id in shared if not first[id] and not second[id]])}.",
+    )

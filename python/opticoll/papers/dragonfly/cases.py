@@ -6,7 +6,7 @@ buffers, routing nor the sizes of blocks: those here are a shipped configuration
 
 >>> from opticoll.papers.dragonfly.cases import FULL, fabric
 >>> fabric(FULL.gather).ranks, FULL.gather_sizes("pipelined", background=False)["TAR"]
-(5256, (16, 64, 1024, 4096))
+(5256, (15, 64, 1024, 4096))
 """
 
 from __future__ import annotations
@@ -37,7 +37,6 @@ ALGORITHMS: Mapping[str, tuple[str, str | None]] = {
     "TREE": ("binomial", None),
     "GLF": ("glf", None),
     "LLF": ("llf", None),
-    "LIN shuffled": ("lin", "shuffled-1"),
     "LLF flat": ("llf:groups=flat", None),
 }
 """The poster's names: the algorithm, and where its ranks are placed if not in natural order.
@@ -47,9 +46,8 @@ LLF that is flat serves the groups of a router straight from there, not along a 
 
 SCATTERS = ("LIN", "TREE", "GLF", "LLF")
 SCATTER_BYTES = 1024  # the poster's
-
-SIGNIFICANT = 10.0
-"""Percent. The poster calls differences of times significant or not, and names no limit."""
+MPICH_BYTES = 80 * 1024
+"""Where all blocks together are less, MPICH takes BRUCK: the poster's small transfers."""
 
 BACKGROUND = "uniform:bytes=2KiB,period=2us"
 """18 % of what a terminal can inject; the poster gives no rate."""
@@ -75,6 +73,7 @@ class Cut:
 
 GATHER_CUT = Cut(512, 512)
 SCATTER_CUT = Cut(512, 256)
+WHOLE_CUT = Cut(512, 512)  # a packet is one chunk
 LARGE_CUT = Cut(4096, 4096, "64KiB,64KiB,64KiB")
 
 Buffers = tuple[int, int, int]
@@ -91,6 +90,9 @@ BUFFERS: tuple[Buffers, ...] = (
 )
 """From four chunks of 256 B upwards."""
 
+SCATTER_BUFFERS: Buffers = (16, 32, 16)
+"""Those of `SCATTER_CUT`."""
+
 PACKETS = "packet"
 FLUID = "fluid"
 FLUID_DELAYED = "fluid, delays"
@@ -100,7 +102,10 @@ sender is free when its message has left."""
 
 @dataclass(frozen=True)
 class Case:
-    """One simulation; `network` counts the terminals of a router in a balanced dragonfly."""
+    """One simulation; `network` counts the terminals of a router in a balanced dragonfly.
+
+    `variant` is one of `VARIANTS`, empty for the balanced dragonfly itself.
+    """
 
     network: int
     collective: str
@@ -110,6 +115,7 @@ class Case:
     rule: Rule = "pipelined"
     background: bool = False
     simulator: str = PACKETS
+    variant: str = ""
 
     @property
     def words(self) -> str:
@@ -117,8 +123,10 @@ class Case:
         beside = ", background" if self.background else ""
         size = format_size(self.size_bytes)
         ranks = fabric(self.network).ranks
-        simulator = "" if self.simulator == PACKETS else f", {self.simulator}"
-        return f"{self.algorithm} {size} on {ranks}, {self.rule}{beside}{simulator}"
+        more = "".join(
+            f", {one}" for one in (self.simulator, self.variant) if one != PACKETS and one
+        )
+        return f"{self.algorithm} {size} on {ranks}, {self.rule}{beside}{more}"
 
 
 @dataclass(frozen=True)
@@ -126,15 +134,18 @@ class Scale:
     """How far a study goes: networks as in `Case`, and blocks of all_gather.
 
     `alone` and `beside` (background traffic, each block on the network that `gather_beside` has for
-    it) give blocks by rule; `flows` are blocks of the largest network that are left to the fluid
-    simulator, `buffers` those of scatters; `compared` are networks and blocks on which that is held
-    against packets.
+    it) give blocks by rule; `placed` are blocks with ranks in random order, on the network
+    `placed_on`; `flows` are blocks of the largest network that are left to the fluid simulator,
+    `buffers` those of scatters; `compared` are networks and blocks on which that is held against
+    packets.
     """
 
     gather: int
     alone: Mapping[Rule, Sizes]
     gather_beside: Mapping[int, int]
     beside: Mapping[Rule, Sizes]
+    placed_on: int
+    placed: tuple[int, ...]
     flows: tuple[int, ...]
     scatter: int
     scatter_beside: int
@@ -146,22 +157,44 @@ class Scale:
         return (self.beside if background else self.alone).get(rule, {})
 
 
+WIDE, NARROW = "24 routers a group", "146 groups"
+SLOW_GLOBAL, SLOW_LOCAL = "global links at half the rate", "local links at half the rate"
+
+SHAPES: Mapping[str, str] = {
+    WIDE: "terminals_per_router=3,routers_per_group=24,global_per_router=3",
+    NARROW: "terminals_per_router=6,routers_per_group=6,global_per_router=25,groups=146",
+}
+"""Other dragonflies of 5256 terminals: groups as large with smaller routers, and half as large."""
+
+RATES: Mapping[str, str] = {
+    SLOW_GLOBAL: "rate=5.25GiB/s,global_rate=20186346291b/s",
+    SLOW_LOCAL: f"rate=5.25GiB/s,local_rate=2.625GiB/s,global_rate={GLOBAL_RATE}",
+}
+"""The balanced dragonfly with slower links of one class."""
+
+VARIANTS = (*SHAPES, *RATES)
+"""What a scatter is simulated on beside the poster's network."""
+
+
 @lru_cache
-def fabric(network: int, delays: Delays | None = None) -> Fabric:
+def fabric(network: int, delays: Delays | None = None, variant: str = "") -> Fabric:
     """A balanced dragonfly with the poster's rates: 2 p routers a group, p global links each.
 
-    `network` is p, the terminals of a router: 2, 4 and 6 make 72, 1056 and 5256 terminals.
+    `network` is p, the terminals of a router: 2, 4 and 6 make 72, 1056 and 5256 terminals. One of
+    `SHAPES` as a `variant` has its own number of terminals.
     """
-    spelling = (
-        f"dragonfly:terminals_per_router={network},routers_per_group={2 * network},"
-        f"global_per_router={network},rate=5.25GiB/s,global_rate={GLOBAL_RATE}"
+    balanced = (
+        f"terminals_per_router={network},routers_per_group={2 * network},"
+        f"global_per_router={network}"
     )
-    if delays is None:
-        return Fabric(f"{spelling},latency=0ns")
-    return Fabric(
-        f"{spelling},terminal_latency={delays.terminal_ps}ps,"
-        f"local_latency={delays.local_ps}ps,global_latency={delays.global_ps}ps"
-    )
+    rates = RATES.get(variant, f"rate=5.25GiB/s,global_rate={GLOBAL_RATE}")
+    latencies = "latency=0ns"
+    if delays is not None:
+        latencies = (
+            f"terminal_latency={delays.terminal_ps}ps,"
+            f"local_latency={delays.local_ps}ps,global_latency={delays.global_ps}ps"
+        )
+    return Fabric(f"dragonfly:{SHAPES.get(variant, balanced)},{rates},{latencies}")
 
 
 def _same(sizes: tuple[int, ...], *algorithms: str) -> dict[str, tuple[int, ...]]:
@@ -181,15 +214,16 @@ DISCUSSED = 2
 FULL = Scale(
     gather=6,
     alone={
-        "pipelined": _same((16, 64, 1024, 4096), *RINGS)
-        | {"BRUCK": (16, 64), "BRUCK shuffled": (16, 64, 1024)},
-        "occupies_port": _same((64, 1024), *RINGS) | _same((64,), *BRUCKS),
+        "pipelined": _same((15, 64, 1024, 4096), *RINGS) | _same((15, 64), *BRUCKS),
+        "occupies_port": _same((15, 64, 1024), *RINGS) | _same((15, 64), *BRUCKS),
     },
-    gather_beside={64: 6, 1024: 4, 4096: 4},
+    gather_beside={15: 6, 64: 6, 1024: 4, 4096: 4},
     beside={
-        "pipelined": _same((64, 1024, 4096), *RINGS, *BRUCKS),
-        "occupies_port": _same((64,), *RINGS, "BRUCK shuffled"),
+        "pipelined": _same((15, 64, 1024, 4096), *RINGS, *BRUCKS),
+        "occupies_port": _same((15, 64), *RINGS, *BRUCKS),
     },
+    placed_on=4,
+    placed=(64, 1024, 4096),
     flows=(4096, 65536),
     scatter=6,
     scatter_beside=6,
@@ -207,19 +241,20 @@ FULL = Scale(
 QUICK = Scale(
     gather=4,
     alone={
-        "pipelined": _same((16, 64, 1024), *RINGS)
-        | {"BRUCK": (16, 64), "BRUCK shuffled": (16, 64, 1024)},
+        "pipelined": _same((64, 1024), *RINGS) | _same((64,), *BRUCKS),
         "occupies_port": _same((64, 1024), *RINGS) | _same((64,), *BRUCKS),
     },
-    gather_beside={64: 4, 1024: 2, 4096: 2},
+    gather_beside={64: 2, 1024: 2, 4096: 2},
     beside={
         "pipelined": _same((64, 1024, 4096), *RINGS, *BRUCKS),
-        "occupies_port": _same((64,), *RINGS, "BRUCK shuffled"),
+        "occupies_port": _same((64,), *RINGS, *BRUCKS),
     },
+    placed_on=2,
+    placed=(64, 4096),
     flows=(65536,),
     scatter=6,
     scatter_beside=2,
-    buffers=BUFFERS[::2],
+    buffers=BUFFERS[::3],
     compared={
         2: {GATHER_CUT: _same((64, 1024, 4096, 16384), *COMPARED)},
         4: {LARGE_CUT: _same((4096,), *RINGS)},
@@ -245,10 +280,13 @@ def _gathers(scale: Scale) -> Iterator[Case]:
                 for background in (False, True):
                     network = scale.gather_beside[size]
                     yield gather(network, algorithm, size, rule=rule, background=background)
-    # What placing the ranks by the network saves on global links.
-    yield gather(min(scale.gather, 4), "RING shuffled", 64)
-    for algorithm in RINGS:
-        yield gather(min(scale.gather, 4), algorithm, 64)
+    for algorithm in ("TAR", "RING shuffled", "BRUCK shuffled"):
+        for size in scale.placed:
+            yield gather(scale.placed_on, algorithm, size)
+    # Bytes on links and the use of buffers.
+    for algorithm in COMPARED:
+        for network in {scale.placed_on, min(scale.gather, 4)}:
+            yield gather(network, algorithm, 64)
     for algorithm in COMPARED:
         for size in scale.flows:
             yield flows(gather(scale.gather, algorithm, size))
@@ -256,13 +294,16 @@ def _gathers(scale: Scale) -> Iterator[Case]:
 
 def _scatters(scale: Scale) -> Iterator[Case]:
     for rule in RULES:
-        for algorithm in (*SCATTERS, "LIN shuffled"):
+        for algorithm in SCATTERS:
             yield scatter(scale.scatter, algorithm, rule)
         for algorithm in SCATTERS:
             yield scatter(scale.scatter_beside, algorithm, rule)
             yield scatter(scale.scatter_beside, algorithm, rule, background=True)
             for buffers in scale.buffers:
                 yield scatter(scale.scatter, algorithm, rule, buffers=buffers)
+            for variant in VARIANTS:
+                yield scatter(scale.scatter, algorithm, rule, variant=variant)
+            yield scatter(scale.scatter, algorithm, rule, cut=WHOLE_CUT)
 
 
 def _compared(scale: Scale) -> Iterator[Case]:
@@ -309,9 +350,11 @@ def scatter(
     *,
     background: bool = False,
     buffers: Buffers | None = None,
+    variant: str = "",
+    cut: Cut = SCATTER_CUT,
 ) -> Case:
     """A scatter of the poster's size; buffers in KiB."""
-    cut = SCATTER_CUT
     if buffers is not None:
         cut = replace(cut, buffers=",".join(f"{kib}KiB" for kib in buffers))
-    return Case(network, "scatter", algorithm, SCATTER_BYTES, cut, rule, background)
+    case = Case(network, "scatter", algorithm, SCATTER_BYTES, cut, rule, background)
+    return replace(case, variant=variant)

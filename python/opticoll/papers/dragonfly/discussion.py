@@ -22,14 +22,16 @@ from opticoll.papers.dragonfly.cases import (
     RINGS,
     SCATTER_BYTES,
     SCATTERS,
+    SLOW_GLOBAL,
+    SLOW_LOCAL,
     Case,
     Scale,
     fabric,
     gather,
     scatter,
 )
-from opticoll.papers.dragonfly.runs import Row, Rows, settings
-from opticoll.papers.dragonfly.shapes import proven
+from opticoll.papers.dragonfly.runs import Row, Rows, delays, settings
+from opticoll.papers.dragonfly.shapes import hops, messages, proven
 from opticoll.papers.judging import Computed
 from opticoll.papers.kit import Results
 
@@ -56,53 +58,76 @@ def energy_mj(*, terminal_bytes: int, local_bytes: int, global_bytes: int) -> fl
 
 
 def _contention(rows: Rows) -> dict[str, Computed]:
-    gathers = {name: rows[gather(DISCUSSED, name, SCATTER_BYTES)] for name in COMPARED}
+    """Bytes of both collectives, and how long their messages wait for others."""
+    gathers = {name: gather(DISCUSSED, name, SCATTER_BYTES) for name in COMPARED}
     scatters = {
-        name: rows[Case(DISCUSSED, "scatter", name, SCATTER_BYTES, GATHER_CUT)] for name in SCATTERS
+        name: Case(DISCUSSED, "scatter", name, SCATTER_BYTES, GATHER_CUT) for name in SCATTERS
     }
-    stalls = {
-        name: 1e6 * ((row["router_stall_s"] or 0) + (row["injection_stall_s"] or 0))
-        for name, row in (gathers | scatters).items()
-    }
-    most = max(stalls[name] for name in SCATTERS)
-    each = ", ".join(f"{name} {stall:.1f} us" for name, stall in stalls.items())
-    injected = {name: row["injected_bytes"] or 0 for name, row in (gathers | scatters).items()}
+    waits = {name: 1e6 * waiting_s(rows[case]) for name, case in (gathers | scatters).items()}
+    injected = {name: rows[one]["injected_bytes"] or 0
+                for name, one in (gathers | scatters).items()}  # fmt: skip
     return {
-        f"discussion.contention.{name}": Computed(
-            stalls[name] - most,
-            f"Stalls of all ports: {each}. Waiting in buffers that do not fill is not counted.",
-        )
-        for name in COMPARED
-    } | {
+        "discussion.contention": Computed(
+            min(waits[name] for name in COMPARED) / max(waits[name] for name in SCATTERS),
+            "Waiting of all messages together: "
+            + ", ".join(f"{name} {wait:.1f} us" for name, wait in waits.items())
+            + ".",
+        ),
         "discussion.data": Computed(
             injected["RING"] / injected["LIN"],
             f"{fabric(DISCUSSED).ranks} terminals, blocks of {SCATTER_BYTES} B: "
             f"{injected['RING'] / 1e6:.2f} and {injected['LIN'] / 1e6:.2f} MB.",
-        )
+        ),
     }
 
 
+def waiting_s(row: Row) -> float:
+    """How long the messages of a case took beyond what each takes alone in an empty network.
+
+    Alone, a chunk pays its bytes and the delay of a router on each link, and the chunks after it
+    follow at the rate of the slowest link.
+    """
+    shape = fabric(DISCUSSED)
+    source, destination, blocks = messages(proven(row["collective"], shape, row["algorithm"]))
+    chunk = delays(row["chunk_bytes"], GATHER_CUT)
+    local, between = hops(shape, source, destination)
+    latency_ps = 2 * chunk.terminal_ps + local * chunk.local_ps + between * chunk.global_ps
+    rate = np.where(between > 0, shape.option("global_rate"), shape.option("rate"))
+    alone_s = latency_ps / 1e12 + 8.0 * blocks * row["size_bytes"] / rate
+    return (row["mean_message_latency_s"] or 0) * len(blocks) - float(alone_s.sum())
+
+
 def _slowest() -> dict[str, Computed]:
-    """Times of rings in multiples of what their busiest link needs."""
+    """By how much rings take longer with slower links, over how much longer the slowest takes."""
     found = {}
     for size in DISCUSSED_BYTES:
-        for name in RINGS:
+        shares, notes = [], []
+        for name, slowed in (("RING", SLOW_LOCAL), ("TAR", SLOW_GLOBAL)):
             case = gather(DISCUSSED, name, size)
-            plan = proven("all_gather", fabric(DISCUSSED), name)
-            measured = plan.simulate(size, **settings(case))
-            busy_ps = int(measured.links["busy_ps"].max())
-            found[f"discussion.slowest.{name}.{format_size(size)}"] = Computed(
-                measured.time_ps / busy_ps,
-                f"{measured.time_ps / 1e6:.1f} us; its busiest link is busy for "
-                f"{busy_ps / 1e6:.1f} us.",
+            own, slow = (
+                proven("all_gather", fabric(DISCUSSED, variant=variant), name).simulate(
+                    size, **settings(case)
+                )
+                for variant in ("", slowed)
             )
+            busiest = int(own.links["busy_ps"].argmax())
+            assert own.links["class"][busiest] == slow.links["class"][busiest]
+            extra_ps = int(slow.links["busy_ps"][busiest]) - int(own.links["busy_ps"][busiest])
+            shares.append((slow.time_ps - own.time_ps) / extra_ps)
+            notes.append(
+                f"{name} {own.time_ps / 1e6:.1f} us, with {slowed} {slow.time_ps / 1e6:.1f} us, "
+                f"its slowest link {extra_ps / 1e6:.1f} us more"
+            )
+        found[f"discussion.slowest.{format_size(size)}"] = Computed(
+            tuple(shares), "; ".join(notes) + "."
+        )
     return found
 
 
 def _balance(scale: Scale) -> dict[str, Computed]:
-    """How many buffers between routers no chunk comes to."""
+    """How many buffers between routers no chunk comes to, and whether links are shared in parts."""
     shape = fabric(min(scale.gather, 4))
-    idle, most = {}, {}
+    idle, most, parts = {}, {}, {}
     for name in COMPARED:
         case = gather(min(scale.gather, 4), name, 64)
         measured = proven("all_gather", shape, name).simulate(case.size_bytes, **settings(case))
@@ -115,14 +140,20 @@ def _balance(scale: Scale) -> dict[str, Computed]:
         assert not chunks[np.isin(kinds, list(CHANNELS)) & ~usable].any()
         idle[name] = 100 * float((chunks[usable] == 0).mean())
         most[name] = float(chunks[usable].max() / chunks[usable].mean())
+        # A message of a ring is one chunk, and each rank sends as many messages.
+        parts[name] = int((chunks[usable] % (shape.ranks - 1) != 0).sum())
     each = ", ".join(f"{name} {idle[name]:.1f} % and {most[name]:.1f} times" for name in COMPARED)
     return {
-        f"discussion.balance.{name}": Computed(
-            idle[name],
+        "discussion.balance": Computed(
+            tuple(idle[name] for name in RINGS),
             f"{shape.ranks} terminals. Buffers that no chunk comes to, and chunks through the one "
             f"most used against the mean: {each}.",
-        )
-        for name in RINGS
+        ),
+        "discussion.path": Computed(
+            sum(parts[name] for name in RINGS),
+            f"{shape.ranks} terminals, each of which sends {shape.ranks - 1} messages. Under BRUCK "
+            f"there are {parts['BRUCK']} such links.",
+        ),
     }
 
 

@@ -10,10 +10,9 @@ from opticoll import format_size, plot
 from opticoll.papers.dragonfly.cases import (
     BRUCKS,
     COMPARED,
-    JUDGED_BYTES,
+    MPICH_BYTES,
     RINGS,
     RULES,
-    SIGNIFICANT,
     Case,
     Rule,
     Scale,
@@ -39,6 +38,7 @@ def compute(results: Results, rows: Rows, scale: Scale) -> dict[str, Computed]:
     _show(results, times)
     return {
         **_tar(times),
+        **_tar_placed(rows, scale),
         **_small(times),
         **background(times),
         **_global_links(rows, scale),
@@ -94,42 +94,71 @@ def _tar(times: Times) -> dict[str, Computed]:
     """How much less time TAR takes than the faster of RING and BRUCK, in natural order."""
     found = {}
     for rule in RULES:
-        for size in JUDGED_BYTES:
-            by = {name: times.of(rule, name, size) for name in COMPARED}
-            if by["TAR"] is None and rule == "pipelined":
-                by = {name: times.by_flows(name, size) for name in COMPARED}
-            if by["TAR"] is not None:
-                found[f"all_gather.tar.{rule}.{format_size(size)}"] = _gain(times, _known(by))
-    return found
+        by = {
+            size: _known({name: times.of(rule, name, size) for name in COMPARED})
+            for size in times.sizes(rule)
+            if size * times.ranks >= MPICH_BYTES
+        }
+        found[f"all_gather.tar.{rule}"] = _gain(times.ranks, by)
+    size = max(times.scale.flows)
+    by = {size: _known({name: times.by_flows(name, size) for name in COMPARED})}
+    return found | {"all_gather.tar.flows": _gain(times.ranks, by)}
 
 
-def _gain(times: Times, by: Mapping[str, float]) -> Computed:
-    first = min((name for name in by if name != "TAR"), key=by.__getitem__)
-    each = ", ".join(f"{name} {1e6 * time:.1f} us" for name, time in by.items())
-    # Larger blocks of BRUCK are left out where smaller ones had lost.
-    return Computed(
-        less_percent(by["TAR"], by[first]),
-        f"{times.ranks} terminals: {each}; {first} is the faster of the others.",
+def _tar_placed(rows: Rows, scale: Scale) -> dict[str, Computed]:
+    """The same with the ranks of RING and BRUCK in random order."""
+    network = scale.placed_on
+    ranks = fabric(network).ranks
+    names = ("TAR", "RING shuffled", "BRUCK shuffled")
+    by = {
+        size: {name: rows[gather(network, name, size)]["time_s"] for name in names}
+        for size in scale.placed
+        if size * ranks >= MPICH_BYTES
+    }
+    return {"all_gather.tar.shuffled": _gain(ranks, by)}
+
+
+def _gain(ranks: int, by: Mapping[int, Mapping[str, float]]) -> Computed:
+    """What TAR gains on the faster of the others at the block at which that is least."""
+    gains = {
+        size: less_percent(times["TAR"], min(time for name, time in times.items() if name != "TAR"))
+        for size, times in by.items()
+    }
+    each = "; ".join(
+        f"{format_size(size)} {gains[size]:.2f} % ("
+        + ", ".join(f"{name} {1e6 * time:.1f} us" for name, time in times.items())
+        + ")"
+        for size, times in by.items()
     )
+    left_out = (
+        ""
+        if all(len(times) == len(COMPARED) for times in by.values())
+        else " BRUCK is left out at blocks larger than one at which it takes several times as long."
+    )
+    return Computed(min(gains.values()), f"{ranks} terminals, by blocks: {each}.{left_out}")
 
 
 def _small(times: Times) -> dict[str, Computed]:
     """How much less time BRUCK takes than TAR, and where MPICH's limit would lie."""
-    rule: Rule = "pipelined"
     found = {}
-    for name, order in zip(BRUCKS, ("natural", "shuffled"), strict=True):
-        for size in times.sizes(rule, name):
-            by = _known({one: times.of(rule, one, size) for one in (name, "TAR")})
-            found[f"all_gather.bruck.{order}.{format_size(size)}"] = Computed(
-                less_percent(by[name], by["TAR"]),
-                f"{times.ranks} terminals: BRUCK {1e6 * by[name]:.1f} us, TAR "
-                f"{1e6 * by['TAR']:.1f} us. No software overhead of messages is counted; each "
+    for rule in RULES:
+        for name, order in zip(BRUCKS, ("natural", "shuffled"), strict=True):
+            gains = {}
+            for size in times.sizes(rule, name):
+                by = _known({one: times.of(rule, one, size) for one in (name, "TAR")})
+                gains[size] = less_percent(by[name], by["TAR"])
+            small = max(size for size in gains if size * times.ranks < MPICH_BYTES)
+            found[f"all_gather.bruck.{order}.{rule}"] = Computed(
+                gains[small],
+                f"{times.ranks} terminals, by blocks: "
+                + ", ".join(f"{format_size(size)} {gain:+.0f} %" for size, gain in gains.items())
+                + f"; {format_size(small)} is judged. No time of software is counted; each "
                 "microsecond of it speaks for BRUCK.",
             )
     won: list[int] = []
     lost: list[int] = []
-    for size in times.sizes(rule, "BRUCK"):
-        by = _known({one: times.of(rule, one, size) for one in ("BRUCK", "RING")})
+    for size in times.sizes("pipelined", "BRUCK"):
+        by = _known({one: times.of("pipelined", one, size) for one in ("BRUCK", "RING")})
         (won if by["BRUCK"] < by["RING"] else lost).append(size)
     if won and lost:
         all_kib = tuple(size * times.ranks / 1024 for size in (max(won), min(lost)))
@@ -139,62 +168,82 @@ def _small(times: Times) -> dict[str, Computed]:
     return found
 
 
+SLIGHT = 1.0
+"""Percent from which one algorithm is the faster of two."""
+
+
 def background(times: Times) -> dict[str, Computed]:
-    """How many pairs of algorithms differ otherwise with background traffic."""
+    """How many pairs of algorithms change their order with background traffic."""
     found = {}
     for rule in RULES:
+        reversed_, notes = 0, []
         for size in times.sizes(rule, background=True):
             alone, beside = (
                 times.all_beside(rule, size, background=background) for background in (False, True)
             )
-            names = [name for name in ORDER if name in alone and name in beside]
-            changed = [
-                f"{first} and {second} ({less_percent(alone[first], alone[second]):+.0f} % "
-                f"becomes {less_percent(beside[first], beside[second]):+.0f} %)"
-                for first, second in combinations(names, 2)
-                if _order(alone[first], alone[second]) != _order(beside[first], beside[second])
-            ]
-            slower = [f"{name} {100 * (beside[name] / alone[name] - 1):+.0f} %" for name in names]
-            found[f"all_gather.background.{rule}.{format_size(size)}"] = Computed(
-                len(changed),
-                f"{fabric(times.scale.gather_beside[size]).ranks} terminals; of "
-                f"{len(names) * (len(names) - 1) // 2} pairs. "
-                + (
-                    f"Less time of the first than of the second: {'; '.join(changed)}. "
-                    if changed
-                    else ""
-                )
-                + f"Everybody becomes slower: {', '.join(slower)}.",
+            orders = {}
+            for names in (COMPARED, (*RINGS, "BRUCK shuffled")):
+                orders[names[-1]] = [
+                    f"{first} and {second} ({less_percent(alone[first], alone[second]):+.1f} % "
+                    f"becomes {less_percent(beside[first], beside[second]):+.1f} %)"
+                    for first, second in combinations(names, 2)
+                    if set(names) <= set(alone) & set(beside)
+                    and _order(alone[first], alone[second]) * _order(beside[first], beside[second])
+                    < 0
+                ]
+            reversed_ += len(orders["BRUCK"])
+            ranks = fabric(times.scale.gather_beside[size]).ranks
+            slower = ", ".join(
+                f"{name} {100 * (beside[name] / alone[name] - 1):+.0f} %" for name in beside
             )
+            changed = "; ".join(orders["BRUCK"]) or "no pair is reversed"
+            if orders["BRUCK shuffled"]:
+                changed += f", with BRUCK in random order {'; '.join(orders['BRUCK shuffled'])}"
+            notes.append(f"{format_size(size)} on {ranks} terminals: {changed}. Times: {slower}.")
+        found[f"all_gather.background.{rule}"] = Computed(
+            reversed_,
+            "In brackets by how much less time the first takes than the second. " + " ".join(notes),
+        )
     return found
 
 
 def _order(first: float, second: float) -> int:
-    """1 where the first takes significantly less time than the second, -1 where more, 0 else."""
-    if less_percent(min(first, second), max(first, second)) < SIGNIFICANT:
+    """1 where the first takes less time than the second, -1 where more, 0 where neither."""
+    if less_percent(min(first, second), max(first, second)) < SLIGHT:
         return 0
     return 1 if first < second else -1
 
 
 def _global_links(rows: Rows, scale: Scale) -> dict[str, Computed]:
-    """Bytes of TAR on global links beside those of other rings, and what knowing them saves."""
-    network, size = min(scale.gather, 4), 64
-    by = {name: rows[gather(network, name, size)] for name in (*RINGS, "RING shuffled")}
-    on = {name: row["global_bytes"] or 0 for name, row in by.items()}
-    ranks = fabric(network).ranks
-    # A ring through all groups crosses each boundary, with every block but the last rank's.
-    least = ranks // (2 * network**2) * (ranks - 1) * size
-    note = f"{ranks} terminals, blocks of {format_size(size)}."
+    """Bytes of TAR on global links beside the least, and what knowing the network saves."""
+    own = rows[gather(scale.gather, "TAR", 64)]
+    size, ranks = own["size_bytes"], own["terminals"]
+    groups = fabric(scale.gather).option("groups")
+    crossed = own["global_bytes"] or 0
+    # Each block comes to each other group; a ring leaves each group with every block but one.
+    least, ring = (groups - 1) * ranks * size, groups * (ranks - 1) * size
+    network = scale.placed_on
+    by = {name: rows[gather(network, name, 64)] for name in (*COMPARED, "RING shuffled")}
+    on = {name: (row["global_bytes"] or 0) / (by["TAR"]["global_bytes"] or 1)
+          for name, row in by.items()}  # fmt: skip
+    smaller = f"{fabric(network).ranks} terminals, blocks of 64 B"
     return {
-        "tar.global.least": Computed(on["TAR"] / least, note),
-        "tar.global.natural": Computed(
-            less_percent(on["TAR"], on["RING"]),
-            f"{note} A ring in natural order crosses the boundaries of groups as rarely as TAR; "
-            "what TAR saves against it are local hops, and the local link that it uses twice.",
+        "tar.global.least": Computed(
+            crossed / least,
+            f"{ranks} terminals. A ring through all groups cannot have less than "
+            f"{ring / least:.4f} times the least.",
         ),
-        "tar.global.shuffled": Computed(less_percent(on["TAR"], on["RING shuffled"]), note),
+        "tar.global.rings": Computed(
+            crossed / ring,
+            f"{ranks} terminals. Of TAR's bytes on global links RING has {on['RING']:.2f} times in "
+            f"natural order and {on['RING shuffled']:.1f} times in random order, BRUCK "
+            f"{on['BRUCK']:.1f} times ({smaller}). In natural order TAR saves "
+            "local hops alone, and the local link that RING uses twice.",
+        ),
         "all_gather.awareness": Computed(
-            less_percent(by["TAR"]["time_s"], by["RING shuffled"]["time_s"]), note
+            less_percent(by["TAR"]["time_s"], by["RING shuffled"]["time_s"]),
+            f"{smaller}; against RING in natural order "
+            f"{less_percent(by['TAR']['time_s'], by['RING']['time_s']):.1f} %.",
         ),
     }
 

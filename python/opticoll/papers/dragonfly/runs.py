@@ -45,6 +45,7 @@ class Row(TypedDict):
     collective: str
     algorithm: str
     terminals: int
+    variant: str
     size_bytes: int
     simulator: str
     rule: str
@@ -173,7 +174,7 @@ class _Plans:
 def _key(case: Case) -> tuple[object, ...]:
     """What a plan depends on; for flows with delays the size and the cut as well."""
     name, _ = ALGORITHMS[case.algorithm]
-    key = (case.network, case.collective, name)
+    key = (case.network, case.variant, case.collective, name)
     if case.simulator != FLUID_DELAYED:
         return key
     return (*key, case.size_bytes, case.cut)
@@ -181,7 +182,7 @@ def _key(case: Case) -> tuple[object, ...]:
 
 def _plan(case: Case) -> Plan:
     name, _ = ALGORITHMS[case.algorithm]
-    plan = opticoll.plan(case.collective, fabric(case.network), name)
+    plan = opticoll.plan(case.collective, fabric(case.network, variant=case.variant), name)
     if case.simulator != FLUID_DELAYED:
         return plan
     # The chunk that a message of mean length is cut to; each step brings every rank one.
@@ -242,6 +243,7 @@ def _row(case: Case, plan: Plan, outcome: Outcome, verified: bool) -> Row:
         collective=case.collective,
         algorithm=case.algorithm,
         terminals=plan.fabric.ranks,
+        variant=case.variant,
         size_bytes=case.size_bytes,
         simulator=case.simulator,
         rule=case.rule,

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
 from opticoll import plot
 from opticoll.papers.dragonfly.cases import (
+    RATES,
     RULES,
+    SCATTER_BUFFERS,
     SCATTER_BYTES,
     SCATTERS,
+    SHAPES,
+    WHOLE_CUT,
     Buffers,
     Rule,
     Scale,
@@ -17,6 +23,7 @@ from opticoll.papers.dragonfly.cases import (
 )
 from opticoll.papers.dragonfly.gathers import less_percent
 from opticoll.papers.dragonfly.runs import Row, Rows
+from opticoll.papers.dragonfly.shapes import hops
 from opticoll.papers.judging import Computed
 from opticoll.papers.kit import Results
 
@@ -29,12 +36,8 @@ def compute(results: Results, rows: Rows, scale: Scale) -> dict[str, Computed]:
     _show(results, times)
     found = _links(times)
     for rule in RULES:
-        found |= _twice(times, rule) | _buffers(times, rule) | _others(times, rule)
-    trees = {rule: times.of(rule, "TREE") for rule in RULES}
-    found["scatter.hardware"] = Computed(
-        less_percent(min(trees.values()), max(trees.values())),
-        ", ".join(f"{_us(time)} {rule}" for rule, time in trees.items()) + ".",
-    )
+        found |= _twice(times, rule) | _factors(times, rule) | _full(times, rule)
+        found |= _impacts(times, rule) | _others(times, rule)
     return found
 
 
@@ -64,8 +67,25 @@ class _Times:
 
     def ratio(self, rule: Rule, buffers: Buffers | None = None) -> float:
         """The mean of TREE, GLF and LLF in multiples of LIN."""
-        others = [self.of(rule, name, buffers) for name in OTHERS]
-        return sum(others) / len(others) / self.of(rule, "LIN", buffers)
+        return _ratio({name: self.of(rule, name, buffers) for name in SCATTERS})
+
+    def on(self, rule: Rule, variant: str) -> dict[str, float]:
+        """The times of all algorithms on a variant of the network."""
+        return {
+            name: self.rows[scatter(self.scale.scatter, name, rule, variant=variant)]["time_s"]
+            for name in SCATTERS
+        }
+
+    def whole(self, rule: Rule) -> dict[str, float]:
+        """The times of all algorithms where each packet is one chunk."""
+        return {
+            name: self.rows[scatter(self.scale.scatter, name, rule, cut=WHOLE_CUT)]["time_s"]
+            for name in SCATTERS
+        }
+
+
+def _ratio(times: Mapping[str, float]) -> float:
+    return sum(times[name] for name in OTHERS) / len(OTHERS) / times["LIN"]
 
 
 def _us(time_s: float) -> str:
@@ -93,7 +113,7 @@ def _twice(times: _Times, rule: Rule) -> dict[str, Computed]:
         for background in (False, True)
     )
     found[f"scatter.background.{rule}"] = Computed(
-        min(beside[name] for name in OTHERS) / beside["LIN"],
+        tuple(beside[name] / beside["LIN"] for name in OTHERS),
         f"{times.ranks_beside} terminals, in brackets without background traffic: "
         + ", ".join(f"{name} {_us(beside[name])} ({_us(alone[name])})" for name in SCATTERS)
         + ".",
@@ -101,46 +121,103 @@ def _twice(times: _Times, rule: Rule) -> dict[str, Computed]:
     return found
 
 
-def _buffers(times: _Times, rule: Rule) -> dict[str, Computed]:
-    """What buffers do to the trees and to LIN."""
+def _factors(times: _Times, rule: Rule) -> dict[str, Computed]:
+    """How far sizes of buffers move the ratio of the trees to LIN, and how far other factors."""
     ratios = {_name(kib): times.ratio(rule, kib) for kib in times.scale.buffers}
+    small, large = (times.ratio(rule, kib) for kib in times.ends)
+    own = times.ratio(rule)
+    buffers = max(ratios.values()) / min(ratios.values())
+    both = [[times.ratio(one, kib) for one in RULES] for kib in (None, *times.scale.buffers)]
+    others = {
+        "the rule of a router's delay, at the buffers where it moves most": max(
+            max(pair) / min(pair) for pair in both
+        ),
+        "chunks of 512 B": _moves(own, _ratio(times.whole(rule))),
+        **{variant: _moves(own, _ratio(times.on(rule, variant))) for variant in RATES},
+    }
+    each = ", ".join(f"{ratio:.2f} with {name}" for name, ratio in ratios.items())
+    return {
+        f"scatter.buffers.{rule}": Computed(
+            buffers / max(others.values()),
+            f"Buffers move it by {buffers:.2f}; "
+            + ", ".join(f"{name} by {factor:.2f}" for name, factor in others.items())
+            + ".",
+        ),
+        f"scatter.buffers.cause.{rule}": Computed(
+            small / large, f"Mean of TREE, GLF and LLF over LIN: {each}."
+        ),
+    }
+
+
+def _moves(first: float, second: float) -> float:
+    return max(first, second) / min(first, second)
+
+
+def _full(times: _Times, rule: Rule) -> dict[str, Computed]:
+    """Whether buffers fill, and what that does to the trees and to LIN."""
     small, large = times.ends
     saved = {
         name: less_percent(times.of(rule, name, large), times.of(rule, name, small))
         for name in SCATTERS
     }
-    full = {name: times.row(rule, name)["full_channels"] or 0 for name in SCATTERS}
-    stalls = ", ".join(
-        f"{name} {1e3 * (times.row(rule, name)['router_stall_s'] or 0):.2f} ms" for name in SCATTERS
-    )
-    lin = times.of(rule, "LIN")
-    return {
-        f"scatter.buffers.{rule}": Computed(
-            max(ratios.values()) / min(ratios.values()),
-            "Mean of TREE, GLF and LLF over LIN: "
-            + ", ".join(f"{ratio:.2f} with {name}" for name, ratio in ratios.items())
-            + ".",
-        ),
-        f"scatter.trees.fill.{rule}": Computed(
-            min(full[name] for name in OTHERS),
-            ", ".join(f"{name} {full[name]}" for name in OTHERS)
-            + f". Stalls of routers' ports, all together: {stalls}.",
-        ),
+    found = {
         f"scatter.trees.slowed.{rule}": Computed(
-            max(saved[name] for name in OTHERS),
+            min(saved[name] for name in OTHERS),
             ", ".join(f"{name} {saved[name]:.1f} %" for name in SCATTERS)
             + ". The root's stream leaves through its router's port, whose rate bounds the trees; "
             "of the four LIN alone may gain much.",
-        ),
-        f"scatter.lin.full.{rule}": Computed(
-            full["LIN"],
-            "Its blocks for one group leave through one port, which is slower than the root's "
-            "link where the delay occupies it.",
-        ),
-        f"scatter.lin.slowdown.{rule}": Computed(
-            lin / times.injection_s, f"{_us(lin)} in place of {_us(times.injection_s)}."
-        ),
+        )
     }
+    for name in OTHERS:
+        row = times.row(rule, name)
+        found[f"scatter.trees.fill.{rule}.{name}"] = Computed(
+            row["full_channels"] or 0,
+            f"Stalls of routers' ports, all together: {1e3 * (row['router_stall_s'] or 0):.2f} ms.",
+        )
+    for suffix, kib in (("", None), (".large_buffers", large)):
+        row = times.row(rule, "LIN", kib)
+        found |= {
+            f"scatter.lin.full.{rule}{suffix}": Computed(
+                row["full_channels"] or 0,
+                "Its blocks for one group leave through one port, which is slower than the root's "
+                "link where the delay occupies it.",
+            ),
+            f"scatter.lin.slowdown.{rule}{suffix}": Computed(
+                row["time_s"] / times.injection_s,
+                f"{_us(row['time_s'])} in place of {_us(times.injection_s)}.",
+            ),
+        }
+    return found
+
+
+def _impacts(times: _Times, rule: Rule) -> dict[str, Computed]:
+    """How far the shape of the network, and its buffers and rates, change times."""
+    own = {name: times.of(rule, name) for name in SCATTERS}
+    shapes = {"the poster's network": own} | {one: times.on(rule, one) for one in SHAPES}
+    parts = {_name(kib): {name: times.of(rule, name, kib) for name in SCATTERS}
+             for kib in times.ends}  # fmt: skip
+    parts |= {_name(SCATTER_BUFFERS): own} | {one: times.on(rule, one) for one in RATES}
+    found = {}
+    for id, ways in (("topology", shapes), ("hardware", parts)):
+        gains = {
+            name: less_percent(
+                min(by[name] for by in ways.values()), max(by[name] for by in ways.values())
+            )
+            for name in SCATTERS
+        }
+        found[f"scatter.{id}.{rule}"] = Computed(
+            max(gains.values()),
+            ", ".join(f"{name} {gain:.1f} %" for name, gain in gains.items())
+            + ". Times in us of "
+            + ", ".join(SCATTERS)
+            + ": "
+            + "; ".join(
+                f"{way} {', '.join(f'{1e6 * by[name]:.0f}' for name in SCATTERS)}"
+                for way, by in ways.items()
+            )
+            + ".",
+        )
+    return found
 
 
 def _name(kib: Buffers) -> str:
@@ -148,23 +225,18 @@ def _name(kib: Buffers) -> str:
 
 
 def _others(times: _Times, rule: Rule) -> dict[str, Computed]:
-    """How far the trees differ, and LIN with its terminals in another order."""
+    """How far the trees differ."""
     others = {name: times.of(rule, name) for name in OTHERS}
     spreads = []
     for kib in times.scale.buffers:
         own = [times.of(rule, name, kib) for name in OTHERS]
         spreads.append(100 * (max(own) / min(own) - 1))
-    orders = [times.of(rule, name) for name in ("LIN", "LIN shuffled")]
     return {
         f"scatter.others.{rule}": Computed(
             100 * (max(others.values()) / min(others.values()) - 1),
             ", ".join(f"{name} {_us(time)}" for name, time in others.items())
             + f". With buffers of {_name(times.ends[0])} to {_name(times.ends[1])} at most "
             f"{max(spreads):.1f} %.",
-        ),
-        f"scatter.topology.{rule}": Computed(
-            less_percent(min(orders), max(orders)),
-            f"{_us(orders[0])} in order, {_us(orders[1])} in random order, seed 1.",
         ),
     }
 
@@ -173,23 +245,22 @@ def _links(times: _Times) -> dict[str, Computed]:
     """Bytes on links, which depend on routes alone."""
     rows = {name: times.row("pipelined", name) for name in SCATTERS}
     crossed = {name: row["global_bytes"] or 0 for name, row in rows.items()}
-    injected = {name: row["injected_bytes"] or 0 for name, row in rows.items()}
     # Whatever is injected goes to a terminal, too.
     sums = {
-        name: 2 * injected[name] + (row["local_bytes"] or 0) + crossed[name]
+        name: 2 * (row["injected_bytes"] or 0) + (row["local_bytes"] or 0) + crossed[name]
         for name, row in rows.items()
     }
     per_group = 2 * times.scale.scatter**2
+    to = np.arange(1, times.ranks)
+    within, between = hops(fabric(times.scale.scatter), np.zeros_like(to), to)
+    shortest = int((2 + within + between).sum()) * SCATTER_BYTES
     least = (times.ranks - per_group) * SCATTER_BYTES
 
     def each(values: Mapping[str, int]) -> str:
         return ", ".join(f"{name} {value / 1e6:.2f} MB" for name, value in values.items()) + "."
 
     return {
-        "lin.links": Computed(
-            sums["LIN"] / min(sums[name] for name in OTHERS),
-            f"Bytes over all links: {each(sums)}",
-        ),
+        "lin.links": Computed(sums["LIN"] / shortest, f"Bytes over all links: {each(sums)}"),
         "llf.global.least": Computed(
             crossed["LLF"] / least,
             f"Bytes on global links: {each(crossed)} LLF's binomial tree from a router to its "
@@ -203,10 +274,6 @@ def _links(times: _Times) -> dict[str, Computed]:
         "llf.global.trees": Computed(
             crossed["LLF"] / min(crossed["TREE"], crossed["GLF"]),
             f"Bytes on global links: {each(crossed)}",
-        ),
-        "scatter.trees.data": Computed(
-            min(injected[name] for name in OTHERS) / injected["LIN"],
-            f"Injected by all terminals: {each(injected)}",
         ),
     }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -32,11 +33,18 @@ def network() -> dict[str, Computed]:
         "terminals_per_router": shape.option("terminals_per_router"),
     }
     note = f"{shape.spec.split(',rate')[0]}."
-    return {f"network.{id}": Computed(value, note) for id, value in found.items()} | {
-        f"network.{name}_rate": Computed(own.pop() / GIB, "Of each link of the fabric.")
-        for name, own in rates.items()
-        if len(own) == 1
-    }
+    links = shape.option("global_per_router")
+    return (
+        {f"network.{id}": Computed(value, note) for id, value in found.items()}
+        | {
+            "settings.global_links": Computed(links, note),
+        }
+        | {
+            f"network.{name}_rate": Computed(own.pop() / GIB, "Of each link of the fabric.")
+            for name, own in rates.items()
+            if len(own) == 1
+        }
+    )
 
 
 def _class(link: str) -> str:
@@ -45,6 +53,26 @@ def _class(link: str) -> str:
     if "rank" in link:
         return "terminal"
     return "local" if source.split()[:2] == destination.split()[:2] else "global"
+
+
+def hops(shape: Fabric, source: np.ndarray, destination: np.ndarray) -> tuple[Any, Any]:
+    """Numbers of local and of global links of minimal routes between terminals.
+
+    Port i of router r leads to group r + i a, or to the last group where that is its own.
+    """
+    groups, routers = shape.option("groups"), shape.option("routers_per_group")
+    terminals = shape.option("terminals_per_router")
+    own, other = source // terminals, destination // terminals
+    here, there = own // routers, other // routers
+
+    def gateway(at: np.ndarray, to: np.ndarray) -> Any:
+        return np.where((to == groups - 1) & (at != groups - 1), at, to) % routers
+
+    crosses = here != there
+    before = crosses & (own % routers != gateway(here, there))
+    after = crosses & (other % routers != gateway(there, here))
+    within = ~crosses & (own != other)
+    return before.astype(int) + after + within, crosses.astype(int)
 
 
 def proven(collective: str, on: Fabric, name: str) -> Plan:
@@ -75,11 +103,6 @@ def _gathers(size: int) -> dict[str, Computed]:
         "bruck.algorithm": Computed(
             bruck.slots - log2_steps(shape.ranks), f"{bruck.slots} steps. {note}"
         ),
-        "discussion.path.RING": Computed(most["RING"], note),
-        "discussion.path.TAR": Computed(
-            most["TAR"],
-            f"{note} Under BRUCK it is {int(np.bincount(_edges(bruck)[:, 0]).max())}.",
-        ),
     }
 
 
@@ -98,28 +121,57 @@ def _scatters(size: int) -> dict[str, Computed]:
     lin = plans["LIN"].columns()
     times = np.bincount(lin["destination"], minlength=shape.ranks)
     wrong = int((lin["source"] != 0).sum() + (times[1:] != 1).sum() + times[0])
-    message = np.unique(
-        np.stack([lin["source"], lin["destination"], lin["slot"]]), axis=1, return_inverse=True
-    )[1]
-    blocks = np.bincount(message.ravel(), weights=lin["count"])
+    largest = {name: int(messages(plan)[2].max()) for name, plan in plans.items()}
+    trees = [name for name in largest if name != "LIN"]
     crossing = phases(plans["GLF"], size, local_first=False)
     within = int((crossing == 1).sum())
+    parts = (shape.option("groups"), 2 * size, size)
+
+    def steps(name: str) -> str:
+        return f"{plans[name].slots} steps. {note}"
+
     return {
         "tree.algorithm": Computed(
             tree.slots - log2_steps(shape.ranks), f"{tree.slots} steps. {note}"
         ),
         "lin.algorithm": Computed(wrong, note),
-        "scatter.lin.message": Computed(int(blocks.max()) * SCATTER_BYTES, note),
+        "scatter.lin.message": Computed(int(largest["LIN"]) * SCATTER_BYTES, note),
+        "scatter.trees.data": Computed(
+            int(min(largest[name] for name in trees) // largest["LIN"]),
+            "Largest messages: "
+            + ", ".join(f"{name} {largest[name] * SCATTER_BYTES / 2**20:.2f} MiB" for name in trees)
+            + f". {note}",
+        ),
         "scatter.size": Computed(SCATTER_BYTES, "The block of each case."),
         "glf.phases": Computed(disordered(plans["GLF"], crossing), note),
         "glf.first_phase": Computed(
             disordered(plans["GLF"], np.minimum(crossing, 2)),
             f"{within} messages cross, one to each of the other groups. {note}",
         ),
+        "glf.tree": Computed(plans["GLF"].slots - sum(map(log2_steps, parts)), steps("GLF")),
+        "llf.tree": Computed(
+            plans["LLF"].slots - sum(map(log2_steps, (parts[1], 1 + size, *parts[1:]))),
+            steps("LLF"),
+        ),
         "llf.phases": Computed(
             disordered(plans["LLF"], phases(plans["LLF"], size, local_first=True)), note
         ),
     }
+
+
+def messages(plan: Plan) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Of each message of a plan its source, its destination and its number of blocks.
+
+    A message is what a rank sends to another in one slot.
+    """
+    columns = plan.columns()
+    ends, message = np.unique(
+        np.stack([columns["source"], columns["destination"], columns["slot"]]),
+        axis=1,
+        return_inverse=True,
+    )
+    blocks = np.bincount(message.ravel(), weights=columns["count"]).astype(int)
+    return ends[0].astype(int), ends[1].astype(int), blocks
 
 
 def phases(plan: Plan, size: int, *, local_first: bool) -> np.ndarray:
