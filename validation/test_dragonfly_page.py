@@ -12,6 +12,8 @@ def test_the_committed_page_is_what_the_committed_cases_give(tmp_path: Path) -> 
     committed = page.PAGE.read_text(encoding="utf-8")
     results = page.study(page.CASES, tmp_path)
     assert page.fill(committed, page.study_sections(results)) == committed
+    assert page.items(results) == page.ITEMS.read_text(encoding="utf-8")
+    assert "left_out" not in {one.verdict for one in results.findings}
     assert all(row["verified"] for row in page.read_cases(page.CASES).values())
     for name in page.DRAWN:
         assert (page.FIGURES / f"dragonfly_{name}.svg").exists()

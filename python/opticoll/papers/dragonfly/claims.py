@@ -49,7 +49,7 @@ DISCUSSED = (
     Claim(
         id="discussion.contention",
         where=DISCUSSION,
-        says="It creates more contention.",
+        says="All_gather creates more contention than scatter.",
         unit="times the scatters",
         judge=AtLeast(1 + SLIGHT / 100, "the poster names no amount; 1 % is more"),
         reading=both(

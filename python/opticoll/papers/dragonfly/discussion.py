@@ -71,7 +71,8 @@ def _contention(rows: Rows) -> dict[str, Computed]:
             min(waits[name] for name in COMPARED) / max(waits[name] for name in SCATTERS),
             "Waiting of all messages together: "
             + ", ".join(f"{name} {wait:.1f} us" for name, wait in waits.items())
-            + ".",
+            + f"; one or two nanoseconds a message, of which RING and TAR have "
+            f"{rows[gathers['RING']]['messages']} each, are the error of this estimate.",
         ),
         "discussion.data": Computed(
             injected["RING"] / injected["LIN"],

@@ -152,8 +152,8 @@ def _small(times: Times) -> dict[str, Computed]:
                 gains[small],
                 f"{times.ranks} terminals, by blocks: "
                 + ", ".join(f"{format_size(size)} {gain:+.0f} %" for size, gain in gains.items())
-                + f"; {format_size(small)} is judged. No time of software is counted; each "
-                "microsecond of it speaks for BRUCK.",
+                + f"; {format_size(small)} is judged. {_elsewhere(times, rule, name)}No time of "
+                "software is counted; each microsecond of it speaks for BRUCK.",
             )
     won: list[int] = []
     lost: list[int] = []
@@ -166,6 +166,22 @@ def _small(times: Times) -> dict[str, Computed]:
             all_kib, f"{times.ranks} terminals, blocks of {max(won)} and {min(lost)} B."
         )
     return found
+
+
+def _elsewhere(times: Times, rule: Rule, name: str) -> str:
+    """What BRUCK gains with small transfers on smaller networks, where that is simulated."""
+    found = []
+    for network in (2, 4):
+        ranks = fabric(network).ranks
+        for size in (64, 256, 1024):
+            by = [times.rows.get(gather(network, one, size, rule=rule)) for one in (name, "TAR")]
+            if ranks == times.ranks or size * ranks >= MPICH_BYTES or None in by:
+                continue
+            bruck, tar = (row["time_s"] for row in by if row is not None)
+            found.append(
+                f"{format_size(size)} on {ranks} terminals {less_percent(bruck, tar):+.0f} %"
+            )
+    return f"Other small transfers: {', '.join(found)}. " if found else ""
 
 
 SLIGHT = 1.0
