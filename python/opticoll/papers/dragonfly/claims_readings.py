@@ -6,8 +6,8 @@ SLIGHT = 1.0
 """Percent."""
 
 SLIGHTLY = (
-    "the poster names no amount; the simulation draws nothing, so that 1 % is a difference and no "
-    "noise"
+    "the poster names no amount; the simulation has no random delays, so that 1 % is a difference "
+    "and no noise"
 )
 LEAST = "the least there is, to within 1 %"
 TWICE = "twice, printed with one digit"

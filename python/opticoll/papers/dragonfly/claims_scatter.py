@@ -30,6 +30,11 @@ SCATTERED = "Scatter, Conclusion"
 TREES = ("TREE", "GLF", "LLF")
 NO_SLOWDOWN = "no slowdown is within a tenth of what the root's own link needs"
 LARGE = "an order of magnitude"
+MORE_THAN_TWICE = (
+    "a referee calls more than twice no objection here, since the poster prints no rate of this "
+    "traffic. The limits stay those of the headline: at this rate LIN leads by more, without "
+    "traffic by less"
+)
 USING_TREE = (
     "the poster says that LLF uses TREE, so that a binomial tree serves the groups of a router."
 )
@@ -221,6 +226,7 @@ HEADLINES = (
                 BUFFERS_16,
                 RULES[rule],
             ),
+            dispute="" if rule == "pipelined" else MORE_THAN_TWICE,
         )
         for rule in RULES
     ),
