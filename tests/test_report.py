@@ -279,8 +279,8 @@ def test_figures_for_papers_are_written(
     words = ("--output", tmp_path / "page.html", "--figures", folder)
     code, _, err = command_line(capsys, "report", source, *words)
     assert code == 0
-    assert [path.name for path in folder.iterdir()] == ["1-lines.svg"]
-    assert "1-lines.svg" in err
+    assert [path.name for path in folder.iterdir()] == ["times.svg"]
+    assert "times.svg" in err
 
 
 def test_rows_of_nobody_known_are_shown_with_units_by_their_names() -> None:

@@ -115,7 +115,7 @@ class Refusal:
     reason: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Comparison:
     """Rows in the order: fabric, ranks, wavelengths, algorithm, size; and who refused."""
 
@@ -143,6 +143,9 @@ class Comparison:
             The package `pandas` is not installed.
         """
         return dataframe([plain(row) for row in self.rows])
+
+    def __repr__(self) -> str:
+        return f"<Comparison of {plural(len(self.rows), 'row')}>"
 
     def _repr_html_(self) -> str:
         from opticoll.notebook import rows_html

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import string
 from collections.abc import Sequence
 from html import escape
@@ -60,7 +61,7 @@ def write(title: str, shown: Sequence[Part], path: str | os.PathLike[str]) -> No
 
 
 def write_figures(shown: Sequence[Part], folder: str | os.PathLike[str]) -> list[Path]:
-    """Write the figures of all parts as SVG; returns the files.
+    """Write the figures of all parts as SVG, each under the title of its part; returns the files.
 
     Raises
     ------
@@ -70,13 +71,17 @@ def write_figures(shown: Sequence[Part], folder: str | os.PathLike[str]) -> list
         A file cannot be written.
     """
     target = make_folder(folder)
-    written = []
+    written: list[Path] = []
     for number, part in enumerate(shown, 1):
-        for name, spec in part.figures.items():
-            path = target / f"{number}-{name}.svg"
-            with replacing(path) as temporary:
-                temporary.write_text(figures.svg(spec), encoding="utf-8")
-            written.append(path)
+        if part.figure is None:
+            continue
+        name = re.sub(r"[^\w.-]+", "-", part.title).strip("-.") or "figure"
+        path = target / f"{name}.svg"
+        if path in written:
+            path = target / f"{name}-{number}.svg"
+        with replacing(path) as temporary:
+            temporary.write_text(figures.svg(part.figure), encoding="utf-8")
+        written.append(path)
     return written
 
 

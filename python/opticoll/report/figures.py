@@ -8,6 +8,7 @@ columns, so that both draw alike.
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
 from collections.abc import Sequence
 from functools import cache
@@ -56,6 +57,12 @@ WIDE = 10
 
 USUAL = ("size_bytes", "wavelengths", "ranks")
 """Columns that become the axis before others with as many values."""
+
+MOST_TICKS = 10
+"""Labels of a logarithmic axis in powers of two."""
+
+TOLD_APART = ("algorithm", "fabric", "policy")
+"""Columns that become colours before others."""
 
 FEW = 8
 """Values of a column that may have panels of their own at first."""
@@ -109,9 +116,23 @@ def channel(column: Shown) -> Spec:
         told["base"] = 2 if positive and all(_is_power_of_two(value) for value in some) else 10
         told["positive"] = positive
         told["wide"] = positive and max(some) / min(some) >= WIDE
+        told["ticks"] = _ticks(sorted(set(some)), told["base"]) if positive else None
     if len(column.distinct) <= MOST_COLOURS or column.name in ("algorithm", "chosen"):
         told |= _looks(column)
     return told
+
+
+def _ticks(values: list[float], base: int) -> list[float]:
+    """Where a logarithmic axis has labels: at powers of two themselves, else at 1, 2 and 5 or 1."""
+    if base == 2 and len(values) <= MOST_TICKS:
+        return values
+    if base == 2:
+        return values[:: -(-len(values) // MOST_TICKS)]
+    first, last = math.floor(math.log10(values[0])), math.ceil(math.log10(values[-1]))
+    leading = (1, 2, 5) if last - first <= 3 else (1,)
+    # 1e-06 as text is the nearest number, which 10.0 ** -6 is not.
+    ticks = [float(f"{digit}e{power}") for power in range(first, last + 1) for digit in leading]
+    return [tick for tick in ticks if values[0] <= tick <= values[-1]]
 
 
 def _is_power_of_two(value: float) -> bool:
@@ -158,12 +179,22 @@ def first_choice(table: ShownTable) -> Spec | None:
         return None
     y = (times or results)[0]
     others = [one for one in results if one is not y]
-    texts = [one for one in asked if not one.number and 1 < len(one.distinct) <= MOST_COLOURS]
-    texts.sort(key=lambda one: one.name not in ("algorithm", "chosen"))
-    named = [one.name for one in texts]
+    texts = [
+        one
+        for one in asked
+        if not one.number and one.name != "chosen" and 1 < len(one.distinct) <= MOST_COLOURS
+    ]
+    order = {name: place for place, name in enumerate(TOLD_APART)}
+    texts.sort(key=lambda one: order.get(one.name, len(order)))
     x = axes[0] if axes else (others or [y])[0]
-    rest = [one.name for one in [*texts[1:], *axes[1:]] if 1 < len(one.distinct) <= FEW]
-    colour, facet = named[0] if named else "", rest[0] if rest else ""
+    apart = [x, *texts[:1]]
+    panels = [
+        one.name
+        for one in [*texts[1:], *axes[1:]]
+        if len(one.distinct) <= FEW and None not in one.distinct
+        if not _follows(one, apart, range(len(table)))
+    ]
+    colour, facet = texts[0].name if texts else "", panels[0] if panels else ""
     return {
         "kind": "lines" if axes else "points",
         "x": x.name,
@@ -277,6 +308,10 @@ def _gaps(told: dict[str, Spec], choice: Spec, apart: list[str]) -> Spec:
             ),
         },
         "there": {"filter": f"isValid(datum['{x['field']}']) && isValid(datum['{y['field']}'])"},
+        # What has no value across, such as wavelengths of a fat tree, is a line from side to side.
+        "everywhere": {
+            "filter": f"!isValid(datum['{x['field']}']) && isValid(datum['{y['field']}'])"
+        },
         "colour": _key(colour, "colours"),
         "shape": _key(colour, "shapes"),
         "dash": _key(colour, "dashes"),
@@ -316,6 +351,7 @@ def _axis(told: Spec, log: bool) -> Spec:
         axis["scale"] = {"zero": False}
         if log:
             axis["scale"] = {"type": "log", "base": told["base"], "nice": False}
+            axis["axis"]["values"] = told["ticks"]
     return axis
 
 

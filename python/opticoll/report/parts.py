@@ -44,8 +44,8 @@ class Part:
     also: list[Fact] = field(default_factory=list)
     """What is the same in every row, though nobody asked for it."""
     notes: list[str] = field(default_factory=list)
-    figures: dict[str, figures.Spec] = field(default_factory=dict)
-    """Figures for papers, by their names."""
+    figure: figures.Spec | None = None
+    """What the page draws first, for papers."""
 
 
 def of_rows(
@@ -92,7 +92,7 @@ def of_rows(
         ],
         also=[_fact(one) for one in table.same if not one.asked],
         notes=_notes(rows, table),
-        figures=_drawn(table, choice),
+        figure=None if choice is None else figures.specification(table, choice),
     )
 
 
@@ -133,13 +133,6 @@ def _notes(rows: Rows, table: ShownTable) -> list[str]:
             "machines of different capacity."
         )
     return notes
-
-
-def _drawn(table: ShownTable, choice: figures.Spec | None) -> dict[str, figures.Spec]:
-    """The figures of a table for papers: what the page shows first."""
-    if choice is None:
-        return {}
-    return {choice["kind"]: figures.specification(table, choice)}
 
 
 def of_plan(title: str, plan: Plan, size: str | int, settings: Mapping[str, Any]) -> Part:

@@ -174,8 +174,8 @@ def _in_seconds(every: list[Shown]) -> list[Shown]:
 def _fabrics(one: Shown, names: Iterable[str]) -> list[Shown]:
     """A column of fabrics: short names, the complete text, and each option that differs."""
     spellings = [str(spelling) for spelling in one.values]
-    labels = registry.fabric_labels(dict.fromkeys(spellings), ("ranks", "wavelengths"))
     options = {spelling: _spelled_options(spelling) for spelling in dict.fromkeys(spellings)}
+    labels = registry.fabric_labels(options, _numeric(options))
     parts = [
         dataclasses.replace(
             one,
@@ -187,9 +187,27 @@ def _fabrics(one: Shown, names: Iterable[str]) -> list[Shown]:
     known = {name: told for own in options.values() for name, told in own.items()}
     for name, (_, unit, meaning) in known.items():
         values = [options[spelling].get(name, (None,))[0] for spelling in spellings]
-        if name not in names and len(set(values)) > 1:
+        if name not in names and len(set(values) - {None}) > 1:
             parts.append(Shown(name, _heading(name, ""), unit, meaning, True, values))
     return parts
+
+
+def _numeric(options: dict[str, dict[str, tuple[Any, str, str]]]) -> set[str]:
+    """Options that are numbers on every fabric of their family: they are columns of their own."""
+    families: dict[str, list[dict[str, tuple[Any, str, str]]]] = {}
+    for spelling, own in options.items():
+        families.setdefault(spelling.partition(":")[0], []).append(own)
+    return {
+        name
+        for own in options.values()
+        for name in own
+        if all(
+            isinstance(one.get(name, ("",))[0], int | float)
+            for members in families.values()
+            if any(name in one for one in members)
+            for one in members
+        )
+    }
 
 
 def _spelled_options(spelling: str) -> dict[str, tuple[Any, str, str]]:

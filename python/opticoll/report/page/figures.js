@@ -20,6 +20,7 @@ function axisOf(told, log) {
   const axis = {field: told.field, title: told.title, type: told.type};
   if (told.type === "quantitative") {
     axis.axis = {labelExpr: told.labels, labelOverlap: "greedy", labelSeparation: 6};
+    if (log) axis.axis.values = told.ticks;
     axis.scale = log ? {type: "log", base: told.base, nice: false} : {zero: false};
   }
   return axis;
@@ -64,6 +65,7 @@ function gapsOf(told, chosen, apart) {
       groupby: [...new Set([x, colour, facet].filter(Boolean).map((one) => one.field))],
     },
     there: {filter: `isValid(datum['${x.field}']) && isValid(datum['${y.field}'])`},
+    everywhere: {filter: `!isValid(datum['${x.field}']) && isValid(datum['${y.field}'])`},
     colour: keyOf(colour, "colours"),
     shape: keyOf(colour, "shapes"),
     dash: keyOf(colour, "dashes"),
