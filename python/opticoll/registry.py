@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import cache
 from typing import Literal, cast, get_args
 
 from opticoll import _core
@@ -129,8 +130,14 @@ def algorithm_names(collective: str, family: str | None = None) -> list[str]:
 
 def plans_by_size(algorithm: str) -> bool:
     """Whether the plans of an algorithm as spelled depend on the size and the policy."""
-    names = [record["name"] for record in _core.records("algorithms") if record["by_size"]]
-    return canonical(algorithm.partition(":")[0], names) is not None
+    return canonical(algorithm.partition(":")[0], _planned_by_size()) is not None
+
+
+@cache
+def _planned_by_size() -> tuple[str, ...]:
+    """The algorithms whose plans depend on the size and the policy."""
+    records = _core.records("algorithms")
+    return tuple(record["name"] for record in records if record["by_size"])
 
 
 def has_root(collective: str) -> bool:

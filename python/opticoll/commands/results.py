@@ -54,6 +54,7 @@ class Asked:
     unfinished: Annotated[
         bool, Parameter(negative=(), help="Also points that are not computed yet")
     ] = False
+    found: Annotated[bool, Parameter(negative=(), help="Only points that a search found")] = False
     tables: Annotated[
         bool, Parameter(negative=(), help="Also columns that hold tables, such as violations")
     ] = False
@@ -74,7 +75,9 @@ def compute(asked: Asked, watch: Watch) -> Iterator[ResultRow]:
         unfinished=asked.unfinished,
         tables=asked.tables,
     )
-    rows = [row for row in found if row.error is not None] if asked.failed else list(found)
+    wanted = [name for name in ("failed", "found") if getattr(asked, name)]
+    of = {"failed": "error", "found": "found"}
+    rows = [row for row in found if all(row[of[name]] is not None for name in wanted)]
     if not rows:
         raise UsageError("there are no such results: no point, or none that meets the conditions")
     yield from rows
@@ -89,18 +92,19 @@ def _text(asked: Asked, rows: list[ResultRow]) -> str:
         gives = command_of(commands.get(name, "simulate")).gives
         for kind in gives if isinstance(gives, tuple) else (gives,):
             known |= {column.name: column for column in columns(kind)}
-    names = [name for name in rows[0] if name not in ("study", "point", "command", "error")]
+    names = [
+        name for name in rows[0] if name not in ("study", "point", "command", "error", "found")
+    ]
     names.sort(key=lambda name: name in known and not _is_time(known[name]))
     shown = ["study"] if len(commands) > 1 else []
-    cells = {name: _cells(name, rows, known) for name in [*shown, *names, "error"]}
+    cells = {name: _cells(name, rows, known) for name in [*shown, *names, "error", "found"]}
     for name in names:
         texts = cells[name]
         told = any(texts == cells[one] for one in shown) or len(set(texts)) == 1
         width = sum(2 + max(map(len, [one, *cells[one]])) for one in [*shown, name])
         if not told and width <= WIDEST:
             shown.append(name)
-    if any(row.error for row in rows):
-        shown.append("error")
+    shown += [name for name in ("error", "found") if any(row[name] for row in rows)]
     right = [place for place, name in enumerate(shown) if name in known and known[name].number]
     lines = zip(*(cells[name] for name in shown), strict=True)
     table = align([list(line) for line in list(lines)[:LONGEST]], shown, right)

@@ -87,6 +87,14 @@ class Sweep:
 DRY, NOT_DRY = "it was a dry run", "it was no dry run"
 
 
+class FoundRow(Row):
+    """A point that a search found."""
+
+    point: Count = means("Number of the point in the study")
+    what: str = means("What the search found the point to be")
+    command: str = means("Command line that computes the point alone")
+
+
 class SweepRow(Row):
     """What a sweep did, or would do."""
 
@@ -99,6 +107,7 @@ class SweepRow(Row):
     computed: Count | None = means("Number of points computed now", absent=DRY)
     errors: Count | None = means("Number of points that have an error", absent=DRY)
     refuted: Count | None = means("Number of rows whose plan is violated", absent=DRY)
+    found: list[FoundRow] = means("Points that a search found; empty of other studies")
     verified: bool = means("Whether no row has a plan that is violated")
     workers: Positive = means("Number of workers")
     sampled: Count | None = means("Number of points sampled", absent=NOT_DRY)
@@ -155,6 +164,11 @@ def compute(asked: Sweep, watch: Watch) -> Iterator[SweepRow]:
         except BaseException as failure:
             failure.add_note(f"{shown.line}; {path} keeps what is finished")
             raise
+        found = [
+            FoundRow(point=one.number, what=one.found, command=one.command)
+            for one in store.results(study.study)
+            if one.found is not None
+        ]
     if done.errors:
         watch.notes.append(
             f"{plural(done.errors, 'point')} failed: `opticoll results {path} --failed` says why"
@@ -164,6 +178,7 @@ def compute(asked: Sweep, watch: Watch) -> Iterator[SweepRow]:
         study=study.study,
         command=study.command,
         store=str(path),
+        found=found,
         verified=not done.refuted,
         workers=engine.workers,
         **dict.fromkeys(_FORECAST),
@@ -238,6 +253,7 @@ def _dry(
         computed=None,
         errors=None,
         refuted=None,
+        found=[],
         verified=True,
         workers=workers,
         sampled=known.sampled,
@@ -272,7 +288,8 @@ def _text(asked: Sweep, rows: list[SweepRow]) -> str:
     facts.append(["computed", f"{row.computed}; {row.errors} failed"])
     if row.refuted:
         facts.append(["violated", f"{plural(row.refuted, 'plan')}"])
-    return align(facts)
+    found = [f"\n{one.what}\n    {one.command}" for one in row.found]
+    return "\n".join([align(facts), *found])
 
 
 COMMAND = Command(

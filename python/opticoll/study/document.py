@@ -29,6 +29,7 @@ from opticoll import registry
 from opticoll.document import Document, Place, text, whole
 from opticoll.errors import ConfigError
 from opticoll.study.expression import Expression, quantity
+from opticoll.study.search import Optimise, check, renamed
 
 Value = str | int | float | bool | list[Any]
 """A value of an option, as YAML has it; a list is the value of an option given several times."""
@@ -156,12 +157,17 @@ class Study:
     where: Annotated[list[Expression], _conditions] = field(default_factory=list)
     derive: Annotated[dict[str, Expression], _derived] = field(default_factory=dict)
     replications: Annotated[tuple[str, int] | None, _replications] = None
+    optimise: Annotated[Optimise, renamed] | None = None
 
     @property
     def axes(self) -> list[str]:
         """The names of all options that differ between points, and of those derived."""
         listed = [name for one in self.points for name in one]
-        return list(dict.fromkeys([*listed, *self.zip, *self.grid, *self.derive]))
+        wanted = self.optimise
+        searched = [] if wanted is None else [*wanted.of, *wanted.against]
+        axis = [wanted.break_even] if wanted is not None and wanted.break_even else []
+        every = [*listed, *self.zip, *self.grid, *searched, *axis, *self.derive]
+        return list(dict.fromkeys(every))
 
     def settings(self) -> Iterator[tuple[dict[str, Value], int]]:
         """The options of each combination of values, and the number of its replication."""
@@ -194,6 +200,11 @@ def read(path: str | os.PathLike[str]) -> Study:
     document = Document.read(path)
     study = document.fields(Study)
     _check_axes(study, document)
+    if study.optimise is not None:
+        try:
+            check(study.optimise)
+        except ConfigError as error:
+            raise document.error(("optimise",), str(error)) from error
     folder = Path(path).parent
     options = {name: _beside(folder, value) for name, value in study.options.items()}
     return replace(

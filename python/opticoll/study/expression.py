@@ -287,6 +287,9 @@ _ORDER: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
 
 
 def _compared(operation: type[ast.cmpop], left: Any, right: Any) -> bool:
+    if left is None or right is None:
+        # As in SQL: nothing is neither equal to anything nor different from it.
+        return False
     if operation in (ast.In, ast.NotIn):
         within = str(left) in right if isinstance(right, str) else left in right
         return within == (operation is ast.In)
@@ -296,8 +299,6 @@ def _compared(operation: type[ast.cmpop], left: Any, right: Any) -> bool:
             raise TypeError(f"`{left}` and `{right}` have different units")
         left, right = left.number, right.number
     if operation in _ORDER:
-        if left is None or right is None:
-            return False
         return _ORDER[operation](left, right)
     return bool(left == right) == (operation is ast.Eq)
 

@@ -91,6 +91,8 @@ class Point:
     key: str
     shares: str
     """Points that share a plan have the same."""
+    given: dict[str, Value]
+    """The options before those such as `fabric.ranks` stand in their specifications."""
 
 
 def as_text(value: Any) -> str:
@@ -235,30 +237,42 @@ def points(study: Study) -> list[Point]:
         A condition or a derived value names what no point has, or no point is left.
     """
     _digest.cache_clear()
-    axes = study.axes
     found: list[Point] = []
     known: set[str] = set()
     for given, replication in study.settings():
-        scope = _Scope(given, known)
-        for name, expression in study.derive.items():
-            with suppress(KeyError):
-                given[name] = as_text(expression.value(scope))
-        if not all(_concerns(condition, scope) for condition in study.where):
-            continue
-        options = composed(given)
-        key, shares = key_of(study.command, options), _shares(study.command, options)
-        shown = {name: given[name] for name in axes if name in given}
-        found.append(Point(len(found), replication, shown, options, key, shares))
-    for expression in [*study.where, *study.derive.values()]:
-        for name in expression.names:
-            if name not in known:
-                raise UsageError(f"`{expression.text}`: no point has a `{name}`")
+        point = finished(study, given, len(found), replication, known)
+        if point is not None:
+            found.append(point)
+    if study.optimise is None or study.optimise.break_even is None:
+        for expression in [*study.where, *study.derive.values()]:
+            for name in expression.names:
+                if name not in known:
+                    raise UsageError(f"`{expression.text}`: no point has a `{name}`")
     if not found:
         raise UsageError("the conditions of the study leave no point")
     return found
 
 
-def _concerns(condition: Expression, scope: _Scope) -> bool:
+def finished(
+    study: Study, given: dict[str, Value], number: int, replication: int, known: set[str]
+) -> Point | None:
+    """The point of options, those derived included; None where a condition leaves it out.
+
+    Names that expressions found are added to `known`.
+    """
+    scope = Scope(given, known)
+    for name, expression in study.derive.items():
+        with suppress(KeyError):
+            given[name] = as_text(expression.value(scope))
+    if not all(_concerns(condition, scope) for condition in study.where):
+        return None
+    options = composed(given)
+    key, shares = key_of(study.command, options), _shares(study.command, options)
+    shown = {name: given[name] for name in study.axes if name in given}
+    return Point(number, replication, shown, options, key, shares, given)
+
+
+def _concerns(condition: Expression, scope: Scope) -> bool:
     """Whether a condition holds, or names what a point does not have."""
     try:
         return condition.holds(scope)
@@ -266,7 +280,7 @@ def _concerns(condition: Expression, scope: _Scope) -> bool:
         return True
 
 
-class _Scope:
+class Scope:
     """The values of names in expressions: options, options of specifications, and of the fabric.
 
     Names that have a value are added to `known`.

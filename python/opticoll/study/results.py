@@ -40,6 +40,9 @@ class ResultRow(Row):
     replication: Count = means("Number of the replication, from 0")
     command: str = means("Command line that computes the point alone")
     error: str | None = means("Why there is no result", absent="the point was computed")
+    found: str | None = means(
+        "What a search found the point to be", absent="the study searches for something else"
+    )
     cells: dict[str, Any] = means(
         "Value of an axis, by its name, or column of the command's row; an axis that has the name "
         "of a column is `axis_NAME`",
@@ -143,14 +146,14 @@ def _table(
             replication=point.replication,
             command=point.command,
             error=_error(point),
+            found=point.found,
             cells=cells,
         )
         rows.append(one)
-    units = {}
+    units: dict[str, str] = {}
     for record in records.values():
-        for column in _columns(record.command):
-            if column.name in shown and column.unit is not None and column.unit.name:
-                units[shown[column.name]] = column.unit.name
+        own = units_of(record.command).items()
+        units |= {shown[name]: unit for name, unit in own if name in shown}
     if condition is not None:
         rows = [row for row in rows if _holds(condition, row, units)]
     return Results(rows, list(named.values()), units)
@@ -173,8 +176,21 @@ def _columns(command: str) -> Iterator[Column]:
         yield from columns(kind)
 
 
+def with_unit(value: Any, unit: str) -> Any:
+    """A number as a quantity, so that it is compared with `1ms`, `4MiB` or `40Gb/s`."""
+    unit = unit.replace("bit", "b")
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return quantity(f"{value!r}{unit}") if unit in UNITS and number else value
+
+
+def units_of(command: str) -> dict[str, str]:
+    """The units of the columns that a command prints."""
+    known = ((column.name, column.unit) for column in _columns(command))
+    return {name: unit.name for name, unit in known if unit is not None and unit.name}
+
+
 def _holds(condition: Expression, row: ResultRow, units: dict[str, str]) -> bool:
-    """Whether a condition on columns holds; an order between nothing and something does not."""
+    """Whether a condition on columns holds; none does where a value is missing."""
 
     def value(name: str) -> Any:
         cells = dict(row)
@@ -183,9 +199,6 @@ def _holds(condition: Expression, row: ResultRow, units: dict[str, str]) -> bool
             if len(known) != 1:
                 raise UsageError(f"--where: there is no column `{name}`{nearest(name, cells)}")
             name = known[0]
-        found, unit = cells[name], units.get(name, "").replace("bit", "b")
-        number = isinstance(found, int | float) and not isinstance(found, bool)
-        # Times, sizes and rates are compared with `1ms`, `4MiB` and `40Gb/s`.
-        return quantity(f"{found!r}{unit}") if unit in UNITS and number else found
+        return with_unit(cells[name], units.get(name, ""))
 
     return condition.holds(value)

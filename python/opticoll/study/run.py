@@ -19,14 +19,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from typing import Any
 
 from opticoll.errors import UsageError
 from opticoll.study.document import Study
 from opticoll.study.engines import Engine
-from opticoll.study.points import Point, command_line, points
+from opticoll.study.expression import Expression
+from opticoll.study.points import Point, Scope, command_line, finished, points
+from opticoll.study.results import units_of, with_unit
+from opticoll.study.search import Candidate, rounds, verified_row
 from opticoll.study.store import Result, Store, StudyRecord
 from opticoll.study.worker import Task
 
@@ -83,9 +87,8 @@ def groups(all_points: Iterable[Point]) -> list[list[Point]]:
     return list(shared.values())
 
 
-def define(study: Study, store: Store) -> list[Point]:
-    """Write the points of a study to the store; returns them."""
-    listed = points(study)
+def define(study: Study, store: Store, listed: Sequence[Point]) -> None:
+    """Write the points of a study to the store."""
     command = study.command
     store.define(
         StudyRecord(study.study, command, study.axes, study.replications is not None),
@@ -94,7 +97,6 @@ def define(study: Study, store: Store) -> list[Point]:
             for one in listed
         ),
     )
-    return listed
 
 
 def sweep(
@@ -114,28 +116,88 @@ def sweep(
     OpticollError
         The study is wrong, or the store cannot be written. What was computed before is kept.
     """
+    if shard is not None and study.optimise is not None:
+        raise UsageError("a study with `optimise` has no shards: each point depends on others")
     store.begin(command)
-    mine = groups(define(study, store))
+    listed: list[Point] = []
+    computed = before = 0
+    own: set[str] = set()
+    for proposed in _rounds(study, store):
+        listed += proposed
+        define(study, store, listed)
+        mine = groups(proposed)
+        if shard is not None:
+            mine = mine[shard.number - 1 :: shard.parts]
+        every = [point for group in mine for point in group]
+        missing = set(store.missing((one.key for one in every), retry=retry))
+        there = len(listed) - len(proposed) + len(every) - len(missing)
+        before += sum(one.key not in missing and one.key not in own for one in every)
+        own |= {one.key for one in every}
+        if progress is not None:
+            progress(there, len(listed) if shard is None else len(every))
+        work = _Work([one for one in every if one.key in missing], store, retry)
+        if missing:
+            with closing(engine.results(study.command, work.feed)) as coming:
+                for results in coming:
+                    work.received(results)
+                    if progress is not None:
+                        whole = len(listed) if shard is None else len(every)
+                        progress(there + work.there, whole)
+        computed += work.computed
+    mine = groups(listed)
     if shard is not None:
         mine = mine[shard.number - 1 :: shard.parts]
-    every = [point for group in mine for point in group]
-    missing = set(store.missing((one.key for one in every), retry=retry))
-    work = _Work([one for group in mine for one in group if one.key in missing], store, retry)
-    before = len(every) - len(missing)
-    if progress is not None:
-        progress(before, len(every))
-    if missing:
-        with closing(engine.results(study.command, work.feed)) as coming:
-            for results in coming:
-                work.received(results)
-                if progress is not None:
-                    progress(before + work.there, len(every))
-    keys = {one.key for one in every}
-    found = [one.result for one in store.results(study.study)]
-    there = [one for one in found if one is not None and one.key in keys]
-    refuted = sum(not row.get("verified", True) for one in there for row in one.rows or ())
-    errors = sum(one.error is not None for one in there)
-    return Done(len(every), len(mine), work.computed, before, errors, refuted)
+    keys = {point.key for group in mine for point in group}
+    found = list(store.results(study.study))
+    results_there = [one.result for one in found if one.result and one.result.key in keys]
+    refuted = sum(not row.get("verified", True) for one in results_there for row in one.rows or ())
+    errors = sum(one.error is not None for one in results_there)
+    points_there = len(listed) if shard is None else len(keys)
+    return Done(points_there, len(mine), computed, before, errors, refuted)
+
+
+def _rounds(study: Study, store: Store) -> Iterator[list[Point]]:
+    """The points of a study; of a search those of each of its rounds, and marks what it found."""
+    listed = points(study)
+    if study.optimise is None:
+        yield listed
+        return
+    candidates = [Candidate(one.given, Scope(one.given, set())) for one in listed]
+    search = rounds(study.optimise, candidates)
+    units = units_of(study.command)
+    proposed: list[Point] = []
+    kept: list[Point | None] = []
+
+    def value_of(expression: Expression, place: int) -> Any:
+        point = kept[place]
+        row = None if point is None else verified_row(store.result(point.key))
+        if point is None or row is None:
+            return None
+        scope = Scope(point.given, set())
+
+        def value(name: str) -> Any:
+            return with_unit(row[name], units.get(name, "")) if name in row else scope(name)
+
+        try:
+            return expression.value(value)
+        except KeyError as error:
+            raise UsageError(f"`{expression.text}`: no point has a {error}") from error
+
+    try:
+        wanted = next(search)
+        while True:
+            new: list[Point] = []
+            for given in wanted:
+                number = len(proposed) + len(new)
+                point = finished(study, dict(given), number, 0, set())
+                kept.append(point)
+                new += [] if point is None else [point]
+            proposed += new
+            yield new
+            wanted = search.send(value_of)
+    except StopIteration as end:
+        marks = [(kept[one.place], one.what) for one in end.value]
+        store.mark(study.study, [(point.number, what) for point, what in marks if point])
 
 
 class _Work:

@@ -58,6 +58,7 @@ CREATE TABLE points (study TEXT, number INTEGER, key TEXT, replication INTEGER, 
 CREATE TABLE results (key TEXT PRIMARY KEY, rows, error TEXT, seconds REAL, run INTEGER,
   finished REAL) WITHOUT ROWID;
 CREATE TABLE claims (key TEXT PRIMARY KEY, run INTEGER) WITHOUT ROWID;
+CREATE TABLE found (study TEXT, number INTEGER, what TEXT);
 """
 
 
@@ -91,6 +92,7 @@ class StoredPoint:
     axes: dict[str, Any]
     command: str
     result: Result | None
+    found: str | None = None
 
 
 class Store:
@@ -237,13 +239,22 @@ class Store:
                 "INSERT OR REPLACE INTO studies VALUES (?, ?, ?, ?)",
                 (study.name, study.command, json.dumps(study.axes), study.replicated),
             )
-            self._connection.execute("DELETE FROM points WHERE study = ?", (study.name,))
+            for part in ("points", "found"):
+                self._connection.execute(f"DELETE FROM {part} WHERE study = ?", (study.name,))
             self._connection.executemany(
                 "INSERT INTO points VALUES (?, ?, ?, ?, ?, ?)",
                 (
                     (study.name, number, key, replication, json.dumps(axes), command)
                     for number, key, replication, axes, command in points
                 ),
+            )
+
+    def mark(self, study: str, found: Iterable[tuple[int, str]]) -> None:
+        """Note which points of a study a search found, by their numbers, and what each is."""
+        with self._changing():
+            self._connection.executemany(
+                "INSERT INTO found VALUES (?, ?, ?)",
+                ((study, number, what) for number, what in found),
             )
 
     def missing(self, keys: Iterable[str], *, retry: bool = False) -> list[str]:
@@ -347,26 +358,20 @@ class Store:
         if study is not None and study not in names:
             raise UsageError(f"`{self.path}` has no study `{study}`; it has {', '.join(names)}")
         query = (
-            "SELECT number, replication, axes, command, points.key, rows, error, seconds "
+            "SELECT number, replication, axes, command, points.key, rows, error, seconds, "
+            "(SELECT group_concat(what, '; ') FROM found WHERE found.study = points.study AND "
+            "found.number = points.number) "
             "FROM points LEFT JOIN results ON results.key = points.key "
-            "WHERE study = ? ORDER BY number"
+            "WHERE points.study = ? ORDER BY number"
         )
         with _named(self.path):
             for name in [study] if study is not None else names:
-                for (
-                    number,
-                    replication,
-                    axes,
-                    command,
-                    key,
-                    rows,
-                    error,
-                    seconds,
-                ) in self._connection.execute(query, (name,)):
+                for row in self._connection.execute(query, (name,)):
+                    number, replication, axes, command, key, rows, error, seconds, found = row
                     there = seconds is not None
-                    found = Result(key, _unpacked(rows), error, seconds) if there else None
-                    axes_of = json.loads(axes)
-                    yield StoredPoint(name, number, replication, axes_of, command, found)
+                    result = Result(key, _unpacked(rows), error, seconds) if there else None
+                    own = json.loads(axes)
+                    yield StoredPoint(name, number, replication, own, command, result, found)
 
     def runs(self) -> list[dict[str, Any]]:
         """The sweeps that wrote here: command, version, build, machine and times."""

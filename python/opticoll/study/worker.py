@@ -107,11 +107,15 @@ def main() -> None:
         for asks in _asked(sys.stdin):
             memory = asks["memory"]
             _core.set_memory_limit(None if memory is None else f"{memory}B")
-            for task in asks["tasks"]:
-                answers.write(json.dumps(asdict(solve(asks["command"], Task(**task)))) + "\n")
+            try:
+                for task in asks["tasks"]:
+                    answers.write(json.dumps(asdict(solve(asks["command"], Task(**task)))) + "\n")
+                    answers.flush()
+                answers.write("\n")
                 answers.flush()
-            answers.write("\n")
-            answers.flush()
+            except BrokenPipeError:
+                # Nobody listens any more; there is nothing to say on the way out either.
+                os._exit(0)
 
 
 def _asked(source: IO[str]) -> Iterator[dict[str, Any]]:

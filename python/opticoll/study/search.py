@@ -1,0 +1,366 @@
+"""Searches: the points that a study looks for, found by computing as few points as it takes.
+
+A search goes by rounds. It is told the results of the points that it proposed and proposes the next
+ones, until it says which it found. Each of those is a row of the store, and its plan is verified.
+
+    optimise: {cheapest: fabric.wavelengths, meets: time_s <= 1ms, for_each: [size]}
+    optimise: {pareto: [fabric.wavelengths * ranks, time_s]}
+    optimise:
+      break_even: fabric.reconfiguration
+      from: 1us
+      to: 10ms
+      of: {fabric: "wdm_ring:ranks=64,wavelengths=16"}
+      against: {fabric: "fat_tree:down=8x8,up=1x8"}
+      axis_of: of
+
+`cheapest` computes points by increasing cost until one meets all conditions, where the cost depends
+on options alone. `break_even` halves the range of an axis at which the two sides change places.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Annotated, Any
+
+from opticoll.document import text
+from opticoll.errors import ConfigError, UsageError
+from opticoll.study.expression import Expression, Quantity, quantity
+from opticoll.study.store import Result
+
+Value = Any
+
+AT_ONCE = 8
+"""Points that a search by cost computes at the same time in all its groups."""
+
+WITHIN = Fraction(1, 100)
+"""The share of an axis within which a break-even is found."""
+
+UNVERIFIED = "a side has no verified result"
+
+
+def _expressions(value: object) -> list[Expression]:
+    values = value if isinstance(value, list) else [value]
+    return [Expression(str(one)) for one in values]
+
+
+def _expression(value: object) -> Expression:
+    return Expression(str(value))
+
+
+def _two(value: object) -> list[Expression]:
+    if not isinstance(value, list) or len(value) != 2:
+        raise ConfigError("a Pareto front has two expressions, such as [wavelengths, time_s]")
+    return _expressions(value)
+
+
+def _names(value: object) -> list[str]:
+    return [text(one) for one in (value if isinstance(value, list) else [value])]
+
+
+def _end(value: object) -> Quantity:
+    found = quantity(value)
+    if found is None or found.number <= 0:
+        raise ConfigError(f"`{value}` is no number above 0")
+    return found
+
+
+def _share(value: object) -> Fraction:
+    percent = str(value).strip().removesuffix("%")
+    found = quantity(percent)
+    if found is None or found.unit != (0, 0) or not 0 < found.number < 100:
+        raise ConfigError(f"`{value}` is no share such as 1%")
+    return found.number / 100
+
+
+def _side(value: object) -> dict[str, Value]:
+    if not isinstance(value, dict):
+        raise ConfigError(f"`{value}` is no set of options, such as {{algorithm: ring}}")
+    return {name.replace("-", "_"): one for name, one in value.items()}
+
+
+def _one_of(value: object) -> str:
+    if value not in ("both", "of", "against"):
+        raise ConfigError(f"`{value}` is none of both, of, against")
+    return str(value)
+
+
+@dataclass(frozen=True)
+class Optimise:
+    """What a study looks for: one of `cheapest`, `pareto` and `break_even`."""
+
+    cheapest: Annotated[Expression, _expression] | None = None
+    meets: Annotated[list[Expression], _expressions] = field(default_factory=list)
+    pareto: Annotated[list[Expression], _two] | None = None
+    for_each: Annotated[list[str], _names] = field(default_factory=list)
+    break_even: Annotated[str, text] | None = None
+    start: Annotated[Any, _end] | None = None
+    end: Annotated[Any, _end] | None = None
+    within: Annotated[Any, _share] = WITHIN
+    of: Annotated[dict[str, Value], _side] = field(default_factory=dict)
+    against: Annotated[dict[str, Value], _side] = field(default_factory=dict)
+    axis_of: Annotated[str, _one_of] = "both"
+    column: Annotated[Expression, _expression] | None = None
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """Options of a point, and the lookup of names in them."""
+
+    options: dict[str, Value]
+    scope: Callable[[str], Any]
+
+
+@dataclass(frozen=True)
+class Found:
+    """A candidate that a search found, by its place among all proposed, and what it is."""
+
+    place: int
+    what: str
+
+
+Value_of = Callable[[Expression, int], Any]
+"""The value of an expression for the candidate of a place; None where it has no verified row."""
+
+Rounds = Generator[list[dict[str, Value]], Value_of, list[Found]]
+"""Proposes options, is told how to evaluate all proposed so far, and returns what it found."""
+
+
+def renamed(value: object) -> object:
+    """Fields with the names that Python allows: `start` and `end` for `from` and `to`."""
+    names = {"from": "start", "to": "end"}
+    if not isinstance(value, dict):
+        return value
+    return {names.get(name, name): one for name, one in value.items()}
+
+
+def check(wanted: Optimise) -> Optimise:
+    """What is looked for, if it is one thing and complete; raises ConfigError."""
+    kinds = [
+        name for name in ("cheapest", "pareto", "break_even") if getattr(wanted, name) is not None
+    ]
+    if len(kinds) != 1:
+        raise ConfigError("give one of cheapest, pareto and break_even")
+    if kinds == ["cheapest"] and not wanted.meets:
+        raise ConfigError("`cheapest` needs a condition: meets: time_s <= 1ms")
+    if kinds == ["break_even"]:
+        if wanted.start is None or wanted.end is None or not wanted.of or not wanted.against:
+            raise ConfigError("`break_even` needs from, to, of and against")
+        if wanted.start.unit != wanted.end.unit or wanted.start.number >= wanted.end.number:
+            raise ConfigError("`from` is less than `to`, in the same unit")
+    return wanted
+
+
+def rounds(wanted: Optimise, candidates: Sequence[Candidate]) -> Rounds:
+    """The rounds of a search among candidates (of a break-even: for each of them)."""
+    if wanted.break_even is not None:
+        return _break_even(wanted, candidates)
+    if wanted.pareto is not None:
+        return _pareto(wanted, wanted.pareto, candidates)
+    assert wanted.cheapest is not None
+    return _cheapest(wanted, wanted.cheapest, candidates)
+
+
+def _groups(wanted: Optimise, candidates: Sequence[Candidate]) -> dict[tuple[str, ...], list[int]]:
+    """The places of candidates by the values of the names in `for_each`."""
+    grouped: dict[tuple[str, ...], list[int]] = {}
+    for place, one in enumerate(candidates):
+        try:
+            key = tuple(f"{name} = {one.scope(name)}" for name in wanted.for_each)
+        except KeyError as error:
+            raise UsageError(f"for_each: a point has no {error}") from error
+        grouped.setdefault(key, []).append(place)
+    return grouped
+
+
+def _for(key: tuple[str, ...]) -> str:
+    return f" for {', '.join(key)}" if key else ""
+
+
+def _number(value: Any, expression: Expression) -> Quantity | None:
+    if value is not None and not isinstance(value, Quantity):
+        raise UsageError(f"`{expression.text}` is no number")
+    return value
+
+
+def _pareto(
+    wanted: Optimise, axes: Sequence[Expression], candidates: Sequence[Candidate]
+) -> Rounds:
+    """The points that no other beats in one column without being beaten in the other."""
+    value_of = yield [one.options for one in candidates]
+    found = []
+    for key, places in _groups(wanted, candidates).items():
+        met = [place for place in places if _meets(wanted, value_of, place)]
+        ends = {place: [_number(value_of(one, place), one) for one in axes] for place in met}
+        known = [
+            (first.number, second.number, place)
+            for place, (first, second) in ends.items()
+            if first is not None and second is not None
+        ]
+        least: Fraction | None = None
+        for _, second_number, place in sorted(known):
+            if least is None or second_number < least:
+                least = second_number
+                found.append(Found(place, f"Pareto front{_for(key)}"))
+    return found
+
+
+def _meets(wanted: Optimise, value_of: Value_of, place: int) -> bool:
+    return all(value_of(condition, place) is True for condition in wanted.meets)
+
+
+def _cheapest(wanted: Optimise, cost: Expression, candidates: Sequence[Candidate]) -> Rounds:
+    """The point of least cost that meets all conditions, in each group."""
+    costs: list[Quantity | None] = []
+    for one in candidates:
+        try:
+            costs.append(_number(cost.value(one.scope), cost))
+        except KeyError:
+            costs.append(None)
+    order: dict[int, int] = {}
+    grouped = _groups(wanted, candidates)
+    if any(one is None for one in costs):
+        # A cost that depends on results is known when all are there.
+        value_of = yield [one.options for one in candidates]
+        found = []
+        for key, places in grouped.items():
+            met = [place for place in places if _meets(wanted, value_of, place)]
+            told = {place: _number(value_of(cost, place), cost) for place in met}
+            known = [(one.number, place) for place, one in told.items() if one is not None]
+            if known:
+                found.append(Found(min(known)[1], f"cheapest{_for(key)}"))
+        return found
+
+    def by_cost(place: int) -> tuple[Fraction, int]:
+        known = costs[place]
+        assert known is not None
+        return known.number, place
+
+    left = {key: sorted(places, key=by_cost, reverse=True) for key, places in grouped.items()}
+    found = []
+    while left:
+        share = max(1, AT_ONCE // len(left))
+        proposed: dict[tuple[str, ...], list[int]] = {}
+        for key, places in left.items():
+            proposed[key] = [places.pop() for _ in range(min(share, len(places)))]
+        every = [place for places in proposed.values() for place in places]
+        order |= {place: len(order) + at for at, place in enumerate(every)}
+        value_of = yield [candidates[place].options for place in every]
+        for key, places in proposed.items():
+            met = [place for place in places if _meets(wanted, value_of, order[place])]
+            if met:
+                found.append(Found(order[met[0]], f"cheapest{_for(key)}"))
+            if met or not left[key]:
+                del left[key]
+    return found
+
+
+@dataclass
+class _Bracket:
+    """The ends between which two sides change places, and the places of the points there."""
+
+    options: dict[str, Value]
+    name: str
+    low: Quantity
+    high: Quantity
+    lead: bool | None = None
+    at_high: tuple[int, int] | None = None
+    over: bool = False
+
+    def middle(self, within: Fraction) -> Quantity | None:
+        """The next value of the axis; None where the ends are near enough."""
+        low, high = self.low.number, self.high.number
+        if self.low.unit == (0, 0) and low.denominator == 1 and high.denominator == 1:
+            if high - low <= 1:
+                return None
+            middle = Fraction(math.isqrt(int(low) * int(high)))
+            return Quantity(min(max(middle, low + 1), high - 1))
+        if high <= low * (1 + within):
+            return None
+        # As many digits as tell the ends apart; a hundredth part of the share is enough.
+        root = Fraction(math.sqrt(low * high))
+        grain = Fraction(10) ** math.floor(math.log10(root * within / 10))
+        rounded = round(root / grain) * grain
+        return Quantity(rounded, self.low.unit) if low < rounded < high else None
+
+
+def _break_even(wanted: Optimise, candidates: Sequence[Candidate]) -> Rounds:
+    """The value of an axis at which one side overtakes the other, for each candidate."""
+    axis, column = wanted.break_even, wanted.column or Expression("time_s")
+    assert axis is not None
+    assert wanted.start is not None
+    assert wanted.end is not None
+    brackets = []
+    for one in candidates:
+        named = [f"{name} = {one.scope(name)}" for name in wanted.for_each]
+        brackets.append(_Bracket(one.options, _for(tuple(named)), wanted.start, wanted.end))
+
+    def pair(bracket: _Bracket, value: Quantity) -> list[dict[str, Value]]:
+        sides = []
+        for name, side in (("of", wanted.of), ("against", wanted.against)):
+            options = {**bracket.options, **side}
+            varied = wanted.axis_of in ("both", name)
+            sides.append({**options, axis: str(value)} if varied else options)
+        return sides
+
+    def leads(value_of: Value_of, place: int) -> bool | None:
+        """Whether the first side is better; None where one of them has no verified row."""
+        ours, theirs = (_number(value_of(column, at), column) for at in (place, place + 1))
+        return None if ours is None or theirs is None else ours.number <= theirs.number
+
+    found: list[Found] = []
+    value_of = yield [
+        side
+        for bracket in brackets
+        for value in (bracket.low, bracket.high)
+        for side in pair(bracket, value)
+    ]
+    for at, bracket in enumerate(brackets):
+        bracket.lead = leads(value_of, 4 * at)
+        last = leads(value_of, 4 * at + 2)
+        bracket.at_high = (4 * at + 2, 4 * at + 3)
+        if bracket.lead is None or last is None:
+            bracket.over = True
+            found.append(Found(4 * at, f"no break-even{bracket.name}: {UNVERIFIED}"))
+        elif bracket.lead == last:
+            bracket.over = True
+            told = "better" if last else "worse"
+            found.append(Found(4 * at + 2, f"no break-even{bracket.name}: {told} at both ends"))
+    count = 4 * len(brackets)
+    while True:
+        asked = [
+            (bracket, middle)
+            for bracket in brackets
+            if not bracket.over and (middle := bracket.middle(wanted.within)) is not None
+        ]
+        if not asked:
+            break
+        value_of = yield [side for bracket, middle in asked for side in pair(bracket, middle)]
+        for bracket, middle in asked:
+            lead = leads(value_of, count)
+            if lead is None:
+                bracket.over = True
+                found.append(Found(count, f"no break-even{bracket.name}: {UNVERIFIED}"))
+            elif lead == bracket.lead:
+                bracket.low = middle
+            else:
+                bracket.high, bracket.at_high = middle, (count, count + 1)
+            count += 2
+    for bracket in brackets:
+        if bracket.over or bracket.at_high is None:
+            continue
+        told = "worse" if bracket.lead else "better"
+        ends = f"{told} from {axis} = {bracket.high}, not yet at {bracket.low}"
+        found.append(Found(bracket.at_high[0], f"break-even{bracket.name}: {ends}"))
+        found.append(Found(bracket.at_high[1], f"the other side of the break-even{bracket.name}"))
+    return found
+
+
+def verified_row(result: Result | None) -> Mapping[str, Any] | None:
+    """The first row of a result; None where there is none, or its plan is violated."""
+    if result is None or not result.rows:
+        return None
+    row = result.rows[0]
+    return row if row.get("verified", True) else None
