@@ -1541,6 +1541,14 @@ def slots_bound(kind: str, fabric: Fabric, root: int = 0) -> tuple[int, str, str
 def task_conflicts(plans: list[Plan]) -> list[Violation]:
     """What is wrong with running plans side by side on one grid."""
 
+def throughput_optimum(
+    kind: str, fabric: Fabric, root: int = 0
+) -> tuple[tuple[int, int], tuple[int, int] | None] | None:
+    """The throughput optimum: seconds for 10^9 bytes of `size`, as two fractions (numerator, denominator); no plan takes
+    less than the first, and some plan no more than the second, which is None where no such plan is known. None where
+    nothing is known.
+    """
+
 def time_bound(
     kind: str,
     fabric: Fabric,
@@ -1555,6 +1563,18 @@ def time_bound(
 
     Without a bound two times None, and why: `closed_form` times no plan, or flows do not share the cables of a rank.
     With a placement of packets the root is where the placement puts it.
+    """
+
+def time_bounds(
+    kind: str,
+    fabric: Fabric,
+    size_bytes: int,
+    root: int = 0,
+    policy: str | None = None,
+    paths: str | None = None,
+) -> list[tuple[int, str, str, tuple[list[int], list[str]] | None]]:
+    """Every lower bound on the time of any plan: the time in picoseconds, the name, the assumption, and where it is a cut
+    that shows the bound, the ranks on one side with the names of the links between the sides.
     """
 
 def traffic_patterns() -> dict[str, str]:

@@ -3,6 +3,7 @@
 //! links, in [`electrical`].
 
 pub mod electrical;
+pub mod throughput;
 
 use crate::collective::{Collective, CollectiveKind};
 use crate::fabric::circuits;

@@ -9,7 +9,7 @@ use crate::collective::Collective;
 use crate::fabric::{Fabric, FabricError, PresetRecord};
 use crate::family::{
     AUTO, Charged, CircuitPlans, Family, crossbar, custom, dragonfly, fat_tree, fully_connected,
-    light_path_grid, message_cost, only_auto, passive_star, torus, wdm_ring, wss_grid,
+    gpu_servers, light_path_grid, message_cost, only_auto, passive_star, torus, wdm_ring, wss_grid,
 };
 use crate::place::PlacementError;
 use crate::plan::{Plan, PlanRef};
@@ -29,6 +29,10 @@ pub const FAMILIES: &[Family] = &[
     Family::of_links(&torus::RING),
     Family::of_links(&fully_connected::RECORD),
     Family::of_links(&custom::RECORD),
+    Family {
+        presets: gpu_servers::PRESETS,
+        ..Family::of_links(&gpu_servers::RECORD)
+    },
     wss_grid::FAMILY,
     light_path_grid::FAMILY,
     passive_star::FAMILY,

@@ -15,6 +15,7 @@ pub mod custom;
 pub mod dragonfly;
 pub mod fat_tree;
 pub mod fully_connected;
+pub mod gpu_servers;
 pub mod light_path_grid;
 pub mod message_cost;
 pub mod passive_star;

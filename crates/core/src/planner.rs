@@ -67,7 +67,7 @@ use crate::schedule::{Claims, Schedule};
 use crate::simulate::{Method, Policy, SimulationError, default_policy};
 use crate::spec::{OptionRecord, Spec, SpecError};
 use crate::units::{Bytes, UnitError};
-pub use bounds::{NoBound, StatedBound, stated_bound, time_bound};
+pub use bounds::{NoBound, StatedBound, stated_bound, time_bound, time_bounds};
 pub use contest::{Candidate, LeftOut};
 pub use levels::static_levels;
 pub use mirror::{all_reduce, reduce_scatter};

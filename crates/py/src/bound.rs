@@ -1,5 +1,6 @@
 //! Lower bounds on time and slots.
 
+use opticoll::bound::electrical::{Ratio, Witness, WitnessedBound, optimum};
 use opticoll::collective::{self, CollectiveKind};
 use opticoll::families;
 use opticoll::family::wdm_ring::bound::relay_tree::RelayCosts;
@@ -54,6 +55,82 @@ pub(crate) fn time_bound(
     })?
 }
 
+/// The ranks on one side of a cut, and the names of the links into that side or out of it.
+type Cut = (Vec<u32>, Vec<String>);
+
+/// Every lower bound on the time of any plan: the time in picoseconds, the name, the assumption, and where it is a cut
+/// that shows the bound, the ranks on one side with the names of the links between the sides.
+#[pyfunction]
+#[pyo3(signature = (kind, fabric, size_bytes, root = 0, policy = None, paths = None))]
+pub(crate) fn time_bounds(
+    py: Python<'_>,
+    kind: &str,
+    fabric: Fabric,
+    size_bytes: u64,
+    root: u32,
+    policy: Option<&str>,
+    paths: Option<&str>,
+) -> PyResult<Vec<(u64, &'static str, &'static str, Option<Cut>)>> {
+    let collective = rooted(kind, &fabric, root)?;
+    let given = [("policy", policy), ("paths", paths)];
+    let given = given
+        .into_iter()
+        .filter_map(|(name, text)| Some((name, text?)));
+    let method = simulate::Method::from_settings(given).map_err(IntoPyErr::into_py_err)?;
+    let (fabric, size) = (fabric.fabric, Bytes::new(size_bytes));
+    let bounds = interrupt::run(py, || {
+        planner::time_bounds(&fabric, &collective, size, &method)
+    })?;
+    let bounds = bounds.map_err(IntoPyErr::into_py_err)?;
+    let named = |witness: Witness| {
+        let links = witness.links.into_iter();
+        let names = fabric
+            .network()
+            .map(|network| links.map(|link| network.link_name(link)).collect());
+        (witness.ranks, names.unwrap_or_default())
+    };
+    Ok(bounds
+        .into_iter()
+        .map(|WitnessedBound { bound, witness }| {
+            let time_ps = bound.time.ps();
+            (time_ps, bound.name, bound.assumption, witness.map(named))
+        })
+        .collect())
+}
+
+/// The throughput optimum: seconds for 10^9 bytes of `size`, as two fractions (numerator, denominator); no plan takes
+/// less than the first, and some plan no more than the second, which is None where no such plan is known. None where
+/// nothing is known.
+#[pyfunction]
+#[pyo3(signature = (kind, fabric, root = 0))]
+#[expect(clippy::type_complexity, reason = "two fractions")]
+pub(crate) fn throughput_optimum(
+    py: Python<'_>,
+    kind: &str,
+    fabric: Fabric,
+    root: u32,
+) -> PyResult<Option<((u128, u128), Option<(u128, u128)>)>> {
+    let collective = rooted(kind, &fabric, root)?;
+    let network = fabric.fabric.network();
+    let found = network.map(|network| interrupt::run(py, || optimum(network, &collective)));
+    let Some(found) = found.transpose()?.flatten() else {
+        return Ok(None);
+    };
+    let most = found.most.and_then(Ratio::seconds_per_gigabyte);
+    Ok(found
+        .least
+        .seconds_per_gigabyte()
+        .map(|least| (least, most)))
+}
+
+/// A collective on all ranks of a fabric.
+fn rooted(kind: &str, fabric: &Fabric, root: u32) -> PyResult<collective::Collective> {
+    let kind: CollectiveKind = kind.parse().map_err(IntoPyErr::into_py_err)?;
+    collective::Collective::new(kind, fabric.fabric.ranks())
+        .and_then(|collective| collective.with_root(root))
+        .map_err(IntoPyErr::into_py_err)
+}
+
 /// The lower bound on slots, its name and its assumption; blocks are whole.
 #[pyfunction]
 #[pyo3(signature = (kind, fabric, root = 0))]
@@ -63,11 +140,8 @@ pub(crate) fn slots_bound(
     fabric: Fabric,
     root: u32,
 ) -> PyResult<(u64, &'static str, &'static str)> {
-    let kind: CollectiveKind = kind.parse().map_err(IntoPyErr::into_py_err)?;
+    let collective = rooted(kind, &fabric, root)?;
     let fabric = fabric.fabric;
-    let collective = collective::Collective::new(kind, fabric.ranks())
-        .and_then(|collective| collective.with_root(root))
-        .map_err(IntoPyErr::into_py_err)?;
     let bound = interrupt::run(py, || families::slots_bound(&fabric, &collective, true))?;
     let bound = bound.ok_or_else(|| {
         FabricError::new_err(format!(

@@ -37,7 +37,9 @@ mod _core {
     use pyo3::prelude::*;
 
     #[pymodule_export]
-    use crate::bound::{relay_tree_costs, slots_bound, time_bound};
+    use crate::bound::{
+        relay_tree_costs, slots_bound, throughput_optimum, time_bound, time_bounds,
+    };
     #[pymodule_export]
     use crate::burst::{burst_fixed_point, check_bursts, engset, erlang_b, simulate_bursts};
     #[pymodule_export]

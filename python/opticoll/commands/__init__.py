@@ -9,6 +9,7 @@ GROUPS = {
     "Plans": {
         "compare": "Compare algorithms on the same fabrics and sizes.",
         "plan": "Build and verify a plan; print its resources and its time.",
+        "bound": "Print what no plan can beat: the optimum, and the bounds on time.",
         "verify": "Prove a plan; exit code 1 if it is violated.",
         "simulate": "Time a plan: in total, by step, link or rank.",
         "show": "Show a slot of a plan as text, or a plan as a figure.",

@@ -32,6 +32,7 @@ OPTIONS: dict[str, dict[str, Check]] = {
     "ladder": named("rungs") | TERMINALS | CABLES,
     "electrical_ring": named("ranks") | CABLES,
     "fully_connected": named("ranks") | CABLES,
+    "gpu_servers": named("model", "boxes") | {"latency": time},
     "custom": named("ranks", "switches", "links", "names", "ties", "rate", "latency", "sharing"),
 }
 

@@ -53,6 +53,10 @@
 //!
 //! **cut.** The same for parts of the ranks instead of single ones: `electrical/cuts.rs`.
 //!
+//! **throughput.** The same for the tightest of all cuts, by maximum flows: `electrical/tightest.rs`.
+//!
+//! **load.** In an all_to_all, what all pairs of ranks load on all links together: `electrical/load.rs`.
+//!
 //! Where a cable gives each flow its whole rate, or nothing is known of where links lead, there is no
 //! bound. What a rank forwards for others only takes more time.
 //!
@@ -67,6 +71,9 @@
 mod cuts;
 mod distances;
 mod links;
+mod load;
+mod optimum;
+mod tightest;
 
 use super::{TimeBound, bits_ps, over, quotient, too_long};
 use crate::collective::{Collective, CollectiveKind};
@@ -74,6 +81,28 @@ use crate::network::Network;
 use crate::units::{Bytes, Time, UnitError};
 use cuts::CutPart;
 use links::{Links, NONE, UNBOUNDED};
+pub use optimum::{Optimum, Ratio, optimum};
+
+/// Most steps over links in search of the tightest cut, where it is one bound of several.
+const MOST_WORK: u64 = 1 << 24;
+
+/// A bound, and what shows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WitnessedBound {
+    /// The bound.
+    pub bound: TimeBound,
+    /// The cut that is the bottleneck, where the bound is one of a cut.
+    pub witness: Option<Witness>,
+}
+
+/// A cut: ranks that need something of the others, or the others of them, and the links between.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Witness {
+    /// The ranks on one side.
+    pub ranks: Vec<u32>,
+    /// The links that lead into that side, or out of it.
+    pub links: Vec<u32>,
+}
 
 /// The greatest bound on the time of any plan; none where some cable of a rank is not shared, or leads
 /// nobody knows where. Of equal ones the first, which assumes least.
@@ -85,17 +114,37 @@ pub fn best(
     collective: &Collective,
     size: Bytes,
 ) -> Result<Option<TimeBound>, UnitError> {
+    let bounds = bounds(network, collective, size, MOST_WORK)?;
+    let bounds = bounds.into_iter().map(|one| one.bound);
+    Ok(bounds.reduce(|best, next| if next.time > best.time { next } else { best }))
+}
+
+/// All bounds on the time of any plan, those first that assume least; none where some cable of a rank is not shared,
+/// or leads nobody knows where. The search for the tightest cut is given up after `most_work` steps over links.
+///
+/// # Errors
+/// A time beyond 64 bits of picoseconds.
+pub fn bounds(
+    network: &dyn Network,
+    collective: &Collective,
+    size: Bytes,
+    most_work: u64,
+) -> Result<Vec<WitnessedBound>, UnitError> {
     let Some(links) = Links::of(network) else {
-        return Ok(None);
+        return Ok(Vec::new());
     };
     let ranks = collective.ranks();
     let of_rank = |vertex: usize| vertex < ranks as usize;
     let mut cables = links.edges.iter();
     if cables.any(|edge| edge.rate == UNBOUNDED && (of_rank(edge.from) || of_rank(edge.to))) {
-        return Ok(None);
+        return Ok(Vec::new());
     }
+    let bare = |bound| WitnessedBound {
+        bound,
+        witness: None,
+    };
     if ranks < 2 {
-        return Ok(Some(TimeBound::ALONE));
+        return Ok(vec![bare(TimeBound::ALONE)]);
     }
     let alone = cuts::parts(
         &links,
@@ -105,7 +154,7 @@ pub fn best(
         },
         collective.root(),
     );
-    let bounds = [
+    let mut bounds = [
         TimeBound {
             time: cuts::of_parts(&alone, collective, size)?,
             name: "bandwidth",
@@ -127,10 +176,26 @@ pub fn best(
             name: "cut",
             assumption: "what one part of the ranks needs of the others crosses the links between them",
         },
-    ];
-    Ok(bounds
-        .into_iter()
-        .reduce(|best, next| if next.time > best.time { next } else { best }))
+        TimeBound {
+            time: load::time(&links, collective, size)?,
+            name: "load",
+            assumption: "every message loads as many links as the shortest way to its destination has",
+        },
+    ]
+    .map(bare)
+    .to_vec();
+    for (cut, reversed) in tightest::cuts_of(&links, collective, most_work) {
+        bounds.push(WitnessedBound {
+            bound: TimeBound {
+                time: tightest::time(&links, &cut, collective, size)?,
+                name: "throughput",
+                assumption: "what one part of the ranks needs of the others crosses the links between them; of \
+                             all parts the one with the busiest links",
+            },
+            witness: Some(tightest::witness(&links, &cut, reversed)),
+        });
+    }
+    Ok(bounds)
 }
 
 /// The collective that [`best`] is asked about where ranks sit at other places: `places` has that of each rank, or

@@ -4,10 +4,12 @@ use thiserror::Error;
 
 use crate::bound;
 use crate::bound::TimeBound;
+use crate::bound::electrical::WitnessedBound;
 use crate::collective::Collective;
 use crate::fabric::Fabric;
 use crate::families;
 use crate::family::Charged;
+use crate::network::Network;
 use crate::simulate::{Method, default_policy};
 use crate::units::{Bytes, Time, UnitError};
 
@@ -49,28 +51,69 @@ pub fn time_bound(
     size: Bytes,
     method: &Method,
 ) -> Result<Option<TimeBound>, UnitError> {
-    if let Some(circuits) = fabric.circuits() {
-        let policy = method.policy.unwrap_or(default_policy(fabric));
-        // Under a policy that the fabric does not know nothing runs.
-        let Ok(charge) = circuits.charge(policy.name()) else {
-            return Ok(None);
-        };
-        let asked = Charged {
-            collective,
-            size,
-            charge,
-            paths: method.paths.unwrap_or_default(),
-        };
-        return families::time_bound(fabric, &asked);
+    if fabric.circuits().is_some() {
+        return of_circuits(fabric, collective, size, method);
     }
+    match on_links(fabric, collective, method) {
+        Some((network, placed)) => bound::electrical::best(network, &placed, size),
+        None => Ok(None),
+    }
+}
+
+/// Every bound on the time of any plan of a collective that is known, with what shows it.
+///
+/// # Errors
+/// A time that leaves 64 bits.
+pub fn time_bounds(
+    fabric: &Fabric,
+    collective: &Collective,
+    size: Bytes,
+    method: &Method,
+) -> Result<Vec<WitnessedBound>, UnitError> {
+    if fabric.circuits().is_some() {
+        let best = of_circuits(fabric, collective, size, method)?;
+        let bare = |bound| WitnessedBound {
+            bound,
+            witness: None,
+        };
+        return Ok(best.map(bare).into_iter().collect());
+    }
+    match on_links(fabric, collective, method) {
+        Some((network, placed)) => bound::electrical::bounds(network, &placed, size, u64::MAX),
+        None => Ok(Vec::new()),
+    }
+}
+
+/// The links of a fabric, and the collective as its ranks are placed there.
+fn on_links<'a>(
+    fabric: &'a Fabric,
+    collective: &Collective,
+    method: &Method,
+) -> Option<(&'a dyn Network, Collective)> {
     let places = method.packet.placement.terminals(fabric.ranks());
-    match (
-        fabric.network(),
-        bound::electrical::placed(collective, &places),
-    ) {
-        (Some(network), Some(placed)) => bound::electrical::best(network, &placed, size),
-        _ => Ok(None),
-    }
+    let placed = bound::electrical::placed(collective, &places)?;
+    Some((fabric.network()?, placed))
+}
+
+fn of_circuits(
+    fabric: &Fabric,
+    collective: &Collective,
+    size: Bytes,
+    method: &Method,
+) -> Result<Option<TimeBound>, UnitError> {
+    let policy = method.policy.unwrap_or(default_policy(fabric));
+    let circuits = fabric.circuits();
+    // Under a policy that the fabric does not know nothing runs.
+    let Some(Ok(charge)) = circuits.map(|circuits| circuits.charge(policy.name())) else {
+        return Ok(None);
+    };
+    let asked = Charged {
+        collective,
+        size,
+        charge,
+        paths: method.paths.unwrap_or_default(),
+    };
+    families::time_bound(fabric, &asked)
 }
 
 /// The bound that stands beside the times of a method.

@@ -31,6 +31,7 @@ mod properties;
 mod readers;
 mod schedule;
 mod simulate;
+mod throughput;
 mod training;
 mod units;
 mod verify;

@@ -52,7 +52,10 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
         &["names", "units", "fabric", "collective", "schedule"],
     ),
     ("place", &[]),
-    ("bound", &["units", "network", "fabric", "collective"]),
+    (
+        "bound",
+        &["graph", "units", "network", "fabric", "collective"],
+    ),
     (
         "family",
         &[

@@ -42,6 +42,24 @@ pub(super) fn best(links: &Links, collective: &Collective, size: Bytes) -> Resul
     Ok(time)
 }
 
+/// Of the partitions that are tried: bytes that all parts together take in for each byte of an all_reduce, and the rate
+/// of the links between parts.
+pub(super) fn partition_ratios(links: &Links, root: u32) -> Vec<(u128, u128)> {
+    let most = MOST_WORK / links.edges.len().max(1);
+    let ratio = |of_ranks: Vec<u32>| {
+        let labels = labels(links, of_ranks);
+        let parts = parts(links, |vertex| labels[vertex], root);
+        let rate = parts.iter().map(|part| part.inwards.rate());
+        let rate = rate.fold(0, |sum: u128, rate| sum.saturating_add(rate));
+        let between = 2 * (parts.len() as u128).saturating_sub(1);
+        (between > 0 && rate > 0).then_some((between, rate))
+    };
+    partitions(links.ranks)
+        .take(most)
+        .filter_map(ratio)
+        .collect()
+}
+
 /// The parts of the ranks, one partition after the other.
 fn partitions(ranks: u32) -> impl Iterator<Item = Vec<u32>> {
     let divisors = move || (1..ranks).filter(move |length| ranks % *length == 0);

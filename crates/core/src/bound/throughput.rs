@@ -1,0 +1,250 @@
+//! The throughput optimum of a collective on any directed graph with capacities: a fraction, and the cut that
+//! proves it.
+//!
+//! Vertices are ranks and switches, which only forward. For a set X of vertices let in(X) be the rate of the links
+//! into X, and r(X) its number of ranks. Let each of N ranks send its block to all others at x blocks per second.
+//! Whatever X holds at least one rank takes in the blocks of the N - r(X) ranks outside, so x (N - r(X)) <= in(X). These
+//! cuts are all there is to obey (Edmonds, Edge-disjoint branchings, 1973, for every root; with switches: Bang-Jensen,
+//! Frank and Jackson, SIAM Journal on Discrete Mathematics 8, 1995; as a bound for collectives: ForestColl,
+//! arXiv 2402.06787):
+//!
+//! ```text
+//! 1 / x* = max over X with a rank in it of (N - r(X)) / in(X)                                       all_gather
+//! 1 / x* = max over X that holds the root of (N - r(X)) / in(X)                                     gather
+//! 1 / x* = max over X with a rank but not the root of 1 / in(X)                                     broadcast
+//! ```
+//!
+//! reduce_scatter, scatter and reduce are the same over reversed links.
+//!
+//! **Gathering.** Let p / q be the greatest ratio known. Scale every capacity by p, and give each rank a supply of q. By
+//! the theorem of maximum flow and minimum cut, the supplies can send q N to rank v if and only if
+//! p in(X) + q r(X) >= q N for every X that holds v: no such X has a greater ratio. Otherwise the cut has one: it becomes
+//! p / q, and the rank is tried again (Dinkelbach, Management Science 13, 1967). What holds of a rank holds as well when p / q
+//! grows. So it is enough that later ranks look at those X that hold no rank that was looked at before, and these
+//! ranks get an unlimited supply (the idea of Hao and Orlin, Journal of Algorithms 17, 1994). Ranks are
+//! looked at in the order of a breadth-first search, so that there is plenty of supply near the sink, and a flow
+//! stays small: in all, far less than N flows.
+//!
+//! **Spreading.** The root has an unlimited supply, and p / q = 1 / in(X) of the least cut so far. The flow to each
+//! other rank is at least the in(X), or has a smaller cut; ranks that were looked at get an unlimited supply.
+//!
+//! A half-duplex link counts with its full rate in each direction, and so is a bound, but perhaps not reached.
+
+mod flow;
+
+use flow::{Flow, UNLIMITED};
+
+/// A link from one vertex to another with its rate; `None` where every flow has the whole rate.
+pub type RatedLink = (u32, u32, Option<u64>);
+
+/// The tightest cut of a collective.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TightestCut {
+    /// Blocks that must cross into it; 1 of a broadcast.
+    pub blocks: u128,
+    /// The rate of the links into it.
+    pub rate: u128,
+    /// Its vertices, in ascending order.
+    pub vertices: Vec<u32>,
+    /// Whether there is no tighter one; otherwise the search was given up.
+    pub is_tightest: bool,
+}
+
+impl TightestCut {
+    /// Whether blocks of this one take longer.
+    fn is_tighter(&self, other: &TightestCut) -> bool {
+        self.blocks * other.rate > other.blocks * self.rate
+    }
+}
+
+/// Which cuts count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cuts {
+    /// Every set with a rank in it, by the blocks of the ranks outside.
+    EachRank,
+    /// Every set with this rank in it, by the blocks of the ranks outside.
+    Into(u32),
+    /// Every set with a rank, but not this one, by one block.
+    From(u32),
+}
+
+/// The tightest cut; with rate zero where ranks cannot be reached. The search is given up after `most_work` steps over
+/// links. `None` for a single rank, or where flows that share nothing join all.
+pub fn tightest(
+    ranks: u32,
+    vertices: usize,
+    links: &[RatedLink],
+    cuts: Cuts,
+    most_work: u64,
+) -> Option<TightestCut> {
+    let unit = links.iter().filter_map(|link| link.2).fold(0, gcd).max(1);
+    let links: Vec<(u32, u32, u128)> = links
+        .iter()
+        .map(|&(from, to, rate)| {
+            (
+                from,
+                to,
+                rate.map_or(UNLIMITED, |rate| (rate / unit).into()),
+            )
+        })
+        .collect();
+    let graph = Graph {
+        ranks,
+        vertices,
+        links: &links,
+        most_work,
+    };
+    let best = match cuts {
+        Cuts::EachRank => graph.gathering(&graph.order(0)),
+        Cuts::Into(rank) => graph.gathering(&[rank]),
+        Cuts::From(root) => graph.spreading(root),
+    };
+    let best = best?;
+    (best.rate < UNLIMITED).then(|| TightestCut {
+        rate: best.rate * u128::from(unit),
+        ..best
+    })
+}
+
+struct Graph<'a> {
+    ranks: u32,
+    vertices: usize,
+    links: &'a [(u32, u32, u128)],
+    most_work: u64,
+}
+
+impl Graph<'_> {
+    /// The ranks, in the order of a breadth-first search over links either way.
+    fn order(&self, first: u32) -> Vec<u32> {
+        let mut beside = vec![Vec::new(); self.vertices];
+        for &(from, to, _) in self.links {
+            beside[from as usize].push(to);
+            beside[to as usize].push(from);
+        }
+        let mut order = vec![first];
+        let mut reached = vec![false; self.vertices];
+        reached[first as usize] = true;
+        let mut place = 0;
+        while let Some(&vertex) = order.get(place) {
+            place += 1;
+            for &other in &beside[vertex as usize] {
+                if !std::mem::replace(&mut reached[other as usize], true) {
+                    order.push(other);
+                }
+            }
+        }
+        order.extend((0..self.ranks).filter(|rank| !reached[*rank as usize]));
+        order.retain(|vertex| *vertex < self.ranks);
+        order
+    }
+
+    /// The rate of the links into a set.
+    fn into(&self, inside: impl Fn(u32) -> bool) -> u128 {
+        let links = self.links.iter();
+        let crossing = links.filter(|(from, to, _)| !inside(*from) && inside(*to));
+        crossing.fold(0, |sum, link| (sum + link.2).min(UNLIMITED))
+    }
+
+    /// The cut of a set of vertices, given in any order.
+    fn cut(&self, mut vertices: Vec<u32>) -> TightestCut {
+        vertices.sort_unstable();
+        let mut inside = vec![false; self.vertices];
+        vertices
+            .iter()
+            .for_each(|vertex| inside[*vertex as usize] = true);
+        let own = vertices.partition_point(|vertex| *vertex < self.ranks);
+        TightestCut {
+            blocks: u128::from(self.ranks) - own as u128,
+            rate: self.into(|vertex| inside[vertex as usize]),
+            vertices,
+            is_tightest: true,
+        }
+    }
+
+    /// The tightest of the cuts around single vertices.
+    fn around(&self, ranks: &[u32], except: Option<u32>) -> Option<TightestCut> {
+        let mut rates = vec![0u128; self.vertices];
+        for (_, to, rate) in self.links {
+            let sum = &mut rates[*to as usize];
+            *sum = (*sum + rate).min(UNLIMITED);
+        }
+        let ranks = ranks.iter().filter(|rank| Some(**rank) != except);
+        let tightest = ranks.min_by_key(|rank| rates[**rank as usize])?;
+        Some(self.cut(vec![*tightest]))
+    }
+
+    fn gathering(&self, sinks: &[u32]) -> Option<TightestCut> {
+        if self.ranks < 2 {
+            return None;
+        }
+        let ranks = u128::from(self.ranks);
+        let mut best = self.around(sinks, None)?;
+        let mut flow = Flow::new(self.vertices, self.links);
+        let mut checked: Vec<u32> = Vec::new();
+        let mut scaled = false;
+        for &sink in sinks {
+            if flow.work > self.most_work {
+                best.is_tightest = false;
+                break;
+            }
+            while best.rate > 0 && best.rate < UNLIMITED {
+                let divisor = gcd128(best.blocks, best.rate);
+                let (p, q) = (best.blocks / divisor, best.rate / divisor);
+                if !scaled {
+                    flow.scale(p);
+                    (0..self.ranks).for_each(|rank| flow.set_supply(rank, q));
+                    checked
+                        .iter()
+                        .for_each(|rank| flow.set_supply(*rank, UNLIMITED));
+                    scaled = true;
+                }
+                let sent = flow.send(sink, q * ranks);
+                let cut = (sent < q * ranks).then(|| self.cut(flow.cut().to_vec()));
+                flow.clear();
+                match cut {
+                    Some(cut) if cut.is_tighter(&best) => best = cut,
+                    _ => break,
+                }
+                scaled = false;
+            }
+            if scaled {
+                flow.set_supply(sink, UNLIMITED);
+            }
+            checked.push(sink);
+        }
+        Some(best)
+    }
+
+    fn spreading(&self, root: u32) -> Option<TightestCut> {
+        let order = self.order(root);
+        let one = |cut| TightestCut { blocks: 1, ..cut };
+        let mut best = one(self.around(&order, Some(root))?);
+        let mut flow = Flow::new(self.vertices, self.links);
+        flow.set_supply(root, UNLIMITED);
+        for &sink in &order[1..] {
+            if flow.work > self.most_work {
+                best.is_tightest = false;
+                break;
+            }
+            let sent = flow.send(sink, best.rate);
+            if sent < best.rate {
+                best = one(self.cut(flow.cut().to_vec()));
+            }
+            flow.clear();
+            flow.set_supply(sink, UNLIMITED);
+        }
+        Some(best)
+    }
+}
+
+fn gcd(one: u64, other: u64) -> u64 {
+    gcd128(one.into(), other.into()) as u64
+}
+
+fn gcd128(one: u128, other: u128) -> u128 {
+    if one == 0 {
+        other
+    } else {
+        gcd128(other % one, one)
+    }
+}

@@ -1,0 +1,133 @@
+//! The throughput optimum: published values, and all sets of vertices of small graphs.
+
+use opticoll::bound::throughput::{Cuts, RatedLink, TightestCut, tightest};
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64;
+
+const EVERYTHING: u64 = u64::MAX;
+
+/// The greatest ratio of blocks to rate over all sets of vertices; a rate of 0 where nothing leads into one.
+fn by_sets(ranks: u32, vertices: usize, links: &[RatedLink], cuts: Cuts) -> (u128, u128) {
+    let mut best: Option<(u128, u128)> = None;
+    for set in 1u32..1 << vertices {
+        let inside = |vertex: u32| set >> vertex & 1 == 1;
+        let own = (0..ranks).filter(|rank| inside(*rank)).count() as u128;
+        let blocks = match cuts {
+            Cuts::EachRank if own > 0 => u128::from(ranks) - own,
+            Cuts::Into(root) if inside(root) => u128::from(ranks) - own,
+            Cuts::From(root) if own > 0 && !inside(root) => 1,
+            _ => 0,
+        };
+        if blocks == 0 {
+            continue;
+        }
+        let into = links
+            .iter()
+            .filter(|link| !inside(link.0) && inside(link.1));
+        let rate = into
+            .map(|link| u128::from(link.2.unwrap_or(0)))
+            .sum::<u128>();
+        if best.is_none_or(|(most, of)| blocks * of > most * rate || (rate == 0 && of > 0)) {
+            best = Some((blocks, rate));
+        }
+    }
+    best.expect("there are two ranks")
+}
+
+fn check(ranks: u32, vertices: usize, links: &[RatedLink]) {
+    let kinds = [Cuts::EachRank, Cuts::Into(0), Cuts::From(ranks - 1)];
+    for cuts in kinds {
+        let (blocks, rate) = by_sets(ranks, vertices, links, cuts);
+        let cut = tightest(ranks, vertices, links, cuts, EVERYTHING).expect("two ranks");
+        let what = || format!("{ranks} of {vertices}, {links:?}, {cuts:?}: {cut:?}");
+        if rate == 0 {
+            assert_eq!(cut.rate, 0, "{}", what());
+        } else {
+            assert_eq!(cut.blocks * rate, blocks * cut.rate, "{}", what());
+        }
+        assert_witness(ranks, links, cuts, &cut);
+    }
+}
+
+/// The cut is what it says it is.
+fn assert_witness(ranks: u32, links: &[RatedLink], cuts: Cuts, cut: &TightestCut) {
+    let inside = |vertex: u32| cut.vertices.contains(&vertex);
+    let own = (0..ranks).filter(|rank| inside(*rank)).count() as u128;
+    let into = links
+        .iter()
+        .filter(|link| !inside(link.0) && inside(link.1));
+    assert_eq!(
+        into.map(|link| u128::from(link.2.unwrap_or(0)))
+            .sum::<u128>(),
+        cut.rate
+    );
+    assert!(own > 0 && cut.is_tightest);
+    let blocks = match cuts {
+        Cuts::From(_) => 1,
+        _ => u128::from(ranks) - own,
+    };
+    assert_eq!(blocks, cut.blocks);
+}
+
+#[test]
+fn the_optimum_of_all_graphs_of_four_vertices_is_that_of_all_sets() {
+    for vertices in 2..=4u32 {
+        let ends = (0..vertices).flat_map(|from| (0..vertices).map(move |to| (from, to)));
+        let ends: Vec<(u32, u32)> = ends.filter(|(from, to)| from != to).collect();
+        // Capacities 1 and 2 of all pairs; of four vertices every 7th graph, since 3^12 take long.
+        let step = if vertices == 4 { 7 } else { 1 };
+        for number in (0..3u64.pow(ends.len() as u32)).step_by(step) {
+            let mut rest = number;
+            let mut links = Vec::new();
+            for (from, to) in &ends {
+                if rest % 3 > 0 {
+                    links.push((*from, *to, Some(rest % 3)));
+                }
+                rest /= 3;
+            }
+            for ranks in 2..=vertices {
+                check(ranks, vertices as usize, &links);
+            }
+        }
+    }
+}
+
+#[test]
+fn the_optimum_of_all_undirected_graphs_of_five_vertices_is_that_of_all_sets() {
+    let pairs = (0..5u32).flat_map(|one| (one + 1..5).map(move |other| (one, other)));
+    let pairs: Vec<(u32, u32)> = pairs.collect();
+    for number in 0..3u64.pow(10) {
+        let mut rest = number;
+        let mut links = Vec::new();
+        for (one, other) in &pairs {
+            if rest % 3 > 0 {
+                links.push((*one, *other, Some(rest % 3)));
+                links.push((*other, *one, Some(rest % 3)));
+            }
+            rest /= 3;
+        }
+        check(5 - (number % 3) as u32, 5, &links);
+    }
+}
+
+#[test]
+fn the_optimum_of_random_graphs_is_that_of_all_sets() {
+    let mut random = Pcg64::seed_from_u64(19);
+    for _ in 0..3000 {
+        let vertices = random.random_range(2..=9u32);
+        let ranks = random.random_range(2..=vertices);
+        let count = random.random_range(vertices..=4 * vertices);
+        let most = [2, 10, 400_000_000_000][random.random_range(0..3)];
+        let links: Vec<RatedLink> = (0..count)
+            .map(|_| {
+                let (from, to) = (
+                    random.random_range(0..vertices),
+                    random.random_range(0..vertices),
+                );
+                (from, to, Some(random.random_range(1..=most)))
+            })
+            .filter(|link| link.0 != link.1)
+            .collect();
+        check(ranks, vertices as usize, &links);
+    }
+}

@@ -1,0 +1,123 @@
+"""What no plan can beat: published optima, and the command that prints them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from conftest import Run
+
+Bounds = Callable[..., dict[str, Any]]
+
+
+@pytest.fixture
+def bounds(run: Run) -> Bounds:
+    """What `opticoll bound --json` prints."""
+
+    def printed(collective: str, fabric: str, *options: str) -> dict[str, Any]:
+        finished = run("bound", collective, "--fabric", fabric, *options, "--json")
+        assert finished.code == 0, finished.err
+        row: dict[str, Any] = json.loads(finished.out)
+        return row
+
+    return printed
+
+
+OPTIMA = {
+    "dgx_a100": "7/300",
+    "dgx_a100:boxes=2": "3/65",
+    "dgx_a100:boxes=4": "3/25",
+    "dgx_h100": "7/450",
+    "dgx_h100:boxes=2": "3/100",
+    "dgx_h100:boxes=4": "31/500",
+    "mi250": "7/150",
+    "mi250:boxes=2": "15/166",
+    "dgx1": "7/150",
+    "ndv2": "16/25",
+    "dgx2": "31/125",
+    "nvl72": "71/900",
+    "mesh:dims=4x4,rate=1GB/s": "15/2",
+    "torus:dims=5x5,rate=1GB/s": "6",
+    "torus:dims=3x3x3,rate=1GB/s": "13/3",
+}
+"""Seconds for a block of 1 GB: ForestColl (2402.06787), SCCL, TE-CCL; grids by their degree."""
+
+
+@pytest.mark.parametrize("fabric", OPTIMA)
+def test_the_optimum_of_an_all_gather_is_the_published_fraction(
+    bounds: Bounds, fabric: str
+) -> None:
+    row = bounds("all_gather", fabric)
+    assert row["optimum"] == OPTIMA[fabric]
+    buffer = row["ranks"] * 1e9
+    assert row["algbw_bytes_per_s"] == pytest.approx(float(buffer / Fraction(OPTIMA[fabric])))
+
+
+@pytest.mark.parametrize("fabric", ["dgx_a100:boxes=2", "mi250:boxes=2", "dgx1"])
+def test_reversed_collectives_have_the_same_optimum(bounds: Bounds, fabric: str) -> None:
+    assert bounds("reduce_scatter", fabric)["optimum"] == OPTIMA[fabric]
+    assert bounds("reduce", fabric)["optimum"] == bounds("broadcast", fabric)["optimum"]
+    assert bounds("scatter", fabric)["optimum"] == bounds("gather", fabric)["optimum"]
+
+
+def test_an_all_reduce_has_two_fractions_where_they_do_not_meet(bounds: Bounds) -> None:
+    row = bounds("all_reduce", "mesh:dims=5x5,rate=1GB/s")
+    # Two trees against what a corner takes in; (N - 1) / 2 blocks of a 25th, twice.
+    assert (row["optimum"], row["at_least"], row["at_most"]) == (None, "3/5", "24/25")
+    assert bounds("all_reduce", "dgx_a100")["optimum"] == "7/1200"
+
+
+ALL_TO_ALL = {
+    "electrical_ring:ranks=8,rate=1GB/s": 8,
+    "dgx1": 8 / 3 / 25,
+    "mesh:dims=4x4,rate=1GB/s": 16,
+    "torus:dims=4x4,rate=1GB/s": 8,
+    "torus:dims=8x8,rate=1GB/s": 64,
+    "torus:dims=4x4x4,rate=1GB/s": 32,
+    "torus:dims=8x8x8,rate=1GB/s": 512,
+    "dgx_a100:boxes=2": 0.32,
+    "dgx_h100:boxes=2": 0.16,
+}
+"""Seconds for 1 GB per pair: optima of the maximum concurrent flow."""
+
+
+@pytest.mark.parametrize("fabric", ALL_TO_ALL)
+def test_the_bound_of_an_all_to_all_is_the_optimum_of_the_linear_program(
+    bounds: Bounds, fabric: str
+) -> None:
+    ranks = bounds("all_to_all", fabric)["ranks"]
+    row = bounds("all_to_all", fabric, "--size", f"{ranks}GB")
+    assert row["bounds"][0]["time_s"] == pytest.approx(ALL_TO_ALL[fabric])
+    assert row["optimum"] is None
+
+
+def test_the_witness_of_an_oversubscribed_network_is_a_box(bounds: Bounds) -> None:
+    row = bounds("all_gather", "dgx_h100:boxes=16")
+    assert row["optimum"] == "3/10"
+    (witness,) = [one["witness"] for one in row["bounds"] if one["witness"]]
+    assert len(witness["ranks"]) == len(witness["links"]) == 8
+    assert all(link.startswith("NIC of rank") for link in witness["links"])
+
+
+def test_a_bound_with_a_size_has_the_latencies_of_its_cut(bounds: Bounds) -> None:
+    row = bounds("broadcast", "dgx_h100:boxes=2,latency=1us", "--size", "1B")
+    # Four cables lead from one box to the other.
+    assert row["bounds"][0]["time_s"] >= 4e-6
+
+
+def test_the_text_names_the_bottleneck(run: Run) -> None:
+    out = run("bound", "broadcast", "--fabric", "ndv2").out
+    assert "optimum: 2/25 s for a vector of 1 GB" in out
+    assert "rank 0 -> rank 9" in out
+    out = run("bound", "all_gather", "--fabric", "optree_paper").out
+    assert "relay_tree" in out
+
+
+def test_a_fabric_of_light_has_no_fraction(bounds: Bounds) -> None:
+    row = bounds("all_gather", "optree_paper")
+    assert row["optimum"] is None
+    assert row["bounds"][0]["name"] == "relay_tree"
