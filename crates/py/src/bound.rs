@@ -58,6 +58,9 @@ pub(crate) fn time_bound(
 /// The ranks on one side of a cut, and the names of the links into that side or out of it.
 type Cut = (Vec<u32>, Vec<String>);
 
+/// A time in picoseconds, a name, an assumption, and the cut that shows it.
+type NamedBound = (u64, &'static str, &'static str, Option<Cut>);
+
 /// Every lower bound on the time of any plan: the time in picoseconds, the name, the assumption, and where it is a cut
 /// that shows the bound, the ranks on one side with the names of the links between the sides.
 #[pyfunction]
@@ -70,7 +73,7 @@ pub(crate) fn time_bounds(
     root: u32,
     policy: Option<&str>,
     paths: Option<&str>,
-) -> PyResult<Vec<(u64, &'static str, &'static str, Option<Cut>)>> {
+) -> PyResult<Vec<NamedBound>> {
     let collective = rooted(kind, &fabric, root)?;
     let given = [("policy", policy), ("paths", paths)];
     let given = given
@@ -98,18 +101,20 @@ pub(crate) fn time_bounds(
         .collect())
 }
 
+/// Numerator and denominator.
+type Fraction = (u128, u128);
+
 /// The throughput optimum: seconds for 10^9 bytes of `size`, as two fractions (numerator, denominator); no plan takes
 /// less than the first, and some plan no more than the second, which is None where no such plan is known. None where
 /// nothing is known.
 #[pyfunction]
 #[pyo3(signature = (kind, fabric, root = 0))]
-#[expect(clippy::type_complexity, reason = "two fractions")]
 pub(crate) fn throughput_optimum(
     py: Python<'_>,
     kind: &str,
     fabric: Fabric,
     root: u32,
-) -> PyResult<Option<((u128, u128), Option<(u128, u128)>)>> {
+) -> PyResult<Option<(Fraction, Option<Fraction>)>> {
     let collective = rooted(kind, &fabric, root)?;
     let network = fabric.fabric.network();
     let found = network.map(|network| interrupt::run(py, || optimum(network, &collective)));
