@@ -127,6 +127,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "names",
             "spec",
             "units",
+            "network",
             "fabric",
             "collective",
             "schedule",
