@@ -6,7 +6,7 @@ RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml $(wildc
 export PATH := $(CURDIR)/$(BIN):$(PATH):$(HOME)/.cargo/bin
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
-.PHONY: demo test check stub bench fuzz validate golden figures reference docs wheel clean
+.PHONY: demo test check stub bench fuzz validate golden figures reference papers docs wheel clean
 
 demo: $(VENV)/built
 	mkdir -p out
@@ -62,6 +62,11 @@ figures: $(VENV)/built
 # Writes the page on JSON from the rows of the commands.
 reference: $(VENV)/built
 	python docs/reference.py
+
+# The pages on papers, item by item, from a full run: most of an hour of one core. A stopped run goes on.
+papers: $(VENV)/built
+	opticoll reproduce --output reproduced > reproduced.txt && rm reproduced.txt
+	for paper in $$(ls reproduced); do cp reproduced/$$paper/claims.md docs/papers/$$paper.md; done
 
 # The documentation site, in out/docs, with the reference of the crate in out/docs/rust; a warning is an error.
 docs: $(VENV)/built

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import dataclasses
 import importlib
+import re
 import shlex
 from pathlib import Path
 
@@ -32,6 +33,7 @@ from opticoll.papers.judging import (
 from opticoll.papers.kit import Results
 
 FOLDER = Path(papers.__file__).parent
+ROOT = Path(__file__).parents[1]
 PAPERS = [name for name in papers.PAPERS if (FOLDER / name / "claims.py").exists()]
 
 
@@ -190,3 +192,14 @@ def _other(printed: Value | None, used: bool) -> Value | None:
             return printed * 1.01 if used else 3 * printed + 7
         case _:
             return None if printed is None else f"not {printed}"
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_the_committed_page_of_a_paper_has_its_items_as_they_are_claimed(paper: str) -> None:
+    text = (ROOT / "docs" / "papers" / f"{paper}.md").read_text(encoding="utf-8")
+    items = re.findall(r"^\|.*\| \[([^]]+)\]\(#", text, re.MULTILINE)
+    assert items == [claim.id for claim in claims_of(paper)], "run `make papers`"
+    for claim in claims_of(paper):
+        found = judge(claim, None, paper)
+        assert f": {found.criterion}." in text, claim.id
+        assert found.claim.replace("|", "\\|") in text, claim.id

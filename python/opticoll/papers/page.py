@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from opticoll.papers.judging import MEANINGS, Finding
+from opticoll.papers.judging import MEANINGS, Finding, Verdict
+
+_RULES: dict[Verdict, str] = {
+    "not_done": "Not computed",
+    "not_reproducible": "The paper does not state",
+}
+"""What `criterion` holds where nothing is judged."""
 
 
 def page(title: str, findings: Sequence[Finding]) -> str:
@@ -55,9 +61,8 @@ def _line(one: Finding) -> str:
 def _how(one: Finding) -> Iterator[str]:
     yield f"### {one.id}"
     yield ""
-    if one.criterion:
-        yield f"Criterion: {one.criterion}."
-        yield ""
+    yield f"{_RULES.get(one.verdict, 'Criterion')}: {one.criterion}."
+    yield ""
     if one.note:
         yield one.note
         yield ""
