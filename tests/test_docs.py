@@ -68,7 +68,8 @@ def test_pages_print_the_command_that_draws_their_figure(makers: dict[str, str])
 def test_links_lead_somewhere(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     for target in re.findall(r"(?<!!)\[[^]]*\]\(([^)#]+)(?:#[^)]*)?\)", text):
-        if "://" not in target:
+        # Pages of records are written by `make docs`, which finds their broken links.
+        if "://" not in target and not target.startswith("reference/"):
             assert (page.parent / target).exists(), target
 
 
