@@ -318,5 +318,27 @@ def test_a_store_of_studies_has_a_part_for_each_study(
     assert json.loads(out)["time_s"] == pytest.approx(time["values"][3], rel=1e-9)
 
 
+def test_settings_time_the_plans_whose_simulators_know_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, fabric in (("ring", RING), ("torus", TORUS)):
+        opticoll.write_plan(opticoll.plan("all_gather", fabric, "ring"), tmp_path / f"{name}.plan")
+    page = tmp_path / "page.html"
+    plans = (tmp_path / "ring.plan", tmp_path / "torus.plan")
+    code, _, _ = command_line(
+        capsys, "report", *plans, "--policy", "free", "--size", "1KiB", "--output", page
+    )
+    assert code == 0
+    ring, torus = content(page.read_text(encoding="utf-8"))["parts"]
+    assert "--policy free" in ring["asked"][0]
+    assert "--policy" not in torus["asked"][0]
+
+
+def test_transfers_by_way_of_a_relay_are_told_of() -> None:
+    plan = opticoll.plan("all_to_all", "wss_grid:rows=2,columns=2", "direct")
+    (note,) = parts.of_plan("grid", plan, "1KiB", {}).notes
+    assert "by way of a relay" in note
+
+
 def test_the_example_of_the_command_has_a_page() -> None:
     assert COMMAND.example.endswith("--output report.html")

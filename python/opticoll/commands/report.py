@@ -11,7 +11,8 @@ from cyclopts import Parameter
 
 import opticoll
 from opticoll import registry
-from opticoll.arguments import size_of
+from opticoll._core import Fabric
+from opticoll.arguments import settings_on, size_of
 from opticoll.errors import FileError, UsageError
 from opticoll.formats import suffixes
 from opticoll.formats.atomic import check_writable, make_folder
@@ -76,13 +77,16 @@ def compute(asked: Report, watch: Watch) -> Iterator[PartRow]:
     if "output" not in watch.files:
         raise UsageError("--output is missing; give the name of a file, such as report.html")
     figures.library()
+    plans = [source for source in asked.sources if source.endswith(suffixes("plan"))]
+    settled = given(vars(asked.method)) and len(plans) > 1
+    fabrics = [opticoll.read_plan(source).fabric for source in plans] if settled else []
     for done, source in enumerate(asked.sources):
         watch.update(f"reading {source}", done, len(asked.sources))
-        for kind, count, part in _parts(asked, source):
+        for kind, count, part in _parts(asked, source, fabrics):
             yield PartRow(source=source, title=part.title, kind=kind, rows=count, part=part)
 
 
-def _parts(asked: Report, source: str) -> Iterator[tuple[str, int, Any]]:
+def _parts(asked: Report, source: str, fabrics: list[Fabric]) -> Iterator[tuple[str, int, Any]]:
     """The parts of a source: their kind, how much they are, and themselves."""
     from opticoll.report import parts, rows_file
 
@@ -94,7 +98,8 @@ def _parts(asked: Report, source: str) -> Iterator[tuple[str, int, Any]]:
         return
     if source.endswith(suffixes("plan")):
         plan = opticoll.read_plan(source)
-        part = parts.of_plan(path.name, plan, size_of(plan, asked.size), given(vars(asked.method)))
+        settings = settings_on(plan.fabric, fabrics, given(vars(asked.method)))
+        part = parts.of_plan(path.name, plan, size_of(plan, asked.size), settings)
         yield "plan", plan.slots, part
         return
     rows = rows_file.read(path)
@@ -128,12 +133,14 @@ def _studies(path: Path) -> Iterator[tuple[str, int, Any]]:
             command=study.command,
             axes=table.axes,
             commands=[row["command"] for row in rows],
-            asked=sweeps,
+            asked=sweeps if len(studies) == 1 else [],
         )
-        part.facts[:0] = [
+        told = [
             ("Study", f"{study.name}, of `opticoll {study.command}`", "", ""),
+            ("Store written by", sweeps, "", "Commands that computed the studies of the store"),
             ("Computed by", _builders(runs), "", ""),
         ]
+        part.facts[:0] = [fact for fact in told if fact[1] is not sweeps or len(studies) > 1]
         if failed:
             first = f"{failed[0].error} ({failed[0].command})"
             part.notes.append(f"{plural(len(failed), 'point')} failed; the first: {first}")

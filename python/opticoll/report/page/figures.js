@@ -123,7 +123,7 @@ function figureSection(table) {
     const room = Math.max(240, place.clientWidth || 900);
     const facet = told[chosen.facet];
     const panels = facet ? new Set(values.map((one) => one[facet.field])).size : 1;
-    const across = Math.max(1, Math.min(panels, 3, Math.floor((room - 140) / 260)));
+    const across = Math.max(1, Math.min(panels === 4 ? 2 : panels, 3, Math.floor((room - 140) / 260)));
     const narrow = room < 620;
     const width = Math.max(180, Math.floor((room - (narrow ? 90 : 290)) / across - (facet ? 45 : 0)));
     const size = {width, height: Math.round(Math.max(220, Math.min(440, 0.7 * width)))};
@@ -208,6 +208,6 @@ function figureSection(table) {
   resized.observe(place);
   place.addEventListener("pointerleave", () => hover(null, null));
   return element("section", {class: "figures"}, element("h3", {}, "Figure"),
-    element("p", {class: "quiet"}, "Point at a mark for its numbers; a click opens its row. The wheel zooms, dragging moves, a double click goes back. The figure shows the rows that pass the filters of the table."),
+    element("p", {class: "quiet hint"}, "Point at a mark for its numbers; a click opens its row. The wheel zooms, dragging moves, a double click goes back. The figure shows the rows that pass the filters of the table."),
     controls, note, place);
 }

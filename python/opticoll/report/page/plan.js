@@ -30,10 +30,10 @@ function planSection(part) {
   const loads = element("ol", {class: "loads"});
   const messages = element("div");
   const gantt = ganttSection(plan, edges, () => slot, (chosen) => go(chosen));
-  const side = element("div", {}, element("h3", {}, "Load of links"), loads);
+  const side = element("div", {}, element("h3", {}, plan.view === "circle" && !plan.graph ? "Circuits of ranks" : "Load of links"), loads);
   box.append(
     element("h3", {}, plan.graph ? "Steps" : "Slots"),
-    element("p", {class: "quiet"}, "Left and right keys step while the slider has the focus."),
+    element("p", {class: "quiet hint"}, "Left and right keys step while the slider has the focus."),
     element("div", {class: "controls"}, before, range, after),
     said, element("div", {class: "stage"}, scene.drawing, side), scene.key,
     messages, gantt.box);
@@ -67,7 +67,6 @@ function drawLoads(list, load) {
   if (load.length > shown.length) {
     list.append(element("li", {}, element("span", {}, `and ${load.length - shown.length} links more`)));
   }
-  if (!load.length) list.append(element("li", {}, element("span", {}, "The fabric does not say over which links circuits run.")));
 }
 
 function ends(plan, at) {
@@ -222,9 +221,16 @@ function circleScene(plan) {
       paths.append(pointed(element("svg:path", {d: `M${from}Q${bend} ${to}`, fill: "none", stroke: colour, "stroke-width": shown.length > 200 ? 0.8 : 1.7}), plan, at));
       if (shown.length <= 200) paths.append(arrowAt(to[0], to[1], to[0] - bend[0], to[1] - bend[1], colour));
     }
-    return plan.graph ? loadOfLinks(plan, shown).list : [];
+    return plan.graph ? loadOfLinks(plan, shown).list : circuitsOfRanks(plan, shown);
   };
   return {drawing, show, key: keyOfLight(plan)};
+}
+
+// How many circuits of the slot leave each rank.
+function circuitsOfRanks(plan, shown) {
+  const load = new Map();
+  for (const at of shown) load.set(plan.messages.source[at], (load.get(plan.messages.source[at]) || 0) + 1);
+  return [...load].map(([rank, own]) => ({name: `rank ${rank} sends`, load: own}));
 }
 
 // How many messages cross each link.

@@ -191,7 +191,7 @@ function tableSection(table) {
     type: "button",
     onclick: () => { table.filters = {}; table.order = null; table.first = 0; drawHead(); update(); },
   }, "Clear filters and order");
-  const hint = element("p", {class: "quiet"},
+  const hint = element("p", {class: "quiet hint"},
     "A heading sorts. Filters take <1ms, >=64, 4MiB, 1..8 or part of a text; a|b is either.");
   table.kept = keptRows(table);
   drawHead();

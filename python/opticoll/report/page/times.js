@@ -89,7 +89,7 @@ function ganttSection(plan, edges, slot, go) {
     ...(span < plan.ranks ? [turn(-span, "Ranks before"), turn(span, "Next ranks")] : []),
     element("button", {type: "button", onclick: async () => save("times.svg", await view.toSVG())}, "Save as SVG"));
   box.append(element("h3", {}, "Times of ranks"),
-    element("p", {class: "quiet"}, "A bar is a transfer of the rank that sends it; those of the chosen slot are the dark ones. The wheel zooms into time; a click goes to the slot."),
+    element("p", {class: "quiet hint"}, "A bar is a transfer of the rank that sends it; those of the chosen slot are the dark ones. The wheel zooms into time; a click goes to the slot."),
     controls, place);
   whenWide(place, draw);
   return {box, mark: () => { if (view) view.signal("chosen", slot()).runAsync(); }};
@@ -129,7 +129,7 @@ function trainingSection(part) {
     one.name, reading(one.bytes, "B"), reading(one.tensors), one.layer, reading(one.ready, "s"), reading(one.start, "s"), reading(one.end, "s"),
   ].map((text) => element("td", {}, text))));
   return element("section", {class: "training"}, element("h3", {}, "Time-line of an iteration"),
-    element("p", {class: "quiet"}, "Buckets in the order in which they are sent. The wheel zooms into time, dragging moves, a double click goes back."),
+    element("p", {class: "quiet hint"}, "Buckets in the order in which they are sent. The wheel zooms into time, dragging moves, a double click goes back."),
     element("div", {class: "controls"}, element("button", {type: "button", onclick: async () => save("time-line.svg", await view.toSVG())}, "Save as SVG")),
     place,
     element("details", {open: told.buckets.length <= 16}, element("summary", {}, "Buckets"),
