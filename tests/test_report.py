@@ -219,8 +219,9 @@ def test_every_plan_has_a_drawing_with_all_of_its_transfers(fabric: str, view: s
     assert not plan.verify()
     told = plan_page.content(plan, 4096, plan.simulate(4096))
     assert told["view"] == view
-    assert sum(one["messages"] for one in told["slots"]) == len(plan)
-    assert len(told["messages"]["source"]) == len(plan) == len(told["waits"]["for"])
+    count = len(plan.hop_columns()["transfer"]) or len(plan)
+    assert sum(one["messages"] for one in told["slots"]) == count
+    assert len(told["messages"]["source"]) == count == len(told["waits"]["for"])
     assert told["messages"]["slot"] == sorted(told["messages"]["slot"])
     assert all(
         start <= end
@@ -334,10 +335,17 @@ def test_settings_time_the_plans_whose_simulators_know_them(
     assert "--policy" not in torus["asked"][0]
 
 
-def test_transfers_by_way_of_a_relay_are_told_of() -> None:
-    plan = opticoll.plan("all_to_all", "wss_grid:rows=2,columns=2", "direct")
-    (note,) = parts.of_plan("grid", plan, "1KiB", {}).notes
-    assert "by way of a relay" in note
+def test_a_relay_waits_for_the_hop_before() -> None:
+    plan = opticoll.plan("all_to_all", "wss_grid:rows=3,columns=3", "direct")
+    hops = len(plan.hop_columns()["transfer"])
+    assert hops > len(plan)
+    told = plan_page.content(plan, 4096, plan.simulate(4096))
+    messages, brought = told["messages"], told["waits"]["brought"]
+    relays = [at for at, before in enumerate(brought) if before >= 0]
+    assert len(relays) == hops - len(plan)
+    for at in relays:
+        assert messages["destination"][brought[at]] == messages["source"][at]
+        assert messages["slot"][brought[at]] < messages["slot"][at]
 
 
 def test_the_example_of_the_command_has_a_page() -> None:

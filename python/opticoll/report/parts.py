@@ -157,13 +157,6 @@ def of_plan(title: str, plan: Plan, size: str | int, settings: Mapping[str, Any]
         ("Verified", row.verified, "", ""),
     ]
     notes = [violation.sentence for violation in row.violations[:20]]
-    if "plane" in plan.fabric.light_fields:
-        relayed = len(plan.hop_columns()["transfer"]) - len(plan)
-        if relayed > 0:
-            notes.append(
-                f"{relayed} transfers go by way of a relay. They are drawn from end to end, with "
-                "the light and the slot of their first hop."
-            )
     if told["left_out"]:
         held = len(told["slots"])
         notes.append(

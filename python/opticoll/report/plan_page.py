@@ -74,8 +74,11 @@ def _view(plan: Plan) -> str:
 def _columns(plan: Plan) -> tuple[Columns, int]:
     """The transfers of as many slots as a page holds, by slot, and how many slots these are."""
     parts, count, held = [], 0, 0
+    every = plan.columns() if _has_relays(plan) else {}
     for slot in range(plan.slots):
-        part = plan.slot_columns(slot)
+        part = plan.hop_columns(slot) if every else plan.slot_columns(slot)
+        for name in ("chunk", "count", "action") if every else ():
+            part[name] = every[name][part["transfer"]]
         count += len(part["transfer"])
         if held and count > MOST_TRANSFERS:
             break
@@ -89,6 +92,11 @@ def _columns(plan: Plan) -> tuple[Columns, int]:
     }
     slots = [np.full(len(part["transfer"]), slot) for slot, part in enumerate(parts)]
     return {**joined, "slot": np.concatenate(slots)}, held
+
+
+def _has_relays(plan: Plan) -> bool:
+    """Whether transfers may have several hops, each with light and a slot of its own."""
+    return len(plan.hop_columns()["transfer"]) > 0
 
 
 def _times(
@@ -138,12 +146,14 @@ def _waits(
     holder = np.full((ranks, chunks) if known else (1, 1), -1, np.int64)
     sent, received = [-1] * ranks, [-1] * ranks
     told: dict[str, list[Any]] = {"for": [], "brought": [], "busy": []}
-    source, destination, slots = (
-        columns[name].tolist() for name in ("source", "destination", "slot")
+    source, destination, slots, transfers = (
+        columns[name].tolist() for name in ("source", "destination", "slot", "transfer")
     )
+    relayed = _has_relays(plan)
     first, last = columns["chunk"], columns["chunk"] + columns["count"]
     edges = np.searchsorted(columns["slot"], np.arange((slots[-1] if slots else -1) + 2)).tolist()
     steps = set(np.cumsum([0, *plan.step_slots]).tolist())
+    hops: dict[int, int] = {}  # by transfer, its hop so far: the next one sends what it brings
     step: list[int] = []  # transfers of the step, whose data are there when the step is over
     for slot, (begin, finish) in enumerate(pairwise(edges)):
         if slot in steps and known:
@@ -156,6 +166,7 @@ def _waits(
             if known:
                 held = holder[source[at], first[at] : last[at]]
                 brought = int(held[np.argmax(np.where(held < 0, -1, end[held]))])
+            brought = hops.get(transfers[at], brought)
             candidates = [
                 (int(end[other]), kind, other)
                 for kind, other in (
@@ -177,6 +188,8 @@ def _waits(
             told["busy"].append(other if kind in ("sender", "receiver") else -1)
         for at in range(begin, finish):
             sent[source[at]] = received[destination[at]] = at
+            if relayed:
+                hops[transfers[at]] = at
         step += range(begin, finish)
     return told
 
