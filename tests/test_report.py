@@ -348,5 +348,15 @@ def test_a_relay_waits_for_the_hop_before() -> None:
         assert messages["slot"][brought[at]] < messages["slot"][at]
 
 
+def test_a_column_of_any_name_is_drawn() -> None:
+    name = "a'] + alert(1) + datum['b.c[0]"
+    held = [{name: value, "time_s": 1.0 / value} for value in (1, 2, 5)]
+    shown = table.of_rows(held, None)
+    choice: dict[str, Any] = {"kind": "lines", "x": name, "y": "time_s", "colour": "", "facet": ""}
+    choice |= {"x_log": False, "y_log": True, "held": {}}
+    drawn = figures.svg(figures.specification(shown, choice))
+    assert drawn.count('aria-roledescription="point"') == 3
+
+
 def test_the_example_of_the_command_has_a_page() -> None:
     assert COMMAND.example.endswith("--output report.html")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections import Counter
 from collections.abc import Sequence
 from functools import cache
@@ -105,7 +106,8 @@ def fill(template: Any, gaps: Spec) -> Any:
 def channel(column: Shown) -> Spec:
     """What a column is on an axis and in a key: title, type, scale, colours, markers and lines."""
     told: Spec = {
-        "field": column.name.replace(".", "_"),
+        # Expressions name fields: whatever else a name has would be read as part of them.
+        "field": re.sub(r"\W", lambda sign: f"_{ord(sign[0]):x}_", column.name),
         "title": column.heading,
         "type": "quantitative" if column.number else "nominal",
     }
