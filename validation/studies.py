@@ -19,7 +19,11 @@ from contextlib import closing
 from pathlib import Path
 
 import opticoll
+from opticoll.study import document
+from opticoll.study.points import points
+from opticoll.study.run import groups
 from opticoll.study.store import Store
+from opticoll.study.worker import Task, solve_all
 
 STUDY = Path(__file__).parent / "studies.yaml"
 KILLS = 10
@@ -57,8 +61,8 @@ def whole(folder: Path) -> Path:
     print(process.communicate()[0], end="")
     after, seconds = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic() - started
     with Store.read(store) as read:
-        points = [point for point in read.results() if point.result is not None]
-    own = sum(point.result.seconds for point in points if point.result is not None)
+        there = [point.result for point in read.results() if point.result is not None]
+    own = sum(result.seconds for result in there)
     used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     print(
         f"{len(points)} points: {seconds:.1f} s on {WORKERS} processes, {used:.1f} s of processors"
@@ -69,10 +73,20 @@ def whole(folder: Path) -> Path:
     return store
 
 
-def killed(folder: Path, points: int) -> Path:
+def of_processors() -> float:
+    """Seconds of a processor for all points in this process, one after the other."""
+    study = document.read(STUDY)
+    tasks = [Task(one.key, one.options) for group in groups(points(study)) for one in group]
+    solve_all(study.command, tasks[:1], None)
+    started = time.process_time()
+    solve_all(study.command, tasks, None)
+    return time.process_time() - started
+
+
+def killed(folder: Path, number_of_points: int) -> Path:
     """The study killed ten times, at numbers of results and moments drawn at random."""
     store, generator = folder / "killed.sqlite", random.Random(18)
-    for goal in sorted(generator.sample(range(1, points), KILLS)):
+    for goal in sorted(generator.sample(range(1, number_of_points), KILLS)):
         process = sweep(store, "--jobs", str(WORKERS))
         while number(store) < goal and process.poll() is None:
             time.sleep(0.01)
