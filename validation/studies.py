@@ -64,11 +64,12 @@ def whole(folder: Path) -> Path:
         there = [point.result for point in read.results() if point.result is not None]
     own = sum(result.seconds for result in there)
     used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    print(
-        f"{len(points)} points: {seconds:.1f} s on {WORKERS} processes, {used:.1f} s of processors"
-    )
+    print(f"{len(there)} points: {seconds:.1f} s on {WORKERS} processes")
     print(f"sum of the points' own times: {own:.1f} s")
     print(f"{WORKERS} x time / sum: {WORKERS * seconds / own:.3f}")
+    alone = of_processors()
+    print(f"seconds of processors: {used:.1f}, of the points alone in one process {alone:.1f}")
+    print(f"ratio, which other work on the machine hardly changes: {used / alone:.3f}")
     print(f"most memory of a process: {after.ru_maxrss / 1024:.0f} MiB")
     return store
 
