@@ -27,7 +27,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, get_args, get_origin
@@ -58,7 +58,7 @@ class Option:
     hint: Any
     reads: Callable[[Any, Any], Any] | None
 
-    @property
+    @cached_property
     def many(self) -> bool:
         """Whether it may be given several times."""
         return any(get_origin(one) is list for one in (self.hint, *get_args(self.hint)))
@@ -236,7 +236,8 @@ def points(study: Study) -> list[Point]:
     UsageError
         A condition or a derived value names what no point has, or no point is left.
     """
-    _digest.cache_clear()
+    for cached in (_digest, _with_content, _spelled):
+        cached.cache_clear()
     found: list[Point] = []
     known: set[str] = set()
     for given, replication in study.settings():
@@ -350,6 +351,12 @@ def _complete(name: str, value: Any) -> str:
         return _spelled(text)
     if name == "algorithm" and user_algorithm.is_user_algorithm(text):
         return f"{text} {_module_digest(text.partition(':')[0])}"
+    return _with_content(text)
+
+
+@lru_cache(maxsize=4096)
+def _with_content(text: str) -> str:
+    """A value, and if it may name a file, a digest of the file."""
     return f"{text} {_digest(text)}" if os.sep in text or Path(text).suffix else text
 
 

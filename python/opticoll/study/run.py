@@ -148,12 +148,9 @@ def sweep(
     if shard is not None:
         mine = mine[shard.number - 1 :: shard.parts]
     keys = {point.key for group in mine for point in group}
-    found = list(store.results(study.study))
-    results_there = [one.result for one in found if one.result and one.result.key in keys]
-    refuted = sum(not row.get("verified", True) for one in results_there for row in one.rows or ())
-    errors = sum(one.error is not None for one in results_there)
-    points_there = len(listed) if shard is None else len(keys)
-    return Done(points_there, len(mine), computed, before, errors, refuted)
+    counted = [point.key for point in listed if point.key in keys]
+    errors, refuted = store.tally(counted)
+    return Done(len(counted), len(mine), computed, before, errors, refuted)
 
 
 def _rounds(study: Study, store: Store) -> Iterator[list[Point]]:

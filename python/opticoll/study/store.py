@@ -56,9 +56,16 @@ CREATE TABLE studies (name TEXT PRIMARY KEY, command TEXT, axes TEXT, replicated
 CREATE TABLE points (study TEXT, number INTEGER, key TEXT, replication INTEGER, axes TEXT,
   command TEXT, PRIMARY KEY (study, number)) WITHOUT ROWID;
 CREATE TABLE results (key TEXT PRIMARY KEY, rows, error TEXT, seconds REAL, run INTEGER,
-  finished REAL) WITHOUT ROWID;
+  finished REAL, refuted INTEGER) WITHOUT ROWID;
 CREATE TABLE claims (key TEXT PRIMARY KEY, run INTEGER) WITHOUT ROWID;
 CREATE TABLE found (study TEXT, number INTEGER, what TEXT);
+"""
+
+
+_KEEP = """
+INSERT INTO results VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (key) DO UPDATE SET
+  rows = excluded.rows, error = excluded.error, seconds = excluded.seconds, run = excluded.run,
+  finished = excluded.finished, refuted = excluded.refuted WHERE error IS NOT NULL
 """
 
 
@@ -304,15 +311,17 @@ class Store:
     def keep(self, results: Iterable[Result]) -> None:
         """Keep results; an error never takes the place of rows."""
         now = time.time()
+        rows = [
+            (
+                *(one.key, _packed(one.rows), one.error, one.seconds, self._run, now),
+                sum(not row.get("verified", True) for row in one.rows or ()),
+            )
+            for one in results
+        ]
         with self._changing():
-            for one in results:
-                self._connection.execute(
-                    "INSERT INTO results VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (key) DO UPDATE SET"
-                    " rows = excluded.rows, error = excluded.error, seconds = excluded.seconds,"
-                    " run = excluded.run, finished = excluded.finished WHERE error IS NOT NULL",
-                    (one.key, _packed(one.rows), one.error, one.seconds, self._run, now),
-                )
-                self._connection.execute("DELETE FROM claims WHERE key = ?", (one.key,))
+            self._connection.executemany(_KEEP, rows)
+            keys = ((row[0],) for row in rows)
+            self._connection.executemany("DELETE FROM claims WHERE key = ?", keys)
 
     def result(self, key: str) -> Result | None:
         """The result of a task; None where it is not there yet."""
@@ -372,6 +381,16 @@ class Store:
                     result = Result(key, _unpacked(rows), error, seconds) if there else None
                     own = json.loads(axes)
                     yield StoredPoint(name, number, replication, own, command, result, found)
+
+    def tally(self, keys: Iterable[str]) -> tuple[int, int]:
+        """How many tasks have an error, and how many of their rows a plan that is violated."""
+        query = (
+            "SELECT key, error IS NOT NULL, refuted FROM results "
+            "WHERE error IS NOT NULL OR refuted > 0"
+        )
+        known = {key: marks for key, *marks in self._connection.execute(query)}
+        marks = [known[key] for key in keys if key in known]
+        return sum(error for error, _ in marks), sum(refuted for _, refuted in marks)
 
     def runs(self) -> list[dict[str, Any]]:
         """The sweeps that wrote here: command, version, build, machine and times."""

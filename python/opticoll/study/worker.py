@@ -22,7 +22,7 @@ import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import redirect_stdout
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import IO, Any
 
 from opticoll import _core
@@ -93,7 +93,7 @@ def solve_all(
 
 def message(command: str, tasks: Iterable[Task], memory: int | None) -> str:
     """The line that asks a worker for tasks."""
-    content = {"command": command, "memory": memory, "tasks": [asdict(task) for task in tasks]}
+    content = {"command": command, "memory": memory, "tasks": [vars(task) for task in tasks]}
     return json.dumps(content) + "\n"
 
 
@@ -109,7 +109,7 @@ def main() -> None:
             _core.set_memory_limit(None if memory is None else f"{memory}B")
             try:
                 for task in asks["tasks"]:
-                    answers.write(json.dumps(asdict(solve(asks["command"], Task(**task)))) + "\n")
+                    answers.write(json.dumps(vars(solve(asks["command"], Task(**task)))) + "\n")
                     answers.flush()
                 answers.write("\n")
                 answers.flush()
