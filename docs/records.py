@@ -87,13 +87,16 @@ def _summary(kind: str, row: RecordRow) -> str:
 
 def _options(options: Sequence[OptionRow], head: str) -> Iterator[str]:
     """A table with a line for each name; how a page of help shows an option is left out."""
-    meanings: dict[str, list[str]] = {}
-    for one in options:
-        if one.name != "help":
-            meanings.setdefault(one.name, []).append(one.meaning.replace("|", chr(92) + "|"))
-    yield from (f"| {head} | meaning |", "|---|---|")
-    for name, own in meanings.items():
-        yield f"| `{name}` | {', '.join(own)} |"
+    stated = any(one.range or one.required for one in options)
+    heads = [head, "meaning", *(["unit", "values", "default", "source"] if stated else [])]
+    yield from (f"| {' | '.join(heads)} |", "|---" * len(heads) + "|")
+    shown = [one for one in options if one.name != "help"]
+    for name in dict.fromkeys(one.name for one in shown):
+        own = [one for one in shown if one.name == name]
+        default = "required" if own[0].required else own[0].default
+        more = [own[0].unit, own[0].range, default, own[0].source] if stated else []
+        cells = [f"`{name}`", ", ".join(one.meaning for one in own), *(text or "" for text in more)]
+        yield f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
     yield ""
 
 

@@ -106,12 +106,17 @@ SEVERAL = ("source", "offered_load", "signalling", "assignment", "converters", "
 
 def _simulators(record: Mapping[str, Any]) -> list[str]:
     """The simulators that know a setting."""
-    return [meaning for name, meaning in record["options"] if name == "simulator"]
+    return [one["meaning"] for one in record["options"] if one["name"] == "simulator"]
+
+
+def _about(record: Mapping[str, Any]) -> dict[str, str]:
+    """What is said of a setting, by name."""
+    return {one["name"]: one["meaning"] for one in record["options"]}
 
 
 def _parameter(record: Mapping[str, Any], group: str | Group, text: str = "") -> Parameter:
     """The option of a setting."""
-    about = dict(record["options"])
+    about = _about(record)
     default = f"(default: {about['default']})"
     parts = [text or record["summary"]]
     if record["name"] in SEVERAL:
@@ -169,7 +174,7 @@ def _packets() -> dict[str, Parameter]:
     options = _settings("settings", "Options", [*others, *OF_PLANS])
     (packets,) = (one for one in records("settings") if one["name"] == "routing")
     (bursts,) = (one for one in records("burst_settings") if one["name"] == "routing")
-    ways = dict(bursts["options"])["values"].replace(", ", " or ")
+    ways = _about(bursts)["values"].replace(", ", " or ")
     text = f"{packets['summary']}; several with commas; of bursts: {ways}"
     return options | {"routing": _parameter(packets, "Options", text)}
 

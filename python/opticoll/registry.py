@@ -46,7 +46,25 @@ class OptionRow(Row):
     """An option or setting of a record."""
 
     name: str = means("Name of the option")
-    meaning: str = means("What the option is, and its default")
+    meaning: str = means("What the option is")
+    unit: str | None = means("Unit of its values", absent="its values have no unit")
+    range: str | None = means("Values that the option takes", absent="its meaning says it")
+    default: str | None = means(
+        "Value if the option is not given", absent="it is required, or its meaning says it"
+    )
+    required: bool = means("Whether the option must be given")
+    source: str | None = means(
+        "Source of the option and of its default", absent="the source is that of the record"
+    )
+
+    def about(self, citation: str) -> str:
+        """The option in words; its source where that is not the one of the record."""
+        unit = f", in {self.unit}" if self.unit and self.unit not in (self.range or "") else ""
+        default = f"default {self.default}" if self.default else ""
+        said = [f"{self.range or ''}{unit}", "required" if self.required else default]
+        values = "; ".join(filter(None, said))
+        source = f"; source: {self.source}" if self.source not in (None, citation) else ""
+        return f"{self.meaning}{f' ({values})' if values else ''}{source}"
 
 
 class RecordRow(Row):
@@ -84,7 +102,7 @@ def records(kind: str) -> list[RecordRow]:
             label=record["label"],
             summary=record["summary"],
             citation=record["citation"],
-            options=[OptionRow(name=name, meaning=meaning) for name, meaning in record["options"]],
+            options=[OptionRow(**option) for option in record["options"]],
             collective=record["collective"],
             family=record["family"],
         )

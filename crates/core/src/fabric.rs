@@ -35,11 +35,12 @@ use thiserror::Error;
 use crate::drawing::Drawing;
 use crate::names::{plural, shown};
 use crate::network::{self, Network};
-use crate::spec::{OptionRecord, Role, Spec, SpecError};
+use crate::spec::{Role, Spec, SpecError};
 use crate::units::Time;
 pub use circuits::Circuits;
 pub use groups::Groups;
 pub use light::{Hop, Light, LightKind, Rotation};
+pub use options::FabricOption;
 pub use planes::{Plane, Planes};
 pub use transmission::Transmission;
 
@@ -122,7 +123,7 @@ pub struct FamilyRecord {
     /// A complete specification.
     pub example: &'static str,
     /// Its options.
-    pub options: fn() -> Vec<OptionRecord>,
+    pub options: fn() -> Vec<FabricOption>,
     /// Builds the fabric from its options.
     pub build: fn(&Spec) -> Result<Fabric, FabricError>,
 }
@@ -283,8 +284,9 @@ impl Fabric {
         let mut spec = self.spec();
         let record = self.record();
         let options = (record.options)();
-        for option in options.iter().filter(|option| option.role == role) {
-            spec = spec.without(option.name).with(option.name, Time::ZERO);
+        let records = options.iter().map(|option| &option.record);
+        for record in records.filter(|record| record.role == role) {
+            spec = spec.without(record.name).with(record.name, Time::ZERO);
         }
         (record.build)(&spec).unwrap_or_else(|_| self.clone())
     }

@@ -72,8 +72,16 @@ pub enum SpecError {
 pub struct OptionRecord {
     /// As typed.
     pub name: &'static str,
-    /// What its values mean, and the default.
+    /// What its values mean.
     pub meaning: &'static str,
+    /// The unit of its values; empty: they have none.
+    pub unit: &'static str,
+    /// The values that it takes, in words; empty: its kind says them, or its meaning.
+    pub range: &'static str,
+    /// What holds where it is not given, in words; empty: its kind says it, or its meaning.
+    pub default: &'static str,
+    /// Where model and default come from; empty: from the source of what has the option.
+    pub source: &'static str,
     /// What it decides, where other code asks for it.
     pub role: Role,
     /// The values that the planner tries beside the default.
@@ -99,9 +107,33 @@ impl OptionRecord {
         OptionRecord {
             name,
             meaning,
+            unit: "",
+            range: "",
+            default: "",
+            source: "",
             role: Role::Own,
             tries: &[],
         }
+    }
+
+    /// The same with a unit.
+    pub const fn unit(self, unit: &'static str) -> OptionRecord {
+        OptionRecord { unit, ..self }
+    }
+
+    /// The same with the values that it takes.
+    pub const fn range(self, range: &'static str) -> OptionRecord {
+        OptionRecord { range, ..self }
+    }
+
+    /// The same with what holds where it is not given.
+    pub const fn default(self, default: &'static str) -> OptionRecord {
+        OptionRecord { default, ..self }
+    }
+
+    /// The same with a source of its own.
+    pub const fn source(self, source: &'static str) -> OptionRecord {
+        OptionRecord { source, ..self }
     }
 
     /// The same with a role.

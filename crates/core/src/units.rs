@@ -67,6 +67,29 @@ pub struct Bytes(u64);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Rate(u64);
 
+/// A quantity as an option or a setting takes it.
+pub trait Quantity {
+    /// The unit whose multiples are written.
+    const UNIT: &'static str;
+    /// The values.
+    const RANGE: &'static str;
+}
+
+impl Quantity for Time {
+    const UNIT: &'static str = "s";
+    const RANGE: &'static str = "0s or more";
+}
+
+impl Quantity for Bytes {
+    const UNIT: &'static str = "B";
+    const RANGE: &'static str = "0B or more";
+}
+
+impl Quantity for Rate {
+    const UNIT: &'static str = "b/s";
+    const RANGE: &'static str = "1b/s or more";
+}
+
 impl Time {
     /// No time at all.
     pub const ZERO: Time = Time(0);
@@ -209,7 +232,7 @@ const RATE_UNITS: &[(&str, u128)] = &[
 ];
 
 /// What a parser needs to know of a quantity.
-struct Quantity {
+struct Notation {
     name: &'static str,
     smallest: &'static str,
     example: &'static str,
@@ -218,21 +241,21 @@ struct Quantity {
     rounded: bool,
 }
 
-const TIME: Quantity = Quantity {
+const TIME: Notation = Notation {
     name: "time",
     smallest: "picoseconds",
     example: "25us",
     units: TIME_UNITS,
     rounded: false,
 };
-const SIZE: Quantity = Quantity {
+const SIZE: Notation = Notation {
     name: "size",
     smallest: "bytes",
     example: "4MiB",
     units: BYTE_UNITS,
     rounded: false,
 };
-const RATE: Quantity = Quantity {
+const RATE: Notation = Notation {
     name: "rate",
     smallest: "bits per second",
     example: "40Gb/s",
@@ -240,7 +263,7 @@ const RATE: Quantity = Quantity {
     rounded: true,
 };
 
-impl Quantity {
+impl Notation {
     /// The number of smallest units, and whether it is the text's to the last digit.
     fn parse(&self, text: &str) -> Result<(u64, bool), UnitError> {
         let trimmed = text.trim();

@@ -167,11 +167,11 @@ impl Fabric {
         let records = self.fabric.record().all_options();
         let described = |(name, text): (&str, &str)| {
             let (value, unit) = plain(text);
-            let record = records.iter().find(|one| one.name == name);
+            let record = records.iter().find(|one| one.record.name == name);
             let value = OptionValue {
                 value,
                 unit,
-                meaning: record.map_or("", |one| one.meaning),
+                meaning: record.map_or("", |one| one.record.meaning),
             };
             (name.to_owned(), value)
         };

@@ -1,6 +1,7 @@
 //! The records of everything that has a name, as dictionaries.
 
 use opticoll::collective::CollectiveKind;
+use opticoll::fabric::FabricOption;
 use opticoll::families::{self, FAMILIES};
 use opticoll::family::Family;
 use opticoll::family::wdm_ring::placement;
@@ -19,7 +20,7 @@ pub(crate) struct Record {
     label: &'static str,
     summary: &'static str,
     citation: &'static str,
-    options: Vec<(&'static str, String)>,
+    options: Vec<OptionEntry>,
     collective: Option<&'static str>,
     by_size: bool,
     family: Option<&'static str>,
@@ -41,8 +42,49 @@ impl Record {
 }
 
 /// What is listed of an option.
-fn option(one: &OptionRecord) -> (&'static str, String) {
-    (one.name, one.meaning.to_owned())
+#[derive(IntoPyObject)]
+pub(crate) struct OptionEntry {
+    name: &'static str,
+    meaning: String,
+    unit: Option<&'static str>,
+    range: Option<String>,
+    default: Option<String>,
+    required: bool,
+    source: Option<&'static str>,
+}
+
+/// A text where there is one.
+fn said<T: AsRef<str>>(text: T) -> Option<T> {
+    (!text.as_ref().is_empty()).then_some(text)
+}
+
+/// Something of a record under a name.
+fn entry(name: &'static str, meaning: impl Into<String>) -> OptionEntry {
+    OptionEntry {
+        name,
+        meaning: meaning.into(),
+        unit: None,
+        range: None,
+        default: None,
+        required: false,
+        source: None,
+    }
+}
+
+fn option(one: &OptionRecord) -> OptionEntry {
+    of_fabric("", FabricOption::from(*one))
+}
+
+/// An option of a family whose source is that of each option that has none of its own.
+fn of_fabric(citation: &'static str, one: FabricOption) -> OptionEntry {
+    OptionEntry {
+        unit: said(one.record.unit),
+        range: said(one.range),
+        required: one.default.is_none(),
+        default: one.default.and_then(said),
+        source: said(one.record.source).or(said(citation)),
+        ..entry(one.record.name, one.record.meaning)
+    }
 }
 
 /// A word, and how the records of that kind are read.
@@ -106,7 +148,11 @@ fn fabrics() -> Vec<Record> {
     let record = |family: &Family| {
         let one = family.record;
         Record {
-            options: one.all_options().iter().map(option).collect(),
+            options: one
+                .all_options()
+                .into_iter()
+                .map(|option| of_fabric(one.citation, option))
+                .collect(),
             ..Record::new(one.name, one.summary, one.citation)
         }
     };
@@ -116,7 +162,7 @@ fn fabrics() -> Vec<Record> {
 /// All presets; the only option listed is what each stands for.
 fn presets() -> Vec<Record> {
     let record = |one: &fabric::PresetRecord| Record {
-        options: vec![("stands for", one.spec.to_owned())],
+        options: vec![entry("stands for", one.spec)],
         ..Record::new(one.name, one.summary, one.citation)
     };
     families::presets().map(record).collect()
@@ -146,7 +192,10 @@ fn setting(one: &SettingRecord) -> Record {
     let hidden = (one.level == HelpLevel::All).then(|| ("help", "--help-all".to_owned()));
     let options = default.into_iter().chain(values).chain(known);
     Record {
-        options: options.chain(hidden).collect(),
+        options: options
+            .chain(hidden)
+            .map(|(name, text)| entry(name, text))
+            .collect(),
         ..Record::new(one.name, one.summary, "")
     }
 }

@@ -230,7 +230,7 @@ class _Case:
         if name == "replications" and name not in self.settings:
             return str(REPLICATIONS)
         known = [*records("congestion_settings"), *records("burst_settings")]
-        default = {one["name"]: one["options"][0][1] for one in known}
+        default = {one["name"]: one["options"][0]["meaning"] for one in known}
         return self.settings.get(name, default[name])
 
 

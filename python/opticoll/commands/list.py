@@ -160,7 +160,7 @@ def _in_full(same: list[RecordRow]) -> str:
         lines += wrapped([f"Only for the family {record.family}"], 2)
     width = max((len(one.name) for one in record.options), default=0)
     for one in record.options:
-        first, *rest = wrapped([one.meaning], width + 2) or [""]
+        first, *rest = wrapped([one.about(record.citation)], width + 2) or [""]
         lines += [f"  {one.name.ljust(width)}  {first.strip()}", *rest]
     if record.citation:
         lines += wrapped([f"Source: {record.citation}"], 2)

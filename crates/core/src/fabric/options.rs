@@ -6,13 +6,60 @@ use std::str::FromStr;
 
 use super::{FabricError, FamilyRecord};
 use crate::spec::{OptionRecord, Spec, SpecError};
+use crate::units::Quantity;
+
+/// An option as its family declares it: what its record leaves to its kind is filled in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FabricOption {
+    /// Its record, with the unit of its kind.
+    pub record: OptionRecord,
+    /// The values that it takes, in words.
+    pub range: String,
+    /// What holds where it is not given; `None`: it must be given.
+    pub default: Option<String>,
+}
+
+impl FabricOption {
+    /// With the range and the default that its kind says, where its record says nothing else.
+    pub(crate) fn new(
+        record: OptionRecord,
+        range: &str,
+        default: Option<&(impl fmt::Display + ?Sized)>,
+    ) -> FabricOption {
+        let own = FabricOption::from(record);
+        FabricOption {
+            range: match record.range {
+                "" => range.to_owned(),
+                _ => own.range,
+            },
+            default: match record.default {
+                "" => default.map(|default| default.to_string()),
+                _ => own.default,
+            },
+            record,
+        }
+    }
+}
+
+impl From<OptionRecord> for FabricOption {
+    fn from(record: OptionRecord) -> FabricOption {
+        FabricOption {
+            record,
+            range: record.range.to_owned(),
+            default: (record.default != REQUIRED).then(|| record.default.to_owned()),
+        }
+    }
+}
+
+/// The default of an option that must be given.
+pub(crate) const REQUIRED: &str = "required";
 
 /// What happens with options while they are declared.
 pub(crate) struct Options<'a, M> {
     source: ValueSource<'a, M>,
     family: &'static str,
     example: &'static str,
-    records: Vec<OptionRecord>,
+    declared: Vec<FabricOption>,
     printed: Spec,
 }
 
@@ -33,12 +80,13 @@ pub(crate) enum Otherwise<T> {
 }
 
 /// Declares options, each in a line: the variable and the field of the machine that it fills, its name, the
-/// method of [`Options`] with what it needs to know, and its meaning.
+/// method of [`Options`] with what it needs to know, its meaning, and what more its record says.
 macro_rules! declare {
     ($options:ident of $machine:ty;
-     $($field:ident $key:literal $kind:ident($($argument:expr),*) $($role:ident)? $meaning:literal;)*) => {
+     $($field:ident $key:literal $kind:ident($($argument:expr),*) $($role:ident)? $meaning:literal
+       $($more:ident $text:tt)*;)*) => {
         $(
-            let record = OptionRecord::new($key, $meaning)$(.role(Role::$role))?;
+            let record = OptionRecord::new($key, $meaning)$(.role(Role::$role))?$(.$more($text))*;
             let of = |machine: &$machine| Clone::clone(&machine.$field);
             let $field = $options.$kind(record, $($argument,)* of)?;
         )*
@@ -50,13 +98,13 @@ pub(crate) use declare;
 type Declaration<T, M> = fn(&mut Options<'_, M>) -> Result<T, FabricError>;
 
 /// The options of a family.
-pub(crate) fn list<T, M>(record: &FamilyRecord, declared: Declaration<T, M>) -> Vec<OptionRecord> {
+pub(crate) fn list<T, M>(record: &FamilyRecord, declared: Declaration<T, M>) -> Vec<FabricOption> {
     let Ok(example) = record.example.parse() else {
         return Vec::new();
     };
     let mut options = Options::new(record, ValueSource::Spec(&example));
     let _ = declared(&mut options);
-    options.records
+    options.declared
 }
 
 /// What a specification of a family gives.
@@ -72,10 +120,11 @@ pub(crate) fn read<T, M>(
     let value = declared(&mut options);
     // What is wrong may have ended the declaration before all options were known.
     let known = match value {
-        Ok(_) => options.records,
+        Ok(_) => options.declared,
         Err(_) => (record.options)(),
     };
-    spec.only_declared(&known)?;
+    let names: Vec<&str> = known.iter().map(|option| option.record.name).collect();
+    spec.only(&names)?;
     value
 }
 
@@ -92,7 +141,7 @@ impl<'a, M> Options<'a, M> {
             source,
             family: record.name,
             example: record.example,
-            records: Vec::new(),
+            declared: Vec::new(),
             printed: Spec::new(record.name),
         }
     }
@@ -105,7 +154,18 @@ impl<'a, M> Options<'a, M> {
         print: impl FnOnce(Spec, &T) -> Spec,
         of: impl FnOnce(&M) -> T,
     ) -> Result<T, FabricError> {
-        self.records.extend(records);
+        let records = records.iter().copied();
+        self.declared.extend(records.map(FabricOption::from));
+        self.value_from(read, print, of)
+    }
+
+    /// A value by functions that read and print it, of options that are declared.
+    fn value_from<T>(
+        &mut self,
+        read: impl FnOnce(&Spec) -> Result<T, FabricError>,
+        print: impl FnOnce(Spec, &T) -> Spec,
+        of: impl FnOnce(&M) -> T,
+    ) -> Result<T, FabricError> {
         match self.source {
             ValueSource::Spec(spec) => read(spec),
             ValueSource::Machine(machine) => {
@@ -119,16 +179,19 @@ impl<'a, M> Options<'a, M> {
     /// The value of an option, by functions that read it and print it where it is no default.
     pub(crate) fn option<T>(
         &mut self,
-        record: OptionRecord,
+        option: impl Into<FabricOption>,
         read: impl FnOnce(&Spec) -> Result<T, FabricError>,
         print: impl FnOnce(&T) -> Option<String>,
         of: impl FnOnce(&M) -> T,
     ) -> Result<T, FabricError> {
+        let option = option.into();
+        let name = option.record.name;
+        self.declared.push(option);
         let print = |spec: Spec, value: &T| match print(value) {
-            Some(text) => spec.with(record.name, text),
+            Some(text) => spec.with(name, text),
             None => spec,
         };
-        self.several(&[record], read, print, of)
+        self.value_from(read, print, of)
     }
 
     /// A value with a text form.
@@ -139,14 +202,15 @@ impl<'a, M> Options<'a, M> {
         of: impl FnOnce(&M) -> T,
     ) -> Result<T, FabricError>
     where
-        T: FromStr + fmt::Display + PartialEq + Clone,
+        T: FromStr + fmt::Display + PartialEq + Clone + Quantity,
         T::Err: fmt::Display,
     {
         let missing = self.missing(record.name);
         let default = otherwise.clone_value();
+        let option = FabricOption::new(record.unit(T::UNIT), T::RANGE, default.as_ref());
         let read = |spec: &Spec| spec.value(record.name)?.or(default).ok_or(missing);
         let print = |value: &T| otherwise.prints(value).then(|| value.to_string());
-        self.option(record, read, print, of)
+        self.option(option, read, print, of)
     }
 
     /// A whole number from 1 to `most`.
@@ -159,9 +223,10 @@ impl<'a, M> Options<'a, M> {
     ) -> Result<u32, FabricError> {
         let missing = self.missing(record.name);
         let default = otherwise.clone_value();
+        let option = FabricOption::new(record, &range(most), default.as_ref());
         let read = |spec: &Spec| spec.count(record.name, 1, most)?.or(default).ok_or(missing);
         let print = |value: &u32| otherwise.prints(value).then(|| value.to_string());
-        self.option(record, read, print, of)
+        self.option(option, read, print, of)
     }
 
     /// One of a few words, by its meaning.
@@ -174,6 +239,10 @@ impl<'a, M> Options<'a, M> {
     ) -> Result<T, FabricError> {
         let missing = self.missing(record.name);
         let default = otherwise.clone_value();
+        let mut named = words.iter();
+        let word = named.find(|(_, meaning)| Some(*meaning) == default);
+        let all: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
+        let option = FabricOption::new(record, &all.join(", "), word.map(|(word, _)| word));
         let read = |spec: &Spec| {
             let Some(word) = spec.option(record.name) else {
                 return default.ok_or(missing);
@@ -187,7 +256,7 @@ impl<'a, M> Options<'a, M> {
             let (word, _) = words.find(|(_, meaning)| meaning == value)?;
             otherwise.prints(value).then(|| (*word).to_owned())
         };
-        self.option(record, read, print, of)
+        self.option(option, read, print, of)
     }
 
     /// A whole number from 1 to `most`; none where it is not given, or is that word.
@@ -198,11 +267,16 @@ impl<'a, M> Options<'a, M> {
         most: u32,
         of: impl FnOnce(&M) -> Option<u32>,
     ) -> Result<Option<u32>, FabricError> {
+        let values = match unlimited {
+            Some(word) => format!("{}, {word}", range(most)),
+            None => range(most),
+        };
+        let option = FabricOption::new(record, &values, unlimited.or(Some("none")));
         let read = |spec: &Spec| match spec.option(record.name) {
             word if word == unlimited => Ok(None),
             _ => Ok(spec.count(record.name, 1, most)?),
         };
-        self.option(record, read, |limit| limit.map(|most| most.to_string()), of)
+        self.option(option, read, |limit| limit.map(|most| most.to_string()), of)
     }
 
     /// Some items, by functions that read and print them; what is none is not printed.
@@ -214,6 +288,7 @@ impl<'a, M> Options<'a, M> {
         of: impl FnOnce(&M) -> Vec<T>,
     ) -> Result<Vec<T>, FabricError> {
         let print = |items: &Vec<T>| (!items.is_empty()).then(|| print(items));
+        let record = record.default("none");
         self.option(record, |spec| Ok(read(spec)?), print, of)
     }
 
@@ -248,6 +323,11 @@ impl<T: Clone + PartialEq> Otherwise<T> {
     fn prints(&self, value: &T) -> bool {
         !matches!(self, Otherwise::Silent(default) if default == value)
     }
+}
+
+/// What a whole number from 1 on may be.
+fn range(most: u32) -> String {
+    format!("1 to {most}")
 }
 
 /// "must be `xor`, `cyclic` or `edge_colouring`".

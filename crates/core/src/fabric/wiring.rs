@@ -25,21 +25,22 @@ pub struct Wire {
     pub duplex: Duplex,
 }
 
+/// The source of a default that no source gives.
+pub(crate) const CHOSEN: &str = "opticoll; no source gives a value";
+
 /// The rate of a cable where nothing is said.
 pub(crate) const DEFAULT_RATE: Rate = Rate::gigabits(100);
 
-const RATE: OptionRecord = OptionRecord::new(
-    "rate",
-    "rate of a cable, in each direction; default 100Gb/s",
-);
-const LATENCY: OptionRecord = OptionRecord::new("latency", "delay of a cable; default 0s");
+const RATE: OptionRecord =
+    OptionRecord::new("rate", "rate of a cable, in each direction").source(CHOSEN);
+const LATENCY: OptionRecord = OptionRecord::new("latency", "delay of a cable");
 const DUPLEX: OptionRecord = OptionRecord::new(
     "duplex",
-    "full: each direction has the whole rate; half: both directions divide it; default full",
+    "full: each direction has the whole rate; half: both directions divide it",
 );
 const SHARING: OptionRecord = OptionRecord::new(
     "sharing",
-    "shared: flows on a link divide its rate; per_flow: each flow has the whole rate; default shared",
+    "shared: flows on a link divide its rate; per_flow: each flow has the whole rate",
 );
 
 const DUPLEXES: &[(&str, Duplex)] = &[("full", Duplex::Full), ("half", Duplex::Half)];
@@ -82,10 +83,14 @@ pub(crate) fn class<M>(
     of: impl Fn(&M) -> Link,
 ) -> Result<Link, FabricError> {
     Ok(Link {
-        rate: options.value(rate, Silent(others.rate), |machine| of(machine).rate)?,
-        latency: options.value(latency, Silent(others.latency), |machine| {
-            of(machine).latency
+        rate: options.value(rate.default("rate"), Silent(others.rate), |machine| {
+            of(machine).rate
         })?,
+        latency: options.value(
+            latency.default("latency"),
+            Silent(others.latency),
+            |machine| of(machine).latency,
+        )?,
         ..others
     })
 }
@@ -95,7 +100,7 @@ pub(crate) fn ranks_and_wire<M>(
     options: &mut Options<'_, M>,
     of: impl Fn(&M) -> (u32, Wire),
 ) -> Result<(u32, Wire), FabricError> {
-    let ranks = OptionRecord::new("ranks", "number of ranks; required");
+    let ranks = OptionRecord::new("ranks", "number of ranks");
     let ranks = options.count(ranks, MOST_RANKS, Required, |machine| of(machine).0)?;
     let link = rate_and_latency(options, |machine| of(machine).1.link)?;
     let wire = Wire::declared(options, link, |machine| of(machine).1)?;

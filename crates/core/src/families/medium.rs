@@ -21,6 +21,7 @@
 use std::fmt;
 
 use super::{FAMILIES, presets};
+use crate::fabric::options::FabricOption;
 use crate::fabric::{Fabric, FabricError, FamilyRecord};
 use crate::family::message_cost::MessageCost;
 use crate::names::{same_name, suggest};
@@ -57,12 +58,13 @@ const MOST_WAVELENGTHS: u32 = 1 << 12;
 const COMMON: [OptionRecord; 2] = [
     OptionRecord::new(
         "wavelengths",
-        "wavelengths of each link, for bursts of light; none if not given",
-    ),
-    OptionRecord::new(
-        "hosts",
-        "hosts at each rank, where links have wavelengths; default 1",
-    ),
+        "wavelengths of each link, for bursts of light",
+    )
+    .range("1 to 4096")
+    .default("none"),
+    OptionRecord::new("hosts", "hosts at each rank, where links have wavelengths")
+        .range("1 to 1048576")
+        .default("1"),
 ];
 
 /// Words of earlier versions that are no option any more, with today's.
@@ -162,16 +164,16 @@ impl Medium {
 
 impl FamilyRecord {
     /// All options: its own, and those that families with links have in common.
-    pub fn all_options(&self) -> Vec<OptionRecord> {
+    pub fn all_options(&self) -> Vec<FabricOption> {
         let mut options = (self.options)();
         if self.has_links() {
-            options.extend(COMMON);
+            options.extend(COMMON.map(FabricOption::from));
         }
         options
     }
 
     fn has(&self, key: &str) -> bool {
-        (self.options)().iter().any(|own| own.name == key)
+        (self.options)().iter().any(|own| own.record.name == key)
     }
 
     fn has_links(&self) -> bool {

@@ -17,7 +17,7 @@ use std::sync::{Arc, OnceLock};
 
 use rustc_hash::FxHashMap;
 
-use crate::fabric::options::{self, Options, Otherwise::*};
+use crate::fabric::options::{self, Options, Otherwise::*, REQUIRED};
 use crate::fabric::wiring;
 use crate::fabric::{self, Fabric, FabricError, FamilyRecord};
 use crate::graph;
@@ -104,10 +104,12 @@ pub const RECORD: FamilyRecord = FamilyRecord {
 fn declared(options: &mut Options<'_, Custom>) -> Result<Graph, FabricError> {
     let missing = options.missing("links");
     let ties = [("spread", Ties::Spread), ("first", Ties::First)];
-    let ranks = OptionRecord::new("ranks", "number of ranks; required");
+    let ranks = OptionRecord::new("ranks", "number of ranks");
     let ranks = options.count(ranks, MOST_VERTICES, Required, |custom| custom.graph.ranks)?;
     let switches = options.option(
-        OptionRecord::new("switches", "number of switches; default 0"),
+        OptionRecord::new("switches", "number of switches")
+            .range("0 to 16384 less the ranks")
+            .default("0"),
         |spec| {
             Ok(spec
                 .count("switches", 0, MOST_VERTICES - ranks)?
@@ -119,9 +121,10 @@ fn declared(options: &mut Options<'_, Custom>) -> Result<Graph, FabricError> {
     let vertices = ranks + switches;
     let links = OptionRecord::new(
         "links",
-        "cables by vertices, ranks first: 0-4 full duplex, 0~4 half duplex, 0>4 one way; with \
-             @rate, @latency, @sharing where they differ; joined by +",
-    );
+        "cables by vertices, ranks first, with @rate, @latency, @sharing where they differ",
+    )
+    .range("0-4 full duplex, 0~4 half duplex, 0>4 one way; joined by +")
+    .default(REQUIRED);
     // What a cable does not say of itself the options below say of all.
     let texts = options.option(
         links,
@@ -137,10 +140,9 @@ fn declared(options: &mut Options<'_, Custom>) -> Result<Graph, FabricError> {
         },
     )?;
     let names = options.option(
-        OptionRecord::new(
-            "names",
-            "names of all vertices, joined by +; other letters than a-z, 0-9, _.-/ as %XX",
-        ),
+        OptionRecord::new("names", "names of all vertices")
+            .range("names joined by +; other letters than a-z, 0-9, _.-/ as %XX")
+            .default("none"),
         |spec| names(spec, vertices),
         |names: &Vec<String>| {
             let names: Vec<String> = names.iter().map(|name| encoded(name)).collect();
@@ -150,7 +152,7 @@ fn declared(options: &mut Options<'_, Custom>) -> Result<Graph, FabricError> {
     )?;
     let record = OptionRecord::new(
         "ties",
-        "choice among shortest routes: spread (by destination) or first (the first link given); default spread",
+        "choice among shortest routes: spread by destination, or the first link given",
     );
     let ties = options.word(record, &ties, Silent(Ties::Spread), |custom| {
         custom.graph.ties

@@ -18,7 +18,7 @@
 use std::sync::Arc;
 
 use crate::drawing::{self, Drawing};
-use crate::fabric::options::{self, Options, Otherwise::*, declare};
+use crate::fabric::options::{self, Options, Otherwise::*, REQUIRED, declare};
 use crate::fabric::wiring::{self, MOST_RANKS, Wire, pair_number};
 use crate::fabric::{self, Fabric, FabricError, FamilyRecord, Groups};
 use crate::hash::hash;
@@ -86,16 +86,19 @@ const ARRANGEMENTS: &[(&str, Arrangement)] = &[
 
 const ARRANGEMENT: OptionRecord = OptionRecord::new(
     "arrangement",
-    "absolute: cables by group number over all ports; simgrid: router T has the cable to group T; \
-     default absolute",
+    "absolute: cables by group number over all ports; simgrid: router T has the cable to group T",
 );
 
 const ROUTING: &[OptionRecord] = &[
     OptionRecord::new(
         "routing",
-        "minimal, or valiant: through an intermediate group that a hash draws; default minimal",
-    ),
-    OptionRecord::new("seed", "seed of the groups that valiant draws; default 0"),
+        "minimal, or valiant: through an intermediate group that a hash draws",
+    )
+    .range("minimal, valiant")
+    .default("minimal"),
+    OptionRecord::new("seed", "seed of the groups that valiant draws")
+        .range("0 to 18446744073709551615")
+        .default("0"),
 ];
 
 /// The options, without the cables that follow from them.
@@ -105,16 +108,17 @@ fn declared(options: &mut Options<'_, Dragonfly>) -> Result<Dragonfly, FabricErr
     let simgrid = |spec: &Spec| spec.option(ARRANGEMENT.name) == Some(ARRANGEMENTS[1].0);
     declare! { options of Dragonfly;
         terminals_per_router "terminals_per_router" count(MOST_RANKS, Required)
-            "ranks on each router, p; required";
+            "ranks on each router, p";
         routers_per_group "routers_per_group" count(MOST_RANKS, Required)
-            "routers in each group, a; required";
+            "routers in each group, a";
         global_per_router "global_per_router" option(
             |spec| match simgrid(spec) {
                 false => spec.count("global_per_router", 1, MOST_RANKS)?.ok_or(missing),
                 true => Ok(spec.count("global_per_router", 1, 1)?.unwrap_or(1)),
             },
             |ports| Some(ports.to_string()))
-            "global ports of each router, h; required, 1 where the arrangement is simgrid";
+            "global ports of each router, h"
+            range "1 to 1048576; 1 where the arrangement is simgrid" default REQUIRED;
         groups "groups" option(
             |spec| {
                 let ports = u64::from(routers_per_group) * u64::from(global_per_router);
@@ -125,7 +129,8 @@ fn declared(options: &mut Options<'_, Dragonfly>) -> Result<Dragonfly, FabricErr
                 Ok(spec.count("groups", 1, most)?.unwrap_or(most))
             },
             |groups| Some(groups.to_string()))
-            "number of groups, g; default and most a h + 1, or a where the arrangement is simgrid";
+            "number of groups, g"
+            range "1 to a h + 1, or to a where the arrangement is simgrid" default "the most";
     }
     let default = Silent(Arrangement::Absolute);
     let arrangement = options.word(ARRANGEMENT, ARRANGEMENTS, default, |own| own.arrangement)?;
@@ -135,27 +140,18 @@ fn declared(options: &mut Options<'_, Dragonfly>) -> Result<Dragonfly, FabricErr
     };
     let routing = options.several(ROUTING, routing, print, |dragonfly| dragonfly.routing)?;
     let link = wiring::rate_and_latency(options, |dragonfly| dragonfly.wire.link)?;
-    let rate = "rate of cables to ranks; default rate; likewise terminal_latency";
+    let rate = "rate of cables to ranks";
     let terminal = (
         OptionRecord::new("terminal_rate", rate),
-        OptionRecord::new(
-            "terminal_latency",
-            "delay of cables to ranks; default latency",
-        ),
+        OptionRecord::new("terminal_latency", "delay of cables to ranks"),
     );
     let local = (
-        OptionRecord::new("local_rate", "rate of cables within a group; default rate"),
-        OptionRecord::new(
-            "local_latency",
-            "delay of cables within a group; default latency",
-        ),
+        OptionRecord::new("local_rate", "rate of cables within a group"),
+        OptionRecord::new("local_latency", "delay of cables within a group"),
     );
     let global = (
-        OptionRecord::new("global_rate", "rate of cables between groups; default rate"),
-        OptionRecord::new(
-            "global_latency",
-            "delay of cables between groups; default latency",
-        ),
+        OptionRecord::new("global_rate", "rate of cables between groups"),
+        OptionRecord::new("global_latency", "delay of cables between groups"),
     );
     let terminal = wiring::class(options, terminal, link, |dragonfly| dragonfly.terminal)?;
     let local = wiring::class(options, local, link, |dragonfly| dragonfly.local)?;

@@ -16,8 +16,8 @@
 use std::sync::Arc;
 
 use crate::drawing::{self, Drawing};
-use crate::fabric::options::{self, Options};
-use crate::fabric::wiring::{self, DEFAULT_RATE, MOST_RANKS, Wire};
+use crate::fabric::options::{self, Options, REQUIRED};
+use crate::fabric::wiring::{self, CHOSEN, DEFAULT_RATE, MOST_RANKS, Wire};
 use crate::fabric::{self, Fabric, FabricError, FamilyRecord};
 use crate::interrupt;
 use crate::network::{Link, Network, Sharing, Wiring};
@@ -64,32 +64,47 @@ pub const RECORD: FamilyRecord = FamilyRecord {
 const SHAPE: &[OptionRecord] = &[
     OptionRecord::new(
         "down",
-        "neighbours below a switch of level 1, 2, ..., such as 16x8x8; required unless arity",
-    ),
+        "neighbours below a switch of level 1, 2, ...; or give arity",
+    )
+    .range(COUNTS)
+    .default(REQUIRED),
     OptionRecord::new(
         "up",
-        "neighbours above a rank, a switch of level 1, ..., such as 1x8x8; required with down",
-    ),
-    OptionRecord::new(
-        "links",
-        "parallel cables above level 0, 1, ..., such as 1x1x1; default all 1",
-    ),
+        "neighbours above a rank, a switch of level 1, ...; with down",
+    )
+    .range(COUNTS)
+    .default(REQUIRED),
+    OptionRecord::new("links", "parallel cables above level 0, 1, ...; with down")
+        .range(COUNTS)
+        .default("all 1"),
     OptionRecord::new(
         "arity",
-        "a k-ary n-tree instead: k below and k above each switch; with levels",
-    ),
-    OptionRecord::new("levels", "levels of switches, n; with arity; default 2"),
+        "k of a k-ary n-tree, with k below and k above each switch, in place of down and up",
+    )
+    .range("1 to 1048576")
+    .default("none"),
+    OptionRecord::new("levels", "levels of switches, n; with arity")
+        .range("1 to 16")
+        .default("2"),
     OptionRecord::new(
         "taper",
-        "how many times fewer cables lead up from a leaf than down; with arity; default 1",
-    ),
+        "how many times fewer cables lead up from a leaf than down; with arity",
+    )
+    .range("divisors of arity")
+    .default("1"),
 ];
 
 const RATES: OptionRecord = OptionRecord::new(
     "rate",
-    "rate of a cable, in each direction: of all, or above level 0, 1, ..., such as \
-     100Gb/sx400Gb/s; default 100Gb/s",
-);
+    "rate of a cable, in each direction: of all, or above level 0, 1, ..., such as 100Gb/sx400Gb/s",
+)
+.unit("b/s")
+.range("1b/s or more, for all or for each level")
+.default("100Gb/s")
+.source(CHOSEN);
+
+/// What the numbers of levels may be.
+const COUNTS: &str = "1 to 1048576 for each level, such as 16x8x8";
 
 /// `down`, `up` and `links`, and the cables above each level.
 fn declared(options: &mut Options<'_, FatTree>) -> Result<([Vec<u32>; 3], Vec<Wire>), FabricError> {

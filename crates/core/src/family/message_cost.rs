@@ -1,10 +1,11 @@
 //! Cost models of single messages, for programs that are replayed: what a message costs, however many
 //! others are under way.
 
+use crate::fabric::options::FabricOption;
 use crate::fabric::{Fabric, FabricError, FamilyRecord};
 use crate::names::same_name;
 use crate::spec::{OptionRecord, Spec};
-use crate::units::{Rate, Time};
+use crate::units::{Quantity, Rate, Time};
 
 /// What a message costs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,8 +48,8 @@ pub(crate) const HOCKNEY: FamilyRecord = FamilyRecord {
     example: "hockney:latency=1us,rate=10Gb/s",
     options: || {
         vec![
-            LATENCY,
-            OptionRecord::new("rate", "rate of each message; required"),
+            latency(),
+            of_quantity::<Rate>("rate", "rate of each message", None),
         ]
     },
     build: |_| no_fabric(HOCKNEY.name),
@@ -61,17 +62,30 @@ pub(crate) const LOGGP: FamilyRecord = FamilyRecord {
     citation: "Alexandrov, Ionescu, Schauser and Scheiman, LogGP, SPAA 1995",
     example: "loggp:latency=1us,gap=200ns,rate=10Gb/s",
     options: || {
-        let gap = "time between the starts of two messages at a port; default 0s";
-        let rate = OptionRecord::new("rate", "rate of a port; required");
-        vec![LATENCY, OptionRecord::new("gap", gap), rate]
+        let gap = "time between the starts of two messages at a port";
+        let gap = of_quantity::<Time>("gap", gap, Some("0s"));
+        let rate = of_quantity::<Rate>("rate", "rate of a port", None);
+        vec![latency(), gap, rate]
     },
     build: |_| no_fabric(LOGGP.name),
 };
 
-const LATENCY: OptionRecord = OptionRecord::new(
-    "latency",
-    "delay from the first bit sent to the first bit received; default 0s",
-);
+fn latency() -> FabricOption {
+    let meaning = "delay from the first bit sent to the first bit received";
+    of_quantity::<Time>("latency", meaning, Some("0s"))
+}
+
+fn of_quantity<T: Quantity>(
+    name: &'static str,
+    meaning: &'static str,
+    default: Option<&str>,
+) -> FabricOption {
+    FabricOption::new(
+        OptionRecord::new(name, meaning).unit(T::UNIT),
+        T::RANGE,
+        default,
+    )
+}
 
 fn no_fabric(family: &'static str) -> Result<Fabric, FabricError> {
     Err(FabricError::NoFabric {

@@ -13,7 +13,7 @@
 use std::sync::Arc;
 
 use crate::drawing::{self, Drawing};
-use crate::fabric::options::{self, Options};
+use crate::fabric::options::{self, Options, REQUIRED};
 use crate::fabric::wiring::{self, MOST_RANKS, Wire};
 use crate::fabric::{self, Fabric, FabricError, FamilyRecord};
 use crate::interrupt;
@@ -57,18 +57,14 @@ struct Dimension {
     first_cable: u32,
 }
 
-const DIMS: &str =
-    "nodes in each dimension, such as 8x8; neighbours in the first are rank r and r+1; required";
+const DIMS: &str = "nodes in each dimension; neighbours in the first are rank r and r+1";
 const TERMINALS: OptionRecord = OptionRecord::new(
     "terminals",
-    "ranks on each node, by cables of their own; default none: ranks are the nodes",
+    "ranks on each node, by cables of their own; none: ranks are the nodes",
 );
-const TERMINAL_RATE: OptionRecord =
-    OptionRecord::new("terminal_rate", "rate of cables to ranks; default rate");
-const TERMINAL_LATENCY: OptionRecord = OptionRecord::new(
-    "terminal_latency",
-    "delay of cables to ranks; default latency",
-);
+const TERMINAL_RATE: OptionRecord = OptionRecord::new("terminal_rate", "rate of cables to ranks");
+const TERMINAL_LATENCY: OptionRecord =
+    OptionRecord::new("terminal_latency", "delay of cables to ranks");
 
 const GRID_CITATION: &str =
     "Dally and Towles, Principles and Practices of Interconnection Networks, 2004";
@@ -147,12 +143,15 @@ impl GridShape {
             .unwrap_or(GridShape::Torus)
     }
 
-    /// The option that says how large it is, and what it means.
-    fn size(self) -> (&'static str, &'static str) {
+    /// The option that says how large it is, what it means and what it may be.
+    fn size(self) -> (&'static str, &'static str, &'static str) {
+        const ONE: &str = "1 to 1048576";
         match self {
-            GridShape::Torus | GridShape::Mesh => ("dims", DIMS),
-            GridShape::Ladder => ("rungs", "nodes in a row, n of 2 x n; required"),
-            GridShape::Ring => ("ranks", "number of ranks; required"),
+            GridShape::Torus | GridShape::Mesh => {
+                ("dims", DIMS, "1 to 1048576 for each dimension, such as 8x8")
+            }
+            GridShape::Ladder => ("rungs", "nodes in a row, n of 2 x n", ONE),
+            GridShape::Ring => ("ranks", "number of ranks", ONE),
         }
     }
 }
@@ -167,8 +166,9 @@ struct GridOptions {
 
 fn declared(options: &mut Options<'_, Grid>) -> Result<GridOptions, FabricError> {
     let shape = GridShape::named(options.family());
-    let (key, meaning) = shape.size();
+    let (key, meaning, range) = shape.size();
     let record = OptionRecord::new(key, meaning);
+    let record = record.range(range).default(REQUIRED);
     let missing = options.missing(key);
     let read = |spec: &Spec| {
         let sizes = match shape {

@@ -1,6 +1,7 @@
 //! Quantities are exact or refused.
 
 use opticoll::fabric::Fabric;
+use opticoll::families::FAMILIES;
 use opticoll::units::{Bytes, Rate, Time};
 
 fn check_time(text: &str, picoseconds: Option<u64>) {
@@ -172,4 +173,38 @@ fn impossible_fabrics_are_refused_with_a_hint() {
         let error = Fabric::parse(spec).unwrap_err().to_string();
         assert!(error.contains(hint), "{spec}: {error}");
     }
+}
+
+#[test]
+fn options_of_fabrics_state_their_values_and_their_defaults() {
+    let mut given = 0;
+    for family in FAMILIES {
+        let record = family.record;
+        for option in record.all_options() {
+            let (name, what) = (option.record.name, record.name);
+            assert!(!option.range.is_empty(), "{what}: {name} has no range");
+            let quantity = option.range.contains("or more") && !option.range.starts_with("as ");
+            let unit = !option.record.unit.is_empty() || option.range.contains("the longer side");
+            assert!(!quantity || unit, "{what}: {name} has no unit");
+            let Some(default) = option.default else {
+                continue;
+            };
+            assert!(!default.is_empty(), "{what}: {name} has no default");
+            // Where the default is a value, it may as well be given.
+            let Ok(machine) = Fabric::parse(record.example) else {
+                continue;
+            };
+            let separator = if record.example.contains(':') {
+                ','
+            } else {
+                ':'
+            };
+            let text = format!("{}{separator}{name}={default}", record.example);
+            if let Ok(explicit) = Fabric::parse(&text) {
+                assert_eq!(explicit, machine, "{text}");
+                given += 1;
+            }
+        }
+    }
+    assert!(given > 50, "{given}");
 }

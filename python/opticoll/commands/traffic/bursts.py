@@ -43,7 +43,8 @@ class Case:
 
     def value(self, name: str) -> str:
         """A setting, or what holds where it is not given."""
-        default = {one["name"]: one["options"][0][1] for one in records("burst_settings")}
+        known = records("burst_settings")
+        default = {one["name"]: one["options"][0]["meaning"] for one in known}
         return self.settings.get(name, default[name])
 
 

@@ -99,15 +99,15 @@ pub const RECORD: FamilyRecord = FamilyRecord {
 
 fn declared(options: &mut Options<'_, LightPathGrid>) -> Result<LightPathGrid, FabricError> {
     declare! { options of LightPathGrid;
-        ranks "ranks" count(MOST_RANKS, Required) "number of ranks; required";
+        ranks "ranks" count(MOST_RANKS, Required) "number of ranks";
         ports "ports" count(MOST_PORTS, Printed(1))
-            "ports of a rank, each of which holds one lightpath; default 1";
-        latency "latency" value(Printed(Time::from_ps(100_000_000))) "latency of a message; default 100us";
-        rate "rate" value(Printed(Rate::gigabits(1))) "rate of a lightpath, in each direction; default 1Gb/s";
+            "ports of a rank, each of which holds one lightpath";
+        latency "latency" value(Printed(Time::from_ps(100_000_000))) "latency of a message";
+        rate "rate" value(Printed(Rate::gigabits(1))) "rate of a lightpath, in each direction";
         establish "establish" value(Printed(Time::from_ps(5_000_000_000))) Reconfiguration
-            "time to set up any number of lightpaths at one instant; default 5ms";
+            "time to set up any number of lightpaths at one instant";
         release "release" value(Silent(establish)) Reconfiguration
-            "time to tear down any number of lightpaths at one instant; default that of establish";
+            "time to tear down any number of lightpaths at one instant" default "establish";
     }
     Ok(LightPathGrid {
         ranks,

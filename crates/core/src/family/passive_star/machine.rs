@@ -9,6 +9,7 @@ mod circuits;
 use crate::drawing::{self, Drawing};
 use crate::fabric::light::{Light, LightField, LightKind};
 use crate::fabric::options::{self, Options, Otherwise::*, declare};
+use crate::fabric::wiring::CHOSEN;
 use crate::fabric::{Circuits, Fabric, FabricError, FamilyRecord, Machine, Named};
 use crate::names::plural;
 use crate::spec::{OptionRecord, Role, Spec};
@@ -84,17 +85,17 @@ pub const RECORD: FamilyRecord = FamilyRecord {
 
 fn declared(options: &mut Options<'_, PassiveStar>) -> Result<PassiveStar, FabricError> {
     declare! { options of PassiveStar;
-        ranks "ranks" count(MOST_RANKS, Required) "number of ranks; required";
+        ranks "ranks" count(MOST_RANKS, Required) "number of ranks";
         wavelengths "wavelengths" count(MOST_WAVELENGTHS, Required)
-            "wavelengths of the coupler; required";
+            "wavelengths of the coupler";
         transmitters "transmitters" count(MOST_WAVELENGTHS, Printed(1))
-            "tunable transmitters of a rank; default 1";
+            "tunable transmitters of a rank";
         receivers "receivers" count(MOST_WAVELENGTHS, Printed(1))
-            "tunable receivers of a rank; default 1";
-        rate "rate" value(Printed(Rate::gigabits(100))) "rate of a wavelength; default 100Gb/s";
+            "tunable receivers of a rank";
+        rate "rate" value(Printed(Rate::gigabits(100))) "rate of a wavelength" source CHOSEN;
         reconfiguration "reconfiguration" value(Printed(Time::from_ps(10_000))) Reconfiguration
-            "time to tune transmitters and receivers; default 10ns";
-        latency "latency" value(Silent(Time::ZERO)) "delay from transmitter to receiver; default 0s";
+            "time to tune transmitters and receivers" source CHOSEN;
+        latency "latency" value(Silent(Time::ZERO)) "delay from transmitter to receiver";
     }
     Ok(PassiveStar {
         ranks,

@@ -128,37 +128,43 @@ fn declared(options: &mut Options<'_, WdmRing>) -> Result<WdmRing, FabricError> 
     let conversions = [("none", false), ("full", true)];
     let sharings = [("none", false), ("drop_and_continue", true)];
     declare! { options of WdmRing;
-        ranks "ranks" count(MOST_RANKS, Required) "number of ranks; required";
+        ranks "ranks" count(MOST_RANKS, Required) "number of ranks";
         wavelengths "wavelengths" count(MOST_WAVELENGTHS, Required)
-            "wavelengths per directed fibre; required";
-        fibres "fibres" count(MOST_FIBRES, Printed(1)) "fibres per direction; default 1";
-        rate "rate" value(Printed(Rate::gigabits(40))) "rate per wavelength; default 40Gb/s";
+            "wavelengths per directed fibre";
+        fibres "fibres" count(MOST_FIBRES, Printed(1)) "fibres per direction" source "one as in the OpTree paper; TeraRack has two";
+        rate "rate" value(Printed(Rate::gigabits(40))) "rate per wavelength"
+            source "Dai et al., OpTree, section IV.A";
         reconfiguration "reconfiguration" value(Printed(Time::from_ps(25_000_000))) Reconfiguration
-            "time to reconfigure circuits; default 25us";
+            "time to reconfigure circuits" source "Dai et al., OpTree, section IV.A";
         conversion "conversion" value(Silent(Time::ZERO))
-            "O/E/O conversion of each flit; without flit, of each message; default 0s";
+            "O/E/O conversion of each flit; without flit, of each message"
+            source "Dai et al., OpTree, section IV.A: a cycle per flit";
         flit "flit" option(
             |spec| match spec.value("flit")? {
                 Some(flit) if flit == Bytes::new(0) => Err(spec.refuse("flit", "must be at least 1B").into()),
                 flit => Ok(flit),
             },
             |flit| flit.map(|flit| flit.to_string()))
-            "bytes converted at a time; default the whole message";
+            "bytes converted at a time" unit "B" range "1B or more" default "the whole message"
+            source "Dai et al., OpTree, section IV.A: 32 bytes";
         packet "packet" option(
             |spec| read_packet(spec, flit),
             |packet| match packet {
                 Some(packet) => (Some(*packet) != flit).then(|| packet.to_string()),
                 None => flit.map(|_| MESSAGE.to_owned()),
             })
-            "bytes converted while the next ones are sent: some flits, or message; default one flit";
-        propagation "propagation" value(Silent(Time::ZERO)) "delay per hop; default 0s";
+            "bytes converted while the next ones are sent"
+            unit "B" range "a whole number of flits, message" default "flit"
+            source "Dai et al., OpTree, section IV.A: 128 bytes";
+        propagation "propagation" value(Silent(Time::ZERO)) "delay per hop";
         ports "ports" limit(Some("all"), 2 * fibres * wavelengths)
-            "maximum number of lightpaths that a rank sends, and receives, at a time; default all";
+            "maximum number of lightpaths that a rank sends, and receives, at a time"
+            range "1 to 2 * fibres * wavelengths, all";
         converters "converters" word(&conversions, Silent(false))
-            "wavelength converters at every rank: none or full; default none";
+            "wavelength converters at every rank";
         multicast "multicast" word(&sharings, Silent(false))
-            "none, or drop_and_continue: ranks that light passes may take a share; default none";
-        reach "reach" limit(None, MOST_RANKS) "maximum number of links of a lightpath; default any";
+            "whether ranks that light passes may take a share";
+        reach "reach" limit(None, MOST_RANKS) "maximum number of links of a lightpath";
     }
     let budget = options.several(
         loss::OPTIONS,
@@ -171,9 +177,9 @@ fn declared(options: &mut Options<'_, WdmRing>) -> Result<WdmRing, FabricError> 
     )?;
     declare! { options of WdmRing;
         broken "broken" list(|spec| faults::read_broken(spec, ranks), |all| faults::print_broken(all, ranks))
-            "cuts between neighbours: 3-4, or one way 3-4cw, 3-4ccw; several joined by +";
+            "cuts between neighbours" range "3-4, or one way 3-4cw, 3-4ccw; several joined by +";
         dead "dead" list(|spec| faults::read_dead(spec, fibres, wavelengths), |all| faults::print_dead(all, fibres))
-            "wavelengths out of order, such as 5, or on one fibre 1.5; several joined by +";
+            "wavelengths out of order" range "5, or on one fibre 1.5; several joined by +";
     }
     Ok(WdmRing {
         ranks,

@@ -98,23 +98,34 @@ pub struct LossBudget {
 pub(super) const OPTIONS: &[OptionRecord] = &[
     OptionRecord::new(
         "launch_power",
-        "power of a wavelength, such as 5dBm; with sensitivity and through_loss it limits the reach",
-    ),
-    OptionRecord::new("sensitivity", "minimum power at a receiver, such as -20dBm"),
-    OptionRecord::new(
-        "through_loss",
-        "loss at each ring resonator passed, such as 0.01dB",
-    ),
-    OptionRecord::new("drop_loss", "loss where light is received; default 0dB"),
-    OptionRecord::new(
+        "power of a wavelength; with sensitivity and through_loss it limits the reach",
+    )
+    .unit("dBm")
+    .range(LEVELS)
+    .default("none"),
+    OptionRecord::new("sensitivity", "minimum power at a receiver")
+        .unit("dBm")
+        .range(LEVELS)
+        .default("none"),
+    loss("through_loss", "loss at each ring resonator passed").default("none"),
+    loss("drop_loss", "loss where light is received"),
+    loss(
         "split_loss",
-        "loss of light that continues where a rank takes a share; default 0dB",
+        "loss of light that continues where a rank takes a share",
     ),
-    OptionRecord::new(
-        "resonators",
-        "ring resonators of a rank on each fibre; default one per wavelength",
-    ),
+    OptionRecord::new("resonators", "ring resonators of a rank on each fibre")
+        .range("1 to 65536")
+        .default("one per wavelength")
+        .source("Dai et al., OpTree, section IV.A: as many as wavelengths"),
 ];
+
+/// What powers may be.
+const LEVELS: &str = "whole millionths of a decibel";
+
+const fn loss(name: &'static str, meaning: &'static str) -> OptionRecord {
+    let record = OptionRecord::new(name, meaning).unit("dB");
+    record.range("0dB or more").default("0dB")
+}
 const MOST_RESONATORS: u32 = 1 << 16;
 
 impl LossBudget {
