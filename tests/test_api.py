@@ -145,6 +145,9 @@ def test_plan_text_round_trip_is_exact(tmp_path: Path) -> None:
     opticoll.write_plan(plan, tmp_path / "a.plan.zst")
     again = opticoll.read_plan(tmp_path / "a.plan.zst")
     assert again.to_text() == plan.to_text()
+    assert again == plan
+    assert again != plan.with_size(10**7)
+    assert again != plan.to_text()
     assert again.size_bytes == 10**6
     assert (again.slots, len(again), again.step_slots) == (plan.slots, len(plan), plan.step_slots)
 

@@ -10,17 +10,15 @@ from pathlib import Path
 import pytest
 
 import opticoll
+from conftest import Run
+from opticoll.commands import COMMANDS
 
 ROOT = Path(__file__).parents[1]
 PAGES = [
     ROOT / "README.md",
     ROOT / "CONTRIBUTING.md",
     ROOT / "ARCHITECTURE.md",
-    *(
-        page
-        for page in sorted((ROOT / "docs").rglob("*.md"))
-        if page.parent.name != "reference" and page.name != "json.md"
-    ),
+    *(page for page in sorted((ROOT / "docs").rglob("*.md")) if page.parent.name != "reference"),
 ]
 PLAIN = {
     r"light paths?": "lightpath",
@@ -97,6 +95,13 @@ def test_messages_and_figures_use_the_words_of_the_field() -> None:
     for file in sorted((ROOT / "python" / "opticoll").rglob("*.py")):
         for text in messages(file):
             assert found(text) == [], f"{file.name}: {text}"
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_uses_the_words_of_the_field(run: Run, command: str) -> None:
+    shown = run(command, "--help-all")
+    assert len(shown.out) > 300
+    assert found(shown.out) == []
 
 
 def test_the_patterns_find_what_they_are_for() -> None:

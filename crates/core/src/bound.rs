@@ -54,7 +54,7 @@ impl TimeBound {
 }
 
 impl From<circuits::Charge> for LeastCharge {
-    /// What a policy charges at the least. Light paths in groups have charges of their own.
+    /// What a policy charges at the least. Lightpaths in groups have charges of their own.
     fn from(charge: circuits::Charge) -> LeastCharge {
         match charge {
             circuits::Charge::EverySlot | circuits::Charge::EachCircuit => LeastCharge::EverySlot,

@@ -9,13 +9,14 @@
 //! Which light carries a transfer is one word, [`Light`], whose fields the fabric's kind of circuit names
 //! ([`Machine::light`](crate::fabric::Machine::light)); families have typed views of them, such as [`crate::family::wdm_ring::WdmLight`].
 //! On a grid of tunable circuits a transfer between ranks that share no switch is received and sent on
-//! by [`Relay`]s. On a grid of light paths transfers over one path in one slot and direction are one message.
+//! by [`Relay`]s. On a grid of lightpaths transfers over one path in one slot and direction are one message.
 //!
 //! A plan on an electrical fabric has no light: that column is empty, its slots are the steps of the
 //! schedule, and a transfer may carry a range of chunks.
 
 mod any;
 pub mod folded;
+mod same;
 pub mod text;
 
 use std::ops::Range;

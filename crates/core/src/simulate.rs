@@ -209,7 +209,7 @@ pub enum Policy {
     /// On grids of tunable circuits: the slow switches once for a task, lasers flow by flow, where
     /// their circuit changes.
     TwoTier,
-    /// On grids of light paths: for each group of slots whose paths the ports hold at once.
+    /// On grids of lightpaths: for each group of slots whose paths the ports hold at once.
     EstablishRelease,
 }
 

@@ -16,7 +16,7 @@
 //!   ports than it has (`resources`),
 //! - on a grid of tunable circuits the switches can be set for all lightpaths at once, every laser is
 //!   on one wavelength at a time and every receiver gets one burst at a time (`wss_grid`),
-//! - on a grid of light paths every port holds one path at a time (`light_path_grid`),
+//! - on a grid of lightpaths every port holds one path at a time (`light_path_grid`),
 //! - nobody sends what it does not hold, nobody gets what it has, every contribution is combined
 //!   exactly once, and at the end every rank has what the collective demands (`data`),
 //! - what is claimed of the schedule is true (`claims`).
@@ -122,7 +122,7 @@ pub enum ViolationKind {
     Collision,
     /// More converted lightpaths on a fibre than it has wavelengths.
     Overload,
-    /// A rank sends or receives more lightpaths at once than it has ports; on a grid of light paths, a port
+    /// A rank sends or receives more lightpaths at once than it has ports; on a grid of lightpaths, a port
     /// that a rank does not have, or that holds two paths at once.
     Ports,
     /// A hop between ports that its wavelength does not join.

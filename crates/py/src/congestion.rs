@@ -1,4 +1,4 @@
-//! Collectives over light paths that may be blocked, and where their ranks sit.
+//! Collectives over lightpaths that may be blocked, and where their ranks sit.
 
 use std::collections::BTreeMap;
 
@@ -57,7 +57,7 @@ fn messages(plan: &Plan) -> PyResult<plan::Plan> {
     })
 }
 
-/// Copies of a plan at once over light paths; `places` are the hosts of each one's ranks.
+/// Copies of a plan at once over lightpaths; `places` are the hosts of each one's ranks.
 ///
 /// The settings are the records `congestion_settings` and `burst_settings`. Without `external` there are no bursts.
 /// `progress` is called with the number of replications so far; what it raises ends the run. The outcome does not depend

@@ -1,11 +1,14 @@
 //! `Plan`: what Python sees of a plan.
 
-use opticoll::families;
+mod choice;
+mod timing;
+
 use std::sync::Arc;
 
+use opticoll::families;
 use opticoll::plan::{self, AnyPlan, Lightpath, PlanRef, text};
-use opticoll::planner::{self, LeftOut};
-use opticoll::simulate::{self, fluid, packet};
+use opticoll::planner;
+use opticoll::simulate;
 use opticoll::units::Bytes;
 use opticoll::verify;
 use pyo3::exceptions::PyIndexError;
@@ -14,18 +17,19 @@ use pyo3::types::PyDict;
 
 use crate::collective::Collective;
 use crate::columns;
-use crate::error::{IntoPyErr, UnitError};
+use crate::error::IntoPyErr;
 use crate::fabric::Fabric;
 use crate::interrupt;
-use crate::method::{Settings, Size, method};
-use crate::packets::{expected_tuple, watching};
+use crate::method::{Settings, Size};
 use crate::table::Outcome;
 use crate::violation::Violation;
+use choice::Choice;
 
 /// A schedule with a route, a wavelength and a slot for every transfer.
 ///
 /// `opticoll.plan` makes a plan and `opticoll.read_plan` reads one. `len(plan)` is the number of transfers. Plans are equal
-/// if they have the same transfers in the same order, and the same fabric, collective, algorithm and size.
+/// if they have the same transfers with the same light and slots in each step, in any order, and the same fabric,
+/// collective, algorithm and size.
 ///
 /// Examples
 /// --------
@@ -47,24 +51,10 @@ use crate::violation::Violation;
 /// [('ring_bidirectional', 2, 1727721600, ''), ('optree', 3, 2591582400, '')]
 /// >>> plan.reasons[1]
 /// 'next is optree with 3 slots and 2.5915824ms (simulated)'
-#[pyclass(frozen, eq, module = "opticoll._core")]
+#[pyclass(frozen, module = "opticoll._core")]
 pub(crate) struct Plan {
     plan: Arc<AnyPlan>,
     choice: Arc<Choice>,
-}
-
-/// What was asked for, and what the plan was chosen from and why; no part of the plan itself.
-#[derive(Default)]
-struct Choice {
-    asked: Option<String>,
-    candidates: Vec<planner::Candidate>,
-    reasons: Vec<String>,
-}
-
-impl PartialEq for Plan {
-    fn eq(&self, other: &Plan) -> bool {
-        self.plan == other.plan
-    }
 }
 
 impl Plan {
@@ -93,17 +83,6 @@ impl Plan {
 
     pub(crate) fn whole(&self) -> PlanRef<'_> {
         PlanRef::from(&*self.plan)
-    }
-
-    /// The size given, else the plan's own.
-    pub(crate) fn size_or(&self, size: Option<Size>) -> PyResult<Bytes> {
-        match (size, self.representative().size) {
-            (Some(size), _) => size.bytes(),
-            (None, Some(size)) => Ok(size),
-            (None, None) => Err(UnitError::new_err(
-                "the plan has no size of its own; give one, such as `4MiB`",
-            )),
-        }
     }
 }
 
@@ -234,6 +213,10 @@ impl Plan {
         self.plan.transfers() as usize
     }
 
+    fn __eq__(&self, py: Python<'_>, other: &Plan) -> PyResult<bool> {
+        interrupt::run(py, || self.plan.is_same(&other.plan))
+    }
+
     /// Whether the plan is rotation-symmetric and kept as the transfers of rank 0.
     #[getter]
     fn folded(&self) -> bool {
@@ -278,19 +261,7 @@ impl Plan {
     /// and time are then lower bounds. The list is empty for other algorithms.
     #[getter]
     fn candidates(&self) -> Vec<(&str, u64, u64, String)> {
-        let candidates = self.choice.candidates.iter();
-        candidates
-            .map(|one| {
-                (
-                    one.name.as_str(),
-                    one.slots,
-                    one.time.ps(),
-                    one.left_out
-                        .as_ref()
-                        .map_or(String::new(), LeftOut::to_string),
-                )
-            })
-            .collect()
+        self.choice.rows()
     }
 
     /// The reasons for which `auto` chose this plan, as a list of sentences; empty for other algorithms.
@@ -503,22 +474,7 @@ impl Plan {
         timeline: bool,
         settings: Option<Settings>,
     ) -> PyResult<Outcome> {
-        let mut method = method(settings)?;
-        if timeline {
-            method.packet.options.timeline_bin = Some(simulate::TIMELINE_BIN);
-        }
-        let size = self.size_or(size)?;
-        let mut problem = None;
-        let found = interrupt::run(py, || {
-            let mut watch = watching(watch.as_ref(), &mut problem);
-            simulate::run_watched(self.whole(), size, &method, &mut watch)
-        })?;
-        match problem {
-            Some(problem) => Err(problem),
-            None => found
-                .map(Outcome::from_core)
-                .map_err(IntoPyErr::into_py_err),
-        }
+        timing::simulate(py, self, size, watch.as_ref(), timeline, settings)
     }
 
     /// The work of the packet simulator before it starts: messages, chunks and an estimate of the forwards by routers.
@@ -550,16 +506,7 @@ impl Plan {
         size: Option<Size>,
         settings: Option<Settings>,
     ) -> PyResult<(u64, u64, u64)> {
-        let method = method(settings)?;
-        let size = self.size_or(size)?;
-        let plan = self.representative();
-        interrupt::run(py, || {
-            let settings = simulate::packet_settings(&plan.fabric, &method)?;
-            let work = packet::work_of(&plan.schedule, &plan.fabric, size, &settings);
-            Ok(packet::expected(&plan.fabric, &work, &settings.options)?)
-        })?
-        .map(expected_tuple)
-        .map_err(simulate::SimulationError::into_py_err)
+        timing::expected_packets(py, self, size, settings)
     }
 
     /// The messages of a plan on an electrical fabric: a list of (transfer, start, end), times in picoseconds.
@@ -591,15 +538,7 @@ impl Plan {
         size: Option<Size>,
         start: &str,
     ) -> PyResult<Vec<(usize, u64, u64)>> {
-        let rule = start.parse().map_err(IntoPyErr::into_py_err)?;
-        let size = self.size_or(size)?;
-        let plain = fluid::FlowOptions::default();
-        let times = interrupt::run(py, || {
-            fluid::message_times(self.representative(), size, rule, &plain)
-        })?;
-        let times = times.map_err(IntoPyErr::into_py_err)?;
-        let told = |one: fluid::MessageTime| (one.transfer, one.start.ps(), one.end.ps());
-        Ok(times.into_iter().map(told).collect())
+        timing::message_times(py, self, size, start)
     }
 
     /// Draw the plan to a file, by `opticoll.plot.plan`.

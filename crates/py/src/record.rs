@@ -211,13 +211,13 @@ fn burst_settings() -> Vec<Record> {
     settings.map(|one| setting(&one.record)).collect()
 }
 
-/// All settings of collectives over light paths that may be blocked.
+/// All settings of collectives over lightpaths that may be blocked.
 fn congestion_settings() -> Vec<Record> {
     let settings = simulate::burst::collective::SETTINGS.iter();
     settings.map(|one| setting(&one.record)).collect()
 }
 
-/// What may follow the blocking of a light path.
+/// What may follow the blocking of a lightpath.
 fn congestion_policies() -> Vec<Record> {
     simulate::burst::collective::POLICIES
         .iter()

@@ -191,8 +191,8 @@ pub(crate) fn read_goal_file(py: Python<'_>, path: PathBuf) -> PyResult<Trace> {
 
 /// Replay a trace over a fabric, or a cost model such as `zero`, `hockney:...`, `loggp:...`, `light_path_grid:...`.
 ///
-/// With `bursts`, settings of light paths and of bursts, over a network as of `simulate_bursts`, in which each message
-/// asks for a light path. Raises FabricError, SimulationError, AlgorithmError, and TraceError, which names rank, event
+/// With `bursts`, settings of lightpaths and of bursts, over a network as of `simulate_bursts`, in which each message
+/// asks for a lightpath. Raises FabricError, SimulationError, AlgorithmError, and TraceError, which names rank, event
 /// and line where one is at fault.
 #[pyfunction]
 #[pyo3(signature = (

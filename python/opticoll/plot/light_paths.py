@@ -1,4 +1,4 @@
-"""Which ports hold which light paths over time, on a grid of light paths."""
+"""Which ports hold which lightpaths over time, on a grid of lightpaths."""
 
 import os
 from dataclasses import dataclass
@@ -110,7 +110,7 @@ def _draw(
     constants: tuple[int, int, int, float],
     colours: Any,
 ) -> None:
-    """Draw a group; the constants are ports of a rank, set-up, release, picoseconds of a unit."""
+    """Draw a group; the constants are ports of a rank, setup, release, picoseconds of a unit."""
     ports, establish, release, scale = constants
     start, end = int(slots["start_ps"][group.first]), int(slots["end_ps"][group.last])
     up, down = start + establish, end - release

@@ -1,4 +1,4 @@
-"""Grids of light paths: each rank has ports, and a light path joins two ports of two ranks.
+"""Grids of lightpaths: each rank has ports, and a lightpath joins two ports of two ranks.
 
 The light of a transfer is the two ports, as in `copy 5 0>4 0.1`.
 """
@@ -20,7 +20,7 @@ OPTIONS: dict[str, Check] = {
 
 
 class LightPaths(Fabric):
-    """A grid of light paths."""
+    """A grid of lightpaths."""
 
     def __init__(self, options: dict[str, str]) -> None:
         self.ranks = whole(options["ranks"])

@@ -5,7 +5,7 @@
 //! bytes and L = ceil(log2 p) (Matsuoka, Takizawa, Nakada, Koga and
 //! Takada, MPI Collective Communication over OBS Grid; sums and roundings corrected):
 //!
-//! | algorithm | ideal: no set-up | naive: one port | k ports |
+//! | algorithm | ideal: no setup | naive: one port | k ports |
 //! |---|---|---|---|
 //! | linear | (p-1)(a + n b) | + (p-1) g | + ceil((p-1)/k) g |
 //! | ring | (p-1)(a + (n/p) b) | H (p-1)(a + (n/p) b + g) | k >= 2: + g |
@@ -82,7 +82,7 @@ pub struct PathCost {
 
 impl PathFormula {
     /// The time of the collective with so many ports at each rank, each used for one peer until the next
-    /// set-up; `None` where all paths are there from the beginning.
+    /// setup; `None` where all paths are there from the beginning.
     ///
     /// # Errors
     /// No ranks or ports, blocks that are no whole bytes, recursive doubling without a power of two, a time

@@ -1,4 +1,4 @@
-//! Light paths that are set up when they are needed: the grid over an optical burst-switched network.
+//! Lightpaths that are set up when they are needed: the grid over an optical burst-switched network.
 
 pub mod bound;
 pub mod machine;

@@ -20,13 +20,13 @@
 //!
 //! T = h d + d_s + *offset* where control goes one way: the least with which no burst overtakes its
 //! control message, and what the setting adds. With two ways it is a round trip, 2 (p_h + h d) + d_s. The whole
-//! route is granted or blocked at one instant, so two set-ups never race.
+//! route is granted or blocked at one instant, so two setups never race.
 //!
 //! **Sources.** The offered load is that of a host: bursts per time, times L. Bursts are generated
 //! by a Poisson process at each host and sent at once ([`BurstSource::Poisson`]), or wait for the
 //! host's one transmitter, first come first served, without limit ([`BurstSource::Transmitter`]);
 //! or a host sends, pauses for an exponential time, and sends again ([`BurstSource::OnOff`]). A
-//! transmitter is taken from t until its burst's last bit has left, and after a blocked set-up as [`AfterBlocking`] says.
+//! transmitter is taken from t until its burst's last bit has left, and after a blocked setup as [`AfterBlocking`] says.
 //! Bursts may be put together from packets ([`BurstAssembly`]), or be given one by one ([`BurstWork::Given`]).
 //!
 //! **Wavelengths.** Without converters a burst keeps its wavelength; see [`WavelengthChoice`] and [`Converters`].
@@ -134,7 +134,7 @@ pub enum BurstError {
         /// What is wrong.
         problem: String,
     },
-    /// A light path for a message was blocked too often.
+    /// A lightpath for a message was blocked too often.
     #[error(
         "the lightpath from host {} to {} was blocked {tries} times, the last after {at}; allow \
          more retries, wait longer (back_off), or have less traffic beside it",

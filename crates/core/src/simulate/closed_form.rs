@@ -2,7 +2,7 @@
 //! paper charges to a step, B the rate of one wavelength and a the reconfiguration and O/E/O delay
 //! (OpTree, Theorem 3). Propagation is not part of it.
 //!
-//! On a grid of light paths: the algorithm's [`algorithm::light_path::PathFormula`], with k ports under `establish_release` and all
+//! On a grid of lightpaths: the algorithm's [`algorithm::light_path::PathFormula`], with k ports under `establish_release` and all
 //! paths there under `free`. The paper's naive management is a grid with one port.
 
 use super::{Policy, SimulationError};
@@ -77,7 +77,7 @@ fn outcome(policy: Policy, time: Time, reconfigurations: u64) -> Outcome {
     }
 }
 
-/// The paper's formula for a collective over light paths, and how often it sets paths up.
+/// The paper's formula for a collective over lightpaths, and how often it sets paths up.
 fn over_light_paths(
     plan: &Plan,
     circuits: &dyn Circuits,

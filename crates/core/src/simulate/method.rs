@@ -25,7 +25,7 @@ pub struct Method {
     pub simulator: Option<&'static Simulator>,
     /// When reconfiguration is charged: every_step. For light only.
     pub policy: Option<Policy>,
-    /// When light paths go: released. For grids of light paths only.
+    /// When lightpaths go: released. For grids of lightpaths only.
     pub paths: Option<Paths>,
     /// When a flow may start: rendezvous. For flows only.
     pub start: Option<StartRule>,

@@ -1,23 +1,23 @@
-//! Light paths on a ring that are asked for message by message, for programs that compute between
+//! Lightpaths on a ring that are asked for message by message, for programs that compute between
 //! messages.
 //!
-//! A message needs a light path from its source to its destination: a channel (a wavelength of a
+//! A message needs a lightpath from its source to its destination: a channel (a wavelength of a
 //! fibre), the same on every link of the shortest way around that is whole and within reach, and with
 //! limited ports a transmitter of the source and a receiver of the destination. With converters any free
 //! channel of each link does. At equal lengths clockwise comes first. The channel is the first that is
-//! free; where there is none the message waits. Whenever a light path ends, all that wait are looked at
+//! free; where there is none the message waits. Whenever a lightpath ends, all that wait are looked at
 //! in the order of their asking, and each that finds what it needs goes: a long way does not hold up a
 //! short one.
 //!
-//! A message of n bytes holds its light path, after R where that is charged, for
+//! A message of n bytes holds its lightpath, after R where that is charged, for
 //! `propagation * hops` and its bytes' [transmission](crate::fabric::transmission) with conversion; at the end it
 //! has left and arrived.
 //!
 //! The reconfiguration R is charged by the policy, message by message, as there are no slots here:
-//! `every_step`: always. `free`: never. `on_change` and `per_port`: a light path stays set when its
+//! `every_step`: always. `free`: never. `on_change` and `per_port`: a lightpath stays set when its
 //! message has arrived, until its channel on some link, its transmitter or its receiver is needed for
 //! another; a message from the same source to the same destination that finds it so pays nothing. A new
-//! light path takes the first free channel on which nothing stays set along its way, otherwise the first
+//! lightpath takes the first free channel on which nothing stays set along its way, otherwise the first
 //! free one. Where ports are limited, what stayed set longest unused goes first.
 
 use std::collections::BTreeMap;
@@ -48,7 +48,7 @@ crate::totals! {
     }
 }
 
-/// The way of a light path: the links `first..first + hops` (mod N) of a direction.
+/// The way of a lightpath: the links `first..first + hops` (mod N) of a direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct RingPath {
     direction: Direction,
@@ -56,7 +56,7 @@ struct RingPath {
     hops: u32,
 }
 
-/// A message that holds a light path or waits for one.
+/// A message that holds a lightpath or waits for one.
 #[derive(Debug, Clone, Copy)]
 struct PathRequest {
     number: u32,
@@ -66,7 +66,7 @@ struct PathRequest {
     asked: Time,
 }
 
-/// A light path that carries a message.
+/// A lightpath that carries a message.
 struct Lit {
     message: PathRequest,
     path: RingPath,
@@ -74,7 +74,7 @@ struct Lit {
     channel: Option<u32>,
 }
 
-/// A light path that stayed set.
+/// A lightpath that stayed set.
 #[derive(Debug, Clone, Copy)]
 struct SetPath {
     source: u32,
@@ -83,7 +83,7 @@ struct SetPath {
     channel: Option<u32>,
 }
 
-/// A ring with light paths.
+/// A ring with lightpaths.
 pub struct OnDemand<'a> {
     ring: &'a WdmRing,
     policy: Policy,
@@ -92,12 +92,12 @@ pub struct OnDemand<'a> {
     taken: Vec<bool>,
     /// Per direction and link: how many channels are taken.
     load: Vec<u32>,
-    /// Light paths of each rank as a source, and as a destination.
+    /// Lightpaths of each rank as a source, and as a destination.
     sending: Vec<u32>,
     receiving: Vec<u32>,
     lit: Vec<Option<Lit>>,
     free_places: Vec<u32>,
-    /// When each light path ends, by its place.
+    /// When each lightpath ends, by its place.
     ends: EventQueue<u32>,
     begun: u64,
     waiting: Vec<PathRequest>,
@@ -238,7 +238,7 @@ impl<'a> OnDemand<'a> {
         self.links(path).all(|link| !self.taken[place(link)])
     }
 
-    /// Sets up a light path for a message and sends it, if there is all it needs.
+    /// Sets up a lightpath for a message and sends it, if there is all it needs.
     fn light(&mut self, message: PathRequest, now: Time) -> Result<bool, SimulationError> {
         let PathRequest {
             source,
@@ -304,7 +304,7 @@ impl<'a> OnDemand<'a> {
         self.used.most_at_once = self.used.most_at_once.max(self.ends.len() as u32);
     }
 
-    /// A light path has carried its message; returns the message's number.
+    /// A lightpath has carried its message; returns the message's number.
     fn darken(&mut self, place: u32) -> Option<u32> {
         let lit = self.lit[place as usize].take()?;
         self.free_places.push(place);
@@ -337,7 +337,7 @@ impl<'a> OnDemand<'a> {
         }
     }
 
-    /// Whether light paths stay set.
+    /// Whether lightpaths stay set.
     fn keeps(&self) -> bool {
         matches!(self.policy, Policy::OnChange | Policy::PerPort)
     }
@@ -366,7 +366,7 @@ impl<'a> OnDemand<'a> {
         second
     }
 
-    /// Whether two light paths share a channel of a link.
+    /// Whether two lightpaths share a channel of a link.
     fn meets(&self, kept: &SetPath, path: RingPath, channel: Option<u32>) -> bool {
         let ranks = self.ring.ranks;
         let after = |from: u32, to: u32| (to + ranks - from % ranks) % ranks;
@@ -387,7 +387,7 @@ impl<'a> OnDemand<'a> {
         self.kept.remove(&number)
     }
 
-    /// Drops what stayed set where a new light path goes, and, where ports are limited, what was not
+    /// Drops what stayed set where a new lightpath goes, and, where ports are limited, what was not
     /// used longest until there are ports for the rest.
     fn make_room(&mut self, source: u32, destination: u32, path: RingPath, channel: Option<u32>) {
         if channel.is_some() {

@@ -1,4 +1,4 @@
-//! Does every port of a grid of light paths hold one path at a time?
+//! Does every port of a grid of lightpaths hold one path at a time?
 //!
 //! A path joins a port of a rank with a port of another, and serves both ways. Every transfer names the
 //! port of its source and that of its destination. A rank has the ports 0..k,
@@ -24,7 +24,7 @@ const KIND: ViolationKind = ViolationKind::Ports;
 /// A port of a rank: the rank and the number.
 type RankPort = (u32, u32);
 
-/// The rules of grids of light paths. A port that does not exist is reported where it is used.
+/// The rules of grids of lightpaths. A port that does not exist is reported where it is used.
 pub(super) const RULES: Rules = Rules {
     family: LightPathGrid::NAME,
     wrong_light: |_| each(|_| Vec::new()),

@@ -1,7 +1,7 @@
-//! Replays over a network that switches bursts of light: every message asks for a light path of its own, which
+//! Replays over a network that switches bursts of light: every message asks for a lightpath of its own, which
 //! other messages and the bursts beside them may refuse ([`OnRequest`]).
 //!
-//! Rank r sits at host r. Beside the settings of light paths and of bursts ([`Congestion::from_texts`])
+//! Rank r sits at host r. Beside the settings of lightpaths and of bursts ([`Congestion::from_texts`])
 //! `offered_load=0`, the default here, stands for no bursts at all. One replication is run, that of the seed.
 //!
 //! ```
@@ -24,7 +24,7 @@ use crate::simulate::burst::{BurstError, BurstNetwork, BurstSettings, BurstWork}
 pub struct OverBursts {
     /// Nodes, hosts, wavelengths.
     pub network: BurstNetwork,
-    /// Times and ports of light paths, and what follows blocking.
+    /// Times and ports of lightpaths, and what follows blocking.
     pub congestion: Congestion,
     /// The bursts beside.
     pub settings: BurstSettings,

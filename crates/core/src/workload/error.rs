@@ -97,12 +97,12 @@ pub enum TraceError {
     /// The network cannot go on, or cannot be set up.
     #[error(transparent)]
     Network(#[from] SimulationError),
-    /// An eager limit over light paths.
+    /// An eager limit over lightpaths.
     #[error(
         "a lightpath joins two ranks that are both ready: no message is eager; leave the eager limit out"
     )]
     Eager,
-    /// Light paths are set up for calls, and the program has none.
+    /// Lightpaths are set up for calls, and the program has none.
     #[error(
         "GOAL has no calls and no communicators, for whose messages lightpaths could be set up together; replay the event table or OTF2 archive of the run"
     )]

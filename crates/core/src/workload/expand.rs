@@ -5,7 +5,7 @@
 //! sends each step's transfers to one rank with one action as one message; a step without bytes still
 //! sends (a barrier's signals, empty blocks). A communicator of one member does nothing.
 //!
-//! Over light paths that are set up and released, each rank besides sets up, before a call's messages, the
+//! Over lightpaths that are set up and released, each rank besides sets up, before a call's messages, the
 //! paths that they need, and releases them after; see [`SetUp`]. The schedule of every collective is
 //! checked by the verifier before its messages are taken for the collective.
 //!
@@ -63,7 +63,7 @@ impl Algorithms {
     }
 }
 
-/// Light paths that programs set up and release themselves.
+/// Lightpaths that programs set up and release themselves.
 ///
 /// A rank has so many ports and holds a path, which serves both ways, to at most as many others. In a
 /// collective it sets up the paths of consecutive steps at once, as many steps as have no more partners
@@ -94,7 +94,7 @@ pub struct SetUp {
 pub struct CollectiveTarget<'a> {
     /// The fabric that algorithms are asked to fit, in communicators of as many ranks; otherwise a ring.
     pub fabric: Option<&'a Fabric>,
-    /// Light paths that are set up for messages; `None`: messages find their way.
+    /// Lightpaths that are set up for messages; `None`: messages find their way.
     pub set_up: Option<SetUp>,
     /// A fabric without its number of ranks that `auto` plans on for communicators of other sizes than the
     /// fabric's, and where there is no fabric.
@@ -120,7 +120,7 @@ pub fn expand(trace: &Trace, algorithms: &Algorithms) -> Result<Program, TraceEr
     expand_on(trace, algorithms, CollectiveTarget::default()).map(|expanded| expanded.program)
 }
 
-/// Turns calls into the program that is replayed on a fabric, or over light paths.
+/// Turns calls into the program that is replayed on a fabric, or over lightpaths.
 ///
 /// # Errors
 /// A wait for a request that is not open, one opened twice, a communicator that is not declared or
@@ -331,7 +331,7 @@ impl Expansion<'_> {
         self.end_use(enter, before)
     }
 
-    /// Before messages to and from these others: their light paths, where there are any.
+    /// Before messages to and from these others: their lightpaths, where there are any.
     fn begin_use(
         &mut self,
         enter: Node,
@@ -370,7 +370,7 @@ impl Expansion<'_> {
         self.set_up(enter, change, before)
     }
 
-    /// Adds the time to set up or release light paths, where that is done.
+    /// Adds the time to set up or release lightpaths, where that is done.
     fn set_up(
         &mut self,
         enter: Node,

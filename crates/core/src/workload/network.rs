@@ -5,9 +5,9 @@
 //! | `zero` | nothing |
 //! | `hockney:latency=1us,rate=10Gb/s` | [`Hockney`]: latency and bytes at the rate, however many others |
 //! | `loggp:latency=1us,gap=200ns,rate=10Gb/s` | [`LogGp`]: the same through one port each way at each rank |
-//! | `light_path_grid:ports=2,...` | as `hockney` from when both ends are ready, holding both, after and before the times that the program spends on setting up and releasing light paths ([`SetUp`]); the setting `paths` says when they go |
+//! | `light_path_grid:ports=2,...` | as `hockney` from when both ends are ready, holding both, after and before the times that the program spends on setting up and releasing lightpaths ([`SetUp`]); the setting `paths` says when they go |
 //! | a fabric with links, or a `wdm_ring` | what its simulator says |
-//! | links with `wavelengths` | what a light path on request costs ([`OverBursts`]) |
+//! | links with `wavelengths` | what a lightpath on request costs ([`OverBursts`]) |
 //!
 //! What a rank spends on a message, and which messages leave at once, are the [`EndCosts`] of all of them.
 
@@ -59,11 +59,11 @@ impl TraceContent {
 pub enum Transport {
     /// A cost of each message alone.
     Messages(MessageCost),
-    /// Light paths that programs set up and release.
+    /// Lightpaths that programs set up and release.
     LightPaths(LightPathGrid),
     /// A fabric that is simulated.
     Fabric(Box<Fabric>),
-    /// A network of bursts, in which messages ask for light paths.
+    /// A network of bursts, in which messages ask for lightpaths.
     Bursts(Box<OverBursts>),
 }
 
@@ -257,7 +257,7 @@ crate::totals! {
 ///
 /// # Errors
 /// As [`expand_on`] and [`replay`]; a setting of a simulator where there is none; an eager limit or
-/// messages without calls over light paths.
+/// messages without calls over lightpaths.
 pub fn run(source: &TraceContent, request: &ReplayRequest<'_>) -> Result<Done, TraceError> {
     let resembles = request.network.shape();
     let method = with_overhead(request);
@@ -346,7 +346,7 @@ fn replay_program(program: &Program, request: &ReplayRequest<'_>) -> Result<Done
     }
 }
 
-/// A light path serves both ends until the last byte is there: its sender is free then, not before.
+/// A lightpath serves both ends until the last byte is there: its sender is free then, not before.
 struct OverLight(Hockney);
 
 impl NetworkModel for OverLight {

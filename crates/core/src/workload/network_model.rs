@@ -14,7 +14,7 @@
 //!   fairly; a message has left when it has arrived, since it holds the links all along;
 //! * under `packet`: each message is handed to its rank's terminal, which cuts it into chunks; it has left
 //!   when the last chunk is on the terminal's link;
-//! * a ring of wavelengths: each message asks for a light path ([`crate::simulate::on_demand`]) and waits for one if
+//! * a ring of wavelengths: each message asks for a lightpath ([`crate::simulate::on_demand`]) and waits for one if
 //!   there is none; it has left when it has arrived.
 //!
 //! A message to the rank itself costs nothing. What messages cost at their ends is the replay's matter

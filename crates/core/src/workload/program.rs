@@ -22,7 +22,7 @@ pub enum NodeKind {
     Compute,
     /// The begin of a call of a program in order: local work before the call, as [`NodeKind::Compute`].
     Enter,
-    /// Setting up or releasing light paths; `amount` is picoseconds, `tag` 1 if any are set up.
+    /// Setting up or releasing lightpaths; `amount` is picoseconds, `tag` 1 if any are set up.
     SetUp,
     /// A message to `peer`; `amount` is bytes.
     Send,

@@ -5,8 +5,8 @@ latency or topology. Here they are stated: one switch, and a fat tree with 16 ra
 upwards per leaf; 500 ns per cable; 10 to 400 Gb/s per port. Halving and doubling, which sends the
 least that an all_reduce can in 2 log2 N steps, stands beside them.
 
->>> from opticoll.papers.wrht.electrical import fabric_spelling, time_s
->>> fabric_spelling("crossbar", 128, 10_000_000_000, 0)
+>>> from opticoll.papers.wrht.electrical import fabric_specification, time_s
+>>> fabric_specification("crossbar", 128, 10_000_000_000, 0)
 'crossbar:ranks=128,rate=10Gb/s,latency=0s'
 >>> time_s("crossbar", 128, "recursive_doubling", 10_000_000_000, 0, 10_000_000)  # 7 S / B
 0.056
@@ -59,7 +59,7 @@ class ElectricalRow(Row):
     """Times on an electrical fabric beside those on light."""
 
     fabric: str = means("Electrical fabric: crossbar or fat_tree")
-    spelling: str = means("Complete specification of the electrical fabric")
+    specification: str = means("Complete specification of the electrical fabric")
     model: str = means("Model whose gradient is reduced")
     ranks: Positive = means("Number of ranks of each fabric")
     size_bytes: Bytes = means("Size of the gradient")
@@ -79,7 +79,7 @@ class ElectricalRow(Row):
     verified: bool = means("Whether all plans of the row have no violations")
 
 
-def fabric_spelling(fabric: str, ranks: int, rate: int, latency_ps: int) -> str:
+def fabric_specification(fabric: str, ranks: int, rate: int, latency_ps: int) -> str:
     """How a fabric of `FABRICS` is spelled: rate in bit/s of a port, latency of a cable."""
     cables = f"rate={_rate_text(rate)},latency={format_time(latency_ps).replace(' ', '')}"
     if fabric == "crossbar":
@@ -102,7 +102,7 @@ def is_verified(fabric: str, ranks: int, algorithm: str) -> bool:
 # Cases of several sizes and one rate follow one another, and share the plans.
 @lru_cache(maxsize=len(ALGORITHMS))
 def _plan(fabric: str, ranks: int, algorithm: str, rate: int, latency_ps: int) -> Plan:
-    machine = Fabric(fabric_spelling(fabric, ranks, rate, latency_ps))
+    machine = Fabric(fabric_specification(fabric, ranks, rate, latency_ps))
     return opticoll.plan("all_reduce", machine, algorithm)
 
 
@@ -144,7 +144,7 @@ def _rows(results: Results, fabric: str, ranks: int, *, quick: bool) -> list[Ele
             found.append(
                 ElectricalRow(
                     fabric=fabric,
-                    spelling=fabric_spelling(fabric, ranks, rate, LATENCY_PS),
+                    specification=fabric_specification(fabric, ranks, rate, LATENCY_PS),
                     model=model,
                     ranks=ranks,
                     size_bytes=size,

@@ -1,4 +1,4 @@
-//! Bounds for grids of light paths, in the cost model of the simulator `circuit`.
+//! Bounds for grids of lightpaths, in the cost model of the simulator `circuit`.
 //!
 //! N >= 2 ranks of k ports. Slots follow one another; one takes the latency a and as long as the longest of its
 //! messages, one for each path and direction at rate B. A path is set up for E and released for R, both ways,
@@ -40,7 +40,7 @@ use crate::fabric::circuits::{Charge, Paths};
 use crate::family::light_path_grid::LightPathGrid;
 use crate::units::{Bytes, Time, UnitError};
 
-/// What is paid for light paths.
+/// What is paid for lightpaths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SetUps {
     /// Establishing and releasing, for every phase.
@@ -56,7 +56,7 @@ pub enum SetUps {
 }
 
 impl From<(Charge, Paths)> for SetUps {
-    /// Charges of other fabrics charge nothing for light paths.
+    /// Charges of other fabrics charge nothing for lightpaths.
     fn from((charge, paths): (Charge, Paths)) -> SetUps {
         match (charge, paths) {
             (Charge::Groups { each_slot: true }, _) => SetUps::EverySlot,

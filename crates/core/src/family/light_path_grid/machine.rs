@@ -1,7 +1,7 @@
-//! Computers joined by light paths that are set up when they are needed and released afterwards: the
+//! Computers joined by lightpaths that are set up when they are needed and released afterwards: the
 //! grid over an optical burst-switched network.
 //!
-//! A light path joins a port of one rank with a port of another and serves both ways at once (full
+//! A lightpath joins a port of one rank with a port of another and serves both ways at once (full
 //! duplex). A rank has k ports, and so holds paths to at most k others at a time. Setting up any number of
 //! paths at one instant takes one time, releasing them another. The network between is not modelled: every
 //! path can be had.
@@ -15,7 +15,7 @@ use crate::names::plural;
 use crate::spec::{OptionRecord, Role, Spec};
 use crate::units::{Rate, Time};
 
-/// Ranks with ports for light paths.
+/// Ranks with ports for lightpaths.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LightPathGrid {
     /// The number of ranks, p.
@@ -32,7 +32,7 @@ pub struct LightPathGrid {
     pub release: Time,
 }
 
-/// The ports of a light path's two ends.
+/// The ports of a lightpath's two ends.
 pub const LIGHT: LightKind = LightKind {
     form: "{source_port}.{destination_port}",
     example: "0.1",

@@ -1,4 +1,4 @@
-//! Schedules on a grid of light paths: slots and ports.
+//! Schedules on a grid of lightpaths: slots and ports.
 //!
 //! **Slots.** The transfers of a step between two ranks, either way, need one path. Pair of ranks by pair,
 //! in the order of the schedule, each takes the first slot of the step in which both have a port left: no
@@ -24,7 +24,7 @@ use crate::plan::Plan;
 use crate::ports::{Port, Ports, TakenPort};
 use crate::schedule::Schedule;
 
-/// Why a schedule does not fit a grid of light paths.
+/// Why a schedule does not fit a grid of lightpaths.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum PortError {
     /// The fabric is no such grid.

@@ -125,7 +125,7 @@ impl Chooser {
         }
     }
 
-    /// What a set-up over the whole route tells: those that would have been better than the chosen
+    /// What a setup over the whole route tells: those that would have been better than the chosen
     /// one were tried, and not free. Without a chosen one, all of them.
     #[inline]
     pub(super) fn learn_route(&mut self, pair: u32, chosen: Option<u32>) {

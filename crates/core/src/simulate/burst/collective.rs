@@ -1,9 +1,9 @@
-//! Collectives over light paths that the network may refuse.
+//! Collectives over lightpaths that the network may refuse.
 //!
 //! # The model
 //!
-//! **Light paths.** A *job* is a schedule whose ranks sit at hosts. Two hosts that have anything to
-//! send to each other need a light path: a route and a wavelength on its links (with converters, one for each
+//! **Lightpaths.** A *job* is a schedule whose ranks sit at hosts. Two hosts that have anything to
+//! send to each other need a lightpath: a route and a wavelength on its links (with converters, one for each
 //! link), in each direction in which something is sent. It is asked for as with two-way signalling, at
 //! one instant, by the settings' routing, assignment and converters, and it is held, without a known end,
 //! until it is released. Hosts of one node need no wavelength, but a port and the same times. The
@@ -11,7 +11,7 @@
 //! transmitters and receivers of bursts are none of a job's, which has ports of its own. At one instant a job
 //! asks before a burst does.
 //!
-//! **Phases.** With k ports a host holds light paths to at most k others. Steps that follow one
+//! **Phases.** With k ports a host holds lightpaths to at most k others. Steps that follow one
 //! another are a *phase* as long as no host needs more; a step that needs more by itself is cut (see
 //! `phases`). The paths of a phase take `establish` to be set up, when all are granted; then its steps
 //! are carried out, each when the one before has ended everywhere, a message of m bytes in `latency`, the
@@ -38,12 +38,12 @@
 //!
 //! # Nothing waits for ever
 //!
-//! *All or nothing.* A job holds light paths only from the instant at which it has all those of its phase. From
+//! *All or nothing.* A job holds lightpaths only from the instant at which it has all those of its phase. From
 //! then on it waits for nobody: its phase ends at a time that is known. A waiting job holds nothing. So no
 //! job waits for one that waits: there is no circular wait, whatever the order in which jobs ask. Whenever jobs are
 //! left, one of them is in its phase, and ends it; or nobody holds anything but passing bursts, and then
 //! the next to ask is granted its phase, unless bursts are in its way or it does not fit into the empty network. Under
-//! `degrade` the smallest phase is one light path, which fits as soon as its route is free. A job thus ends, or
+//! `degrade` the smallest phase is one lightpath, which fits as soon as its route is free. A job thus ends, or
 //! is blocked more often than it may retry.
 //!
 //! *Path by path* jobs hold and wait: two of them may each hold what the other lacks, and so may

@@ -1,4 +1,4 @@
-//! One replication: the event queue, set-ups and control messages, transmitters.
+//! One replication: the event queue, setups and control messages, transmitters.
 
 use std::collections::VecDeque;
 

@@ -49,7 +49,7 @@ crate::rows! {
         pub utilisation: f64,
         /// Share that was held for bursts that were lost further on.
         pub wasted: f64,
-        /// Bursts that it blocked. A set-up that no wavelength of the whole route could serve counts at none of them.
+        /// Bursts that it blocked. A setup that no wavelength of the whole route could serve counts at none of them.
         pub blocked: u64,
     }
 }

@@ -109,7 +109,7 @@ pub enum BurstRouting {
     LeastLoaded,
 }
 
-/// What a transmitter does whose set-up was blocked.
+/// What a transmitter does whose setup was blocked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AfterBlocking {
     /// It is silent for as long as the burst would have taken: what hosts offer does not depend on
@@ -136,7 +136,7 @@ pub struct BurstSettings {
     pub assembly: Option<BurstAssembly>,
     /// Who asks whom.
     pub signalling: Signalling,
-    /// What follows a set-up that was blocked. For two-way signalling.
+    /// What follows a setup that was blocked. For two-way signalling.
     pub blocked: AfterBlocking,
     /// Time between control and burst beyond what is needed. For one-way signalling.
     pub offset: Time,

@@ -1,4 +1,4 @@
-//! Light paths that a rank keeps: those to the others that it used last.
+//! Lightpaths that a rank keeps: those to the others that it used last.
 //!
 //! A rank with k ports keeps the paths to the k others that it used last. Before messages it sets up, at one instant,
 //! the paths to their partners that it does not have, which costs E; where that takes more ports than are left

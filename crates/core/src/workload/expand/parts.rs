@@ -89,7 +89,7 @@ fn cut(messages: ChunksByMessage, ranks: usize, ports: usize) -> Vec<ChunksByMes
     parts.into_iter().map(|(part, _)| part).collect()
 }
 
-/// The messages from `first` on that a rank's ports serve without another set-up: whole steps.
+/// The messages from `first` on that a rank's ports serve without another setup: whole steps.
 pub(super) fn group_from(parts: &[MemberMessage], first: usize, ports: u32) -> Range<usize> {
     let mut partners: BTreeSet<u32> = BTreeSet::new();
     let mut end = first;

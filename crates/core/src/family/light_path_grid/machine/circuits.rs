@@ -1,4 +1,4 @@
-//! Messages over light paths, slot by slot: they take latency + bytes / rate.
+//! Messages over lightpaths, slot by slot: they take latency + bytes / rate.
 
 use super::{LIGHT, LightPathGrid, PortsLight};
 use crate::fabric::Transmission;

@@ -1,4 +1,4 @@
-//! The network with the bursts that go on beside light paths, and the waits after blocking.
+//! The network with the bursts that go on beside lightpaths, and the waits after blocking.
 
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -14,12 +14,12 @@ use crate::units::Time;
 /// What back-off draws depend on besides the seed, so that they are none of the bursts'.
 const BACK_OFF: u64 = 0x6261_636b_5f6f_6666;
 
-/// A network in which bursts have gone on for long when the first light path is asked for.
+/// A network in which bursts have gone on for long when the first lightpath is asked for.
 pub(super) struct Beside<'a> {
     pub(super) engine: BurstEngine<'a>,
     congestion: &'a Congestion,
     random: Pcg64Mcg,
-    /// When light paths may be asked for.
+    /// When lightpaths may be asked for.
     pub(super) start: u64,
 }
 

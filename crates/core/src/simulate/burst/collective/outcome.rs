@@ -21,7 +21,7 @@ pub struct Delivered {
 pub struct Failure {
     /// The step of the schedule that was to come first.
     pub step: u32,
-    /// The hosts of the light path that was blocked.
+    /// The hosts of the lightpath that was blocked.
     pub hosts: (u32, u32),
     /// How often it was asked for.
     pub tries: u32,
@@ -42,7 +42,7 @@ pub struct JobRun {
     pub blocked: u64,
     /// Phases that were cut since they were blocked.
     pub degraded: u32,
-    /// How long it waited for the light paths that were granted in the end, in all.
+    /// How long it waited for the lightpaths that were granted in the end, in all.
     pub waited: Time,
     /// Transfers that arrived, in the order in which their messages ended.
     pub delivered: Vec<Delivered>,

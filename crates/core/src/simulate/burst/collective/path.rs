@@ -1,11 +1,11 @@
-//! Light paths in the network: opened without a known end, released, or given back as if never opened.
+//! Lightpaths in the network: opened without a known end, released, or given back as if never opened.
 
 use crate::simulate::burst::channels::{ChannelGroups, Span};
 use crate::simulate::burst::engine::BurstEngine;
 use crate::simulate::burst::settings::Signalling;
 use crate::simulate::burst::source::NEVER;
 
-/// What light paths hold.
+/// What lightpaths hold.
 #[derive(Debug, Default)]
 pub(super) struct HeldChannels {
     /// Wavelengths of links, and converters of nodes.

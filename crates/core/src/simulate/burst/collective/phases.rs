@@ -1,4 +1,4 @@
-//! Steps in phases: rounds of messages that share their light paths.
+//! Steps in phases: rounds of messages that share their lightpaths.
 //!
 //! A step of the schedule is a round, a message for each pair of hosts between which anything is sent.
 //! The pairs of a phase are the edges of a graph on hosts, in which at most k edges meet at a
@@ -31,20 +31,20 @@ pub(super) struct PhaseMessage {
 /// Messages that are sent side by side.
 pub(super) type Round = Vec<PhaseMessage>;
 
-/// Rounds that share their light paths.
+/// Rounds that share their lightpaths.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct PathPhase {
     pub(super) rounds: Vec<Round>,
-    /// The pairs that need a light path; whether the lower sends to the higher, and the reverse.
+    /// The pairs that need a lightpath; whether the lower sends to the higher, and the reverse.
     pub(super) paths: BTreeMap<Pair, (bool, bool)>,
 }
 
 /// What a phase may need at most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Limits {
-    /// Light paths of one host.
+    /// Lightpaths of one host.
     pub(super) ports: u32,
-    /// Light paths of all.
+    /// Lightpaths of all.
     pub(super) paths: usize,
 }
 
@@ -53,7 +53,7 @@ impl PhaseMessage {
         (self.from.min(self.to), self.from.max(self.to))
     }
 
-    /// How long it takes on a light path, without propagation.
+    /// How long it takes on a lightpath, without propagation.
     pub(super) fn time(&self, latency: Time, rate: Rate) -> Result<Time, BurstError> {
         Ok(latency.plus(rate.transmission(self.bytes)?)?)
     }
@@ -78,7 +78,7 @@ impl PathPhase {
         all.len() <= limits.paths && degree(all) <= limits.ports
     }
 
-    /// The most light paths of one host.
+    /// The most lightpaths of one host.
     pub(super) fn ports(&self) -> u32 {
         degree(self.paths.keys().copied())
     }

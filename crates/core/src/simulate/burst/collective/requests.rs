@@ -1,15 +1,15 @@
-//! Light paths that a program asks for message by message, as it goes.
+//! Lightpaths that a program asks for message by message, as it goes.
 //!
 //! # The model
 //!
-//! A message from one host to another needs a light path from there to there: a route and a wavelength,
+//! A message from one host to another needs a lightpath from there to there: a route and a wavelength,
 //! asked for and held as those of [collectives](super), while the bursts of the settings' source go on beside
 //! it. Granted, it takes `establish` to be set up; a message takes `latency`, the propagation of the route
-//! and its bytes at the rate; then `release` passes until the wavelengths are free. A light path carries one
+//! and its bytes at the rate; then `release` passes until the wavelengths are free. A lightpath carries one
 //! message after the other: those for the same host that are ready while it is up wait for their turn and
 //! not for a path of their own. When none is left it is released.
 //!
-//! With k ports a host holds light paths to at most k others at once, both paths each. Where either end has
+//! With k ports a host holds lightpaths to at most k others at once, both paths each. Where either end has
 //! no port left a message waits; when ports are free again those who wait are asked for in the order in which
 //! they first asked.
 //!
@@ -20,7 +20,7 @@
 //!
 //! # Nothing waits for ever
 //!
-//! Who holds a light path waits for nobody: each of its messages ends at a known time, and a program sends
+//! Who holds a lightpath waits for nobody: each of its messages ends at a known time, and a program sends
 //! finitely many. Who waits holds nothing. So there is no circular wait. Whoever waits for ports may be overtaken by
 //! one that needs fewer, but only so often as there are messages; whoever waits after blocking asks again,
 //! finitely often.
@@ -97,7 +97,7 @@ enum LightPathState {
     Releasing,
 }
 
-/// The light path of a direction, or what waits for it.
+/// The lightpath of a direction, or what waits for it.
 #[derive(Debug, Default)]
 struct RequestedPath {
     state: LightPathState,
@@ -108,14 +108,14 @@ struct RequestedPath {
     held: HeldChannels,
 }
 
-/// A network in which light paths are asked for.
+/// A network in which lightpaths are asked for.
 pub struct OnRequest<'a> {
     congestion: &'a Congestion,
     beside: Beside<'a>,
     paths: BTreeMap<HostPair, RequestedPath>,
     /// Per pair, lower host first: directions that are up or being released.
     up: BTreeMap<HostPair, u32>,
-    /// Per host: the others that it has a light path with.
+    /// Per host: the others that it has a lightpath with.
     ports: Vec<u32>,
     /// Per host: the directions that wait for ports, by when they first asked.
     asking: Vec<BTreeSet<(u64, HostPair)>>,

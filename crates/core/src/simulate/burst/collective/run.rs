@@ -1,4 +1,4 @@
-//! One replication: jobs that ask for light paths, and the bursts that go on beside them.
+//! One replication: jobs that ask for lightpaths, and the bursts that go on beside them.
 
 use std::collections::{BTreeMap, VecDeque};
 

@@ -1,4 +1,4 @@
-//! Ports, times of light paths, and what follows blocking: typed for programs, as text for people.
+//! Ports, times of lightpaths, and what follows blocking: typed for programs, as text for people.
 
 use crate::names::suggest;
 use crate::simulate::PolicyRecord;
@@ -25,13 +25,13 @@ pub enum BlockingPolicy {
 pub const POLICIES: &[PolicyRecord<BlockingPolicy>] = &[
     PolicyRecord {
         name: "all_or_nothing",
-        summary: "All light paths of a phase at one instant or none; who waits holds nothing",
+        summary: "All lightpaths of a phase at one instant or none; who waits holds nothing",
         citation: "",
         policy: BlockingPolicy::AllOrNothing,
     },
     PolicyRecord {
         name: "retry",
-        summary: "Each light path by itself; those granted are held while others are tried again",
+        summary: "Each lightpath by itself; those granted are held while others are tried again",
         citation: "",
         policy: BlockingPolicy::Retry,
     },
@@ -43,12 +43,12 @@ pub const POLICIES: &[PolicyRecord<BlockingPolicy>] = &[
     },
 ];
 
-/// What a collective needs of light paths, and what it does where they are blocked.
+/// What a collective needs of lightpaths, and what it does where they are blocked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Congestion {
     /// What follows blocking.
     pub policy: BlockingPolicy,
-    /// Light paths that a host of a collective can hold at once.
+    /// Lightpaths that a host of a collective can hold at once.
     pub ports: u32,
     /// Of a message, beyond propagation and transmission.
     pub latency: Time,
@@ -102,7 +102,7 @@ pub const SETTINGS: &[SettingDeclaration<Congestion>] = settings! {
 const OF_MEASUREMENTS: &[&str] = &["bursts", "relative_error"];
 
 impl Congestion {
-    /// The settings of light paths and of the bursts beside them that names and texts give; see
+    /// The settings of lightpaths and of the bursts beside them that names and texts give; see
     /// [`SETTINGS`] and [`settings::SETTINGS`].
     ///
     /// # Errors

@@ -1,0 +1,21 @@
+"""Commands as functions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any
+
+
+def rows(command: str, settings: Mapping[str, Any] | None = None, **values: Any) -> list[Any]:
+    """The rows of a command, which is loaded now."""
+    from opticoll.runner import run
+
+    command_record = import_module(f"opticoll.commands.{command}").COMMAND
+    return run(command_record, **values, **(settings or {}))
+
+
+def one(command: str, settings: Mapping[str, Any] | None = None, **values: Any) -> Any:
+    """The only row of a command."""
+    (row,) = rows(command, settings, **values)
+    return row

@@ -1,0 +1,134 @@
+"""Files of plans, rows and traces."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from os import PathLike
+
+from opticoll._core import Plan, Trace
+
+
+def read_plan(path: str | PathLike[str]) -> Plan:
+    """Read a plan file, compressed with zstd or not.
+
+    Parameters
+    ----------
+    path
+        The file; its name ends in `.plan` or `.plan.zst`.
+
+    Raises
+    ------
+    FileError
+        The file cannot be read or is no text.
+    PlanFileError
+        The plan is malformed; the message names line and column.
+
+    Examples
+    --------
+    >>> import opticoll
+    >>> plan = opticoll.plan("all_gather", "wdm_ring:ranks=16,wavelengths=2", "ring")
+    >>> opticoll.write_plan(plan, "ring.plan")
+    >>> opticoll.read_plan("ring.plan")
+    <Plan of all_gather by ring on 16 ranks: 15 slots, 240 transfers>
+    """
+    from opticoll import formats
+
+    plan: Plan = formats.named("plan", str(path)).read(path)
+    return plan
+
+
+def write_plan(plan: Plan, path: str | PathLike[str]) -> None:
+    """Write a plan file, compressed with zstd if the name ends in `.zst`.
+
+    The file appears under its name only when it is complete.
+
+    Parameters
+    ----------
+    plan
+        The plan.
+    path
+        The file; its name ends in `.plan` or `.plan.zst`.
+
+    Raises
+    ------
+    FileError
+        The file cannot be written.
+
+    Examples
+    --------
+    >>> import opticoll
+    >>> plan = opticoll.plan("all_gather", "wdm_ring:ranks=16,wavelengths=2", "ring")
+    >>> opticoll.write_plan(plan, "ring.plan.zst")
+    """
+    from opticoll import formats
+
+    formats.named("plan", str(path)).write(plan, path)
+
+
+def write_csv(rows: Sequence[Mapping[str, object]], path: str | PathLike[str]) -> None:
+    """Write rows as CSV under a heading of their keys.
+
+    The file appears under its name only when it is complete.
+
+    Parameters
+    ----------
+    rows
+        Rows, or other mappings with the same keys.
+    path
+        The file.
+
+    Raises
+    ------
+    FileError
+        The file cannot be written.
+
+    Examples
+    --------
+    >>> import opticoll
+    >>> ring = "wdm_ring:ranks=16,wavelengths=2"
+    >>> comparison = opticoll.compare("all_gather", ring, "ring,optree")
+    >>> opticoll.write_csv(comparison.rows, "comparison.csv")
+    """
+    from opticoll.formats import table
+
+    table.write_csv(rows, path)
+
+
+def read_trace(
+    source: str | PathLike[str] | bytes,
+    form: str | None = None,
+    *,
+    operations_per_second: int | None = None,
+) -> Trace:
+    r"""Read the trace of an MPI program.
+
+    Parameters
+    ----------
+    source
+        A file, the folder of an OTF2 archive, or the content of a file; compressed with zstd or
+        not.
+    form
+        The format, such as `goal` (see `opticoll list formats`; default: the format that the
+        content shows).
+    operations_per_second
+        Rate of floating-point operations, for traces that count operations instead of time.
+
+    Raises
+    ------
+    FileError
+        The file cannot be read or decompressed.
+    TraceError
+        The trace is malformed; the message names the line, the byte, or rank and event.
+
+    Examples
+    --------
+    >>> import opticoll
+    >>> opticoll.read_trace(
+    ...     b"# app=hello ranks=2\nrank,call,peer,send_bytes,recv_bytes,tag,comm,req,compute_ns\n"
+    ...     b"0,Send,1,8,0,7,0,,100\n1,Recv,0,0,8,7,0,,40\n"
+    ... )
+    <Trace 2 ranks, 2 events>
+    """
+    from opticoll.formats import trace_file
+
+    return trace_file.read(source, form, operations_per_second)

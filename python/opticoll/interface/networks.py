@@ -1,0 +1,184 @@
+"""Networks that carry random traffic: packets, bursts, and collectives among bursts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from opticoll._core import Fabric
+from opticoll.interface.command import one
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from opticoll.commands.congestion import CongestionRow
+    from opticoll.commands.traffic import BurstRow, TrafficRow
+    from opticoll.settings import Settings
+
+
+def traffic(
+    fabric: Fabric | str,
+    pattern: str,
+    *,
+    size: str,
+    period: str,
+    messages: int,
+    timeline: bool = False,
+    **settings: Unpack[Settings],
+) -> TrafficRow:
+    """Simulate synthetic traffic, packet by packet.
+
+    Parameters
+    ----------
+    fabric
+        An electrical fabric, its specification, or the name of its YAML file.
+    pattern
+        Who sends to whom, such as `uniform`.
+    size, period
+        Size of a message, and the time between two messages of a rank, as text with a unit.
+    messages
+        Number of messages of each rank.
+    timeline
+        Whether to record the load of links and buffers over time.
+    settings
+        Settings of the packet simulator, as for `Plan.simulate`.
+
+    Returns
+    -------
+    TrafficRow
+        Delivered bytes, latencies and link use, with the `outcome`.
+
+    Raises
+    ------
+    OpticollError
+        The fabric, the pattern or a setting is unknown, or packets are in a deadlock.
+
+    Examples
+    --------
+    >>> import opticoll
+    >>> row = opticoll.traffic("torus:dims=4x4", "uniform", size="2KiB", period="1us", messages=10)
+    >>> row.bytes_delivered, row.outcome.time_ps
+    (327680, 10441830)
+    """
+    asked = {"pattern": pattern, "bytes": size, "period": period, "messages": messages}
+    row: TrafficRow = one("traffic", settings, fabric=fabric, timeline=timeline, jobs=1, **asked)
+    return row
+
+
+def bursts(fabric: str, settings: Mapping[str, str] | None = None, *, threads: int = 1) -> BurstRow:
+    """Simulate a burst-switched network (OBS), in which random bursts may be blocked.
+
+    Parameters
+    ----------
+    fabric
+        The network with its wavelengths, such as
+        `ladder:rungs=5,hosts=10,wavelengths=28,rate=10Gb/s`.
+    settings
+        Settings by name, as text, such as `{"offered_load": "0.9", "converters": "full"}`.
+    threads
+        Number of threads that share the replications; the result does not depend on it.
+
+    Returns
+    -------
+    BurstRow
+        The number of bursts and the share that is lost, with confidence intervals and the
+        `outcome`.
+
+    Raises
+    ------
+    FabricError
+        The network is unknown or has no wavelengths.
+    SimulationError
+        A setting is unknown or out of range.
+
+    Examples
+    --------
+    >>> import opticoll
+    >>> ladder = "ladder:rungs=5,hosts=10,wavelengths=28,rate=10Gb/s"
+    >>> row = opticoll.bursts(ladder, {"bursts": "1e4", "warm_up": "0"})
+    >>> row.bursts, row.lost
+    (10000, 0)
+    """
+    row: BurstRow = one("traffic", settings, fabric=fabric, simulator="burst", jobs=threads)
+    return row
+
+
+def congestion(
+    collective: str,
+    fabric: str,
+    algorithm: str | None = None,
+    *,
+    size: str | int,
+    ranks: int | None = None,
+    copies: int = 1,
+    root: int = 0,
+    placement: str = "natural",
+    offered_load: float = 0.0,
+    settings: Mapping[str, str] | None = None,
+    threads: int = 1,
+) -> CongestionRow:
+    """Run collectives over circuits that random bursts may block.
+
+    Parameters
+    ----------
+    collective
+        The name of a collective, such as `all_gather`.
+    fabric
+        The network with its wavelengths, as for `bursts`.
+    algorithm
+        A specification of an algorithm (default: the usual algorithm of the collective).
+    size
+        Size of the collective, in bytes or as text with a unit.
+    ranks
+        Number of ranks of each collective (default: as many as there are hosts for).
+    copies
+        Number of collectives that run at the same time, each on its own hosts.
+    root
+        The root rank of broadcast, reduce, gather and scatter.
+    placement
+        Placement of ranks on hosts: `natural`, `spread` or `best`.
+    offered_load
+        Offered load of bursts of each host, in Erlang; 0 for no bursts.
+    settings
+        Settings of circuits and of bursts by name, as text, such as `{"ports": "2"}`.
+    threads
+        Number of threads that share the replications; the result does not depend on it.
+
+    Returns
+    -------
+    CongestionRow
+        The mean time in seconds with its confidence interval, and the `outcome`.
+
+    Raises
+    ------
+    OpticollError
+        A name or a setting is unknown, or the ranks do not fit the network.
+
+    Examples
+    --------
+    >>> import opticoll
+    >>> row = opticoll.congestion(
+    ...     "all_gather",
+    ...     "ladder:rungs=5,wavelengths=4,rate=10Gb/s,latency=0s",
+    ...     "ring",
+    ...     size="1MB",
+    ...     settings={"ports": "2", "replications": "1"},
+    ... )
+    >>> row.verified, row.time_s
+    (True, 0.0181)
+    """
+    row: CongestionRow = one(
+        "congestion",
+        collective=collective,
+        fabric=fabric,
+        algorithm=algorithm,
+        size=size,
+        ranks=ranks,
+        collectives=copies,
+        root=root or None,
+        placement=placement,
+        offered_load=offered_load,
+        bursts=settings,
+        jobs=threads,
+    )
+    return row

@@ -1,0 +1,345 @@
+"""Plans: what has a name, and how plans are made, measured, compared and mended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+from opticoll import _core, errors
+from opticoll._core import Collective, Fabric, Plan
+from opticoll.interface.command import one, rows
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from opticoll.commands.compare import Comparison
+    from opticoll.commands.replan import ReplanRow
+    from opticoll.commands.tasks import TaskRow
+    from opticoll.plan_row import PlanRow
+    from opticoll.registry import RecordRow
+    from opticoll.settings import Settings
+    from opticoll.task_list import Task
+    from opticoll.user_algorithm import UserAlgorithm
+
+
+def records(kind: str) -> list[RecordRow]:
+    """List everything that has a name, such as algorithms or fabrics, as `opticoll list` does.
+
+    Parameters
+    ----------
+    kind
+        `algorithms`, `fabrics`, `presets`, `simulators`, `policies`, `start_rules`, `settings`,
+        `collectives`, `wavelengths`, `models` or `devices`.
+
+    Returns
+    -------
+    list of RecordRow
+        Each with name, summary, citation of the source and options.
+
+    Raises
+    ------
+    UsageError
+        There is no such kind.
+
+    Examples
+    --------
+    >>> import opticoll
+    >>> [record.name for record in opticoll.records("policies")]
+    ['every_step', 'on_change', 'per_port', 'free', 'two_tier', 'establish_release']
+    """
+    from opticoll import registry
+
+    return registry.records(kind)
+
+
+def plan(
+    collective: str,
+    fabric: Fabric | str,
+    algorithm: str | UserAlgorithm | None = None,
+    *,
+    size: str | int | None = None,
+    root: int = 0,
+    wavelength: str = "auto",
+    watch: Callable[[str], object] | None = None,
+    **settings: Unpack[Settings],
+) -> Plan:
+    """Build a schedule and give every transfer its route, wavelength and slot.
+
+    Parameters
+    ----------
+    collective
+        The name of a collective, such as `all_gather`.
+    fabric
+        A fabric, its specification, such as `optree_paper:ranks=512`, or the name of its YAML file.
+    algorithm
+        A specification such as `optree:depth=5`, a user's function, or the function as
+        `module:function` (default: `auto`, the fastest plan found for the size and the settings).
+    size
+        Size that `auto` plans for, in bytes or as text with a unit (default: 4 MiB). The plan keeps
+        the size for later simulations.
+    root
+        The root rank of broadcast, reduce, gather and scatter.
+    wavelength
+        Assignment of wavelengths, such as `first_fit:order=longest`.
+    watch
+        Called by `auto` with the name of each candidate before the candidate is planned.
+    settings
+        How plans are timed, such as `policy="free"` or `start="step"` (see `opticoll list
+        settings`). Only `auto` uses the settings and the size.
+
+    Raises
+    ------
+    OpticollError
+        A name is unknown, an option is out of range, or the algorithm does not run on the fabric.
+
+    Examples
+    --------
+    >>> import opticoll
+    >>> ring = opticoll.Fabric("wdm_ring:ranks=16,wavelengths=2")
+    >>> opticoll.plan("all_gather", ring, "optree:radices=4x4")
+    <Plan of all_gather by optree:radices=4x4 on 16 ranks: 12 slots, 240 transfers>
+    >>> opticoll.plan("all_gather", ring, size="1MiB").algorithm
+    'ring_bidirectional:stripes=2'
+    """
+    from opticoll import config, registry, user_algorithm
+
+    fabric = config.to_fabric(fabric)
+    root = config.to_root(root, fabric)
+    size_bytes = None if size is None else config.to_bytes(size)
+    if algorithm is None:
+        algorithm = registry.DEFAULT_ALGORITHM
+    if isinstance(algorithm, str) and not user_algorithm.is_user_algorithm(algorithm):
+        spelling = registry.algorithm_spelling(collective, algorithm)
+        return _core.plan(
+            collective,
+            fabric,
+            spelling,
+            root=root,
+            wavelength=wavelength,
+            size_bytes=size_bytes,
+            watch=watch,
+            **settings,
+        )
+    if isinstance(algorithm, str):
+        name, (function, options) = algorithm.strip(), user_algorithm.load(algorithm)
+    else:
+        name, function, options = user_algorithm.name_of(algorithm), algorithm, {}
+    demanded = Collective(collective, fabric.ranks, root=root)
+    schedule = user_algorithm.call(function, demanded, fabric, options)
+    try:
+        return _core.make_plan(schedule, fabric, name, wavelength, size_bytes)
+    except errors.ScheduleError as error:
+        raise errors.UserAlgorithmError(
+            f"algorithm `{name}` returned a schedule that cannot be planned: {error}"
+        ) from error
+
+
+def measure(plan: Plan, size: str | int, **settings: Unpack[Settings]) -> PlanRow:
+    """Verify and simulate a plan, and return what `compare` returns for each plan.
+
+    Parameters
+    ----------
+    plan
+        The plan.
+    size
+        Size of the collective, in bytes or as text with a unit.
+    settings
+        The simulator and its settings, as for `Plan.simulate`.
+
+    Returns
+    -------
+    PlanRow
+        Slots, time, bounds, violations and what they depend on; `help` lists the fields with units.
+
+    Raises
+    ------
+    UnitError
+        The size is no size.
+    SimulationError
+        A setting is unknown or does not apply.
+
+    Examples
+    --------
+    >>> import opticoll
+    >>> plan = opticoll.plan("all_gather", "wdm_ring:ranks=16,wavelengths=2", "ring")
+    >>> row = opticoll.measure(plan, "4MiB", policy="free")
+    >>> row.steps, row.time_s, row.bound_time_s, row.verified
+    (15, 0.012582912, 0.003145728, True)
+    """
+    from opticoll import config, plan_row
+
+    size_bytes = config.to_bytes(size)
+    outcome = plan.simulate(size_bytes, **settings)
+    return plan_row.plan_row(plan, plan.verify(), outcome, size_bytes)
+
+
+def compare(
+    collective: str,
+    fabric: Fabric | str | Iterable[Fabric | str],
+    algorithms: str | Iterable[str | UserAlgorithm] | None = None,
+    *,
+    sizes: str | int | Iterable[str | int] = "4MiB",
+    ranks: Iterable[int] | None = None,
+    wavelengths: Iterable[int] | None = None,
+    root: int = 0,
+    wavelength: str = "auto",
+    **settings: Unpack[Settings],
+) -> Comparison:
+    """Plan, verify and simulate several algorithms on the same fabrics, sizes and settings.
+
+    `auto`, the fastest plan found, is compared even if other algorithms are named.
+
+    Parameters
+    ----------
+    collective
+        The name of a collective, such as `all_gather`.
+    fabric
+        A fabric, its specification, the name of its YAML file, or several of these.
+    algorithms
+        Specifications or users' functions in a list, or one text such as `"ring,optree"`. An
+        algorithm that is named must run on every fabric. By default all algorithms of the
+        collective are compared, and `Comparison.refusals` names those that do not run.
+    sizes
+        Sizes of the collective, in bytes or as text with a unit; also one text such as
+        `"1KiB..1GiB"`, where each size is four times the size before.
+    ranks, wavelengths
+        Numbers of ranks and of wavelengths per fibre, in place of those of the fabric; all
+        combinations are compared.
+    root
+        The root rank of broadcast, reduce, gather and scatter.
+    wavelength
+        Assignment of wavelengths, such as `first_fit:order=longest`.
+    settings
+        The simulator and its settings, as for `Plan.simulate`.
+
+    Returns
+    -------
+    Comparison
+        `rows`, a `PlanRow` per fabric, algorithm and size, and `refusals`.
+
+    Raises
+    ------
+    OpticollError
+        As for `plan`. The attribute `field` names the argument at fault.
+
+    Examples
+    --------
+    >>> import opticoll
+    >>> ring = "wdm_ring:ranks=16,wavelengths=2"
+    >>> comparison = opticoll.compare("all_gather", ring, "ring,optree", sizes="1MiB,4MiB")
+    >>> for row in comparison.rows:
+    ...     print(row.algorithm, row.size_bytes, row.steps, row.time_s)
+    ring 1048576 15 0.003520728
+    ring 4194304 15 0.012957912
+    optree 1048576 12 0.0028165824
+    optree 4194304 12 0.0103663296
+    auto 1048576 8 0.0010388608
+    auto 4194304 8 0.0035554432
+    """
+    from opticoll import config
+    from opticoll.commands import compare
+    from opticoll.runner import Watch
+    from opticoll.settings import given
+
+    scenario = config.to_scenario(
+        collective,
+        fabric,
+        algorithms,
+        sizes=sizes,
+        ranks=ranks,
+        wavelengths=wavelengths,
+        root=root,
+        wavelength=wavelength,
+        settings=given(settings),
+    )
+    result = compare.Comparison()
+    result.rows.extend(compare.compare(scenario, result.refusals, Watch()))
+    return result
+
+
+def replan(
+    plan: Plan,
+    failed: str,
+    algorithm: str | None = None,
+    *,
+    size: str | int | None = None,
+    **settings: Unpack[Settings],
+) -> ReplanRow:
+    """Plan again on what failures leave of a `wss_grid`, verify, and compare the times.
+
+    Parameters
+    ----------
+    plan
+        The plan on the whole grid.
+    failed
+        What fails: `dead_transceivers=5.row+9.column`, `dead_ports=row3.2` or nodes that are
+        `leaving=5+8-11`; several with commas.
+    algorithm
+        The algorithm on what is left, such as `auto` (default: the algorithm of the plan).
+    size
+        Size for which both plans are timed, in bytes or as text with a unit (default: the size of
+        the plan).
+    settings
+        The simulator and its settings, as for `Plan.simulate`.
+
+    Returns
+    -------
+    ReplanRow
+        The numbers of the new plan, and the time of the old one.
+
+    Raises
+    ------
+    OpticollError
+        A place is not on the grid, the root has left, or no light reaches a node any more.
+
+    Examples
+    --------
+    >>> import opticoll
+    >>> plan = opticoll.plan("all_reduce", "wss_grid:rows=4,columns=4", "auto", size="1MiB")
+    >>> row = opticoll.replan(plan, "leaving=5", algorithm="auto")
+    >>> row.ranks, row.verified
+    (15, True)
+    """
+    row: ReplanRow = one(
+        "replan", source=plan, failed=failed, instead=algorithm, size=size, settings=settings
+    )
+    return row
+
+
+def tasks(fabric: Fabric | str, tasks: Iterable[Task]) -> list[TaskRow]:
+    """Run tasks on one `wss_grid`, where an arbiter admits each task when its ports are free.
+
+    All plans are verified; that no two tasks share a switch port at one time is verified, too.
+
+    Parameters
+    ----------
+    fabric
+        The grid, its specification, or the name of its YAML file.
+    tasks
+        Tasks, each an `opticoll.task_list.Task`: a collective on some nodes, carried out in rounds.
+
+    Returns
+    -------
+    list of TaskRow
+        A row per task with the times of its request, admission, start and end.
+
+    Raises
+    ------
+    OpticollError
+        As for `plan`.
+
+    Examples
+    --------
+    >>> import opticoll
+    >>> from opticoll.task_list import Task
+    >>> rows = opticoll.tasks(
+    ...     "wss_grid:rows=2,columns=4",
+    ...     [
+    ...         Task("all_reduce", nodes="0-1+4-5", size="100MB", rounds=10),
+    ...         Task("all_reduce", nodes="2-3+6-7", size="100MB", request="2ms"),
+    ...     ],
+    ... )
+    >>> [(row.name, row.verified) for row in rows]
+    [('all_reduce', True), ('all_reduce', True)]
+    """
+    return rows("tasks", fabric=fabric, tasks=list(tasks))
