@@ -54,7 +54,7 @@ def test_fabric_survives_pickling_and_its_own_spelling() -> None:
     assert fabric.options["reconfiguration"] == {
         "value": 20 * 10**6,
         "unit": "ps",
-        "meaning": "time to reconfigure circuits; default 25us",
+        "meaning": "time to reconfigure circuits",
     }
 
 

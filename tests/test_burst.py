@@ -77,7 +77,7 @@ def test_what_progress_raises_ends_the_run() -> None:
 def test_every_setting_has_a_summary_and_a_default() -> None:
     for record in _core.records("burst_settings"):
         assert record["summary"]
-        assert record["options"][0][0] == "default"
+        assert record["options"][0]["name"] == "default"
 
 
 TRAFFIC = ["traffic", "--simulator", "burst", "--warm-up", "1000", "--bursts", "2e4"]

@@ -11,7 +11,10 @@ from opticoll import _core
 from opticoll.settings import NAMES
 
 STUB = ast.parse((Path(opticoll.__file__).parent / "_core.pyi").read_text(encoding="utf-8"))
-NOT_IN_THE_CORE = {"Settings", "Record", "Drawing", "OptionValue", "FieldRecord", "CollectiveCost"}
+NOT_IN_THE_CORE = {
+    *("Settings", "Record", "OptionEntry", "Drawing", "OptionValue", "FieldRecord"),
+    "CollectiveCost",
+}
 """Typed dictionaries."""
 
 CLASSES_TOLD = [node for node in STUB.body if isinstance(node, ast.ClassDef)]

@@ -39,6 +39,17 @@ class MemoryLimitError(OpticollError): ...
 class TraceError(OpticollError): ...
 class TrainingError(OpticollError): ...
 
+class OptionEntry(TypedDict):
+    """An option of a record, or something else that is said of it under a name."""
+
+    name: str
+    meaning: str
+    unit: str | None
+    range: str | None  # values, in words
+    default: str | None
+    required: bool
+    source: str | None
+
 class Record(TypedDict):
     """One entry of `list`: an algorithm, fabric family, preset, simulator, policy or assignment."""
 
@@ -46,7 +57,7 @@ class Record(TypedDict):
     label: str
     summary: str
     citation: str
-    options: list[tuple[str, str]]  # option, meaning
+    options: list[OptionEntry]
     collective: str | None  # of an algorithm, else None
     by_size: bool  # whether an algorithm's plans depend on the size and the policy
     family: str | None  # the only family of fabrics that an algorithm is for; None is any

@@ -39,6 +39,17 @@ class MemoryLimitError(OpticollError): ...
 class TraceError(OpticollError): ...
 class TrainingError(OpticollError): ...
 
+class OptionEntry(TypedDict):
+    """An option of a record, or something else that is said of it under a name."""
+
+    name: str
+    meaning: str
+    unit: str | None
+    range: str | None  # values, in words
+    default: str | None
+    required: bool
+    source: str | None
+
 class Record(TypedDict):
     """One entry of `list`: an algorithm, fabric family, preset, simulator, policy or assignment."""
 
@@ -46,7 +57,7 @@ class Record(TypedDict):
     label: str
     summary: str
     citation: str
-    options: list[tuple[str, str]]  # option, meaning
+    options: list[OptionEntry]
     collective: str | None  # of an algorithm, else None
     by_size: bool  # whether an algorithm's plans depend on the size and the policy
     family: str | None  # the only family of fabrics that an algorithm is for; None is any
@@ -451,7 +462,8 @@ class Plan:
     """A schedule with a route, a wavelength and a slot for every transfer.
 
     `opticoll.plan` makes a plan and `opticoll.read_plan` reads one. `len(plan)` is the number of transfers. Plans are equal
-    if they have the same transfers in the same order, and the same fabric, collective, algorithm and size.
+    if they have the same transfers with the same light and slots in each step, in any order, and the same fabric,
+    collective, algorithm and size.
 
     Examples
     --------
@@ -474,9 +486,8 @@ class Plan:
     >>> plan.reasons[1]
     'next is optree with 3 slots and 2.5915824ms (simulated)'
     """
-    def __eq__(self, value: object, /) -> bool: ...
+    def __eq__(self, other: object, /) -> bool: ...
     def __len__(self) -> int: ...
-    def __ne__(self, value: object, /) -> bool: ...
     def __repr__(self) -> str: ...
     @property
     def algorithm(self) -> str:
@@ -1047,8 +1058,8 @@ class Trace:
     --------
     >>> import opticoll
     >>> trace = opticoll.read_trace(
-    ...     b"# app=hello ranks=2\\nrank,call,peer,send_bytes,recv_bytes,tag,comm,req,compute_ns\\n"
-    ...     b"0,Send,1,8,0,7,0,,100\\n1,Recv,0,0,8,7,0,,40\\n"
+    ...     b"# app=hello ranks=2\\\\nrank,call,peer,send_bytes,recv_bytes,tag,comm,req,compute_ns\\\\n"
+    ...     b"0,Send,1,8,0,7,0,,100\\\\n1,Recv,0,0,8,7,0,,40\\\\n"
     ... )
     >>> trace
     <Trace 2 ranks, 2 events>
@@ -1455,8 +1466,8 @@ def replay_trace(
 ) -> Outcome:
     """Replay a trace over a fabric, or a cost model such as `zero`, `hockney:...`, `loggp:...`, `light_path_grid:...`.
 
-    With `bursts`, settings of light paths and of bursts, over a network as of `simulate_bursts`, in which each message
-    asks for a light path. Raises FabricError, SimulationError, AlgorithmError, and TraceError, which names rank, event
+    With `bursts`, settings of lightpaths and of bursts, over a network as of `simulate_bursts`, in which each message
+    asks for a lightpath. Raises FabricError, SimulationError, AlgorithmError, and TraceError, which names rank, event
     and line where one is at fault.
     """
 
@@ -1508,7 +1519,7 @@ def simulate_collectives(
     threads: int = 1,
     progress: Callable[[int], object] | None = None,
 ) -> Outcome:
-    """Copies of a plan at once over light paths; `places` are the hosts of each one's ranks.
+    """Copies of a plan at once over lightpaths; `places` are the hosts of each one's ranks.
 
     The settings are the records `congestion_settings` and `burst_settings`. Without `external` there are no bursts.
     `progress` is called with the number of replications so far; what it raises ends the run. The outcome does not depend
