@@ -177,12 +177,10 @@ pub const PRESETS: &[PresetRecord] = &[
 ];
 
 fn declared(options: &mut Options<'_, GpuServers>) -> Result<(Model, u32, Time), FabricError> {
-    let model = OptionRecord::new(
-        "model",
-        "model of the servers: dgx_a100, dgx_h100, dgx1, ndv2, dgx2, mi250 or nvl72; required",
-    );
+    let model = OptionRecord::new("model", "model of the servers");
     let model = options.word(model, MODELS, Required, |servers| servers.model)?;
-    let boxes = OptionRecord::new("boxes", "number of servers; default 1");
+    let boxes = OptionRecord::new("boxes", "number of servers")
+        .range("1 to as many as the source of the model joins");
     let most = model.most_servers();
     let boxes = options.count(boxes, most, Printed(1), |servers| servers.boxes)?;
     let latency = wiring::latency(options, |servers| servers.latency)?;
