@@ -152,9 +152,9 @@ crate::totals! {
         pub path_transmission: Time,
         /// Along the critical path: lasers being tuned and receivers locking.
         pub path_tuning: Time,
-        /// Along the critical path: requests and grants under way.
+        /// Along the critical path: requests and grants in flight.
         pub path_control: Time,
-        /// Along the critical path: data under way.
+        /// Along the critical path: data in flight.
         pub path_latency: Time,
         /// Along the critical path: requests in the queue of a receiver.
         pub path_waiting: Time,

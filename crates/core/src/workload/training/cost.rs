@@ -2,7 +2,7 @@
 //!
 //! - Circuits under a policy that charges slots: reconfiguration is what was charged.
 //! - Grid of tunable circuits under distributed control: along the critical path, tuning and locking are
-//!   reconfiguration; requests and grants under way, and requests that wait in a queue, are control.
+//!   reconfiguration; requests and grants in flight, and requests that wait in a queue, are control.
 //! - Everything else: reconfiguration is what the same plan would be faster if circuits took no time to set
 //!   up, control what it would be faster still if messages of control took none.
 
