@@ -66,7 +66,7 @@ class PairShare(Row, core="bursts.by_pair"):
 
 
 class LinkShare(Row, core="bursts.links"):
-    """How much of a link's wavelengths was held, and how much of that by bursts that were blocked later."""
+    """How much of a link's wavelengths was held, and how much by bursts blocked later."""
 
     link: str
     utilisation: Fraction
