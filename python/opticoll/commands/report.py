@@ -139,6 +139,7 @@ def _studies(path: Path) -> Iterator[tuple[str, int, Any]]:
             ("Study", f"{study.name}, of `opticoll {study.command}`", "", ""),
             ("Store written by", sweeps, "", "Commands that computed the studies of the store"),
             ("Computed by", _builders(runs), "", ""),
+            *(("Found", row["found"], "", row["command"]) for row in rows if row.get("found")),
         ]
         part.facts[:0] = [fact for fact in told if fact[1] is not sweeps or len(studies) > 1]
         if failed:
