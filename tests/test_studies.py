@@ -330,7 +330,7 @@ def test_a_plan_is_made_once_for_points_that_differ_in_size(
     assert len(made) == 6 * 2 + 12  # auto looks at the size
     monkeypatch.undo()
     alone = [solve_all("simulate", [task], None)[0] for task in tasks]
-    assert [one.rows for one in alone] == [one.rows for one in solved]
+    assert [one.text for one in alone] == [one.text for one in solved]
 
 
 @pytest.fixture(scope="module")
@@ -577,7 +577,7 @@ def test_a_full_disk_is_said_and_what_is_kept_can_be_read(tmp_path: Path) -> Non
 def test_an_error_never_replaces_rows(tmp_path: Path) -> None:
     with Store.open(tmp_path / "s.sqlite") as store:
         store.keep([Result("k", None, "first", 0.1)])
-        store.keep([Result("k", [{"time_s": 1.5}], None, 0.1)])
+        store.keep([Result.of("k", [{"time_s": 1.5}])])
         store.keep([Result("k", None, "second", 0.1)])
         assert store.missing(["k"], retry=True) == []
 

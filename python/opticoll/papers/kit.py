@@ -365,14 +365,15 @@ class Unfinished:
         """The row of a case, None where it has not ended yet."""
         with self._lock:
             result = None if self._store is None else self._store.result(_key(case))
-        return None if result is None or result.rows is None else result.rows[0]
+        rows = None if result is None else result.rows
+        return None if rows is None else rows[0]
 
     def add(self, case: Mapping[str, object], row: Mapping[str, object]) -> None:
         """Keep the row of a case; raises FileError where it cannot be written."""
         with self._lock:
             if self._store is None:
                 self._store = Store.open(self._path)
-            self._store.keep([Result(_key(case), [dict(row)], None, 0.0)])
+            self._store.keep([Result.of(_key(case), [dict(row)])])
 
     def drop(self) -> None:
         """Remove the file: the study has ended."""

@@ -6,7 +6,7 @@
 >>> with Store.open(path) as store:
 ...     store.define(StudyRecord("rings", "simulate", ["size"], False),
 ...                  [(0, "ab12", 0, {"size": "1KiB"}, "opticoll simulate ...")])
-...     store.keep([Result("ab12", [{"steps": 3, "time_s": 0.5}], None, 0.01)])
+...     store.keep([Result.of("ab12", [{"steps": 3, "time_s": 0.5}])])
 >>> table = table_of(path, where="time_s < 1s")
 >>> table[0]["size"], table[0]["steps"]
 ('1KiB', 3)

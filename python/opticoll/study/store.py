@@ -6,7 +6,7 @@ again. Rows are added as they finish, each in a transaction. Readers may read me
 >>> import pathlib, tempfile
 >>> path = pathlib.Path(tempfile.mkdtemp()) / "studies.sqlite"
 >>> with Store.open(path) as store:
-...     store.keep([Result("ab12", [{"time_s": 0.5}], None, 0.01)])
+...     store.keep([Result.of("ab12", [{"time_s": 0.5}])])
 ...     store.missing(["ab12", "cd34"])
 ['cd34']
 """
@@ -71,12 +71,29 @@ INSERT INTO results VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (key) DO UPDATE SET
 
 @dataclass(frozen=True)
 class Result:
-    """What became of a task: its rows as JSON has them, or why there are none, and its time."""
+    """What became of a task: its rows as text in JSON, or why there are none, and its time.
+
+    `refuted` counts the rows whose plans are violated.
+    """
 
     key: str
-    rows: list[dict[str, Any]] | None
+    text: str | None
     error: str | None
     seconds: float
+    refuted: int = 0
+
+    @staticmethod
+    def of(key: str, rows: list[dict[str, Any]], seconds: float = 0.0) -> Result:
+        """The result that has these rows."""
+        return Result(key, as_text(rows), None, seconds, refuted_in(rows))
+
+    @property
+    def rows(self) -> list[dict[str, Any]] | None:
+        """The rows, read from their text."""
+        if self.text is None:
+            return None
+        rows: list[dict[str, Any]] = json.loads(self.text)
+        return rows
 
 
 @dataclass(frozen=True)
@@ -313,8 +330,8 @@ class Store:
         now = time.time()
         rows = [
             (
-                *(one.key, _packed(one.rows), one.error, one.seconds, self._run, now),
-                sum(not row.get("verified", True) for row in one.rows or ()),
+                *(one.key, _packed(one.text), one.error, one.seconds),
+                *(self._run, now, one.refuted),
             )
             for one in results
         ]
@@ -331,10 +348,10 @@ class Store:
 
     def merge(self, other: Store) -> int:
         """Keep the results of another store; returns how many there were."""
-        query = "SELECT key, rows, error, seconds FROM results"
+        query = "SELECT key, rows, error, seconds, refuted FROM results"
         rows = [
-            Result(key, _unpacked(packed), error, seconds)
-            for key, packed, error, seconds in other._connection.execute(query)
+            Result(key, _unpacked(packed), *others)
+            for key, packed, *others in other._connection.execute(query)
         ]
         self.keep(rows)
         return len(rows)
@@ -415,20 +432,26 @@ def _alive(run: tuple[str, int, float], here: str, now: float) -> bool:
     return True
 
 
-def _packed(rows: list[dict[str, Any]] | None) -> str | bytes | None:
-    """Rows as JSON, compressed where they are long."""
-    if rows is None:
-        return None
-    text = json.dumps(rows, ensure_ascii=False, separators=(",", ":"))
-    return text if len(text) < LONG else zstandard.ZstdCompressor(3).compress(text.encode())
+def as_text(rows: list[dict[str, Any]]) -> str:
+    """Rows as text in JSON."""
+    return json.dumps(rows, ensure_ascii=False, separators=(",", ":"))
 
 
-def _unpacked(packed: str | bytes | None) -> list[dict[str, Any]] | None:
-    if packed is None:
-        return None
-    text = zstandard.ZstdDecompressor().decompress(packed) if isinstance(packed, bytes) else packed
-    rows: list[dict[str, Any]] = json.loads(text)
-    return rows
+def refuted_in(rows: list[dict[str, Any]]) -> int:
+    """The number of rows whose plans are violated."""
+    return sum(not row.get("verified", True) for row in rows)
+
+
+def _packed(text: str | None) -> str | bytes | None:
+    """A text, compressed where it is long."""
+    short = text is None or len(text) < LONG
+    return text if short else zstandard.ZstdCompressor(3).compress(str(text).encode())
+
+
+def _unpacked(packed: str | bytes | None) -> str | None:
+    if isinstance(packed, bytes):
+        return zstandard.ZstdDecompressor().decompress(packed).decode()
+    return packed
 
 
 @contextmanager

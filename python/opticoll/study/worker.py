@@ -33,7 +33,7 @@ from opticoll.rows import plain
 from opticoll.runner import Refuted, Watch
 from opticoll.study.document import Value
 from opticoll.study.points import asked, command_of
-from opticoll.study.store import Result
+from opticoll.study.store import Result, as_text, refuted_in
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,8 @@ class Solved(Result):
 def solve(command: str, task: Task) -> Solved:
     """Compute a task by the function that its command runs; errors are results."""
     started = time.perf_counter()
-    rows, error, too_large = None, None, False
+    rows: list[dict[str, Any]] | None = None
+    error, too_large = None, False
     try:
         with redirect_stdout(sys.stderr):
             record = command_of(command)
@@ -70,7 +71,9 @@ def solve(command: str, task: Task) -> Solved:
         if not isinstance(failure, Exception) and type(failure).__name__ != "PanicException":
             raise
         error = f"internal error: {type(failure).__name__}: {' '.join(str(failure).split())}"
-    return Solved(task.key, rows, error, time.perf_counter() - started, too_large)
+    seconds = time.perf_counter() - started
+    text = None if rows is None else as_text(rows)
+    return Solved(task.key, text, error, seconds, refuted_in(rows or []), too_large)
 
 
 def solve_all(
