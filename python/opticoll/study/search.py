@@ -360,7 +360,5 @@ def _break_even(wanted: Optimise, candidates: Sequence[Candidate]) -> Rounds:
 
 def verified_row(result: Result | None) -> Mapping[str, Any] | None:
     """The first row of a result; None where there is none, or its plan is violated."""
-    if result is None or not result.rows:
-        return None
-    row = result.rows[0]
-    return row if row.get("verified", True) else None
+    rows = None if result is None else result.rows
+    return rows[0] if rows and rows[0].get("verified", True) else None
