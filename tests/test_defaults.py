@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -259,3 +260,23 @@ def test_what_auto_cannot_plan_for_is_refused_with_a_hint(
     assert (finished.code, finished.out) == (2, "")
     assert all(word in finished.err for word in words), finished.err
     assert finished.err.count("error") == 1
+
+
+@pytest.mark.parametrize("command", [["compare", "all_reduce"], ["train", "--model", "resnet50"]])
+def test_fabrics_of_unequal_size_are_compared_with_a_warning(run: Run, command: list[str]) -> None:
+    fabrics = ["--fabric", "wdm_ring:ranks=8,wavelengths=4"]
+    fabrics += ["--fabric", "crossbar:ranks=4,rate=100Gb/s,latency=0s"]
+    batch = ["--batch", "32"] if command[0] == "train" else []
+    printed = run(*command, *batch, "--algorithm", "ring", *fabrics).out
+    assert "differ in the number of ranks, from 4 to 8" in printed
+    assert any(line.split()[:2] == ["fabric", "ranks"] for line in printed.splitlines())
+
+
+def test_compare_says_what_is_not_striped_and_which_row_auto_is(run: Run) -> None:
+    finished = run(
+        "compare", "all_reduce", "--fabric", "wdm_ring:ranks=30,wavelengths=7", "--size", "25MB"
+    )
+    assert "left out: `double_binary_tree:stripes=all`: the plan without stripes uses" in (
+        finished.err
+    )
+    assert re.search(r"^auto chose .* \(the (plan of|same steps and time as) ", finished.out, re.M)

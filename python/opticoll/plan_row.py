@@ -307,13 +307,25 @@ def _at_least(said: str, candidate: CandidateRow, number: float) -> str:
     return f">= {said}" if number else "-"
 
 
-def injection_lines(rows: Sequence[Any]) -> list[str]:
-    """A sentence where rows differ in the bandwidth that a rank can inject; otherwise nothing."""
+def different_ranks(rows: Sequence[Any]) -> bool:
+    """Whether rows are of fabrics with different numbers of ranks."""
+    return len({row.ranks for row in rows}) > 1
+
+
+def capacity_lines(rows: Sequence[Any]) -> list[str]:
+    """A sentence where rows differ in their ranks, and one where they differ in bandwidth."""
+    lines = []
+    if different_ranks(rows):
+        ranks = [row.ranks for row in rows]
+        lines.append(
+            f"These fabrics differ in the number of ranks, from {min(ranks)} to {max(ranks)}: "
+            "the times compare machines of different size."
+        )
     rates = [row.injection_bandwidth for row in rows if row.injection_bandwidth is not None]
-    if len(set(rates)) < 2:
-        return []
-    least, most = format_rate(min(rates)), format_rate(max(rates))
-    return [
-        f"These fabrics differ in the bandwidth that a rank can inject, from {least} to {most}: "
-        "the times compare machines of different capacity."
-    ]
+    if len(set(rates)) > 1:
+        least, most = format_rate(min(rates)), format_rate(max(rates))
+        lines.append(
+            f"These fabrics differ in the bandwidth that a rank can inject, from {least} to "
+            f"{most}: the times compare machines of different capacity."
+        )
+    return lines

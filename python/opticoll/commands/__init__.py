@@ -9,7 +9,7 @@ GROUPS = {
     "Plans": {
         "compare": "Compare algorithms on the same fabrics and sizes.",
         "plan": "Build and verify a plan; print its resources and its time.",
-        "bound": "Print what no plan can beat: the optimum, and the bounds on time.",
+        "bound": "Print the optimum and the bounds that no plan beats.",
         "verify": "Prove a plan; exit code 1 if it is violated.",
         "simulate": "Time a plan: in total, by step, link or rank.",
         "show": "Show a slot of a plan as text, or a plan as a figure.",
@@ -27,7 +27,7 @@ GROUPS = {
     },
     "Studies": {
         "sweep": "Compute the points of a study, and keep them in a store.",
-        "results": "Show the results of studies in a store, or write them as a table.",
+        "results": "Show or write the results of studies in a store.",
         "report": "Make a page of studies, rows and plans, to send round.",
     },
     "Reference": {

@@ -55,7 +55,7 @@ from opticoll.options import (
     SizeOption,
     WavelengthOption,
 )
-from opticoll.plan_row import PlanRow, injection_lines, plan_row, rule
+from opticoll.plan_row import PlanRow, capacity_lines, different_ranks, plan_row, rule
 from opticoll.proof import verdict
 from opticoll.rows import dataframe, plain
 from opticoll.runner import Command, Watch, figure_file, on_command_line, rows_file
@@ -250,6 +250,8 @@ def compare(scenario: Scenario, refusals: list[Refusal], watch: Watch) -> Iterat
                 yield row
             if scenario.algorithms is None and _leaves_wavelengths(scenario, rows[-1]):
                 cases.insert(done, (machine, f"{name}{STRIPED}", None, sizes_bytes))
+            elif scenario.algorithms is None and place is not None:
+                refusals += _unstriped(scenario, rows[-1])
         except OpticollError as error:
             # Of several fabrics a named algorithm must run on one.
             several = len(scenario.fabrics) > 1 and _is_known(scenario.collective, algorithm)
@@ -270,10 +272,24 @@ def compare(scenario: Scenario, refusals: list[Refusal], watch: Watch) -> Iterat
 
 def _leaves_wavelengths(scenario: Scenario, row: PlanRow) -> bool:
     """Whether a plan by default options leaves half of a ring's wavelengths or more."""
+    used, known = row.wavelengths_used or 0, row.wavelengths or 0
+    return _may_stripe(scenario, row) and 2 * used <= known
+
+
+def _may_stripe(scenario: Scenario, row: PlanRow) -> bool:
+    """Whether a plan is by default options, on a ring whose wavelengths are chosen freely."""
     if row.wavelengths is None or row.wavelengths_used is None or ":" in row.algorithm:
         return False
-    free = 2 * row.wavelengths_used <= row.wavelengths
-    return free and scenario.wavelength == "auto" and "direction" in Fabric(row.fabric).light_fields
+    return scenario.wavelength == "auto" and "direction" in Fabric(row.fabric).light_fields
+
+
+def _unstriped(scenario: Scenario, row: PlanRow) -> list[Refusal]:
+    """The refusal of a tree that leaves wavelengths, but too few to be striped over them."""
+    used, known = row.wavelengths_used, row.wavelengths
+    if not _may_stripe(scenario, row) or used == known or row.chosen != row.algorithm:
+        return []
+    reason = f"the plan without stripes uses {used} of {known} wavelengths, more than half"
+    return [Refusal(f"{row.algorithm}{STRIPED}", row.fabric, reason)]
 
 
 def _check_ran(
@@ -457,9 +473,26 @@ def comparison_table(rows: Sequence[PlanRow]) -> str:
         for row in group:
             if row.chosen != row.algorithm:
                 tables[-1] += f"\n{row.algorithm} chose {row.chosen}"
+                if row.algorithm == registry.DEFAULT_ALGORITHM:
+                    tables[-1] += _equals(row, group)
     tables += _fastest_by_fabric(rows)
     under = dict.fromkeys(line for row in rows for line in _conditions(row))
     return "\n\n".join([*tables, "\n".join(under)])
+
+
+def _equals(auto: PlanRow, group: Sequence[PlanRow]) -> str:
+    """Which rows hold the plan that `auto` chose, or one with its steps and its time."""
+    others = [row for row in group if row is not auto and row.verified]
+    own = [row.algorithm for row in others if row.chosen == auto.chosen]
+    if auto.chosen in own:
+        return ""
+    if own:
+        return f" (the plan of {', '.join(own)})"
+    numbers = (auto.steps, auto.configurations, auto.time_ps)
+    same = [
+        row.algorithm for row in others if (row.steps, row.configurations, row.time_ps) == numbers
+    ]
+    return f" (the same steps and time as {', '.join(same)})" if same else ""
 
 
 def _conditions(row: PlanRow) -> list[str]:
@@ -488,9 +521,11 @@ def _fastest_by_fabric(rows: Sequence[PlanRow]) -> list[str]:
         if len(group) < 2:
             continue
         least = min(row.time_ps for row in group)
+        sized = different_ranks(group)
         cells = [
             [
                 labels[row.fabric],
+                *([str(row.ranks)] if sized else []),
                 format_rate(row.injection_bandwidth),
                 row.chosen,
                 human_time(row.time_ps),
@@ -499,12 +534,12 @@ def _fastest_by_fabric(rows: Sequence[PlanRow]) -> list[str]:
             for row in group
         ]
         size = describe_size(group[0]["size_bytes"], group[0]["size_convention"])
-        heading = ["fabric", "per rank", "fastest", "time", "ratio"]
-        table = align(cells, heading, right=(1, 3, 4))
+        heading = ["fabric", *(["ranks"] if sized else []), "per rank", "fastest", "time", "ratio"]
+        table = align(cells, heading, right=(1, 2, 4, 5) if sized else (1, 3, 4))
         tables.append(
             f"{group[0]['collective']} of {size}, the fastest plan on each fabric\n{table}"
         )
-        tables[-1] += "".join(f"\n{line}" for line in injection_lines(group))
+        tables[-1] += "".join(f"\n{line}" for line in capacity_lines(group))
     return tables
 
 

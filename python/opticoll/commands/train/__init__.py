@@ -26,7 +26,7 @@ from opticoll.commands.train.prices import GRADIENTS, MemoryRow, Model, Prices, 
 from opticoll.errors import UsageError
 from opticoll.layout import PICOSECONDS, align, duration, format_rate, plural
 from opticoll.options import FURTHER, NO_METHOD, FabricsOption, MethodOption, WavelengthOption
-from opticoll.plan_row import injection_lines
+from opticoll.plan_row import capacity_lines, different_ranks
 from opticoll.rows import (
     BitsPerSecond,
     Bytes,
@@ -369,7 +369,7 @@ def training_text(rows: Sequence[TrainingRow]) -> str:
     """An iteration on each fabric, and, of several, a table of them."""
     blocks = [_iteration(row) for row in rows]
     if len(rows) > 1:
-        blocks.append("\n".join([_fabrics(rows), *injection_lines(rows)]))
+        blocks.append("\n".join([_fabrics(rows), *capacity_lines(rows)]))
     return "\n\n".join(blocks)
 
 
@@ -377,9 +377,11 @@ def _fabrics(rows: Sequence[TrainingRow]) -> str:
     """A line for each fabric, the ratio to the shortest iteration beside each."""
     labels = registry.fabric_labels(row.fabric for row in rows)
     least = min(row.iteration_s for row in rows)
+    sized = different_ranks(rows)
     lines = [
         [
             labels[row.fabric],
+            *([str(row.ranks)] if sized else []),
             format_rate(row.injection_bandwidth),
             duration(row.iteration_s),
             f"{row.iteration_s / least:.2f}" if least else "-",
@@ -388,7 +390,9 @@ def _fabrics(rows: Sequence[TrainingRow]) -> str:
         for row in rows
     ]
     heading = ["fabric", "per rank", "iteration", "ratio", "computing"]
-    return align(lines, heading, right=(1, 2, 3, 4))
+    if sized:
+        heading.insert(1, "ranks")
+    return align(lines, heading, right=range(1, len(heading)))
 
 
 def _memory(row: TrainingRow) -> str:
