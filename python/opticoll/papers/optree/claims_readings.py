@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-GROUP = (
-    "p, which the paper does not define, is 2w + 1 as in the group's WRHT; theta is ceil(log_p N)"
-)
+THETA = "theta, which the paper does not define, is log_p N rounded up"
+
+GROUP = f"p, which the paper does not define, is 2w + 1 as in the group's WRHT; {THETA}"
 
 PHASES = (
     f"{GROUP}; the steps are the sum of the text's two phases, the second by (theta - 1) "
@@ -20,9 +20,13 @@ BRACKET = "the bracket of Eq. 2 rounds up, so that OpTree takes 156 steps at 204
 
 EVEN = (
     "trees have equal groups, the only ones whose partners the paper defines; radices may differ "
-    "from stage to stage"
+    "from stage to stage; stages do not overlap"
 )
 
-EXACT = "what is optimal or exact is not off by one"
+COUNT = "a formula of the number of steps gives none too many and none too few"
+BEST = "no other depth may have fewer steps"
+ROUNDED_UP = (
+    "the bracket of Eq. 2 rounds up, as it is printed; the text below says integer rounding"
+)
 VISIBLE = "one per cent: less is no difference"
-FEWER = "fewer steps by one per cent or more"
+MUCH = "much fewer is at most half as many"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 
 import opticoll
@@ -51,6 +52,7 @@ def reproduce(results: Results, constructed: Construct) -> dict[str, Computed]:
     one, two, three = built[ONE], built[TWO], built[THREE]
     others = ", ".join(f"{name} {built[name].steps}" for name in OTHERS)
     partners, blocks = _exchanges(TWO)
+    best = built["optree:radices=4x2x2"]
     return {
         "example.nodes": Computed((RANKS, WAVELENGTHS)),
         "example.one_stage.wavelengths": Computed(
@@ -75,9 +77,15 @@ def reproduce(results: Results, constructed: Construct) -> dict[str, Computed]:
             min(one.steps, three.steps) - two.steps,
             f"{one.steps}, {two.steps} and {three.steps} slots.",
         ),
+        "example.three_stages.depth": Computed(math.log(RANKS, 3)),
+        "example.trade_off": Computed(
+            min(one.steps, best.steps) - two.steps,
+            f"One stage {one.steps} slots, 4x4 {two.steps}, 4x2x2 {best.steps}; all verified.",
+        ),
         "intro.steps.existing.example": Computed(
             built["neighbour_exchange"].steps / two.steps,
-            f"OpTree takes {two.steps} slots; {others}; all verified.",
+            f"OpTree takes {two.steps} slots; {others}; all verified. On one wavelength NE takes "
+            f"{constructed(RANKS, 1, 'neighbour_exchange').steps} slots.",
         ),
     }
 

@@ -28,7 +28,7 @@ def reproduce() -> dict[str, Computed]:
     ]
     largest = plans[PLANS[-1]]
     return {
-        "machine.assignment": Computed(
+        "intro.circuits": Computed(
             len(largest.verify()), f"{len(largest)} lightpaths in {largest.slots} slots."
         ),
         "routing": Computed(

@@ -17,6 +17,7 @@ from opticoll.papers.optree.cases import (
     best_depths,
     continuous_steps,
 )
+from opticoll.papers.optree.overlap import overlapping
 
 WAVELENGTHS = 64
 RANKS = (16, 64, 256, *RANKS_FOUR)
@@ -36,6 +37,7 @@ EQUAL = (
 # N = m^k, but w does not divide the wavelengths of the stages.
 UNEVEN = (16, 3, "4x4")
 ANY = (64, 8, range(2, 7))
+IDENTITY = (16, 1, 3)  # ranks, wavelengths and stages at which the proof's floor is not 0
 SIZES = (1, 4096, 4 * 1024**2)
 
 
@@ -232,6 +234,8 @@ def _first(constructed: Construct) -> dict[str, Computed]:
         f"nearly equal radices {nearly[depth].steps}"
         for depth in depths
     )
+    overlap = overlapping()
+    assert not overlap.verify()
     depth = formulas.optree_depth(1024)
     assert depth is not None
     return {
@@ -241,7 +245,10 @@ def _first(constructed: Construct) -> dict[str, Computed]:
         ),
         "theorem1.stages": Computed(
             apart.steps,
-            f"{' + '.join(map(str, apart.step_slots))} slots, stage by stage; {apart.proof}.",
+            f"{' + '.join(map(str, apart.step_slots))} slots, stage by stage; {apart.proof}. Where "
+            "nodes send blocks of their own to partners of stage 2 on the wavelength that stage 1 "
+            f"leaves free in its last slot, a plan has {overlap.slots} slots and {len(overlap)} "
+            "lightpaths; constructed and verified.",
         ),
         "theorem1.any": Computed(
             max(abs(even[depth].steps - steps[depth]) for depth in depths), f"Slots at {each}."
@@ -252,27 +259,41 @@ def _first(constructed: Construct) -> dict[str, Computed]:
 
 
 def _identity() -> Computed:
-    """The proof's m^(j - 1) ceil(N / m^j) = ceil(N / m) with m = N^(1/k), at each later stage."""
-    cases = [
-        (ranks, depth, stage)
-        for ranks in RANKS_FOUR
-        for depth in CLOSE_UP
-        for stage in range(2, depth + 1)
+    """The proof's two sides, m^(j - 1) ceil(N/m^j) f and f ceil(N/m), f = floor(m^2/(4w))."""
+    ranks, wavelengths, depth = IDENTITY
+    exceptions, told = [], []
+    exact = ranks ** (1 / depth)
+    for children in (exact, math.ceil(exact)):
+        factor = _factor(children, wavelengths)
+        sides = [
+            (
+                children ** (stage - 1) * math.ceil(round(ranks / children**stage, 9)) * factor,
+                factor * math.ceil(ranks / children),
+            )
+            for stage in range(2, depth + 1)
+        ]
+        exceptions.append(sum(not math.isclose(*both, rel_tol=1e-9) for both in sides))
+        each = ", ".join(
+            f"{left:.3g} and {right} at j = {stage}" for stage, (left, right) in enumerate(sides, 2)
+        )
+        told.append(f"with m = {children:.3g} the sides are {each}")
+    inset = [
+        _factor(count ** (1 / height), WAVELENGTHS)
+        for count in RANKS_FOUR
+        for height in CLOSE_UP
+        for _ in range(2, height + 1)
     ]
-
-    def sides(ranks: int, depth: int, stage: int) -> tuple[float, int]:
-        children = ranks ** (1 / depth)
-        # A power of m that is whole must not be rounded up for its last binary digit.
-        groups = math.ceil(round(children ** (depth - stage), 9))
-        return children ** (stage - 1) * groups, math.ceil(round(children ** (depth - 1), 9))
-
-    wrong = [case for case in cases if not math.isclose(*sides(*case), rel_tol=1e-9)]
-    left, right = sides(1024, 7, 2)
+    shown = "; ".join(told)
     return Computed(
-        100 * len(wrong) / len(cases),
-        f"{len(wrong)} of {len(cases)} cases; at N = 1024, k = 7 and j = 2 the sides are "
-        f"{left:.1f} and {right}. Where m is whole both sides agree.",
+        min(exceptions),
+        f"{shown[0].upper()}{shown[1:]}. With 64 wavelengths and the trees of Fig. 4's inset the "
+        f"factor, and with it both sides, is 0 in {inset.count(0)} of {len(inset)} cases.",
     )
+
+
+def _factor(children: float, wavelengths: int) -> int:
+    """The proof's floor(m^2/(4w))."""
+    return math.floor(round(children**2 / (4 * wavelengths), 9))
 
 
 def _second(chosen: list[dict[str, int | str]], constructed: Construct) -> dict[str, Computed]:
@@ -284,6 +305,15 @@ def _second(chosen: list[dict[str, int | str]], constructed: Construct) -> dict[
     radices = trees.best_tree(1024, WAVELENGTHS, depth)
     tree = constructed(1024, WAVELENGTHS, trees.algorithm(radices))
     least = min(trees.least_slots(1024, WAVELENGTHS, count) or tree.steps for count in range(1, 11))
+    fewest = constructed(
+        1024,
+        WAVELENGTHS,
+        trees.algorithm(
+            trees.best_tree(1024, WAVELENGTHS, trees.best_depths(1024, WAVELENGTHS)[0])
+        ),
+    )
+    assert tree.verified
+    assert fewest.verified
     apart = {ranks: abs(_least_stages(ranks) - _equation_two(ranks)) for ranks in RANKS}
     return {
         "theorem2.derivative": Computed(
@@ -311,6 +341,11 @@ def _second(chosen: list[dict[str, int | str]], constructed: Construct) -> dict[
             f"{tree.proof}. No tree with equal groups has fewer than {least}. They are reached "
             f"with {_listed(trees.best_depths(1024, WAVELENGTHS))} stages.",
         ),
+        "theorem3.trees": Computed(
+            max(time / fewest.times_ps[size] for size, time in tree.times_ps.items()),
+            f"{tree.steps} slots beside {fewest.steps}, both verified. All slots take as long, so "
+            "that the tree with the fewest takes the least time.",
+        ),
     }
 
 
@@ -326,6 +361,7 @@ def brackets(results: Results) -> dict[str, Computed]:
             ranks: formulas.optree_depth(ranks, "round") for ranks in printed
         },
     }
+    fewer = {ranks: _fewer(ranks) for ranks in printed}
     return {
         "theorem2.bracket": Computed(
             sum(both == printed for both in depths.values()),
@@ -333,9 +369,18 @@ def brackets(results: Results) -> dict[str, Computed]:
                 f"{name} it is {both[1024]} at 1024 and {both[2048]} at 2048 nodes"
                 for name, both in depths.items()
             )
-            + ".",
+            + ". Of the two whole numbers beside it, the one with fewer steps, or of a tie the "
+            f"greater, is {fewer[1024]} at 1024 and {fewer[2048]} at 2048 nodes.",
         )
     }
+
+
+def _fewer(ranks: int) -> int:
+    """The whole number beside k* at which Theorem 1 has fewer steps; of a tie the greater."""
+    below = math.floor(_equation_two(ranks))
+    return min(
+        (below + 1, below), key=lambda depth: formulas.optree_steps(ranks, WAVELENGTHS, depth)
+    )
 
 
 def _listed(depths: list[int]) -> str:

@@ -1,12 +1,16 @@
 """The formulas that the paper prints for the steps of WRHT as an all_gather.
 
-The paper defines neither p nor theta. Here theta is ceil(log_p N), and p is 2w + 1 or any number.
+The paper defines neither p nor theta. Here theta is log_p N, rounded up or not, and p is 2w + 1 or
+any number.
 
 >>> collecting(129, 2), handing_out(129, 2), totals(1024, 129, 2), table_row(1024, 129, 2)
 (130, (129, 258), (137, 266), 16)
 """
 
 from __future__ import annotations
+
+import math
+from fractions import Fraction
 
 from opticoll.papers.judging import Computed
 from opticoll.papers.kit import Results
@@ -47,6 +51,21 @@ def table_row(ranks: int, group: int, theta: int) -> int:
     return -(-(ranks - group) // (group - 1)) + -(-(theta - 1) * ranks // group) + 1
 
 
+def _adds_up(ranks: int, group: int) -> bool:
+    """Whether the total is the sum of the phases with theta = log_p N, p^(theta - 1) = N/p.
+
+    The steps to hand out are the same number in both.
+    """
+    collected = -(-group * (Fraction(ranks, group) - 1) // (group - 1))
+    return collected == -(-(ranks - group) // (group - 1))
+
+
+def _unrounded_row(ranks: int, group: int) -> int:
+    """The row of Table I with theta = log_p N."""
+    handed = round((math.log(ranks, group) - 1) * ranks / group, 9)
+    return -(-(ranks - group) // (group - 1)) + math.ceil(handed) + 1
+
+
 def reproduce(results: Results) -> dict[str, Computed]:
     """The formulas against one another, and against the number of Table I."""
     theta = levels(RANKS, GROUP)
@@ -59,7 +78,12 @@ def reproduce(results: Results) -> dict[str, Computed]:
         if totals(RANKS, group, depth)[0] == collecting(group, depth) + handing_out(group, depth)[0]
     ]
     printed = results.printed("table1.wrht")
-    found = [group for group, depth in cases if table_row(RANKS, group, depth) == printed]
+    found = [
+        group
+        for group, depth in cases
+        if printed in (table_row(RANKS, group, depth), _unrounded_row(RANKS, group))
+    ]
+    unrounded = [group for group, _ in cases if _adds_up(RANKS, group)]
     by_total = [
         f"p = {group} ({('first', 'second')[branch]} total)"
         for group, depth in cases
@@ -71,7 +95,9 @@ def reproduce(results: Results) -> dict[str, Computed]:
             len(cases) - len(agree),
             f"At p = {GROUP} the phases add up to {collected + handed[0]} or "
             f"{collected + handed[1]} steps, the totals are {total[0]} and {total[1]}. They agree "
-            f"at p = {', '.join(map(str, agree))} only, where p^theta = N.",
+            f"at p = {', '.join(map(str, agree))} only, where p^theta = N. With theta = log_p N, "
+            "not rounded, p^(theta - 1) is N/p, and the totals are, but for a ceiling, the sums at "
+            f"{len(unrounded)} of the {len(cases)} p; the first total is then Table I's formula.",
         ),
         "table1.wrht": Computed(
             collected + handed[0],
@@ -82,7 +108,8 @@ def reproduce(results: Results) -> dict[str, Computed]:
         "table1.wrht.total.second": Computed(total[1]),
         "table1.wrht.formula": Computed(
             len(found),
-            f"p = {GROUP} gives {table_row(RANKS, GROUP, theta)}. The totals of the text give the "
+            f"p = {GROUP} gives {table_row(RANKS, GROUP, theta)} with theta rounded up, "
+            f"{_unrounded_row(RANKS, GROUP)} without. The totals of the text give the "
             f"printed number at {', '.join(by_total) or 'no p'}.",
         ),
     }
