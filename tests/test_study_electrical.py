@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from pathlib import Path
 from typing import TypedDict
 
@@ -163,22 +164,19 @@ def test_the_mean_with_faster_ports_is_that_of_theory(study: Results, rate: int)
 def test_the_claimed_mean_is_met_at_the_rate_that_is_said(
     study: Results, place: int, claimed: str
 ) -> None:
-    rates = study.computed["headline.electrical.rate"].value
-    assert isinstance(rates, tuple)
-    rate = rates[place]
-    assert isinstance(rate, float)
+    said = study.computed["headline.electrical"]
+    rate = float(re.findall(r"([\d.]+) Gb/s give", said.note)[place])
     # The rate is rounded to 1 Mb/s.
     assert mean_saved(rate * 1e9 / 8) == pytest.approx(PRINTED[claimed], abs=0.01)
+    assert said.value == pytest.approx(PRINTED["electrical"], abs=0.01)
 
 
-@pytest.mark.parametrize(("place", "rate"), [(0, 40), (1, 100), (2, 400)])
+@pytest.mark.parametrize("rate", [40, 100, 400])
 def test_the_latency_that_would_explain_the_claim_is_out_of_reach(
-    study: Results, place: int, rate: int
+    study: Results, rate: int
 ) -> None:
-    latencies = study.computed["headline.electrical.latency"].value
-    assert isinstance(latencies, tuple)
-    latency_ms = latencies[place]
-    assert isinstance(latency_ms, float)
+    note = study.computed["headline.electrical"].note
+    latency_ms = float(re.findall(rf"([\d.]+) ms at {rate} Gb/s give", note)[0])
     more_s = latency_ms / 1e3 - LATENCY_S
     assert mean_saved(rate * 1e9 / 8, more_s) == pytest.approx(PRINTED["electrical"], abs=0.01)
     assert latency_ms > 0.1
@@ -187,7 +185,7 @@ def test_the_latency_that_would_explain_the_claim_is_out_of_reach(
 def test_wrht_is_faster_below_the_least_break_even_rate(study: Results) -> None:
     rows = break_even(study)
     for algorithm in ("ring", "recursive_doubling"):
-        computed = study.computed[f"fig2.electrical.{algorithm}"]
+        computed = study.computed[f"fig2.electrical.{algorithm}.40"]
         for fabric in electrical.FABRICS:
             own = [
                 row["rate"] / 1e9

@@ -45,6 +45,12 @@ def wrht_claimed_s(ranks: int, size_bytes: int) -> float:
     return steps * step_time_ps(size_bytes) / 1e12
 
 
+def striped_s(ranks: int, size_bytes: int) -> float:
+    """WRHT's time with groups of 3 and vectors cut over free wavelengths, in seconds."""
+    plan = constructed(ranks, WAVELENGTHS, "wrht:group_size=3,striping=true")
+    return plan.times_ps[size_bytes] / 1e12
+
+
 def ring_formula_s(ranks: int, size_bytes: int) -> float:
     """O-Ring's time by its formula: 2 (N - 1) steps of the largest of N chunks, in seconds."""
     return 2 * (ranks - 1) * step_time_ps(-(-size_bytes // ranks)) / 1e12
