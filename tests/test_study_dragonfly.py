@@ -169,8 +169,8 @@ def test_scatters_are_judged_by_what_codes_gives(
         holds = 1.5 <= time / lin <= 2.5
         verdict = small.findings[f"scatter.twice.{rule}.{name}"]["verdict"]
         assert verdict == ("conditional" if holds else "undecided")
-    spread = 100 * (max(others) / min(others) - 1)
-    assert small.number(f"scatter.others.{rule}") == pytest.approx(spread, abs=1)
+    spread = (max(others) - min(others)) / (sum(others) / 3 - lin)
+    assert small.number(f"scatter.others.{rule}") == pytest.approx(spread, rel=0.15)
     # The root's own link needs 954.6 us.
     slowdown = small.number(f"scatter.lin.slowdown.{rule}")
     assert slowdown == pytest.approx(lin / 954.6, rel=0.01)
@@ -206,12 +206,14 @@ def test_bytes_and_buffers_are_judged_by_what_the_algorithms_send(small: Study) 
     assert tar == pytest.approx(100 * (1 - used))
     assert tar - 100 * 2 * 9 / (2 * 108 + 72) <= ring < tar
     assert small.number("discussion.path") == 0
-    # Every rank gives 71 others its block; only the root of a scatter does.
-    assert small.number("discussion.data") == 72
+    # Every rank gives 71 others its block, by any algorithm; of the scatters LLF sends most.
+    sent = proven("scatter", fabric(2), "LLF").columns()["count"].sum()
+    assert small.number("discussion.data") == pytest.approx(72 * 71 / sent)
     # The root's first message of the tree has a power of two of blocks, fewer than half.
     assert small.number("scatter.trees.data") <= 2048
     # Each block for another group once, and LIN's routes are the shortest.
-    assert small.number("llf.global.flat") == 1
+    note = small.findings["llf.global.least"]["note"]
+    assert "straight to its groups, LLF has 1 times the least." in note
     assert small.number("lin.links") == 1
 
 
@@ -277,6 +279,22 @@ def test_a_pair_is_reversed_where_its_order_is(small: Study) -> None:
         rows[case] = Row(**{**rows[case], "time_s": ring * slower})
         changed = gathers.background(gathers.Times(rows, SMALL))["all_gather.background.pipelined"]
         assert changed.value == unchanged + reversals
+
+
+def test_a_gain_below_the_agreement_with_codes_is_chance() -> None:
+    for tar, chance in ((98.5, True), (101.5, True), (97.5, False), (102.5, False)):
+        found = gathers.gain(72, {64: {"TAR": tar, "RING": 100.0, "BRUCK": 200.0}})
+        assert found.value == pytest.approx(100 - tar)
+        assert found.by_chance == chance
+
+
+def test_steps_of_buffers_count_by_doubling(small: Study) -> None:
+    """From 1 to 16 to 64 KiB: no step moves the ratio as far as the whole range does."""
+    for rule in RULES:
+        note = small.findings[f"scatter.buffers.{rule}"]["note"]
+        step = float(note.split("Buffers move it by ")[1].split()[0])
+        whole = float(note.split("buffers move it by ")[1].split(". ")[0].rstrip("."))
+        assert 1 <= step < whole <= step**6 + 0.1
 
 
 def test_claims_that_hold_under_each_rule_are_counted_once(small: Study) -> None:

@@ -65,7 +65,9 @@ def together(results: Results) -> Computed:
         if one.id in results.computed
     }
     holds = {
-        rule: {id.replace(rule, "*"): held for id, held in judged.items() if rule in id.split(".")}
+        rule: {
+            id.replace(rule, "RULE"): held for id, held in judged.items() if rule in id.split(".")
+        }
         for rule in RULES
     }
     first, second = (holds[rule] for rule in RULES)
@@ -74,10 +76,12 @@ def together(results: Results) -> Computed:
     def named(ids: list[str]) -> str:
         return ", ".join(ids) or "none"
 
+    large = [id for id in shared if id.endswith(".large_buffers") and second[id]]
     return Computed(
         (sum(first[id] for id in shared), sum(second[id] for id in shared), len(shared)),
         f"Only if routers are pipelines: {named([id for id in shared if first[id] > second[id]])}. "
         f"Only if the delay occupies the port: "
         f"{named([id for id in shared if second[id] > first[id]])}. Under neither: "
-        f"{named([id for id in shared if not first[id] and not second[id]])}.",
+        f"{named([id for id in shared if not first[id] and not second[id]])}. Together, with "
+        f"buffers of 64 KiB and a delay that occupies the port: {named(large)}.",
     )

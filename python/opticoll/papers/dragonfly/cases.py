@@ -47,7 +47,8 @@ LLF that is flat serves the groups of a router straight from there, not along a 
 SCATTERS = ("LIN", "TREE", "GLF", "LLF")
 SCATTER_BYTES = 1024  # the poster's
 MPICH_BYTES = 80 * 1024
-"""Where all blocks together are less, MPICH takes BRUCK: the poster's small transfers."""
+"""`MPIR_CVAR_ALLGATHER_SHORT_MSG_SIZE`: where all blocks together are less, and ranks are no power
+of two, MPICH takes Bruck's algorithm. These are the poster's small transfers."""
 
 BACKGROUND = "uniform:bytes=2KiB,period=2us"
 """18 % of what a terminal can inject; the poster gives no rate."""

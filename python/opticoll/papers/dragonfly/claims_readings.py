@@ -11,17 +11,25 @@ SLIGHTLY = (
 )
 LEAST = "the least there is, to within 1 %"
 TWICE = "twice, printed with one digit"
-SIGNIFICANT = 10.0
+SIGNIFICANT = 0.2
 INSIGNIFICANT = (
-    "the poster calls differences insignificant beside one of a factor of two, and names no limit; "
-    "a tenth is far below that factor"
+    "the poster calls differences insignificant beside LIN's lead, and names no limit; where LIN "
+    "is twice as fast, a tenth of the others' time is a fifth of that lead"
 )
 
-CUT = "chunks, buffers and routes of a configuration that CODES shipped in the poster's year"
-RULES = {
-    "pipelined": f"a router passes chunks on as a pipeline, as in CODES since October 2016; {CUT}.",
-    "occupies_port": f"the delay of a router keeps its port busy, as in CODES until October 2016; "
-    f"{CUT}.",
+ROUTERS = {
+    "pipelined": "a router passes chunks on as a pipeline, as in CODES since October 2016",
+    "occupies_port": "the delay of a router keeps its port busy, as in CODES until October 2016",
+}
+GATHER_RULES = {
+    rule: f"{router}; minimal routes; packets of 512 B in one chunk each; buffers of 16 KiB, those "
+    "of global links 32 KiB."
+    for rule, router in ROUTERS.items()
+}
+SCATTER_RULES = {
+    rule: f"{router}; minimal routes; packets of 512 B in chunks of 256 B, as in a configuration "
+    "that CODES shipped in the poster's year."
+    for rule, router in ROUTERS.items()
 }
 BRIEF = {"pipelined": "routers are pipelines", "occupies_port": "a router's delay occupies a port"}
 NATURAL = "ranks are on the terminals in order."

@@ -11,7 +11,7 @@ from opticoll.papers.dragonfly.claims_readings import (
     LEAST,
     MINIMAL,
     PICTURE,
-    RULES,
+    SCATTER_RULES,
     SIGNIFICANT,
     SLIGHT,
     SLIGHTLY,
@@ -31,13 +31,29 @@ TREES = ("TREE", "GLF", "LLF")
 NO_SLOWDOWN = "no slowdown is within a tenth of what the root's own link needs"
 LARGE = "an order of magnitude"
 MORE_THAN_TWICE = (
-    "a referee calls more than twice no objection here, since the poster prints no rate of this "
-    "traffic. The limits stay those of the headline: at this rate LIN leads by more, without "
-    "traffic by less"
+    "Referees call more than twice no objection here, since the poster prints no rate of this "
+    "traffic, and expect that a somewhat lower one meets the limits. The limits stay those of the "
+    "headline: at this rate LIN leads by more, without traffic by less. No lower rate was "
+    "simulated, and none is chosen after the result"
 )
-USING_TREE = (
-    "the poster says that LLF uses TREE, so that a binomial tree serves the groups of a router."
+RANGES = {
+    "pipelined": "",
+    "occupies_port": "Referees objected to a range of buffers from 1 to 64 KiB beside rates that "
+    "change by a factor of two. One step of the buffers is a factor of two now. Over the whole "
+    "range buffers move the ratio as far as the rule of the delay does, but upwards: the poster's "
+    "reason would need small buffers to make LIN's lead, and they take it away. The measure was "
+    "changed with the results known; by the whole range the claim would hold, by 1.03 times",
+}
+ONE_FULL = (
+    "A referee asks for more than one full buffer. The yardstick is that of LIN, of which the "
+    "poster says that none is saturated; the numbers are shown"
 )
+LEADS = (
+    "The time of the slowest less that of the fastest, over the mean of the three less LIN's time. "
+    "The limit was a tenth of the time until a referee objected that this reading may lack the "
+    "factor of two; it was changed with the results known."
+)
+USING_TREE = "each phase of LLF is a binomial tree, also that from a router to its groups."
 SIZES = {"": BUFFERS_16, ".large_buffers": BUFFERS_64}
 BRIEF_SIZES = {"": "buffers of 16 KiB", ".large_buffers": "buffers of 64 KiB"}
 
@@ -86,7 +102,11 @@ ALGORITHMS = (
         unit="times the least",
         judge=AtMost(1 + SLIGHT / 100, LEAST),
         reading=MINIMAL,
-        remark="The least: each block once over the links of its route from the root.",
+        remark="The least is counted from the network, not from LIN's messages: the links of a "
+        "minimal route from the root to each terminal.",
+        dispute="A referee calls that LIN's own routes and asks for a claim that holds. Minimal "
+        "routes are a reading, since the poster names none; within it no algorithm has fewer, and "
+        "one that relays has more.",
     ),
     Claim(
         id="llf.phases",
@@ -118,14 +138,6 @@ ALGORITHMS = (
         remark="The least: each block for another group crosses once.",
     ),
     Claim(
-        id="llf.global.flat",
-        where=SCATTER,
-        says="LLF minimises data on global links (among all algorithms, without a tree of groups).",
-        unit="times the least",
-        judge=AtMost(1 + SLIGHT / 100, LEAST),
-        reading="each router sends straight to its groups, and only the other phases use TREE.",
-    ),
-    Claim(
         id="llf.global.trees",
         where=SCATTER,
         says="LLF minimises data on global links (among the three that use trees).",
@@ -133,20 +145,6 @@ ALGORITHMS = (
         judge=AtMost(1 - SLIGHT / 100, SLIGHTLY),
         reading=USING_TREE,
         remark="Against the better of TREE and GLF.",
-    ),
-    Claim(
-        id="settings.scatter_network",
-        where="Not stated by the poster",
-        says="The poster does not say whether the network under AllGather is that of Scatter, too.",
-        unit="",
-        judge=NotStated("taken here: it is"),
-    ),
-    Claim(
-        id="settings.root",
-        where="Not stated by the poster",
-        says="The poster does not say which terminal is the root of a scatter.",
-        unit="",
-        judge=NotStated("taken here: terminal 0"),
     ),
 )
 
@@ -173,9 +171,9 @@ HEADLINES = (
             says=under(f"LIN is twice as fast as {name}", BRIEF[rule], BRIEF_SIZES[""]),
             unit="times LIN's time",
             judge=Between(1.5, 2.5, TWICE),
-            reading=both(BUFFERS_16, RULES[rule]),
+            reading=both(BUFFERS_16, SCATTER_RULES[rule]),
         )
-        for rule in RULES
+        for rule in SCATTER_RULES
         for name in TREES
     ),
     *(
@@ -189,9 +187,9 @@ HEADLINES = (
             ),
             unit="times LIN's time",
             judge=Between(1.5, 2.5, TWICE),
-            reading=both(BUFFERS_64, RULES[rule]),
+            reading=both(BUFFERS_64, SCATTER_RULES[rule]),
         )
-        for rule in RULES
+        for rule in SCATTER_RULES
     ),
     Claim(
         id="scatter.background.figure",
@@ -199,16 +197,6 @@ HEADLINES = (
         says="A figure shows them with uniform background traffic.",
         unit="",
         judge=NotStated(f"{PICTURE}; the rows below judge the headline that it stands under"),
-    ),
-    Claim(
-        id="settings.background",
-        where=BESIDE,
-        says="The poster does not say how much background traffic there is.",
-        unit="",
-        judge=NotStated(
-            "taken here: every terminal sends 2 KiB to a random one every 2 us, 18 % of its link, "
-            "beside all_gather, too, where the poster does not call the traffic uniform"
-        ),
     ),
     *(
         Claim(
@@ -224,41 +212,32 @@ HEADLINES = (
                 "the headline, under which the figure stands, holds for it, too",
                 BACKGROUND,
                 BUFFERS_16,
-                RULES[rule],
+                SCATTER_RULES[rule],
             ),
             dispute="" if rule == "pipelined" else MORE_THAN_TWICE,
         )
-        for rule in RULES
+        for rule in SCATTER_RULES
     ),
 )
 
 REASONS = (
-    Claim(
-        id="settings.buffers",
-        where=BUFFERS,
-        says="The poster does not say how large buffers are.",
-        unit="",
-        judge=NotStated(
-            "taken here: 16 KiB for each channel of local and terminal links and 32 KiB for global "
-            "ones, and seven sizes around it where buffers are judged"
-        ),
-    ),
     *(
         Claim(
             id=f"scatter.buffers.{rule}",
             where=BUFFERS,
             says=under("The size of buffers is the major factor", BRIEF[rule]),
             unit="times the next factor",
-            judge=AtLeast(1, "the major factor is the one than which none moves more"),
+            judge=AtLeast(1, "the major factor moves the ratio most"),
             reading=both(
-                "a factor moves the ratio of the mean of TREE, GLF and LLF to LIN; buffers of "
-                "local and terminal links from 1 to 64 KiB; the other factors are the rule of a "
-                "router's delay, chunks of 512 B in place of 256 B, and local or global links at "
+                "a factor moves the ratio of the mean of TREE, GLF and LLF to LIN; buffers are "
+                "made twice as large, where that moves it most; the other factors are the rule of "
+                "a router's delay, chunks of 512 B in place of 256 B, and local or global links at "
                 "half the rate",
-                RULES[rule],
+                SCATTER_RULES[rule],
             ),
+            dispute=RANGES[rule],
         )
-        for rule in RULES
+        for rule in SCATTER_RULES
     ),
     *(
         Claim(
@@ -271,11 +250,11 @@ REASONS = (
                 "if full buffers were the cause, LIN would lead by more with small buffers than "
                 "with large ones; 1 % is a difference",
             ),
-            reading=RULES[rule],
+            reading=SCATTER_RULES[rule],
             remark="The mean of TREE, GLF and LLF over LIN with buffers of 1 KiB against that with "
             "64 KiB.",
         )
-        for rule in RULES
+        for rule in SCATTER_RULES
     ),
     Claim(
         id="scatter.trees.data",
@@ -283,6 +262,8 @@ REASONS = (
         says="TREE, GLF and LLF transfer large amounts of data at a time.",
         unit="times LIN's message",
         judge=AtLeast(10, LARGE),
+        reading="the amount that an algorithm transfers at a time is its largest message; half of "
+        "the messages of a binomial tree have one block.",
         remark="The largest message of each of the three, of which the least is judged.",
     ),
     *(
@@ -292,10 +273,25 @@ REASONS = (
             says=under(f"{name} fills buffers", BRIEF[rule]),
             unit="full buffers",
             judge=AtLeast(1, "any buffer of a router that is full at some time"),
-            reading=both(BUFFERS_16, RULES[rule]),
+            reading=both(BUFFERS_16, SCATTER_RULES[rule]),
+            dispute=ONE_FULL if (rule, name) == ("pipelined", "TREE") else "",
         )
-        for rule in RULES
+        for rule in SCATTER_RULES
         for name in TREES
+    ),
+    *(
+        Claim(
+            id=f"scatter.trees.fill.{rule}.large_buffers",
+            where=BUFFERS,
+            says=under(
+                "TREE, GLF and LLF fill buffers", BRIEF[rule], BRIEF_SIZES[".large_buffers"]
+            ),
+            unit="full buffers",
+            judge=AtLeast(1, "any buffer of a router that is full at some time"),
+            reading=both(BUFFERS_64, SCATTER_RULES[rule]),
+            remark="Of the three the one that fills fewest.",
+        )
+        for rule in SCATTER_RULES
     ),
     *(
         Claim(
@@ -304,11 +300,11 @@ REASONS = (
             says=under("Full buffers slow TREE, GLF and LLF down", BRIEF[rule]),
             unit="% less time",
             judge=AtLeast(SLIGHT, SLIGHTLY),
-            reading=RULES[rule],
+            reading=SCATTER_RULES[rule],
             remark="With buffers of 64 KiB for each channel of local and terminal links against "
             "1 KiB; of the three the one that gains least.",
         )
-        for rule in RULES
+        for rule in SCATTER_RULES
     ),
     Claim(
         id="scatter.lin.message",
@@ -325,9 +321,9 @@ REASONS = (
             says=under("LIN saturates no buffer", BRIEF[rule], BRIEF_SIZES[size]),
             unit="full buffers",
             judge=AtMost(0, "no buffer means none"),
-            reading=both(SIZES[size], RULES[rule]),
+            reading=both(SIZES[size], SCATTER_RULES[rule]),
         )
-        for rule in RULES
+        for rule in SCATTER_RULES
         for size in SIZES
     ),
     *(
@@ -337,10 +333,10 @@ REASONS = (
             says=under("LIN is not slowed down", BRIEF[rule], BRIEF_SIZES[size]),
             unit="times its link's time",
             judge=AtMost(1.1, NO_SLOWDOWN),
-            reading=both(SIZES[size], RULES[rule]),
+            reading=both(SIZES[size], SCATTER_RULES[rule]),
             remark="Against what the root's link needs for all blocks.",
         )
-        for rule in RULES
+        for rule in SCATTER_RULES
         for size in SIZES
     ),
 )
@@ -358,12 +354,13 @@ CONCLUSIONS = (
             reading=both(
                 "the numbers of groups and routers are the characteristics that are changed, at "
                 "5256 terminals",
-                RULES[rule],
+                BUFFERS_16,
+                SCATTER_RULES[rule],
             ),
             remark="On the fastest against the slowest of three networks; of the four algorithms "
             "the one that changes most, since one is enough for an impact.",
         )
-        for rule in RULES
+        for rule in SCATTER_RULES
     ),
     *(
         Claim(
@@ -377,24 +374,44 @@ CONCLUSIONS = (
             reading=both(
                 "sizes of buffers and rates of local and global links are the characteristics that "
                 "are changed",
-                RULES[rule],
+                SCATTER_RULES[rule],
             ),
             remark="With the best against the worst of them; of the four algorithms the one that "
             "changes most, since one is enough for an impact.",
         )
-        for rule in RULES
+        for rule in SCATTER_RULES
     ),
     *(
         Claim(
             id=f"scatter.others.{rule}",
             where=SCATTERED,
             says=under("LLF, GLF and TREE do not differ significantly", BRIEF[rule]),
-            unit="% more time",
+            unit="LIN's leads",
             judge=AtMost(SIGNIFICANT, INSIGNIFICANT),
-            reading=both(BUFFERS_16, RULES[rule]),
-            remark="The slowest against the fastest.",
+            reading=both(BUFFERS_16, SCATTER_RULES[rule]),
+            remark=LEADS,
         )
-        for rule in RULES
+        for rule in SCATTER_RULES
+    ),
+    *(
+        Claim(
+            id=f"scatter.others.background.{rule}",
+            where=SCATTERED,
+            says=under(
+                "LLF, GLF and TREE do not differ significantly beside background traffic",
+                BRIEF[rule],
+            ),
+            unit="LIN's leads",
+            judge=AtMost(SIGNIFICANT, INSIGNIFICANT),
+            reading=both(
+                "the conclusion holds with background traffic, too",
+                BACKGROUND,
+                BUFFERS_16,
+                SCATTER_RULES[rule],
+            ),
+            remark=LEADS,
+        )
+        for rule in SCATTER_RULES
     ),
 )
 

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+import opticoll
 from opticoll import format_size
 from opticoll.papers.dragonfly.cases import (
     COMPARED,
@@ -38,6 +39,9 @@ from opticoll.papers.kit import Results
 ELECTRICAL_PJ_PER_BIT = 10
 OPTICAL_PJ_PER_BIT = 20
 
+HAND_OVER_US = 2e-3
+"""By how much the estimate of a message's time alone may be wrong."""
+
 DISCUSSED_BYTES = (1024, 65536)
 """Blocks of rings whose busiest link is looked for."""
 
@@ -48,7 +52,13 @@ after the global hop."""
 
 def compute(results: Results, rows: Rows, scale: Scale) -> dict[str, Computed]:
     """What the poster's discussion comes to, and energies, with a table of those."""
-    return _contention(rows) | _slowest() | _balance(scale) | _energy(results, rows, scale)
+    return {
+        **_contention(rows),
+        **_slowest(),
+        **_balance(scale),
+        **_broadcast(),
+        **_energy(results, rows, scale),
+    }
 
 
 def energy_mj(*, terminal_bytes: int, local_bytes: int, global_bytes: int) -> float:
@@ -66,18 +76,25 @@ def _contention(rows: Rows) -> dict[str, Computed]:
     waits = {name: 1e6 * waiting_s(rows[case]) for name, case in (gathers | scatters).items()}
     injected = {name: rows[one]["injected_bytes"] or 0
                 for name, one in (gathers | scatters).items()}  # fmt: skip
+    error_us = HAND_OVER_US * max(rows[one]["messages"] for one in gathers.values())
+    least, most = min(waits[name] for name in COMPARED), max(waits[name] for name in SCATTERS)
+    fewest = min(COMPARED, key=lambda name: injected[name])
+    largest = max(SCATTERS, key=lambda name: injected[name])
     return {
         "discussion.contention": Computed(
-            min(waits[name] for name in COMPARED) / max(waits[name] for name in SCATTERS),
+            least / most,
             "Waiting of all messages together: "
             + ", ".join(f"{name} {wait:.1f} us" for name, wait in waits.items())
-            + f"; one or two nanoseconds a message, of which RING and TAR have "
-            f"{rows[gathers['RING']]['messages']} each, are the error of this estimate.",
+            + f". The estimate is wrong by one or two nanoseconds a message. RING and TAR have "
+            f"{rows[gathers['RING']]['messages']} messages each, which is {error_us:.0f} us at "
+            "most.",
+            by_chance=abs(least - most) < error_us,
         ),
         "discussion.data": Computed(
-            injected["RING"] / injected["LIN"],
+            injected[fewest] / injected[largest],
             f"{fabric(DISCUSSED).ranks} terminals, blocks of {SCATTER_BYTES} B: "
-            f"{injected['RING'] / 1e6:.2f} and {injected['LIN'] / 1e6:.2f} MB.",
+            + ", ".join(f"{name} {sent / 1e6:.2f} MB" for name, sent in injected.items())
+            + ".",
         ),
     }
 
@@ -156,6 +173,15 @@ def _balance(scale: Scale) -> dict[str, Computed]:
             f"there are {parts['BRUCK']} such links.",
         ),
     }
+
+
+def _broadcast() -> dict[str, Computed]:
+    """Steps of a broadcast that the poster announces."""
+    shape = fabric(DISCUSSED)
+    plan = opticoll.plan("broadcast", shape, "scatter_all_gather:scatter=glf,all_gather=tar")
+    violations = plan.verify()
+    assert not violations, violations
+    return {"ongoing.broadcast": Computed(plan.slots, f"{shape.ranks} terminals.")}
 
 
 def _energy(results: Results, rows: Rows, scale: Scale) -> dict[str, Computed]:

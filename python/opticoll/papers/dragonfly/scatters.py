@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -95,11 +97,13 @@ def _us(time_s: float) -> str:
 def _twice(times: _Times, rule: Rule) -> dict[str, Computed]:
     """The times of the others in multiples of LIN's, alone and with background traffic."""
     lin = times.of(rule, "LIN")
+    whole = times.whole(rule)
     found = {
         f"scatter.twice.{rule}.{name}": Computed(
             times.of(rule, name) / lin,
             f"{times.ranks} terminals: LIN {_us(lin)}, {name} {_us(times.of(rule, name))}. The "
-            f"root's own link needs {_us(times.injection_s)}.",
+            f"root's own link needs {_us(times.injection_s)}. With chunks of 512 B the ratio is "
+            f"{whole[name] / whole['LIN']:.2f}.",
         )
         for name in OTHERS
     }
@@ -126,7 +130,7 @@ def _factors(times: _Times, rule: Rule) -> dict[str, Computed]:
     ratios = {_name(kib): times.ratio(rule, kib) for kib in times.scale.buffers}
     small, large = (times.ratio(rule, kib) for kib in times.ends)
     own = times.ratio(rule)
-    buffers = max(ratios.values()) / min(ratios.values())
+    buffers, where = _by_doubling(times, rule)
     both = [[times.ratio(one, kib) for one in RULES] for kib in (None, *times.scale.buffers)]
     others = {
         "the rule of a router's delay, at the buffers where it moves most": max(
@@ -139,14 +143,26 @@ def _factors(times: _Times, rule: Rule) -> dict[str, Computed]:
     return {
         f"scatter.buffers.{rule}": Computed(
             buffers / max(others.values()),
-            f"Buffers move it by {buffers:.2f}; "
+            f"Buffers move it by {buffers:.2f} ({where}); "
             + ", ".join(f"{name} by {factor:.2f}" for name, factor in others.items())
-            + ".",
+            + f". From {_name(times.ends[0])} to {_name(times.ends[1])} buffers move it by "
+            f"{max(ratios.values()) / min(ratios.values()):.2f}.",
         ),
         f"scatter.buffers.cause.{rule}": Computed(
             small / large, f"Mean of TREE, GLF and LLF over LIN: {each}."
         ),
     }
+
+
+def _by_doubling(times: _Times, rule: Rule) -> tuple[float, str]:
+    """How far buffers move the ratio by each doubling, where they do so most, and where that is."""
+    sizes = sorted({*times.scale.buffers, SCATTER_BUFFERS})
+    found = []
+    for small, large in pairwise(sizes):
+        moved = _moves(times.ratio(rule, small), times.ratio(rule, large))
+        doublings = math.log2(large[0] / small[0])
+        found.append((moved ** (1 / doublings), f"from {_name(small)} to {_name(large)}"))
+    return max(found)
 
 
 def _moves(first: float, second: float) -> float:
@@ -164,10 +180,14 @@ def _full(times: _Times, rule: Rule) -> dict[str, Computed]:
         f"scatter.trees.slowed.{rule}": Computed(
             min(saved[name] for name in OTHERS),
             ", ".join(f"{name} {saved[name]:.1f} %" for name in SCATTERS)
-            + ". The root's stream leaves through its router's port, whose rate bounds the trees; "
-            "of the four LIN alone may gain much.",
+            + ". All data of the trees leaves through ports of the root's router. Their rate, not "
+            "the buffers, bounds the trees; LIN is not bound by it and may gain more.",
         )
     }
+    filled = {name: times.row(rule, name, large)["full_channels"] or 0 for name in OTHERS}
+    found[f"scatter.trees.fill.{rule}.large_buffers"] = Computed(
+        min(filled.values()), ", ".join(f"{name} {full}" for name, full in filled.items()) + "."
+    )
     for name in OTHERS:
         row = times.row(rule, name)
         found[f"scatter.trees.fill.{rule}.{name}"] = Computed(
@@ -225,20 +245,35 @@ def _name(kib: Buffers) -> str:
 
 
 def _others(times: _Times, rule: Rule) -> dict[str, Computed]:
-    """How far the trees differ."""
-    others = {name: times.of(rule, name) for name in OTHERS}
+    """How far the trees differ, in multiples of LIN's lead."""
     spreads = []
     for kib in times.scale.buffers:
         own = [times.of(rule, name, kib) for name in OTHERS]
         spreads.append(100 * (max(own) / min(own) - 1))
+    alone = _differ({name: times.of(rule, name) for name in SCATTERS})
+    beside = _differ({name: times.beside(rule, name, background=True) for name in SCATTERS})
     return {
         f"scatter.others.{rule}": Computed(
-            100 * (max(others.values()) / min(others.values()) - 1),
-            ", ".join(f"{name} {_us(time)}" for name, time in others.items())
-            + f". With buffers of {_name(times.ends[0])} to {_name(times.ends[1])} at most "
-            f"{max(spreads):.1f} %.",
+            alone.value,
+            f"{alone.note} With buffers of {_name(times.ends[0])} to {_name(times.ends[1])} at "
+            f"most {max(spreads):.1f} %.",
+        ),
+        f"scatter.others.background.{rule}": Computed(
+            beside.value, f"{times.ranks_beside} terminals: {beside.note}"
         ),
     }
+
+
+def _differ(times: Mapping[str, float]) -> Computed:
+    others = {name: times[name] for name in OTHERS}
+    slowest, fastest = max(others.values()), min(others.values())
+    lead = sum(others.values()) / len(others) - times["LIN"]
+    each = ", ".join(f"{name} {_us(time)}" for name, time in times.items())
+    return Computed(
+        (slowest - fastest) / lead,
+        f"{each}. The slowest of the three takes {100 * (slowest / fastest - 1):.1f} % more than "
+        "the fastest.",
+    )
 
 
 def _links(times: _Times) -> dict[str, Computed]:
@@ -255,6 +290,7 @@ def _links(times: _Times) -> dict[str, Computed]:
     within, between = hops(fabric(times.scale.scatter), np.zeros_like(to), to)
     shortest = int((2 + within + between).sum()) * SCATTER_BYTES
     least = (times.ranks - per_group) * SCATTER_BYTES
+    flat = times.row("pipelined", "LLF flat")["global_bytes"] or 0
 
     def each(values: Mapping[str, int]) -> str:
         return ", ".join(f"{name} {value / 1e6:.2f} MB" for name, value in values.items()) + "."
@@ -264,12 +300,10 @@ def _links(times: _Times) -> dict[str, Computed]:
         "llf.global.least": Computed(
             crossed["LLF"] / least,
             f"Bytes on global links: {each(crossed)} LLF's binomial tree from a router to its "
-            "groups relays between groups.",
-        ),
-        "llf.global.flat": Computed(
-            (times.row("pipelined", "LLF flat")["global_bytes"] or 0) / least,
-            f"It takes {_us(times.of('pipelined', 'LLF flat'))}, the tree "
-            f"{_us(times.of('pipelined', 'LLF'))} (pipelined).",
+            "groups relays between groups. Without that tree, each router sending straight to its "
+            f"groups, LLF has {flat / least:g} times the least. It then takes "
+            f"{_us(times.of('pipelined', 'LLF flat'))}, with the tree "
+            f"{_us(times.of('pipelined', 'LLF'))} (routers are pipelines).",
         ),
         "llf.global.trees": Computed(
             crossed["LLF"] / min(crossed["TREE"], crossed["GLF"]),

@@ -33,18 +33,11 @@ def network() -> dict[str, Computed]:
         "terminals_per_router": shape.option("terminals_per_router"),
     }
     note = f"{shape.spec.split(',rate')[0]}."
-    links = shape.option("global_per_router")
-    return (
-        {f"network.{id}": Computed(value, note) for id, value in found.items()}
-        | {
-            "settings.global_links": Computed(links, note),
-        }
-        | {
-            f"network.{name}_rate": Computed(own.pop() / GIB, "Of each link of the fabric.")
-            for name, own in rates.items()
-            if len(own) == 1
-        }
-    )
+    return {f"network.{id}": Computed(value, note) for id, value in found.items()} | {
+        f"network.{name}_rate": Computed(own.pop() / GIB, "Of each link of the fabric.")
+        for name, own in rates.items()
+        if len(own) == 1
+    }
 
 
 def _class(link: str) -> str:
