@@ -93,7 +93,8 @@ def call(
     name = name_of(function)
     try:
         schedule: object = function(collective, fabric, **(options or {}))
-    except AlgorithmError:
+    except AlgorithmError as error:
+        error.hint = None  # the records of opticoll's algorithms do not help with this one
         raise
     except BaseException as error:
         _pass_on(error)

@@ -102,8 +102,9 @@ pub enum PlannerError {
     },
     /// Some rank cannot reach some other.
     #[error(
-        "the ring falls apart: its broken links leave ranks that cannot reach others; what both \
-         directions lack must be one cut in one place"
+        "the ring falls apart: its broken links leave ranks that cannot reach others; a ring can lose \
+         links of one direction in any places, such as 3-4cw+9-10cw, or both directions between one \
+         pair of neighbours, such as 3-4"
     )]
     CutOff,
     /// No trees were found.

@@ -41,7 +41,7 @@ exceptions! {
     CollectiveError(OpticollError): "A collective is unknown, or its ranks, root or pieces are out of range.",
         Some("see `opticoll list collectives`");
     AlgorithmError(OpticollError): "An algorithm is unknown, has a wrong option, or does not run on the fabric.",
-        Some("see `opticoll list algorithms`");
+        Some("see `opticoll list algorithms`, and for the options of one `opticoll list NAME`");
     ScheduleError(OpticollError): "A transfer of a schedule is impossible, or its columns are too large.", None;
     WavelengthError(OpticollError): "An assignment of wavelengths is unknown, or finds no wavelength for a transfer.",
         Some("see `opticoll list wavelengths`");
@@ -109,6 +109,9 @@ impl IntoPyErr for PlannerProblem {
         match self {
             PlannerProblem::Simulation(problem) => problem.into_py_err(),
             PlannerProblem::Assignment(problem) => problem.into_py_err(),
+            PlannerProblem::CutOff => {
+                with(FabricError::new_err(self.to_string()), "option", "broken")
+            }
             other => AlgorithmError::new_err(other.to_string()),
         }
     }

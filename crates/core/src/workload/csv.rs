@@ -143,9 +143,17 @@ fn event_row(fields: [&str; COLUMNS.len()]) -> Result<EventRow, String> {
         request,
         compute,
     ] = fields;
+    let call = call(name)?;
+    let needed = [0, 3, 4, 8];
+    if let Some(column) = needed.into_iter().find(|&column| fields[column].is_empty()) {
+        let name = COLUMNS[column];
+        return Err(format!(
+            "column `{name}` is empty; it needs a number, such as 0"
+        ));
+    }
     Ok(EventRow {
         rank: number(rank, what::RANK)?,
-        call: call(name)?,
+        call,
         sent: number(sent, what::BYTES)?,
         received: number(received, what::BYTES)?,
         compute_ns: number(compute, what::NANOSECONDS)?,

@@ -59,7 +59,10 @@ const WAIT_FOR_ALL: &str = "Waitall";
 /// The call of a name.
 pub(super) fn call(name: &str) -> Result<CallName, String> {
     let known = CALLS.iter().find(|(known, _)| *known == name);
-    known.ok_or_else(|| format!("unknown call `{}`", shown(name)))
+    known.ok_or_else(|| {
+        let names = CALLS.map(|(known, _)| known).join(", ");
+        format!("unknown call `{}`; known are {names}", shown(name))
+    })
 }
 
 /// What a number is, for messages.

@@ -85,8 +85,9 @@ fn agree_on_one(
         None => Ok(()),
         Some(missing) => {
             let (call, missing) = (shape(first_rank, first).0.name(), members[missing]);
+            let article = if call.starts_with('a') { "an" } else { "a" };
             let problem = format!(
-                "enters a {call} on communicator {communicator} that rank {missing} never enters"
+                "enters {article} {call} on communicator {communicator} that rank {missing} never enters"
             );
             Err(TraceError::at(place, problem))
         }

@@ -63,7 +63,15 @@ fn a_wrong_trace_is_refused_with_its_place() {
             "line 3: `-1` is not a number of nanoseconds: a whole number that is not negative",
         ),
         ("0,Init,,0,0", "line 3: the row ends before column `tag`"),
-        ("0,Dance,,0,0,,0,,0", "line 3: unknown call `Dance`"),
+        (
+            "0,Dance,,0,0,,0,,0",
+            "line 3: unknown call `Dance`; known are Init, Finalize, Comm_split, Comm_dup, Send, Isend, Recv, Irecv, Wait, \
+             Waitall, Barrier, Bcast, Reduce, Allreduce, Gather, Scatter, Allgather, Reduce_scatter, Alltoall, Alltoallv",
+        ),
+        (
+            "0,Recv,1,,8,,0,,0",
+            "line 3: column `send_bytes` is empty; it needs a number, such as 0",
+        ),
         ("0,Send,,8,0,,0,,0", "line 3: Send needs a peer"),
         (
             "0,Alltoallv,,8,8,,0,,0",

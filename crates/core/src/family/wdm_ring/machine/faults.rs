@@ -89,7 +89,7 @@ pub(super) fn read_dead(
     };
     let number = |text: &str, what: &str, count: u32| match whole(text) {
         Some(number) if number < count => Ok(number),
-        Some(_) => Err(spec.refuse("dead", format!("{what} are below {count}"))),
+        Some(_) => Err(spec.refuse("dead", format!("{what} count from 0 and are below {count}"))),
         None => Err(spec.refuse(
             "dead",
             format!(
