@@ -21,7 +21,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 from xml.etree import ElementTree
 
 from opticoll import registry
@@ -102,6 +102,18 @@ class _Graph:
             if link is not None:
                 place = self.places[link]
             raise MisplacedError(place, str(error)) from error
+
+
+def rank_names(fabric: Fabric) -> list[str]:
+    """The names that a custom fabric gives its ranks; of other fabrics their numbers.
+
+    >>> rank_names(Fabric("custom:ranks=2,links=0-1,names=left+right"))
+    ['left', 'right']
+    """
+    names = fabric.option("names") if "names" in fabric.options else None
+    if not names:
+        return [str(rank) for rank in range(fabric.ranks)]
+    return [unquote(name) for name in str(names).split("+")[: fabric.ranks]]
 
 
 def is_graph(text: str) -> bool:

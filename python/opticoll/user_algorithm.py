@@ -94,7 +94,7 @@ def call(
     try:
         schedule: object = function(collective, fabric, **(options or {}))
     except AlgorithmError as error:
-        error.hint = None  # the records of opticoll's algorithms do not help with this one
+        vars(error)["hint"] = None  # the records of opticoll's algorithms do not help with this one
         raise
     except BaseException as error:
         _pass_on(error)

@@ -14,6 +14,7 @@ from opticoll._core import CONVERTED, Plan
 from opticoll.arguments import Source, check_planned, obtain, size_of
 from opticoll.errors import UsageError
 from opticoll.layout import align, labelled, plural
+from opticoll.network_graph import rank_names
 from opticoll.options import WavelengthOption
 from opticoll.plan_row import describe_fabric
 from opticoll.proof import PlanHead, algorithm_name, head
@@ -25,6 +26,9 @@ MOST_LIGHTPATHS = 40
 
 MOST_HEARD = 8
 """Ranks printed that hear one light."""
+
+MOST_LINKS = 24
+"""Links printed for people, the busiest first."""
 
 MOST_STEPS = 24
 """Steps of a schedule whose slots are printed for people."""
@@ -83,6 +87,7 @@ class SlotRow(PlanHead):
     lightpaths: list[LightpathRow] = means("Lightpaths of the slot")
     plan: Plan = hidden(default=None)
     view: str = hidden(default=None)
+    loaded: bool | None = hidden(default=None)
 
 
 def compute(asked: Show, watch: Watch) -> Iterator[SlotRow]:
@@ -111,6 +116,7 @@ def compute(asked: Show, watch: Watch) -> Iterator[SlotRow]:
         lightpaths=_lightpaths(plan, slot or 0),
         plan=plan,
         view=shape,
+        loaded=shape == "fabric" and slot is None and ("figure" in watch.files or view is not None),
     )
 
 
@@ -154,7 +160,29 @@ def _checked_view(plan: Plan, asked: Show, *, drawn: bool) -> str:
 def _text(asked: Show, rows: list[SlotRow]) -> str:
     (row,) = rows
     head = _head(row.plan)
-    return head if asked.view == "space_time" else f"{head}\n\n{_slot_lines(row)}"
+    if asked.view == "space_time":
+        return head
+    parts = [head, _slot_lines(row)]
+    if row.loaded:
+        parts.append(_loads(row.plan, size_of(row.plan, asked.size)))
+    return "\n\n".join(parts)
+
+
+def _loads(plan: Plan, size: int | None) -> str:
+    """What the links carry over the whole plan: the numbers behind the colours of the figure."""
+    links = plan.simulate(size).links
+    names = plan.fabric.link_names
+    order = sorted(range(len(names)), key=lambda link: -float(links["utilisation"][link]))
+    cells = [
+        [names[link], str(links["bytes"][link]), f"{float(links['utilisation'][link]):.1%}"]
+        for link in order[:MOST_LINKS]
+    ]
+    title = "loads of links over the whole plan, the busiest first"
+    lines = [title, align(cells, ["link", "bytes", "utilisation"], right=(1, 2))]
+    if len(names) > MOST_LINKS:
+        rest = len(names) - MOST_LINKS
+        lines.append(f"and {rest} more (all of them with opticoll simulate --per link)")
+    return "\n".join(lines)
 
 
 def _head(plan: Plan) -> str:
@@ -181,7 +209,8 @@ def _slot_lines(row: SlotRow) -> str:
         return "no slots: nothing needs to be sent"
     lights = _lights(row)
     here = len(lights)
-    cells = [_words(one, heard) for one, heard in lights[:MOST_LIGHTPATHS]]
+    names = rank_names(plan.fabric)
+    cells = [_words(one, heard, names) for one, heard in lights[:MOST_LIGHTPATHS]]
     if "plane" in plan.fabric.light_fields:
         hops = plan.hop_columns(row.slot)
         here = len(hops["transfer"])
@@ -215,12 +244,12 @@ def _lights(row: SlotRow) -> list[tuple[LightpathRow, list[int]]]:
     return list(lights.values())
 
 
-def _words(one: LightpathRow, heard: list[int]) -> list[str]:
+def _words(one: LightpathRow, heard: list[int], names: list[str]) -> list[str]:
     chunk, count = one.chunks
     cells = [
         one.action,
         f"chunk {chunk}" if count == 1 else f"chunks {chunk}..{chunk + count - 1}",
-        f"{one.source} > {' '.join(map(str, heard[:MOST_HEARD]))}"
+        f"{names[one.source]} > {' '.join(names[rank] for rank in heard[:MOST_HEARD])}"
         + (f" and {len(heard) - MOST_HEARD} more" if len(heard) > MOST_HEARD else ""),
     ]
     light = one.light

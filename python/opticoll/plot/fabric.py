@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opticoll._core import Fabric, Plan
+from opticoll.network_graph import rank_names
 from opticoll.plot import style
 from opticoll.plot.output import PlotError, drawn, headed, sheet
 
@@ -262,7 +263,9 @@ def _draw_vertices(axes: "Axes", machine: Fabric, at: Places) -> None:
         at[:ranks, 0], at[:ranks, 1], s=size, marker="o", facecolor="white", edgecolor=style.INK,
         linewidth=0.8 if crowd <= _MOST_MARKED else 0.3, zorder=4,
     )  # fmt: skip
-    if ranks <= _MOST_LABELS:
+    names = rank_names(machine)
+    numbered = names == [str(rank) for rank in range(ranks)]
+    if ranks <= _MOST_LABELS and numbered:
         for rank, (x, y) in enumerate(at[:ranks]):
             axes.text(
                 x, y, str(rank), ha="center", va="center", zorder=5,
@@ -276,10 +279,13 @@ def _draw_vertices(axes: "Axes", machine: Fabric, at: Places) -> None:
             levels.setdefault(float(at[switch, 1]), []).append(switch)
         ends = {place for level in levels.values() for place in (level[0], level[-1])}
         switches = {switch: switches[switch] for switch in ends} if len(levels) < 8 else {}
-    if switches:
-        for switch, name in switches.items():
+    labels = switches
+    if ranks <= _MOST_LABELS and not numbered:
+        labels |= dict(enumerate(names))
+    if labels:
+        for vertex, name in labels.items():
             axes.annotate(
-                name, at[switch], xytext=(0, 8), textcoords="offset points", ha="center",
+                name, at[vertex], xytext=(0, 8), textcoords="offset points", ha="center",
                 fontsize=7, zorder=6,
                 bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.4, "alpha": 0.8},
             )  # fmt: skip
