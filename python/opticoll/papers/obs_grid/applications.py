@@ -158,7 +158,18 @@ def _both_printed(results: Results) -> dict[str, Computed]:
     counts = {one: results.printed(f"{one}.collectives") for one in PROGRAMS}
     added = {one: [own[way] - own["ideal"] for way in WAYS] for one, own in printed.items()}
     reduced = {one: 100 * (1 - own["4_ports"] / own["naive"]) for one, own in printed.items()}
+    often = {one: counts[one] / own["ideal"] for one, own in printed.items()}
+    slower = {one: own["naive"] / own["ideal"] - 1 for one, own in printed.items()}
+    order = slower["ft"] / slower["ep"] if often["ft"] > often["ep"] else 0.0
     return {
+        "comparison.frequency_printed": Computed(
+            order,
+            "; ".join(
+                f"{one.upper()} {often[one]:.2g} collectives/s, {100 * slower[one]:.3g} % longer"
+                for one in PROGRAMS
+            )
+            + ".",
+        ),
         "programs.directly_printed": Computed(
             tuple(
                 round(ft / counts["ft"] / (ep / counts["ep"]), 4)
@@ -388,6 +399,10 @@ def motivation(results: Results) -> dict[str, Computed]:
     collectives = sum(counts[name] for name in COLLECTIVES)
     assert _collectives(table("mg")) == {collectives}
     sends, receives = (round(counts[name] * set_up_s, 3) for name in ("send", "irecv"))
+    printed = {
+        name: results.printed(f"mg.calls.{name}") for name in ("send", "irecv", *COLLECTIVES)
+    }
+    path_s = results.printed("mg.set_up")
 
     def ends(messages: int) -> tuple[float, float]:
         added = collectives * messages * set_up_s
@@ -398,9 +413,9 @@ def motivation(results: Results) -> dict[str, Computed]:
         **{f"mg.calls.{name}": Computed(counts[name], spread[name]) for name in MG_CALLS},
         "mg.time": Computed(free.time_s),
         "mg.set_up": Computed(set_up_s),
-        "mg.sends": Computed(sends),
-        "mg.receives": Computed(receives),
-        "mg.collectives": Computed(collectives),
+        "mg.sends": Computed(round(printed["send"] * path_s, 3)),
+        "mg.receives": Computed(round(printed["irecv"] * path_s, 3)),
+        "mg.collectives": Computed(sum(printed[name] for name in COLLECTIVES)),
         "mg.collectives_cost": Computed(collectives * 4 * set_up_s),
         "mg.increase": Computed(
             four,

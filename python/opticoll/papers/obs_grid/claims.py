@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from opticoll.papers.judging import AtLeast, Claim, NotDone, NotStated, Used
 from opticoll.papers.obs_grid import claims_bursts, claims_costs, claims_programs
+from opticoll.papers.obs_grid.claims_programs import TRACES
 
 _COMPARISON = "Comparison: optical and existing network"
 _OTHERS = "Related work (1)"
@@ -28,9 +29,21 @@ _FRAME = (
         judge=AtLeast(
             3, "of any two of the three programs the one with more calls per second slows down more"
         ),
+        reading=f"calls are {TRACES}",
         remark="EP, FT and MG in traces of real runs: collectives, sends and receives of rank 0 in "
         "each second without setups, and how many times longer the program takes with one port. "
-        "Three programs make three pairs.",
+        "Three programs make three pairs: the number of pairs in that order is judged.",
+    ),
+    Claim(
+        id="comparison.frequency_printed",
+        where=_COMPARISON,
+        says="Setting lightpaths up and releasing them affects programs that communicate often "
+        "(printed times and collectives of EP and FT).",
+        unit="times as much",
+        judge=AtLeast(1.01, "more, without a number: one per cent"),
+        uses=("ep.times", "ft.times", "ep.collectives", "ft.collectives"),
+        remark="By the printed numbers FT has more collectives in a second than EP, by our traces "
+        "fewer calls. Judged is how many times as long FT's share of setups is as EP's.",
     ),
     Claim(
         id="comparison.dedicated",
@@ -135,6 +148,13 @@ _END = (
         remark="The less of EP and FT is judged, in traces of real runs.",
     ),
     Claim(
+        id="related.prediction",
+        where=_OTHERS,
+        says="Others predict communication and establish paths in advance.",
+        unit="",
+        judge=NotDone("a method of others; `related.hidden` judges what the slides say against it"),
+    ),
+    Claim(
         id="related.ports",
         where=_OTHERS,
         says="Others have collectives that depend on the number of ports: effective in simulation, "
@@ -165,8 +185,8 @@ _END = (
         says="Setting up several paths at once reduces the time in simulation.",
         unit="% less",
         judge=AtLeast(1, "reduces, without a number: one per cent"),
-        remark="The least of EP, FT and MG with 4 ports and with one, in traces of real runs on "
-        "other processors than the paper's.",
+        reading=f"programs are {TRACES}, on other processors",
+        remark="The least of EP, FT and MG with 4 ports and with one.",
     ),
     Claim(
         id="summary.reduction_printed",

@@ -123,9 +123,10 @@ LADDER = (
         "load of a computer, a burst takes the first wavelength that is free on its whole path, "
         "and receivers are no bottleneck",
         dispute="The slide states none of this, and a referee may hold another reading to be the "
-        "obvious one: of the ten readings in the list three meet the claim. The one that is judged "
-        "gives every printed word a meaning: a load below 1, a Poisson process for each "
-        "computer, and assignment of wavelengths",
+        "obvious one: of the ten readings in the list three meet the claim. Wavelengths "
+        "at random and full converters meet it as well, so that their assignment is not shown to "
+        "be the cause. The one that is judged gives every printed word a meaning: a load below 1, "
+        "a Poisson process for each computer, and assignment of wavelengths",
         command=_BURSTS,
     ),
 )
@@ -249,7 +250,9 @@ CONGESTION = (
         unit="times blocked",
         judge=AtLeast(1.5, "a problem: a request for all paths is blocked clearly more often"),
         reading=_LOADED,
-        remark="Share of blocked requests of the ring over that of the linear broadcast.",
+        remark="Share of blocked requests of the ring over that of the linear broadcast. A request "
+        "for 100 paths is blocked more often than one for a single path by construction; the row "
+        "says by how much.",
         command=f"{_RING} --retries 0",
     ),
     Claim(
@@ -259,7 +262,8 @@ CONGESTION = (
         unit="% failed",
         judge=AtMost(5, "with retries nearly all must end, where without retries they fail"),
         reading=f"{_LOADED}; 20 retries",
-        remark="Of as many rings as trees.",
+        remark="Of as many rings as trees. On the slides' own ladder nothing is blocked "
+        "(`congestion.blocked_own`), and no retry is needed.",
         command=_RING,
     ),
     Claim(

@@ -221,6 +221,7 @@ SETUP = (
             unit="million parameters",
             printed=millions,
             judge=Used(),
+            remark="Taken over. The count in the note is of a variant, and not judged.",
         )
         for (model, label), millions in zip(MODELS.items(), _MILLIONS, strict=True)
     ),
