@@ -264,7 +264,11 @@ RUN = (
         where=_PROTOTYPE,
         says="The latency of the network is low.",
         unit="times one switch",
-        judge=AtMost(1.1, "low: a tenth above one electrical switch at most"),
+        judge=AtMost(
+            1.1,
+            "low: a tenth above one electrical switch at most, the limit of `latency.constant`, "
+            "taken when the value was known",
+        ),
         reading="latency is the mean time of an exchange without data on 256 nodes, with "
         f"{DELAYS}; it is low beside an electrical switch with 250 ns a cable",
         command="opticoll simulate all_reduce --fabric "
