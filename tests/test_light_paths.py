@@ -119,7 +119,7 @@ def test_the_picture_shows_every_group_of_slots(run: Run, tmp_path: Path) -> Non
     arguments = ("show", "all_gather", "--fabric", EIGHT, "--algorithm", "recursive_doubling")
     drawn = run(*arguments, "--size", "100KB", "--figure", picture)
     assert drawn.code == 0, drawn.err
-    assert "set up, release" in picture.read_text()
+    assert "setup and teardown" in picture.read_text()
 
 
 @pytest.mark.parametrize(
