@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import queue
 import subprocess
-import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Generator, Sequence
@@ -18,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from opticoll import memory
-from opticoll.study.worker import Solved, Task, message
+from opticoll.study.worker import Solved, Task, message, start
 
 Feed = Callable[[], Sequence[Task] | None]
 """The next tasks for one worker; empty: none just now; None: there are no more."""
@@ -123,13 +122,7 @@ class Local:
                 one.process.wait()
 
     def _start(self, running: dict[int, _Process]) -> _Process:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "opticoll.study.worker"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            encoding="utf-8",
-        )
+        process = start()
         self._started += 1
         worker = running[self._started] = _Process(self._started, process)
 

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import json
 import random
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Sequence
@@ -19,7 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from opticoll.study.points import Point
-from opticoll.study.worker import Solved, Task, message
+from opticoll.study.worker import Solved, Task, message, start
 
 SAMPLE = 24
 """Points that are sampled at most."""
@@ -50,13 +48,7 @@ def forecast(command: str, missing: Sequence[Point], limit_s: float = SAMPLE_S) 
     """Compute a sample of points in a process of its own, and measure it."""
     chosen = random.Random(0).sample(missing, min(SAMPLE, len(missing)))
     tasks = [Task(one.key, one.options) for one in chosen]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "opticoll.study.worker"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        encoding="utf-8",
-    )
+    process = start()
     assert process.stdin is not None
     assert process.stdout is not None
     warm_up = [Task("", {})]

@@ -17,6 +17,7 @@ import json
 import os
 import queue
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -92,6 +93,17 @@ def solve_all(
         _core.set_memory_limit(f"{memory}B")
     with remembered():
         return [solve(command, task) for task in tasks]
+
+
+def start() -> subprocess.Popen[str]:
+    """A worker process that reads tasks from its standard input and answers on its output."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "opticoll.study.worker"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        encoding="utf-8",
+    )
 
 
 def message(command: str, tasks: Iterable[Task], memory: int | None) -> str:
