@@ -411,6 +411,26 @@ def test_list_of_a_name_shows_its_record_in_full(run: Run, kind: str) -> None:
         assert all(option["meaning"] in shown for option in record["options"])
 
 
+@pytest.mark.parametrize("kind", ["algorithms", "models", "devices", "wavelengths"])
+def test_options_state_their_values_and_default_in_fields(run: Run, kind: str) -> None:
+    for record in run_json(run, "list", "list", kind):
+        for option in record["options"]:
+            assert option["range"], option
+            assert option["required"] or option["default"], option
+            assert "default" not in option["meaning"]
+
+
+def test_list_shows_what_a_specification_names(run: Run) -> None:
+    shown = run("list", "ring:stripes=all").out
+    assert shown == run("list", "ring").out
+    assert re.search(r"^  stripes +on a wdm_ring", shown, re.MULTILINE)
+    for fabric in ("crossbar:ranks=4,rate=1Gb/s,latency=0s", "torus:dims=2x2"):
+        asked = ("--fabric", fabric, "--algorithm", "ring:stripes=all")
+        refused = run("plan", "all_gather", *asked)
+        assert refused.code == 2
+        assert "stripes are wavelengths of a wdm_ring, and " in refused.err
+
+
 def test_list_is_one_screen_and_says_what_to_type_next(run: Run) -> None:
     lines = run("list").out.splitlines()
     assert len(lines) <= HELP_LINES

@@ -113,6 +113,8 @@ def records(kind: str) -> list[RecordRow]:
 def listing(what: str | None) -> list[RecordRow]:
     """Records: all, those of a kind, the algorithms of a collective, or those with a name.
 
+    Options behind a name, as in `ring:stripes=all`, change nothing.
+
     Raises
     ------
     UsageError
@@ -126,7 +128,7 @@ def listing(what: str | None) -> list[RecordRow]:
         collective = _core.collective_kind(what)
     except CollectiveError as error:
         every = [record for kind in KINDS for record in records(kind)]
-        name = canonical(what, [record.name for record in every])
+        name = canonical(what.partition(":")[0], [record.name for record in every])
         if name is None:
             known = [*KINDS, *dict.fromkeys(record.name for record in every)]
             near = nearest(what, known, "; `opticoll list` shows what there is")
@@ -149,6 +151,21 @@ def algorithm_names(collective: str, family: str | None = None) -> list[str]:
 def plans_by_size(algorithm: str) -> bool:
     """Whether the plans of an algorithm as spelled depend on the size and the policy."""
     return canonical(algorithm.partition(":")[0], _planned_by_size()) is not None
+
+
+def takes_all_stripes(algorithm: str) -> bool:
+    """Whether an algorithm has the option `stripes=all`, which planners of their own do not.
+
+    >>> takes_all_stripes("ring"), takes_all_stripes("levels")
+    (True, False)
+    """
+    options = (
+        option
+        for record in records("algorithms")
+        if record.name == algorithm
+        for option in record.options
+    )
+    return any(one.name == "stripes" and "all" in (one.range or "").split(", ") for one in options)
 
 
 @cache

@@ -395,7 +395,9 @@ pub(crate) const SEGMENTS: &[OptionRecord] = &[OptionRecord {
     tries: &[
         "1", "2", "4", "16", "32", "64", "128", "256", "512", "1024", "2048", "4096",
     ],
-    ..OptionRecord::new("segments", "pieces that follow one another; default 8")
+    ..OptionRecord::new("segments", "pieces that follow one another")
+        .range("1 to 4294967295")
+        .default("8")
 }];
 
 /// The segments asked for.

@@ -56,7 +56,7 @@ use thiserror::Error;
 use crate::algorithm::{self, AlgorithmError};
 use crate::collective::{Collective, CollectiveError, CollectiveKind};
 use crate::fabric::{Fabric, WrongFamily};
-use crate::families;
+use crate::family::AUTO;
 use crate::family::wdm_ring::WdmRing;
 use crate::family::wdm_ring::placement::Assignment;
 use crate::memory::TooMuch;
@@ -71,6 +71,7 @@ pub use bounds::{NoBound, StatedBound, stated_bound, time_bound, time_bounds};
 pub use contest::{Candidate, LeftOut};
 pub use levels::static_levels;
 pub use mirror::{all_reduce, reduce_scatter};
+pub use named::options;
 pub use relay_tree::relay_tree;
 
 /// Why no plan was made.
@@ -373,11 +374,7 @@ pub fn plan_task(spec: &Spec, task: &PlanningTask<'_>) -> Result<Planned, Planne
                 assignment: assignment.into(),
             });
         }
-        (None, false) => {
-            let schedule = algorithm::build(spec, collective, fabric)?;
-            let plan = families::place(schedule, fabric, assignment, spec.to_string());
-            plan.map_err(PlannerError::Assignment)?.into()
-        }
+        (None, false) => named::plan(spec, fabric, collective, assignment)?.into(),
         (_, true) => {
             let size = task.size.unwrap_or(DEFAULT_SIZE);
             let question = Question::new(fabric, collective, size, task.method, task.watch)?;
@@ -437,7 +434,7 @@ impl<'a> Question<'a> {
     /// The plan that a spec names.
     fn answer(&self, spec: &Spec) -> Result<Planned, PlannerError> {
         let Some(planner) = find(self.collective.kind(), spec.name()) else {
-            return named::plan(spec, self.fabric, self.collective).map(Planned::from);
+            return named::plan(spec, self.fabric, self.collective, AUTO).map(Planned::from);
         };
         spec.only_declared(planner.options)?;
         (planner.plan)(spec, self)

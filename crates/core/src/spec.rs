@@ -88,6 +88,9 @@ pub struct OptionRecord {
     pub tries: &'static [&'static str],
 }
 
+/// The default of an option that must be given.
+pub(crate) const REQUIRED: &str = "required";
+
 /// What an option decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {

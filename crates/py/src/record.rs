@@ -121,7 +121,7 @@ pub(crate) fn records(kind: &str) -> PyResult<Vec<Record>> {
 fn algorithms() -> Vec<Record> {
     let record = |one: &algorithm::Algorithm| Record {
         label: one.label,
-        options: one.options.iter().map(option).collect(),
+        options: planner::options(one).iter().map(option).collect(),
         collective: Some(one.collective.name()),
         family: one.family,
         ..Record::new(one.name, one.summary, one.citation)

@@ -257,8 +257,6 @@ def compare(scenario: Scenario, refusals: list[Refusal], watch: Watch) -> Iterat
             several = len(scenario.fabrics) > 1 and _is_known(scenario.collective, algorithm)
             optional = scenario.algorithms is None or place is None or several
             if optional and isinstance(error, AlgorithmError | SimulationError):
-                if name.endswith(STRIPED):
-                    continue
                 refusals.append(Refusal(name, machine.spec, str(error)))
                 refused.add((name, machine.spec))
                 continue
@@ -278,7 +276,9 @@ def _leaves_wavelengths(scenario: Scenario, row: PlanRow) -> bool:
 
 def _may_stripe(scenario: Scenario, row: PlanRow) -> bool:
     """Whether a plan is by default options, on a ring whose wavelengths are chosen freely."""
-    if row.wavelengths is None or row.wavelengths_used is None or ":" in row.algorithm:
+    if row.wavelengths is None or row.wavelengths_used is None:
+        return False
+    if not registry.takes_all_stripes(row.algorithm):
         return False
     return scenario.wavelength == "auto" and "direction" in Fabric(row.fabric).light_fields
 

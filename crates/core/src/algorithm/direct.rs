@@ -50,8 +50,11 @@ pub const RECORDS: &[Algorithm] = &[
         "Every rank sends its block straight to rank r + 1, r + 2, ...",
         &[OptionRecord::new(
             "order",
-            "shift: one rank in each step, or at_once: all in one step, as one_stage; default shift",
+            "steps of the transfers: shift, one destination in each step; at_once, all \
+         in one step, as one_stage does",
         )
+        .range("shift, at_once")
+        .default("shift")
         .tries(&["at_once"])],
         CostFormulas::new("N - 1", "N - 1", "N - 1"),
     ),

@@ -19,8 +19,10 @@ pub const RECORDS: &[Algorithm] = &[Algorithm {
     citation: "Rabenseifner, Optimization of Collective Reduction Operations, ICCS 2004",
     options: &[OptionRecord::new(
         "order",
-        "near: partner at distance 1 first, or far: at N/2 first; default near",
+        "distance to the partner of the first step: near, 1 rank; far, N/2 ranks",
     )
+    .range("near, far")
+    .default("near")
     .tries(&["far"])],
     costs: CostFormulas::new("2 log2 P + 2 F", "2 (P - 1) / P + F", "2 (P - 1) / P + F"),
     ..Algorithm::new(

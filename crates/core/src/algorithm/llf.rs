@@ -25,9 +25,11 @@ const STEPS: &str =
     "(1 + min(1, G - 1)) ceil(log2 A) + ceil(log2 (1 + ceil((G - 1) / A))) + ceil(log2 T)";
 const OPTIONS: &[OptionRecord] = &[OptionRecord::new(
     "groups",
-    "tree: the groups of a router are reached down a tree, or flat: straight from the router; \
-     default tree",
+    "way from a router to the other groups: tree, from group to group down a \
+         tree; flat, straight",
 )
+.range("tree, flat")
+.default("tree")
 .tries(&["flat"])];
 
 /// The records of this file.

@@ -29,14 +29,20 @@ pub const RECORDS: &[Algorithm] = &[Algorithm {
     options: &[
         OptionRecord::new(
             "depth",
-            "auto (the best real tree), paper (Eq. 2), or the number of stages; default auto",
+            "number of stages: auto, those with the fewest slots; paper, those of Eq. 2",
         )
+        .range("auto, paper, 1 or more")
+        .default("auto")
         .tries(&["1", "2", "3", "4", "5", "6", "7", "8", "9", "10"]),
-        OptionRecord::new("k", "the same as depth"),
+        OptionRecord::new("k", "same as depth")
+            .range("auto, paper, 1 or more")
+            .default("auto"),
         OptionRecord::new(
             "radices",
-            "children per group, stage by stage, such as 4x4x4; instead of depth",
-        ),
+            "children of a group at each stage, such as 4x4x4; in place of depth",
+        )
+        .range("numbers joined by x")
+        .default("those of depth"),
     ],
     least_slots,
     ..Algorithm::new("optree", "OpTree", CollectiveKind::AllGather, build)

@@ -12,9 +12,10 @@ const CITATION: &str = "Thakur, Rabenseifner and Gropp, Optimization of Collecti
      MPICH, IJHPCA 2005";
 const SHIFT_OR_XOR: &[OptionRecord] = &[OptionRecord::new(
     "order",
-    "shift: to rank r + s + 1 in step s, or xor: with rank r xor (s + 1), for powers of two; \
-     default xor where it can be",
+    "partner of rank r in step s: shift, rank r + s + 1; xor, rank r xor (s + 1)",
 )
+.range("shift, xor; xor needs a power of two")
+.default("xor if N is a power of two, otherwise shift")
 .tries(&["shift"])];
 
 /// The records of this file.

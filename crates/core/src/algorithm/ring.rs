@@ -23,12 +23,12 @@ const CITATION: &str = "Patarasuk and Yuan, Bandwidth Optimal All-reduce Algorit
                         of Workstations, JPDC 2009";
 
 const OPTIONS: &[OptionRecord] = &[
-    OptionRecord::new(
-        "order",
-        "of the ranks along the ring: natural, shuffled, or all ranks joined by -, such as 0-3-1-2; \
-         default natural, on a wss_grid one hop from each to the next",
-    ),
-    OptionRecord::new("seed", "seed of the shuffled order; default 1"),
+    OptionRecord::new("order", "order of the ranks along the ring")
+        .range("natural, shuffled, or all ranks joined by -, such as 0-3-1-2")
+        .default("natural; on a wss_grid, an order whose neighbours are one hop apart"),
+    OptionRecord::new("seed", "seed of the shuffled order")
+        .range("0 to 4294967295")
+        .default("1"),
 ];
 
 /// The records of this file.

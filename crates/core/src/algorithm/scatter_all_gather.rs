@@ -19,21 +19,19 @@ pub const RECORDS: &[Algorithm] = &[Algorithm {
     citation: "Barnett, Gupta, Payne, Shuler, van de Geijn and Watts, Interprocessor Collective \
                Communication Library, SHPCC 1994",
     options: &[
-        OptionRecord::new(
-            "scatter",
-            "the algorithm that scatters, without options; default binomial",
-        )
-        .tries(&["direct"]),
-        OptionRecord::new(
-            "all_gather",
-            "the algorithm that collects, without options; default ring",
-        )
-        .tries(&[
-            "one_stage",
-            "recursive_doubling",
-            "bruck",
-            "ring_bidirectional",
-        ]),
+        OptionRecord::new("scatter", "algorithm of the scatter")
+            .range("algorithms of scatter, without options")
+            .default("binomial")
+            .tries(&["direct"]),
+        OptionRecord::new("all_gather", "algorithm of the all_gather")
+            .range("algorithms of all_gather, without options")
+            .default("ring")
+            .tries(&[
+                "one_stage",
+                "recursive_doubling",
+                "bruck",
+                "ring_bidirectional",
+            ]),
     ],
     costs: CostFormulas::new("ceil(log2 N) + N - 1", "2 (N - 1) / N", "1"),
     transfers: all_pairs,

@@ -41,8 +41,11 @@ pub const RECORDS: &[Algorithm] = &[
         citation: CITATION,
         options: &[OptionRecord::new(
             "least",
-            "bytes: halves of the vector, or steps: whole vectors in half as many steps; default bytes",
+            "quantity to minimize: bytes, halves of the vector; steps, whole vectors in \
+         half as many steps",
         )
+        .range("bytes, steps")
+        .default("bytes")
         .tries(&["steps"])],
         costs: CostFormulas::new("2 log2 N", "2 (N - 1) / N", "2 (N - 1) / N"),
         accepts: powers_of_two,

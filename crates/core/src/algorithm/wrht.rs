@@ -14,7 +14,9 @@ use super::{Algorithm, AlgorithmError, OptionRecord, Request, make_room, one_sta
 use crate::collective::CollectiveKind;
 use crate::schedule::{Claims, Schedule, Transfer};
 
-const GROUP_SIZE: OptionRecord = OptionRecord::new("group_size", "ranks per group; default 2w+1")
+const GROUP_SIZE: OptionRecord = OptionRecord::new("group_size", "ranks of a group")
+    .range("2 or more")
+    .default("2w + 1 at w wavelengths")
     .tries(&["3", "5", "9", "17", "33", "65"]);
 
 /// The records of this file.
@@ -34,8 +36,10 @@ pub const RECORDS: &[Algorithm] = &[
             GROUP_SIZE,
             OptionRecord::new(
                 "striping",
-                "true: cut the vector over the wavelengths a group leaves; default false",
+                "whether the vector is cut over the wavelengths that a group leaves unused",
             )
+            .range("true, false")
+            .default("false")
             .tries(&["true"]),
         ],
         ..Algorithm::new("wrht", "WRHT", CollectiveKind::AllReduce, all_reduce)

@@ -5,7 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::{FabricError, FamilyRecord};
-use crate::spec::{OptionRecord, Spec, SpecError};
+use crate::spec::{OptionRecord, REQUIRED, Spec, SpecError};
 use crate::units::Quantity;
 
 /// An option as its family declares it: what its record leaves to its kind is filled in.
@@ -50,9 +50,6 @@ impl From<OptionRecord> for FabricOption {
         }
     }
 }
-
-/// The default of an option that must be given.
-pub(crate) const REQUIRED: &str = "required";
 
 /// What happens with options while they are declared.
 pub(crate) struct Options<'a, M> {

@@ -17,14 +17,14 @@ use std::sync::{Arc, OnceLock};
 
 use rustc_hash::FxHashMap;
 
-use crate::fabric::options::{self, Options, Otherwise::*, REQUIRED};
+use crate::fabric::options::{self, Options, Otherwise::*};
 use crate::fabric::wiring;
 use crate::fabric::{self, Fabric, FabricError, FamilyRecord};
 use crate::graph;
 use crate::interrupt;
 use crate::names::{prints, shown};
 use crate::network::{Duplex, Link, Network, Wiring};
-use crate::spec::{OptionRecord, Spec};
+use crate::spec::{OptionRecord, REQUIRED, Spec};
 
 /// The most vertices: beyond them the routes of all destinations would need more than 1 GiB.
 const MOST_VERTICES: u32 = 1 << 14;

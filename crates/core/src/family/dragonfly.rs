@@ -18,13 +18,13 @@
 use std::sync::Arc;
 
 use crate::drawing::{self, Drawing};
-use crate::fabric::options::{self, Options, Otherwise::*, REQUIRED, declare};
+use crate::fabric::options::{self, Options, Otherwise::*, declare};
 use crate::fabric::wiring::{self, MOST_RANKS, Wire, pair_number};
 use crate::fabric::{self, Fabric, FabricError, FamilyRecord, Groups};
 use crate::hash::hash;
 use crate::interrupt;
 use crate::network::{Link, Network, Wiring};
-use crate::spec::{OptionRecord, Spec};
+use crate::spec::{OptionRecord, REQUIRED, Spec};
 
 /// Which router owns the cable to a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -16,12 +16,12 @@
 use std::sync::Arc;
 
 use crate::drawing::{self, Drawing};
-use crate::fabric::options::{self, Options, REQUIRED};
+use crate::fabric::options::{self, Options};
 use crate::fabric::wiring::{self, CHOSEN, DEFAULT_RATE, MOST_RANKS, Wire};
 use crate::fabric::{self, Fabric, FabricError, FamilyRecord};
 use crate::interrupt;
 use crate::network::{Link, Network, Sharing, Wiring};
-use crate::spec::{OptionRecord, Spec};
+use crate::spec::{OptionRecord, REQUIRED, Spec};
 use crate::units::{Rate, UnitError};
 
 /// A fat tree.

@@ -13,13 +13,13 @@
 use std::sync::Arc;
 
 use crate::drawing::{self, Drawing};
-use crate::fabric::options::{self, Options, REQUIRED};
+use crate::fabric::options::{self, Options};
 use crate::fabric::wiring::{self, MOST_RANKS, Wire};
 use crate::fabric::{self, Fabric, FabricError, FamilyRecord};
 use crate::interrupt;
 use crate::names::same_name;
 use crate::network::{Link, Network, Wiring};
-use crate::spec::{OptionRecord, Spec};
+use crate::spec::{OptionRecord, REQUIRED, Spec};
 
 /// Which of the grids it is, by the name it is given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -22,13 +22,19 @@ pub(super) const PLANNER: Planner = Planner {
     options: &[
         OptionRecord::new(
             "transfers",
-            "the most that a plan may have (or orbits, folded); default 16777216",
-        ),
+            "maximum number of transfers of a plan; of representatives, if the plan is \
+         rotation-symmetric",
+        )
+        .range("1 to 4294967295")
+        .default("16777216"),
         OptionRecord::new(
             "budget",
-            "time to spend, at a million transfers made and timed in a second on any machine; \
-             default 1min",
-        ),
+            "time to search, counted as a million transfers planned and simulated in a \
+         second",
+        )
+        .unit("time")
+        .range("a time, such as 10s")
+        .default("1min"),
     ],
     by_size: true,
     chooses: true,
@@ -206,7 +212,7 @@ fn make_named(
         Ok(striped) if striped.representative().len() as u64 <= question.most_transfers => striped,
         _ => return Ok(AnyPlan::Full(plan).into()),
     };
-    plan.kept_mut().algorithm = spec.clone().with(named::STRIPES, stripes).to_string();
+    plan.kept_mut().algorithm = spec.clone().with(named::STRIPES.name, stripes).to_string();
     Ok(plan.into())
 }
 

@@ -47,9 +47,14 @@ pub(super) const PLANNER: Planner = Planner {
     options: &[
         OptionRecord::new(
             "radices",
-            "from the whole ring down, such as 16x8x8; default the best found",
-        ),
-        OptionRecord::new("stripes", "stripes on each stage, such as 1x1x1; default 1"),
+            "parts that each stage divides a segment of the ring into, from the whole \
+         ring down, such as 16x8x8",
+        )
+        .range("numbers joined by x")
+        .default("the fastest found"),
+        OptionRecord::new("stripes", "stripes of each stage, such as 2x1x1")
+            .range("numbers joined by x, each 1 to 4096")
+            .default("1"),
     ],
     by_size: true,
     candidates: few_slots::contenders::<Stages>,

@@ -19,10 +19,11 @@ use crate::units::Time;
 
 /// The planner of relay trees.
 pub(super) const PLANNER: Planner = Planner {
-    options: &[OptionRecord::new(
-        "pieces",
-        "chunks that a block is cut into; default 1",
-    )],
+    options: &[
+        OptionRecord::new("pieces", "chunks that a block is cut into")
+            .range("1 to 4096")
+            .default("1"),
+    ],
     candidates: contenders,
     ..Planner::on_rings(
         NAME,

@@ -103,22 +103,21 @@ impl GroupedCore {
 /// The planner of few slots in groups.
 pub(super) const PLANNER: Planner = Planner {
     options: &[
-        OptionRecord::new(
-            "groups",
-            "ranks per group on each level, such as 9x9; default the best found",
-        ),
-        OptionRecord::new(
-            "owners",
-            "owners per group on each level, such as 1x1 (all_reduce only); default 1",
-        ),
+        OptionRecord::new("groups", "ranks of a group on each level, such as 9x9")
+            .range("numbers joined by x")
+            .default("the fastest found"),
+        OptionRecord::new("owners", "owners in a group on each level, such as 1x1")
+            .range("numbers joined by x; 1 where the collective is not all_reduce")
+            .default("1"),
         OptionRecord::new(
             "stripes",
-            "stripes on each level and of the core, such as 16x16x3; default 1",
-        ),
-        OptionRecord::new(
-            "core",
-            "exchange (all_reduce only), one_stage or relay_tree; default one_stage",
-        ),
+            "stripes of each level and of the core, such as 16x16x3",
+        )
+        .range("numbers joined by x, each 1 to 4096")
+        .default("1"),
+        OptionRecord::new("core", "exchange among the owners of the last level")
+            .range("one_stage, relay_tree; for all_reduce also exchange")
+            .default("one_stage"),
     ],
     by_size: true,
     candidates: few_slots::contenders::<GroupedLayout>,

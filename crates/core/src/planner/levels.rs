@@ -70,15 +70,18 @@ impl LevelLayout {
 /// The planner of levels.
 pub(super) const PLANNER: Planner = Planner {
     options: &[
-        OptionRecord::new(
-            "radices",
-            "ranks on each level, such as 16x64, whose product is N; default the fewest slots",
-        ),
+        OptionRecord::new("radices", "ranks of each level, such as 16x64")
+            .range("numbers joined by x, whose product is N")
+            .default("the fewest slots"),
         OptionRecord::new(
             "reaches",
-            "how many neighbours each way on each level, such as 1x2; default the most that fit",
-        ),
-        OptionRecord::new("pieces", "chunks that a block is cut into; default 1"),
+            "neighbours in each direction on each level, such as 1x2",
+        )
+        .range("numbers joined by x")
+        .default("the most that fit"),
+        OptionRecord::new("pieces", "chunks that a block is cut into")
+            .range("1 to the number of channels")
+            .default("1"),
     ],
     candidates: contenders,
     ..Planner::on_rings(

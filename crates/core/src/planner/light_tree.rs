@@ -10,10 +10,11 @@ use crate::spec::{OptionRecord, Spec};
 
 /// The planner of light trees.
 pub(super) const PLANNER: Planner = Planner {
-    options: &[OptionRecord::new(
-        "pieces",
-        "chunks that the vector is cut into; default 1",
-    )],
+    options: &[
+        OptionRecord::new("pieces", "chunks that the vector is cut into")
+            .range("1 to 8192")
+            .default("1"),
+    ],
     candidates: contenders,
     ..Planner::on_rings(
         NAME,

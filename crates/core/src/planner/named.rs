@@ -1,13 +1,14 @@
 //! The named all_gather algorithms, as what a planner must not fall behind.
 
 use super::{PlannerError, striped};
-use crate::algorithm;
+use crate::algorithm::{self, Algorithm};
 use crate::collective::{Collective, CollectiveKind};
 use crate::fabric::{Circuits, Fabric};
 use crate::families;
+use crate::family::AUTO;
 use crate::family::wdm_ring::WdmRing;
 use crate::plan::AnyPlan;
-use crate::spec::Spec;
+use crate::spec::{OptionRecord, Spec};
 
 /// The all_gather algorithm of the fewest slots by its loads, and the slots that it is not below.
 ///
@@ -24,29 +25,50 @@ pub(super) fn fewest_slots(ring: &WdmRing) -> Option<(&'static str, u32)> {
 }
 
 /// The option of every named algorithm on a ring of wavelengths: [`striped`].
-pub(super) const STRIPES: &str = "stripes";
+pub(super) const STRIPES: OptionRecord = OptionRecord::new(
+    "stripes",
+    "on a wdm_ring, wavelengths that carry the parts of each chunk side by side",
+)
+.range("1 to as many as the plan leaves free, all")
+.default("1");
 
-/// The plan of a named algorithm, with the default routes and wavelengths; on an electrical fabric
+/// The options of an algorithm where its plan is asked for: its own, and [`STRIPES`] where rings run it.
+pub fn options(record: &Algorithm) -> Vec<OptionRecord> {
+    let stripes = record.family.is_none().then_some(STRIPES);
+    record.options.iter().copied().chain(stripes).collect()
+}
+
+/// The plan of a named algorithm, with a named assignment of wavelengths; on an electrical fabric
 /// without light. On a ring its option `stripes` cuts what each lightpath carries over several wavelengths.
 ///
 /// # Errors
-/// What the algorithm or the assignment refuses.
+/// What the algorithm refuses, and as [`PlannerError::Assignment`] what the assignment does.
 pub(super) fn plan(
     spec: &Spec,
     fabric: &Fabric,
     collective: Collective,
+    assignment: &str,
 ) -> Result<AnyPlan, PlannerError> {
-    if fabric.downcast::<WdmRing>().is_none() {
-        let schedule = algorithm::build(spec, collective, fabric)?;
-        let plan = families::place_by_default(schedule, fabric, spec.to_string())?;
-        return Ok(AnyPlan::Full(plan));
+    spec.only_declared(&options(algorithm::find(collective.kind(), spec.name())?))?;
+    let ring = fabric.downcast::<WdmRing>();
+    if ring.is_none() && spec.option(STRIPES.name).is_some() {
+        let problem = format!(
+            "stripes are wavelengths of a wdm_ring, and {} is {}; leave the option out",
+            fabric.family(),
+            fabric.nature()
+        );
+        return Err(spec.refuse(STRIPES.name, problem).into());
     }
-    let whole = spec.without(STRIPES);
+    let whole = spec.without(STRIPES.name);
     let schedule = algorithm::build(&whole, collective, fabric)?;
-    let plan = families::place_by_default(schedule, fabric, spec.to_string())?;
-    let stripes = match spec.option(STRIPES) {
+    let plan = families::place(schedule, fabric, assignment, spec.to_string());
+    let plan = plan.map_err(|problem| match assignment {
+        AUTO => PlannerError::Placement(problem),
+        _ => PlannerError::Assignment(problem),
+    })?;
+    let stripes = match spec.option(STRIPES.name) {
         Some("all") => striped::most(&plan),
-        _ => spec.count(STRIPES, 1, u32::MAX)?.unwrap_or(1),
+        _ => spec.count(STRIPES.name, 1, u32::MAX)?.unwrap_or(1),
     };
     striped::plan(plan, stripes)
 }

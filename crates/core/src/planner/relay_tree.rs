@@ -11,6 +11,7 @@ use super::{
 };
 use crate::collective::{Collective, CollectiveKind};
 use crate::fabric::{Fabric, Light};
+use crate::family::AUTO;
 use crate::family::wdm_ring::bound;
 use crate::family::wdm_ring::{CONVERTED, Direction, WdmLight, WdmRing};
 use crate::interrupt;
@@ -92,7 +93,7 @@ pub(super) fn within(
         return Ok(found.plan(ring, collective));
     }
     // The named algorithm may need more than its loads say.
-    let named = named::plan(&Spec::new(name), fabric, collective)?;
+    let named = named::plan(&Spec::new(name), fabric, collective, AUTO)?;
     Ok(
         match search(ring, 1, &attempts, at_least.max(least), named.slots()) {
             Some(found) => found.plan(ring, collective),

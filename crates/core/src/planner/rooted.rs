@@ -56,12 +56,14 @@ pub(super) const PLANNER: Planner = Planner {
     options: &[
         OptionRecord::new(
             "radices",
-            "from the root outwards, such as 9x11x11; default the best found",
-        ),
-        OptionRecord::new(
-            "stripes",
-            "stripes on each level, such as 16x12x12; default 1",
-        ),
+            "parts that each level divides its ranks into, from the root outwards, such \
+         as 9x11x11",
+        )
+        .range("numbers joined by x")
+        .default("the fastest found"),
+        OptionRecord::new("stripes", "stripes of each level, such as 16x12x12")
+            .range("numbers joined by x, each 1 to 4096")
+            .default("1"),
     ],
     by_size: true,
     candidates: few_slots::contenders::<Tree>,

@@ -20,12 +20,13 @@ pub(super) const PLANNER: Planner = Planner {
     options: &[
         OptionRecord::new(
             "first",
-            "the algorithm of the first phase, such as direct/order=at_once; default the best found",
-        ),
-        OptionRecord::new(
-            "second",
-            "the algorithm of the second phase; default the best found",
-        ),
+            "algorithm of the first phase, such as direct/order=at_once",
+        )
+        .range("algorithms of that collective")
+        .default("the fastest found"),
+        OptionRecord::new("second", "algorithm of the second phase")
+            .range("algorithms of that collective")
+            .default("the fastest found"),
     ],
     by_size: true,
     candidates: contenders,

@@ -153,8 +153,13 @@ pub struct AssignmentRecord {
     rule: fn(&Spec) -> Result<ChannelRule, SpecError>,
 }
 
-const ORDER: OptionRecord =
-    OptionRecord::new("order", "auto, given, longest or left; default auto");
+const ORDER: OptionRecord = OptionRecord::new(
+    "order",
+    "order in which the lightpaths of a step get their channels: given, as \
+         listed; longest, longest first; left, by place on the ring",
+)
+.range("auto, given, longest, left")
+.default("auto");
 const SURVEY: &str = "Zang, Jue and Mukherjee, A Review of Routing and Wavelength Assignment, \
                       Optical Networks Magazine 2000";
 
@@ -208,7 +213,9 @@ pub const RECORDS: &[AssignmentRecord] = &[
         citation: SURVEY,
         options: &[
             ORDER,
-            OptionRecord::new("seed", "of the generator, 0..2^32; default 0"),
+            OptionRecord::new("seed", "seed of the random generator")
+                .range("0 to 4294967295")
+                .default("0"),
         ],
         rule: |spec| {
             let seed = spec.count("seed", 0, u32::MAX)?;

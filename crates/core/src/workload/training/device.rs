@@ -30,10 +30,12 @@ const EFFICIENCY: u64 = 200_000;
 const MILLION: u64 = 1_000_000;
 
 /// The options of every device.
-pub const OPTIONS: &[OptionRecord] = &[OptionRecord::new(
-    "efficiency",
-    "part of the peak rate that the model reaches, 0 to 1; default 0.2",
-)];
+pub const OPTIONS: &[OptionRecord] =
+    &[
+        OptionRecord::new("efficiency", "part of the peak rate that the model reaches")
+            .range("above 0, at most 1")
+            .default("0.2"),
+    ];
 
 /// All devices; the first is the default.
 pub const DEVICES: &[DeviceRecord] = &[

@@ -13,7 +13,7 @@
 use super::transformer::{self, TransformerShape};
 use super::{Layer, Model, TrainingError, convolutional};
 use crate::names::{same_name, suggest};
-use crate::spec::{OptionRecord, Spec};
+use crate::spec::{OptionRecord, REQUIRED, Spec};
 
 /// The declaration of a model.
 pub struct ModelRecord {
@@ -50,43 +50,53 @@ const HEAD_WIDTH: u64 = 128;
 const MOST_LAYERS: u32 = 1 << 12;
 const MOST_SEQUENCE: u32 = 1 << 17;
 
-const SEQUENCE: OptionRecord =
-    OptionRecord::new("sequence", "tokens of a sample; default the context");
-const BERT_SEQUENCE: OptionRecord =
-    OptionRecord::new("sequence", "tokens of a sample; default 128");
-const LLAMA_SEQUENCE: OptionRecord =
-    OptionRecord::new("sequence", "tokens of a sample; default 4096");
-const LAYERS: OptionRecord = OptionRecord::new("layers", "blocks; required");
-const WIDTH: OptionRecord = OptionRecord::new("width", "values per token; required");
+const SEQUENCE: OptionRecord = OptionRecord::new("sequence", "tokens of a sample")
+    .range("1 to the context")
+    .default("the context");
+const BERT_SEQUENCE: OptionRecord = SEQUENCE.range("1 to 512").default("128");
+const LLAMA_SEQUENCE: OptionRecord = SEQUENCE.range("1 to 4096").default("4096");
+const LAYERS: OptionRecord = OptionRecord::new("layers", "number of blocks")
+    .range("1 to 4096")
+    .default(REQUIRED);
+const WIDTH: OptionRecord = OptionRecord::new("width", "values of a token between blocks")
+    .range("1 to 262144")
+    .default(REQUIRED);
 const HEADS: OptionRecord = OptionRecord::new(
     "heads",
-    "heads of attention, for the memory; default one for 128 values",
-);
-const FEED_FORWARD: OptionRecord = OptionRecord::new(
-    "feed_forward",
-    "values inside the feed-forward part; default 4 x width",
-);
+    "heads of attention, which only the memory depends on",
+)
+.range("1 to 262144")
+.default("width / 128, rounded up");
+const FEED_FORWARD: OptionRecord =
+    OptionRecord::new("feed_forward", "values inside the feed-forward part")
+        .range("1 to 1048576")
+        .default("4 x width");
 
 const GPT_OPTIONS: &[OptionRecord] = &[
     LAYERS,
     WIDTH,
     HEADS,
     FEED_FORWARD,
-    OptionRecord::new("vocabulary", "words; default 50257"),
-    OptionRecord::new("context", "positions; default 2048"),
-    SEQUENCE,
+    OptionRecord::new("vocabulary", "number of words")
+        .range("1 to 2097152")
+        .default("50257"),
+    OptionRecord::new("context", "number of positions")
+        .range("1 to 131072")
+        .default("2048"),
+    SEQUENCE.range("1 to 131072"),
 ];
 const LLAMA_OPTIONS: &[OptionRecord] = &[
     LAYERS,
     WIDTH,
     HEADS,
     FEED_FORWARD,
-    OptionRecord::new(
-        "key_value",
-        "values of the keys of a token; default the width",
-    ),
-    OptionRecord::new("vocabulary", "words; default 32000"),
-    LLAMA_SEQUENCE,
+    OptionRecord::new("key_value", "values of the keys of a token")
+        .range("1 to 262144")
+        .default("the width"),
+    OptionRecord::new("vocabulary", "number of words")
+        .range("1 to 2097152")
+        .default("32000"),
+    LLAMA_SEQUENCE.range("1 to 131072"),
 ];
 
 /// A shape of `gpt`: blocks, width, heads, words and positions, with the usual feed-forward part.

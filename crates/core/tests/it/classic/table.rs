@@ -36,7 +36,13 @@ fn row(record: &Algorithm) -> String {
     let options: String = record
         .options
         .iter()
-        .map(|option| format!(" `{}`: {}", option.name, sentence(option.meaning)))
+        .map(|option| {
+            let (name, meaning) = (option.name, option.meaning);
+            format!(
+                " `{name}`: {meaning} ({}; default {}).",
+                option.range, option.default
+            )
+        })
         .collect();
     let backwards = record.reversed_from.map_or(String::new(), |forward| {
         format!(" Run as {forward} backwards.")
