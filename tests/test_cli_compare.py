@@ -14,6 +14,13 @@ from opticoll.commands import compare
 from test_cli import STEP_PS, TREE, run_json
 
 
+def test_a_range_ends_at_its_end_and_sizes_share_their_units(run: Run) -> None:
+    asked = ["compare", "all_gather", "--fabric", "wdm_ring:ranks=4,wavelengths=2"]
+    printed = run(*asked, "--algorithms", "ring", "--sizes", "100kB..10MB").out
+    sizes = re.findall(r"^all_gather of (\S+) \(", printed, re.MULTILINE)
+    assert sizes == ["100kB", "400kB", "1600kB", "6400kB", "10MB"]
+
+
 def test_compare_takes_every_algorithm_and_names_who_refuses(run: Run) -> None:
     fabric = "wdm_ring:ranks=7,wavelengths=2"
     finished = run("compare", "all_gather", "--fabric", fabric)

@@ -189,7 +189,7 @@ def test_a_ring_is_scaled_to_the_channels_that_are_lit(drawn: list[Figure], tmp_
     # The band is 0.42 wide, of which 0.09 is left clear for the ranks.
     assert max(radii) == pytest.approx(1.42, abs=0.33 / len(lit))
     assert len(np.unique(np.asarray(arcs.get_color()), axis=0)) == len(lit)
-    assert f"slot 0 (of {plan.slots}), step 0" in axes.get_title("left")
+    assert f"slot 0 (of {plan.slots}), step 0" in axes.figure.get_suptitle()
 
 
 @pytest.mark.parametrize(

@@ -26,8 +26,8 @@ a fabric file, a fabric written in place, or a list of these:
 Errors name the file, the line and the field.
 
 >>> from opticoll.config import split_algorithms, split_sizes
->>> split_sizes("1KiB..64KiB,1MB")
-[1024, 4096, 16384, 65536, 1000000]
+>>> split_sizes("1KiB..20KiB,1MB")
+[1024, 4096, 16384, 20480, 1000000]
 >>> split_algorithms("ring,wrht:group_size=5,striping=true,optree")
 ['ring', 'wrht:group_size=5,striping=true', 'optree']
 """
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from opticoll.user_algorithm import UserAlgorithm
 
 SIZE_RANGE_FACTOR = 4
-"""Sizes of a range `A..B` grow by this factor, as the points of a latency-bandwidth plot do."""
+"""Sizes of a range `A..B` grow by this factor up to B, the last of them."""
 
 
 @dataclass(frozen=True)
@@ -274,7 +274,7 @@ def split_algorithms(text: str) -> list[str]:
 
 
 def split_sizes(text: str) -> list[int]:
-    """The sizes in bytes in a list separated by commas; `A..B` stands for A, 4A, 16A, up to B.
+    """The sizes in bytes in a list separated by commas; `A..B` stands for A, 4A, 16A, ... and B.
 
     Raises
     ------
@@ -296,9 +296,10 @@ def split_sizes(text: str) -> list[int]:
         end = to_bytes(last)
         if not 0 < size <= end:
             raise UsageError(f"`{part}` is no range of sizes: it must start above 0 and not fall")
-        while size <= end:
+        while size < end:
             sizes.append(size)
             size *= SIZE_RANGE_FACTOR
+        sizes.append(end)
     return list(dict.fromkeys(sizes))
 
 
@@ -440,7 +441,7 @@ def _custom(document: Document, fields: dict[str, Any], name: str, place: Place)
             raise document.error((*place, "graph"), problem)
         return network_graph.read(document.path.parent / graph)
     try:
-        return network_graph.from_fields(fields)
+        return network_graph.from_fields(fields, document.path.name)
     except network_graph.MisplacedError as error:
         where = (*place, *error.place) if error.place else (*place, name)
         raise document.error(where, error.problem) from error

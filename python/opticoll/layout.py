@@ -17,6 +17,9 @@ from opticoll.escapes import escaped
 
 PICOSECONDS = 10**12
 
+KIBIBYTE = 1024
+DECIMAL_UNITS = ((10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (10**3, "kB"), (1, "B"))
+
 TIME_UNITS = ((10**12, "s"), (10**9, "ms"), (10**6, "us"), (10**3, "ns"), (1, "ps"))
 
 
@@ -73,6 +76,31 @@ def format_rate(bits_per_second: int) -> str:
         if bits_per_second >= factor:
             return f"{bits_per_second / factor:.6g} {unit}"
     return f"{bits_per_second} b/s"
+
+
+def in_decimal_units(sizes_bytes: Iterable[float]) -> bool:
+    """Whether sizes that stand together are written in kB, MB and GB.
+
+    They are if all are whole numbers of them, and some are none of KiB.
+
+    >>> in_decimal_units([100_000, 6_400_000]), in_decimal_units([1024, 1_024_000])
+    (True, False)
+    """
+    large = [size for size in sizes_bytes if size >= 1000]
+    return not any(size % 1000 for size in large) and any(size % KIBIBYTE for size in large)
+
+
+def size_names(sizes_bytes: Iterable[int]) -> dict[int, str]:
+    """Sizes that stand together as text, exactly, all in binary or all in decimal units.
+
+    >>> size_names([400_000, 6_400_000])
+    {400000: '400kB', 6400000: '6400kB'}
+    """
+    sizes = list(sizes_bytes)
+    if not in_decimal_units(sizes):
+        return {size: format_size(size) for size in sizes}
+    whole = {size: next(one for one in DECIMAL_UNITS if size % one[0] == 0) for size in sizes}
+    return {size: f"{size // factor}{unit}" for size, (factor, unit) in whole.items()}
 
 
 def describe_size(size_bytes: int, convention: str) -> str:

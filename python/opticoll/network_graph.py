@@ -60,6 +60,7 @@ class _Graph:
     links: list[str] = field(default_factory=list)
     places: list[Place] = field(default_factory=list)
     options: dict[str, str] = field(default_factory=dict)
+    file: str = ""
     _numbers: dict[str, int] = field(default_factory=dict)
 
     def number(self, place: Place) -> None:
@@ -94,7 +95,7 @@ class _Graph:
             names = [*self.ranks, *self.switches]
             spelled["names"] = "+".join(quote(name, safe="/") for name in names)
         try:
-            return Fabric("custom", **spelled, **self.options)
+            fabric = Fabric("custom", **spelled, **self.options)
         except FabricError as error:
             link = getattr(error, "link", None)
             option = getattr(error, "option", None)
@@ -102,6 +103,9 @@ class _Graph:
             if link is not None:
                 place = self.places[link]
             raise MisplacedError(place, str(error)) from error
+        if self.file:
+            registry.CUSTOM_FILES[fabric.spec] = (self.file, set(self.options))
+        return fabric
 
 
 def rank_names(fabric: Fabric) -> list[str]:
@@ -135,14 +139,14 @@ def read(path: str | os.PathLike[str]) -> Fabric:
     text = read_text(path)
     try:
         if path.suffix == ".graphml":
-            return from_graphml(text)
+            return from_graphml(text, path.name)
         try:
             content = json.loads(text, object_pairs_hook=_fields)
         except RecursionError as error:
             raise ConfigError("this is no JSON: it is nested too deeply") from error
         except ValueError as error:
             raise ConfigError(f"this is no JSON: {error}") from error
-        return from_node_link(content)
+        return from_node_link(content, path.name)
     except ConfigError as error:
         raise ConfigError(f"{path}: {error}") from error
 
@@ -157,7 +161,7 @@ def _fields(pairs: list[tuple[str, object]]) -> dict[str, object]:
     return fields
 
 
-def from_fields(fields: Mapping[str, Any]) -> Fabric:
+def from_fields(fields: Mapping[str, Any], file: str = "") -> Fabric:
     """The custom fabric of the fields `ranks`, `switches`, `links` and options of a YAML file.
 
     Raises
@@ -165,7 +169,7 @@ def from_fields(fields: Mapping[str, Any]) -> Fabric:
     MisplacedError
         A field is none, or does not fit; with its place.
     """
-    graph = _Graph()
+    graph = _Graph(file=file)
     for key, value in fields.items():
         if key in _FABRIC_OPTIONS:
             graph.options[key] = _text((key,), value)
@@ -186,7 +190,7 @@ def from_fields(fields: Mapping[str, Any]) -> Fabric:
     return graph.fabric()
 
 
-def from_node_link(content: object) -> Fabric:
+def from_node_link(content: object, file: str = "") -> Fabric:
     """The custom fabric of a graph in NetworkX's node-link form.
 
     Raises
@@ -199,7 +203,7 @@ def from_node_link(content: object) -> Fabric:
     key = "edges" if "edges" in content else "links"
     if not isinstance(content.get(key), list):
         raise MisplacedError((), "this is no graph in node-link form: no list `links` or `edges`")
-    graph = _Graph()
+    graph = _Graph(file=file)
     whole, directed = content.get("graph", {}), content.get("directed", False)
     if not isinstance(whole, dict):
         raise MisplacedError(("graph",), "the attributes of the graph are a set of fields")
@@ -221,7 +225,7 @@ def from_node_link(content: object) -> Fabric:
     return graph.fabric()
 
 
-def from_graphml(text: str) -> Fabric:
+def from_graphml(text: str, file: str = "") -> Fabric:
     """The custom fabric of a graph in GraphML.
 
     Raises
@@ -265,7 +269,8 @@ def from_graphml(text: str) -> Fabric:
                 given[named] = (one.text or "").strip()
         return given
 
-    graph = _Graph(options=_options((), attributes(graphs[0], "graph"), _FABRIC_OPTIONS))
+    options = _options((), attributes(graphs[0], "graph"), _FABRIC_OPTIONS)
+    graph = _Graph(options=options, file=file)
     for position, node in enumerate(graphs[0].iterfind("node")):
         place = ("node", position)
         if node.get("id") is None:

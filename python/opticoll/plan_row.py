@@ -207,10 +207,10 @@ def _time_bound(
 
 
 def describe_fabric(fabric: Fabric) -> list[str]:
-    """The fabric in words, and as spelled; three lines."""
+    """The fabric in words, and as its title names it; three lines."""
     (record,) = [one for one in registry.records("fabrics") if one["name"] == fabric.family]
     summary = record["summary"]
-    return [f"{summary[0].lower()}{summary[1:]}", fabric.words, fabric.spec]
+    return [f"{summary[0].lower()}{summary[1:]}", fabric.words, registry.fabric_text(fabric.spec)]
 
 
 def _plan_line(row: PlanRow) -> str:

@@ -9,7 +9,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from opticoll import _core, config
+from opticoll import _core, config, registry
 from opticoll.arguments import DEFAULT_SIZE, check_root, need_fabric
 from opticoll.layout import PICOSECONDS, align, format_rate, human_seconds, plural
 from opticoll.options import FabricOption, RootOption, SizeOption
@@ -131,7 +131,8 @@ MOST_NAMED = 4
 
 def _text(asked: Asked, rows: list[BoundsRow]) -> str:
     (row,) = rows
-    lines = [f"{row.collective} on {plural(row.ranks, 'rank')} of {row.fabric}"]
+    fabric = registry.fabric_text(row.fabric)
+    lines = [f"{row.collective} on {plural(row.ranks, 'rank')} of {fabric}"]
     what = "vector" if row.collective in ("all_reduce", "broadcast", "reduce") else "block"
     if row.optimum is not None:
         lines.append(f"optimum: {row.optimum} s for a {what} of 1 GB")
@@ -145,7 +146,7 @@ def _text(asked: Asked, rows: list[BoundsRow]) -> str:
         )
     size = _core.format_size(row.size_bytes)
     if not row.bounds:
-        return "\n".join([*lines, f"no bound on the time is known for {row.fabric}"])
+        return "\n".join([*lines, f"no bound on the time is known for {fabric}"])
     lines += ["", f"no plan for {size} ({row.size_convention}) takes less than:"]
     cells = [[bound.name, human_seconds(bound.time_s), bound.assumption] for bound in row.bounds]
     lines.append(align(cells, ["bound", "time", "assumption"], {1}))

@@ -42,10 +42,10 @@ from opticoll.errors import (
 from opticoll.layout import (
     PICOSECONDS,
     align,
-    describe_size,
     format_rate,
     human_time,
     plural,
+    size_names,
 )
 from opticoll.options import (
     NO_METHOD,
@@ -88,7 +88,8 @@ class Compare:
     sizes: Annotated[
         str | None,
         Parameter(
-            help="Sizes, such as 1KiB,4MiB, or 1KiB..1GiB in steps of four (default: --size)",
+            help="Sizes, such as 1KiB,4MiB, or 1KiB..1GiB in steps of four, with the end "
+            "(default: --size)",
             allow_leading_hyphen=True,
         ),
     ] = None
@@ -423,6 +424,7 @@ def comparison_table(rows: Sequence[PlanRow]) -> str:
     Where a size is compared on several fabrics, a table of the fastest algorithm of each follows.
     """
     tables = []
+    sizes = size_names(row.size_bytes for row in rows)
     for group in _groups(rows):
         first = group[0]
         # A plan that is wrong wins nothing.
@@ -450,11 +452,11 @@ def comparison_table(rows: Sequence[PlanRow]) -> str:
             "ratio",
             "verified",
         ]
-        size = describe_size(first.size_bytes, first.size_convention)
+        size = f"{sizes[first.size_bytes]} ({first.size_convention})"
         title = f"{first.collective} of {size} on {plural(first.ranks, 'rank')}"
         injected = f", {format_rate(first.injection_bandwidth)} per rank"
         if first.wavelengths is None:
-            title += f" of {first.fabric}{injected}"
+            title += f" of {registry.fabric_text(first.fabric)}{injected}"
             kept = [0, 1, 5, 6, 7]
             cells = [
                 [*(cell[index] for index in kept), row.bottleneck or "-"]
@@ -516,7 +518,8 @@ def _fastest_by_fabric(rows: Sequence[PlanRow]) -> list[str]:
         if row.verified and (known is None or row.time_ps < known["time_ps"]):
             best[row.fabric] = row
     tables = []
-    for best in sizes.values():
+    names = size_names(sizes)
+    for size_bytes, best in sizes.items():
         group = list(best.values())
         if len(group) < 2:
             continue
@@ -533,7 +536,7 @@ def _fastest_by_fabric(rows: Sequence[PlanRow]) -> list[str]:
             ]
             for row in group
         ]
-        size = describe_size(group[0]["size_bytes"], group[0]["size_convention"])
+        size = f"{names[size_bytes]} ({group[0].size_convention})"
         heading = ["fabric", *(["ranks"] if sized else []), "per rank", "fastest", "time", "ratio"]
         table = align(cells, heading, right=(1, 2, 4, 5) if sized else (1, 3, 4))
         tables.append(

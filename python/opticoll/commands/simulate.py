@@ -14,6 +14,7 @@ from opticoll._core import Fabric, Outcome, Plan
 from opticoll.arguments import Source, obtain, plan_key, simulate, size_of
 from opticoll.errors import UsageError
 from opticoll.layout import align, cell, human_time, labelled, plural
+from opticoll.network_graph import rank_names
 from opticoll.once import verify_once
 from opticoll.options import WavelengthOption
 from opticoll.plan_row import PlanRow, plan_row, plan_summary
@@ -422,10 +423,11 @@ def _summary(row: SimulateRow) -> str:
     lines = [align(facts)]
     if path:
         shown = path if len(path) <= MOST_PATH else [*path[: MOST_PATH - 1], path[-1]]
+        names = rank_names(plan.fabric)
         cells = [
             [
                 f"  transfer {one.transfer}",
-                "{} > {}".format(*plan.ends(one.transfer)),
+                " > ".join(names[end] for end in plan.ends(one.transfer)),
                 f"from {human_time(one.start_ps)}",
                 f"to {human_time(one.end_ps)}",
                 *([] if row.start is None else [_bounded(one.bottleneck)]),

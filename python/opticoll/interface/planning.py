@@ -201,7 +201,7 @@ def compare(
         collective are compared, and `Comparison.refusals` names those that do not run.
     sizes
         Sizes of the collective, in bytes or as text with a unit; also one text such as
-        `"1KiB..1GiB"`, where each size is four times the size before.
+        `"1KiB..1GiB"`, where each size is four times the size before; the end is the last size.
     ranks, wavelengths
         Numbers of ranks and of wavelengths per fibre, in place of those of the fabric; all
         combinations are compared.

@@ -1,7 +1,6 @@
 """Algorithms compared: time against size, wavelengths or ranks, or steps and time of one case."""
 
 import os
-import textwrap
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -24,7 +23,6 @@ _AXES = {
     "ranks": "Ranks",
 }
 _NEEDED = ("algorithm", "ranks", "size_bytes", "steps", "time_s")
-_LONGEST_LINE = 110  # of a title, in characters
 _MOST_PANELS = 12  # on one page
 _APART = 0.085  # of an axis' length: nearer numbers overprint
 _BOUND = "lower bound"
@@ -132,7 +130,7 @@ def _heading(rows: Sequence[Row]) -> str:
     conditions = {style.conditions(str(row.get("fabric", ""))) for row in rows}
     if len(conditions) == 1 and (shared := conditions.pop()):
         parts.append(shared)
-    return "\n".join(textwrap.wrap(", ".join(parts), _LONGEST_LINE))
+    return ", ".join(parts)
 
 
 def _looks(spellings: Iterable[str]) -> dict[str, dict[str, Any]]:
@@ -247,7 +245,7 @@ def _bound(rows: Sequence[Row], axis: str) -> list[tuple[Any, float]]:
 def _label_values(axes: "Axes", axis: str, values: list[Any]) -> None:
     """Label the values that were computed, but for those too near to another."""
     shown = [values[index] for index in style.spread(values, _APART)]
-    text = [style.size_text(value) if axis == "size_bytes" else str(value) for value in shown]
+    text = style.size_texts(shown) if axis == "size_bytes" else [str(value) for value in shown]
     # Turned words end at their tick.
     turned: dict[str, Any] = {"rotation": 30, "ha": "right", "rotation_mode": "anchor"}
     axes.set_xticks(shown, text, **(turned if axis == "size_bytes" else {}))

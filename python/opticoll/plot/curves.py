@@ -93,7 +93,7 @@ def _label_x(axes: "Axes", panels: Sequence[Panel], *, x_sizes: bool) -> None:
     """Ticks at the values of all panels, which share the axis."""
     values = sorted({x for panel in panels for curve in panel.curves for x, _ in curve.points})
     shown = values[:: -(-len(values) // 10)] if not x_sizes else values[:: -(-len(values) // 6)]
-    axes.set_xticks(shown, [style.size_text(x) if x_sizes else f"{x:g}" for x in shown])
+    axes.set_xticks(shown, style.size_texts(shown) if x_sizes else [f"{x:g}" for x in shown])
     axes.set_xticks([], minor=True)
 
 

@@ -117,12 +117,10 @@ def _figure(
         bar.locator = _whole_numbers()
         bar.update_ticks()
     shape = plan.fabric.spec.partition(",rate=")[0]
-    shown = shape if len(shape) <= 70 else plan.fabric.family
-    headed(
-        figure,
-        f"{style.heading(plan)}, {shown}, {style.conditions(plan.fabric.spec)}\n{more}",
-        fontsize=10.5,
-    )
+    shown = [shape if len(shape) <= 70 else plan.fabric.family, style.conditions(plan.fabric.spec)]
+    if plan.fabric.family == "custom":
+        del shown[0]
+    headed(figure, f"{', '.join([style.heading(plan), *shown])}\n{more}", fontsize=10.5)
     return figure
 
 

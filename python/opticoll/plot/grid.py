@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from opticoll._core import Plan
 from opticoll.plot import style
-from opticoll.plot.output import PlotError, colour_key, drawn, sheet
+from opticoll.plot.output import PlotError, colour_key, drawn, headed, sheet
 from opticoll.plot.port_timeline import PLANES, name_planes
 
 if TYPE_CHECKING:
@@ -86,7 +86,8 @@ def _grid_figure(plan: Plan, slot: int) -> "Figure":
     _draw_hops(axes, plan, hops, nodes, [colours(int(lane)) for lane in lanes])
     _draw_nodes(axes, plan, nodes)
     step = int(np.searchsorted(np.cumsum(plan.step_slots), slot, side="right"))
-    axes.set_title(
+    headed(
+        figure,
         f"{style.heading(plan)}, {rows} x {columns} nodes:\n"
         f"slot {slot} (of {plan.slots}), step {step}, {len(hops):,} hops\n"
         f"{style.conditions(plan.fabric.spec)}",
@@ -239,7 +240,8 @@ def _space_time_figure(plan: Plan) -> "Figure":
     name_planes(axes, "ports")
     steps = len(plan.step_slots)
     rows, columns = _sides(plan)
-    axes.set_title(
+    headed(
+        figure,
         f"{style.heading(plan)}, {rows} x {columns} nodes:\n{plan.slots} "
         f"slots in {steps} step{'s' if steps != 1 else ''}, {len(hops):,} hops\n"
         f"{style.conditions(plan.fabric.spec)}",

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from opticoll.plot import style
-from opticoll.plot.output import PlotError, drawn, sheet
+from opticoll.plot.output import PlotError, drawn, headed, sheet
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -64,9 +64,10 @@ def light_paths(plan: "Plan", path: str | os.PathLike[str], *, size: int) -> "Fi
     axes.grid(axis="y", visible=False)
     axes.set_xlim(0, 1.005 * outcome.time_ps / scale)
     axes.set_xlabel(f"Time ({unit})")
-    axes.set_title(
+    headed(
+        figure,
         f"{style.heading(plan)}, {style.size_text(size)}, {style.counted(ports, 'port')} per rank\n"
-        f"{style.conditions(fabric.spec)}; pale: lightpath up, full: data on it"
+        f"{style.conditions(fabric.spec)}; pale: lightpath up, full: data on it",
     )
     handles = [Patch(color=colours(rank), label=f"to rank {rank}") for rank in range(fabric.ranks)]
     handles.append(Patch(color=_PALE, label="setup and teardown"))

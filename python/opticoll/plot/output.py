@@ -3,6 +3,7 @@
 import functools
 import inspect
 import os
+import textwrap
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec
@@ -16,6 +17,10 @@ if TYPE_CHECKING:
     import numpy as np
     from matplotlib.figure import Figure
     from numpy.typing import NDArray
+
+POINTS_PER_INCH = 72
+LETTER_WIDTH = 0.53
+"""The mean width of a letter of DejaVu Sans, in font sizes."""
 
 # What would make two files of one figure differ: the date, and in PNG the library's version.
 _METADATA: dict[str, dict[str, Any]] = {
@@ -78,9 +83,11 @@ def sheet(width: float, height: float) -> "Figure":
 
 
 def headed(figure: "Figure", title: str, fontsize: float = 11) -> None:
-    """Write a title, if there is one, above all parts at the left."""
-    if title:
-        figure.suptitle(title, x=0.01, ha="left", fontsize=fontsize)
+    """Write a title, if there is one, above all parts at the left, no wider than the figure."""
+    longest = int(figure.get_figwidth() * POINTS_PER_INCH / (LETTER_WIDTH * fontsize))
+    lines = [line for part in title.splitlines() for line in textwrap.wrap(part, longest)]
+    if lines:
+        figure.suptitle("\n".join(lines), x=0.01, ha="left", fontsize=fontsize)
 
 
 def colour_key(

@@ -1,12 +1,11 @@
 """What each rank of a program does over time: local work, messages, collectives."""
 
 import os
-import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from opticoll.plot import style
-from opticoll.plot.output import PlotError, drawn, sheet
+from opticoll.plot.output import PlotError, drawn, headed, sheet
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,7 +23,6 @@ _ROW = 40
 _GAP = 4
 
 # Characters of a title.
-_LONGEST_LINE = 100
 
 KINDS = ("local work", "single messages and waiting", "collectives")
 
@@ -76,8 +74,7 @@ def rank_timeline(
     axes.set_yticks(range(0, ranks, step))
     axes.tick_params("y", length=0)
     axes.grid(visible=False)
-    if title:
-        axes.set_title("\n".join(textwrap.wrap(title, _LONGEST_LINE)))
+    headed(figure, title)
     handles = [Patch(color=colours[index], label=kinds[index]) for index in seen]
     figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))
     return figure

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from opticoll._core import Plan
 from opticoll.plot import style
 from opticoll.plot.lightpaths import Lightpaths, channel_words, lightpaths, packed
-from opticoll.plot.output import PlotError, colour_key, drawn, sheet
+from opticoll.plot.output import PlotError, colour_key, drawn, headed, sheet
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -49,11 +49,12 @@ def _figure(plan: Plan, slot: int, given: Lightpaths) -> "Figure":
     colours = style.wavelength_colours(paths.channels)
     _draw_arcs(axes, paths, colours)
     step = int(np.searchsorted(np.cumsum(plan.step_slots), slot, side="right"))
-    axes.set_title(
+    headed(
+        figure,
         f"{style.heading(plan)}, {style.counted(plan.fabric.option('wavelengths'), 'wavelength')}: "
         f"slot {slot} (of {plan.slots}), step {step}\n"
         f"{len(paths):,} lightpaths; clockwise outside, counter-clockwise inside; "
-        f"{style.conditions(plan.fabric.spec)}"
+        f"{style.conditions(plan.fabric.spec)}",
     )
     _key(figure, axes, paths, lit, plan, colours)
     return figure

@@ -13,6 +13,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from opticoll.layout import in_decimal_units
+from opticoll.registry import fabric_text
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.colors import Colormap
@@ -209,11 +212,13 @@ CONDITIONS = ("rate", "reconfiguration", "tuning", "slow_switch", "establish")
 
 
 def conditions(spec: str) -> str:
-    """Rate and reconfiguration of a fabric, as in the title of a figure.
+    """Rate and reconfiguration of a fabric, as in the title of a figure; a custom one in words.
 
     >>> conditions("wdm_ring:ranks=4,wavelengths=2,rate=40Gb/s,reconfiguration=25us")
     'rate 40 Gb/s, reconfiguration 25 µs'
     """
+    if spec.startswith("custom:"):
+        return fabric_text(spec)
     pairs = [part.partition("=") for part in spec.partition(":")[2].split(",")]
     given = {name: value for name, _, value in pairs}
     shown = (
@@ -298,10 +303,16 @@ def load_colours() -> "Colormap":
     return LinearSegmentedColormap.from_list("load", LOADS)
 
 
-def size_text(size_bytes: float) -> str:
+def size_texts(sizes_bytes: Sequence[float]) -> list[str]:
+    """Numbers of bytes that stand together, all in binary or all in decimal units."""
+    decimal = in_decimal_units(sizes_bytes)
+    return [size_text(size, decimal) for size in sizes_bytes]
+
+
+def size_text(size_bytes: float, decimal: bool = False) -> str:
     """A number of bytes as `4 MiB`, or in MB where it is no whole number of a binary unit."""
     for power, unit in ((4, "TiB"), (3, "GiB"), (2, "MiB"), (1, "KiB")):
-        if size_bytes >= 1024**power and size_bytes % 1024 ** (power - 1) == 0:
+        if not decimal and size_bytes >= 1024**power and size_bytes % 1024 ** (power - 1) == 0:
             scaled = size_bytes / 1024**power
             if f"{scaled:.4g}" == f"{scaled:.10g}":
                 return f"{scaled:.4g} {unit}"

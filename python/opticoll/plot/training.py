@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from opticoll.plot import style
-from opticoll.plot.output import PlotError, drawn, sheet
+from opticoll.plot.output import PlotError, drawn, headed, sheet
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -73,8 +73,7 @@ def iteration_timeline(
     axes.set_xlabel(f"Time ({unit})")
     axes.tick_params("y", length=0)
     axes.grid(axis="y", visible=False)
-    if title:
-        axes.set_title(title)
+    headed(figure, title)
     handles = [Patch(color=other, label="forward"), Patch(color=compute, label="backward")]
     if single:
         handles.append(Patch(color=sent, label="all_reduce (shades alternate)"))

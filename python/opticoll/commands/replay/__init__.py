@@ -407,7 +407,7 @@ def _text(asked: Asked, rows: list[ReplayRow]) -> str:
             "trace",
             f"{row.trace}: {plural(row.ranks, 'rank')}, {row.trace_events:,} events",
         ],
-        ["network", row.fabric],
+        ["network", registry.fabric_text(row.fabric)],
         ["simulator", f"{row.simulator}{settings}"],
         *([] if injected is None else [["injection", f"{format_rate(injected)} per rank"]]),
         *labelled("collectives", _collectives(row.collectives) or ["none"]),

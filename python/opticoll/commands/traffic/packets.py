@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from opticoll import registry
 from opticoll._core import (
     Fabric,
     Outcome,
@@ -241,7 +242,7 @@ def _summary(row: TrafficRow) -> str:
     facts = [
         ["pattern", row.pattern],
         ["messages", f"{sent}{row.terminals} terminals, one every {time(row.period_s)}"],
-        ["fabric", row.fabric],
+        ["fabric", registry.fabric_text(row.fabric)],
         ["injection", f"{format_rate(row.injection_bandwidth)} per terminal"],
         ["settings", row.settings or "plain"],
         [
@@ -294,7 +295,8 @@ def _table(rows: list[TrafficRow]) -> str:
     heading += ["max", "hops", "stalls"]
     first = rows[0]
     head = f"{first.messages} messages from each of {first.terminals} terminals"
-    return f"{head} of {first.fabric}\n{align(cells, heading, right=range(4, len(heading)))}"
+    table = align(cells, heading, right=range(4, len(heading)))
+    return f"{head} of {registry.fabric_text(first.fabric)}\n{table}"
 
 
 def draw(rows: list[TrafficRow], path: Path) -> None:

@@ -24,7 +24,7 @@ from opticoll._core import Fabric, Outcome, TimedModel, check_buckets, format_si
 from opticoll.arguments import need_fabrics, settings_on
 from opticoll.commands.train.prices import GRADIENTS, MemoryRow, Model, Prices, timed
 from opticoll.errors import UsageError
-from opticoll.layout import PICOSECONDS, align, duration, format_rate, plural
+from opticoll.layout import PICOSECONDS, align, duration, format_rate, plural, size_names
 from opticoll.options import FURTHER, NO_METHOD, FabricsOption, MethodOption, WavelengthOption
 from opticoll.plan_row import capacity_lines, different_ranks
 from opticoll.rows import (
@@ -423,7 +423,7 @@ def _iteration(row: TrainingRow) -> str:
     facts = [
         ["model", f"{row.label}: {row.parameters:,} parameters in {row.tensors} tensors"],
         ["gradients", f"{row.gradients}, {row.gradient_bytes / 1e6:,.1f} MB"],
-        ["fabric", f"{plural(row.ranks, 'rank')}: {row.fabric}"],
+        ["fabric", f"{plural(row.ranks, 'rank')}: {registry.fabric_text(row.fabric)}"],
         ["injection", f"{format_rate(row.injection_bandwidth)} per rank"],
         ["algorithm", f"all_reduce by {row.algorithm}"],
         ["computing", f"a batch of {row.batch} per device, {row.compute}"],
@@ -460,9 +460,10 @@ def _iteration(row: TrainingRow) -> str:
 def _sizes(row: TrainingRow) -> str:
     """What all_reduces cost: those that take longest in all."""
     ordered = sorted(row.collectives, key=lambda one: -one.count * one.time_s)
+    names = size_names(one.size_bytes for one in ordered)
     lines = [
         [
-            format_size(one.size_bytes),
+            names[one.size_bytes],
             str(one.count),
             one.algorithm,
             str(one.steps),
@@ -501,8 +502,10 @@ def _draw(asked: Any, rows: list[TrainingRow], path: Path) -> None:
         names = [f"{labels[one.fabric]}\n{style.conditions(one.fabric)}" for one in rows]
         stacked_bars([StackedPanel("", parts)], names, path, x_label="Iteration", title=title)
         return
+    names = style.size_texts([one.bytes for one in row.timeline])
     bars = [
-        Bar(style.size_text(one.bytes), one.ready_s, one.start_s, one.end_s) for one in row.timeline
+        Bar(name, one.ready_s, one.start_s, one.end_s)
+        for name, one in zip(names, row.timeline, strict=True)
     ]
     time = style.time_text(row.iteration_s)
     title = f"{title}, {row.ranks} ranks: iteration {time}"
