@@ -426,7 +426,8 @@ def test_measure_gives_the_row_of_compare() -> None:
     fabric = "optree_paper:ranks=16,wavelengths=2"
     plan = opticoll.plan("all_gather", fabric, "ring")
     compared = opticoll.compare("all_gather", fabric, "ring", sizes="1MiB", policy="free").rows
-    assert opticoll.measure(plan, "1MiB", policy="free") == compared[0]
+    row = opticoll.measure(plan, "1MiB", policy="free")
+    assert {**row, "command": compared[0].command} == dict(compared[0])
 
 
 def test_a_trace_is_read_from_its_content_as_from_its_file(tmp_path: Path) -> None:
@@ -472,7 +473,7 @@ def test_notebooks_show_plans_outcomes_tables_and_comparisons() -> None:
     plan = opticoll.plan("all_gather", ring, "ring")
     outcome = plan.simulate("1MiB")
     comparison = opticoll.compare("all_gather", ring, "ring", sizes="1KiB,1MiB")
-    shown = [one._repr_html_() for one in (plan, outcome, outcome.slots, comparison)]  # type: ignore[union-attr]
+    shown = [one._repr_html_() for one in (plan, outcome, outcome.slots, comparison)]
     assert all(text.startswith("<table>") for text in shown)
     assert "<svg" in shown[0]
     assert opticoll.format_time(outcome.time_ps)[:4] in shown[1]
@@ -488,3 +489,47 @@ def test_a_comparison_is_drawn_and_becomes_a_dataframe(tmp_path: Path) -> None:
     assert list(frame["time_ps"]) == [row.time_ps for row in comparison.rows]
     (path,) = comparison.plot(tmp_path / "times.svg")
     assert path.read_text(encoding="utf-8").count("<path") > 10
+
+
+def test_plans_outcomes_and_tables_become_dataframes() -> None:
+    pytest.importorskip("pandas")
+    plan = opticoll.plan("all_gather", "wdm_ring:ranks=8,wavelengths=2", "ring")
+    outcome = plan.simulate("1MiB")
+    assert list(plan.to_pandas().columns) == list(plan.columns())
+    assert len(plan.to_pandas()) == len(plan)
+    assert outcome.to_pandas()["time_ps"].tolist() == [outcome.time_ps]
+    assert outcome.slots.to_pandas()["end_ps"].tolist() == outcome.slots["end_ps"].tolist()
+    links = outcome.links.to_pandas()
+    assert list(links.index.names) == list(outcome.links.axes)
+    assert links.loc[(1, 3), "bytes"] == outcome.links["bytes"][1, 3]
+
+
+BURSTS = {"bursts": "1e3", "warm_up": "0"}
+
+
+@pytest.mark.parametrize("name", ["circuit", "fluid", "use of links", "packet", "burst"])
+def test_an_outcome_draws_what_it_measured(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "outcome.svg"
+    plan = opticoll.plan("all_gather", "torus:dims=4x2", "ring")
+    if name == "circuit":
+        plan = opticoll.plan("all_gather", "wdm_ring:ranks=8,wavelengths=2", "ring")
+    made = {
+        "circuit": lambda: plan.simulate("1MiB").plot(path),
+        "fluid": lambda: plan.simulate("1MiB").plot(path, title="A ring"),
+        "use of links": lambda: plan.simulate("1MiB", link_bin="10us").plot(path, plan),
+        "packet": lambda: plan.simulate("64KiB", simulator="packet").plot(path, plan),
+        "burst": lambda: opticoll.bursts(
+            "ladder:rungs=3,hosts=2,wavelengths=4", BURSTS
+        ).outcome.plot(path),
+    }
+    made[name]()
+    assert path.read_text(encoding="utf-8").count("<path") > 10
+
+
+def test_an_outcome_without_times_is_not_drawn(tmp_path: Path) -> None:
+    plan = opticoll.plan("all_gather", "crossbar:ranks=1", "ring")
+    with pytest.raises(opticoll.OpticollError, match="the plan has no slots"):
+        plan.simulate("1KiB").plot(tmp_path / "none.svg")
+    row = opticoll.replay(Path(__file__).parent / "data/ep.A.16.goal.zst", "zero")
+    with pytest.raises(opticoll.OpticollError, match="nothing to draw over time"):
+        row.outcome.plot(tmp_path / "none.svg")

@@ -258,7 +258,8 @@ def test_a_parquet_table_is_the_same_program_as_its_text(name: str, tmp_path: Pa
     path = tmp_path / "trace.parquet"
     as_parquet(real(name), path)
     made, text = opticoll.replay(path), opticoll.replay(real(name))
-    assert {**made, "trace": None} == {**text, "trace": None}
+    file = {"trace": None, "command": None}
+    assert {**made, **file} == {**text, **file}
 
 
 def test_time_independent_traces_count_operations(run: Run, tmp_path: Path) -> None:
@@ -474,7 +475,8 @@ def test_binary_goal_is_the_same_as_a_file_and_compressed(tmp_path: Path) -> Non
     path.write_bytes(content)
     packed.write_bytes(zstandard.ZstdCompressor().compress(content))
     rows = [opticoll.replay(one, "hockney:latency=100ns,rate=8Gb/s") for one in (path, packed)]
-    assert {**rows[0], "trace": ""} == {**rows[1], "trace": ""}
+    file = {"trace": None, "command": None}
+    assert {**rows[0], **file} == {**rows[1], **file}
     # 50 ns of work, then 500 ns on another processor, longer than the two messages.
     assert rows[0]["time_s"] == 550e-9
 

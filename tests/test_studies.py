@@ -295,8 +295,9 @@ def test_a_sweep_computes_what_the_command_prints(run: Run, tmp_path: Path) -> N
     assert len(found) == 36
     for point in found[::7]:
         assert point.result is not None
-        printed = run(*shlex.split(point.command)[1:], "--json").out
-        assert point.result.rows == [json.loads(printed)]
+        printed = json.loads(run(*shlex.split(point.command)[1:], "--json").out)
+        del printed["command"]  # which the point has
+        assert point.result.rows == [printed]
 
 
 def test_a_second_sweep_computes_nothing_and_a_larger_study_the_rest(
@@ -596,6 +597,9 @@ def test_results_are_filtered_and_written_in_every_format(run: Run, tmp_path: Pa
     for ending in ("csv", "parquet"):
         assert run("results", store, "--csv", tmp_path / f"rows.{ending}").code == 0
     assert list(pandas.read_parquet(tmp_path / "rows.parquet")["steps"]) == list(frame["steps"])
+    opticoll.results(store).plot(tmp_path / "rows.svg")
+    assert (tmp_path / "rows.svg").read_text(encoding="utf-8").count("<path") > 36
+    assert few._repr_html_().count("<tr>") == 1 + len(few)
     assert run("results", store, "--where", "nothing > 3").code == 2
     assert run("results", store, "--where", "ranks > 1000").code == 2
     assert run("results", store, "--study", "other").code == 2

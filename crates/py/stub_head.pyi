@@ -5,6 +5,7 @@ from os import PathLike
 from typing import Any, ClassVar, Literal, TypedDict, Unpack, final
 
 import numpy as np
+import pandas
 from numpy.typing import NDArray
 
 __version__: str

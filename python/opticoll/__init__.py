@@ -90,14 +90,3 @@ def __getattr__(name: str) -> Any:
     if name not in ("results", "sweep"):
         raise AttributeError(f"module `opticoll` has no attribute `{name}`")
     return getattr(import_module("opticoll.study.interface"), name)
-
-
-def _html(value: Plan | Outcome | Table) -> str:
-    """How notebooks show what the core made."""
-    from opticoll import notebook
-
-    return notebook.html(value)
-
-
-for _kind in (Plan, Outcome, Table):
-    _kind._repr_html_ = _html  # type: ignore[union-attr]

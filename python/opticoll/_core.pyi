@@ -5,6 +5,7 @@ from os import PathLike
 from typing import Any, ClassVar, Literal, TypedDict, Unpack, final
 
 import numpy as np
+import pandas
 from numpy.typing import NDArray
 
 __version__: str
@@ -440,6 +441,7 @@ class Outcome:
     def __dir__(self) -> list[str]: ...
     def __getattr__(self, name: str, /) -> Any: ...
     def __repr__(self) -> str: ...
+    def _repr_html_(self) -> str: ...
     def describe(self) -> list[FieldRecord]:
         """The totals: a list of dictionaries with the name, the unit and the meaning of each.
 
@@ -450,9 +452,52 @@ class Outcome:
         >>> outcome.describe()[3]
         {'name': 'time_ps', 'unit': 'ps', 'meaning': 'From the start to the last delivery.'}
         """
+    def plot(self, path: str | PathLike[str], plan: Plan | None = None, title: str = "") -> None:
+        """Draw what the simulator measured over time, by `opticoll.plot.outcome`.
+
+        Of plans these are the slots, of packets the latencies, and of bursts the losses.
+
+        Parameters
+        ----------
+        path : str or PathLike
+            The file; its suffix (svg, png or pdf) chooses the format.
+        plan : Plan, optional
+            The plan that was simulated: the use of its links is drawn if it was simulated with a `link_bin`, and the load of a
+            dragonfly beside the latencies.
+        title : str
+            The title of the figure.
+
+        Raises
+        ------
+        PlotError
+            The suffix is unknown, or the outcome has nothing over time.
+        FileError
+            The file cannot be written.
+
+        Examples
+        --------
+        >>> import opticoll
+        >>> plan = opticoll.plan("all_gather", "wdm_ring:ranks=16,wavelengths=2", "ring")
+        >>> plan.simulate("4MiB").plot("slots.svg")
+        """
     @property
     def tables(self) -> dict[str, Table]:
         """The tables by name."""
+    def to_pandas(self) -> pandas.DataFrame:
+        """The totals as a DataFrame of pandas with one row; `Table.to_pandas` has the rows of a table.
+
+        Raises
+        ------
+        UsageError
+            The package `pandas` is not installed.
+
+        Examples
+        --------
+        >>> import opticoll
+        >>> outcome = opticoll.plan("all_gather", "wdm_ring:ranks=16,wavelengths=2", "ring").simulate("4MiB")
+        >>> outcome.to_pandas()["time_ps"].tolist()
+        [12957912000]
+        """
     @property
     def totals(self) -> dict[str, Any]:
         """The totals by name; None where a total does not apply."""
@@ -489,6 +534,7 @@ class Plan:
     def __eq__(self, other: object, /) -> bool: ...
     def __len__(self) -> int: ...
     def __repr__(self) -> str: ...
+    def _repr_html_(self) -> str: ...
     @property
     def algorithm(self) -> str:
         """The specification of the algorithm, with its options."""
@@ -813,6 +859,21 @@ class Plan:
     @property
     def step_slots(self) -> list[int]:
         """The number of slots of each step of the schedule, as a list."""
+    def to_pandas(self) -> pandas.DataFrame:
+        """The transfers as a DataFrame of pandas, with the columns of `columns`.
+
+        Raises
+        ------
+        UsageError
+            The package `pandas` is not installed.
+
+        Examples
+        --------
+        >>> import opticoll
+        >>> plan = opticoll.plan("all_gather", "wdm_ring:ranks=16,wavelengths=2", "ring")
+        >>> len(plan.to_pandas())
+        240
+        """
     def to_text(self) -> str:
         """The plan as the text of a plan file, which `from_text` and `opticoll.read_plan` read.
 
@@ -1001,6 +1062,7 @@ class Table:
     def __iter__(self) -> Iterator[dict[str, Any]]: ...
     def __len__(self) -> int: ...
     def __repr__(self) -> str: ...
+    def _repr_html_(self) -> str: ...
     @property
     def axes(self) -> tuple[str, ...]:
         """The names of the axes, as a tuple of texts."""
@@ -1036,6 +1098,21 @@ class Table:
     @property
     def shape(self) -> tuple[int, ...]:
         """The lengths of the axes, as a tuple of integers."""
+    def to_pandas(self) -> pandas.DataFrame:
+        """The rows as a DataFrame of pandas, with the axes of the table as its index.
+
+        Raises
+        ------
+        UsageError
+            The package `pandas` is not installed.
+
+        Examples
+        --------
+        >>> import opticoll
+        >>> outcome = opticoll.plan("all_gather", "wdm_ring:ranks=16,wavelengths=2", "ring").simulate("4MiB")
+        >>> int(outcome.slots.to_pandas()["lightpaths"].sum())
+        240
+        """
 
 @final
 class TimedModel:

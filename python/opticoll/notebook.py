@@ -1,4 +1,4 @@
-"""How notebooks show plans, outcomes, their tables and comparisons: as HTML with units.
+"""How notebooks show plans, outcomes, their tables and comparisons: HTML with units, DataFrames.
 
 >>> import opticoll
 >>> plan = opticoll.plan("all_gather", "wdm_ring:ranks=4,wavelengths=1", "ring")
@@ -9,15 +9,20 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from opticoll._core import Outcome, Plan, Table, format_size
-from opticoll.layout import format_rate, human_time
+from opticoll.layout import format_rate, human_seconds, human_time
 from opticoll.plot.output import PlotError
-from opticoll.rows import Row, columns
+from opticoll.rows import Row, columns, dataframe
+
+if TYPE_CHECKING:
+    import pandas
 
 MOST_ROWS = 30
 """Rows of a table that a notebook shows."""
@@ -28,7 +33,15 @@ MOST_DRAWN = 4_000
 LONGEST = 60
 """Characters of a text beyond which a column of a comparison is left out."""
 
-UNITS = {"ps": human_time, "B": format_size, "bit/s": format_rate}
+ENDINGS = {"ps": "_ps", "s": "_s", "B": "_bytes"}
+"""How names of a unit end, which the cells say."""
+
+UNITS: dict[str, Callable[[Any], str]] = {
+    "ps": human_time,
+    "s": human_seconds,
+    "B": format_size,
+    "bit/s": format_rate,
+}
 
 
 def html(value: Plan | Outcome | Table) -> str:
@@ -38,6 +51,23 @@ def html(value: Plan | Outcome | Table) -> str:
     if isinstance(value, Outcome):
         return _outcome(value)
     return _table(value)
+
+
+def frame(value: Plan | Outcome | Table) -> pandas.DataFrame:
+    """The transfers of a plan, the totals of an outcome as one row, or the rows of a table.
+
+    The rows of a table with several axes have an index of these. Raises UsageError where the
+    package `pandas` is not installed.
+    """
+    if isinstance(value, Plan):
+        return dataframe(value.columns())
+    if isinstance(value, Outcome):
+        return dataframe([value.totals])
+    made = dataframe({name: np.ravel(one) for name, one in value.columns.items()})
+    places = np.unravel_index(np.arange(len(value)), value.shape)
+    if len(value.axes) > 1:
+        made = made.set_index(list(places)).rename_axis(list(value.axes))
+    return made
 
 
 def rows_html(rows: Sequence[Row]) -> str:
@@ -54,6 +84,22 @@ def rows_html(rows: Sequence[Row]) -> str:
             shown.append((column.heading.replace("_", " "), cells))
     lines = zip(*(cells for _, cells in shown), strict=True)
     return _lines([heading for heading, _ in shown], lines, len(rows))
+
+
+def cells_html(rows: Sequence[Mapping[str, Any]], units: Mapping[str, str]) -> str:
+    """Rows that all have the same names as a table of what differs between them, with units."""
+    shown = {}
+    for name in rows[0] if rows else ():
+        values = [row[name] for row in rows]
+        twin = name.endswith("_ps") and f"{name.removesuffix('_ps')}_s" in rows[0]
+        twin = twin or f"{name}_bytes" in rows[0]
+        if twin or any(isinstance(value, list | dict) for value in values):
+            continue
+        cells = [_reading(value, units.get(name, "")) for value in values]
+        if max(map(len, cells)) <= LONGEST and (len(set(cells)) > 1 or len(rows) == 1):
+            heading = name.removesuffix(ENDINGS.get(units.get(name, ""), ""))
+            shown[heading.replace("_", " ")] = cells
+    return _lines(list(shown), zip(*shown.values(), strict=True), len(rows))
 
 
 def _plan(plan: Plan) -> str:
@@ -105,7 +151,7 @@ def _table(table: Table) -> str:
 def _reading(value: Any, unit: str) -> str:
     if value is None:
         return "-"
-    if unit in UNITS and isinstance(value, int):
+    if unit in UNITS and isinstance(value, int | float):
         return UNITS[unit](value)
     text = f"{value:,.4g}" if isinstance(value, float) else str(value)
     return f"{text} {unit}" if unit not in ("", "1") else text

@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -35,12 +35,14 @@ from opticoll.proof import (
     violation_rows,
 )
 from opticoll.rows import (
+    OMITTED,
     BitsPerSecond,
     Bytes,
     Count,
     Picoseconds,
     Row,
     Seconds,
+    command_field,
     hidden,
     means,
 )
@@ -136,6 +138,7 @@ class PlanRow(PlanHead):
     reasons: list[str] = means(
         "Why `auto` chose this plan, in sentences; empty for other algorithms"
     )
+    command: str = command_field(default=OMITTED)
     plan: Plan = hidden(default=None)
 
 
@@ -321,11 +324,16 @@ def capacity_lines(rows: Sequence[Any]) -> list[str]:
             f"These fabrics differ in the number of ranks, from {min(ranks)} to {max(ranks)}: "
             "the times compare machines of different size."
         )
-    rates = [row.injection_bandwidth for row in rows if row.injection_bandwidth is not None]
-    if len(set(rates)) > 1:
-        least, most = format_rate(min(rates)), format_rate(max(rates))
-        lines.append(
-            f"These fabrics differ in the bandwidth that a rank can inject, from {least} to "
-            f"{most}: the times compare machines of different capacity."
-        )
-    return lines
+    return [*lines, *bandwidth_lines(rows)]
+
+
+def bandwidth_lines(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """A sentence where rows differ in the bandwidth that a rank can inject."""
+    rates = [rate for row in rows if (rate := row.get("injection_bandwidth")) is not None]
+    if len(set(rates)) < 2:
+        return []
+    return [
+        "These fabrics differ in the bandwidth that a rank can inject, from "
+        f"{format_rate(min(rates))} to {format_rate(max(rates))}: the times compare machines of "
+        "different capacity."
+    ]

@@ -14,7 +14,15 @@ from typing import Any, Literal
 
 from opticoll._core import Plan, Violation
 from opticoll.layout import plural
-from opticoll.rows import Count, Positive, Row, hidden, means
+from opticoll.rows import (
+    OMITTED,
+    Count,
+    Positive,
+    Row,
+    command_field,
+    hidden,
+    means,
+)
 from opticoll.runner import Refuted
 
 MOST_VIOLATIONS = 20
@@ -78,6 +86,7 @@ class ProofRow(PlanHead):
     transfers: Count = means("Number of transfers; on a ring each is one lightpath")
     verified: bool = means("Whether there are no violations")
     violations: list[ViolationRow] = means("Everything that is wrong with the plan")
+    command: str = command_field(default=OMITTED)
     plan: Plan = hidden(default=None)
 
 

@@ -116,6 +116,15 @@ def means(
     return dataclasses.field(default=default, metadata=about)
 
 
+def command_field(*, default: Any) -> Any:
+    """The field `command` of rows that do not name all options that they depend on."""
+    return means(
+        "Command line that computes the row alone",
+        omitted="values were given that no command line has, or the row is a point of a study",
+        default=default,
+    )
+
+
 def hidden(*, default: None) -> Any:
     """A field for figures and notebooks, which no file and no schema has."""
     return dataclasses.field(default=default, repr=False, compare=False, metadata={"meaning": None})
@@ -133,7 +142,9 @@ class _Described(abc.ABCMeta):
         return f"{inspect.cleandoc(own)}\n\nFields\n------\n{told}\n"
 
 
-@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(means, hidden))
+@dataclass_transform(
+    frozen_default=True, kw_only_default=True, field_specifiers=(means, hidden, command_field)
+)
 class Row(Mapping[str, Any], metaclass=_Described):
     """Base of row classes: frozen dataclasses with keyword arguments only, also mappings.
 
@@ -340,8 +351,8 @@ def plain(value: Any) -> Any:
     return value
 
 
-def dataframe(rows: Sequence[Mapping[str, Any]]) -> pandas.DataFrame:
-    """Rows as a DataFrame of pandas.
+def dataframe(content: Any) -> pandas.DataFrame:
+    """Rows, or columns by name, as a DataFrame of pandas.
 
     Raises
     ------
@@ -355,7 +366,7 @@ def dataframe(rows: Sequence[Mapping[str, Any]]) -> pandas.DataFrame:
             "DataFrames need the package `pandas`, which is not installed; "
             "`pip install pandas` does it"
         ) from error
-    return DataFrame([dict(row) for row in rows])
+    return DataFrame(content)
 
 
 def table(rows: Sequence[Row], names: Iterable[str], left: Iterable[str] = ()) -> str:

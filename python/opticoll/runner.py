@@ -43,8 +43,9 @@ from types import MappingProxyType, SimpleNamespace
 from typing import Annotated, Any, Generic, Literal, TypeVar, get_type_hints
 
 from opticoll import errors
+from opticoll.command_line import line_of
 from opticoll.formats import Holds, named, suffixes
-from opticoll.rows import Row, plain
+from opticoll.rows import OMITTED, Row, plain
 
 A = TypeVar("A")
 R = TypeVar("R", bound=Row)
@@ -160,6 +161,8 @@ class Command(Generic[A, R]):
         What it can write beside its answer.
     shares
         What the plan of its parameters depends on: points of a study that have the same share it.
+    alone
+        The options with which a row is the only answer, where the parameters ask for several.
     """
 
     name: str
@@ -172,6 +175,7 @@ class Command(Generic[A, R]):
     shape: Literal["rows", "row", "row or rows"] = "rows"
     files: tuple[File[A, R], ...] = ()
     shares: Callable[[A], Hashable] | None = None
+    alone: Callable[[A, R], Mapping[str, Any]] | None = None
 
     def schema(self) -> dict[str, Any]:
         """The JSON schema of what the command prints."""
@@ -226,7 +230,18 @@ class Answer:
 
 def run(command: Command[A, R], **values: Any) -> list[R]:
     """The rows of a command in Python; values of settings in groups are given like the others."""
-    return list(command.compute(_grouped(command.asks, values), Watch()))
+    return list(computed(command, _grouped(command.asks, values), Watch()))
+
+
+def computed(command: Command[A, R], asked: A, watch: Watch) -> Iterator[R]:
+    """The rows of a command; those with a field `command` have the line that computes them."""
+    for row in command.compute(asked, watch):
+        if getattr(row, "command", None) is not OMITTED:
+            yield row
+            continue
+        changes = {} if command.alone is None else command.alone(asked, row)
+        line = line_of(command.name, asked, changes)
+        yield row if line is None else dataclasses.replace(row, command=line)  # type: ignore[type-var]
 
 
 def _grouped(kind: type[A], values: dict[str, Any]) -> A:
@@ -268,7 +283,7 @@ def answer(
         files = {file.option: path for file, path in asked_for}
         watch = Watch(files, waiting.update, waiting.announce_work)
         try:
-            rows.extend(command.compute(asked, watch))
+            rows.extend(computed(command, asked, watch))
         except Refuted as error:
             return Answer(_json(plain(error.row)) if as_json else error.text, 1)
     verified = all(getattr(row, "verified", True) for row in rows)

@@ -21,7 +21,7 @@ use crate::error::IntoPyErr;
 use crate::fabric::Fabric;
 use crate::interrupt;
 use crate::method::{Settings, Size};
-use crate::table::Outcome;
+use crate::table::{Outcome, notebook};
 use crate::violation::Violation;
 use choice::Choice;
 
@@ -539,6 +539,29 @@ impl Plan {
         start: &str,
     ) -> PyResult<Vec<(usize, u64, u64)>> {
         timing::message_times(py, self, size, start)
+    }
+
+    /// The transfers as a DataFrame of pandas, with the columns of `columns`.
+    ///
+    /// Raises
+    /// ------
+    /// UsageError
+    ///     The package `pandas` is not installed.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import opticoll
+    /// >>> plan = opticoll.plan("all_gather", "wdm_ring:ranks=16,wavelengths=2", "ring")
+    /// >>> len(plan.to_pandas())
+    /// 240
+    #[pyo3(signature = () -> "pandas.DataFrame")]
+    fn to_pandas<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        notebook(slf, "frame")
+    }
+
+    #[pyo3(signature = () -> "str")]
+    fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        notebook(slf, "html")
     }
 
     /// Draw the plan to a file, by `opticoll.plot.plan`.

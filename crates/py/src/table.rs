@@ -111,15 +111,81 @@ impl Outcome {
 
     fn __dir__(&self) -> Vec<String> {
         let Description { totals, tables } = Description::of(&*self.result);
-        let own = ["totals", "tables", "describe"].map(str::to_owned);
+        let own = ["totals", "tables", "describe", "plot", "to_pandas"].map(str::to_owned);
         let tables = tables.into_iter().map(|one| one.name.to_owned());
         let totals = totals.into_iter().map(|one| one.name);
         own.into_iter().chain(totals).chain(tables).collect()
     }
 
+    /// Draw what the simulator measured over time, by `opticoll.plot.outcome`.
+    ///
+    /// Of plans these are the slots, of packets the latencies, and of bursts the losses.
+    ///
+    /// Parameters
+    /// ----------
+    /// path : str or PathLike
+    ///     The file; its suffix (svg, png or pdf) chooses the format.
+    /// plan : Plan, optional
+    ///     The plan that was simulated: the use of its links is drawn if it was simulated with a `link_bin`, and the load of a
+    ///     dragonfly beside the latencies.
+    /// title : str
+    ///     The title of the figure.
+    ///
+    /// Raises
+    /// ------
+    /// PlotError
+    ///     The suffix is unknown, or the outcome has nothing over time.
+    /// FileError
+    ///     The file cannot be written.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import opticoll
+    /// >>> plan = opticoll.plan("all_gather", "wdm_ring:ranks=16,wavelengths=2", "ring")
+    /// >>> plan.simulate("4MiB").plot("slots.svg")
+    #[pyo3(signature = (path: "str | PathLike[str]", plan: "Plan | None" = None, title: "str" = "") -> "None")]
+    fn plot<'py>(
+        slf: &Bound<'py, Self>,
+        path: &Bound<'py, PyAny>,
+        plan: Option<&Bound<'py, PyAny>>,
+        title: &str,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let plots = slf.py().import("opticoll.plot")?;
+        plots.call_method1("outcome", (slf, path, plan, title))
+    }
+
+    /// The totals as a DataFrame of pandas with one row; `Table.to_pandas` has the rows of a table.
+    ///
+    /// Raises
+    /// ------
+    /// UsageError
+    ///     The package `pandas` is not installed.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import opticoll
+    /// >>> outcome = opticoll.plan("all_gather", "wdm_ring:ranks=16,wavelengths=2", "ring").simulate("4MiB")
+    /// >>> outcome.to_pandas()["time_ps"].tolist()
+    /// [12957912000]
+    #[pyo3(signature = () -> "pandas.DataFrame")]
+    fn to_pandas<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        notebook(slf, "frame")
+    }
+
+    #[pyo3(signature = () -> "str")]
+    fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        notebook(slf, "html")
+    }
+
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
         Ok(format!("<Outcome {}>", self.totals(py)?.repr()?))
     }
+}
+
+/// What a function of `opticoll.notebook` makes of a value.
+pub(crate) fn notebook<'py>(value: &Bound<'py, PyAny>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+    let module = value.py().import("opticoll.notebook")?;
+    module.call_method1(name, (value,))
 }
 
 /// Name, unit and meaning of a total or column.
@@ -252,6 +318,29 @@ impl Table {
             }
             Ok(rows)
         })?
+    }
+
+    /// The rows as a DataFrame of pandas, with the axes of the table as its index.
+    ///
+    /// Raises
+    /// ------
+    /// UsageError
+    ///     The package `pandas` is not installed.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import opticoll
+    /// >>> outcome = opticoll.plan("all_gather", "wdm_ring:ranks=16,wavelengths=2", "ring").simulate("4MiB")
+    /// >>> int(outcome.slots.to_pandas()["lightpaths"].sum())
+    /// 240
+    #[pyo3(signature = () -> "pandas.DataFrame")]
+    fn to_pandas<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        notebook(slf, "frame")
+    }
+
+    #[pyo3(signature = () -> "str")]
+    fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        notebook(slf, "html")
     }
 
     fn __getitem__<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {

@@ -13,7 +13,16 @@ from opticoll import _core, config, registry
 from opticoll.arguments import DEFAULT_SIZE, check_root, need_fabric
 from opticoll.layout import PICOSECONDS, align, format_rate, human_seconds, plural
 from opticoll.options import FabricOption, RootOption, SizeOption
-from opticoll.rows import Bytes, Count, Positive, Row, Seconds, means
+from opticoll.rows import (
+    OMITTED,
+    Bytes,
+    Count,
+    Positive,
+    Row,
+    Seconds,
+    command_field,
+    means,
+)
 from opticoll.runner import Command, Watch, on_command_line
 
 GIGABYTE = 10**9
@@ -76,6 +85,7 @@ class BoundsRow(Row):
     bounds: list[BoundRow] = means(
         "Bounds on the time for the size that are above zero, the greatest first"
     )
+    command: str = command_field(default=OMITTED)
 
 
 def compute(asked: Asked, watch: Watch) -> Iterator[BoundsRow]:

@@ -29,6 +29,7 @@ from opticoll.arguments import (
     need_fabrics,
     settings_on,
 )
+from opticoll.command_line import words
 from opticoll.config import Scenario
 from opticoll.errors import (
     AlgorithmError,
@@ -326,7 +327,23 @@ def _rows(
     for size_bytes in sizes_bytes:
         progress = _progress(plan, settings, size_bytes, watch)
         outcome = plan.simulate(size_bytes, watch=progress, **settings)
-        yield plan_row(plan, violations, outcome, size_bytes)
+        row = plan_row(plan, violations, outcome, size_bytes)
+        if isinstance(algorithm, str):
+            row = replace(row, command=_command(scenario, plan, size_bytes, settings))
+        yield row
+
+
+def _command(scenario: Scenario, plan: Plan, size_bytes: int, settings: Settings) -> str:
+    """The command line that computes a row alone."""
+    auto = plan.asked == registry.DEFAULT_ALGORITHM
+    options = {
+        "fabric": plan.fabric.spec,
+        "algorithm": plan.asked,
+        "size": f"{size_bytes}B",
+        "root": scenario.root or None,
+        "wavelength": None if auto or scenario.wavelength == "auto" else scenario.wavelength,
+    }
+    return words("plan", [scenario.collective], {**options, **settings})
 
 
 def _progress(

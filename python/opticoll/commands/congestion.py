@@ -40,6 +40,7 @@ from opticoll.layout import PICOSECONDS, describe_size, format_rate, plural
 from opticoll.options import FURTHER, NO_CONGESTION, CongestionOption, RootOption, SizeOption
 from opticoll.registry import canonical, nearest
 from opticoll.rows import (
+    OMITTED,
     BitsPerSecond,
     Bytes,
     Count,
@@ -50,6 +51,7 @@ from opticoll.rows import (
     Row,
     Seconds,
     SignedSeconds,
+    command_field,
     hidden,
     means,
     table,
@@ -207,6 +209,7 @@ class CongestionRow(Row):
         "that ended"
     )
     failure: str = means("Why the first collective gave up; empty where none did")
+    command: str = command_field(default=OMITTED)
     outcome: Outcome = hidden(default=None)
 
 
@@ -562,6 +565,15 @@ def _draw(asked: Any, rows: list[CongestionRow], path: Path) -> None:
     plot.mean_times(series, path, title)
 
 
+def _alone(asked: Congestion, row: CongestionRow) -> dict[str, Any]:
+    """The options of the case of a row."""
+    return {
+        "congestion": row.congestion,
+        "placement": row.placement,
+        "offered_load": f"{row.offered_load:g}" if row.offered_load else None,
+    }
+
+
 COMMAND = Command(
     name="congestion",
     example=f"opticoll congestion all_reduce --fabric {EXAMPLE} --offered-load 0,0.4",
@@ -571,5 +583,6 @@ COMMAND = Command(
     text=_text,
     doing="simulating",
     files=(rows_file(), figure_file(_draw)),
+    alone=_alone,
 )
 command_line = on_command_line(COMMAND)

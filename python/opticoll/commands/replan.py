@@ -22,7 +22,12 @@ from opticoll.arguments import Source, obtain, size_of
 from opticoll.layout import PICOSECONDS, align, human_time
 from opticoll.plan_row import PlanRow, plan_row, plan_summary
 from opticoll.registry import algorithm_spelling
-from opticoll.rows import Number, Picoseconds, Seconds, means
+from opticoll.rows import (
+    Number,
+    Picoseconds,
+    Seconds,
+    means,
+)
 from opticoll.runner import Command, Watch, on_command_line, text_file
 
 

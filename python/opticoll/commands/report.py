@@ -19,15 +19,12 @@ from opticoll.formats.atomic import check_writable, make_folder
 from opticoll.formats.content import begins_with
 from opticoll.layout import align, plural
 from opticoll.options import NO_METHOD, MethodOption, SizeOption
-from opticoll.rows import Count, Row, hidden, means, plain
+from opticoll.rows import Count, Row, hidden, means
 from opticoll.runner import Command, File, Watch, on_command_line
 from opticoll.settings import given
 
 SQLITE = b"SQLite format 3\0"
 """Begins every store."""
-
-OF_POINTS = ("study", "point", "command", "error")
-"""Columns of results that are shown otherwise, or not at all."""
 
 MOST_TRAININGS = 8
 """Trainings of a file that have a time-line; all are in its table."""
@@ -99,7 +96,7 @@ def _parts(asked: Report, source: str, fabrics: list[Fabric]) -> Iterator[tuple[
     if source.endswith(suffixes("plan")):
         plan = opticoll.read_plan(source)
         settings = settings_on(plan.fabric, fabrics, given(vars(asked.method)))
-        part = parts.of_plan(path.name, plan, size_of(plan, asked.size), settings)
+        part = parts.of_plan(path.name, plan, size_of(plan, asked.size), settings, source)
         yield "plan", plan.slots, part
         return
     rows = rows_file.read(path)
@@ -123,18 +120,12 @@ def _studies(path: Path) -> Iterator[tuple[str, int, Any]]:
     sweeps = list(dict.fromkeys(_without_place(str(run["command"])) for run in runs))
     for study in studies:
         table = table_of(path, study.name)
-        rows = [plain(row) for row in table if row.error is None]
+        rows = [row for row in table if row.error is None]
         failed = [row for row in table if row.error is not None]
         if not rows:
             continue
-        part = parts.of_rows(
-            study.name,
-            [{name: cell for name, cell in row.items() if _is_shown(name, row)} for row in rows],
-            command=study.command,
-            axes=table.axes,
-            commands=[row["command"] for row in rows],
-            asked=sweeps if len(studies) == 1 else [],
-        )
+        asked = sweeps if len(studies) == 1 else []
+        part = parts.of_results(study.name, table, study.command, asked)
         told = [
             ("Study", f"{study.name}, of `opticoll {study.command}`", "", ""),
             ("Store written by", sweeps, "", "Commands that computed the studies of the store"),
@@ -158,15 +149,6 @@ def _builders(runs: list[dict[str, Any]]) -> list[str]:
     """The versions and machines that wrote to a store."""
     told = (f"opticoll {run['version']} on {run['machine']}" for run in runs)
     return list(dict.fromkeys(told))
-
-
-def _is_shown(name: str, row: dict[str, Any]) -> bool:
-    """Whether a column says what no other says: rows have axes as options of their fabric, too."""
-    if name in OF_POINTS or name.startswith("axis_"):
-        return False
-    if f"{name}_bytes" in row:
-        return False
-    return not (name.startswith("fabric.") and row.get("fabric"))
 
 
 def _text(asked: Report, rows: list[PartRow]) -> str:

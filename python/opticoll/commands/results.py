@@ -12,6 +12,7 @@ from cyclopts import Parameter
 from opticoll import words
 from opticoll.errors import UsageError
 from opticoll.layout import align, plural
+from opticoll.plan_row import bandwidth_lines
 from opticoll.rows import Column, columns
 from opticoll.runner import Command, Watch, on_command_line, rows_file
 from opticoll.study.points import command_of
@@ -95,7 +96,7 @@ def _text(asked: Asked, rows: list[ResultRow]) -> str:
     names = [
         name for name in rows[0] if name not in ("study", "point", "command", "error", "found")
     ]
-    names.sort(key=lambda name: name in known and not _is_time(known[name]))
+    names.sort(key=lambda name: _rank(name, known))
     shown = ["study"] if len(commands) > 1 else []
     cells = {name: _cells(name, rows, known) for name in [*shown, *names, "error", "found"]}
     for name in names:
@@ -111,11 +112,17 @@ def _text(asked: Asked, rows: list[ResultRow]) -> str:
     under = f"{plural(len(rows), 'row')}; all columns with --json or --csv FILE"
     if len(rows) > LONGEST:
         under = f"the first {LONGEST} of {under}"
-    return f"{table}\n{under}"
+    return "\n".join([table, under, *bandwidth_lines(rows)])
 
 
-def _is_time(column: Column) -> bool:
-    return column.unit is not None and column.unit.name == "s"
+def _rank(name: str, known: dict[str, Column]) -> int:
+    """Axes first, then times, then what a rank can inject, then the rest."""
+    if name not in known:
+        return 0
+    unit = known[name].unit
+    if unit is not None and unit.name == "s":
+        return 1
+    return 2 if name == "injection_bandwidth" else 3
 
 
 def _cells(name: str, rows: list[ResultRow], known: dict[str, Column]) -> list[str]:

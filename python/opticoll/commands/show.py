@@ -18,7 +18,15 @@ from opticoll.network_graph import rank_names
 from opticoll.options import WavelengthOption
 from opticoll.plan_row import describe_fabric
 from opticoll.proof import PlanHead, algorithm_name, head
-from opticoll.rows import Count, Length, Row, hidden, means
+from opticoll.rows import (
+    OMITTED,
+    Count,
+    Length,
+    Row,
+    command_field,
+    hidden,
+    means,
+)
 from opticoll.runner import Command, Watch, figure_file, on_command_line
 
 MOST_LIGHTPATHS = 40
@@ -85,6 +93,7 @@ class SlotRow(PlanHead):
     transfers: Count = means("Number of transfers; on a ring each is one lightpath")
     slot: Count = means("Slot shown")
     lightpaths: list[LightpathRow] = means("Lightpaths of the slot")
+    command: str = command_field(default=OMITTED)
     plan: Plan = hidden(default=None)
     view: str = hidden(default=None)
     loaded: bool | None = hidden(default=None)

@@ -24,6 +24,7 @@ from opticoll.errors import UsageError
 from opticoll.layout import PICOSECONDS, plural
 from opticoll.registry import algorithm_spelling
 from opticoll.rows import (
+    OMITTED,
     BitsPerSecond,
     Bytes,
     Count,
@@ -31,6 +32,7 @@ from opticoll.rows import (
     Positive,
     Row,
     Seconds,
+    command_field,
     means,
     table,
 )
@@ -80,6 +82,7 @@ class TaskRow(Row):
     beside: list[str] = means("Names of the tasks that hold ports at some of the same time")
     verified: bool = means("Whether the plan is right and shares no port with a task beside it")
     violations: list[str] = means("What is wrong, one sentence each")
+    command: str = command_field(default=OMITTED)
 
 
 def compute(asked: Tasks, watch: Watch) -> Iterator[TaskRow]:

@@ -19,6 +19,7 @@ from opticoll.plot.grouped_bars import BarPanel, grouped_bars
 from opticoll.plot.light_paths import light_paths
 from opticoll.plot.link_use import link_use
 from opticoll.plot.messages import messages
+from opticoll.plot.outcome import outcome, slots
 from opticoll.plot.output import PlotError, formats
 from opticoll.plot.packets import latencies, packets
 from opticoll.plot.port_timeline import Flow, PortPanel, port_timeline
@@ -55,11 +56,13 @@ __all__ = [
     "mean_times",
     "messages",
     "one_loss",
+    "outcome",
     "packets",
     "plan",
     "port_timeline",
     "rank_timeline",
     "ring",
+    "slots",
     "space_time",
     "stacked_bars",
 ]

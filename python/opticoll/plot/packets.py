@@ -30,22 +30,29 @@ TIME_UNITS = ((10**12, "s"), (10**9, "ms"), (10**6, "µs"), (10**3, "ns"))
 
 @drawn
 def packets(
-    measured: "Outcome", fabric: "Fabric", path: str | os.PathLike[str], title: str = ""
+    measured: "Outcome",
+    fabric: "Fabric | None",
+    path: str | os.PathLike[str],
+    title: str = "",
 ) -> "Figure":
     """Draw the latencies of messages; buffers and stalls over time; a dragonfly's load map.
+
+    Without the fabric there is no map.
 
     Raises PlotError where no message was delivered.
     """
     if len(measured.message_latency) == 0:
         raise PlotError("there is nothing to draw: no message was delivered")
-    mapped = "routers_per_group" in fabric.options and fabric.link_ends is not None
+    mapped = fabric
+    if fabric is None or "routers_per_group" not in fabric.options or fabric.link_ends is None:
+        mapped = None
     lines = 1 if measured.timeline_bin_ps is None else 3
     width, height = (12.5 if mapped else 8.0), 1.2 + 2.6 * max(lines, 2 if mapped else 1)
     figure = sheet(width, height)
     right: Any = figure
     if mapped:
         left, right = figure.subfigures(1, 2, width_ratios=(1, 1.05), squeeze=False).flat
-        _load_map(left, measured, fabric)
+        _load_map(left, measured, mapped)
     panels = right.subplots(lines, 1, squeeze=False)
     _histogram(panels[0, 0], measured)
     if measured.timeline_bin_ps is not None:

@@ -9,21 +9,30 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from opticoll import config
 from opticoll._core import Plan
+from opticoll.command_line import words
+from opticoll.errors import UsageError
+from opticoll.formats.atomic import replacing
 from opticoll.layout import PICOSECONDS, describe_size
 from opticoll.plan_row import plan_row
-from opticoll.report import again, figures, plan_page, rows_file
+from opticoll.report import figures, plan_page, rows_file
 from opticoll.report import table as tables
 from opticoll.report.rows_file import Rows
 from opticoll.report.table import Shown, ShownTable
+from opticoll.rows import plain as rows_plain
+from opticoll.study.results import Results
 
 Fact = tuple[str, Any, str, str]
 """A heading, a value, its unit and its meaning."""
+
+OF_POINTS = ("study", "point", "command", "error")
+"""Columns of results that are shown otherwise, or not at all."""
 
 MOST_VALUES = 12
 """Values of a column that are listed above its table."""
@@ -65,7 +74,8 @@ def of_rows(
     if command is not None and found is not None and found[0] != command:
         found = (command, found[1])
     if commands is None:
-        commands = [again.words_of(found[0] if found else None, row) for row in rows]
+        commands = [row.get("command") for row in rows]
+        rows = [{key: cell for key, cell in row.items() if key != "command"} for row in rows]
     table = tables.of_rows(rows, found, axes)
     choice = figures.first_choice(table)
     told = {
@@ -94,6 +104,45 @@ def of_rows(
         notes=_notes(rows, table),
         figure=None if choice is None else figures.specification(table, choice),
     )
+
+
+def of_results(
+    title: str, results: Results, command: str | None = None, asked: Sequence[str] = ()
+) -> Part:
+    """A table of the points of a study that were computed, with its figure."""
+    rows = [rows_plain(row) for row in results if row.error is None]
+    return of_rows(
+        title,
+        [{name: cell for name, cell in row.items() if _is_shown(name, row)} for row in rows],
+        command=command,
+        axes=results.axes,
+        commands=[row["command"] for row in rows],
+        asked=asked,
+    )
+
+
+def _is_shown(name: str, row: Mapping[str, Any]) -> bool:
+    """Whether a column says what no other says: rows have axes as options of their fabric, too."""
+    if name in OF_POINTS or name.startswith("axis_") or f"{name}_bytes" in row:
+        return False
+    return not (name.startswith("fabric.") and row.get("fabric"))
+
+
+def draw(results: Results, path: str | os.PathLike[str]) -> None:
+    """Write the figure of results as SVG.
+
+    Raises
+    ------
+    UsageError
+        The package that draws is not installed, or the rows differ in no number.
+    FileError
+        The file cannot be written.
+    """
+    spec = of_results("", results).figure
+    if spec is None:
+        raise UsageError("there is nothing to draw: the rows differ in no number")
+    with replacing(path) as temporary:
+        temporary.write_text(figures.svg(spec), encoding="utf-8")
 
 
 def _fact(one: Shown) -> Fact:
@@ -135,8 +184,14 @@ def _notes(rows: Rows, table: ShownTable) -> list[str]:
     return notes
 
 
-def of_plan(title: str, plan: Plan, size: str | int, settings: Mapping[str, Any]) -> Part:
-    """A plan, its slots and times at a size."""
+def of_plan(
+    title: str,
+    plan: Plan,
+    size: str | int,
+    settings: Mapping[str, Any],
+    source: str | None = None,
+) -> Part:
+    """A plan, its slots and times at a size; `source` is its file."""
     size_bytes = config.to_bytes(size)
     outcome = plan.simulate(size_bytes, **settings)
     row = plan_row(plan, plan.verify(), outcome, size_bytes)
@@ -163,8 +218,8 @@ def of_plan(title: str, plan: Plan, size: str | int, settings: Mapping[str, Any]
             f"The page holds the first {held} of {plan.slots} slots: "
             f"{plan.slots - held} more are left out, as the page would be too large."
         )
-    command = again.words_of("plan", row)
-    asked = [] if command is None else [command]
+    options = {"size": f"{size_bytes}B", **settings}
+    asked = [] if source is None else [words("simulate", [source], options)]
     shown = [fact for fact in facts if fact[1] is not None]
     return Part("plan", title, told, asked=asked, facts=shown, notes=notes)
 
@@ -209,7 +264,7 @@ def of_training(title: str, row: Mapping[str, Any]) -> Part:
         ("Computing share", row["efficiency"], "%", ""),
         ("Verified", row["verified"], "", ""),
     ]
-    command = again.words_of("train", row)
+    command = row.get("command")
     return Part(
         "training",
         title,

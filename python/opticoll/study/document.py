@@ -26,12 +26,12 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from opticoll import registry
+from opticoll.command_line import Value
 from opticoll.document import Document, Place, text, whole
 from opticoll.errors import ConfigError
 from opticoll.study.expression import Expression, quantity
 from opticoll.study.search import Optimise, check, renamed
 
-Value = str | int | float | bool | list[Any]
 """A value of an option, as YAML has it; a list is the value of an option given several times."""
 
 MOST_POINTS = 10**6

@@ -21,63 +21,23 @@ import hashlib
 import importlib.util
 import json
 import os
-import shlex
 import typing
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache, cached_property, lru_cache
+from functools import cache, lru_cache
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any, get_args, get_origin
+from typing import Any
 
 from opticoll import config, registry, user_algorithm
 from opticoll.build import build
+from opticoll.command_line import NAMES, WITHOUT_EFFECT, Option, Value, as_text, line, options
 from opticoll.errors import OpticollError, UsageError
 from opticoll.runner import Command
-from opticoll.study.document import Study, Value
+from opticoll.study.document import Study
 from opticoll.study.expression import RATE, SIZE, TIME, Expression, Quantity
-
-NAMES = {"source": "collective"}
-"""What studies call the first word of a command that may also be a plan file."""
-
-WITHOUT_EFFECT = ("jobs",)
-"""Options that change no row."""
-
-
-@dataclass(frozen=True)
-class Option:
-    """An option of a command: its name in studies, its place, its words and what reads it."""
-
-    name: str
-    field: str
-    group: str | None
-    flag: str
-    negative: str
-    hint: Any
-    reads: Callable[[Any, Any], Any] | None
-
-    @cached_property
-    def many(self) -> bool:
-        """Whether it may be given several times."""
-        return any(get_origin(one) is list for one in (self.hint, *get_args(self.hint)))
-
-    def value(self, given: Value) -> Any:
-        """The value that the command takes; raises OpticollError where it is none."""
-        from cyclopts import Token
-
-        if self.hint is bool:
-            if not isinstance(given, bool):
-                raise UsageError(f"{self.name}: `{given}` is neither true nor false")
-            return given
-        if self.many:
-            return [as_text(one) for one in (given if isinstance(given, list) else [given])]
-        if isinstance(given, list):
-            raise UsageError(f"{self.name}: `{given}` are several values; give one")
-        if self.reads is None:
-            return as_text(given)
-        return self.reads(self.hint, [Token(keyword=self.flag, value=as_text(given))])
 
 
 @dataclass(frozen=True)
@@ -95,52 +55,15 @@ class Point:
     """The options before those such as `fabric.ranks` stand in their specifications."""
 
 
-def as_text(value: Any) -> str:
-    """A value as the command line has it."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, float):
-        return f"{value:.0f}" if value.is_integer() and abs(value) < 2**63 else repr(value)
-    return str(value)
-
-
 def command_of(name: str) -> Command[Any, Any]:
     """The record of a command, which is loaded now."""
     record: Command[Any, Any] = import_module(f"opticoll.commands.{name}").COMMAND
     return record
 
 
-@cache
 def options_of(command: str) -> dict[str, Option]:
     """The options of a command by their names in studies."""
-    asks = command_of(command).asks
-    return {one.name: one for one in _options(asks, None)}
-
-
-def _options(kind: type, group: str | None) -> Iterator[Option]:
-    hints = typing.get_type_hints(kind, include_extras=True)
-    for one in dataclasses.fields(kind):
-        if dataclasses.is_dataclass(one.default):
-            yield from _options(type(one.default), one.name)
-            continue
-        hint: Any = hints[one.name]
-        remarks: tuple[Any, ...] = ()
-        if get_origin(hint) is Annotated:
-            hint, remarks = hint.__origin__, hint.__metadata__
-        positional = not one.kw_only and group is None
-        named = [name for remark in remarks for name in remark.name or ()]
-        flag = named[0] if named else f"--{one.name.replace('_', '-')}"
-        negative = [name for remark in remarks for name in remark.negative or ()]
-        reads = [remark.converter for remark in remarks if remark.converter is not None]
-        yield Option(
-            name=NAMES.get(one.name, one.name) if positional else flag[2:].replace("-", "_"),
-            field=one.name,
-            group=group,
-            flag="" if positional else flag,
-            negative=negative[0] if negative else f"--no-{flag[2:]}",
-            hint=hint,
-            reads=reads[0] if reads else None,
-        )
+    return options(command_of(command).asks)
 
 
 def asked(command: str, options: Mapping[str, Value]) -> Any:
@@ -203,27 +126,9 @@ def with_option(specification: str, key: str, value: str) -> str:
     return f"{name}:{','.join(parts)}"
 
 
-def command_line(command: str, options: Mapping[str, Value]) -> str:
+def command_line(command: str, given: Mapping[str, Value]) -> str:
     """The command line of a point, for a shell."""
-    known = options_of(command)
-    places, words = [], []
-    for name, value in options.items():
-        option = known.get(name)
-        if option is None:
-            continue
-        if option.hint is bool:
-            words += [option.flag if value else option.negative]
-            continue
-        for one in value if isinstance(value, list) else [value]:
-            # A value that begins with a hyphen would be taken for an option.
-            text = as_text(one)
-            if not option.flag:
-                places.append(text)
-            elif text.startswith("-"):
-                words.append(f"{option.flag}={text}")
-            else:
-                words += [option.flag, text]
-    return shlex.join(["opticoll", command, *places, *words])
+    return line(command, command_of(command).asks, given)
 
 
 def points(study: Study) -> list[Point]:

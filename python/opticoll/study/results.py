@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from opticoll.errors import UsageError
@@ -72,10 +73,24 @@ class Results(Sequence[ResultRow]):
         UsageError
             The package `pandas` is not installed.
         """
-        return dataframe(self._rows)
+        return dataframe([dict(row) for row in self._rows])
+
+    def plot(self, path: str | os.PathLike[str]) -> None:
+        """Write as SVG the figure with which a page of `opticoll report` shows the rows.
+
+        Raises
+        ------
+        UsageError
+            The package that draws is not installed, or the rows differ in no number.
+        FileError
+            The file cannot be written.
+        """
+        import_module("opticoll.report.parts").draw(self, path)
 
     def _repr_html_(self) -> str:
-        return "".join(row._repr_html_() for row in self._rows[:20])
+        from opticoll.notebook import cells_html
+
+        return cells_html(self._rows, self.units)
 
 
 Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
@@ -131,7 +146,7 @@ def _table(
     ]
     within = () if tables else _tables(records)
     in_rows = list(dict.fromkeys(name for _, row in raw for name in row or ()))
-    in_rows = [name for name in in_rows if name not in within]
+    in_rows = [name for name in in_rows if name not in within and name != "command"]
     axes = list(dict.fromkeys(name for point in points for name in records[point.study].axes))
     fixed = {column.name for column in columns(ResultRow)}
     named = {name: f"axis_{name}" if name in {*in_rows, *fixed} else name for name in axes}

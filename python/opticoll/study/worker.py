@@ -28,11 +28,11 @@ from typing import IO, Any
 
 from opticoll import _core
 from opticoll.build import build
+from opticoll.command_line import Value
 from opticoll.errors import MemoryLimitError, OpticollError, UsageError
 from opticoll.once import remembered
 from opticoll.rows import plain
 from opticoll.runner import Refuted, Watch
-from opticoll.study.document import Value
 from opticoll.study.points import asked, command_of
 from opticoll.study.store import Result, as_text, refuted_in
 

@@ -30,6 +30,7 @@ from opticoll.layout import PICOSECONDS, align, duration, format_rate, labelled,
 from opticoll.options import FURTHER, NO_REPLAY, ReplayOption
 from opticoll.proof import algorithm_name
 from opticoll.rows import (
+    OMITTED,
     BitsPerSecond,
     Bytes,
     Count,
@@ -39,6 +40,7 @@ from opticoll.rows import (
     Positive,
     Row,
     Seconds,
+    command_field,
     hidden,
     means,
 )
@@ -238,6 +240,7 @@ class ReplayRow(Row, core="replay"):
     )
     per_call: list[CallRow] = means("Calls by kind")
     per_rank: list[ReplayRankRow] = means("Calls by rank")
+    command: str = command_field(default=OMITTED)
     outcome: Outcome = hidden(default=None)
     in_order: bool = hidden(default=None)
 

@@ -153,6 +153,15 @@ def _without_details(asked: Traffic, rows: list[TrafficRow | BurstRow]) -> list[
     ]
 
 
+def _alone(asked: Traffic, row: TrafficRow | BurstRow) -> dict[str, str | None]:
+    """The options of the case of a row."""
+    if isinstance(row, BurstRow):
+        return {name: row.case.settings.get(name) for name in bursts.NAMED}
+    case = row.case
+    routing = case.settings.get("routing")
+    return {"pattern": case.pattern, "bytes": case.size, "period": case.period, "routing": routing}
+
+
 COMMAND = Command(
     name="traffic",
     example="opticoll traffic --fabric torus:dims=4x4 --pattern nearest,uniform",
@@ -163,5 +172,6 @@ COMMAND = Command(
     doing="simulating",
     shape="row or rows",
     files=(rows_file(_without_details), figure_file(_draw)),
+    alone=_alone,
 )
 command_line = on_command_line(COMMAND)

@@ -13,6 +13,7 @@ from opticoll._core import Outcome, burst_rate, check_bursts, records, simulate_
 from opticoll.errors import UsageError
 from opticoll.layout import align, human_seconds
 from opticoll.rows import (
+    OMITTED,
     BitsPerSecond,
     Count,
     Fraction,
@@ -20,6 +21,7 @@ from opticoll.rows import (
     Row,
     Seconds,
     Share,
+    command_field,
     hidden,
     means,
     table,
@@ -123,6 +125,7 @@ class BurstRow(Row, core="bursts"):
     by_pair: list[PairShare] = means("Losses by pair of nodes")
     links: list[LinkShare] = means("Use of each link")
     over_time: list[Moment] = means("Losses by round of all replications")
+    command: str = command_field(default=OMITTED)
     outcome: Outcome = hidden(default=None)
     case: Any = hidden(default=None)
 

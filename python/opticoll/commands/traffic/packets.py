@@ -25,12 +25,14 @@ from opticoll.config import split_algorithms
 from opticoll.errors import UsageError
 from opticoll.layout import PICOSECONDS, align, format_rate, human_seconds
 from opticoll.rows import (
+    OMITTED,
     BitsPerSecond,
     Bytes,
     Count,
     Number,
     Row,
     Seconds,
+    command_field,
     hidden,
     means,
 )
@@ -110,6 +112,7 @@ class TrafficRow(Row, core="packets"):
     ejection_stall_s: Seconds = means("Stalls of links to terminals")
     router_forwards: Count
     events: Count
+    command: str = command_field(default=OMITTED)
     outcome: Outcome = hidden(default=None)
     case: Any = hidden(default=None)
 

@@ -28,6 +28,7 @@ from opticoll.layout import PICOSECONDS, align, duration, format_rate, plural, s
 from opticoll.options import FURTHER, NO_METHOD, FabricsOption, MethodOption, WavelengthOption
 from opticoll.plan_row import capacity_lines, different_ranks
 from opticoll.rows import (
+    OMITTED,
     BitsPerSecond,
     Bytes,
     Count,
@@ -36,6 +37,7 @@ from opticoll.rows import (
     Positive,
     Row,
     Seconds,
+    command_field,
     means,
     plain,
 )
@@ -228,6 +230,7 @@ class TrainingRow(Row, core="iteration"):
     violations: list[str] = means("What is wrong with plans, one sentence each")
     collectives: list[AllReduceRow] = means("Distinct sizes of buckets, in increasing order")
     timeline: list[BucketRow] = means("Buckets in the order in which they are sent")
+    command: str = command_field(default=OMITTED)
 
 
 def compute(asked: Train, watch: Watch) -> Iterator[TrainingRow]:
@@ -512,6 +515,16 @@ def _draw(asked: Any, rows: list[TrainingRow], path: Path) -> None:
     iteration_timeline(row.forward_s, row.compute_s, bars, path, title=title)
 
 
+def _alone(asked: Any, row: TrainingRow) -> dict[str, Any]:
+    """Of several fabrics that of a row, with the settings that its simulator knows."""
+    fabrics = need_fabrics(asked.fabric)
+    if len(fabrics) == 1:
+        return {}
+    settings = given(vars(asked.method))
+    known = settings_on(Fabric(row.fabric), fabrics, settings)
+    return {"fabric": row.fabric, **{name: known.get(name) for name in settings}}
+
+
 COMMAND = Command(
     name="train",
     example="opticoll train --model resnet50 --batch 32 --fabric optree_paper",
@@ -522,5 +535,6 @@ COMMAND = Command(
     doing="training",
     shape="row or rows",
     files=(rows_file(_buckets), figure_file(_draw)),
+    alone=_alone,
 )
 command_line = on_command_line(COMMAND)

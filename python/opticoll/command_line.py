@@ -1,0 +1,173 @@
+"""Command lines from parameters: the options of a command, and the words that say a value of each.
+
+>>> from dataclasses import dataclass, field
+>>> @dataclass(frozen=True, kw_only=True)
+... class Squares:
+...     most: str = field(kw_only=False)
+...     sorted: bool = True
+>>> line_of("squares", Squares("3", sorted=False))
+'opticoll squares 3 --no-sorted'
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import shlex
+import typing
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Annotated, Any, get_args, get_origin
+
+from opticoll._core import Fabric
+from opticoll.errors import UsageError
+
+Value = bool | int | float | str | list[Any]
+"""A value of an option."""
+
+NAMES = {"source": "collective"}
+"""What studies call the first word of a command that may also be a plan file."""
+
+WITHOUT_EFFECT = ("jobs",)
+"""Options that change no row."""
+
+
+@dataclass(frozen=True)
+class Option:
+    """An option of a command: its name in studies, its place, its words and what reads it."""
+
+    name: str
+    field: str
+    group: str | None
+    flag: str
+    negative: str
+    hint: Any
+    reads: Callable[[Any, Any], Any] | None
+    unsaid: bool = False
+    """Whether only Python can give it."""
+
+    @cached_property
+    def many(self) -> bool:
+        """Whether it may be given several times."""
+        return any(get_origin(one) is list for one in (self.hint, *get_args(self.hint)))
+
+    def value(self, given: Value) -> Any:
+        """The value that the command takes; raises OpticollError where it is none."""
+        from cyclopts import Token
+
+        if self.hint is bool:
+            if not isinstance(given, bool):
+                raise UsageError(f"{self.name}: `{given}` is neither true nor false")
+            return given
+        if self.many:
+            return [as_text(one) for one in (given if isinstance(given, list) else [given])]
+        if isinstance(given, list):
+            raise UsageError(f"{self.name}: `{given}` are several values; give one")
+        if self.reads is None:
+            return as_text(given)
+        return self.reads(self.hint, [Token(keyword=self.flag, value=as_text(given))])
+
+
+def as_text(value: Any) -> str:
+    """A value as the command line has it."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float):
+        return f"{value:.0f}" if value.is_integer() and abs(value) < 2**63 else repr(value)
+    return str(value)
+
+
+def options(asks: Any) -> dict[str, Option]:
+    """The options of a class of parameters by their names in studies."""
+    if asks not in _OPTIONS:
+        _OPTIONS[asks] = {one.name: one for one in _options(asks, None)}
+    return _OPTIONS[asks]
+
+
+_OPTIONS: dict[Any, dict[str, Option]] = {}
+
+
+def _options(kind: type, group: str | None) -> Iterator[Option]:
+    hints = typing.get_type_hints(kind, include_extras=True)
+    for one in dataclasses.fields(kind):
+        if dataclasses.is_dataclass(one.default):
+            yield from _options(type(one.default), one.name)
+            continue
+        hint: Any = hints[one.name]
+        remarks: tuple[Any, ...] = ()
+        if get_origin(hint) is Annotated:
+            hint, remarks = hint.__origin__, hint.__metadata__
+        positional = not one.kw_only and group is None
+        named = [name for remark in remarks for name in remark.name or ()]
+        flag = named[0] if named else f"--{one.name.replace('_', '-')}"
+        negative = [name for remark in remarks for name in remark.negative or ()]
+        reads = [remark.converter for remark in remarks if remark.converter is not None]
+        yield Option(
+            name=NAMES.get(one.name, one.name) if positional else flag[2:].replace("-", "_"),
+            field=one.name,
+            group=group,
+            flag="" if positional else flag,
+            negative=negative[0] if negative else f"--no-{flag[2:]}",
+            hint=hint,
+            reads=reads[0] if reads else None,
+            unsaid=any(remark.parse is False for remark in remarks),
+        )
+
+
+def line(command: str, asks: type, given: Mapping[str, Value]) -> str:
+    """The command line with values of options by their names in studies, for a shell."""
+    known = options(asks)
+    places, words = [], []
+    for name, value in given.items():
+        option = known.get(name)
+        if option is None:
+            continue
+        if option.hint is bool:
+            words += [option.flag if value else option.negative]
+            continue
+        for one in value if isinstance(value, list) else [value]:
+            # A value that begins with a hyphen would be taken for an option.
+            text = as_text(one)
+            if not option.flag:
+                places.append(text)
+            elif text.startswith("-"):
+                words.append(f"{option.flag}={text}")
+            else:
+                words += [option.flag, text]
+    return shlex.join(["opticoll", command, *places, *words])
+
+
+def words(command: str, places: Iterable[str], given: Mapping[str, object]) -> str:
+    """The command line with values of options that are called as they are on it; None: not given.
+
+    >>> words("plan", ["all_gather"], {"step_overhead": "1us", "root": None})
+    'opticoll plan all_gather --step-overhead 1us'
+    """
+    known = {name: str(value) for name, value in given.items() if value is not None}
+    named = [(f"--{name.replace('_', '-')}", value) for name, value in known.items()]
+    return shlex.join(["opticoll", command, *places, *(word for pair in named for word in pair)])
+
+
+def line_of(command: str, asked: Any, changes: Mapping[str, Any] | None = None) -> str | None:
+    """The command line of parameters, some of them changed; None where a value is no text.
+
+    Only what differs from the defaults is said, and what changes no row is left out.
+    """
+    given: dict[str, Value] = {}
+    for name, option in options(type(asked)).items():
+        holder = asked if option.group is None else getattr(asked, option.group)
+        value = getattr(holder, option.field)
+        if changes is not None and name in changes:
+            value = changes[name]
+        (field,) = [one for one in dataclasses.fields(holder) if one.name == option.field]
+        if value is None or name in WITHOUT_EFFECT or value == field.default:
+            continue
+        if isinstance(value, Fabric):
+            value = value.spec
+        if isinstance(value, os.PathLike):
+            value = os.fspath(value)
+        if not isinstance(value, str | int | float | list) or option.unsaid:
+            return None
+        given[name] = value
+    return line(command, type(asked), given)
