@@ -9,7 +9,9 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-__all__ = ["COMMANDS", "STUDIES", "draw", "reproduce"]
+__all__ = ["COMMANDS", "STUDIES", "SWEEPS", "draw", "reproduce", "sweep"]
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
 
 COMMANDS = {
     "all_gather": "compare all_gather --fabric optree_paper --size 4MiB --figure",
@@ -56,6 +58,13 @@ COMMANDS = {
 }
 """Commands by the figure whose path follows them: some half a minute in all."""
 
+SWEEPS = {
+    "wavelengths": "wavelengths-or-fat-tree",
+    "reconfiguration": "reconfiguration-time",
+    "failures": "failed-cable",
+}
+"""Studies whose page has a figure, by name, with their file in `examples/`: a minute in all."""
+
 STUDIES = {
     "wrht --long": {"fig2_fat_tree": "wrht_electrical"},
     "obs_grid": {
@@ -77,6 +86,19 @@ def draw(folder: Path, suffix: str, say: Callable[[str], None]) -> None:
     """Run the commands."""
     for figure, command in COMMANDS.items():
         _run([*shlex.split(command), str(folder / f"{figure}.{suffix}")], say)
+
+
+def sweep(folder: Path, suffix: str, say: Callable[[str], None]) -> None:
+    """Compute the sweeps and take the figures of their page, which are .svg only."""
+    with tempfile.TemporaryDirectory() as name:
+        parts = ("store.sqlite", "page.html", "drawn")
+        store, page, drawn = (str(Path(name) / part) for part in parts)
+        for file in SWEEPS.values():
+            _run(["sweep", str(EXAMPLES / f"{file}.yaml"), "--store", store], say)
+        _run(["report", store, "--output", page, "--figures", drawn], say)
+        for study in SWEEPS if suffix == "svg" else ():
+            source = Path(drawn) / f"{study}.svg"
+            (folder / f"study_{study}.svg").write_bytes(source.read_bytes())
 
 
 def reproduce(folder: Path, suffix: str, say: Callable[[str], None]) -> None:

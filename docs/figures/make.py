@@ -117,6 +117,7 @@ def main() -> int:
     for name, draw in drawings.all_figures(rows_of(TIMES), rows_of(STEPS)).items():
         draw(arguments.output / f"{name}.{arguments.suffix}")
     commands.draw(arguments.output, arguments.suffix, say)
+    commands.sweep(arguments.output, arguments.suffix, say)
     if arguments.anew:
         commands.reproduce(arguments.output, arguments.suffix, say)
     return 0
