@@ -26,6 +26,8 @@ myst_enable_extensions = ["attrs_block", "attrs_inline", "colon_fence", "deflist
 myst_heading_anchors = 4
 exclude_patterns = ["requirements.txt", "**/.ipynb_checkpoints"]
 html_theme = "furo"
+html_static_path = ["_static"]
+html_css_files = ["wide_output.css"]
 html_theme_options = {
     "source_repository": "https://github.com/opticoll/opticoll",
     "source_branch": "main",

@@ -121,3 +121,32 @@ def test_a_fabric_of_light_has_no_fraction(bounds: Bounds) -> None:
     row = bounds("all_gather", "optree_paper")
     assert row["optimum"] is None
     assert row["bounds"][0]["name"] == "relay_tree"
+
+
+@pytest.mark.parametrize("policy", ["every_step", "on_change", "per_port", "free"])
+def test_bounds_on_circuits_name_their_policy_and_no_plan_under_it_is_faster(
+    bounds: Bounds, run: Run, policy: str
+) -> None:
+    ring = "wdm_ring:ranks=16,wavelengths=4"
+    row = bounds("all_gather", ring, "--policy", policy)
+    plan = run("plan", "all_gather", "--fabric", ring, "--policy", policy, "--json")
+    assert row["policy"] == policy
+    assert row["bounds"][0]["time_s"] <= json.loads(plan.out)["time_s"]
+
+
+def test_without_a_policy_bounds_hold_for_the_default_one(bounds: Bounds) -> None:
+    row = bounds("all_gather", "wdm_ring:ranks=16,wavelengths=4")
+    assert row == bounds("all_gather", "wdm_ring:ranks=16,wavelengths=4", "--policy", "every_step")
+    assert bounds("all_gather", "torus:dims=3x3")["policy"] is None
+
+
+@pytest.mark.parametrize(
+    ("fabric", "policy"),
+    [("torus:dims=3x3", "free"), ("wdm_ring:ranks=8,wavelengths=2", "two_tier")],
+)
+def test_a_policy_that_the_fabric_does_not_know_is_refused(
+    run: Run, fabric: str, policy: str
+) -> None:
+    finished = run("bound", "all_gather", "--fabric", fabric, "--policy", policy)
+    assert finished.code == 2
+    assert "does not know the" in finished.err

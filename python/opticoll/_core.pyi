@@ -1660,9 +1660,10 @@ def time_bounds(
     root: int = 0,
     policy: str | None = None,
     paths: str | None = None,
-) -> list[tuple[int, str, str, tuple[list[int], list[str]] | None]]:
-    """Every lower bound on the time of any plan: the time in picoseconds, the name, the assumption, and where it is a cut
-    that shows the bound, the ranks on one side with the names of the links between the sides.
+) -> tuple[str | None, list[tuple[int, str, str, tuple[list[int], list[str]] | None]]]:
+    """The policy for which they hold, None on electrical fabrics, and every lower bound on the time of any plan: the time
+    in picoseconds, the name, the assumption, and where it is a cut that shows the bound, the ranks on one side with
+    the names of the links between the sides.
     """
 
 def traffic_patterns() -> dict[str, str]:

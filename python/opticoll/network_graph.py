@@ -63,9 +63,10 @@ class _Graph:
     file: str = ""
     _numbers: dict[str, int] = field(default_factory=dict)
 
-    def number(self, place: Place) -> None:
-        """Number the vertices, ranks first."""
-        for name in [*self.ranks, *self.switches]:
+    def number(self, ranks: Place, switches: Place) -> None:
+        """Number the vertices, ranks first; the places are those of their names."""
+        named = [(ranks, name) for name in self.ranks]
+        for place, name in [*named, *((switches, name) for name in self.switches)]:
             if not name.isprintable():
                 raise MisplacedError(place, f"the name `{name}` holds characters that do not print")
             if name in self._numbers:
@@ -181,7 +182,7 @@ def from_fields(fields: Mapping[str, Any], file: str = "") -> Fabric:
     graph.named = not (
         isinstance(fields.get("ranks"), int) and isinstance(fields.get("switches", 0), int)
     )
-    graph.number(("switches",) if "switches" in fields else ("ranks",))
+    graph.number(("ranks",), ("switches",))
     links = fields.get("links", [])
     if not isinstance(links, list):
         raise MisplacedError(("links",), "must be a list of links such as [rank, switch]")
@@ -215,7 +216,7 @@ def from_node_link(content: object, file: str = "") -> Fabric:
         if not isinstance(node, dict) or "id" not in node:
             raise MisplacedError(place, "a node needs an `id`")
         _node(graph, place, _identity(node["id"]), node.get("kind"))
-    graph.number(("nodes",))
+    graph.number(("nodes",), ("nodes",))
     for position, edge in enumerate(content[key]):
         place = (key, position)
         if not isinstance(edge, dict) or not {"source", "target"} <= edge.keys():
@@ -276,7 +277,7 @@ def from_graphml(text: str, file: str = "") -> Fabric:
         if node.get("id") is None:
             raise MisplacedError(place, "a node needs an `id`")
         _node(graph, place, str(node.get("id")), attributes(node, "node").get("kind"))
-    graph.number(("node",))
+    graph.number(("node",), ("node",))
     for position, edge in enumerate(graphs[0].iterfind("edge")):
         place = ("edge", position)
         if edge.get("source") is None or edge.get("target") is None:
@@ -365,5 +366,10 @@ def _text(place: Place, value: object) -> str:
     text = str(value)
     apart = any(letter in text for letter in ",+@=:") or not text.isprintable()
     if not text or apart or not isinstance(value, (str, int)):
-        raise MisplacedError(place, f"`{text}` is no value; write it with its unit, such as 1us")
+        example = {
+            "rate": " as text with its unit, such as 40Gb/s",
+            "latency": " as text with its unit, such as 1us",
+        }
+        hint = f"; write it{example[key]}" if (key := str(place[-1])) in example else ""
+        raise MisplacedError(place, f"`{text}` is no value{hint}")
     return text

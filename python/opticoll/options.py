@@ -97,6 +97,9 @@ def all_settings_shown(shown: bool) -> Iterator[None]:
         _Shown.all = False
 
 
+OF_BOUNDS = ("policy", "paths")
+"""Settings on which lower bounds depend."""
+
 OF_PLANS = ("issue", "overhead", "placement", "background")
 """Settings of packets that mean nothing where there is no plan."""
 
@@ -179,23 +182,32 @@ def _packets() -> dict[str, Parameter]:
     return options | {"routing": _parameter(packets, "Options", text)}
 
 
+def _bounded() -> dict[str, Parameter]:
+    """The settings on which bounds depend."""
+    return {name: one for name, one in _settings("settings").items() if name in OF_BOUNDS}
+
+
 if TYPE_CHECKING:
     MethodOptions = Any
     ReplayOptions = Any
+    BoundedOptions = Any
     PacketOptions = Any
     BurstOptions = Any
     CongestionOptions = Any
 else:
     MethodOptions = _method("MethodOptions")
     ReplayOptions = _method("ReplayOptions", ("start", "endpoint", "issue", "overhead"))
+    BoundedOptions = _group("BoundedOptions", _bounded())
     PacketOptions = _group("PacketOptions", _packets())
     BurstOptions = _group("BurstOptions", _settings("burst_settings", BURSTS, ["routing"]))
     CongestionOptions = _group("CongestionOptions", _settings("congestion_settings"))
 
 # No option given.
 NO_METHOD, NO_REPLAY, NO_PACKETS = MethodOptions(), ReplayOptions(), PacketOptions()
+NO_BOUNDED = BoundedOptions()
 NO_BURSTS, NO_CONGESTION = BurstOptions(), CongestionOptions()
 
+BoundedOption = Annotated[BoundedOptions, Parameter(name="*")]
 MethodOption = Annotated[MethodOptions, Parameter(name="*")]
 ReplayOption = Annotated[ReplayOptions, Parameter(name="*")]
 PacketOption = Annotated[PacketOptions, Parameter(name="*")]

@@ -5,7 +5,7 @@ use opticoll::collective::{self, CollectiveKind};
 use opticoll::families;
 use opticoll::family::wdm_ring::bound::relay_tree::RelayCosts;
 use opticoll::planner::{self, NoBound};
-use opticoll::simulate;
+use opticoll::simulate::{self, SimulationError};
 use opticoll::units::Bytes;
 use pyo3::prelude::*;
 
@@ -61,8 +61,9 @@ type Cut = (Vec<u32>, Vec<String>);
 /// A time in picoseconds, a name, an assumption, and the cut that shows it.
 type NamedBound = (u64, &'static str, &'static str, Option<Cut>);
 
-/// Every lower bound on the time of any plan: the time in picoseconds, the name, the assumption, and where it is a cut
-/// that shows the bound, the ranks on one side with the names of the links between the sides.
+/// The policy for which they hold, None on electrical fabrics, and every lower bound on the time of any plan: the time
+/// in picoseconds, the name, the assumption, and where it is a cut that shows the bound, the ranks on one side with
+/// the names of the links between the sides.
 #[pyfunction]
 #[pyo3(signature = (kind, fabric, size_bytes, root = 0, policy = None, paths = None))]
 pub(crate) fn time_bounds(
@@ -73,7 +74,7 @@ pub(crate) fn time_bounds(
     root: u32,
     policy: Option<&str>,
     paths: Option<&str>,
-) -> PyResult<Vec<NamedBound>> {
+) -> PyResult<(Option<&'static str>, Vec<NamedBound>)> {
     let collective = rooted(kind, &fabric, root)?;
     let given = [("policy", policy), ("paths", paths)];
     let given = given
@@ -81,6 +82,13 @@ pub(crate) fn time_bounds(
         .filter_map(|(name, text)| Some((name, text?)));
     let method = simulate::Method::from_settings(given).map_err(IntoPyErr::into_py_err)?;
     let (fabric, size) = (fabric.fabric, Bytes::new(size_bytes));
+    let simulator = simulate::Simulator::of(&fabric, &method).map_err(IntoPyErr::into_py_err)?;
+    let policy = method.policy.unwrap_or(simulate::default_policy(&fabric));
+    if let Some(circuits) = fabric.circuits() {
+        let refused = |reason| SimulationError::policy(simulator.name, policy, reason);
+        let charge = circuits.charge(policy.name()).map_err(refused);
+        charge.map_err(IntoPyErr::into_py_err)?;
+    }
     let bounds = interrupt::run(py, || {
         planner::time_bounds(&fabric, &collective, size, &method)
     })?;
@@ -92,13 +100,14 @@ pub(crate) fn time_bounds(
             .map(|network| links.map(|link| network.link_name(link)).collect());
         (witness.ranks, names.unwrap_or_default())
     };
-    Ok(bounds
+    let bounds = bounds
         .into_iter()
         .map(|WitnessedBound { bound, witness }| {
             let time_ps = bound.time.ps();
             (time_ps, bound.name, bound.assumption, witness.map(named))
         })
-        .collect())
+        .collect();
+    Ok((fabric.has_light().then(|| policy.name()), bounds))
 }
 
 /// Numerator and denominator.

@@ -47,7 +47,7 @@ exceptions! {
         Some("see `opticoll list wavelengths`");
     PlanFileError(OpticollError): "The text of a plan is malformed; the message names line and column.", None;
     SimulationError(OpticollError): "A plan cannot be simulated as asked; the attribute `setting` names the setting at fault, or is None.",
-        Some("see `opticoll list simulators` and `opticoll list settings`");
+        Some("see `opticoll list simulators`, `opticoll list policies` and `opticoll list settings`");
     TrainingError(OpticollError): "A model, a device or a setting of a training run is unknown or out of range.",
         Some("see `opticoll list models` and `opticoll list devices`");
     MemoryLimitError(OpticollError): "A computation would need more memory than the limit.",

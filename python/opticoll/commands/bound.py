@@ -12,7 +12,7 @@ from cyclopts import Parameter
 from opticoll import _core, config, registry
 from opticoll.arguments import DEFAULT_SIZE, check_root, need_fabric
 from opticoll.layout import PICOSECONDS, align, format_rate, human_seconds, plural
-from opticoll.options import FabricOption, RootOption, SizeOption
+from opticoll.options import NO_BOUNDED, BoundedOption, FabricOption, RootOption, SizeOption
 from opticoll.rows import (
     OMITTED,
     Bytes,
@@ -38,6 +38,7 @@ class Asked:
     fabric: FabricOption = None
     size: SizeOption = None
     root: RootOption = None
+    method: BoundedOption = NO_BOUNDED
 
 
 class WitnessRow(Row):
@@ -67,6 +68,9 @@ class BoundsRow(Row):
     root: Count = means("Root; 0 where the collective has none")
     size_bytes: Bytes = means("Size of the collective")
     size_convention: str = means("What the size counts")
+    policy: str | None = means(
+        "Policy for which the bounds hold", absent="electrical fabrics have no policy"
+    )
     optimum: str | None = means(
         "Throughput optimum: seconds for a block of 10^9 bytes (of broadcast, reduce and "
         "all_reduce: for a vector), as an exact fraction",
@@ -111,6 +115,9 @@ def compute(asked: Asked, watch: Watch) -> Iterator[BoundsRow]:
     # The buffer holds the blocks of all ranks.
     gathered = kind in ("all_gather", "reduce_scatter", "gather", "scatter")
     buffer = GIGABYTE * (fabric.ranks if gathered else 1)
+    policy, found = _core.time_bounds(
+        kind, fabric, size_bytes, root, asked.method.policy, asked.method.paths
+    )
     bounds = [
         BoundRow(
             name=name,
@@ -118,7 +125,7 @@ def compute(asked: Asked, watch: Watch) -> Iterator[BoundsRow]:
             time_s=time_ps / PICOSECONDS,
             witness=None if cut is None else WitnessRow(ranks=cut[0], links=cut[1]),
         )
-        for time_ps, name, assumption, cut in _core.time_bounds(kind, fabric, size_bytes, root)
+        for time_ps, name, assumption, cut in found
     ]
     yield BoundsRow(
         collective=kind,
@@ -127,6 +134,7 @@ def compute(asked: Asked, watch: Watch) -> Iterator[BoundsRow]:
         root=root,
         size_bytes=size_bytes,
         size_convention=collective.size_convention,
+        policy=policy,
         optimum=str(at_least) if at_least is not None and at_least == at_most else None,
         at_least=None if at_least is None else str(at_least),
         at_most=None if at_most is None else str(at_most),
@@ -149,6 +157,8 @@ def _text(asked: Asked, rows: list[BoundsRow]) -> str:
     elif row.at_least is not None:
         most = "" if row.at_most is None else f", at most {row.at_most} s"
         lines.append(f"optimum: at least {row.at_least} s{most}, for a {what} of 1 GB")
+    elif row.policy is not None:
+        lines.append("optimum: known on electrical fabrics only; circuits take time to change")
     if row.algbw_bytes_per_s is not None:
         rate = format_rate(round(8 * row.algbw_bytes_per_s))
         lines.append(
@@ -157,7 +167,8 @@ def _text(asked: Asked, rows: list[BoundsRow]) -> str:
     size = _core.format_size(row.size_bytes)
     if not row.bounds:
         return "\n".join([*lines, f"no bound on the time is known for {fabric}"])
-    lines += ["", f"no plan for {size} ({row.size_convention}) takes less than:"]
+    under = "" if row.policy is None else f" under policy {row.policy}"
+    lines += ["", f"no plan for {size} ({row.size_convention}){under} takes less than:"]
     cells = [[bound.name, human_seconds(bound.time_s), bound.assumption] for bound in row.bounds]
     lines.append(align(cells, ["bound", "time", "assumption"], {1}))
     witness = next((bound.witness for bound in row.bounds if bound.witness), None)

@@ -522,7 +522,8 @@ def _conditions(row: PlanRow) -> list[str]:
         legend = "bottleneck: the link that bounds the critical path for the longest time"
         if row.simulator == "packet":
             legend = "bottleneck: the link that was sending for the longest time"
-    return [conditions, legend, "per rank: the bandwidth that a rank can inject"]
+    columns = "per rank: the bandwidth that a rank can inject; ratio: the time over the least here"
+    return [conditions, legend, columns]
 
 
 def _fastest_by_fabric(rows: Sequence[PlanRow]) -> list[str]:

@@ -234,8 +234,14 @@ fn reasons(candidates: &[Candidate], question: &Question<'_>) -> Result<Vec<Stri
     let made = candidates.iter().filter(|one| one.left_out.is_none());
     let timed = made.clone().count();
     let mut reasons = vec![format!(
-        "{} takes {} in {} {steps} {rule}, the least of {timed} plans simulated{gap}",
-        best.name, best.time, best.slots,
+        "{} takes {} in {} {steps} {rule}, {}{gap}",
+        best.name,
+        best.time,
+        best.slots,
+        match timed {
+            1 => "the only plan simulated".to_owned(),
+            timed => format!("the least of {timed} plans simulated"),
+        },
     )];
     if let Some(next) = made.clone().nth(1) {
         reasons.push(format!(
@@ -243,14 +249,31 @@ fn reasons(candidates: &[Candidate], question: &Question<'_>) -> Result<Vec<Stri
             next.name, next.slots, next.time
         ));
     }
-    let slower = candidates
+    let count = |kind: fn(&LeftOut) -> bool| {
+        let left_out = candidates.iter().filter_map(|one| one.left_out.as_ref());
+        left_out.filter(|&reason| kind(reason)).count()
+    };
+    let others = [
+        (
+            count(|reason| matches!(reason, LeftOut::Slower | LeftOut::Longer)),
+            "cannot be faster",
+        ),
+        (
+            count(|reason| matches!(reason, LeftOut::NotExpected(_))),
+            "expected to be slower",
+        ),
+        (
+            count(|reason| matches!(reason, LeftOut::Refused(_))),
+            "impossible here",
+        ),
+    ];
+    let others: Vec<String> = others
         .iter()
-        .filter(|one| matches!(one.left_out, Some(LeftOut::Slower | LeftOut::Longer)))
-        .count();
-    if slower > 0 {
-        reasons.push(format!(
-            "{slower} others were left out, as none of them can be faster"
-        ));
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, why)| format!("{count} {why}"))
+        .collect();
+    if !others.is_empty() {
+        reasons.push(format!("not simulated to the end: {}", others.join(", ")));
     }
     let over = candidates
         .iter()

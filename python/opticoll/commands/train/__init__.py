@@ -408,10 +408,11 @@ def _memory(row: TrainingRow) -> str:
     activations = memory.activations_bytes
     known = "" if activations is None else f", activations {activations / 1e9:,.1f}"
     least = "at least " if activations is None else ""
+    total = f"{least}{gigabytes} in mixed precision"
     if memory.device_bytes is None:
-        return f"{least}{gigabytes}: {states}{known}"
+        return f"{total}: {states}{known}"
     fits = "fits" if memory.fits else "does NOT fit"
-    return f"{least}{gigabytes}: {states}{known}; {fits} {memory.device_bytes / 1e9:,.1f} GB"
+    return f"{total}: {states}{known}; {fits} {memory.device_bytes / 1e9:,.1f} GB"
 
 
 def _iteration(row: TrainingRow) -> str:

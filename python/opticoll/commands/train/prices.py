@@ -69,11 +69,11 @@ def timed(asked: Train) -> tuple[TimedModel, Model, int]:
                 raise UsageError(f"{name} and profile are both given; the profile says it all")
         return _profiled(asked, layer_profile.read(asked.profile))
     if asked.model is None:
-        raise UsageError("the model is missing; give one such as resnet50, or a profile")
+        raise UsageError("the model is missing; give one such as --model resnet50, or a profile")
     if asked.device is not None and asked.throughput is not None:
         raise UsageError("device and throughput are both given; give one of them")
     if asked.batch is None:
-        raise UsageError("the batch is missing; give samples per device and iteration, such as 256")
+        raise UsageError("--batch is missing; give samples per device and iteration, such as 256")
     model = TrainingModel(asked.model)
     layers = model.timed(asked.batch, asked.device, asked.throughput, GRADIENTS[asked.gradients])
     compute = asked.throughput or asked.device or registry.records("devices")[0]["name"]
