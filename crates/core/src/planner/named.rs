@@ -32,7 +32,7 @@ pub(super) const STRIPES: OptionRecord = OptionRecord::new(
 .range("1 to as many as the plan leaves free, all")
 .default("1");
 
-/// The options of an algorithm where its plan is asked for: its own, and [`STRIPES`] where rings run it.
+/// The options of an algorithm where its plan is asked for: its own, and `stripes` where rings run it.
 pub fn options(record: &Algorithm) -> Vec<OptionRecord> {
     let stripes = record.family.is_none().then_some(STRIPES);
     record.options.iter().copied().chain(stripes).collect()
