@@ -44,7 +44,7 @@ def page() -> str:
             f"| `{command.example}` |"
         )
         kinds += own
-    about = "A key is null, or left out, for the reason that stands with its meaning."
+    about = "If a key can be null or absent, its meaning says when, after `null:`."
     return (
         HEAD + "\n".join([*lines, "", "## Rows", "", about, "", *reference(kinds)]).rstrip() + "\n"
     )

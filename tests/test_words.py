@@ -49,6 +49,10 @@ PLAIN = {
     r"in vain": "the purpose that was missed",
     r"of one's own": "of your own",
     r"under way": "in flight",
+    r"on the way": "along the route",
+    r"nothing to say": "the reason, named",
+    r"it is no (?!longer)\w+": "it is not a",
+    r"it is none": "it is not one, with the noun",
 }
 """What to write, by a pattern of what is not written."""
 

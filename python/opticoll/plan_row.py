@@ -127,7 +127,8 @@ class PlanRow(PlanHead):
         "Name of the bound on the time, such as `bandwidth`", absent="there is no bound"
     )
     bound_time_assumption: str | None = means(
-        "Conditions under which the bound on the time holds", absent="there is nothing to say"
+        "Conditions under which the bound on the time holds",
+        absent="no bound is known, or the bound has no conditions",
     )
     verified: bool = means("Whether there are no violations")
     violations: list[ViolationRow] = means("Everything that is wrong with the plan")

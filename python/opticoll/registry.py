@@ -76,9 +76,12 @@ class RecordRow(Row):
     summary: str = means("What it is, in one sentence")
     citation: str = means("Source")
     options: list[OptionRow] = means("Options with their meaning")
-    collective: str | None = means("Collective of an algorithm", absent="it is no algorithm")
+    collective: str | None = means(
+        "Collective of an algorithm", absent="the record is not an algorithm"
+    )
     family: str | None = means(
-        "Only family of fabrics that an algorithm is made for", absent="it is for several or none"
+        "Only family of fabrics that an algorithm is made for",
+        absent="the record is for all families, or is not an algorithm",
     )
 
 

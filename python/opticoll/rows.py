@@ -18,7 +18,7 @@ Bob            -
 >>> schema(Lap)["properties"]["time_s"]["type"]
 ['number', 'null']
 >>> class Hops(Row, core="bursts.by_hops"):
-...     "Bursts with so many links on their route."
+...     "Bursts whose routes have the same number of links."
 ...     links: Count
 ...     lost: Count
 >>> plain(Hops.of({"links": 2, "offered": 9, "lost": 1})), columns(Hops)[1].meaning

@@ -55,7 +55,7 @@ class BoundRow(Row):
     assumption: str = means("Conditions under which the bound holds")
     time_s: Seconds = means("Time that no plan goes below", "time")
     witness: WitnessRow | None = means(
-        "Cut that shows the bound", absent="the bound is no bound of a cut, or of many"
+        "Cut that shows the bound", absent="the bound is not that of one cut"
     )
 
 

@@ -205,8 +205,7 @@ class CongestionRow(Row):
     hop_bytes_bound: Bytes = means("Least bytes times links of any placement")
     hop_bytes_least: bool = means("Whether the placement is known to have the fewest")
     verified: bool = means(
-        "Whether what arrived, in its order, is what the collective demands, in every collective "
-        "that ended"
+        "Whether every collective that ended delivered the data that it demands, in the right order"
     )
     failure: str = means("Why the first collective gave up; empty where none did")
     command: str = command_field(default=OMITTED)

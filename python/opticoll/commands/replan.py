@@ -49,7 +49,7 @@ class Replan(Source):
 
 
 class ReplanRow(PlanRow):
-    """The new plan, and what it replaces."""
+    """The plan after a failure, and the plan that it replaces."""
 
     failed: str = means("What fails, as asked")
     before_fabric: str = means("Complete specification of the grid as it was")

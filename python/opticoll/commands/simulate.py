@@ -72,7 +72,7 @@ class PathRow(Row, core="plan.critical_path"):
 
 
 class StepRow(Row, core="plan.slots"):
-    """A time slot; on electrical fabrics a step."""
+    """A time slot of a plan on light, or a step of a plan on an electrical fabric."""
 
     slot: Count = means("Index of the slot")
     start_ps: Picoseconds
@@ -82,7 +82,7 @@ class StepRow(Row, core="plan.slots"):
 
 
 class LinkRow(Row, core="plan.links"):
-    """A link over all its fibres; on electrical fabrics each link."""
+    """A link: on light all fibres of one direction between two neighbours together."""
 
     rank: Count | None = means(
         "Rank at which the link starts",
@@ -112,7 +112,7 @@ class RankRow(Row, core="plan.ranks"):
 
 
 class BinRow(Row):
-    """What a link carried in a bin of time; links that carried nothing have no row."""
+    """Bytes that a link carried in a bin of time; links that carried none have no row."""
 
     start_ps: Picoseconds = means("Time at which the bin begins")
     end_ps: Picoseconds = means("Time at which the bin ends")
@@ -139,7 +139,7 @@ class ClassRow(Row, core="packets.classes"):
 
 
 class PacketRow(Row, core="packets"):
-    """What the packet simulator says beyond times of steps, links and ranks."""
+    """Latencies, buffers and stalls of the packet simulator."""
 
     message_latency: LatencyRow = means(
         "From the call that sends a message to the delivery of its last byte"
@@ -482,7 +482,7 @@ def _flow_facts(row: SimulateRow) -> list[list[str]]:
 
 
 def _packet_facts(packets: PacketRow) -> list[list[str]]:
-    """What packets say beyond times of steps, links and ranks."""
+    """Latencies, buffers and stalls of packets."""
     message, chunk = packets.message_latency, packets.chunk_latency
     ways = f"{packets.minimal_chunks} chunks minimal, {packets.detoured_chunks} by way of "
     stalls = [f"{name} {human_time(one.stall_ps)}" for name, one in packets.classes.items()]

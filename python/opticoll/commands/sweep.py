@@ -91,7 +91,9 @@ class FoundRow(Row):
     """A point that a search found."""
 
     point: Count = means("Number of the point in the study")
-    what: str = means("What the search found the point to be")
+    what: str = means(
+        "Kind of the point, such as the cheapest point, a break-even or a point of a front"
+    )
     command: str = means("Command line that computes the point alone")
 
 

@@ -57,7 +57,7 @@ def make_folder(path: str | os.PathLike[str]) -> Path:
         path.mkdir(parents=True, exist_ok=True)
     except FileExistsError as error:
         raise FileError(
-            f"cannot write to `{path}`: it is no folder; give the name of a folder"
+            f"cannot write to `{path}`: it is not a folder; give the name of a folder"
         ) from error
     except OSError as error:
         reason = error.strerror or error

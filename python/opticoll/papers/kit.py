@@ -266,7 +266,7 @@ def step_time_ps(size_bytes: int) -> int:
 
 
 class OwnRow(Row):
-    """A plan of opticoll beside the paper's numbers; nothing of it is in the paper."""
+    """A plan of opticoll that is compared with the paper's numbers, and is not in the paper."""
 
     source: str = means("Source of the row: opticoll, not the paper")
     beside: str = means("Table or figure of the paper that the row stands beside")
@@ -278,8 +278,8 @@ class OwnRow(Row):
     size_bytes: Bytes = means("Size of the collective")
     steps: Count = means("Number of time slots really used")
     bound_steps: Count | None = means(
-        "Lower bound on the slots, for one chunk per lightpath or (where the plan has more) any "
-        "number",
+        "Lower bound on the slots: for plans with one chunk per lightpath; if the plan has more, "
+        "for any number of chunks",
         absent="there is no such bound",
     )
     bound_name: str | None = means(
@@ -290,10 +290,14 @@ class OwnRow(Row):
     bound_time_name: str = means("Name of the bound on the time")
     paper_algorithm: str = means("Algorithm of the paper that the row is compared with", default="")
     paper_steps: Count | None = means(
-        "Number of its steps by the paper's formula", absent="nothing is compared", default=None
+        "Number of steps of the paper's algorithm by the paper's formula",
+        absent="no algorithm is compared",
+        default=None,
     )
     paper_time_s: Seconds | None = means(
-        "Its time by the paper's formula", absent="nothing is compared", default=None
+        "Time of the paper's algorithm by the paper's formula",
+        absent="no algorithm is compared",
+        default=None,
     )
     verified: bool = means("Whether the plan has no violations")
 

@@ -179,7 +179,7 @@ class Ring(Fabric):
                 links = len(self.links(transfer))
                 shares = sum(length < links for length in lengths)
                 if not self.reaches(links, shares):
-                    spans = f"spans {links} links, with {shares} shares taken on the way"
+                    spans = f"spans {links} links, with {shares} shares taken along the route"
                     says = f"slot {transfer.slot}: transfer {plan.name(index)} {spans}"
                     yield Problem("reach", f"{says}, and light does not reach so far")
 

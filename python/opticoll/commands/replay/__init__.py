@@ -139,7 +139,7 @@ class Asked:
 
 
 class CallRow(Row, core="replay.kinds"):
-    """A kind of call; `local` is what communicates with nobody."""
+    """A kind of call; `local` is work without communication."""
 
     call: str
     calls: Count
@@ -162,7 +162,7 @@ class ReplayRankRow(Row, core="replay.ranks"):
 
 
 class LightPathRow(Row, core="requests"):
-    """What lightpaths cost."""
+    """Number and time of the setups of lightpaths in a replay."""
 
     set_ups: Count
     setting_up_s: Seconds = means(
@@ -175,15 +175,15 @@ class LightPathRow(Row, core="requests"):
     )
     waiting_s: Seconds | None = means(absent="waiting is not simulated", default=None)
     most_at_once: Count | None = means(absent="waiting is not simulated", default=None)
-    blocked: Count | None = means(absent="it is no network of bursts", default=None)
-    bursts: Count | None = means(absent="it is no network of bursts", default=None)
+    blocked: Count | None = means(absent="the fabric is not a network of bursts", default=None)
+    bursts: Count | None = means(absent="the fabric is not a network of bursts", default=None)
     burst_loss: Fraction | None = means(
         "Share of these bursts that was lost", absent="there are no bursts"
     )
 
 
 class CollectiveRow(Row, core="replay.collectives"):
-    """A collective among so many ranks."""
+    """The plan for a collective at one size and number of ranks."""
 
     collective: str
     ranks: Positive
@@ -196,7 +196,7 @@ class CollectiveRow(Row, core="replay.collectives"):
 
 
 class ReplayRow(Row, core="replay"):
-    """A replay."""
+    """One replay of a trace."""
 
     trace: str | None = means("File or folder of the trace", absent="it was no file")
     fabric: str = means(
@@ -221,7 +221,7 @@ class ReplayRow(Row, core="replay"):
     trace_events: Count = means("Number of calls of the trace; of GOAL, operations")
     time_s: Seconds = means("Execution time: from the start to the end of the last rank")
     time_ps: Picoseconds = means("The same time, exact")
-    compute_s: Seconds = means("Local work of the rank that has most of it, scaled")
+    compute_s: Seconds = means("Scaled local work of the rank with the most local work")
     messages: Count = means("Number of messages sent, those of collectives included")
     bytes: Bytes = means("Number of bytes of these messages")
     events: Count
@@ -231,12 +231,13 @@ class ReplayRow(Row, core="replay"):
         default=None,
     )
     busiest_link_utilisation: Number | None = means(
-        "Share of its rate that is used over the whole time",
-        absent="there is no such link",
+        "Share of that link's rate that is used over the whole time",
+        absent="there are no electrical links, or none is used",
         default=None,
     )
     light_paths: LightPathRow | None = means(
-        "What lightpaths cost", absent="there is no light, or the program sets up none"
+        "Number and time of the setups of lightpaths",
+        absent="there is no light, or the program sets up none",
     )
     per_call: list[CallRow] = means("Calls by kind")
     per_rank: list[ReplayRankRow] = means("Calls by rank")

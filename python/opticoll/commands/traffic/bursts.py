@@ -51,7 +51,7 @@ class Case:
 
 
 class HopShare(Row, core="bursts.by_hops"):
-    """Bursts with so many links on their route."""
+    """Bursts whose routes have the same number of links."""
 
     links: Count
     offered: Count
@@ -59,7 +59,7 @@ class HopShare(Row, core="bursts.by_hops"):
 
 
 class PairShare(Row, core="bursts.by_pair"):
-    """Bursts from the hosts of one node to those of another, or of the same."""
+    """Bursts from the hosts of one node to the hosts of another node, or of the same node."""
 
     source: Count
     destination: Count
@@ -68,7 +68,8 @@ class PairShare(Row, core="bursts.by_pair"):
 
 
 class LinkShare(Row, core="bursts.links"):
-    """How much of a link's wavelengths was held, and how much by bursts blocked later."""
+    """Share of a link's wavelengths that bursts held, and the part of it held by bursts that were
+    blocked on a later link."""
 
     link: str
     utilisation: Fraction
@@ -77,7 +78,7 @@ class LinkShare(Row, core="bursts.links"):
 
 
 class Moment(Row, core="bursts.moments"):
-    """A round of all replications."""
+    """One round of bursts, summed over all replications."""
 
     end_s: Seconds
     offered: Count

@@ -279,9 +279,9 @@ def _program(name: str) -> Iterator[Claim]:
         judge=NotStated("when processes arrive at collectives, and what the simulator hides"),
         uses=(f"{name}.times",),
         remark="Shown beside: the computed increase less the printed one, naive and with 2, 3 and "
-        "4 ports. It is no share of the setups, which would fall with the ports: of FT 12.5 to 15 "
-        "ms lack for any number, of EP 3 ms, and none with 4. Processes that arrive early do not "
-        "explain it: the last one to arrive sets up as well.",
+        "4 ports. It is not a share of the setups, which would fall with the ports: of FT 12.5 to "
+        "15 ms lack for any number, of EP 3 ms, and none with 4. Processes that arrive early do "
+        "not explain it: the last one to arrive sets up as well.",
     )
     yield Claim(
         id=f"{name}.equal",

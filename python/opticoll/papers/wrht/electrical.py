@@ -73,9 +73,11 @@ class ElectricalRow(Row):
     wrht_claimed_s: Seconds = means("Time of WRHT on light by the poster's formula")
     wrht_constructed_s: Seconds = means("Time of WRHT on light, constructed and simulated")
     auto_s: Seconds | None = means(
-        "Time of what opticoll finds on light", absent="no plan of it is compared"
+        "Time of opticoll's own plan on light", absent="opticoll's own plan is not compared"
     )
-    auto_chosen: str | None = means("Algorithm of that plan", absent="no plan of it is compared")
+    auto_chosen: str | None = means(
+        "Algorithm of opticoll's own plan", absent="opticoll's own plan is not compared"
+    )
     verified: bool = means("Whether all plans of the row have no violations")
 
 
