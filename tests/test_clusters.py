@@ -62,6 +62,17 @@ def test_a_point_that_kills_its_workers_is_an_error(tmp_path: Path, cluster: Any
     assert error.startswith("the workers died at it")
 
 
+def test_workers_of_another_build_are_refused(
+    run: Run, tmp_path: Path, cluster: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(clusters, "build", lambda: "of another opticoll")
+    study = written(tmp_path, CROSSBAR + "grid: {algorithm: [ring, auto]}\n")
+    finished = run("sweep", study, "--scheduler", cluster.scheduler_address)
+    assert finished.code == 2
+    assert "have another build of opticoll" in finished.err
+    assert finished_points(tmp_path / "study.sqlite") == 0
+
+
 def test_no_scheduler_is_said(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     client = distributed.Client
     monkeypatch.setattr(distributed, "Client", lambda where, timeout: client(where, timeout=0.2))

@@ -16,13 +16,13 @@ from __future__ import annotations
 import logging
 import queue
 from collections.abc import Generator, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
 
+from opticoll.build import build
 from opticoll.document import Document, whole
 from opticoll.errors import ConfigError, FileError, UsageError
-from opticoll.study.engines import TICK_S, Feed
+from opticoll.study.engines import Feed, Supply, arrived, fed
 from opticoll.study.worker import Solved, Task, solve_all
 
 Manager = Literal["slurm", "pbs", "lsf"]
@@ -51,74 +51,65 @@ class Dask:
             self._client: Any = distributed.Client(scheduler, timeout=30)
         except (OSError, ValueError) as error:
             raise UsageError(f"there is no Dask scheduler at `{scheduler}`: {error}") from error
-        self.workers = self._threads()
+        self.workers = 1
+        self._memory: int | None = None
+        self._look()
+        self._command = ""
+        self._events: queue.Queue[Any] = queue.Queue()
+        self._pending: dict[str, Sequence[Task]] = {}
 
-    def _threads(self) -> int:
-        known: dict[str, int] = self._client.nthreads()
-        return max(1, sum(known.values()))
-
-    def _memory(self) -> int | None:
-        """The bytes that each task may need: the least share of the workers that are there."""
+    def _look(self) -> None:
+        """How many workers there are, and the bytes that a task may need on each of them."""
         workers = self._client.scheduler_info(n_workers=-1)["workers"].values()
+        self.workers = max(1, sum(one["nthreads"] for one in workers))
         shares = [one["memory_limit"] // one["nthreads"] for one in workers if one["memory_limit"]]
-        return min(shares, default=None)
+        self._memory = min(shares, default=None)
 
     def results(self, command: str, feed: Feed) -> Generator[list[Solved], None, None]:
         """The results as they come."""
-        from distributed import CancelledError
-        from distributed.scheduler import KilledWorker
-
-        events: queue.Queue[Any] = queue.Queue()
-        pending: dict[str, Sequence[Task]] = {}
-        again: list[Sequence[Task]] = []
-        more = True
+        self._command = command
         try:
-            while True:
-                waits = False
-                self.workers = self._threads()
-                memory = self._memory()
-                while len(pending) < 2 * self.workers:
-                    tasks: Sequence[Task] | None = again.pop() if again else None
-                    if tasks is None and more:
-                        tasks = feed()
-                        more = tasks is not None
-                    if not tasks:
-                        waits = tasks is not None
-                        break
-                    future: Any = self._client.submit(solve_all, command, tasks, memory, pure=False)
-                    pending[future.key] = tasks
-                    future.add_done_callback(events.put)
-                if not pending and not waits and not more:
-                    return
-                results: list[Solved] = []
-                for future in _ended(events):
-                    tasks = pending.pop(future.key)
-                    try:
-                        results += future.result()
-                    except KilledWorker as error:
-                        # One of them kills its workers: each is tried alone.
-                        if len(tasks) > 1:
-                            again += [[task] for task in tasks]
-                        else:
-                            told = f"the workers died at it: {error}"
-                            results.append(Solved(tasks[0].key, None, told, 0.0))
-                    except CancelledError as error:
-                        raise UsageError("the Dask scheduler has gone") from error
-                yield results
+            yield from fed(self, feed)
         finally:
             self._client.close()
             if self._cluster is not None:
                 self._cluster.close()
 
+    def has_room(self) -> bool:
+        """Whether a worker may be given tasks now: each has some waiting."""
+        return len(self._pending) < 2 * self.workers
 
-def _ended(events: queue.Queue[Any]) -> list[Any]:
-    """The futures that have ended by now; waits a little where none has."""
-    ended = []
-    with suppress(queue.Empty):
-        ended.append(events.get(timeout=TICK_S))
-        while True:
-            ended.append(events.get_nowait())
-    return ended
+    def is_busy(self) -> bool:
+        """Whether tasks are with workers."""
+        return bool(self._pending)
+
+    def give(self, tasks: Sequence[Task]) -> None:
+        """Give tasks to the cluster."""
+        asked = (self._command, tasks, self._memory, build())
+        future: Any = self._client.submit(solve_all, *asked, pure=False)
+        self._pending[future.key] = tasks
+        future.add_done_callback(self._events.put)
+
+    def hear(self, supply: Supply) -> list[Solved]:
+        """What was solved by now; tasks of which one kills its workers go back one by one."""
+        from distributed import CancelledError
+        from distributed.scheduler import KilledWorker
+
+        results: list[Solved] = []
+        for future in arrived(self._events):
+            tasks = self._pending.pop(future.key)
+            try:
+                results += future.result()
+            except KilledWorker as error:
+                for task in tasks if len(tasks) > 1 else ():
+                    supply.take_back([task])
+                if len(tasks) == 1:
+                    told = f"the workers died at it: {error}"
+                    results.append(Solved(tasks[0].key, None, told, 0.0))
+            except CancelledError as error:
+                raise UsageError("the Dask scheduler has gone") from error
+        self._look()
+        return results
 
 
 def job_cluster(manager: Manager, profile: Path) -> tuple[Any, int]:

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Generator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from opticoll import memory
 from opticoll.study.worker import Solved, Task, message, start
@@ -28,6 +28,8 @@ TICK_S = 0.5
 MOST_DEATHS = 2
 """Workers that a task may take with it before it is an error."""
 
+T = TypeVar("T")
+
 
 class Engine(Protocol):
     """Computes tasks; `workers` at the same time."""
@@ -39,13 +41,73 @@ class Engine(Protocol):
         ...
 
 
-@dataclass
-class _Process:
-    """A worker process, and the tasks that it has not answered yet."""
+class Supply:
+    """Tasks that wait for a worker: those that came back from dead workers, then those fed."""
 
-    number: int
-    process: subprocess.Popen[str]
-    tasks: list[Task] = field(default_factory=list)
+    def __init__(self, feed: Feed) -> None:
+        self._feed = feed
+        self._again: list[Sequence[Task]] = []
+        self._more, self._later = True, False
+
+    def take(self) -> Sequence[Task] | None:
+        """The next tasks for one worker; None where there are none, or none just now."""
+        self._later = False
+        if self._again:
+            return self._again.pop()
+        tasks = self._feed() if self._more else None
+        self._more = tasks is not None
+        self._later = tasks is not None and not tasks
+        return tasks or None
+
+    def take_back(self, tasks: Sequence[Task]) -> None:
+        """Tasks that are to be done again, by one worker."""
+        self._again.append(tasks)
+
+    @property
+    def over(self) -> bool:
+        """Whether no tasks will come."""
+        return not (self._again or self._more or self._later)
+
+
+class Crew(Protocol):
+    """Workers that tasks are given to."""
+
+    def has_room(self) -> bool:
+        """Whether a worker may be given tasks now."""
+        ...
+
+    def give(self, tasks: Sequence[Task]) -> None:
+        """Give tasks to a worker."""
+        ...
+
+    def is_busy(self) -> bool:
+        """Whether tasks are with workers."""
+        ...
+
+    def hear(self, supply: Supply) -> list[Solved]:
+        """What was solved by now, after `TICK_S` at most; lost tasks go back to the supply."""
+        ...
+
+
+def fed(crew: Crew, feed: Feed) -> Generator[list[Solved], None, None]:
+    """Keep the workers of a crew busy until there is nothing left to do."""
+    supply = Supply(feed)
+    while True:
+        while crew.has_room() and (tasks := supply.take()) is not None:
+            crew.give(tasks)
+        if supply.over and not crew.is_busy():
+            return
+        yield crew.hear(supply)
+
+
+def arrived(events: queue.Queue[T]) -> list[T]:
+    """What is in a queue by now; waits for `TICK_S` at most where there is nothing."""
+    found = []
+    with suppress(queue.Empty):
+        found.append(events.get(timeout=TICK_S))
+        while True:
+            found.append(events.get_nowait())
+    return found
 
 
 class Local:
@@ -56,75 +118,70 @@ class Local:
 
     def __init__(self, workers: int) -> None:
         self.workers = workers
-        self._events: queue.Queue[tuple[int, str | None]] = queue.Queue()
-        self._started = 0
-        self._deaths: Counter[str] = Counter()
 
     def results(self, command: str, feed: Feed) -> Generator[list[Solved], None, None]:
         """The results as they come."""
         large: list[Task] = []
-        yield from self._round(command, feed, self.workers, large)
+        deaths: Counter[str] = Counter()
+        with _Processes(command, self.workers, deaths, large) as crew:
+            yield from fed(crew, feed)
         if large:
             alone = iter([[task] for task in large])
-            yield from self._round(command, lambda: next(alone, None), 1, None)
+            with _Processes(command, 1, deaths, []) as crew:
+                yield from fed(crew, lambda: next(alone, None))
 
-    def _round(
-        self, command: str, feed: Feed, workers: int, large: list[Task] | None
-    ) -> Generator[list[Solved], None, None]:
-        """Compute all that is fed; tasks that need more than a share of memory become `large`."""
-        share = memory.share(workers)
-        running: dict[int, _Process] = {}
-        again: list[list[Task]] = []
-        more = True
-        try:
-            while True:
-                waits = False
-                while len(running) < workers or any(not one.tasks for one in running.values()):
-                    tasks: Sequence[Task] | None = again.pop() if again else None
-                    if tasks is None and more:
-                        tasks = feed()
-                        more = tasks is not None
-                    if not tasks:
-                        waits = tasks is not None
-                        break
-                    free = [one for one in running.values() if not one.tasks]
-                    worker = free[0] if free else self._start(running)
-                    worker.tasks = list(tasks)
-                    # One that has just died is heard of by its answers.
-                    with suppress(OSError):
-                        assert worker.process.stdin is not None
-                        worker.process.stdin.write(message(command, tasks, share))
-                        worker.process.stdin.flush()
-                left = waits or more or again
-                if not left and not any(one.tasks for one in running.values()):
-                    return
-                results: list[Solved] = []
-                for number, line in self._heard():
-                    speaker = running.get(number)
-                    if speaker is None:  # of a round before
-                        continue
-                    if line is None:
-                        del running[number]
-                        results += self._dead(speaker, again)
-                    elif line.strip():
-                        solved = Solved(**json.loads(line))
-                        (task,) = [one for one in speaker.tasks if one.key == solved.key]
-                        speaker.tasks.remove(task)
-                        if solved.too_large and large is not None and workers > 1:
-                            large.append(task)
-                        else:
-                            results.append(solved)
-                yield results
-        finally:
-            for one in running.values():
-                one.process.kill()
-            for one in running.values():
-                one.process.wait()
 
-    def _start(self, running: dict[int, _Process]) -> _Process:
+@dataclass
+class _Process:
+    """A worker process, and the tasks that it has not answered yet."""
+
+    number: int
+    process: subprocess.Popen[str]
+    tasks: list[Task] = field(default_factory=list)
+
+
+class _Processes:
+    """So many worker processes; of several, tasks beyond a share of the memory become `large`."""
+
+    def __init__(self, command: str, workers: int, deaths: Counter[str], large: list[Task]) -> None:
+        self._command, self._workers = command, workers
+        self._deaths, self._large = deaths, large
+        self._share = memory.share(workers)
+        self._running: dict[int, _Process] = {}
+        self._started = 0
+        self._events: queue.Queue[tuple[int, str | None]] = queue.Queue()
+
+    def __enter__(self) -> _Processes:
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        for one in self._running.values():
+            one.process.kill()
+        for one in self._running.values():
+            one.process.wait()
+
+    def has_room(self) -> bool:
+        return len(self._running) < self._workers or self._free() is not None
+
+    def _free(self) -> _Process | None:
+        return next((one for one in self._running.values() if not one.tasks), None)
+
+    def is_busy(self) -> bool:
+        return any(one.tasks for one in self._running.values())
+
+    def give(self, tasks: Sequence[Task]) -> None:
+        worker = self._free() or self._start()
+        worker.tasks = list(tasks)
+        # One that has just died is heard of by its answers.
+        with suppress(OSError):
+            assert worker.process.stdin is not None
+            worker.process.stdin.write(message(self._command, tasks, self._share))
+            worker.process.stdin.flush()
+
+    def _start(self) -> _Process:
         process = start()
         self._started += 1
-        worker = running[self._started] = _Process(self._started, process)
+        worker = self._running[self._started] = _Process(self._started, process)
 
         def listen(number: int = self._started) -> None:
             assert process.stdout is not None
@@ -135,26 +192,34 @@ class Local:
         threading.Thread(target=listen, daemon=True).start()
         return worker
 
-    def _heard(self) -> list[tuple[int, str | None]]:
-        """What workers said by now; waits a little where they said nothing."""
-        events = []
-        with suppress(queue.Empty):
-            events.append(self._events.get(timeout=TICK_S))
-            while True:
-                events.append(self._events.get_nowait())
-        return events
+    def hear(self, supply: Supply) -> list[Solved]:
+        results: list[Solved] = []
+        for number, line in arrived(self._events):
+            speaker = self._running[number]
+            if line is None:
+                del self._running[number]
+                results += self._dead(speaker, supply)
+            elif line.strip():
+                solved = Solved(**json.loads(line))
+                (task,) = [one for one in speaker.tasks if one.key == solved.key]
+                speaker.tasks.remove(task)
+                if solved.too_large and self._workers > 1:
+                    self._large.append(task)
+                else:
+                    results.append(solved)
+        return results
 
-    def _dead(self, worker: _Process, again: list[list[Task]]) -> list[Solved]:
+    def _dead(self, worker: _Process, supply: Supply) -> list[Solved]:
         """The tasks of a dead worker are done again; the one it was at alone, and not for ever."""
         code = worker.process.wait()
         if not worker.tasks:
             return []
         first, *others = worker.tasks
         if others:
-            again.append(others)
+            supply.take_back(others)
         self._deaths[first.key] += 1
         if self._deaths[first.key] < MOST_DEATHS:
-            again.append([first])
+            supply.take_back([first])
             return []
         error = f"{MOST_DEATHS} workers died at it, the last with exit code {code}"
         return [Solved(first.key, None, error, 0.0)]

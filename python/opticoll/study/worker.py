@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import queue
 import signal
 import subprocess
@@ -88,7 +89,10 @@ def solve_all(
         The worker has another build of opticoll than the one that is wanted.
     """
     if wanted is not None and wanted != build():
-        raise UsageError("workers of the cluster have another build of opticoll")
+        raise UsageError(
+            f"workers of the cluster, such as {platform.node()}, have another build of opticoll: "
+            "install the same there"
+        )
     if memory is not None:
         _core.set_memory_limit(f"{memory}B")
     with remembered():
