@@ -475,7 +475,7 @@ def test_notebooks_show_plans_outcomes_tables_and_comparisons() -> None:
     outcome = plan.simulate("1MiB")
     comparison = opticoll.compare("all_gather", ring, "ring", sizes="1KiB,1MiB")
     shown = [one._repr_html_() for one in (plan, outcome, outcome.slots, comparison)]
-    assert all(text.startswith("<table>") for text in shown)
+    assert all("<table>" in text for text in shown)
     assert "<svg" in shown[0]
     assert opticoll.format_time(outcome.time_ps)[:4] in shown[1]
     assert shown[2].count("<tr>") == 1 + plan.slots

@@ -601,8 +601,28 @@ def test_results_are_filtered_and_written_in_every_format(run: Run, tmp_path: Pa
     assert (tmp_path / "rows.svg").read_text(encoding="utf-8").count("<path") > 36
     assert few._repr_html_().count("<tr>") == 1 + len(few)
     assert run("results", store, "--where", "nothing > 3").code == 2
+    unquoted = run("results", store, "--where", "policy == on_change").err
+    assert "a text stands in quotation marks: 'on_change'" in unquoted
     assert run("results", store, "--where", "ranks > 1000").code == 2
     assert run("results", store, "--study", "other").code == 2
+
+
+def test_the_table_of_results_always_has_the_time(run: Run, tmp_path: Path) -> None:
+    long = "broken=" + "+".join(f"{rank}-{rank + 1}ccw" for rank in range(9))
+    study = written(
+        tmp_path,
+        "study: wide\ncommand: simulate\noptions: {collective: all_gather, algorithm: ring}\n"
+        "grid: {fabric: ['wdm_ring:ranks=12,wavelengths=4', "
+        f"'wdm_ring:ranks=12,wavelengths=4,{long}', 'crossbar:ranks=12'], size: [1KiB, '1MiB']}}\n",
+    )
+    opticoll.sweep(study, jobs=1)
+    printed = run("results", tmp_path / "study.sqlite").out
+    head, *lines = printed.splitlines()
+    assert {"axis_fabric", "size", "time_s", "injection_bandwidth"} <= set(head.split())
+    assert "crossbar" in lines[4]
+    assert "differ in the bandwidth that a rank can inject" in printed
+    quoted = run("results", tmp_path / "study.sqlite", "--where", "size == '1MiB'").out
+    assert "3 rows" in quoted
 
 
 def test_provenance_is_kept(tmp_path: Path) -> None:

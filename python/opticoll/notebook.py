@@ -175,4 +175,5 @@ def _lines(heading: Sequence[str], lines: Iterable[Sequence[str]], count: int) -
             break
         body += f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in line)}</tr>"
     rest = f"<p>and {count - MOST_ROWS} more rows</p>" if count > MOST_ROWS else ""
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{rest}"
+    table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    return f"<div style='overflow-x:auto'>{table}</div>{rest}"

@@ -15,7 +15,7 @@ from opticoll._core import Fabric
 from opticoll.arguments import settings_on, size_of
 from opticoll.errors import FileError, UsageError
 from opticoll.formats import suffixes
-from opticoll.formats.atomic import check_writable, make_folder
+from opticoll.formats.atomic import check_writable
 from opticoll.formats.content import begins_with
 from opticoll.layout import align, plural
 from opticoll.options import NO_METHOD, MethodOption, SizeOption
@@ -67,13 +67,10 @@ def compute(asked: Report, watch: Watch) -> Iterator[PartRow]:
     OpticollError
         No file for the page, or a source that cannot be read.
     """
-    from opticoll.report import figures
-
     if not asked.sources:
         raise UsageError("no source is given; give a plan file or rows such as times.json")
     if "output" not in watch.files:
         raise UsageError("--output is missing; give the name of a file, such as report.html")
-    figures.library()
     plans = [source for source in asked.sources if source.endswith(suffixes("plan"))]
     settled = given(vars(asked.method)) and len(plans) > 1
     fabrics = [opticoll.read_plan(source).fabric for source in plans] if settled else []
@@ -170,6 +167,20 @@ def _write_figures(asked: Report, rows: list[PartRow], path: Path) -> list[Path]
     return document.write_figures([row.part for row in rows], path)
 
 
+def _check_page(path: Path) -> None:
+    """Refuse a page that cannot be made or written, before anything is read."""
+    from opticoll.report import figures
+
+    figures.library()
+    check_writable(path)
+
+
+def _check_folder(path: Path) -> None:
+    """Refuse a folder for figures that is none; it is made when there are figures."""
+    if path.exists() and not path.is_dir():
+        raise FileError(f"`{path}` is no folder")
+
+
 COMMAND = Command(
     name="report",
     example="opticoll report times.json tree.plan --output report.html",
@@ -179,8 +190,8 @@ COMMAND = Command(
     text=_text,
     doing="reading",
     files=(
-        File("output", "File for the page: .html (required)", _write, check_writable),
-        File("figures", "Folder for its figures as SVG, for papers", _write_figures, make_folder),
+        File("output", "File for the page: .html (required)", _write, _check_page),
+        File("figures", "Folder for its figures as SVG, for papers", _write_figures, _check_folder),
     ),
 )
 command_line = on_command_line(COMMAND)

@@ -13,6 +13,7 @@ from opticoll import words
 from opticoll.errors import UsageError
 from opticoll.layout import align, plural
 from opticoll.plan_row import bandwidth_lines
+from opticoll.registry import fabric_labels
 from opticoll.rows import Column, columns
 from opticoll.runner import Command, Watch, on_command_line, rows_file
 from opticoll.study.points import command_of
@@ -21,6 +22,12 @@ from opticoll.study.store import Store
 
 WIDEST = 110
 """Most characters of a line of the table."""
+
+OF_POINTS = ("study", "point", "command", "error", "found")
+"""Columns that the table does not show, or shows at its end."""
+
+LONGEST_TEXT = 40
+"""Characters of an axis that the table shows."""
 
 LONGEST = 40
 """Most lines of the table."""
@@ -85,34 +92,59 @@ def compute(asked: Asked, watch: Watch) -> Iterator[ResultRow]:
 
 
 def _text(asked: Asked, rows: list[ResultRow]) -> str:
-    """A table of the axes and of the columns that differ, as wide as a line."""
+    """A table for each study: its axes and the columns that differ, as wide as a line."""
     with Store.read(asked.store) as store:
         commands = {one.name: one.command for one in store.studies()}
-    known: dict[str, Column] = {}
-    for name in dict.fromkeys(row.study for row in rows):
+    studies: dict[str, list[ResultRow]] = {}
+    for row in rows:
+        studies.setdefault(row.study, []).append(row)
+    tables = []
+    for name, own in studies.items():
         gives = command_of(commands.get(name, "simulate")).gives
-        for kind in gives if isinstance(gives, tuple) else (gives,):
-            known |= {column.name: column for column in columns(kind)}
-    names = [
-        name for name in rows[0] if name not in ("study", "point", "command", "error", "found")
-    ]
-    names.sort(key=lambda name: _rank(name, known))
-    shown = ["study"] if len(commands) > 1 else []
-    cells = {name: _cells(name, rows, known) for name in [*shown, *names, "error", "found"]}
-    for name in names:
-        texts = cells[name]
-        told = any(texts == cells[one] for one in shown) or len(set(texts)) == 1
+        kinds = gives if isinstance(gives, tuple) else (gives,)
+        known = {column.name: column for kind in kinds for column in columns(kind)}
+        head = f"study {name}\n" if len(commands) > 1 else ""
+        under = plural(len(own), "row")
+        if len(own) > LONGEST:
+            under = f"the first {LONGEST} of {under}"
+        parts = [head + _table(own, known), under, *bandwidth_lines(own)]
+        tables.append("\n".join(parts))
+    tables[-1] += "\nall columns with --json or --csv FILE"
+    return "\n\n".join(tables)
+
+
+def _table(rows: list[ResultRow], known: dict[str, Column]) -> str:
+    """The axes, times, and what else differs between rows, as far as a line has room.
+
+    An axis that follows from another one shown, such as an option of one of two fabrics, is left
+    out. The first time, and what a rank can inject, always have room.
+    """
+    names = sorted(
+        (name for name in rows[0] if name not in OF_POINTS), key=lambda name: _rank(name, known)
+    )
+    cells = {name: _cells(name, rows, known) for name in [*names, "error", "found"]}
+    always = [name for name in names if _rank(name, known) == 1][:1]
+    kept = names if len(rows) == 1 else always
+    names = [name for name in names if name in kept or len(set(cells[name])) > 1]
+    always += [name for name in names if _rank(name, known) == 2]
+    shown: list[str] = []
+    for name in [*always, *names]:
+        axes = [one for one in shown if one not in known]
+        follows = any(_follows(cells[name], cells[one]) for one in axes) and name not in known
+        twice = any(cells[name] == cells[one] for one in shown)
         width = sum(2 + max(map(len, [one, *cells[one]])) for one in [*shown, name])
-        if not told and width <= WIDEST:
+        if name not in shown and not follows and not twice and width <= WIDEST:
             shown.append(name)
+    shown.sort(key=names.index)
     shown += [name for name in ("error", "found") if any(row[name] for row in rows)]
     right = [place for place, name in enumerate(shown) if name in known and known[name].number]
     lines = zip(*(cells[name] for name in shown), strict=True)
-    table = align([list(line) for line in list(lines)[:LONGEST]], shown, right)
-    under = f"{plural(len(rows), 'row')}; all columns with --json or --csv FILE"
-    if len(rows) > LONGEST:
-        under = f"the first {LONGEST} of {under}"
-    return "\n".join([table, under, *bandwidth_lines(rows)])
+    return align([list(line) for line in list(lines)[:LONGEST]], shown, right)
+
+
+def _follows(texts: list[str], others: list[str]) -> bool:
+    """Whether a text of one column always stands beside the same text of another."""
+    return len(texts) > 1 and len(set(zip(texts, others, strict=True))) == len(set(others))
 
 
 def _rank(name: str, known: dict[str, Column]) -> int:
@@ -133,7 +165,14 @@ def _cells(name: str, rows: list[ResultRow], known: dict[str, Column]) -> list[s
     column = known.get(name)
     if column is not None:
         return [column.cell(value) for value in values]
-    return ["-" if value is None else str(value) for value in values]
+    texts = ["-" if value is None else str(value) for value in values]
+    if name.removeprefix("axis_") == "fabric":
+        labels = fabric_labels(texts)
+        texts = [labels[text] for text in texts]
+    short = [
+        text if len(text) <= LONGEST_TEXT else f"{text[: LONGEST_TEXT - 3]}..." for text in texts
+    ]
+    return short if len(set(short)) == len(set(texts)) else texts
 
 
 COMMAND = Command(

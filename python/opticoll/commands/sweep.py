@@ -2,7 +2,6 @@
 
 # Not `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
 
-import os
 import shlex
 import sys
 from collections.abc import Iterator
@@ -119,6 +118,10 @@ class SweepRow(Row):
     forecast_s: Seconds | None = means(
         "Time that the missing points take by the sample", absent=NOT_DRY
     )
+    forecast_low_s: Seconds | None = means(
+        "Lower end of its interval of 95 %, by the spread of the sample", absent=NOT_DRY
+    )
+    forecast_high_s: Seconds | None = means("Upper end of the interval", absent=NOT_DRY)
     sample_complete: bool | None = means(
         "Whether the sample was computed in time; otherwise times are at least these",
         absent=NOT_DRY,
@@ -143,7 +146,7 @@ def compute(asked: Sweep, watch: Watch) -> Iterator[SweepRow]:
     study = document.read(asked.study)
     path = asked.store or asked.study.with_suffix(".sqlite")
     shard = None if asked.shard is None else Shard.read(asked.shard)
-    workers = asked.jobs or os.cpu_count() or 1
+    workers = asked.jobs or engines.processors()
     if asked.dry_run:
         yield _dry(asked, study, path, shard, workers, watch)
         return
@@ -213,7 +216,7 @@ def _engine(asked: Sweep, workers: int) -> engines.Engine:
 
 _FORECAST = (
     *("sampled", "point_s", "least_point_s", "most_point_s", "forecast_s"),
-    *("sample_complete", "peak_bytes", "job_script"),
+    *("forecast_low_s", "forecast_high_s", "sample_complete", "peak_bytes", "job_script"),
 )
 
 
@@ -229,6 +232,12 @@ def _dry(
     if asked.merge:
         raise UsageError("--dry-run keeps nothing, so --merge cannot be given with it")
     jobs = _jobs(asked)
+    if jobs is not None:
+        workers = clusters.workers_of(jobs[1])
+    elif asked.scheduler is not None:
+        engine = clusters.Dask(asked.scheduler)
+        workers = engine.workers
+        engine.close()
     mine = groups(points(study))
     if shard is not None:
         mine = mine[shard.number - 1 :: shard.parts]
@@ -263,6 +272,8 @@ def _dry(
         least_point_s=known.least_s,
         most_point_s=known.most_s,
         forecast_s=known.seconds(workers),
+        forecast_low_s=known.interval(workers)[0],
+        forecast_high_s=known.interval(workers)[1],
         sample_complete=known.complete,
         peak_bytes=known.peak_bytes,
         job_script=None if jobs is None else clusters.job_script(*jobs),
@@ -279,9 +290,12 @@ def _text(asked: Sweep, rows: list[SweepRow]) -> str:
     if row.forecast_s is not None and row.point_s is not None:
         least = "" if row.sample_complete else "at least "
         span = f"{human_seconds(row.least_point_s or 0)} to {human_seconds(row.most_point_s or 0)}"
+        workers = plural(row.workers, "worker")
+        ends = [progress.duration(one or 0) for one in (row.forecast_low_s, row.forecast_high_s)]
+        spread = f" ({ends[0]} to {ends[1]}, 95 %)" if row.sample_complete else ""
         facts += [
             ["sample", f"{plural(row.sampled or 0, 'point')}, {least}{span} each"],
-            ["forecast", f"{least}{progress.duration(row.forecast_s)} on {row.workers} workers"],
+            ["forecast", f"{least}{progress.duration(row.forecast_s)} on {workers}{spread}"],
         ]
         if row.peak_bytes is not None:
             facts.append(["memory", f"{format_size(row.peak_bytes)} of each worker"])

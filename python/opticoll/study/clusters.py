@@ -31,6 +31,8 @@ Manager = Literal["slurm", "pbs", "lsf"]
 _CLASSES = {"slurm": "SLURMCluster", "pbs": "PBSCluster", "lsf": "LSFCluster"}
 
 MOST_JOBS = 10**4
+MOST_PROCESSES = 4096
+"""Of one job."""
 
 
 class Dask:
@@ -71,9 +73,13 @@ class Dask:
         try:
             yield from fed(self, feed)
         finally:
-            self._client.close()
-            if self._cluster is not None:
-                self._cluster.close()
+            self.close()
+
+    def close(self) -> None:
+        """Leave the cluster, and end one that was made for this."""
+        self._client.close()
+        if self._cluster is not None:
+            self._cluster.close()
 
     def has_room(self) -> bool:
         """Whether a worker may be given tasks now: each has some waiting."""
@@ -120,19 +126,34 @@ def job_cluster(manager: Manager, profile: Path) -> tuple[Any, int]:
     ConfigError
         The profile is wrong; the message names the file.
     """
-    document = Document.read(profile)
-    fields = dict(document.content)
-    try:
-        jobs = whole(1, MOST_JOBS)(fields.pop("jobs", 1))
-    except ConfigError as error:
-        raise document.error(("jobs",), str(error)) from error
-    fields.setdefault("processes", fields.get("cores", 1))
+    fields, jobs = _fields(profile)
     package = _imported("dask_jobqueue")
     try:
         return getattr(package, _CLASSES[manager])(**fields), jobs
     except (TypeError, ValueError, OSError) as error:
         first = " ".join(str(error).partition("\n")[0].split())
         raise ConfigError(f"{profile}: {first}") from error
+
+
+def workers_of(profile: Path) -> int:
+    """The number of workers of all jobs of a profile. Raises ConfigError as `job_cluster` does."""
+    fields, jobs = _fields(profile)
+    return jobs * int(fields["processes"])
+
+
+def _fields(profile: Path) -> tuple[dict[str, Any], int]:
+    """What a profile says of a job, with a process for each core, and the number of jobs."""
+    document = Document.read(profile)
+    fields = {"jobs": 1, "cores": 1, **document.content}
+    fields.setdefault("processes", fields["cores"])
+    for name, most in (("jobs", MOST_JOBS), ("processes", MOST_PROCESSES)):
+        try:
+            fields[name] = whole(1, most)(fields[name])
+        except ConfigError as error:
+            raise document.error((name,), str(error)) from error
+    if "cores" not in document.content:
+        del fields["cores"]
+    return fields, fields.pop("jobs")
 
 
 def job_script(manager: Manager, profile: Path) -> str:

@@ -7,6 +7,7 @@ store. The tasks of a worker that dies are done again, one that kills its worker
 from __future__ import annotations
 
 import json
+import os
 import queue
 import subprocess
 import threading
@@ -29,6 +30,13 @@ MOST_DEATHS = 2
 """Workers that a task may take with it before it is an error."""
 
 T = TypeVar("T")
+
+
+def processors() -> int:
+    """The processors that this process may use, which may be fewer than the machine has."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 class Engine(Protocol):

@@ -60,6 +60,8 @@ _QUANTITY = re.compile(
     + r")(?![\w])"
 )
 
+_WRITTEN = re.compile(f"'[^']*'|\"[^\"]*\"|{_QUANTITY.pattern}", _QUANTITY.flags)
+"""Texts in quotation marks, in which nothing is a quantity, and quantities."""
 _NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]{1,3})?")
 
 
@@ -119,7 +121,9 @@ class Expression:
         self.text = text.strip()
         if len(text) > LONGEST:
             raise UsageError(f"an expression has more than {LONGEST} characters")
-        quoted = _QUANTITY.sub(lambda found: f"_('{found[1]}{found[2]}')", self.text)
+        quoted = _WRITTEN.sub(
+            lambda found: f"_('{found[1]}{found[2]}')" if found[1] else found[0], self.text
+        )
         try:
             self._tree = ast.parse(quoted, mode="eval").body
             nodes = list(ast.walk(self._tree))

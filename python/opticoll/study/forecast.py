@@ -1,26 +1,32 @@
 """How long the points of a study take, and how much memory: measured on a sample of them.
 
 >>> forecast = Forecast(missing=100, sampled=4, failed=0, mean_s=0.5, least_s=0.1, most_s=0.9,
-...                     peak_bytes=2**28, complete=True)
->>> forecast.seconds(workers=2)
-25.0
+...                     error_s=0.1, peak_bytes=2**28, complete=True)
+>>> forecast.seconds(workers=2), forecast.interval(workers=2)
+(25.0, (15.2, 34.8))
 """
 
 from __future__ import annotations
 
 import json
+import math
 import random
 import threading
 import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import pairwise
+from statistics import stdev
 
 from opticoll.study.points import Point
 from opticoll.study.worker import Solved, Task, message, start
 
 SAMPLE = 24
 """Points that are sampled at most."""
+
+CONFIDENCE = 1.96
+"""Standard errors on either side of a mean, within which it is with a confidence of 95 %."""
 
 SAMPLE_S = 10.0
 """Seconds for which points are sampled."""
@@ -36,17 +42,39 @@ class Forecast:
     mean_s: float
     least_s: float
     most_s: float
+    error_s: float
+    """Standard error of the mean."""
     peak_bytes: int | None
     complete: bool
 
     def seconds(self, workers: int) -> float:
-        """The seconds that the missing points take on so many workers, at least."""
-        return self.missing * self.mean_s / min(workers, max(1, self.missing))
+        """The seconds that the missing points take on so many workers."""
+        return max(self.most_s, self.missing * self.mean_s / workers)
+
+    def interval(self, workers: int) -> tuple[float, float]:
+        """The ends of the interval in which these seconds are with a confidence of 95 %."""
+        middle = self.seconds(workers)
+        around = 0.0 if not self.mean_s else middle * CONFIDENCE * self.error_s / self.mean_s
+        return max(0.0, middle - around), middle + around
+
+
+def sample(missing: Sequence[Point]) -> list[Point]:
+    """Points from all parts of a study: one, drawn at random, of each of `SAMPLE` equal parts.
+
+    Neighbours have the same fabric and differ in size, so that every fabric has its share. The
+    order is random, too: a sample that is cut short is one of the whole study.
+    """
+    generator = random.Random(0)
+    count = min(SAMPLE, len(missing))
+    edges = [len(missing) * part // count for part in range(count + 1)] if count else []
+    chosen = [missing[generator.randrange(*ends)] for ends in pairwise(edges)]
+    generator.shuffle(chosen)
+    return chosen
 
 
 def forecast(command: str, missing: Sequence[Point], limit_s: float = SAMPLE_S) -> Forecast:
     """Compute a sample of points in a process of its own, and measure it."""
-    chosen = random.Random(0).sample(missing, min(SAMPLE, len(missing)))
+    chosen = sample(missing)
     tasks = [Task(one.key, one.options) for one in chosen]
     process = start()
     assert process.stdin is not None
@@ -84,9 +112,17 @@ def forecast(command: str, missing: Sequence[Point], limit_s: float = SAMPLE_S) 
         mean_s=sum(seconds) / max(1, len(seconds)),
         least_s=min(seconds, default=0.0),
         most_s=max(seconds, default=0.0),
+        error_s=_error(seconds, len(missing)),
         peak_bytes=peak,
         complete=complete,
     )
+
+
+def _error(seconds: Sequence[float], missing: int) -> float:
+    """The standard error of the mean of a sample from so many points."""
+    if len(seconds) < 2:
+        return 0.0
+    return stdev(seconds) * math.sqrt((1 - min(1, len(seconds) / missing)) / len(seconds))
 
 
 def _peak_bytes(process: int) -> int | None:

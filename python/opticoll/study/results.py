@@ -212,7 +212,10 @@ def _holds(condition: Expression, row: ResultRow, units: dict[str, str]) -> bool
         if name not in cells:
             known = [one for one in cells if one.rpartition(".")[2] == name]
             if len(known) != 1:
-                raise UsageError(f"--where: there is no column `{name}`{nearest(name, cells)}")
+                text = "" if known else f"; a text stands in quotation marks: '{name}'"
+                raise UsageError(
+                    f"--where: there is no column `{name}`{nearest(name, cells, text)}"
+                )
             name = known[0]
         return with_unit(cells[name], units.get(name, ""))
 
