@@ -621,8 +621,8 @@ def test_the_table_of_results_always_has_the_time(run: Run, tmp_path: Path) -> N
     assert {"axis_fabric", "size", "time_s", "injection_bandwidth"} <= set(head.split())
     assert "crossbar" in lines[4]
     assert "differ in the bandwidth that a rank can inject" in printed
-    quoted = run("results", tmp_path / "study.sqlite", "--where", "size == '1MiB'").out
-    assert "3 rows" in quoted
+    unquoted = run("results", tmp_path / "study.sqlite", "--where", "axis_fabric == '4MiB x'").err
+    assert "there are no such results" in unquoted
 
 
 def test_provenance_is_kept(tmp_path: Path) -> None:

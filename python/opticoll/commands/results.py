@@ -126,6 +126,8 @@ def _table(rows: list[ResultRow], known: dict[str, Column]) -> str:
     always = [name for name in names if _rank(name, known) == 1][:1]
     kept = names if len(rows) == 1 else always
     names = [name for name in names if name in kept or len(set(cells[name])) > 1]
+    if all(row.replication == 0 for row in rows):
+        names = [name for name in names if name != "replication"]
     always += [name for name in names if _rank(name, known) == 2]
     shown: list[str] = []
     for name in [*always, *names]:
@@ -166,6 +168,8 @@ def _cells(name: str, rows: list[ResultRow], known: dict[str, Column]) -> list[s
     if column is not None:
         return [column.cell(value) for value in values]
     texts = ["-" if value is None else str(value) for value in values]
+    if name in ("error", "found"):
+        return texts
     if name.removeprefix("axis_") == "fabric":
         labels = fabric_labels(texts)
         texts = [labels[text] for text in texts]
