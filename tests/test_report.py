@@ -231,7 +231,7 @@ def test_a_plan_says_what_each_message_waits_for() -> None:
         ("wdm_ring:ranks=8,wavelengths=2,converters=full", "ring"),
         (TORUS, "graph"),
         ("crossbar:ranks=8", "graph"),
-        ("wss_grid:rows=3,columns=3", "circle"),
+        ("wss_grid:rows=3,columns=3", "grid"),
         ("light_path_grid:ranks=8,ports=2", "circle"),
         ("passive_star:ranks=8,wavelengths=4", "circle"),
     ],
@@ -382,3 +382,25 @@ def test_a_column_of_any_name_is_drawn() -> None:
 
 def test_the_example_of_the_command_has_a_page() -> None:
     assert COMMAND.example.endswith("--output report.html")
+
+
+def test_tables_within_rows_are_shown_with_their_units(capsys: pytest.CaptureFixture[str]) -> None:
+    line = "replay tests/data/ep.A.16.goal.zst --fabric crossbar:ranks=16 --json"
+    _, out, _ = command_line(capsys, *line.replace("tests", str(Path(__file__).parent)).split())
+    row = json.loads(out)
+    told = {one["heading"]: one for one in parts.of_rows("replay", [row]).content["tables"]}
+    assert {"Per call", "Per rank"} <= told.keys()
+    calls = told["Per call"]
+    assert ["total_s", "Total", "s"] in [list(one) for one in calls["columns"]]
+    assert [len(rows) for rows in calls["rows"]] == [len(row["per_call"])]
+    assert parts.of_rows("replay", [{**row, "per_call": json.dumps(row["per_call"])}]).content[
+        "tables"
+    ] == list(told.values())
+
+
+def test_tables_within_rows_stay_within_the_size_of_a_page(
+    rows: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert any(one["heading"] == "Candidates" for one in parts.of_rows("", rows).content["tables"])
+    monkeypatch.setattr(parts, "MOST_NESTED", 3)
+    assert parts.of_rows("", rows).content["tables"] == []

@@ -40,6 +40,9 @@ def pages(folder: Path) -> dict[str, Path]:
         "star": parts.of_plan(
             "A star", opticoll.plan("all_gather", "passive_star:ranks=8,wavelengths=4"), "1MiB", {}
         ),
+        "grid": parts.of_plan(
+            "A grid", opticoll.plan("all_to_all", "wss_grid:rows=3,columns=4", "direct"), "1MiB", {}
+        ),
         "training": parts.of_training("A training", plain(training)),
     }
     for name, part in made.items():
@@ -75,7 +78,7 @@ def place(page: Page, name: str) -> int:
     return found
 
 
-@pytest.mark.parametrize("name", ["rows", "ring", "graph", "star", "training", "all"])
+@pytest.mark.parametrize("name", ["rows", "ring", "graph", "grid", "star", "training", "all"])
 @pytest.mark.parametrize("width", [1280, PHONE])
 def test_a_page_opens_from_a_file_without_errors(
     name: str, width: int, pages: dict[str, Path], browser: Browser
@@ -126,6 +129,22 @@ def test_details_of_a_row_have_the_command_that_computes_it(
     assert text.startswith("opticoll plan all_gather --fabric wdm_ring:")
 
 
+def test_details_of_a_row_have_the_tables_within_it(
+    pages: dict[str, Path], browser: Browser
+) -> None:
+    page = browser.open(pages["rows"])
+    page.run("document.querySelector('[data-filter=algorithm]').focus()")
+    page.call("Input.insertText", text="auto")
+    page.run("document.querySelector('tr[data-row] button').click()")
+    page.run("document.querySelector('tr.detail details.nested summary').click()")
+    assert page.run("document.querySelector('details.nested summary').innerText").startswith(
+        "Candidates"
+    )
+    assert page.run("document.querySelectorAll('details.nested tbody tr').length") > 2
+    assert page.run("document.querySelector('details.nested').open")
+    assert page.errors() == []
+
+
 def test_a_reader_chooses_axes_and_kinds(pages: dict[str, Path], browser: Browser) -> None:
     page = browser.open(pages["rows"])
     drawn(page)
@@ -167,7 +186,7 @@ def test_a_click_on_a_mark_opens_its_row(pages: dict[str, Path], browser: Browse
     page.wait("document.querySelectorAll('tr.detail').length === 1")
 
 
-@pytest.mark.parametrize("name", ["ring", "graph", "star"])
+@pytest.mark.parametrize("name", ["ring", "graph", "grid", "star"])
 def test_stepping_through_a_plan_changes_the_drawing(
     name: str, pages: dict[str, Path], browser: Browser
 ) -> None:

@@ -34,6 +34,9 @@ Fact = tuple[str, Any, str, str]
 OF_POINTS = ("study", "point", "command", "error")
 """Columns of results that are shown otherwise, or not at all."""
 
+MOST_NESTED = 10_000
+"""Rows of all tables within rows that a page holds."""
+
 MOST_VALUES = 12
 """Values of a column that are listed above its table."""
 
@@ -86,6 +89,7 @@ def of_rows(
         "count": len(rows),
         "choice": choice,
         "commands": _in_words(commands),
+        "tables": _tables(table),
     }
     return Part(
         "rows",
@@ -143,6 +147,20 @@ def draw(results: Results, path: str | os.PathLike[str]) -> None:
         raise UsageError("there is nothing to draw: the rows differ in no number")
     with replacing(path) as temporary:
         temporary.write_text(figures.svg(spec), encoding="utf-8")
+
+
+def _tables(table: ShownTable) -> list[dict[str, Any]]:
+    """The tables within rows, the small ones first, as many as a page has room for."""
+    room, told = MOST_NESTED, []
+    for one in sorted(table.nested, key=lambda one: sum(map(len, one.rows))):
+        room -= sum(map(len, one.rows))
+        if room < 0:
+            break
+        names = [name for name, _, _ in one.columns]
+        about = {"heading": one.heading, "meaning": one.meaning, "columns": one.columns}
+        rows = [[[row.get(name) for name in names] for row in rows] for rows in one.rows]
+        told.append({**about, "rows": rows})
+    return told
 
 
 def _fact(one: Shown) -> Fact:

@@ -54,15 +54,23 @@ def content(plan: Plan, size_bytes: int, outcome: Outcome) -> dict[str, Any]:
     }
     if view == "ring":
         told["ring"] = _ring(plan, columns)
+    if view == "grid":
+        told["grid"] = {
+            "rows": plan.fabric.option("rows"),
+            "columns": plan.fabric.option("columns"),
+            "nodes": [int(node) for node in plan.fabric.drawing["nodes"]],
+        }
     if plan.fabric.electrical:
         told["graph"] = _graph(plan, columns, drawn=view == "graph")
     return told
 
 
 def _view(plan: Plan) -> str:
-    """How a slot is drawn: on the ring, on the graph of links, or between ranks on a circle."""
+    """How a slot is drawn: on the ring, grid or graph of links, or between ranks on a circle."""
     if "direction" in plan.fabric.light_fields:
         return "ring"
+    if "plane" in plan.fabric.light_fields:
+        return "grid"
     ends = plan.fabric.link_ends if plan.fabric.electrical else None
     if ends is None:
         return "circle"

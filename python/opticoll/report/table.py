@@ -22,7 +22,7 @@ from opticoll import registry
 from opticoll._core import Fabric, OpticollError
 from opticoll.layout import PICOSECONDS
 from opticoll.report.rows_file import Rows, kinds
-from opticoll.rows import Row, columns
+from opticoll.rows import Column, Row, columns
 
 ENDINGS = {"_s": "s", "_ps": "ps", "_bytes": "B", "bandwidth": "bit/s"}
 """Units of columns whose row class is not known, by how their names end."""
@@ -76,11 +76,22 @@ class Shown:
 
 
 @dataclass(frozen=True)
+class Nested:
+    """A column that holds tables: their columns as (name, heading, unit), and their rows."""
+
+    heading: str
+    meaning: str
+    columns: list[tuple[str, str, str]]
+    rows: list[list[dict[str, Any]]] = field(repr=False)
+
+
+@dataclass(frozen=True)
 class ShownTable:
-    """The columns that differ between rows, and those that do not."""
+    """The columns that differ between rows, those that do not, and the tables within rows."""
 
     columns: list[Shown]
     same: list[Shown]
+    nested: list[Nested]
 
     def __len__(self) -> int:
         return len((self.columns or self.same)[0].values)
@@ -98,10 +109,16 @@ def of_rows(
     about = {one.name: one for one in columns(found[1])} if found else {}
     asked = {*axes, *ALWAYS_ASKED, *(_options(found[1]) if found else ())}
     every: list[Shown] = []
+    nested: list[Nested] = []
     for name in names:
         values = [_scalar(row.get(name)) for row in rows]
         told = about.get(name)
-        if _nested(values) or f"{name.removesuffix('_ps')}_s" in names:
+        if _nested(values):
+            tables = [_within(value) for value in values]
+            if any(tables):
+                nested.append(_as_nested(name, tables, told))
+            continue
+        if f"{name.removesuffix('_ps')}_s" in names:
             continue
         unit = told.unit.name if told and told.unit else "" if told else _unit(name)
         every.append(
@@ -121,7 +138,7 @@ def of_rows(
     every += _gaps(every)
     differ = [one for one in every if len(one.distinct) > 1 or len(rows) == 1]
     same = [one for one in every if len(one.distinct) == 1 and len(rows) > 1]
-    return ShownTable(sorted(differ, key=_place), same)
+    return ShownTable(sorted(differ, key=_place), same, nested)
 
 
 def _place(one: Shown) -> tuple[bool, int]:
@@ -144,6 +161,30 @@ def _nested(values: Iterable[Any]) -> bool:
         isinstance(one, list | dict) or (isinstance(one, str) and one.startswith(("[{", '{"')))
         for one in values
     ) or all(one is None for one in values)
+
+
+def _within(value: Any) -> list[dict[str, Any]]:
+    """The rows of a table within a row; none where the value is no such table."""
+    if isinstance(value, str) and value.startswith("["):
+        value = json.loads(value)
+    rows = value if isinstance(value, list) else [value]
+    return [row for row in rows if isinstance(row, dict)]
+
+
+def _as_nested(name: str, tables: list[list[dict[str, Any]]], told: Column | None) -> Nested:
+    """A column of tables; values that are tables themselves stay out."""
+    kind = told.kind if told else None
+    own = columns(kind) if isinstance(kind, type) and issubclass(kind, Row) else ()
+    about = {one.name: one for one in own}
+    names = dict.fromkeys(key for table in tables for row in table for key in row)
+    shown = []
+    for key in names:
+        unit = about[key].unit if key in about else None
+        of = unit.name if unit else "" if key in about else _unit(key)
+        twin = f"{key.removesuffix('_ps')}_s" in names
+        if not twin and not any(isinstance(row.get(key), list | dict) for t in tables for row in t):
+            shown.append((key, _heading(key, of), "%" if of == "1" else of))
+    return Nested(_heading(name, ""), told.meaning if told else "", shown, tables)
 
 
 def _unit(name: str) -> str:

@@ -4,6 +4,8 @@
 const MESSAGES_AT_ONCE = 40;
 const NAMES = {data: "data", slot: "its slot", sender: "the sender", receiver: "the receiver"};
 
+const HEADINGS = {ring: "Load of links", graph: "Load of links", grid: "Circuits of switches", circle: "Circuits of ranks"};
+
 function planSection(part) {
   const plan = part.content;
   const count = plan.slots.length;
@@ -16,7 +18,7 @@ function planSection(part) {
   }
   const edges = [0];
   for (const one of plan.slots) edges.push(edges.at(-1) + one.messages);
-  const scene = {ring: ringScene, graph: graphScene, circle: circleScene}[plan.view](plan);
+  const scene = {ring: ringScene, grid: gridScene, graph: graphScene, circle: circleScene}[plan.view](plan);
   const said = element("p", {"aria-live": "polite", class: "slot"});
   const range = element("input", {
     type: "range", min: 0, max: count - 1, value: 0, "aria-label": `Number of the ${unit}`,
@@ -30,7 +32,7 @@ function planSection(part) {
   const loads = element("ol", {class: "loads"});
   const messages = element("div");
   const gantt = ganttSection(plan, edges, () => slot, (chosen) => go(chosen));
-  const side = element("div", {}, element("h3", {}, plan.view === "circle" && !plan.graph ? "Circuits of ranks" : "Load of links"), loads);
+  const side = element("div", {}, element("h3", {}, HEADINGS[plan.graph ? "graph" : plan.view]), loads);
   box.append(
     element("h3", {}, plan.graph ? "Steps" : "Slots"),
     element("p", {class: "quiet hint"}, "Left and right keys step while the slider has the focus."),
@@ -222,6 +224,58 @@ function circleScene(plan) {
       if (shown.length <= 200) paths.append(arrowAt(to[0], to[1], to[0] - bend[0], to[1] - bend[1], colour));
     }
     return plan.graph ? loadOfLinks(plan, shown).list : circuitsOfRanks(plan, shown);
+  };
+  return {drawing, show, key: keyOfLight(plan)};
+}
+
+// Nodes in rows and columns. Light by the switch of a row goes above it to the right and below it to
+// the left, light by the switch of a column right of it downwards and left of it upwards.
+function gridScene(plan) {
+  const {rows, columns, nodes} = plan.grid;
+  const pitch = 64;
+  const at = (node) => [(node % columns) * pitch, Math.floor(node / columns) * pitch];
+  const drawing = canvas(-58, -40, (columns - 1) * pitch + 96, (rows - 1) * pitch + 78, "Circuits of the slot between nodes of the grid");
+  const under = element("svg:g");
+  const name = (x, y, anchor, text) => under.append(element("svg:text", {x, y, "text-anchor": anchor, "dominant-baseline": "central", fill: "#6b6b6b", style: "font-size:9px"}, text));
+  for (let row = 0; row < rows; row++) {
+    under.append(element("svg:line", {x1: -24, y1: row * pitch, x2: (columns - 1) * pitch + 24, y2: row * pitch, stroke: "#dcdcdc"}));
+    name(-28, row * pitch, "end", `row ${row}`);
+  }
+  for (let column = 0; column < columns; column++) {
+    under.append(element("svg:line", {x1: column * pitch, y1: -24, x2: column * pitch, y2: (rows - 1) * pitch + 20, stroke: "#dcdcdc"}));
+    name(column * pitch, (rows - 1) * pitch + 28, "middle", `column ${column}`);
+  }
+  const paths = element("svg:g");
+  const marks = element("svg:g");
+  const rank = new Map(nodes.map((node, number) => [node, number]));
+  for (let node = 0; node < rows * columns; node++) {
+    const [x, y] = at(node);
+    const held = rank.get(node);
+    marks.append(element("svg:circle", {cx: x, cy: y, r: 11, fill: held === undefined ? "#f4f4f4" : "#fff", stroke: held === undefined ? "#b0b0b0" : "#222", "stroke-width": 0.8}));
+    if (held !== undefined) marks.append(element("svg:text", {x, y, "text-anchor": "middle", "dominant-baseline": "central", style: "font-size:10px"}, String(held)));
+  }
+  drawing.append(under, paths, marks);
+  const show = (shown) => {
+    paths.replaceChildren();
+    const load = new Map();
+    for (const one of shown) {
+      const [from, to] = [nodes[plan.messages.source[one]], nodes[plan.messages.destination[one]]];
+      const [x1, y1] = at(from);
+      const [x2, y2] = at(to);
+      const across = y1 === y2;
+      const by = across ? `row ${Math.floor(from / columns)}` : `column ${from % columns}`;
+      load.set(by, (load.get(by) || 0) + 1);
+      const steps = (x2 - x1 + y2 - y1) / pitch;
+      // Longer arcs bulge more, so that those of one switch nest.
+      const bulge = 2 * pitch * (0.16 + 0.26 * (Math.abs(steps) - 1) / Math.max(columns, rows, 2)) * Math.sign(steps);
+      const bend = across ? [(x1 + x2) / 2, y1 - bulge] : [x1 + bulge, (y1 + y2) / 2];
+      const colour = colourOf(plan, one);
+      paths.append(pointed(element("svg:path", {d: `M${x1},${y1}Q${bend} ${x2},${y2}`, fill: "none", stroke: colour, "stroke-width": 1.7}), plan, one));
+      const [dx, dy] = [x2 - bend[0], y2 - bend[1]];
+      const long = Math.hypot(dx, dy);
+      if (shown.length <= 400) paths.append(arrowAt(x2 - 10 * dx / long, y2 - 10 * dy / long, dx, dy, colour));
+    }
+    return [...load].map(([by, own]) => ({name: `switch of ${by}`, load: own}));
   };
   return {drawing, show, key: keyOfLight(plan)};
 }

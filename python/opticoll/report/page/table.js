@@ -206,7 +206,24 @@ function details(table, row) {
     .filter((column) => column.values[row] !== null)
     .map((column) => [column.heading, reading(column.values[row], column.unit), column.meaning]);
   const command = commandOf(table.part, row);
-  return element("div", {}, command ? commandLine(command) : null, facts(cells));
+  const tables = table.part.tables.filter((one) => one.rows[row].length).map((one) => nestedTable(one, one.rows[row]));
+  return element("div", {}, command ? commandLine(command) : null, facts(cells), ...tables);
+}
+
+const NESTED_AT_ONCE = 100;
+
+// A table within a row, such as the candidates of auto.
+function nestedTable(told, rows) {
+  const number = told.columns.map((_, at) => rows.every((row) => row[at] === null || typeof row[at] === "number"));
+  const kind = (at) => (number[at] ? "number" : null);
+  const lines = rows.slice(0, NESTED_AT_ONCE).map((row) => element("tr", {}, ...row.map((value, at) =>
+    element("td", {class: kind(at)}, reading(value, told.columns[at][2])))));
+  const rest = rows.length - lines.length;
+  return element("details", {class: "nested"}, element("summary", {title: told.meaning}, `${told.heading} (${rows.length})`),
+    element("div", {class: "wide", tabindex: "0", role: "region", "aria-label": told.heading}, element("table", {},
+      element("thead", {}, element("tr", {}, ...told.columns.map(([, heading], at) => element("th", {class: kind(at), scope: "col"}, heading)))),
+      element("tbody", {}, ...lines))),
+    rest > 0 ? element("p", {class: "quiet"}, `and ${rest} more`) : null);
 }
 
 // Commands are kept as places in a list of words, most of which come again in every row.
