@@ -7,7 +7,7 @@
 
 It holds behaviour while code is moved: it says that something changed, not what is right. That is
 what the tests are for, none of which takes a value from here. A difference that is wanted is
-accepted, with its reason in the changelog.
+accepted, with its reason in the changelog. Commands before `&&` make what the last one reads.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import argparse
 import contextlib
 import difflib
 import io
+import json
 import multiprocessing
 import os
 import re
@@ -30,7 +31,7 @@ ROOT = HERE.parent.parent
 EXPECTED = HERE / "expected"
 
 FILES = {
-    "--csv": ("compare", "traffic", "congestion", "train", "replay", "tasks"),
+    "--csv": ("compare", "traffic", "congestion", "train", "replay", "tasks", "results"),
     "--output": ("plan", "replan"),
 }
 """Options that write a file, with the commands that have them."""
@@ -54,9 +55,14 @@ def filled(line: str) -> Iterator[str]:
         yield from filled(line[: braces.start()] + choice + line[braces.end() :])
 
 
+def command_of(line: str) -> str:
+    """The last command of a case."""
+    return line.split(" && ")[-1].split()[0]
+
+
 def forms(line: str) -> Iterator[tuple[str, list[str]]]:
-    """The ways to run a case: their names and what is added to the command line."""
-    command = line.split()[0]
+    """The ways to run the last command of a case: their names and what is added to the line."""
+    command = command_of(line)
     if command != "reproduce":  # which takes long, and writes its tables either way
         yield "text", []
     yield "json", ["--json"]
@@ -66,14 +72,20 @@ def forms(line: str) -> Iterator[tuple[str, list[str]]]:
 
 
 def run(line: str) -> tuple[str, str]:
-    """The case and all that it prints and writes."""
+    """The case and all that its last command prints and writes, after those before it."""
     parts = []
     for name, added in forms(line):
         with tempfile.TemporaryDirectory() as folder:
-            words = shlex.split(line.replace("TRACES", str(ROOT / "tests/data"))) + added
-            words = [str(ROOT / word) if word.startswith("examples/") else word for word in words]
-            parts.append(f"#### {name}\n{outputs(words, Path(folder))}")
+            *before, last = line.replace("TRACES", str(ROOT / "tests/data")).split(" && ")
+            for step in before:
+                outputs(words_of(step), Path(folder))
+            parts.append(f"#### {name}\n{outputs(words_of(last) + added, Path(folder))}")
     return line, "".join(parts).replace(str(ROOT), "ROOT")
+
+
+def words_of(step: str) -> list[str]:
+    """The words of a command, examples by their path."""
+    return [str(ROOT / one) if one.startswith("examples/") else one for one in shlex.split(step)]
 
 
 def outputs(words: list[str], folder: Path) -> str:
@@ -89,12 +101,24 @@ def outputs(words: list[str], folder: Path) -> str:
     for path in sorted(folder.rglob("*")):
         if path.is_file() and path.suffix in {".csv", ".plan", ".json"}:
             text += f"#### {path.relative_to(folder)}\n{path.read_text()}"
+        if path.suffix == ".html":
+            text += f"#### {path.relative_to(folder)}\n{content_of(path.read_text())}\n"
     return f"{text}#### exit code {code}\n{err.getvalue()}"
+
+
+def content_of(page: str) -> str:
+    """What a page of `report` holds, without the scripts that show it."""
+    found = re.search(r'<script id="content" type="application/json">(.*?)</script>', page, re.S)
+    held = json.loads(found[1]) if found else {}
+    return "\n".join(
+        f"{name}: {json.dumps(value)}" for part in held["parts"] for name, value in part.items()
+    )
 
 
 def place(line: str) -> Path:
     """The file of a case: its words, without what file names cannot hold."""
-    command, _, rest = line.partition(" ")
+    command = command_of(line)
+    rest = line.partition(" ")[2] if line.split()[0] == command else line
     return EXPECTED / command / (re.sub(r"[^a-z0-9_.=,+-]+", " ", rest.lower()).strip() + ".txt")
 
 
@@ -118,7 +142,7 @@ def main() -> int:
     parser.add_argument("--show", action="store_true", help="print whole differences")
     asked = parser.parse_args()
     lines = [
-        line for line in command_lines() if not asked.commands or line.split()[0] in asked.commands
+        line for line in command_lines() if not asked.commands or command_of(line) in asked.commands
     ]
     os.environ["COLUMNS"] = "80"
     differing = 0
