@@ -13,6 +13,8 @@
 pub mod crossbar;
 pub mod custom;
 pub mod dragonfly;
+#[cfg(test)]
+mod example;
 pub mod fat_tree;
 pub mod fully_connected;
 pub mod gpu_servers;

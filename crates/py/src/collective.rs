@@ -48,7 +48,8 @@ impl Collective {
         let chunks = self.collective.chunks();
         if chunk >= chunks {
             return Err(PyIndexError::new_err(format!(
-                "chunk {chunk} is none of 0..{chunks}"
+                "chunk {chunk} is none of 0 to {}",
+                chunks - 1
             )));
         }
         Ok(match holders {

@@ -255,7 +255,7 @@ impl Column {
                 .ok()
                 .filter(|value| (least..end).contains(value))
                 .and_then(|value| u32::try_from(value).ok())
-                .ok_or_else(|| refuse(format!("{value} is none of {least}..{end}")))
+                .ok_or_else(|| refuse(format!("{value} is none of {least} to {}", end - 1)))
         };
         let view = wide.as_array();
         let mut values = view.iter().map(convert).collect::<PyResult<Vec<u32>>>()?;

@@ -252,7 +252,7 @@ fn files_that_are_no_orbits_are_read_lightpath_by_lightpath() {
         error
             .unwrap_err()
             .to_string()
-            .contains("holds 4 lightpaths, not 5")
+            .contains("holds 4 transfers, not 5")
     );
 }
 

@@ -143,7 +143,7 @@ fn read_slots(
                 let found = sink.lightpaths();
                 if count != found {
                     return Err(
-                        word.wrong(format!("the file holds {found} lightpaths, not {count}"))
+                        word.wrong(format!("the file holds {found} transfers, not {count}"))
                     );
                 }
                 words.end()?;
