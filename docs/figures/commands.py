@@ -15,6 +15,14 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 
 COMMANDS = {
     "all_gather": "compare all_gather --fabric optree_paper --size 4MiB --figure",
+    "cookbook_times": (
+        "compare all_gather --fabric wdm_ring:ranks=64,wavelengths=16 --sizes 1KiB..64MiB "
+        "--algorithms ring,optree,relay_tree --figure"
+    ),
+    "cookbook_slot": (
+        "show all_gather --fabric wdm_ring:ranks=16,wavelengths=4 --algorithm relay_tree --slot 0 "
+        "--figure"
+    ),
     "fat_tree_all_reduce": (
         "compare all_reduce "
         "--fabric fat_tree:down=16x8x8,up=1x8x8,links=1x1x1,rate=12.5GB/s,latency=500ns "

@@ -3,6 +3,7 @@
 import functools
 import inspect
 import os
+import re
 import textwrap
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -85,7 +86,9 @@ def sheet(width: float, height: float) -> "Figure":
 def headed(figure: "Figure", title: str, fontsize: float = 11) -> None:
     """Write a title, if there is one, above all parts at the left, no wider than the figure."""
     longest = int(figure.get_figwidth() * POINTS_PER_INCH / (LETTER_WIDTH * fontsize))
-    lines = [line for part in title.splitlines() for line in textwrap.wrap(part, longest)]
+    # A number stays with its unit.
+    parts = re.sub(r"(?<=\d) (?=\S)", "\N{NO-BREAK SPACE}", title).splitlines()
+    lines = [line for part in parts for line in textwrap.wrap(part, longest)]
     if lines:
         figure.suptitle("\n".join(lines), x=0.01, ha="left", fontsize=fontsize)
 
