@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -291,6 +292,20 @@ def test_a_page_needs_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     code, _, err = command_line(capsys, "report", source)
     assert code == 2
     assert "--output is missing" in err
+
+
+def test_a_page_without_its_package_leaves_nothing_behind(
+    rows: list[dict[str, Any]],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "vl_convert", None)
+    words = ("--output", tmp_path / "page.html", "--figures", tmp_path / "figures")
+    code, _, err = command_line(capsys, "report", "missing.json", *words)
+    assert code == 2
+    assert 'pip install "opticoll[report]"' in err
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_figures_for_papers_are_written(

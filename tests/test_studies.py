@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import random
+import re
 import resource
 import shlex
 import signal
@@ -13,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -24,7 +27,7 @@ from conftest import Run
 from opticoll.commands import COMMANDS
 from opticoll.errors import ConfigError, FileError, UsageError
 from opticoll.main import app
-from opticoll.study import document
+from opticoll.study import document, forecast, progress
 from opticoll.study.expression import Expression
 from opticoll.study.points import asked, command_line, command_of, options_of, points
 from opticoll.study.store import Result, Store
@@ -636,6 +639,59 @@ def test_provenance_is_kept(tmp_path: Path) -> None:
     assert one["cores"] == os.cpu_count()
 
 
+def test_a_terminal_has_a_bar_with_rate_and_time_left(tmp_path: Path) -> None:
+    import pty
+
+    study = written(tmp_path, SLOW)
+    ours, theirs = pty.openpty()
+    sweep = subprocess.Popen(
+        [sys.executable, "-m", "opticoll", "sweep", str(study), "--jobs", "1"],
+        stdout=subprocess.DEVNULL, stderr=theirs,
+        env={**os.environ, "COLUMNS": "100", "TERM": "xterm"},
+    )  # fmt: skip
+    os.close(theirs)
+    said = b""
+    with contextlib.suppress(OSError):  # the terminal ends with the sweep
+        while more := os.read(ours, 4096):
+            said += more
+    os.close(ours)
+    assert sweep.wait(timeout=60) == 0
+    assert re.search(rb"[1-9]\d* of 48 points, [\d.]+ points/s, [\d.]+ s left", said)
+    assert "━".encode() in said
+    assert said.count(b"opticoll: ") == 0
+
+
+def test_a_log_has_a_line_a_minute(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now = [0.0]
+    monkeypatch.setattr("opticoll.study.progress.time.monotonic", lambda: now[0])
+    told: list[str] = []
+    shown = progress.Progress(lambda line, there, points: told.append(line))
+    for second in range(0, 301, 20):
+        now[0] = float(second)
+        shown(second, 600)
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 5
+    assert lines[0] == "opticoll: 60 of 600 points, 1.0 points/s, 9 min 0 s left"
+    assert len(told) == 16
+
+
+def test_a_sample_is_from_all_parts_of_a_study(tmp_path: Path) -> None:
+    study = document.read(
+        written(
+            tmp_path,
+            "study: s\ncommand: simulate\noptions: {collective: all_gather}\n"
+            "grid: {fabric: [terarack, optree_paper, 'crossbar:ranks=4', 'torus:dims=4x4'],"
+            " size: {from: 1, to: 120, plus: 1}}\n",
+        )
+    )
+    chosen = forecast.sample(points(study))
+    assert len(chosen) == forecast.SAMPLE
+    by_fabric = Counter(one.options["fabric"] for one in chosen)
+    assert set(by_fabric.values()) == {forecast.SAMPLE // 4}
+
+
 def test_a_dry_run_forecasts_and_keeps_nothing(tmp_path: Path) -> None:
     study = written(tmp_path, RINGS)
     row = opticoll.sweep(study, dry_run=True)
@@ -643,6 +699,9 @@ def test_a_dry_run_forecasts_and_keeps_nothing(tmp_path: Path) -> None:
     assert row.sampled == 24
     assert row.forecast_s is not None
     assert 0 < row.forecast_s < 60
+    assert row.forecast_low_s is not None
+    assert row.forecast_high_s is not None
+    assert row.forecast_low_s <= row.forecast_s <= row.forecast_high_s
     assert row.peak_bytes is not None
     assert row.peak_bytes > 10e6
     assert list(tmp_path.iterdir()) == [study]
