@@ -3,7 +3,7 @@
 mod choice;
 mod timing;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use opticoll::families;
 use opticoll::plan::{self, AnyPlan, Lightpath, PlanRef, text};
@@ -55,6 +55,30 @@ use choice::Choice;
 pub(crate) struct Plan {
     plan: Arc<AnyPlan>,
     choice: Arc<Choice>,
+    counts: Arc<Counts>,
+}
+
+/// What is counted over all transfers of a plan, once: rows of every size and setting have it.
+#[derive(Default)]
+struct Counts {
+    wavelengths: OnceLock<u32>,
+    configurations: OnceLock<u64>,
+    bound: OnceLock<Option<SlotsBound>>,
+}
+
+/// Number of slots, name of the bound, and its assumptions.
+type SlotsBound = (u64, &'static str, &'static str);
+
+fn counted<T: Copy + Send>(
+    py: Python<'_>,
+    known: &OnceLock<T>,
+    count: impl FnOnce() -> T + Send,
+) -> PyResult<T> {
+    if let Some(known) = known.get() {
+        return Ok(*known);
+    }
+    let counted = interrupt::run(py, count)?;
+    Ok(*known.get_or_init(|| counted))
 }
 
 impl Plan {
@@ -62,6 +86,7 @@ impl Plan {
         Plan {
             plan: Arc::new(plan),
             choice: Arc::default(),
+            counts: Arc::default(),
         }
     }
 
@@ -74,6 +99,7 @@ impl Plan {
                 candidates: planned.candidates,
                 reasons: planned.reasons,
             }),
+            counts: Arc::default(),
         }
     }
 
@@ -184,6 +210,7 @@ impl Plan {
             return Ok(Plan {
                 plan: Arc::clone(&self.plan),
                 choice: Arc::clone(&self.choice),
+                counts: Arc::clone(&self.counts),
             });
         }
         interrupt::run(py, || {
@@ -226,13 +253,17 @@ impl Plan {
     /// The number of different wavelengths in use; 0 on fabrics without wavelengths.
     #[getter]
     fn wavelengths_used(&self, py: Python<'_>) -> PyResult<u32> {
-        interrupt::run(py, || families::wavelengths_used(self.whole()))
+        counted(py, &self.counts.wavelengths, || {
+            families::wavelengths_used(self.whole())
+        })
     }
 
     /// The number of different circuit settings among the slots.
     #[getter]
     fn configurations(&self, py: Python<'_>) -> PyResult<u64> {
-        interrupt::run(py, || simulate::circuit::configurations(self.whole()))
+        counted(py, &self.counts.configurations, || {
+            simulate::circuit::configurations(self.whole())
+        })
     }
 
     /// The number of steps that the paper of the algorithm gives, or None.
@@ -245,10 +276,10 @@ impl Plan {
     ///
     /// If a lightpath of the plan carries several chunks, the bound is the one that holds for any number of chunks.
     #[getter]
-    fn bound(&self, py: Python<'_>) -> PyResult<Option<(u64, &'static str, &'static str)>> {
+    fn bound(&self, py: Python<'_>) -> PyResult<Option<SlotsBound>> {
         let schedule = &self.representative().schedule;
         let fabric = &self.representative().fabric;
-        interrupt::run(py, || {
+        counted(py, &self.counts.bound, || {
             let single = schedule.is_in_single_chunks();
             let bound = families::slots_bound(fabric, &schedule.collective, single)?;
             Some((bound.steps, bound.name, bound.assumption))
