@@ -204,7 +204,7 @@ REFUSED: dict[str, tuple[list[str], tuple[str, ...]]] = {
     ),
     "folder for figures that is a device": (
         ["reproduce", "wrht", "--output", "/dev/null"],
-        ("/dev/null", "no folder"),
+        ("/dev/null", "not a folder"),
     ),
     "folder for figures where none can be made": (
         ["reproduce", "wrht", "--output", "/proc/nowhere"],

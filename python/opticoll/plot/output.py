@@ -87,8 +87,9 @@ def headed(figure: "Figure", title: str, fontsize: float = 11) -> None:
     """Write a title, if there is one, above all parts at the left, no wider than the figure."""
     longest = int(figure.get_figwidth() * POINTS_PER_INCH / (LETTER_WIDTH * fontsize))
     # A number stays with its unit.
-    parts = re.sub(r"(?<=\d) (?=\S)", "\N{NO-BREAK SPACE}", title).splitlines()
+    parts = re.sub(r"(?<=\d) (?=\w)", "\N{NO-BREAK SPACE}", title).splitlines()
     lines = [line for part in parts for line in textwrap.wrap(part, longest)]
+    lines = [line.replace("\N{NO-BREAK SPACE}", " ") for line in lines]
     if lines:
         figure.suptitle("\n".join(lines), x=0.01, ha="left", fontsize=fontsize)
 
