@@ -13,6 +13,7 @@ import pytest
 
 import opticoll
 from opticoll.commands.report import COMMAND
+from opticoll.errors import UsageError
 from opticoll.main import main
 from opticoll.plot import style
 from opticoll.report import figures, parts, plan_page, rows_file, table
@@ -419,3 +420,50 @@ def test_tables_within_rows_stay_within_the_size_of_a_page(
     assert any(one["heading"] == "Candidates" for one in parts.of_rows("", rows).content["tables"])
     monkeypatch.setattr(parts, "MOST_NESTED", 3)
     assert parts.of_rows("", rows).content["tables"] == []
+
+
+BESIDE = """
+study: beside
+command: simulate
+options: {collective: all_gather, algorithm: ring}
+points:
+  - {fabric: "wdm_ring:ranks=8,wavelengths=2", policy: [every_step, on_change]}
+  - {fabric: "fat_tree:down=4x2,up=1x2"}
+grid: {size: [1KiB, 1MiB]}
+"""
+
+
+def test_a_fabric_without_an_option_stays_on_the_figure(tmp_path: Path) -> None:
+    (tmp_path / "study.yaml").write_text(BESIDE)
+    opticoll.sweep(tmp_path / "study.yaml", jobs=1)
+    held = opticoll.results(tmp_path / "study.sqlite")
+    part = parts.of_results("beside", held)
+    choice = part.content["choice"]
+    assert choice["held"]["policy"] == "on_change"
+    assert part.figure is not None
+    assert len(part.figure["data"]["values"]) == 4
+    rows = [{key: cell for key, cell in plain(row).items() if key != "size"} for row in held]
+    shown = table.of_rows(rows, ("simulate", rows_file.kinds()["plan"][0]))
+    chosen = {**choice, "held": {}, "facet": "policy"}
+    panels = figures.specification(shown, chosen)["data"]["values"]
+    assert sorted(one["policy"] for one in panels) == ["every_step"] * 4 + ["on_change"] * 4
+    both = figures.specification(shown, {**choice, "held": {}, "facet": ""})
+    dash = both["layer"][0]["encoding"]["strokeDash"]
+    assert (dash["field"], len({*map(tuple, dash["scale"]["range"])})) == ("policy", 2)
+    assert both["encoding"]["color"]["field"] == "fabric"
+
+
+@pytest.mark.parametrize(
+    ("ending", "begins"), [(".svg", b"<svg"), (".png", b"\x89PNG"), (".pdf", b"%PDF")]
+)
+def test_results_are_drawn_in_the_format_of_their_file(
+    ending: str, begins: bytes, tmp_path: Path
+) -> None:
+    (tmp_path / "study.yaml").write_text(BESIDE)
+    opticoll.sweep(tmp_path / "study.yaml", jobs=1)
+    held = opticoll.results(tmp_path / "study.sqlite")
+    held.plot(tmp_path / f"times{ending}")
+    assert (tmp_path / f"times{ending}").read_bytes().startswith(begins)
+    with pytest.raises(UsageError, match=r"ends in one of \.svg"):
+        held.plot(tmp_path / "times.foo")
+    assert not (tmp_path / "times.foo").exists()

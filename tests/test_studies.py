@@ -450,7 +450,7 @@ def test_an_error_is_a_row_and_is_retried_when_asked(
     written(tmp_path, OWN, "own_algorithm.py")
     study = written(tmp_path, CROSSBAR + "grid: {algorithm: [ring, 'own_algorithm:fails']}\n")
     finished = run("sweep", study)
-    assert finished.code == 0
+    assert finished.code == 1
     assert "1 point failed: `opticoll results" in finished.err
     failed = run("results", "study.sqlite", "--failed")
     assert "not yet" in failed.out

@@ -44,7 +44,10 @@ def searched(
             proposed += search.send(give)  # type: ignore[arg-type]
         except StopIteration as end:
             found: list[Found] = end.value
-            return [(proposed[one.place], one.what) for one in found], len(proposed)
+            return [
+                (proposed[one.place], ": ".join([one.what, ", ".join(one.told)]).rstrip(": "))
+                for one in found
+            ], len(proposed)
         give = value_of
 
 
@@ -55,8 +58,8 @@ def test_the_cheapest_point_that_meets_a_time_is_found_without_computing_dearer_
         looked_for, points, lambda point: Fraction(point["size"], point["wavelengths"])
     )
     assert found == [
-        ({"wavelengths": 10, "size": 1}, "cheapest for size = 1"),
-        ({"wavelengths": 20, "size": 2}, "cheapest for size = 2"),
+        ({"wavelengths": 10, "size": 1}, "cheapest for size = 1: wavelengths = 10, time_s = 0.1"),
+        ({"wavelengths": 20, "size": 2}, "cheapest for size = 2: wavelengths = 20, time_s = 0.1"),
     ]
     assert computed <= 10 + 20 + 2 * 8
 
@@ -74,7 +77,7 @@ def test_a_cost_that_depends_on_results_is_minimised_over_all() -> None:
     found, computed = searched(
         looked_for, points, lambda point: 16 if point["wavelengths"] == 1 else 9
     )
-    assert found == [({"wavelengths": 1}, "cheapest")]
+    assert found == [({"wavelengths": 1}, "cheapest: wavelengths * time_s = 16, time_s = 16")]
     assert computed == 8
 
 
@@ -112,7 +115,8 @@ def test_a_break_even_among_whole_numbers_is_exact(crossing: int) -> None:
     (first, words), (second, _) = found
     assert first == {"fabric": "ring", "wavelengths": str(crossing)}
     assert second["fabric"] == "tree"
-    assert words == f"break-even: better from wavelengths = {crossing}, not yet at {crossing - 1}"
+    ends = f"from wavelengths = {crossing}, not yet at {crossing - 1}"
+    assert words == f"break-even: `of` is not worse than `against` {ends}, time_s = 1"
     assert computed <= 4 + 2 * 16
 
 
@@ -141,7 +145,7 @@ def test_sides_that_never_change_places_are_said() -> None:
         break_even="size", of={"a": 1}, against={"a": 2}, **{"from": "1KiB", "to": "1GiB"}
     )
     ((_, words),), _ = searched(looked_for, [{}], lambda point: point["a"])
-    assert words == "no break-even: better at both ends"
+    assert words == "no break-even: `of` is not worse than `against` at both ends"
 
 
 SIDES = {"break_even": "a", "of": {"b": 1}, "against": {"b": 2}}

@@ -64,6 +64,8 @@ class Watch:
         """The files that will be written, by their options, such as `figure`."""
         self.notes: list[str] = []
         """Sentences for standard error beside the answer."""
+        self.failed = False
+        """Whether a part of what was asked for could not be done: the exit code is 1."""
         self._update, self._announce = update, announce
 
     def update(self, label: str, done: int, total: int) -> None:
@@ -287,7 +289,8 @@ def answer(
         except Refuted as error:
             return Answer(_json(plain(error.row)) if as_json else error.text, 1)
     verified = all(getattr(row, "verified", True) for row in rows)
-    said = Answer(_said(command, asked, rows, as_json), 0 if verified else 1, watch.notes)
+    done = verified and not watch.failed
+    said = Answer(_said(command, asked, rows, as_json), 0 if done else 1, watch.notes)
     for file, path in asked_for:
         said.write(path, lambda file=file, path=path: file.write(asked, rows, path))  # type: ignore[misc]
     return said

@@ -13,6 +13,7 @@ from cyclopts import Group, Parameter
 
 from opticoll import memory, words
 from opticoll._core import format_size
+from opticoll.document import read_text
 from opticoll.errors import UsageError
 from opticoll.layout import align, human_seconds, plural
 from opticoll.rows import Bytes, Count, Positive, Row, Seconds, means
@@ -165,15 +166,16 @@ def compute(asked: Sweep, watch: Watch) -> Iterator[SweepRow]:
                 retry=asked.retry,
                 progress=shown,
                 command=shlex.join(sys.argv),
+                text=read_text(asked.study),
             )
         except BaseException as failure:
             failure.add_note(f"{shown.line}; {path} keeps what is finished")
             raise
         found = [
-            FoundRow(point=one.number, what=one.found, command=one.command)
-            for one in store.results(study.study)
-            if one.found is not None
+            FoundRow(point=number, what=what, command=command)
+            for number, command, what in store.found(study.study)
         ]
+    watch.failed = bool(done.errors)
     if done.errors:
         watch.notes.append(
             f"{plural(done.errors, 'point')} failed: `opticoll results {path} --failed` says why"

@@ -18,7 +18,7 @@ from typing import Any
 
 from opticoll.errors import UsageError
 from opticoll.plot import style
-from opticoll.report.table import Shown, ShownTable
+from opticoll.report.table import LAST, Shown, ShownTable
 
 Spec = dict[str, Any]
 
@@ -39,6 +39,12 @@ DASHES = {"-": [1, 0], "--": [7, 3], "-.": [7, 3, 2, 3], ":": [2, 3]}
 
 STILL = ("params", "cursor", "tooltip")
 """What figures for papers do without."""
+
+ENDINGS = (".svg", ".png", ".pdf")
+"""Formats of figures by how their files end."""
+
+PNG_SCALE = 2
+"""Dots of a PNG for each point of a figure."""
 
 LABELS = {
     "s": "datum.value === 0 ? '0' : replace(format(datum.value, '~s'), 'µ', 'µ') + 's'",
@@ -67,6 +73,9 @@ TOLD_APART = ("algorithm", "fabric", "policy")
 
 FEW = 8
 """Values of a column that may have panels of their own at first."""
+
+MOST_DASHES = len(DASHES)
+"""Values of a column that is neither across, a colour nor a panel, which dashes tell apart."""
 
 MOST_COLOURS = 32
 """Values of a column that may have colours at first: more are told apart by nobody."""
@@ -212,7 +221,8 @@ def first_choice(table: ShownTable) -> Spec | None:
 def _held(table: ShownTable, used: list[str]) -> dict[str, Any]:
     """One value for each column that was asked for and is not on the figure: the largest or last.
 
-    Columns that follow from those on the figure, such as an option of its fabrics, are left free.
+    Rows without a value, such as the policy of a fat tree, are on the figure beside any. Columns
+    that follow from those on the figure, such as an option of its fabrics, are left free.
     """
     rows = list(range(len(table)))
     by_name = {one.name: one for one in table.columns}
@@ -224,7 +234,7 @@ def _held(table: ShownTable, used: list[str]) -> dict[str, Any]:
             continue
         some = [column.values[row] for row in rows if column.values[row] is not None]
         held[column.name] = max(some) if column.number else some[-1]
-        rows = [row for row in rows if column.values[row] == held[column.name]]
+        rows = [row for row in rows if column.values[row] in (held[column.name], None)]
     return held
 
 
@@ -246,7 +256,7 @@ def specification(table: ShownTable, choice: Spec, width: int = 300, columns: in
     rows = [
         row
         for row in range(len(table))
-        if all(by_name[name].values[row] == value for name, value in choice["held"].items())
+        if all(by_name[name].values[row] in (one, None) for name, one in choice["held"].items())
     ]
     axes = [by_name[choice[role]] for role in ("x", "colour", "facet") if choice[role]]
     apart = [
@@ -256,8 +266,29 @@ def specification(table: ShownTable, choice: Spec, width: int = 300, columns: in
     ]
     fields = list(dict.fromkeys([*used, *apart]))
     values = [{told[name]["field"]: by_name[name].values[row] for name in fields} for row in rows]
-    gaps = _gaps(told, choice, [told[name]["field"] for name in apart])
-    return whole(choice["kind"], gaps, told.get(choice["facet"]), values, width, columns)
+    free = [by_name[name] for name in apart if _is_dashed(by_name[name])]
+    dashed = min(free, key=lambda one: one.number).name if free else None
+    gaps = _gaps(told, choice, [told[name]["field"] for name in apart], dashed)
+    facet = told.get(choice["facet"])
+    if facet is not None:
+        values = _in_every_panel(values, facet["field"])
+    return whole(choice["kind"], gaps, facet, values, width, columns)
+
+
+def _is_dashed(column: Shown) -> bool:
+    """Whether dashes can tell the values of a column apart."""
+    some = {*column.values} - {None}
+    return column.name not in LAST and 1 < len(some) <= MOST_DASHES
+
+
+def _in_every_panel(values: Sequence[Spec], field: str) -> list[Spec]:
+    """The marks of a figure; one without the option of the panels is in each of them."""
+    panels = list(dict.fromkeys(one[field] for one in values if one[field] is not None))
+    return [
+        {**one, field: panel}
+        for one in values
+        for panel in (panels if one[field] is None and panels else [one[field]])
+    ]
 
 
 def whole(
@@ -275,8 +306,11 @@ def whole(
     return {**head, "facet": panels, "columns": columns, "spec": {**view, **size}}
 
 
-def _gaps(told: dict[str, Spec], choice: Spec, apart: list[str]) -> Spec:
-    """What fills the gaps of a template; the page's `gapsOf` does the same."""
+def _gaps(told: dict[str, Spec], choice: Spec, apart: list[str], dashed: str | None) -> Spec:
+    """What fills the gaps of a template; the page's `gapsOf` does the same.
+
+    `dashed` is a column that dashes and markers tell apart, as no axis and no colour does.
+    """
     x, y, colour = (told.get(choice[role]) for role in ("x", "y", "colour"))
     assert x is not None
     assert y is not None
@@ -316,7 +350,8 @@ def _gaps(told: dict[str, Spec], choice: Spec, apart: list[str]) -> Spec:
         },
         "colour": _key(colour, "colours"),
         "shape": _key(colour, "shapes"),
-        "dash": _key(colour, "dashes"),
+        "dash": _dashes(told[dashed]) if dashed else _key(colour, "dashes"),
+        "form": _key(told[dashed] if dashed else colour, "shapes"),
         "detail": [{"field": name} for name in apart],
         "running": {
             "sort": sort,
@@ -373,6 +408,14 @@ def _key(told: Spec | None, look: str) -> Spec | None:
     }
 
 
+def _dashes(told: Spec) -> Spec:
+    """A column as dashes, whatever else tells its values apart in other figures."""
+    domain = told["domain"]
+    key = _key(told, "dashes")
+    assert key is not None
+    return {**key, "scale": {"domain": domain, "range": list(DASHES.values())[: len(domain)]}}
+
+
 def svg(spec: Spec) -> str:
     """A figure as SVG.
 
@@ -383,6 +426,21 @@ def svg(spec: Spec) -> str:
     """
     text: str = library().vegalite_to_svg(_still(spec))
     return text
+
+
+def drawn(spec: Spec, ending: str) -> bytes:
+    """A figure as the bytes of a file of a format, one of `ENDINGS`.
+
+    Raises
+    ------
+    UsageError
+        The package that draws is not installed.
+    """
+    if ending == ".svg":
+        return svg(spec).encode()
+    convert = library().vegalite_to_pdf if ending == ".pdf" else library().vegalite_to_png
+    made: bytes = convert(_still(spec), scale=1 if ending == ".pdf" else PNG_SCALE)
+    return made
 
 
 def library() -> Any:

@@ -12,6 +12,7 @@ import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from opticoll import config
@@ -133,20 +134,25 @@ def _is_shown(name: str, row: Mapping[str, Any]) -> bool:
 
 
 def draw(results: Results, path: str | os.PathLike[str]) -> None:
-    """Write the figure of results as SVG.
+    """Write the figure of results as SVG, PNG or PDF, by how the name of the file ends.
 
     Raises
     ------
     UsageError
-        The package that draws is not installed, or the rows differ in no number.
+        The package that draws is not installed, the rows differ in no number, or the name has
+        another ending.
     FileError
         The file cannot be written.
     """
+    ending = Path(path).suffix.lower()
+    if ending not in figures.ENDINGS:
+        known = ", ".join(figures.ENDINGS)
+        raise UsageError(f"a figure is a file that ends in one of {known}; `{path}` does not")
     spec = of_results("", results).figure
     if spec is None:
         raise UsageError("there is nothing to draw: the rows differ in no number")
     with replacing(path) as temporary:
-        temporary.write_text(figures.svg(spec), encoding="utf-8")
+        temporary.write_bytes(figures.drawn(spec, ending))
 
 
 def _tables(table: ShownTable) -> list[dict[str, Any]]:

@@ -23,7 +23,7 @@ from opticoll.study.worker import Solved, Task, message, start
 Feed = Callable[[], Sequence[Task] | None]
 """The next tasks for one worker; empty: none just now; None: there are no more."""
 
-TICK_S = 0.5
+TICK_S = 0.05
 """Most seconds between two reports of an engine."""
 
 MOST_DEATHS = 2

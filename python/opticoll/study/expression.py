@@ -86,6 +86,20 @@ class Quantity:
                 return f"{count}{name}"
         return f"{round(self.number / UNITS[ladder[-1]][0])}{ladder[-1]}"
 
+    def rounded(self) -> str:
+        """As people read it: four digits at most, in the largest unit of which there is one."""
+        if self.unit not in _LADDERS:
+            return str(self.number) if self.number.denominator == 1 else f"{float(self.number):.4g}"
+        ladder = _LADDERS[self.unit]
+        whole = [name for name in ladder if (self.number / UNITS[name][0]).denominator == 1]
+        some = [name for name in ladder if abs(self.number) >= UNITS[name][0]] or ladder[-1:]
+        name = next((one for one in whole if abs(self.number / UNITS[one][0]) in _SHORT), some[0])
+        return f"{float(self.number / UNITS[name][0]):.4g}{name}"
+
+
+_SHORT = range(1, 1000)
+"""Whole numbers that are written without a fraction."""
+
 
 def quantity(value: object) -> Quantity | None:
     """The quantity that a number or a text such as `4MiB` stands for, None for other texts."""

@@ -76,12 +76,15 @@ class Results(Sequence[ResultRow]):
         return dataframe([dict(row) for row in self._rows])
 
     def plot(self, path: str | os.PathLike[str]) -> None:
-        """Write as SVG the figure with which a page of `opticoll report` shows the rows.
+        """Write the figure with which a page of `opticoll report` shows the rows.
+
+        The file ends in `.svg`, `.png` or `.pdf`.
 
         Raises
         ------
         UsageError
-            The package that draws is not installed, or the rows differ in no number.
+            The package that draws is not installed, the rows differ in no number, or the name of
+            the file has another ending.
         FileError
             The file cannot be written.
         """

@@ -18,19 +18,21 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
+from opticoll.command_line import as_text
 from opticoll.errors import UsageError
 from opticoll.study.document import Study
 from opticoll.study.engines import Engine
 from opticoll.study.expression import Expression
 from opticoll.study.points import Point, Scope, command_line, finished, points
 from opticoll.study.results import units_of, with_unit
-from opticoll.study.search import Candidate, rounds, verified_row
+from opticoll.study.search import Candidate, Found, rounds, verified_row
 from opticoll.study.store import Result, Store, StudyRecord
 from opticoll.study.worker import Task
 
@@ -39,6 +41,12 @@ BATCH_S = 0.5
 
 MOST_TASKS = 256
 """Tasks that a worker is given at a time."""
+
+KEEP_S = 0.05
+"""Seconds between two transactions of results: many small ones cost more than what they keep."""
+
+OTHERS_S = 0.5
+"""Seconds between two looks at what other sweeps have claimed."""
 
 HEARTBEAT_S = 10.0
 """Seconds between two signs of life in the store."""
@@ -87,11 +95,11 @@ def groups(all_points: Iterable[Point]) -> list[list[Point]]:
     return list(shared.values())
 
 
-def define(study: Study, store: Store, listed: Sequence[Point]) -> None:
-    """Write the points of a study to the store."""
+def define(study: Study, store: Store, listed: Sequence[Point], text: str) -> None:
+    """Write the points of a study, and the text of its file, to the store."""
     command = study.command
     store.define(
-        StudyRecord(study.study, command, study.axes, study.replications is not None),
+        StudyRecord(study.study, command, study.axes, study.replications is not None, text),
         (
             (one.number, one.key, one.replication, one.axes, command_line(command, one.options))
             for one in listed
@@ -108,8 +116,11 @@ def sweep(
     retry: bool = False,
     progress: Progress | None = None,
     command: str = "",
+    text: str = "",
 ) -> Done:
     """Compute the points that the store does not have; `retry` computes errors again.
+
+    The store keeps the `command` of the sweep and the `text` of the study's file.
 
     Raises
     ------
@@ -118,13 +129,13 @@ def sweep(
     """
     if shard is not None and study.optimise is not None:
         raise UsageError("a study with `optimise` has no shards: each point depends on others")
-    store.begin(command)
+    store.begin(command, study.study)
     listed: list[Point] = []
     computed = before = 0
     own: set[str] = set()
     for proposed in _rounds(study, store):
         listed += proposed
-        define(study, store, listed)
+        define(study, store, listed, text)
         mine = groups(proposed)
         if shard is not None:
             mine = mine[shard.number - 1 :: shard.parts]
@@ -137,12 +148,15 @@ def sweep(
             progress(there, len(listed) if shard is None else len(every))
         work = _Work([one for one in every if one.key in missing], store, retry)
         if missing:
-            with closing(engine.results(study.command, work.feed)) as coming:
-                for results in coming:
-                    work.received(results)
-                    if progress is not None:
-                        whole = len(listed) if shard is None else len(every)
-                        progress(there + work.there, whole)
+            try:
+                with closing(engine.results(study.command, work.feed)) as coming:
+                    for results in coming:
+                        work.received(results)
+                        if progress is not None:
+                            whole = len(listed) if shard is None else len(every)
+                            progress(there + work.there, whole)
+            finally:
+                work.keep()
         computed += work.computed
     mine = groups(listed)
     if shard is not None:
@@ -193,8 +207,17 @@ def _rounds(study: Study, store: Store) -> Iterator[list[Point]]:
             yield new
             wanted = search.send(value_of)
     except StopIteration as end:
-        marks = [(kept[one.place], one.what) for one in end.value]
-        store.mark(study.study, [(point.number, what) for point, what in marks if point])
+        marks = [(kept[one.place], one) for one in end.value]
+        store.mark(
+            study.study, [(point.number, _told(point, one)) for point, one in marks if point]
+        )
+
+
+def _told(point: Point, found: Found) -> str:
+    """What a search found, with the axes of the point that the search does not name itself."""
+    axes = {name: as_text(value) for name, value in point.axes.items() if name not in found.names}
+    told = [*found.told, *(f"{name} = {value}" for name, value in axes.items())]
+    return f"{found.what}: {', '.join(told)}" if told else found.what
 
 
 class _Work:
@@ -206,6 +229,8 @@ class _Work:
         self._elsewhere: list[Point] = []
         self._seconds, self._measured = 0.0, 0
         self._alive = time.monotonic()
+        self._fresh: list[Result] = []
+        self._kept = self._asked = -math.inf
         self.computed = self.there = 0
 
     def feed(self) -> Sequence[Task] | None:
@@ -225,6 +250,10 @@ class _Work:
 
     def _of_others(self) -> Sequence[Task] | None:
         """Points that another sweep has claimed: taken over when that sweep has gone."""
+        now = time.monotonic()
+        if self._elsewhere and now - self._asked < OTHERS_S:
+            return []
+        self._asked = now
         keys = [one.key for one in self._elsewhere]
         free = set(self._store.claim(keys, retry=self._retry)) if keys else set()
         waiting = set(self._store.missing_of(keys, retry=self._retry))
@@ -244,14 +273,22 @@ class _Work:
         return min(MOST_TASKS, 1 + int(BATCH_S * self._measured / max(1e-4, self._seconds)))
 
     def received(self, results: Sequence[Result]) -> None:
-        """Keep results; without any, give a sign of life now and then."""
+        """Keep results, those of `KEEP_S` together; give a sign of life now and then."""
         now = time.monotonic()
-        if results:
-            self._store.keep(results)
-            self.computed += len(results)
-            self.there += len(results)
-            self._seconds += sum(one.seconds for one in results)
-            self._measured += len(results)
+        self._fresh += results
+        self.computed += len(results)
+        self.there += len(results)
+        self._seconds += sum(one.seconds for one in results)
+        self._measured += len(results)
+        if now - self._kept >= KEEP_S:
+            self.keep()
+            self._kept = now
         if now - self._alive > HEARTBEAT_S:
             self._alive = now
             self._store.seen()
+
+    def keep(self) -> None:
+        """Keep the results that wait for it."""
+        if self._fresh:
+            self._store.keep(self._fresh)
+            self._fresh = []

@@ -115,10 +115,15 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Found:
-    """A candidate that a search found, by its place among all proposed, and what it is."""
+    """A candidate that a search found, by its place among all proposed, and what it is.
+
+    `told` are its cost and the values of what it had to meet, `names` the axes among them.
+    """
 
     place: int
     what: str
+    told: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
 
 
 Value_of = Callable[[Expression, int], Any]
@@ -185,6 +190,20 @@ def _number(value: Any, expression: Expression) -> Quantity | None:
     return value
 
 
+def _values(value_of: Value_of, place: int, expressions: Sequence[Expression]) -> tuple[str, ...]:
+    """Expressions with their values for a candidate, such as `time_s = 1.5ms`; each once."""
+    known = {one.text: value_of(one, place) for one in expressions}
+    return tuple(
+        f"{name} = {value.rounded() if isinstance(value, Quantity) else value}"
+        for name, value in known.items()
+    )
+
+
+def _measures(conditions: Sequence[Expression]) -> list[Expression]:
+    """What conditions are about: the names in them."""
+    return [Expression(name) for one in conditions for name in one.names]
+
+
 def _pareto(
     wanted: Optimise, axes: Sequence[Expression], candidates: Sequence[Candidate]
 ) -> Rounds:
@@ -203,7 +222,9 @@ def _pareto(
         for _, second_number, place in sorted(known):
             if least is None or second_number < least:
                 least = second_number
-                found.append(Found(place, f"Pareto front{_for(key)}"))
+                told = _values(value_of, place, axes)
+                names = (*wanted.for_each, *(one.text for one in axes))
+                found.append(Found(place, f"Pareto front{_for(key)}", told, names))
     return found
 
 
@@ -219,6 +240,12 @@ def _cheapest(wanted: Optimise, cost: Expression, candidates: Sequence[Candidate
             costs.append(_number(cost.value(one.scope), cost))
         except KeyError:
             costs.append(None)
+    told = [cost, *_measures(wanted.meets)]
+
+    def cheapest(value_of: Value_of, place: int, key: tuple[str, ...]) -> Found:
+        names = (*wanted.for_each, *(one.text for one in told))
+        return Found(place, f"cheapest{_for(key)}", _values(value_of, place, told), names)
+
     order: dict[int, int] = {}
     grouped = _groups(wanted, candidates)
     if any(one is None for one in costs):
@@ -227,10 +254,10 @@ def _cheapest(wanted: Optimise, cost: Expression, candidates: Sequence[Candidate
         found = []
         for key, places in grouped.items():
             met = [place for place in places if _meets(wanted, value_of, place)]
-            told = {place: _number(value_of(cost, place), cost) for place in met}
-            known = [(one.number, place) for place, one in told.items() if one is not None]
+            costs_of = {place: _number(value_of(cost, place), cost) for place in met}
+            known = [(one.number, place) for place, one in costs_of.items() if one is not None]
             if known:
-                found.append(Found(min(known)[1], f"cheapest{_for(key)}"))
+                found.append(cheapest(value_of, min(known)[1], key))
         return found
 
     def by_cost(place: int) -> tuple[Fraction, int]:
@@ -251,7 +278,7 @@ def _cheapest(wanted: Optimise, cost: Expression, candidates: Sequence[Candidate
         for key, places in proposed.items():
             met = [place for place in places if _meets(wanted, value_of, order[place])]
             if met:
-                found.append(Found(order[met[0]], f"cheapest{_for(key)}"))
+                found.append(cheapest(value_of, order[met[0]], key))
             if met or not left[key]:
                 del left[key]
     return found
@@ -310,6 +337,8 @@ def _break_even(wanted: Optimise, candidates: Sequence[Candidate]) -> Rounds:
         ours, theirs = (_number(value_of(column, at), column) for at in (place, place + 1))
         return None if ours is None or theirs is None else ours.number <= theirs.number
 
+    # Both sides stand in the study; their options are not told again.
+    names = (*wanted.for_each, axis, *wanted.of, *wanted.against)
     found: list[Found] = []
     value_of = yield [
         side
@@ -323,11 +352,11 @@ def _break_even(wanted: Optimise, candidates: Sequence[Candidate]) -> Rounds:
         bracket.at_high = (4 * at + 2, 4 * at + 3)
         if bracket.lead is None or last is None:
             bracket.over = True
-            found.append(Found(4 * at, f"no break-even{bracket.name}: {UNVERIFIED}"))
+            found.append(Found(4 * at, f"no break-even{bracket.name}: {UNVERIFIED}", (), names))
         elif bracket.lead == last:
             bracket.over = True
-            told = "better" if last else "worse"
-            found.append(Found(4 * at + 2, f"no break-even{bracket.name}: {told} at both ends"))
+            told = f"`of` is {'not worse' if last else 'worse'} than `against` at both ends"
+            found.append(Found(4 * at + 2, f"no break-even{bracket.name}: {told}", (), names))
     count = 4 * len(brackets)
     while True:
         asked = [
@@ -342,7 +371,7 @@ def _break_even(wanted: Optimise, candidates: Sequence[Candidate]) -> Rounds:
             lead = leads(value_of, count)
             if lead is None:
                 bracket.over = True
-                found.append(Found(count, f"no break-even{bracket.name}: {UNVERIFIED}"))
+                found.append(Found(count, f"no break-even{bracket.name}: {UNVERIFIED}", (), names))
             elif lead == bracket.lead:
                 bracket.low = middle
             else:
@@ -351,10 +380,13 @@ def _break_even(wanted: Optimise, candidates: Sequence[Candidate]) -> Rounds:
     for bracket in brackets:
         if bracket.over or bracket.at_high is None:
             continue
-        told = "worse" if bracket.lead else "better"
-        ends = f"{told} from {axis} = {bracket.high}, not yet at {bracket.low}"
-        found.append(Found(bracket.at_high[0], f"break-even{bracket.name}: {ends}"))
-        found.append(Found(bracket.at_high[1], f"the other side of the break-even{bracket.name}"))
+        told = f"`of` is {'worse' if bracket.lead else 'not worse'} than `against`"
+        ends = f"{told} from {axis} = {bracket.high.rounded()}, not yet at {bracket.low.rounded()}"
+        sides = ("break-even", ends), ("the other side of the break-even", "")
+        for place, (what, where) in zip(bracket.at_high, sides, strict=True):
+            values = _values(value_of, place, [column])
+            own = (where, *values) if where else values
+            found.append(Found(place, f"{what}{bracket.name}", own, names))
     return found
 
 

@@ -50,9 +50,11 @@ LONG = 4096
 """Characters of rows from which on they are compressed."""
 
 _LAYOUT = """
-CREATE TABLE runs (id INTEGER PRIMARY KEY, command TEXT, version TEXT, build TEXT, python TEXT,
-  machine TEXT, cores INTEGER, host TEXT, process INTEGER, started REAL, seen REAL, ended REAL);
-CREATE TABLE studies (name TEXT PRIMARY KEY, command TEXT, axes TEXT, replicated INTEGER);
+CREATE TABLE runs (id INTEGER PRIMARY KEY, study TEXT, command TEXT, version TEXT, build TEXT,
+  python TEXT, machine TEXT, cores INTEGER, host TEXT, process INTEGER, started REAL, seen REAL,
+  ended REAL);
+CREATE TABLE studies (name TEXT PRIMARY KEY, command TEXT, axes TEXT, replicated INTEGER,
+  text TEXT);
 CREATE TABLE points (study TEXT, number INTEGER, key TEXT, replication INTEGER, axes TEXT,
   command TEXT, PRIMARY KEY (study, number)) WITHOUT ROWID;
 CREATE TABLE results (key TEXT PRIMARY KEY, rows, error TEXT, seconds REAL, run INTEGER,
@@ -98,12 +100,13 @@ class Result:
 
 @dataclass(frozen=True)
 class StudyRecord:
-    """A study in a store: its command, and the names of its axes."""
+    """A study in a store: its command, the names of its axes, and the text of its file."""
 
     name: str
     command: str
     axes: list[str]
     replicated: bool
+    text: str = ""
 
 
 @dataclass(frozen=True)
@@ -231,17 +234,17 @@ class Store:
                     self._connection.execute("ROLLBACK")
                 raise
 
-    def begin(self, command: str) -> None:
-        """Note that a sweep begins: its command, this opticoll and this machine."""
+    def begin(self, command: str, study: str) -> None:
+        """Note that a sweep of a study begins: its command, this opticoll and this machine."""
         now = time.time()
         values = (
-            *(command, __version__, build(), sys.version.split()[0], platform.platform()),
+            *(study, command, __version__, build(), sys.version.split()[0], platform.platform()),
             *(os.cpu_count(), socket.gethostname(), os.getpid(), now, now),
         )
         with self._changing():
             cursor = self._connection.execute(
-                "INSERT INTO runs (command, version, build, python, machine, cores, host, process,"
-                " started, seen) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                "INSERT INTO runs (study, command, version, build, python, machine, cores, host,"
+                " process, started, seen) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 values,
             )
             self._run = cursor.lastrowid
@@ -260,8 +263,10 @@ class Store:
         """The points of a study, in place of those it had, with number, key, replication, axes."""
         with self._changing():
             self._connection.execute(
-                "INSERT OR REPLACE INTO studies VALUES (?, ?, ?, ?)",
-                (study.name, study.command, json.dumps(study.axes), study.replicated),
+                "INSERT INTO studies VALUES (?, ?, ?, ?, ?) ON CONFLICT (name) DO UPDATE SET "
+                "command = excluded.command, axes = excluded.axes, "
+                "replicated = excluded.replicated, text = excluded.text",
+                (study.name, study.command, json.dumps(study.axes), study.replicated, study.text),
             )
             for part in ("points", "found"):
                 self._connection.execute(f"DELETE FROM {part} WHERE study = ?", (study.name,))
@@ -280,6 +285,15 @@ class Store:
                 "INSERT INTO found VALUES (?, ?, ?)",
                 ((study, number, what) for number, what in found),
             )
+
+    def found(self, study: str) -> list[tuple[int, str, str]]:
+        """What a search found, in its order: number and command of a point, and what it is."""
+        query = (
+            "SELECT points.number, points.command, what FROM found JOIN points "
+            "ON points.study = found.study AND points.number = found.number "
+            "WHERE found.study = ? ORDER BY found.rowid"
+        )
+        return self._connection.execute(query, (study,)).fetchall()
 
     def missing(self, keys: Iterable[str], *, retry: bool = False) -> list[str]:
         """The keys without a result; with `retry` also those whose result is an error."""
@@ -363,12 +377,12 @@ class Store:
         return [known[key] for key in keys if key in known]
 
     def studies(self) -> list[StudyRecord]:
-        """All studies, by name."""
+        """All studies, in the order in which they were swept first."""
         with _named(self.path):
             return [
-                StudyRecord(name, command, json.loads(axes), bool(replicated))
-                for name, command, axes, replicated in self._connection.execute(
-                    "SELECT name, command, axes, replicated FROM studies ORDER BY name"
+                StudyRecord(name, command, json.loads(axes), bool(replicated), text)
+                for name, command, axes, replicated, text in self._connection.execute(
+                    "SELECT name, command, axes, replicated, text FROM studies ORDER BY rowid"
                 )
             ]
 
@@ -410,7 +424,7 @@ class Store:
         return sum(error for error, _ in marks), sum(refuted for _, refuted in marks)
 
     def runs(self) -> list[dict[str, Any]]:
-        """The sweeps that wrote here: command, version, build, machine and times."""
+        """The sweeps that wrote here: study, command, version, build, machine and times."""
         with closing(self._connection.execute("SELECT * FROM runs ORDER BY id")) as cursor:
             names = [one[0] for one in cursor.description]
             return [dict(zip(names, row, strict=True)) for row in cursor]

@@ -5,6 +5,9 @@ const KINDS = [["lines", "Lines"], ["points", "Points"], ["heat", "Heat map"], [
 
 const ERRORS_ONLY = 1;
 
+// What follows from other columns.
+const FOLLOW = ["injection_bandwidth", "chosen", "specification"];
+
 function filled(template, gaps) {
   if (typeof template === "string" && template.startsWith("$")) return gaps[template.slice(1)];
   if (Array.isArray(template)) return template.map((one) => filled(one, gaps)).filter((one) => one !== null);
@@ -39,8 +42,19 @@ function keyOf(told, look) {
   };
 }
 
+// A column as dashes, whatever else tells its values apart in other figures.
+function dashesOf(told) {
+  return {...keyOf(told, "dashes"), scale: {domain: told.domain, range: CONTENT.dashes.slice(0, told.domain.length)}};
+}
+
+// The marks of a figure; one without the option of the panels is in each of them.
+function inEveryPanel(values, field) {
+  const panels = [...new Set(values.map((one) => one[field]))].filter((one) => one !== null);
+  return values.flatMap((one) => (one[field] === null && panels.length ? panels.map((panel) => ({...one, [field]: panel})) : [one]));
+}
+
 // What fills the gaps of a template; `_gaps` of figures.py does the same.
-function gapsOf(told, chosen, apart) {
+function gapsOf(told, chosen, apart, dashed) {
   const x = told[chosen.x];
   const y = told[chosen.y];
   const colour = told[chosen.colour];
@@ -68,7 +82,8 @@ function gapsOf(told, chosen, apart) {
     everywhere: {filter: `!isValid(datum['${x.field}']) && isValid(datum['${y.field}'])`},
     colour: keyOf(colour, "colours"),
     shape: keyOf(colour, "shapes"),
-    dash: keyOf(colour, "dashes"),
+    dash: dashed ? dashesOf(dashed) : keyOf(colour, "dashes"),
+    form: keyOf(dashed || colour, "shapes"),
     detail: apart.map((field) => ({field})),
     running: {
       sort,
@@ -112,16 +127,18 @@ function figureSection(table) {
     const apart = part.columns.filter((one) => one.asked && !named.includes(one.name));
     const used = part.columns.filter((one) => named.includes(one.name) || one.asked);
     const held = part.columns.filter((one) => !named.includes(one.name) && chosen.held[one.name] !== undefined);
-    const rows = table.kept.filter((row) => held.every((one) => one.values[row] === chosen.held[one.name]));
-    const values = rows.map((row) => ({
+    const rows = table.kept.filter((row) => held.every((one) => one.values[row] === null || one.values[row] === chosen.held[one.name]));
+    const facet = told[chosen.facet];
+    const marks = rows.map((row) => ({
       row, ...Object.fromEntries(used.map((one) => [one.channel.field, one.values[row]])),
     }));
+    const values = facet ? inEveryPanel(marks, facet.field) : marks;
     const axes = part.columns.filter((one) => [chosen.x, chosen.colour, chosen.facet].includes(one.name));
     const lines = apart.filter((one) => !follows(one, axes, rows));
-    const gaps = gapsOf(told, chosen, lines.map((one) => one.channel.field));
+    const free = lines.filter((one) => !FOLLOW.includes(one.name) && one.channel.domain && one.channel.domain.length > 1 && one.channel.domain.length <= CONTENT.dashes.length);
+    const gaps = gapsOf(told, chosen, lines.map((one) => one.channel.field), (free.find((one) => !one.number) ?? free[0])?.channel);
     const shown = filled(CONTENT.templates[chosen.kind], gaps);
     const room = Math.max(240, place.clientWidth || 900);
-    const facet = told[chosen.facet];
     const panels = facet ? new Set(values.map((one) => one[facet.field])).size : 1;
     const across = Math.max(1, Math.min(panels === 4 ? 2 : panels, 3, Math.floor((room - 140) / 260)));
     const narrow = room < 620;
@@ -137,7 +154,7 @@ function figureSection(table) {
         }
         : {...shown, ...size}),
     };
-    note.textContent = values.length === table.kept.length ? "" : `${values.length.toLocaleString("en")} of ${table.kept.length.toLocaleString("en")} rows: those with the values chosen above.`;
+    note.textContent = rows.length === table.kept.length ? "" : `${rows.length.toLocaleString("en")} of ${table.kept.length.toLocaleString("en")} rows: those with the values chosen above.`;
     if (view) view.finalize();
     const embedded = await vegaEmbed(place, spec, {
       actions: false, renderer: "svg", logLevel: ERRORS_ONLY,
