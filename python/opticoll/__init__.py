@@ -24,6 +24,7 @@ from opticoll._core import (
     OpticollError,
     Outcome,
     Plan,
+    Program,
     Schedule,
     Table,
     Trace,
@@ -36,7 +37,7 @@ from opticoll._core import (
     parse_time,
     set_memory_limit,
 )
-from opticoll.interface.files import read_plan, read_trace, write_csv, write_plan
+from opticoll.interface.files import read_plan, read_program, read_trace, write_csv, write_plan
 from opticoll.interface.networks import bursts, congestion, traffic
 from opticoll.interface.planning import compare, measure, plan, records, replan, tasks
 from opticoll.interface.programs import replay, train
@@ -52,6 +53,7 @@ __all__ = [
     "OpticollError",
     "Outcome",
     "Plan",
+    "Program",
     "Schedule",
     "Table",
     "Trace",
@@ -70,6 +72,7 @@ __all__ = [
     "parse_time",
     "plan",
     "read_plan",
+    "read_program",
     "read_trace",
     "records",
     "replan",

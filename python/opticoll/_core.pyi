@@ -31,6 +31,7 @@ class AlgorithmError(OpticollError): ...
 class ScheduleError(OpticollError): ...
 class WavelengthError(OpticollError): ...
 class PlanFileError(OpticollError): ...
+class ProgramError(OpticollError): ...
 
 class SimulationError(OpticollError):
     setting: str | None
@@ -920,6 +921,231 @@ class Plan:
         >>> plan.with_size(1024).size_bytes
         1024
         """
+
+@final
+class Program:
+    """A collective as instructions of its ranks: thread blocks that send, receive, copy and reduce chunks of buffers.
+
+    Runtimes such as MSCCL execute programs. `opticoll.read_program` reads one.
+
+    Examples
+    --------
+    >>> import opticoll
+    >>> program = opticoll.Program.from_msccl('''
+    ... <algo name="pair" nchunksperloop="2" ngpus="2" coll="allgather" inplace="1">
+    ...   <gpu id="0"><tb id="0" send="1" recv="1" chan="0">
+    ...     <step s="0" type="s" srcbuf="o" srcoff="0" cnt="1"/>
+    ...     <step s="1" type="r" dstbuf="o" dstoff="1" cnt="1"/></tb></gpu>
+    ...   <gpu id="1"><tb id="0" send="0" recv="0" chan="0">
+    ...     <step s="0" type="s" srcbuf="o" srcoff="0" cnt="1"/>
+    ...     <step s="1" type="r" dstbuf="o" dstoff="0" cnt="1"/></tb></gpu></algo>''')
+    >>> program
+    <Program pair of all_gather: 2 ranks, 2 thread blocks, 4 instructions>
+    >>> for violation in program.verify(in_place=True).violations:
+    ...     print(violation.kind, violation.rank, violation.thread_block, violation.step, violation.line)
+    ...     print(violation.sentence)
+    not_written 1 0 0 7
+    rank 1, thread block 0, step 0: reads chunk 0 of output, in which nothing is yet
+    wrong_result 0 None None None
+    rank 0: output chunk 1 holds nothing at the end, not chunk 0 of rank 1
+    wrong_result 1 None None None
+    rank 1: output chunk 0 holds nothing at the end, not chunk 0 of rank 0
+    """
+    def __len__(self) -> int: ...
+    def __repr__(self) -> str: ...
+    @property
+    def collective(self) -> Collective:
+        """The collective that the program carries out."""
+    @staticmethod
+    def from_msccl(text: str) -> Program:
+        """Read the text of an MSCCL XML file.
+
+        Parameters
+        ----------
+        text : str
+            The whole text.
+
+        Raises
+        ------
+        ProgramError
+            The text is malformed; the message names the line.
+        """
+    @property
+    def in_place(self) -> bool:
+        """Whether the program is for calls whose input and output share memory."""
+    @property
+    def name(self) -> str:
+        """The name of the program."""
+    @staticmethod
+    def of_plan(plan: Plan) -> Program:
+        """The program that carries out the schedule of a plan; how its data travel, such as on light, no program says.
+
+        Parameters
+        ----------
+        plan : Plan
+            The plan.
+
+        Raises
+        ------
+        ProgramError
+            The plan is of a barrier, which moves no chunks.
+
+        Examples
+        --------
+        >>> import opticoll
+        >>> plan = opticoll.plan("all_reduce", "wdm_ring:ranks=8,wavelengths=1", "ring")
+        >>> opticoll.Program.of_plan(plan)
+        <Program ring of all_reduce: 8 ranks, 8 thread blocks, 120 instructions>
+        """
+    def of_rank(
+        self, rank: int
+    ) -> list[tuple[int, int, int, list[tuple[str, int, int, int, int, int, int, int]]]]:
+        """The thread blocks of a rank: as a list of (rank to send to, rank to receive from, channel, instructions), -1 for none.
+
+        An instruction is (operation, source buffer, source chunk, destination buffer, destination chunk, number of chunks,
+        thread block to wait for, step to wait for); operations have their names in MSCCL files, buffers are 0 for the input,
+        1 for the output and 2 for scratch, and -1 stands for nothing to wait for.
+
+        Parameters
+        ----------
+        rank : int
+            The rank.
+        """
+    @property
+    def out_of_place(self) -> bool:
+        """Whether the program is for calls with separate buffers."""
+    def run(
+        self,
+        inputs: list[bytes],
+        *,
+        elements: int,
+        element_type: str = "int32",
+        operator: str = "sum",
+        in_place: bool = False,
+        threads: int = 2,
+    ) -> list[bytes]:
+        """Carry the program out with real bytes, on threads of this process.
+
+        Parameters
+        ----------
+        inputs : list of bytes
+            By rank, the input buffer.
+        elements : int
+            Number of elements of a chunk.
+        element_type : str
+            Type of the elements: `int8`, `uint8`, `int32`, `uint32`, `int64`, `uint64`, `float32` or `float64`.
+        operator : str
+            How reductions combine elements: `sum`, `prod`, `min` or `max`.
+        in_place : bool
+            Whether input and output share memory.
+        threads : int
+            Number of threads.
+
+        Returns
+        -------
+        list of bytes
+            By rank, the output buffer.
+
+        Raises
+        ------
+        ProgramError
+            The program stands still or leaves its buffers; the message names rank and step.
+
+        Examples
+        --------
+        >>> import opticoll
+        >>> plan = opticoll.plan("all_reduce", "crossbar:ranks=3", "ring")
+        >>> program = opticoll.Program.of_plan(plan)
+        >>> program.run([bytes([1, 2, 3]), bytes([10, 20, 30]), bytes([100, 0, 0])], elements=1, element_type="uint8")[2]
+        b'o\\\\x16!'
+        """
+    def schedule(self, *, in_place: bool) -> tuple[Schedule, int]:
+        """The schedule of a proved program, with steps by dependence.
+
+        Parameters
+        ----------
+        in_place : bool
+            Whether input and output share memory.
+
+        Returns
+        -------
+        tuple of Schedule and int
+            The schedule, and the number of chunks that the program sends to ranks that have them, which the schedule leaves
+            out.
+
+        Raises
+        ------
+        ProgramError
+            The program keeps several values of a chunk at a rank.
+        """
+    def scratch(self, rank: int) -> int:
+        """The number of chunks of the scratch buffer of a rank.
+
+        Parameters
+        ----------
+        rank : int
+            The rank.
+        """
+    @property
+    def thread_blocks(self) -> int:
+        """The number of thread blocks of all ranks."""
+    def to_msccl(self) -> str:
+        """The program as the text of an MSCCL XML file, with all attributes that runtimes require.
+
+        Raises
+        ------
+        ProgramError
+            The program exceeds a limit of the runtimes, such as 256 steps in a thread block.
+        """
+    def verify(self, *, in_place: bool, fabric: Fabric | None = None) -> ProgramProof:
+        """Everything that is wrong with the program, in place or with separate buffers.
+
+        Parameters
+        ----------
+        in_place : bool
+            Whether input and output share memory.
+        fabric : Fabric, optional
+            A fabric whose links the messages must have; without it any rank may send to any other.
+        """
+
+@final
+class ProgramProof:
+    """What the verifier says of a program: what `Program.verify` returns."""
+    @property
+    def chunks_sent(self) -> int:
+        """The number of chunks that the messages carry."""
+    @property
+    def messages(self) -> int:
+        """The number of messages between ranks."""
+    @property
+    def remarks(self) -> list[ProgramViolation]:
+        """What is not wrong, but worth to know, as a list."""
+    @property
+    def violations(self) -> list[ProgramViolation]:
+        """Everything that is wrong, as a list; empty if the program is proved."""
+
+@final
+class ProgramViolation:
+    """A rule that a program breaks in one place, or a remark."""
+    def __repr__(self) -> str: ...
+    @property
+    def kind(self) -> str:
+        """The name of the rule, such as `race` or `wrong_result`."""
+    @property
+    def line(self) -> int | None:
+        """The line of the file, or None."""
+    @property
+    def rank(self) -> int | None:
+        """The rank, or None."""
+    @property
+    def sentence(self) -> str:
+        """What is wrong, in one sentence."""
+    @property
+    def step(self) -> int | None:
+        """The instruction of the thread block, or None."""
+    @property
+    def thread_block(self) -> int | None:
+        """The thread block of the rank, or None."""
 
 @final
 class Schedule:

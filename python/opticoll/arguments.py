@@ -10,13 +10,14 @@ from typing import Annotated
 from cyclopts import Parameter
 
 import opticoll
-from opticoll import _core, config, errors, formats, registry
+from opticoll import _core, config, errors, foreign, registry
 from opticoll._core import Fabric, Outcome, Plan
 from opticoll.once import plan_once
 from opticoll.options import (
     NO_METHOD,
     AlgorithmOption,
     FabricOption,
+    InputFormatOption,
     MethodOption,
     PlannedFabricOption,
     RootOption,
@@ -54,6 +55,13 @@ class Source(PlanOptions):
     )
 
 
+@dataclass(frozen=True, kw_only=True)
+class FileSource(Source):
+    """A plan as `Source` has it; its file may be of any format that is known."""
+
+    format: InputFormatOption = None
+
+
 def build(collective: str, asked: PlanOptions, wavelength: str | None, watch: Watch) -> Plan:
     """The plan that a collective and options ask for, for its size and settings."""
     kind = _core.collective_kind(collective)
@@ -87,7 +95,7 @@ def obtain(asked: Source, wavelength: str | None, watch: Watch) -> Plan:
     """The plan in a file, or the one that a collective and options ask for."""
     if isinstance(asked.source, Plan):
         return asked.source
-    if not _names_plan_file(asked.source):
+    if not names_file(asked.source):
         try:
             kind = _core.collective_kind(asked.source)
         except errors.CollectiveError as error:
@@ -97,14 +105,10 @@ def obtain(asked: Source, wavelength: str | None, watch: Watch) -> Plan:
     for option, value in options.items():
         if value is not None:
             raise errors.UsageError(f"{option} cannot be given with a plan file: it holds its own")
-    plan = opticoll.read_plan(asked.source)
-    if asked.fabric is not None:
-        fabric = config.parse_fabric(asked.fabric)
-        if fabric.spec != plan.fabric.spec:
-            raise errors.UsageError(
-                f"`{asked.source}` is a plan for another fabric: it holds for {plan.fabric.spec}, "
-                f"given was {fabric.spec}"
-            )
+    form = asked.format if isinstance(asked, FileSource) else None
+    fabric = None if asked.fabric is None else config.parse_fabric(asked.fabric)
+    plan, notes = foreign.read_plan(asked.source, form, fabric)
+    watch.notes += notes
     return plan
 
 
@@ -143,7 +147,7 @@ def check_planned(source: str, size: str | None, settings: Settings) -> None:
     options = {"--size": size}
     options |= {f"--{name}".replace("_", "-"): str(one) for name, one in settings.items()}
     option = next((option for option, value in options.items() if value is not None), None)
-    if option is not None and _names_plan_file(source):
+    if option is not None and names_file(source):
         raise errors.UsageError(
             f"{option} cannot be given with a plan file: it says what a plan is chosen for"
         )
@@ -180,9 +184,9 @@ def settings_on(fabric: Fabric, fabrics: Sequence[Fabric], settings: Settings) -
     )
 
 
-def _names_plan_file(source: str) -> bool:
+def names_file(source: str) -> bool:
     """Whether a source is a file, by its name or because it exists and is no collective."""
-    if source.endswith(formats.suffixes("plan")) or os.sep in source:
+    if source.endswith(foreign.SUFFIXES) or os.sep in source:
         return True
     try:
         _core.collective_kind(source)

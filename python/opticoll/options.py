@@ -82,6 +82,14 @@ RootOption = Annotated[
         group=FURTHER,
     ),
 ]
+InputFormatOption = Annotated[
+    str | None,
+    Parameter(
+        help="Format of the file; see `opticoll list formats` (default: as its content shows)",
+        metavar="NAME",
+        group=FURTHER,
+    ),
+]
 JsonOption = Annotated[
     bool, Parameter(name="--json", negative=(), help="Output as JSON", group=OUTPUT)
 ]

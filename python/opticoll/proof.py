@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from opticoll._core import Plan, Violation
+from opticoll._core import Fabric, Plan, Program, ProgramViolation, Violation
 from opticoll.layout import plural
 from opticoll.rows import (
     OMITTED,
@@ -90,6 +90,39 @@ class ProofRow(PlanHead):
     plan: Plan = hidden(default=None)
 
 
+class ProgramViolationRow(Row):
+    """One rule broken in one place of a program, or something else worth to know."""
+
+    kind: str = means("Rule that is broken, such as `race`, `deadlock` or `wrong_result`")
+    sentence: str = means("What is wrong, in one sentence")
+    rank: Count | None = means("Rank concerned", absent="no particular rank")
+    thread_block: Count | None = means("Thread block of the rank", absent="no particular one")
+    step: Count | None = means("Instruction of the thread block", absent="no particular one")
+    line: Positive | None = means("Line of the file", absent="no particular line")
+
+
+class ProgramProofRow(Row):
+    """Whether a program of ranks is proved in one mode, and everything that is wrong with it."""
+
+    file: str = means("File of the program")
+    format: str = means("Format of the file")
+    name: str = means("Name of the program")
+    collective: str = means("Collective, such as `all_gather`")
+    mode: Literal["in place", "out of place"] = means("Whether input and output share memory")
+    fabric: str | None = means(
+        "Complete specification of the fabric whose links were checked", absent="none was given"
+    )
+    ranks: Positive = means("Number of ranks")
+    chunks: Positive = means("Number of chunks into which the collective is cut")
+    thread_blocks: Count = means("Number of thread blocks of all ranks")
+    instructions: Count = means("Number of instructions of all ranks")
+    messages: Count = means("Number of messages between ranks; 0 if none can be carried out")
+    chunks_sent: Count = means("Number of chunks that the messages carry")
+    verified: bool = means("Whether there are no violations")
+    violations: list[ProgramViolationRow] = means("Everything that is wrong with the program")
+    remarks: list[ProgramViolationRow] = means("What is not wrong, but worth to know")
+
+
 def violation_rows(violations: Sequence[Violation]) -> list[ViolationRow]:
     """Violations as rows."""
     return [
@@ -132,6 +165,93 @@ def refuted(plan: Plan, violations: Sequence[Violation]) -> Refuted:
     row = proof_row(plan, violations)
     message = f"the plan of `{plan.asked}` is violated: {violations[0].sentence}"
     return Refuted(message, row, proof_text(plan, row))
+
+
+def program_proof_rows(
+    program: Program, file: str, form: str, fabric: Fabric | None = None
+) -> list[ProgramProofRow]:
+    """What the verifier says of a program, in each mode that the program is for."""
+    modes = {"in place": program.in_place, "out of place": program.out_of_place}
+    return [
+        _program_proof_row(program, file, form, fabric, mode)
+        for mode, used in modes.items()
+        if used
+    ]
+
+
+def _program_proof_row(
+    program: Program, file: str, form: str, fabric: Fabric | None, mode: Any
+) -> ProgramProofRow:
+    proof = program.verify(in_place=mode == "in place", fabric=fabric)
+    return ProgramProofRow(
+        file=file,
+        format=form,
+        name=program.name,
+        collective=program.collective.kind,
+        mode=mode,
+        fabric=None if fabric is None else fabric.spec,
+        ranks=program.collective.ranks,
+        chunks=program.collective.chunks,
+        thread_blocks=program.thread_blocks,
+        instructions=len(program),
+        messages=proof.messages,
+        chunks_sent=proof.chunks_sent,
+        verified=not proof.violations,
+        violations=_program_violation_rows(proof.violations),
+        remarks=_program_violation_rows(proof.remarks),
+    )
+
+
+def _program_violation_rows(found: Sequence[ProgramViolation]) -> list[ProgramViolationRow]:
+    return [
+        ProgramViolationRow(
+            kind=one.kind,
+            sentence=one.sentence,
+            rank=one.rank,
+            thread_block=one.thread_block,
+            step=one.step,
+            line=one.line,
+        )
+        for one in found
+    ]
+
+
+def program_text(rows: Sequence[ProgramProofRow]) -> str:
+    """Whether a program is proved in each of its modes, and what it violates."""
+    first = rows[0]
+    lines = [
+        f"{first.name or first.file}: {first.collective} on {first.ranks} ranks, "
+        f"{plural(first.thread_blocks, 'thread block')}, "
+        f"{plural(first.instructions, 'instruction')}, {plural(first.messages, 'message')}"
+    ]
+    for row in rows:
+        proved = (
+            f"NO: {plural(len(row.violations), 'violation')}"
+            if row.violations
+            else "yes: the data arrive, nothing waits for ever, no accesses race"
+        )
+        lines += [f"verified {row.mode}: {proved}", *_places(row.violations)]
+        if row.remarks:
+            lines += [plural(len(row.remarks), "remark"), *_places(row.remarks)]
+    return "\n".join(lines)
+
+
+def _places(found: Sequence[ProgramViolationRow]) -> list[str]:
+    lines = [
+        f"  {one.kind}: {one.sentence}" + ("" if one.line is None else f" (line {one.line})")
+        for one in found[:MOST_VIOLATIONS]
+    ]
+    rest = len(found) - MOST_VIOLATIONS
+    return [*lines, f"  and {rest} more (all of them with --json)"] if rest > 0 else lines
+
+
+def program_refuted(rows: Sequence[ProgramProofRow]) -> Refuted | None:
+    """The error of a program that must not be carried out; None if it is proved."""
+    wrong = next((row for row in rows if row.violations), None)
+    if wrong is None:
+        return None
+    message = f"`{wrong.file}` is violated: {wrong.violations[0].sentence}"
+    return Refuted(message, wrong, program_text([wrong]))
 
 
 def algorithm_name(chosen: str, asked: str) -> str:

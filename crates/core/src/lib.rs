@@ -31,6 +31,8 @@ pub mod algorithm;
 pub mod place;
 pub mod plan;
 
+pub mod program;
+
 pub mod bound;
 
 pub mod family;

@@ -71,6 +71,7 @@ mod holdings;
 mod light_path_grid;
 mod order;
 mod passive_star;
+pub mod program;
 mod report;
 mod rules;
 mod wdm_ring;

@@ -7,6 +7,7 @@ use opticoll::place::{PlacementError, PlacementProblem};
 use opticoll::plan::text::PlanTextError;
 use opticoll::planner::PlannerError as PlannerProblem;
 use opticoll::planner::placement::SiteError;
+use opticoll::program::ProgramError as ProgramProblem;
 use opticoll::simulate::SimulationError as SimulationProblem;
 use opticoll::simulate::burst::BurstError;
 use opticoll::spec::SpecError;
@@ -46,6 +47,7 @@ exceptions! {
     WavelengthError(OpticollError): "An assignment of wavelengths is unknown, or finds no wavelength for a transfer.",
         Some("see `opticoll list wavelengths`");
     PlanFileError(OpticollError): "The text of a plan is malformed; the message names line and column.", None;
+    ProgramError(OpticollError): "A file with the programs of ranks is malformed, or a plan has no such form; the message says where.", None;
     SimulationError(OpticollError): "A plan cannot be simulated as asked; the attribute `setting` names the setting at fault, or is None.",
         Some("see `opticoll list simulators`, `opticoll list policies` and `opticoll list settings`");
     TrainingError(OpticollError): "A model, a device or a setting of a training run is unknown or out of range.",
@@ -138,6 +140,15 @@ impl IntoPyErr for PlacementError {
 impl IntoPyErr for PlanTextError {
     fn into_py_err(self) -> PyErr {
         PlanFileError::new_err(self.to_string())
+    }
+}
+
+impl IntoPyErr for ProgramProblem {
+    fn into_py_err(self) -> PyErr {
+        match self {
+            ProgramProblem::Collective(problem) => problem.into_py_err(),
+            _ => ProgramError::new_err(self.to_string()),
+        }
     }
 }
 

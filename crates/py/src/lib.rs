@@ -24,6 +24,7 @@ mod method;
 mod packets;
 mod plan;
 mod planning;
+mod program;
 mod record;
 mod replay;
 mod schedule;
@@ -70,6 +71,8 @@ mod _core {
     use crate::plan::Plan;
     #[pymodule_export]
     use crate::planning::{build_schedule, make_plan, plan_collective};
+    #[pymodule_export]
+    use crate::program::{Program, ProgramProof, ProgramViolation};
     #[pymodule_export]
     use crate::record::records;
     #[pymodule_export]

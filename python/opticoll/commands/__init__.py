@@ -10,10 +10,11 @@ GROUPS = {
         "compare": "Compare algorithms on the same fabrics and sizes.",
         "plan": "Build and verify a plan; print its resources and its time.",
         "bound": "Print the optimum and the bounds that no plan beats.",
-        "verify": "Prove a plan; exit code 1 if it is violated.",
+        "verify": "Prove a plan or a program; exit code 1 if it is violated.",
         "simulate": "Time a plan: in total, by step, link or rank.",
         "show": "Show a slot of a plan as text, or a plan as a figure.",
-        "export": "Write a plan as a plan file or as a table of transfers.",
+        "export": "Write a plan in another format, such as MSCCL XML.",
+        "run": "Carry a plan out with real bytes, by threads or by MPI.",
     },
     "Programs": {
         "train": "Time an iteration of data-parallel training.",

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from opticoll._core import Plan
+from opticoll._core import Plan, Program
 from opticoll.arguments import Source, check_planned, obtain
 from opticoll.errors import UsageError
 from opticoll.formats import FORMATS, Format
@@ -47,7 +47,11 @@ def transfers(plan: Plan) -> list[dict[str, int | str]]:
     ]
 
 
-CONTENTS: dict[str, Callable[[Plan], Any]] = {"plan": lambda plan: plan, "rows": transfers}
+CONTENTS: dict[str, Callable[[Plan], Any]] = {
+    "plan": lambda plan: plan,
+    "program": Program.of_plan,
+    "rows": transfers,
+}
 """What files of each kind hold of a plan."""
 
 KNOWN = {one.name: one for one in FORMATS if one.writes and one.holds in CONTENTS}

@@ -13,7 +13,7 @@ from cyclopts import Parameter
 
 from opticoll import registry
 from opticoll.commands import COMMANDS
-from opticoll.formats import FORMATS
+from opticoll.formats import FORMATS, Holds
 from opticoll.layout import align, wrapped
 from opticoll.registry import RecordRow, canonical
 from opticoll.rows import Row, means
@@ -48,7 +48,7 @@ class FormatRow(Row):
 
     kind: Literal["formats"] = means("Kind of the record")
     name: str = means("Name of the format", "format")
-    holds: Literal["plan", "rows", "timeline", "trace"] = means("What files hold")
+    holds: Holds = means("What files hold")
     suffixes: list[str] = means("Endings of file names")
     read: bool = means("Whether commands read it")
     written: bool = means("Whether commands write it")

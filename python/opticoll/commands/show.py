@@ -11,7 +11,7 @@ from cyclopts import Parameter
 
 from opticoll import words
 from opticoll._core import CONVERTED, Plan
-from opticoll.arguments import Source, check_planned, obtain, size_of
+from opticoll.arguments import FileSource, check_planned, obtain, size_of
 from opticoll.errors import UsageError
 from opticoll.layout import align, labelled, plural
 from opticoll.network_graph import rank_names
@@ -43,7 +43,7 @@ MOST_STEPS = 24
 
 
 @dataclass(frozen=True, kw_only=True)
-class Show(Source):
+class Show(FileSource):
     """What `opticoll show` takes."""
 
     view: Annotated[

@@ -11,7 +11,7 @@ from cyclopts import Parameter
 
 from opticoll import registry, words
 from opticoll._core import Fabric, Outcome, Plan
-from opticoll.arguments import Source, obtain, plan_key, simulate, size_of
+from opticoll.arguments import FileSource, obtain, plan_key, simulate, size_of
 from opticoll.errors import UsageError
 from opticoll.layout import align, cell, human_time, labelled, plural
 from opticoll.network_graph import rank_names
@@ -38,7 +38,7 @@ MOST_PATH = 8
 
 
 @dataclass(frozen=True, kw_only=True)
-class Simulate(Source):
+class Simulate(FileSource):
     """What `opticoll simulate` takes."""
 
     per: Annotated[

@@ -1,26 +1,35 @@
-"""Whether a plan is right, and everything that is wrong with it."""
+"""Whether a plan or a program is right, and everything that is wrong with it."""
 
 # Not `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from opticoll.arguments import Source, check_planned, obtain, plan_key
+from opticoll import config, foreign
+from opticoll.arguments import FileSource, check_planned, names_file, obtain, plan_key
 from opticoll.once import verify_once
 from opticoll.options import WavelengthOption
-from opticoll.proof import ProofRow, proof_row, proof_text
+from opticoll.proof import (
+    ProgramProofRow,
+    ProofRow,
+    program_proof_rows,
+    program_text,
+    proof_row,
+    proof_text,
+)
+from opticoll.rows import Row
 from opticoll.runner import Command, Watch, on_command_line
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked(Source):
+class Asked(FileSource):
     """What `opticoll verify` takes."""
 
     wavelength: WavelengthOption = None
 
 
-def compute(asked: Asked, watch: Watch) -> Iterator[ProofRow]:
-    """Verify a plan.
+def compute(asked: Asked, watch: Watch) -> Iterator[ProofRow | ProgramProofRow]:
+    """Verify a plan, or a program in each of its modes.
 
     Raises
     ------
@@ -28,23 +37,33 @@ def compute(asked: Asked, watch: Watch) -> Iterator[ProofRow]:
         As for `opticoll.plan`; a file that is no plan.
     """
     check_planned(asked.source, asked.size, asked.settings)
+    if names_file(asked.source):
+        form = foreign.format_of(asked.source, asked.format)
+        if form.holds == "program":
+            fabric = None if asked.fabric is None else config.to_fabric(asked.fabric)
+            program = foreign.read_program(asked.source, form.name)
+            foreign.check_ranks(program.collective.ranks, fabric)
+            yield from program_proof_rows(program, asked.source, form.name, fabric)
+            return
     plan = obtain(asked, asked.wavelength, watch)
     yield replace(proof_row(plan, verify_once(plan)), plan=plan)
 
 
-def _text(asked: Asked, rows: list[ProofRow]) -> str:
-    return proof_text(rows[0].plan, rows[0])
+def _text(asked: Asked, rows: list[Row]) -> str:
+    programs = [row for row in rows if isinstance(row, ProgramProofRow)]
+    plans = [proof_text(row.plan, row) for row in rows if isinstance(row, ProofRow)]
+    return "\n".join(plans) if plans else program_text(programs)
 
 
 COMMAND = Command(
     name="verify",
     example="opticoll verify tree.plan",
     asks=Asked,
-    gives=ProofRow,
+    gives=(ProofRow, ProgramProofRow),
     compute=compute,
     text=_text,
     doing="verifying",
-    shape="row",
+    shape="row or rows",
     shares=lambda asked: plan_key(asked.source, asked, asked.wavelength),
 )
 command_line = on_command_line(COMMAND)

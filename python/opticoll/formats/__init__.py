@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Literal
 
-Holds = Literal["plan", "rows", "timeline", "trace"]
-"""What files hold. Plans are read from a path; traces from a path, a content, and a rate of
-operations. What is written comes first, the path last."""
+Holds = Literal["plan", "program", "rows", "timeline", "trace"]
+"""What files hold. Plans and programs are read from a path; traces from a path, a content, and a
+rate of operations. What is written comes first, the path last."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +55,10 @@ def _is_goal(content: bytes) -> bool:
 
 FORMATS = (
     Format("plan", "plan", (".plan", ".txt", ".zst"), "plan_file:read", "plan_file:write"),
+    Format(
+        *("msccl", "program", (".xml",), "msccl_xml:read", "msccl_xml:write"),
+        shows=lambda content: b"<algo" in content[:65536],
+    ),
     Format("csv", "rows", (".csv",), writes="table:write_csv"),
     Format("parquet", "rows", (".parquet",), writes="parquet_rows:write"),
     Format("perfetto", "timeline", (".json",), writes="chrome_trace:write"),

@@ -5,16 +5,26 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from os import PathLike
 
-from opticoll._core import Plan, Trace
+from opticoll._core import Fabric, Plan, Program, Trace
 
 
-def read_plan(path: str | PathLike[str]) -> Plan:
-    """Read a plan file, compressed with zstd or not.
+def read_plan(
+    path: str | PathLike[str], *, format: str | None = None, fabric: Fabric | str | None = None
+) -> Plan:
+    """Read a plan file, or the schedule of others, compressed with zstd or not.
+
+    A schedule of others is proved first, and becomes a plan on a fabric.
 
     Parameters
     ----------
     path
-        The file; its name ends in `.plan` or `.plan.zst`.
+        The file.
+    format
+        The format, such as `msccl` (see `opticoll list formats`; default: the format that the
+        content shows).
+    fabric
+        The fabric of a schedule of others (default: a link from each rank to each other). A plan
+        file names its own fabric.
 
     Raises
     ------
@@ -22,6 +32,10 @@ def read_plan(path: str | PathLike[str]) -> Plan:
         The file cannot be read or is no text.
     PlanFileError
         The plan is malformed; the message names line and column.
+    ProgramError
+        The schedule of others is malformed or has no form as a plan.
+    UsageError
+        The schedule of others is wrong; the message has the first violation.
 
     Examples
     --------
@@ -31,10 +45,42 @@ def read_plan(path: str | PathLike[str]) -> Plan:
     >>> opticoll.read_plan("ring.plan")
     <Plan of all_gather by ring on 16 ranks: 15 slots, 240 transfers>
     """
-    from opticoll import formats
+    from opticoll import foreign
 
-    plan: Plan = formats.named("plan", str(path)).read(path)
+    plan, _ = foreign.read_plan(path, format, fabric)
     return plan
+
+
+def read_program(path: str | PathLike[str], *, format: str | None = None) -> Program:
+    """Read a file with the programs of ranks, such as MSCCL XML, compressed with zstd or not.
+
+    Parameters
+    ----------
+    path
+        The file.
+    format
+        The format, such as `msccl` (see `opticoll list formats`; default: the format that the
+        content shows).
+
+    Raises
+    ------
+    FileError
+        The file cannot be read or is no text.
+    ProgramError
+        The program is malformed; the message names the line.
+
+    Examples
+    --------
+    >>> import opticoll
+    >>> plan = opticoll.plan("all_gather", "crossbar:ranks=4", "ring")
+    >>> with open("ring.xml", "w") as file:
+    ...     _ = file.write(opticoll.Program.of_plan(plan).to_msccl())
+    >>> opticoll.read_program("ring.xml").verify(in_place=True).violations
+    []
+    """
+    from opticoll import foreign
+
+    return foreign.read_program(path, format)
 
 
 def write_plan(plan: Plan, path: str | PathLike[str]) -> None:

@@ -52,6 +52,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
         &["names", "units", "fabric", "collective", "schedule"],
     ),
     ("place", &[]),
+    ("program", &["names", "collective", "schedule"]),
     (
         "bound",
         &["graph", "units", "network", "fabric", "collective"],
@@ -94,7 +95,14 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ),
     (
         "verify",
-        &["fabric", "machine", "collective", "schedule", "plan"],
+        &[
+            "fabric",
+            "machine",
+            "collective",
+            "schedule",
+            "plan",
+            "program",
+        ],
     ),
     ("table", &["units"]),
     ("outcome", &["units", "table"]),

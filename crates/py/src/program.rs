@@ -1,0 +1,444 @@
+//! `Program`: a collective as instructions of its ranks.
+
+use opticoll::plan::PlanRef;
+use opticoll::program::{self, CollectiveProgram, RunSettings};
+use opticoll::verify::program::{self as verify, LinkGraph};
+use pyo3::exceptions::PyIndexError;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::collective::Collective;
+use crate::error::IntoPyErr;
+use crate::fabric::Fabric;
+use crate::interrupt;
+use crate::plan::Plan;
+use crate::schedule::Schedule;
+
+/// A collective as instructions of its ranks: thread blocks that send, receive, copy and reduce chunks of buffers.
+///
+/// Runtimes such as MSCCL execute programs. `opticoll.read_program` reads one.
+///
+/// Examples
+/// --------
+/// >>> import opticoll
+/// >>> program = opticoll.Program.from_msccl('''
+/// ... <algo name="pair" nchunksperloop="2" ngpus="2" coll="allgather" inplace="1">
+/// ...   <gpu id="0"><tb id="0" send="1" recv="1" chan="0">
+/// ...     <step s="0" type="s" srcbuf="o" srcoff="0" cnt="1"/>
+/// ...     <step s="1" type="r" dstbuf="o" dstoff="1" cnt="1"/></tb></gpu>
+/// ...   <gpu id="1"><tb id="0" send="0" recv="0" chan="0">
+/// ...     <step s="0" type="s" srcbuf="o" srcoff="0" cnt="1"/>
+/// ...     <step s="1" type="r" dstbuf="o" dstoff="0" cnt="1"/></tb></gpu></algo>''')
+/// >>> program
+/// <Program pair of all_gather: 2 ranks, 2 thread blocks, 4 instructions>
+/// >>> for violation in program.verify(in_place=True).violations:
+/// ...     print(violation.kind, violation.rank, violation.thread_block, violation.step, violation.line)
+/// ...     print(violation.sentence)
+/// not_written 1 0 0 7
+/// rank 1, thread block 0, step 0: reads chunk 0 of output, in which nothing is yet
+/// wrong_result 0 None None None
+/// rank 0: output chunk 1 holds nothing at the end, not chunk 0 of rank 1
+/// wrong_result 1 None None None
+/// rank 1: output chunk 0 holds nothing at the end, not chunk 0 of rank 0
+#[pyclass(frozen, module = "opticoll._core")]
+pub(crate) struct Program {
+    pub(crate) program: CollectiveProgram,
+}
+
+#[pymethods]
+impl Program {
+    /// Read the text of an MSCCL XML file.
+    ///
+    /// Parameters
+    /// ----------
+    /// text : str
+    ///     The whole text.
+    ///
+    /// Raises
+    /// ------
+    /// ProgramError
+    ///     The text is malformed; the message names the line.
+    #[staticmethod]
+    fn from_msccl(py: Python<'_>, text: &str) -> PyResult<Program> {
+        let program = interrupt::run(py, || CollectiveProgram::from_msccl(text))?;
+        let program = program.map_err(program::ProgramError::into_py_err)?;
+        Ok(Program { program })
+    }
+
+    /// The program that carries out the schedule of a plan; how its data travel, such as on light, no program says.
+    ///
+    /// Parameters
+    /// ----------
+    /// plan : Plan
+    ///     The plan.
+    ///
+    /// Raises
+    /// ------
+    /// ProgramError
+    ///     The plan is of a barrier, which moves no chunks.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import opticoll
+    /// >>> plan = opticoll.plan("all_reduce", "wdm_ring:ranks=8,wavelengths=1", "ring")
+    /// >>> opticoll.Program.of_plan(plan)
+    /// <Program ring of all_reduce: 8 ranks, 8 thread blocks, 120 instructions>
+    #[staticmethod]
+    fn of_plan(py: Python<'_>, plan: &Plan) -> PyResult<Program> {
+        let program = interrupt::run(py, || {
+            let lower = |plan: &opticoll::plan::Plan| {
+                CollectiveProgram::of_schedule(&plan.schedule, plan.algorithm.clone())
+            };
+            match plan.whole() {
+                PlanRef::Full(plan) => lower(plan),
+                PlanRef::Folded(plan) => lower(&plan.unfold()),
+            }
+        })?;
+        let program = program.map_err(program::ProgramError::into_py_err)?;
+        Ok(Program { program })
+    }
+
+    /// The program as the text of an MSCCL XML file, with all attributes that runtimes require.
+    ///
+    /// Raises
+    /// ------
+    /// ProgramError
+    ///     The program exceeds a limit of the runtimes, such as 256 steps in a thread block.
+    fn to_msccl(&self, py: Python<'_>) -> PyResult<String> {
+        let text = interrupt::run(py, || self.program.to_msccl())?;
+        text.map_err(program::ProgramError::into_py_err)
+    }
+
+    /// Carry the program out with real bytes, on threads of this process.
+    ///
+    /// Parameters
+    /// ----------
+    /// inputs : list of bytes
+    ///     By rank, the input buffer.
+    /// elements : int
+    ///     Number of elements of a chunk.
+    /// element_type : str
+    ///     Type of the elements: `int8`, `uint8`, `int32`, `uint32`, `int64`, `uint64`, `float32` or `float64`.
+    /// operator : str
+    ///     How reductions combine elements: `sum`, `prod`, `min` or `max`.
+    /// in_place : bool
+    ///     Whether input and output share memory.
+    /// threads : int
+    ///     Number of threads.
+    ///
+    /// Returns
+    /// -------
+    /// list of bytes
+    ///     By rank, the output buffer.
+    ///
+    /// Raises
+    /// ------
+    /// ProgramError
+    ///     The program stands still or leaves its buffers; the message names rank and step.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import opticoll
+    /// >>> plan = opticoll.plan("all_reduce", "crossbar:ranks=3", "ring")
+    /// >>> program = opticoll.Program.of_plan(plan)
+    /// >>> program.run([bytes([1, 2, 3]), bytes([10, 20, 30]), bytes([100, 0, 0])], elements=1, element_type="uint8")[2]
+    /// b'o\x16!'
+    #[pyo3(signature = (inputs, *, elements, element_type = "int32", operator = "sum", in_place = false, threads = 2))]
+    #[allow(clippy::too_many_arguments)]
+    fn run<'py>(
+        &self,
+        py: Python<'py>,
+        inputs: Vec<Bound<'py, PyBytes>>,
+        elements: usize,
+        element_type: &str,
+        operator: &str,
+        in_place: bool,
+        threads: usize,
+    ) -> PyResult<Vec<Bound<'py, PyBytes>>> {
+        let inputs: Vec<Vec<u8>> = inputs.iter().map(|one| one.as_bytes().to_vec()).collect();
+        let outputs = interrupt::run(py, || {
+            let settings = RunSettings {
+                element: element_type.parse()?,
+                operator: operator.parse()?,
+                elements,
+                in_place,
+                threads,
+            };
+            self.program.run(settings, &inputs)
+        })?;
+        let outputs = outputs.map_err(program::ProgramError::into_py_err)?;
+        Ok(outputs
+            .iter()
+            .map(|output| PyBytes::new(py, output))
+            .collect())
+    }
+
+    /// The thread blocks of a rank: as a list of (rank to send to, rank to receive from, channel, instructions), -1 for none.
+    ///
+    /// An instruction is (operation, source buffer, source chunk, destination buffer, destination chunk, number of chunks,
+    /// thread block to wait for, step to wait for); operations have their names in MSCCL files, buffers are 0 for the input,
+    /// 1 for the output and 2 for scratch, and -1 stands for nothing to wait for.
+    ///
+    /// Parameters
+    /// ----------
+    /// rank : int
+    ///     The rank.
+    #[allow(clippy::type_complexity)]
+    fn of_rank(
+        &self,
+        rank: usize,
+    ) -> PyResult<
+        Vec<(
+            i64,
+            i64,
+            u32,
+            Vec<(&'static str, u8, i32, u8, i32, u32, i64, i64)>,
+        )>,
+    > {
+        let Some(own) = self.program.ranks.get(rank) else {
+            return Err(PyIndexError::new_err(format!("there is no rank {rank}")));
+        };
+        let peer = |peer: Option<u32>| peer.map_or(-1, i64::from);
+        let blocks = own.thread_blocks.iter().map(|block| {
+            let instructions = block.instructions.iter().map(|one| {
+                let (_, name) = program::Operation::ALL[one.operation as usize];
+                let (from, to) = (one.source, one.destination);
+                let on = one.waits_for.map_or((-1, -1), |on| {
+                    (i64::from(on.thread_block), i64::from(on.step))
+                });
+                (
+                    name,
+                    from.buffer as u8,
+                    from.offset,
+                    to.buffer as u8,
+                    to.offset,
+                    one.count,
+                    on.0,
+                    on.1,
+                )
+            });
+            (
+                peer(block.sends_to),
+                peer(block.receives_from),
+                block.channel,
+                instructions.collect(),
+            )
+        });
+        Ok(blocks.collect())
+    }
+
+    /// The number of chunks of the scratch buffer of a rank.
+    ///
+    /// Parameters
+    /// ----------
+    /// rank : int
+    ///     The rank.
+    fn scratch(&self, rank: usize) -> PyResult<u32> {
+        let own = self.program.ranks.get(rank);
+        own.map(|own| own.scratch)
+            .ok_or_else(|| PyIndexError::new_err(format!("there is no rank {rank}")))
+    }
+
+    /// Everything that is wrong with the program, in place or with separate buffers.
+    ///
+    /// Parameters
+    /// ----------
+    /// in_place : bool
+    ///     Whether input and output share memory.
+    /// fabric : Fabric, optional
+    ///     A fabric whose links the messages must have; without it any rank may send to any other.
+    #[pyo3(signature = (*, in_place, fabric = None))]
+    fn verify(
+        &self,
+        py: Python<'_>,
+        in_place: bool,
+        fabric: Option<Fabric>,
+    ) -> PyResult<ProgramProof> {
+        let proof = interrupt::run(py, || {
+            let links = fabric.and_then(|fabric| link_graph(&fabric));
+            verify::verify_program(&self.program, in_place, links.as_ref())
+        })?;
+        Ok(ProgramProof { proof })
+    }
+
+    /// The schedule of a proved program, with steps by dependence.
+    ///
+    /// Parameters
+    /// ----------
+    /// in_place : bool
+    ///     Whether input and output share memory.
+    ///
+    /// Returns
+    /// -------
+    /// tuple of Schedule and int
+    ///     The schedule, and the number of chunks that the program sends to ranks that have them, which the schedule leaves
+    ///     out.
+    ///
+    /// Raises
+    /// ------
+    /// ProgramError
+    ///     The program keeps several values of a chunk at a rank.
+    #[pyo3(signature = (*, in_place))]
+    fn schedule(&self, py: Python<'_>, in_place: bool) -> PyResult<(Schedule, u64)> {
+        let raised = interrupt::run(py, || self.program.schedule(in_place))?;
+        let (schedule, in_vain) = raised.map_err(program::ProgramError::into_py_err)?;
+        Ok((Schedule::from_core(schedule), in_vain))
+    }
+
+    /// The name of the program.
+    #[getter]
+    fn name(&self) -> &str {
+        &self.program.name
+    }
+
+    /// The collective that the program carries out.
+    #[getter]
+    fn collective(&self) -> Collective {
+        Collective {
+            collective: self.program.collective,
+        }
+    }
+
+    /// Whether the program is for calls whose input and output share memory.
+    #[getter]
+    fn in_place(&self) -> bool {
+        self.program.in_place
+    }
+
+    /// Whether the program is for calls with separate buffers.
+    #[getter]
+    fn out_of_place(&self) -> bool {
+        self.program.out_of_place
+    }
+
+    /// The number of thread blocks of all ranks.
+    #[getter]
+    fn thread_blocks(&self) -> usize {
+        self.program.thread_blocks()
+    }
+
+    fn __len__(&self) -> usize {
+        self.program.instructions()
+    }
+
+    fn __repr__(&self) -> String {
+        let program = &self.program;
+        format!(
+            "<Program {} of {}: {} ranks, {} thread blocks, {} instructions>",
+            program.name,
+            program.collective.kind(),
+            program.ranks.len(),
+            program.thread_blocks(),
+            program.instructions()
+        )
+    }
+}
+
+/// The links of an electrical fabric; None where light leads from any rank to any other.
+fn link_graph(fabric: &Fabric) -> Option<LinkGraph> {
+    let network = fabric.fabric.network()?;
+    let mut links = Vec::new();
+    for link in 0..network.links().len() as u32 {
+        let (from, to) = network.ends(link)?;
+        links.push((from, to));
+        if network.leads_both_ways(link) {
+            links.push((to, from));
+        }
+    }
+    Some(LinkGraph {
+        name: fabric.fabric.family().to_owned(),
+        links,
+    })
+}
+
+/// What the verifier says of a program: what `Program.verify` returns.
+#[pyclass(frozen, module = "opticoll._core")]
+pub(crate) struct ProgramProof {
+    proof: verify::ProgramProof,
+}
+
+#[pymethods]
+impl ProgramProof {
+    /// Everything that is wrong, as a list; empty if the program is proved.
+    #[getter]
+    fn violations(&self) -> Vec<ProgramViolation> {
+        listed(&self.proof.violations)
+    }
+
+    /// What is not wrong, but worth to know, as a list.
+    #[getter]
+    fn remarks(&self) -> Vec<ProgramViolation> {
+        listed(&self.proof.remarks)
+    }
+
+    /// The number of messages between ranks.
+    #[getter]
+    fn messages(&self) -> u64 {
+        self.proof.messages
+    }
+
+    /// The number of chunks that the messages carry.
+    #[getter]
+    fn chunks_sent(&self) -> u64 {
+        self.proof.chunks_sent
+    }
+}
+
+fn listed(violations: &[verify::ProgramViolation]) -> Vec<ProgramViolation> {
+    let each = violations.iter().cloned();
+    each.map(|violation| ProgramViolation { violation })
+        .collect()
+}
+
+/// A rule that a program breaks in one place, or a remark.
+#[pyclass(frozen, module = "opticoll._core")]
+pub(crate) struct ProgramViolation {
+    violation: verify::ProgramViolation,
+}
+
+#[pymethods]
+impl ProgramViolation {
+    /// The name of the rule, such as `race` or `wrong_result`.
+    #[getter]
+    fn kind(&self) -> &'static str {
+        self.violation.kind.name()
+    }
+
+    /// The rank, or None.
+    #[getter]
+    fn rank(&self) -> Option<u32> {
+        self.violation.rank
+    }
+
+    /// The thread block of the rank, or None.
+    #[getter]
+    fn thread_block(&self) -> Option<u32> {
+        self.violation.thread_block
+    }
+
+    /// The instruction of the thread block, or None.
+    #[getter]
+    fn step(&self) -> Option<u32> {
+        self.violation.step
+    }
+
+    /// The line of the file, or None.
+    #[getter]
+    fn line(&self) -> Option<u32> {
+        Some(self.violation.line).filter(|line| *line > 0)
+    }
+
+    /// What is wrong, in one sentence.
+    #[getter]
+    fn sentence(&self) -> &str {
+        &self.violation.sentence
+    }
+
+    fn __repr__(&self) -> String {
+        format!(
+            "<ProgramViolation {}: {}>",
+            self.violation.kind.name(),
+            self.violation.sentence
+        )
+    }
+}

@@ -1,0 +1,233 @@
+"""A plan or a program carried out with real bytes, by threads or by MPI processes."""
+
+# Not `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+
+from opticoll import foreign, words
+from opticoll._core import Program, parse_time
+from opticoll.arguments import DEFAULT_SIZE, FileSource, names_file, obtain
+from opticoll.errors import UsageError
+from opticoll.execution import mpi, threads
+from opticoll.execution.payload import OPERATORS, TYPES, payload_of
+from opticoll.layout import PICOSECONDS, align, human_seconds, plural
+from opticoll.once import verify_once
+from opticoll.options import WavelengthOption
+from opticoll.proof import program_proof_rows, program_refuted, refuted
+from opticoll.rows import Bytes, Count, Number, Positive, Row, Seconds, means
+from opticoll.runner import Command, Watch, on_command_line, rows_file
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run(FileSource):
+    """What `opticoll run` takes."""
+
+    on: Annotated[
+        Literal["threads", "mpi"],
+        Parameter(
+            help="Who carries the schedule out: threads of this process, or MPI processes "
+            "(default: threads)",
+            converter=words.choice,
+        ),
+    ] = "threads"
+    ranks: Annotated[
+        int | None,
+        Parameter(
+            help="Number of ranks of a collective without --fabric, where each has a link to each",
+            converter=words.whole(least=1),
+        ),
+    ] = None
+    type: Annotated[
+        str, Parameter(help=f"Type of the elements: {', '.join(TYPES)} (default: int32)")
+    ] = "int32"
+    operator: Annotated[
+        str,
+        Parameter(help=f"How reductions combine: {', '.join(OPERATORS)} (default: sum)"),
+    ] = "sum"
+    repetitions: Annotated[
+        int,
+        Parameter(
+            help="Number of repetitions, whose mean time is printed (default: 1)",
+            converter=words.whole(least=1),
+        ),
+    ] = 1
+    time_limit: Annotated[
+        str,
+        Parameter(
+            help="Time without any progress after which MPI processes are ended (default: 30s)",
+            metavar="TIME",
+        ),
+    ] = "30s"
+    wavelength: WavelengthOption = None
+
+
+class RunRow(Row):
+    """A size and a mode. Times are of this machine, and say nothing of a fabric."""
+
+    collective: str = means("Collective, such as `all_gather`")
+    schedule: str = means("Algorithm of the plan, or name of the program")
+    on: Literal["threads", "mpi"] = means("Who carried it out")
+    ranks: Positive = means("Number of ranks")
+    mode: Literal["in place", "out of place"] = means("Whether input and output share memory")
+    size_bytes: Bytes = means("Size of the collective", "size")
+    chunks: Positive = means("Number of chunks of the collective", "chunks")
+    elements: Positive = means("Number of elements of a chunk", "elements")
+    type: str = means("Type of the elements", "type")
+    operator: str = means("How reductions combine elements", "operator")
+    root: Count = means("Root; 0 where the collective has none", "root")
+    time_s: Seconds = means("Time of one execution on this machine", "time")
+    algorithm_bandwidth: Number = means("Size over time, in GB/s, as nccl-tests has it", "algbw")
+    bus_bandwidth: Number = means("Bandwidth of the bus, in GB/s, as nccl-tests has it", "busbw")
+    wrong: Count = means("Elements of outputs that differ from the definition", "wrong")
+    library_time_s: Seconds | None = means(
+        "Time of the MPI library's own collective", "library", absent="no MPI library ran"
+    )
+    differing: Count | None = means(
+        "Elements of outputs that differ from those of the MPI library's own collective",
+        "differing",
+        absent="no MPI library ran",
+    )
+    verified: bool = means("Whether no element is wrong or differs")
+
+
+def compute(asked: Run, watch: Watch) -> Iterator[RunRow]:
+    """Carry a schedule out in each of its modes, for each size.
+
+    Raises
+    ------
+    OpticollError
+        As for `opticoll.plan`; a violation; MPI that is missing; a rank that dies or waits for
+        what never comes.
+    """
+    sizes = (asked.size or DEFAULT_SIZE).split(",")
+    time_limit_s = parse_time(asked.time_limit) / PICOSECONDS
+    if asked.on == "mpi":
+        mpi.check()
+    if asked.ranks is not None:
+        if asked.fabric is not None or names_file(asked.source):
+            raise UsageError("--ranks is for a collective without --fabric")
+        asked = replace(asked, fabric=f"fully_connected:ranks={asked.ranks}", ranks=None)
+    jobs = []
+    for size in sizes:
+        program, name = _program(asked, size, watch)
+        payload = payload_of(program.collective, size.strip(), asked.type, asked.operator)
+        for in_place, used in ((False, program.out_of_place), (True, program.in_place)):
+            if used:
+                jobs.append((mpi.Job(program, payload, in_place, asked.repetitions), name))
+    if asked.on == "threads":
+        for job, name in jobs:
+            ended = threads.carry_out(
+                job.program, job.payload, in_place=job.in_place, repetitions=job.repetitions
+            )
+            yield _row(asked, job, name, ended)
+        return
+    alone = [job for job, _ in jobs]
+    carry_out = mpi.as_rank if mpi.launched() else mpi.carry_out
+    all_ended = carry_out(alone, time_limit_s)
+    for (job, name), ended in zip(jobs, all_ended, strict=True):
+        yield _row(asked, job, name, ended)
+
+
+def _program(asked: Run, size: str, watch: Watch) -> tuple[Program, str]:
+    """The program to carry out, proved, and the name of its schedule."""
+    if isinstance(asked.source, str) and names_file(asked.source):
+        form = foreign.format_of(asked.source, asked.format)
+        if form.holds == "program":
+            program = foreign.read_program(asked.source, form.name)
+            wrong = program_refuted(program_proof_rows(program, asked.source, form.name))
+            if wrong is not None:
+                raise wrong
+            return program, program.name or asked.source
+        plan = obtain(asked, asked.wavelength, watch)
+    else:
+        plan = obtain(replace(asked, size=size.strip()), asked.wavelength, watch)
+    violations = verify_once(plan)
+    if violations:
+        raise refuted(plan, violations)
+    program = Program.of_plan(plan)
+    wrong = program_refuted(program_proof_rows(program, plan.algorithm, "plan"))
+    if wrong is not None:
+        raise wrong
+    return program, plan.algorithm
+
+
+def _row(asked: Run, job: mpi.Job, name: str, ended: threads.Ended) -> RunRow:
+    payload = job.payload
+    collective = payload.collective
+    algorithm, bus = payload.bus_bandwidth(ended.seconds)
+    return RunRow(
+        collective=collective.kind,
+        schedule=name,
+        on=asked.on,
+        ranks=collective.ranks,
+        mode="in place" if job.in_place else "out of place",
+        size_bytes=payload.size_bytes,
+        chunks=collective.chunks,
+        elements=payload.elements,
+        type=payload.element_type,
+        operator=payload.operator,
+        root=collective.root,
+        time_s=ended.seconds,
+        algorithm_bandwidth=algorithm,
+        bus_bandwidth=bus,
+        wrong=ended.wrong,
+        library_time_s=ended.library_seconds,
+        differing=ended.differing,
+        verified=ended.wrong == 0 and not ended.differing,
+    )
+
+
+def _text(asked: Run, rows: list[RunRow]) -> str:
+    first = rows[0]
+    who = "threads" if first.on == "threads" else "MPI processes"
+    heading = ["size", "elements", "type", "operator", "root", "mode", "time", "algbw", "busbw"]
+    heading += ["wrong"]
+    with_library = first.library_time_s is not None
+    if with_library:
+        heading += ["library", "differing"]
+    cells = [heading]
+    for row in rows:
+        line = [
+            str(row.size_bytes),
+            str(row.elements * row.chunks),
+            row.type,
+            row.operator,
+            str(row.root),
+            row.mode,
+            human_seconds(row.time_s),
+            f"{row.algorithm_bandwidth:.3g} GB/s",
+            f"{row.bus_bandwidth:.3g} GB/s",
+            str(row.wrong),
+        ]
+        if row.library_time_s is not None:
+            line += [human_seconds(row.library_time_s), str(row.differing)]
+        cells.append(line)
+    names = dict.fromkeys(row.schedule for row in rows)
+    right = all(row.verified for row in rows)
+    against = "the definition" + (" and the MPI library's own collective" if with_library else "")
+    verdict = f"every byte equals {against}" if right else f"BYTES DIFFER from {against}"
+    return "\n".join(
+        [
+            f"{', '.join(names)}: {first.collective} by {plural(first.ranks, 'rank')}, by {who}",
+            align(cells, right=(0, 1, 4, 6, 7, 8, 9, 10, 11)),
+            verdict,
+            "Times are of processes on this machine; they say nothing of a fabric.",
+        ]
+    )
+
+
+COMMAND = Command(
+    name="run",
+    example="opticoll run all_reduce --ranks 8 --on threads",
+    asks=Run,
+    gives=RunRow,
+    compute=compute,
+    text=_text,
+    doing="carrying out",
+    files=(rows_file(),),
+)
+command_line = on_command_line(COMMAND)

@@ -1,0 +1,254 @@
+"""Programs carried out by MPI processes, which are started here.
+
+`mpi4py` and the `mpich` wheel are the extra `mpi`; another MPI's `mpiexec` serves as well.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from opticoll._core import Program
+from opticoll.errors import UsageError
+from opticoll.execution.payload import Payload
+from opticoll.execution.threads import Ended
+
+LAUNCHERS = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK")
+"""What those who start MPI programs say to each process."""
+
+PERIOD_S = 0.05
+"""How often the processes are looked at."""
+
+START_S = 120.0
+"""Time that processes have to start."""
+
+
+class RunError(UsageError):
+    """Processes that did not come to the end of a program; the message names rank and step."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A program to carry out with some bytes."""
+
+    program: Program
+    payload: Payload
+    in_place: bool
+    repetitions: int = 1
+
+
+def launched() -> bool:
+    """Whether this process is one of an MPI program that somebody else started."""
+    return any(name in os.environ for name in LAUNCHERS)
+
+
+def check() -> None:
+    """Refuse to go on without MPI.
+
+    Raises
+    ------
+    UsageError
+        A package or `mpiexec` is missing.
+    """
+    if find_spec("mpi4py") is None:
+        raise UsageError("--on mpi needs mpi4py and an MPI; install them as opticoll[mpi]")
+    if not launched() and _mpiexec() is None:
+        raise UsageError("--on mpi finds no mpiexec; install the extra opticoll[mpi]")
+
+
+def _mpiexec() -> str | None:
+    """The `mpiexec` beside this Python, else the one of the path."""
+    beside = Path(sys.executable).with_name("mpiexec")
+    return str(beside) if beside.exists() else shutil.which("mpiexec")
+
+
+def _described(job: Job, rank: int, folder: str, time_limit_s: float) -> dict[str, Any]:
+    """What a rank has to know of a job."""
+    collective = job.payload.collective
+    kind, ranks, root, pieces = (
+        collective.kind,
+        collective.ranks,
+        collective.root,
+        collective.pieces,
+    )
+    return {
+        "collective": (kind, ranks, root, pieces),
+        "elements": job.payload.elements,
+        "element_type": job.payload.element_type,
+        "operator": job.payload.operator,
+        "in_place": job.in_place,
+        "repetitions": job.repetitions,
+        "blocks": job.program.of_rank(rank),
+        "scratch": job.program.scratch(rank),
+        "time_limit": time_limit_s,
+        "folder": folder,
+    }
+
+
+def as_rank(jobs: Sequence[Job], time_limit_s: float) -> list[Ended]:
+    """Carry jobs out as one process of an MPI program, of which rank 0 alone prints.
+
+    Raises
+    ------
+    RunError
+        The program has another number of processes. A rank that is stuck ends the whole program.
+    """
+    from mpi4py import MPI
+
+    from opticoll.execution import mpi_rank
+
+    comm = MPI.COMM_WORLD
+    rank, size = comm.Get_rank(), comm.Get_size()
+    if rank != 0:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    ended = []
+    for job in jobs:
+        ranks = job.payload.collective.ranks
+        if size != ranks:
+            raise RunError(f"the schedule has {ranks} ranks, and {size} processes were started")
+        try:
+            outcome = mpi_rank.run(comm, _described(job, rank, "", time_limit_s), job.payload)
+        except mpi_rank.StuckError as stuck:
+            os.write(2, f"opticoll: error: rank {rank}: {stuck}\n".encode())
+            comm.Abort(1)
+        ended.append(Ended(**outcome))
+    return ended
+
+
+def carry_out(
+    jobs: Sequence[Job],
+    time_limit_s: float,
+    *,
+    watch: Callable[[np.ndarray], object] = lambda progress: None,
+) -> list[Ended]:
+    """Carry jobs out by processes that are started here, one for each rank, and ended with it.
+
+    `watch` is called with the progress of the ranks from time to time.
+
+    Raises
+    ------
+    RunError
+        A process died, or nothing moves for longer than the time limit.
+    """
+    ranks = jobs[0].payload.collective.ranks
+    with tempfile.TemporaryDirectory(prefix="opticoll-") as folder:
+        for rank in range(ranks):
+            own = [_described(job, rank, folder, time_limit_s) for job in jobs]
+            Path(folder, f"{rank}.job").write_bytes(pickle.dumps(own))
+        progress = np.memmap(Path(folder, "progress"), np.int64, "w+", shape=(ranks, 4))
+        command = [str(_mpiexec()), "-n", str(ranks), sys.executable, "-m"]
+        with open(Path(folder, "said"), "wb") as said:
+            process = subprocess.Popen(
+                [*command, "opticoll.execution.mpi_rank", folder],
+                stdin=subprocess.DEVNULL,
+                stdout=said,
+                stderr=subprocess.STDOUT,
+                env=_environment(),
+                start_new_session=True,
+            )
+        try:
+            died = _wait(process, progress, time_limit_s, watch)
+        finally:
+            _end(process, progress)
+        errors = sorted(Path(folder).glob("*.error"))
+        if errors:
+            raise RunError(errors[0].read_text())
+        if died is not None:
+            raise RunError(died)
+        outcome = Path(folder, "outcome")
+        if process.returncode != 0 or not outcome.exists():
+            words = Path(folder, "said").read_text(errors="replace").strip()
+            raise RunError(f"the processes ended with code {process.returncode}: {words[-2000:]}")
+        return [Ended(**one) for one in json.loads(outcome.read_text())]
+
+
+def _environment() -> dict[str, str]:
+    """What the processes get: numerical libraries start no threads of their own."""
+    return os.environ | dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
+
+
+def _wait(
+    process: subprocess.Popen[bytes],
+    progress: np.ndarray,
+    time_limit_s: float,
+    watch: Callable[[np.ndarray], object],
+) -> str | None:
+    """Wait for the end; what ended it if that was a rank that died."""
+    total, moved = -1, time.monotonic()
+    while process.poll() is None:
+        time.sleep(PERIOD_S)
+        watch(progress)
+        for rank, (identity, _, block, step) in enumerate(progress.tolist()):
+            if identity and not _lives(identity) and process.poll() is None:
+                # Those that are through leave together with all others.
+                if _ends_soon(process):
+                    return None
+                return f"rank {rank} died at thread block {block}, step {step}"
+        if total != (now := int(progress[:, :2].sum())):
+            total, moved = now, time.monotonic()
+        allowed = time_limit_s + (START_S if not progress[:, 0].all() else 5.0)
+        if time.monotonic() - moved > allowed:
+            rank = int(progress[:, 1].argmin())
+            block, step = progress[rank, 2:].tolist()
+            return (
+                f"nothing moved for {allowed:g} s; rank {rank} is behind, at thread block "
+                f"{block}, step {step}"
+            )
+    return None
+
+
+def _ends_soon(process: subprocess.Popen[bytes]) -> bool:
+    """Whether all end now, and well."""
+    try:
+        return process.wait(2.0) == 0
+    except subprocess.TimeoutExpired:
+        return False
+
+
+def _lives(identity: int) -> bool:
+    """Whether a process is there and no zombie."""
+    try:
+        state = Path(f"/proc/{identity}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state not in "ZX"
+
+
+def _is_ours(identity: int, process: subprocess.Popen[bytes]) -> bool:
+    """Whether a process was started for this run: its command line names our folder."""
+    folder = str(process.args[-1]).encode()  # type: ignore[index]
+    try:
+        return folder in Path(f"/proc/{identity}/cmdline").read_bytes()
+    except OSError:
+        return False
+
+
+def _end(process: subprocess.Popen[bytes], progress: np.ndarray) -> None:
+    """End all processes that are left."""
+    if process.poll() is None:
+        process.terminate()
+        try:
+            process.wait(5.0)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+    for identity in progress[:, 0].tolist():
+        if identity and _is_ours(identity, process):
+            try:
+                os.kill(identity, signal.SIGKILL)
+            except ProcessLookupError:
+                continue

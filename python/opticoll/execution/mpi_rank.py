@@ -1,0 +1,258 @@
+"""One rank of a program that MPI processes carry out; `python -m` starts it under `mpiexec`.
+
+All thread blocks of the rank are carried out by one process, each until it has to wait. Where none
+can go on for longer than the time limit, the process says for what it waits, and ends all others.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from opticoll.execution.payload import OPERATORS, Payload
+from opticoll.execution.threads import differing
+
+Buffers = list[NDArray[Any]]
+"""Input, output and scratch; in place the smaller of input and output is a part of the larger."""
+
+RECEIVING = {"r", "rcs", "rrc", "rrs", "rrcs"}
+SENDING = {"s", "rcs", "rrs", "rrcs"}
+REDUCING = {"rrc", "rrs", "rrcs"}
+WRITING = {"r", "rcs", "rrc", "rrcs", "cpy"}
+
+POLLS = 200
+"""Looks for a message before the process sleeps for a moment."""
+
+
+class StuckError(Exception):
+    """No thread block can go on; the message says for what the first waits."""
+
+
+def buffers(payload: Payload, rank: int, scratch: int, *, in_place: bool) -> Buffers:
+    """The buffers of a rank, with its input."""
+    collective = payload.collective
+    piece = collective.pieces * payload.elements
+    given = payload.input(rank)
+    large = piece * collective.ranks
+    root = rank == collective.root
+    kind = collective.kind
+    sizes = {
+        "all_gather": (piece, large),
+        "gather": (piece, large if root else 0),
+        "reduce_scatter": (large, piece),
+        "scatter": (large if root else 0, piece),
+        "all_to_all": (large, large),
+    }.get(kind, (piece, piece))
+    parts = [np.zeros(size, payload.element_type) for size in sizes]
+    if in_place:
+        own = slice(rank * piece, (rank + 1) * piece)
+        if sizes[0] == sizes[1]:
+            parts[1] = parts[0]
+        elif sizes[1] > sizes[0]:
+            parts[0] = parts[1][own]
+        elif sizes[0] > sizes[1] > 0:
+            parts[1] = parts[0][own]
+    parts[0][: given.size] = given
+    return [*parts, np.zeros(scratch * payload.elements, payload.element_type)]
+
+
+class Interpreter:
+    """Carries the thread blocks of a rank out."""
+
+    def __init__(self, comm: Any, job: dict[str, Any], payload: Payload) -> None:
+        self.comm, self.payload = comm, payload
+        self.blocks, self.limit = job["blocks"], job["time_limit"]
+        self.combine = OPERATORS[payload.operator]
+        self.progress = progress(job["folder"], comm.Get_size())[comm.Get_rank()]
+
+    def carry_out(self, memory: Buffers) -> None:
+        """Carry all out.
+
+        Raises
+        ------
+        StuckError
+            Nothing moves for longer than the time limit.
+        """
+        from mpi4py import MPI
+
+        next_of = [0] * len(self.blocks)
+        sent: list[Any] = []
+        moved, idle = time.monotonic(), 0
+        while True:
+            moving = False
+            for number, block in enumerate(self.blocks):
+                while self._step(number, block, next_of, memory, sent):
+                    next_of[number] += 1
+                    moving = True
+                    self.progress[1:] = (self.progress[1] + 1, number, next_of[number])
+            through = all(
+                done == len(block[3]) for done, block in zip(next_of, self.blocks, strict=True)
+            )
+            if through and MPI.Request.Testall(sent):
+                return
+            if moving:
+                moved, idle = time.monotonic(), 0
+                continue
+            idle += 1
+            if idle > POLLS:
+                time.sleep(0.0005)
+                if time.monotonic() - moved > self.limit:
+                    raise StuckError(self._waiting(next_of))
+
+    def _waiting(self, next_of: list[int]) -> str:
+        """For what the first thread block that is not through waits."""
+        for number, (_, source, channel, instructions) in enumerate(self.blocks):
+            if next_of[number] == len(instructions):
+                continue
+            one = instructions[next_of[number]]
+            where = f"thread block {number}, step {next_of[number]}"
+            if one[6] >= 0 and next_of[one[6]] <= one[7]:
+                return f"{where} waits for thread block {one[6]}, step {one[7]}"
+            return f"{where} waits for a message from rank {source} on channel {channel}"
+        return "its last messages are not received"
+
+    def _step(
+        self, number: int, block: Any, next_of: list[int], memory: Buffers, sent: list[Any]
+    ) -> bool:
+        """Carry the next instruction of a thread block out; whether it could be."""
+        to, source, channel, instructions = block
+        if next_of[number] == len(instructions):
+            return False
+        act, from_buffer, from_, to_buffer, to_, count, waits, step = instructions[next_of[number]]
+        if waits >= 0 and next_of[waits] <= step:
+            return False
+        elements = self.payload.elements
+        value = np.empty(0, self.payload.element_type)
+        if act in RECEIVING:
+            if not self.comm.Iprobe(source=source, tag=channel):
+                return False
+            value = np.empty(count * elements, self.payload.element_type)
+            self.comm.Recv(value, source=source, tag=channel)
+        if act == "nop":
+            return True
+        read = memory[from_buffer][from_ * elements : (from_ + count) * elements]
+        target = memory[to_buffer][to_ * elements : (to_ + count) * elements]
+        with np.errstate(over="ignore"):
+            if act in ("s", "cpy"):
+                value = read.copy()
+            elif act in REDUCING:
+                value = self.combine(value, read)
+            elif act == "re":
+                value = self.combine(target, read)
+        if act in WRITING or act == "re":
+            target[:] = value
+        if act in SENDING:
+            sent.append(self.comm.Isend(value, dest=to, tag=channel))
+        return True
+
+
+def library(comm: Any, payload: Payload) -> tuple[float, NDArray[Any]]:
+    """The MPI library's own collective: its time in seconds and its output."""
+    from mpi4py import MPI
+
+    rank, collective = comm.Get_rank(), payload.collective
+    operator = getattr(MPI, payload.operator.upper())
+    given = payload.input(rank)
+    output = np.empty_like(payload.output(rank))
+    root = collective.root
+    comm.Barrier()
+    start = time.perf_counter()
+    match collective.kind:
+        case "all_gather":
+            comm.Allgather(given, output)
+        case "reduce_scatter":
+            comm.Reduce_scatter_block(given, output, op=operator)
+        case "all_reduce":
+            comm.Allreduce(given, output, op=operator)
+        case "all_to_all":
+            comm.Alltoall(given, output)
+        case "broadcast":
+            output[: given.size] = given
+            comm.Bcast(output, root=root)
+        case "reduce":
+            comm.Reduce(given, output if rank == root else None, op=operator, root=root)
+        case "gather":
+            comm.Gather(given, output if rank == root else None, root=root)
+        case "scatter":
+            comm.Scatter(given if rank == root else None, output, root=root)
+    return time.perf_counter() - start, output
+
+
+def progress(folder: str, ranks: int) -> NDArray[np.int64]:
+    """By rank: its process, instructions carried out, and the last thread block and step.
+
+    It is a file that whoever started the processes looks at.
+    """
+    shape = (ranks, 4)
+    path = Path(folder, "progress")
+    if not folder or not path.exists():
+        return np.zeros(shape, np.int64)
+    return np.memmap(path, np.int64, "r+", shape=shape)
+
+
+def run(comm: Any, job: dict[str, Any], payload: Payload) -> dict[str, Any]:
+    """Carry a job out as one of its ranks; all get the outcome.
+
+    Raises
+    ------
+    StuckError
+        Nothing moves for longer than the time limit.
+    """
+    rank = comm.Get_rank()
+    interpreter = Interpreter(comm, job, payload)
+    interpreter.progress[0] = os.getpid()
+    seconds = 0.0
+    for _ in range(job["repetitions"]):
+        memory = buffers(payload, rank, job["scratch"], in_place=job["in_place"])
+        comm.Barrier()
+        start = time.perf_counter()
+        interpreter.carry_out(memory)
+        seconds += (time.perf_counter() - start) / job["repetitions"]
+    wanted = payload.output(rank)
+    output = memory[1][: wanted.size]
+    library_seconds, own = library(comm, payload)
+    own_row = (seconds, differing(output, wanted), library_seconds, differing(output, own))
+    rows = comm.allgather(own_row)
+    return {
+        "seconds": max(row[0] for row in rows),
+        "wrong": sum(row[1] for row in rows),
+        "library_seconds": max(row[2] for row in rows),
+        "differing": sum(row[3] for row in rows),
+    }
+
+
+def main(folder: str) -> None:
+    """Carry out the job in a folder; write its outcome, or why there is none."""
+    from mpi4py import MPI
+
+    from opticoll._core import Collective
+
+    comm = MPI.COMM_WORLD
+    rank = comm.Get_rank()
+    # Written by the process that started this one, into a folder that is its own.
+    with open(Path(folder, f"{rank}.job"), "rb") as file:
+        jobs = pickle.load(file)
+    try:
+        outcomes = []
+        for job in jobs:
+            kind, ranks, root, pieces = job["collective"]
+            collective = Collective(kind, ranks, root=root, pieces=pieces)
+            payload = Payload(collective, job["elements"], job["element_type"], job["operator"])
+            outcomes.append(run(comm, job, payload))
+        if rank == 0:
+            Path(folder, "outcome").write_text(json.dumps(outcomes))
+    except BaseException as error:
+        Path(folder, f"{rank}.error").write_text(f"rank {rank}: {error or type(error).__name__}")
+        comm.Abort(1)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,175 @@
+"""Bytes that differ by rank, chunk and element, and what a collective makes of them.
+
+The definition of each collective is written in NumPy over whole buffers; it knows nothing of
+programs. Elements are small enough that sums of any order are exact.
+
+>>> from opticoll import Collective
+>>> job = Payload(Collective("all_reduce", 3), 2, "float32", "sum")
+>>> inputs = [job.input(rank) for rank in range(3)]
+>>> bool((job.output(1) == inputs[0] + inputs[1] + inputs[2]).all())
+True
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from opticoll._core import Collective, parse_size
+from opticoll.errors import UsageError
+
+TYPES = ("int8", "uint8", "int32", "uint32", "int64", "uint64", "float32", "float64")
+"""Types of elements."""
+
+OPERATORS: dict[str, Any] = {
+    "sum": np.add,
+    "prod": np.multiply,
+    "min": np.minimum,
+    "max": np.maximum,
+}
+"""How reductions combine elements."""
+
+EXACT_BITS = {"float32": 24, "float64": 53}
+"""Whole numbers of fewer bits are exact."""
+
+OF_BLOCKS = ("all_gather", "gather", "scatter")
+OF_VECTORS = ("all_reduce", "reduce", "broadcast")
+
+
+@dataclass
+class Payload:
+    """The buffers of a collective whose chunks have so many elements."""
+
+    collective: Collective
+    elements: int
+    element_type: str
+    operator: str
+    _reduced: NDArray[Any] | None = field(default=None, repr=False)
+
+    def _sizes(self, rank: int) -> tuple[int, int]:
+        """Elements of input and output."""
+        collective = self.collective
+        piece = collective.pieces * self.elements
+        whole = piece * collective.ranks
+        root = rank == collective.root
+        return {
+            "all_gather": (piece, whole),
+            "reduce_scatter": (whole, piece),
+            "all_to_all": (whole, whole),
+            "gather": (piece, whole if root else 0),
+            "scatter": (whole if root else 0, piece),
+            "broadcast": (piece if root else 0, piece),
+            "reduce": (piece, piece if root else 0),
+            "all_reduce": (piece, piece),
+        }[collective.kind]
+
+    def input(self, rank: int) -> NDArray[Any]:
+        """The input of a rank."""
+        length, _ = self._sizes(rank)
+        places = np.arange(length, dtype=np.uint64)
+        with np.errstate(over="ignore"):
+            mixed = places * np.uint64(0x9E3779B97F4A7C15) + np.uint64(rank + 1) * np.uint64(
+                0xC2B2AE3D27D4EB4F
+            )
+            mixed ^= mixed >> np.uint64(29)
+            mixed *= np.uint64(0xBF58476D1CE4E5B9)
+            mixed ^= mixed >> np.uint64(32)
+        bits = EXACT_BITS.get(self.element_type)
+        if bits is None:
+            return mixed.astype(self.element_type)
+        if self.operator == "prod":
+            # Products stay exact: at most one factor of an element is not 1.
+            factor = (mixed % np.uint64(5)) + np.uint64(2)
+            mine = places % np.uint64(self.collective.ranks) == np.uint64(rank)
+            return np.where(mine, factor, np.uint64(1)).astype(self.element_type)
+        most = max(2, (1 << bits) // self.collective.ranks)
+        return (mixed % np.uint64(most)).astype(self.element_type)
+
+    def _combined(self) -> NDArray[Any]:
+        """All inputs combined."""
+        if self._reduced is None:
+            combine = OPERATORS[self.operator]
+            total = self.input(0)
+            with np.errstate(over="ignore"):
+                for rank in range(1, self.collective.ranks):
+                    total = combine(total, self.input(rank))
+            self._reduced = total
+        return self._reduced
+
+    def _gathered(self) -> NDArray[Any]:
+        """All inputs one after the other."""
+        if self._reduced is None:
+            inputs = [self.input(rank) for rank in range(self.collective.ranks)]
+            self._reduced = np.concatenate(inputs)
+        return self._reduced
+
+    def output(self, rank: int) -> NDArray[Any]:
+        """What a rank must end with."""
+        collective = self.collective
+        kind, root, ranks = collective.kind, collective.root, collective.ranks
+        piece = collective.pieces * self.elements
+        _, length = self._sizes(rank)
+        own = slice(rank * piece, (rank + 1) * piece)
+        if length == 0:
+            return np.empty(0, self.element_type)
+        if kind in ("all_gather", "gather"):
+            return self._gathered()
+        if kind in ("all_reduce", "reduce"):
+            return self._combined()
+        if kind == "reduce_scatter":
+            return self._combined()[own]
+        if kind == "broadcast":
+            return self.input(root)
+        if kind == "scatter":
+            return self.input(root)[own]
+        return self._gathered().reshape(ranks, -1)[:, own].ravel()
+
+    @property
+    def size_bytes(self) -> int:
+        """The size of the collective, by its convention."""
+        collective = self.collective
+        chunk = self.elements * np.dtype(self.element_type).itemsize
+        return chunk * _parts(collective)
+
+    def bus_bandwidth(self, seconds: float) -> tuple[float, float]:
+        """Bytes a second of the algorithm and of the bus, in GB/s, as nccl-tests defines them."""
+        ranks = self.collective.ranks
+        kind = self.collective.kind
+        whole = self.size_bytes * (ranks if kind in OF_BLOCKS else 1)
+        algorithm = whole / seconds / 1e9 if seconds > 0 else 0.0
+        share = {
+            "all_reduce": 2 * (ranks - 1) / ranks,
+            "broadcast": 1.0,
+            "reduce": 1.0,
+        }.get(kind, (ranks - 1) / ranks)
+        return algorithm, algorithm * share
+
+
+def _parts(collective: Collective) -> int:
+    """Chunks that the size counts."""
+    one = collective.pieces
+    return one if collective.kind in OF_BLOCKS + OF_VECTORS else one * collective.ranks
+
+
+def payload_of(
+    collective: Collective, size: str | int, element_type: str, operator: str
+) -> Payload:
+    """The buffers of a collective of at least a size: chunks have whole elements.
+
+    Raises
+    ------
+    UsageError
+        An unknown type or operator, or a collective without bytes.
+    """
+    if element_type not in TYPES:
+        raise UsageError(f"--type: `{element_type}` is none of {', '.join(TYPES)}")
+    if operator not in OPERATORS:
+        raise UsageError(f"--operator: `{operator}` is none of {', '.join(OPERATORS)}")
+    if collective.kind == "barrier":
+        raise UsageError("a barrier moves no bytes, so there is nothing to compare")
+    size_bytes = parse_size(size) if isinstance(size, str) else size
+    width = np.dtype(element_type).itemsize * _parts(collective)
+    return Payload(collective, max(1, -(-size_bytes // width)), element_type, operator)

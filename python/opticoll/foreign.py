@@ -1,0 +1,124 @@
+"""Plans from files: opticoll's own, and the schedules of others, proved and placed on a fabric.
+
+A schedule of others names no fabric. Without one, each rank has a link to each other.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+
+from opticoll import config, errors, formats
+from opticoll._core import Fabric, Plan, Program, make_plan
+from opticoll.formats.content import read_content
+from opticoll.layout import plural
+from opticoll.proof import program_proof_rows, program_refuted
+from opticoll.registry import canonical, nearest
+
+KINDS: tuple[formats.Holds, ...] = ("plan", "program")
+"""What files hold that become plans."""
+
+KNOWN = {one.name: one for kind in KINDS for one in formats.of(kind) if one.reads}
+"""The formats that plans are read from."""
+
+SUFFIXES = tuple(suffix for one in KNOWN.values() for suffix in one.suffixes)
+"""The endings of their files."""
+
+
+def format_of(path: str | os.PathLike[str], name: str | None = None) -> formats.Format:
+    """The format with a name, or the one that the content of a file shows.
+
+    Raises
+    ------
+    UsageError
+        There is no such format.
+    FileError
+        The file cannot be read.
+    """
+    if name is not None:
+        known = canonical(name, KNOWN)
+        if known is None:
+            raise errors.UsageError(f"--format: there is no `{name}`{nearest(name, KNOWN)}")
+        return KNOWN[known]
+    content = read_content(path)
+    shown = (one for one in KNOWN.values() if one.shows is not None and one.shows(content))
+    return next(shown, KNOWN["plan"])
+
+
+def read_program(path: str | os.PathLike[str], name: str | None = None) -> Program:
+    """The program in a file.
+
+    Raises
+    ------
+    OpticollError
+        The file cannot be read, or is no program.
+    """
+    form = format_of(path, name)
+    if form.holds != "program":
+        raise errors.UsageError(f"`{path}` is no program of ranks, but of the format {form.name}")
+    program: Program = form.read(path)
+    return program
+
+
+def check_ranks(ranks: int, fabric: Fabric | None) -> None:
+    """Refuse a fabric with another number of ranks.
+
+    Raises
+    ------
+    UsageError
+        It has.
+    """
+    if fabric is not None and fabric.ranks != ranks:
+        raise errors.UsageError(
+            f"--fabric: {fabric.spec} has {plural(fabric.ranks, 'rank')}, the schedule {ranks}"
+        )
+
+
+def read_plan(
+    path: str | os.PathLike[str],
+    name: str | None = None,
+    fabric: Fabric | str | None = None,
+) -> tuple[Plan, list[str]]:
+    """The plan in a file, and notes on how it came to be.
+
+    Raises
+    ------
+    OpticollError
+        The file cannot be read, is of another fabric, or does not become a plan; a violation of a
+        schedule of others.
+    """
+    form = format_of(path, name)
+    on = None if fabric is None else config.to_fabric(fabric)
+    if form.holds == "program":
+        return _raised(form.read(path), str(path), form.name, on)
+    plan: Plan = form.read(path)
+    if on is not None and on.spec != plan.fabric.spec:
+        raise errors.UsageError(
+            f"`{path}` is a plan for another fabric: it holds for {plan.fabric.spec}, "
+            f"given was {on.spec}"
+        )
+    return plan, []
+
+
+def _raised(
+    program: Program, path: str, form: str, fabric: Fabric | None
+) -> tuple[Plan, list[str]]:
+    """The plan of a program, which is proved first."""
+    check_ranks(program.collective.ranks, fabric)
+    rows = program_proof_rows(program, path, form, fabric)
+    refuted = program_refuted(rows)
+    if refuted is not None:
+        raise refuted
+    schedule, in_vain = program.schedule(in_place=not program.out_of_place)
+    if fabric is None:
+        fabric = Fabric(f"fully_connected:ranks={program.collective.ranks}")
+    plan = make_plan(schedule, fabric, _spec(program.name or form))
+    notes = []
+    if in_vain:
+        notes.append(f"{plural(in_vain, 'chunk')} left out that a rank gets though it has them")
+    return plan, notes
+
+
+def _spec(name: str) -> str:
+    """A name as plan files write names of algorithms."""
+    return re.sub(r"[^A-Za-z0-9_.]+", "_", name)[:255]

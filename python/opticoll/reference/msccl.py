@@ -1,0 +1,159 @@
+"""How the XML of a program is read: `algo` > `gpu` (a rank) > `tb` (a block) > `step`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NoReturn
+from xml.parsers import expat
+
+from opticoll.reference.plan import Collective, NotAPlan, TooLarge
+from opticoll.reference.program import ACTS, Block, Program, Rank, Step
+from opticoll.reference.words import expect
+
+INSIDE = {"algo": "", "gpu": "algo", "tb": "gpu", "step": "tb"}
+"""What each element stands in."""
+
+KINDS = (
+    *("all_gather", "reduce_scatter", "all_reduce", "all_to_all"),
+    *("broadcast", "reduce", "gather", "scatter"),
+)
+MOST_CHARACTERS = 64 * 2**20
+MOST_IN_AN_ATTRIBUTE = 4096
+MOST = 2**20
+"""The largest number that an attribute may be."""
+
+
+class Element:
+    """An element, with its attributes, its line, and what stands in it."""
+
+    def __init__(self, tag: str, given: dict[str, str], line: int) -> None:
+        self.tag, self.given, self.line = tag, given, line
+        self.children: list[Element] = []
+
+    def number(self, name: str, otherwise: int | None = None, least: int = -1) -> int:
+        text = self.given.get(name)
+        if text is None:
+            expect(otherwise is not None, f"line {self.line}: {name} is missing")
+            return int(otherwise or 0)
+        plain = text.strip()
+        expect(plain.lstrip("+-").isdecimal(), f"line {self.line}: {name} is `{text[:50]}`")
+        expect(len(plain) < 10, f"line {self.line}: {name} is too long")
+        number = int(plain)
+        expect(least <= number <= MOST, f"line {self.line}: {name} is {number}")
+        return number
+
+    def numbered(self, name: str) -> list[Element]:
+        """The children, in the order of their numbers, which have no gaps."""
+        children = sorted(self.children, key=lambda child: child.number(name, least=0))
+        for place, child in enumerate(children):
+            expect(child.number(name) == place, f"line {child.line}: there is no {name} {place}")
+        return children
+
+
+def read_msccl(text: str) -> Program:
+    """The program that a text describes.
+
+    Raises:
+        NotAPlan: it describes none.
+        TooLarge: it is longer than any program.
+    """
+    if len(text) > MOST_CHARACTERS:
+        raise TooLarge(f"{len(text)} characters are more than {MOST_CHARACTERS} to look at")
+    algo = elements(text)
+    ranks = algo.number("ngpus", least=1)
+    chunks = algo.number("nchunksperloop", least=1)
+    names = [kind for kind in KINDS if kind.replace("_", "") == plain(algo.given.get("coll", ""))]
+    expect(names != [], f"line {algo.line}: this collective is not known")
+    (kind,) = names
+    parts = 1 if kind in ("all_reduce", "broadcast", "reduce") else ranks
+    expect(chunks % parts == 0, f"line {algo.line}: {chunks} chunks are no {parts} equal blocks")
+    root = algo.number("root", 0, least=0)
+    expect(root < ranks, f"line {algo.line}: root {root} is no rank")
+    in_place = algo.number("inplace", 0, least=0)
+    out_of_place = algo.number("outofplace", 1 - min(in_place, 1), least=0)
+    expect(max(in_place, out_of_place) == 1, f"line {algo.line}: neither in place nor out of place")
+    gpus = algo.numbered("id")
+    expect(len(gpus) == ranks, f"line {algo.line}: {len(gpus)} gpus, not {ranks}")
+    return Program(
+        Collective(kind, ranks, root, chunks // parts),
+        in_place == 1,
+        out_of_place == 1,
+        [rank_of(gpu, ranks) for gpu in gpus],
+    )
+
+
+def plain(name: str) -> str:
+    """A name without what may be left out of it."""
+    return name.strip().lower().replace("_", "").replace("-", "")
+
+
+def rank_of(gpu: Element, ranks: int) -> Rank:
+    for stated in ("i_chunks", "o_chunks"):
+        gpu.number(stated, 0, least=0)
+    blocks = []
+    for tb in gpu.numbered("id"):
+        peers = [tb.number(name, -1) for name in ("send", "recv")]
+        expect(max(peers) < ranks, f"line {tb.line}: rank {max(peers)} does not exist")
+        steps = [step_of(step) for step in tb.numbered("s")]
+        blocks.append(Block(peers[0], peers[1], tb.number("chan", 0, least=0), steps))
+    return Rank(gpu.number("s_chunks", 0, least=0), blocks)
+
+
+def step_of(step: Element) -> Step:
+    act = step.given.get("type", "")
+    expect(act in ACTS, f"line {step.line}: there is no type `{act[:50]}`")
+    buffers = [step.given.get(name, "i") for name in ("srcbuf", "dstbuf")]
+    expect(set(buffers) <= {"i", "o", "s"}, f"line {step.line}: the buffers are i, o and s")
+    block, awaited = step.number("depid", -1), step.number("deps", -1)
+    expect(block < 0 or awaited >= 0, f"line {step.line}: depid without deps")
+    expect(step.number("hasdep", 0, least=0) <= 1, f"line {step.line}: hasdep is 0 or 1")
+    least = 0 if act == "nop" else 1
+    return Step(
+        act,
+        (buffers[0], step.number("srcoff", -1)),
+        (buffers[1], step.number("dstoff", -1)),
+        step.number("cnt", least, least=least),
+        (block, awaited) if block >= 0 else None,
+        step.number("hasdep", 0) == 1,
+        step.line,
+    )
+
+
+def elements(text: str) -> Element:
+    """The outermost element. Document types are refused, and with them entities."""
+    parser = expat.ParserCreate()
+    open_ones: list[Element] = []
+    outermost: list[Element] = []
+
+    def refuse(*_: object) -> NoReturn:
+        raise NotAPlan(f"line {parser.CurrentLineNumber}: document types are refused")
+
+    def start(tag: str, given: dict[str, str]) -> None:
+        line = parser.CurrentLineNumber
+        parent = open_ones[-1].tag if open_ones else ""
+        expect(INSIDE.get(tag) == parent, f"line {line}: <{tag[:50]}> must not be there")
+        longest = max(map(len, given.values()), default=0)
+        expect(longest <= MOST_IN_AN_ATTRIBUTE, f"line {line}: an attribute is too long")
+        element = Element(tag, given, line)
+        (open_ones[-1].children if open_ones else outermost).append(element)
+        open_ones.append(element)
+
+    def text_inside(characters: str) -> None:
+        expect(characters.strip() == "", f"line {parser.CurrentLineNumber}: text is refused")
+
+    handlers: dict[str, Callable[..., Any]] = {
+        "StartElementHandler": start,
+        "EndElementHandler": lambda _: open_ones.pop(),
+        "CharacterDataHandler": text_inside,
+        "StartDoctypeDeclHandler": refuse,
+        "EntityDeclHandler": refuse,
+    }
+    for name, handler in handlers.items():
+        setattr(parser, name, handler)
+    try:
+        parser.Parse(text, True)
+    except (expat.ExpatError, UnicodeEncodeError, ValueError) as error:
+        if isinstance(error, NotAPlan):
+            raise
+        raise NotAPlan(f"no XML: {error}") from error
+    return outermost[0]

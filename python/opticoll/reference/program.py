@@ -1,0 +1,334 @@
+"""What a program is, and the rules that it keeps or breaks.
+
+Each rank has an input, an output and scratch, in chunks, and blocks that run side by side. A block
+does its steps in order. A step may wait for a step of another block of its rank. The first message
+that a rank sends to another on a channel meets the first receive there, the second the second, and
+so on. See ``docs/interchange.md``.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict, deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from opticoll.reference.plan import Collective, Problem, TooLarge
+
+MOST_LOOKED_AT = 20_000_000
+"""Chunks of all steps, and pairs of steps: some minutes of work."""
+
+
+class Act(NamedTuple):
+    """What a step does. Whatever arrives is added to what it reads."""
+
+    arrives: bool
+    reads: bool
+    adds_to_destination: bool
+    writes: bool
+    sends: bool
+
+
+ACTS = {
+    "s": Act(False, True, False, False, True),
+    "r": Act(True, False, False, True, False),
+    "rcs": Act(True, False, False, True, True),
+    "rrc": Act(True, True, False, True, False),
+    "rrs": Act(True, True, False, False, True),
+    "rrcs": Act(True, True, False, True, True),
+    "cpy": Act(False, True, False, True, False),
+    "re": Act(False, True, True, True, False),
+    "nop": Act(False, False, False, False, False),
+}
+
+
+class Step(NamedTuple):
+    """A step of a block. Places are a buffer (i, o or s) and its chunk."""
+
+    act: str
+    source: tuple[str, int]
+    destination: tuple[str, int]
+    chunks: int
+    waits: tuple[int, int] | None
+    """Block and step of the same rank."""
+    tells: bool
+    line: int
+
+
+class Block(NamedTuple):
+    """What is done in order; -1 for no peer."""
+
+    to: int
+    of: int
+    channel: int
+    steps: list[Step]
+
+
+class Rank(NamedTuple):
+    scratch: int
+    blocks: list[Block]
+
+
+@dataclass(frozen=True)
+class Program:
+    collective: Collective
+    in_place: bool
+    out_of_place: bool
+    ranks: list[Rank]
+
+
+Name = tuple[int, int, int]
+"""Rank, block, step."""
+
+Held = list[Counter[tuple[int, int]]]
+"""What chunks hold: of which input chunks, as (rank, chunk), and how often."""
+
+Cell = tuple[str, int]
+"""A chunk of memory: `m` for the shared memory of input and output in place."""
+
+
+def verify_program(
+    program: Program, *, in_place: bool, links: Iterable[tuple[int, int]] | None = None
+) -> list[Problem]:
+    """Say what is wrong with a program; an empty list means that it is proved.
+
+    Vertices of links from the number of ranks on are switches.
+
+    Raises:
+        TooLarge: the program would take this verifier minutes.
+    """
+    return list(Check(program, in_place).problems(links))
+
+
+class Check:
+    """The steps of a program by name, and what they do to memory."""
+
+    def __init__(self, program: Program, in_place: bool) -> None:
+        self.program, self.in_place = program, in_place
+        self.collective = program.collective
+        self.steps: dict[Name, Step] = {}
+        self.blocks: dict[tuple[int, int], Block] = {}
+        for rank, own in enumerate(program.ranks):
+            for number, block in enumerate(own.blocks):
+                self.blocks[rank, number] = block
+                self.steps |= {(rank, number, at): step for at, step in enumerate(block.steps)}
+        work = sum(step.chunks for step in self.steps.values())
+        if work + len(self.steps) ** 2 // 64 > MOST_LOOKED_AT:
+            raise TooLarge(f"{len(self.steps)} steps are more than this verifier looks at")
+
+    def problems(self, links: Iterable[tuple[int, int]] | None) -> Iterator[Problem]:
+        if links is not None:
+            yield from self.without_link(links)
+        malformed = [*self.malformed(), *self.shared_connections()]
+        yield from malformed
+        if malformed:
+            return
+        yield from self.carried_out()
+
+    # What each step must be.
+
+    def malformed(self) -> Iterator[Problem]:
+        ranks = self.collective.ranks
+        for name, step in self.steps.items():
+            rank, act, block = name[0], ACTS[step.act], self.blocks[name[:2]]
+            for used, peer in ((act.sends, block.to), (act.arrives, block.of)):
+                if used and (not 0 <= peer < ranks or peer == rank):
+                    yield Problem("peer", f"{said(name)} has no peer but {peer}")
+            places = [step.source] * act.reads + [step.destination] * act.writes
+            for buffer, first in places:
+                last = first + step.chunks - 1
+                if first < 0 or last >= self.size(rank, buffer) or step.chunks < 1:
+                    yield Problem("bounds", f"{said(name)} is at {buffer} {first} to {last}")
+            if step.waits is not None:
+                awaited = self.steps.get((rank, *step.waits))
+                if awaited is None or not awaited.tells:
+                    yield Problem("dependency", f"{said(name)} waits for {step.waits} in vain")
+
+    def shared_connections(self) -> Iterator[Problem]:
+        for end in ("sends", "arrives"):
+            used: set[tuple[int, int, int]] = set()
+            for (rank, _), block in self.blocks.items():
+                if not any(getattr(ACTS[step.act], end) for step in block.steps):
+                    continue
+                connection = rank, block.to if end == "sends" else block.of, block.channel
+                if connection in used:
+                    yield Problem("connection", f"two blocks share {end} of {connection}")
+                used.add(connection)
+
+    def without_link(self, links: Iterable[tuple[int, int]]) -> Iterator[Problem]:
+        ranks = range(self.collective.ranks)
+        beyond: defaultdict[int, set[int]] = defaultdict(set)
+        for one, other in links:
+            beyond[one].add(other)
+        pairs = {
+            (name[0], self.blocks[name[:2]].to)
+            for name, step in self.steps.items()
+            if ACTS[step.act].sends
+        }
+        for rank, peer in sorted(pairs):
+            near, passed = set(beyond[rank]), set[int]()
+            while switches := near - passed - set(ranks):
+                passed |= switches
+                near |= set().union(*(beyond[switch] for switch in switches))
+            if peer in ranks and peer not in near | {rank}:
+                yield Problem("no_link", f"rank {rank} sends to {peer} without a link")
+
+    # Memory.
+
+    def size(self, rank: int, buffer: str) -> int:
+        """The chunks of a buffer, from the definition of the collective."""
+        kind, piece = self.collective.kind, self.collective.pieces
+        every = self.collective.ranks * piece
+        if rank != self.collective.root and kind + buffer in ("gathero", "scatteri"):
+            return 0
+        if buffer == "s":
+            return self.program.ranks[rank].scratch
+        large = {
+            "i": ("reduce_scatter", "all_to_all", "scatter"),
+            "o": ("all_gather", "all_to_all", "gather"),
+        }
+        return every if kind in large[buffer] else piece
+
+    def cells(self, rank: int, place: tuple[str, int], count: int) -> list[Cell]:
+        buffer, first = place
+        if buffer == "s" or not self.in_place:
+            return [(buffer, chunk) for chunk in range(first, first + count)]
+        # In place the smaller of input and output is a rank's own block of the larger.
+        kind, root = self.collective.kind, self.collective.root
+        inside = {"all_gather": "i", "gather": "i", "reduce_scatter": "o", "scatter": "o"}
+        rooted = kind in ("gather", "scatter") and rank != root
+        if inside.get(kind) == buffer and not rooted:
+            first += rank * self.collective.pieces
+        return [("m", chunk) for chunk in range(first, first + count)]
+
+    def at_first(self) -> dict[tuple[int, Cell], Counter[tuple[int, int]]]:
+        """What each chunk of memory holds before: itself, as (rank, chunk of its input)."""
+        only_root = self.collective.kind in ("broadcast", "scatter")
+        ranks = [self.collective.root] if only_root else range(self.collective.ranks)
+        return {
+            (rank, cell): Counter([(rank, chunk)])
+            for rank in ranks
+            for chunk, cell in enumerate(self.cells(rank, ("i", 0), self.size(rank, "i")))
+        }
+
+    def at_last(self) -> Iterator[tuple[int, int, Counter[tuple[int, int]]]]:
+        """What each chunk of an output must hold."""
+        kind, piece = self.collective.kind, self.collective.pieces
+        ranks, root = range(self.collective.ranks), self.collective.root
+        for rank in [root] if kind in ("reduce", "gather") else ranks:
+            for chunk in range(self.size(rank, "o")):
+                block, part = divmod(chunk, piece)
+                mine = rank * piece + part
+                yield (
+                    rank,
+                    chunk,
+                    Counter(
+                        {
+                            "all_gather": [(block, part)],
+                            "gather": [(block, part)],
+                            "all_to_all": [(block, mine)],
+                            "scatter": [(root, mine)],
+                            "broadcast": [(root, chunk)],
+                            "reduce_scatter": [(one, mine) for one in ranks],
+                            "all_reduce": [(one, chunk) for one in ranks],
+                            "reduce": [(one, chunk) for one in ranks],
+                        }[kind]
+                    ),
+                )
+
+    # One way to carry it out. If no two steps race, every other way comes to the same.
+
+    def carried_out(self) -> Iterator[Problem]:
+        held = self.at_first()
+        under_way: defaultdict[tuple[int, int, int], deque[tuple[Name, Held]]]
+        under_way = defaultdict(deque)
+        next_of = dict.fromkeys(self.blocks, 0)
+        before: dict[Name, int] = {}
+        """By step: all that happened before it and itself, as bits by the order of execution."""
+        accesses: defaultdict[tuple[int, Cell], list[tuple[Name, bool]]] = defaultdict(list)
+        moving = True
+        while moving:
+            moving = False
+            for (rank, number), block in self.blocks.items():
+                while next_of[rank, number] < len(block.steps):
+                    name = rank, number, next_of[rank, number]
+                    step, act = self.steps[name], ACTS[block.steps[name[2]].act]
+                    after = [(rank, number, name[2] - 1)] if name[2] else []
+                    if step.waits is not None:
+                        after.append((rank, *step.waits))
+                    channel = under_way[block.of, rank, block.channel]
+                    if any(one not in before for one in after) or (act.arrives and not channel):
+                        break
+                    moving = True
+                    next_of[rank, number] += 1
+                    arrived = [Counter[tuple[int, int]]() for _ in range(step.chunks)]
+                    if act.arrives:
+                        sender, arrived = channel.popleft()
+                        after.append(sender)
+                        if len(arrived) != step.chunks:
+                            sentence = f"{said(name)} takes {step.chunks} of {len(arrived)} chunks"
+                            yield Problem("pairing", sentence)
+                            return
+                    mine = 1 << len(before)
+                    for one in after:
+                        mine |= before[one]
+                    before[name] = mine
+                    reads = self.cells(rank, step.source, step.chunks) if act.reads else []
+                    target = self.cells(rank, step.destination, step.chunks)
+                    if act.writes and set(reads) & set(target) and reads != target:
+                        yield Problem("race", f"{said(name)} reads and writes overlapping chunks")
+                    values = []
+                    for index, value in enumerate(arrived):
+                        parts = [value] * act.arrives
+                        parts += [held.get((rank, cell), Counter()) for cell in reads[index:][:1]]
+                        if act.adds_to_destination:
+                            parts.append(held.get((rank, target[index]), Counter()))
+                        if not all(parts):
+                            yield Problem("not_written", f"{said(name)} reads what is not there")
+                        total = sum(parts, Counter[tuple[int, int]]())
+                        if len(total) < sum(map(len, parts)):
+                            yield Problem("double_reduction", f"{said(name)} adds a part again")
+                        values.append(total)
+                    # In place, copies of the input to where it is already change nothing.
+                    stays = step.act == "cpy" and reads == target
+                    for cell in [] if stays else reads:
+                        accesses[rank, cell].append((name, False))
+                    if act.writes and not stays:
+                        for cell, value in zip(target, values, strict=True):
+                            held[rank, cell] = value
+                            accesses[rank, cell].append((name, True))
+                    if act.sends:
+                        under_way[rank, block.to, block.channel].append((name, values))
+        unfinished = [key for key, block in self.blocks.items() if next_of[key] < len(block.steps)]
+        for key in unfinished:
+            yield Problem("stuck", f"{said((*key, next_of[key]))} waits for ever")
+        for (source, destination, number), left in under_way.items():
+            if left and not unfinished:
+                ends = f"rank {source} to {destination} on channel {number}"
+                yield Problem("pairing", f"{len(left)} messages of {ends} never arrive")
+        yield from self.races(accesses, before)
+        if unfinished:
+            return
+        for rank, chunk, wanted in self.at_last():
+            (cell,) = self.cells(rank, ("o", chunk), 1)
+            if held.get((rank, cell), Counter()) != wanted:
+                yield Problem("wrong_result", f"rank {rank}, output chunk {chunk} is not right")
+
+    def races(
+        self,
+        accesses: dict[tuple[int, Cell], list[tuple[Name, bool]]],
+        before: dict[Name, int],
+    ) -> Iterator[Problem]:
+        place = {name: number for number, name in enumerate(before)}
+        for (rank, cell), steps in accesses.items():
+            for number, (later, later_writes) in enumerate(steps):
+                for earlier, writes in steps[:number]:
+                    ordered = before[later] >> place[earlier] & 1
+                    if (writes or later_writes) and not ordered:
+                        at = f"rank {rank}, chunk {cell[1]}"
+                        yield Problem("race", f"{at}: {said(earlier)} and {said(later)}")
+
+
+def said(name: Name) -> str:
+    """A step in words."""
+    return f"rank {name[0]}, block {name[1]}, step {name[2]}"
