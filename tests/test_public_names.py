@@ -15,7 +15,8 @@ import opticoll
 from opticoll import errors
 
 NEVER_RAISE = {
-    *("Schedule", "Plan", "Outcome", "Table", "Trace", "Violation"),  # made by functions
+    *("Schedule", "Plan", "Outcome", "Table", "Trace", "Violation"),
+    *("Program", "Program.verify"),  # made by functions
     *("Plan.to_text", "Plan.verify", "Fabric.option", "Outcome.describe", "Table.describe"),
     *("Table.rows", "interrupt_all"),
 }

@@ -31,6 +31,8 @@ use crate::schedule::Schedule;
 /// ...     <step s="1" type="r" dstbuf="o" dstoff="0" cnt="1"/></tb></gpu></algo>''')
 /// >>> program
 /// <Program pair of all_gather: 2 ranks, 2 thread blocks, 4 instructions>
+/// >>> program.name, program.collective.ranks, program.in_place, program.out_of_place, program.thread_blocks
+/// ('pair', 2, True, False, 2)
 /// >>> for violation in program.verify(in_place=True).violations:
 /// ...     print(violation.kind, violation.rank, violation.thread_block, violation.step, violation.line)
 /// ...     print(violation.sentence)
@@ -58,6 +60,14 @@ impl Program {
     /// ------
     /// ProgramError
     ///     The text is malformed; the message names the line.
+    /// CollectiveError
+    ///     The collective cannot be.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import opticoll
+    /// >>> opticoll.Program.from_msccl('<algo nchunksperloop="1" ngpus="1" coll="allreduce" inplace="1"><gpu id="0"/></algo>')
+    /// <Program  of all_reduce: 1 ranks, 0 thread blocks, 0 instructions>
     #[staticmethod]
     fn from_msccl(py: Python<'_>, text: &str) -> PyResult<Program> {
         let program = interrupt::run(py, || CollectiveProgram::from_msccl(text))?;
@@ -104,6 +114,13 @@ impl Program {
     /// ------
     /// ProgramError
     ///     The program exceeds a limit of the runtimes, such as 256 steps in a thread block.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import opticoll
+    /// >>> program = opticoll.Program.of_plan(opticoll.plan("all_gather", "crossbar:ranks=4", "ring"))
+    /// >>> print(program.to_msccl().splitlines()[2].strip())
+    /// <tb id="0" send="1" recv="3" chan="0">
     fn to_msccl(&self, py: Python<'_>) -> PyResult<String> {
         let text = interrupt::run(py, || self.program.to_msccl())?;
         text.map_err(program::ProgramError::into_py_err)
@@ -183,6 +200,18 @@ impl Program {
     /// ----------
     /// rank : int
     ///     The rank.
+    ///
+    /// Raises
+    /// ------
+    /// IndexError
+    ///     There is no such rank.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import opticoll
+    /// >>> program = opticoll.Program.of_plan(opticoll.plan("broadcast", "crossbar:ranks=2", "linear"))
+    /// >>> program.of_rank(1)
+    /// [(-1, 0, 0, [('r', 1, 0, 1, 0, 1, -1, -1)])]
     #[allow(clippy::type_complexity)]
     fn of_rank(
         &self,
@@ -233,6 +262,17 @@ impl Program {
     /// ----------
     /// rank : int
     ///     The rank.
+    ///
+    /// Raises
+    /// ------
+    /// IndexError
+    ///     There is no such rank.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import opticoll
+    /// >>> opticoll.Program.of_plan(opticoll.plan("broadcast", "crossbar:ranks=2", "linear")).scratch(1)
+    /// 0
     fn scratch(&self, rank: usize) -> PyResult<u32> {
         let own = self.program.ranks.get(rank);
         own.map(|own| own.scratch)
@@ -247,6 +287,14 @@ impl Program {
     ///     Whether input and output share memory.
     /// fabric : Fabric, optional
     ///     A fabric whose links the messages must have; without it any rank may send to any other.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import opticoll
+    /// >>> program = opticoll.Program.of_plan(opticoll.plan("all_gather", "crossbar:ranks=4", "ring"))
+    /// >>> proof = program.verify(in_place=True)
+    /// >>> proof.violations, proof.remarks, proof.messages, proof.chunks_sent
+    /// ([], [], 12, 12)
     #[pyo3(signature = (*, in_place, fabric = None))]
     fn verify(
         &self,
@@ -278,6 +326,13 @@ impl Program {
     /// ------
     /// ProgramError
     ///     The program keeps several values of a chunk at a rank.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import opticoll
+    /// >>> program = opticoll.Program.of_plan(opticoll.plan("all_gather", "crossbar:ranks=4", "ring"))
+    /// >>> program.schedule(in_place=True)
+    /// (<Schedule of all_gather: 3 steps, 12 transfers>, 0)
     #[pyo3(signature = (*, in_place))]
     fn schedule(&self, py: Python<'_>, in_place: bool) -> PyResult<(Schedule, u64)> {
         let raised = interrupt::run(py, || self.program.schedule(in_place))?;

@@ -116,10 +116,16 @@ def _text(asked: Asked, rows: list[ExportRow]) -> str:
     )
 
 
-def _write(asked: Asked, rows: list[ExportRow], path: Path) -> None:
+def _write(asked: Asked, rows: list[ExportRow], path: Path) -> list[Path]:
+    """Write the plan; of a program, which has no words for light and slots, the plan beside it."""
     (row,) = rows
     one = KNOWN[row.format]
     one.write(CONTENTS[one.holds](row.plan), path)
+    if one.holds != "program" or row.plan.fabric.electrical:
+        return [path]
+    beside = path.with_name(f"{path.name}.plan")
+    KNOWN["plan"].write(row.plan, beside)
+    return [path, beside]
 
 
 COMMAND = Command(

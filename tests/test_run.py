@@ -1,0 +1,166 @@
+"""`opticoll run`: schedules carried out with real bytes, by threads and by MPI processes."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import opticoll
+from conftest import Run
+from opticoll import Program
+from opticoll.execution import mpi, threads
+from opticoll.execution.payload import OPERATORS, TYPES, payload_of
+
+DATA = Path(__file__).parent / "data/programs"
+KINDS = [one["name"] for one in opticoll.records("collectives") if one["name"] != "barrier"]
+
+
+def program(kind: str, fabric: str, algorithm: str = "auto", root: int = 0) -> Program:
+    plan = opticoll.plan(kind, fabric, algorithm, root=root, size="4KiB")
+    assert plan.verify() == []
+    return Program.of_plan(plan)
+
+
+def job(one: Program, size: int = 4096, element_type: str = "int32") -> mpi.Job:
+    payload = payload_of(one.collective, size, element_type, "sum")
+    return mpi.Job(one, payload, in_place=one.in_place)
+
+
+@pytest.mark.parametrize("element_type", TYPES)
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_all_types_and_operators_give_the_bytes_of_the_definition(
+    element_type: str, operator: str
+) -> None:
+    one = program("all_reduce", "wdm_ring:ranks=6,wavelengths=2")
+    payload = payload_of(one.collective, "1KiB", element_type, operator)
+    for in_place in (False, True):
+        assert threads.carry_out(one, payload, in_place=in_place).wrong == 0
+
+
+def test_a_thousand_ranks_need_no_thousand_threads() -> None:
+    one = program("all_reduce", "crossbar:ranks=1024", "recursive_doubling")
+    payload = payload_of(one.collective, 4096, "float32", "sum")
+    assert threads.carry_out(one, payload, in_place=True).wrong == 0
+
+
+def test_payloads_differ_by_rank_and_by_element() -> None:
+    payload = payload_of(opticoll.Collective("all_gather", 8), 64, "uint64", "sum")
+    values = np.concatenate([payload.input(rank) for rank in range(8)])
+    assert len(set(values.tolist())) == len(values) == 64
+
+
+def test_a_wrong_program_is_not_carried_out(run: Run, tmp_path: Path) -> None:
+    text = (DATA / "ring_all_reduce.xml").read_text()
+    path = tmp_path / "wrong.xml"
+    path.write_text(text.replace('type="rrcs"', 'type="rcs"', 1))
+    finished = run("run", path)
+    assert finished.code == 1
+    assert "verified in place: NO" in finished.out
+
+
+def test_a_message_that_never_comes_ends_a_run_by_threads() -> None:
+    text = (
+        (DATA / "ring_all_reduce.xml").read_text().replace('send="1" recv="3"', 'send="2" recv="3"')
+    )
+    one = Program.from_msccl(text)
+    with pytest.raises(
+        opticoll.errors.ProgramError, match=r"rank \d: thread block 0, step 1 waits"
+    ):
+        threads.carry_out(one, job(one).payload, in_place=True)
+
+
+def test_the_command_prints_a_table_and_rows(run: Run) -> None:
+    finished = run("run", "all_gather", "--ranks", 4, "--size", "1KiB,4KiB")
+    assert finished.code == 0
+    assert "every byte equals the definition" in finished.out
+    assert "say nothing of a fabric" in finished.out
+    rows = json.loads(run("run", "all_gather", "--ranks", 4, "--size", "1KiB", "--json").out)
+    assert [(row["mode"], row["size_bytes"], row["wrong"]) for row in rows] == [
+        ("out of place", 1024, 0),
+        ("in place", 1024, 0),
+    ]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [("--type", "bfloat16"), ("--operator", "mean"), ("--ranks", "0"), ("--time-limit", "3")],
+    ids=lambda options: options[0],
+)
+def test_bad_options_are_refused(run: Run, options: tuple[str, str]) -> None:
+    ranks = () if options[0] == "--ranks" else ("--ranks", "4")
+    finished = run("run", "all_gather", *ranks, *options)
+    assert (finished.code, finished.out) == (2, "")
+
+
+mpi4py = pytest.mark.skipif(
+    not (Path(sys.executable).with_name("mpiexec").exists()), reason="needs the extra mpi"
+)
+
+
+@mpi4py
+@pytest.mark.parametrize("kind", KINDS)
+def test_mpi_processes_give_the_bytes_of_the_definition_and_of_the_library(kind: str) -> None:
+    root = 1 if kind in ("broadcast", "reduce", "gather", "scatter") else 0
+    one = program(kind, "wdm_ring:ranks=4,wavelengths=2", root=root)
+    payload = payload_of(one.collective, 4096, "float32", "sum")
+    modes = (False, True) if one.in_place else (False,)
+    for ended in mpi.carry_out([mpi.Job(one, payload, mode) for mode in modes], 60.0):
+        assert (ended.wrong, ended.differing) == (0, 0)
+
+
+def left_over() -> list[str]:
+    found = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True)
+    own = str(Path(sys.executable).parent)
+    return [line for line in found.stdout.splitlines() if "mpi_rank" in line and own in line]
+
+
+@mpi4py
+def test_a_message_that_never_comes_ends_all_processes_with_rank_and_step() -> None:
+    text = (DATA / "ring_all_reduce.xml").read_text()
+    lines = text.splitlines()
+    gone = max(at for at, line in enumerate(lines) if 'type="rcs"' in line)
+    lines[gone] = lines[gone].replace('"rcs"', '"r"')
+    one = Program.from_msccl("\n".join(lines))
+    start = time.monotonic()
+    with pytest.raises(
+        mpi.RunError, match=r"rank \d: thread block 0, step \d+ waits for a message"
+    ):
+        mpi.carry_out([job(one)], 2.0)
+    assert time.monotonic() - start < 60
+
+
+@mpi4py
+def test_a_rank_that_dies_ends_all_processes_and_is_named() -> None:
+    one = program("all_gather", "crossbar:ranks=4", "ring")
+    killed: list[int] = []
+
+    def kill(progress: np.ndarray) -> None:
+        if not killed and progress[:, 1].min() > 20:
+            killed.append(int(progress[2, 0]))
+            os.kill(killed[0], signal.SIGKILL)
+
+    many = mpi.Job(one, job(one, 2**20).payload, in_place=True, repetitions=10_000)
+    with pytest.raises(mpi.RunError, match="rank 2 died at thread block 0, step"):
+        mpi.carry_out([many], 30.0, watch=kill)
+    assert killed
+    with pytest.raises(ProcessLookupError):
+        os.kill(killed[0], 0)
+    assert not [line for line in left_over() if str(killed[0]) in line]
+
+
+@mpi4py
+def test_processes_that_a_user_starts_are_used() -> None:
+    mpiexec = Path(sys.executable).with_name("mpiexec")
+    command = [str(mpiexec), "-n", "4", sys.executable, "-m", "opticoll", "run"]
+    options = ["all_gather", "--ranks", "4", "--size", "1KiB", "--on", "mpi"]
+    finished = subprocess.run([*command, *options], capture_output=True, text=True, timeout=120)
+    assert finished.returncode == 0, finished.stderr
+    assert finished.stdout.count("every byte equals the definition and the MPI library's own") == 1
