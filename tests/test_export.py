@@ -58,7 +58,7 @@ def test_a_plan_is_the_same_after_every_form_of_its_file(run: Run, tmp_path: Pat
 @pytest.mark.parametrize("name", KNOWN)
 def test_every_format_is_written_and_told(run: Run, tmp_path: Path, name: str) -> None:
     path = tmp_path / f"plan{KNOWN[name].suffixes[0]}"
-    finished = run("export", *SWITCH, "--output", path, "--json")
+    finished = run("export", *SWITCH, "--format", name, "--output", path, "--json")
     assert finished.code == 0
     row = json.loads(finished.out)
     assert (row["format"], row["transfers"], row["chosen"]) == (name, 12, "ring")

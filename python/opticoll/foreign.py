@@ -9,13 +9,13 @@ import os
 import re
 
 from opticoll import config, errors, formats
-from opticoll._core import Fabric, Plan, Program, make_plan
+from opticoll._core import Fabric, Plan, Program, Schedule, make_plan
 from opticoll.formats.content import read_content
 from opticoll.layout import plural
 from opticoll.proof import program_proof_rows, program_refuted
 from opticoll.registry import canonical, nearest
 
-KINDS: tuple[formats.Holds, ...] = ("plan", "program")
+KINDS: tuple[formats.Holds, ...] = ("plan", "program", "schedule")
 """What files hold that become plans."""
 
 KNOWN = {one.name: one for kind in KINDS for one in formats.of(kind) if one.reads}
@@ -91,6 +91,8 @@ def read_plan(
     on = None if fabric is None else config.to_fabric(fabric)
     if form.holds == "program":
         return _raised(form.read(path), str(path), form.name, on)
+    if form.holds == "schedule":
+        return _placed(form.read(path), path, form.name, on), []
     plan: Plan = form.read(path)
     if on is not None and on.spec != plan.fabric.spec:
         raise errors.UsageError(
@@ -104,19 +106,29 @@ def _raised(
     program: Program, path: str, form: str, fabric: Fabric | None
 ) -> tuple[Plan, list[str]]:
     """The plan of a program, which is proved first."""
-    check_ranks(program.collective.ranks, fabric)
     rows = program_proof_rows(program, path, form, fabric)
     refuted = program_refuted(rows)
     if refuted is not None:
         raise refuted
     schedule, in_vain = program.schedule(in_place=not program.out_of_place)
-    if fabric is None:
-        fabric = Fabric(f"fully_connected:ranks={program.collective.ranks}")
-    plan = make_plan(schedule, fabric, _spec(program.name or form))
+    plan = _placed(schedule, path, program.name or form, fabric)
     notes = []
     if in_vain:
         notes.append(f"{plural(in_vain, 'chunk')} left out that a rank gets though it has them")
     return plan, notes
+
+
+def _placed(
+    schedule: Schedule, path: str | os.PathLike[str], name: str, fabric: Fabric | None
+) -> Plan:
+    """The plan of a schedule on a fabric; without one each rank has a link to each other."""
+    ranks = schedule.collective.ranks
+    check_ranks(ranks, fabric)
+    on = fabric or Fabric(f"fully_connected:ranks={ranks}")
+    try:
+        return make_plan(schedule, on, _spec(name))
+    except errors.ScheduleError as error:
+        raise errors.ScheduleError(f"{path}: {error}") from error
 
 
 def _spec(name: str) -> str:

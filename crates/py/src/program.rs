@@ -40,8 +40,6 @@ use crate::schedule::Schedule;
 /// rank 1, thread block 0, step 0: reads chunk 0 of output, in which nothing is yet
 /// wrong_result 0 None None None
 /// rank 0: output chunk 1 holds nothing at the end, not chunk 0 of rank 1
-/// wrong_result 1 None None None
-/// rank 1: output chunk 0 holds nothing at the end, not chunk 0 of rank 0
 #[pyclass(frozen, module = "opticoll._core")]
 pub(crate) struct Program {
     pub(crate) program: CollectiveProgram,

@@ -51,6 +51,7 @@ CONTENTS: dict[str, Callable[[Plan], Any]] = {
     "plan": lambda plan: plan,
     "program": Program.of_plan,
     "rows": transfers,
+    "schedule": lambda plan: plan,
 }
 """What files of each kind hold of a plan."""
 
@@ -117,11 +118,11 @@ def _text(asked: Asked, rows: list[ExportRow]) -> str:
 
 
 def _write(asked: Asked, rows: list[ExportRow], path: Path) -> list[Path]:
-    """Write the plan; of a program, which has no words for light and slots, the plan beside it."""
+    """Write the plan; of what has no words for light and slots, the plan file beside it."""
     (row,) = rows
     one = KNOWN[row.format]
     one.write(CONTENTS[one.holds](row.plan), path)
-    if one.holds != "program" or row.plan.fabric.electrical:
+    if one.holds not in ("program", "schedule") or row.plan.fabric.electrical:
         return [path]
     beside = path.with_name(f"{path.name}.plan")
     KNOWN["plan"].write(row.plan, beside)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import pickle
+import re
 import shutil
 import signal
 import subprocess
@@ -172,6 +173,10 @@ def carry_out(
         outcome = Path(folder, "outcome")
         if process.returncode != 0 or not outcome.exists():
             words = Path(folder, "said").read_text(errors="replace").strip()
+            for rank, (identity, _, block, step) in enumerate(progress.tolist()):
+                # So launchers name the process that ended first.
+                if re.search(rf"\bPID {identity}\b", words):
+                    raise RunError(f"rank {rank} died at thread block {block}, step {step}")
             raise RunError(f"the processes ended with code {process.returncode}: {words[-2000:]}")
         return [Ended(**one) for one in json.loads(outcome.read_text())]
 

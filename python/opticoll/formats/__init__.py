@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Literal
 
-Holds = Literal["plan", "program", "rows", "timeline", "trace"]
-"""What files hold. Plans and programs are read from a path; traces from a path, a content, and a
-rate of operations. What is written comes first, the path last."""
+Holds = Literal["plan", "program", "rows", "schedule", "timeline", "trace"]
+"""What files hold. Plans, programs and schedules are read from a path; traces from a path, a
+content, and a rate of operations. What is written comes first, the path last."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,7 @@ class Format:
 
 GOAL_BINARY = (4223).to_bytes(8, "little")
 _GOAL_SPENT = (2342).to_bytes(8, "little")
+_SENDS = re.compile(rb"\s*#[ \t]*[a-z_]+[ \t][^\n]*\branks=\d+[^\n]*\n")
 _ACTION = re.compile(rb"\s*(#[^\n]*\n\s*)*\d+\s+[a-z_]+(\s|$)")
 
 
@@ -60,6 +61,14 @@ FORMATS = (
         shows=lambda content: b"<algo" in content[:65536],
     ),
     Format("csv", "rows", (".csv",), writes="table:write_csv"),
+    Format(
+        *("sends", "schedule", (".csv",), "sends_csv:read", "sends_csv:write"),
+        shows=lambda content: _SENDS.match(content[:4096]) is not None,
+    ),
+    Format(
+        *("te_ccl", "schedule", (".json",), "te_ccl:read"),
+        shows=lambda content: content.lstrip()[:1] == b"{" and b" traveled over " in content,
+    ),
     Format("parquet", "rows", (".parquet",), writes="parquet_rows:write"),
     Format("perfetto", "timeline", (".json",), writes="chrome_trace:write"),
     Format(

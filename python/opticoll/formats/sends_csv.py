@@ -1,0 +1,140 @@
+"""CSV of sends: the form of a schedule that anybody can write by hand.
+
+A comment names the collective; then a heading, and a line for each transfer.
+
+    # all_gather ranks=4 root=0 pieces=1
+    step,source,destination,chunk,count,action
+    0,0,1,0,1,copy
+
+`count` (1) and `action` (copy) may be missing.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import re
+from collections.abc import Iterator
+
+import numpy as np
+
+from opticoll._core import Collective, OpticollError, Plan, Schedule
+from opticoll.errors import FileError
+from opticoll.formats.atomic import replacing
+from opticoll.formats.content import read_content
+
+NEEDED = ("step", "source", "destination", "chunk")
+COLUMNS = (*NEEDED, "count", "action")
+MOST = 2**32 - 1
+
+Line = tuple[int, int, int, int, int, str]
+"""Step, source, destination, first chunk, number of chunks, action."""
+
+
+def read(path: str | os.PathLike[str]) -> Schedule:
+    """The schedule in a file.
+
+    Raises
+    ------
+    FileError
+        The file cannot be read, or a line is no transfer; the message names file and line.
+    OpticollError
+        The collective cannot be, or a transfer is none of it.
+    """
+    try:
+        lines = read_content(path).decode("utf-8-sig").splitlines()
+    except UnicodeDecodeError as error:
+        raise FileError(f"`{path}` is no CSV file: byte {error.start} is no UTF-8 text") from error
+    collective = _collective(lines, path)
+    return schedule_of(collective, _transfers(lines, path))
+
+
+def schedule_of(collective: Collective, transfers: Iterator[Line]) -> Schedule:
+    """The schedule of transfers, in the order of their steps; steps without any are left out."""
+    steps: dict[int, dict[str, list[tuple[int, int, int, int]]]] = {}
+    for step, source, destination, chunk, count, action in transfers:
+        moved = (chunk, source, destination, count)
+        steps.setdefault(step, {}).setdefault(action, []).append(moved)
+    schedule = Schedule(collective)
+    for _, by_action in sorted(steps.items()):
+        if len(by_action) > 1:
+            raise FileError("a step has both copies and reductions; give them steps of their own")
+        for action, rows in by_action.items():
+            chunk, source, destination, count = np.array(rows, dtype=np.int64).T
+            schedule.step(chunk, source, destination, count, action)
+    return schedule
+
+
+def _collective(lines: list[str], path: str | os.PathLike[str]) -> Collective:
+    """The collective that the first comment names."""
+    heads = (line.lstrip("# \t") for line in lines if line.lstrip().startswith("#"))
+    for head in heads:
+        kind, *options = head.split() or [""]
+        given = dict(option.split("=", 1) for option in options if "=" in option)
+        if "ranks" not in given:
+            continue
+        numbers = {
+            name: _number(given.get(name, "1" if name == "pieces" else "0"))
+            for name in ("ranks", "root", "pieces")
+        }
+        if None in numbers.values():
+            raise FileError(f"`{path}`: `{head[:80]}` has a number that is none")
+        return Collective(kind, numbers["ranks"], root=numbers["root"], pieces=numbers["pieces"])
+    raise FileError(f"`{path}` names no collective; begin it with `# all_gather ranks=4`")
+
+
+def _number(text: str) -> int | None:
+    plain = text.strip()
+    if not re.fullmatch(r"\d{1,10}", plain, re.ASCII):
+        return None
+    return int(plain) if int(plain) <= MOST else None
+
+
+def _transfers(lines: list[str], path: str | os.PathLike[str]) -> Iterator[Line]:
+    heading: list[str] = []
+    for number, line in enumerate(lines, 1):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        cells = [cell.strip() for cell in line.split(",")]
+        if not heading:
+            heading = cells
+            lacking = [name for name in NEEDED if name not in heading]
+            if lacking:
+                raise FileError(f"`{path}`, line {number}: the heading lacks {', '.join(lacking)}")
+            continue
+        row = dict(zip(heading, cells, strict=False))
+        values = [_number(row.get(name, "1")) for name in (*NEEDED, "count")]
+        action = row.get("action", "copy")
+        if len(cells) != len(heading) or None in values or action not in ("copy", "reduce"):
+            raise FileError(f"`{path}`, line {number}: `{line[:80]}` is no transfer")
+        step, source, destination, chunk, count = (value or 0 for value in values)
+        yield step, source, destination, chunk, count, action
+
+
+def write(plan: Plan, path: str | os.PathLike[str]) -> None:
+    """Write the schedule of a plan; its steps are those of the schedule, not the slots.
+
+    Raises
+    ------
+    FileError
+        The file cannot be written.
+    """
+    collective = plan.collective
+    text = io.StringIO()
+    text.write(
+        f"# {collective.kind} ranks={collective.ranks} root={collective.root} "
+        f"pieces={collective.pieces}\n"
+    )
+    table = csv.writer(text, lineterminator="\n")
+    table.writerow(COLUMNS)
+    columns = {name: column.tolist() for name, column in plan.columns().items()}
+    step_of = [step for step, slots in enumerate(plan.step_slots) for _ in range(slots)]
+    names = ("slot", "source", "destination", "chunk", "count", "action")
+    for slot, *moved, action in zip(*(columns[name] for name in names), strict=True):
+        table.writerow([step_of[slot], *moved, "reduce" if action else "copy"])
+    with replacing(path) as temporary:
+        temporary.write_text(text.getvalue(), encoding="utf-8")
+
+
+__all__ = ["OpticollError", "read", "schedule_of", "write"]
