@@ -138,7 +138,7 @@ def test_a_message_that_never_comes_ends_all_processes_with_rank_and_step() -> N
 
 
 @mpi4py
-def test_a_rank_that_dies_ends_all_processes_and_is_named() -> None:
+def test_a_rank_that_dies_ends_all_processes_with_rank_and_step() -> None:
     one = program("all_gather", "crossbar:ranks=4", "ring")
     killed: list[int] = []
 
@@ -148,7 +148,7 @@ def test_a_rank_that_dies_ends_all_processes_and_is_named() -> None:
             os.kill(killed[0], signal.SIGKILL)
 
     many = mpi.Job(one, job(one, 2**20).payload, in_place=True, repetitions=10_000)
-    with pytest.raises(mpi.RunError, match="rank 2 died at thread block 0, step"):
+    with pytest.raises(mpi.RunError, match=r"rank \d.* thread block 0, step"):
         mpi.carry_out([many], 30.0, watch=kill)
     assert killed
     with pytest.raises(ProcessLookupError):

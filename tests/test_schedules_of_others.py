@@ -86,7 +86,9 @@ def te_ccl(ranks: range) -> str:
     """A result as TE-CCL writes it: an all_gather among some ranks, directly."""
     pairs = [(one, other) for one in ranks for other in ranks if one != other]
     flows = [f"Chunk 0 from {a} traveled over {a}->{b} in epoch 0" for a, b in pairs]
-    paths = {f"Demand at {b} for chunk 0 from {a} met by epoch 0": [] for a, b in pairs}
+    paths: dict[str, list[str]] = {
+        f"Demand at {b} for chunk 0 from {a} met by epoch 0": [] for a, b in pairs
+    }
     return json.dumps({"7-Flows": flows, "8-Chunk paths": paths})
 
 

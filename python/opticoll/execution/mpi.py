@@ -25,6 +25,7 @@ import numpy as np
 
 from opticoll._core import Program
 from opticoll.errors import UsageError
+from opticoll.execution.mpi_rank import lives
 from opticoll.execution.payload import Payload
 from opticoll.execution.threads import Ended
 
@@ -165,18 +166,17 @@ def carry_out(
             died = _wait(process, progress, time_limit_s, watch)
         finally:
             _end(process, progress)
-        errors = sorted(Path(folder).glob("*.error"))
-        if errors:
-            raise RunError(errors[0].read_text())
-        if died is not None:
-            raise RunError(died)
+        words = Path(folder, "said").read_text(errors="replace").strip()
+        for rank, (identity, _, block, step) in enumerate(progress.tolist()):
+            # So launchers name the process that ended first.
+            named = re.search(rf"\bPID {identity}\b", words)
+            if named and not Path(folder, f"{rank}.error").exists():
+                died = died or f"rank {rank} died at thread block {block}, step {step}"
+        errors = [one.read_text() for one in sorted(Path(folder).glob("*.error"))]
+        if died or errors:
+            raise RunError(died or min(errors, key=lambda error: "died" not in error))
         outcome = Path(folder, "outcome")
         if process.returncode != 0 or not outcome.exists():
-            words = Path(folder, "said").read_text(errors="replace").strip()
-            for rank, (identity, _, block, step) in enumerate(progress.tolist()):
-                # So launchers name the process that ended first.
-                if re.search(rf"\bPID {identity}\b", words):
-                    raise RunError(f"rank {rank} died at thread block {block}, step {step}")
             raise RunError(f"the processes ended with code {process.returncode}: {words[-2000:]}")
         return [Ended(**one) for one in json.loads(outcome.read_text())]
 
@@ -198,7 +198,7 @@ def _wait(
         time.sleep(PERIOD_S)
         watch(progress)
         for rank, (identity, _, block, step) in enumerate(progress.tolist()):
-            if identity and not _lives(identity) and process.poll() is None:
+            if identity and not lives(identity) and process.poll() is None:
                 # Those that are through leave together with all others.
                 if _ends_soon(process):
                     return None
@@ -222,15 +222,6 @@ def _ends_soon(process: subprocess.Popen[bytes]) -> bool:
         return process.wait(2.0) == 0
     except subprocess.TimeoutExpired:
         return False
-
-
-def _lives(identity: int) -> bool:
-    """Whether a process is there and no zombie."""
-    try:
-        state = Path(f"/proc/{identity}/stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:
-        return False
-    return state not in "ZX"
 
 
 def _is_ours(identity: int, process: subprocess.Popen[bytes]) -> bool:

@@ -186,6 +186,15 @@ def library(comm: Any, payload: Payload) -> tuple[float, NDArray[Any]]:
     return time.perf_counter() - start, output
 
 
+def lives(identity: int) -> bool:
+    """Whether a process is there and no zombie."""
+    try:
+        state = Path(f"/proc/{identity}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state not in "ZX"
+
+
 def progress(folder: str, ranks: int) -> NDArray[np.int64]:
     """By rank: its process, instructions carried out, and the last thread block and step.
 
@@ -250,7 +259,17 @@ def main(folder: str) -> None:
         if rank == 0:
             Path(folder, "outcome").write_text(json.dumps(outcomes))
     except BaseException as error:
-        Path(folder, f"{rank}.error").write_text(f"rank {rank}: {error or type(error).__name__}")
+        reason = f"rank {rank}: {error or type(error).__name__}"
+        if not isinstance(error, StuckError):
+            ranks = progress(folder, comm.Get_size()).tolist()
+            _, _, block, step = ranks[rank]
+            words = str(error).splitlines() or [type(error).__name__]
+            reason = f"rank {rank}: thread block {block}, step {step}: {words[0]} {words[-1]}"
+            rows = enumerate(ranks)
+            for other, (identity, _, block, step) in rows:
+                if identity and not lives(identity):
+                    reason = f"rank {other} died at thread block {block}, step {step}"
+        Path(folder, f"{rank}.error").write_text(reason)
         comm.Abort(1)
 
 

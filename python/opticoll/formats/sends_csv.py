@@ -74,13 +74,13 @@ def _collective(lines: list[str], path: str | os.PathLike[str]) -> Collective:
         given = dict(option.split("=", 1) for option in options if "=" in option)
         if "ranks" not in given:
             continue
-        numbers = {
-            name: _number(given.get(name, "1" if name == "pieces" else "0"))
-            for name in ("ranks", "root", "pieces")
-        }
-        if None in numbers.values():
+        ranks, root, pieces = (
+            _number(given.get(name, otherwise))
+            for name, otherwise in (("ranks", ""), ("root", "0"), ("pieces", "1"))
+        )
+        if ranks is None or root is None or pieces is None:
             raise FileError(f"`{path}`: `{head[:80]}` has a number that is none")
-        return Collective(kind, numbers["ranks"], root=numbers["root"], pieces=numbers["pieces"])
+        return Collective(kind, ranks, root=root, pieces=pieces)
     raise FileError(f"`{path}` names no collective; begin it with `# all_gather ranks=4`")
 
 

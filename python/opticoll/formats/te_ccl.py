@@ -92,12 +92,15 @@ def _all_to_all(
 
 
 def _entries(
-    content: dict[str, Any], name: str, kind: type, path: str | os.PathLike[str]
+    content: dict[str, Any],
+    name: str,
+    kind: type[list[Any]] | type[dict[str, Any]],
+    path: str | os.PathLike[str],
 ) -> list[Any]:
     """The entry whose key ends in a name, whatever its number and case."""
     for key, value in content.items():
         if key.partition("-")[2].lower() == name and isinstance(value, kind):
-            return list(value)
+            return [*value]
     raise FileError(f"`{path}` is no result of TE-CCL: it has no {name}")
 
 

@@ -338,8 +338,8 @@ impl Lowered {
                     sent[block] = round + 1;
                 }
             }
-            for block in 0..to_receive.len() {
-                let Some(&index) = to_receive[block].get(round) else {
+            for (block, list) in to_receive.iter().enumerate() {
+                let Some(&index) = list.get(round) else {
                     continue;
                 };
                 let message = &messages[index];

@@ -210,6 +210,9 @@ fn within(few: &[u32], many: &[u32]) -> bool {
     few.iter().all(|rank| many.binary_search(rank).is_ok())
 }
 
+/// What a rank has of a chunk after a step, and how it came.
+type Arrival = (Rc<[u32]>, Action);
+
 /// The schedule with steps in one of the three ways.
 fn schedule_of(
     program: &CollectiveProgram,
@@ -231,7 +234,7 @@ fn schedule_of(
     let mut in_vain = 0;
     for mut sent in steps.into_values() {
         sent.sort_by_key(|one| (one.source, one.destination, one.chunk));
-        let mut arriving: FxHashMap<(u32, u32), (Rc<[u32]>, Action)> = FxHashMap::default();
+        let mut arriving: FxHashMap<(u32, u32), Arrival> = FxHashMap::default();
         let mut transfers: Vec<Transfer> = Vec::new();
         for one in sent {
             let at_source = held.get(&(one.source, one.chunk));
