@@ -26,6 +26,7 @@ mod demands;
 mod exchange;
 mod few_slots;
 mod gathered;
+mod graph;
 mod grouped;
 mod knapsack;
 mod least;
@@ -248,6 +249,7 @@ pub const PLANNERS: &[Planner] = &[
     light_tree::PLANNER,
     two_phases::PLANNER,
     exchange::PLANNER,
+    graph::PLANNER,
     auto::PLANNER,
 ];
 

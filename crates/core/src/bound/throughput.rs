@@ -30,7 +30,7 @@
 //!
 //! A half-duplex link counts with its full rate in each direction, and so is a bound, but perhaps not reached.
 
-mod flow;
+pub(crate) mod flow;
 
 use flow::{Flow, UNLIMITED};
 

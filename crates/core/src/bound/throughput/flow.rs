@@ -13,7 +13,7 @@
 use crate::interrupt;
 
 /// A supply that no flow exhausts.
-pub(super) const UNLIMITED: u128 = u128::MAX >> 1;
+pub(crate) const UNLIMITED: u128 = u128::MAX >> 1;
 
 /// The level of a vertex that is not reached.
 const UNREACHED: u32 = u32::MAX;
@@ -31,7 +31,7 @@ struct Arc {
 }
 
 /// A graph with capacities and supplies, and a flow in it.
-pub(super) struct Flow {
+pub(crate) struct Flow {
     /// By vertex: the first of its arcs; and the end of the last.
     first: Vec<u32>,
     arcs: Vec<Arc>,
@@ -46,13 +46,13 @@ pub(super) struct Flow {
     /// Vertices that have a level, the nearest to the sink first.
     reached: Vec<u32>,
     /// Arcs looked at so far.
-    pub(super) work: u64,
+    pub(crate) work: u64,
 }
 
 impl Flow {
     /// A graph of so many vertices without supplies; links are (from, to, capacity), and several of the same ends
     /// are one.
-    pub(super) fn new(vertices: usize, links: &[(u32, u32, u128)]) -> Flow {
+    pub(crate) fn new(vertices: usize, links: &[(u32, u32, u128)]) -> Flow {
         let mut pairs: Vec<(u32, u32, u128, u128)> = links
             .iter()
             .filter(|(from, to, _)| from != to)
@@ -116,13 +116,13 @@ impl Flow {
     }
 
     /// Gives a vertex a supply.
-    pub(super) fn set_supply(&mut self, vertex: u32, supply: u128) {
+    pub(crate) fn set_supply(&mut self, vertex: u32, supply: u128) {
         self.supply[vertex as usize] = supply;
         self.left[vertex as usize] = supply;
     }
 
     /// Makes all capacities this many times what they were when the graph was made; there must be no flow.
-    pub(super) fn scale(&mut self, factor: u128) {
+    pub(crate) fn scale(&mut self, factor: u128) {
         for arc in &mut self.arcs {
             arc.room = match arc.capacity {
                 UNLIMITED => UNLIMITED,
@@ -131,8 +131,47 @@ impl Flow {
         }
     }
 
+    /// Changes the capacity between two vertices, between which there are arcs; there must be no flow.
+    pub(crate) fn change(&mut self, from: u32, to: u32, more: i128) {
+        let arcs = self.first[to as usize] as usize..self.first[to as usize + 1] as usize;
+        let place = self.arcs[arcs.clone()].partition_point(|arc| arc.from < from);
+        let arc = &mut self.arcs[arcs.start + place];
+        arc.room = arc.room.wrapping_add_signed(more);
+    }
+
+    /// What is left between two vertices.
+    pub(crate) fn room(&self, from: u32, to: u32) -> u128 {
+        let arcs = self.first[to as usize] as usize..self.first[to as usize + 1] as usize;
+        let arcs = &self.arcs[arcs];
+        let place = arcs.partition_point(|arc| arc.from < from);
+        arcs.get(place)
+            .filter(|arc| arc.from == from)
+            .map_or(0, |arc| arc.room)
+    }
+
+    /// Whether the supplies can send what is wanted to each of some sinks, alone; otherwise how much is lacking to the
+    /// first to which they cannot. Sinks beside one another should follow one another.
+    pub(crate) fn lacking(&mut self, sinks: &[u32], wanted: u128) -> Option<u128> {
+        let supplies = self.supply.clone();
+        let mut lacking = None;
+        for &sink in sinks {
+            let sent = self.send(sink, wanted);
+            self.clear();
+            if sent < wanted {
+                lacking = Some(wanted - sent);
+                break;
+            }
+            // Cuts with this sink are fine, and so all that are left have it outside.
+            self.set_supply(sink, UNLIMITED);
+        }
+        for (vertex, supply) in (0u32..).zip(supplies) {
+            self.set_supply(vertex, supply);
+        }
+        lacking
+    }
+
     /// Takes the flow away.
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         for (arc, room) in self.changed_arcs.drain(..).rev() {
             self.arcs[arc as usize].room = room;
         }
@@ -143,7 +182,7 @@ impl Flow {
 
     /// Sends as much as possible to a sink, but no more than is wanted; returns what was sent. If that is less, then
     /// [`Flow::cut`] has the vertices of the cut.
-    pub(super) fn send(&mut self, sink: u32, wanted: u128) -> u128 {
+    pub(crate) fn send(&mut self, sink: u32, wanted: u128) -> u128 {
         let mut sent = 0;
         while sent < wanted && self.find_levels(sink) {
             interrupt::check();
@@ -153,7 +192,7 @@ impl Flow {
     }
 
     /// The vertices that can still reach the sink of a flow that was less than wanted.
-    pub(super) fn cut(&self) -> &[u32] {
+    pub(crate) fn cut(&self) -> &[u32] {
         &self.reached
     }
 
