@@ -80,14 +80,13 @@ impl<'a> Timetable<'a> {
         used.sort_unstable();
         used.dedup();
         let mut waiting: BTreeMap<(u32, u32), Waiting> = BTreeMap::new();
-        let mut send =
-            |waiting: &mut BTreeMap<(u32, u32), Waiting>, tree: u32, chunk: u32, from| {
-                let own = &below[tree as usize];
-                for &to in &own.next[from as usize] {
-                    let key = (own.height[to as usize], Reverse((chunk, tree)));
-                    waiting.entry((from, to)).or_default().push(key);
-                }
-            };
+        let send = |waiting: &mut BTreeMap<(u32, u32), Waiting>, tree: u32, chunk: u32, from| {
+            let own = &below[tree as usize];
+            for &to in &own.next[from as usize] {
+                let key = (own.height[to as usize], Reverse((chunk, tree)));
+                waiting.entry((from, to)).or_default().push(key);
+            }
+        };
         for (number, tree) in (0u32..).zip(self.trees) {
             for chunk in 0..chunks {
                 send(&mut waiting, number, chunk, tree.root);
