@@ -21,16 +21,18 @@ mod timetable;
 
 use std::rc::Rc;
 
-use super::contest::{Contender, Contest, ContestOutcome};
+use super::contest::{Contender, Contest, ContestOutcome, Made};
 use super::{Planned, Planner, PlannerError, Question, least};
 use crate::bound::throughput::{Cuts, RatedLink, TightestCut, tightest};
 use crate::collective::{Collective, CollectiveKind};
 use crate::fabric::Fabric;
 use crate::interrupt;
 use crate::network::{Network, Sharing};
+use crate::place::{PlacementError, PlacementProblem};
 use crate::plan::{AnyPlan, Plan};
 use crate::schedule::{Claims, Schedule};
 use crate::spec::{OptionRecord, Spec};
+use crate::units::Time;
 use pack::{Packing, Tree};
 use split::Capacities;
 use timetable::Timetable;
@@ -72,6 +74,9 @@ const MOST: u32 = 4096;
 
 /// The most trees of a root where their number is chosen: more make small pieces.
 const MOST_CHOSEN: u32 = 256;
+
+/// A plan is good enough if it is above the bound by less than this part of it.
+const ENOUGH: u64 = 1000;
 
 /// In how many steps between k and k + 1 trees the least U is searched for.
 const STEPS: u128 = 1024;
@@ -157,7 +162,10 @@ impl<'a> Ground<'a> {
         let cuts = root.map_or(Cuts::EachRank, Cuts::From);
         let cut = tightest(links.ranks, links.vertices as usize, &rated, cuts, u64::MAX);
         let cut = cut.filter(|cut| cut.rate > 0);
-        let cut = cut.ok_or(PlannerError::NotFound { pieces: 1 })?;
+        let cut = cut.ok_or_else(|| {
+            let sentence = "some ranks cannot be reached: no trees hold all ranks";
+            unfit(PlacementProblem::Unfit, sentence)
+        })?;
         let unit = rates.iter().fold(0, |unit, link| gcd(unit, link.2.into()));
         Ok(Ground {
             links,
@@ -282,8 +290,17 @@ impl<'a> Grounds<'a> {
     fn forests(&self, count: u32) -> Result<Vec<Forest>, PlannerError> {
         let forests = self.parts.iter().map(|part| part.forest(count));
         let forests = forests.collect::<Option<_>>();
-        forests.ok_or(PlannerError::NotFound { pieces: count })
+        forests.ok_or_else(|| {
+            let sentence = format!(
+                "no forest with {count} trees of each root: the links into some switch and out of it differ in rate"
+            );
+            unfit(PlacementProblem::Unfit, &sentence)
+        })
     }
+}
+
+fn unfit(problem: PlacementProblem, sentence: &str) -> PlannerError {
+    PlannerError::Placement(PlacementError::new(problem, sentence))
 }
 
 fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
@@ -291,13 +308,12 @@ fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
     if ranks < 2 {
         return Ok(question.nothing_to_do(spec));
     }
-    let refused = || {
-        spec.refuse(
-            "trees",
-            "no links whose flows share them lead between the ranks",
-        )
+    let Some(links) = Links::of(question.fabric) else {
+        return Err(unfit(
+            PlacementProblem::Family,
+            "tree_packing needs links that flows share, between known ends",
+        ));
     };
-    let links = Links::of(question.fabric).ok_or_else(refused)?;
     let grounds = Grounds::new(&links, &question.collective)?;
     let trees = spec.count("trees", 1, MOST)?;
     let chunks = spec.count("chunks", 1, MOST)?;
@@ -305,7 +321,7 @@ fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
         let forests = grounds.forests(trees)?;
         return Ok(scheduled(&links, &forests, chunks, question)?.into());
     }
-    let mut contenders = Vec::new();
+    let (mut contenders, mut refused) = (Vec::new(), None);
     let exact = u32::try_from(grounds.trees()).ok();
     let exact = exact.filter(|exact| *exact <= MOST_CHOSEN);
     let mut counts: Vec<u32> = match trees {
@@ -315,68 +331,66 @@ fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
     counts.sort_unstable();
     counts.dedup();
     counts.retain(|count| trees.is_some() || exact.is_none_or(|exact| *count <= exact));
-    let cuts: &[u32] = match question.collective.kind() {
-        CollectiveKind::Broadcast | CollectiveKind::Reduce => &[1, 4, 16, 64],
-        _ => &[1, 2, 4, 8],
+    let cuts = match (chunks, question.collective.kind()) {
+        (Some(chunks), _) => vec![chunks],
+        (None, CollectiveKind::Broadcast | CollectiveKind::Reduce) => vec![1, 4, 16, 64, 256],
+        (None, _) => vec![1, 2, 4, 8],
     };
+    // The parts of a vector are cut, or those of each block.
+    let blocks = match question.collective.kind() {
+        CollectiveKind::ReduceScatter | CollectiveKind::AllReduce => u64::from(ranks),
+        _ => 1,
+    };
+    let least = least::of_collective(question)?;
     let links = &links;
     for count in counts {
-        let Ok(forests) = grounds.forests(count) else {
-            continue;
+        let forests = match grounds.forests(count) {
+            Ok(forests) => Rc::new(forests),
+            Err(error) => {
+                refused.get_or_insert(error);
+                continue;
+            }
         };
-        let forests = Rc::new(forests);
-        for &chunks in chunks.as_slice_or(cuts) {
-            let blocks = if question.collective.kind() == CollectiveKind::AllGather {
-                1
-            } else {
-                ranks
-            };
+        for &chunks in &cuts {
             let pieces = u64::from(count) * u64::from(chunks);
-            if pieces > 1 && pieces.saturating_mul(blocks.into()) > question.size.get() {
+            if pieces > 1 && pieces.saturating_mul(blocks) > question.size.get() {
                 continue;
             }
             let forests = Rc::clone(&forests);
-            let transfers = forests.iter().map(|forest| forest.trees.len() as u64);
-            let transfers = transfers.sum::<u64>() * u64::from(ranks - 1) * u64::from(chunks);
-            if question.fits(transfers).is_err() {
+            let transfers = transfers(&forests, ranks, chunks);
+            if let Err(error) = question.fits(transfers) {
+                refused.get_or_insert(error);
                 continue;
             }
             contenders.push(Contender {
                 name: named(count, chunks).to_string(),
                 slots: 1,
-                least: crate::units::Time::ZERO,
-                estimate: crate::units::Time::from_ps(transfers),
+                least,
+                estimate: Time::from_ps(transfers),
                 transfers,
-                make: Box::new(move |_| {
+                make: Box::new(move |limit| {
+                    let enough = Time::from_ps(least.ps().saturating_add(least.ps() / ENOUGH));
+                    if limit.is_some_and(|limit| limit <= enough) {
+                        return Ok(Made::NotExpected("the plan chosen is near the bound"));
+                    }
                     let plan = scheduled(links, &forests, chunks, question)?;
                     Ok(AnyPlan::Full(plan).into())
                 }),
             });
         }
     }
-    if contenders.is_empty() {
-        return Err(PlannerError::NotFound { pieces: 1 });
+    if let (true, Some(error)) = (contenders.is_empty(), refused) {
+        return Err(error);
     }
-    let contest = Contest {
-        question,
-        least: least::of_collective(question)?,
-    };
+    let contest = Contest { question, least };
     let ContestOutcome { fastest, .. } = contest.run(contenders, Vec::new())?;
     Ok(fastest?.0.into())
 }
 
-/// One value, or those to be tried.
-trait OneOf {
-    fn as_slice_or<'a>(&'a self, others: &'a [u32]) -> &'a [u32];
-}
-
-impl OneOf for Option<u32> {
-    fn as_slice_or<'a>(&'a self, others: &'a [u32]) -> &'a [u32] {
-        match self {
-            Some(one) => std::slice::from_ref(one),
-            None => others,
-        }
-    }
+/// The transfers of a plan.
+fn transfers(forests: &[Forest], ranks: u32, chunks: u32) -> u64 {
+    let trees = forests.iter().map(|forest| forest.trees.len() as u64);
+    trees.sum::<u64>() * u64::from(ranks - 1) * u64::from(chunks)
 }
 
 fn named(trees: u32, chunks: u32) -> Spec {
@@ -397,9 +411,7 @@ fn scheduled(
         CollectiveKind::AllReduce => links.ranks,
         _ => 1,
     };
-    let transfers = forests.iter().map(|forest| forest.trees.len() as u64);
-    let transfers = transfers.sum::<u64>() * u64::from(links.ranks - 1) * u64::from(chunks);
-    question.fits(transfers)?;
+    question.fits(transfers(forests, links.ranks, chunks))?;
     let collective = collective.with_pieces(pieces.saturating_mul(blocks))?;
     let mut schedule = Schedule::new(collective);
     for forest in forests {

@@ -1,0 +1,79 @@
+"""Plans of packed trees: right, and as fast as the optimum allows."""
+
+from __future__ import annotations
+
+import pytest
+
+import opticoll
+from opticoll import _core, reference
+from opticoll._core import Fabric, Plan
+
+FABRICS = [
+    "dgx_a100",
+    "dgx_h100:boxes=2",
+    "dgx_a100:boxes=4",
+    "mi250",
+    "dgx1",
+    "ndv2",
+    "torus:dims=4x4,rate=1GB/s",
+    "mesh:dims=3x3,rate=1GB/s",
+    "torus:dims=3x3x3,rate=1GB/s",
+    "fat_tree:down=4x4,up=1x2,rate=1GB/s",
+    "dragonfly:terminals_per_router=2,routers_per_group=2,global_per_router=1",
+    # One way round, with a slow link; and with a rank that only a switch joins.
+    "custom:ranks=3,links=0>1@2GB/s+1>2@3GB/s+2>0@2GB/s",
+    "custom:ranks=4,switches=1,links=0-1@3GB/s+1-2@1GB/s+2-4@2GB/s+3-4@2GB/s+0-4@1GB/s",
+]
+COLLECTIVES = ["all_gather", "reduce_scatter", "all_reduce", "broadcast", "reduce"]
+
+
+def proved(plan: Plan) -> None:
+    """Both verifiers find nothing wrong."""
+    assert plan.verify() == []
+    assert reference.verify_text(plan.to_text()) == []
+
+
+def above(plan: Plan, size: str) -> float:
+    """The simulated time over the bound."""
+    size_bytes = _core.parse_size(size)
+    bounds = _core.time_bounds(plan.collective.kind, plan.fabric, size_bytes)
+    best = max(time_ps for time_ps, *_ in bounds)
+    time_ps: int = plan.simulate(size_bytes).time_ps
+    return time_ps / best
+
+
+@pytest.mark.parametrize("fabric", FABRICS)
+@pytest.mark.parametrize("collective", COLLECTIVES)
+def test_plans_of_a_few_trees_of_each_root_are_right(collective: str, fabric: str) -> None:
+    proved(opticoll.plan(collective, fabric, "tree_packing:trees=1,chunks=1"))
+    proved(opticoll.plan(collective, fabric, "tree_packing:trees=2,chunks=3"))
+
+
+EXACT = {
+    "dgx_a100": "tree_packing:trees=1,chunks=1",
+    "nvl72": "tree_packing:trees=1,chunks=1",
+    "torus:dims=4x4,rate=1GB/s": "tree_packing:trees=4,chunks=1",
+    "mesh:dims=4x4,rate=1GB/s": "tree_packing:trees=2,chunks=1",
+    "torus:dims=8x8,rate=1GB/s": "tree_packing:trees=4,chunks=1",
+    "torus:dims=3x3x3,rate=1GB/s": "tree_packing:trees=3,chunks=1",
+}
+
+
+@pytest.mark.parametrize("fabric", EXACT)
+@pytest.mark.parametrize("collective", ["all_gather", "reduce_scatter"])
+def test_the_time_of_a_large_message_is_the_optimum(collective: str, fabric: str) -> None:
+    ranks = Fabric(fabric).ranks
+    size = f"{ranks * 120}MB" if collective == "reduce_scatter" else "120MB"
+    plan = opticoll.plan(collective, fabric, EXACT[fabric], size=size)
+    proved(plan)
+    assert above(plan, size) == pytest.approx(1, abs=1e-3)
+
+
+def test_the_number_of_trees_and_chunks_is_chosen_by_the_size() -> None:
+    fabric = "torus:dims=4x4,rate=1GB/s,latency=1us"
+    large = opticoll.plan("broadcast", fabric, "tree_packing", size="100MB")
+    small = opticoll.plan("broadcast", fabric, "tree_packing", size="1KB")
+    proved(large)
+    proved(small)
+    assert above(large, "100MB") < 1.1
+    assert large.collective.pieces > small.collective.pieces
