@@ -78,7 +78,7 @@ const MOST_CHOSEN: u32 = 256;
 /// A plan is good enough if it is above the bound by less than this part of it.
 const ENOUGH: u64 = 1000;
 
-/// In how many steps between k and k + 1 trees the least U is searched for.
+/// Into how many steps the least U is divided with which there could be room for one tree.
 const STEPS: u128 = 1024;
 
 /// The links of a fabric, each way of a half-duplex cable with half its rate.
@@ -211,8 +211,12 @@ impl<'a> Ground<'a> {
         let fits =
             |capacities: &Capacities| split::has_room(self.links.vertices, capacities, &wanted);
         // The least step that has room.
-        let (mut least, mut most) = (0, 2 * STEPS);
+        let (mut least, mut most) = (0, STEPS);
         if !fits(&at(0)?) {
+            // With every link once for each tree there is room.
+            while !fits(&at(most)?) {
+                (least, most) = (most, most.checked_mul(2)?);
+            }
             while most - least > 1 {
                 let middle = least.midpoint(most);
                 if fits(&at(middle)?) {
