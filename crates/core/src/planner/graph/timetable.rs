@@ -2,8 +2,9 @@
 //!
 //! A step is as long as the slowest link in use needs for one piece. In each step every link may carry as many pieces as
 //! it has time for; what is left of that time over whole pieces is kept for the next step. A piece goes over an edge in a
-//! step after that in which it came to its start. Of the pieces that wait, those go first that have the longest way
-//! before them (Hu, Operations Research 9, 1961: highest level first), so that links are not idle at the end.
+//! step after that in which it came to its start. Pieces go first over routes with the link that has the most time of
+//! work before it, and among those the piece with the longest way before it (Hu, Operations Research 9, 1961: highest
+//! level first), so that links are not idle at the end.
 //!
 //! In a step each link has no more pieces than it can carry in the step's time, so that with fair shares of links
 //! the step takes no longer.
@@ -75,6 +76,13 @@ impl<'a> Timetable<'a> {
         // What a piece takes of the time of a link in one step.
         let cost = routes.values().flatten().map(|link| rate(*link)).min();
         let cost = cost.unwrap_or(1);
+        // Pieces that each link has yet to carry.
+        let mut remaining = vec![0u128; links.len()];
+        for edge in self.trees.iter().flat_map(|tree| &tree.edges) {
+            for link in &routes[edge] {
+                remaining[*link as usize] += u128::from(chunks);
+            }
+        }
         let mut credit = vec![0u128; links.len()];
         let mut used: Vec<u32> = routes.values().flatten().copied().collect();
         used.sort_unstable();
@@ -106,8 +114,11 @@ impl<'a> Timetable<'a> {
                 .filter_map(|(ends, pieces)| Some((pieces.peek()?.0, *ends)))
                 .collect();
             pairs.sort_by_key(|&(height, (from, to))| {
+                let route = routes[&(from, to)].iter();
+                // A millionth of what a bit per second carries is fine enough for an order.
+                let ahead = route.map(|link| remaining[*link as usize] * 1_000_000 / rate(*link));
                 let turn = (to as usize + ranks - from as usize + step) % ranks;
-                (Reverse(height), turn, from)
+                (Reverse(ahead.max()), Reverse(height), turn, from)
             });
             let mut arrived = Vec::new();
             // One piece of each pair in turn, as long as links have time.
@@ -123,7 +134,10 @@ impl<'a> Timetable<'a> {
                     let Some((_, Reverse((chunk, tree)))) = pieces.pop() else {
                         return false;
                     };
-                    route.iter().for_each(|link| credit[*link as usize] -= cost);
+                    for link in route {
+                        credit[*link as usize] -= cost;
+                        remaining[*link as usize] -= 1;
+                    }
                     let number = first_chunk(tree as usize) + chunk;
                     schedule.push(Transfer::copy(number, ends.0, ends.1));
                     arrived.push((tree, chunk, ends.1));
