@@ -161,6 +161,8 @@ def test_option_keys_may_be_written_in_any_case(run: Run) -> None:
             if record["family"]
             else LIGHT_TREES
             if record["name"] == "light_tree"
+            else "torus:dims=4x4"
+            if record["name"] == "tree_packing"
             else RING,
         )
         for record in registry.records("algorithms")

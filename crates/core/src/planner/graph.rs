@@ -19,10 +19,13 @@ mod pack;
 mod split;
 mod timetable;
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use super::contest::{Contender, Contest, ContestOutcome, Made};
 use super::{Planned, Planner, PlannerError, Question, least};
+use crate::algorithm::AlgorithmError;
 use crate::bound::throughput::{Cuts, RatedLink, TightestCut, tightest};
 use crate::collective::{Collective, CollectiveKind};
 use crate::fabric::Fabric;
@@ -50,6 +53,7 @@ pub(super) const PLANNER: Planner = Planner {
         ),
     ],
     by_size: true,
+    candidates: contenders,
     applies: |fabric| Links::of(fabric).is_some(),
     ..Planner::new(
         NAME,
@@ -77,6 +81,12 @@ const MOST_CHOSEN: u32 = 256;
 
 /// A plan is good enough if it is above the bound by less than this part of it.
 const ENOUGH: u64 = 1000;
+
+/// The search for the tightest cut is given up after so many steps over links, where trees are candidates of a choice.
+const MOST_SEARCH: u64 = 50_000_000;
+
+/// The packing of a forest is given up after so many steps over links, where it is one of a choice.
+const MOST_PACKING: u64 = 20_000_000;
 
 /// Into how many steps the least U is divided with which there could be room for one tree.
 const STEPS: u128 = 1024;
@@ -133,7 +143,7 @@ struct Forest {
 
 /// What forests are grown on.
 struct Ground<'a> {
-    links: &'a Links<'a>,
+    links: Rc<Links<'a>>,
     rates: Vec<(u32, u32, u64)>,
     /// `None`: every rank is a root.
     root: Option<u32>,
@@ -145,11 +155,12 @@ struct Ground<'a> {
 
 impl<'a> Ground<'a> {
     /// # Errors
-    /// Ranks that cannot be reached.
+    /// Ranks that cannot be reached, or a search that takes longer than `most_search`.
     fn new(
-        links: &'a Links<'a>,
+        links: &Rc<Links<'a>>,
         root: Option<u32>,
         reversed: bool,
+        most_search: u64,
     ) -> Result<Ground<'a>, PlannerError> {
         let rates = match reversed {
             true => links.reversed(),
@@ -160,15 +171,25 @@ impl<'a> Ground<'a> {
             .map(|&(from, to, rate)| (from, to, Some(rate)))
             .collect();
         let cuts = root.map_or(Cuts::EachRank, Cuts::From);
-        let cut = tightest(links.ranks, links.vertices as usize, &rated, cuts, u64::MAX);
+        let cut = tightest(
+            links.ranks,
+            links.vertices as usize,
+            &rated,
+            cuts,
+            most_search,
+        );
         let cut = cut.filter(|cut| cut.rate > 0);
         let cut = cut.ok_or_else(|| {
             let sentence = "some ranks cannot be reached: no trees hold all ranks";
             unfit(PlacementProblem::Unfit, sentence)
         })?;
         let unit = rates.iter().fold(0, |unit, link| gcd(unit, link.2.into()));
+        if !cut.is_tightest {
+            let sentence = "too large a graph to look for trees, unless asked for them";
+            return Err(unfit(PlacementProblem::Unfit, sentence));
+        }
         Ok(Ground {
-            links,
+            links: Rc::clone(links),
             rates,
             root,
             reversed,
@@ -189,8 +210,9 @@ impl<'a> Ground<'a> {
         q / gcd(q, self.unit)
     }
 
-    /// A forest with a number of trees for each root; `None` where its links do not balance.
-    fn forest(&self, count: u32) -> Option<Forest> {
+    /// A forest with a number of trees for each root; `None` where its links do not balance, or packing takes more than
+    /// `most_work` steps over links.
+    fn forest(&self, count: u32, most_work: u64) -> Option<Forest> {
         let wanted = (0..self.links.ranks)
             .map(|rank| match self.root {
                 Some(root) if root != rank => 0,
@@ -253,19 +275,29 @@ impl<'a> Ground<'a> {
         links.sort_unstable();
         Some(Forest {
             count,
-            trees: Packing::new(&links, wanted).pack()?,
+            trees: Packing::new(&links, wanted).pack(most_work)?,
             reversed: self.reversed,
         })
     }
 }
 
-/// What a collective takes: a forest backwards, one forwards, or both.
+/// What a collective takes: a forest backwards, one forwards, or both; with those that were grown.
 struct Grounds<'a> {
+    links: Rc<Links<'a>>,
     parts: Vec<Ground<'a>>,
+    /// By the number of trees of a root.
+    grown: RefCell<BTreeMap<u32, Grown>>,
 }
 
+/// A forest for each part, or why there are none.
+type Grown = Result<Rc<Vec<Forest>>, PlannerError>;
+
 impl<'a> Grounds<'a> {
-    fn new(links: &'a Links<'a>, collective: &Collective) -> Result<Grounds<'a>, PlannerError> {
+    fn new(
+        links: Links<'a>,
+        collective: &Collective,
+        most_search: u64,
+    ) -> Result<Grounds<'a>, PlannerError> {
         let root = match collective.kind() {
             CollectiveKind::Broadcast | CollectiveKind::Reduce => Some(collective.root()),
             _ => None,
@@ -275,9 +307,13 @@ impl<'a> Grounds<'a> {
             CollectiveKind::ReduceScatter | CollectiveKind::Reduce => &[true],
             _ => &[false],
         };
-        let parts = reversed.iter().map(|one| Ground::new(links, root, *one));
+        let links = Rc::new(links);
+        let parts = reversed.iter();
+        let parts = parts.map(|reversed| Ground::new(&links, root, *reversed, most_search));
         Ok(Grounds {
             parts: parts.collect::<Result<_, _>>()?,
+            links,
+            grown: RefCell::default(),
         })
     }
 
@@ -291,15 +327,33 @@ impl<'a> Grounds<'a> {
         trees
     }
 
-    fn forests(&self, count: u32) -> Result<Vec<Forest>, PlannerError> {
-        let forests = self.parts.iter().map(|part| part.forest(count));
-        let forests = forests.collect::<Option<_>>();
-        forests.ok_or_else(|| {
-            let sentence = format!(
-                "no forest with {count} trees of each root: the links into some switch and out of it differ in rate"
-            );
-            unfit(PlacementProblem::Unfit, &sentence)
-        })
+    fn forests(&self, count: u32, most_work: u64) -> Grown {
+        let mut grown = self.grown.borrow_mut();
+        let forests = grown.entry(count).or_insert_with(|| {
+            let forests = self.parts.iter().map(|part| part.forest(count, most_work));
+            let forests: Option<_> = forests.collect();
+            forests.map(Rc::new).ok_or_else(|| {
+                let sentence = format!(
+                    "no forest with {count} trees of each root was found; where links into a switch and out of it differ in rate there is none"
+                );
+                unfit(PlacementProblem::Unfit, &sentence)
+            })
+        });
+        forests.clone()
+    }
+
+    /// The roots of trees.
+    fn roots(&self) -> u32 {
+        match self.parts.first() {
+            Some(Ground { root: Some(_), .. }) => 1,
+            _ => self.links.ranks,
+        }
+    }
+
+    /// The transfers of a plan, over all parts.
+    fn transfers(&self, count: u32, chunks: u32) -> u64 {
+        let trees = u64::from(count) * u64::from(self.roots()) * self.parts.len() as u64;
+        (trees * u64::from(chunks)).saturating_mul(u64::from(self.links.ranks - 1))
     }
 }
 
@@ -308,24 +362,60 @@ fn unfit(problem: PlacementProblem, sentence: &str) -> PlannerError {
 }
 
 fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
-    let ranks = question.collective.ranks();
-    if ranks < 2 {
+    if question.collective.ranks() < 2 {
         return Ok(question.nothing_to_do(spec));
     }
     let Some(links) = Links::of(question.fabric) else {
-        return Err(unfit(
-            PlacementProblem::Family,
-            "tree_packing needs links that flows share, between known ends",
-        ));
+        return Err(AlgorithmError::Refused {
+            name: NAME,
+            ranks: question.collective.ranks(),
+            reason: "it needs links between known ends that flows share".into(),
+        }
+        .into());
     };
-    let grounds = Grounds::new(&links, &question.collective)?;
+    let grounds = Rc::new(Grounds::new(links, &question.collective, u64::MAX)?);
     let trees = spec.count("trees", 1, MOST)?;
     let chunks = spec.count("chunks", 1, MOST)?;
     if let (Some(trees), Some(chunks)) = (trees, chunks) {
-        let forests = grounds.forests(trees)?;
-        return Ok(scheduled(&links, &forests, chunks, question)?.into());
+        let forests = grounds.forests(trees, u64::MAX)?;
+        return Ok(scheduled(&grounds, &forests, chunks, question)?.into());
     }
-    let (mut contenders, mut refused) = (Vec::new(), None);
+    let contenders = with(&grounds, trees, chunks, question)?;
+    if contenders.is_empty() {
+        question.fits(grounds.transfers(trees.unwrap_or(1), chunks.unwrap_or(1)))?;
+    }
+    let contest = Contest {
+        question,
+        least: least::of_collective(question)?,
+    };
+    let ContestOutcome { fastest, .. } = contest.run(contenders, Vec::new())?;
+    Ok(fastest?.0.into())
+}
+
+/// The same plans as contenders of a choice, on graphs that are not too large.
+fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, PlannerError> {
+    let Some(links) = Links::of(question.fabric).filter(|links| links.ranks > 1) else {
+        return Ok(Vec::new());
+    };
+    match Grounds::new(links, &question.collective, MOST_SEARCH) {
+        Ok(grounds) => {
+            let grounds = Rc::new(grounds);
+            let mut contenders = with(&grounds, None, None, question)?;
+            contenders.retain(|one| one.transfers <= question.most_work);
+            Ok(contenders)
+        }
+        Err(PlannerError::Placement(_)) => Ok(Vec::new()),
+        Err(error) => Err(error),
+    }
+}
+
+/// Plans with a number of trees and of chunks; with a few numbers where none is given.
+fn with<'a>(
+    grounds: &Rc<Grounds<'a>>,
+    trees: Option<u32>,
+    chunks: Option<u32>,
+    question: &Question<'a>,
+) -> Result<Vec<Contender<'a>>, PlannerError> {
     let exact = u32::try_from(grounds.trees()).ok();
     let exact = exact.filter(|exact| *exact <= MOST_CHOSEN);
     let mut counts: Vec<u32> = match trees {
@@ -342,59 +432,55 @@ fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
     };
     // The parts of a vector are cut, or those of each block.
     let blocks = match question.collective.kind() {
-        CollectiveKind::ReduceScatter | CollectiveKind::AllReduce => u64::from(ranks),
+        CollectiveKind::ReduceScatter | CollectiveKind::AllReduce => grounds.links.ranks.into(),
         _ => 1,
     };
     let least = least::of_collective(question)?;
-    let links = &links;
-    for count in counts {
-        let forests = match grounds.forests(count) {
-            Ok(forests) => Rc::new(forests),
-            Err(error) => {
-                refused.get_or_insert(error);
-                continue;
-            }
-        };
+    let mut contenders = Vec::new();
+    let most_work = if trees.is_some() {
+        u64::MAX
+    } else {
+        MOST_PACKING
+    };
+    for &count in &counts {
         for &chunks in &cuts {
             let pieces = u64::from(count) * u64::from(chunks);
-            if pieces > 1 && pieces.saturating_mul(blocks) > question.size.get() {
+            let transfers = grounds.transfers(count, chunks);
+            if pieces > 1 && pieces.saturating_mul(blocks) > question.size.get()
+                || question.fits(transfers).is_err()
+            {
                 continue;
             }
-            let forests = Rc::clone(&forests);
-            let transfers = transfers(&forests, ranks, chunks);
-            if let Err(error) = question.fits(transfers) {
-                refused.get_or_insert(error);
-                continue;
-            }
+            let (grounds, question) = (Rc::clone(grounds), *question);
             contenders.push(Contender {
                 name: named(count, chunks).to_string(),
                 slots: 1,
                 least,
-                estimate: Time::from_ps(transfers),
+                // The optimum with as few pieces as it takes comes first, and then those of the fewest.
+                estimate: match (exact == Some(count), chunks) {
+                    (true, 1) => least,
+                    _ => least.plus(Time::from_ps(pieces))?,
+                },
                 transfers,
                 make: Box::new(move |limit| {
                     let enough = Time::from_ps(least.ps().saturating_add(least.ps() / ENOUGH));
                     if limit.is_some_and(|limit| limit <= enough) {
                         return Ok(Made::NotExpected("the plan chosen is near the bound"));
                     }
-                    let plan = scheduled(links, &forests, chunks, question)?;
+                    let forests = grounds.forests(count, most_work)?;
+                    let plan = scheduled(&grounds, &forests, chunks, &question)?;
+                    if let Some(limit) = limit {
+                        let least = least::of_schedule(&plan.schedule, &question)?;
+                        if least >= limit {
+                            return Ok(Made::AtLeast(least));
+                        }
+                    }
                     Ok(AnyPlan::Full(plan).into())
                 }),
             });
         }
     }
-    if let (true, Some(error)) = (contenders.is_empty(), refused) {
-        return Err(error);
-    }
-    let contest = Contest { question, least };
-    let ContestOutcome { fastest, .. } = contest.run(contenders, Vec::new())?;
-    Ok(fastest?.0.into())
-}
-
-/// The transfers of a plan.
-fn transfers(forests: &[Forest], ranks: u32, chunks: u32) -> u64 {
-    let trees = forests.iter().map(|forest| forest.trees.len() as u64);
-    trees.sum::<u64>() * u64::from(ranks - 1) * u64::from(chunks)
+    Ok(contenders)
 }
 
 fn named(trees: u32, chunks: u32) -> Spec {
@@ -403,19 +489,19 @@ fn named(trees: u32, chunks: u32) -> Spec {
 
 /// The plan that sends along forests, one after the other.
 fn scheduled(
-    links: &Links<'_>,
+    grounds: &Grounds<'_>,
     forests: &[Forest],
     chunks: u32,
     question: &Question<'_>,
 ) -> Result<Plan, PlannerError> {
-    let collective = question.collective;
+    let (links, collective) = (&grounds.links, question.collective);
     let count = forests.first().map_or(1, |forest| forest.count);
     let pieces = count.saturating_mul(chunks);
     let blocks = match collective.kind() {
         CollectiveKind::AllReduce => links.ranks,
         _ => 1,
     };
-    question.fits(transfers(forests, links.ranks, chunks))?;
+    question.fits(grounds.transfers(count, chunks))?;
     let collective = collective.with_pieces(pieces.saturating_mul(blocks))?;
     let mut schedule = Schedule::new(collective);
     for forest in forests {

@@ -8,15 +8,14 @@
 //! in(X) >= number of trees whose R and X have no rank in common
 //! ```
 //!
-//! So there is always an edge that a tree can take next. It is searched for breadth first, so that trees stay low. A
-//! tree is first grown over the links with the most capacity left, and then looked at whether the condition holds for
-//! what is left: by one flow for each rank, most of them short (`lacking`). Where it does not, the tree
-//! is grown once more, and each edge (x, y) is checked by one flow: with x as a source without limit, and a supply at
+//! So there is always an edge that a tree can take next. It is searched for breadth first, so that trees stay low. Many
+//! trees are first grown over the links with the most capacity left, and then looked at whether the condition holds for
+//! what is left: by one flow for each rank, most of them short (`lacking`). Where it does not, fewer trees are kept. Where
+//! not even one can be, it is grown once more, and each edge (x, y) is checked by one flow: with x as a source without limit, and a supply at
 //! every root of as many trees as it still wants, y must get one more than all these trees.
 //! (As in ForestColl, arXiv 2402.06787, whose flows carry several equal trees at once.)
 
 use crate::bound::throughput::flow::{Flow, UNLIMITED};
-use crate::interrupt;
 
 /// A spanning tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,27 +74,72 @@ impl Packing {
         }
     }
 
-    /// The trees, of all roots in turn; `None` where the graph has no room for them.
-    pub(super) fn pack(mut self) -> Option<Vec<Tree>> {
-        let mut trees = Vec::new();
+    /// The trees, of all roots in turn; `None` where the graph has no room for them, or flows look at more links
+    /// than `most_work`.
+    pub(super) fn pack(mut self, most_work: u64) -> Option<Vec<Tree>> {
+        let mut roots = Vec::new();
         let most = self.wanted.iter().copied().max().unwrap_or(0);
-        for _ in 0..most {
-            for root in 0..self.ranks {
-                if self.wanted[root as usize] == 0 {
-                    continue;
-                }
-                interrupt::check();
-                self.wanted[root as usize] -= 1;
-                let left = self.wanted[root as usize].into();
-                self.flow.set_supply(root, left);
-                let tree = match self.grow_freely(root) {
-                    Some(tree) => tree,
-                    None => self.grow_carefully(root)?,
+        for turn in 0..most {
+            let own = (0u32..).zip(&self.wanted);
+            roots.extend(
+                own.filter(|(_, count)| **count > turn)
+                    .map(|(root, _)| root),
+            );
+        }
+        let mut trees: Vec<Tree> = Vec::with_capacity(roots.len());
+        // Trees that are grown before it is looked at whether they leave room for the others.
+        let mut together = roots.len();
+        while trees.len() < roots.len() {
+            if self.flow.work > most_work {
+                return None;
+            }
+            let before = trees.len();
+            let end = roots.len().min(before + together);
+            while trees.len() < end {
+                let Some(tree) = self.grow_freely(roots[trees.len()]) else {
+                    break;
                 };
                 trees.push(tree);
             }
+            // Whatever leaves room after many trees did so after fewer.
+            while !self.has_room() {
+                let fewer = before + (trees.len() - before) / 2;
+                trees.drain(fewer..).for_each(|tree| self.take_back(&tree));
+                if trees.len() == before {
+                    break;
+                }
+            }
+            match trees.len() - before {
+                0 => {
+                    trees.push(self.grow_carefully(roots[before])?);
+                    together = 1;
+                }
+                grown => together = 2 * grown,
+            }
         }
         Some(trees)
+    }
+
+    /// Whether what is left has room for all trees that are still wanted.
+    fn has_room(&mut self) -> bool {
+        let left = self.left();
+        let order = std::mem::take(&mut self.order);
+        let fits = left == 0 || self.flow.lacking(&order, left).is_none();
+        self.order = order;
+        fits
+    }
+
+    /// Counts a tree of a root as no longer wanted, or as wanted again.
+    fn want(&mut self, root: u32, count: u32) {
+        self.wanted[root as usize] = count;
+        self.flow.set_supply(root, count.into());
+    }
+
+    fn take_back(&mut self, tree: &Tree) {
+        for &(from, to) in &tree.edges {
+            self.flow.change(from, to, 1);
+        }
+        self.want(tree.root, self.wanted[tree.root as usize] + 1);
     }
 
     /// Trees that are still wanted.
@@ -103,7 +147,7 @@ impl Packing {
         self.wanted.iter().map(|count| u128::from(*count)).sum()
     }
 
-    /// A tree over the links with the most room, if it leaves room for all others.
+    /// A tree over the links with the most room, if there is one.
     fn grow_freely(&mut self, root: u32) -> Option<Tree> {
         let mut edges = Vec::new();
         let mut held = vec![false; self.ranks as usize];
@@ -128,21 +172,14 @@ impl Packing {
                 edges.push((from, to));
             }
         }
+        if edges.len() as u32 + 1 < self.ranks {
+            return None;
+        }
         for &(from, to) in &edges {
             self.flow.change(from, to, -1);
         }
-        let is_whole = edges.len() as u32 + 1 == self.ranks;
-        let left = self.left();
-        let order = std::mem::take(&mut self.order);
-        let fits = is_whole && (left == 0 || self.flow.lacking(&order, left).is_none());
-        self.order = order;
-        if fits {
-            return Some(Tree { root, edges });
-        }
-        for (from, to) in edges {
-            self.flow.change(from, to, 1);
-        }
-        None
+        self.want(root, self.wanted[root as usize] - 1);
+        Some(Tree { root, edges })
     }
 
     /// A tree of which each edge leaves room for all others.
@@ -151,6 +188,7 @@ impl Packing {
         let mut held = vec![false; self.ranks as usize];
         held[root as usize] = true;
         let mut members = vec![root];
+        self.want(root, self.wanted[root as usize] - 1);
         let wanted = self.left() + 1;
         // From each member on, the links that were refused: what is left only becomes less.
         let mut place = 0;

@@ -57,7 +57,8 @@ pub(super) fn has_room(vertices: u32, capacities: &Capacities, supply: &[u32]) -
     flow.lacking(&order, wanted).is_none()
 }
 
-/// Splits off all that leads over a switch.
+/// Splits off all that leads over a switch: in even shares, and only where these leave too little room with a check of each
+/// pair.
 fn remove(
     switch: u32,
     vertices: u32,
@@ -75,57 +76,92 @@ fn remove(
         ends.sort_unstable();
         ends
     };
-    let sources = side(|ends| (ends.1, ends.0));
-    let targets = side(|ends| (ends.0, ends.1));
-    if targets.is_empty() || sources.is_empty() {
+    let around = Around {
+        switch,
+        sources: side(|ends| (ends.1, ends.0)),
+        targets: side(|ends| (ends.0, ends.1)),
+    };
+    if around.targets.is_empty() || around.sources.is_empty() {
         return Some(());
     }
-    let mut links: Vec<(u32, u32, u128)> = capacities
-        .iter()
-        .map(|(&(from, to), &capacity)| (from, to, capacity))
-        .collect();
-    for &from in &sources {
-        links.extend(targets.iter().map(|&to| (from, to, 0)));
-    }
-    let mut flow = Flow::new(vertices as usize, &links);
-    let wanted = supply.iter().map(|count| u128::from(*count)).sum();
-    (0u32..)
-        .zip(supply)
-        .for_each(|(rank, count)| flow.set_supply(rank, (*count).into()));
     let order: Vec<u32> = (0..supply.len() as u32).collect();
-    let spread = spread(targets.len());
-    for (limited, any) in [(true, false), (false, false), (true, true), (false, true)] {
-        for &step in &spread {
-            for &from in &sources {
-                let here = targets
-                    .partition_point(|to| *to < from)
-                    .min(targets.len() - 1);
-                let to = targets[(here + step) % targets.len()];
-                let (into, out) = (flow.room(from, switch), flow.room(switch, to));
-                let most = into.min(out);
-                if from == to || most == 0 || (!any && !is_route(from, switch, to)) {
-                    continue;
-                }
-                // An even share of what leads here.
-                let total = capacities[&(from, switch)];
-                let share = (total / (targets.len() as u128 - 1).max(1)).max(1);
-                let mut amount = if limited { most.min(share) } else { most };
-                while amount > 0 {
-                    change(&mut flow, (from, switch, to), amount as i128);
-                    let Some(lacking) = flow.lacking(&order, wanted) else {
-                        break;
-                    };
-                    change(&mut flow, (from, switch, to), -(amount as i128));
-                    amount = amount.saturating_sub(lacking);
-                }
-                if amount > 0 {
-                    *capacities.entry((from, to)).or_default() += amount;
+    let wanted = supply.iter().map(|count| u128::from(*count)).sum();
+    for checked in [false, true] {
+        let mut left = capacities.clone();
+        let mut links: Vec<(u32, u32, u128)> = capacities
+            .iter()
+            .map(|(&(from, to), &capacity)| (from, to, capacity))
+            .collect();
+        for &from in &around.sources {
+            links.extend(around.targets.iter().map(|&to| (from, to, 0)));
+        }
+        let mut flow = Flow::new(vertices as usize, &links);
+        (0u32..)
+            .zip(supply)
+            .for_each(|(rank, count)| flow.set_supply(rank, (*count).into()));
+        let lacking = |flow: &mut Flow| match checked {
+            true => flow.lacking(&order, wanted),
+            false => None,
+        };
+        around.split_off(&mut flow, &mut left, is_route, lacking);
+        left.retain(|ends, _| ends.0 != switch && ends.1 != switch);
+        if has_room(vertices, &left, supply) {
+            *capacities = left;
+            return Some(());
+        }
+    }
+    None
+}
+
+/// A switch, and what has links to it and from it.
+struct Around {
+    switch: u32,
+    sources: Vec<u32>,
+    targets: Vec<u32>,
+}
+
+impl Around {
+    /// Puts links in the place of paths over the switch, as long as `lacking` says that nothing is lacking.
+    fn split_off(
+        &self,
+        flow: &mut Flow,
+        capacities: &mut Capacities,
+        is_route: &impl Fn(u32, u32, u32) -> bool,
+        lacking: impl Fn(&mut Flow) -> Option<u128>,
+    ) {
+        let (switch, targets) = (self.switch, &self.targets);
+        let spread = spread(targets.len());
+        for (limited, any) in [(true, false), (false, false), (true, true), (false, true)] {
+            for &step in &spread {
+                for &from in &self.sources {
+                    let here = targets
+                        .partition_point(|to| *to < from)
+                        .min(targets.len() - 1);
+                    let to = targets[(here + step) % targets.len()];
+                    let (into, out) = (flow.room(from, switch), flow.room(switch, to));
+                    let most = into.min(out);
+                    if from == to || most == 0 || (!any && !is_route(from, switch, to)) {
+                        continue;
+                    }
+                    // An even share of what leads here.
+                    let total = capacities[&(from, switch)];
+                    let share = (total / (targets.len() as u128 - 1).max(1)).max(1);
+                    let mut amount = if limited { most.min(share) } else { most };
+                    while amount > 0 {
+                        change(flow, (from, switch, to), amount as i128);
+                        let Some(lacking) = lacking(flow) else {
+                            break;
+                        };
+                        change(flow, (from, switch, to), -(amount as i128));
+                        amount = amount.saturating_sub(lacking);
+                    }
+                    if amount > 0 {
+                        *capacities.entry((from, to)).or_default() += amount;
+                    }
                 }
             }
         }
     }
-    capacities.retain(|ends, _| ends.0 != switch && ends.1 != switch);
-    has_room(vertices, capacities, supply).then_some(())
 }
 
 /// Puts so much of a link in the place of a path over a switch.
