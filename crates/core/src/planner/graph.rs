@@ -43,14 +43,15 @@ use timetable::Timetable;
 /// The planner of packed trees.
 pub(super) const PLANNER: Planner = Planner {
     options: &[
-        OptionRecord::new(
-            "trees",
-            "trees of each root; default the fastest of a few numbers, among them that of the optimum",
-        ),
+        OptionRecord::new("trees", "number of trees of each root")
+            .range("1 to 4096")
+            .default("the fastest of 1, 2, 4, 8 and the number of the optimum"),
         OptionRecord::new(
             "chunks",
-            "chunks that the part of a block on one tree is cut into; default the fastest of a few numbers",
-        ),
+            "chunks that one tree's part of a block is cut into",
+        )
+        .range("1 to 4096")
+        .default("the fastest of a few numbers"),
     ],
     by_size: true,
     candidates: contenders,
