@@ -36,7 +36,7 @@ def proved(plan: Plan) -> None:
 def above(plan: Plan, size: str) -> float:
     """The simulated time over the bound."""
     size_bytes = _core.parse_size(size)
-    bounds = _core.time_bounds(plan.collective.kind, plan.fabric, size_bytes)
+    _, bounds = _core.time_bounds(plan.collective.kind, plan.fabric, size_bytes)
     best = max(time_ps for time_ps, *_ in bounds)
     time_ps: int = plan.simulate(size_bytes).time_ps
     return time_ps / best
