@@ -467,3 +467,72 @@ def test_results_are_drawn_in_the_format_of_their_file(
     with pytest.raises(UsageError, match=r"ends in one of \.svg"):
         held.plot(tmp_path / "times.foo")
     assert not (tmp_path / "times.foo").exists()
+
+
+def test_a_page_of_a_shared_store_has_each_study_with_its_own_file_and_sweeps(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study, other, store, page = (
+        tmp_path / name for name in ("study.yaml", "another.yaml", "s.sqlite", "page.html")
+    )
+    study.write_text(f"# Who wins?{BESIDE}where: size <= 1MiB\n")
+    other.write_text(BESIDE.replace("study: beside", "study: alone"))
+    for one in (study, other):
+        monkeypatch.setattr(sys, "argv", ["opticoll", "sweep", str(one)])
+        assert command_line(capsys, "sweep", one, "--store", store)[0] == 0
+    assert command_line(capsys, "report", store, "--output", page)[0] == 0
+    first, second = content(page.read_text(encoding="utf-8"))["parts"]
+    assert (first["title"], second["title"]) == ("beside", "alone")
+    assert first["source"] == study.read_text()
+    assert (len(first["asked"]), len(second["asked"])) == (1, 1)
+    assert "another.yaml" in second["asked"][0]
+
+
+def test_what_a_search_found_is_on_the_page_with_its_values(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    study, page = tmp_path / "study.yaml", tmp_path / "page.html"
+    study.write_text(
+        "study: cheap\ncommand: simulate\n"
+        "options: {collective: all_gather, algorithm: ring_bidirectional, policy: on_change,"
+        ' fabric: "wdm_ring:ranks=8"}\n'
+        "grid: {fabric.wavelengths: [1, 2, 4], size: [1MiB, 16MiB]}\n"
+        "optimise: {cheapest: fabric.wavelengths, meets: time_s <= 1s, for_each: [size]}\n"
+    )
+    code, out, _ = command_line(capsys, "sweep", study)
+    assert code == 0
+    command_line(capsys, "report", tmp_path / "study.sqlite", "--output", page)
+    (part,) = content(page.read_text(encoding="utf-8"))["parts"]
+    found = [value for name, value, *_ in part["facts"] if name == "Found"]
+    assert len(found) == 2
+    for told, size in zip(found, ("1MiB", "16MiB"), strict=True):
+        assert told.startswith(f"cheapest for size = {size}: fabric.wavelengths = 1, time_s = ")
+        assert told in out
+
+
+@pytest.mark.parametrize("ending", [".csv", ".json", ".parquet"])
+def test_results_written_as_rows_have_the_page_of_their_study(
+    ending: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    study, store, page = (tmp_path / name for name in ("study.yaml", "s.sqlite", "page.html"))
+    # A fat tree has no policy: half of its points fail.
+    study.write_text(BESIDE.replace('up=1x2"', 'up=1x2", policy: [every_step]'))
+    code, _, err = command_line(capsys, "sweep", study, "--store", store)
+    assert code == 1
+    assert "2 points failed" in err
+    rows = tmp_path / f"rows{ending}"
+    if ending == ".json":
+        rows.write_text(command_line(capsys, "results", store, "--json")[1])
+    else:
+        command_line(capsys, "results", store, "--csv", rows)
+    assert command_line(capsys, "report", rows, "--output", page)[0] == 0
+    (part,) = content(page.read_text(encoding="utf-8"))["parts"]
+    assert part["title"] == "beside"
+    assert len(part["notes"]) == 1
+    assert part["notes"][0].startswith("2 points failed; the first: the fluid simulator")
+    facts = {name: value for name, value, *_ in part["facts"]}
+    assert facts["Fabric"] == "wdm_ring"
+    command_line(capsys, "report", store, "--output", page)
+    (of_store,) = content(page.read_text(encoding="utf-8"))["parts"]
+    assert part["columns"] == of_store["columns"]
+    assert part["commands"] == of_store["commands"]

@@ -705,3 +705,47 @@ def test_a_dry_run_forecasts_and_keeps_nothing(tmp_path: Path) -> None:
     assert row.peak_bytes is not None
     assert row.peak_bytes > 10e6
     assert list(tmp_path.iterdir()) == [study]
+
+
+def test_what_fails_in_the_sample_of_a_dry_run_is_said(run: Run, tmp_path: Path) -> None:
+    grid = "grid: {policy: [on_change], size: [1KiB, 1MiB]}\n"
+    study = written(tmp_path, CROSSBAR.replace("size: 1MiB", "root: 0") + grid)
+    shown = run("sweep", study, "--dry-run")
+    assert shown.code == 0
+    assert "2 of 2 points of the sample; the first: " in shown.out
+    row = opticoll.sweep(study, dry_run=True)
+    assert (row.sampled, row.sample_failed) == (2, 2)
+    assert "policy" in (row.sample_error or "")
+
+
+def test_a_condition_that_leaves_out_failed_points_says_so(run: Run, tmp_path: Path) -> None:
+    text = "grid: {fabric.ranks: [4, 8], fabric.wavelengths: [1, 0]}\n"
+    study = written(
+        tmp_path,
+        "study: s\ncommand: simulate\n"
+        "options: {collective: all_gather, algorithm: ring, fabric: wdm_ring, size: 1KiB}\n" + text,
+    )
+    assert run("sweep", study).code == 1
+    store = tmp_path / "study.sqlite"
+    shown = run("results", store, "--where", "time_s < 1s")
+    assert "2 rows" in shown.out
+    assert "--where leaves out 2 points that failed" in shown.err
+    # Of the two that failed, a condition on axes leaves out one for another reason.
+    shown = run("results", store, "--where", "fabric.ranks == 4 and time_s < 1s")
+    assert "--where leaves out 1 point that failed" in shown.err
+    assert "leaves out" not in run("results", store, "--where", "fabric.ranks == 4").err
+    assert "in axis_fabric" in run("results", store, "--where", "fabric.ranks == 5").err
+
+
+def test_all_rows_are_in_the_table_when_asked(run: Run, tmp_path: Path) -> None:
+    sizes = "grid: {size: {from: 1KiB, to: 45KiB, plus: 1KiB}}\n"
+    study = written(
+        tmp_path,
+        "study: s\ncommand: simulate\n"
+        'options: {collective: all_gather, algorithm: ring, fabric: "wdm_ring:ranks=4"}\n' + sizes,
+    )
+    opticoll.sweep(study, jobs=1)
+    shown = run("results", tmp_path / "study.sqlite")
+    assert "the first 40 of 45 rows; all with --all" in shown.out
+    shown = run("results", tmp_path / "study.sqlite", "--all")
+    assert len(shown.out.splitlines()) == 1 + 45 + 2

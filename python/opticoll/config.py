@@ -36,11 +36,12 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, make_dataclass
+from fractions import Fraction
 from functools import partial
 from numbers import Integral
-from typing import TYPE_CHECKING, Annotated, Any, TypeGuard, cast
+from typing import TYPE_CHECKING, Annotated, Any, TypeGuard, TypeVar, cast
 
 from opticoll import network_graph, registry
 from opticoll._core import (
@@ -273,6 +274,17 @@ def split_algorithms(text: str) -> list[str]:
     return algorithms
 
 
+N = TypeVar("N", int, Fraction)
+
+
+def up_to(first: N, last: N, following: Callable[[N], N]) -> Iterator[N]:
+    """The values of a range: the first, those that follow below the last, and the last."""
+    while first < last:
+        yield first
+        first = following(first)
+    yield last
+
+
 def split_sizes(text: str) -> list[int]:
     """The sizes in bytes in a list separated by commas; `A..B` stands for A, 4A, 16A, ... and B.
 
@@ -296,10 +308,7 @@ def split_sizes(text: str) -> list[int]:
         end = to_bytes(last)
         if not 0 < size <= end:
             raise UsageError(f"`{part}` is no range of sizes: it must start above 0 and not fall")
-        while size < end:
-            sizes.append(size)
-            size *= SIZE_RANGE_FACTOR
-        sizes.append(end)
+        sizes += up_to(size, end, lambda one: one * SIZE_RANGE_FACTOR)
     return list(dict.fromkeys(sizes))
 
 

@@ -2,8 +2,9 @@
 
 # Not `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
 
+import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,7 +20,7 @@ from opticoll.formats.atomic import check_writable
 from opticoll.formats.content import begins_with
 from opticoll.layout import align, plural
 from opticoll.options import NO_METHOD, MethodOption, SizeOption
-from opticoll.rows import Count, Row, hidden, means
+from opticoll.rows import Count, Row, columns, hidden, means
 from opticoll.runner import Command, File, Watch, on_command_line
 from opticoll.settings import given
 
@@ -83,6 +84,7 @@ def compute(asked: Report, watch: Watch) -> Iterator[PartRow]:
 def _parts(asked: Report, source: str, fabrics: list[Fabric]) -> Iterator[tuple[str, int, Any]]:
     """The parts of a source: their kind, how much they are, and themselves."""
     from opticoll.report import parts, rows_file
+    from opticoll.study.results import ResultRow
 
     path = Path(source)
     if not path.exists():
@@ -97,6 +99,9 @@ def _parts(asked: Report, source: str, fabrics: list[Fabric]) -> Iterator[tuple[
         yield "plan", plan.slots, part
         return
     rows = rows_file.read(path)
+    if {one.name for one in columns(ResultRow) if not one.spread} <= rows[0].keys():
+        yield from _points(rows)
+        return
     trainings = [row for row in rows if rows_file.is_training(row)]
     if len(rows) > 1 or not trainings:
         yield "rows", len(rows), parts.of_rows(path.stem, rows)
@@ -107,33 +112,44 @@ def _parts(asked: Report, source: str, fabrics: list[Fabric]) -> Iterator[tuple[
 
 
 def _studies(path: Path) -> Iterator[tuple[str, int, Any]]:
-    """A part for each study of a store that has results."""
+    """A part for each study of a store."""
     from opticoll.report import parts
     from opticoll.study.results import table_of
     from opticoll.study.store import Store
 
     with Store.read(path) as store:
         studies, runs = store.studies(), store.runs()
-    sweeps = list(dict.fromkeys(_without_place(str(run["command"])) for run in runs))
     for study in studies:
-        table = table_of(path, study.name)
-        rows = [row for row in table if row.error is None]
-        failed = [row for row in table if row.error is not None]
-        if not rows:
-            continue
-        asked = sweeps if len(studies) == 1 else []
-        part = parts.of_results(study.name, table, study.command, asked)
-        told = [
+        own = [run for run in runs if run["study"] == study.name]
+        asked = list(dict.fromkeys(_without_place(str(run["command"])) for run in own))
+        part = parts.of_results(study.name, table_of(path, study.name), study.command, asked)
+        told: list[parts.Fact] = [
             ("Study", f"{study.name}, of `opticoll {study.command}`", "", ""),
-            ("Store written by", sweeps, "", "Commands that computed the studies of the store"),
-            ("Computed by", _builders(runs), "", ""),
-            *(("Found", row["found"], "", row["command"]) for row in rows if row.get("found")),
+            ("Computed by", _builders(own), "", ""),
         ]
-        part.facts[:0] = [fact for fact in told if fact[1] is not sweeps or len(studies) > 1]
-        if failed:
-            first = f"{failed[0].error} ({failed[0].command})"
-            part.notes.append(f"{plural(len(failed), 'point')} failed; the first: {first}")
-        yield "rows", len(rows), part
+        facts = [fact for fact in told if fact[1]]
+        yield (
+            "rows",
+            part.content["count"],
+            replace(part, facts=[*facts, *part.facts], source=study.text),
+        )
+
+
+def _points(rows: list[dict[str, Any]]) -> Iterator[tuple[str, int, Any]]:
+    """A part for each study of the rows that `opticoll results` wrote."""
+    from opticoll.report import parts, rows_file
+    from opticoll.study.results import ResultRow
+
+    for study in dict.fromkeys(row["study"] for row in rows):
+        own = [row for row in rows if row["study"] == study]
+        command = str(own[0]["command"]).partition(" ")[2].partition(" ")[0]
+        if command not in rows_file.kinds():
+            raise FileError(f"`{study}`: `{own[0]['command']}` is no command with rows")
+        kind = rows_file.kind_of(command, own[0])
+        known = {one.name for one in (*columns(ResultRow), *columns(kind))}
+        axes = [name for name in own[0] if name not in known]
+        part = parts.of_points(str(study), own, axes, command)
+        yield "rows", part.content["count"], part
 
 
 def _without_place(command: str) -> str:
@@ -143,9 +159,12 @@ def _without_place(command: str) -> str:
 
 
 def _builders(runs: list[dict[str, Any]]) -> list[str]:
-    """The versions and machines that wrote to a store."""
-    told = (f"opticoll {run['version']} on {run['machine']}" for run in runs)
-    return list(dict.fromkeys(told))
+    """The versions and machines that computed a study, and the days."""
+    days = (time.strftime("%Y-%m-%d", time.gmtime(run["started"])) for run in runs)
+    told = zip(
+        (f"opticoll {run['version']} on {run['machine']}" for run in runs), days, strict=True
+    )
+    return list(dict.fromkeys(f"{builder}, {day}" for builder, day in told))
 
 
 def _text(asked: Report, rows: list[PartRow]) -> str:

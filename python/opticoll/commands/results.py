@@ -30,7 +30,7 @@ LONGEST_TEXT = 40
 """Characters of an axis that the table shows."""
 
 LONGEST = 40
-"""Most lines of the table."""
+"""Most lines of a table, unless all are asked for."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,6 +63,12 @@ class Asked:
         bool, Parameter(negative=(), help="Also points that are not computed yet")
     ] = False
     found: Annotated[bool, Parameter(negative=(), help="Only points that a search found")] = False
+    every: Annotated[
+        bool,
+        Parameter(
+            name="--all", negative=(), help=f"All rows in the table, not only the first {LONGEST}"
+        ),
+    ] = False
     tables: Annotated[
         bool, Parameter(negative=(), help="Also columns that hold tables, such as violations")
     ] = False
@@ -86,8 +92,16 @@ def compute(asked: Asked, watch: Watch) -> Iterator[ResultRow]:
     wanted = [name for name in ("failed", "found") if getattr(asked, name)]
     of = {"failed": "error", "found": "found"}
     rows = [row for row in found if all(row[of[name]] is not None for name in wanted)]
+    if found.unknown and not asked.failed:
+        watch.notes.append(
+            f"--where leaves out {plural(found.unknown, 'point')} that failed and so have no such "
+            "value; `--failed` without --where shows them"
+        )
     if not rows:
-        raise UsageError("there are no such results: no point, or none that meets the conditions")
+        hint = "; 'fat_tree' in axis_fabric finds a part of a text" if asked.where else ""
+        raise UsageError(
+            f"there are no such results: no point, or none that meets the conditions{hint}"
+        )
     yield from rows
 
 
@@ -105,15 +119,16 @@ def _text(asked: Asked, rows: list[ResultRow]) -> str:
         known = {column.name: column for kind in kinds for column in columns(kind)}
         head = f"study {name}\n" if len(commands) > 1 else ""
         under = plural(len(own), "row")
-        if len(own) > LONGEST:
-            under = f"the first {LONGEST} of {under}"
-        parts = [head + _table(own, known), under, *bandwidth_lines(own)]
+        most = len(own) if asked.every else LONGEST
+        if len(own) > most:
+            under = f"the first {most} of {under}; all with --all"
+        parts = [head + _table(own, known, most), under, *bandwidth_lines(own)]
         tables.append("\n".join(parts))
     tables[-1] += "\nall columns with --json or --csv FILE"
     return "\n\n".join(tables)
 
 
-def _table(rows: list[ResultRow], known: dict[str, Column]) -> str:
+def _table(rows: list[ResultRow], known: dict[str, Column], most: int) -> str:
     """The axes, times, and what else differs between rows, as far as a line has room.
 
     An axis that follows from another one shown, such as an option of one of two fabrics, is left
@@ -141,7 +156,7 @@ def _table(rows: list[ResultRow], known: dict[str, Column]) -> str:
     shown += [name for name in ("error", "found") if any(row[name] for row in rows)]
     right = [place for place, name in enumerate(shown) if name in known and known[name].number]
     lines = zip(*(cells[name] for name in shown), strict=True)
-    return align([list(line) for line in list(lines)[:LONGEST]], shown, right)
+    return align([list(line) for line in list(lines)[:most]], shown, right)
 
 
 def _follows(texts: list[str], others: list[str]) -> bool:

@@ -6,6 +6,7 @@ import shlex
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from fractions import Fraction
 from pathlib import Path
 from typing import Annotated
 
@@ -19,6 +20,7 @@ from opticoll.layout import align, human_seconds, plural
 from opticoll.rows import Bytes, Count, Positive, Row, Seconds, means
 from opticoll.runner import Command, Watch, on_command_line
 from opticoll.study import clusters, document, engines, progress
+from opticoll.study.expression import SIZE, Quantity
 from opticoll.study.forecast import forecast
 from opticoll.study.points import points
 from opticoll.study.run import Shard, groups, sweep
@@ -113,6 +115,10 @@ class SweepRow(Row):
     verified: bool = means("Whether no row has a plan that is violated")
     workers: Positive = means("Number of workers")
     sampled: Count | None = means("Number of points sampled", absent=NOT_DRY)
+    sample_failed: Count | None = means("Number of points sampled that failed", absent=NOT_DRY)
+    sample_error: str | None = means(
+        "Why the first of them did", absent="it was no dry run, or none failed"
+    )
     point_s: Seconds | None = means("Mean time of a point of the sample", absent=NOT_DRY)
     least_point_s: Seconds | None = means("Least time of a point", absent=NOT_DRY)
     most_point_s: Seconds | None = means("Most time of a point", absent=NOT_DRY)
@@ -217,7 +223,15 @@ def _engine(asked: Sweep, workers: int) -> engines.Engine:
 
 
 _FORECAST = (
-    *("sampled", "point_s", "least_point_s", "most_point_s", "forecast_s"),
+    *(
+        "sampled",
+        "sample_failed",
+        "sample_error",
+        "point_s",
+        "least_point_s",
+        "most_point_s",
+        "forecast_s",
+    ),
     *("forecast_low_s", "forecast_high_s", "sample_complete", "peak_bytes", "job_script"),
 )
 
@@ -270,6 +284,8 @@ def _dry(
         verified=True,
         workers=workers,
         sampled=known.sampled,
+        sample_failed=known.failed,
+        sample_error=known.error,
         point_s=known.mean_s,
         least_point_s=known.least_s,
         most_point_s=known.most_s,
@@ -282,11 +298,18 @@ def _dry(
     )
 
 
+def _points(row: SweepRow) -> str:
+    """The number of points, and in how many pieces they are computed."""
+    if row.plans == row.points:
+        return f"{row.points}"
+    return f"{row.points}; some share a plan, which makes {row.plans} plans"
+
+
 def _text(asked: Sweep, rows: list[SweepRow]) -> str:
     (row,) = rows
     facts = [
         ["study", f"{row.study}, of `opticoll {row.command}`"],
-        ["points", f"{row.points}; {plural(row.plans, 'plan')} or single points"],
+        ["points", _points(row)],
         ["store", f"{row.store}: {row.before} were there"],
     ]
     if row.forecast_s is not None and row.point_s is not None:
@@ -299,8 +322,11 @@ def _text(asked: Sweep, rows: list[SweepRow]) -> str:
             ["sample", f"{plural(row.sampled or 0, 'point')}, {least}{span} each"],
             ["forecast", f"{least}{progress.duration(row.forecast_s)} on {workers}{spread}"],
         ]
+        if row.sample_failed:
+            part = f"{row.sample_failed} of {plural(row.sampled or 0, 'point')}"
+            facts.append(["failed", f"{part} of the sample; the first: {row.sample_error}"])
         if row.peak_bytes is not None:
-            facts.append(["memory", f"{format_size(row.peak_bytes)} of each worker"])
+            facts.append(["memory", f"{Quantity(Fraction(row.peak_bytes), SIZE).rounded()} each"])
         script = "" if row.job_script is None else f"\n\n{row.job_script.strip()}"
         return f"{align(facts)}{script}"
     facts.append(["computed", f"{row.computed}; {row.errors} failed"])

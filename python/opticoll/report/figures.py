@@ -62,6 +62,9 @@ LABELS = {
 WIDE = 10
 """Ratio of the largest to the smallest value from which an axis is logarithmic at first."""
 
+WIDE_OF_TWO = 4
+"""The same ratio of three powers of two or more."""
+
 USUAL = ("size_bytes", "wavelengths", "ranks")
 """Columns that become the axis before others with as many values."""
 
@@ -73,6 +76,9 @@ TOLD_APART = ("algorithm", "fabric", "policy")
 
 FEW = 8
 """Values of a column that may have panels of their own at first."""
+
+EDGE = 6
+"""Room between the outermost marks and the edge of a figure: marks are not cut there."""
 
 MOST_DASHES = len(DASHES)
 """Values of a column that is neither across, a colour nor a panel, which dashes tell apart."""
@@ -126,7 +132,9 @@ def channel(column: Shown) -> Spec:
         told["labels"] = LABELS.get(column.unit, LABELS[""])
         told["base"] = 2 if positive and all(_is_power_of_two(value) for value in some) else 10
         told["positive"] = positive
-        told["wide"] = positive and max(some) / min(some) >= WIDE
+        told["wide"] = positive and max(some) / min(some) >= (
+            WIDE_OF_TWO if told["base"] == 2 and len(set(some)) > 2 else WIDE
+        )
         told["ticks"] = _ticks(sorted(set(some)), told["base"]) if positive else None
     if len(column.distinct) <= MOST_COLOURS or column.name in ("algorithm", "chosen"):
         told |= _looks(column)
@@ -385,9 +393,9 @@ def _axis(told: Spec, log: bool) -> Spec:
             "labelOverlap": "greedy",
             "labelSeparation": 6,
         }
-        axis["scale"] = {"zero": False}
+        axis["scale"] = {"zero": False, "padding": EDGE}
         if log:
-            axis["scale"] = {"type": "log", "base": told["base"], "nice": False}
+            axis["scale"] = {"type": "log", "base": told["base"], "nice": False, "padding": EDGE}
             axis["axis"]["values"] = told["ticks"]
     return axis
 

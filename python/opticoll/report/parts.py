@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from opticoll import config
-from opticoll._core import Plan
+from opticoll._core import Plan, format_size
 from opticoll.command_line import words
 from opticoll.errors import UsageError
 from opticoll.formats.atomic import replacing
-from opticoll.layout import PICOSECONDS, describe_size
+from opticoll.layout import PICOSECONDS, describe_size, plural
 from opticoll.plan_row import plan_row
 from opticoll.report import figures, plan_page, rows_file
 from opticoll.report import table as tables
@@ -57,6 +57,8 @@ class Part:
     also: list[Fact] = field(default_factory=list)
     """What is the same in every row, though nobody asked for it."""
     notes: list[str] = field(default_factory=list)
+    source: str = ""
+    """The file that asked for it, such as that of a study."""
     figure: figures.Spec | None = None
     """What the page draws first, for papers."""
 
@@ -74,9 +76,10 @@ def of_rows(
 
     Where they are not given, they follow from the columns of the rows.
     """
-    found = rows_file.command_of({name for row in rows for name in row})
-    if command is not None and found is not None and found[0] != command:
-        found = (command, found[1])
+    names = {name for row in rows for name in row}
+    found = rows_file.command_of(names)
+    if command is not None:
+        found = (command, rows_file.kind_of(command, names))
     if commands is None:
         commands = [row.get("command") for row in rows]
         rows = [{key: cell for key, cell in row.items() if key != "command"} for row in rows]
@@ -115,15 +118,42 @@ def of_results(
     title: str, results: Results, command: str | None = None, asked: Sequence[str] = ()
 ) -> Part:
     """A table of the points of a study that were computed, with its figure."""
-    rows = [rows_plain(row) for row in results if row.error is None]
-    return of_rows(
+    rows = [rows_plain(row) for row in results]
+    return of_points(title, rows, results.axes, command, asked)
+
+
+def of_points(
+    title: str,
+    points: Rows,
+    axes: Iterable[str],
+    command: str | None = None,
+    asked: Sequence[str] = (),
+) -> Part:
+    """A table of those points that did not fail, with its figure; a note says how many did.
+
+    Raises
+    ------
+    UsageError
+        All points failed.
+    """
+    rows = [row for row in points if row["error"] is None]
+    failed = [row for row in points if row["error"] is not None]
+    first = f"; the first: {failed[0]['error']} ({failed[0]['command']})" if failed else ""
+    if not rows:
+        raise UsageError(f"`{title}`: there is no result to show{first}")
+    part = of_rows(
         title,
         [{name: cell for name, cell in row.items() if _is_shown(name, row)} for row in rows],
         command=command,
-        axes=results.axes,
+        axes=axes,
         commands=[row["command"] for row in rows],
         asked=asked,
     )
+    found = [("Found", row["found"], "", row["command"]) for row in rows if row.get("found")]
+    part.facts[:0] = found
+    if failed:
+        part.notes.append(f"{plural(len(failed), 'point')} failed{first}")
+    return part
 
 
 def _is_shown(name: str, row: Mapping[str, Any]) -> bool:
@@ -242,7 +272,7 @@ def of_plan(
             f"The page holds the first {held} of {plan.slots} slots: "
             f"{plan.slots - held} more are left out, as the page would be too large."
         )
-    options = {"size": f"{size_bytes}B", **settings}
+    options = {"size": format_size(size_bytes), **settings}
     asked = [] if source is None else [words("simulate", [source], options)]
     shown = [fact for fact in facts if fact[1] is not None]
     return Part("plan", title, told, asked=asked, facts=shown, notes=notes)
@@ -307,6 +337,7 @@ def plain(part: Part) -> dict[str, Any]:
     """A part as the page holds it."""
     told: dict[str, Any] = {"kind": part.kind, "title": part.title, "asked": part.asked}
     told |= {"facts": part.facts, "also": part.also, "notes": part.notes}
+    told["source"] = part.source
     inner = part.content if part.kind == "rows" else {"content": part.content}
     held: dict[str, Any] = json.loads(json.dumps({**told, **inner}))
     return held

@@ -123,6 +123,12 @@ def command_of(names: Iterable[str]) -> tuple[str, type[Row]] | None:
     return None if best is None else best[1:]
 
 
+def kind_of(command: str, names: Iterable[str]) -> type[Row]:
+    """The class of the rows of a command: of several, that of whose columns the most are there."""
+    have = set(names)
+    return max(kinds()[command], key=lambda kind: len(have & {one.name for one in columns(kind)}))
+
+
 def is_training(row: Mapping[str, Any]) -> bool:
     """Whether a row is an iteration of training with its time-line."""
     return isinstance(row.get("timeline"), list) and "forward_s" in row and "compute_s" in row

@@ -18,6 +18,7 @@ The points are the product of `grid`, `zip` and `points`. Errors name file, line
 from __future__ import annotations
 
 import itertools
+import operator
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -27,6 +28,7 @@ from typing import Annotated, Any
 
 from opticoll import registry
 from opticoll.command_line import Value
+from opticoll.config import up_to
 from opticoll.document import Document, Place, text, whole
 from opticoll.errors import ConfigError
 from opticoll.study.expression import Expression, quantity
@@ -71,7 +73,10 @@ def axis(value: object) -> list[Value]:
 
 
 def _range(fields: dict[str, Any]) -> list[Value]:
-    """The values from the first to the last, each so many times or so much more than the last."""
+    """The values from the first on, each so many times or so much more than the one before.
+
+    The end of the range is the last value, also where a step would pass it.
+    """
     ways = [name for name in ("times", "plus") if name in fields]
     if len(ways) != 1 or set(fields) != {"from", "to", *ways}:
         raise ConfigError(
@@ -86,15 +91,16 @@ def _range(fields: dict[str, Any]) -> list[Value]:
         ends = step.unit == first.unit and step.number > 0
     if not ends:
         raise ConfigError("a range grows: by times more than 1 from above 0, or by plus above 0")
+    if first.number > last.number:
+        raise ConfigError("a range ends at what it begins with, or above")
+    grow, by = (operator.mul if ways == ["times"] else operator.add), step.number
     values: list[Value] = []
-    number = first.number
-    while number <= last.number:
+    for number in up_to(first.number, last.number, lambda one: grow(one, by)):
         if len(values) == MOST_VALUES:
             raise ConfigError(f"a range has at most {MOST_VALUES} values")
         made = str(replace(first, number=number))
         values.append(int(made) if made.isdigit() else made)
-        number = number * step.number if ways == ["times"] else number + step.number
-    return values or axis([])
+    return values
 
 
 def _sets(value: object) -> list[dict[str, list[Value]]]:

@@ -1,7 +1,7 @@
 """How long the points of a study take, and how much memory: measured on a sample of them.
 
 >>> forecast = Forecast(missing=100, sampled=4, failed=0, mean_s=0.5, least_s=0.1, most_s=0.9,
-...                     error_s=0.1, peak_bytes=2**28, complete=True)
+...                     error_s=0.1, peak_bytes=2**28, complete=True, error=None)
 >>> forecast.seconds(workers=2), forecast.interval(workers=2)
 (25.0, (15.2, 34.8))
 """
@@ -46,6 +46,8 @@ class Forecast:
     """Standard error of the mean."""
     peak_bytes: int | None
     complete: bool
+    error: str | None
+    """Why the first of those that failed did."""
 
     def seconds(self, workers: int) -> float:
         """The seconds that the missing points take on so many workers."""
@@ -115,6 +117,7 @@ def forecast(command: str, missing: Sequence[Point], limit_s: float = SAMPLE_S) 
         error_s=_error(seconds, len(missing)),
         peak_bytes=peak,
         complete=complete,
+        error=next((one.error for one in solved if one.error is not None), None),
     )
 
 

@@ -20,6 +20,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from opticoll.errors import UsageError
+from opticoll.layout import plural
 from opticoll.registry import nearest
 from opticoll.rows import Column, Count, Row, columns, dataframe, means
 from opticoll.study.expression import UNITS, Expression, quantity
@@ -55,9 +56,19 @@ class Results(Sequence[ResultRow]):
     """Rows of studies, all with the same columns."""
 
     def __init__(
-        self, rows: Sequence[ResultRow], axes: Sequence[str], units: dict[str, str]
+        self,
+        rows: Sequence[ResultRow],
+        axes: Sequence[str],
+        units: dict[str, str],
+        unknown: int = 0,
     ) -> None:
         self._rows, self.axes, self.units = rows, list(axes), units
+        self.unknown = unknown
+        """Rows that were left out as they lack a value that the condition asks for."""
+
+    def __repr__(self) -> str:
+        studies = ", ".join(dict.fromkeys(row.study for row in self._rows))
+        return f"Results({plural(len(self), 'row')} of {studies or 'no study'})"
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -172,9 +183,14 @@ def _table(
     for record in records.values():
         own = units_of(record.command).items()
         units |= {shown[name]: unit for name, unit in own if name in shown}
+    unknown = 0
     if condition is not None:
-        rows = [row for row in rows if _holds(condition, row, units)]
-    return Results(rows, list(named.values()), units)
+        judged = [(row, *_holds(condition, row, units)) for row in rows]
+        rows = [row for row, holds, _ in judged if holds]
+        unknown = sum(
+            row.error is not None and not (holds or all_known) for row, holds, all_known in judged
+        )
+    return Results(rows, list(named.values()), units, unknown)
 
 
 def _error(point: StoredPoint) -> str | None:
@@ -207,8 +223,12 @@ def units_of(command: str) -> dict[str, str]:
     return {name: unit.name for name, unit in known if unit is not None and unit.name}
 
 
-def _holds(condition: Expression, row: ResultRow, units: dict[str, str]) -> bool:
-    """Whether a condition on columns holds; none does where a value is missing."""
+def _holds(condition: Expression, row: ResultRow, units: dict[str, str]) -> tuple[bool, bool]:
+    """Whether a condition on columns holds, and whether all that it asks for has a value.
+
+    It does not hold where a value is missing.
+    """
+    missing: list[str] = []
 
     def value(name: str) -> Any:
         cells = dict(row)
@@ -220,6 +240,8 @@ def _holds(condition: Expression, row: ResultRow, units: dict[str, str]) -> bool
                     f"--where: there is no column `{name}`{nearest(name, cells, text)}"
                 )
             name = known[0]
+        if cells[name] is None:
+            missing.append(name)
         return with_unit(cells[name], units.get(name, ""))
 
-    return condition.holds(value)
+    return condition.holds(value), not missing

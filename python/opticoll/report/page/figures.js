@@ -5,6 +5,11 @@ const KINDS = [["lines", "Lines"], ["points", "Points"], ["heat", "Heat map"], [
 
 const ERRORS_ONLY = 1;
 
+const EDGE = 6;
+
+// Pixels up to which the choices of a figure are closed at first.
+const PHONE = 700;
+
 // What follows from other columns.
 const FOLLOW = ["injection_bandwidth", "chosen", "specification"];
 
@@ -24,7 +29,7 @@ function axisOf(told, log) {
   if (told.type === "quantitative") {
     axis.axis = {labelExpr: told.labels, labelOverlap: "greedy", labelSeparation: 6};
     if (log) axis.axis.values = told.ticks;
-    axis.scale = log ? {type: "log", base: told.base, nice: false} : {zero: false};
+    axis.scale = log ? {type: "log", base: told.base, nice: false, padding: EDGE} : {zero: false, padding: EDGE};
   }
   return axis;
 }
@@ -226,5 +231,6 @@ function figureSection(table) {
   place.addEventListener("pointerleave", () => hover(null, null));
   return element("section", {class: "figures"}, element("h3", {}, "Figure"),
     element("p", {class: "quiet hint"}, "Point at a mark for its numbers; a click opens its row. The wheel zooms, dragging moves, a double click goes back. The figure shows the rows that pass the filters of the table."),
-    controls, note, place);
+    element("details", {class: "choices", open: innerWidth > PHONE}, element("summary", {}, "What the figure shows"), controls),
+    note, place);
 }

@@ -45,6 +45,10 @@ function written(text, unit) {
   return factor === undefined ? NaN : number * factor;
 }
 
+function plural(count, noun) {
+  return `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
+}
+
 // An element with attributes and children; names that begin with `on` are listeners.
 function element(name, attributes = {}, ...children) {
   const made = name.startsWith("svg:")

@@ -24,6 +24,9 @@ CONTENT.parts.forEach((part, number) => {
   document.getElementById("parts").append(section);
   section.append(element("h3", {}, "What was asked"));
   for (const command of part.asked) section.append(commandLine(command));
+  if (part.source) {
+    section.append(element("pre", {class: "source", tabindex: "0", role: "region", "aria-label": "Study file"}, part.source.trim()));
+  }
   section.append(factsOf(part.facts));
   if (part.also.length) {
     section.append(element("details", {}, element("summary", {}, "The same in every row"), factsOf(part.also)));

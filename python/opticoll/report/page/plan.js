@@ -47,7 +47,7 @@ function planSection(part) {
     after.disabled = slot === count - 1;
     const told = plan.slots[slot];
     const waits = told.reconfiguration ? `, after ${reading(told.reconfiguration, "s")} of reconfiguration` : "";
-    said.textContent = `${unit} ${slot} of ${count}, step ${told.step}: ${told.messages} ${plan.graph ? "messages" : "circuits"}, `
+    said.textContent = `${unit} ${slot} (the last is ${count - 1}), step ${told.step}: ${told.messages} ${plan.graph ? "messages" : "circuits"}, `
       + `from ${reading(told.start, "s")} to ${reading(told.end, "s")}${waits}`;
     const shown = Array.from({length: told.messages}, (_, at) => edges[slot] + at);
     const load = scene.show(shown);
@@ -59,15 +59,21 @@ function planSection(part) {
   return box;
 }
 
+const LOADS_SHOWN = 14;
+
 // The most loaded links of a slot: their names, how much, of how much.
 function drawLoads(list, load) {
   const most = Math.max(1, ...load.map((one) => one.of || one.load));
-  const shown = [...load].sort((a, b) => b.load - a.load).slice(0, 14);
-  list.replaceChildren(...shown.map((one) => element("li", {},
+  const sorted = [...load].sort((a, b) => b.load - a.load);
+  const line = (one) => element("li", {},
     element("span", {}, one.name), element("span", {}, element("b", {style: `width:${100 * one.load / most}%`})),
-    element("em", {}, one.of ? `${one.load} of ${one.of}` : String(one.load)))));
-  if (load.length > shown.length) {
-    list.append(element("li", {}, element("span", {}, `and ${load.length - shown.length} links more`)));
+    element("em", {}, one.of ? `${one.load} of ${one.of}` : String(one.load)));
+  const rest = sorted.slice(LOADS_SHOWN);
+  const open = Boolean(list.querySelector("details")?.open);
+  list.replaceChildren(...sorted.slice(0, LOADS_SHOWN).map(line));
+  if (rest.length) {
+    list.append(element("li", {class: "rest"}, element("details", {open}, element("summary", {}, `and ${plural(rest.length, "link")} more`),
+      element("ol", {class: "loads"}, ...rest.map(line)))));
   }
 }
 

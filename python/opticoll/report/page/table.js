@@ -148,7 +148,7 @@ function tableSection(table) {
     }
     const last = Math.min(table.first + ROWS_AT_ONCE, table.kept.length);
     said.textContent = table.kept.length === table.count
-      ? `${table.count.toLocaleString("en")} rows` : `${table.kept.length.toLocaleString("en")} of ${table.count.toLocaleString("en")} rows`;
+      ? plural(table.count, "row") : `${table.kept.length.toLocaleString("en")} of ${plural(table.count, "row")}`;
     if (table.kept.length > ROWS_AT_ONCE) said.textContent += `; rows ${table.first + 1} to ${last} are shown`;
     drawPages();
   };
