@@ -172,3 +172,90 @@ def test_every_command_of_a_page_has_the_options_it_is_given(page: Path) -> None
     for command in commands(page):
         words = shlex.split(command)[1:]
         app.parse_args(words, exit_on_error=False, print_error=False)
+
+
+def shown_times(page: Path, study: str) -> dict[tuple[str, ...], float]:
+    """Times that a page shows of the rows of a study, by the cells of the axes, in seconds."""
+    units = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
+    transcripts = __import__("transcripts")
+    known = {}
+    for command, output in transcripts.transcripts(page.read_text(encoding="utf-8")):
+        if f"--study {study}" not in command:
+            continue
+        names, *lines = output.splitlines()[1:]
+        at = names.split().index("time_s")
+        for line in lines:
+            cells = re.split(r" {2,}", line)
+            if len(cells) > at:
+                number, unit = cells[at].split()
+                known[tuple(cells[:at])] = float(number) * units[unit]
+    return known
+
+
+def test_the_answers_to_the_questions_follow_from_the_tables(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.syspath_prepend(ROOT / "docs")
+    page = ROOT / "docs" / "from-question-to-report.md"
+    text = page.read_text(encoding="utf-8")
+    answers = [
+        " ".join(answer.split()) for answer in re.findall(r"\*\*Answer\.\*\*(.*?)\n\n", text, re.S)
+    ]
+    assert len(answers) == 3
+
+    def numbers(answer: str, pattern: str) -> list[float]:
+        found = re.search(pattern, answer)
+        assert found, pattern
+        return [float(one) for one in found.groups()]
+
+    def longer(time: float, than: float) -> int:
+        return round(100 * (time / than - 1))
+
+    times = shown_times(page, "wavelengths")
+    ring = {count: {size: times["wdm_ring", count, size] for _, _, size in times} for count in "8"}
+    ring["16"] = {size: times["wdm_ring", "16", size] for _, _, size in times}
+    tree = {size: times["fat_tree", "-", size] for _, _, size in times}
+    (first,) = numbers(answers[0], r"From (\d+) wavelengths on the ring is faster for 1 MiB and")
+    faster = {
+        count: all(one[s] < tree[s] for s in tree if s != "64KiB") for count, one in ring.items()
+    }
+    assert (first, faster) == (16, {"8": False, "16": True})
+    assert all(one["64KiB"] > tree["64KiB"] for one in ring.values())
+    assert numbers(answers[0], r"(\d+) % longer for 256 MiB and (\d+) % longer for 1 MiB") == [
+        longer(ring["8"][size], tree[size]) for size in ("256MiB", "1MiB")
+    ]
+
+    times = shown_times(page, "reconfiguration")
+    tree = {size: times["fat_tree", "-", size] for _, _, size in times}
+    large = [size for size in tree if size not in ("64KiB", "1MiB")]
+    least, most, adds = numbers(
+        answers[1], r"takes (\d+) % to (\d+) % longer .* at 100 ns; .* of 10 us adds (\d+) % or"
+    )
+    beyond = [longer(times["wdm_ring", "100ns", size], tree[size]) for size in large]
+    assert (least, most) == (min(beyond), max(beyond))
+    added = [times["wdm_ring", "10us", s] / times["wdm_ring", "100ns", s] - 1 for s in large]
+    assert adds - 1 < 100 * max(added) <= adds
+    ends = numbers(answers[1], r"For 64 KiB up to ([\d.]+) us, and for 1 MiB up to ([\d.]+) us")
+    tried = re.findall(r"for time in ([\d.]+)us ([\d.]+)us", text)
+    taken = re.findall(r"^steps .*; time ([\d.]+) us", text, re.M)
+    for end, (low, high), size, before, after in zip(
+        ends, tried, ("64KiB", "1MiB"), taken[::2], taken[1::2], strict=True
+    ):
+        assert end == float(low)
+        assert float(high) == pytest.approx(end + 0.1)
+        assert float(before) < 1e6 * tree[size] < float(after)
+
+    times = shown_times(page, "failures")
+    whole, both, one, wavelength = (
+        [times[fabric, kind, "16MiB"] for kind in ("all_reduce", "all_gather")]
+        for fabric in (
+            "wdm_ring",
+            *(f"wdm_ring:{cut}" for cut in ("broken=3-4", "broken=3-4cw", "dead=5")),
+        )
+    )
+    assert "doubles the time of large collectives" in answers[2]
+    assert both == pytest.approx([2 * time for time in whole], rel=0.05)
+    assert "in one direction costs about as much as a cut in both" in answers[2]
+    assert one == pytest.approx(both, rel=0.05)
+    assert "A failed wavelength costs an eighth of the bandwidth" in answers[2]
+    assert wavelength == pytest.approx([8 / 7 * time for time in whole], rel=0.02)

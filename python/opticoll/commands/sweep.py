@@ -60,7 +60,11 @@ class Sweep:
         bool, Parameter(negative=(), help="Points whose result is an error, computed again")
     ] = False
     jobs: Annotated[
-        int | None, words.count("Number of worker processes (default: one for each core)", 4096)
+        int | None,
+        words.count(
+            "Number of worker processes, which share --memory-limit (default: one for each core)",
+            4096,
+        ),
     ] = None
     shard: Annotated[
         str | None,

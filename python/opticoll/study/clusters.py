@@ -13,8 +13,10 @@ Each core has a worker process of its own.
 
 from __future__ import annotations
 
+import inspect
 import logging
 import queue
+import re
 from collections.abc import Generator, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -22,6 +24,7 @@ from typing import Any, Literal
 from opticoll.build import build
 from opticoll.document import Document, whole
 from opticoll.errors import ConfigError, FileError, UsageError
+from opticoll.registry import nearest
 from opticoll.study.engines import Feed, Supply, arrived, fed
 from opticoll.study.worker import Solved, Task, solve_all
 
@@ -132,7 +135,17 @@ def job_cluster(manager: Manager, profile: Path) -> tuple[Any, int]:
         return getattr(package, _CLASSES[manager])(**fields), jobs
     except (TypeError, ValueError, OSError) as error:
         first = " ".join(str(error).partition("\n")[0].split())
+        if unknown := re.match(r"Got unexpected keyword argument '(\w+)'", first):
+            near = nearest(unknown[1], _known(getattr(package, _CLASSES[manager]).job_cls))
+            first = f"jobs of {manager} have no field `{unknown[1]}`{near}"
         raise ConfigError(f"{profile}: {first}") from error
+
+
+def _known(job: type) -> list[str]:
+    """The fields that `dask_jobqueue` takes for a job."""
+    kinds = [one for one in job.__mro__ if one is not object and "__init__" in vars(one)]
+    every = (name for kind in kinds for name in inspect.signature(kind).parameters)
+    return [name for name in dict.fromkeys(every) if name not in ("args", "kwargs")]
 
 
 def workers_of(profile: Path) -> int:
