@@ -61,8 +61,7 @@ fn values(record: &Algorithm, ranks: u32) -> Variables {
         .iter()
         .find(|option| option.name == "segments");
     if let Some(option) = segments {
-        let default = option.meaning.rsplit("default ").next().unwrap();
-        values.insert('K', default.parse().unwrap());
+        values.insert('K', option.default.parse().unwrap());
     }
     values
 }

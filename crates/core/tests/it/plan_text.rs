@@ -222,7 +222,7 @@ fn what_is_wrong_is_named_with_its_place() {
             "cw 0.0 x4294967295",
             9,
             19,
-            "says 12 lightpaths",
+            "says 12 transfers",
         ),
         ("end 12", "end 9999999999", 15, 5, "at most 134217728"),
         (
@@ -246,7 +246,7 @@ fn what_is_wrong_is_named_with_its_place() {
             30,
             "expected a shift",
         ),
-        ("end 12", "end 13", 15, 5, "holds 12 lightpaths"),
+        ("end 12", "end 13", 15, 5, "holds 12 transfers"),
         ("end 12\n", "", 15, 1, "cut short"),
         (
             "end 12\n",

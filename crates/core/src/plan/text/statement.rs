@@ -230,7 +230,7 @@ fn read_repetitions(
         }
         if total > room {
             return Err(word.wrong(format!(
-                "the `end` line says {most} lightpaths, this makes more"
+                "the `end` line says {most} transfers, this makes more"
             )));
         }
         if repetitions.len() == MOST_REPETITIONS {
