@@ -1734,6 +1734,9 @@ def read_trace(
     and event.
     """
 
+def plans_for(collective: str, algorithm: str, fabric: Fabric) -> bool:
+    """Whether a fabric is of a kind that an algorithm plans for: links or light."""
+
 def records(kind: str) -> list[Record]:
     """The records of a kind, such as `algorithms`; KeyError for another word."""
 

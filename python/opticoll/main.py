@@ -45,7 +45,7 @@ app = App(
     suppress_keyboard_interrupt=False,
 )
 app.register_install_completion_command(help="Completion for your shell: bash, zsh or fish")
-app["--help"].help = "This page; after a command its options"
+app["--help"].help = "Help; each command also takes --memory-limit 4GiB"
 app["--version"].help = "Version"
 for _place, (_title, _commands) in enumerate(GROUPS.items()):
     _group = Group(_title, sort_key=_place)
@@ -65,11 +65,9 @@ def after_help(words: Sequence[str]) -> str:
     if words and not any(word in HELP_FLAGS for word in words):
         return ""
     if name is None:
-        line = "opticoll compare all_gather --fabric optree_paper"
-        rest = "Every command takes --help, --help-all and --memory-limit 4GiB."
-    else:
-        line = import_module(f"opticoll.commands.{name}").COMMAND.example
-        rest = "" if "--help-all" in words else f"All options: opticoll {name} --help-all"
+        return "\n".join([example("opticoll compare all_gather --fabric optree_paper"), ""])
+    line = import_module(f"opticoll.commands.{name}").COMMAND.example
+    rest = "" if "--help-all" in words else f"All options: opticoll {name} --help-all"
     return "\n".join([rest] * bool(rest) + [example(line), ""])
 
 

@@ -74,7 +74,7 @@ mod _core {
     #[pymodule_export]
     use crate::program::{Program, ProgramProof, ProgramViolation};
     #[pymodule_export]
-    use crate::record::records;
+    use crate::record::{plans_for, records};
     #[pymodule_export]
     use crate::replay::{EventTable, Trace, call_names, read_goal_file, read_trace, replay_trace};
     #[pymodule_export]

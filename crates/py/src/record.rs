@@ -13,6 +13,8 @@ use opticoll::{algorithm, fabric, planner, simulate};
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 
+use crate::fabric::Fabric;
+
 /// One entry of `opticoll list`.
 #[derive(IntoPyObject)]
 pub(crate) struct Record {
@@ -115,6 +117,16 @@ pub(crate) fn records(kind: &str) -> PyResult<Vec<Record>> {
     let found = KINDS.iter().find(|(name, _)| *name == kind);
     let (_, read) = found.ok_or_else(|| PyKeyError::new_err(kind.to_owned()))?;
     Ok(read())
+}
+
+/// Whether a fabric is of a kind that an algorithm plans for: links or light.
+#[pyfunction]
+pub(crate) fn plans_for(collective: &str, algorithm: &str, fabric: &Fabric) -> bool {
+    let mut planners = planner::PLANNERS.iter().filter(|one| {
+        let kinds = one.collectives.iter();
+        one.name == algorithm && kinds.map(|kind| kind.name()).any(|name| name == collective)
+    });
+    planners.all(|one| (one.applies)(&fabric.fabric))
 }
 
 /// All algorithms, by collective, the default of each first.

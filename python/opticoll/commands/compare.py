@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 import opticoll
-from opticoll import config, registry, user_algorithm
+from opticoll import _core, config, registry, user_algorithm
 from opticoll._core import Fabric, OpticollError, Plan, format_size
 from opticoll.arguments import (
     DEFAULT_SIZE,
@@ -231,7 +231,7 @@ def compare(scenario: Scenario, refusals: list[Refusal], watch: Watch) -> Iterat
         for fabric in scenario.fabrics
         for machine in _machines(fabric, scenario.ranks, scenario.wavelengths)
         for algorithm, place in _algorithms(
-            scenario.collective, scenario.algorithms, fabric.family
+            scenario.collective, scenario.algorithms, fabric
         ).items()
         for together in _planned_together(algorithm, scenario.sizes)
     ]
@@ -385,11 +385,12 @@ def _changed(fabric: Fabric, option: str, count: int, place: int) -> Fabric:
 
 
 def _algorithms(
-    kind: str, algorithms: Iterable[str | UserAlgorithm] | None, family: str
+    kind: str, algorithms: Iterable[str | UserAlgorithm] | None, fabric: Fabric
 ) -> dict[str | UserAlgorithm, int | None]:
     """The algorithms and `auto`, each once, with the place at which they were first given."""
     if algorithms is None:
-        algorithms = registry.algorithm_names(kind, family)
+        names = registry.algorithm_names(kind, fabric.family)
+        algorithms = [name for name in names if _core.plans_for(kind, name, fabric)]
     chosen: dict[str | UserAlgorithm, int | None] = {}
     for place, algorithm in enumerate(algorithms):
         try:

@@ -29,15 +29,14 @@ class Run(FileSource):
     on: Annotated[
         Literal["threads", "mpi"],
         Parameter(
-            help="Who carries the schedule out: threads of this process, or MPI processes "
-            "(default: threads)",
+            help="Carrier of the schedule: threads or mpi (default: threads)",
             converter=words.choice,
         ),
     ] = "threads"
     ranks: Annotated[
         int | None,
         Parameter(
-            help="Number of ranks of a collective without --fabric, where each has a link to each",
+            help="Number of ranks of a collective (required without --fabric)",
             converter=words.whole(least=1),
         ),
     ] = None

@@ -42,7 +42,7 @@ def read(path: str | os.PathLike[str]) -> Schedule:
     except (ValueError, RecursionError) as error:
         raise FileError(f"`{path}` is no JSON: {error}") from error
     if not isinstance(content, dict):
-        raise FileError(f"`{path}` is no result of TE-CCL: it is no object")
+        raise FileError(f"`{path}` is no result of TE-CCL: it is not a JSON object")
     flows = [_matched(FLOW, text, path) for text in _entries(content, "flows", list, path)]
     paths = _entries(content, "chunk paths", dict, path)
     demands = [_matched(DEMAND, text, path) for text in paths]

@@ -142,7 +142,9 @@ class Check:
             if step.waits is not None:
                 awaited = self.steps.get((rank, *step.waits))
                 if awaited is None or not awaited.tells:
-                    yield Problem("dependency", f"{said(name)} waits for {step.waits} in vain")
+                    yield Problem(
+                        "dependency", f"{said(name)} waits for {step.waits}, which never comes"
+                    )
 
     def shared_connections(self) -> Iterator[Problem]:
         for end in ("sends", "arrives"):
