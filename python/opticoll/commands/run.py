@@ -45,7 +45,7 @@ class Run(FileSource):
     ] = "int32"
     operator: Annotated[
         str,
-        Parameter(help=f"How reductions combine: {', '.join(OPERATORS)} (default: sum)"),
+        Parameter(help=f"Operator of reductions: {', '.join(OPERATORS)} (default: sum)"),
     ] = "sum"
     repetitions: Annotated[
         int,
