@@ -102,3 +102,9 @@ def compare_mutants(
         assert core_kinds(mutant) == expected, mutant
         found.append(expected)
     return found
+
+
+def written_study(folder: Path, text: str, name: str = "study.yaml") -> Path:
+    path = folder / name
+    path.write_text(text)
+    return path

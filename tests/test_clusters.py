@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 import opticoll
-from conftest import Run
+from conftest import Run, written_study
 from opticoll.study import clusters, document
 from opticoll.study.run import sweep
 from opticoll.study.store import Store
-from test_studies import CROSSBAR, OWN, SLOW, finished_points, table, written
+from test_studies import CROSSBAR, OWN, SLOW, finished_points, table
 
 distributed = pytest.importorskip("distributed")
 
@@ -34,7 +34,7 @@ def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 def test_a_dask_cluster_computes_the_same_bytes_when_a_worker_is_killed(
     run: Run, tmp_path: Path, cluster: Any
 ) -> None:
-    study, store = written(tmp_path, SLOW), tmp_path / "study.sqlite"
+    study, store = written_study(tmp_path, SLOW), tmp_path / "study.sqlite"
     victims = [worker.pid for worker in cluster.workers.values()]
 
     def kill_one() -> None:
@@ -53,8 +53,10 @@ def test_a_dask_cluster_computes_the_same_bytes_when_a_worker_is_killed(
 
 
 def test_a_point_that_kills_its_workers_is_an_error(tmp_path: Path, cluster: Any) -> None:
-    written(tmp_path, OWN, "own_algorithm.py")
-    study = written(tmp_path, CROSSBAR + "grid: {algorithm: [ring, 'own_algorithm:kills', auto]}\n")
+    written_study(tmp_path, OWN, "own_algorithm.py")
+    study = written_study(
+        tmp_path, CROSSBAR + "grid: {algorithm: [ring, 'own_algorithm:kills', auto]}\n"
+    )
     with Store.open(tmp_path / "study.sqlite") as store:
         done = sweep(document.read(study), store, clusters.Dask(cluster.scheduler_address))
         assert (done.computed, done.errors) == (3, 1)
@@ -66,7 +68,7 @@ def test_workers_of_another_build_are_refused(
     run: Run, tmp_path: Path, cluster: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(clusters, "build", lambda: "of another opticoll")
-    study = written(tmp_path, CROSSBAR + "grid: {algorithm: [ring, auto]}\n")
+    study = written_study(tmp_path, CROSSBAR + "grid: {algorithm: [ring, auto]}\n")
     finished = run("sweep", study, "--scheduler", cluster.scheduler_address)
     assert finished.code == 2
     assert "have another build of opticoll" in finished.err
@@ -76,7 +78,7 @@ def test_workers_of_another_build_are_refused(
 def test_no_scheduler_is_said(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     client = distributed.Client
     monkeypatch.setattr(distributed, "Client", lambda where, timeout: client(where, timeout=0.2))
-    finished = run("sweep", written(tmp_path, SLOW), "--scheduler", "tcp://127.0.0.1:9")
+    finished = run("sweep", written_study(tmp_path, SLOW), "--scheduler", "tcp://127.0.0.1:9")
     assert finished.code == 2
     assert "there is no Dask scheduler at `tcp://127.0.0.1:9`" in finished.err
 
@@ -113,10 +115,10 @@ def plain(script: str) -> str:
 
 def test_a_slurm_script_asks_for_what_the_profile_says(run: Run, tmp_path: Path) -> None:
     pytest.importorskip("dask_jobqueue")
-    profile = written(tmp_path, PROFILE, "slurm.yaml")
+    profile = written_study(tmp_path, PROFILE, "slurm.yaml")
     script = clusters.job_script("slurm", profile)
     assert plain(script) == SLURM.replace("GiB\n --nworkers", "GiB --nworkers").strip()
-    study = written(tmp_path, CROSSBAR)
+    study = written_study(tmp_path, CROSSBAR)
     printed = run("sweep", study, "--dry-run", "--slurm", profile).out
     assert "#SBATCH --constraint=ib" in printed
     assert "points    1\n" in printed
@@ -134,21 +136,21 @@ def test_other_managers_have_scripts(
 ) -> None:
     pytest.importorskip("dask_jobqueue")
     text = f"cores: 4\nmemory: 8GB\nqueue: batch\nwalltime: '{walltime}'\n"
-    script = clusters.job_script(manager, written(tmp_path, text, "profile.yaml"))
+    script = clusters.job_script(manager, written_study(tmp_path, text, "profile.yaml"))
     assert line in script
     assert "--nworkers 4" in script
 
 
 def test_wrong_profiles_are_refused(run: Run, tmp_path: Path) -> None:
     pytest.importorskip("dask_jobqueue")
-    study = written(tmp_path, CROSSBAR)
+    study = written_study(tmp_path, CROSSBAR)
     for text, told in (
         ("cores: 4\nmemory: 8GB\nnothing: 3\n", "have no field `nothing`"),
         ("cores: 4\nmemory: 8GB\nqueu: batch\n", "no field `queu`; did you mean `queue`?"),
         ("queue: batch\n", "You must specify how much cores"),
         ("jobs: many\n", "line 1, jobs: `many` is no whole number"),
     ):
-        profile = written(tmp_path, text, "slurm.yaml")
+        profile = written_study(tmp_path, text, "slurm.yaml")
         finished = run("sweep", study, "--slurm", profile, "--dry-run")
         assert (finished.code, told in finished.err) == (2, True), finished.err
     finished = run("sweep", study, "--slurm", profile, "--pbs", profile)

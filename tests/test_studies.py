@@ -23,13 +23,10 @@ from typing import Any
 import pytest
 
 import opticoll
-from conftest import Run
-from opticoll.commands import COMMANDS
-from opticoll.errors import ConfigError, FileError, UsageError
-from opticoll.main import app
+from conftest import Run, written_study
+from opticoll.errors import FileError
 from opticoll.study import document, forecast, progress
-from opticoll.study.expression import Expression
-from opticoll.study.points import asked, command_line, command_of, options_of, points
+from opticoll.study.points import points
 from opticoll.study.store import Result, Store
 
 RINGS = """
@@ -85,12 +82,6 @@ def whole(collective):
 '''
 
 
-def written(folder: Path, text: str, name: str = "study.yaml") -> Path:
-    path = folder / name
-    path.write_text(text)
-    return path
-
-
 def table(store: Path, run: Run, *more: str | Path) -> bytes:
     """The results as CSV; but for the times that computing took, which are not in it."""
     path = store.with_suffix(".csv")
@@ -131,167 +122,8 @@ def wait_for(condition: Callable[[], bool], seconds: float = 60) -> None:
         time.sleep(0.02)
 
 
-def listed(folder: Path, text: str) -> list[dict[str, Any]]:
-    study = document.read(written(folder, f"study: s\ncommand: simulate\n{text}"))
-    return [point.options for point in points(study)]
-
-
-def test_points_are_the_product_of_grid_zip_and_points(tmp_path: Path) -> None:
-    options = listed(
-        tmp_path,
-        "options: {collective: all_gather}\n"
-        "points: [{fabric: 'wdm_ring:wavelengths=1'},"
-        " {fabric: terarack, algorithm: [ring, auto]}]\n"
-        "zip: {fabric.ranks: [4, 8], size: [1KiB, 2KiB]}\n"
-        "grid: {policy: [free, on_change]}\n",
-    )
-    assert len(options) == (1 + 2) * 2 * 2
-    assert options[0] == {
-        "collective": "all_gather", "fabric": "wdm_ring:wavelengths=1,ranks=4",
-        "size": "1KiB", "policy": "free",
-    }  # fmt: skip
-    assert {one["size"] for one in options if "ranks=8" in one["fabric"]} == {"2KiB"}
-
-
-def test_ranges_grow_by_factors_or_by_sums_with_units(tmp_path: Path) -> None:
-    options = listed(
-        tmp_path,
-        "options: {collective: all_gather, fabric: terarack}\n"
-        "grid: {size: {from: 1KiB, to: 1MiB, times: 32}, root: {from: 0, to: 4, plus: 2}}\n",
-    )
-    assert [one["size"] for one in options][::3] == ["1KiB", "32KiB", "1MiB"]
-    assert [one["root"] for one in options][:3] == [0, 2, 4]
-
-
-def test_derived_values_and_conditions_know_axes_and_options_of_fabrics(tmp_path: Path) -> None:
-    options = listed(
-        tmp_path,
-        "options: {collective: all_gather}\n"
-        "points: [{fabric: wdm_ring, fabric.ranks: [8, 16], fabric.wavelengths: [2, 4, 16]},"
-        " {fabric: 'crossbar:ranks=16'}, {fabric: 'crossbar:ranks=2'}]\n"
-        "where: [ranks >= wavelengths, ranks > 2]\n"
-        "derive: {fabric.rate: 25.6Tb/s / (2 * wavelengths)}\n",
-    )
-    assert [one["fabric"] for one in options] == [
-        "wdm_ring:ranks=8,wavelengths=2,rate=6400Gb/s",
-        "wdm_ring:ranks=8,wavelengths=4,rate=3200Gb/s",
-        "wdm_ring:ranks=16,wavelengths=2,rate=6400Gb/s",
-        "wdm_ring:ranks=16,wavelengths=4,rate=3200Gb/s",
-        "wdm_ring:ranks=16,wavelengths=16,rate=800Gb/s",
-        "crossbar:ranks=16",
-    ]
-
-
-def test_replications_are_seeds(tmp_path: Path) -> None:
-    path = written(
-        tmp_path,
-        "study: s\ncommand: congestion\nreplications: {seed: 3}\n"
-        "options: {collective: all_gather, fabric: 'ladder:rungs=4,hosts=4,wavelengths=4'}\n",
-    )
-    found = points(document.read(path))
-    assert [(one.options["seed"], one.replication) for one in found] == [(0, 0), (1, 1), (2, 2)]
-    assert len({one.key for one in found}) == 3
-
-
-FEW = "{from: 1, to: 101, plus: 1}"
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("command: nothing", "line 2, command: `nothing` is no command with points"),
-        ("command: results", "line 2, command: `results` is no command with points"),
-        ("command: simulate\ngrid: {size: []}", "line 3, grid: give a list of values"),
-        ("command: simulate\ngird: {size: 1}", "line 3, gird: there is no such field"),
-        ("command: simulate\nzip: {size: [1, 2], root: [1]}", "the same number of values"),
-        ("command: simulate\nwhere: import os", "`import os` is no expression"),
-        ("command: simulate\nwhere: __import__('os')", "the functions of expressions are min"),
-        ("command: simulate\ngrid: {size: {from: 1KiB, to: 1s, times: 2}}", "same unit"),
-        ("command: simulate\ngrid: {size: {from: 1KiB, to: 1MiB, times: 1}}", "a range grows"),
-        ("command: simulate\noptions: {size: 1KiB}\ngrid: {size: [1KiB]}", "in options too"),
-        ("command: simulate\ngrid: {a: {from: 1, to: 50000, plus: 1}}", "at most 10000 values"),
-        (f"command: simulate\ngrid: {{a: {FEW}, b: {FEW}, c: {FEW}}}", "more than 1000000"),
-    ],
-)  # fmt: skip
-def test_what_is_wrong_in_a_study_is_said_with_its_line(
-    tmp_path: Path, text: str, message: str
-) -> None:
-    with pytest.raises(ConfigError, match=r"study\.yaml") as refused:
-        document.read(written(tmp_path, f"study: s\n{text}\n"))
-    assert message in str(refused.value)
-
-
-def test_a_name_that_no_point_has_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="no point has a `rank`"):
-        listed(tmp_path, "options: {collective: all_gather, fabric: terarack}\nwhere: rank > 1\n")
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["().__class__", "x[0]", "lambda: 1", "[a for a in b]", "open('f')", "a.b()", "2**64**64",
-     "f'{a}'", "1us + 1B", "not 3", "'a' * 9", "(a := 3)", "a" * 2000, "9e999999999",
-     "9e999999999B"],
-)  # fmt: skip
-def test_expressions_compute_and_do_nothing_else(text: str) -> None:
-    with pytest.raises(UsageError):
-        Expression(text).value({"a": 1, "b": 2, "x": "y"}.__getitem__)
-
-
-def on_the_command_line(words: list[str]) -> Any:
-    """The parameters of a command as the command line reads them."""
-    _, bound, _ = app.parse_args(words, exit_on_error=False, print_error=False)
-    return command_of(words[0]).asks(*bound.args, **vars(bound.kwargs["options"]))
-
-
-LINES = [
-    "simulate all_gather --fabric terarack --size 4MiB --per step --policy free --root 3",
-    "simulate barrier --fabric=torus:dims=4x4 --link-bin 10us --cores 2 --wavelength first_fit",
-    "compare all_gather --fabric terarack --fabric optree_paper --algorithms ring,optree:k=2",
-    "train --fabric terarack --model alexnet --batch 64 --no-overlap --gradients float16",
-    "congestion all_reduce --fabric ladder:rungs=4,hosts=4 --offered-load 0.4 --seed 7",
-    "traffic --fabric torus:dims=4x4 --messages 10 --bytes 512B --jitter 5ns --simulator packet",
-    "replay tests/data/ep.tit --cpu-factor 2 --collective all_reduce=ring --operations 1000000",
-]
-
-
-@pytest.mark.parametrize("line", LINES, ids=lambda line: line.split()[0])
-def test_options_are_read_as_on_the_command_line(line: str) -> None:
-    words = shlex.split(line)
-    known = {option.flag: option for option in options_of(words[0]).values() if option.flag}
-    flags = {option.negative: option for option in known.values() if option.hint is bool}
-    options: dict[str, Any] = {}
-    rest = [
-        part for word in words[1:] for part in (word.split("=", 1) if word[0] == "-" else [word])
-    ]
-    place = iter(one.name for one in options_of(words[0]).values() if not one.flag)
-    while rest:
-        word = rest.pop(0)
-        if word in flags:
-            options[flags[word].name] = False
-        elif word in known:
-            several = options.setdefault(known[word].name, [])
-            several.append(rest.pop(0))
-        else:
-            options[next(place)] = word
-    options = {name: one[0] if isinstance(one, list) and len(one) == 1 else one
-               for name, one in options.items()}  # fmt: skip
-    assert asked(words[0], options) == on_the_command_line(words)
-    again = shlex.split(command_line(words[0], options))[1:]
-    assert on_the_command_line(again) == on_the_command_line(words)
-
-
-@pytest.mark.parametrize("name", [name for name in COMMANDS if name not in document.WITHOUT_POINTS])
-def test_every_option_of_every_command_may_be_an_axis(name: str) -> None:
-    shown = {flag for command in app[name].assemble_argument_collection(parse_docstring=False)
-             for flag in command.names}  # fmt: skip
-    output = {f"--{file.option}" for file in command_of(name).files} | {"--json"}
-    flags = {one.flag for one in options_of(name).values()}
-    missing = {flag for flag in shown if flag.startswith("--") and flag not in flags | output}
-    assert all(flag.startswith(("--no-", "--empty-")) or flag == "--algorithm" for flag in missing)
-
-
 def test_a_sweep_computes_what_the_command_prints(run: Run, tmp_path: Path) -> None:
-    study = written(tmp_path, RINGS)
+    study = written_study(tmp_path, RINGS)
     assert run("sweep", study, "--jobs", "2").code == 0
     with Store.read(tmp_path / "study.sqlite") as store:
         found = list(store.results("rings"))
@@ -306,10 +138,10 @@ def test_a_sweep_computes_what_the_command_prints(run: Run, tmp_path: Path) -> N
 def test_a_second_sweep_computes_nothing_and_a_larger_study_the_rest(
     run: Run, tmp_path: Path
 ) -> None:
-    study = written(tmp_path, RINGS)
+    study = written_study(tmp_path, RINGS)
     assert opticoll.sweep(study, jobs=1).computed == 36
     assert opticoll.sweep(study, jobs=1).computed == 0
-    written(tmp_path, RINGS.replace("[4, 6, 8]", "[4, 6, 8, 10]"))
+    written_study(tmp_path, RINGS.replace("[4, 6, 8]", "[4, 6, 8, 10]"))
     row = opticoll.sweep(study, jobs=1)
     assert (row.points, row.before, row.computed) == (48, 36, 12)
 
@@ -327,7 +159,7 @@ def test_a_plan_is_made_once_for_points_that_differ_in_size(
         return plan(*words, **more)
 
     monkeypatch.setattr(opticoll, "plan", counted)
-    study = document.read(written(tmp_path, RINGS))
+    study = document.read(written_study(tmp_path, RINGS))
     tasks = [Task(one.key, one.options) for one in points(study)]
     solved = solve_all("simulate", tasks, None)
     assert all(one.error is None for one in solved)
@@ -341,7 +173,7 @@ def test_a_plan_is_made_once_for_points_that_differ_in_size(
 def slow_table(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     """The results of an uninterrupted sweep as CSV."""
     folder = tmp_path_factory.mktemp("whole")
-    opticoll.sweep(written(folder, SLOW))
+    opticoll.sweep(written_study(folder, SLOW))
     opticoll.write_csv(opticoll.results(folder / "study.sqlite"), folder / "study.csv")
     return (folder / "study.csv").read_bytes()
 
@@ -350,7 +182,7 @@ def test_a_killed_sweep_loses_nothing_and_repeats_nothing(
     run: Run, tmp_path: Path, slow_table: bytes
 ) -> None:
     generator = random.Random(18)
-    study, store = written(tmp_path, SLOW), tmp_path / "study.sqlite"
+    study, store = written_study(tmp_path, SLOW), tmp_path / "study.sqlite"
     killed = 0
     while killed < 4:
         before = finished_points(store)
@@ -374,7 +206,7 @@ def test_a_killed_sweep_loses_nothing_and_repeats_nothing(
 
 
 def test_workers_end_with_their_sweep(tmp_path: Path) -> None:
-    study, store = written(tmp_path, SLOW), tmp_path / "study.sqlite"
+    study, store = written_study(tmp_path, SLOW), tmp_path / "study.sqlite"
     sweep = swept(study, "--jobs", "2")
     wait_for(lambda: finished_points(store) >= 1)
     listing = Path(f"/proc/{sweep.pid}/task/{sweep.pid}/children").read_text().split()
@@ -393,7 +225,7 @@ def test_workers_end_with_their_sweep(tmp_path: Path) -> None:
 
 
 def test_an_interrupted_sweep_keeps_what_is_finished(tmp_path: Path) -> None:
-    study, store = written(tmp_path, SLOW), tmp_path / "study.sqlite"
+    study, store = written_study(tmp_path, SLOW), tmp_path / "study.sqlite"
     sweep = swept(study, "--jobs", "2")
     wait_for(lambda: finished_points(store) >= 3)
     sweep.send_signal(signal.SIGINT)
@@ -410,7 +242,7 @@ def test_an_interrupted_sweep_keeps_what_is_finished(tmp_path: Path) -> None:
 def test_two_sweeps_of_one_store_share_the_work(
     run: Run, tmp_path: Path, slow_table: bytes
 ) -> None:
-    study, store = written(tmp_path, SLOW), tmp_path / "study.sqlite"
+    study, store = written_study(tmp_path, SLOW), tmp_path / "study.sqlite"
     both = [swept(study, "--jobs", "1", "--json") for _ in range(2)]
     rows = []
     for sweep in both:
@@ -423,7 +255,7 @@ def test_two_sweeps_of_one_store_share_the_work(
 
 
 def test_shards_merged_are_one_run(run: Run, tmp_path: Path) -> None:
-    study = written(tmp_path, RINGS)
+    study = written_study(tmp_path, RINGS)
     opticoll.sweep(study, tmp_path / "whole.sqlite")
     parts = [tmp_path / f"part{number}.sqlite" for number in (1, 2, 3)]
     for number, part in enumerate(parts, 1):
@@ -447,8 +279,8 @@ def test_an_error_is_a_row_and_is_retried_when_asked(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    written(tmp_path, OWN, "own_algorithm.py")
-    study = written(tmp_path, CROSSBAR + "grid: {algorithm: [ring, 'own_algorithm:fails']}\n")
+    written_study(tmp_path, OWN, "own_algorithm.py")
+    study = written_study(tmp_path, CROSSBAR + "grid: {algorithm: [ring, 'own_algorithm:fails']}\n")
     finished = run("sweep", study)
     assert finished.code == 1
     assert "1 point failed: `opticoll results" in finished.err
@@ -466,8 +298,8 @@ def test_points_of_a_worker_that_dies_are_done_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    written(tmp_path, OWN, "own_algorithm.py")
-    study = written(
+    written_study(tmp_path, OWN, "own_algorithm.py")
+    study = written_study(
         tmp_path,
         CROSSBAR + "grid: {algorithm: ['own_algorithm:kills_once', ring, 'own_algorithm:kills',"
         " auto], size: [1KiB, 2KiB]}\n",
@@ -484,7 +316,7 @@ def test_points_of_a_worker_that_dies_are_done_again(
 
 
 def test_work_beyond_the_memory_limit_is_an_error_that_names_it(run: Run, tmp_path: Path) -> None:
-    study = written(
+    study = written_study(
         tmp_path,
         "study: s\ncommand: simulate\noptions: {collective: all_to_all, algorithm: pairwise}\n"
         "grid: {fabric: ['crossbar:ranks=2', 'crossbar:ranks=2000']}\n",
@@ -495,7 +327,7 @@ def test_work_beyond_the_memory_limit_is_an_error_that_names_it(run: Run, tmp_pa
 
 
 def test_a_store_of_a_newer_opticoll_is_refused(run: Run, tmp_path: Path) -> None:
-    study, store = written(tmp_path, RINGS), tmp_path / "study.sqlite"
+    study, store = written_study(tmp_path, RINGS), tmp_path / "study.sqlite"
     Store.open(store).__exit__(None, None, None)
     with sqlite3.connect(store) as connection:
         connection.execute("PRAGMA user_version = 99")
@@ -509,7 +341,7 @@ def test_a_store_of_a_newer_opticoll_is_refused(run: Run, tmp_path: Path) -> Non
 def test_what_is_no_store_is_refused_and_left_alone(
     run: Run, tmp_path: Path, content: bytes
 ) -> None:
-    study, store = written(tmp_path, RINGS), tmp_path / "study.sqlite"
+    study, store = written_study(tmp_path, RINGS), tmp_path / "study.sqlite"
     store.write_bytes(content)
     finished = run("results", store)
     assert finished.code == 2
@@ -520,7 +352,7 @@ def test_what_is_no_store_is_refused_and_left_alone(
 
 
 def test_another_sqlite_file_is_no_store(run: Run, tmp_path: Path) -> None:
-    study, store = written(tmp_path, RINGS), tmp_path / "study.sqlite"
+    study, store = written_study(tmp_path, RINGS), tmp_path / "study.sqlite"
     with sqlite3.connect(store) as connection:
         connection.execute("CREATE TABLE mine (x)")
     before = store.read_bytes()
@@ -531,7 +363,7 @@ def test_another_sqlite_file_is_no_store(run: Run, tmp_path: Path) -> None:
 def test_a_store_that_may_only_be_read_is_read_and_not_swept(tmp_path: Path) -> None:
     folder = Path(tempfile.mkdtemp())  # where others may come, too
     store = folder / "study.sqlite"
-    opticoll.sweep(written(tmp_path, RINGS), store)
+    opticoll.sweep(written_study(tmp_path, RINGS), store)
     store.chmod(0o444)
     folder.chmod(0o555)
     try:
@@ -562,7 +394,7 @@ except opticoll.OpticollError as error:
 
 
 def test_a_full_disk_is_said_and_what_is_kept_can_be_read(tmp_path: Path) -> None:
-    study, store = written(tmp_path, SLOW), tmp_path / "study.sqlite"
+    study, store = written_study(tmp_path, SLOW), tmp_path / "study.sqlite"
 
     def little() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (150_000, 150_000))
@@ -588,7 +420,7 @@ def test_an_error_never_replaces_rows(tmp_path: Path) -> None:
 
 def test_results_are_filtered_and_written_in_every_format(run: Run, tmp_path: Path) -> None:
     pandas = pytest.importorskip("pandas")
-    study, store = written(tmp_path, RINGS), tmp_path / "study.sqlite"
+    study, store = written_study(tmp_path, RINGS), tmp_path / "study.sqlite"
     opticoll.sweep(study)
     few = opticoll.results(store, where="ranks == 8 and size <= 1KiB and time_s > 1ns")
     assert {(row["ranks"], row["size"]) for row in few} == {(8, "1KiB")}
@@ -612,7 +444,7 @@ def test_results_are_filtered_and_written_in_every_format(run: Run, tmp_path: Pa
 
 def test_the_table_of_results_always_has_the_time(run: Run, tmp_path: Path) -> None:
     long = "broken=" + "+".join(f"{rank}-{rank + 1}ccw" for rank in range(9))
-    study = written(
+    study = written_study(
         tmp_path,
         "study: wide\ncommand: simulate\noptions: {collective: all_gather, algorithm: ring}\n"
         "grid: {fabric: ['wdm_ring:ranks=12,wavelengths=4', "
@@ -629,7 +461,7 @@ def test_the_table_of_results_always_has_the_time(run: Run, tmp_path: Path) -> N
 
 
 def test_provenance_is_kept(tmp_path: Path) -> None:
-    study = written(tmp_path, RINGS)
+    study = written_study(tmp_path, RINGS)
     opticoll.sweep(study)
     with Store.read(tmp_path / "study.sqlite") as store:
         (one,) = store.runs()
@@ -642,7 +474,7 @@ def test_provenance_is_kept(tmp_path: Path) -> None:
 def test_a_terminal_has_a_bar_with_rate_and_time_left(tmp_path: Path) -> None:
     import pty
 
-    study = written(tmp_path, SLOW)
+    study = written_study(tmp_path, SLOW)
     ours, theirs = pty.openpty()
     sweep = subprocess.Popen(
         [sys.executable, "-m", "opticoll", "sweep", str(study), "--jobs", "1"],
@@ -679,7 +511,7 @@ def test_a_log_has_a_line_a_minute(
 
 def test_a_sample_is_from_all_parts_of_a_study(tmp_path: Path) -> None:
     study = document.read(
-        written(
+        written_study(
             tmp_path,
             "study: s\ncommand: simulate\noptions: {collective: all_gather}\n"
             "grid: {fabric: [terarack, optree_paper, 'crossbar:ranks=4', 'torus:dims=4x4'],"
@@ -693,7 +525,7 @@ def test_a_sample_is_from_all_parts_of_a_study(tmp_path: Path) -> None:
 
 
 def test_a_dry_run_forecasts_and_keeps_nothing(tmp_path: Path) -> None:
-    study = written(tmp_path, RINGS)
+    study = written_study(tmp_path, RINGS)
     row = opticoll.sweep(study, dry_run=True)
     assert (row.points, row.plans, row.before, row.computed) == (36, 24, 0, None)
     assert row.sampled == 24
@@ -709,7 +541,7 @@ def test_a_dry_run_forecasts_and_keeps_nothing(tmp_path: Path) -> None:
 
 def test_what_fails_in_the_sample_of_a_dry_run_is_said(run: Run, tmp_path: Path) -> None:
     grid = "grid: {policy: [on_change], size: [1KiB, 1MiB]}\n"
-    study = written(tmp_path, CROSSBAR.replace("size: 1MiB", "root: 0") + grid)
+    study = written_study(tmp_path, CROSSBAR.replace("size: 1MiB", "root: 0") + grid)
     shown = run("sweep", study, "--dry-run")
     assert shown.code == 0
     assert "2 of 2 points of the sample; the first: " in shown.out
@@ -720,7 +552,7 @@ def test_what_fails_in_the_sample_of_a_dry_run_is_said(run: Run, tmp_path: Path)
 
 def test_a_condition_that_leaves_out_failed_points_says_so(run: Run, tmp_path: Path) -> None:
     text = "grid: {fabric.ranks: [4, 8], fabric.wavelengths: [1, 0]}\n"
-    study = written(
+    study = written_study(
         tmp_path,
         "study: s\ncommand: simulate\n"
         "options: {collective: all_gather, algorithm: ring, fabric: wdm_ring, size: 1KiB}\n" + text,
@@ -739,7 +571,7 @@ def test_a_condition_that_leaves_out_failed_points_says_so(run: Run, tmp_path: P
 
 def test_all_rows_are_in_the_table_when_asked(run: Run, tmp_path: Path) -> None:
     sizes = "grid: {size: {from: 1KiB, to: 45KiB, plus: 1KiB}}\n"
-    study = written(
+    study = written_study(
         tmp_path,
         "study: s\ncommand: simulate\n"
         'options: {collective: all_gather, algorithm: ring, fabric: "wdm_ring:ranks=4"}\n' + sizes,

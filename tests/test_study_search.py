@@ -10,13 +10,12 @@ from typing import Any
 import pytest
 
 import opticoll
-from conftest import Run
+from conftest import Run, written_study
 from opticoll.document import read_fields
 from opticoll.errors import ConfigError, UsageError
 from opticoll.study import document
 from opticoll.study.expression import Expression, Quantity
 from opticoll.study.search import Candidate, Found, Optimise, Value_of, check, renamed, rounds
-from test_studies import written
 
 
 def wanted(**fields: Any) -> Optimise:
@@ -183,7 +182,7 @@ optimise:
 
 
 def test_a_break_even_is_a_verified_row_of_the_store(run: Run, tmp_path: Path) -> None:
-    study = written(tmp_path, RECONFIGURATION)
+    study = written_study(tmp_path, RECONFIGURATION)
     row = opticoll.sweep(study, jobs=1)
     assert [one.what.partition(":")[0] for one in row.found] == [
         "break-even", "the other side of the break-even",
@@ -204,4 +203,4 @@ def test_a_break_even_is_a_verified_row_of_the_store(run: Run, tmp_path: Path) -
 def test_a_search_in_a_study_file_is_checked_with_its_line(tmp_path: Path) -> None:
     text = "study: s\ncommand: simulate\noptimise: {cheapest: wavelengths}\n"
     with pytest.raises(ConfigError, match=r"line 3, optimise: `cheapest` needs a condition"):
-        document.read(written(tmp_path, text))
+        document.read(written_study(tmp_path, text))

@@ -34,6 +34,20 @@ def read_content(path: str | os.PathLike[str]) -> bytes:
     return decompressed(_read_bytes(path), path)
 
 
+def read_text(path: str | os.PathLike[str], what: str, encoding: str = "utf-8") -> str:
+    """The text of a file; `what` it should be is named in the error, such as `plan file`.
+
+    Raises
+    ------
+    FileError
+        The file cannot be read, decompressed, or decoded.
+    """
+    try:
+        return read_content(path).decode(encoding)
+    except UnicodeDecodeError as error:
+        raise FileError(f"`{path}` is no {what}: byte {error.start} is no UTF-8 text") from error
+
+
 def begins_with(path: str | os.PathLike[str], magic: bytes) -> bool:
     """Whether a file that can be read begins with these bytes, as it is."""
     try:

@@ -8,9 +8,8 @@ from __future__ import annotations
 import os
 
 from opticoll._core import Program, ProgramError
-from opticoll.errors import FileError
 from opticoll.formats.atomic import replacing
-from opticoll.formats.content import read_content
+from opticoll.formats.content import read_text
 
 
 def read(path: str | os.PathLike[str]) -> Program:
@@ -23,11 +22,7 @@ def read(path: str | os.PathLike[str]) -> Program:
     ProgramError
         It is malformed; the message names file and line.
     """
-    content = read_content(path)
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise FileError(f"`{path}` is no XML file: byte {error.start} is no UTF-8 text") from error
+    text = read_text(path, "XML file", "utf-8-sig")
     try:
         return Program.from_msccl(text)
     except ProgramError as error:

@@ -15,9 +15,8 @@ from __future__ import annotations
 import os
 
 from opticoll._core import Plan, PlanFileError
-from opticoll.errors import FileError
 from opticoll.formats.atomic import replacing
-from opticoll.formats.content import read_content
+from opticoll.formats.content import read_text
 
 
 def read(path: str | os.PathLike[str]) -> Plan:
@@ -30,11 +29,7 @@ def read(path: str | os.PathLike[str]) -> Plan:
     PlanFileError
         It is malformed; the message names file, line and column.
     """
-    content = read_content(path)
-    try:
-        text = content.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise FileError(f"`{path}` is no plan file: byte {error.start} is no UTF-8 text") from error
+    text = read_text(path, "plan file")
     try:
         return Plan.from_text(text)
     except PlanFileError as error:

@@ -22,7 +22,7 @@ import numpy as np
 from opticoll._core import Collective, OpticollError, Plan, Schedule
 from opticoll.errors import FileError
 from opticoll.formats.atomic import replacing
-from opticoll.formats.content import read_content
+from opticoll.formats.content import read_text
 
 NEEDED = ("step", "source", "destination", "chunk")
 COLUMNS = (*NEEDED, "count", "action")
@@ -42,10 +42,7 @@ def read(path: str | os.PathLike[str]) -> Schedule:
     OpticollError
         The collective cannot be, or a transfer is none of it.
     """
-    try:
-        lines = read_content(path).decode("utf-8-sig").splitlines()
-    except UnicodeDecodeError as error:
-        raise FileError(f"`{path}` is no CSV file: byte {error.start} is no UTF-8 text") from error
+    lines = read_text(path, "CSV file", "utf-8-sig").splitlines()
     collective = _collective(lines, path)
     return schedule_of(collective, _transfers(lines, path))
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from opticoll.errors import FileError, UsageError
-from opticoll.formats.content import read_content
+from opticoll.formats.content import read_text
 from opticoll.rows import Row, columns
 
 Rows = list[dict[str, Any]]
@@ -44,10 +44,7 @@ def read(path: Path) -> Rows:
     if path.suffix.lower() == ".parquet":
         rows = _parquet(path)
     else:
-        try:
-            text = read_content(path).decode("utf-8-sig")
-        except UnicodeDecodeError as error:
-            raise FileError(f"`{path}` is no text: {error.reason}") from error
+        text = read_text(path, "text", "utf-8-sig")
         rows = _csv(text) if path.suffix.lower() == ".csv" else _json(path, text)
     if not rows or not all(isinstance(row, dict) and row for row in rows):
         raise FileError(f"`{path}` holds no rows: a command writes them with --json or --csv")
