@@ -39,10 +39,12 @@ pub mod hypercube;
 pub mod light_path;
 pub mod linear;
 pub mod llf;
+pub mod multi_ring;
 pub mod neighbour_exchange;
 pub mod one_stage;
 pub mod optree;
 pub mod pairwise;
+pub mod rails;
 pub mod recursive_doubling;
 pub mod recursive_halving;
 pub mod ring;
@@ -245,8 +247,8 @@ pub struct Algorithm {
     pub citation: &'static str,
     /// Its options.
     pub options: &'static [OptionRecord],
-    /// The only fabric family that it is made for; `None` for any.
-    pub family: Option<&'static str>,
+    /// The only fabric families that it is made for; none for any.
+    pub families: &'static [&'static str],
     /// Steps and volumes by theory, with the defaults of all options.
     pub costs: CostFormulas,
     /// The paper's time over lightpaths that are set up and released.
@@ -283,7 +285,7 @@ impl Algorithm {
             summary: "",
             citation: "",
             options: &[],
-            family: None,
+            families: &[],
             costs: CostFormulas::VARIOUS,
             formula: None,
             least_slots: |_| None,
@@ -455,6 +457,8 @@ const WRITTEN: &[&[Algorithm]] = &[
     tar::RECORDS,
     glf::RECORDS,
     llf::RECORDS,
+    multi_ring::RECORDS,
+    rails::RECORDS,
 ];
 
 /// Which collective becomes which when it runs backwards.
@@ -482,11 +486,11 @@ static RECORDS: LazyLock<Vec<Algorithm>> = LazyLock::new(|| {
     }
     // Those declared under a name that is known backwards only.
     records.extend(written().filter(|record| record.reversed_from.is_some()));
-    records.sort_by_key(|record| (record.collective, record.family.is_some()));
+    records.sort_by_key(|record| (record.collective, !record.families.is_empty()));
     records
 });
 
-/// All algorithms, by collective: those for any fabric, whose first is the default, then those for one family.
+/// All algorithms, by collective: those for any fabric, whose first is the default, then those for some families.
 pub fn records() -> &'static [Algorithm] {
     &RECORDS
 }
@@ -494,7 +498,8 @@ pub fn records() -> &'static [Algorithm] {
 /// All algorithms that are made for a fabric: those for any, and those for its family.
 pub fn records_for(fabric: &Fabric) -> impl Iterator<Item = &'static Algorithm> + use<> {
     let family = fabric.family();
-    let suits = move |record: &&Algorithm| record.family.is_none_or(|own| own == family);
+    let suits =
+        move |record: &&Algorithm| record.families.is_empty() || record.families.contains(&family);
     records().iter().filter(suits)
 }
 

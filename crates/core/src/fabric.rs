@@ -21,6 +21,7 @@ pub mod circuits;
 pub mod groups;
 pub mod light;
 pub mod options;
+pub(crate) mod part;
 pub mod planes;
 pub mod transmission;
 pub mod wiring;
@@ -175,6 +176,17 @@ pub trait Machine: Object {
     /// The number of ranks, N.
     fn ranks(&self) -> u32 {
         self.network().map_or(0, Network::ranks)
+    }
+
+    /// The number that a rank keeps when others leave.
+    fn node(&self, rank: u32) -> u32 {
+        rank
+    }
+
+    /// What is left after failures, where a family has words of its own for them; `None` where they are options of a
+    /// fabric.
+    fn after(&self, _failures: &str) -> Option<Result<Fabric, SpecError>> {
+        None
     }
 
     /// What it is made of, in words: `16 ranks, 1 fibre per direction, ...`.

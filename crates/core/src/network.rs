@@ -12,6 +12,8 @@
 //! # Ok::<(), opticoll::units::UnitError>(())
 //! ```
 
+pub(crate) mod fewest_links;
+
 use rustc_hash::FxHashMap;
 
 use crate::drawing::{self, Drawing};
@@ -168,6 +170,18 @@ pub trait Network: Sync {
         let last = ends.iter().map(|ends| ends.0.max(ends.1)).max();
         let vertices = last.map_or(0, |last| last + 1).max(self.ranks());
         Drawing::of(drawing::by_distance(vertices as usize, &ends))
+    }
+
+    /// The sides of a grid of all ranks, the first varying fastest in their numbers, if every translation of the grid
+    /// moves links onto links of the same rate and latency, and the routes of neighbours onto one another.
+    fn translations(&self) -> Option<Vec<u32>> {
+        None
+    }
+
+    /// The number of ranks of a group, where consecutive ranks form groups that are joined closer within than to one
+    /// another: servers, racks, groups of routers.
+    fn group_size(&self) -> Option<u32> {
+        None
     }
 
     /// Whether a link is half-duplex, as far as is known.

@@ -12,10 +12,12 @@
 //! by [`Relay`]s. On a grid of lightpaths transfers over one path in one slot and direction are one message.
 //!
 //! A plan on an electrical fabric has no light: that column is empty, its slots are the steps of the
-//! schedule, and a transfer may carry a range of chunks.
+//! schedule, and a transfer may carry a range of chunks. It goes by the fabric's route from source to destination unless
+//! the plan names another ([`NamedRoutes`]).
 
 mod any;
 pub mod folded;
+pub mod routes;
 mod same;
 pub mod text;
 
@@ -26,6 +28,7 @@ use crate::schedule::{Schedule, Transfer};
 use crate::units::Bytes;
 pub use any::{AnyPlan, PlanRef};
 pub use folded::{FoldedPlan, fold};
+pub use routes::NamedRoutes;
 
 /// A transfer with its light and slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -58,6 +61,8 @@ pub struct Plan {
     /// Ranks that receive a transfer and send it on, by transfer and then in the order of the way.
     /// Only on grids of tunable circuits.
     pub relays: Vec<Relay>,
+    /// Routes that are not the fabric's. Only on fabrics with links.
+    pub routes: NamedRoutes,
 }
 
 /// A rank on the way of a transfer that receives it and sends it on with light of its own, storing
@@ -90,6 +95,7 @@ impl Plan {
             slot: slot.collect(),
             step_slots: (0..steps as u32).map(|slot| slot..slot + 1).collect(),
             relays: Vec::new(),
+            routes: NamedRoutes::default(),
             schedule,
         }
     }
@@ -159,6 +165,7 @@ impl Plan {
             slot: Vec::new(),
             step_slots: self.step_slots.clone(),
             relays: Vec::new(),
+            routes: NamedRoutes::default(),
         }
     }
 

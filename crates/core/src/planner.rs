@@ -21,10 +21,13 @@ mod assembly;
 mod auto;
 mod bounds;
 mod capability;
+mod channels;
+mod concurrent_flow;
 mod contest;
 mod demands;
 mod exchange;
 mod few_slots;
+mod fewest_steps;
 mod gathered;
 mod graph;
 mod grouped;
@@ -32,6 +35,7 @@ mod knapsack;
 mod least;
 mod levels;
 mod light_tree;
+mod matching;
 mod mirror;
 mod multicast;
 mod named;
@@ -41,12 +45,13 @@ mod ports;
 mod prices;
 mod reachable;
 mod relay_tree;
+pub mod replan;
 mod rooted;
 mod slot_cost;
 mod split;
 mod striped;
 mod tree;
-pub mod tunable;
+
 mod two_phases;
 mod unfold;
 mod urgent;
@@ -63,7 +68,7 @@ use crate::family::wdm_ring::placement::Assignment;
 use crate::memory::TooMuch;
 use crate::names::{same_name, suggest};
 use crate::place::PlacementError;
-use crate::plan::{AnyPlan, Plan};
+use crate::plan::{AnyPlan, NamedRoutes, Plan};
 use crate::schedule::{Claims, Schedule};
 use crate::simulate::{Method, Policy, SimulationError, default_policy};
 use crate::spec::{OptionRecord, Spec, SpecError};
@@ -247,9 +252,12 @@ pub const PLANNERS: &[Planner] = &[
     grouped::PLANNER,
     rooted::PLANNER,
     light_tree::PLANNER,
-    two_phases::PLANNER,
     exchange::PLANNER,
     graph::PLANNER,
+    matching::PLANNER,
+    fewest_steps::PLANNER,
+    two_phases::PLANNER,
+    concurrent_flow::PLANNER,
     auto::PLANNER,
 ];
 
@@ -360,6 +368,24 @@ pub fn plan(
     Ok(planned)
 }
 
+/// As [`plan`], but by the routes of the fabric alone: for whoever carries out the schedule of the plan and nothing else.
+///
+/// # Errors
+/// Those of [`plan`].
+pub fn plan_by_routes_of_fabric(
+    spec: &Spec,
+    fabric: &Fabric,
+    collective: Collective,
+    size: Bytes,
+    method: &Method,
+) -> Result<Planned, PlannerError> {
+    let question = Question {
+        names_routes: false,
+        ..Question::new(fabric, collective, size, method, &|_| {})?
+    };
+    question.answer(spec)
+}
+
 /// Makes the plan that `spec` names for a task.
 ///
 /// # Errors
@@ -400,6 +426,8 @@ struct Question<'a> {
     most_transfers: u64,
     /// The most transfers made and timed in all.
     most_work: u64,
+    /// Whether a plan may name routes that are not the fabric's.
+    names_routes: bool,
     /// Told what is made next.
     watch: &'a dyn Fn(&str),
 }
@@ -429,6 +457,7 @@ impl<'a> Question<'a> {
             method,
             most_transfers: DEFAULT_TRANSFERS,
             most_work: DEFAULT_WORK,
+            names_routes: true,
             watch,
         })
     }
@@ -525,5 +554,6 @@ fn empty_plan(fabric: &Fabric, collective: Collective, algorithm: String, steps:
         slot: Vec::new(),
         step_slots: (0..steps).map(|slot| slot..slot + 1).collect(),
         relays: Vec::new(),
+        routes: NamedRoutes::default(),
     }
 }

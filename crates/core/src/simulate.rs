@@ -419,6 +419,21 @@ fn admit(plan: &Plan) -> Result<(), SimulationError> {
     Ok(())
 }
 
+/// Refuses routes over links that do not exist; whether they lead anywhere is the verifier's business.
+fn admit_routes(plan: &Plan, network: &dyn Network) -> Result<(), SimulationError> {
+    let count = network.links().len() as u32;
+    let outside = (0..plan.routes.len() as u32)
+        .find(|&route| plan.routes.links(route).iter().any(|&link| link >= count));
+    let Some(route) = outside else {
+        return Ok(());
+    };
+    let uses = |&transfer: &usize| plan.routes.number(transfer) == route;
+    Err(SimulationError::Transfer {
+        transfer: (0..plan.len()).find(uses).unwrap_or(0),
+        problem: "its route has a link that the fabric does not have",
+    })
+}
+
 /// The error that a transfer carries chunks which its collective does not have.
 #[cold]
 fn no_chunks(transfer: usize) -> SimulationError {

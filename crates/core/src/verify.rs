@@ -22,7 +22,7 @@
 //! - what is claimed of the schedule is true (`claims`).
 //!
 //! On an electrical fabric there is no light: its columns must be empty and every step must have one
-//! slot; data and claims are checked all the same.
+//! slot; data and claims are checked all the same, and so are the routes that a plan names (`routes`).
 //!
 //! What rotation makes of a folded plan is proved from what rank 0 sends (`folded`).
 //!
@@ -34,7 +34,7 @@
 //! use opticoll::collective::{Collective, CollectiveKind};
 //! use opticoll::family::wdm_ring::{Direction, WdmLight};
 //! use opticoll::fabric::{Fabric, Light};
-//! use opticoll::plan::Plan;
+//! use opticoll::plan::{NamedRoutes, Plan};
 //! use opticoll::schedule::{Action, Schedule, Transfer};
 //! use opticoll::verify::{ViolationKind, verify};
 //!
@@ -51,6 +51,7 @@
 //!     slot: vec![0; 2],
 //!     step_slots: vec![0..1],
 //!     relays: Vec::new(),
+//!     routes: NamedRoutes::default(),
 //! };
 //! assert!(verify(&plan).is_empty());
 //!
@@ -73,6 +74,7 @@ mod order;
 mod passive_star;
 pub mod program;
 mod report;
+mod routes;
 mod rules;
 mod wdm_ring;
 mod wss_grid;
@@ -138,6 +140,8 @@ pub enum ViolationKind {
     Receiver,
     /// Relays out of order, or where there are none.
     Relays,
+    /// A named route that does not lead from the source of a transfer to its destination.
+    Route,
     /// A switch port that two tasks use.
     Allocation,
     /// A rank sends a chunk that it does not hold.
@@ -166,7 +170,7 @@ pub enum ViolationKind {
 
 impl ViolationKind {
     /// All kinds, in the order in which they are checked.
-    pub const ALL: [ViolationKind; 35] = [
+    pub const ALL: [ViolationKind; 36] = [
         ViolationKind::Columns,
         ViolationKind::RankCount,
         ViolationKind::RankRange,
@@ -190,6 +194,7 @@ impl ViolationKind {
         ViolationKind::Tuning,
         ViolationKind::Receiver,
         ViolationKind::Relays,
+        ViolationKind::Route,
         ViolationKind::Allocation,
         ViolationKind::NotHeld,
         ViolationKind::SameStepForward,
@@ -230,6 +235,7 @@ impl ViolationKind {
             ViolationKind::Tuning => "tuning",
             ViolationKind::Receiver => "receiver",
             ViolationKind::Relays => "relays",
+            ViolationKind::Route => "route",
             ViolationKind::Allocation => "allocation",
             ViolationKind::NotHeld => "not_held",
             ViolationKind::SameStepForward => "same_step_forward",
@@ -346,6 +352,7 @@ fn full(plan: &Plan) -> Vec<Violation> {
             None => {}
         }
         relays(plan, &mut report);
+        routes::check(plan, &admitted, &mut report);
         let chunks = 0..plan.schedule.collective.chunks();
         data::check(plan, &admitted, chunks, &mut report);
         claims::check(plan, &admitted, &mut report);

@@ -25,14 +25,14 @@ pub const RECORDS: &[Algorithm] = &[
         summary: "Send the vector down trees among groups, then routers, then ranks",
         citation: tar::CITATION,
         costs: CostFormulas::new(STEPS, STEPS, "1"),
-        family: tar::FAMILY,
+        families: tar::FAMILIES,
         ..Algorithm::new("glf", "Global link first", CollectiveKind::Broadcast, build)
     },
     Algorithm {
         summary: "Send blocks down trees among groups, then routers, then ranks",
         citation: tar::CITATION,
         costs: CostFormulas::new(STEPS, "N - 1", "<= A T max(G - B, B / 2)"),
-        family: tar::FAMILY,
+        families: tar::FAMILIES,
         ..Algorithm::new("glf", "Global link first", CollectiveKind::Scatter, build)
     },
 ];

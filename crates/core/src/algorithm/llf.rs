@@ -43,7 +43,7 @@ pub const RECORDS: &[Algorithm] = &[
             "<= ceil(log2 A) + ceil(log2 (1 + ceil((G - 1) / A))) + ceil(log2 T)",
             "1",
         ),
-        family: tar::FAMILY,
+        families: tar::FAMILIES,
         ..Algorithm::new("llf", "Local link first", CollectiveKind::Broadcast, build)
     },
     Algorithm {
@@ -56,7 +56,7 @@ pub const RECORDS: &[Algorithm] = &[
             sent: Some("N - 1"),
             received: None,
         },
-        family: tar::FAMILY,
+        families: tar::FAMILIES,
         ..Algorithm::new("llf", "Local link first", CollectiveKind::Scatter, build)
     },
 ];

@@ -19,7 +19,7 @@ pub(super) const CITATION: &str = "Cherièvre and Dorier, Design and Evaluation 
                                    Scatter and AllGather Algorithms for Dragonfly Networks, SC 2016";
 
 /// They go by the groups and routers of a dragonfly.
-pub(super) const FAMILY: Option<&str> = Some("dragonfly");
+pub(super) const FAMILIES: &[&str] = &["dragonfly"];
 
 /// The records of this file.
 pub const RECORDS: &[Algorithm] = &[
@@ -27,7 +27,7 @@ pub const RECORDS: &[Algorithm] = &[
         summary: "Ring that enters and leaves each group at the routers with the group's cables",
         citation: CITATION,
         costs: ring::GATHERING,
-        family: FAMILY,
+        families: FAMILIES,
         ..Algorithm::new(
             "tar",
             "Topology-aware ring",
@@ -40,7 +40,7 @@ pub const RECORDS: &[Algorithm] = &[
                   where their cables are",
         citation: CITATION,
         costs: ring::REDUCING,
-        family: FAMILY,
+        families: FAMILIES,
         transfers: all_pairs,
         ..Algorithm::new(
             "tar",

@@ -24,6 +24,8 @@
 //!
 //! **latency.** What is known of the distances of single ranks: `electrical/distances.rs`.
 //!
+//! **relays.** What a rank does not get from its owner takes two messages: `electrical/relays.rs`.
+//!
 //! **rounds.** Let l be the least latency of any message: of the shortest way between any two ranks, over all
 //! its links. What a rank forwards it has received, not before l, so that it arrives not before 2 l.
 //! A plan in one round pays one latency and sends more; one in two rounds pays both for what is
@@ -55,7 +57,10 @@
 //!
 //! **throughput.** The same for the tightest of all cuts, by maximum flows: `electrical/tightest.rs`.
 //!
-//! **load.** In an all_to_all, what all pairs of ranks load on all links together: `electrical/load.rs`.
+//! **quickest flow.** In a broadcast and a reduce, what one rank needs of another over links that it comes to late:
+//! `electrical/quickest.rs`.
+//!
+//! **concurrent flow.** In an all_to_all, what all pairs of ranks load on all links together: `electrical/concurrent.rs`.
 //!
 //! Where a cable gives each flow its whole rate, or nothing is known of where links lead, there is no
 //! bound. What a rank forwards for others only takes more time.
@@ -68,20 +73,25 @@
 //! ends within a share of 2^-40 of the time for one instant: its times may lie below the exact ones by
 //! some 1e-12 of them (its `ROUNDING`; 6e-13 is the most that was seen), and so below a bound that a plan meets.
 
+mod concurrent;
 mod cuts;
 mod distances;
 mod links;
-mod load;
 mod optimum;
+mod quickest;
+mod ratio;
+mod relays;
 mod tightest;
 
 use super::{TimeBound, bits_ps, over, quotient, too_long};
 use crate::collective::{Collective, CollectiveKind};
 use crate::network::Network;
 use crate::units::{Bytes, Time, UnitError};
+pub use concurrent::proved_by;
 use cuts::CutPart;
 use links::{Links, NONE, UNBOUNDED};
-pub use optimum::{Optimum, Ratio, optimum};
+pub use optimum::optimum;
+pub use ratio::{Optimum, Ratio};
 
 /// Most steps over links in search of the tightest cut, where it is one bound of several.
 const MOST_WORK: u64 = 1 << 24;
@@ -91,17 +101,20 @@ const MOST_WORK: u64 = 1 << 24;
 pub struct WitnessedBound {
     /// The bound.
     pub bound: TimeBound,
-    /// The cut that is the bottleneck, where the bound is one of a cut.
+    /// The cut that is the bottleneck, or lengths of links, where the bound is one of these.
     pub witness: Option<Witness>,
 }
 
-/// A cut: ranks that need something of the others, or the others of them, and the links between.
+/// A cut: ranks that need something of the others, or the others of them, and the links between. Or links with
+/// lengths, the multipliers of a linear program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Witness {
     /// The ranks on one side.
     pub ranks: Vec<u32>,
     /// The links that lead into that side, or out of it.
     pub links: Vec<u32>,
+    /// The length of each link; none of a cut.
+    pub lengths: Vec<u64>,
 }
 
 /// The greatest bound on the time of any plan; none where some cable of a rank is not shared, or leads
@@ -154,9 +167,11 @@ pub fn bounds(
         },
         collective.root(),
     );
+    let firsts = alone.iter().filter_map(|rank| rank.inwards.first());
+    let least = Time::from_ps(firsts.min().unwrap_or(0));
     let mut bounds = [
         TimeBound {
-            time: cuts::of_parts(&alone, collective, size)?,
+            time: cuts::of_parts(&alone, collective, size, least)?,
             name: "bandwidth",
             assumption: "no rank sends or receives faster than its cables",
         },
@@ -166,33 +181,51 @@ pub fn bounds(
             assumption: "what a rank needs of another takes the latencies of a shortest way between them",
         },
         TimeBound {
-            time: rounds(&alone, collective, size)?,
+            time: rounds(&alone, collective, size, least)?,
             name: "rounds",
             assumption: "no rank sends or receives faster than its cables, or forwards what it has not \
                          received",
         },
         TimeBound {
-            time: cuts::best(&links, collective, size)?,
-            name: "cut",
-            assumption: "what one part of the ranks needs of the others crosses the links between them",
+            time: relays::best(&links, &alone, collective, size)?,
+            name: "relays",
+            assumption: "what a rank does not get from its owner takes the latencies of two messages",
         },
         TimeBound {
-            time: load::time(&links, collective, size)?,
-            name: "load",
-            assumption: "every message loads as many links as the shortest way to its destination has",
+            time: cuts::best(&links, collective, size, least)?,
+            name: "cut",
+            assumption: "what one part of the ranks needs of the others crosses the links between them",
         },
     ]
     .map(bare)
     .to_vec();
+    bounds.extend(concurrent::bound(
+        network,
+        collective,
+        size,
+        most_work > MOST_WORK,
+    )?);
     for (cut, reversed) in tightest::cuts_of(&links, collective, most_work) {
         bounds.push(WitnessedBound {
             bound: TimeBound {
-                time: tightest::time(&links, &cut, collective, size)?,
+                time: tightest::time(&links, &cut, collective, size, least)?,
                 name: "throughput",
                 assumption: "what one part of the ranks needs of the others crosses the links between them; of \
                              all parts the one with the busiest links",
             },
             witness: Some(tightest::witness(&links, &cut, reversed)),
+        });
+    }
+    let known = bounds.iter().map(|one| one.bound.time).max();
+    let quickest = quickest::best(&links, collective, size, known.unwrap_or(Time::ZERO))?;
+    if let Some((time, witness)) = quickest {
+        bounds.push(WitnessedBound {
+            bound: TimeBound {
+                time,
+                name: "quickest_flow",
+                assumption: "what a rank needs of the root comes to a link no sooner than over the shortest way",
+            },
+            witness: Some(witness),
         });
     }
     Ok(bounds)
@@ -216,9 +249,13 @@ fn together(ranks: &[CutPart]) -> u128 {
         .min(sum(|rank| rank.outwards.rate()))
 }
 
-fn rounds(ranks: &[CutPart], collective: &Collective, size: Bytes) -> Result<Time, UnitError> {
-    let firsts = ranks.iter().filter_map(|rank| rank.inwards.first());
-    let latency = Time::from_ps(firsts.min().unwrap_or(0));
+/// `latency` is the least of any message.
+fn rounds(
+    ranks: &[CutPart],
+    collective: &Collective,
+    size: Bytes,
+    latency: Time,
+) -> Result<Time, UnitError> {
     let bytes = (ranks.len() as u128 - 1) * u128::from(size.get());
     let root = &ranks[collective.root() as usize];
     let sum = |rate: fn(&CutPart) -> u128| ranks.iter().map(rate).sum::<u128>();

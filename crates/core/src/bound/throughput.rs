@@ -6,7 +6,7 @@
 //! Whatever X holds at least one rank takes in the blocks of the N - r(X) ranks outside, so x (N - r(X)) <= in(X). These
 //! cuts are all there is to obey (Edmonds, Edge-disjoint branchings, 1973, for every root; with switches: Bang-Jensen,
 //! Frank and Jackson, SIAM Journal on Discrete Mathematics 8, 1995; as a bound for collectives: ForestColl,
-//! arXiv 2402.06787):
+//! arXiv 2402.06787), where no switch has more rate out of it than into it; elsewhere they are a bound:
 //!
 //! ```text
 //! 1 / x* = max over X with a rank in it of (N - r(X)) / in(X)                                       all_gather

@@ -3,12 +3,15 @@
 //! A full-duplex cable is two directed links, one for each way; a half-duplex cable is one link that
 //! flows of both ways divide among them. Vertices are numbered ranks first, then switches.
 
-use super::options::{Options, Otherwise::*};
+use std::fmt;
+use std::str::FromStr;
+
+use super::options::{FabricOption, Options, Otherwise::*};
 use super::{FabricError, FamilyRecord};
 use crate::names::shown;
 use crate::network::{Duplex, Link, Sharing};
 use crate::spec::{OptionRecord, Spec, SpecError};
-use crate::units::{Rate, Time};
+use crate::units::{Quantity, Rate, Time};
 
 /// The most ranks of an electrical fabric.
 pub const MOST_RANKS: u32 = 1 << 20;
@@ -46,6 +49,54 @@ const SHARING: OptionRecord = OptionRecord::new(
 const DUPLEXES: &[(&str, Duplex)] = &[("full", Duplex::Full), ("half", Duplex::Half)];
 const SHARINGS: &[(&str, Sharing)] = &[("shared", Sharing::Shared), ("per_flow", Sharing::PerFlow)];
 
+/// Declares an option with a value for all parts of a fabric, or one for each, joined by `x`; `parts` says how many
+/// there are, and what they are called.
+pub(crate) fn each<T, M>(
+    options: &mut Options<'_, M>,
+    record: OptionRecord,
+    (parts, part): (usize, &str),
+    default: T,
+    of: impl FnOnce(&M) -> Vec<T>,
+) -> Result<Vec<T>, FabricError>
+where
+    T: FromStr + fmt::Display + PartialEq + Copy + Quantity,
+    T::Err: fmt::Display,
+{
+    let key = record.name;
+    let read = |spec: &Spec| -> Result<Vec<T>, FabricError> {
+        let Some(text) = spec.option(key) else {
+            return Ok(vec![default; parts]);
+        };
+        let values = text.split('x').map(|value| value.trim().parse::<T>());
+        let values: Vec<T> = values
+            .collect::<Result<_, _>>()
+            .map_err(|problem| spec.refuse(key, problem))?;
+        match values[..] {
+            _ if values.len() == parts => Ok(values),
+            [all] => Ok(vec![all; parts]),
+            _ => {
+                let given = values.len();
+                let problem = format!(
+                    "has {given} values for {parts} {part}s: give one, or one for each {part}"
+                );
+                Err(spec.refuse(key, problem).into())
+            }
+        }
+    };
+    let print = |values: &Vec<T>| {
+        let texts: Vec<String> = values.iter().map(T::to_string).collect();
+        let alike = values.iter().all(|value| *value == values[0]);
+        let of_all = || texts.first().cloned();
+        if alike {
+            of_all()
+        } else {
+            Some(texts.join("x"))
+        }
+    };
+    let option = FabricOption::new(record.unit(T::UNIT), T::RANGE, Some(&default));
+    options.option(option, read, print, of)
+}
+
 /// Declares `rate` and `latency`.
 pub(crate) fn rate_and_latency<M>(
     options: &mut Options<'_, M>,
@@ -57,6 +108,15 @@ pub(crate) fn rate_and_latency<M>(
         latency: latency(options, |machine| of(machine).latency)?,
         sharing: Sharing::Shared,
     })
+}
+
+/// A link of a fabric that says nothing of its links.
+pub(crate) fn default_link() -> Link {
+    Link {
+        rate: DEFAULT_RATE,
+        latency: Time::ZERO,
+        sharing: Sharing::Shared,
+    }
 }
 
 /// Declares `latency`.

@@ -8,8 +8,8 @@ use super::{AnyPlan, Lightpath, Plan};
 use crate::fabric::Light;
 use crate::interrupt;
 
-/// A transfer with what relays it: rank, light and slot of each.
-type Routed = (Lightpath, Vec<(u32, Light, u32)>);
+/// A transfer with what relays it: rank, light and slot of each; and the links that the plan names for it.
+type Routed<'a> = (Lightpath, Vec<(u32, Light, u32)>, Option<&'a [u32]>);
 
 impl AnyPlan {
     /// Whether the plans say the same, however they are stored.
@@ -38,7 +38,7 @@ fn same(one: &Plan, other: &Plan) -> bool {
 }
 
 /// The transfers of a step in one order.
-fn sorted(plan: &Plan, step: usize) -> Vec<Routed> {
+fn sorted(plan: &Plan, step: usize) -> Vec<Routed<'_>> {
     interrupt::check();
     let routed = |transfer: usize| {
         let relays = plan.relays_of(transfer).iter();
@@ -50,9 +50,10 @@ fn sorted(plan: &Plan, step: usize) -> Vec<Routed> {
         (
             lightpath,
             relays.map(|one| (one.rank, one.light, one.slot)).collect(),
+            plan.routes.of(transfer),
         )
     };
-    let mut transfers: Vec<Routed> = plan.schedule.step(step).map(routed).collect();
+    let mut transfers: Vec<Routed<'_>> = plan.schedule.step(step).map(routed).collect();
     transfers.sort_unstable();
     transfers
 }

@@ -18,6 +18,7 @@ mod read;
 mod statement;
 mod words;
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use thiserror::Error;
@@ -65,9 +66,11 @@ fn write_slots(plan: &Plan, text: &mut String) {
         let (straight, relayed): (Vec<usize>, Vec<usize>) = indices
             .into_iter()
             .partition(|&index| plan.relays_of(index).is_empty());
-        let lightpaths = straight.iter().map(|&index| plan.lightpath(index));
-        for block in compress::compress(lightpaths.collect(), modulus) {
-            write_block(&block, kind, text);
+        for (route, indices) in by_route(plan, straight) {
+            let lightpaths = indices.into_iter().map(|index| plan.lightpath(index));
+            for block in compress::compress(lightpaths.collect(), modulus) {
+                write_block(&block, kind, route, text);
+            }
         }
         let mut relayed: Vec<(Lightpath, &[Relay])> = relayed
             .into_iter()
@@ -122,13 +125,26 @@ fn write_data(transfer: &Transfer, text: &mut String) {
     let _ = write!(text, " {}", transfer.source);
 }
 
+/// Transfers by the route that the plan names for them, those by the fabric's first.
+fn by_route(plan: &Plan, transfers: Vec<usize>) -> BTreeMap<Option<&[u32]>, Vec<usize>> {
+    if plan.routes.is_empty() {
+        return BTreeMap::from([(None, transfers)]);
+    }
+    let mut by_route: BTreeMap<_, Vec<usize>> = BTreeMap::new();
+    for transfer in transfers {
+        let route = plan.routes.of(transfer);
+        by_route.entry(route).or_default().push(transfer);
+    }
+    by_route
+}
+
 fn write_orbits(plan: &FoldedPlan, text: &mut String) {
     for (slot, orbits) in by_slot(&plan.orbits) {
         let _ = writeln!(text, "slot {slot}");
         for orbit in orbits {
             interrupt::check();
             for block in folded::statements(plan, orbit) {
-                write_block(&block, plan.orbits.fabric.light(), text);
+                write_block(&block, plan.orbits.fabric.light(), None, text);
             }
         }
     }
@@ -199,7 +215,13 @@ fn write_head(plan: &Plan, text: &mut String) {
     text.push('\n');
 }
 
-fn write_block(block: &RepeatedLightpath, kind: Option<&LightKind>, text: &mut String) {
+/// `copy 5 0>4 via 3.7.12 x4 chunk+1`: a transfer with its light or the links that the plan names for it.
+fn write_block(
+    block: &RepeatedLightpath,
+    kind: Option<&LightKind>,
+    route: Option<&[u32]>,
+    text: &mut String,
+) {
     let Lightpath {
         light, transfer, ..
     } = block.base;
@@ -208,6 +230,10 @@ fn write_block(block: &RepeatedLightpath, kind: Option<&LightKind>, text: &mut S
     if let Some(kind) = kind {
         text.push(' ');
         kind.write(light, text);
+    }
+    for (place, link) in route.into_iter().flatten().enumerate() {
+        let before = if place == 0 { " via " } else { "." };
+        let _ = write!(text, "{before}{link}");
     }
     for repetition in &block.repetitions {
         interrupt::check();

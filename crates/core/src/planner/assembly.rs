@@ -13,7 +13,7 @@ use crate::family::wdm_ring::placement::{Assignment, assign};
 use crate::family::wdm_ring::{CONVERTED, Direction, WdmLight, WdmRing};
 use crate::interrupt;
 use crate::place::PlacementError;
-use crate::plan::Plan;
+use crate::plan::{NamedRoutes, Plan};
 use crate::schedule::{Claims, Schedule, Transfer};
 
 /// A transfer with its way around.
@@ -49,6 +49,7 @@ impl Assembly {
                 slot: Vec::new(),
                 step_slots: Vec::new(),
                 relays: Vec::new(),
+                routes: NamedRoutes::default(),
             },
         }
     }

@@ -79,12 +79,11 @@ pub(super) fn choose(question: &Question<'_>) -> Result<Planned, PlannerError> {
         question,
         least: least::of_collective(question)?,
     };
-    let mut contenders = Vec::new();
+    // Named algorithms come first: of plans alike the simpler one is taken.
+    let (mut contenders, refused) = named_contenders(question)?;
     for planner in question.planners() {
         contenders.extend((planner.candidates)(question)?);
     }
-    let (named, refused) = named_contenders(question)?;
-    contenders.extend(named);
     let ContestOutcome {
         fastest,
         candidates,
@@ -126,7 +125,12 @@ fn named_contenders<'a>(
             if pieces.is_some_and(|pieces| pieces / 2 >= question.size.get().max(1)) {
                 continue;
             }
-            let mut transfers = pieces.map_or(about, |pieces| pieces.saturating_mul(ranks.into()));
+            // Every rank sends every piece; of a vector once.
+            let of_a_piece = match kind {
+                CollectiveKind::AllGather | CollectiveKind::ReduceScatter => about,
+                _ => ranks.into(),
+            };
+            let mut transfers = pieces.map_or(about, |pieces| pieces.saturating_mul(of_a_piece));
             let (mut least, slots) = least::by_formulas(record, &spec, question)?;
             if transfers > question.most_transfers {
                 let most = question.most_transfers;

@@ -5,7 +5,7 @@
 //! a simulation that passes that time is given up; so neither changes the winner. What is made is counted in
 //! work, transfers made or timed, at a pace that is the same on every machine: where the budget is spent, what
 //! is left is left out, and said to be. A contender may also say of itself that it is not worth its making. Of plans
-//! made that take the same time the one of fewer slots wins, then the one that comes first.
+//! made that take the same time the one of fewer slots wins, then the one that was given first.
 
 use thiserror::Error;
 
@@ -109,21 +109,24 @@ impl Contest<'_> {
     /// What has nothing to do with one contender alone, such as a setting that no simulator knows.
     pub(super) fn run(
         &self,
-        mut contenders: Vec<Contender<'_>>,
+        contenders: Vec<Contender<'_>>,
         refused: Vec<Candidate>,
     ) -> Result<ContestOutcome, PlannerError> {
-        contenders.sort_by_key(|one| (one.estimate, one.least));
+        let mut contenders: Vec<(usize, Contender<'_>)> =
+            contenders.into_iter().enumerate().collect();
+        contenders.sort_by_key(|(_, one)| (one.estimate, one.least));
         let mut best: Option<(AnyPlan, Time)> = None;
+        let mut best_place = 0;
         let mut first_refusal = None;
         let mut candidates = Vec::with_capacity(contenders.len() + refused.len());
         for candidate in refused {
             if let Some(LeftOut::Refused(error)) = &candidate.left_out {
                 first_refusal.get_or_insert(error.clone());
             }
-            candidates.push(candidate);
+            candidates.push((0, candidate));
         }
         let mut work = 0u64;
-        for contender in contenders {
+        for (place, contender) in contenders {
             let limit = best.as_ref().map(|(_, time)| *time);
             let mut candidate = Candidate {
                 name: contender.name,
@@ -162,12 +165,12 @@ impl Contest<'_> {
                             candidate.time = time;
                             candidate.slots = plan.slots().into();
                             candidate.name.clone_from(&plan.representative().algorithm);
-                            let order = (time, plan.slots());
-                            if best
-                                .as_ref()
-                                .is_none_or(|(least, time)| order < (*time, least.slots()))
-                            {
+                            let order = (time, plan.slots(), place);
+                            if best.as_ref().is_none_or(|(least, time)| {
+                                order < (*time, least.slots(), best_place)
+                            }) {
                                 best = Some((*plan, time));
+                                best_place = place;
                             }
                         }
                         Ok(Tried::Plan(plan, None)) => {
@@ -183,9 +186,13 @@ impl Contest<'_> {
                     }
                 }
             }
-            candidates.push(candidate);
+            candidates.push((place, candidate));
         }
-        candidates.sort_by_key(|one| (one.left_out.is_some(), one.time, one.slots));
+        candidates.sort_by_key(|(place, one)| {
+            let place = one.left_out.is_none().then_some(*place);
+            (one.left_out.is_some(), one.time, one.slots, place)
+        });
+        let candidates = candidates.into_iter().map(|(_, one)| one).collect();
         let fastest = best.ok_or_else(|| match first_refusal {
             None | Some(PlannerError::TooLarge { .. }) => PlannerError::NothingFits {
                 most: self.question.most_transfers,
@@ -200,7 +207,11 @@ impl Contest<'_> {
     }
 
     /// The time of a plan; none where that is past the limit.
-    fn time(&self, plan: &AnyPlan, limit: Option<Time>) -> Result<Option<Time>, PlannerError> {
+    pub(super) fn time(
+        &self,
+        plan: &AnyPlan,
+        limit: Option<Time>,
+    ) -> Result<Option<Time>, PlannerError> {
         let mut method = self.question.method.clone();
         method.fluid.record_flows = false;
         method.limit = limit;

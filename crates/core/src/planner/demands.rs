@@ -12,7 +12,7 @@ use crate::family::wdm_ring::placement::grid::ChannelOccupancy;
 use crate::family::wdm_ring::route::Arc;
 use crate::family::wdm_ring::{Direction, WdmRing};
 use crate::interrupt;
-use crate::plan::Plan;
+use crate::plan::{NamedRoutes, Plan};
 use crate::schedule::{Claims, Schedule, Transfer};
 
 /// One lightpath or light tree.
@@ -168,6 +168,7 @@ pub(super) fn plan(
         slot: Vec::new(),
         step_slots: (0..steps).map(|slot| slot..slot + 1).collect(),
         relays: Vec::new(),
+        routes: NamedRoutes::default(),
     };
     plan.schedule.claims = Claims {
         schedule_steps: Some(steps),

@@ -6,18 +6,27 @@
 //! k-th of a block on each tree, so that links are busy and pieces with the longest way go first.
 //!
 //! With a given number k of trees the optimum is not reached in general: the least U is taken for which floor(U b) has
-//! room for k trees of every root, so that the time is at most 1 + 1 / k of the optimum (ForestColl, arXiv
-//! 2402.06787, section on fixed k).
+//! room for k trees of every root. With b the rate of the slowest link, a block takes at most 1 / x* + 1 / (k b)
+//! (ForestColl, arXiv 2402.06787, section on fixed k), which is 1 + 1 / k of the optimum where 1 / x* >= 1 / b.
 //!
-//! An all_gather takes a forest of all roots, a broadcast of one; reduce_scatter and reduce run one backwards that was
-//! found with all links reversed, and an all_reduce is a reduce_scatter and then an all_gather.
+//! An all_gather takes a forest of all roots; a broadcast takes low trees of one (`low`), along which chunks follow one
+//! another (`pipeline`). reduce_scatter and reduce run one backwards that was found with all links reversed, and an all_reduce is a
+//! reduce_scatter and then an all_gather.
 //!
-//! Messages go by the routes of the fabric. Where a switch can only be removed by paths that are no routes, the
-//! messages load other links than the trees do, and the plan may take longer.
+//! An edge of a tree stands for a path over switches. Where that is not the route of the fabric, the plan names it
+//! (`channels`). On a grid whose translations move links onto links the trees of one root are enough (`translated`).
 
+mod channels;
+mod chunks;
+mod even;
+mod ground;
+mod low;
 mod pack;
+mod pipeline;
+mod relays;
 mod split;
 mod timetable;
+mod translated;
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -26,19 +35,15 @@ use std::rc::Rc;
 use super::contest::{Contender, Contest, ContestOutcome, Made};
 use super::{Planned, Planner, PlannerError, Question, least};
 use crate::algorithm::AlgorithmError;
-use crate::bound::throughput::{Cuts, RatedLink, TightestCut, tightest};
-use crate::collective::{Collective, CollectiveKind};
-use crate::fabric::Fabric;
+use crate::collective::CollectiveKind;
 use crate::interrupt;
-use crate::network::{Network, Sharing};
-use crate::place::{PlacementError, PlacementProblem};
-use crate::plan::{AnyPlan, Plan};
+use crate::place::PlacementProblem;
+use crate::plan::{AnyPlan, NamedRoutes, Plan};
 use crate::schedule::{Claims, Schedule};
 use crate::spec::{OptionRecord, Spec};
 use crate::units::Time;
-use pack::{Packing, Tree};
-use split::Capacities;
-use timetable::Timetable;
+use chunks::Chunks;
+use ground::{Forest, Ground, Links, gcd, unfit};
 
 /// The planner of packed trees.
 pub(super) const PLANNER: Planner = Planner {
@@ -50,8 +55,8 @@ pub(super) const PLANNER: Planner = Planner {
             "chunks",
             "chunks that one tree's part of a block is cut into",
         )
-        .range("1 to 4096")
-        .default("the fastest of a few numbers"),
+        .range("1 to 4096; of broadcast and reduce also sizes, such as 1+2+4+2+1")
+        .default("the fastest of a few"),
     ],
     by_size: true,
     candidates: contenders,
@@ -74,11 +79,26 @@ pub(super) const PLANNER: Planner = Planner {
 
 const NAME: &str = "tree_packing";
 
-/// The most trees of a root and chunks of a tree.
+/// The most trees of a root.
 const MOST: u32 = 4096;
 
 /// The most trees of a root where their number is chosen: more make small pieces.
 const MOST_CHOSEN: u32 = 256;
+
+/// The most trees of one root where more than the optimum needs are tried.
+const MOST_LOW: u32 = 32;
+
+/// Of pipelines of more transfers only one is made.
+const MANY_TRANSFERS: u64 = 1 << 21;
+
+/// More chunks are worth this part of the time.
+const NEAR: u64 = 100;
+
+/// How many chunks are counted on where their number is chosen later.
+const FEW_CHUNKS: u32 = 64;
+
+/// The most transfers of plans that are cut finely, and of pipelines that are simulated, where the number of chunks is chosen.
+const MOST_FINE: u64 = 1 << 19;
 
 /// A plan is good enough if it is above the bound by less than this part of it.
 const ENOUGH: u64 = 1000;
@@ -89,216 +109,29 @@ const MOST_SEARCH: u64 = 50_000_000;
 /// The packing of a forest is given up after so many steps over links, where it is one of a choice.
 const MOST_PACKING: u64 = 20_000_000;
 
-/// Into how many steps the least U is divided with which there could be room for one tree.
-const STEPS: u128 = 1024;
-
-/// The links of a fabric, each way of a half-duplex cable with half its rate.
-struct Links<'a> {
-    network: &'a dyn Network,
-    ranks: u32,
-    vertices: u32,
-    rates: Vec<(u32, u32, u64)>,
-}
-
-impl<'a> Links<'a> {
-    /// `None` where it is not known where links lead, or flows do not share them.
-    fn of(fabric: &'a Fabric) -> Option<Links<'a>> {
-        let network = fabric.network()?;
-        let mut rates = Vec::new();
-        let mut vertices = network.ranks();
-        for (number, link) in (0u32..).zip(network.links()) {
-            let (from, to) = network.ends(number)?;
-            if link.sharing != Sharing::Shared {
-                return None;
-            }
-            vertices = vertices.max(from + 1).max(to + 1);
-            let rate = link.rate.bits_per_second();
-            if network.leads_both_ways(number) {
-                rates.extend([(from, to, rate / 2), (to, from, rate / 2)]);
-            } else {
-                rates.push((from, to, rate));
-            }
-        }
-        Some(Links {
-            network,
-            ranks: network.ranks(),
-            vertices,
-            rates,
-        })
-    }
-
-    fn reversed(&self) -> Vec<(u32, u32, u64)> {
-        let links = self.rates.iter();
-        links.map(|&(from, to, rate)| (to, from, rate)).collect()
-    }
-}
-
-/// Trees of every root, or of one.
-struct Forest {
-    /// Trees of a root.
-    count: u32,
-    trees: Vec<Tree>,
-    /// Whether links were reversed, so that it gathers.
-    reversed: bool,
-}
-
-/// What forests are grown on.
-struct Ground<'a> {
-    links: Rc<Links<'a>>,
-    rates: Vec<(u32, u32, u64)>,
-    /// `None`: every rank is a root.
-    root: Option<u32>,
-    reversed: bool,
-    cut: TightestCut,
-    /// The greatest divisor of all rates.
-    unit: u128,
-}
-
-impl<'a> Ground<'a> {
-    /// # Errors
-    /// Ranks that cannot be reached, or a search that takes longer than `most_search`.
-    fn new(
-        links: &Rc<Links<'a>>,
-        root: Option<u32>,
-        reversed: bool,
-        most_search: u64,
-    ) -> Result<Ground<'a>, PlannerError> {
-        let rates = match reversed {
-            true => links.reversed(),
-            false => links.rates.clone(),
-        };
-        let rated: Vec<RatedLink> = rates
-            .iter()
-            .map(|&(from, to, rate)| (from, to, Some(rate)))
-            .collect();
-        let cuts = root.map_or(Cuts::EachRank, Cuts::From);
-        let cut = tightest(
-            links.ranks,
-            links.vertices as usize,
-            &rated,
-            cuts,
-            most_search,
-        );
-        let cut = cut.filter(|cut| cut.rate > 0);
-        let cut = cut.ok_or_else(|| {
-            let sentence = "some ranks cannot be reached: no trees hold all ranks";
-            unfit(PlacementProblem::Unfit, sentence)
-        })?;
-        let unit = rates.iter().fold(0, |unit, link| gcd(unit, link.2.into()));
-        if !cut.is_tightest {
-            let sentence = "too large a graph to look for trees, unless asked for them";
-            return Err(unfit(PlacementProblem::Unfit, sentence));
-        }
-        Ok(Ground {
-            links: Rc::clone(links),
-            rates,
-            root,
-            reversed,
-            cut,
-            unit,
-        })
-    }
-
-    /// The ratio p / q, reduced.
-    fn ratio(&self) -> (u128, u128) {
-        let divisor = gcd(self.cut.blocks, self.cut.rate).max(1);
-        (self.cut.blocks / divisor, self.cut.rate / divisor)
-    }
-
-    /// The least number of trees of a root with which the optimum is reached.
-    fn trees(&self) -> u128 {
-        let (_, q) = self.ratio();
-        q / gcd(q, self.unit)
-    }
-
-    /// A forest with a number of trees for each root; `None` where its links do not balance, or packing takes more than
-    /// `most_work` steps over links.
-    fn forest(&self, count: u32, most_work: u64) -> Option<Forest> {
-        let wanted = (0..self.links.ranks)
-            .map(|rank| match self.root {
-                Some(root) if root != rank => 0,
-                _ => count,
-            })
-            .collect::<Vec<u32>>();
-        let (p, q) = self.ratio();
-        let trees = u128::from(count);
-        let at = |step: u128| -> Option<Capacities> {
-            let mut capacities = Capacities::default();
-            for &(from, to, rate) in &self.rates {
-                let scaled = u128::from(rate).checked_mul(p)?;
-                let scaled = scaled.checked_mul(trees * STEPS + step)?;
-                *capacities.entry((from, to)).or_default() += scaled / (q.checked_mul(STEPS)?);
-            }
-            Some(capacities)
-        };
-        let fits =
-            |capacities: &Capacities| split::has_room(self.links.vertices, capacities, &wanted);
-        // The least step that has room.
-        let (mut least, mut most) = (0, STEPS);
-        if !fits(&at(0)?) {
-            // With every link once for each tree there is room.
-            while !fits(&at(most)?) {
-                (least, most) = (most, most.checked_mul(2)?);
-            }
-            while most - least > 1 {
-                let middle = least.midpoint(most);
-                if fits(&at(middle)?) {
-                    most = middle;
-                } else {
-                    least = middle;
-                }
-            }
-            least = most;
-        }
-        let capacities = at(least)?;
-        let is_route = |from: u32, switch: u32, to: u32| {
-            let ranks = self.links.ranks;
-            if from >= ranks || to >= ranks {
-                return true;
-            }
-            let network = self.links.network;
-            let mut route = Vec::new();
-            match self.reversed {
-                true => network.route(to, from, &mut route),
-                false => network.route(from, to, &mut route),
-            }
-            route.into_iter().any(|link| {
-                let ends = network.ends(link);
-                ends.is_some_and(|(one, other)| one == switch || other == switch)
-            })
-        };
-        let capacities =
-            split::without_switches(self.links.vertices, &capacities, &wanted, is_route)?;
-        let mut links: Vec<(u32, u32, u128)> = capacities
-            .into_iter()
-            .map(|((from, to), capacity)| (from, to, capacity))
-            .collect();
-        links.sort_unstable();
-        Some(Forest {
-            count,
-            trees: Packing::new(&links, wanted).pack(most_work)?,
-            reversed: self.reversed,
-        })
-    }
-}
+/// The same of trees of one root.
+const MOST_GROWING: u64 = 200_000_000;
 
 /// What a collective takes: a forest backwards, one forwards, or both; with those that were grown.
 struct Grounds<'a> {
     links: Rc<Links<'a>>,
     parts: Vec<Ground<'a>>,
+    /// Whether messages may take other routes than the fabric's.
+    names_routes: bool,
     /// By the number of trees of a root.
-    grown: RefCell<BTreeMap<u32, Grown>>,
+    grown: RefCell<BTreeMap<u32, Grown<'a>>>,
 }
 
 /// A forest for each part, or why there are none.
-type Grown = Result<Rc<Vec<Forest>>, PlannerError>;
+type Grown<'a> = Result<Rc<Vec<Forest<'a>>>, PlannerError>;
 
 impl<'a> Grounds<'a> {
     fn new(
         links: Links<'a>,
-        collective: &Collective,
+        question: &Question<'_>,
         most_search: u64,
     ) -> Result<Grounds<'a>, PlannerError> {
+        let collective = &question.collective;
         let root = match collective.kind() {
             CollectiveKind::Broadcast | CollectiveKind::Reduce => Some(collective.root()),
             _ => None,
@@ -314,6 +147,7 @@ impl<'a> Grounds<'a> {
         Ok(Grounds {
             parts: parts.collect::<Result<_, _>>()?,
             links,
+            names_routes: question.names_routes,
             grown: RefCell::default(),
         })
     }
@@ -328,10 +162,10 @@ impl<'a> Grounds<'a> {
         trees
     }
 
-    fn forests(&self, count: u32, most_work: u64) -> Grown {
+    fn forests(&self, count: u32, most_work: u64) -> Grown<'a> {
         let mut grown = self.grown.borrow_mut();
         let forests = grown.entry(count).or_insert_with(|| {
-            let forests = self.parts.iter().map(|part| part.forest(count, most_work));
+            let forests = self.parts.iter().map(|part| part.forest(count, self.names_routes, most_work));
             let forests: Option<_> = forests.collect();
             forests.map(Rc::new).ok_or_else(|| {
                 let sentence = format!(
@@ -343,23 +177,21 @@ impl<'a> Grounds<'a> {
         forests.clone()
     }
 
-    /// The roots of trees.
-    fn roots(&self) -> u32 {
-        match self.parts.first() {
-            Some(Ground { root: Some(_), .. }) => 1,
-            _ => self.links.ranks,
-        }
+    /// Whether all trees have one root.
+    fn has_one_root(&self) -> bool {
+        self.parts.iter().any(|part| part.root.is_some())
     }
 
     /// The transfers of a plan, over all parts.
     fn transfers(&self, count: u32, chunks: u32) -> u64 {
-        let trees = u64::from(count) * u64::from(self.roots()) * self.parts.len() as u64;
+        let roots = if self.has_one_root() {
+            1
+        } else {
+            self.links.ranks
+        };
+        let trees = u64::from(count) * u64::from(roots) * self.parts.len() as u64;
         (trees * u64::from(chunks)).saturating_mul(u64::from(self.links.ranks - 1))
     }
-}
-
-fn unfit(problem: PlacementProblem, sentence: &str) -> PlannerError {
-    PlannerError::Placement(PlacementError::new(problem, sentence))
 }
 
 fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
@@ -374,16 +206,22 @@ fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
         }
         .into());
     };
-    let grounds = Rc::new(Grounds::new(links, &question.collective, u64::MAX)?);
+    let grounds = Rc::new(Grounds::new(links, question, u64::MAX)?);
     let trees = spec.count("trees", 1, MOST)?;
-    let chunks = spec.count("chunks", 1, MOST)?;
-    if let (Some(trees), Some(chunks)) = (trees, chunks) {
+    let chunks: Option<Chunks> = spec.value("chunks")?;
+    if chunks.as_ref().is_some_and(|own| own.count().is_none()) && !grounds.has_one_root() {
+        let problem =
+            "must be a whole number: only broadcast and reduce take chunks of several sizes";
+        return Err(AlgorithmError::from(spec.refuse("chunks", problem)).into());
+    }
+    if let (Some(trees), Some(chunks)) = (trees, &chunks) {
         let forests = grounds.forests(trees, u64::MAX)?;
         return Ok(scheduled(&grounds, &forests, chunks, question)?.into());
     }
-    let contenders = with(&grounds, trees, chunks, question)?;
+    let contenders = with(&grounds, trees, chunks.as_ref(), question)?;
     if contenders.is_empty() {
-        question.fits(grounds.transfers(trees.unwrap_or(1), chunks.unwrap_or(1)))?;
+        let pieces = chunks.as_ref().map_or(1, Chunks::pieces);
+        question.fits(grounds.transfers(trees.unwrap_or(1), pieces))?;
     }
     let contest = Contest {
         question,
@@ -398,7 +236,7 @@ fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, Planner
     let Some(links) = Links::of(question.fabric).filter(|links| links.ranks > 1) else {
         return Ok(Vec::new());
     };
-    match Grounds::new(links, &question.collective, MOST_SEARCH) {
+    match Grounds::new(links, question, MOST_SEARCH) {
         Ok(grounds) => {
             let grounds = Rc::new(grounds);
             let mut contenders = with(&grounds, None, None, question)?;
@@ -414,22 +252,31 @@ fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, Planner
 fn with<'a>(
     grounds: &Rc<Grounds<'a>>,
     trees: Option<u32>,
-    chunks: Option<u32>,
+    chunks: Option<&Chunks>,
     question: &Question<'a>,
 ) -> Result<Vec<Contender<'a>>, PlannerError> {
     let exact = u32::try_from(grounds.trees()).ok();
     let exact = exact.filter(|exact| *exact <= MOST_CHOSEN);
-    let mut counts: Vec<u32> = match trees {
-        Some(trees) => vec![trees],
-        None => exact.into_iter().chain([1, 2, 4, 8]).collect(),
+    let has_one_root = grounds.has_one_root();
+    let mut counts: Vec<u32> = match (trees, exact) {
+        (Some(trees), _) => vec![trees],
+        (None, None) => vec![1, 2, 4, 8],
+        // More trees of one root are lower.
+        (None, Some(exact)) if has_one_root => {
+            let more = [1, 2, 4, 8, 16].map(|times| times * exact);
+            let more = more.into_iter().filter(|more| *more <= MOST_LOW.max(exact));
+            let relayed = grounds.parts.iter().all(|part| part.relayed().is_some());
+            let relayed = relayed.then(|| grounds.links.ranks - 1);
+            more.chain([1, 2, 4]).chain(relayed).collect()
+        }
+        (None, Some(exact)) => [1, 2, 4, 8, exact].map(|count| count.min(exact)).to_vec(),
     };
     counts.sort_unstable();
     counts.dedup();
-    counts.retain(|count| trees.is_some() || exact.is_none_or(|exact| *count <= exact));
-    let cuts = match (chunks, question.collective.kind()) {
-        (Some(chunks), _) => vec![chunks],
-        (None, CollectiveKind::Broadcast | CollectiveKind::Reduce) => vec![1, 4, 16, 64, 256],
-        (None, _) => vec![1, 2, 4, 8],
+    let cuts = match chunks {
+        Some(chunks) => vec![Some(chunks.clone())],
+        None if has_one_root => vec![None],
+        None => [1, 2, 4, 8, 32].map(Chunks::equal).map(Some).to_vec(),
     };
     // The parts of a vector are cut, or those of each block.
     let blocks = match question.collective.kind() {
@@ -438,28 +285,31 @@ fn with<'a>(
     };
     let least = least::of_collective(question)?;
     let mut contenders = Vec::new();
-    let most_work = if trees.is_some() {
-        u64::MAX
-    } else {
-        MOST_PACKING
+    let most_work = match trees {
+        Some(_) => u64::MAX,
+        None if has_one_root => MOST_GROWING,
+        None => MOST_PACKING,
     };
     for &count in &counts {
-        for &chunks in &cuts {
-            let pieces = u64::from(count) * u64::from(chunks);
-            let transfers = grounds.transfers(count, chunks);
-            if pieces > 1 && pieces.saturating_mul(blocks) > question.size.get()
+        for chunks in &cuts {
+            let cut = chunks.as_ref().map(Chunks::pieces);
+            let pieces = u64::from(count) * u64::from(cut.unwrap_or(1));
+            let transfers = grounds.transfers(count, cut.unwrap_or(FEW_CHUNKS));
+            let is_least = Some(&count) == counts.first() && Some(chunks) == cuts.first();
+            if !is_least && pieces.saturating_mul(blocks) > question.size.get()
                 || question.fits(transfers).is_err()
+                || cut.is_some_and(|own| own > 8 && cuts.len() > 1 && transfers > MOST_FINE)
             {
                 continue;
             }
-            let (grounds, question) = (Rc::clone(grounds), *question);
+            let (grounds, question, chunks) = (Rc::clone(grounds), *question, chunks.clone());
             contenders.push(Contender {
-                name: named(count, chunks).to_string(),
+                name: named(count, chunks.as_ref()).to_string(),
                 slots: 1,
                 least,
                 // The optimum with as few pieces as it takes comes first, and then those of the fewest.
-                estimate: match (exact == Some(count), chunks) {
-                    (true, 1) => least,
+                estimate: match (exact == Some(count), cut) {
+                    (true, Some(1) | None) => least,
                     _ => least.plus(Time::from_ps(pieces))?,
                 },
                 transfers,
@@ -469,14 +319,14 @@ fn with<'a>(
                         return Ok(Made::NotExpected("the plan chosen is near the bound"));
                     }
                     let forests = grounds.forests(count, most_work)?;
-                    let plan = scheduled(&grounds, &forests, chunks, &question)?;
-                    if let Some(limit) = limit {
-                        let least = least::of_schedule(&plan.schedule, &question)?;
-                        if least >= limit {
-                            return Ok(Made::AtLeast(least));
-                        }
-                    }
-                    Ok(AnyPlan::Full(plan).into())
+                    let (plan, least) = match &chunks {
+                        Some(chunks) => of_chunks(&grounds, &forests, chunks, &question)?,
+                        None => pipelined(&grounds, &forests, &question)?,
+                    };
+                    Ok(match limit {
+                        Some(limit) if least >= limit => Made::AtLeast(least),
+                        _ => AnyPlan::Full(plan).into(),
+                    })
                 }),
             });
         }
@@ -484,55 +334,105 @@ fn with<'a>(
     Ok(contenders)
 }
 
-fn named(trees: u32, chunks: u32) -> Spec {
-    Spec::new(NAME).with("trees", trees).with("chunks", chunks)
+/// A plan with a number of chunks, and a time that it cannot go below.
+fn of_chunks(
+    grounds: &Grounds<'_>,
+    forests: &[Forest<'_>],
+    chunks: &Chunks,
+    question: &Question<'_>,
+) -> Result<(Plan, Time), PlannerError> {
+    let plan = scheduled(grounds, forests, chunks, question)?;
+    let least = least::of_plan(&plan, question)?;
+    Ok((plan, least))
+}
+
+/// The plan of the chunks with which a pipeline of trees of one root is fastest.
+fn pipelined(
+    grounds: &Grounds<'_>,
+    forests: &[Forest<'_>],
+    question: &Question<'_>,
+) -> Result<(Plan, Time), PlannerError> {
+    let forest = forests.first();
+    let count = forest.map_or(1, |forest| u64::from(forest.count));
+    let most = u32::try_from(question.size.get() / count).unwrap_or(u32::MAX);
+    let too_many = |pieces| grounds.transfers(count as u32, pieces) > MANY_TRANSFERS;
+    let cuts = forest.map_or(vec![Chunks::equal(1)], |forest| {
+        forest.fastest_chunks(question.size, most, too_many)
+    });
+    let contest = Contest {
+        question,
+        least: Time::ZERO,
+    };
+    let only = cuts.len() == 1;
+    let mut fastest: Option<(Plan, Time)> = None;
+    let mut limit: Option<Time> = None;
+    for chunks in cuts {
+        let (plan, least) = of_chunks(grounds, forests, &chunks, question)?;
+        if only {
+            return Ok((plan, least));
+        }
+        if limit.is_some_and(|limit| least > limit) {
+            continue;
+        }
+        let is_long = plan.schedule.len() as u64 > MOST_FINE;
+        let plan = AnyPlan::Full(plan);
+        let time = match is_long {
+            true => Some(least),
+            false => contest.time(&plan, limit)?,
+        };
+        if let (Some(time), AnyPlan::Full(plan)) = (time, plan) {
+            // Few chunks are easier to send, where they take little longer.
+            limit = Some(Time::from_ps(time.ps() - time.ps() / NEAR));
+            fastest = Some((plan, least));
+        }
+    }
+    fastest.ok_or_else(|| {
+        unfit(
+            PlacementProblem::Unfit,
+            "no chunks take a time that can be known",
+        )
+    })
+}
+
+fn named(trees: u32, chunks: Option<&Chunks>) -> Spec {
+    let named = Spec::new(NAME).with("trees", trees);
+    match chunks {
+        Some(chunks) => named.with("chunks", chunks),
+        None => named,
+    }
 }
 
 /// The plan that sends along forests, one after the other.
 fn scheduled(
     grounds: &Grounds<'_>,
-    forests: &[Forest],
-    chunks: u32,
+    forests: &[Forest<'_>],
+    chunks: &Chunks,
     question: &Question<'_>,
 ) -> Result<Plan, PlannerError> {
     let (links, collective) = (&grounds.links, question.collective);
     let count = forests.first().map_or(1, |forest| forest.count);
-    let pieces = count.saturating_mul(chunks);
+    let pieces = count.saturating_mul(chunks.pieces());
     let blocks = match collective.kind() {
         CollectiveKind::AllReduce => links.ranks,
         _ => 1,
     };
-    question.fits(grounds.transfers(count, chunks))?;
+    question.fits(grounds.transfers(count, chunks.pieces()))?;
     let collective = collective.with_pieces(pieces.saturating_mul(blocks))?;
     let mut schedule = Schedule::new(collective);
+    let mut routes = NamedRoutes::default();
     for forest in forests {
         interrupt::check();
-        let of_all = forest.trees.len() > count as usize;
-        let timetable = Timetable::new(links.network, &forest.trees, forest.reversed);
-        let first_chunk = |tree: usize| {
-            // Trees come root by root in turn: the j-th of all roots, then the next.
-            let roots = if of_all { links.ranks as usize } else { 1 };
-            let (turn, root) = (tree / roots, tree % roots);
-            (root as u32 * count + turn as u32) * chunks
-        };
-        let part = timetable.schedule(collective, chunks, first_chunk);
-        match forest.reversed {
-            true => schedule.append(&part.reversed(collective), 1),
-            false => schedule.append(&part, 1),
-        }
+        let timed = forest.timed(collective, chunks);
+        forest.assign(&timed, schedule.len(), &mut routes);
+        schedule.append(&timed.schedule, 1);
     }
     schedule.claims = Claims {
         schedule_steps: Some(schedule.steps() as u32),
         ..Claims::default()
     };
-    let name = named(count, chunks).to_string();
-    Ok(Plan::without_light(question.fabric, schedule, name))
-}
-
-fn gcd(one: u128, other: u128) -> u128 {
-    if one == 0 {
-        other
-    } else {
-        gcd(other % one, one)
-    }
+    let name = named(count, Some(chunks)).to_string();
+    Ok(Plan {
+        routes,
+        ..Plan::without_light(question.fabric, schedule, name)
+    })
 }

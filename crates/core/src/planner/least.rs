@@ -24,6 +24,7 @@ use crate::collective::CollectiveKind;
 use crate::fabric::Circuits;
 use crate::family::wdm_ring::route;
 use crate::family::wdm_ring::{Direction, WdmLight, WdmRing};
+use crate::plan::{NamedRoutes, Plan};
 use crate::schedule::Schedule;
 use crate::simulate::packet::RankPlacement;
 use crate::simulate::{Policy, SimulationError, Simulator, fluid};
@@ -105,6 +106,19 @@ pub(super) fn of_schedule(
     schedule: &Schedule,
     question: &Question<'_>,
 ) -> Result<Time, PlannerError> {
+    over_routes(schedule, &NamedRoutes::default(), question)
+}
+
+/// The same of a plan, which may name routes.
+pub(super) fn of_plan(plan: &Plan, question: &Question<'_>) -> Result<Time, PlannerError> {
+    over_routes(&plan.schedule, &plan.routes, question)
+}
+
+fn over_routes(
+    schedule: &Schedule,
+    routes: &NamedRoutes,
+    question: &Question<'_>,
+) -> Result<Time, PlannerError> {
     if !Simulator::chosen(question.fabric, question.method).bounded_by_loads {
         return Ok(Time::ZERO);
     }
@@ -116,7 +130,7 @@ pub(super) fn of_schedule(
     };
     let rule = question.method.start.unwrap_or_default();
     let options = &question.method.fluid;
-    fluid::least_schedule(network, schedule, question.size, rule, options)
+    fluid::least_schedule(network, schedule, routes, question.size, rule, options)
         .map_err(|error| SimulationError::from(error).into())
 }
 

@@ -16,7 +16,7 @@ use crate::collective::{Collective, CollectiveKind};
 use crate::fabric::Light;
 use crate::family::wdm_ring::{Direction, WdmLight};
 use crate::interrupt;
-use crate::plan::{AnyPlan, FoldedPlan, Lightpath, Plan};
+use crate::plan::{AnyPlan, FoldedPlan, Lightpath, NamedRoutes, Plan};
 use crate::schedule::{Claims, Schedule, Transfer};
 use crate::verify::verify;
 
@@ -154,6 +154,7 @@ pub(super) fn backwards(forward: &Plan, reversed: Collective) -> Plan {
             .map(|range| slots - range.end..slots - range.start)
             .collect(),
         relays: Vec::new(),
+        routes: NamedRoutes::default(),
     }
 }
 

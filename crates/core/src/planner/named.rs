@@ -34,7 +34,7 @@ pub(super) const STRIPES: OptionRecord = OptionRecord::new(
 
 /// The options of an algorithm where its plan is asked for: its own, and `stripes` where rings run it.
 pub fn options(record: &Algorithm) -> Vec<OptionRecord> {
-    let stripes = record.family.is_none().then_some(STRIPES);
+    let stripes = record.families.is_empty().then_some(STRIPES);
     record.options.iter().copied().chain(stripes).collect()
 }
 

@@ -67,6 +67,8 @@ fn half<'a>(kind: CollectiveKind, question: &Question<'a>) -> Result<Question<'a
             CollectiveKind::ReduceScatter => question.size,
             _ => part,
         },
+        // What is run backwards, or by others than its own ranks, goes by the routes of the fabric.
+        names_routes: question.names_routes && whole.kind() == CollectiveKind::AllReduce,
         ..*question
     })
 }
@@ -200,7 +202,8 @@ fn join(question: &Question<'_>, first: AnyPlan, second: AnyPlan) -> Result<AnyP
             }
         };
     }
-    let (first, second) = (first.unfold().schedule, second.unfold().schedule);
+    let (first_plan, second_plan) = (first.unfold(), second.unfold());
+    let (first, second) = (first_plan.schedule, second_plan.schedule);
     let mut schedule = match collective.kind() {
         CollectiveKind::AllReduce => {
             let (whole, by_first, by_second) = refined(collective, &first, &second)?;
@@ -231,7 +234,9 @@ fn join(question: &Question<'_>, first: AnyPlan, second: AnyPlan) -> Result<AnyP
         schedule_steps: Some(schedule.steps() as u32),
         ..Claims::default()
     };
-    let plan = families::place_by_default(schedule, question.fabric, String::new())?;
+    let mut plan = families::place_by_default(schedule, question.fabric, String::new())?;
+    plan.routes.append(&first_plan.routes, 0);
+    plan.routes.append(&second_plan.routes, first.len());
     Ok(AnyPlan::Full(plan))
 }
 

@@ -20,14 +20,15 @@
 //! between the largest and the least latency. Where no two messages of a step share a link both are equal, whatever the
 //! latencies.
 
-use super::{SimulationError, link_shares, needed_network};
+use super::{SimulationError, admit_routes, link_shares, needed_network};
 use crate::interrupt;
 use crate::network::{Network, Sharing};
 use crate::outcome::{
     ChangedSetting, Critical, Flowing, LinkColumns, LinkShares, Outcome, PathColumns, RankColumns,
 };
-use crate::plan::Plan;
-use crate::schedule::{Action, Schedule};
+use crate::plan::routes::OF_FABRIC;
+use crate::plan::{NamedRoutes, Plan};
+use crate::schedule::Action;
 use crate::table::Details;
 use crate::units::{Bytes, Time, UnitError};
 
@@ -37,6 +38,7 @@ use crate::units::{Bytes, Time, UnitError};
 /// A fabric of light, transfers that leave the fabric, or a time beyond 64 bits.
 pub fn simulate(plan: &Plan, size: Bytes, overhead: Time) -> Result<Outcome, SimulationError> {
     let network = needed_network(&plan.fabric, "bulk_synchronous")?;
+    admit_routes(plan, network)?;
     let ranks = network.ranks() as usize;
     let mut outcome = Outcome {
         start: Some("step"),
@@ -59,11 +61,11 @@ pub fn simulate(plan: &Plan, size: Bytes, overhead: Time) -> Result<Outcome, Sim
             plain: "0s",
         });
     }
-    let mut loads = StepLoads::of(network);
+    let mut loads = StepLoads::of(network, &plan.routes);
     let mut bounded = Vec::new();
     for step in 0..plan.schedule.steps() {
         interrupt::check();
-        let messages = messages(&plan.schedule, step, size, network.ranks())?;
+        let messages = messages(plan, step, size, network.ranks())?;
         loads.put(&messages, &mut outcome.links)?;
         let start = outcome.time;
         let begin = start.plus(overhead)?;
@@ -111,11 +113,13 @@ pub fn simulate(plan: &Plan, size: Bytes, overhead: Time) -> Result<Outcome, Sim
     Ok(outcome)
 }
 
-/// Transfers of a step with the same ends and action.
+/// Transfers of a step with the same ends, action and route.
 struct StepMessage {
     source: u32,
     destination: u32,
     action: Action,
+    /// The route that the plan names for it.
+    route: u32,
     /// The first of them.
     transfer: usize,
     bytes: u64,
@@ -123,11 +127,12 @@ struct StepMessage {
 
 /// The messages of a step, in order of their ends.
 fn messages(
-    schedule: &Schedule,
+    plan: &Plan,
     step: usize,
     size: Bytes,
     ranks: u32,
 ) -> Result<Vec<StepMessage>, SimulationError> {
+    let schedule = &plan.schedule;
     let collective = &schedule.collective;
     let chunks = u64::from(collective.chunks());
     let transfers = schedule.columns(step).transfers();
@@ -144,11 +149,12 @@ fn messages(
             source: one.source,
             destination: one.destination,
             action: one.action,
+            route: plan.routes.number(transfer),
             transfer,
             bytes: collective.range_bytes(size, one.chunk, one.count)?.get(),
         });
     }
-    let ends = |one: &StepMessage| (one.source, one.destination, one.action);
+    let ends = |one: &StepMessage| (one.source, one.destination, one.action, one.route);
     parts.sort_by_key(ends);
     let mut whole: Vec<StepMessage> = Vec::with_capacity(parts.len());
     for part in parts {
@@ -163,6 +169,7 @@ fn messages(
 /// What the messages of a step put on links.
 struct StepLoads<'a> {
     network: &'a dyn Network,
+    routes: &'a NamedRoutes,
     bytes: Vec<u64>,
     /// The links with a load, in the order in which they got it.
     loaded: Vec<u32>,
@@ -170,9 +177,10 @@ struct StepLoads<'a> {
 }
 
 impl StepLoads<'_> {
-    fn of(network: &dyn Network) -> StepLoads<'_> {
+    fn of<'a>(network: &'a dyn Network, routes: &'a NamedRoutes) -> StepLoads<'a> {
         StepLoads {
             network,
+            routes,
             bytes: vec![0; network.links().len()],
             loaded: Vec::new(),
             route: Vec::new(),
@@ -233,9 +241,13 @@ impl StepLoads<'_> {
         let StepMessage {
             source,
             destination,
+            route,
             ..
         } = *message;
-        self.network.route(source, destination, &mut self.route);
+        match route {
+            OF_FABRIC => self.network.route(source, destination, &mut self.route),
+            named => self.route.extend_from_slice(self.routes.links(named)),
+        }
     }
 }
 

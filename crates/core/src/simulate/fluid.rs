@@ -88,6 +88,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod alone;
 mod classes;
 mod disjoint;
 mod driven;
@@ -115,6 +116,8 @@ use thiserror::Error;
 use super::{PolicyRecord, SimulationError, named};
 use crate::network::Network;
 use crate::outcome::{ChangedSetting, FluidOutcome};
+use crate::plan::NamedRoutes;
+use crate::plan::routes::NetworkWithRoutes;
 use crate::schedule::Schedule;
 use crate::units::{Bytes, Rate, Time, UnitError};
 
@@ -206,6 +209,12 @@ pub enum FluidError {
         "costs at the ends of messages are those of the program that sends them; leave the endpoint out"
     )]
     Endpoint,
+    /// Settings that the rule `link` leaves no room for.
+    #[error(
+        "under the start rule link each flow has its links to itself: leave endpoint, background and link_bin out, or \
+         name another start rule"
+    )]
+    Alone,
     /// The run was to be given up at a time that it has reached.
     #[error("the flows take longer than {limit}")]
     TooLong {
@@ -228,6 +237,9 @@ pub enum StartRule {
     Sender,
     /// When everybody has: a barrier between steps.
     Step,
+    /// When a has what it sends, and the flows before it on the links from a to b have ended: links are
+    /// busy with one flow at a time, for latency and bytes.
+    Link,
 }
 
 /// All start rules, in the order of [`StartRule::ALL`]; the first is the default.
@@ -250,11 +262,22 @@ pub const START_RULES: &[PolicyRecord<StartRule>] = &[
         citation: "Valiant, A bridging model for parallel computation, CACM 1990",
         policy: StartRule::Step,
     },
+    PolicyRecord {
+        name: "link",
+        summary: "A flow starts when its source has what it sends and its links have ended their earlier flows",
+        citation: "Won et al., TACOS: Topology-Aware Collective Algorithm Synthesizer, MICRO 2024",
+        policy: StartRule::Link,
+    },
 ];
 
 impl StartRule {
     /// All start rules, in the order of [`START_RULES`].
-    pub const ALL: [StartRule; 3] = [StartRule::Rendezvous, StartRule::Sender, StartRule::Step];
+    pub const ALL: [StartRule; 4] = [
+        StartRule::Rendezvous,
+        StartRule::Sender,
+        StartRule::Step,
+        StartRule::Link,
+    ];
 
     /// The name as typed.
     pub fn name(self) -> &'static str {
@@ -438,19 +461,25 @@ pub fn simulate_steps(
     rule: StartRule,
     options: &FlowOptions,
 ) -> Result<FluidOutcome, FluidError> {
-    log_steps(network, steps, rule, options).map(with_flows)
+    log_steps(network, steps, None, rule, options).map(with_flows)
 }
 
-/// Runs flows in steps; what is written down of each flow comes beside the outcome, in which its columns
-/// are empty.
+/// Runs flows in steps, which carry these chunks; what is written down of each flow comes beside the outcome, in
+/// which its columns are empty.
 fn log_steps(
     network: &dyn Network,
     steps: &dyn Steps,
+    chunks: Option<(&Schedule, &NamedRoutes)>,
     rule: StartRule,
     options: &FlowOptions,
 ) -> Result<(FluidOutcome, FlowLog), FluidError> {
     check_background(network, options)?;
-    if options.is_plain() {
+    if rule == StartRule::Link {
+        let mut ledger = FlowLedger::new(network, options.record_flows, None);
+        let flows = alone::run(network, steps, chunks, options, &mut ledger)?;
+        return ledger.close(network, options, rule.name(), (flows, 0));
+    }
+    if options.is_plain() && !steps.names_routes() {
         let mut ledger = FlowLedger::new(network, options.record_flows, None);
         if let Some(counts) = disjoint::run(network, steps, rule, options, &mut ledger)? {
             let (found, log) = ledger.close(network, options, rule.name(), counts)?;
@@ -478,7 +507,7 @@ fn log_each_flow(
     let eager = options
         .endpoint
         .map(|endpoint| endpoint.eager_threshold.get());
-    let may_replay = options.is_plain();
+    let may_replay = options.is_plain() && !steps.names_routes();
     let mut program = Stepped::new(steps, network.ranks(), rule, eager, may_replay);
     let mut engine = FluidEngine::new(network, options)?;
     engine.run(&mut program)?;
@@ -488,7 +517,7 @@ fn log_each_flow(
 }
 
 /// Runs a schedule for a collective of some size. The transfers of a step with the same source,
-/// destination and action are one flow.
+/// destination and action are one flow, by the network's route.
 ///
 /// # Errors
 /// As [`simulate_steps`]; a network with another number of ranks.
@@ -499,13 +528,15 @@ pub fn simulate_schedule(
     rule: StartRule,
     options: &FlowOptions,
 ) -> Result<FluidOutcome, FluidError> {
-    log_schedule(network, schedule, size, rule, options).map(with_flows)
+    let routes = NamedRoutes::default();
+    log_plan(network, schedule, &routes, size, rule, options).map(with_flows)
 }
 
-/// Runs a schedule, with flows as in [`log_steps`].
-fn log_schedule(
+/// Runs a schedule over the routes that a plan names, with flows as in [`log_steps`].
+fn log_plan(
     network: &dyn Network,
     schedule: &Schedule,
+    routes: &NamedRoutes,
     size: Bytes,
     rule: StartRule,
     options: &FlowOptions,
@@ -516,8 +547,15 @@ fn log_schedule(
             network: network.ranks(),
         });
     }
-    let steps = ScheduledSteps::new(schedule, size)?;
-    log_steps(network, &steps, rule, options)
+    let steps = ScheduledSteps::new(schedule, routes, size)?;
+    let chunks = Some((schedule, routes));
+    match routes.is_empty() {
+        true => log_steps(network, &steps, chunks, rule, options),
+        false => {
+            let network = NetworkWithRoutes::new(network, routes);
+            log_steps(&network, &steps, chunks, rule, options)
+        }
+    }
 }
 
 /// The outcome with a column entry for each flow.

@@ -8,6 +8,20 @@
 //! must go. In an all_reduce over a partition into G parts, all parts together take in 2 (G - 1) M bytes, as
 //! G ranks would (Patarasuk and Yuan), and send as many: what ranks of one part tell each other is free here.
 //!
+//! *all_reduce, summed up and spread.* Let S have s ranks, the rest t, m = min(s, t), and C be the rate of the links out of S,
+//! of windows w and more; let l be the least latency of any message. Of a byte of the vector, call a message out of S
+//! single if it holds the contribution of one rank of S only. Either (a) every rank outside S takes in such a message, or
+//! (b) some rank outside S has all contributions of S from others outside, so that messages with all of them have crossed
+//! before T - l. In case b they are s single ones, or one of them holds a sum, which its sender had not before l, so that
+//! it crosses in T - 2 l - w. If a share f of the M bytes crosses m times and the rest in that time,
+//!
+//! ```text
+//! T >= w + 2 l + (1 - f) M / C,    T >= w + (1 + (m - 1) f) M / C
+//! ```
+//!
+//! The first falls and the second rises with f, and the first holds only for f < 1: T >= w + min(m M / C, M / C + 2 l (1 - 1 / m)).
+//! The same holds for what leads into S.
+//!
 //! Nothing is proved about which S is the sharpest; each that is tried gives a bound. Those tried: the ranks in
 //! runs of b, for each b that divides N (1 too) and each power of two; and the two halves of every run of b,
 //! over all runs together, for each even b that divides N. A switch belongs to the part of the ranks that it
@@ -15,8 +29,8 @@
 //! tree, the groups of a dragonfly, the slabs and halves of a torus, a rank and the router of its own.
 
 use super::bytes;
-use super::links::{Links, NONE, Nearest, Windows, latency_of, latency_of_others};
-use crate::bound::bits_ps;
+use super::links::{Links, NONE, Nearest, UNBOUNDED, Windows, latency_of, latency_of_others};
+use crate::bound::{bits_ps, quotient};
 use crate::collective::{Collective, CollectiveKind};
 use crate::interrupt;
 use crate::units::{Bytes, Time, UnitError};
@@ -31,13 +45,18 @@ const UNKNOWN: u32 = u32::MAX;
 ///
 /// # Errors
 /// A time beyond 64 bits of picoseconds.
-pub(super) fn best(links: &Links, collective: &Collective, size: Bytes) -> Result<Time, UnitError> {
+pub(super) fn best(
+    links: &Links,
+    collective: &Collective,
+    size: Bytes,
+    least: Time,
+) -> Result<Time, UnitError> {
     let mut time = Time::ZERO;
     let most = MOST_WORK / links.edges.len().max(1);
     for of_ranks in partitions(collective.ranks()).take(most) {
         let labels = labels(links, of_ranks);
         let parts = parts(links, |vertex| labels[vertex], collective.root());
-        time = time.max(of_parts(&parts, collective, size)?);
+        time = time.max(of_parts(&parts, collective, size, least)?);
     }
     Ok(time)
 }
@@ -183,11 +202,34 @@ pub(super) fn parts(links: &Links, part_of: impl Fn(usize) -> u32, root: u32) ->
     parts
 }
 
-/// The greatest bound of the parts of a partition; zero where there is one part only.
+/// The bound of what is summed up before it crosses and spread after that; `fewer` are the ranks on the side of fewer.
+fn summed_and_spread(
+    windows: &Windows,
+    size: Bytes,
+    fewer: u32,
+    least: Time,
+) -> Result<Time, UnitError> {
+    let Some(window) = windows.first().filter(|_| windows.rate() != UNBOUNDED) else {
+        return Ok(Time::ZERO);
+    };
+    let crossing = |times: u32| {
+        let bits = bits_ps(u128::from(size.get()) * u128::from(times))?;
+        Time::from_ps(window).plus(quotient(bits, windows.rate())?)
+    };
+    // Rounded up, since it is taken off.
+    let off = Time::from_ps((2 * least.ps()).div_ceil(fewer.max(1).into()));
+    let twice = least.times(2)?;
+    let later = crossing(1)?.plus(Time::from_ps(twice.ps().saturating_sub(off.ps())))?;
+    Ok(later.min(crossing(fewer)?))
+}
+
+/// The greatest bound of the parts of a partition; zero where there is one part only. `least` is the least latency of any
+/// message.
 pub(super) fn of_parts(
     parts: &[CutPart],
     collective: &Collective,
     size: Bytes,
+    least: Time,
 ) -> Result<Time, UnitError> {
     let mut time = Time::ZERO;
     for part in parts {
@@ -201,6 +243,10 @@ pub(super) fn of_parts(
         let all = 2 * (parts.len() as u128 - 1) * u128::from(size.get());
         let mut together = CutPart::default();
         for part in parts {
+            let fewer = part.ranks.min(collective.ranks() - part.ranks);
+            for windows in [&part.inwards, &part.outwards] {
+                time = time.max(summed_and_spread(windows, size, fewer, least)?);
+            }
             together.inwards.extend(&part.inwards);
             together.outwards.extend(&part.outwards);
             together.both.extend(&part.both);

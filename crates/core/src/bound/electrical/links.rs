@@ -100,11 +100,6 @@ impl Links {
         both.map(|(other, _)| *other as usize)
     }
 
-    /// The vertices that links lead to from one.
-    pub(super) fn next_to(&self, vertex: u32) -> impl Iterator<Item = u32> + '_ {
-        self.away[vertex as usize].iter().map(|(other, _)| *other)
-    }
-
     /// The least latencies of ways from a rank to each rank, or from each to it; the greatest number
     /// where there is no way.
     pub(super) fn latencies(&self, rank: u32, towards: bool) -> Vec<u64> {

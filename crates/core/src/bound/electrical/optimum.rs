@@ -5,93 +5,26 @@
 //! limited by its tightest cut alone ([`throughput`](crate::bound::throughput)). An all_reduce of S takes at most a
 //! reduce_scatter and then an all_gather of blocks of S / N, and at least the longer of both; and at least 2 (G - 1) S
 //! over what all parts of a partition into G parts take in together (Patarasuk and Yuan, Journal of Parallel and
-//! Distributed Computing 2009). Where the two meet, that is the optimum.
+//! Distributed Computing 2009). Where the two meet, that is the optimum. An all_to_all is a maximum concurrent flow
+//! (`concurrent`).
+//!
+//! A switch with more rate out of it than into it would have to copy what it forwards, to fill its links out. There the tightest
+//! cut is a bound that perhaps no plan reaches (of collectives that reduce: with more rate in than out).
 
-use super::Witness;
+use super::concurrent;
 use super::cuts;
 use super::links::Links;
+use super::ratio::{Optimum, Ratio};
 use super::tightest::{cuts_of, witness};
-use crate::bound::throughput::TightestCut;
 use crate::collective::{Collective, CollectiveKind};
 use crate::network::Network;
 
-/// A number of bytes of a rate of one bit per second: a fraction of them is the time of a byte of `size`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Ratio {
-    /// Bytes that cross for each byte of `size`.
-    pub bytes: u128,
-    /// Bits per second of what they cross.
-    pub rate: u128,
-}
-
-/// What is known of the optimum.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Optimum {
-    /// No plan takes less.
-    pub least: Ratio,
-    /// Some plan takes no more; `None` where that is not known.
-    pub most: Option<Ratio>,
-    /// The cut that shows it; of an all_reduce that of its all_gather.
-    pub witness: Witness,
-}
-
-impl Ratio {
-    fn of(cut: &TightestCut) -> Ratio {
-        Ratio {
-            bytes: cut.blocks,
-            rate: cut.rate,
-        }
-        .reduced()
-    }
-
-    fn reduced(self) -> Ratio {
-        let divisor = gcd(self.bytes, self.rate).max(1);
-        Ratio {
-            bytes: self.bytes / divisor,
-            rate: self.rate / divisor,
-        }
-    }
-
-    /// Whether it is less than another; `None` beyond 128 bits.
-    fn is_below(self, other: Ratio) -> Option<bool> {
-        let own = self.bytes.checked_mul(other.rate)?;
-        Some(own < other.bytes.checked_mul(self.rate)?)
-    }
-
-    fn plus(self, other: Ratio) -> Option<Ratio> {
-        let (one, two) = (
-            self.bytes.checked_mul(other.rate)?,
-            other.bytes.checked_mul(self.rate)?,
-        );
-        let sum = Ratio {
-            bytes: one.checked_add(two)?,
-            rate: self.rate.checked_mul(other.rate)?,
-        };
-        Some(sum.reduced())
-    }
-
-    fn over(self, ranks: u128) -> Option<Ratio> {
-        let rate = self.rate.checked_mul(ranks)?;
-        Some(Ratio { rate, ..self }.reduced())
-    }
-
-    /// Seconds for 10^9 bytes, as a reduced fraction; `None` beyond 128 bits.
-    ///
-    /// ```
-    /// use opticoll::bound::electrical::Ratio;
-    /// let ratio = Ratio { bytes: 7, rate: 2_400_000_000_000 };
-    /// assert_eq!(ratio.seconds_per_gigabyte(), Some((7, 300)));
-    /// ```
-    pub fn seconds_per_gigabyte(self) -> Option<(u128, u128)> {
-        let bytes = self.bytes.checked_mul(8_000_000_000)?;
-        let scaled = Ratio { bytes, ..self }.reduced();
-        Some((scaled.bytes, scaled.rate))
-    }
-}
-
-/// The throughput optimum; `None` of a single rank, a barrier, an all_to_all (of which bounds are known only), where
+/// The throughput optimum; `None` of a single rank, a barrier, where
 /// ranks cannot reach each other, links are not shared, lead nobody knows where, or numbers leave 128 bits.
 pub fn optimum(network: &dyn Network, collective: &Collective) -> Option<Optimum> {
+    if collective.kind() == CollectiveKind::AllToAll {
+        return concurrent::optimum(network, collective);
+    }
     let links = Links::of(network)?;
     let half_duplex = links.edges.iter().any(|edge| edge.both_ways);
     let cuts = cuts_of(&links, collective, u64::MAX);
@@ -108,9 +41,14 @@ pub fn optimum(network: &dyn Network, collective: &Collective) -> Option<Optimum
             _ => 1,
         };
         let least = least.over(blocks)?;
+        let is_reached = !half_duplex
+            && match collective.kind() {
+                CollectiveKind::Gather | CollectiveKind::Scatter => true,
+                _ => never_copies(&links, *reversed),
+            };
         return Some(Optimum {
             least,
-            most: (!half_duplex).then_some(least),
+            most: is_reached.then_some(least),
             witness,
         });
     }
@@ -133,7 +71,7 @@ pub fn optimum(network: &dyn Network, collective: &Collective) -> Option<Optimum
     }
     Some(Optimum {
         least,
-        most: if half_duplex {
+        most: if half_duplex || !never_copies(&links, false) || !never_copies(&links, true) {
             None
         } else {
             gathered.plus(scattered)
@@ -142,10 +80,21 @@ pub fn optimum(network: &dyn Network, collective: &Collective) -> Option<Optimum
     })
 }
 
-fn gcd(one: u128, other: u128) -> u128 {
-    if one == 0 {
-        other
-    } else {
-        gcd(other % one, one)
+/// Whether no switch has more rate out of it than into it, links being `reversed` or not.
+fn never_copies(links: &Links, reversed: bool) -> bool {
+    let (mut inwards, mut outwards) =
+        (vec![0u128; links.vertices()], vec![0u128; links.vertices()]);
+    for edge in &links.edges {
+        let (from, to) = if reversed {
+            (edge.to, edge.from)
+        } else {
+            (edge.from, edge.to)
+        };
+        outwards[from] = outwards[from].saturating_add(edge.rate);
+        inwards[to] = inwards[to].saturating_add(edge.rate);
     }
+    let switches = links.ranks as usize..links.vertices();
+    switches
+        .into_iter()
+        .all(|switch| inwards[switch] >= outwards[switch])
 }

@@ -65,7 +65,7 @@ pub(super) fn cuts_of(
     wanted.iter().filter_map(one).collect()
 }
 
-/// The time that a cut demands.
+/// The time that a cut demands, with the least latency of any message.
 ///
 /// # Errors
 /// A time beyond 64 bits of picoseconds.
@@ -74,13 +74,14 @@ pub(super) fn time(
     cut: &TightestCut,
     collective: &Collective,
     size: Bytes,
+    least: Time,
 ) -> Result<Time, UnitError> {
     let mut outside = vec![1u32; links.vertices()];
     for vertex in &cut.vertices {
         outside[*vertex as usize] = 0;
     }
     let parts: Vec<CutPart> = cuts::parts(links, |vertex| outside[vertex], collective.root());
-    cuts::of_parts(&parts, collective, size)
+    cuts::of_parts(&parts, collective, size, least)
 }
 
 /// The ranks of a cut, and the links into it, or out of it where links were reversed.
@@ -101,5 +102,6 @@ pub(super) fn witness(links: &Links, cut: &TightestCut, reversed: bool) -> Witne
             .filter(|(_, edge)| crosses(edge))
             .map(|(number, _)| number)
             .collect(),
+        lengths: Vec::new(),
     }
 }

@@ -9,7 +9,7 @@ use super::{MAGIC, PlanTextError};
 use crate::collective::Collective;
 use crate::fabric::Fabric;
 use crate::interrupt;
-use crate::plan::{AnyPlan, Plan};
+use crate::plan::{AnyPlan, NamedRoutes, Plan};
 use crate::schedule::{Claims, Schedule};
 use crate::units::Bytes;
 
@@ -276,6 +276,7 @@ fn read_head(lines: &mut TextLines<'_>) -> Result<Plan, PlanTextError> {
         slot: Vec::new(),
         step_slots,
         relays: Vec::new(),
+        routes: NamedRoutes::default(),
     })
 }
 

@@ -1,5 +1,5 @@
 //! One statement of a plan file: `copy|reduce CHUNKS SOURCE>DESTINATION LIGHT`, with repetitions; on an
-//! electrical fabric without light. How light is written, its kind says
+//! electrical fabric without light, but with `via LINK.LINK` where the plan names a route. How light is written, its kind says
 //! ([`LightKind::form`](crate::fabric::LightKind)). Where transfers may be relayed:
 //! `SOURCE>RELAY>DESTINATION`, with a second light `LIGHT@SLOT`, and so on.
 
@@ -28,6 +28,8 @@ pub(super) struct Statement<'a> {
     light: Word<'a>,
     /// Ranks that relay it; their transfer is this one.
     relays: Vec<Relay>,
+    /// The links that it names.
+    route: Option<Vec<u32>>,
 }
 
 impl<'a> Statement<'a> {
@@ -41,6 +43,10 @@ impl<'a> Statement<'a> {
         (room, most): (u64, u64),
     ) -> Result<Statement<'a>, PlanTextError> {
         let (base, light, relays) = read_lightpath(plan, slot, action, words)?;
+        let route = match plan.has_light() {
+            true => None,
+            false => read_route(words)?,
+        };
         let repetitions = read_repetitions(plan, words, (room, most))?;
         if !(relays.is_empty() || repetitions.is_empty()) {
             return Err(light.wrong("a relayed transfer is not repeated: write a line for each"));
@@ -50,6 +56,7 @@ impl<'a> Statement<'a> {
             block,
             light,
             relays,
+            route,
         })
     }
 
@@ -59,7 +66,14 @@ impl<'a> Statement<'a> {
         let relays = self.relays.iter();
         plan.relays
             .extend(relays.map(|relay| Relay { transfer, ..*relay }));
-        expand(self.block.base, &self.block.repetitions, &self.light, plan)
+        expand(self.block.base, &self.block.repetitions, &self.light, plan)?;
+        if let Some(route) = &self.route {
+            for own in transfer as usize..plan.len() {
+                interrupt::check();
+                plan.routes.assign(own, route);
+            }
+        }
+        Ok(())
     }
 }
 
@@ -124,6 +138,16 @@ fn read_lightpath<'a>(
     };
     check_range(&base, plan.schedule.collective, &chunks, &ranks)?;
     Ok((base, word, relays))
+}
+
+/// The links of `via 3.7.12`, where that comes next.
+fn read_route(words: &mut Words<'_>) -> Result<Option<Vec<u32>>, PlanTextError> {
+    if words.optional_if(|text| text == "via").is_none() {
+        return Ok(None);
+    }
+    let word = words.next("the links of a route, such as 3.7.12")?;
+    let links = word.text.split('.').map(|link| word.part(link));
+    links.collect::<Result<_, _>>().map(Some)
 }
 
 /// Light as its kind writes it, of a relay with `@SLOT` behind; also its last word.

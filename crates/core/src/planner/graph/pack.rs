@@ -15,6 +15,8 @@
 //! every root of as many trees as it still wants, y must get one more than all these trees.
 //! (As in ForestColl, arXiv 2402.06787, whose flows carry several equal trees at once.)
 
+use rustc_hash::FxHashMap;
+
 use crate::bound::throughput::flow::{Flow, UNLIMITED};
 
 /// A spanning tree.
@@ -23,6 +25,26 @@ pub(super) struct Tree {
     pub(super) root: u32,
     /// From and to, in an order in which each comes after that which leads to it.
     pub(super) edges: Vec<(u32, u32)>,
+}
+
+impl Tree {
+    /// By edge: how many come before it on the way from the root.
+    pub(super) fn depths(&self) -> Vec<usize> {
+        let mut depth = FxHashMap::from_iter([(self.root, 0)]);
+        let edges = self.edges.iter();
+        edges
+            .map(|(from, to)| {
+                let own = depth[from];
+                depth.insert(*to, own + 1);
+                own
+            })
+            .collect()
+    }
+
+    /// The edges on the longest way.
+    pub(super) fn height(&self) -> usize {
+        self.depths().into_iter().max().map_or(0, |most| most + 1)
+    }
 }
 
 /// A graph of ranks whose capacity is taken up by trees.

@@ -10,9 +10,9 @@
 //!
 //! (Bang-Jensen, Frank and Jackson, Preserving and increasing local edge-connectivity in mixed graphs, SIAM Journal on
 //! Discrete Mathematics 8, 1995; Jackson, Journal of Graph Theory 12, 1988). Any pair (u, t) whose unit keeps the
-//! condition may be split off. So those are tried first that make low trees and whose path is the
-//! route that messages from u to t take anyway: each u spreads its units over as many t as it can, in an order in which
-//! the first few are spread over all ranks (van der Corput's).
+//! condition may be split off. So those are tried first that make low trees and whose path is as short as any from u to t
+//! and never leads down to the ranks and up again: each u spreads its units over as many t as it can, in an order in
+//! which the first few are spread over all ranks (van der Corput's).
 //!
 //! A switch may lead to another switch; what is split off there is split off once more.
 
@@ -24,22 +24,145 @@ use crate::interrupt;
 /// Links between vertices with whole capacities.
 pub(super) type Capacities = FxHashMap<(u32, u32), u128>;
 
-/// The graph of ranks alone; `None` where capacity does not get through, since a switch does not balance. `supply` are the
-/// trees of each rank; `is_route` says of two vertices whether the route from one to the other leads over a switch.
+/// By two vertices: the switches on each path between them, and its share of their capacity.
+pub(super) type Paths = FxHashMap<(u32, u32), Vec<(Vec<u32>, u128)>>;
+
+/// The graph of ranks alone, and the paths that its links stand for; `None` where capacity does not get through, since a
+/// switch does not balance. `supply` are the trees of each rank; `is_route` says of two ranks whether messages from
+/// one to the other may go over a switch.
 pub(super) fn without_switches(
     vertices: u32,
     rates: &Capacities,
     supply: &[u32],
     is_route: impl Fn(u32, u32, u32) -> bool,
-) -> Option<Capacities> {
+) -> Option<(Capacities, Paths)> {
     let ranks = supply.len() as u32;
     let mut capacities = rates.clone();
+    let links = rates.iter();
+    let mut paths: Paths = links
+        .map(|(ends, capacity)| (*ends, vec![(Vec::new(), *capacity)]))
+        .collect();
+    let distances = Distances::new(vertices, ranks, rates);
     for switch in ranks..vertices {
         interrupt::check();
-        remove(switch, vertices, &mut capacities, supply, &is_route)?;
+        let length = |from: u32, to: u32| {
+            let between = paths.get(&(from, to)).into_iter().flatten();
+            between.map(|path| path.0.len() as u32 + 1).min()
+        };
+        let is_direct = |from: u32, to: u32| {
+            let own = length(from, switch).zip(length(switch, to));
+            own.is_some_and(|(into, out)| into + out <= distances.between(from, to))
+                && !distances.is_valley(from, switch, to)
+                && (from >= ranks || to >= ranks || is_route(from, switch, to))
+        };
+        for (from, to, amount) in remove(switch, vertices, &mut capacities, supply, &is_direct)? {
+            let into = take(&mut paths, (from, switch), amount);
+            let out = take(&mut paths, (switch, to), amount);
+            let joined = join(into, switch, out);
+            paths.entry((from, to)).or_default().extend(joined);
+        }
+        paths.retain(|ends, _| ends.0 != switch && ends.1 != switch);
     }
     capacities.retain(|_, capacity| *capacity > 0);
-    Some(capacities)
+    Some((capacities, paths))
+}
+
+/// Links between any two vertices, and to the nearest rank.
+struct Distances {
+    all: Vec<Vec<u32>>,
+    to_rank: Vec<u32>,
+}
+
+impl Distances {
+    fn new(vertices: u32, ranks: u32, rates: &Capacities) -> Distances {
+        let mut next = vec![Vec::new(); vertices as usize];
+        for (&(from, to), _) in rates.iter().filter(|(_, capacity)| **capacity > 0) {
+            next[from as usize].push(to);
+        }
+        let all: Vec<Vec<u32>> = (0..vertices)
+            .map(|vertex| {
+                let mut distances = vec![u32::MAX; vertices as usize];
+                distances[vertex as usize] = 0;
+                let mut order = vec![vertex];
+                let mut place = 0;
+                while let Some(&at) = order.get(place) {
+                    place += 1;
+                    for &to in &next[at as usize] {
+                        if distances[to as usize] == u32::MAX {
+                            distances[to as usize] = distances[at as usize] + 1;
+                            order.push(to);
+                        }
+                    }
+                }
+                distances
+            })
+            .collect();
+        let to_rank = all.iter().map(|own| own[..ranks as usize].iter().min());
+        Distances {
+            to_rank: to_rank.map(|least| least.copied().unwrap_or(0)).collect(),
+            all,
+        }
+    }
+
+    fn between(&self, from: u32, to: u32) -> u32 {
+        self.all[from as usize][to as usize]
+    }
+
+    /// Whether a switch is nearer to ranks than those beside it, so that a way over it goes down and up again.
+    fn is_valley(&self, from: u32, switch: u32, to: u32) -> bool {
+        let own = self.to_rank[switch as usize];
+        self.to_rank[from as usize] > own && self.to_rank[to as usize] > own
+    }
+}
+
+/// So much of the paths between two vertices, taken away.
+fn take(paths: &mut Paths, ends: (u32, u32), mut amount: u128) -> Vec<(Vec<u32>, u128)> {
+    let mut taken = Vec::new();
+    let Some(between) = paths.get_mut(&ends) else {
+        return taken;
+    };
+    while amount > 0 {
+        let Some((path, left)) = between.last_mut() else {
+            break;
+        };
+        let own = amount.min(*left);
+        taken.push((path.clone(), own));
+        amount -= own;
+        *left -= own;
+        if *left == 0 {
+            between.pop();
+        }
+    }
+    taken
+}
+
+/// Paths into a switch, each followed by one out of it.
+fn join(
+    into: Vec<(Vec<u32>, u128)>,
+    switch: u32,
+    mut out: Vec<(Vec<u32>, u128)>,
+) -> Vec<(Vec<u32>, u128)> {
+    let mut joined = Vec::new();
+    for (path, mut amount) in into {
+        while amount > 0 {
+            let Some((rest, left)) = out.last_mut() else {
+                break;
+            };
+            let own = amount.min(*left);
+            let whole = path
+                .iter()
+                .copied()
+                .chain([switch])
+                .chain(rest.iter().copied());
+            joined.push((whole.collect(), own));
+            amount -= own;
+            *left -= own;
+            if *left == 0 {
+                out.pop();
+            }
+        }
+    }
+    joined
 }
 
 /// Whether there is room for all trees: the condition holds.
@@ -57,15 +180,16 @@ pub(super) fn has_room(vertices: u32, capacities: &Capacities, supply: &[u32]) -
     flow.lacking(&order, wanted).is_none()
 }
 
-/// Splits off all that leads over a switch: in even shares, and only where these leave too little room with a check of each
-/// pair.
+/// Splits off all that leads over a switch, in even shares. What direct ways leave, and leads to and fro, is dropped where
+/// that leaves room; where there is too little room each pair is checked. Returns what is put in the place of paths
+/// over the switch.
 fn remove(
     switch: u32,
     vertices: u32,
     capacities: &mut Capacities,
     supply: &[u32],
-    is_route: &impl Fn(u32, u32, u32) -> bool,
-) -> Option<()> {
+    is_direct: &impl Fn(u32, u32) -> bool,
+) -> Option<Vec<(u32, u32, u128)>> {
     let side = |of: fn(&(u32, u32)) -> (u32, u32)| {
         let links = capacities.iter().filter(|(_, capacity)| **capacity > 0);
         let links = links.filter_map(|(ends, _)| {
@@ -82,11 +206,11 @@ fn remove(
         targets: side(|ends| (ends.0, ends.1)),
     };
     if around.targets.is_empty() || around.sources.is_empty() {
-        return Some(());
+        return Some(Vec::new());
     }
     let order: Vec<u32> = (0..supply.len() as u32).collect();
     let wanted = supply.iter().map(|count| u128::from(*count)).sum();
-    for checked in [false, true] {
+    for (spares, checked) in [(true, false), (false, false), (false, true)] {
         let mut left = capacities.clone();
         let mut links: Vec<(u32, u32, u128)> = capacities
             .iter()
@@ -103,11 +227,11 @@ fn remove(
             true => flow.lacking(&order, wanted),
             false => None,
         };
-        around.split_off(&mut flow, &mut left, is_route, lacking);
+        let replaced = around.split_off(&mut flow, &mut left, is_direct, spares, lacking);
         left.retain(|ends, _| ends.0 != switch && ends.1 != switch);
         if has_room(vertices, &left, supply) {
             *capacities = left;
-            return Some(());
+            return Some(replaced);
         }
     }
     None
@@ -126,12 +250,33 @@ impl Around {
         &self,
         flow: &mut Flow,
         capacities: &mut Capacities,
-        is_route: &impl Fn(u32, u32, u32) -> bool,
+        is_direct: &impl Fn(u32, u32) -> bool,
+        spares: bool,
         lacking: impl Fn(&mut Flow) -> Option<u128>,
-    ) {
+    ) -> Vec<(u32, u32, u128)> {
+        let mut replaced = Vec::new();
         let (switch, targets) = (self.switch, &self.targets);
         let spread = spread(targets.len());
+        let direct = self.sources.iter().map(|from| {
+            let ends = targets.iter().filter(|to| from != *to);
+            (
+                *from,
+                ends.filter(|to| is_direct(*from, **to)).count() as u128,
+            )
+        });
+        let direct: FxHashMap<u32, u128> = direct.collect();
         for (limited, any) in [(true, false), (false, false), (true, true), (false, true)] {
+            if spares && limited && any {
+                // What leads back to where it comes from is not needed.
+                for &beside in &self.sources {
+                    let (into, out) = (flow.room(beside, switch), flow.room(switch, beside));
+                    if into.min(out) > 0 {
+                        let amount = into.min(out) as i128;
+                        flow.change(beside, switch, -amount);
+                        flow.change(switch, beside, -amount);
+                    }
+                }
+            }
             for &step in &spread {
                 for &from in &self.sources {
                     let here = targets
@@ -140,12 +285,12 @@ impl Around {
                     let to = targets[(here + step) % targets.len()];
                     let (into, out) = (flow.room(from, switch), flow.room(switch, to));
                     let most = into.min(out);
-                    if from == to || most == 0 || (!any && !is_route(from, switch, to)) {
+                    if from == to || most == 0 || (!any && !is_direct(from, to)) {
                         continue;
                     }
                     // An even share of what leads here.
                     let total = capacities[&(from, switch)];
-                    let share = (total / (targets.len() as u128 - 1).max(1)).max(1);
+                    let share = (total / direct[&from].max(1)).max(1);
                     let mut amount = if limited { most.min(share) } else { most };
                     while amount > 0 {
                         change(flow, (from, switch, to), amount as i128);
@@ -157,10 +302,12 @@ impl Around {
                     }
                     if amount > 0 {
                         *capacities.entry((from, to)).or_default() += amount;
+                        replaced.push((from, to, amount));
                     }
                 }
             }
         }
+        replaced
     }
 }
 

@@ -1,10 +1,10 @@
 //! Which piece goes over which edge of its tree in which step.
 //!
-//! A step is as long as the slowest link in use needs for one piece. In each step every link may carry as many pieces as
-//! it has time for; what is left of that time over whole pieces is kept for the next step. A piece goes over an edge in a
+//! A step is as long as the slowest link in use needs for m pieces. In each step every link may carry as many pieces as
+//! it has time for; m is the least number for which little is lost where a link has time for no whole number. A piece goes over an edge in a
 //! step after that in which it came to its start. Pieces go first over routes with the link that has the most time of
 //! work before it, and among those the piece with the longest way before it (Hu, Operations Research 9, 1961: highest
-//! level first), so that links are not idle at the end.
+//! level first), so that links are not idle at the end; or the piece that is due first in a steady flow.
 //!
 //! In a step each link has no more pieces than it can carry in the step's time, so that with fair shares of links
 //! the step takes no longer.
@@ -12,87 +12,114 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
+use super::channels::Channels;
 use super::pack::Tree;
 use crate::collective::Collective;
 use crate::interrupt;
 use crate::network::Network;
 use crate::schedule::{Schedule, Transfer};
 
-/// The pieces that wait at a rank for the next, the one with the longest way before it first.
+/// The pieces that wait for a channel, the one with the longest way before it first.
 type Waiting = BinaryHeap<(u32, Reverse<(u32, u32)>)>;
 
 /// What is known before the steps are made.
 pub(super) struct Timetable<'a> {
-    network: &'a dyn Network,
-    trees: &'a [Tree],
-    reversed: bool,
+    pub(super) network: &'a dyn Network,
+    pub(super) trees: &'a [Tree],
+    pub(super) channels: &'a Channels,
+}
+
+/// Steps, and the channel of each transfer; without channels where all go by the routes of the fabric.
+pub(super) struct Timed {
+    pub(super) schedule: Schedule,
+    pub(super) channels: Vec<u32>,
+}
+
+/// Which of the pieces that wait goes first.
+#[derive(Debug, Clone, Copy)]
+enum Order {
+    /// That with the most edges before it.
+    LongestWay,
+    /// That which a steady flow of all trees would have sent first: if every link carries a piece of each of its trees in a
+    /// period, it carries all of them in the least time.
+    Due,
 }
 
 /// A tree by its ranks.
 struct Below {
-    /// By rank: the ranks that it sends to.
-    next: Vec<Vec<u32>>,
+    /// By rank: the ranks that it sends to, and by which channels.
+    next: Vec<Vec<(u32, u32)>>,
     /// By rank: edges below it, at most.
     height: Vec<u32>,
+    /// By rank: edges from the root to it.
+    depth: Vec<u32>,
 }
 
-impl<'a> Timetable<'a> {
-    pub(super) fn new(network: &'a dyn Network, trees: &'a [Tree], reversed: bool) -> Self {
-        Timetable {
-            network,
-            trees,
-            reversed,
-        }
-    }
-
-    /// The steps, as if every tree spread its pieces; `first_chunk` says the first of the chunks of a tree.
+impl Timetable<'_> {
+    /// Steps in which links are busy; `first_chunk` says the first of the chunks of a tree. Of several chunks those with the
+    /// longest way go first, or those that are due first, whichever takes fewer steps.
     pub(super) fn schedule(
         &self,
         collective: Collective,
         chunks: u32,
         first_chunk: impl Fn(usize) -> u32,
-    ) -> Schedule {
-        let ranks = self.network.ranks() as usize;
-        let below: Vec<Below> = self
-            .trees
-            .iter()
-            .map(|tree| Below::of(tree, ranks))
-            .collect();
-        let mut routes: BTreeMap<(u32, u32), Vec<u32>> = BTreeMap::new();
-        for edge in self.trees.iter().flat_map(|tree| &tree.edges) {
-            routes.entry(*edge).or_insert_with(|| {
-                let (from, to) = if self.reversed {
-                    (edge.1, edge.0)
-                } else {
-                    *edge
-                };
-                let mut route = Vec::new();
-                self.network.route(from, to, &mut route);
-                route
-            });
+    ) -> Timed {
+        let by_way = self.in_order(Order::LongestWay, collective, chunks, &first_chunk);
+        if chunks == 1 {
+            return by_way;
         }
+        let by_due = self.in_order(Order::Due, collective, chunks, &first_chunk);
+        match by_due.schedule.steps() < by_way.schedule.steps() {
+            true => by_due,
+            false => by_way,
+        }
+    }
+
+    fn in_order(
+        &self,
+        order: Order,
+        collective: Collective,
+        chunks: u32,
+        first_chunk: impl Fn(usize) -> u32,
+    ) -> Timed {
+        let ranks = self.network.ranks() as usize;
+        let trees = self.trees.iter().zip(&self.channels.of);
+        let below: Vec<Below> = trees
+            .map(|(tree, channels)| Below::of(tree, channels, ranks))
+            .collect();
+        let all = &self.channels.all;
         let links = self.network.links();
         let rate = |link: u32| u128::from(links[link as usize].rate.bits_per_second());
-        // What a piece takes of the time of a link in one step.
-        let cost = routes.values().flatten().map(|link| rate(*link)).min();
-        let cost = cost.unwrap_or(1);
+        let mut used: Vec<u32> = all
+            .iter()
+            .flat_map(|one| one.route.iter().copied())
+            .collect();
+        used.sort_unstable();
+        used.dedup();
         // Pieces that each link has yet to carry.
         let mut remaining = vec![0u128; links.len()];
-        for edge in self.trees.iter().flat_map(|tree| &tree.edges) {
-            for link in &routes[edge] {
+        for channel in self.channels.of.iter().flatten() {
+            for link in &all[*channel as usize].route {
                 remaining[*link as usize] += u128::from(chunks);
             }
         }
-        let mut credit = vec![0u128; links.len()];
-        let mut used: Vec<u32> = routes.values().flatten().copied().collect();
-        used.sort_unstable();
-        used.dedup();
-        let mut waiting: BTreeMap<(u32, u32), Waiting> = BTreeMap::new();
-        let send = |waiting: &mut BTreeMap<(u32, u32), Waiting>, tree: u32, chunk: u32, from| {
+        let loads: Vec<(u128, u128)> = used
+            .iter()
+            .map(|link| (remaining[*link as usize], rate(*link)))
+            .collect();
+        let in_step = pieces_in_step(&loads);
+        let mut room = vec![0u128; links.len()];
+        let mut waiting: BTreeMap<u32, Waiting> = BTreeMap::new();
+        let send = |waiting: &mut BTreeMap<u32, Waiting>, tree: u32, chunk: u32, from: u32| {
             let own = &below[tree as usize];
-            for &to in &own.next[from as usize] {
-                let key = (own.height[to as usize], Reverse((chunk, tree)));
-                waiting.entry((from, to)).or_default().push(key);
+            for &(to, channel) in &own.next[from as usize] {
+                let first = match order {
+                    Order::LongestWay => own.height[to as usize],
+                    // The first chunk comes to depth d in period d, the next ones a period later each.
+                    Order::Due => u32::MAX - chunk - own.depth[to as usize],
+                };
+                let key = (first, Reverse((chunk, tree)));
+                waiting.entry(channel).or_default().push(key);
             }
         };
         for (number, tree) in (0u32..).zip(self.trees) {
@@ -100,47 +127,50 @@ impl<'a> Timetable<'a> {
                 send(&mut waiting, number, chunk, tree.root);
             }
         }
-        let mut schedule = Schedule::new(collective);
+        let mut timed = Timed {
+            schedule: Schedule::new(collective),
+            channels: Vec::new(),
+        };
         let mut step = 0usize;
         while !waiting.is_empty() {
             interrupt::check();
-            schedule.begin_step();
-            for &link in &used {
-                let own = &mut credit[link as usize];
-                *own = (*own).min(cost - 1) + rate(link);
+            timed.schedule.begin_step();
+            for (link, pieces) in used.iter().zip(&in_step) {
+                room[*link as usize] = *pieces;
             }
-            let mut pairs: Vec<(u32, (u32, u32))> = waiting
+            let mut open: Vec<(u32, u32)> = waiting
                 .iter()
-                .filter_map(|(ends, pieces)| Some((pieces.peek()?.0, *ends)))
+                .filter_map(|(channel, pieces)| Some((pieces.peek()?.0, *channel)))
                 .collect();
-            pairs.sort_by_key(|&(height, (from, to))| {
-                let route = routes[&(from, to)].iter();
+            open.sort_by_cached_key(|&(height, channel)| {
+                let (from, to) = all[channel as usize].ends;
+                let route = all[channel as usize].route.iter();
                 // A millionth of what a bit per second carries is fine enough for an order.
                 let ahead = route.map(|link| remaining[*link as usize] * 1_000_000 / rate(*link));
                 let turn = (to as usize + ranks - from as usize + step) % ranks;
-                (Reverse(ahead.max()), Reverse(height), turn, from)
+                (Reverse(ahead.max()), Reverse(height), turn, from, channel)
             });
             let mut arrived = Vec::new();
-            // One piece of each pair in turn, as long as links have time.
-            while !pairs.is_empty() {
-                pairs.retain(|&(_, ends)| {
-                    let route = &routes[&ends];
-                    if route.iter().any(|link| credit[*link as usize] < cost) {
+            // One piece of each channel in turn, as long as links have time.
+            while !open.is_empty() {
+                open.retain(|&(_, channel)| {
+                    let (from, to) = all[channel as usize].ends;
+                    let route = &all[channel as usize].route;
+                    if route.iter().any(|link| room[*link as usize] == 0) {
                         return false;
                     }
-                    let Some(pieces) = waiting.get_mut(&ends) else {
+                    let Some(pieces) = waiting.get_mut(&channel) else {
                         return false;
                     };
                     let Some((_, Reverse((chunk, tree)))) = pieces.pop() else {
                         return false;
                     };
                     for link in route {
-                        credit[*link as usize] -= cost;
+                        room[*link as usize] -= 1;
                         remaining[*link as usize] -= 1;
                     }
-                    let number = first_chunk(tree as usize) + chunk;
-                    schedule.push(Transfer::copy(number, ends.0, ends.1));
-                    arrived.push((tree, chunk, ends.1));
+                    timed.push(first_chunk(tree as usize) + chunk, (from, to), channel);
+                    arrived.push((tree, chunk, to));
                     true
                 });
             }
@@ -150,21 +180,84 @@ impl<'a> Timetable<'a> {
             }
             step += 1;
         }
-        schedule
+        timed
+    }
+
+    pub(super) fn height(&self) -> usize {
+        self.trees.iter().map(Tree::height).max().unwrap_or(1)
+    }
+}
+
+/// The most pieces of the slowest link in a step.
+const LONGEST_STEP: u128 = 16;
+
+/// The pieces that links carry in a step at most, by the pieces that they have to carry and their rates.
+///
+/// In a step of m pieces of the slowest link, of rate s, a link of rate r carries floor(m r / s). If the busiest link needs
+/// the time t for all, a link with n pieces should carry n m / (s t) in a step. The least m is taken with
+/// which all do but for 2 %, or that comes nearest.
+pub(super) fn pieces_in_step(loads: &[(u128, u128)]) -> Vec<u128> {
+    let used = loads.iter().filter(|load| load.0 > 0);
+    let slowest = used.map(|load| load.1).min().unwrap_or(1).max(1);
+    let busiest = loads
+        .iter()
+        .copied()
+        .max_by(|one, other| (one.0 * other.1).cmp(&(other.0 * one.1)));
+    let (most, rate) = busiest.unwrap_or((1, 1));
+    // Of what is wanted in a step of m pieces, in thousandths.
+    let carried = |m: u128| {
+        let shares = loads.iter().map(|&(pieces, own)| {
+            let wanted = pieces * rate * m;
+            (m * own / slowest * slowest * most * 1000)
+                .checked_div(wanted)
+                .unwrap_or(1000)
+        });
+        shares.min().unwrap_or(1000).min(1000)
+    };
+    let mut length = 1;
+    for m in 1..=LONGEST_STEP {
+        if carried(m) > carried(length) {
+            length = m;
+        }
+        if carried(length) >= 980 {
+            break;
+        }
+    }
+    loads.iter().map(|load| length * load.1 / slowest).collect()
+}
+
+impl Timed {
+    pub(super) fn push(&mut self, chunk: u32, (from, to): (u32, u32), channel: u32) {
+        self.schedule.push(Transfer::copy(chunk, from, to));
+        self.channels.push(channel);
+    }
+
+    /// The same backwards: steps in reverse order, source and destination exchanged.
+    pub(super) fn reversed(&self, collective: Collective) -> Timed {
+        let steps = (0..self.schedule.steps()).rev();
+        let channels = steps.flat_map(|step| self.channels.get(self.schedule.step(step)));
+        Timed {
+            schedule: self.schedule.reversed(collective),
+            channels: channels.flatten().copied().collect(),
+        }
     }
 }
 
 impl Below {
-    fn of(tree: &Tree, ranks: usize) -> Below {
+    fn of(tree: &Tree, channels: &[u32], ranks: usize) -> Below {
         let mut below = Below {
             next: vec![Vec::new(); ranks],
             height: vec![0; ranks],
+            depth: vec![0; ranks],
         };
-        for &(from, to) in tree.edges.iter().rev() {
+        for &(from, to) in &tree.edges {
+            below.depth[to as usize] = below.depth[from as usize] + 1;
+        }
+        for (&(from, to), &channel) in tree.edges.iter().zip(channels).rev() {
             let height = below.height[to as usize] + 1;
             let own = &mut below.height[from as usize];
             *own = (*own).max(height);
-            below.next[from as usize].push(to);
+            below.next[from as usize].push((to, channel));
         }
         below
     }

@@ -68,9 +68,9 @@ pub(super) struct FlowPath {
     /// Bytes per ps; infinite where there is no link.
     pub(super) rate: f64,
     /// Its links that are shared.
-    shared: f64,
+    pub(super) shared: f64,
     /// The link that bounds its flows.
-    bottleneck: Option<u32>,
+    pub(super) bottleneck: Option<u32>,
     /// Its links in [`Disjoint::links`].
     from: u32,
     to: u32,
@@ -261,7 +261,7 @@ impl<'a> Disjoint<'a> {
             let start = match self.rule {
                 StartRule::Rendezvous => source.max(self.free[flow.destination as usize]),
                 StartRule::Sender => source,
-                StartRule::Step => self.all_free,
+                StartRule::Step | StartRule::Link => self.all_free,
             };
             let join = start + path.latency;
             let mut end = join;
@@ -464,7 +464,7 @@ impl Owner {
             return false;
         }
         let common = match rule {
-            StartRule::Step => return true,
+            StartRule::Step | StartRule::Link => return true,
             StartRule::Sender => [ends.0, NONE],
             StartRule::Rendezvous => [ends.0, ends.1],
         };

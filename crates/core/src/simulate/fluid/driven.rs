@@ -25,6 +25,7 @@ use super::instant::to_time;
 use super::program::FlowStart;
 use super::{FlowOptions, FluidError, check_background, check_ends};
 use crate::network::Network;
+use crate::plan::routes::OF_FABRIC;
 use crate::simulate::SimulationError;
 use crate::simulate::live::{BusiestLink, Live, MessageEvent};
 use crate::table::Details;
@@ -97,6 +98,7 @@ impl Live for DrivenFlows<'_> {
             flow,
             source,
             destination,
+            route: OF_FABRIC,
             bytes: bytes.get(),
             cap: f64::INFINITY,
             start: now,

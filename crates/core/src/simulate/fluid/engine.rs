@@ -13,6 +13,7 @@ use super::{FlowOptions, FluidError};
 use crate::event::EventQueue;
 use crate::interrupt;
 use crate::network::Network;
+use crate::plan::routes::OF_FABRIC;
 
 /// Instants that near to one another are one instant (see [`super`]).
 fn window(instant: f64) -> f64 {
@@ -235,9 +236,10 @@ impl<'a> FluidEngine<'a> {
         if let Some(endpoints) = &self.endpoints {
             cap = cap.min(endpoints.rate());
         }
-        let pair = match self.routes_by_flow {
-            true => (message.flow, message.flow),
-            false => (message.source, message.destination),
+        let pair = match (message.route, self.routes_by_flow) {
+            (OF_FABRIC, false) => (message.source, message.destination),
+            (OF_FABRIC, true) => (message.flow, message.flow),
+            (route, _) => (route, OF_FABRIC),
         };
         let class = self.classes.enter(pair, cap)?;
         self.under_way[place as usize].class = class;

@@ -6,6 +6,7 @@ use super::ledger::FlowLedger;
 use super::program::{FlowEnd, FlowProgram, FlowStart};
 use crate::interrupt;
 use crate::outcome::NONE;
+use crate::plan::routes::OF_FABRIC;
 use crate::units::{Bytes, Rate, Time};
 
 /// Bytes from one rank to another.
@@ -174,6 +175,7 @@ impl<'a> Dependencies<'a> {
             flow: index,
             source: flow.source,
             destination: flow.destination,
+            route: OF_FABRIC,
             bytes: flow.bytes.get(),
             cap: flow.rate_cap.map_or(f64::INFINITY, bytes_per_ps),
             start: now.max(flow.release.ps() as f64),

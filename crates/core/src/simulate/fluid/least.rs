@@ -8,7 +8,8 @@
 //!   free before the earliest of them could have begun to move, and all their bytes over the cables that
 //!   they take.
 //! * **loads.** A link of capacity C that carries b bytes in all does so no faster than b / C, after the
-//!   least latency of the flows over it.
+//!   least latency of the flows over it. Under the rule `link` it is busy with each of them in turn, for the latency of
+//!   the flow's route and its bytes at the rate of the slowest link there; when flows start is not asked then.
 //!
 //! Messages that are sent eagerly do not wait for their receivers, and end at their senders before they
 //! arrive: where a message is that small only the loads hold.
@@ -20,6 +21,8 @@ use super::schedule::ScheduledSteps;
 use super::{Endpoint, FlowOptions, FluidError, StartRule};
 use crate::network::{Network, Sharing};
 use crate::outcome::NONE;
+use crate::plan::NamedRoutes;
+use crate::plan::routes::{NetworkWithRoutes, OF_FABRIC};
 use crate::schedule::Schedule;
 use crate::units::{Bytes, Time};
 
@@ -66,6 +69,8 @@ impl CableDemand {
 struct Load {
     bytes: u128,
     latency: f64,
+    /// How long it is busy with them, one after the other (ps).
+    busy: f64,
 }
 
 /// A lower bound on the time that [`super::simulate_schedule`] gives, rounded down by more than the
@@ -76,12 +81,14 @@ struct Load {
 pub fn least_schedule(
     network: &dyn Network,
     schedule: &Schedule,
+    routes: &NamedRoutes,
     size: Bytes,
     rule: StartRule,
     options: &FlowOptions,
 ) -> Result<Time, FluidError> {
-    let steps = ScheduledSteps::new(schedule, size)?;
-    let least = least_steps(network, &steps, rule, options)?;
+    let steps = ScheduledSteps::new(schedule, routes, size)?;
+    let network = NetworkWithRoutes::new(network, routes);
+    let least = least_steps(&network, &steps, rule, options)?;
     to_time((least * (1.0 - 1e-7) - 1.0).max(0.0))
 }
 
@@ -96,6 +103,7 @@ fn least_steps(
     let unused = Load {
         bytes: 0,
         latency: f64::INFINITY,
+        busy: 0.0,
     };
     let mut loads = vec![unused; links.len()];
     let mut leaving = vec![CableDemand::IDLE; links.len()];
@@ -105,6 +113,7 @@ fn least_steps(
     let mut all_free = 0.0f64;
     let mut smallest = u64::MAX;
     let (mut flows, mut before) = (Vec::new(), Vec::new());
+    let (mut named, mut named_before): (Vec<u32>, Vec<u32>) = (Vec::new(), Vec::new());
     let (mut routes, mut paths): (Vec<u32>, Vec<FlowPath>) = (Vec::new(), Vec::new());
     // Ranks of the step with instants before which they are not free again.
     let mut ends: Vec<(u32, f64)> = Vec::new();
@@ -112,8 +121,10 @@ fn least_steps(
     for step in 0..steps.steps() {
         flows.clear();
         steps.step(step, &mut flows)?;
-        if !same_ends(&flows, &before) {
-            (routes, paths) = find_paths(network, &flows, first)?;
+        named.clear();
+        steps.routes(step, &mut named);
+        if named != named_before || !same_ends(&flows, &before) {
+            (routes, paths) = find_paths(network, &flows, &named, first)?;
         }
         ends.clear();
         for (flow, path) in flows.iter().zip(&paths) {
@@ -123,6 +134,7 @@ fn least_steps(
                 StartRule::Rendezvous => free[source as usize].max(free[destination as usize]),
                 StartRule::Sender => free[source as usize],
                 StartRule::Step => all_free,
+                StartRule::Link => 0.0,
             };
             let join = start + path.latency;
             let moving = match path.rate.is_finite() {
@@ -136,6 +148,7 @@ fn least_steps(
                 let load = &mut loads[link as usize];
                 load.bytes += u128::from(flow.bytes);
                 load.latency = load.latency.min(path.latency);
+                load.busy += path.latency + moving;
             }
             let cables = [
                 (route.first(), source, &mut leaving),
@@ -159,6 +172,7 @@ fn least_steps(
         }
         first += flows.len();
         std::mem::swap(&mut flows, &mut before);
+        std::mem::swap(&mut named, &mut named_before);
     }
     let eager = |endpoint: &Endpoint| smallest <= endpoint.eager_threshold.get();
     let mut least = match options.endpoint.as_ref().is_some_and(eager) {
@@ -168,6 +182,9 @@ fn least_steps(
     for (load, link) in loads.iter().zip(links) {
         if load.bytes > 0 && link.sharing == Sharing::Shared {
             least = least.max(load.latency + load.bytes as f64 / bytes_per_ps(link.rate));
+        }
+        if rule == StartRule::Link {
+            least = least.max(load.busy);
         }
     }
     Ok(least)
@@ -182,6 +199,7 @@ fn same_ends(flows: &[StepFlow], others: &[StepFlow]) -> bool {
 fn find_paths(
     network: &dyn Network,
     flows: &[StepFlow],
+    named: &[u32],
     first: usize,
 ) -> Result<(Vec<u32>, Vec<FlowPath>), FluidError> {
     let (mut routes, mut paths) = (Vec::new(), Vec::with_capacity(flows.len()));
@@ -189,7 +207,10 @@ fn find_paths(
         let ends = (flow.source, flow.destination);
         super::check_ends(first + index, ends.0, ends.1, network.ranks())?;
         let from = routes.len();
-        network.route(ends.0, ends.1, &mut routes);
+        match named.get(index) {
+            Some(&route) if route != OF_FABRIC => network.route(route, OF_FABRIC, &mut routes),
+            _ => network.route(ends.0, ends.1, &mut routes),
+        }
         paths.push(FlowPath::over(network, ends, &routes, from)?);
     }
     Ok((routes, paths))

@@ -2,13 +2,12 @@
 
 use super::flow_log::FlowLog;
 use super::schedule::StepMessages;
-use super::{FlowOptions, StartRule, log_schedule};
+use super::{FlowOptions, StartRule, log_plan};
 use crate::interrupt;
 use crate::memory;
 use crate::outcome::{Critical, Flowing, LinkShares, NONE, Outcome, PathColumns, SlotColumns};
 use crate::plan::Plan;
-use crate::schedule::Schedule;
-use crate::simulate::{SimulationError, link_shares, needed_network};
+use crate::simulate::{SimulationError, admit_routes, link_shares, needed_network};
 use crate::table::Details;
 use crate::units::{Bytes, Time};
 
@@ -26,6 +25,7 @@ pub fn simulate_plan(
     options: &FlowOptions,
 ) -> Result<Outcome, SimulationError> {
     let network = needed_network(&plan.fabric, "fluid")?;
+    admit_routes(plan, network)?;
     let schedule = &plan.schedule;
     let most = (0..schedule.steps())
         .map(|step| schedule.step(step).len())
@@ -36,7 +36,7 @@ pub fn simulate_plan(
         record_flows: options.record_flows && plan.len() <= MOST_RECORDED,
         ..options.clone()
     };
-    let (fluid, flows) = log_schedule(network, &plan.schedule, size, rule, &options)?;
+    let (fluid, flows) = log_plan(network, schedule, &plan.routes, size, rule, &options)?;
     let path = &fluid.critical_path;
     let wanted: Vec<usize> = path.iter().map(|one| one.transfer).collect();
     let path_bottlenecks: Vec<Option<u32>> = wanted
@@ -44,7 +44,7 @@ pub fn simulate_plan(
         .filter_map(|&flow| flows.flow(flow as u32))
         .map(|logged| Some(logged.bottleneck).filter(|&link| link != NONE))
         .collect();
-    let (slots, transfers) = by_step(&plan.schedule, &flows, wanted);
+    let (slots, transfers) = by_step(plan, &flows, wanted);
     let critical_path: Vec<Critical> = fluid
         .critical_path
         .iter()
@@ -81,7 +81,8 @@ const BYTES_PER_FLOW: u64 = 480;
 
 /// Steps with their first start and last end, if flows were recorded; and the first transfer of each
 /// of the flows asked for.
-fn by_step(schedule: &Schedule, flows: &FlowLog, wanted: Vec<usize>) -> (SlotColumns, Vec<usize>) {
+fn by_step(plan: &Plan, flows: &FlowLog, wanted: Vec<usize>) -> (SlotColumns, Vec<usize>) {
+    let schedule = &plan.schedule;
     let mut order: Vec<usize> = (0..wanted.len()).collect();
     order.sort_by_key(|&place| wanted[place]);
     let mut order = order.into_iter().peekable();
@@ -96,7 +97,7 @@ fn by_step(schedule: &Schedule, flows: &FlowLog, wanted: Vec<usize>) -> (SlotCol
     for step in 0..steps {
         interrupt::check();
         let first = flow;
-        for transfer in StepMessages::firsts(schedule, step) {
+        for transfer in StepMessages::firsts(schedule, &plan.routes, step) {
             interrupt::check();
             while let Some(place) = order.next_if(|&place| wanted[place] == flow) {
                 transfers[place] = transfer;

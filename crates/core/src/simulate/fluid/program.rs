@@ -11,6 +11,8 @@ pub(super) struct FlowStart {
     pub(super) flow: u32,
     pub(super) source: u32,
     pub(super) destination: u32,
+    /// The route that a plan names for it; [`OF_FABRIC`] otherwise.
+    pub(super) route: u32,
     pub(super) bytes: u64,
     /// Bytes per ps, or infinite.
     pub(super) cap: f64,
@@ -62,6 +64,14 @@ pub trait Steps {
     /// # Errors
     /// A size beyond 64 bits.
     fn step(&self, step: usize, flows: &mut Vec<StepFlow>) -> Result<(), UnitError>;
+
+    /// Whether flows have routes that are not the network's.
+    fn names_routes(&self) -> bool {
+        false
+    }
+
+    /// Appends the number of the route of each flow of a step, where any are named.
+    fn routes(&self, _step: usize, _routes: &mut Vec<u32>) {}
 }
 
 /// Whether so many more flows can be numbered after the first ones.
@@ -87,7 +97,7 @@ impl StartRule {
             StartRule::Rendezvous if destination.0 != NONE && !eager && by_destination => {
                 destination.0
             }
-            StartRule::Sender | StartRule::Rendezvous => source.0,
+            StartRule::Sender | StartRule::Rendezvous | StartRule::Link => source.0,
         }
     }
 }

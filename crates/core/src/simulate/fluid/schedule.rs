@@ -4,6 +4,7 @@ use rustc_hash::FxHashMap;
 
 use super::program::{StepFlow, Steps};
 use crate::interrupt;
+use crate::plan::NamedRoutes;
 use crate::schedule::{Action, Schedule, StepColumns};
 use crate::units::{Bytes, UnitError};
 
@@ -13,6 +14,7 @@ const MOST_CUTS: usize = 1 << 20;
 /// The transfers of a schedule, for a collective of some size.
 pub(super) struct ScheduledSteps<'a> {
     schedule: &'a Schedule,
+    routes: &'a NamedRoutes,
     size: Bytes,
     /// The bytes of every chunk, if they are all of one size.
     uniform: Option<u64>,
@@ -20,10 +22,14 @@ pub(super) struct ScheduledSteps<'a> {
     cuts: Vec<u64>,
 }
 
-impl ScheduledSteps<'_> {
+impl<'a> ScheduledSteps<'a> {
     /// # Errors
     /// A size beyond 64 bits.
-    pub(super) fn new(schedule: &Schedule, size: Bytes) -> Result<ScheduledSteps<'_>, UnitError> {
+    pub(super) fn new(
+        schedule: &'a Schedule,
+        routes: &'a NamedRoutes,
+        size: Bytes,
+    ) -> Result<ScheduledSteps<'a>, UnitError> {
         let collective = &schedule.collective;
         let uniform = collective.uniform_chunk_bytes(size).map(Bytes::get);
         let chunks = collective.chunks();
@@ -36,6 +42,7 @@ impl ScheduledSteps<'_> {
         }
         Ok(ScheduledSteps {
             schedule,
+            routes,
             size,
             uniform,
             cuts,
@@ -63,7 +70,7 @@ impl Steps for ScheduledSteps<'_> {
     }
 
     fn step(&self, step: usize, flows: &mut Vec<StepFlow>) -> Result<(), UnitError> {
-        let mut messages = StepMessages::of(self.schedule, step);
+        let mut messages = StepMessages::of(self.schedule, self.routes, step);
         let before = flows.len();
         for (place, transfer) in self.schedule.columns(step).transfers().enumerate() {
             interrupt::check();
@@ -86,21 +93,40 @@ impl Steps for ScheduledSteps<'_> {
         }
         Ok(())
     }
+
+    fn names_routes(&self) -> bool {
+        !self.routes.is_empty()
+    }
+
+    fn routes(&self, step: usize, routes: &mut Vec<u32>) {
+        if self.names_routes() {
+            let firsts = StepMessages::firsts(self.schedule, self.routes, step);
+            routes.extend(firsts.map(|transfer| self.routes.number(transfer)));
+        }
+    }
 }
 
-/// The messages of a step: its transfers with the same source, destination and action are one, which
+/// The messages of a step: its transfers with the same source, destination, action and route are one, which
 /// takes the place of the first of them.
 pub(super) struct StepMessages<'a> {
     step: StepColumns<'a>,
-    /// The number of each message by source, destination and action; none where no rank sends twice, or
+    routes: &'a NamedRoutes,
+    /// The first transfer of the step.
+    first: usize,
+    /// The number of each message by source, destination, action and route; none where no rank sends twice, or
     /// none twice to another.
-    numbers: Option<FxHashMap<(u32, u32, Action), usize>>,
+    numbers: Option<FxHashMap<(u32, u32, Action, u32), usize>>,
     count: usize,
 }
 
 impl<'a> StepMessages<'a> {
-    pub(super) fn of(schedule: &'a Schedule, step: usize) -> StepMessages<'a> {
+    pub(super) fn of(
+        schedule: &'a Schedule,
+        routes: &'a NamedRoutes,
+        step: usize,
+    ) -> StepMessages<'a> {
         let ranks = schedule.collective.ranks() as usize;
+        let first = schedule.step(step).start;
         let step = schedule.columns(step);
         let mut sends = vec![false; ranks];
         let again = |&rank: &u32| {
@@ -111,14 +137,20 @@ impl<'a> StepMessages<'a> {
         let numbers = repeats.then(FxHashMap::default);
         StepMessages {
             step,
+            routes,
+            first,
             numbers,
             count: 0,
         }
     }
 
     /// The first transfer of each message of a step, as indices.
-    pub(super) fn firsts(schedule: &'a Schedule, step: usize) -> impl Iterator<Item = usize> + 'a {
-        let mut messages = StepMessages::of(schedule, step);
+    pub(super) fn firsts(
+        schedule: &'a Schedule,
+        routes: &'a NamedRoutes,
+        step: usize,
+    ) -> impl Iterator<Item = usize> + 'a {
+        let mut messages = StepMessages::of(schedule, routes, step);
         let transfers = schedule.step(step).enumerate();
         transfers.filter_map(move |(place, index)| {
             let begins = messages.earlier(place).is_none();
@@ -135,6 +167,7 @@ impl<'a> StepMessages<'a> {
                 self.step.source()[place],
                 self.step.destination()[place],
                 self.step.action()[place],
+                self.routes.number(self.first + place),
             );
             let number = *numbers.entry(key).or_insert(next);
             if number < next {

@@ -17,8 +17,10 @@ use super::{FluidError, StartRule};
 use crate::interrupt;
 use crate::network::Network;
 use crate::outcome::NONE;
+use crate::plan::routes::OF_FABRIC;
 
 /// A flow in memory.
+#[derive(Clone, Copy)]
 struct Loaded {
     flow: StepFlow,
     /// Ranks whose earlier steps it waits for.
@@ -27,6 +29,8 @@ struct Loaded {
     ends: u8,
     source_group: u32,
     destination_group: u32,
+    /// The route that a plan names for it.
+    route: u32,
 }
 
 /// A rank's flows of one step.
@@ -54,6 +58,8 @@ pub(super) struct Stepped<'a> {
     next_step: usize,
     next_flow: u32,
     buffer: Vec<StepFlow>,
+    /// The named routes of the buffer's flows; empty where none are named.
+    routes: Vec<u32>,
     /// The flows from `first_loaded` on.
     loaded: VecDeque<Loaded>,
     first_loaded: u32,
@@ -93,6 +99,7 @@ impl<'a> Stepped<'a> {
             next_step: 0,
             next_flow: 0,
             buffer: Vec::new(),
+            routes: Vec::new(),
             loaded: VecDeque::new(),
             first_loaded: 0,
             groups: Vec::new(),
@@ -165,6 +172,8 @@ impl<'a> Stepped<'a> {
     fn fill_buffer(&mut self) -> Result<(), FluidError> {
         self.buffer.clear();
         self.steps.step(self.next_step, &mut self.buffer)?;
+        self.routes.clear();
+        self.steps.routes(self.next_step, &mut self.routes);
         check_count(self.buffer.len(), self.next_flow)
     }
 
@@ -191,6 +200,7 @@ impl<'a> Stepped<'a> {
                 ends: 2,
                 source_group: NONE,
                 destination_group: NONE,
+                route: self.routes.get(at).copied().unwrap_or(OF_FABRIC),
             };
             if self.rule != StartRule::Step {
                 let eager = self.eager.is_some_and(|limit| flow.bytes <= limit);
@@ -253,7 +263,7 @@ impl<'a> Stepped<'a> {
         ready: &mut Vec<FlowStart>,
         ledger: &mut FlowLedger,
     ) -> Result<(), FluidError> {
-        let flow = self.loaded[(index - self.first_loaded) as usize].flow;
+        let Loaded { flow, route, .. } = self.loaded[(index - self.first_loaded) as usize];
         if ledger.records_flows() {
             ledger.start(index, now, self.waited_for(&flow, ledger))?;
         }
@@ -261,6 +271,7 @@ impl<'a> Stepped<'a> {
             flow: index,
             source: flow.source,
             destination: flow.destination,
+            route,
             bytes: flow.bytes,
             cap: f64::INFINITY,
             start: now,

@@ -1,10 +1,10 @@
 //! When each message of a plan flows, for pictures and tables of small plans.
 
 use super::schedule::StepMessages;
-use super::{FlowOptions, StartRule, simulate_schedule};
+use super::{FlowOptions, StartRule, log_plan};
 use crate::interrupt;
 use crate::plan::Plan;
-use crate::simulate::{SimulationError, needed_network};
+use crate::simulate::{SimulationError, admit_routes, needed_network};
 use crate::units::{Bytes, Time};
 
 /// A message: the first of its transfers, when it might start, and when its last byte had arrived.
@@ -33,10 +33,12 @@ pub fn message_times(
         record_flows: true,
         ..options.clone()
     };
-    let flows = simulate_schedule(network, &plan.schedule, size, rule, &options)?.flows;
+    admit_routes(plan, network)?;
+    let (_, flows) = log_plan(network, &plan.schedule, &plan.routes, size, rule, &options)?;
+    let flows = flows.into_columns();
     let mut times = Vec::with_capacity(flows.start.len());
     for step in 0..plan.schedule.steps() {
-        for transfer in StepMessages::firsts(&plan.schedule, step) {
+        for transfer in StepMessages::firsts(&plan.schedule, &plan.routes, step) {
             interrupt::check();
             let flow = times.len();
             times.push(MessageTime {

@@ -54,6 +54,10 @@ pub fn simulate_plan(
             hint: "it has no links that packets share; use circuit or closed_form",
         });
     };
+    if !plan.routes.is_empty() {
+        let problem = "packets take the routes of the fabric, and this plan names others; use fluid or bulk_synchronous";
+        return Err(SimulationError::refused("named_routes", problem));
+    }
     check_ranks(&plan.schedule)?;
     let work = work_of(&plan.schedule, &plan.fabric, size, settings);
     let packets = simulate_watched(&plan.fabric, &work, &settings.options, watch)?;

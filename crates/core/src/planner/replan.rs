@@ -1,12 +1,11 @@
-//! What becomes of a plan on a grid of tunable circuits when something fails.
+//! What becomes of a plan when a part of its fabric fails.
 
 use super::{Planned, PlannerError};
 use crate::collective::{Collective, CollectiveKind};
 use crate::fabric::Fabric;
 use crate::family::wss_grid::WavelengthPlan;
 use crate::family::wss_grid::WssGrid;
-use crate::family::wss_grid::placement::GridError;
-use crate::place::{PlacementError, PlacementProblem};
+use crate::place::PlacementProblem;
 use crate::plan::Plan;
 use crate::simulate::{self, Method};
 use crate::spec::Spec;
@@ -18,13 +17,13 @@ fn has_root(kind: CollectiveKind) -> bool {
     matches!(kind, Broadcast | Reduce | Gather | Scatter)
 }
 
-/// A plan anew on what is left of its grid.
+/// A plan anew on what is left of its fabric.
 pub struct Replanned {
     /// The plan, and of `auto` what it was chosen from. Its fabric names the wavelength plan that was taken.
     pub planned: Planned,
     /// What the verifier says: nothing.
     pub violations: Vec<Violation>,
-    /// The time on the grid as it was.
+    /// The time on the fabric as it was.
     pub before: Time,
     /// The time on what is left.
     pub after: Time,
@@ -37,16 +36,16 @@ impl Replanned {
     }
 }
 
-/// Plans anew on a grid on which transceivers or switch ports are dead or nodes are no longer allocated: by
-/// `algorithm`, or else by the same, with the grid's wavelength plan, or else with one that joins any two
-/// ports. Nodes keep what they had: the root is the same node.
+/// Plans anew on what failures leave of the fabric of a plan ([`families::after`]): by `algorithm`, or else by the same. On
+/// a grid of tunable circuits with the grid's wavelength plan, or else with one that joins any two ports. Ranks keep
+/// what they had: the root is the same.
 ///
 /// # Errors
 /// A root that has left, ranks that nothing joins any more, wavelengths that the lasers lack, or what a
 /// simulation refuses.
 pub fn replan(
     before: &Plan,
-    left: &WssGrid,
+    left: &Fabric,
     algorithm: Option<&Spec>,
     size: Bytes,
     method: &Method,
@@ -54,31 +53,23 @@ pub fn replan(
     let own = before.algorithm.parse()?;
     let spec: &Spec = algorithm.unwrap_or(&own);
     let collective = before.schedule.collective;
-    let grid = before
-        .fabric
-        .downcast::<WssGrid>()
-        .ok_or(GridError::NotAGrid {
-            family: before.fabric.family(),
-        });
-    let grid = grid.map_err(PlacementError::from)?;
-    let node = grid.nodes.get(collective.root() as usize);
-    let node = node.copied().unwrap_or_default();
-    let root = match left.nodes.binary_search(&node) {
-        Ok(root) => root as u32,
-        Err(_) if has_root(collective.kind()) => return Err(PlannerError::RootLeft { node }),
-        Err(_) => 0,
+    let node = before.fabric.node(collective.root());
+    let mut ranks = 0..left.ranks();
+    let root = match ranks.find(|rank| left.node(*rank) == node) {
+        Some(root) => root,
+        None if has_root(collective.kind()) => return Err(PlannerError::RootLeft { node }),
+        None => 0,
     };
     let collective = Collective::new(collective.kind(), left.ranks())?.with_root(root)?;
-    let with = |wavelengths| {
-        let fabric = Fabric::new(left.with_plan(wavelengths));
-        super::plan(spec, &fabric, collective, size, method)
-    };
-    let mut made = with(left.plan);
-    for wavelengths in [WavelengthPlan::EdgeColouring, WavelengthPlan::Cyclic] {
-        if matches!(&made, Err(PlannerError::Placement(error)) if error.problem == PlacementProblem::Unfit)
-            && wavelengths != left.plan
-        {
-            made = with(wavelengths);
+    let on = |fabric: &Fabric| super::plan(spec, fabric, collective, size, method);
+    let mut made = on(left);
+    if let Some(grid) = left.downcast::<WssGrid>() {
+        for wavelengths in [WavelengthPlan::EdgeColouring, WavelengthPlan::Cyclic] {
+            if matches!(&made, Err(PlannerError::Placement(error)) if error.problem == PlacementProblem::Unfit)
+                && wavelengths != grid.plan
+            {
+                made = on(&Fabric::new(grid.with_plan(wavelengths)));
+            }
         }
     }
     let planned = made?;

@@ -1,0 +1,84 @@
+//! Shortest ways over links whose lengths are given.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use super::{ConcurrentFlow, Pair};
+
+/// Shortest ways from a vertex.
+pub(super) struct Search {
+    /// By vertex: the round in which it was reached last, its distance then, and the link and vertex before it.
+    reached: Vec<u32>,
+    distances: Vec<f64>,
+    before: Vec<(u32, u32)>,
+    round: u32,
+    /// Distances are not negative, and so in the order of their bits.
+    open: BinaryHeap<Reverse<(u64, u32)>>,
+    pub(super) work: u64,
+}
+
+impl Search {
+    pub(super) fn new(vertices: usize) -> Search {
+        Search {
+            reached: vec![0; vertices],
+            distances: vec![0.0; vertices],
+            before: vec![(0, 0); vertices],
+            round: 0,
+            open: BinaryHeap::new(),
+            work: 0,
+        }
+    }
+
+    /// Searches from a vertex; up to another, if one is given.
+    pub(super) fn from(
+        &mut self,
+        flow: &ConcurrentFlow<'_>,
+        source: u32,
+        until: Option<u32>,
+        length: impl Fn(u32) -> f64,
+    ) {
+        self.round += 1;
+        self.open.clear();
+        self.reached[source as usize] = self.round;
+        self.distances[source as usize] = 0.0;
+        self.open.push(Reverse((0, source)));
+        while let Some(Reverse((bits, vertex))) = self.open.pop() {
+            let distance = f64::from_bits(bits);
+            if Some(vertex) == until {
+                break;
+            }
+            if distance > self.distances[vertex as usize] {
+                continue;
+            }
+            for &(link, to) in &flow.away[vertex as usize] {
+                self.work += 1;
+                let through = distance + length(link);
+                let to_place = to as usize;
+                if self.reached[to_place] < self.round || through < self.distances[to_place] {
+                    self.reached[to_place] = self.round;
+                    self.distances[to_place] = through;
+                    self.before[to_place] = (link, vertex);
+                    self.open.push(Reverse((through.to_bits(), to)));
+                }
+            }
+        }
+    }
+
+    pub(super) fn distance(&self, vertex: u32) -> Option<f64> {
+        let place = vertex as usize;
+        (self.reached[place] == self.round).then_some(self.distances[place])
+    }
+
+    /// The links of the way found.
+    pub(super) fn way(&self, (source, destination): Pair) -> Option<Vec<u32>> {
+        self.distance(destination)?;
+        let (mut way, mut at) = (Vec::new(), destination);
+        while at != source {
+            let (link, from) = self.before[at as usize];
+            way.push(link);
+            at = from;
+        }
+        way.reverse();
+        Some(way)
+    }
+}

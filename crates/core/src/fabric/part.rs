@@ -1,0 +1,435 @@
+//! A part of a fabric: some of its links, switches or ranks are broken, or some of its ranks only forward.
+//!
+//! Every family with links has two options for it:
+//!
+//! | option | example | what is meant |
+//! |---|---|---|
+//! | `without` | `0>1+2-3+17` | the links from vertex 0 to 1, those between 2 and 3 both ways, vertex 17 with all its links |
+//! | `members` | `0-7+16` | ranks 0 to 7 and 16 take part in collectives; the others forward, as switches do |
+//!
+//! Vertices are numbered ranks first, then switches; names do as well: `rank 0 -> rank 1`, `NIC of rank 3`. A `#2` behind a
+//! link means the cable of that number only. The ranks of the part are numbered anew, from 0 on, in the order that they
+//! had. Messages keep the routes of the whole fabric where these are whole, and otherwise take the fewest links.
+//!
+//! ```
+//! use opticoll::fabric::Fabric;
+//! let torus = Fabric::parse("torus:dims=4x4,without=0>1+rank 5")?;
+//! assert_eq!(torus.ranks(), 15);
+//! assert!(torus.to_string().ends_with("without=0>1+5"));
+//! # Ok::<(), opticoll::fabric::FabricError>(())
+//! ```
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use super::{Drawing, Fabric, FabricError, FamilyRecord, Machine};
+use crate::interrupt;
+use crate::names::{plural, shown};
+use crate::network::fewest_links::{FewestLinks, Ties};
+use crate::network::{Duplex, Network, Wiring};
+use crate::spec::{OptionRecord, Role, Spec, whole};
+
+/// The option for what is broken.
+pub(crate) const WITHOUT: OptionRecord = OptionRecord::new(
+    "without",
+    "links, switches and ranks that are broken; ranks that are left are numbered anew",
+)
+.range("0>1 a link, 0-1 both ways, 17 a vertex, or their names; joined by +")
+.default("none")
+.role(Role::Broken);
+
+/// The option for who takes part.
+pub(crate) const MEMBERS: OptionRecord = OptionRecord::new(
+    "members",
+    "ranks that take part, numbered anew; the others only forward",
+)
+.range("ranks such as 0-7+16")
+.default("all");
+
+/// A fabric of which a part is used.
+#[derive(Debug)]
+pub(crate) struct Part {
+    whole: Fabric,
+    without: Vec<Broken>,
+    /// Runs of ranks, first and last; empty: all.
+    members: Vec<(u32, u32)>,
+    ranks: u32,
+    /// By vertex: its number in the whole fabric.
+    vertices: Vec<u32>,
+    /// By link: its number in the whole fabric.
+    links: Vec<u32>,
+    /// By link of the whole fabric: its number here, or [`GONE`].
+    kept: Vec<u32>,
+    wiring: Wiring,
+    routes: FewestLinks,
+}
+
+/// The number of what is broken.
+const GONE: u32 = u32::MAX;
+
+/// What is broken, by vertices of the whole fabric.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Broken {
+    Vertex(u32),
+    Links {
+        from: u32,
+        to: u32,
+        both_ways: bool,
+        /// The one of several between the same vertices.
+        cable: Option<u32>,
+    },
+}
+
+impl PartialEq for Part {
+    /// Everything else follows from the options.
+    fn eq(&self, other: &Part) -> bool {
+        (&self.whole, &self.without, &self.members)
+            == (&other.whole, &other.without, &other.members)
+    }
+}
+
+impl Part {
+    /// The part of a fabric with links that the options `without` and `members` of a specification name; the fabric
+    /// itself where neither is given.
+    ///
+    /// # Errors
+    /// Vertices or links that the fabric does not have, or ranks that cannot be reached any more.
+    pub(crate) fn of(whole: Fabric, spec: &Spec) -> Result<Fabric, FabricError> {
+        let Some(network) = whole.network() else {
+            return Ok(whole);
+        };
+        let items = |option: &OptionRecord| spec.option(option.name).map(|text| text.split('+'));
+        let (without, members) = (items(&WITHOUT), items(&MEMBERS));
+        if without.is_none() && members.is_none() {
+            return Ok(whole);
+        }
+        let names = Names::of(network);
+        let broken = |item: &str| {
+            let broken = names.broken(item.trim());
+            let broken = broken.filter(|one| one.is_of(network, names.vertices));
+            broken.ok_or_else(|| spec.refuse(WITHOUT.name, names.unknown(item.trim())))
+        };
+        let without: Vec<Broken> = without
+            .into_iter()
+            .flatten()
+            .map(broken)
+            .collect::<Result<_, _>>()?;
+        let members = members.into_iter().flatten();
+        let members = members.map(|item| {
+            let run = run(item.trim(), network.ranks());
+            run.map_err(|problem| spec.refuse(MEMBERS.name, problem))
+        });
+        let part = Part::with(&whole, network, without, members.collect::<Result<_, _>>()?);
+        if part.ranks == 0 {
+            let option = if part.members.is_empty() {
+                WITHOUT
+            } else {
+                MEMBERS
+            };
+            return Err(spec.refuse(option.name, "no rank is left").into());
+        }
+        match part.routes.cut_off(|vertex| part.vertex_name(vertex)) {
+            Some(problem) => Err(spec.refuse(WITHOUT.name, problem).into()),
+            None => Ok(Fabric::new(part)),
+        }
+    }
+
+    fn with(
+        whole: &Fabric,
+        network: &dyn Network,
+        without: Vec<Broken>,
+        members: Vec<(u32, u32)>,
+    ) -> Part {
+        let whole_links = network.links().len() as u32;
+        let all = vertices(network);
+        let broken: BTreeSet<u32> = without.iter().filter_map(|one| one.vertex()).collect();
+        let takes_part = |rank: &u32| {
+            let named = members
+                .iter()
+                .any(|(first, last)| (first..=last).contains(&rank));
+            members.is_empty() || named
+        };
+        let works = |vertex: &u32| !broken.contains(vertex);
+        let is_rank = |vertex: &u32| *vertex < network.ranks() && takes_part(vertex);
+        let ranks = (0..all).filter(works).filter(is_rank);
+        let mut part: Vec<u32> = ranks.collect();
+        let ranks = part.len() as u32;
+        part.extend((0..all).filter(works).filter(|vertex| !is_rank(vertex)));
+        let mut number = vec![GONE; all as usize];
+        for (own, vertex) in (0..).zip(&part) {
+            number[*vertex as usize] = own;
+        }
+        let mut wiring = Wiring::new(Duplex::Half);
+        let (mut links, mut kept) = (Vec::new(), vec![GONE; whole_links as usize]);
+        for (link, ends) in (0..whole_links).zip(network.wiring().ends()) {
+            interrupt::check();
+            let (from, to, both_ways) = ends;
+            let (one, other) = (number[from as usize], number[to as usize]);
+            let is_broken = |broken: &Broken| broken.holds(ends, network.cable_number(link));
+            if one == GONE || other == GONE || without.iter().any(is_broken) {
+                continue;
+            }
+            kept[link as usize] =
+                wiring.add_link(one, other, network.links()[link as usize], both_ways);
+            links.push(link);
+        }
+        Part {
+            routes: FewestLinks::new(&wiring, part.len() as u32, ranks, Ties::Spread),
+            whole: whole.clone(),
+            without,
+            members,
+            ranks,
+            vertices: part,
+            links,
+            kept,
+            wiring,
+        }
+    }
+
+    fn whole_network(&self) -> &dyn Network {
+        self.whole
+            .network()
+            .expect("a part is of a fabric with links")
+    }
+}
+
+/// The vertices of a network, ranks and those that its links join.
+fn vertices(network: &dyn Network) -> u32 {
+    let ends = network.wiring().ends();
+    let last = ends.map(|(from, to, _)| from.max(to) + 1).max();
+    last.unwrap_or(0).max(network.ranks())
+}
+
+impl Broken {
+    fn vertex(self) -> Option<u32> {
+        match self {
+            Broken::Vertex(vertex) => Some(vertex),
+            Broken::Links { .. } => None,
+        }
+    }
+
+    /// Whether it means a link with these ends, and this number among several between them.
+    fn holds(&self, (one, other, half): (u32, u32, bool), number: Option<u32>) -> bool {
+        match *self {
+            Broken::Vertex(_) => false,
+            Broken::Links {
+                from,
+                to,
+                both_ways,
+                cable,
+            } => {
+                let turned = (both_ways || half) && (from, to) == (other, one);
+                ((from, to) == (one, other) || turned) && (cable.is_none() || cable == number)
+            }
+        }
+    }
+
+    /// Whether a network has it.
+    fn is_of(&self, network: &dyn Network, vertices: u32) -> bool {
+        match self {
+            Broken::Vertex(vertex) => *vertex < vertices,
+            links => (0..)
+                .zip(network.wiring().ends())
+                .any(|(link, ends)| links.holds(ends, network.cable_number(link))),
+        }
+    }
+}
+
+impl fmt::Display for Broken {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Broken::Vertex(vertex) => write!(formatter, "{vertex}"),
+            Broken::Links {
+                from,
+                to,
+                both_ways,
+                cable,
+            } => {
+                let arrow = if both_ways { '-' } else { '>' };
+                write!(formatter, "{from}{arrow}{to}")?;
+                cable.map_or(Ok(()), |number| write!(formatter, "#{number}"))
+            }
+        }
+    }
+}
+
+/// The vertices of a network by name.
+struct Names {
+    by_name: BTreeMap<String, u32>,
+    vertices: u32,
+}
+
+impl Names {
+    fn of(network: &dyn Network) -> Names {
+        let vertices = vertices(network);
+        let by_name = (0..vertices).map(|vertex| (network.vertex_name(vertex), vertex));
+        Names {
+            by_name: by_name.collect(),
+            vertices,
+        }
+    }
+
+    fn vertex(&self, text: &str) -> Option<u32> {
+        whole(text).or_else(|| self.by_name.get(text).copied())
+    }
+
+    /// What an item means: `0>1`, `0-1`, `0>1#2`, `17`, `rank 0 -> rank 1`, `leaf 0 <-> spine 1 (cable 2)`, `leaf 0`.
+    fn broken(&self, item: &str) -> Option<Broken> {
+        if let Some(vertex) = self.vertex(item) {
+            return Some(Broken::Vertex(vertex));
+        }
+        let item = item.strip_prefix("link ").unwrap_or(item);
+        let named = item
+            .strip_suffix(')')
+            .and_then(|item| item.rsplit_once(" (cable "));
+        let (ends, cable) = match named.or_else(|| item.rsplit_once('#')) {
+            Some((ends, number)) => (ends, Some(whole(number.trim())?)),
+            None => (item, None),
+        };
+        // `-` and `>` last: they stand in the others and may stand in names.
+        let both = ["<->", "->", "-", ">"].map(|arrow| (arrow, arrow == "<->" || arrow == "-"));
+        both.into_iter().find_map(|(arrow, both_ways)| {
+            let (from, to) = ends.split_once(arrow)?;
+            Some(Broken::Links {
+                from: self.vertex(from.trim())?,
+                to: self.vertex(to.trim())?,
+                both_ways,
+                cable,
+            })
+        })
+    }
+
+    /// Of the names that differ in numbers only, one each.
+    fn kinds(&self) -> Vec<String> {
+        let kind = |name: &&String| name.replace(|letter: char| letter.is_ascii_digit(), "");
+        let kinds = self.by_name.keys().rev().map(|name| (kind(&name), name));
+        let kinds: BTreeMap<String, &String> = kinds.collect();
+        let few = kinds.into_values().take(8);
+        few.map(|name| format!("`{}`", shown(name))).collect()
+    }
+
+    /// Why an item means nothing here.
+    fn unknown(&self, item: &str) -> String {
+        let ends = item.split("->").map(|end| end.trim_end_matches('<').trim());
+        let ends: Vec<&str> = ends.collect();
+        let named = |name: &&&str| !name.starts_with(|letter: char| letter.is_ascii_digit());
+        let strange = |name: &&&str| self.vertex(name).is_none();
+        match ends.iter().filter(named).find(strange) {
+            Some(name) => format!(
+                "there is no `{}`; vertices have names such as {}",
+                shown(name),
+                self.kinds().join(", ")
+            ),
+            None => format!(
+                "the fabric has no `{}`; its vertices are 0 to {}, ranks first",
+                shown(item),
+                self.vertices - 1
+            ),
+        }
+    }
+}
+
+/// Ranks such as `3` or `0-7`, as first and last.
+fn run(item: &str, ranks: u32) -> Result<(u32, u32), String> {
+    let (first, last) = item.split_once('-').unwrap_or((item, item));
+    match (whole(first.trim()), whole(last.trim())) {
+        (Some(first), Some(last)) if first <= last && last < ranks => Ok((first, last)),
+        (Some(_), Some(_)) => Err(format!("`{item}`: ranks are 0 to {}", ranks - 1)),
+        _ => Err(format!("`{}`: write ranks such as 0-7+16", shown(item))),
+    }
+}
+
+/// Values joined by `+`.
+fn joined<T>(items: &[T], text: impl Fn(&T) -> String) -> String {
+    items.iter().map(text).collect::<Vec<String>>().join("+")
+}
+
+impl Machine for Part {
+    fn record(&self) -> &'static FamilyRecord {
+        self.whole.record()
+    }
+
+    fn spec(&self) -> Spec {
+        let mut spec = self.whole.spec();
+        if !self.without.is_empty() {
+            spec = spec.with(WITHOUT.name, joined(&self.without, Broken::to_string));
+        }
+        if !self.members.is_empty() {
+            let run = |&(first, last): &(u32, u32)| match first == last {
+                true => first.to_string(),
+                false => format!("{first}-{last}"),
+            };
+            spec = spec.with(MEMBERS.name, joined(&self.members, run));
+        }
+        spec
+    }
+
+    fn nature(&self) -> &'static str {
+        "an electrical fabric of which only a part is used"
+    }
+
+    fn words(&self) -> String {
+        let ranks = plural(self.ranks as usize, "rank");
+        let links = plural(self.links.len(), "link");
+        let (all, whole_links) = (self.whole.ranks(), self.kept.len());
+        format!("{ranks} of {all}, {links} of {whole_links}")
+    }
+
+    fn node(&self, rank: u32) -> u32 {
+        self.whole.node(self.vertices[rank as usize])
+    }
+
+    fn network(&self) -> Option<&dyn Network> {
+        Some(self)
+    }
+}
+
+impl Network for Part {
+    fn ranks(&self) -> u32 {
+        self.ranks
+    }
+
+    fn wiring(&self) -> &Wiring {
+        &self.wiring
+    }
+
+    fn route(&self, source: u32, destination: u32, links: &mut Vec<u32>) {
+        let before = links.len();
+        let [from, to] = [source, destination].map(|rank| self.vertices[rank as usize]);
+        self.whole_network().route(from, to, links);
+        for link in &mut links[before..] {
+            *link = self.kept[*link as usize];
+        }
+        if links[before..].contains(&GONE) {
+            links.truncate(before);
+            self.routes.route(source, destination, &self.wiring, links);
+        }
+    }
+
+    fn vertex_name(&self, vertex: u32) -> String {
+        let number = self.vertices[vertex as usize];
+        let name = self.whole_network().vertex_name(number);
+        let is_numbered = name == format!("rank {number}");
+        match (is_numbered, vertex < self.ranks) {
+            (true, true) if vertex == number => name,
+            (true, true) => format!("rank {vertex} (node {number})"),
+            (true, false) => format!("node {number}"),
+            (false, _) => name,
+        }
+    }
+
+    fn cable_number(&self, link: u32) -> Option<u32> {
+        self.whole_network().cable_number(self.links[link as usize])
+    }
+
+    fn drawing(&self) -> Drawing {
+        let whole = self.whole_network().drawing();
+        let places = self.vertices.iter();
+        let places = places.map(|vertex| whole.places.get(*vertex as usize).copied());
+        let around = whole.around.iter().map(|link| self.kept[*link as usize]);
+        Drawing {
+            places: places.collect::<Option<_>>().unwrap_or_default(),
+            around: around.filter(|link| *link != GONE).collect(),
+        }
+    }
+}

@@ -1,0 +1,363 @@
+//! The links of a fabric, and the forests that grow on them.
+
+use std::rc::Rc;
+
+use super::channels::Channels;
+use super::chunks::Chunks;
+use super::even::even;
+use super::pack::{Packing, Tree};
+use super::split::{self, Capacities};
+use super::timetable::{Timed, Timetable};
+use super::translated::Translated;
+use super::{low, pipeline, relays};
+use crate::bound::throughput::{Cuts, RatedLink, TightestCut, tightest};
+use crate::collective::Collective;
+use crate::fabric::Fabric;
+use crate::names::plural;
+use crate::network::{Network, Sharing};
+use crate::place::{PlacementError, PlacementProblem};
+use crate::plan::NamedRoutes;
+use crate::planner::PlannerError;
+use crate::units::Bytes;
+
+/// The most ranks that a sentence names.
+const MOST_NAMED: usize = 16;
+
+/// Into how many steps the least U is divided with which there could be room for one tree.
+const STEPS: u128 = 1024;
+
+/// The links of a fabric, each way of a half-duplex cable with half its rate.
+pub(super) struct Links<'a> {
+    pub(super) network: &'a dyn Network,
+    pub(super) ranks: u32,
+    vertices: u32,
+    rates: Vec<(u32, u32, u64)>,
+}
+
+impl<'a> Links<'a> {
+    /// `None` where it is not known where links lead, or flows do not share them.
+    pub(super) fn of(fabric: &'a Fabric) -> Option<Links<'a>> {
+        let network = fabric.network()?;
+        let mut rates = Vec::new();
+        let mut vertices = network.ranks();
+        for (number, link) in (0u32..).zip(network.links()) {
+            let (from, to) = network.ends(number)?;
+            if link.sharing != Sharing::Shared {
+                return None;
+            }
+            vertices = vertices.max(from + 1).max(to + 1);
+            let rate = link.rate.bits_per_second();
+            if network.leads_both_ways(number) {
+                rates.extend([(from, to, rate / 2), (to, from, rate / 2)]);
+            } else {
+                rates.push((from, to, rate));
+            }
+        }
+        Some(Links {
+            network,
+            ranks: network.ranks(),
+            vertices,
+            rates,
+        })
+    }
+
+    fn reversed(&self) -> Vec<(u32, u32, u64)> {
+        let links = self.rates.iter();
+        links.map(|&(from, to, rate)| (to, from, rate)).collect()
+    }
+}
+
+/// Trees of every root, or of one.
+pub(super) struct Forest<'a> {
+    links: Rc<Links<'a>>,
+    /// Trees of a root.
+    pub(super) count: u32,
+    trees: Trees,
+    /// Whether links were reversed, so that it gathers.
+    reversed: bool,
+}
+
+enum Trees {
+    /// Those of every root, by those of rank 0.
+    Translated(Translated),
+    OfAll(Vec<Tree>, Channels),
+    OfOne(Vec<Tree>, Channels),
+}
+
+impl Forest<'_> {
+    /// The steps in which it carries its part of a collective out; chunks are those of each tree. Trees of every root take
+    /// chunks of one size.
+    pub(super) fn timed(&self, collective: Collective, chunks: &Chunks) -> Timed {
+        let count = chunks.pieces();
+        let timed = match &self.trees {
+            Trees::Translated(trees) => trees.schedule(collective, count),
+            Trees::OfOne(trees, channels) => self
+                .timetable(trees, channels)
+                .pipelined(collective, chunks),
+            Trees::OfAll(trees, channels) => {
+                let first_chunk = |tree: usize| {
+                    // Trees come root by root in turn: the j-th of all roots, then the next.
+                    let roots = self.links.ranks as usize;
+                    let (turn, root) = (tree / roots, tree % roots);
+                    (root as u32 * self.count + turn as u32) * count
+                };
+                let timetable = self.timetable(trees, channels);
+                timetable.schedule(collective, count, first_chunk)
+            }
+        };
+        match self.reversed {
+            true => timed.reversed(collective),
+            false => timed,
+        }
+    }
+
+    /// Chunks that seem fastest, `most` pieces together at most, where trees of one root are a pipeline.
+    pub(super) fn fastest_chunks(
+        &self,
+        size: Bytes,
+        most: u32,
+        too_many: impl Fn(u32) -> bool,
+    ) -> Vec<Chunks> {
+        match &self.trees {
+            Trees::OfOne(trees, channels) => {
+                pipeline::fastest(&self.timetable(trees, channels), size, most, too_many)
+            }
+            Trees::OfAll(..) | Trees::Translated(_) => vec![Chunks::equal(1)],
+        }
+    }
+
+    /// Lets transfers take the links of their channels, where these are not the fabric's route; `before` of them come
+    /// earlier.
+    pub(super) fn assign(&self, timed: &Timed, before: usize, routes: &mut NamedRoutes) {
+        let (Trees::OfAll(_, channels) | Trees::OfOne(_, channels)) = &self.trees else {
+            return;
+        };
+        for (transfer, channel) in (before..).zip(&timed.channels) {
+            let channel = &channels.all[*channel as usize];
+            if channel.is_named {
+                routes.assign(transfer, &channel.route);
+            }
+        }
+    }
+
+    fn timetable<'b>(&'b self, trees: &'b [Tree], channels: &'b Channels) -> Timetable<'b> {
+        Timetable {
+            network: self.links.network,
+            trees,
+            channels,
+        }
+    }
+}
+
+/// What forests are grown on.
+pub(super) struct Ground<'a> {
+    links: Rc<Links<'a>>,
+    rates: Vec<(u32, u32, u64)>,
+    /// `None`: every rank is a root.
+    pub(super) root: Option<u32>,
+    reversed: bool,
+    cut: TightestCut,
+    /// The greatest divisor of all rates.
+    unit: u128,
+}
+
+impl<'a> Ground<'a> {
+    /// # Errors
+    /// Ranks that cannot be reached, or a search that takes longer than `most_search`.
+    pub(super) fn new(
+        links: &Rc<Links<'a>>,
+        root: Option<u32>,
+        reversed: bool,
+        most_search: u64,
+    ) -> Result<Ground<'a>, PlannerError> {
+        let rates = match reversed {
+            true => links.reversed(),
+            false => links.rates.clone(),
+        };
+        let rated: Vec<RatedLink> = rates
+            .iter()
+            .map(|&(from, to, rate)| (from, to, Some(rate)))
+            .collect();
+        let cuts = root.map_or(Cuts::EachRank, Cuts::From);
+        let cut = tightest(
+            links.ranks,
+            links.vertices as usize,
+            &rated,
+            cuts,
+            most_search,
+        );
+        let cut = cut.ok_or_else(|| {
+            unfit(
+                PlacementProblem::Unfit,
+                "flows share no links: there is nothing to pack",
+            )
+        })?;
+        if cut.rate == 0 {
+            return Err(unfit(
+                PlacementProblem::Unfit,
+                &apart(&cut, links.ranks, reversed),
+            ));
+        }
+        let unit = rates.iter().fold(0, |unit, link| gcd(unit, link.2.into()));
+        if !cut.is_tightest {
+            let sentence = "too large a graph to look for trees, unless asked for them";
+            return Err(unfit(PlacementProblem::Unfit, sentence));
+        }
+        Ok(Ground {
+            links: Rc::clone(links),
+            rates,
+            root,
+            reversed,
+            cut,
+            unit,
+        })
+    }
+
+    /// The ratio p / q, reduced.
+    fn ratio(&self) -> (u128, u128) {
+        let divisor = gcd(self.cut.blocks, self.cut.rate).max(1);
+        (self.cut.blocks / divisor, self.cut.rate / divisor)
+    }
+
+    /// The least number of trees of a root with which the optimum is reached.
+    pub(super) fn trees(&self) -> u128 {
+        let (_, q) = self.ratio();
+        q / gcd(q, self.unit)
+    }
+
+    /// Trees with a relay each, where they reach the optimum.
+    pub(super) fn relayed(&self) -> Option<Vec<Tree>> {
+        relays::trees(self.links.network, self.root?, self.reversed, self.ratio())
+    }
+
+    /// A forest with a number of trees for each root; `None` where its links do not balance, or packing takes more than
+    /// `most_work` steps over links.
+    pub(super) fn forest(
+        &self,
+        count: u32,
+        names_routes: bool,
+        most_work: u64,
+    ) -> Option<Forest<'a>> {
+        let of = |trees| Forest {
+            links: Rc::clone(&self.links),
+            count,
+            trees,
+            reversed: self.reversed,
+        };
+        let sides = self.links.network.translations();
+        let sides = sides.filter(|_| self.root.is_none());
+        let translated = sides.and_then(|sides| Translated::new(sides, &self.rates, count));
+        if let Some(translated) = translated {
+            return Some(of(Trees::Translated(translated)));
+        }
+        let relayed = self.relayed().filter(|_| count + 1 == self.links.ranks);
+        if let Some(trees) = relayed {
+            let channels = Channels::new(self.links.network, &trees, self.reversed, None);
+            return Some(of(Trees::OfOne(trees, channels)));
+        }
+        let wanted = (0..self.links.ranks)
+            .map(|rank| match self.root {
+                Some(root) if root != rank => 0,
+                _ => count,
+            })
+            .collect::<Vec<u32>>();
+        let (p, q) = self.ratio();
+        let trees = u128::from(count);
+        let at = |step: u128| -> Option<Capacities> {
+            let mut capacities = Capacities::default();
+            for &(from, to, rate) in &self.rates {
+                let scaled = u128::from(rate).checked_mul(p)?;
+                let scaled = scaled.checked_mul(trees * STEPS + step)?;
+                *capacities.entry((from, to)).or_default() += scaled / (q.checked_mul(STEPS)?);
+            }
+            Some(capacities)
+        };
+        let fits =
+            |capacities: &Capacities| split::has_room(self.links.vertices, capacities, &wanted);
+        // The least step that has room.
+        let (mut least, mut most) = (0, STEPS);
+        if !fits(&at(0)?) {
+            // With every link once for each tree there is room.
+            while !fits(&at(most)?) {
+                (least, most) = (most, most.checked_mul(2)?);
+            }
+            while most - least > 1 {
+                let middle = least.midpoint(most);
+                if fits(&at(middle)?) {
+                    most = middle;
+                } else {
+                    least = middle;
+                }
+            }
+            least = most;
+        }
+        let capacities = at(least)?;
+        let is_route = |from: u32, switch: u32, to: u32| {
+            if names_routes {
+                return true;
+            }
+            let network = self.links.network;
+            let mut route = Vec::new();
+            match self.reversed {
+                true => network.route(to, from, &mut route),
+                false => network.route(from, to, &mut route),
+            }
+            route.into_iter().any(|link| {
+                let ends = network.ends(link);
+                ends.is_some_and(|(one, other)| one == switch || other == switch)
+            })
+        };
+        let (capacities, paths) =
+            split::without_switches(self.links.vertices, &capacities, &wanted, is_route)?;
+        let mut links: Vec<(u32, u32, u128)> = capacities
+            .into_iter()
+            .map(|((from, to), capacity)| (from, to, capacity))
+            .collect();
+        links.sort_unstable();
+        let paths = names_routes.then_some(paths);
+        let channels =
+            |trees: &[Tree]| Channels::new(self.links.network, trees, self.reversed, paths);
+        Some(of(match self.root {
+            Some(root) => {
+                let mut trees = low::trees(&links, (self.links.ranks, root, count), most_work)?;
+                let mut channels = channels(&trees);
+                even(self.links.network, &mut trees, &mut channels, self.reversed);
+                Trees::OfOne(trees, channels)
+            }
+            None => {
+                let trees = Packing::new(&links, wanted).pack(most_work)?;
+                let channels = channels(&trees);
+                Trees::OfAll(trees, channels)
+            }
+        }))
+    }
+}
+
+/// A sentence on ranks that no link leads to, or none from.
+fn apart(cut: &TightestCut, ranks: u32, reversed: bool) -> String {
+    let inside = cut.vertices.iter().filter(|vertex| **vertex < ranks);
+    let inside: Vec<String> = inside.map(u32::to_string).collect();
+    let first = inside[..inside.len().min(MOST_NAMED)].join(", ");
+    let others = match inside.len().saturating_sub(MOST_NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let what = match reversed {
+        true => "cannot send to",
+        false => "cannot be reached from",
+    };
+    let ranks = plural(inside.len(), "rank");
+    format!("{ranks} ({first}{others}) {what} the other ranks")
+}
+
+pub(super) fn unfit(problem: PlacementProblem, sentence: &str) -> PlannerError {
+    PlannerError::Placement(PlacementError::new(problem, sentence))
+}
+
+pub(super) fn gcd(one: u128, other: u128) -> u128 {
+    if one == 0 {
+        other
+    } else {
+        gcd(other % one, one)
+    }
+}
