@@ -2,11 +2,14 @@
 
 from collections.abc import Callable, Iterator
 from os import PathLike
+from pathlib import Path
 from typing import Any, ClassVar, Literal, TypedDict, Unpack, final
 
 import numpy as np
 import pandas
 from numpy.typing import NDArray
+
+from opticoll.commands.run import RunRow
 
 __version__: str
 CONVERTED: int

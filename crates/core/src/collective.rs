@@ -369,7 +369,8 @@ impl Collective {
         }
     }
 
-    fn blocks(&self) -> u64 {
+    /// The number of blocks: one per rank, one per pair of ranks, or just the vector.
+    pub fn blocks(&self) -> u64 {
         let ranks = u64::from(self.ranks);
         match self.kind {
             CollectiveKind::AllReduce

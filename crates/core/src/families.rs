@@ -14,6 +14,7 @@ use crate::family::{
 use crate::place::PlacementError;
 use crate::plan::{Plan, PlanRef};
 use crate::schedule::Schedule;
+use crate::spec::{Role, Spec};
 use crate::units::UnitError;
 pub use medium::{Bursts, Medium};
 
@@ -62,6 +63,31 @@ impl Fabric {
     pub fn parse(text: &str) -> Result<Fabric, FabricError> {
         Medium::parse(text)?.fabric()
     }
+}
+
+/// What is left of a fabric after failures: options that say what is broken, such as `without=0>1`, in addition to what
+/// was broken before. On a grid of tunable circuits also `leaving`, for nodes.
+///
+/// # Errors
+/// Options that do not say what is broken, or places that the fabric does not have.
+pub fn after(fabric: &Fabric, failures: &str) -> Result<Fabric, FabricError> {
+    if let Some(left) = fabric.after(failures) {
+        return Ok(left?);
+    }
+    let failures: Spec = format!("{}:{failures}", fabric.family()).parse()?;
+    let options = fabric.record().all_options();
+    let options = options.iter().map(|option| option.record);
+    let options: Vec<_> = options.filter(|one| one.role == Role::Broken).collect();
+    failures.only_declared(&options)?;
+    let mut spec = fabric.spec();
+    for (key, value) in failures.options() {
+        let together = match spec.option(key) {
+            Some(earlier) => format!("{earlier}+{value}"),
+            None => value.into(),
+        };
+        spec = spec.without(key).with(key, together);
+    }
+    Fabric::parse(&spec.to_string())
 }
 
 /// The plan of a schedule with a named assignment of channels, such as `first_fit:order=longest`.

@@ -22,6 +22,8 @@ pub mod network;
 
 pub mod fabric;
 
+pub mod chakra;
+
 pub mod collective;
 
 pub mod schedule;

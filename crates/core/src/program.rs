@@ -27,7 +27,9 @@
 //! # Ok::<(), opticoll::program::ProgramError>(())
 //! ```
 
+mod chakra;
 pub mod element;
+mod lay_out;
 mod lower;
 mod memory;
 mod msccl;
@@ -38,15 +40,17 @@ mod walk;
 pub use run::RunSettings;
 use thiserror::Error;
 
+use crate::chakra::ChakraError;
 use crate::collective::{Collective, CollectiveError};
 use crate::names::shown;
 use crate::schedule::Schedule;
+use crate::units::Bytes;
 
 /// Why a text is no program.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ProgramError {
     /// The XML is malformed, or uses what no such file needs.
-    #[error("{problem}")]
+    #[error("{}", shown(problem))]
     Xml {
         /// What is wrong, with line and column.
         problem: String,
@@ -58,6 +62,14 @@ pub enum ProgramError {
         line: u32,
         /// What is wrong there.
         problem: String,
+    },
+    /// The trace of a rank is malformed.
+    #[error("rank {rank}: {error}")]
+    Trace {
+        /// The rank.
+        rank: u32,
+        /// What is wrong with its trace, and where.
+        error: ChakraError,
     },
     /// The file is larger than any such program.
     #[error("the file has {bytes} bytes; programs of at most {most} bytes are read")]
@@ -72,6 +84,16 @@ pub enum ProgramError {
     NoProgram {
         /// Why.
         problem: String,
+    },
+    /// Chunks would have different numbers of bytes, which the format cannot say.
+    #[error(
+        "{size} cannot be cut into equal chunks of whole bytes; give another size, such as a multiple of {chunks} bytes"
+    )]
+    Uneven {
+        /// The size of the collective.
+        size: Bytes,
+        /// The chunks of the collective.
+        chunks: u32,
     },
     /// Runtimes would refuse the program.
     #[error("MSCCL runtimes take at most {most} {what}, this program has {number}")]
@@ -210,7 +232,7 @@ pub struct Instruction {
     pub signals: bool,
     /// The step of a schedule in which it sends, where somebody wrote it down.
     pub sent_in: Option<u32>,
-    /// The line of the file, from 1; 0 for a program that was not read.
+    /// The line of the file, from 1, or the node of the trace of its rank; 0 for a program that was not read.
     pub line: u32,
 }
 
@@ -283,6 +305,22 @@ impl CollectiveProgram {
     /// A limit of the runtimes.
     pub fn to_msccl(&self) -> Result<String, ProgramError> {
         msccl::write(self)
+    }
+
+    /// Reads Chakra traces, one of each rank in the order of ranks.
+    ///
+    /// # Errors
+    /// A malformed trace, or one that does not say which chunks it moves; the message has rank and byte.
+    pub fn from_chakra(traces: &[&[u8]]) -> Result<CollectiveProgram, ProgramError> {
+        chakra::read(traces)
+    }
+
+    /// The program as Chakra traces, one of each rank, for a collective of some size.
+    ///
+    /// # Errors
+    /// A size that cannot be cut into equal chunks of whole bytes.
+    pub fn to_chakra(&self, size: Bytes) -> Result<Vec<Vec<u8>>, ProgramError> {
+        chakra::write(self, size)
     }
 
     /// The schedule of a proved program, with steps by dependence, and how many chunks the program sends to

@@ -102,6 +102,8 @@ pub enum Role {
     Reconfiguration,
     /// How long control messages take.
     Control,
+    /// What is broken.
+    Broken,
 }
 
 impl OptionRecord {

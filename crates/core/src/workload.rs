@@ -1,7 +1,7 @@
 //! What runs around collectives: traces of MPI programs, replayed over a model of the network.
 //!
 //! A trace of calls is read from text ([`csv`], [`time_independent`]), and its collectives become messages of
-//! named algorithms ([`expand`]). The program that results ([`program`]), or one read from GOAL
+//! named algorithms ([`expand`]); so does a trace whose calls are a graph ([`chakra`]). The program that results ([`program`]), or one read from GOAL
 //! ([`goal_text`], [`goal_binary`]), is replayed ([`replay`]) over a model of what messages cost ([`cost`]), or
 //! together with a simulator of the network ([`network`], [`bursts`]); [`network`] puts these together.
 //! Beside them stands training by data parallelism, whose gradients are all_reduced ([`training`]). What is
@@ -27,6 +27,7 @@
 //! ```
 
 pub mod bursts;
+pub mod chakra;
 pub mod cost;
 pub mod csv;
 pub mod error;

@@ -1,6 +1,6 @@
 //! Lower bounds on time and slots.
 
-use opticoll::bound::electrical::{Ratio, Witness, WitnessedBound, optimum};
+use opticoll::bound::electrical::{Ratio, Witness, WitnessedBound, optimum, proved_by};
 use opticoll::collective::{self, CollectiveKind};
 use opticoll::families;
 use opticoll::family::wdm_ring::bound::relay_tree::RelayCosts;
@@ -55,15 +55,16 @@ pub(crate) fn time_bound(
     })?
 }
 
-/// The ranks on one side of a cut, and the names of the links into that side or out of it.
-type Cut = (Vec<u32>, Vec<String>);
+/// The ranks on one side of a cut, and the names of the links into that side or out of it; or no ranks, links, and the
+/// length of each.
+type Shown = (Vec<u32>, Vec<String>, Vec<u64>);
 
-/// A time in picoseconds, a name, an assumption, and the cut that shows it.
-type NamedBound = (u64, &'static str, &'static str, Option<Cut>);
+/// A time in picoseconds, a name, an assumption, and what shows it.
+type NamedBound = (u64, &'static str, &'static str, Option<Shown>);
 
 /// The policy for which they hold, None on electrical fabrics, and every lower bound on the time of any plan: the time
 /// in picoseconds, the name, the assumption, and where it is a cut that shows the bound, the ranks on one side with
-/// the names of the links between the sides.
+/// the names of the links between the sides; where lengths of links do, their names and lengths.
 #[pyfunction]
 #[pyo3(signature = (kind, fabric, size_bytes, root = 0, policy = None, paths = None))]
 pub(crate) fn time_bounds(
@@ -98,7 +99,7 @@ pub(crate) fn time_bounds(
         let names = fabric
             .network()
             .map(|network| links.map(|link| network.link_name(link)).collect());
-        (witness.ranks, names.unwrap_or_default())
+        (witness.ranks, names.unwrap_or_default(), witness.lengths)
     };
     let bounds = bounds
         .into_iter()
@@ -135,6 +136,25 @@ pub(crate) fn throughput_optimum(
         .least
         .seconds_per_gigabyte()
         .map(|least| (least, most)))
+}
+
+/// The time for a block of 10^9 bytes that multipliers of the links prove, in seconds, as a fraction: no plan takes
+/// less. Of all_to_all, scatter and gather; None where they prove nothing.
+#[pyfunction]
+#[pyo3(signature = (kind, fabric, lengths, root = 0))]
+pub(crate) fn concurrent_flow_bound(
+    py: Python<'_>,
+    kind: &str,
+    fabric: Fabric,
+    lengths: Vec<u64>,
+    root: u32,
+) -> PyResult<Option<Fraction>> {
+    let collective = rooted(kind, &fabric, root)?;
+    let Some(network) = fabric.fabric.network() else {
+        return Ok(None);
+    };
+    let proved = interrupt::run(py, || proved_by(network, &collective, &lengths))?;
+    Ok(proved.and_then(Ratio::seconds_per_gigabyte))
 }
 
 /// A collective on all ranks of a fabric.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use numpy::{IntoPyArray, PyArrayMethods, PyUntypedArrayMethods};
 use opticoll::fabric::{self, Plane};
+use opticoll::family::custom::Custom;
 use opticoll::simulate;
 use opticoll::spec::Spec;
 use opticoll::units::{Rate, Time};
@@ -133,6 +134,47 @@ impl Fabric {
     #[pyo3(signature = (**options: "str | int"))]
     fn with_options(&self, options: Option<&Bound<'_, PyDict>>) -> PyResult<Fabric> {
         Fabric::new(&self.spec(), options)
+    }
+
+    /// The ranks, switches and links of an electrical fabric as one of the family `custom`, with the names that it has for them.
+    ///
+    /// Its routes have the fewest links, as those of all custom fabrics, whatever the routes of this fabric are.
+    ///
+    /// Raises
+    /// ------
+    /// FabricError
+    ///     The fabric has no links that messages share, or more than 16384 ranks and switches.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import opticoll
+    /// >>> opticoll.Fabric("crossbar:ranks=2,rate=40Gb/s").as_custom().spec
+    /// 'custom:ranks=2,switches=1,links=0-2@40Gb/s+1-2@40Gb/s,names=rank%200+rank%201+switch,rate=100Gb/s,latency=0s'
+    fn as_custom(&self, py: Python<'_>) -> PyResult<Fabric> {
+        let family = self.fabric.record().name;
+        let custom = interrupt::run(py, || match self.fabric.network() {
+            Some(network) => Custom::of_network(network),
+            None => Err(fabric::FabricError::Graph {
+                problem: format!("a {family} has circuits, not links that messages share"),
+                link: None,
+            }),
+        })?;
+        let fabric = fabric::Fabric::new(custom.map_err(IntoPyErr::into_py_err)?);
+        Ok(Fabric { fabric })
+    }
+
+    /// The same fabric with nothing broken; itself if its option `without` is not set.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import opticoll
+    /// >>> opticoll.Fabric("torus:dims=4x4", without="rank 5").intact.ranks
+    /// 16
+    #[getter]
+    fn intact(&self) -> PyResult<Fabric> {
+        let spec = self.fabric.spec().without("without").to_string();
+        let fabric = fabric::Fabric::parse(&spec).map_err(IntoPyErr::into_py_err)?;
+        Ok(Fabric { fabric })
     }
 
     /// The specification with all options that are set, which `Fabric` reads again.

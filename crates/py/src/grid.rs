@@ -1,21 +1,21 @@
 //! What is peculiar to grids of tunable circuits: planning anew after failures, and several tasks.
 
-use opticoll::family::wss_grid::WssGrid;
-use opticoll::planner::tunable;
+use opticoll::families;
+use opticoll::planner::replan as planned_anew;
 use opticoll::simulate::tasks::{self, Task};
 use opticoll::spec::{Spec, SpecError};
 use opticoll::units::{Bytes, Time};
 use opticoll::verify;
 use pyo3::prelude::*;
 
-use crate::error::{FabricError, IntoPyErr};
+use crate::error::IntoPyErr;
 use crate::interrupt;
 use crate::method::{Settings, Size, method};
 use crate::plan::Plan;
 use crate::table::Outcome;
 use crate::violation::Violation;
 
-/// On a wss_grid, after failures: the plan anew, picoseconds before and after.
+/// After failures: the plan anew, picoseconds before and after.
 ///
 /// Raises FabricError for failures that are none, AlgorithmError where nothing can be planned.
 #[pyfunction]
@@ -35,16 +35,11 @@ pub(crate) fn replan(
         None => None,
     };
     let before = plan.representative();
-    let grid = before
-        .fabric
-        .needed::<WssGrid>("planning anew after failures");
-    let grid = grid.map_err(IntoPyErr::into_py_err)?;
-    let left = grid.after(failed);
-    let left = left.map_err(|problem| FabricError::new_err(problem.to_string()))?;
+    let left = families::after(&before.fabric, failed).map_err(IntoPyErr::into_py_err)?;
     // Without another algorithm the same: what was chosen is chosen anew.
     let asked = algorithm.unwrap_or(plan.asked().parse().map_err(SpecError::into_py_err)?);
     let anew = interrupt::run(py, || {
-        tunable::replan(before, &left, Some(&asked), size, &method)
+        planned_anew::replan(before, &left, Some(&asked), size, &method)
     })?;
     let anew = anew.map_err(IntoPyErr::into_py_err)?;
     let (before, after) = (anew.before.ps(), anew.after.ps());

@@ -39,7 +39,8 @@ mod _core {
 
     #[pymodule_export]
     use crate::bound::{
-        relay_tree_costs, slots_bound, throughput_optimum, time_bound, time_bounds,
+        concurrent_flow_bound, relay_tree_costs, slots_bound, throughput_optimum, time_bound,
+        time_bounds,
     };
     #[pymodule_export]
     use crate::burst::{burst_fixed_point, check_bursts, engset, erlang_b, simulate_bursts};
@@ -76,7 +77,9 @@ mod _core {
     #[pymodule_export]
     use crate::record::{plans_for, records};
     #[pymodule_export]
-    use crate::replay::{EventTable, Trace, call_names, read_goal_file, read_trace, replay_trace};
+    use crate::replay::{
+        EventTable, Trace, call_names, read_chakra, read_goal_file, read_trace, replay_trace,
+    };
     #[pymodule_export]
     use crate::schedule::Schedule;
     #[pymodule_export]

@@ -443,6 +443,49 @@ impl Plan {
         Ok((moved.source, moved.destination))
     }
 
+    /// The links that a transfer takes on an electrical fabric, in order; empty on other fabrics.
+    ///
+    /// They are those that the plan names, or else the fabric's route (`Fabric.route`).
+    ///
+    /// Parameters
+    /// ----------
+    /// transfer : int
+    ///     Index of the transfer, from 0 to `len(plan)` - 1.
+    ///
+    /// Raises
+    /// ------
+    /// IndexError
+    ///     There is no such transfer.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import opticoll
+    /// >>> text = opticoll.plan("broadcast", "electrical_ring:ranks=3", "linear").to_text()
+    /// >>> plan = opticoll.Plan.from_text(text.replace("copy 0 0>2", "copy 0 0>2 via 0.2"))
+    /// >>> plan.route(0), plan.route(1)
+    /// ([0], [0, 2])
+    fn route(&self, transfer: usize) -> PyResult<Vec<u32>> {
+        let (source, destination) = self.ends(transfer as u64)?;
+        let plan = self.representative();
+        let mut links = plan.routes.of(transfer).map_or(Vec::new(), <[u32]>::to_vec);
+        if let Some(network) = plan.fabric.network().filter(|_| links.is_empty()) {
+            network.route(source, destination, &mut links);
+        }
+        Ok(links)
+    }
+
+    /// Whether the plan names the route of some transfer on an electrical fabric.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import opticoll
+    /// >>> opticoll.plan("broadcast", "electrical_ring:ranks=3", "linear").names_routes
+    /// False
+    #[getter]
+    fn names_routes(&self) -> bool {
+        !self.representative().routes.is_empty()
+    }
+
     /// Check the plan from its text alone: a list of everything that is wrong, empty if the plan is right.
     ///
     /// The verifier shares no code with the planners. It checks that every transfer fits the fabric in its slot, that every
@@ -607,6 +650,8 @@ impl Plan {
     ///     The slot, for views of one slot.
     /// size : int, optional
     ///     Size of the collective in bytes, for views of time.
+    /// rank, chunk : int, optional
+    ///     The rank or the chunk whose trees the view `trees` draws.
     ///
     /// Raises
     /// ------
@@ -620,21 +665,127 @@ impl Plan {
     /// >>> import opticoll
     /// >>> plan = opticoll.plan("all_gather", "wdm_ring:ranks=16,wavelengths=2", "optree:radices=4x4")
     /// >>> plan.plot("slot0.svg", slot=0)
-    #[pyo3(signature = (path: "str | PathLike[str]", view: "str | None" = None, *, slot: "int | None" = None, size: "int | None" = None))]
+    #[pyo3(signature = (path: "str | PathLike[str]", view: "str | None" = None, *, slot: "int | None" = None, size: "int | None" = None, rank: "int | None" = None, chunk: "int | None" = None))]
     fn plot(
         slf: &Bound<'_, Plan>,
         path: &Bound<'_, PyAny>,
         view: Option<&str>,
         slot: Option<u32>,
         size: Option<u64>,
+        rank: Option<u32>,
+        chunk: Option<u32>,
     ) -> PyResult<()> {
         let options = PyDict::new(slf.py());
         options.set_item("slot", slot)?;
+        options.set_item("rank", rank)?;
+        options.set_item("chunk", chunk)?;
         options.set_item("size", size)?;
         let plots = slf.py().import("opticoll.plot")?;
         plots
             .call_method("plan", (slf, path, view), Some(&options))
             .map(drop)
+    }
+
+    /// Write the plan in a format of others, such as MSCCL XML; `opticoll.write_plan` writes plan files.
+    ///
+    /// What has no words for light and slots has the plan file beside it, as `ours.xml.plan`.
+    ///
+    /// Parameters
+    /// ----------
+    /// path : str or PathLike
+    ///     The file.
+    /// format : str, optional
+    ///     The format, such as `msccl`; see `opticoll list formats` (default: by the ending of the file).
+    /// size : str or int, optional
+    ///     Size of the collective in bytes or with its unit, for formats that state bytes (default: the size that the plan
+    ///     was made for, or 4MiB).
+    ///
+    /// Returns
+    /// -------
+    /// list of Path
+    ///     The files that are written.
+    ///
+    /// Raises
+    /// ------
+    /// FileError
+    ///     The file cannot be written.
+    /// UsageError
+    ///     There is no such format.
+    /// ProgramError
+    ///     The plan exceeds a limit of the format.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import opticoll
+    /// >>> plan = opticoll.plan("all_gather", "wdm_ring:ranks=4,wavelengths=1", "ring")
+    /// >>> [path.name for path in plan.export("ours.xml")]
+    /// ['ours.xml', 'ours.xml.plan']
+    #[pyo3(signature = (path: "str | PathLike[str]", format: "str | None" = None, *, size: "str | int | None" = None) -> "list[Path]")]
+    fn export<'py>(
+        slf: &Bound<'py, Plan>,
+        path: &Bound<'py, PyAny>,
+        format: Option<&str>,
+        size: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let exports = slf.py().import("opticoll.exports")?;
+        exports.call_method1("export", (slf, path, format, size))
+    }
+
+    /// Carry the plan out with real bytes, and compare every byte with the definition of the collective.
+    ///
+    /// Times are of this machine; they say nothing of a fabric.
+    ///
+    /// Parameters
+    /// ----------
+    /// size : str or int, optional
+    ///     Size of the collective in bytes or with its unit; several, separated by commas (default: 4MiB).
+    /// on : str
+    ///     Who carries it out: `threads` of this process, or a process for each rank by `mpi`.
+    /// type : str
+    ///     Type of the elements, such as `float32`.
+    /// operator : str
+    ///     How reductions combine elements: `sum`, `prod`, `min` or `max`.
+    /// repetitions : int
+    ///     Number of repetitions, whose mean time is given.
+    /// time_limit : str
+    ///     Time without any progress after which MPI processes are ended.
+    ///
+    /// Returns
+    /// -------
+    /// list of RunRow
+    ///     A row for each size and mode (in place, out of place).
+    ///
+    /// Raises
+    /// ------
+    /// UsageError
+    ///     The plan is violated; MPI is missing.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import opticoll
+    /// >>> plan = opticoll.plan("all_reduce", "wdm_ring:ranks=4,wavelengths=1", "ring")
+    /// >>> [(row.mode, row.wrong) for row in plan.run("1KiB", operator="max")]
+    /// [('out of place', 0), ('in place', 0)]
+    #[pyo3(signature = (size: "str | int | None" = None, *, on = "threads", r#type = "int32", operator = "sum", repetitions = 1, time_limit = "30s") -> "list[RunRow]")]
+    fn run<'py>(
+        slf: &Bound<'py, Plan>,
+        size: Option<&Bound<'py, PyAny>>,
+        on: &str,
+        r#type: &str,
+        operator: &str,
+        repetitions: u32,
+        time_limit: &str,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let asked = PyDict::new(slf.py());
+        asked.set_item("source", slf)?;
+        asked.set_item("size", size.map(|size| size.str()).transpose()?)?;
+        asked.set_item("on", on)?;
+        asked.set_item("type", r#type)?;
+        asked.set_item("operator", operator)?;
+        asked.set_item("repetitions", repetitions)?;
+        asked.set_item("time_limit", time_limit)?;
+        let commands = slf.py().import("opticoll.interface.command")?;
+        commands.call_method("rows", ("run",), Some(&asked))
     }
 
     fn __repr__(&self) -> String {

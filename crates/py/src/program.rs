@@ -2,9 +2,11 @@
 
 use opticoll::plan::PlanRef;
 use opticoll::program::{self, CollectiveProgram, RunSettings};
+use opticoll::units::Bytes;
 use opticoll::verify::program::{self as verify, LinkGraph};
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 
 use crate::collective::Collective;
@@ -73,7 +75,39 @@ impl Program {
         Ok(Program { program })
     }
 
-    /// The program that carries out the schedule of a plan; how its data travel, such as on light, no program says.
+    /// Read Chakra traces with the sends and receives of a collective, such as a custom collective of ASTRA-sim.
+    ///
+    /// Parameters
+    /// ----------
+    /// traces : list of bytes
+    ///     The content of the file of each rank, in the order of ranks.
+    ///
+    /// Raises
+    /// ------
+    /// ProgramError
+    ///     A trace is malformed, or does not say which chunks it moves; the message names rank and byte.
+    /// CollectiveError
+    ///     The collective cannot be.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import opticoll
+    /// >>> plan = opticoll.plan("all_gather", "crossbar:ranks=4", "ring")
+    /// >>> opticoll.Program.from_chakra(opticoll.Program.of_plan(plan).to_chakra(1024))
+    /// <Program ring of all_gather: 4 ranks, 4 thread blocks, 24 instructions>
+    #[staticmethod]
+    #[pyo3(signature = (traces: "list[bytes]"))]
+    fn from_chakra(py: Python<'_>, traces: Vec<PyBackedBytes>) -> PyResult<Program> {
+        let program = interrupt::run(py, || {
+            let traces: Vec<&[u8]> = traces.iter().map(|trace| &trace[..]).collect();
+            CollectiveProgram::from_chakra(&traces)
+        })?;
+        let program = program.map_err(program::ProgramError::into_py_err)?;
+        Ok(Program { program })
+    }
+
+    /// The program that carries out the schedule of a plan. No program says how data travel: over which links, on
+    /// which light.
     ///
     /// Parameters
     /// ----------
@@ -122,6 +156,34 @@ impl Program {
     fn to_msccl(&self, py: Python<'_>) -> PyResult<String> {
         let text = interrupt::run(py, || self.program.to_msccl())?;
         text.map_err(program::ProgramError::into_py_err)
+    }
+
+    /// The program as Chakra traces, one for each rank, as ASTRA-sim takes a custom collective.
+    ///
+    /// Parameters
+    /// ----------
+    /// size_bytes : int
+    ///     Size of the collective in bytes; it must be possible to cut it into equal chunks.
+    ///
+    /// Raises
+    /// ------
+    /// ProgramError
+    ///     The size cannot be cut into equal chunks of whole bytes.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import opticoll
+    /// >>> program = opticoll.Program.of_plan(opticoll.plan("all_gather", "crossbar:ranks=4", "ring"))
+    /// >>> len(program.to_chakra(1024))
+    /// 4
+    fn to_chakra<'py>(
+        &self,
+        py: Python<'py>,
+        size_bytes: u64,
+    ) -> PyResult<Vec<Bound<'py, PyBytes>>> {
+        let traces = interrupt::run(py, || self.program.to_chakra(Bytes::new(size_bytes)))?;
+        let traces = traces.map_err(program::ProgramError::into_py_err)?;
+        Ok(traces.iter().map(|trace| PyBytes::new(py, trace)).collect())
     }
 
     /// Carry the program out with real bytes, on threads of this process.
@@ -475,7 +537,7 @@ impl ProgramViolation {
         self.violation.step
     }
 
-    /// The line of the file, or None.
+    /// The line of the file, or None; of a Chakra trace the number of the node in the file of its rank, from 1.
     #[getter]
     fn line(&self) -> Option<u32> {
         Some(self.violation.line).filter(|line| *line > 0)

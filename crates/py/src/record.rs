@@ -25,7 +25,7 @@ pub(crate) struct Record {
     options: Vec<OptionEntry>,
     collective: Option<&'static str>,
     by_size: bool,
-    family: Option<&'static str>,
+    family: Option<String>,
 }
 
 impl Record {
@@ -135,7 +135,7 @@ fn algorithms() -> Vec<Record> {
         label: one.label,
         options: planner::options(one).iter().map(option).collect(),
         collective: Some(one.collective.name()),
-        family: one.family,
+        family: (!one.families.is_empty()).then(|| one.families.join(", ")),
         ..Record::new(one.name, one.summary, one.citation)
     };
     let mut records: Vec<Record> = algorithm::records().iter().map(record).collect();

@@ -15,7 +15,7 @@ use opticoll::workload::expand::Algorithms;
 use opticoll::workload::network::{self, ReplayRequest, TraceContent, Transport};
 use opticoll::workload::program::Call;
 use opticoll::workload::replay::{Eager, EndCosts, ReplaySettings};
-use opticoll::workload::{csv, event_table, goal_binary, goal_text, time_independent};
+use opticoll::workload::{chakra, csv, event_table, goal_binary, goal_text, time_independent};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 
@@ -50,7 +50,7 @@ impl Trace {
         self.source.ranks()
     }
 
-    /// The number of calls; of a GOAL file, the number of operations.
+    /// The number of calls; of a GOAL file, the number of operations, of a Chakra trace, of nodes.
     #[getter]
     fn events(&self) -> usize {
         match &self.source {
@@ -68,10 +68,10 @@ impl Trace {
         }
     }
 
-    /// Whether the trace has calls, including collectives, and not only messages.
+    /// Whether the trace has calls, one after another at each rank, and not only messages or a graph.
     #[getter]
     fn has_calls(&self) -> bool {
-        matches!(self.source, TraceContent::Calls(_))
+        matches!(&self.source, TraceContent::Calls(trace) if trace.after.is_empty())
     }
 
     fn __repr__(&self) -> String {
@@ -173,6 +173,20 @@ pub(crate) fn read_trace(
     })?;
     read.map(|source| Trace { source })
         .map_err(|error: TraceProblem| error.into_py_err())
+}
+
+/// The execution trace in the contents of Chakra files, one for each rank; raises TraceError.
+#[pyfunction]
+#[pyo3(signature = (contents: "list[bytes]"))]
+pub(crate) fn read_chakra(py: Python<'_>, contents: Vec<PyBackedBytes>) -> PyResult<Trace> {
+    let read = interrupt::run(py, || {
+        let contents: Vec<&[u8]> = contents.iter().map(|content| &content[..]).collect();
+        chakra::read(&contents)
+    })?;
+    read.map(|trace| Trace {
+        source: TraceContent::Calls(trace),
+    })
+    .map_err(|error: TraceProblem| error.into_py_err())
 }
 
 /// Read binary GOAL rank by rank, without holding the file; raises OSError and TraceError.

@@ -22,6 +22,7 @@ use std::fmt;
 
 use super::{FAMILIES, presets};
 use crate::fabric::options::FabricOption;
+use crate::fabric::part::{self, Part};
 use crate::fabric::{Fabric, FabricError, FamilyRecord};
 use crate::family::message_cost::MessageCost;
 use crate::names::{same_name, suggest};
@@ -54,8 +55,11 @@ const MOST_HOSTS: u32 = 1 << 20;
 /// The most wavelengths of a link.
 const MOST_WAVELENGTHS: u32 = 1 << 12;
 
-/// Options of all families with links.
-const COMMON: [OptionRecord; 2] = [
+/// Options of all families with links, for a part of their fabrics.
+const OF_PARTS: [OptionRecord; 2] = [part::WITHOUT, part::MEMBERS];
+
+/// Options of all families with links, for bursts of light.
+const OF_BURSTS: [OptionRecord; 2] = [
     OptionRecord::new(
         "wavelengths",
         "wavelengths of each link, for bursts of light",
@@ -114,10 +118,20 @@ impl Medium {
             return cost.map(Medium::Messages);
         }
         let has_links = record.has_links();
-        let common =
-            |key: &str| has_links && !record.has(key) && COMMON.iter().any(|one| one.name == key);
-        let own = |key: &str| record.has(key) || common(key);
-        let given = spec.options().any(|(key, _)| common(key));
+        let bursts = |key: &str| {
+            has_links && !record.has(key) && OF_BURSTS.iter().any(|one| one.name == key)
+        };
+        let own = |key: &str| record.has(key) || bursts(key);
+        let given = spec.options().any(|(key, _)| bursts(key));
+        let build = |spec: &Spec| match has_links {
+            true => {
+                let whole = OF_PARTS
+                    .iter()
+                    .fold(spec.clone(), |spec, one| spec.without(one.name));
+                Part::of((record.build)(&whole)?, spec)
+            }
+            false => (record.build)(spec),
+        };
         for (old, new) in REPLACED {
             if spec.option(old).is_some() && (given || !record.has(old)) && own(new) {
                 return Err(FabricError::Spec(SpecError::UnknownOption {
@@ -128,7 +142,7 @@ impl Medium {
             }
         }
         if !given {
-            return (record.build)(&spec).map(Medium::Fabric);
+            return build(&spec).map(Medium::Fabric);
         }
         let wavelengths = spec.count("wavelengths", 1, MOST_WAVELENGTHS)?;
         Ok(Medium::Bursts(Bursts {
@@ -138,7 +152,7 @@ impl Medium {
                 key: "wavelengths",
                 example: "hosts=10,wavelengths=28",
             })?,
-            links: (record.build)(&spec.without("hosts").without("wavelengths"))?,
+            links: build(&spec.without("hosts").without("wavelengths"))?,
         }))
     }
 
@@ -167,7 +181,12 @@ impl FamilyRecord {
     pub fn all_options(&self) -> Vec<FabricOption> {
         let mut options = (self.options)();
         if self.has_links() {
-            options.extend(COMMON.map(FabricOption::from));
+            options.extend(
+                OF_PARTS
+                    .into_iter()
+                    .chain(OF_BURSTS)
+                    .map(FabricOption::from),
+            );
         }
         options
     }

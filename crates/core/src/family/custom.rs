@@ -1,28 +1,23 @@
 //! Any network: ranks, switches and the links between them, as read from a file.
 //!
 //! Vertices are numbered ranks first, then switches, and all of them forward. A route has the fewest
-//! links. Where several links lead nearer to the destination, in the order in which they are given,
-//! `ties=spread` takes the one with number (destination mod how many there are), so that routes to
-//! different ranks are spread as in a fat tree; `ties=first` takes the first.
-//!
-//! Towards each destination the next links of all vertices are found by one search backwards, when
-//! the first route to it is asked for: in time linear in the links, at 4 bytes per vertex.
+//! links; among several ways of as many, the option `ties` chooses ([`Ties`]).
 //!
 //! Links are written by their vertices: `0-4` is a full-duplex cable (two links), `0~4` a half-duplex
 //! cable (one link), `0>4` one link from 0 to 4; what differs from the fabric's rate, latency and
 //! sharing follows, as in `0-4@400Gb/s@1us@per_flow`; several are joined by `+`.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
 use crate::fabric::options::{self, Options, Otherwise::*};
 use crate::fabric::wiring;
 use crate::fabric::{self, Fabric, FabricError, FamilyRecord};
-use crate::graph;
 use crate::interrupt;
 use crate::names::{prints, shown};
+use crate::network::fewest_links::{FewestLinks, Ties};
 use crate::network::{Duplex, Link, Network, Wiring};
 use crate::spec::{OptionRecord, REQUIRED, Spec};
 
@@ -51,13 +46,6 @@ struct Cable {
     link: Link,
 }
 
-/// How one of several equally short ways is chosen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Ties {
-    Spread,
-    First,
-}
-
 /// What the options say.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Graph {
@@ -77,19 +65,8 @@ pub struct Custom {
     wiring: Arc<Wiring>,
     /// Per link: its number among those with the same ends, if it is not the only one.
     parallel: Arc<[Option<u32>]>,
-    neighbours: Arc<Neighbours>,
-    /// Per destination: the next link of each vertex.
-    next: Arc<[OnceLock<Box<[u32]>>]>,
+    routes: FewestLinks,
 }
-
-/// Per vertex: links out with their other ends, in the order given; vertices with links in.
-#[derive(Debug)]
-struct Neighbours {
-    out: Vec<Vec<(u32, u32)>>,
-    into: Vec<Vec<u32>>,
-}
-
-const NONE: u32 = u32::MAX;
 
 /// The family's record.
 pub const RECORD: FamilyRecord = FamilyRecord {
@@ -196,94 +173,85 @@ impl Custom {
     /// Reads a specification such as `custom:ranks=2,switches=1,links=0-2+1-2@400Gb/s`.
     pub fn parse(spec: &Spec) -> Result<Custom, FabricError> {
         let custom = Custom::of(options::read(spec, &RECORD, declared)?);
-        custom.check_connected()?;
-        Ok(custom)
+        let name = |vertex| shown(&custom.vertex_name(vertex)).to_string();
+        match custom.routes.cut_off(name) {
+            Some(problem) => Err(wrong(problem)),
+            None => Ok(custom),
+        }
+    }
+
+    /// The vertices and links of any network, by their names; its routes become those of this family.
+    ///
+    /// Two links that lead opposite ways and are alike are a cable.
+    ///
+    /// # Errors
+    ///
+    /// The network does not know the ends of its links, or has more vertices than this family.
+    pub fn of_network(network: &dyn Network) -> Result<Custom, FabricError> {
+        let mut cables: Vec<Cable> = Vec::new();
+        let mut waiting: FxHashMap<(u32, u32, Link), Vec<usize>> = FxHashMap::default();
+        let ends = network.wiring().ends();
+        for ((one, other, half), link) in ends.zip(network.links()) {
+            let forth = waiting.get_mut(&(other, one, *link)).and_then(Vec::pop);
+            if let Some(forth) = forth.filter(|_| !half) {
+                cables[forth].course = Course::FullDuplex;
+                continue;
+            }
+            let course = if half {
+                Course::HalfDuplex
+            } else {
+                waiting
+                    .entry((one, other, *link))
+                    .or_default()
+                    .push(cables.len());
+                Course::OneWay
+            };
+            cables.push(Cable {
+                one,
+                other,
+                course,
+                link: *link,
+            });
+        }
+        if network.wiring().ends().count() < network.links().len() {
+            return Err(wrong("nothing is known of the ends of its links".into()));
+        }
+        let last = cables.iter().map(|cable| cable.one.max(cable.other)).max();
+        let vertices = network.ranks().max(last.map_or(0, |last| last + 1));
+        if vertices > MOST_VERTICES {
+            let problem =
+                format!("{vertices} ranks and switches are too many: at most {MOST_VERTICES}");
+            return Err(wrong(problem));
+        }
+        Ok(Custom::of(Graph {
+            ranks: network.ranks(),
+            switches: vertices - network.ranks(),
+            names: (0..vertices)
+                .map(|vertex| network.vertex_name(vertex))
+                .collect(),
+            ties: Ties::Spread,
+            default: wiring::default_link(),
+            cables,
+        }))
     }
 
     fn of(graph: Graph) -> Custom {
-        let vertices = (graph.ranks + graph.switches) as usize;
         let mut wiring = Wiring::new(Duplex::Half);
-        let mut neighbours = Neighbours {
-            out: vec![Vec::new(); vertices],
-            into: vec![Vec::new(); vertices],
-        };
-        let mut lead = |link: u32, from: u32, to: u32| {
-            neighbours.out[from as usize].push((link, to));
-            neighbours.into[to as usize].push(from);
-        };
         for cable in &graph.cables {
             interrupt::check();
             let (one, other, half) = (cable.one, cable.other, cable.course == Course::HalfDuplex);
-            let forth = wiring.add_link(one, other, cable.link, half);
-            lead(forth, one, other);
-            match cable.course {
-                Course::FullDuplex => {
-                    let back = wiring.add_link(other, one, cable.link, false);
-                    lead(back, other, one);
-                }
-                Course::HalfDuplex => lead(forth, other, one),
-                Course::OneWay => {}
+            wiring.add_link(one, other, cable.link, half);
+            if cable.course == Course::FullDuplex {
+                wiring.add_link(other, one, cable.link, false);
             }
         }
+        let vertices = graph.ranks + graph.switches;
         Custom {
-            next: (0..graph.ranks).map(|_| OnceLock::new()).collect(),
-            graph: Arc::new(graph),
+            routes: FewestLinks::new(&wiring, vertices, graph.ranks, graph.ties),
             parallel: parallel(&wiring).into(),
             wiring: Arc::new(wiring),
-            neighbours: Arc::new(neighbours),
+            graph: Arc::new(graph),
         }
-    }
-
-    /// Refuses ranks that rank 0 cannot reach or that cannot reach it; otherwise all reach all.
-    fn check_connected(&self) -> Result<(), FabricError> {
-        let out = |vertex: u32| {
-            let out = self.neighbours.out[vertex as usize].iter();
-            out.map(|(_, to)| *to)
-        };
-        let into = |vertex: u32| self.neighbours.into[vertex as usize].iter().copied();
-        let vertices = self.neighbours.out.len();
-        let (from_first, to_first) = (
-            graph::distances(vertices, 0, out),
-            graph::distances(vertices, 0, into),
-        );
-        for rank in 0..self.graph.ranks {
-            interrupt::check();
-            let cut_off = |from, to| {
-                let (from, to) = (self.vertex_name(from), self.vertex_name(to));
-                let problem = format!("no links lead from {} to {}", shown(&from), shown(&to));
-                Err(wrong(problem))
-            };
-            if from_first[rank as usize] == NONE {
-                return cut_off(0, rank);
-            }
-            if to_first[rank as usize] == NONE {
-                return cut_off(rank, 0);
-            }
-        }
-        Ok(())
-    }
-
-    /// The next link of each vertex on its way to a rank.
-    fn next_links(&self, destination: u32) -> Box<[u32]> {
-        let into = |vertex: u32| self.neighbours.into[vertex as usize].iter().copied();
-        let vertices = self.neighbours.out.len();
-        let distance = graph::distances(vertices, destination, into);
-        let next = |vertex: usize| {
-            let nearer = |(_, to): &&(u32, u32)| {
-                distance[vertex] != NONE && distance[*to as usize] < distance[vertex]
-            };
-            let ways: Vec<u32> = self.neighbours.out[vertex]
-                .iter()
-                .filter(nearer)
-                .map(|(link, _)| *link)
-                .collect();
-            let choice = match self.graph.ties {
-                Ties::Spread => destination as usize % ways.len().max(1),
-                Ties::First => 0,
-            };
-            ways.get(choice).copied().unwrap_or(NONE)
-        };
-        (0..vertices).map(next).collect()
     }
 }
 
@@ -449,15 +417,7 @@ impl Network for Custom {
     }
 
     fn route(&self, source: u32, destination: u32, links: &mut Vec<u32>) {
-        let next = self.next[destination as usize].get_or_init(|| self.next_links(destination));
-        let mut vertex = source;
-        // Every rank reaches every other: that was checked.
-        while vertex != destination && next[vertex as usize] != NONE {
-            let link = next[vertex as usize];
-            let (one, other) = self.ends(link).expect("a link of its own");
-            links.push(link);
-            vertex = if one == vertex { other } else { one };
-        }
+        self.routes.route(source, destination, &self.wiring, links);
     }
 
     fn vertex_name(&self, vertex: u32) -> String {

@@ -356,6 +356,10 @@ impl Network for Dragonfly {
         &self.wiring
     }
 
+    fn group_size(&self) -> Option<u32> {
+        Some(self.ranks_per_group())
+    }
+
     fn route(&self, source: u32, destination: u32, links: &mut Vec<u32>) {
         let place = |rank: u32| {
             let router = rank / self.terminals_per_router;

@@ -22,7 +22,6 @@ use crate::fabric::{self, Fabric, FabricError, FamilyRecord};
 use crate::interrupt;
 use crate::network::{Link, Network, Sharing, Wiring};
 use crate::spec::{OptionRecord, REQUIRED, Spec};
-use crate::units::{Rate, UnitError};
 
 /// A fat tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -98,9 +97,7 @@ const RATES: OptionRecord = OptionRecord::new(
     "rate",
     "rate of a cable, in each direction: of all, or above level 0, 1, ..., such as 100Gb/sx400Gb/s",
 )
-.unit("b/s")
 .range("1b/s or more, for all or for each level")
-.default("100Gb/s")
 .source(CHOSEN);
 
 /// What the numbers of levels may be.
@@ -117,20 +114,8 @@ fn declared(options: &mut Options<'_, FatTree>) -> Result<([Vec<u32>; 3], Vec<Wi
         [tree.down.clone(), tree.up.clone(), tree.parallel.clone()]
     })?;
     let levels = numbers[0].len();
-    let rates = options.option(
-        RATES,
-        |spec| rates(spec, levels),
-        |rates: &Vec<Rate>| {
-            let texts: Vec<String> = rates.iter().map(Rate::to_string).collect();
-            let alike = texts.iter().all(|text| *text == texts[0]);
-            Some(if alike {
-                texts[0].clone()
-            } else {
-                texts.join("x")
-            })
-        },
-        |tree| tree.wires.iter().map(|wire| wire.link.rate).collect(),
-    )?;
+    let all = |tree: &FatTree| tree.wires.iter().map(|wire| wire.link.rate).collect();
+    let rates = wiring::each(options, RATES, (levels, "level"), DEFAULT_RATE, all)?;
     let link = Link {
         rate: rates[0],
         latency: wiring::latency(options, |tree: &FatTree| tree.wires[0].link.latency)?,
@@ -142,28 +127,6 @@ fn declared(options: &mut Options<'_, FatTree>) -> Result<([Vec<u32>; 3], Vec<Wi
         ..wire
     });
     Ok((numbers, wires.collect()))
-}
-
-/// The rate of each of some levels: one for all or one for each, joined by `x`.
-fn rates(spec: &Spec, levels: usize) -> Result<Vec<Rate>, FabricError> {
-    let Some(text) = spec.option("rate") else {
-        return Ok(vec![DEFAULT_RATE; levels]);
-    };
-    let rates = text.split('x').map(str::parse);
-    let rates: Vec<Rate> = rates
-        .collect::<Result<_, _>>()
-        .map_err(|error: UnitError| spec.refuse("rate", error))?;
-    match rates[..] {
-        _ if rates.len() == levels => Ok(rates),
-        [all] => Ok(vec![all; levels]),
-        _ => {
-            let problem = format!(
-                "has {} rates, down has {levels} levels: give one, or one for each level",
-                rates.len()
-            );
-            Err(spec.refuse("rate", problem).into())
-        }
-    }
 }
 
 /// `down`, `up` and `links`, from themselves or from `arity`, `levels` and `taper`.
@@ -345,6 +308,10 @@ impl Network for FatTree {
 
     fn wiring(&self) -> &Wiring {
         &self.wiring
+    }
+
+    fn group_size(&self) -> Option<u32> {
+        self.down.first().copied()
     }
 
     fn route(&self, source: u32, destination: u32, links: &mut Vec<u32>) {

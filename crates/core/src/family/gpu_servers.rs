@@ -16,7 +16,7 @@
 
 use std::fmt::Write;
 
-use crate::drawing::Drawing;
+use crate::drawing::{self, Drawing, Point};
 use crate::fabric::options::{self, Options, Otherwise::*};
 use crate::fabric::{self, Fabric, FabricError, FamilyRecord, PresetRecord, wiring};
 use crate::family::custom::Custom;
@@ -332,6 +332,10 @@ impl Network for GpuServers {
         self.graph.wiring()
     }
 
+    fn group_size(&self) -> Option<u32> {
+        Some(self.model.ranks())
+    }
+
     fn route(&self, source: u32, destination: u32, links: &mut Vec<u32>) {
         self.graph.route(source, destination, links);
     }
@@ -356,7 +360,43 @@ impl Network for GpuServers {
         format!("network switch {switch}")
     }
 
+    /// Servers side by side: the ranks in a circle, or where they have NICs in a row below them; the network above.
     fn drawing(&self) -> Drawing {
-        self.graph.drawing()
+        let each = self.model.ranks();
+        let network = self.model.network().filter(|_| self.boxes > 1);
+        let in_row = network.is_some_and(|(_, _, nics)| nics);
+        let server: Vec<Point> = match in_row {
+            true => (0..each).map(|rank| [f64::from(rank), 1.8]).collect(),
+            false => drawing::circle(each),
+        };
+        let top = server.iter().map(|at| at[1]).fold(1.0, f64::max);
+        let apart = if in_row {
+            f64::from(each) + 0.6
+        } else {
+            2.0 * top + 1.2
+        };
+        let left = |server: u32| f64::from(server) * apart;
+        let beside =
+            |number: u32, up: f64| server.iter().map(move |[x, y]| [x + left(number), y + up]);
+        let mut places: Vec<Point> = (0..self.boxes)
+            .flat_map(|number| beside(number, 0.0))
+            .collect();
+        let middle = if in_row {
+            f64::from(each - 1) / 2.0
+        } else {
+            0.0
+        };
+        if self.model.switch_rate().is_some() {
+            places.extend((0..self.boxes).map(|number| [left(number) + middle, 0.0]));
+        }
+        if in_row {
+            places.extend((0..self.boxes).flat_map(|number| beside(number, 1.3)));
+        }
+        if let Some((_, switches, _)) = network {
+            let share = |switch: u32| (f64::from(switch) + 0.5) / f64::from(switches);
+            let width = left(self.boxes - 1) + 2.0 * middle;
+            places.extend((0..switches).map(|switch| [share(switch) * width, top + 3.2]));
+        }
+        Drawing::of(places)
     }
 }

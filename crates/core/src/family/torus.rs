@@ -14,12 +14,13 @@ use std::sync::Arc;
 
 use crate::drawing::{self, Drawing};
 use crate::fabric::options::{self, Options};
-use crate::fabric::wiring::{self, MOST_RANKS, Wire};
+use crate::fabric::wiring::{self, CHOSEN, DEFAULT_RATE, MOST_RANKS, Wire};
 use crate::fabric::{self, Fabric, FabricError, FamilyRecord};
 use crate::interrupt;
 use crate::names::same_name;
-use crate::network::{Link, Network, Wiring};
+use crate::network::{Link, Network, Sharing, Wiring};
 use crate::spec::{OptionRecord, REQUIRED, Spec};
+use crate::units::Time;
 
 /// Which of the grids it is, by the name it is given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -55,9 +56,21 @@ struct Dimension {
     /// Cables on a line of nodes that differ in this coordinate only.
     cables: u32,
     first_cable: u32,
+    link: Link,
 }
 
 const DIMS: &str = "nodes in each dimension; neighbours in the first are rank r and r+1";
+const RATES: OptionRecord = OptionRecord::new(
+    "rate",
+    "rate of a cable, in each direction: of all, or in dimension 0, 1, ..., such as 50GB/sx75GB/s",
+)
+.range("1b/s or more, for all or for each dimension")
+.source(CHOSEN);
+const LATENCIES: OptionRecord = OptionRecord::new(
+    "latency",
+    "delay of a cable: of all, or in dimension 0, 1, ..., such as 500nsx1us",
+)
+.range("0s or more, for all or for each dimension");
 const TERMINALS: OptionRecord = OptionRecord::new(
     "terminals",
     "ranks on each node, by cables of their own; none: ranks are the nodes",
@@ -159,6 +172,8 @@ impl GridShape {
 /// What the options of a grid say.
 struct GridOptions {
     sizes: Vec<u32>,
+    /// By dimension.
+    links: Vec<Link>,
     terminals: Option<u32>,
     wire: Wire,
     terminal: Link,
@@ -196,7 +211,33 @@ fn declared(options: &mut Options<'_, Grid>) -> Result<GridOptions, FabricError>
         GridShape::Ring => None,
         _ => options.limit(TERMINALS, None, MOST_RANKS, |grid| grid.terminals)?,
     };
-    let link = wiring::rate_and_latency(options, |grid| grid.wire.link)?;
+    let each = |grid: &Grid| {
+        grid.dimensions
+            .iter()
+            .map(|one| one.link)
+            .collect::<Vec<Link>>()
+    };
+    let all = |grid: &Grid| each(grid).iter().map(|link| link.rate).collect();
+    let rates = wiring::each(
+        options,
+        RATES,
+        (sizes.len(), "dimension"),
+        DEFAULT_RATE,
+        all,
+    )?;
+    let all = |grid: &Grid| each(grid).iter().map(|link| link.latency).collect();
+    let latencies = wiring::each(
+        options,
+        LATENCIES,
+        (sizes.len(), "dimension"),
+        Time::ZERO,
+        all,
+    )?;
+    let link = Link {
+        rate: rates[0],
+        latency: latencies[0],
+        sharing: Sharing::Shared,
+    };
     let terminal = match shape {
         GridShape::Ring => link,
         _ => {
@@ -206,7 +247,14 @@ fn declared(options: &mut Options<'_, Grid>) -> Result<GridOptions, FabricError>
     };
     let wire = Wire::declared(options, link, |grid| grid.wire)?;
     let sharing = wire.link.sharing;
+    let links = rates.into_iter().zip(latencies);
+    let links = links.map(|(rate, latency)| Link {
+        rate,
+        latency,
+        sharing,
+    });
     Ok(GridOptions {
+        links: links.collect(),
         sizes,
         terminals,
         wire,
@@ -224,11 +272,12 @@ impl Grid {
         let shape = GridShape::named(spec.name());
         let GridOptions {
             sizes,
+            links,
             terminals,
             wire,
             terminal,
         } = options::read(spec, shape.record(), declared)?;
-        let (nodes, dimensions) = dimensions(shape, &sizes, terminals)?;
+        let (nodes, dimensions) = dimensions(shape, &sizes, &links, terminals)?;
         let mut grid = Grid {
             shape,
             nodes,
@@ -295,7 +344,7 @@ impl Grid {
                         let at = |coordinate| first + coordinate * dimension.stride + low;
                         let next = (cable + 1) % dimension.nodes;
                         let ends = (self.vertex(at(cable)), self.vertex(at(next)));
-                        wiring.add(ends.0, ends.1, self.wire.link);
+                        wiring.add(ends.0, ends.1, dimension.link);
                     }
                 }
             }
@@ -347,6 +396,7 @@ impl Grid {
 fn dimensions(
     shape: GridShape,
     sizes: &[u32],
+    links: &[Link],
     terminals: Option<u32>,
 ) -> Result<(u32, Vec<Dimension>), FabricError> {
     let record = shape.record();
@@ -357,7 +407,7 @@ fn dimensions(
     let nodes = nodes as u32;
     let (mut stride, mut first_cable) = (1, 0u64);
     let mut dimensions = Vec::new();
-    for &size in sizes {
+    for (&size, &link) in sizes.iter().zip(links) {
         let cables = match shape.wraps() && size > 2 {
             true => size,
             false => size - 1,
@@ -368,6 +418,7 @@ fn dimensions(
             cables,
             // At most 16 dimensions of 2^20 cables each.
             first_cable: first_cable as u32,
+            link,
         });
         first_cable += u64::from(nodes / size) * u64::from(cables);
         stride *= size;
@@ -422,6 +473,11 @@ impl Network for Grid {
             rank if rank < self.ranks() => format!("rank {rank}"),
             router => format!("router {}", router - self.ranks()),
         }
+    }
+
+    fn translations(&self) -> Option<Vec<u32>> {
+        let wraps = self.shape.wraps() && self.terminals.is_none();
+        wraps.then(|| self.dimensions.iter().map(|one| one.nodes).collect())
     }
 
     fn drawing(&self) -> Drawing {

@@ -16,9 +16,10 @@
 
 use rustc_hash::FxHashMap;
 
+use super::lay_out::{Unplaced, lay_out};
 use super::{
-    ChunkBuffer, CollectiveProgram, Dependency, Instruction, MOST_COUNT, Operand, Operation,
-    ProgramError, RankProgram, ThreadBlock,
+    ChunkBuffer, CollectiveProgram, Instruction, MOST_COUNT, Operand, Operation, ProgramError,
+    RankProgram, ThreadBlock,
 };
 use crate::collective::{Collective, CollectiveKind};
 use crate::interrupt;
@@ -601,97 +602,38 @@ impl Lowered {
         next as u32
     }
 
-    /// Instructions with their places, and one with nothing else to do before those that wait for several.
+    /// Instructions with their places.
     fn lay_out(self) -> Vec<ThreadBlock> {
-        let blocks = self.blocks.len();
         let resolve = |mut draft: usize| {
             while let Some(into) = self.drafts[draft].fused {
                 draft = into;
             }
             draft
         };
-        // By draft: its place among the drafts of its thread block.
-        let mut rank_of = vec![0usize; self.drafts.len()];
-        for block in &self.blocks {
-            for (place, &draft) in block.iter().enumerate() {
-                rank_of[draft] = place;
-            }
-        }
-        let mut waits: Vec<Vec<usize>> = vec![Vec::new(); self.drafts.len()];
-        let mut awaited = vec![false; self.drafts.len()];
-        for (block, drafts) in self.blocks.iter().enumerate() {
-            // By thread block: how many of its drafts are known to be complete.
-            let mut known = vec![0usize; blocks];
-            for &draft in drafts {
-                let mut last: FxHashMap<usize, usize> = FxHashMap::default();
-                for &on in &self.drafts[draft].waits_for {
-                    let on = resolve(on);
-                    let other = self.block_of[on];
-                    if other != block && rank_of[on] >= known[other] {
-                        known[other] = rank_of[on] + 1;
-                        last.insert(other, on);
-                    }
-                }
-                let mut all: Vec<usize> = last.into_values().collect();
-                all.sort_unstable();
-                all.iter().for_each(|&on| awaited[on] = true);
-                waits[draft] = all;
-            }
-        }
-        let mut places = vec![
-            Dependency {
-                thread_block: 0,
-                step: 0
-            };
-            self.drafts.len()
-        ];
-        for (block, drafts) in self.blocks.iter().enumerate() {
-            let mut step = 0;
-            for &draft in drafts {
-                step += waits[draft].len().saturating_sub(1) as u32;
-                places[draft] = Dependency {
-                    thread_block: block as u32,
-                    step,
-                };
-                step += 1;
-            }
-        }
+        let placed = |own: &Draft| Unplaced {
+            instruction: Instruction {
+                operation: own.operation,
+                source: own.source,
+                destination: own.destination,
+                count: own.count,
+                waits_for: None,
+                signals: false,
+                sent_in: own.sent_in,
+                line: 0,
+            },
+            waits_for: own.waits_for.iter().map(|&on| resolve(on)).collect(),
+        };
+        let all: Vec<Unplaced> = self.drafts.iter().map(placed).collect();
         let rows = self.blocks.iter().zip(&self.peers);
-        rows.map(|(drafts, &(sends_to, receives_from, channel))| {
-            let mut instructions = Vec::new();
-            for &draft in drafts {
-                let own = &self.drafts[draft];
-                let mut on = waits[draft].iter().map(|&on| places[on]);
-                let last = on.next_back();
-                let nowhere = operand(ChunkBuffer::Input, 0);
-                instructions.extend(on.map(|on| Instruction {
-                    operation: Operation::Nop,
-                    source: nowhere,
-                    destination: nowhere,
-                    count: 0,
-                    waits_for: Some(on),
-                    signals: false,
-                    sent_in: None,
-                    line: 0,
-                }));
-                instructions.push(Instruction {
-                    operation: own.operation,
-                    source: own.source,
-                    destination: own.destination,
-                    count: own.count,
-                    waits_for: last,
-                    signals: awaited[draft],
-                    sent_in: own.sent_in,
-                    line: 0,
-                });
-            }
-            ThreadBlock {
+        let blocks = rows.map(|(own, &(sends_to, receives_from, channel))| {
+            let block = ThreadBlock {
                 sends_to,
                 receives_from,
                 channel,
-                instructions,
-            }
-        })
-        .collect()
+                instructions: Vec::new(),
+            };
+            (block, own.clone())
+        });
+        lay_out(&all, blocks.collect())
     }
 }

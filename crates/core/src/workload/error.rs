@@ -102,9 +102,9 @@ pub enum TraceError {
         "a lightpath joins two ranks that are both ready: no message is eager; leave the eager limit out"
     )]
     Eager,
-    /// Lightpaths are set up for calls, and the program has none.
+    /// Lightpaths are set up for calls one after another, and the program has none.
     #[error(
-        "GOAL has no calls and no communicators, for whose messages lightpaths could be set up together; replay the event table or OTF2 archive of the run"
+        "GOAL and Chakra traces have no calls one after another, for whose messages lightpaths could be set up together; replay the event table or OTF2 archive of the run"
     )]
     NoCalls,
 }

@@ -319,5 +319,6 @@ fn event(row: &EventRow, line: u32) -> Result<Event, String> {
         },
         line,
         call,
+        ..Event::NOTHING
     })
 }

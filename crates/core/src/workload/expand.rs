@@ -229,6 +229,9 @@ impl Expansion<'_> {
     fn rank(&mut self, rank: u32) -> Result<(), TraceError> {
         self.builder.begin_rank();
         let trace = self.trace;
+        if let Some(after) = trace.after.get(rank as usize) {
+            return self.graph(rank, after);
+        }
         let mut open = Open::default();
         let mut before: Vec<u32> = Vec::new();
         for (index, event) in trace.ranks[rank as usize].iter().enumerate() {
@@ -255,6 +258,45 @@ impl Expansion<'_> {
             ..Node::work(NodeKind::Enter, 0)
         };
         self.push(node, &before)?;
+        Ok(())
+    }
+
+    /// The events of a rank that wait for one another as the trace says.
+    fn graph(&mut self, rank: u32, after: &[Vec<u32>]) -> Result<(), TraceError> {
+        let trace = self.trace;
+        let mut open = Open::default();
+        // By event: the node with whose end it ends.
+        let mut ends: Vec<u32> = Vec::with_capacity(after.len());
+        for (index, event) in trace.ranks[rank as usize].iter().enumerate() {
+            interrupt::check();
+            let mut before: Vec<u32> = after[index].iter().map(|&on| ends[on as usize]).collect();
+            let node = Node {
+                event: index as u32,
+                line: event.line,
+                call: event.call,
+                processor: event.processor,
+                ..Node::work(NodeKind::Compute, event.compute)
+            };
+            let message = match event.call {
+                Call::Send => Some(NodeKind::Send),
+                Call::Receive => Some(NodeKind::Receive),
+                _ => None,
+            };
+            let own = match message {
+                Some(kind) => Node {
+                    amount: event.bytes,
+                    peer: event.peer,
+                    tag: self.tag(event.communicator, Some(event.tag)),
+                    kind,
+                    ..node
+                },
+                None => node,
+            };
+            if kind(event.call).is_some() {
+                self.collective(rank, node, event, &mut open, &mut before)?;
+            }
+            ends.push(self.push(own, &before)?);
+        }
         Ok(())
     }
 

@@ -276,6 +276,9 @@ pub fn run(source: &TraceContent, request: &ReplayRequest<'_>) -> Result<Done, T
         },
     };
     match source {
+        TraceContent::Calls(trace) if target.set_up.is_some() && !trace.after.is_empty() => {
+            Err(TraceError::NoCalls)
+        }
         TraceContent::Calls(trace) => {
             let expanded = expand_on(trace, request.algorithms, target)?;
             let done = replay_program(&expanded.program, request)?;

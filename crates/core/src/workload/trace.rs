@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::error::{Place, TraceError};
 use super::program::{Call, NONE};
 
-/// One call of a rank and the local work before it. 48 bytes.
+/// One call of a rank and the local work before it. 40 bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Event {
     /// Picoseconds of local work since the call before.
@@ -21,10 +21,12 @@ pub struct Event {
     /// The request that a call opens or waits for; [`NONE`] for a wait for all that are open. Of an
     /// [`Call::AllToAllVarious`], the index of its sizes in [`Trace::various`].
     pub request: u32,
-    /// The line, from 1; 0 where the trace has no lines.
+    /// The line, from 1, or the node of a Chakra trace; 0 where the trace has neither.
     pub line: u32,
     /// What is called.
     pub call: Call,
+    /// The processor of the rank that does its local work.
+    pub processor: u8,
 }
 
 /// The most ranks of a trace: a million, so that a wrong number does not take all memory.
@@ -39,6 +41,9 @@ pub struct Trace {
     pub communicators: BTreeMap<u32, Vec<u32>>,
     /// Bytes for each member, of total exchanges of various sizes.
     pub various: Vec<Vec<u64>>,
+    /// Per rank and event, the earlier events that it waits for, and nothing else; empty where each rank makes one call
+    /// after another.
+    pub after: Vec<Vec<Vec<u32>>>,
 }
 
 impl Trace {
@@ -48,6 +53,7 @@ impl Trace {
             ranks: vec![Vec::new(); ranks as usize],
             communicators: BTreeMap::from([(0, (0..ranks).collect())]),
             various: Vec::new(),
+            after: Vec::new(),
         }
     }
 
@@ -101,5 +107,6 @@ impl Event {
         request: NONE,
         line: 0,
         call: Call::Local,
+        processor: 0,
     };
 }

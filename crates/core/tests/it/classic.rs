@@ -3,6 +3,7 @@
 
 mod dragonfly;
 mod formula;
+mod levels;
 mod patterns;
 mod table;
 

@@ -3,6 +3,7 @@
 mod arrangements;
 mod bisection;
 mod injection;
+mod part;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -330,7 +331,7 @@ fn impossible_fabrics_are_refused_with_a_hint() {
     for (spelling, hint) in [
         (
             "fat_tree:down=4x4,up=1x4,rate=1Gb/sx2Gb/sx3Gb/s",
-            "has 3 rates, down has 2 levels",
+            "has 3 values for 2 levels",
         ),
         ("fat_tree:down=4x4,up=1x4,rate=1Gb/sxfast", "`fast`"),
         ("crossbar:rate=1Gb/s", "needs ranks="),

@@ -8,6 +8,7 @@ mod bound;
 mod burst;
 mod capabilities;
 mod classic;
+mod concurrent_flow;
 mod conversion;
 mod counts;
 mod electrical;
@@ -19,6 +20,7 @@ mod interrupt;
 mod light;
 mod light_path_grid;
 mod long_transfers;
+mod matching;
 mod method;
 mod mutation;
 mod optree;
@@ -29,6 +31,7 @@ mod plan_text;
 mod planner;
 mod properties;
 mod readers;
+mod routes;
 mod schedule;
 mod simulate;
 mod throughput;
@@ -55,7 +58,7 @@ use opticoll::simulate::Policy;
 /// The algorithms that are made for any fabric.
 fn general_algorithms() -> impl Iterator<Item = &'static Algorithm> {
     let records = algorithm::records().iter();
-    records.filter(|record| record.family.is_none())
+    records.filter(|record| record.families.is_empty())
 }
 
 /// A plan by the named algorithm and assignment, on a ring of `ranks` and `wavelengths`.

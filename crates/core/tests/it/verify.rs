@@ -438,6 +438,8 @@ fn every_kind_is_named_and_tested() {
     }
     // By circuits_of_a_family_without_rules_are_not_proved.
     tested.insert(ViolationKind::Unchecked.name());
+    // By routes::a_route_must_lead_from_end_to_end_over_links_that_exist.
+    tested.insert(ViolationKind::Route.name());
     // By folded::an_orbit_must_leave_rank_0.
     tested.insert(ViolationKind::Symmetry.name());
     let names: BTreeSet<&str> = ViolationKind::ALL

@@ -20,7 +20,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("interrupt", &[]),
     ("memory", &[]),
     ("drawing", &[]),
-    ("network", &["units", "drawing"]),
+    ("network", &["graph", "units", "drawing"]),
     (
         "fabric",
         &[
@@ -49,10 +49,21 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ),
     (
         "plan",
-        &["names", "units", "fabric", "collective", "schedule"],
+        &[
+            "names",
+            "units",
+            "network",
+            "fabric",
+            "collective",
+            "schedule",
+        ],
     ),
     ("place", &[]),
-    ("program", &["names", "collective", "schedule"]),
+    ("chakra", &["names"]),
+    (
+        "program",
+        &["names", "units", "chakra", "collective", "schedule"],
+    ),
     (
         "bound",
         &["graph", "units", "network", "fabric", "collective"],
@@ -96,6 +107,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     (
         "verify",
         &[
+            "network",
             "fabric",
             "machine",
             "collective",
@@ -156,6 +168,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
         "workload",
         &[
             "names",
+            "chakra",
             "spec",
             "units",
             "fabric",
@@ -259,6 +272,8 @@ const WRITTEN_DOWN: &[&str] = &[
     "value",
     "millionths",
     "is_same_machine",
+    "leads_both_ways",
+    "links",
     // Of schedules and collectives.
     "ends",
     "after",

@@ -177,9 +177,9 @@ fn declared(options: &mut Options<'_, WdmRing>) -> Result<WdmRing, FabricError> 
     )?;
     declare! { options of WdmRing;
         broken "broken" list(|spec| faults::read_broken(spec, ranks), |all| faults::print_broken(all, ranks))
-            "cuts between neighbours" range "3-4, or one way 3-4cw, 3-4ccw; several joined by +";
+            Broken "cuts between neighbours" range "3-4, or one way 3-4cw, 3-4ccw; several joined by +";
         dead "dead" list(|spec| faults::read_dead(spec, fibres, wavelengths), |all| faults::print_dead(all, fibres))
-            "wavelengths out of order" range "5, or on one fibre 1.5; several joined by +";
+            Broken "wavelengths out of order" range "5, or on one fibre 1.5; several joined by +";
     }
     Ok(WdmRing {
         ranks,

@@ -38,7 +38,7 @@ use crate::family::wdm_ring::{WdmLight, WdmRing};
 use crate::interrupt;
 use crate::names::{same_name, shown, suggest};
 use crate::place::{PlacementError, PlacementProblem};
-use crate::plan::{FoldedPlan, Plan, PlanRef};
+use crate::plan::{FoldedPlan, NamedRoutes, Plan, PlanRef};
 use crate::schedule::Schedule;
 use crate::spec::{OptionRecord, Spec, SpecError};
 use grid::ChannelOccupancy;
@@ -333,6 +333,7 @@ pub fn assign(
         slot,
         step_slots,
         relays: Vec::new(),
+        routes: NamedRoutes::default(),
     })
 }
 

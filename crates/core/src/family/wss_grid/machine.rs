@@ -20,7 +20,7 @@ use crate::fabric::options::{self, Options, Otherwise::*, declare};
 use crate::fabric::wiring::CHOSEN;
 use crate::fabric::{Circuits, Fabric, FabricError, FamilyRecord, Machine, Named, Plane, Planes};
 use crate::names::plural;
-use crate::spec::{OptionRecord, Role, Spec};
+use crate::spec::{OptionRecord, Role, Spec, SpecError};
 use crate::units::{Rate, Time};
 pub use configuration::{Configuration, SwitchSetting};
 pub use light::{LIGHT, TunedLight};
@@ -313,6 +313,14 @@ impl Machine for WssGrid {
 
     fn nature(&self) -> &'static str {
         "a grid of tunable circuits, where light goes around no ring"
+    }
+
+    fn node(&self, rank: u32) -> u32 {
+        self.nodes[rank as usize]
+    }
+
+    fn after(&self, failures: &str) -> Option<Result<Fabric, SpecError>> {
+        Some(self.left_after(failures).map(Fabric::new))
     }
 
     fn ranks(&self) -> u32 {

@@ -82,7 +82,8 @@ pub(super) fn schedule(
                 _ => (ring()?, Method::default()),
             };
             let size = size.unwrap_or(Bytes::new(1));
-            let planned = planner::plan(spec, &fabric, collective, size, &method);
+            let planned =
+                planner::plan_by_routes_of_fabric(spec, &fabric, collective, size, &method);
             let plan = planned.map_err(|error| TraceError::at(place, error))?;
             let plan = plan.plan.unfold();
             (plan.schedule, plan.algorithm)

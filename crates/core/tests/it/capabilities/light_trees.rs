@@ -1,7 +1,7 @@
 //! Rings where ranks take a share of passing light.
 
 use opticoll::collective::{Collective, CollectiveKind};
-use opticoll::plan::Plan;
+use opticoll::plan::{NamedRoutes, Plan};
 use opticoll::schedule::Transfer;
 use opticoll::simulate::{self, Policy};
 use opticoll::units::{Bytes, Time};
@@ -82,6 +82,7 @@ fn two_trees(options: &str) -> Plan {
         slot: vec![0, 0, 0, 1],
         step_slots: vec![0..1, 1..2],
         relays: Vec::new(),
+        routes: NamedRoutes::default(),
     }
 }
 

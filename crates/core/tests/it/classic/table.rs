@@ -26,9 +26,10 @@ fn tables() -> String {
 }
 
 fn row(record: &Algorithm) -> String {
-    let place = record
-        .family
-        .map_or(String::new(), |family| format!(" On a {family}."));
+    let place = match record.families {
+        [] => String::new(),
+        families => format!(" On {}.", families.join(", ")),
+    };
     let formula = |formula: Option<&str>| match formula {
         Some(formula) => formula.replace("<=", "≤"),
         None => "depends on its options".into(),

@@ -79,6 +79,53 @@ fn no_plan_is_faster_than_the_bound_and_some_meet_it() {
     }
 }
 
+/// Within a rack of 16 ranks a message waits 1 us, between racks 2 us: 240 copies of a KiB from the root take 19 us, and
+/// what is forwarded waits 3 us.
+#[test]
+fn what_is_forwarded_takes_the_latencies_of_two_messages() {
+    let fabric = Fabric::parse("fat_tree:down=16x16,up=1x8,latency=500ns,rate=100Gb/s").unwrap();
+    for kind in [
+        CollectiveKind::Broadcast,
+        CollectiveKind::Reduce,
+        CollectiveKind::AllReduce,
+    ] {
+        let collective = Collective::new(kind, 256).unwrap();
+        let network = fabric.network().unwrap();
+        let bound = electrical_bound::best(network, &collective, Bytes::new(1024)).unwrap();
+        let bound = bound.unwrap();
+        assert_eq!(bound.name, "relays", "{kind}");
+        assert_eq!(bound.time, Time::from_ps(3_000_000), "{kind}");
+    }
+}
+
+/// Two servers of 8 GPUs: 2 us and a MiB at 400 GB/s between them, and a microsecond within each for 7 of 8 parts.
+#[test]
+fn what_is_summed_up_before_it_crosses_and_spread_after_it_waits_on_both_sides() {
+    let fabric = Fabric::parse("dgx_h100:boxes=2,latency=500ns").unwrap();
+    let collective = Collective::new(CollectiveKind::AllReduce, 16).unwrap();
+    let network = fabric.network().unwrap();
+    let bound = electrical_bound::best(network, &collective, Bytes::new(1 << 20)).unwrap();
+    let bound = bound.unwrap();
+    assert_eq!(bound.name, "cut");
+    assert_eq!(bound.time, Time::from_ps(2_000_000 + 2_621_440 + 1_750_000));
+}
+
+/// Two servers of 8 GPUs, 1 us apart within a server and 2 us over the network, of which each GPU has 25 GB/s. The 8 links between
+/// the servers carry the root's bytes after 2 us if they are its own, after 3 us if they are another GPU's: 8 T - 2 us - 7 x 3 us
+/// is a MiB at 25 GB/s. So they do backwards.
+#[test]
+fn what_comes_late_to_a_link_has_less_time_on_it() {
+    let fabric = Fabric::parse("dgx_a100:boxes=2,latency=500ns").unwrap();
+    let network = fabric.network().unwrap();
+    for kind in [CollectiveKind::Broadcast, CollectiveKind::Reduce] {
+        let collective = Collective::new(kind, 16).unwrap();
+        let bound = electrical_bound::best(network, &collective, Bytes::new(1 << 20)).unwrap();
+        let bound = bound.unwrap();
+        assert_eq!(bound.name, "quickest_flow");
+        assert_eq!(bound.time, Time::from_ps((41_943_040 + 23_000_000) / 8));
+    }
+}
+
 /// On a switch of N = 16 ranks, where a message waits 2 us and a rank moves 1 byte per ns.
 #[test]
 fn rounds_are_paid_for_with_latencies_or_with_bytes() {

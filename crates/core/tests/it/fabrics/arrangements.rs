@@ -335,3 +335,37 @@ fn custom_routes_break_ties_as_stated() {
         assert_eq!(route(network, 0, destination), cables, "{ties}");
     }
 }
+
+#[test]
+fn dimensions_of_a_grid_may_differ_in_rate_and_latency() {
+    let text = "mesh:dims=3x2,rate=50GB/sx75GB/s,latency=500nsx1us";
+    let mesh = Fabric::parse(text).unwrap();
+    assert_eq!(
+        mesh.to_string(),
+        "mesh:dims=3x2,rate=400Gb/sx600Gb/s,latency=500nsx1us"
+    );
+    assert_eq!(Fabric::parse(&mesh.to_string()).unwrap(), mesh);
+    let network = mesh.network().unwrap();
+    for (link, own) in (0..).zip(network.links()) {
+        let (one, other) = network.ends(link).unwrap();
+        let along = one.abs_diff(other) == 1;
+        assert_eq!(
+            own.rate.bits_per_second(),
+            if along {
+                400_000_000_000
+            } else {
+                600_000_000_000
+            }
+        );
+        assert_eq!(own.latency.ps(), if along { 500_000 } else { 1_000_000 });
+    }
+    let alike = Fabric::parse("torus:dims=3x3,rate=1Gb/sx1Gb/s").unwrap();
+    assert!(alike.to_string().contains("rate=1Gb/s,"));
+    let refused = Fabric::parse("torus:dims=3x3x3,rate=1Gb/sx2Gb/s")
+        .unwrap_err()
+        .to_string();
+    assert!(
+        refused.contains("has 2 values for 3 dimensions: give one, or one for each dimension"),
+        "{refused}"
+    );
+}

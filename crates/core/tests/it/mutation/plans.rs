@@ -5,7 +5,7 @@ use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::{Fabric, Light};
 use opticoll::family::wdm_ring::{CONVERTED, Direction, WdmLight, WdmRing};
 use opticoll::family::wdm_ring::{placement, route};
-use opticoll::plan::{Lightpath, Plan};
+use opticoll::plan::{Lightpath, NamedRoutes, Plan};
 use opticoll::schedule::{Action, Claims, Schedule, Transfer};
 
 use super::naive::light_fits;
@@ -55,6 +55,7 @@ impl Draft {
             slot: lightpaths.iter().map(|lightpath| lightpath.slot).collect(),
             step_slots: self.step_slots.clone(),
             relays: Vec::new(),
+            routes: NamedRoutes::default(),
         }
     }
 

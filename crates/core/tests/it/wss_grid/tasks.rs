@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 
 use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::{Fabric, Plane};
+use opticoll::families;
 use opticoll::family::wss_grid::TunedLight;
 use opticoll::plan::Plan;
-use opticoll::planner::{self, PlannerError, tunable};
+use opticoll::planner::{self, PlannerError, replan};
 use opticoll::simulate::tasks::{Task, tasks};
 use opticoll::simulate::{Method, SimulationError, run};
 use opticoll::spec::Spec;
@@ -257,14 +258,9 @@ fn replanned(plan: &str, wound: &str) -> Result<(f64, String), PlannerError> {
     let fabric =
         format!("wss_grid:rows=4,columns=4,rate=8Gb/s,tuning=0s,plan={plan},wavelengths=15");
     let before = proved(CollectiveKind::AllReduce, "halving_doubling", &fabric);
-    let left = before
-        .fabric
-        .downcast::<WssGrid>()
-        .unwrap()
-        .after(wound)
-        .unwrap();
+    let left = families::after(&before.fabric, wound).unwrap();
     let size = Bytes::new(16 << 10);
-    let anew = tunable::replan(&before, &left, None, size, &Method::default())?;
+    let anew = replan::replan(&before, &left, None, size, &Method::default())?;
     assert_eq!(anew.violations, [], "{wound}");
     let made = anew.planned.plan.representative();
     assert_eq!(made.fabric.ranks(), left.ranks());
@@ -304,12 +300,11 @@ fn failures_are_planned_around_and_cost_what_theory_says() {
 #[test]
 fn the_root_is_the_same_node_after_others_have_left() {
     let before = proved_from(5, "wss_grid:rows=2,columns=4");
-    let grid = before.fabric.downcast::<WssGrid>().unwrap();
     let anew = |failed: &str| {
-        let left = grid.after(failed).unwrap();
+        let left = families::after(&before.fabric, failed).unwrap();
         let auto: Spec = "auto".parse().unwrap();
         let size = Bytes::new(1000);
-        tunable::replan(&before, &left, Some(&auto), size, &Method::default())
+        replan::replan(&before, &left, Some(&auto), size, &Method::default())
     };
     let found = anew("leaving=1+3").unwrap();
     assert_eq!(found.violations, []);
@@ -340,7 +335,7 @@ fn failures_add_up_and_those_off_the_grid_are_refused() {
     let fabric = Fabric::parse("wss_grid:rows=2,columns=2,nodes=0-2,dead_ports=row0.1").unwrap();
     let grid = fabric.downcast::<WssGrid>().unwrap();
     let left = grid
-        .after("dead_ports=row0.1+column1.0,dead_transceivers=2.row,leaving=1")
+        .left_after("dead_ports=row0.1+column1.0,dead_transceivers=2.row,leaving=1")
         .unwrap();
     let expected = "wss_grid:rows=2,columns=2,nodes=0+2,dead_transceivers=2.row,\
                     dead_ports=row0.1+column1.0";
@@ -353,7 +348,7 @@ fn failures_add_up_and_those_off_the_grid_are_refused() {
         ("dead_ports=row2.0", "no such place"),
         ("", "no `=`"),
     ] {
-        let message = grid.after(failed).unwrap_err().to_string();
+        let message = grid.left_after(failed).unwrap_err().to_string();
         assert!(message.contains(hint), "{failed}: {message}");
     }
 }

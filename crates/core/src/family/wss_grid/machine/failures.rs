@@ -13,7 +13,7 @@ impl WssGrid {
     ///
     /// # Errors
     /// Places that are not on the grid, nodes that are not allocated, or none left.
-    pub fn after(&self, failures: &str) -> Result<WssGrid, SpecError> {
+    pub fn left_after(&self, failures: &str) -> Result<WssGrid, SpecError> {
         let spec: Spec = format!("failed:{failures}").parse()?;
         spec.only(&KNOWN)?;
         let nodes = self.rows * self.columns;

@@ -1,0 +1,160 @@
+//! The algorithms for tori and for fabrics whose ranks come in groups: proved, at the cost of their theory, in times
+//! computed by hand.
+
+use opticoll::algorithm::{self, AlgorithmError, find};
+use opticoll::collective::{Collective, CollectiveKind, CollectiveKind::*};
+use opticoll::fabric::Fabric;
+use opticoll::plan::Plan;
+use opticoll::simulate::{self, Method};
+use opticoll::units::Bytes;
+
+use super::dragonfly::{check_costs, proved};
+use opticoll::algorithm::formula::of_ranks;
+
+/// The time (s) of a plan under the default rule.
+fn time(kind: CollectiveKind, spec: &str, fabric: &str, size: u64) -> f64 {
+    let fabric = Fabric::parse(fabric).unwrap();
+    let schedule = proved(kind, spec, &fabric, 0);
+    let plan = Plan::without_light(&fabric, schedule, spec.into());
+    let outcome = simulate::run(&plan, Bytes::new(size), &Method::default()).unwrap();
+    outcome.time.seconds()
+}
+
+fn check_time(found: f64, by_hand: f64, what: &str) {
+    let difference = (found / by_hand - 1.0).abs();
+    assert!(difference < 1e-6, "{what}: {found} s, {by_hand} s by hand");
+}
+
+#[test]
+fn rings_in_all_dimensions_take_as_many_steps_as_the_farthest_ranks_are_hops_apart() {
+    let shapes: [&[u32]; 10] = [
+        &[4, 4, 4],
+        &[3, 3],
+        &[4, 4],
+        &[5, 3, 2],
+        &[8, 8],
+        &[2, 2],
+        &[1, 4],
+        &[2],
+        &[7],
+        &[6, 1, 3, 2],
+    ];
+    for sides in shapes {
+        let dims: Vec<String> = sides.iter().map(u32::to_string).collect();
+        let fabric = Fabric::parse(&format!("torus:dims={}", dims.join("x"))).unwrap();
+        for (kind, passes) in [(AllGather, 1), (ReduceScatter, 1), (AllReduce, 2)] {
+            let schedule = proved(kind, "multi_ring", &fabric, 0);
+            let steps: u32 = sides.iter().map(|side| side / 2).sum();
+            assert_eq!(schedule.steps() as u32, passes * steps, "{kind} {fabric}");
+            assert_eq!(schedule.claims.schedule_steps, Some(passes * steps));
+            let record = find(kind, "multi_ring").unwrap();
+            check_costs(record, &schedule, &of_ranks(fabric.ranks()));
+        }
+    }
+}
+
+/// With all sides equal, every link carries (N - 1) / (2 D) blocks, and waits for none.
+#[test]
+fn rings_in_all_dimensions_of_a_torus_use_all_links_evenly() {
+    for (dims, steps, loads) in [
+        ("4x4x4", 6, 63.0 / 6.0),
+        ("3x3x3", 3, 26.0 / 6.0),
+        ("8x8", 8, 63.0 / 4.0),
+    ] {
+        let fabric = format!("torus:dims={dims},latency=500ns,rate=100Gb/s");
+        let block = 12u32 << 20;
+        let moving = loads * f64::from(block) * 8.0 / 100e9;
+        let by_hand = f64::from(steps) * 500e-9 + moving;
+        check_time(
+            time(AllGather, "multi_ring", &fabric, block.into()),
+            by_hand,
+            dims,
+        );
+        let ranks = Fabric::parse(&fabric).unwrap().ranks();
+        let vector = u64::from(block) * u64::from(ranks);
+        check_time(
+            time(ReduceScatter, "multi_ring", &fabric, vector),
+            by_hand,
+            dims,
+        );
+        check_time(
+            time(AllReduce, "multi_ring", &fabric, vector),
+            2.0 * by_hand,
+            dims,
+        );
+    }
+}
+
+#[test]
+fn rails_take_a_step_for_each_level_and_direction() {
+    for fabric in [
+        "dgx_a100:boxes=2",
+        "dgx_h100:boxes=3",
+        "mi250:boxes=2",
+        "fat_tree:down=4x4,up=1x2",
+        "dragonfly:terminals_per_router=2,routers_per_group=2,global_per_router=1",
+    ] {
+        let fabric = Fabric::parse(fabric).unwrap();
+        let values = of_ranks(fabric.ranks());
+        for (kind, spec, steps) in [
+            (AllGather, "rails", 2),
+            (AllGather, "rails:segments=3", 4),
+            (ReduceScatter, "rails", 2),
+            (ReduceScatter, "rails:segments=3", 4),
+            (AllReduce, "rails", 4),
+            (AllReduce, "rails:segments=3", 6),
+            (AllReduce, "rails:least=steps", 3),
+            (AllReduce, "rails:segments=3,least=steps", 5),
+        ] {
+            let schedule = proved(kind, spec, &fabric, 0);
+            assert_eq!(schedule.steps(), steps, "{kind} {spec} on {fabric}");
+            assert_eq!(schedule.claims.schedule_steps, Some(steps as u32));
+            if spec == "rails" {
+                check_costs(find(kind, "rails").unwrap(), &schedule, &values);
+            }
+        }
+    }
+}
+
+/// Two servers of 8 GPUs: 2 links of 450 GB/s within, 4 links, the slowest of 50 GB/s, across.
+#[test]
+fn rails_of_two_servers_take_their_formula() {
+    let fabric = "dgx_h100:boxes=2,latency=500ns";
+    let size = 16u32 << 20;
+    let bytes = f64::from(size);
+    let all_gather = 2e-6 + bytes / 50e9 + 1e-6 + 7.0 * bytes / 450e9;
+    check_time(
+        time(AllGather, "rails", fabric, size.into()),
+        all_gather,
+        "all_gather",
+    );
+    let within = 1e-6 + 7.0 / 8.0 * bytes / 450e9;
+    let whole = 2.0 * within + 2e-6 + bytes / 8.0 / 50e9;
+    check_time(
+        time(AllReduce, "rails:least=steps", fabric, size.into()),
+        whole,
+        "least=steps",
+    );
+    let halves = 2.0 * within + 2.0 * (2e-6 + bytes / 16.0 / 50e9);
+    check_time(
+        time(AllReduce, "rails", fabric, size.into()),
+        halves,
+        "least=bytes",
+    );
+}
+
+#[test]
+fn fabrics_without_dimensions_or_groups_are_refused() {
+    for (spec, fabric) in [
+        ("multi_ring", "mesh:dims=4x4"),
+        ("multi_ring", "crossbar:ranks=8"),
+        ("rails", "crossbar:ranks=8"),
+        ("rails", "dgx_a100"),
+    ] {
+        let fabric = Fabric::parse(fabric).unwrap();
+        let collective = Collective::new(AllGather, fabric.ranks()).unwrap();
+        let refused = algorithm::build(&spec.parse().unwrap(), collective, &fabric);
+        let is_right = matches!(refused, Err(AlgorithmError::WrongFamily(_)));
+        assert!(is_right, "{spec} on {fabric}");
+    }
+}
