@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from opticoll import config, layer_profile, network_graph, task_list
+from opticoll import config, foreign, layer_profile, task_list
 from opticoll.errors import OpticollError
 from opticoll.escapes import escaped
 from opticoll.formats import otf2_archive, parquet_table
@@ -35,12 +35,22 @@ def check_yaml(content: bytes) -> list[str]:
 
 def check_graph_json(content: bytes) -> list[str]:
     """A graph in node-link form is read or refused."""
-    return _of_file(content, ".json", network_graph.read)
+    return _of_file(content, ".json", config.read_graph)
 
 
 def check_graphml(content: bytes) -> list[str]:
     """A graph in GraphML is read or refused."""
-    return _of_file(content, ".graphml", network_graph.read)
+    return _of_file(content, ".graphml", config.read_graph)
+
+
+def check_nccl_topology(content: bytes) -> list[str]:
+    """A topology of NCCL is read or refused."""
+    return _of_file(content, ".xml", config.read_graph)
+
+
+def check_rate_matrix(content: bytes) -> list[str]:
+    """A matrix of rates is read or refused."""
+    return _of_file(content, ".csv", config.read_graph)
 
 
 def check_layers(content: bytes) -> list[str]:
@@ -63,13 +73,27 @@ def check_tar(content: bytes) -> list[str]:
     return _said(read)
 
 
+def check_sends(content: bytes) -> list[str]:
+    """A CSV of sends is read, placed and judged, or refused."""
+    return _of_file(content, ".csv", lambda path: foreign.read_plan(path, "sends"))
+
+
+def check_te_ccl(content: bytes) -> list[str]:
+    """A result of TE-CCL is read, placed and judged, or refused."""
+    return _of_file(content, ".json", lambda path: foreign.read_plan(path, "te_ccl", ranks=2))
+
+
 CHECKS: dict[str, Callable[[bytes], list[str]]] = {
     "yaml": check_yaml,
     "graph_json": check_graph_json,
     "graphml": check_graphml,
+    "nccl_topology": check_nccl_topology,
+    "rate_matrix": check_rate_matrix,
     "layers": check_layers,
     "parquet": check_parquet,
     "tar": check_tar,
+    "sends": check_sends,
+    "te_ccl": check_te_ccl,
 }
 """By the name of the target, which is also that of the folder of its seeds."""
 

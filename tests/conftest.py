@@ -16,6 +16,18 @@ RING = "wdm_ring:ranks=16,wavelengths=2"
 """The example of the OpTree paper."""
 
 
+def wiring_of(fabric: _core.Fabric) -> list[tuple[int, int, bool]]:
+    """The links of a fabric for the reference verifier."""
+    ends = fabric.link_ends or []
+    return [(*own, "<->" in name) for own, name in zip(ends, fabric.link_names, strict=True)]
+
+
+def proved(plan: _core.Plan) -> None:
+    """Both verifiers find nothing wrong."""
+    assert plan.verify() == []
+    assert reference.verify_text(plan.to_text(), wiring_of(plan.fabric)) == []
+
+
 @dataclass(frozen=True)
 class Finished:
     """A command that has run."""

@@ -151,18 +151,22 @@ def test_option_keys_may_be_written_in_any_case(run: Run) -> None:
     assert (row["ranks"], row["wavelengths"], row["steps"]) == (16, 2, 12)
 
 
+OF_LINKS = ("tree_packing", "matching", "fewest_steps", "concurrent_flow")
+"""Planners for fabrics with links only."""
+
+
 @pytest.mark.parametrize(
     ("collective", "algorithm", "fabric"),
     [
         (
             record["collective"],
             record["name"],
-            DRAGONFLY
-            if record["family"]
-            else LIGHT_TREES
+            LIGHT_TREES
             if record["name"] == "light_tree"
             else "torus:dims=4x4"
-            if record["name"] == "tree_packing"
+            if record["family"] == "torus" or record["name"] in OF_LINKS
+            else DRAGONFLY
+            if record["family"]
             else RING,
         )
         for record in registry.records("algorithms")

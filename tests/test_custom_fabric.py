@@ -13,6 +13,7 @@ from conftest import Run
 from opticoll import network_graph, registry
 from opticoll.config import parse_fabric, read_scenario
 from opticoll.errors import ConfigError
+from opticoll.formats import node_link
 
 RACK = "custom:ranks=2,switches=1,links=0-2+1-2@400Gb/s@1us,names=gpu0+gpu1+leaf,rate=100Gb/s"
 """Two ranks on a switch, one by a faster and longer cable."""
@@ -130,7 +131,7 @@ def test_directed_graphs_and_grids_are_read() -> None:
     ]
     graph = {"directed": True, "multigraph": True, "graph": {}, "nodes": nodes, "links": edges}
     expected = opticoll.Fabric("custom:ranks=2,links=0>1+1>0,names=0.0+0.1")
-    assert network_graph.from_node_link(graph) == expected
+    assert node_link.fabric_of(graph) == expected
     assert opticoll.Fabric(expected.spec) == expected
 
 
@@ -154,7 +155,10 @@ BAD_YAML: dict[str, tuple[str, tuple[str, ...]]] = {
     "three ends": (yaml("  - [a, b, a]\n"), ("line 5", "write a link as")),
     "no ranks": ("family: custom\nlinks: []\n", ("`ranks` is missing",)),
     "neither names nor number": ("family: custom\nranks: many\n", ("line 2", "list of names")),
-    "graph and links": ("family: custom\ngraph: g.json\nlinks: []\n", ("line 2", "only other")),
+    "graph and links": (
+        "family: custom\ngraph: g.graphml\nlinks: []\n",
+        ("line 3", "links", "no such field"),
+    ),
     "graph that does not exist": ("family: custom\ngraph: g.json\n", ("no file", "g.json")),
     "two options in one": (yaml("", more="rate: '1Gb/s,ties=first'\n"), ("line 3", "no value")),
 }
@@ -173,36 +177,37 @@ def test_bad_custom_fabric_is_refused_with_its_place(run: Run, tmp_path: Path, n
         assert word in finished.err
 
 
-def node_link(**changes: object) -> str:
+def changed(**changes: object) -> str:
     return json.dumps(NODE_LINK | changes)
 
 
 BAD_GRAPHS: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "no JSON": ("g.json", "{", ("no JSON",)),
-    "a list": ("g.json", "[]", ("no list `nodes`",)),
+    "a number": ("g.json", "1", ("no list `nodes`",)),
+    "an empty matrix": ("g.json", "[]", ("0 rows",)),
     "no edges": ("g.json", '{"nodes": []}', ("`links` or `edges`",)),
-    "no nodes": ("g.json", node_link(nodes=[], edges=[]), ("no ranks",)),
-    "node without id": ("g.json", node_link(nodes=[{}]), ("nodes.0", "`id`")),
+    "no nodes": ("g.json", changed(nodes=[], edges=[]), ("no ranks",)),
+    "node without id": ("g.json", changed(nodes=[{}]), ("nodes.0", "`id`")),
     "strange kind": (
         "g.json",
-        node_link(nodes=[{"id": 1, "kind": "cat"}]),
+        changed(nodes=[{"id": 1, "kind": "cat"}]),
         ("nodes.0.kind", "`cat`", "rank or switch"),
     ),
-    "duplicate node": ("g.json", node_link(nodes=[{"id": 1}, {"id": "1"}]), ("two ranks",)),
+    "duplicate node": ("g.json", changed(nodes=[{"id": 1}, {"id": "1"}]), ("two ranks",)),
     "edge to nothing": (
         "g.json",
-        node_link(edges=[{"source": "gpu0", "target": "leef"}]),
+        changed(edges=[{"source": "gpu0", "target": "leef"}]),
         ("edges.0", "did you mean `leaf`?"),
     ),
-    "edge without target": ("g.json", node_link(edges=[{"source": 1}]), ("edges.0", "`target`")),
+    "edge without target": ("g.json", changed(edges=[{"source": 1}]), ("edges.0", "`target`")),
     "number for a rate": (
         "g.json",
-        node_link(edges=[{"source": "gpu0", "target": "leaf", "rate": 100}]),
+        changed(edges=[{"source": "gpu0", "target": "leaf", "rate": 100}]),
         ("edges.0", "give the unit"),
     ),
     "unconnected": (
         "g.json",
-        node_link(edges=[{"source": "gpu0", "target": "leaf"}]),
+        changed(edges=[{"source": "gpu0", "target": "leaf"}]),
         ("no links lead from gpu0 to gpu1",),
     ),
     "no XML": ("g.graphml", "<graphml>", ("no XML",)),

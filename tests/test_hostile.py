@@ -227,7 +227,7 @@ GRAPHS: Files = {
     "elements in elements": (
         "g.graphml",
         graphml("<graph>" * 10**5),
-        ("no XML",),
+        ("line 1", "more than 64 deep"),
     ),
     "a graph in a node": (
         "g.graphml",
@@ -381,7 +381,13 @@ LIKELY = [*(bytes([one]) for one in b"\0\t\n\x1b !\"#%&'*,-.0159:<>@[]_{|}~"), b
 LIKELY += [b"2024-01-01", b"!!int ", b"&a ", b"*a", b"9" * 30, b"null", b"\xe2\x80\xae", b"\xff"]
 
 
-@pytest.mark.parametrize("reader", ["yaml", "graph_json", "graphml", "layers", "tar"])
+@pytest.mark.parametrize(
+    "reader",
+    [
+        *("yaml", "graph_json", "graphml", "nccl_topology", "rate_matrix", "layers", "tar"),
+        *("sends", "te_ccl"),
+    ],
+)
 def test_changed_seeds_are_read_or_refused(reader: str) -> None:
     generator = random.Random(11)
     if reader == "tar":

@@ -148,7 +148,7 @@ def test_messages_are_drawn_when_theory_has_them(drawn: list[Figure], tmp_path: 
 
 def test_every_rule_starts_messages_in_order() -> None:
     plan = opticoll.plan("all_reduce", "fat_tree:down=4x4,up=1x2", "halving_doubling")
-    for start in ("rendezvous", "sender", "step"):
+    for start in ("rendezvous", "sender", "step", "link"):
         times = plan.message_times("1MiB", start)
         slots = plan.columns()["slot"]
         assert max(end for _, _, end in times) == plan.simulate("1MiB", start=start).time_ps

@@ -3,57 +3,23 @@
 from __future__ import annotations
 
 import os
-import re
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import opticoll
 from conftest import Run
+from mutants import carried_out, judged, modes, wrong
 from opticoll import Program
-from opticoll.execution.payload import Payload
 from opticoll.reference.msccl import read_msccl
 from opticoll.reference.plan import NotAPlan, TooLarge
-from opticoll.reference.program import verify_program
 
 DATA = Path(__file__).parent / "data/programs"
 OTHERS = os.environ.get("OPTICOLL_MSCCL")
 """A folder with MSCCL files of others, which are not part of this repository."""
 
 FILES = [*sorted(DATA.glob("*.xml")), *(sorted(Path(OTHERS).glob("*.xml")) if OTHERS else [])]
-
-
-def modes(program: Program) -> list[bool]:
-    """The modes that a program is for: True is in place."""
-    both = {True: program.in_place, False: program.out_of_place}
-    return [in_place for in_place, used in both.items() if used]
-
-
-def wrong(text: str, *, in_place: bool) -> tuple[set[str], set[str]]:
-    """The rules that a program breaks, as each of the verifiers has it."""
-    first = {one.kind for one in Program.from_msccl(text).verify(in_place=in_place).violations}
-    second = {one.kind for one in verify_program(read_msccl(text), in_place=in_place)}
-    return first, second
-
-
-def carried_out(program: Program, *, in_place: bool, threads: int = 2) -> bool:
-    """Whether its real bytes are those of the definition."""
-    for operator in ("sum", "max"):
-        job = Payload(program.collective, 3, "uint32", operator)
-        ranks = range(program.collective.ranks)
-        outputs = program.run(
-            [job.input(rank).tobytes() for rank in ranks],
-            elements=3,
-            element_type="uint32",
-            operator=operator,
-            in_place=in_place,
-            threads=threads,
-        )
-        if any(job.output(rank).tobytes() != outputs[rank] for rank in ranks):
-            return False
-    return True
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
@@ -66,88 +32,11 @@ def test_a_program_is_proved_by_both_verifiers_and_its_bytes_are_right(path: Pat
         assert carried_out(program, in_place=in_place)
 
 
-def field(line: str, name: str) -> str | None:
-    found = re.search(rf' {name}="(-?\w+)"', line)
-    return found[1] if found else None
-
-
-def mutants(text: str) -> Iterator[tuple[str, str]]:
-    """One change at a time: what was changed, and the text."""
-    lines = text.splitlines()
-    steps = [at for at, line in enumerate(lines) if "<step" in line]
-    ranks = int(field(text, "ngpus") or 0)
-
-    def with_field(at: int, name: str, value: object) -> str:
-        changed = [*lines]
-        changed[at] = re.sub(rf' {name}="[^"]*"', f' {name}="{value}"', changed[at], count=1)
-        return "\n".join(changed)
-
-    def numbered(changed: list[str]) -> str:
-        number = 0
-        for at, line in enumerate(changed):
-            number = 0 if "<tb" in line else number
-            if "<step" in line:
-                changed[at] = re.sub(r' s="\d+"', f' s="{number}"', line, count=1)
-                number += 1
-        return "\n".join(changed)
-
-    for at in steps:
-        yield "drop", numbered([*lines[:at], *lines[at + 1 :]])
-        yield "double", numbered([*lines[: at + 1], *lines[at:]])
-        if at + 1 in steps:
-            yield "swap", numbered([*lines[:at], lines[at + 1], lines[at], *lines[at + 2 :]])
-        for name in ("srcoff", "dstoff", "cnt"):
-            yield (
-                ("resize" if name == "cnt" else "offset"),
-                with_field(at, name, int(field(lines[at], name) or 0) + 1),
-            )
-        for name in ("srcbuf", "dstbuf"):
-            other = {"i": "s", "o": "i", "s": "o"}[field(lines[at], name) or "i"]
-            yield "buffer", with_field(at, name, other)
-        if field(lines[at], "depid") != "-1":
-            yield "dependency", with_field(at, "depid", -1)
-            yield "dependency", with_field(at, "deps", int(field(lines[at], "deps") or 0) - 1)
-        if field(lines[at], "hasdep") == "1":
-            yield "dependency", with_field(at, "hasdep", 0)
-    for at, line in enumerate(lines):
-        if "<tb" in line:
-            for name in ("send", "recv"):
-                peer = int(field(line, name) or 0)
-                if peer >= 0:
-                    yield "retarget", with_field(at, name, (peer + 1) % ranks)
-            yield "channel", with_field(at, "chan", int(field(line, "chan") or 0) + 1)
-
-
-def judged(path: Path, most: int | None = None) -> Counter[str]:
-    """What becomes of the mutants of a file: rejected, or equal in all their bytes."""
-    counts: Counter[str] = Counter()
-    changed = list(mutants(path.read_text()))
-    every = 1 if most is None else max(1, len(changed) // most)
-    for kind, text in changed[::every]:
-        try:
-            read_msccl(text)
-        except NotAPlan:
-            with pytest.raises(opticoll.errors.ProgramError):
-                Program.from_msccl(text)
-            counts[f"{kind} refused"] += 1
-            continue
-        program = Program.from_msccl(text)
-        for in_place in modes(program):
-            first, second = wrong(text, in_place=in_place)
-            assert bool(first) == bool(second), (kind, first, second, text)
-            counts[f"{kind} {'rejected' if first else 'equivalent'}"] += 1
-            counts["only by a race"] += first == {"race"}
-            if not first:
-                assert carried_out(program, in_place=in_place), (kind, text)
-                assert carried_out(program, in_place=in_place, threads=1), (kind, text)
-    return counts
-
-
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_every_mutant_is_rejected_by_both_verifiers_or_has_the_same_bytes(path: Path) -> None:
-    counts = judged(path, None if path.parent == DATA else 60)
-    assert counts["drop rejected"]
-    assert counts["offset rejected"]
+    counts = judged(path.read_text(), None if path.parent == DATA else 6)
+    assert counts["drop", "rejected"]
+    assert counts["offset", "rejected"]
 
 
 def pair(first: str, second: str, head: str = "", chunks: int = 2) -> str:
@@ -282,11 +171,11 @@ def test_plans_become_programs_that_are_proved_and_come_back(kind: str, fabric: 
             plan = opticoll.plan(kind, fabric, algorithm, root=root)
         except opticoll.OpticollError:
             continue
-        program = Program.of_plan(plan)
         try:
+            program = Program.of_plan(plan)
             text = program.to_msccl()
         except opticoll.errors.ProgramError:
-            continue  # more steps than runtimes take
+            continue  # routes of its own, or more steps than runtimes take
         tried += 1
         assert program.in_place is (kind != "all_to_all")
         for in_place in modes(program):
@@ -315,7 +204,7 @@ def test_a_program_is_shown_simulated_and_exported_like_a_plan(run: Run, tmp_pat
     assert "verified" in run("simulate", path, "--fabric", ring).out
     assert "slots       6" in run("show", path).out
     kept = tmp_path / "kept.plan"
-    assert run("export", path, "--fabric", ring, "--output", kept).code == 0
+    assert run("import", path, "--fabric", ring, "--output", kept).code == 0
     assert opticoll.read_plan(kept).verify() == []
     again = tmp_path / "again.xml"
     assert run("export", kept, "--output", again).code == 0

@@ -361,8 +361,9 @@ def test_claims_are_enforced_but_for_those_of_the_paper(claim: str, expected: li
 
 
 def test_every_kind_that_a_text_can_show_is_tried() -> None:
-    # Steps of several slots are wrong without light only: tests/test_electrical.py.
-    tried = {kind for row in BY_HAND for kind in row[5]} | {"claim", "step_order"}
+    # Steps of several slots are wrong without light only: tests/test_electrical.py; of routes,
+    # tests/test_routes.py.
+    tried = {kind for row in BY_HAND for kind in row[5]} | {"claim", "step_order", "route"}
     sources = [inspect.getsource(module) for module in (links, ring, rules)]
     known = set(re.findall(r'Problem\(\s*"(\w+)"', "".join(sources)))
     known |= {"same_step_forward", "not_held"}

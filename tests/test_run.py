@@ -15,7 +15,7 @@ import pytest
 
 import opticoll
 from conftest import Run
-from opticoll import Program
+from opticoll import Program, errors
 from opticoll.execution import mpi, threads
 from opticoll.execution.mpi_rank import lives
 from opticoll.execution.payload import OPERATORS, TYPES, payload_of
@@ -126,33 +126,98 @@ def test_a_message_that_never_comes_ends_all_processes_with_rank_and_step() -> N
     one = Program.from_msccl("\n".join(lines))
     start = time.monotonic()
     with pytest.raises(
-        mpi.RunError, match=r"rank \d: thread block 0, step \d+ waits for a message"
+        errors.RunError, match=r"rank \d: thread block 0, step \d+ waits for a message"
     ):
         mpi.carry_out([job(one)], 2.0)
     assert time.monotonic() - start < 60
 
 
+def gone(processes: list[int]) -> bool:
+    """Whether all processes have ended, for which they may take a moment."""
+    deadline = time.monotonic() + 10
+    while any(map(lives, processes)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return not any(map(lives, processes))
+
+
 @mpi4py
-def test_a_rank_that_dies_ends_all_processes_with_rank_and_step() -> None:
+@pytest.mark.parametrize(
+    ("rank", "number", "says"),
+    [
+        *(
+            (rank, signal.SIGKILL, rf"^rank {rank} died at thread block 0, step \d")
+            for rank in range(4)
+        ),
+        (1, signal.SIGTERM, r"^rank 1 died at thread block 0, step \d"),
+        (
+            2,
+            signal.SIGSTOP,
+            r"^rank [013]: thread block 0, step \d waits for .*rank \d .*on channel 0$"
+            r"|^nothing moved for .* rank 2 is behind, at thread block 0, step \d",
+        ),
+    ],
+)
+def test_a_rank_that_dies_or_hangs_ends_all_processes_with_rank_and_step(
+    rank: int, number: signal.Signals, says: str
+) -> None:
     one = program("all_gather", "crossbar:ranks=4", "ring")
-    killed: list[int] = []
     started: list[int] = []
 
     def kill(progress: np.ndarray) -> None:
-        if not killed and progress[:, 1].min() > 20:
+        if not started and progress[:, 1].min() > 20:
             started.extend(progress[:, 0].tolist())
-            killed.append(int(progress[2, 0]))
-            os.kill(killed[0], signal.SIGKILL)
+            os.kill(started[rank], number)
 
     many = mpi.Job(one, job(one, 2**20).payload, in_place=True, repetitions=10_000)
-    with pytest.raises(mpi.RunError, match=r"rank \d.* thread block 0, step"):
-        mpi.carry_out([many], 30.0, watch=kill)
-    assert killed
-    # What has ended may wait a moment for its parent to take notice.
-    deadline = time.monotonic() + 10
-    while any(map(lives, started)) and time.monotonic() < deadline:
+    start = time.monotonic()
+    with pytest.raises(errors.RunError, match=says):
+        mpi.carry_out([many], 3.0, watch=kill)
+    assert time.monotonic() - start < 60
+    assert len(started) == 4
+    assert gone(started)
+
+
+def ranks_of(starter: int) -> dict[int, int]:
+    """By rank, the processes of a run."""
+    found = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (folder / "cmdline").read_bytes().split(b"\0")
+            environment = (folder / "environ").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        variables = dict(word.split(b"=", 1) for word in environment if b"=" in word)
+        mine = f"{starter}".encode() == variables.get(b"OPTICOLL_TEST")
+        if mine and b"opticoll.execution.mpi_rank" in words and b"PMI_RANK" in variables:
+            found[int(variables[b"PMI_RANK"])] = int(folder.name)
+    return found
+
+
+@mpi4py
+@pytest.mark.parametrize("victim", ["a rank", "the command", "the command, at once"])
+def test_whoever_dies_no_process_is_left(victim: str) -> None:
+    """The command ends with code 1; ranks end with the command."""
+    words = ["all_gather", "--ranks", "4", "--size", "1MiB", "--repetitions", "100000"]
+    command = subprocess.Popen(
+        [sys.executable, "-m", "opticoll", "run", *words, "--on", "mpi"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"OPTICOLL_TEST": str(os.getpid())},
+    )
+    deadline = time.monotonic() + 60
+    while len(ranks := ranks_of(os.getpid())) < 4 and time.monotonic() < deadline:
         time.sleep(0.05)
-    assert not any(map(lives, started))
+    time.sleep(1)
+    if victim == "a rank":
+        os.kill(ranks[3], signal.SIGKILL)
+        out, err = command.communicate(timeout=60)
+        assert (command.returncode, out) == (1, "")
+        assert err.startswith("opticoll: error: rank 3 died at thread block ")
+    else:
+        os.kill(command.pid, signal.SIGKILL if "at once" in victim else signal.SIGTERM)
+        command.communicate(timeout=60)
+    assert gone([*ranks.values()])
 
 
 @mpi4py

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 from pathlib import Path
 
 import pytest
+import zstandard
 
 import opticoll
 from conftest import Run
+from opticoll import reference
 
 OTHERS = os.environ.get("OPTICOLL_TE_CCL")
 """A folder with results of TE-CCL, which are not part of this repository."""
@@ -82,10 +85,10 @@ def test_plans_come_back_from_their_sends(run: Run, tmp_path: Path, kind: str) -
     assert opticoll.read_plan(f"{sends}.plan") == plan
 
 
-def te_ccl(ranks: range) -> str:
+def te_ccl(ranks: range, more: str = "") -> str:
     """A result as TE-CCL writes it: an all_gather among some ranks, directly."""
     pairs = [(one, other) for one in ranks for other in ranks if one != other]
-    flows = [f"Chunk 0 from {a} traveled over {a}->{b} in epoch 0" for a, b in pairs]
+    flows = [f"Chunk 0 from {a} traveled over {a}->{b} in epoch 0{more}" for a, b in pairs]
     paths: dict[str, list[str]] = {
         f"Demand at {b} for chunk 0 from {a} met by epoch 0": [] for a, b in pairs
     }
@@ -97,9 +100,94 @@ def test_a_result_of_te_ccl_is_proved(run: Run, tmp_path: Path) -> None:
 
 
 def test_a_result_of_te_ccl_that_leaves_a_rank_out_is_rejected(run: Run, tmp_path: Path) -> None:
-    finished = run("verify", written(tmp_path / "part.json", te_ccl(range(1, 4))))
+    path = written(tmp_path / "part.json", te_ccl(range(1, 4)))
+    finished = run("verify", path)
     assert finished.code == 1
-    assert "missing: at the end rank 0 does not hold chunk 1" in finished.out
+    first, second = finished.out.splitlines()[2:4]
+    assert first.startswith("  left_out: rank 0 neither sends nor receives")
+    assert second.startswith("  missing: at the end rank ")
+    for command in (("simulate", path), ("import", path, "--output", tmp_path / "part.plan")):
+        again = run(*command)
+        assert (again.code, again.out) == (1, finished.out)
+
+
+@pytest.mark.parametrize(
+    ("ranks", "options", "proved"),
+    [
+        # Vertex 0 is passed and has no demand. Whole chassis of 8 decide, or the user.
+        (range(1, 9), (), True),
+        (range(1, 8), (), False),
+        (range(1, 8), ("--ranks", "7"), True),
+        (range(1, 8), ("--ranks", "8"), False),
+        (range(1, 9), ("--ranks", "9"), False),
+        (range(1, 4), ("--ranks", "3"), True),
+        (range(1, 4), ("--fabric", "fully_connected:ranks=3"), True),
+        (range(1, 4), ("--fabric", "fully_connected:ranks=4"), False),
+    ],
+)
+def test_a_vertex_that_flows_pass_is_a_switch_or_a_rank_left_out(
+    run: Run, tmp_path: Path, ranks: range, options: tuple[str, ...], proved: bool
+) -> None:
+    path = written(tmp_path / "passed.json", te_ccl(ranks, " via switches 0"))
+    finished = run("verify", path, *options)
+    assert finished.code == (0 if proved else 1)
+    assert ("rank 0 neither sends" in finished.out) is not proved
+    assert ("no flow starts or ends at vertex 0" in finished.err) is (options == ())
+
+
+@pytest.mark.parametrize("options", [(), ("--ranks", "2")], ids=["unknown", "too few"])
+def test_a_number_of_ranks_that_nothing_says_is_asked_for(
+    run: Run, tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    path = written(tmp_path / "passed.json", te_ccl(range(1, 4), " via switches 0"))
+    finished = run("verify", path, *options)
+    assert (finished.code, finished.out) == (2, "")
+    assert "3" in finished.err
+    assert "4" in finished.err
+
+
+def test_flows_over_links_that_a_fabric_does_not_have_are_violations(
+    run: Run, tmp_path: Path
+) -> None:
+    path = written(tmp_path / "whole.json", te_ccl(range(4)))
+    finished = run("verify", path, "--fabric", "mesh:dims=2x2")
+    assert finished.code == 1
+    # Opposite corners of a square have no link.
+    lines = [line for line in finished.out.splitlines() if "no_link" in line]
+    assert [(line.split()[2], line.split()[6]) for line in lines] == [
+        ("0:", "3,"), ("1:", "2,"), ("2:", "1,"), ("3:", "0,"),
+    ]  # fmt: skip
+    star = "custom:ranks=4,switches=1,links=0-4+1-4+2-4+3-4"
+    assert run("verify", path, "--fabric", star).code == 0
+
+
+LARGE = {
+    "large.xml": b'<algo name="',
+    "large.csv": b"# all_gather ranks=2\n",
+    "large.json": b'{"7-Flows": ["Chunk 0 from 0 traveled over ',
+}
+
+
+@pytest.mark.parametrize("name", LARGE)
+@pytest.mark.parametrize("compressed", [False, True], ids=["plain", "zst"])
+def test_attributes_of_a_gigabyte_are_refused_before_they_are_read(
+    run: Run, tmp_path: Path, name: str, compressed: bool
+) -> None:
+    path = tmp_path / name
+    with path.open("wb") as file:
+        if compressed:
+            compressor = zstandard.ZstdCompressor().compressobj()
+            for part in (LARGE[name], *[b"x" * 2**20] * 1024):
+                file.write(compressor.compress(part))
+            file.write(compressor.flush())
+        else:
+            file.write(LARGE[name])
+            file.truncate(2**30)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    finished = run("verify", path)
+    assert (finished.code, finished.out) == (2, "")
+    assert "too large" in finished.err
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 2**20  # in KiB
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"7-Flows": [" traveled over "]}', "{" * 100_000])
@@ -115,4 +203,53 @@ def test_the_shipped_results_for_two_chassis_leave_rank_0_out(run: Run, name: st
     (path,) = Path(OTHERS or ".").glob(f"*2_chassis-{name}*.json")
     finished = run("verify", path)
     assert finished.code == 1
-    assert "rank 0 " in finished.out
+    assert "left_out: rank 0 " in finished.out.splitlines()[2]
+
+
+@pytest.mark.skipif(not OTHERS, reason="OPTICOLL_TE_CCL names no folder")
+@pytest.mark.parametrize("options", [(), ("--ranks", "32")], ids=["alone", "ranks"])
+def test_the_shipped_result_for_four_chassis_is_right(run: Run, options: tuple[str, ...]) -> None:
+    (path,) = Path(OTHERS or ".").glob("*4_chassis-AllGather*.json")
+    assert run("verify", path, *options).code == 0
+
+
+def test_a_schedule_is_imported_where_it_is_proved(run: Run, tmp_path: Path) -> None:
+    sends, kept = written(tmp_path / "ring.csv", RING), tmp_path / "ring.plan"
+    assert "--output is missing" in run("import", sends).err
+    finished = run("import", sends, "--fabric", "wdm_ring:ranks=3,wavelengths=1", "--output", kept)
+    assert (finished.code, finished.err) == (0, f"opticoll: wrote {kept}\n")
+    plan = opticoll.read_plan(kept)
+    assert (plan.verify(), reference.verify_text(kept.read_text())) == ([], [])
+    # Three blocks go around the ring, one hop in each of two steps.
+    assert (len(plan), len(plan.step_slots)) == (6, 2)
+
+
+@pytest.mark.parametrize("removed", range(2, 8))
+def test_a_schedule_that_is_violated_is_not_imported(
+    run: Run, tmp_path: Path, removed: int
+) -> None:
+    lines = RING.splitlines()
+    del lines[removed]
+    kept = tmp_path / "ring.plan"
+    sends = written(tmp_path / "ring.csv", "\n".join(lines))
+    finished = run("import", sends, "--output", kept)
+    assert finished.code == 1
+    assert "verified: NO" in finished.out
+    assert not kept.exists()
+
+
+def test_a_plan_is_exported_and_run_in_python(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    plan = opticoll.plan("all_reduce", "wdm_ring:ranks=4,wavelengths=1", "ring")
+    assert plan.export("ring.xml") == [Path("ring.xml"), Path("ring.xml.plan")]
+    assert opticoll.read_plan("ring.xml.plan") == plan
+    with pytest.raises(opticoll.errors.UsageError, match="states chunks and no bytes"):
+        plan.export("ring.xml", size="1MiB")
+    with pytest.raises(opticoll.errors.UsageError, match="must end in"):
+        plan.export("ring.doc")
+    rows = plan.run("64B,1KiB", type="float32", operator="max")
+    assert [(row.size_bytes, row.mode, row.wrong) for row in rows] == [
+        (size, mode, 0) for size in (64, 1024) for mode in ("out of place", "in place")
+    ]

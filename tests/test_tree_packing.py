@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 import opticoll
-from opticoll import _core, reference
+from conftest import proved
+from opticoll import _core
 from opticoll._core import Fabric, Plan
 
 FABRICS = [
@@ -25,12 +26,6 @@ FABRICS = [
     "custom:ranks=4,switches=1,links=0-1@3GB/s+1-2@1GB/s+2-4@2GB/s+3-4@2GB/s+0-4@1GB/s",
 ]
 COLLECTIVES = ["all_gather", "reduce_scatter", "all_reduce", "broadcast", "reduce"]
-
-
-def proved(plan: Plan) -> None:
-    """Both verifiers find nothing wrong."""
-    assert plan.verify() == []
-    assert reference.verify_text(plan.to_text()) == []
 
 
 def above(plan: Plan, size: str) -> float:
@@ -77,3 +72,39 @@ def test_the_number_of_trees_and_chunks_is_chosen_by_the_size() -> None:
     proved(small)
     assert above(large, "100MB") < 1.1
     assert large.collective.pieces > small.collective.pieces
+
+
+UNEQUAL = {
+    # Rows of 2 GB/s, columns of 3 GB/s: these carry one and a half pieces while those carry one.
+    "mesh": "custom:ranks=9,latency=0s,links=0-1@2GB/s+1-2@2GB/s+3-4@2GB/s+4-5@2GB/s+6-7@2GB/s"
+    "+7-8@2GB/s+0-3@3GB/s+3-6@3GB/s+1-4@3GB/s+4-7@3GB/s+2-5@3GB/s+5-8@3GB/s",
+    "switch": "custom:ranks=4,switches=1,latency=0s,"
+    "links=0-4@5GB/s+1-4@5GB/s+2-4@3GB/s+3-4@3GB/s+0-1@2GB/s+2-3@2GB/s",
+}
+
+
+@pytest.mark.parametrize("fabric", UNEQUAL)
+@pytest.mark.parametrize("collective", ["all_gather", "reduce_scatter"])
+def test_links_of_unequal_rates_are_busy(collective: str, fabric: str) -> None:
+    plan = opticoll.plan(collective, UNEQUAL[fabric], "tree_packing", size="360MB")
+    proved(plan)
+    assert above(plan, "360MB") < 1.05
+
+
+RELAYS = {
+    "crossbar:ranks=7": "tree_packing:trees=6,chunks=8",
+    "fat_tree:down=4x4,up=1x2": "tree_packing:trees=15,chunks=8",
+    "dragonfly:terminals_per_router=1,routers_per_group=2,global_per_router=1": (
+        "tree_packing:trees=5,chunks=8"
+    ),
+}
+
+
+@pytest.mark.parametrize("fabric", RELAYS)
+@pytest.mark.parametrize("collective", ["broadcast", "reduce"])
+def test_a_relay_for_each_tree_makes_it_low(collective: str, fabric: str) -> None:
+    plan = opticoll.plan(collective, fabric, RELAYS[fabric], size="100MB")
+    proved(plan)
+    # Eight chunks, at most three edges deep.
+    assert plan.slots <= 10
+    assert above(plan, "100MB") < 1.3

@@ -4,7 +4,10 @@
 
 use opticoll::families::Medium;
 use opticoll::plan::{PlanRef, text};
+use opticoll::program::element::{ElementType, ReduceOperator};
+use opticoll::program::{CollectiveProgram, RunSettings};
 use opticoll::simulate::burst::BurstNetwork;
+use opticoll::verify::program::{ProgramProof, verify_program};
 use opticoll::verify::verify;
 use opticoll::workload::cost::Zero;
 use opticoll::workload::expand::{Algorithms, expand};
@@ -35,6 +38,9 @@ pub const READERS: &[Reader] = &[
         program(goal_binary::read(bytes).map_err(said)?)
     }),
     ("plan_text", |bytes| plan(string(bytes)?)),
+    ("msccl", |bytes| {
+        instructions(CollectiveProgram::from_msccl(string(bytes)?).map_err(said)?)
+    }),
     ("fabric", |bytes| fabric(string(bytes)?)),
 ];
 
@@ -44,6 +50,7 @@ const MOST_SAID: usize = 1200;
 /// Larger ones take so long that little else would be tried.
 const MOST_RANKS: u32 = 64;
 const MOST_TRANSFERS: u64 = 1 << 12;
+const MOST_CHUNKS: u32 = 1 << 12;
 
 /// The check of the reader of a name.
 pub fn check(name: &str, bytes: &[u8]) -> Result<(), String> {
@@ -99,6 +106,53 @@ fn plan(file: &str) -> Result<(), String> {
         said(violation);
     }
     Ok(())
+}
+
+/// A program of ranks that is read is written and read back as one with the same proof, and what is proved runs
+/// to its end, with the result of another order of execution.
+fn instructions(program: CollectiveProgram) -> Result<(), String> {
+    let collective = program.collective;
+    if collective.chunks() > MOST_CHUNKS || program.instructions() > MOST_CHUNKS as usize {
+        return Ok(());
+    }
+    let again = program.to_msccl().map_err(said);
+    let again = again.map(|text| CollectiveProgram::from_msccl(&text).expect("it was written"));
+    let modes = [(true, program.in_place), (false, program.out_of_place)];
+    for (in_place, _) in modes.into_iter().filter(|(_, used)| *used) {
+        let proof = verify_program(&program, in_place, None);
+        for one in proof.violations.iter().chain(&proof.remarks) {
+            said(&one.sentence);
+        }
+        if let Ok(again) = &again {
+            let kinds =
+                |proof: &ProgramProof| proof.violations.iter().map(|one| one.kind).collect();
+            let kinds: [Vec<_>; 2] = [kinds(&proof), kinds(&verify_program(again, in_place, None))];
+            assert_eq!(kinds[0], kinds[1]);
+        }
+        if proof.violations.is_empty() {
+            let outputs = [1, 3].map(|threads| carried_out(&program, in_place, threads));
+            assert_eq!(outputs[0], outputs[1]);
+            if let Err(error) = program.schedule(in_place) {
+                said(error);
+            }
+        }
+    }
+    again.map(drop)
+}
+
+/// The outputs of a program with one byte a chunk.
+fn carried_out(program: &CollectiveProgram, in_place: bool, threads: usize) -> Vec<Vec<u8>> {
+    let settings = RunSettings {
+        element: ElementType::Uint8,
+        operator: ReduceOperator::Sum,
+        elements: 1,
+        in_place,
+        threads,
+    };
+    let ranks = 0..program.collective.ranks();
+    let input = |rank| vec![rank as u8 + 1; program.buffer_bytes(rank, &settings).0];
+    let inputs: Vec<Vec<u8>> = ranks.map(input).collect();
+    program.run(settings, &inputs).expect("it is proved")
 }
 
 /// A fabric is spelled as it is read, and has a route between any two ranks; so has a network of bursts.

@@ -2,11 +2,14 @@
 
 from collections.abc import Callable, Iterator
 from os import PathLike
+from pathlib import Path
 from typing import Any, ClassVar, Literal, TypedDict, Unpack, final
 
 import numpy as np
 import pandas
 from numpy.typing import NDArray
+
+from opticoll.commands.run import RunRow
 
 __version__: str
 CONVERTED: int
@@ -287,6 +290,22 @@ class Fabric:
     def __new__(cls, spec: str, /, **options: str | int) -> Fabric: ...
     def __reduce__(self) -> tuple[Any, tuple[str]]: ...
     def __repr__(self) -> str: ...
+    def as_custom(self) -> Fabric:
+        """The ranks, switches and links of an electrical fabric as one of the family `custom`, with the names that it has for them.
+
+        Its routes have the fewest links, as those of all custom fabrics, whatever the routes of this fabric are.
+
+        Raises
+        ------
+        FabricError
+            The fabric has no links that messages share, or more than 16384 ranks and switches.
+
+        Examples
+        --------
+        >>> import opticoll
+        >>> opticoll.Fabric("crossbar:ranks=2,rate=40Gb/s").as_custom().spec
+        'custom:ranks=2,switches=1,links=0-2@40Gb/s+1-2@40Gb/s,names=rank%200+rank%201+switch,rate=100Gb/s,latency=0s'
+        """
     @property
     def drawing(self) -> Drawing:
         """The positions from which figures of the fabric are drawn, as a dictionary with some of these entries.
@@ -306,6 +325,16 @@ class Fabric:
     @property
     def injection_bandwidth(self) -> int:
         """The bandwidth in bits per second that a rank can inject; if ranks differ, the least."""
+    @property
+    def intact(self) -> Fabric:
+        """The same fabric with nothing broken; itself if its option `without` is not set.
+
+        Examples
+        --------
+        >>> import opticoll
+        >>> opticoll.Fabric("torus:dims=4x4", without="rank 5").intact.ranks
+        16
+        """
     @property
     def light_fields(self) -> dict[str, list[str]]:
         """The fields of light that a plan on this fabric has for each transfer, with the names of their values.
@@ -654,6 +683,44 @@ class Plan:
         >>> plan.expected_packets("1MiB")
         (240, 491520, 1105920)
         """
+    def export(
+        self, path: str | PathLike[str], format: str | None = None, *, size: str | int | None = None
+    ) -> list[Path]:
+        """Write the plan in a format of others, such as MSCCL XML; `opticoll.write_plan` writes plan files.
+
+        What has no words for light and slots has the plan file beside it, as `ours.xml.plan`.
+
+        Parameters
+        ----------
+        path : str or PathLike
+            The file.
+        format : str, optional
+            The format, such as `msccl`; see `opticoll list formats` (default: by the ending of the file).
+        size : str or int, optional
+            Size of the collective in bytes or with its unit, for formats that state bytes (default: the size that the plan
+            was made for, or 4MiB).
+
+        Returns
+        -------
+        list of Path
+            The files that are written.
+
+        Raises
+        ------
+        FileError
+            The file cannot be written.
+        UsageError
+            There is no such format.
+        ProgramError
+            The plan exceeds a limit of the format.
+
+        Examples
+        --------
+        >>> import opticoll
+        >>> plan = opticoll.plan("all_gather", "wdm_ring:ranks=4,wavelengths=1", "ring")
+        >>> [path.name for path in plan.export("ours.xml")]
+        ['ours.xml', 'ours.xml.plan']
+        """
     @property
     def fabric(self) -> Fabric:
         """The fabric, with all its options."""
@@ -742,6 +809,16 @@ class Plan:
         >>> plan.message_times("1MiB")[:2]
         [(0, 0, 83886080), (1, 0, 83886080)]
         """
+    @property
+    def names_routes(self) -> bool:
+        """Whether the plan names the route of some transfer on an electrical fabric.
+
+        Examples
+        --------
+        >>> import opticoll
+        >>> opticoll.plan("broadcast", "electrical_ring:ranks=3", "linear").names_routes
+        False
+        """
     def plot(
         self,
         path: str | PathLike[str],
@@ -749,6 +826,8 @@ class Plan:
         *,
         slot: int | None = None,
         size: int | None = None,
+        rank: int | None = None,
+        chunk: int | None = None,
     ) -> None:
         """Draw the plan to a file, by `opticoll.plot.plan`.
 
@@ -762,6 +841,8 @@ class Plan:
             The slot, for views of one slot.
         size : int, optional
             Size of the collective in bytes, for views of time.
+        rank, chunk : int, optional
+            The rank or the chunk whose trees the view `trees` draws.
 
         Raises
         ------
@@ -779,6 +860,75 @@ class Plan:
     @property
     def reasons(self) -> list[str]:
         """The reasons for which `auto` chose this plan, as a list of sentences; empty for other algorithms."""
+    def route(self, transfer: int) -> list[int]:
+        """The links that a transfer takes on an electrical fabric, in order; empty on other fabrics.
+
+        They are those that the plan names, or else the fabric's route (`Fabric.route`).
+
+        Parameters
+        ----------
+        transfer : int
+            Index of the transfer, from 0 to `len(plan)` - 1.
+
+        Raises
+        ------
+        IndexError
+            There is no such transfer.
+
+        Examples
+        --------
+        >>> import opticoll
+        >>> text = opticoll.plan("broadcast", "electrical_ring:ranks=3", "linear").to_text()
+        >>> plan = opticoll.Plan.from_text(text.replace("copy 0 0>2", "copy 0 0>2 via 0.2"))
+        >>> plan.route(0), plan.route(1)
+        ([0], [0, 2])
+        """
+    def run(
+        self,
+        size: str | int | None = None,
+        *,
+        on: str = "threads",
+        type: str = "int32",
+        operator: str = "sum",
+        repetitions: int = 1,
+        time_limit: str = "30s",
+    ) -> list[RunRow]:
+        """Carry the plan out with real bytes, and compare every byte with the definition of the collective.
+
+        Times are of this machine; they say nothing of a fabric.
+
+        Parameters
+        ----------
+        size : str or int, optional
+            Size of the collective in bytes or with its unit; several, separated by commas (default: 4MiB).
+        on : str
+            Who carries it out: `threads` of this process, or a process for each rank by `mpi`.
+        type : str
+            Type of the elements, such as `float32`.
+        operator : str
+            How reductions combine elements: `sum`, `prod`, `min` or `max`.
+        repetitions : int
+            Number of repetitions, whose mean time is given.
+        time_limit : str
+            Time without any progress after which MPI processes are ended.
+
+        Returns
+        -------
+        list of RunRow
+            A row for each size and mode (in place, out of place).
+
+        Raises
+        ------
+        UsageError
+            The plan is violated; MPI is missing.
+
+        Examples
+        --------
+        >>> import opticoll
+        >>> plan = opticoll.plan("all_reduce", "wdm_ring:ranks=4,wavelengths=1", "ring")
+        >>> [(row.mode, row.wrong) for row in plan.run("1KiB", operator="max")]
+        [('out of place', 0), ('in place', 0)]
+        """
     def simulate(
         self,
         size: int | str | None = None,
@@ -941,6 +1091,8 @@ class Program:
     ...     <step s="1" type="r" dstbuf="o" dstoff="0" cnt="1"/></tb></gpu></algo>''')
     >>> program
     <Program pair of all_gather: 2 ranks, 2 thread blocks, 4 instructions>
+    >>> program.name, program.collective.ranks, program.in_place, program.out_of_place, program.thread_blocks
+    ('pair', 2, True, False, 2)
     >>> for violation in program.verify(in_place=True).violations:
     ...     print(violation.kind, violation.rank, violation.thread_block, violation.step, violation.line)
     ...     print(violation.sentence)
@@ -955,6 +1107,29 @@ class Program:
     def collective(self) -> Collective:
         """The collective that the program carries out."""
     @staticmethod
+    def from_chakra(traces: list[bytes]) -> Program:
+        """Read Chakra traces with the sends and receives of a collective, such as a custom collective of ASTRA-sim.
+
+        Parameters
+        ----------
+        traces : list of bytes
+            The content of the file of each rank, in the order of ranks.
+
+        Raises
+        ------
+        ProgramError
+            A trace is malformed, or does not say which chunks it moves; the message names rank and byte.
+        CollectiveError
+            The collective cannot be.
+
+        Examples
+        --------
+        >>> import opticoll
+        >>> plan = opticoll.plan("all_gather", "crossbar:ranks=4", "ring")
+        >>> opticoll.Program.from_chakra(opticoll.Program.of_plan(plan).to_chakra(1024))
+        <Program ring of all_gather: 4 ranks, 4 thread blocks, 24 instructions>
+        """
+    @staticmethod
     def from_msccl(text: str) -> Program:
         """Read the text of an MSCCL XML file.
 
@@ -967,6 +1142,14 @@ class Program:
         ------
         ProgramError
             The text is malformed; the message names the line.
+        CollectiveError
+            The collective cannot be.
+
+        Examples
+        --------
+        >>> import opticoll
+        >>> opticoll.Program.from_msccl('<algo nchunksperloop="1" ngpus="1" coll="allreduce" inplace="1"><gpu id="0"/></algo>')
+        <Program  of all_reduce: 1 ranks, 0 thread blocks, 0 instructions>
         """
     @property
     def in_place(self) -> bool:
@@ -976,7 +1159,8 @@ class Program:
         """The name of the program."""
     @staticmethod
     def of_plan(plan: Plan) -> Program:
-        """The program that carries out the schedule of a plan; how its data travel, such as on light, no program says.
+        """The program that carries out the schedule of a plan. No program says how data travel: over which links, on
+        which light.
 
         Parameters
         ----------
@@ -1008,6 +1192,18 @@ class Program:
         ----------
         rank : int
             The rank.
+
+        Raises
+        ------
+        IndexError
+            There is no such rank.
+
+        Examples
+        --------
+        >>> import opticoll
+        >>> program = opticoll.Program.of_plan(opticoll.plan("broadcast", "crossbar:ranks=2", "linear"))
+        >>> program.of_rank(1)
+        [(-1, 0, 0, [('r', 1, 0, 1, 0, 1, -1, -1)])]
         """
     @property
     def out_of_place(self) -> bool:
@@ -1075,6 +1271,13 @@ class Program:
         ------
         ProgramError
             The program keeps several values of a chunk at a rank.
+
+        Examples
+        --------
+        >>> import opticoll
+        >>> program = opticoll.Program.of_plan(opticoll.plan("all_gather", "crossbar:ranks=4", "ring"))
+        >>> program.schedule(in_place=True)
+        (<Schedule of all_gather: 3 steps, 12 transfers>, 0)
         """
     def scratch(self, rank: int) -> int:
         """The number of chunks of the scratch buffer of a rank.
@@ -1083,10 +1286,41 @@ class Program:
         ----------
         rank : int
             The rank.
+
+        Raises
+        ------
+        IndexError
+            There is no such rank.
+
+        Examples
+        --------
+        >>> import opticoll
+        >>> opticoll.Program.of_plan(opticoll.plan("broadcast", "crossbar:ranks=2", "linear")).scratch(1)
+        0
         """
     @property
     def thread_blocks(self) -> int:
         """The number of thread blocks of all ranks."""
+    def to_chakra(self, size_bytes: int) -> list[bytes]:
+        """The program as Chakra traces, one for each rank, as ASTRA-sim takes a custom collective.
+
+        Parameters
+        ----------
+        size_bytes : int
+            Size of the collective in bytes; it must be possible to cut it into equal chunks.
+
+        Raises
+        ------
+        ProgramError
+            The size cannot be cut into equal chunks of whole bytes.
+
+        Examples
+        --------
+        >>> import opticoll
+        >>> program = opticoll.Program.of_plan(opticoll.plan("all_gather", "crossbar:ranks=4", "ring"))
+        >>> len(program.to_chakra(1024))
+        4
+        """
     def to_msccl(self) -> str:
         """The program as the text of an MSCCL XML file, with all attributes that runtimes require.
 
@@ -1094,6 +1328,13 @@ class Program:
         ------
         ProgramError
             The program exceeds a limit of the runtimes, such as 256 steps in a thread block.
+
+        Examples
+        --------
+        >>> import opticoll
+        >>> program = opticoll.Program.of_plan(opticoll.plan("all_gather", "crossbar:ranks=4", "ring"))
+        >>> print(program.to_msccl().splitlines()[2].strip())
+        <tb id="0" send="1" recv="3" chan="0">
         """
     def verify(self, *, in_place: bool, fabric: Fabric | None = None) -> ProgramProof:
         """Everything that is wrong with the program, in place or with separate buffers.
@@ -1104,6 +1345,14 @@ class Program:
             Whether input and output share memory.
         fabric : Fabric, optional
             A fabric whose links the messages must have; without it any rank may send to any other.
+
+        Examples
+        --------
+        >>> import opticoll
+        >>> program = opticoll.Program.of_plan(opticoll.plan("all_gather", "crossbar:ranks=4", "ring"))
+        >>> proof = program.verify(in_place=True)
+        >>> proof.violations, proof.remarks, proof.messages, proof.chunks_sent
+        ([], [], 12, 12)
         """
 
 @final
@@ -1131,7 +1380,7 @@ class ProgramViolation:
         """The name of the rule, such as `race` or `wrong_result`."""
     @property
     def line(self) -> int | None:
-        """The line of the file, or None."""
+        """The line of the file, or None; of a Chakra trace the number of the node in the file of its rank, from 1."""
     @property
     def rank(self) -> int | None:
         """The rank, or None."""
@@ -1370,10 +1619,10 @@ class Trace:
     def __repr__(self) -> str: ...
     @property
     def events(self) -> int:
-        """The number of calls; of a GOAL file, the number of operations."""
+        """The number of calls; of a GOAL file, the number of operations, of a Chakra trace, of nodes."""
     @property
     def has_calls(self) -> bool:
-        """Whether the trace has calls, including collectives, and not only messages."""
+        """Whether the trace has calls, one after another at each rank, and not only messages or a graph."""
     @property
     def messages(self) -> tuple[int, int]:
         """The number of point-to-point messages of the program, without collectives, and their bytes."""
@@ -1553,6 +1802,13 @@ def collective_cost(plan: Plan, size_bytes: int, **settings: Unpack[Settings]) -
 def collective_kind(name: str) -> str:
     """The printed name of a collective, from any accepted name."""
 
+def concurrent_flow_bound(
+    kind: str, fabric: Fabric, lengths: list[int], root: int = 0
+) -> tuple[int, int] | None:
+    """The time for a block of 10^9 bytes that multipliers of the links prove, in seconds, as a fraction: no plan takes
+    less. Of all_to_all, scatter and gather; None where they prove nothing.
+    """
+
 def delivered_plan(runs: Outcome, plan: Plan, run: int, collective: int) -> Plan:
     """Of a replication and collective, the transfers that arrived, in the order in which they did, as a plan to be
     verified.
@@ -1722,6 +1978,12 @@ def plan(
     candidate before it is made.
     """
 
+def plans_for(collective: str, algorithm: str, fabric: Fabric) -> bool:
+    """Whether a fabric is of a kind that an algorithm plans for: links or light."""
+
+def read_chakra(contents: list[bytes]) -> Trace:
+    """The execution trace in the contents of Chakra files, one for each rank; raises TraceError."""
+
 def read_goal_file(path: str | PathLike[str]) -> Trace:
     """Read binary GOAL rank by rank, without holding the file; raises OSError and TraceError."""
 
@@ -1733,9 +1995,6 @@ def read_trace(
     The lines of a `table` are in no file, and no message names them. Raises TraceError, which names line, byte, or rank
     and event.
     """
-
-def plans_for(collective: str, algorithm: str, fabric: Fabric) -> bool:
-    """Whether a fabric is of a kind that an algorithm plans for: links or light."""
 
 def records(kind: str) -> list[Record]:
     """The records of a kind, such as `algorithms`; KeyError for another word."""
@@ -1750,7 +2009,7 @@ def replan(
     size: int | str | None = None,
     **settings: Unpack[Settings],
 ) -> tuple[Plan, int, int]:
-    """On a wss_grid, after failures: the plan anew, picoseconds before and after.
+    """After failures: the plan anew, picoseconds before and after.
 
     Raises FabricError for failures that are none, AlgorithmError where nothing can be planned.
     """
@@ -1887,10 +2146,10 @@ def time_bounds(
     root: int = 0,
     policy: str | None = None,
     paths: str | None = None,
-) -> tuple[str | None, list[tuple[int, str, str, tuple[list[int], list[str]] | None]]]:
+) -> tuple[str | None, list[tuple[int, str, str, tuple[list[int], list[str], list[int]] | None]]]:
     """The policy for which they hold, None on electrical fabrics, and every lower bound on the time of any plan: the time
     in picoseconds, the name, the assumption, and where it is a cut that shows the bound, the ranks on one side with
-    the names of the links between the sides.
+    the names of the links between the sides; where lengths of links do, their names and lengths.
     """
 
 def traffic_patterns() -> dict[str, str]:

@@ -3,9 +3,9 @@
 # Not `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
 
 import os
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 
@@ -18,10 +18,13 @@ from opticoll.options import (
     AlgorithmOption,
     FabricOption,
     InputFormatOption,
+    InputRanksOption,
+    MembersOption,
     MethodOption,
     PlannedFabricOption,
     RootOption,
     SizeOption,
+    WithoutOption,
 )
 from opticoll.runner import Watch
 from opticoll.settings import Settings, given
@@ -30,7 +33,22 @@ DEFAULT_SIZE = "4MiB"
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlanOptions:
+class PartOptions:
+    """Which part of the fabric, or of all fabrics, is used."""
+
+    without: WithoutOption = None
+    members: MembersOption = None
+
+    def __post_init__(self) -> None:
+        """Make the parts options of the fabric, so that nothing else has to know them."""
+        parts = {"without": "+".join(self.without or ()), "members": self.members or ""}
+        object.__setattr__(self, "fabric", with_parts(vars(self)["fabric"], parts))
+        object.__setattr__(self, "without", None)
+        object.__setattr__(self, "members", None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanOptions(PartOptions):
     """The options that make a plan, and time it."""
 
     fabric: FabricOption = None
@@ -60,6 +78,7 @@ class FileSource(Source):
     """A plan as `Source` has it; its file may be of any format that is known."""
 
     format: InputFormatOption = None
+    ranks: InputRanksOption = None
 
 
 def build(collective: str, asked: PlanOptions, wavelength: str | None, watch: Watch) -> Plan:
@@ -105,9 +124,9 @@ def obtain(asked: Source, wavelength: str | None, watch: Watch) -> Plan:
     for option, value in options.items():
         if value is not None:
             raise errors.UsageError(f"{option} cannot be given with a plan file: it holds its own")
-    form = asked.format if isinstance(asked, FileSource) else None
     fabric = None if asked.fabric is None else config.parse_fabric(asked.fabric)
-    plan, notes = foreign.read_plan(asked.source, form, fabric)
+    form, ranks = (asked.format, asked.ranks) if isinstance(asked, FileSource) else (None, None)
+    plan, notes = foreign.read_plan(asked.source, form, fabric, ranks)
     watch.notes += notes
     return plan
 
@@ -193,6 +212,30 @@ def names_file(source: str) -> bool:
     except errors.CollectiveError:
         return os.path.exists(source)
     return False
+
+
+def with_parts(fabric: Any, parts: Mapping[str, str]) -> Any:
+    """The fabric, or the fabrics, of which only parts are used; unchanged where all of it is.
+
+    Raises
+    ------
+    FabricError
+        The fabric has no such parts.
+    UsageError
+        There is no fabric.
+    """
+    given = {name: value for name, value in parts.items() if value}
+    if not given:
+        return fabric
+    if fabric is None:
+        raise errors.UsageError(f"--{next(iter(given))} goes with --fabric, whose parts it names")
+    if isinstance(fabric, list):
+        return [with_parts(one, given) for one in fabric]
+    whole = config.to_fabric(fabric)
+    earlier = whole.option("without")
+    if earlier is not None and "without" in given:
+        given["without"] = f"{earlier}+{given['without']}"
+    return whole.with_options(**given).spec
 
 
 def need_fabric(fabric: Fabric | str | None) -> Fabric:

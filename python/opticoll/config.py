@@ -7,12 +7,17 @@ A fabric file names a family or a preset, and its options as on the command line
     wavelengths: 64
     rate: 40Gb/s
 
-or, of the family `custom`, ranks, switches and links by name (see `opticoll.network_graph`):
+or, of the family `custom`, ranks, switches and links by name (see `opticoll.network_graph`), or a
+file of another format that holds them:
 
     family: custom
     ranks: [gpu0, gpu1]
     switches: [leaf]
     links: [[gpu0, leaf], {between: [gpu1, leaf], rate: 400Gb/s}]
+
+    family: custom
+    graph: server.xml
+    boxes: 4
 
 A scenario file says what `opticoll compare` shall compare; `fabric` may be a spelling, the name of
 a fabric file, a fabric written in place, or a list of these:
@@ -41,9 +46,10 @@ from dataclasses import dataclass, field, make_dataclass
 from fractions import Fraction
 from functools import partial
 from numbers import Integral
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeGuard, TypeVar, cast
 
-from opticoll import network_graph, registry
+from opticoll import formats, network_graph, registry
 from opticoll._core import (
     CollectiveError,
     Fabric,
@@ -56,10 +62,14 @@ from opticoll._core import (
 )
 from opticoll.document import Document, Place, Text, text, whole
 from opticoll.errors import ConfigError, UsageError
+from opticoll.formats.content import read_content
 from opticoll.settings import NAMES, Settings, given
 
 if TYPE_CHECKING:
     from opticoll.user_algorithm import UserAlgorithm
+
+GRAPHS = formats.suffixes("fabric")
+"""Endings by which a fabric is taken for a graph in a file."""
 
 SIZE_RANGE_FACTOR = 4
 """Sizes of a range `A..B` grow by this factor up to B, the last of them."""
@@ -155,8 +165,10 @@ def to_medium(fabric: Fabric | str) -> str:
     FabricError
         It is something else.
     """
-    if isinstance(fabric, str) and not network_graph.is_graph(fabric):
-        return _medium_in(fabric) if is_yaml(fabric) else fabric
+    if isinstance(fabric, str) and is_yaml(fabric):
+        return _medium_in(fabric)
+    if isinstance(fabric, str) and not fabric.endswith(GRAPHS):
+        return fabric
     return to_fabric(fabric).spec
 
 
@@ -348,9 +360,46 @@ def parse_fabric(text: str) -> Fabric:
     FabricError
         The spelling is none.
     """
-    if network_graph.is_graph(text):
-        return network_graph.read(text)
-    return read_fabric(text) if is_yaml(text) else Fabric(text)
+    if is_yaml(text):
+        return read_fabric(text)
+    return read_graph(text) if text.endswith(GRAPHS) else Fabric(text)
+
+
+def read_graph(path: str | os.PathLike[str], **fields: Any) -> Fabric:
+    """The custom fabric in a file of a format of fabrics other than YAML.
+
+    `fields` say what the format leaves open.
+
+    Raises
+    ------
+    ConfigError
+        The file is no fabric; the message names the place.
+    MisplacedError
+        A field is none, or does not fit.
+    FileError
+        The file cannot be read.
+    """
+    path = Path(path)
+    known = [one for one in formats.of("fabric") if path.name.endswith(one.suffixes)]
+    if len(known) > 1:
+        content = read_content(path)
+        known = [one for one in known if one.shows is not None and one.shows(content)] or known
+    form = known[0]
+    for key in fields:
+        if key not in form.fields():
+            hint = registry.nearest(key, form.fields()) if form.fields() else ""
+            raise network_graph.MisplacedError(
+                (key,), f"there is no such field beside a graph of the format {form.name}{hint}"
+            )
+    try:
+        fabric: Fabric = form.read(path, **fields)
+    except ConfigError as error:
+        place = getattr(error, "place", ())
+        # Readers of YAML name file and line themselves.
+        if is_yaml(path.name) or (place and place[0] in fields):
+            raise
+        raise ConfigError(f"{path}: {error}") from error
+    return fabric
 
 
 def read_fabric(path: str | os.PathLike[str]) -> Fabric:
@@ -364,6 +413,8 @@ def read_fabric(path: str | os.PathLike[str]) -> Fabric:
         The file cannot be read.
     """
     document = Document.read(path)
+    if "instances" in document.content and not {"family", "preset"} & document.content.keys():
+        return read_graph(path)
     return _fabric(document, document.content, ())
 
 
@@ -398,7 +449,7 @@ def _machine(document: Document, fabric: str | dict[str, Any], place: Place) -> 
     """A fabric that is spelled, in a file of its own, or written in place."""
     if isinstance(fabric, dict):
         return _fabric(document, fabric, place)
-    if is_yaml(fabric) or network_graph.is_graph(fabric):
+    if is_yaml(fabric) or fabric.endswith(GRAPHS):
         return parse_fabric(str(document.path.parent / fabric))
     try:
         return Fabric(fabric)
@@ -443,14 +494,14 @@ def _fabric(document: Document, fields: dict[str, Any], place: Place) -> Fabric:
 def _custom(document: Document, fields: dict[str, Any], name: str, place: Place) -> Fabric:
     """The fabric that ranks, switches and links make, here or in the file of a `graph`."""
     fields = {key: value for key, value in fields.items() if key != name}
-    graph = fields.get("graph")
-    if graph is not None:
-        if len(fields) > 1 or not isinstance(graph, str) or not network_graph.is_graph(graph):
-            problem = "must be the name of a .json or .graphml file, and the only other field"
-            raise document.error((*place, "graph"), problem)
-        return network_graph.read(document.path.parent / graph)
+    graph = fields.pop("graph", None)
     try:
-        return network_graph.from_fields(fields, document.path.name)
+        if graph is None:
+            return network_graph.from_fields(fields, document.path.name)
+        if not isinstance(graph, str) or not graph.endswith(GRAPHS):
+            problem = f"must be the name of a file that ends in {' or '.join(GRAPHS)}"
+            raise network_graph.MisplacedError(("graph",), problem)
+        return read_graph(document.path.parent / graph, **fields)
     except network_graph.MisplacedError as error:
         where = (*place, *error.place) if error.place else (*place, name)
         raise document.error(where, error.problem) from error

@@ -6,6 +6,7 @@ Every error names the file and, where it can, line and field.
 from __future__ import annotations
 
 import inspect
+import json
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, is_dataclass
@@ -65,6 +66,33 @@ def read_text(path: Path, encoding: str = "utf-8", most: int | None = None) -> s
         raise FileError(f"cannot read `{path}`: {error.strerror or error}") from error
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path}: byte {error.start} is no UTF-8 text") from error
+
+
+def read_json(path: Path) -> Any:
+    """The content of a JSON file, in which each field of an object is given once.
+
+    Raises
+    ------
+    FileError
+        It cannot be read.
+    ConfigError
+        It is no JSON.
+    """
+
+    def fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        given = dict(pairs)
+        if len(given) < len(pairs):
+            names = [name for name, _ in pairs]
+            twice = next(name for place, name in enumerate(names) if name in names[:place])
+            raise ValueError(f"the field `{twice}` is given twice")
+        return given
+
+    try:
+        return json.loads(read_text(path), object_pairs_hook=fields)
+    except RecursionError as error:
+        raise ConfigError("this is no JSON: it is nested too deeply") from error
+    except ValueError as error:
+        raise ConfigError(f"this is no JSON: {error}") from error
 
 
 @dataclass(frozen=True)

@@ -37,6 +37,7 @@ __all__ = [
     "OpticollError",
     "PlanFileError",
     "ProgramError",
+    "RunError",
     "ScheduleError",
     "SimulationError",
     "TraceError",
@@ -50,6 +51,12 @@ __all__ = [
 
 class UsageError(OpticollError):
     """Arguments that do not go together, or one that is missing."""
+
+
+class RunError(OpticollError):
+    """Processes that did not come to the end of a program; the message names rank and step."""
+
+    exit_code = 1
 
 
 class ConfigError(OpticollError):

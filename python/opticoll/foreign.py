@@ -10,9 +10,9 @@ import re
 
 from opticoll import config, errors, formats
 from opticoll._core import Fabric, Plan, Program, Schedule, make_plan
-from opticoll.formats.content import read_content
+from opticoll.formats.content import beginning
 from opticoll.layout import plural
-from opticoll.proof import program_proof_rows, program_refuted
+from opticoll.proof import program_proof_rows, program_refuted, refuted, violation_row
 from opticoll.registry import canonical, nearest
 
 KINDS: tuple[formats.Holds, ...] = ("plan", "program", "schedule")
@@ -26,7 +26,7 @@ SUFFIXES = tuple(suffix for one in KNOWN.values() for suffix in one.suffixes)
 
 
 def format_of(path: str | os.PathLike[str], name: str | None = None) -> formats.Format:
-    """The format with a name, or the one that the content of a file shows.
+    """The format with a name, or the one that the content of a file or folder shows.
 
     Raises
     ------
@@ -40,7 +40,10 @@ def format_of(path: str | os.PathLike[str], name: str | None = None) -> formats.
         if known is None:
             raise errors.UsageError(f"--format: there is no `{name}`{nearest(name, KNOWN)}")
         return KNOWN[known]
-    content = read_content(path)
+    if os.path.isdir(path):
+        # Of these formats only traces have a file for each rank.
+        return KNOWN["chakra"]
+    content = beginning(path)
     shown = (one for one in KNOWN.values() if one.shows is not None and one.shows(content))
     return next(shown, KNOWN["plan"])
 
@@ -60,26 +63,31 @@ def read_program(path: str | os.PathLike[str], name: str | None = None) -> Progr
     return program
 
 
-def check_ranks(ranks: int, fabric: Fabric | None) -> None:
-    """Refuse a fabric with another number of ranks.
+def check_ranks(found: int, fabric: Fabric | None, ranks: int | None = None) -> None:
+    """Refuse a schedule with another number of ranks than its fabric, or than was asked for.
 
     Raises
     ------
     UsageError
         It has.
     """
-    if fabric is not None and fabric.ranks != ranks:
+    if fabric is not None and fabric.ranks != found:
         raise errors.UsageError(
-            f"--fabric: {fabric.spec} has {plural(fabric.ranks, 'rank')}, the schedule {ranks}"
+            f"--fabric: {fabric.spec} has {plural(fabric.ranks, 'rank')}, the schedule {found}"
         )
+    if ranks is not None and ranks != found:
+        raise errors.UsageError(f"--ranks is {ranks}, the schedule has {plural(found, 'rank')}")
 
 
 def read_plan(
     path: str | os.PathLike[str],
     name: str | None = None,
     fabric: Fabric | str | None = None,
+    ranks: int | None = None,
 ) -> tuple[Plan, list[str]]:
     """The plan in a file, and notes on how it came to be.
+
+    The number of ranks is that of the fabric, or as given, where a file does not say it.
 
     Raises
     ------
@@ -90,16 +98,20 @@ def read_plan(
     form = format_of(path, name)
     on = None if fabric is None else config.to_fabric(fabric)
     if form.holds == "program":
-        return _raised(form.read(path), str(path), form.name, on)
-    if form.holds == "schedule":
-        return _placed(form.read(path), path, form.name, on), []
-    plan: Plan = form.read(path)
-    if on is not None and on.spec != plan.fabric.spec:
-        raise errors.UsageError(
-            f"`{path}` is a plan for another fabric: it holds for {plan.fabric.spec}, "
-            f"given was {on.spec}"
-        )
-    return plan, []
+        plan, notes = _raised(form.read(path), str(path), form.name, on)
+    elif form.holds == "schedule":
+        schedule, notes = form.read(path, ranks if ranks is not None or on is None else on.ranks)
+        plan = _placed(schedule, path, form.name, on)
+        _check_ends(plan, on if form.on_links else None, notes)
+    else:
+        plan, notes = form.read(path), []
+        if on is not None and on.spec != plan.fabric.spec:
+            raise errors.UsageError(
+                f"`{path}` is a plan for another fabric: it holds for {plan.fabric.spec}, "
+                f"given was {on.spec}"
+            )
+    check_ranks(plan.collective.ranks, None, ranks)
+    return plan, notes
 
 
 def _raised(
@@ -129,6 +141,34 @@ def _placed(
         return make_plan(schedule, on, _spec(name))
     except errors.ScheduleError as error:
         raise errors.ScheduleError(f"{path}: {error}") from error
+
+
+def _check_ends(plan: Plan, fabric: Fabric | None, notes: list[str]) -> None:
+    """Refuse a schedule that leaves ranks out, or that uses links which a fabric does not have.
+
+    Raises
+    ------
+    Refuted
+        It does; the first reasons are these, then what the verifier says.
+    """
+    columns = plan.columns()
+    busy = {int(rank) for name in ("source", "destination") for rank in columns[name]}
+    collective = plan.collective
+    alone = set(range(collective.ranks)) - busy if collective.ranks > 1 else set[int]()
+    part = f"so it has no part in the {collective.kind}"
+    wrong = [
+        violation_row("left_out", f"rank {rank} neither sends nor receives, {part}", rank)
+        for rank in sorted(alone)
+    ]
+    if fabric is not None:
+        found = Program.of_plan(plan).verify(in_place=False, fabric=fabric).violations
+        wrong += [
+            violation_row(one.kind, one.sentence, one.rank)
+            for one in found
+            if one.kind == "no_link"
+        ]
+    if wrong:
+        raise refuted(plan, plan.verify(), wrong, notes)
 
 
 def _spec(name: str) -> str:

@@ -227,10 +227,10 @@ def notes_of(error: BaseException) -> list[str]:
 
 
 def refuse(message: str, hint: str | None, error: BaseException | None = None) -> int:
-    """Say what was wrong on standard error; returns the exit code for bad input."""
+    """Say what was wrong on standard error; returns the exit code, as a rule that for bad input."""
     for note in [] if error is None else notes_of(error):
         say(f"opticoll: {note}")
     say(f"opticoll: error: {' '.join(message.split())}")
     if hint is not None:
         say(f"hint: {hint}")
-    return 2
+    return getattr(error, "exit_code", 2)

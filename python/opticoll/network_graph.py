@@ -1,43 +1,31 @@
-"""Custom fabrics from files: ranks, switches and links as YAML fields, node-link JSON or GraphML.
+"""Custom fabrics from files: ranks, switches and links, which readers of formats gather in a graph.
 
-A graph as NetworkX writes it, by `json.dump(networkx.node_link_data(graph), file)` or by
-`networkx.write_graphml(graph, path)`, becomes a `custom` fabric: a node is a switch where its
-attribute `kind` says so, otherwise a rank; edges may have the attributes `rate`, `latency`,
-`sharing` and `duplex`, and the graph itself the options of the fabric. An edge of a directed graph
-leads one way only.
-
->>> from opticoll.network_graph import from_node_link
->>> nodes = [{"id": "a"}, {"id": "b"}, {"id": "hub", "kind": "switch"}]
->>> links = [{"source": "a", "target": "hub"}, {"source": "hub", "target": "b", "rate": "1Gb/s"}]
->>> from_node_link({"directed": False, "nodes": nodes, "links": links}).spec
+>>> graph = Graph(ranks=["a", "b"], switches=["hub"])
+>>> graph.number(("nodes",), ("nodes",))
+>>> graph.edge(("links", 0), ("a", "hub"), False, {})
+>>> graph.edge(("links", 1), ("hub", "b"), False, {"rate": "1Gb/s"})
+>>> graph.fabric().spec
 'custom:ranks=2,switches=1,links=0-2+2-1@1Gb/s,names=a+b+hub,rate=100Gb/s,latency=0s'
 """
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
-from xml.etree import ElementTree
 
 from opticoll import registry
 from opticoll._core import Fabric, FabricError
-from opticoll.document import read_text
+from opticoll.document import Place
 from opticoll.errors import ConfigError
 
-Place = tuple[str | int, ...]
-"""Where something stands: keys and list positions, from the top."""
+LINK_OPTIONS = ("rate", "latency", "sharing")
+"""What a link may have of its own."""
 
-SUFFIXES = (".json", ".graphml")
-"""Endings by which a fabric is taken for a graph in a file."""
+FABRIC_OPTIONS = (*LINK_OPTIONS, "ties")
+"""What a fabric may give to all links."""
 
-_LINK_OPTIONS = ("rate", "latency", "sharing")
-_FABRIC_OPTIONS = (*_LINK_OPTIONS, "ties")
-_ATTRIBUTES = (*_FABRIC_OPTIONS, "kind", "duplex")
 _KINDS = {"rank": False, "host": False, "switch": True, "router": True}
 
 
@@ -51,7 +39,7 @@ class MisplacedError(ConfigError):
 
 
 @dataclass
-class _Graph:
+class Graph:
     """What a file gives, in its order."""
 
     ranks: list[str] = field(default_factory=list)
@@ -62,6 +50,14 @@ class _Graph:
     options: dict[str, str] = field(default_factory=dict)
     file: str = ""
     _numbers: dict[str, int] = field(default_factory=dict)
+
+    def vertex(self, place: Place, name: str, kind: object) -> None:
+        """Add a vertex; it is a rank, unless `kind` says that it is a switch."""
+        if kind is not None and not (isinstance(kind, str) and kind in _KINDS):
+            raise MisplacedError((*place, "kind"), f"`{kind}` is no kind; write rank or switch")
+        if not name:
+            raise MisplacedError(place, "a name is not empty")
+        (self.switches if kind is not None and _KINDS[kind] else self.ranks).append(name)
 
     def number(self, ranks: Place, switches: Place) -> None:
         """Number the vertices, ranks first; the places are those of their names."""
@@ -86,9 +82,35 @@ class _Graph:
         self.links.append("@".join([ends, *options]))
         self.places.append(place)
 
+    def edge(
+        self,
+        place: Place,
+        ends: tuple[str, str],
+        one_way: bool,
+        attributes: Mapping[str, object],
+    ) -> None:
+        """Add a link with attributes as texts: those of `LINK_OPTIONS`, and `duplex`."""
+        options = texts(place, attributes, LINK_OPTIONS)
+        duplex = attributes.get("duplex", "full")
+        if duplex not in ("full", "half"):
+            raise MisplacedError((*place, "duplex"), f"`{duplex}` must be `full` or `half`")
+        if one_way and "duplex" in attributes:
+            raise MisplacedError((*place, "duplex"), "a link that leads one way has none")
+        letter = ">" if one_way else {"full": "-", "half": "~"}[str(duplex)]
+        self.link(place, *ends, letter, list(options.values()))
+
     def fabric(self) -> Fabric:
+        """The fabric.
+
+        Raises
+        ------
+        MisplacedError
+            There is none of this graph; the place is that of the link or option that is at fault.
+        """
         if not self.ranks:
             raise MisplacedError((), "there are no ranks")
+        if not self.links and len(self.ranks) > 1:
+            raise MisplacedError((), f"there are no links between {len(self.ranks)} ranks")
         spelled: dict[str, Any] = {"ranks": len(self.ranks), "switches": len(self.switches)}
         if self.links:
             spelled["links"] = "+".join(self.links)
@@ -109,6 +131,47 @@ class _Graph:
         return fabric
 
 
+@dataclass(frozen=True)
+class Edge:
+    """A link of a fabric that is written to a file."""
+
+    one: str
+    other: str
+    kind: str
+    """`-` both ways, `~` half duplex, `>` one way."""
+    options: dict[str, str]
+    """Rate and latency; `sharing` where flows do not share it."""
+
+
+def edges_of(fabric: Fabric) -> tuple[list[str], list[str], list[Edge]]:
+    """The names of ranks and switches of an electrical fabric, and its links.
+
+    >>> edges_of(Fabric("custom:ranks=2,links=0~1@1us"))[2][0].options
+    {'rate': '100Gb/s', 'latency': '1us'}
+
+    Raises
+    ------
+    FabricError
+        It has no links that messages share.
+    """
+    custom = fabric.as_custom()
+    given = dict(option.partition("=")[::2] for option in custom.spec.split(":", 1)[1].split(","))
+    names = [unquote(name) for name in given["names"].split("+")]
+    edges = []
+    for cable in filter(None, given.get("links", "").split("+")):
+        ends, *own = cable.split("@")
+        kind = next(letter for letter in "-~>" if letter in ends)
+        one, other = (names[int(vertex)] for vertex in ends.split(kind))
+        options = {"rate": given["rate"], "latency": given["latency"]}
+        for text in own:
+            if text in ("shared", "per_flow"):
+                options["sharing"] = text
+            else:
+                options["rate" if text.endswith("/s") else "latency"] = text
+        edges.append(Edge(one, other, kind, options))
+    return names[: custom.ranks], names[custom.ranks :], edges
+
+
 def rank_names(fabric: Fabric) -> list[str]:
     """The names that a custom fabric gives its ranks; of other fabrics their numbers.
 
@@ -121,47 +184,6 @@ def rank_names(fabric: Fabric) -> list[str]:
     return [unquote(name) for name in str(names).split("+")[: fabric.ranks]]
 
 
-def is_graph(text: str) -> bool:
-    """Whether a fabric is given as a graph in a file, judged by its name."""
-    return text.endswith(SUFFIXES)
-
-
-def read(path: str | os.PathLike[str]) -> Fabric:
-    """The custom fabric in a node-link JSON or GraphML file.
-
-    Raises
-    ------
-    ConfigError
-        The file is no such graph; the message names node or edge.
-    FileError
-        The file cannot be read.
-    """
-    path = Path(path)
-    text = read_text(path)
-    try:
-        if path.suffix == ".graphml":
-            return from_graphml(text, path.name)
-        try:
-            content = json.loads(text, object_pairs_hook=_fields)
-        except RecursionError as error:
-            raise ConfigError("this is no JSON: it is nested too deeply") from error
-        except ValueError as error:
-            raise ConfigError(f"this is no JSON: {error}") from error
-        return from_node_link(content, path.name)
-    except ConfigError as error:
-        raise ConfigError(f"{path}: {error}") from error
-
-
-def _fields(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    """The fields of an object, each of them given once."""
-    fields: dict[str, object] = {}
-    for name, value in pairs:
-        if name in fields:
-            raise ValueError(f"the field `{name}` is given twice")
-        fields[name] = value
-    return fields
-
-
 def from_fields(fields: Mapping[str, Any], file: str = "") -> Fabric:
     """The custom fabric of the fields `ranks`, `switches`, `links` and options of a YAML file.
 
@@ -170,12 +192,12 @@ def from_fields(fields: Mapping[str, Any], file: str = "") -> Fabric:
     MisplacedError
         A field is none, or does not fit; with its place.
     """
-    graph = _Graph(file=file)
+    graph = Graph(file=file)
     for key, value in fields.items():
-        if key in _FABRIC_OPTIONS:
+        if key in FABRIC_OPTIONS:
             graph.options[key] = _text((key,), value)
         elif key not in ("ranks", "switches", "links"):
-            known = ("ranks", "switches", "links", *_FABRIC_OPTIONS)
+            known = ("ranks", "switches", "links", *FABRIC_OPTIONS)
             raise MisplacedError((key,), f"there is no such field{registry.nearest(key, known)}")
     graph.ranks = _names("ranks", fields.get("ranks"), "")
     graph.switches = _names("switches", fields.get("switches", 0), "s")
@@ -191,132 +213,10 @@ def from_fields(fields: Mapping[str, Any], file: str = "") -> Fabric:
     return graph.fabric()
 
 
-def from_node_link(content: object, file: str = "") -> Fabric:
-    """The custom fabric of a graph in NetworkX's node-link form.
-
-    Raises
-    ------
-    MisplacedError
-        It is no such graph, or no fabric; with node or link.
-    """
-    if not isinstance(content, dict) or not isinstance(content.get("nodes"), list):
-        raise MisplacedError((), "this is no graph in node-link form: there is no list `nodes`")
-    key = "edges" if "edges" in content else "links"
-    if not isinstance(content.get(key), list):
-        raise MisplacedError((), "this is no graph in node-link form: no list `links` or `edges`")
-    graph = _Graph(file=file)
-    whole, directed = content.get("graph", {}), content.get("directed", False)
-    if not isinstance(whole, dict):
-        raise MisplacedError(("graph",), "the attributes of the graph are a set of fields")
-    if not isinstance(directed, bool):
-        raise MisplacedError(("directed",), "must be true or false")
-    graph.options = _options(("graph",), whole, _FABRIC_OPTIONS)
-    for position, node in enumerate(content["nodes"]):
-        place = ("nodes", position)
-        if not isinstance(node, dict) or "id" not in node:
-            raise MisplacedError(place, "a node needs an `id`")
-        _node(graph, place, _identity(node["id"]), node.get("kind"))
-    graph.number(("nodes",), ("nodes",))
-    for position, edge in enumerate(content[key]):
-        place = (key, position)
-        if not isinstance(edge, dict) or not {"source", "target"} <= edge.keys():
-            raise MisplacedError(place, "an edge needs `source` and `target`")
-        ends = (_identity(edge["source"]), _identity(edge["target"]))
-        _edge(graph, place, ends, directed, edge)
-    return graph.fabric()
-
-
-def from_graphml(text: str, file: str = "") -> Fabric:
-    """The custom fabric of a graph in GraphML.
-
-    Raises
-    ------
-    MisplacedError
-        It is no such graph, or no fabric; with node or edge.
-    """
-    # Entities are all that makes a small XML file large.
-    if "<!DOCTYPE" in text:
-        raise MisplacedError((), "a document type is not accepted in GraphML; leave it out")
-    try:
-        # As text, so that no encoding that the file names counts: all of it is UTF-8.
-        root = ElementTree.fromstring(text)
-    except (ElementTree.ParseError, ValueError) as error:
-        raise MisplacedError((), f"this is no XML: {error}") from error
-    for element in root.iter():
-        element.tag = str(element.tag).rpartition("}")[2]
-    graphs = root.findall("graph")
-    if root.tag != "graphml" or len(graphs) != 1:
-        raise MisplacedError((), "this is no GraphML file with one graph")
-    if next(graphs[0].iterfind(".//graph"), None) is not None:
-        raise MisplacedError((), "graphs inside nodes are not accepted")
-    if next(graphs[0].iterfind("hyperedge"), None) is not None:
-        problem = "a link joins two vertices; write an edge, or a switch with an edge to each end"
-        raise MisplacedError(("hyperedge", 0), problem)
-    names: dict[str, str] = {}
-    defaults: dict[str, dict[str, str]] = {"graph": {}, "node": {}, "edge": {}}
-    for key in root.iterfind("key"):
-        name, default = str(key.get("attr.name")), key.find("default")
-        if name in _ATTRIBUTES:
-            names[str(key.get("id"))] = name
-            for kind in defaults:
-                if default is not None and key.get("for") in (kind, "all"):
-                    defaults[kind][name] = (default.text or "").strip()
-
-    def attributes(element: ElementTree.Element, kind: str) -> dict[str, str]:
-        given = dict(defaults[kind])
-        for one in element.iterfind("data"):
-            named = names.get(str(one.get("key")))
-            if named is not None:
-                given[named] = (one.text or "").strip()
-        return given
-
-    options = _options((), attributes(graphs[0], "graph"), _FABRIC_OPTIONS)
-    graph = _Graph(options=options, file=file)
-    for position, node in enumerate(graphs[0].iterfind("node")):
-        place = ("node", position)
-        if node.get("id") is None:
-            raise MisplacedError(place, "a node needs an `id`")
-        _node(graph, place, str(node.get("id")), attributes(node, "node").get("kind"))
-    graph.number(("node",), ("node",))
-    for position, edge in enumerate(graphs[0].iterfind("edge")):
-        place = ("edge", position)
-        if edge.get("source") is None or edge.get("target") is None:
-            raise MisplacedError(place, "an edge needs `source` and `target`")
-        directed = edge.get("directed", str(graphs[0].get("edgedefault") == "directed"))
-        ends = (str(edge.get("source")), str(edge.get("target")))
-        _edge(graph, place, ends, directed.lower() == "true", attributes(edge, "edge"))
-    return graph.fabric()
-
-
-def _node(graph: _Graph, place: Place, name: str, kind: object) -> None:
-    if kind is not None and not (isinstance(kind, str) and kind in _KINDS):
-        raise MisplacedError((*place, "kind"), f"`{kind}` is no kind; write rank or switch")
-    if not name:
-        raise MisplacedError(place, "a name is not empty")
-    (graph.switches if kind is not None and _KINDS[kind] else graph.ranks).append(name)
-
-
-def _edge(
-    graph: _Graph,
-    place: Place,
-    ends: tuple[str, str],
-    one_way: bool,
-    attributes: Mapping[str, object],
-) -> None:
-    options = _options(place, attributes, _LINK_OPTIONS)
-    duplex = attributes.get("duplex", "full")
-    if duplex not in ("full", "half"):
-        raise MisplacedError((*place, "duplex"), f"`{duplex}` must be `full` or `half`")
-    if one_way and "duplex" in attributes:
-        raise MisplacedError((*place, "duplex"), "a link that leads one way has none")
-    letter = ">" if one_way else {"full": "-", "half": "~"}[str(duplex)]
-    graph.link(place, *ends, letter, list(options.values()))
-
-
-def _field_link(graph: _Graph, place: Place, link: object) -> None:
+def _field_link(graph: Graph, place: Place, link: object) -> None:
     """A link as `[a, b]`, `{between: [a, b], ...}` or `{from: a, to: b, ...}`."""
     fields: dict[str, object] = dict(link) if isinstance(link, dict) else {"between": link}
-    known = ("between", "from", "to", "duplex", *_LINK_OPTIONS)
+    known = ("between", "from", "to", "duplex", *LINK_OPTIONS)
     for key in fields:
         if key not in known:
             hint = registry.nearest(str(key), known)
@@ -331,7 +231,7 @@ def _field_link(graph: _Graph, place: Place, link: object) -> None:
         or (not one_way and {"from", "to"} & fields.keys())
     ):
         raise MisplacedError(place, "write a link as [a, b], {between: [a, b]} or {from: a, to: b}")
-    _edge(graph, place, (str(ends[0]), str(ends[1])), one_way, fields)
+    graph.edge(place, (str(ends[0]), str(ends[1])), one_way, fields)
 
 
 def _names(key: str, value: object, prefix: str) -> list[str]:
@@ -352,12 +252,8 @@ def _is_name(value: object) -> bool:
     return isinstance(value, (str, int)) and not isinstance(value, bool) and str(value) != ""
 
 
-def _identity(value: object) -> str:
-    """A node's name; NetworkX numbers the nodes of grids by tuples, which JSON holds as lists."""
-    return ".".join(map(str, value)) if isinstance(value, list) else str(value)
-
-
-def _options(place: Place, given: Mapping[str, object], known: Sequence[str]) -> dict[str, str]:
+def texts(place: Place, given: Mapping[str, object], known: Sequence[str]) -> dict[str, str]:
+    """Those of the known options that are given, as texts."""
     return {key: _text((*place, key), given[key]) for key in known if key in given}
 
 

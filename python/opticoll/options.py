@@ -31,22 +31,47 @@ FURTHER = _Shown("Further options", sort_key=4)
 FabricOption = Annotated[
     str | None,
     Parameter(
-        help="Fabric: a preset, family:key=value,... or a YAML file; see `opticoll list fabrics` "
+        help="Fabric: a preset, family:key=value,... or a file; see `opticoll list fabrics` "
         "(required)"
     ),
 ]
 PlannedFabricOption = Annotated[
     str | None,
     Parameter(
-        help="Fabric: a preset, family:key=value,... or a YAML file (required without a plan file)"
+        help="Fabric: a preset, family:key=value,... or a file (required without a plan file)"
+    ),
+]
+PlacedFabricOption = Annotated[
+    str | None,
+    Parameter(
+        help="Fabric of a schedule of others: a preset, family:key=value,... or a YAML file "
+        "(default: a link from each rank to each other)"
     ),
 ]
 FabricsOption = Annotated[
     list[str] | None,
     Parameter(
-        help="Fabric: a preset, family:key=value,... or a YAML file; one option for each fabric "
+        help="Fabric: a preset, family:key=value,... or a file; one option for each fabric "
         "(required)",
         negative=(),
+    ),
+]
+WithoutOption = Annotated[
+    list[str] | None,
+    Parameter(
+        help="Broken link, switch, NIC or rank, such as 'rank 0 -> rank 1'; one option "
+        "for each (default: none)",
+        metavar="PART",
+        negative=(),
+        group=FURTHER,
+    ),
+]
+MembersOption = Annotated[
+    str | None,
+    Parameter(
+        help="Ranks that take part, such as 0-7+16; the others only forward (default: all)",
+        metavar="RANKS",
+        group=FURTHER,
     ),
 ]
 AlgorithmOption = Annotated[
@@ -87,6 +112,15 @@ InputFormatOption = Annotated[
     Parameter(
         help="Format of the file; see `opticoll list formats` (default: as its content shows)",
         metavar="NAME",
+        group=FURTHER,
+    ),
+]
+InputRanksOption = Annotated[
+    int | None,
+    Parameter(
+        help="Number of ranks of a file that does not say it, such as a result of TE-CCL "
+        "(default: as its vertices show)",
+        converter=words.whole(least=1),
         group=FURTHER,
     ),
 ]

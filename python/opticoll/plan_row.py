@@ -25,6 +25,7 @@ from opticoll.layout import (
     plural,
     wrapped,
 )
+from opticoll.optimum import before_and_now
 from opticoll.proof import (
     PlanHead,
     ViolationRow,
@@ -265,11 +266,15 @@ def plan_summary(plan: Plan, row: PlanRow) -> str:
         ["wavelengths", f"{row.wavelengths_used} used of {row.wavelengths}"],
         ["configurations", f"{row.configurations} different circuit settings"],
     ]
+    broken = None
+    if plan.fabric.option("without") is not None:
+        broken = before_and_now(row.collective, plan.fabric, row.root)
     slots = "steps, one after the other" if electrical else "time slots really used"
     facts = [
         ["collective", f"{row.collective} on {plural(row.ranks, 'rank')}{root}"],
         ["algorithm", algorithm_name(row.chosen, row.algorithm)],
         *labelled("fabric", describe_fabric(plan.fabric)),
+        *([] if broken is None else [["optimum", broken]]),
         ["injection", f"{format_rate(row.injection_bandwidth)} per rank"],
         ["size", describe_size(row.size_bytes, row.size_convention)],
         ["steps", f"{row.steps} {slots}{pieces}{paper}"],

@@ -141,13 +141,30 @@ def violation_rows(violations: Sequence[Violation]) -> list[ViolationRow]:
     ]
 
 
+def violation_row(kind: str, sentence: str, rank: int | None) -> ViolationRow:
+    """What is wrong with a rank as a whole."""
+    return ViolationRow(
+        kind=kind,
+        sentence=sentence,
+        transfers=[],
+        slot=None,
+        rank=rank,
+        chunk=None,
+        link=None,
+        wavelength=None,
+    )
+
+
 def _fibre(rank: int, direction: Any, fibre: int) -> FibreRow:
     return FibreRow(rank=rank, direction=direction, fibre=fibre)
 
 
-def proof_row(plan: Plan, violations: Sequence[Violation]) -> ProofRow:
-    """What the verifier says of a plan."""
-    return ProofRow.of(head(plan), verified=not violations, violations=violation_rows(violations))
+def proof_row(
+    plan: Plan, violations: Sequence[Violation], others: Sequence[ViolationRow] = ()
+) -> ProofRow:
+    """What the verifier says of a plan, after what else is wrong with it."""
+    rows = [*others, *violation_rows(violations)]
+    return ProofRow.of(head(plan), verified=not rows, violations=rows)
 
 
 def proof_text(plan: Plan, row: ProofRow) -> str:
@@ -160,11 +177,16 @@ def proof_text(plan: Plan, row: ProofRow) -> str:
     return "\n".join([head, f"verified: {proved}", *violation_lines(row.violations)])
 
 
-def refuted(plan: Plan, violations: Sequence[Violation]) -> Refuted:
+def refuted(
+    plan: Plan,
+    violations: Sequence[Violation],
+    others: Sequence[ViolationRow] = (),
+    notes: Sequence[str] = (),
+) -> Refuted:
     """The error of a plan that must not be carried out."""
-    row = proof_row(plan, violations)
-    message = f"the plan of `{plan.asked}` is violated: {violations[0].sentence}"
-    return Refuted(message, row, proof_text(plan, row))
+    row = proof_row(plan, violations, others)
+    message = f"the plan of `{plan.asked}` is violated: {row.violations[0].sentence}"
+    return Refuted(message, row, proof_text(plan, row), notes)
 
 
 def program_proof_rows(

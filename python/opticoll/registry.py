@@ -80,7 +80,7 @@ class RecordRow(Row):
         "Collective of an algorithm", absent="the record is not an algorithm"
     )
     family: str | None = means(
-        "Only family of fabrics that an algorithm is made for",
+        "Families of fabrics that an algorithm is made for, joined by commas",
         absent="the record is for all families, or is not an algorithm",
     )
 
@@ -143,12 +143,13 @@ def listing(what: str | None) -> list[RecordRow]:
 def algorithm_names(collective: str, family: str | None = None) -> list[str]:
     """Names of the algorithms of a collective.
 
-    With a family of fabrics, those that are made for another one are left out.
+    With a family of fabrics, those that are made for others are left out.
     """
     kind = _core.collective_kind(collective)
     of_kind = [record for record in _core.records("algorithms") if record["collective"] == kind]
-    wanted = (None, family) if family else {record["family"] for record in of_kind}
-    return [record["name"] for record in of_kind if record["family"] in wanted]
+    if family:
+        of_kind = [one for one in of_kind if family in (one["family"] or family).split(", ")]
+    return [record["name"] for record in of_kind]
 
 
 def plans_by_size(algorithm: str) -> bool:

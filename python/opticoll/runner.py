@@ -205,9 +205,9 @@ class Command(Generic[A, R]):
 class Refuted(errors.UsageError):
     """A plan that must not be carried out since it is wrong: its proof stands for the answer."""
 
-    def __init__(self, message: str, row: Row, text: str) -> None:
+    def __init__(self, message: str, row: Row, text: str, notes: Sequence[str] = ()) -> None:
         super().__init__(message)
-        self.row, self.text = row, text
+        self.row, self.text, self.notes = row, text, notes
 
 
 @dataclass
@@ -287,7 +287,8 @@ def answer(
         try:
             rows.extend(computed(command, asked, watch))
         except Refuted as error:
-            return Answer(_json(plain(error.row)) if as_json else error.text, 1)
+            text = _json(plain(error.row)) if as_json else error.text
+            return Answer(text, 1, [*watch.notes, *error.notes])
     verified = all(getattr(row, "verified", True) for row in rows)
     done = verified and not watch.failed
     said = Answer(_said(command, asked, rows, as_json), 0 if done else 1, watch.notes)

@@ -13,14 +13,13 @@ GROUPS = {
         "verify": "Prove a plan or a program; exit code 1 if it is violated.",
         "simulate": "Time a plan: in total, by step, link or rank.",
         "show": "Show a slot of a plan as text, or a plan as a figure.",
-        "export": "Write a plan in another format, such as MSCCL XML.",
+        "import": "Prove a schedule of others, and keep it as a plan file.",
+        "export": "Write a plan in a format of others, such as MSCCL XML.",
         "run": "Carry a plan out with real bytes, by threads or by MPI.",
     },
-    "Programs": {
+    "Programs and shared networks": {
         "train": "Time an iteration of data-parallel training.",
         "replay": "Replay the trace of an MPI program over a network.",
-    },
-    "Shared networks": {
         "traffic": "Simulate packets of an electrical fabric, or optical bursts.",
         "congestion": "Run a collective whose circuits background bursts can block.",
         "tasks": "Run several tasks on one wss_grid, with an arbiter.",

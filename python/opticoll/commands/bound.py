@@ -9,9 +9,10 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from opticoll import _core, config, registry
-from opticoll.arguments import DEFAULT_SIZE, check_root, need_fabric
+from opticoll import _core, config, linear_program, registry
+from opticoll.arguments import DEFAULT_SIZE, PartOptions, check_root, need_fabric
 from opticoll.layout import PICOSECONDS, align, format_rate, human_seconds, plural
+from opticoll.optimum import optimum, seconds, unit
 from opticoll.options import NO_BOUNDED, BoundedOption, FabricOption, RootOption, SizeOption
 from opticoll.rows import (
     OMITTED,
@@ -29,23 +30,28 @@ GIGABYTE = 10**9
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class Asked(PartOptions):
     """What `opticoll bound` takes."""
 
     collective: Annotated[str, Parameter(help="Collective, such as all_gather")] = field(
         kw_only=False
     )
-    fabric: FabricOption = None
     size: SizeOption = None
+    fabric: FabricOption = None
     root: RootOption = None
     method: BoundedOption = NO_BOUNDED
 
 
 class WitnessRow(Row):
-    """A cut: ranks on one side, and the links between them and the others."""
+    """A cut: ranks on one side, the links between them and the others. Or multipliers of links."""
 
-    ranks: list[Count] = means("Ranks on one side of the cut")
-    links: list[str] = means("Links into that side, or out of it")
+    ranks: list[Count] = means(
+        "Ranks on one side of the cut; none where multipliers show the bound"
+    )
+    links: list[str] = means("Links into that side, or out of it; or those that have multipliers")
+    multipliers: list[Count] = means(
+        "Multipliers of the links in a linear program, in whole numbers of one unit; none of a cut"
+    )
 
 
 class BoundRow(Row):
@@ -55,7 +61,7 @@ class BoundRow(Row):
     assumption: str = means("Conditions under which the bound holds")
     time_s: Seconds = means("Time that no plan goes below", "time")
     witness: WitnessRow | None = means(
-        "Cut that shows the bound", absent="the bound is not that of one cut"
+        "Cut or multipliers that show the bound", absent="neither shows the bound"
     )
 
 
@@ -82,6 +88,10 @@ class BoundsRow(Row):
     at_most: str | None = means(
         "Fraction that the optimum is not above, in the unit of `optimum`", absent="none is known"
     )
+    intact_at_least: str | None = means(
+        "The fraction `at_least` of the same fabric with nothing broken",
+        absent="nothing is broken, or none is known",
+    )
     algbw_bytes_per_s: float | None = means(
         "Bytes per second of the whole buffer at `at_least`: no plan has more",
         absent="no fraction is known",
@@ -106,14 +116,11 @@ def compute(asked: Asked, watch: Watch) -> Iterator[BoundsRow]:
     root = asked.root or 0
     size_bytes = config.to_bytes(DEFAULT_SIZE if asked.size is None else asked.size)
     collective = _core.Collective(kind, fabric.ranks, root=root)
-    known = _core.throughput_optimum(kind, fabric, root)
-    # A rank's whole input holds a block for each rank.
-    blocks = fabric.ranks if kind == "reduce_scatter" else 1
-    least, most = (None, None) if known is None else known
-    at_least = None if least is None else Fraction(*least) * blocks
-    at_most = None if most is None else Fraction(*most) * blocks
+    at_least, at_most = optimum(kind, fabric, root)
+    broken = fabric.option("without") is not None
+    before, _ = optimum(kind, fabric.intact, root) if broken else (None, None)
     # The buffer holds the blocks of all ranks.
-    gathered = kind in ("all_gather", "reduce_scatter", "gather", "scatter")
+    gathered = kind in ("all_gather", "reduce_scatter", "gather", "scatter", "all_to_all")
     buffer = GIGABYTE * (fabric.ranks if gathered else 1)
     policy, found = _core.time_bounds(
         kind, fabric, size_bytes, root, asked.method.policy, asked.method.paths
@@ -123,10 +130,14 @@ def compute(asked: Asked, watch: Watch) -> Iterator[BoundsRow]:
             name=name,
             assumption=assumption,
             time_s=time_ps / PICOSECONDS,
-            witness=None if cut is None else WitnessRow(ranks=cut[0], links=cut[1]),
+            witness=None
+            if shown is None
+            else WitnessRow(ranks=shown[0], links=shown[1], multipliers=shown[2]),
         )
-        for time_ps, name, assumption, cut in found
+        for time_ps, name, assumption, shown in found
     ]
+    if kind == "all_to_all" and at_least is not None:
+        bounds += _by_linear_program(fabric, at_least, size_bytes)
     yield BoundsRow(
         collective=kind,
         fabric=fabric.spec,
@@ -136,10 +147,33 @@ def compute(asked: Asked, watch: Watch) -> Iterator[BoundsRow]:
         size_convention=collective.size_convention,
         policy=policy,
         optimum=str(at_least) if at_least is not None and at_least == at_most else None,
+        intact_at_least=None if before is None else str(before),
         at_least=None if at_least is None else str(at_least),
         at_most=None if at_most is None else str(at_most),
         algbw_bytes_per_s=float(buffer / at_least) if at_least else None,
         bounds=sorted(filter(lambda bound: bound.time_s > 0, bounds), key=lambda one: -one.time_s),
+    )
+
+
+def _by_linear_program(
+    fabric: _core.Fabric, at_least: Fraction, size_bytes: int
+) -> Iterator[BoundRow]:
+    """The bound of an all_to_all where it took the linear program to find it."""
+    core, _ = _core.throughput_optimum("all_to_all", fabric) or ((0, 1), None)
+    proved = linear_program.optimum(fabric, "all_to_all", 0)
+    if at_least <= Fraction(*core) * fabric.ranks or proved is None:
+        return
+    weighted = [(link, one) for link, one in enumerate(proved.multipliers) if one > 0]
+    block = size_bytes // fabric.ranks
+    yield BoundRow(
+        name="linear_program",
+        assumption="the links carry all messages at once, whatever ways these take",
+        time_s=float(at_least * block / GIGABYTE),
+        witness=WitnessRow(
+            ranks=[],
+            links=[fabric.link_name(link) or "" for link, _ in weighted],
+            multipliers=[one for _, one in weighted],
+        ),
     )
 
 
@@ -151,12 +185,13 @@ def _text(asked: Asked, rows: list[BoundsRow]) -> str:
     (row,) = rows
     fabric = registry.fabric_text(row.fabric)
     lines = [f"{row.collective} on {plural(row.ranks, 'rank')} of {fabric}"]
-    what = "vector" if row.collective in ("all_reduce", "broadcast", "reduce") else "block"
-    if row.optimum is not None:
-        lines.append(f"optimum: {row.optimum} s for a {what} of 1 GB")
-    elif row.at_least is not None:
-        most = "" if row.at_most is None else f", at most {row.at_most} s"
-        lines.append(f"optimum: at least {row.at_least} s{most}, for a {what} of 1 GB")
+    least, most, before = (
+        None if text is None else Fraction(text)
+        for text in (row.at_least, row.at_most, row.intact_at_least)
+    )
+    if least is not None:
+        known = f"optimum: {seconds(least, most)} {unit(row.collective)}"
+        lines.append(known + ("" if before is None else f"; {before} s with nothing broken"))
     elif row.policy is not None:
         lines.append("optimum: known on electrical fabrics only; circuits take time to change")
     if row.algbw_bytes_per_s is not None:
@@ -175,13 +210,14 @@ def _text(asked: Asked, rows: list[BoundsRow]) -> str:
     if witness is not None:
         names = witness.links[:MOST_NAMED]
         more = len(witness.links) - len(names)
+        behind = f"{plural(len(witness.ranks), 'rank')} ({_ranges(witness.ranks)}) behind "
         lines += [
             "",
-            f"bottleneck: {plural(len(witness.ranks), 'rank')} ({_ranges(witness.ranks)}) behind "
-            f"{plural(len(witness.links), 'link')}: {'; '.join(names)}"
-            + f"; {more} more"
-            * (more > 0),
+            f"bottleneck: {behind if witness.ranks else ''}{plural(len(witness.links), 'link')}: "
+            f"{'; '.join(names)}" + f"; {more} more" * (more > 0),
         ]
+    if row.collective == "all_to_all" and row.optimum is None and least is not None:
+        lines += ["", "the exact optimum is that of a linear program: pip install 'opticoll[lp]'"]
     return "\n".join(lines)
 
 

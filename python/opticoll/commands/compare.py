@@ -24,6 +24,7 @@ from opticoll import _core, config, registry, user_algorithm
 from opticoll._core import Fabric, OpticollError, Plan, format_size
 from opticoll.arguments import (
     DEFAULT_SIZE,
+    PartOptions,
     check_root,
     check_rule,
     need_fabrics,
@@ -70,7 +71,7 @@ STRIPED = ":stripes=all"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Compare:
+class Compare(PartOptions):
     """What `opticoll compare` takes, as text; None where it was not given."""
 
     source: Annotated[str, Parameter(help="Collective such as all_gather, or a scenario.yaml")] = (

@@ -1,71 +1,47 @@
-"""A plan as a file that other programs read."""
+"""A plan, a fabric or a comparison as a file that other programs read."""
 
 # Not `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from opticoll._core import Plan, Program
-from opticoll.arguments import Source, check_planned, obtain
+from opticoll import config, exports
+from opticoll._core import Fabric, Plan
+from opticoll.arguments import Source, check_planned, obtain, size_of
 from opticoll.errors import UsageError
-from opticoll.formats import FORMATS, Format
 from opticoll.formats.atomic import check_writable
+from opticoll.formats.nccl_tuner import choices
 from opticoll.layout import plural
 from opticoll.options import WavelengthOption
 from opticoll.proof import PlanHead, algorithm_name, head
-from opticoll.registry import canonical, nearest
-from opticoll.rows import Count, hidden, means
+from opticoll.registry import fabric_text
+from opticoll.report.rows_file import read as read_rows
+from opticoll.rows import Bytes, Count, Positive, Row, hidden, means
 from opticoll.runner import Command, File, Watch, on_command_line
-
-COLUMNS = ("slot", "action", "chunk", "count", "source", "destination")
-"""Columns of a table of transfers, before the fields of their light."""
-
-
-def transfers(plan: Plan) -> list[dict[str, int | str]]:
-    """The transfers of a plan in the order of its schedule; of relayed ones the light of hop 0.
-
-    Raises
-    ------
-    UsageError
-        There are none.
-    """
-    if not len(plan):
-        raise UsageError("the plan has no transfers, hence no table of them; use --format plan")
-    columns = {name: column.tolist() for name, column in plan.columns().items()}
-    fields = {"action": ["copy", "reduce"], **plan.fabric.light_fields}
-    for name, words in fields.items():
-        columns[name] = [words[one] if one < len(words) else one for one in columns[name]]
-    names = [*COLUMNS, *plan.fabric.light_fields]
-    rows = zip(*(columns[name] for name in names), strict=True)
-    return [
-        {"transfer": transfer, **dict(zip(names, row, strict=True))}
-        for transfer, row in enumerate(rows)
-    ]
-
-
-CONTENTS: dict[str, Callable[[Plan], Any]] = {
-    "plan": lambda plan: plan,
-    "program": Program.of_plan,
-    "rows": transfers,
-    "schedule": lambda plan: plan,
-}
-"""What files of each kind hold of a plan."""
-
-KNOWN = {one.name: one for one in FORMATS if one.writes and one.holds in CONTENTS}
-"""The formats that plans are written in."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Asked(Source):
     """What `opticoll export` takes."""
 
+    source: Annotated[
+        str,
+        Parameter(
+            help="Plan file, a collective such as all_gather, or rows that `compare` wrote with "
+            "--csv or --json, for a table of choices (default: the fabric alone)",
+            show_default=False,
+        ),
+    ] = field(default="", kw_only=False)
     format: Annotated[
         str | None,
-        Parameter(help=f"Format: {', '.join(KNOWN)} (default: by the ending of --output)"),
+        Parameter(
+            help=f"Format: {', '.join(exports.KNOWN)}; of fabrics {', '.join(exports.FABRICS)}; "
+            f"of choices {', '.join(exports.CHOICES)} (default: by the ending of --output)"
+        ),
     ] = None
     wavelength: WavelengthOption = None
 
@@ -76,64 +52,127 @@ class ExportRow(PlanHead):
     steps: Count = means("Number of time slots really used")
     transfers: Count = means("Number of transfers; on a ring each is one lightpath")
     format: str = means("Format of the file")
+    size_bytes: Bytes | None = means(
+        "Size of the collective", absent="the format states chunks and no bytes"
+    )
     plan: Plan = hidden(default=None)
 
 
-def compute(asked: Asked, watch: Watch) -> Iterator[ExportRow]:
-    """Obtain a plan for a file.
+class ExportedFabricRow(Row):
+    """A fabric that is written to a file."""
+
+    fabric: str = means("Complete specification of the fabric")
+    ranks: Positive = means("Number of ranks of the fabric")
+    links: Count = means("Number of links; a cable of two directions is two")
+    format: str = means("Format of the file")
+
+
+class ExportedChoicesRow(Row):
+    """A table of choices that is written to a file."""
+
+    rows: str = means("File of the rows that the choices come from")
+    choices: Count = means("Number of choices, each of a range of sizes")
+    remarks: list[str] = means("What the table leaves open, and what was faster but has no name")
+    format: str = means("Format of the file")
+    content: Any = hidden(default=None)
+
+
+AnyRow = ExportRow | ExportedFabricRow | ExportedChoicesRow
+
+
+def compute(asked: Asked, watch: Watch) -> Iterator[AnyRow]:
+    """Obtain what a file is to hold.
 
     Raises
     ------
     OpticollError
-        As for `opticoll.plan`; no file, or a format that is not known.
+        As for `opticoll.plan`; no file, or a format that is not known or holds something else.
     """
     if "output" not in watch.files:
         raise UsageError("--output is missing; give the name of a file, such as plan.csv")
-    written = _format(asked.format, watch.files["output"])
-    check_planned(asked.source, asked.size, asked.settings)
+    path = watch.files["output"]
+    if not asked.source:
+        form = exports.format_of(asked.format, path, exports.FABRICS)
+        yield _of_fabric(asked, form.name)
+        return
+    form = exports.format_of(asked.format, path, {**exports.KNOWN, **exports.CHOICES})
+    if form.holds == "choices":
+        yield _of_rows(asked, form.name)
+        return
+    check_planned(asked.source, None if form.sized else asked.size, asked.settings)
     plan = obtain(asked, asked.wavelength, watch)
-    yield ExportRow.of(head(plan), format=written.name, plan=plan)
+    size_bytes = size_of(plan, asked.size) if form.sized else None
+    yield ExportRow.of(head(plan), format=form.name, size_bytes=size_bytes, plan=plan)
 
 
-def _format(name: str | None, path: Path) -> Format:
-    """The format with a name, or by the ending of a file."""
-    if name is not None:
-        found = canonical(name, KNOWN)
-        if found is None:
-            raise UsageError(f"--format: there is no `{name}`{nearest(name, KNOWN)}")
-        return KNOWN[found]
-    for one in KNOWN.values():
-        if path.name.lower().endswith(one.suffixes):
-            return one
-    endings = " or ".join(ending for one in KNOWN.values() for ending in one.suffixes)
-    raise UsageError(f"--output: `{path}` must end in {endings}; or give --format")
+def _of_fabric(asked: Asked, form: str) -> ExportedFabricRow:
+    """What is written of a fabric."""
+    _refuse(asked, "goes with a plan: name a plan file or a collective, too")
+    if asked.fabric is None:
+        raise UsageError("name a plan file or a collective, or --fabric for the fabric alone")
+    fabric = config.to_fabric(asked.fabric)
+    if not fabric.electrical:
+        problem = f"{form} has no words for circuits, which {fabric.family} has in place of links"
+        raise UsageError(f"--format: {problem}")
+    return ExportedFabricRow(
+        fabric=fabric.spec, ranks=fabric.ranks, links=fabric.link_count, format=form
+    )
 
 
-def _text(asked: Asked, rows: list[ExportRow]) -> str:
+def _of_rows(asked: Asked, form: str) -> ExportedChoicesRow:
+    """What is written of the rows of a comparison."""
+    _refuse(asked, "cannot be given with rows of `compare`: they hold their own", asked.fabric)
+    content = read_rows(Path(asked.source))
+    made, remarks = choices(content)
+    return ExportedChoicesRow(
+        rows=asked.source, choices=len(made), remarks=remarks, format=form, content=content
+    )
+
+
+def _refuse(asked: Asked, problem: str, fabric: object = None) -> None:
+    """Refuse options that only plans have."""
+    options: dict[str, object] = {
+        "--algorithm": asked.algorithm,
+        "--size": asked.size,
+        "--root": asked.root,
+    }
+    options |= {"--wavelength": asked.wavelength, "--fabric": fabric}
+    options |= {f"--{name}".replace("_", "-"): one for name, one in asked.settings.items()}
+    for option, value in options.items():
+        if value is not None:
+            raise UsageError(f"{option} {problem}")
+
+
+def _text(asked: Asked, rows: list[AnyRow]) -> str:
     (row,) = rows
+    if isinstance(row, ExportedFabricRow):
+        of = f"{plural(row.ranks, 'rank')}, {plural(row.links, 'link')}, as {row.format}"
+        return f"{fabric_text(row.fabric)}: {of}"
+    if isinstance(row, ExportedChoicesRow):
+        said = f"{plural(row.choices, 'choice')} from {row.rows}, as {row.format}"
+        return "\n".join([said, *row.remarks])
     return (
         f"{algorithm_name(row.chosen, row.algorithm)}: {row.collective} on {row.ranks} ranks, "
         f"{plural(row.steps, 'slot')}, {plural(row.transfers, 'transfer')}, as {row.format}"
     )
 
 
-def _write(asked: Asked, rows: list[ExportRow], path: Path) -> list[Path]:
-    """Write the plan; of what has no words for light and slots, the plan file beside it."""
+def _write(asked: Asked, rows: list[AnyRow], path: Path) -> list[Path] | None:
     (row,) = rows
-    one = KNOWN[row.format]
-    one.write(CONTENTS[one.holds](row.plan), path)
-    if one.holds not in ("program", "schedule") or row.plan.fabric.electrical:
-        return [path]
-    beside = path.with_name(f"{path.name}.plan")
-    KNOWN["plan"].write(row.plan, beside)
-    return [path, beside]
+    if isinstance(row, ExportedFabricRow):
+        exports.FABRICS[row.format].write(Fabric(row.fabric), path)
+        return None
+    if isinstance(row, ExportedChoicesRow):
+        exports.CHOICES[row.format].write(row.content, path)
+        return None
+    return exports.export(row.plan, path, row.format, row.size_bytes)
 
 
-COMMAND = Command(
+COMMAND: Command[Asked, AnyRow] = Command(
     name="export",
     example="opticoll export tree.plan --output transfers.csv",
     asks=Asked,
-    gives=ExportRow,
+    gives=(ExportRow, ExportedFabricRow, ExportedChoicesRow),
     compute=compute,
     text=_text,
     doing="planning",
@@ -141,7 +180,7 @@ COMMAND = Command(
     files=(
         File(
             "output",
-            "File for the plan (required)",
+            "File for the plan, the fabric or the choices (required)",
             _write,
             check_writable,
         ),

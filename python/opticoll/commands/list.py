@@ -157,7 +157,7 @@ def _in_full(same: list[RecordRow]) -> str:
     if record.label != record.name:
         lines += wrapped([f"Name in figures: {record.label}"], 2)
     if record.family:
-        lines += wrapped([f"Only for the family {record.family}"], 2)
+        lines += wrapped([f"Only for fabrics of the family {record.family}"], 2)
     width = max((len(one.name) for one in record.options), default=0)
     for one in record.options:
         first, *rest = wrapped([one.about(record.citation)], width + 2) or [""]

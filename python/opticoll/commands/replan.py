@@ -1,4 +1,4 @@
-"""A plan made anew on what failures leave of a grid of tunable circuits.
+"""A plan made anew on what failures leave of its fabric.
 
 >>> import opticoll
 >>> plan = opticoll.plan("all_reduce", "wss_grid:rows=4,columns=4", "halving_doubling", size="1MB")
@@ -38,8 +38,9 @@ class Replan(Source):
     failed: Annotated[
         str,
         Parameter(
-            help="Failures as options of the fabric, such as "
-            "dead_transceivers=5.row+9.column,dead_ports=row3.2, or leaving=5+8-11 for nodes"
+            help="Failures, as options of the fabric: without=0>1+5 where messages share links, "
+            "broken=3-4 on a ring of wavelengths, on a wss_grid dead_transceivers=5.row+9.column, "
+            "dead_ports=row3.2, or leaving=5+8-11 for nodes"
         ),
     ]
     instead: Annotated[
@@ -52,7 +53,7 @@ class ReplanRow(PlanRow):
     """The plan after a failure, and the plan that it replaces."""
 
     failed: str = means("What fails, as asked")
-    before_fabric: str = means("Complete specification of the grid as it was")
+    before_fabric: str = means("Complete specification of the fabric as it was")
     before_algorithm: str = means("Algorithm of the plan as it was")
     before_time_s: Seconds = means("Time of that plan")
     before_time_ps: Picoseconds = means("The same time, exact")

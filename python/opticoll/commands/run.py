@@ -36,7 +36,8 @@ class Run(FileSource):
     ranks: Annotated[
         int | None,
         Parameter(
-            help="Number of ranks of a collective (required without --fabric)",
+            help="Number of ranks of a collective (required without --fabric), or of a file that "
+            "does not say it",
             converter=words.whole(least=1),
         ),
     ] = None
@@ -50,7 +51,7 @@ class Run(FileSource):
     repetitions: Annotated[
         int,
         Parameter(
-            help="Number of repetitions, whose mean time is printed (default: 1)",
+            help="Number of repetitions; their mean is printed (default: 1)",
             converter=words.whole(least=1),
         ),
     ] = 1
@@ -106,9 +107,9 @@ def compute(asked: Run, watch: Watch) -> Iterator[RunRow]:
     time_limit_s = parse_time(asked.time_limit) / PICOSECONDS
     if asked.on == "mpi":
         mpi.check()
-    if asked.ranks is not None:
-        if asked.fabric is not None or names_file(asked.source):
-            raise UsageError("--ranks is for a collective without --fabric")
+    if asked.ranks is not None and not names_file(asked.source):
+        if asked.fabric is not None:
+            raise UsageError("--ranks is for a file, or a collective without --fabric")
         asked = replace(asked, fabric=f"fully_connected:ranks={asked.ranks}", ranks=None)
     jobs = []
     for size in sizes:
@@ -137,6 +138,7 @@ def _program(asked: Run, size: str, watch: Watch) -> tuple[Program, str]:
         form = foreign.format_of(asked.source, asked.format)
         if form.holds == "program":
             program = foreign.read_program(asked.source, form.name)
+            foreign.check_ranks(program.collective.ranks, None, asked.ranks)
             wrong = program_refuted(program_proof_rows(program, asked.source, form.name))
             if wrong is not None:
                 raise wrong

@@ -15,7 +15,7 @@ from opticoll.arguments import FileSource, check_planned, obtain, size_of
 from opticoll.errors import UsageError
 from opticoll.layout import align, labelled, plural
 from opticoll.network_graph import rank_names
-from opticoll.options import WavelengthOption
+from opticoll.options import FURTHER, WavelengthOption
 from opticoll.plan_row import describe_fabric
 from opticoll.proof import PlanHead, algorithm_name, head
 from opticoll.rows import (
@@ -28,6 +28,7 @@ from opticoll.rows import (
     means,
 )
 from opticoll.runner import Command, Watch, figure_file, on_command_line
+from opticoll.trees import Tree, trees
 
 MOST_LIGHTPATHS = 40
 """Lightpaths of a slot printed for people."""
@@ -38,6 +39,9 @@ MOST_HEARD = 8
 MOST_LINKS = 24
 """Links printed for people, the busiest first."""
 
+MOST_TREES = 8
+"""Trees printed for people."""
+
 MOST_STEPS = 24
 """Steps of a schedule whose slots are printed for people."""
 
@@ -47,10 +51,10 @@ class Show(FileSource):
     """What `opticoll show` takes."""
 
     view: Annotated[
-        Literal["ring", "grid", "fabric", "space_time", "ports"] | None,
+        Literal["ring", "grid", "fabric", "trees", "space_time", "ports"] | None,
         Parameter(
-            help="View: ring or grid (one slot), fabric (load of electrical links), ports "
-            "(circuits over time) or space_time (all transfers over time) "
+            help="View: ring or grid (one slot), fabric (load of electrical links), trees (ways of "
+            "chunks), ports (circuits over time) or space_time (all transfers over time) "
             "(default: by the fabric)",
             converter=words.choice,
         ),
@@ -61,6 +65,24 @@ class Show(FileSource):
             help="Slot, counted from 0 (default: 0; all slots in the view fabric)",
             converter=words.whole(),
             allow_leading_hyphen=True,
+        ),
+    ] = None
+    of_rank: Annotated[
+        int | None,
+        Parameter(
+            help="Rank whose trees the view trees shows (default: the root, or rank 0)",
+            converter=words.whole(),
+            allow_leading_hyphen=True,
+            group=FURTHER,
+        ),
+    ] = None
+    of_chunk: Annotated[
+        int | None,
+        Parameter(
+            help="Chunk whose trees the view trees shows (default: those of --of-rank)",
+            converter=words.whole(),
+            allow_leading_hyphen=True,
+            group=FURTHER,
         ),
     ] = None
     wavelength: WavelengthOption = None
@@ -85,6 +107,25 @@ class LightpathRow(Row):
     )
 
 
+class EdgeRow(Row):
+    """A transfer of a tree."""
+
+    slot: Count = means("Slot of the transfer; on electrical fabrics its step")
+    source: Count = means("Sending rank")
+    destination: Count = means("Receiving rank")
+    transfer: Count = means("Index into the plan")
+
+
+class TreeRow(Row):
+    """Transfers that copy chunks from a rank to others, or reduce them into it."""
+
+    root: Count = means("Rank from which the chunks spread, or at which they come together")
+    action: Literal["copy", "reduce"] = means("What the destinations do with the data")
+    chunks: list[Count] = means("Chunks on this tree, of the first 512 chunks of the rank")
+    depth: Count = means("Transfers from the root to the farthest rank")
+    edges: list[EdgeRow] = means("Transfers of the tree, in the order of their slots")
+
+
 class SlotRow(PlanHead):
     """A plan's head and the lightpaths of one of its slots."""
 
@@ -93,6 +134,9 @@ class SlotRow(PlanHead):
     transfers: Count = means("Number of transfers; on a ring each is one lightpath")
     slot: Count = means("Slot shown")
     lightpaths: list[LightpathRow] = means("Lightpaths of the slot")
+    trees: list[TreeRow] | None = means(
+        "Trees of the rank or chunk", absent="the view is another than `trees`"
+    )
     command: str = command_field(default=OMITTED)
     plan: Plan = hidden(default=None)
     view: str = hidden(default=None)
@@ -123,9 +167,24 @@ def compute(asked: Show, watch: Watch) -> Iterator[SlotRow]:
         step_slots=plan.step_slots,
         slot=slot or 0,
         lightpaths=_lightpaths(plan, slot or 0),
+        trees=None if shape != "trees" else [_tree_row(one) for one in _trees(plan, asked)],
         plan=plan,
         view=shape,
         loaded=shape == "fabric" and slot is None and ("figure" in watch.files or view is not None),
+    )
+
+
+def _trees(plan: Plan, asked: Show) -> list[Tree]:
+    return trees(plan, asked.of_rank, asked.of_chunk)
+
+
+def _tree_row(tree: Tree) -> TreeRow:
+    return TreeRow(
+        root=tree.root,
+        action=tree.action,
+        chunks=tree.chunks,
+        depth=tree.depth,
+        edges=[EdgeRow(**vars(edge)) for edge in tree.edges],
     )
 
 
@@ -158,6 +217,11 @@ def _checked_view(plan: Plan, asked: Show, *, drawn: bool) -> str:
         use = " or ".join(known)
         raise UsageError(f"--view {view}: {plan.fabric.family} {about}; use --view {use}")
     shape = view or known[0]
+    for option, value in {"--of-rank": asked.of_rank, "--of-chunk": asked.of_chunk}.items():
+        if value is not None and shape != "trees":
+            raise UsageError(f"{option}: only the view trees takes it; add --view trees")
+    if asked.of_rank is not None and asked.of_chunk is not None:
+        raise UsageError("--of-rank and --of-chunk are both given; give one of them")
     if asked.slot is not None and shape in OVER_TIME and (view or drawn):
         raise UsageError(f"--slot: the view {shape} shows all slots; leave --slot out")
     sized = asked.size is not None and plan.asked == plan.algorithm
@@ -171,10 +235,33 @@ def _text(asked: Show, rows: list[SlotRow]) -> str:
     head = _head(row.plan)
     if asked.view == "space_time":
         return head
+    if row.trees is not None:
+        return f"{head}\n\n{_tree_lines(row.trees)}"
     parts = [head, _slot_lines(row)]
     if row.loaded:
         parts.append(_loads(row.plan, size_of(row.plan, asked.size)))
     return "\n\n".join(parts)
+
+
+def _tree_lines(found: list[TreeRow]) -> str:
+    """The trees in words, step by step."""
+    lines = []
+    for tree in found[:MOST_TREES]:
+        chunks = ", ".join(map(str, tree.chunks[:MOST_HEARD]))
+        if len(tree.chunks) > MOST_HEARD:
+            chunks += f" and {len(tree.chunks) - MOST_HEARD} more"
+        where = "from" if tree.action == "copy" else "to"
+        lines.append(
+            f"{tree.action} {where} rank {tree.root}, {tree.depth} hops deep: chunks {chunks}"
+        )
+        steps: dict[int, list[str]] = {}
+        for edge in tree.edges:
+            steps.setdefault(edge.slot, []).append(f"{edge.source} > {edge.destination}")
+        cells = [[f"  step {slot}", "  ".join(moves)] for slot, moves in steps.items()]
+        lines.append(align(cells[:MOST_STEPS]))
+    if len(found) > MOST_TREES:
+        lines.append(f"and {len(found) - MOST_TREES} more trees (all of them with --json)")
+    return "\n".join(lines)
 
 
 def _loads(plan: Plan, size: int | None) -> str:
@@ -278,7 +365,15 @@ def _draw(asked: Show, rows: list[SlotRow], path: Path) -> None:
     from opticoll import plot
 
     (row,) = rows
-    plot.plan(row.plan, path, row.view, slot=asked.slot, size=size_of(row.plan, asked.size))
+    plot.plan(
+        row.plan,
+        path,
+        row.view,
+        slot=asked.slot,
+        size=size_of(row.plan, asked.size),
+        rank=asked.of_rank,
+        chunk=asked.of_chunk,
+    )
 
 
 COMMAND = Command(

@@ -42,7 +42,7 @@ def compute(asked: Asked, watch: Watch) -> Iterator[ProofRow | ProgramProofRow]:
         if form.holds == "program":
             fabric = None if asked.fabric is None else config.to_fabric(asked.fabric)
             program = foreign.read_program(asked.source, form.name)
-            foreign.check_ranks(program.collective.ranks, fabric)
+            foreign.check_ranks(program.collective.ranks, fabric, asked.ranks)
             yield from program_proof_rows(program, asked.source, form.name, fabric)
             return
     plan = obtain(asked, asked.wavelength, watch)

@@ -24,8 +24,8 @@ from typing import Any
 import numpy as np
 
 from opticoll._core import Program
-from opticoll.errors import UsageError
-from opticoll.execution.mpi_rank import lives
+from opticoll.errors import RunError, UsageError
+from opticoll.execution.mpi_rank import died, lives
 from opticoll.execution.payload import Payload
 from opticoll.execution.threads import Ended
 
@@ -37,10 +37,6 @@ PERIOD_S = 0.05
 
 START_S = 120.0
 """Time that processes have to start."""
-
-
-class RunError(UsageError):
-    """Processes that did not come to the end of a program; the message names rank and step."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +74,15 @@ def _mpiexec() -> str | None:
     return str(beside) if beside.exists() else shutil.which("mpiexec")
 
 
+def _lasting() -> list[str]:
+    """The option by which MPICH's `mpiexec` leaves the ranks alone when one dies.
+
+    They are ended here, after it is known which one it was.
+    """
+    version = subprocess.run([str(_mpiexec()), "--version"], capture_output=True, check=False)
+    return ["-disable-auto-cleanup"] if b"HYDRA" in version.stdout else []
+
+
 def _described(job: Job, rank: int, folder: str, time_limit_s: float) -> dict[str, Any]:
     """What a rank has to know of a job."""
     collective = job.payload.collective
@@ -98,6 +103,7 @@ def _described(job: Job, rank: int, folder: str, time_limit_s: float) -> dict[st
         "scratch": job.program.scratch(rank),
         "time_limit": time_limit_s,
         "folder": folder,
+        "starter": os.getpid(),
     }
 
 
@@ -151,8 +157,8 @@ def carry_out(
         for rank in range(ranks):
             own = [_described(job, rank, folder, time_limit_s) for job in jobs]
             Path(folder, f"{rank}.job").write_bytes(pickle.dumps(own))
-        progress = np.memmap(Path(folder, "progress"), np.int64, "w+", shape=(ranks, 4))
-        command = [str(_mpiexec()), "-n", str(ranks), sys.executable, "-m"]
+        progress = np.memmap(Path(folder, "progress"), np.int64, "w+", shape=(ranks, 5))
+        command = [str(_mpiexec()), *_lasting(), "-n", str(ranks), sys.executable, "-m"]
         with open(Path(folder, "said"), "wb") as said:
             process = subprocess.Popen(
                 [*command, "opticoll.execution.mpi_rank", folder],
@@ -163,22 +169,41 @@ def carry_out(
                 start_new_session=True,
             )
         try:
-            died = _wait(process, progress, time_limit_s, watch)
+            stopped = _wait(process, progress, time_limit_s, watch)
         finally:
             _end(process, progress)
         words = Path(folder, "said").read_text(errors="replace").strip()
-        for rank, (identity, _, block, step) in enumerate(progress.tolist()):
-            # So launchers name the process that ended first.
-            named = re.search(rf"\bPID {identity}\b", words)
-            if named and not Path(folder, f"{rank}.error").exists():
-                died = died or f"rank {rank} died at thread block {block}, step {step}"
-        errors = [one.read_text() for one in sorted(Path(folder).glob("*.error"))]
-        if died or errors:
-            raise RunError(died or min(errors, key=lambda error: "died" not in error))
+        reason = _reason(Path(folder), words, progress) or stopped
+        if reason is not None:
+            raise RunError(reason)
         outcome = Path(folder, "outcome")
         if process.returncode != 0 or not outcome.exists():
             raise RunError(f"the processes ended with code {process.returncode}: {words[-2000:]}")
         return [Ended(**one) for one in json.loads(outcome.read_text())]
+
+
+def _reason(folder: Path, words: str, progress: np.ndarray) -> str | None:
+    """Why the processes ended: a rank that died, else what ranks say themselves.
+
+    One death ends all others, so whoever looks finds several dead. Therefore who watches a rank
+    notes its death (`died`), and a rank whose watcher died notes that (`left`).
+    """
+    known = {
+        process: (rank, block, step)
+        for rank, (identity, _, block, step, watcher) in enumerate(progress.tolist())
+        for process in (identity, watcher)
+    }
+    noted = [
+        int(one.stem)
+        for what in ("died", "left")
+        for one in sorted(folder.glob(f"*.{what}"), key=lambda one: one.stat().st_mtime_ns)
+    ]
+    named = [int(one) for one in re.findall(r"\bPID (\d+)\b", words)]
+    for identity in noted + named:
+        if identity in known and not Path(folder, f"{known[identity][0]}.error").exists():
+            return died(*known[identity])
+    errors = [one.read_text() for one in sorted(folder.glob("*.error"))]
+    return min(errors, key=lambda error: "died" not in error, default=None)
 
 
 def _environment() -> dict[str, str]:
@@ -197,18 +222,18 @@ def _wait(
     while process.poll() is None:
         time.sleep(PERIOD_S)
         watch(progress)
-        for rank, (identity, _, block, step) in enumerate(progress.tolist()):
+        for rank, (identity, _, block, step, _) in enumerate(progress.tolist()):
             if identity and not lives(identity) and process.poll() is None:
                 # Those that are through leave together with all others.
                 if _ends_soon(process):
                     return None
-                return f"rank {rank} died at thread block {block}, step {step}"
+                return died(rank, block, step)
         if total != (now := int(progress[:, :2].sum())):
             total, moved = now, time.monotonic()
         allowed = time_limit_s + (START_S if not progress[:, 0].all() else 5.0)
         if time.monotonic() - moved > allowed:
             rank = int(progress[:, 1].argmin())
-            block, step = progress[rank, 2:].tolist()
+            block, step = progress[rank, 2:4].tolist()
             return (
                 f"nothing moved for {allowed:g} s; rank {rank} is behind, at thread block "
                 f"{block}, step {step}"

@@ -9,7 +9,9 @@ from __future__ import annotations
 import json
 import os
 import pickle
+import signal
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -23,10 +25,16 @@ from opticoll.execution.threads import differing
 Buffers = list[NDArray[Any]]
 """Input, output and scratch; in place the smaller of input and output is a part of the larger."""
 
+Sent = tuple[Any, str]
+"""The request of a message, and what is said where nobody receives it."""
+
 RECEIVING = {"r", "rcs", "rrc", "rrs", "rrcs"}
 SENDING = {"s", "rcs", "rrs", "rrcs"}
 REDUCING = {"rrc", "rrs", "rrcs"}
 WRITING = {"r", "rcs", "rrc", "rrcs", "cpy"}
+
+LOOK_S = 0.5
+"""How often a rank looks whether the process that started it is still there."""
 
 POLLS = 200
 """Looks for a message before the process sleeps for a moment."""
@@ -84,7 +92,7 @@ class Interpreter:
         from mpi4py import MPI
 
         next_of = [0] * len(self.blocks)
-        sent: list[Any] = []
+        sent: list[Sent] = []
         moved, idle = time.monotonic(), 0
         while True:
             moving = False
@@ -92,11 +100,11 @@ class Interpreter:
                 while self._step(number, block, next_of, memory, sent):
                     next_of[number] += 1
                     moving = True
-                    self.progress[1:] = (self.progress[1] + 1, number, next_of[number])
+                    self.progress[1:4] = (self.progress[1] + 1, number, next_of[number])
             through = all(
                 done == len(block[3]) for done, block in zip(next_of, self.blocks, strict=True)
             )
-            if through and MPI.Request.Testall(sent):
+            if through and MPI.Request.Testall([request for request, _ in sent]):
                 return
             if moving:
                 moved, idle = time.monotonic(), 0
@@ -105,10 +113,10 @@ class Interpreter:
             if idle > POLLS:
                 time.sleep(0.0005)
                 if time.monotonic() - moved > self.limit:
-                    raise StuckError(self._waiting(next_of))
+                    raise StuckError(self._waiting(next_of, sent))
 
-    def _waiting(self, next_of: list[int]) -> str:
-        """For what the first thread block that is not through waits."""
+    def _waiting(self, next_of: list[int], sent: list[Sent]) -> str:
+        """For what the first thread block that is not through waits; else what is not received."""
         for number, (_, source, channel, instructions) in enumerate(self.blocks):
             if next_of[number] == len(instructions):
                 continue
@@ -117,10 +125,10 @@ class Interpreter:
             if one[6] >= 0 and next_of[one[6]] <= one[7]:
                 return f"{where} waits for thread block {one[6]}, step {one[7]}"
             return f"{where} waits for a message from rank {source} on channel {channel}"
-        return "its last messages are not received"
+        return next(where for request, where in sent if not request.Test())
 
     def _step(
-        self, number: int, block: Any, next_of: list[int], memory: Buffers, sent: list[Any]
+        self, number: int, block: Any, next_of: list[int], memory: Buffers, sent: list[Sent]
     ) -> bool:
         """Carry the next instruction of a thread block out; whether it could be."""
         to, source, channel, instructions = block
@@ -150,7 +158,9 @@ class Interpreter:
         if act in WRITING or act == "re":
             target[:] = value
         if act in SENDING:
-            sent.append(self.comm.Isend(value, dest=to, tag=channel))
+            where = f"thread block {number}, step {next_of[number]}"
+            request = self.comm.Isend(value, dest=to, tag=channel)
+            sent.append((request, f"{where} waits for rank {to} to receive on channel {channel}"))
         return True
 
 
@@ -195,12 +205,40 @@ def lives(identity: int) -> bool:
     return state not in "ZX"
 
 
+def died(rank: int, block: int, step: int) -> str:
+    """What is said of a rank that died."""
+    return f"rank {rank} died at thread block {block}, step {step}"
+
+
+def leave_with(folder: str, watcher: int, starter: int) -> None:
+    """End this process when who watches it is gone, which is noted, or who started all of them."""
+    while lives(watcher) and lives(starter):
+        time.sleep(LOOK_S)
+    if lives(starter):
+        Path(folder, f"{os.getpid()}.left").touch()
+    os._exit(1)
+
+
+def watched(folder: str) -> int:
+    """Carry out the job in a folder in a child, and note if that dies; returns the exit code."""
+    # So MPICH's launcher tells ranks that another has ended.
+    signal.signal(signal.SIGUSR1, signal.SIG_IGN)
+    watcher, rank = os.getpid(), os.fork()
+    if rank == 0:
+        main(folder, watcher)
+        return 0
+    code = os.waitstatus_to_exitcode(os.waitpid(rank, 0)[1])
+    if code < 0:
+        Path(folder, f"{rank}.died").touch()
+    return int(code != 0)
+
+
 def progress(folder: str, ranks: int) -> NDArray[np.int64]:
-    """By rank: its process, instructions carried out, and the last thread block and step.
+    """By rank: its process, instructions carried out, the last thread block and step, its watcher.
 
     It is a file that whoever started the processes looks at.
     """
-    shape = (ranks, 4)
+    shape = (ranks, 5)
     path = Path(folder, "progress")
     if not folder or not path.exists():
         return np.zeros(shape, np.int64)
@@ -217,7 +255,7 @@ def run(comm: Any, job: dict[str, Any], payload: Payload) -> dict[str, Any]:
     """
     rank = comm.Get_rank()
     interpreter = Interpreter(comm, job, payload)
-    interpreter.progress[0] = os.getpid()
+    interpreter.progress[[0, 4]] = os.getpid(), os.getppid()
     seconds = 0.0
     for _ in range(job["repetitions"]):
         memory = buffers(payload, rank, job["scratch"], in_place=job["in_place"])
@@ -238,7 +276,7 @@ def run(comm: Any, job: dict[str, Any], payload: Payload) -> dict[str, Any]:
     }
 
 
-def main(folder: str) -> None:
+def main(folder: str, watcher: int) -> None:
     """Carry out the job in a folder; write its outcome, or why there is none."""
     from mpi4py import MPI
 
@@ -249,6 +287,9 @@ def main(folder: str) -> None:
     # Written by the process that started this one, into a folder that is its own.
     with open(Path(folder, f"{rank}.job"), "rb") as file:
         jobs = pickle.load(file)
+    threading.Thread(
+        target=leave_with, args=(folder, watcher, jobs[0]["starter"]), daemon=True
+    ).start()
     try:
         outcomes = []
         for job in jobs:
@@ -261,17 +302,19 @@ def main(folder: str) -> None:
     except BaseException as error:
         reason = f"rank {rank}: {error or type(error).__name__}"
         if not isinstance(error, StuckError):
+            # Messages fail a moment before the system shows that their sender has died.
+            time.sleep(LOOK_S)
             ranks = progress(folder, comm.Get_size()).tolist()
-            _, _, block, step = ranks[rank]
+            _, _, block, step, _ = ranks[rank]
             words = str(error).splitlines() or [type(error).__name__]
             reason = f"rank {rank}: thread block {block}, step {step}: {words[0]} {words[-1]}"
             rows = enumerate(ranks)
-            for other, (identity, _, block, step) in rows:
+            for other, (identity, _, block, step, _) in rows:
                 if identity and not lives(identity):
-                    reason = f"rank {other} died at thread block {block}, step {step}"
+                    reason = died(other, block, step)
         Path(folder, f"{rank}.error").write_text(reason)
         comm.Abort(1)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    sys.exit(watched(sys.argv[1]))

@@ -13,11 +13,14 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
+from inspect import signature
+from pathlib import Path
 from typing import Any, Literal
 
-Holds = Literal["plan", "program", "rows", "schedule", "timeline", "trace"]
-"""What files hold. Plans, programs and schedules are read from a path; traces from a path, a
-content, and a rate of operations. What is written comes first, the path last."""
+Holds = Literal["choices", "fabric", "plan", "program", "rows", "schedule", "timeline", "trace"]
+"""What files hold. Plans and programs are read from a path; schedules from a path and a number of
+ranks, with notes; fabrics from a path and the fields that a YAML file has beside `graph`; traces
+from a path, a content, and a rate of operations. What is written comes first, the path last."""
 
 
 @dataclass(frozen=True)
@@ -25,6 +28,9 @@ class Format:
     """A format: its name, what its files hold, their endings, and functions by `module:name`.
 
     `shows` says whether a content is of the format; the last one of its kind is taken otherwise.
+    Files of a `sized` format state bytes: what writes them takes the size of the collective in
+    bytes before the path. What writes several files returns their paths.
+    `on_links` formats send over links only, so that a fabric must have each of them.
     """
 
     name: str
@@ -33,14 +39,22 @@ class Format:
     reads: str = ""
     writes: str = ""
     shows: Callable[[bytes], bool] | None = None
+    sized: bool = False
+    on_links: bool = False
 
-    def read(self, *source: Any) -> Any:
+    def read(self, *source: Any, **fields: Any) -> Any:
         """What a file holds, by the function of the format, which is loaded now."""
-        return _function(self.reads)(*source)
+        return _function(self.reads)(*source, **fields)
 
-    def write(self, *content_and_path: Any) -> None:
-        """Write a file by the function of the format, which is loaded now."""
-        _function(self.writes)(*content_and_path)
+    def fields(self) -> list[str]:
+        """The names of what reading takes beside the source."""
+        parameters = signature(_function(self.reads)).parameters.values()
+        return [one.name for one in parameters if one.kind is one.KEYWORD_ONLY]
+
+    def write(self, *content_and_path: Any) -> list[Path] | None:
+        """Write a file by the function of the format, which is loaded now; its paths if several."""
+        paths: list[Path] | None = _function(self.writes)(*content_and_path)
+        return paths
 
 
 GOAL_BINARY = (4223).to_bytes(8, "little")
@@ -55,7 +69,27 @@ def _is_goal(content: bytes) -> bool:
 
 
 FORMATS = (
+    Format("graphml", "fabric", (".graphml",), "graphml:read", "graphml:write"),
+    Format("nccl_topology", "fabric", (".xml",), "nccl_topology:read"),
+    Format(
+        *("node_link", "fabric", (".json",), "node_link:read", "node_link:write"),
+        shows=lambda content: b'"nodes"' in content,
+    ),
+    Format(
+        *("infragraph", "fabric", (".yaml", ".yml", ".json", ".pb")),
+        *("infragraph_file:read", "infragraph_file:write"),
+        shows=lambda content: b"instances" in content,
+    ),
+    Format(
+        *("rate_matrix", "fabric", (".csv", ".npy", ".json"), "rate_matrix:read"),
+        shows=lambda content: content.lstrip()[:1] == b"[" or b'"rates"' in content,
+    ),
     Format("plan", "plan", (".plan", ".txt", ".zst"), "plan_file:read", "plan_file:write"),
+    Format(
+        *("chakra", "program", (".et",), "chakra_traces:read", "chakra_traces:write"),
+        shows=lambda content: bool(_function("chakra_traces:is_trace")(content)),
+        sized=True,
+    ),
     Format(
         *("msccl", "program", (".xml",), "msccl_xml:read", "msccl_xml:write"),
         shows=lambda content: b"<algo" in content[:65536],
@@ -68,7 +102,9 @@ FORMATS = (
     Format(
         *("te_ccl", "schedule", (".json",), "te_ccl:read"),
         shows=lambda content: content.lstrip()[:1] == b"{" and b" traveled over " in content,
+        on_links=True,
     ),
+    Format("nccl_tuner", "choices", (".conf",), writes="nccl_tuner:write"),
     Format("parquet", "rows", (".parquet",), writes="parquet_rows:write"),
     Format("perfetto", "timeline", (".json",), writes="chrome_trace:write"),
     Format(
@@ -78,6 +114,10 @@ FORMATS = (
     Format(
         *("parquet", "trace", (".parquet",), "parquet_table:read"),
         shows=lambda content: content.startswith(b"PAR1"),
+    ),
+    Format(
+        *("chakra", "trace", (".et",), "chakra_traces:read_trace"),
+        shows=lambda content: bool(_function("chakra_traces:is_trace")(content)),
     ),
     Format(
         *("otf2", "trace", (".otf2", ".tar"), "otf2_archive:read_trace"),

@@ -10,12 +10,17 @@ b'some bytes'
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
 from opticoll.errors import FileError
 
 MOST_BYTES = 4 * 2**30
 """Decompressed bytes beyond which a file is taken for damaged or hostile."""
+
+MOST_OF_A_SCHEDULE = 2**28
+"""The same of schedules of others; the largest public ones have some megabytes."""
+
+BEGINNING = 2**24
+"""Bytes in which a file shows its format."""
 
 _MAGIC = b"\x28\xb5\x2f\xfd"
 
@@ -23,27 +28,29 @@ _PORTION = 4096
 """Compressed bytes that are decompressed at once; zstd makes at most some 100 MB of them."""
 
 
-def read_content(path: str | os.PathLike[str]) -> bytes:
+def read_content(path: str | os.PathLike[str], most: int = MOST_BYTES) -> bytes:
     """The bytes of a file; compression is recognised by content, not by name.
 
     Raises
     ------
     FileError
-        The file cannot be read or decompressed.
+        The file cannot be read or decompressed, or has more bytes than `most`.
     """
-    return decompressed(_read_bytes(path), path)
+    return decompressed(_read_bytes(path, most), path, most)
 
 
-def read_text(path: str | os.PathLike[str], what: str, encoding: str = "utf-8") -> str:
+def read_text(
+    path: str | os.PathLike[str], what: str, encoding: str = "utf-8", most: int = MOST_BYTES
+) -> str:
     """The text of a file; `what` it should be is named in the error, such as `plan file`.
 
     Raises
     ------
     FileError
-        The file cannot be read, decompressed, or decoded.
+        The file cannot be read, decompressed, or decoded, or has more bytes than `most`.
     """
     try:
-        return read_content(path).decode(encoding)
+        return read_content(path, most).decode(encoding)
     except UnicodeDecodeError as error:
         raise FileError(f"`{path}` is no {what}: byte {error.start} is no UTF-8 text") from error
 
@@ -57,16 +64,45 @@ def begins_with(path: str | os.PathLike[str], magic: bytes) -> bool:
         return False
 
 
-def _read_bytes(path: str | os.PathLike[str]) -> bytes:
+def beginning(path: str | os.PathLike[str]) -> bytes:
+    """The first bytes of a file, decompressed.
+
+    Raises
+    ------
+    FileError
+        The file cannot be read or decompressed.
+    """
+    start = _read_bytes(path, None)
+    if not start.startswith(_MAGIC):
+        return start
+    import zstandard
+
     try:
-        return Path(path).read_bytes()
+        return zstandard.ZstdDecompressor().stream_reader(start).read(BEGINNING)
+    except zstandard.ZstdError as error:
+        raise FileError(f"`{path}` is no intact zstd file: {error}") from error
+
+
+def _too_large(path: str | os.PathLike[str], most: int) -> FileError:
+    return FileError(f"`{path}` is too large: it holds more than {most} bytes")
+
+
+def _read_bytes(path: str | os.PathLike[str], most: int | None) -> bytes:
+    """All bytes of a file, or its first ones."""
+    try:
+        if most is not None and os.stat(path).st_size > most:
+            raise _too_large(path, most)
+        with open(path, "rb") as file:
+            return file.read(BEGINNING if most is None else -1)
     except FileNotFoundError as error:
         raise FileError(f"there is no file `{path}`") from error
     except OSError as error:
         raise FileError(f"cannot read `{path}`: {error.strerror or error}") from error
 
 
-def decompressed(content: bytes, path: str | os.PathLike[str] = "content") -> bytes:
+def decompressed(
+    content: bytes, path: str | os.PathLike[str] = "content", most: int = MOST_BYTES
+) -> bytes:
     """The content, decompressed where it is compressed; `path` names it in messages.
 
     Raises
@@ -85,8 +121,8 @@ def decompressed(content: bytes, path: str | os.PathLike[str] = "content") -> by
             if reader.eof:
                 break
             text += reader.decompress(content[start : start + _PORTION])
-            if len(text) > MOST_BYTES:
-                raise FileError(f"`{path}` is too large: it holds more than {MOST_BYTES} bytes")
+            if len(text) > most:
+                raise _too_large(path, most)
     except zstandard.ZstdError as error:
         raise FileError(f"`{path}` is no intact zstd file: {error}") from error
     if not reader.eof:

@@ -9,7 +9,7 @@ import os
 
 from opticoll._core import Program, ProgramError
 from opticoll.formats.atomic import replacing
-from opticoll.formats.content import read_text
+from opticoll.formats.content import MOST_OF_A_SCHEDULE, read_text
 
 
 def read(path: str | os.PathLike[str]) -> Program:
@@ -22,7 +22,7 @@ def read(path: str | os.PathLike[str]) -> Program:
     ProgramError
         It is malformed; the message names file and line.
     """
-    text = read_text(path, "XML file", "utf-8-sig")
+    text = read_text(path, "XML file", "utf-8-sig", MOST_OF_A_SCHEDULE)
     try:
         return Program.from_msccl(text)
     except ProgramError as error:

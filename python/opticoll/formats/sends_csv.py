@@ -22,7 +22,7 @@ import numpy as np
 from opticoll._core import Collective, OpticollError, Plan, Schedule
 from opticoll.errors import FileError
 from opticoll.formats.atomic import replacing
-from opticoll.formats.content import read_text
+from opticoll.formats.content import MOST_OF_A_SCHEDULE, read_text
 
 NEEDED = ("step", "source", "destination", "chunk")
 COLUMNS = (*NEEDED, "count", "action")
@@ -32,8 +32,8 @@ Line = tuple[int, int, int, int, int, str]
 """Step, source, destination, first chunk, number of chunks, action."""
 
 
-def read(path: str | os.PathLike[str]) -> Schedule:
-    """The schedule in a file.
+def read(path: str | os.PathLike[str], _ranks: int | None = None) -> tuple[Schedule, list[str]]:
+    """The schedule in a file, which says how many ranks it has; there is nothing to note.
 
     Raises
     ------
@@ -42,9 +42,9 @@ def read(path: str | os.PathLike[str]) -> Schedule:
     OpticollError
         The collective cannot be, or a transfer is none of it.
     """
-    lines = read_text(path, "CSV file", "utf-8-sig").splitlines()
+    lines = read_text(path, "CSV file", "utf-8-sig", MOST_OF_A_SCHEDULE).splitlines()
     collective = _collective(lines, path)
-    return schedule_of(collective, _transfers(lines, path))
+    return schedule_of(collective, _transfers(lines, path)), []
 
 
 def schedule_of(collective: Collective, transfers: Iterator[Line]) -> Schedule:

@@ -1,8 +1,12 @@
 """Results of TE-CCL: flows over links in epochs, as JSON.
 
-An epoch becomes a step. Vertices are ranks; switches are named apart (`via switches`). Chunks of an
-all_gather are numbered by source; those of an all_to_all by the order of destinations, which the
-file tells with each demand.
+An epoch becomes a step. Chunks of an all_gather are numbered by source; those of an all_to_all by
+the order of destinations, which the file tells with each demand.
+
+The file numbers the vertices of a machine and does not say which of them are ranks. A vertex that
+flows pass (`via switches`), and that neither sends nor receives, is a switch, or a rank that the
+solver took for one. The number of ranks decides; where it is not given, the chassis of TE-CCL's
+machines with switches do (`NDv2`, `DGX2` and `AMD` in its `teccl/topologies`).
 """
 
 from __future__ import annotations
@@ -11,68 +15,108 @@ import json
 import os
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from opticoll._core import Collective, Schedule
 from opticoll.errors import FileError
-from opticoll.formats.content import read_content
+from opticoll.formats.content import MOST_OF_A_SCHEDULE, read_content
 from opticoll.formats.sends_csv import Line, schedule_of
 
 FLOW = re.compile(
     r"Chunk (\d{1,9}) from (\d{1,9}) traveled over (\d{1,9})->(\d{1,9})"
-    r"(?: with volume 1(?:\.0)?)? in epoch (\d{1,9})(?: via switches [\d, >-]*)?",
+    r"(?: with volume 1(?:\.0)?)? in epoch (\d{1,9})(?: via switches ([\d, >-]*))?",
     re.ASCII,
 )
 DEMAND = re.compile(
     r"Demand at (\d{1,9}) for chunk (\d{1,9}) from (\d{1,9}) met by epoch \d+", re.ASCII
 )
 MOST_RANKS = 2**16
+CHASSIS = 8
+"""A chassis of TE-CCL's machines with switches has 8 or 16 ranks."""
 
 
-def read(path: str | os.PathLike[str]) -> Schedule:
-    """The schedule in a file.
+class Flow(NamedTuple):
+    """A chunk of a source that goes from a vertex to another, and the switches on its way."""
+
+    chunk: int
+    source: int
+    ends: tuple[int, int]
+    epoch: int
+    switches: tuple[int, ...]
+
+
+def read(path: str | os.PathLike[str], ranks: int | None = None) -> tuple[Schedule, list[str]]:
+    """The schedule in a file, and notes on which vertices are ranks.
 
     Raises
     ------
     FileError
-        The file is no result of TE-CCL, or a flow is not whole.
+        The file is no result of TE-CCL, a flow is not whole, or the number of ranks does not fit.
     """
     try:
-        content = json.loads(read_content(path))
+        content = json.loads(read_content(path, MOST_OF_A_SCHEDULE))
     except (ValueError, RecursionError) as error:
         raise FileError(f"`{path}` is no JSON: {error}") from error
     if not isinstance(content, dict):
         raise FileError(f"`{path}` is no result of TE-CCL: it is not a JSON object")
-    flows = [_matched(FLOW, text, path) for text in _entries(content, "flows", list, path)]
+    flows = [_flow(text, path) for text in _entries(content, "flows", list, path)]
     paths = _entries(content, "chunk paths", dict, path)
-    demands = [_matched(DEMAND, text, path) for text in paths]
+    demands = [tuple(map(int, _matched(DEMAND, text, path))) for text in paths]
     if not flows or not demands:
         raise FileError(f"`{path}` has no flows or no demands")
-    ranks = 1 + max(
-        *(max(source, one, other) for _, source, one, other, _ in flows),
-        *(max(one, source) for one, _, source in demands),
-    )
-    if ranks > MOST_RANKS:
-        raise FileError(f"`{path}` has {ranks} ranks; at most {MOST_RANKS} are read")
+    places, notes = _places(flows, demands, ranks, path)
+    count = ranks or len(places)
     wanted: dict[tuple[int, int], set[int]] = {}
     for destination, chunk, source in demands:
-        wanted.setdefault((source, chunk), set()).add(destination)
+        wanted.setdefault((places[source], chunk), set()).add(places[destination])
+    flows = [
+        one._replace(source=places[one.source], ends=(places[one.ends[0]], places[one.ends[1]]))
+        for one in flows
+    ]
     if all(len(destinations) == 1 for destinations in wanted.values()):
-        return _all_to_all(flows, wanted, ranks)
+        return _all_to_all(flows, wanted, count), notes
     pieces = 1 + max(chunk for _, chunk in wanted)
-    collective = Collective("all_gather", ranks, pieces=pieces)
-    return schedule_of(
-        collective,
-        (
-            (epoch, one, other, source * pieces + chunk, 1, "copy")
-            for chunk, source, one, other, epoch in flows
-        ),
+    transfers = (
+        (one.epoch, *one.ends, one.source * pieces + one.chunk, 1, "copy") for one in flows
     )
+    return schedule_of(Collective("all_gather", count, pieces=pieces), transfers), notes
 
 
-def _all_to_all(
-    flows: list[tuple[int, ...]], wanted: dict[tuple[int, int], set[int]], ranks: int
-) -> Schedule:
+def _places(
+    flows: list[Flow],
+    demands: list[tuple[int, ...]],
+    ranks: int | None,
+    path: str | os.PathLike[str],
+) -> tuple[dict[int, int], list[str]]:
+    """The rank of each vertex that is one, and what is to be said of the others."""
+    active = {vertex for flow in flows for vertex in (flow.source, *flow.ends)}
+    active |= {vertex for one, _, source in demands for vertex in (one, source)}
+    passed = {switch for flow in flows for switch in flow.switches}
+    idle = sorted(passed - active)
+    vertices = 1 + max(active | passed)
+    if vertices > MOST_RANKS:
+        raise FileError(f"`{path}` has {vertices} vertices; at most {MOST_RANKS} are read")
+    every = dict(zip(range(vertices), range(vertices), strict=True))
+    if (ranks is None and not idle) or (ranks is not None and ranks >= vertices):
+        return every, []
+    without = [vertex for vertex in every if vertex not in idle]
+    named = f"{'vertex' if len(idle) == 1 else 'vertices'} {', '.join(map(str, idle[:9]))}"
+    head = f"`{path}`: no flow starts or ends at {named}"
+    if ranks is not None and ranks != len(without):
+        raise FileError(f"{head}; so it has {len(without)} or {vertices} ranks, not {ranks}")
+    fitting = [count for count in (vertices, len(without)) if count % CHASSIS == 0]
+    if ranks is None and len(fitting) != 1:
+        raise FileError(
+            f"{head}; give --ranks {len(without)} if that is a switch, --ranks {vertices} if not"
+        )
+    if ranks is None and fitting == [vertices]:
+        return every, [f"{head}; with it there are whole chassis, so it is taken for a rank"]
+    notes = [f"{head}; without it there are whole chassis, so it is taken for a switch"]
+    places = dict(zip(without, range(len(without)), strict=True))
+    return places, notes if ranks is None else []
+
+
+def _all_to_all(flows: list[Flow], wanted: dict[tuple[int, int], set[int]], ranks: int) -> Schedule:
     """Each chunk of a source is for one destination; several for one are pieces."""
     pieces: dict[tuple[int, int], int] = {}
     places: dict[tuple[int, int], tuple[int, int]] = {}
@@ -83,10 +127,10 @@ def _all_to_all(
     most = max(pieces.values())
 
     def transfers() -> Iterator[Line]:
-        for chunk, source, one, other, epoch in flows:
-            if (source, chunk) in places:
-                block, piece = places[source, chunk]
-                yield epoch, one, other, block * most + piece, 1, "copy"
+        for flow in flows:
+            if (flow.source, flow.chunk) in places:
+                block, piece = places[flow.source, flow.chunk]
+                yield flow.epoch, *flow.ends, block * most + piece, 1, "copy"
 
     return schedule_of(Collective("all_to_all", ranks, pieces=most), transfers())
 
@@ -104,10 +148,17 @@ def _entries(
     raise FileError(f"`{path}` is no result of TE-CCL: it has no {name}")
 
 
+def _flow(text: object, path: str | os.PathLike[str]) -> Flow:
+    *numbers, switches = _matched(FLOW, text, path)
+    chunk, source, one, other, epoch = map(int, numbers)
+    passed = tuple(map(int, re.findall(r"\d{1,9}", switches or "")))
+    return Flow(chunk, source, (one, other), epoch, passed)
+
+
 def _matched(
     pattern: re.Pattern[str], text: object, path: str | os.PathLike[str]
-) -> tuple[int, ...]:
+) -> tuple[str, ...]:
     found = pattern.fullmatch(text) if isinstance(text, str) else None
     if found is None:
         raise FileError(f"`{path}`: `{str(text)[:80]}` is not understood")
-    return tuple(map(int, found.groups()))
+    return found.groups()

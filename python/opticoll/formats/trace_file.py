@@ -1,7 +1,8 @@
-"""Traces of MPI programs: event tables, GOAL, time-independent traces, OTF2, Parquet.
+"""Traces of programs: event tables, GOAL, time-independent traces, OTF2, Parquet, Chakra.
 
 What a file is, its content says: GOAL begins with `num_ranks`, in its binary form with a number,
-Parquet with `PAR1`; an OTF2 archive is a folder or tar file with an anchor file `.otf2`; the lines
+Parquet with `PAR1`; an OTF2 archive is a folder or tar file with an anchor file `.otf2`; a Chakra
+trace has a file for each rank, beside one another or in a folder (`.et`); the lines
 of a time-independent trace begin with a rank and an action; everything else is an event table.
 Files may be compressed with zstd.
 
@@ -18,6 +19,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from pathlib import Path
 
 from opticoll import formats
 from opticoll._core import Trace, TraceError, read_goal_file
@@ -56,7 +58,8 @@ def read(
         if isinstance(source, bytes):
             content = decompressed(source)
         elif os.path.isdir(path):
-            content, chosen = b"", chosen or known["otf2"]
+            one_a_rank = any(Path(path).glob("*.et*"))
+            content, chosen = b"", chosen or known["chakra" if one_a_rank else "otf2"]
         elif form in (None, "goal_binary") and begins_with(path, formats.GOAL_BINARY):
             _refuse_rate(path, operations_per_second)
             return read_goal_file(path)

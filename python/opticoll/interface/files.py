@@ -9,7 +9,11 @@ from opticoll._core import Fabric, Plan, Program, Trace
 
 
 def read_plan(
-    path: str | PathLike[str], *, format: str | None = None, fabric: Fabric | str | None = None
+    path: str | PathLike[str],
+    *,
+    format: str | None = None,
+    fabric: Fabric | str | None = None,
+    ranks: int | None = None,
 ) -> Plan:
     """Read a plan file, or the schedule of others, compressed with zstd or not.
 
@@ -25,6 +29,9 @@ def read_plan(
     fabric
         The fabric of a schedule of others (default: a link from each rank to each other). A plan
         file names its own fabric.
+    ranks
+        The number of ranks, for a file that does not say it, such as a result of TE-CCL (default:
+        as its vertices show).
 
     Raises
     ------
@@ -47,7 +54,7 @@ def read_plan(
     """
     from opticoll import foreign
 
-    plan, _ = foreign.read_plan(path, format, fabric)
+    plan, _ = foreign.read_plan(path, format, fabric, ranks)
     return plan
 
 

@@ -265,15 +265,16 @@ def replan(
     size: str | int | None = None,
     **settings: Unpack[Settings],
 ) -> ReplanRow:
-    """Plan again on what failures leave of a `wss_grid`, verify, and compare the times.
+    """Plan again on what failures leave of a fabric, verify, and compare the times.
 
     Parameters
     ----------
     plan
-        The plan on the whole grid.
+        The plan on the fabric as it was.
     failed
-        What fails: `dead_transceivers=5.row+9.column`, `dead_ports=row3.2` or nodes that are
-        `leaving=5+8-11`; several with commas.
+        What fails: `without=0>1+5` where messages share links, `broken=3-4` on a ring of
+        wavelengths, on a `wss_grid` `dead_transceivers=5.row+9.column`, `dead_ports=row3.2` or
+        nodes that are `leaving=5+8-11`; several with commas.
     algorithm
         The algorithm on what is left, such as `auto` (default: the algorithm of the plan).
     size
@@ -290,7 +291,7 @@ def replan(
     Raises
     ------
     OpticollError
-        A place is not on the grid, the root has left, or no light reaches a node any more.
+        A place is not on the fabric, the root has left, or a rank cannot be reached any more.
 
     Examples
     --------

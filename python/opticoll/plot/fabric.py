@@ -1,6 +1,7 @@
 """An electrical fabric with what a plan asks of its links."""
 
 import os
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,7 +10,14 @@ from numpy.typing import NDArray
 from opticoll._core import Fabric, Plan
 from opticoll.network_graph import rank_names
 from opticoll.plot import style
-from opticoll.plot.output import PlotError, drawn, headed, sheet
+from opticoll.plot.output import (
+    LETTER_WIDTH,
+    POINTS_PER_INCH,
+    PlotError,
+    drawn,
+    headed,
+    sheet,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,6 +32,7 @@ _MOST_VERTICES = 6000
 _MOST_LABELS = 72
 _MOST_MARKED = 300
 _MOST_ARROWS = 200
+_LABEL_POINTS = 7
 
 
 @drawn
@@ -43,7 +52,7 @@ def fabric(
         raise PlotError("a ring of wavelengths is drawn by `ring`, with its lightpaths")
     if slot is not None and not 0 <= slot < plan.slots:
         raise PlotError(f"the plan has no slot {slot}: it has slots 0 to {plan.slots - 1}")
-    drawing = _drawing(plan.fabric)
+    drawing = drawing_of(plan.fabric)
     if slot is None:
         load, what, more = _use(plan, size)
     else:
@@ -51,7 +60,7 @@ def fabric(
     return _figure(plan, drawing, load, what, more)
 
 
-def _drawing(machine: Fabric) -> "Drawing":
+def drawing_of(machine: Fabric) -> "Drawing":
     """How a fabric is drawn, if its vertices can be told apart."""
     vertices = max(machine.ranks, *(1 + max(pair) for pair in machine.link_ends or [(0, 0)]))
     if vertices > _MOST_VERTICES:
@@ -85,11 +94,12 @@ def _messages(plan: Plan, slot: int) -> tuple[NDArray[np.float64], str, str]:
     """The number of messages of a step that cross each link."""
     columns = plan.slot_columns(slot)
     ends = zip(columns["source"].tolist(), columns["destination"].tolist(), strict=True)
-    pairs = sorted(set(ends))
+    routes = (tuple(plan.route(transfer)) for transfer in columns["transfer"].tolist())
+    messages = set(zip(ends, routes, strict=True))
     count = np.zeros(plan.fabric.link_count)
-    for source, destination in pairs:
-        count[plan.fabric.route(source, destination)] += 1
-    more = f"step {slot} (of {plan.slots}): {len(pairs):,} messages"
+    for _, route in messages:
+        count[list(route)] += 1
+    more = f"step {slot} (of {plan.slots}): {len(messages):,} messages"
     return count, "Messages that share the link", more
 
 
@@ -106,34 +116,42 @@ def _figure(
     axes.axis("off")
     # All figures of shares have one scale.
     top = 100.0 if "%" in what else max(float(load.max(initial=0)), 1.0)
-    image = _draw_links(axes, plan.fabric, drawing, load, top)
-    _draw_vertices(axes, plan.fabric, at)
-    low, high = at.min(axis=0), at.max(axis=0)
-    axes.set(xlim=(low[0] - 0.5, high[0] + 0.5), ylim=(low[1] - 0.5, high[1] + 0.5))
+    image = draw_links(axes, plan.fabric, drawing, load, top, style.load_colours())
+    draw_vertices(axes, plan.fabric, at)
+    key(figure, plan.fabric, len(at))
     bar = figure.colorbar(image, ax=axes, shrink=0.7, pad=0.02, aspect=26)
     bar.set_label(what)
     bar.outline.set_visible(False)
     if "Messages" in what:
-        bar.locator = _whole_numbers()
+        bar.locator = whole_numbers()
         bar.update_ticks()
     shape = plan.fabric.spec.partition(",rate=")[0]
     shown = [shape if len(shape) <= 70 else plan.fabric.family, style.conditions(plan.fabric.spec)]
     if plan.fabric.family == "custom":
         del shown[0]
-    headed(figure, f"{', '.join([style.heading(plan), *shown])}\n{more}", fontsize=10.5)
+    title = ", ".join(filter(None, [style.heading(plan), *shown]))
+    headed(figure, f"{title}\n{more}", fontsize=10.5)
     return figure
 
 
-def _whole_numbers() -> Any:
+def whole_numbers() -> Any:
+    """Ticks of a bar at whole numbers only."""
     from matplotlib.ticker import MaxNLocator
 
     return MaxNLocator(nbins=6, integer=True)
 
 
-def _draw_links(
-    axes: "Axes", machine: Fabric, drawing: "Drawing", load: NDArray[np.float64], top: float
+def draw_links(
+    axes: "Axes",
+    machine: Fabric,
+    drawing: "Drawing",
+    load: NDArray[np.float64],
+    top: float,
+    shades: Any,
 ) -> Any:
-    """Links as arcs that bow to their right; those that lead around a grid as two stubs.
+    """Links as arcs that bow to their right, in the shade of their load from 0 to `top`.
+
+    Those that lead around a grid are two stubs.
 
     Of many vertices the links of the ranks below a switch are one in each direction, coloured by
     the most loaded of them, and unused links are left out.
@@ -160,7 +178,6 @@ def _draw_links(
     # What carries most is drawn last.
     order = np.argsort(drawn, kind="stable")
     order = order[drawn[order] > 0]
-    shades = style.load_colours()
     busy = LineCollection(
         [curves[one] for one in order],
         cmap=shades,
@@ -247,8 +264,10 @@ def _curves(
     return curves, np.array(link, dtype=np.int64)
 
 
-def _draw_vertices(axes: "Axes", machine: Fabric, at: Places) -> None:
-    """Ranks as discs with their numbers, switches as squares."""
+def draw_vertices(axes: "Axes", machine: Fabric, at: Places) -> None:
+    """Ranks as discs with their numbers, switches as squares; all of them within the axes."""
+    low, high = at.min(axis=0), at.max(axis=0)
+    axes.set(xlim=(low[0] - 0.5, high[0] + 0.5), ylim=(low[1] - 0.5, high[1] + 0.5))
     ranks = machine.ranks
     crowd = len(at)
     size = float(np.clip(4200 / crowd, 1.5, 150))
@@ -281,21 +300,39 @@ def _draw_vertices(axes: "Axes", machine: Fabric, at: Places) -> None:
     if ranks <= _MOST_LABELS and not numbered:
         labels |= dict(enumerate(names))
     if labels:
-        for vertex, name in labels.items():
+        for vertex, name in _apart(axes, labels, at):
             axes.annotate(
                 name, at[vertex], xytext=(0, 8), textcoords="offset points", ha="center",
-                fontsize=7, zorder=6,
+                fontsize=_LABEL_POINTS, zorder=6,
                 bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.4, "alpha": 0.8},
             )  # fmt: skip
+
+
+def _apart(axes: "Axes", labels: dict[int, str], at: Places) -> Iterator[tuple[int, str]]:
+    """The labels that do not cover the one to their left at the same height."""
+    pixels = axes.get_window_extent().width
+    unit = pixels * POINTS_PER_INCH / axes.figure.dpi / float(np.ptp(at[:, 0]) + 1.0)
+    ends: dict[float, float] = {}
+    for vertex in sorted(labels, key=lambda vertex: float(at[vertex, 0])):
+        height, middle = round(float(at[vertex, 1]), 3), float(at[vertex, 0]) * unit
+        half = len(labels[vertex]) * LETTER_WIDTH * _LABEL_POINTS / 2
+        if middle - half >= ends.get(height, -np.inf):
+            ends[height] = middle + half
+            yield vertex, labels[vertex]
+
+
+def key(figure: "Figure", machine: Fabric, vertices: int) -> None:
+    """Which sign is what, in a legend below all parts."""
     from matplotlib.lines import Line2D
 
     look: dict[str, Any] = {"linestyle": "none", "markeredgecolor": style.INK}
+    ranks = machine.ranks
     handles = [Line2D([], [], marker="o", markerfacecolor="white", label="rank", **look)]
-    if len(at) > ranks:
+    if vertices > ranks:
         handles.append(
             Line2D([], [], marker="s", markerfacecolor="#E8E8E8", label="switch", **look)
         )
-    if crowd <= _MOST_MARKED:
+    if vertices <= _MOST_MARKED:
         handles.append(Line2D([], [], color=style.FAINT, linewidth=1.2, label="unused link"))
         title = "two lines are the two directions of a cable; traffic keeps to the right"
     else:
@@ -303,8 +340,8 @@ def _draw_vertices(axes: "Axes", machine: Fabric, at: Places) -> None:
             "unused links left out; the links of a switch to its ranks drawn as one, in the colour "
             "of the busiest"
         )
-    title = title if len(at) > ranks or crowd <= _MOST_MARKED else "unused links left out"
-    axes.figure.legend(handles=handles, loc="outside lower center", ncols=3, title=title)
+    title = title if vertices > ranks or vertices <= _MOST_MARKED else "unused links left out"
+    figure.legend(handles=handles, loc="outside lower center", ncols=3, title=title)
 
 
 def _switch_names(machine: Fabric, ranks: int) -> dict[int, str]:

@@ -303,6 +303,13 @@ def load_colours() -> "Colormap":
     return LinearSegmentedColormap.from_list("load", LOADS)
 
 
+def step_colours() -> "Colormap":
+    """From the first step to the last."""
+    from matplotlib import colormaps
+
+    return colormaps["viridis_r"]
+
+
 def size_texts(sizes_bytes: Sequence[float]) -> list[str]:
     """Numbers of bytes that stand together, all in binary or all in decimal units."""
     decimal = in_decimal_units(sizes_bytes)

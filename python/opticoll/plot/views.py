@@ -10,6 +10,7 @@ from opticoll.plot.messages import messages
 from opticoll.plot.output import PlotError
 from opticoll.plot.ring import ring
 from opticoll.plot.space_time import space_time
+from opticoll.plot.trees import trees
 
 if TYPE_CHECKING:
     from opticoll._core import Fabric, Plan
@@ -21,7 +22,7 @@ VIEWS = {
 }
 """By a field of light: the usual view of a plan that has it, and what its fabric is."""
 
-OVER_TIME = ("ports", "space_time")
+OVER_TIME = ("ports", "space_time", "trees")
 """Views that show all slots."""
 
 ELECTRICAL = ("fabric", "is an electrical fabric without light")
@@ -32,7 +33,8 @@ def views_of(fabric: "Fabric") -> tuple[tuple[str, ...], str]:
     """The views of plans on a fabric, the usual one first, and what the fabric is."""
     lit = (own for field, own in VIEWS.items() if field in fabric.light_fields)
     usual, about = next(lit, ELECTRICAL if fabric.electrical else SLOTS)
-    return ((usual,) if usual in OVER_TIME else (usual, "space_time")), about
+    views = (usual,) if usual in OVER_TIME else (usual, "space_time")
+    return (*views, "trees") if fabric.electrical else views, about
 
 
 def plan(
@@ -42,11 +44,14 @@ def plan(
     *,
     slot: int | None = None,
     size: int | None = None,
+    rank: int | None = None,
+    chunk: int | None = None,
 ) -> None:
     """Draw a plan in a view, the usual one of its fabric if none is given.
 
     Views of one slot show the first if none is given, or (`fabric`) all; `size` is the plan's own
-    if none is given. Raises PlotError for what the view does not show.
+    if none is given; `rank` or `chunk` say whose trees are drawn. Raises PlotError for what the
+    view does not show.
     """
     known, about = views_of(plan.fabric)
     if view not in (None, *known):
@@ -64,6 +69,8 @@ def plan(
             grid(plan, slot or 0, path)
         case "fabric":
             draw_fabric(plan, path, slot=slot, size=size)
+        case "trees":
+            trees(plan, path, rank=rank, chunk=chunk)
         case _ if "plane" in plan.fabric.light_fields:
             grid_space_time(plan, path)
         case _ if "direction" in plan.fabric.light_fields:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
@@ -104,6 +104,8 @@ class Fabric(ABC):
     """None: its options do not say it alone."""
     relays = False
     """Whether a transfer may go over other ranks within its step."""
+    wiring: Sequence[tuple[int, int, bool]] = ()
+    """Where its links start and end, and whether each leads both ways, as the caller knows."""
     shifted: ClassVar[Mapping[str, int]] = {}
     """What repetitions shift of its light: fields of it by name, and the most that each may say."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from opticoll.reference.plan import Plan, Problem, TooLarge, Transfer, Transfers
 from opticoll.reference.text import read
@@ -11,14 +11,19 @@ MOST_LOOKED_AT = 10_000_000
 """Chunks of all ranks, and of all transfers: some minutes of work and some gigabytes of memory."""
 
 
-def verify_text(text: str) -> list[str]:
+def verify_text(text: str, wiring: Sequence[tuple[int, int, bool]] = ()) -> list[str]:
     """Say what is wrong with the plan that a text describes: a sentence each.
+
+    `wiring` are the links of an electrical fabric, where the plan names any: from which vertex to
+    which, and whether also back. Without them no route is proved.
 
     Raises:
         NotAPlan: the text describes no plan at all.
         TooLarge: the plan would take this verifier minutes.
     """
-    return [problem.sentence for problem in verify(read(text))]
+    plan = read(text)
+    plan.fabric.wiring = wiring
+    return [problem.sentence for problem in verify(plan)]
 
 
 def verify(plan: Plan) -> list[Problem]:

@@ -278,14 +278,11 @@ def _ring(plan: Plan, columns: Columns) -> dict[str, Any]:
 def _graph(plan: Plan, columns: Columns, *, drawn: bool) -> dict[str, Any]:
     """Places of ranks and switches, links with their ends, and the links of each route."""
     fabric = plan.fabric
-    pairs = list(
-        dict.fromkeys(zip(columns["source"].tolist(), columns["destination"].tolist(), strict=True))
-    )
-    number = {pair: place for place, pair in enumerate(pairs)}
-    ends = zip(columns["source"].tolist(), columns["destination"].tolist(), strict=True)
+    routes = [tuple(plan.route(transfer)) for transfer in range(len(columns["source"]))]
+    number = {route: place for place, route in enumerate(dict.fromkeys(routes))}
     told: dict[str, Any] = {
-        "routes": [fabric.route(*pair) for pair in pairs],
-        "of": [number[pair] for pair in ends],
+        "routes": [list(route) for route in number],
+        "of": [number[route] for route in routes],
     }
     used = sorted({link for route in told["routes"] for link in route})
     told["names"] = {link: fabric.link_name(link) for link in used}

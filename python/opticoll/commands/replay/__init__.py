@@ -76,8 +76,8 @@ class Asked:
     trace: Annotated[
         Trace | str | os.PathLike[str],
         Parameter(
-            help="Trace: event table (.csv, .parquet), OTF2 archive, GOAL (text, binary) or "
-            "time-independent trace; also compressed (.zst)",
+            help="Trace: event table (.csv, .parquet), OTF2 archive, GOAL (text, binary), "
+            "time-independent trace or Chakra (.et, one a rank); also compressed (.zst)",
             converter=words.text,
         ),
     ] = field(kw_only=False)
@@ -218,7 +218,7 @@ class ReplayRow(Row, core="replay"):
     )
     overhead_s: Seconds = means("Time that a rank spends on each message sent and received")
     ranks: Positive = means("Number of ranks of the trace")
-    trace_events: Count = means("Number of calls of the trace; of GOAL, operations")
+    trace_events: Count = means("Number of calls of the trace; of GOAL and Chakra, nodes")
     time_s: Seconds = means("Execution time: from the start to the end of the last rank")
     time_ps: Picoseconds = means("The same time, exact")
     compute_s: Seconds = means("Scaled local work of the rank with the most local work")

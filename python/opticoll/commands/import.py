@@ -1,0 +1,98 @@
+"""A schedule of others, proved and kept as a plan file."""
+
+# Not `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+import opticoll
+from opticoll import config, foreign
+from opticoll._core import Plan
+from opticoll.arguments import PartOptions
+from opticoll.errors import UsageError
+from opticoll.layout import plural
+from opticoll.once import verify_once
+from opticoll.options import InputFormatOption, InputRanksOption, PlacedFabricOption
+from opticoll.proof import PlanHead, head, refuted
+from opticoll.rows import Count, hidden, means
+from opticoll.runner import Command, Watch, on_command_line, text_file
+
+
+@dataclass(frozen=True, kw_only=True)
+class Import(PartOptions):
+    """What `opticoll import` takes."""
+
+    fabric: PlacedFabricOption = None
+    file: Annotated[str, Parameter(help="File of a schedule, such as theirs.xml")] = field(
+        kw_only=False
+    )
+    format: InputFormatOption = None
+    ranks: InputRanksOption = None
+
+
+class ImportRow(PlanHead):
+    """A schedule that is proved on a fabric, and kept as a plan."""
+
+    steps: Count = means("Number of time slots really used")
+    transfers: Count = means("Number of transfers; on a ring each is one lightpath")
+    file: str = means("File that was read")
+    format: str = means("Format of that file")
+    plan: Plan = hidden(default=None)
+
+
+def compute(asked: Import, watch: Watch) -> Iterator[ImportRow]:
+    """Read a schedule, place it on a fabric, and prove it there.
+
+    Raises
+    ------
+    OpticollError
+        A file that is no schedule; a fabric that is not known or has another number of ranks; a
+        violation; no file for the plan.
+    """
+    if "output" not in watch.files:
+        raise UsageError("--output is missing; give the name of a file, such as theirs.plan")
+    form = foreign.format_of(asked.file, asked.format)
+    fabric = None if asked.fabric is None else config.to_fabric(asked.fabric)
+    plan, notes = foreign.read_plan(asked.file, form.name, fabric, asked.ranks)
+    watch.notes += notes
+    violations = verify_once(plan)
+    if violations:
+        raise refuted(plan, violations)
+    yield ImportRow.of(head(plan), file=asked.file, format=form.name, plan=plan)
+
+
+def _text(asked: Import, rows: list[ImportRow]) -> str:
+    (row,) = rows
+    return (
+        f"{row.algorithm}: {row.collective} on {row.ranks} ranks, {plural(row.steps, 'slot')}, "
+        f"{plural(row.transfers, 'transfer')}, from {row.format}, proved"
+    )
+
+
+def _write(asked: Import, rows: list[ImportRow], path: Path) -> None:
+    opticoll.write_plan(rows[0].plan, path)
+
+
+COMMAND = Command(
+    name="import",
+    example="opticoll import theirs.xml --output theirs.plan",
+    asks=Import,
+    gives=ImportRow,
+    compute=compute,
+    text=_text,
+    doing="reading",
+    shape="row",
+    files=(
+        text_file(
+            "output",
+            "File for the plan (required); the ending .zst compresses it",
+            "plan",
+            _write,
+        ),
+    ),
+)
+command_line = on_command_line(COMMAND)

@@ -1,0 +1,143 @@
+"""Chakra traces: of a collective as ASTRA-sim takes them, or of a whole program.
+
+Each rank has a file, `name.0.et`, `name.1.et` and so on. Any of them, or their folder, stands for
+all of them. The traces themselves are read and written by the compiled core.
+
+>>> import pathlib, tempfile, opticoll
+>>> program = opticoll.Program.of_plan(opticoll.plan("all_gather", "crossbar:ranks=3", "ring"))
+>>> folder = pathlib.Path(tempfile.mkdtemp())
+>>> [path.name for path in write(program, 1024, folder / "ring.et")]
+['ring.0.et', 'ring.1.et', 'ring.2.et']
+>>> read(folder)
+<Program ring of all_gather: 3 ranks, 3 thread blocks, 12 instructions>
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from opticoll._core import Program, ProgramError, Trace, read_chakra
+from opticoll.errors import FileError
+from opticoll.formats.atomic import replacing
+from opticoll.formats.content import read_content
+
+NAME = re.compile(r"(?P<name>.*)\.(?P<rank>\d{1,7})\.et(?P<packed>\.zst)?", re.DOTALL)
+
+
+def is_trace(content: bytes) -> bool:
+    """Whether a content begins with the header of a trace and a node, or part of one."""
+    try:
+        length, at = _number(content, 0)
+        end = at + length
+        while at < end:
+            key, at = _number(content, at)
+            length, at = _number(content, at)
+            if key not in (0x0A, 0x12) or at + length > end:
+                return False
+            at += length
+        if end == len(content):
+            return end > 0
+        _, at = _number(content, end)
+        key, _ = _number(content, at)
+    except IndexError:
+        return False
+    return key in (0x08, 0x12, 0x18)
+
+
+def _number(content: bytes, at: int) -> tuple[int, int]:
+    """A number of seven bits a byte, and where the next byte is."""
+    number = 0
+    for place in range(5):
+        byte = content[at + place]
+        number |= (byte & 0x7F) << 7 * place
+        if byte < 0x80:
+            return number, at + place + 1
+    raise IndexError(at)
+
+
+def paths_of(path: str | os.PathLike[str]) -> list[Path]:
+    """The files of all ranks, in their order.
+
+    Raises
+    ------
+    FileError
+        There are none, those of some ranks are missing, or a folder has several traces.
+    """
+    place = Path(path)
+    named = NAME.fullmatch(place.name)
+    folder = place if place.is_dir() else place.parent
+    if named is None and folder is not place:
+        raise FileError(f"`{path}`: traces are named by ranks, such as name.0.et and name.1.et")
+    traces: dict[str, dict[int, Path]] = {}
+    try:
+        for one in folder.iterdir():
+            found = NAME.fullmatch(one.name)
+            if found and (named is None or found["name"] == named["name"]):
+                traces.setdefault(found["name"], {})[int(found["rank"])] = one
+    except OSError as error:
+        raise FileError(f"cannot read `{folder}`: {error.strerror or error}") from error
+    if not traces:
+        raise FileError(f"`{path}` has no traces, which are named name.0.et, name.1.et and so on")
+    if len(traces) > 1:
+        names = ", ".join(f"{name}.0.et" for name in sorted(traces)[:5])
+        raise FileError(f"`{path}` has several traces; give a file of one of them: {names}")
+    ((name, by_rank),) = traces.items()
+    missing = next(rank for rank in range(len(by_rank) + 1) if rank not in by_rank)
+    if missing < len(by_rank):
+        raise FileError(f"`{path}`: there is no `{name}.{missing}.et`, but {len(by_rank)} others")
+    return [by_rank[rank] for rank in range(len(by_rank))]
+
+
+def read(path: str | os.PathLike[str]) -> Program:
+    """The program in the files of all ranks, each of which may be compressed with zstd.
+
+    Raises
+    ------
+    FileError
+        A file is missing, or cannot be read or decompressed.
+    ProgramError
+        A trace is malformed; the message names rank and byte.
+    """
+    contents = [read_content(one) for one in paths_of(path)]
+    try:
+        return Program.from_chakra(contents)
+    except ProgramError as error:
+        raise ProgramError(f"{path}: {error}") from error
+
+
+def read_trace(path: str | os.PathLike[str], content: bytes, _: int) -> Trace:
+    """The execution trace in the files of all ranks; a content without a file is that of one rank.
+
+    Raises
+    ------
+    FileError
+        A file is missing, or cannot be read or decompressed.
+    TraceError
+        A trace is malformed; the message names byte and rank.
+    """
+    files = os.path.isdir(path) or NAME.fullmatch(os.path.basename(path)) is not None
+    return read_chakra([read_content(one) for one in paths_of(path)] if files else [content])
+
+
+def write(program: Program, size_bytes: int, path: str | os.PathLike[str]) -> list[Path]:
+    """Write the file of each rank under a temporary name, then rename it; returns their paths.
+
+    Of `path`, which may end in `.et` or `.0.et`, the names of the files are made.
+
+    Raises
+    ------
+    FileError
+        A file cannot be written.
+    ProgramError
+        The size cannot be cut into equal chunks.
+    """
+    place = Path(path)
+    name = re.sub(r"(\.\d{1,7})?\.et$", "", place.name)
+    traces = program.to_chakra(size_bytes)
+    paths = [place.with_name(f"{name}.{rank}.et") for rank in range(len(traces))]
+    for one, content in zip(paths, traces, strict=True):
+        with replacing(one) as temporary:
+            temporary.write_bytes(content)
+    return paths

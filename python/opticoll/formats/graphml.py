@@ -1,0 +1,127 @@
+"""Graphs in GraphML, as `networkx.write_graphml(graph, path)` writes them.
+
+Nodes, edges and the graph have the attributes that `opticoll.formats.node_link` names. The text is
+read as UTF-8, whatever encoding it names.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from xml.etree import ElementTree
+
+from opticoll._core import Fabric
+from opticoll.document import read_text
+from opticoll.formats.atomic import replacing
+from opticoll.formats.xml_tree import Element, parse
+from opticoll.network_graph import FABRIC_OPTIONS, Graph, MisplacedError, edges_of, texts
+
+_ATTRIBUTES = (*FABRIC_OPTIONS, "kind", "duplex")
+_WRITTEN = {
+    "graph": ("fabric", "ties"),
+    "node": ("kind",),
+    "edge": ("rate", "latency", "sharing", "duplex"),
+}
+
+
+def read(path: Path) -> Fabric:
+    """The custom fabric in a file.
+
+    Raises
+    ------
+    ConfigError
+        It is no such graph, or no fabric; with node or edge.
+    FileError
+        The file cannot be read.
+    """
+    root = parse(read_text(path))
+    graphs = list(root.named("graph"))
+    if root.tag != "graphml" or len(graphs) != 1:
+        raise MisplacedError((), "this is no GraphML file with one graph")
+    (whole,) = graphs
+    if any(one.tag == "graph" for one in whole.walk() if one is not whole):
+        raise MisplacedError((), "graphs inside nodes are not accepted")
+    if any(whole.named("hyperedge")):
+        problem = "a link joins two vertices; write an edge, or a switch with an edge to each end"
+        raise MisplacedError(("hyperedge", 0), problem)
+    names: dict[str, str] = {}
+    defaults: dict[str, dict[str, str]] = {"graph": {}, "node": {}, "edge": {}}
+    for key in root.named("key"):
+        name = key.attributes.get("attr.name", "")
+        if name in _ATTRIBUTES:
+            names[key.attributes.get("id", "")] = name
+            for default in key.named("default"):
+                for kind in defaults:
+                    if key.attributes.get("for") in (kind, "all"):
+                        defaults[kind][name] = default.text.strip()
+
+    def attributes(element: Element) -> dict[str, str]:
+        given = dict(defaults[element.tag])
+        for one in element.named("data"):
+            named = names.get(one.attributes.get("key", ""))
+            if named is not None:
+                given[named] = one.text.strip()
+        return given
+
+    options = texts((), attributes(whole), FABRIC_OPTIONS)
+    graph = Graph(options=options, file=path.name)
+    for position, node in enumerate(whole.named("node")):
+        if "id" not in node.attributes:
+            raise MisplacedError(("node", position), "a node needs an `id`")
+        graph.vertex(("node", position), node.attributes["id"], attributes(node).get("kind"))
+    graph.number(("node",), ("node",))
+    otherwise = str(whole.attributes.get("edgedefault") == "directed")
+    for position, edge in enumerate(whole.named("edge")):
+        given = edge.attributes
+        if not {"source", "target"} <= given.keys():
+            raise MisplacedError(("edge", position), "an edge needs `source` and `target`")
+        one_way = given.get("directed", otherwise).lower() == "true"
+        graph.edge(
+            ("edge", position), (given["source"], given["target"]), one_way, attributes(edge)
+        )
+    return graph.fabric()
+
+
+def write(fabric: Fabric, path: Path) -> None:
+    """Write the links of an electrical fabric; its specification is an attribute of the graph.
+
+    Where links lead one way and none is half duplex, all edges are directed, since NetworkX takes
+    no graph with both kinds; where some are, edges say for themselves what they are.
+
+    Raises
+    ------
+    FabricError
+        It has no links that messages share.
+    FileError
+        The file cannot be written.
+    """
+    ranks, switches, edges = edges_of(fabric)
+    kinds = {edge.kind for edge in edges}
+    directed = ">" in kinds and "~" not in kinds
+    root = ElementTree.Element("graphml", xmlns="http://graphml.graphdrawing.org/xmlns")
+    for of, names in _WRITTEN.items():
+        for name in names:
+            key = {"id": f"{of}_{name}", "for": of, "attr.name": name, "attr.type": "string"}
+            ElementTree.SubElement(root, "key", key)
+    default = "directed" if directed else "undirected"
+    graph = ElementTree.SubElement(root, "graph", edgedefault=default)
+
+    def add(element: ElementTree.Element, of: str, attributes: dict[str, str]) -> None:
+        for name, value in attributes.items():
+            ElementTree.SubElement(element, "data", key=f"{of}_{name}").text = value
+
+    ties = fabric.option("ties") if fabric.family == "custom" else None
+    add(graph, "graph", {"fabric": fabric.spec, **({"ties": str(ties)} if ties else {})})
+    for kind, listed in (("rank", ranks), ("switch", switches)):
+        for name in listed:
+            add(ElementTree.SubElement(graph, "node", id=name), "node", {"kind": kind})
+    for edge in edges:
+        both = edge.kind == "-" and directed
+        for one, other in [(edge.one, edge.other), (edge.other, edge.one)][: 1 + both]:
+            element = ElementTree.SubElement(graph, "edge", source=one, target=other)
+            if edge.kind == ">" and not directed:
+                element.set("directed", "true")
+            duplex = {"duplex": "half"} if edge.kind == "~" else {}
+            add(element, "edge", {**edge.options, **duplex})
+    ElementTree.indent(root)
+    with replacing(path) as temporary:
+        temporary.write_bytes(ElementTree.tostring(root, "utf-8", xml_declaration=True))

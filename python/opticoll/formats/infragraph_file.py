@@ -1,0 +1,471 @@
+"""InfraGraph: devices of components, instances of devices, and edges between slices of them.
+
+As YAML or JSON, as `infrastructure.serialize()` of the package `infragraph` writes them, or as
+protobuf, which needs that package (extra `infragraph`). Components that are `xpu` become ranks, all
+others that edges lead to switches. An edge leads both ways, each at the bandwidth of its link.
+
+>>> xpus = {"name": "xpu", "count": 4, "choice": "xpu"}
+>>> ends = {"ep1": {"component": "xpu[0:3]"}, "ep2": {"component": "xpu[1:]"}}
+>>> chain = {**ends, "scheme": "one2one", "link": "bus"}
+>>> bus = {"name": "bus", "physical": {"bandwidth": {"gigabits_per_second": 40}}}
+>>> box = {"name": "box", "components": [xpus], "links": [bus], "edges": [chain]}
+>>> instance = {"name": "box", "device": "box", "count": 1}
+>>> fabric_of({"devices": [box], "instances": [instance]}).option("links")
+'0-1@40Gb/s+1-2@40Gb/s+2-3@40Gb/s'
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from itertools import product
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+from opticoll._core import Fabric
+from opticoll.document import Document, Place, read_fields, read_json, text, whole
+from opticoll.errors import ConfigError, FabricError, UsageError
+from opticoll.formats.atomic import replacing
+from opticoll.formats.content import read_content
+from opticoll.network_graph import Graph, MisplacedError, edges_of, texts
+from opticoll.registry import nearest
+
+UNITS = {"gigabits_per_second": "Gb/s", "gigabytes_per_second": "GB/s"}
+UNITS |= {"ms": "ms", "us": "us", "ns": "ns"}
+
+MOST_COMPONENTS = 2**16
+"""Components of all instances."""
+
+MOST_STEPS = 2**21
+"""Components, devices and edges that are made, those counted again that repeat others."""
+
+MOST_DEPTH = 16
+"""Devices inside one another."""
+
+Name = Annotated[str, text]
+Count = Annotated[int, whole(0, MOST_COMPONENTS)]
+
+
+@dataclass(frozen=True)
+class _Component:
+    name: Name
+    count: Count
+    choice: Name | None = None
+    description: Any = None
+    custom: Any = None
+    device: Any = None
+    cpu: Any = None
+    xpu: Any = None
+    nic: Any = None
+    memory: Any = None
+    port: Any = None
+    switch: Any = None
+
+    @property
+    def kind(self) -> str | None:
+        """What it is; a file may leave out `choice` and name the kind by its field alone."""
+        kinds = ("custom", "device", "cpu", "xpu", "nic", "memory", "port", "switch")
+        named = (kind for kind in kinds if getattr(self, kind) is not None)
+        return self.choice or next(named, None)
+
+
+@dataclass(frozen=True)
+class _Physical:
+    bandwidth: Any = None
+    latency: Any = None
+
+
+@dataclass(frozen=True)
+class _Link:
+    name: Name
+    description: Any = None
+    physical: _Physical | None = None
+
+
+@dataclass(frozen=True)
+class _End:
+    component: Name
+    device: Name | None = None
+    instance: Name | None = None
+
+
+@dataclass(frozen=True)
+class _Edge:
+    ep1: _End
+    ep2: _End
+    link: Name
+    scheme: Name
+
+
+@dataclass(frozen=True)
+class _Device:
+    name: Name
+    components: list[_Component]
+    description: Any = None
+    links: list[_Link] | None = None
+    edges: list[_Edge] | None = None
+
+
+@dataclass(frozen=True)
+class _Instance:
+    name: Name
+    device: Name
+    count: Count
+    description: Any = None
+
+
+@dataclass(frozen=True)
+class _Infrastructure:
+    devices: list[_Device]
+    instances: list[_Instance]
+    name: Any = None
+    description: Any = None
+    links: list[_Link] | None = None
+    edges: list[_Edge] | None = None
+
+
+def read(path: Path, *, rate: object = None, latency: object = None) -> Fabric:
+    """The custom fabric in a file; `rate` and `latency` are those of links that name none.
+
+    Raises
+    ------
+    ConfigError
+        It is no such description, or no fabric; with its place.
+    UsageError
+        It is protobuf, and the package is not installed.
+    FileError
+        The file cannot be read.
+    """
+    given = {"rate": rate, "latency": latency}
+    options = texts((), {key: one for key, one in given.items() if one is not None}, list(given))
+    if path.suffix == ".json":
+        return fabric_of(read_json(path), path.name, options)
+    if path.suffix == ".pb":
+        return fabric_of(_protobuf(path), path.name, options)
+    document = Document.read(path)
+    try:
+        return fabric_of(document.content, path.name, options)
+    except MisplacedError as error:
+        if not error.place:
+            raise ConfigError(f"{path}: {error.problem}") from error
+        if error.place[0] in options:
+            raise
+        raise document.error(error.place, error.problem) from error
+
+
+def _protobuf(path: Path) -> Any:
+    try:
+        from google.protobuf.json_format import MessageToDict
+        from google.protobuf.message import DecodeError
+        from infragraph.infragraph_pb2 import Infrastructure
+    except ImportError as error:
+        hint = "pip install 'opticoll[infragraph]', or write the file as YAML"
+        raise UsageError(f"`{path}`: protobuf needs the package infragraph; {hint}") from error
+    try:
+        message = Infrastructure.FromString(read_content(path))
+        return MessageToDict(message, preserving_proto_field_name=True)
+    except (DecodeError, ValueError, RecursionError) as error:
+        raise ConfigError(f"this is no protobuf of InfraGraph: {error}") from error
+
+
+def fabric_of(content: object, file: str = "", options: dict[str, str] | None = None) -> Fabric:
+    """The custom fabric of a description; `options` are those of links that name none.
+
+    Raises
+    ------
+    MisplacedError
+        It is no such description, or no fabric; with the place.
+    """
+    whole_file = read_fields(_Infrastructure, _without_empty(content), MisplacedError)
+    return _Expansion(whole_file, options or {}).fabric(file)
+
+
+def _without_empty(content: Any) -> Any:
+    """The content without lists of nothing, which programs write for what is not there."""
+    if isinstance(content, dict):
+        return {key: _without_empty(one) for key, one in content.items() if one not in ([], None)}
+    return [_without_empty(one) for one in content] if isinstance(content, list) else content
+
+
+@dataclass
+class _Cable:
+    """What joins two components: where its edge and its link are."""
+
+    place: Place
+    link: _Link
+    at: Place
+
+
+class _Expansion:
+    """The components and edges of all instances, by the names that InfraGraph gives them."""
+
+    def __init__(self, described: _Infrastructure, options: dict[str, str]) -> None:
+        self.options = options
+        self.devices = _by_name(described.devices, ("devices",), "device")
+        self.instances = _by_name(described.instances, ("instances",), "instance")
+        self.steps = 0
+        self.kinds: dict[str, str | None] = {}
+        self.cables: dict[frozenset[str], _Cable] = {}
+        for place, instance in self.instances.values():
+            _found(self.devices, instance.device, (*place, "device"), "device")
+            for index in range(instance.count):
+                self.device(instance.device, f"{instance.name}.{index}", place)
+        links = _by_name(described.links, ("links",), "link")
+        for position, edge in enumerate(described.edges or ()):
+            self.join(("edges", position), edge, "", links, self.across)
+
+    def make(self, several: int, place: Place) -> None:
+        """Count what is made, before it is: a small file can stand for a very large graph."""
+        self.steps += several
+        if self.steps > MOST_STEPS:
+            raise MisplacedError(place, f"there are more than {MOST_STEPS} components and edges")
+
+    def device(self, name: str, prefix: str, at: Place, depth: int = 0) -> None:
+        """Add the components and edges of a device, and of devices inside it."""
+        place, device = self.devices[name]
+        if depth > MOST_DEPTH:
+            raise MisplacedError(place, f"devices are nested more than {MOST_DEPTH} deep")
+        _by_name(device.components, (*place, "components"), "component")
+        for position, component in enumerate(device.components):
+            self.make(1 + component.count, (*place, "components", position))
+            for index in range(component.count):
+                inside = f"{prefix}.{component.name}.{index}"
+                if component.kind == "device":
+                    own = (*place, "components", position, "name")
+                    _found(self.devices, component.name, own, "device")
+                    self.device(component.name, inside, at, depth + 1)
+                    continue
+                self.kinds[inside] = component.kind
+                if len(self.kinds) > MOST_COMPONENTS:
+                    problem = f"there are more than {MOST_COMPONENTS} components"
+                    raise MisplacedError((*at, "count"), problem)
+        links = _by_name(device.links, (*place, "links"), "link")
+        for position, edge in enumerate(device.edges or ()):
+
+            def ends(end: _End, where: Place) -> list[str]:
+                path = end.component if end.device is None else f"{end.device}.{end.component}"
+                return self.below(name, path, (*where, "component"))
+
+            self.join((*place, "edges", position), edge, f"{prefix}.", links, ends)
+
+    def across(self, end: _End, where: Place) -> list[str]:
+        """The components that an end between instances names."""
+        if end.instance is None:
+            raise MisplacedError((*where, "instance"), "the field `instance` is missing")
+        name, choose = _slice(end.instance, (*where, "instance"))
+        _, instance = _found(self.instances, name, (*where, "instance"), "instance")
+        rest = self.below(instance.device, end.component, (*where, "component"))
+        indexes = choose(instance.count)
+        self.make(len(indexes) * len(rest), where)
+        return [f"{name}.{one}.{other}" for one in indexes for other in rest]
+
+    def below(self, device: str, path: str, where: Place) -> list[str]:
+        """The components of a device that a path such as `cx5[0:2].port[0]` names."""
+        names = [""]
+        inside: str | None = device
+        for part in path.split("."):
+            if inside is None:
+                raise MisplacedError(where, f"`{path}`: there is no device around `{part}`")
+            name, choose = _slice(part, where)
+            known = {one.name: one for one in self.devices[inside][1].components}
+            if name not in known:
+                hint = nearest(name, known)
+                problem = f"the device `{inside}` has no component `{name}`{hint}"
+                raise MisplacedError(where, problem)
+            indexes = choose(known[name].count)
+            self.make(len(names) * len(indexes), where)
+            names = [f"{one}.{name}.{index}" for one in names for index in indexes]
+            inside = name if known[name].kind == "device" else None
+        if inside is not None:
+            raise MisplacedError(where, f"`{path}` is a device; name a component of it")
+        return [one.removeprefix(".") for one in names]
+
+    def join(
+        self,
+        place: Place,
+        edge: _Edge,
+        prefix: str,
+        links: dict[str, tuple[Place, _Link]],
+        ends: Callable[[_End, Place], list[str]],
+    ) -> None:
+        """Add the cables of an edge; of two between the same ends the last counts."""
+        one, other = ends(edge.ep1, (*place, "ep1")), ends(edge.ep2, (*place, "ep2"))
+        at, link = _found(links, edge.link, (*place, "link"), "link")
+        if edge.scheme == "one2one":
+            if len(one) != len(other):
+                problem = f"one2one joins as many as there are: not {len(one)} and {len(other)}"
+                raise MisplacedError((*place, "scheme"), problem)
+            pairs: Iterator[tuple[str, str]] = zip(one, other, strict=True)
+        elif edge.scheme == "many2many":
+            pairs = product(one, other)
+        else:
+            problem = f"`{edge.scheme}` is not read; write one2one or many2many"
+            raise MisplacedError((*place, "scheme"), problem)
+        self.make(len(one) * (len(other) if edge.scheme == "many2many" else 1), place)
+        for first, second in pairs:
+            if first != second:
+                ends_of = frozenset((prefix + first, prefix + second))
+                self.cables.pop(ends_of, None)
+                self.cables[ends_of] = _Cable(place, link, at)
+
+    def fabric(self, file: str) -> Fabric:
+        """The fabric of all cables; components without any are left out."""
+        joined = frozenset().union(*self.cables) if self.cables else frozenset()
+        graph = Graph(file=file)
+        for name, kind in self.kinds.items():
+            if kind == "xpu":
+                graph.ranks.append(name)
+            elif name in joined:
+                graph.switches.append(name)
+        if not graph.ranks:
+            problem = "there is no component that is an xpu, hence there are no ranks"
+            raise MisplacedError((), problem)
+        graph.number((), ())
+        order = {name: place for place, name in enumerate(self.kinds)}
+        for ends, cable in self.cables.items():
+            one, other = sorted(ends, key=order.__getitem__)
+            graph.link(cable.place, one, other, "-", self.of_link(cable))
+        return graph.fabric()
+
+    def of_link(self, cable: _Cable) -> list[str]:
+        """The rate and the latency of a cable."""
+        given = cable.link.physical or _Physical()
+        place = (*cable.at, "physical")
+        rate = _quantity(given.bandwidth, (*place, "bandwidth")) or self.options.get("rate")
+        latency = _quantity(given.latency, (*place, "latency")) or self.options.get("latency")
+        if rate is None:
+            problem = (
+                f"the link `{cable.link.name}` has no bandwidth in bits or bytes; name one, or "
+                "give all such links a `rate` beside `graph` in a fabric file"
+            )
+            raise MisplacedError(cable.at, problem)
+        return [rate] if latency is None else [rate, latency]
+
+
+def _quantity(given: Any, place: Place) -> str | None:
+    """A bandwidth or latency with its unit; none of one in transfers, whose bits it leaves open."""
+    if given is None:
+        return None
+    if not isinstance(given, dict):
+        raise MisplacedError(place, f"`{given}` is no set of fields")
+    choice = given.get("choice") or next((key for key in given if key in UNITS), None)
+    value = given.get(str(choice))
+    if choice not in UNITS or value is None:
+        return None
+    try:
+        number = Decimal(str(value))
+    except InvalidOperation:
+        number = Decimal("nan")
+    if isinstance(value, bool) or not number.is_finite() or not 0 <= number < 10**9:
+        raise MisplacedError((*place, str(choice)), f"`{value}` is no number from 0 to 10^9")
+    return f"{number:f}{UNITS[str(choice)]}"
+
+
+def write(fabric: Fabric, path: Path) -> None:
+    """Write an electrical fabric as one device: an xpu for each rank, a switch for each switch.
+
+    Names and the specification are in descriptions.
+
+    Raises
+    ------
+    FabricError
+        It has no links that messages share, or links that InfraGraph has no words for.
+    FileError
+        The file cannot be written.
+    """
+    ranks, switches, edges = edges_of(fabric)
+    names = {name: f"rank[{number}]" for number, name in enumerate(ranks)}
+    names |= {name: f"switch[{number}]" for number, name in enumerate(switches)}
+    links: dict[tuple[str, str], str] = {}
+    joined: set[frozenset[str]] = set()
+    lines = []
+    for edge in edges:
+        between = f"{edge.one} and {edge.other}"
+        if edge.kind != "-" or "sharing" in edge.options:
+            kinds = {">": "that lead one way", "~": "of half duplex"}
+            kind = kinds.get(edge.kind, "whose rate each flow has for itself")
+            raise FabricError(f"InfraGraph has no links {kind}, as between {between}; use GraphML")
+        if frozenset((edge.one, edge.other)) in joined:
+            raise FabricError(
+                f"InfraGraph has one link between two components, not several as between {between}"
+            )
+        joined.add(frozenset((edge.one, edge.other)))
+        own = (edge.options["rate"], edge.options["latency"])
+        link = links.setdefault(own, f"link{len(links)}")
+        ends = [f"{{component: '{names[end]}'}}" for end in (edge.one, edge.other)]
+        lines.append(f"  - {{ep1: {ends[0]}, ep2: {ends[1]}, scheme: one2one, link: {link}}}")
+    text = ["name: opticoll", f"description: {json.dumps(fabric.spec)}", "devices:"]
+    text += ["- name: fabric", "  components:"]
+    for name, choice, listed in (("rank", "xpu", ranks), ("switch", "switch", switches)):
+        if listed:
+            described = json.dumps(", ".join(listed))
+            fields = f"name: {name}, count: {len(listed)}, choice: {choice}"
+            text.append(f"  - {{{fields}, description: {described}}}")
+    text += ["  links:", *(_link(name, *own) for own, name in links.items())] if links else []
+    text += ["  edges:", *lines] if lines else []
+    text += ["instances:", "- {name: fabric, device: fabric, count: 1}", ""]
+    with replacing(path) as temporary:
+        temporary.write_text("\n".join(text), encoding="utf-8")
+
+
+def _link(name: str, rate: str, latency: str) -> str:
+    """A link with a rate and a latency, in the units that InfraGraph has."""
+    bits = Fabric("crossbar:ranks=2", rate=rate).option("rate")
+    picoseconds = Fabric("crossbar:ranks=2", latency=latency).option("latency")
+    gigabits = f"{Decimal(bits) / 10**9:f}"
+    nanoseconds = f"{Decimal(picoseconds) / 10**3:f}"
+    return (
+        f"  - {{name: {name}, physical: {{"
+        f"bandwidth: {{choice: gigabits_per_second, gigabits_per_second: {gigabits}}}, "
+        f"latency: {{choice: ns, ns: {nanoseconds}}}}}}}"
+    )
+
+
+T = TypeVar("T", _Device, _Component, _Instance, _Link)
+
+
+def _by_name(listed: list[T] | None, place: Place, what: str) -> dict[str, tuple[Place, T]]:
+    """What is listed by its name, with its place."""
+    named: dict[str, tuple[Place, T]] = {}
+    for position, one in enumerate(listed or ()):
+        if one.name in named or re.search(r"[\[\].]", one.name):
+            problem = f"there are two of the name `{one.name}`"
+            if one.name not in named:
+                problem = f"the name of a {what} holds no brackets or dots, as `{one.name}` does"
+            raise MisplacedError((*place, position, "name"), problem)
+        named[one.name] = ((*place, position), one)
+    return named
+
+
+def _found(
+    named: dict[str, tuple[Place, T]], name: str, place: Place, what: str
+) -> tuple[Place, T]:
+    if name not in named:
+        hint = nearest(name, named) if named else ""
+        raise MisplacedError(place, f"there is no {what} `{name}`{hint}")
+    return named[name]
+
+
+def _slice(text: str, place: Place) -> tuple[str, Callable[[int], list[int]]]:
+    """The name and the indexes of `name`, `name[3]` or `name[start:stop:step]`."""
+    number = r"(-?[0-9]{1,6})?"
+    read = re.fullmatch(rf"([^\[\]]+)(?:\[{number}(:{number}(?::{number})?)?\])?", text)
+    if read is None:
+        raise MisplacedError(place, f"`{text}` is no name with a slice, such as xpu[0:4]")
+    name, start, colon, stop, step = read.groups()
+    ends = [None if one is None else int(one) for one in (start, stop, step)]
+
+    def indexes(count: int) -> list[int]:
+        if start is not None and colon is None:
+            index = int(start) + (count if int(start) < 0 else 0)
+            if not 0 <= index < count:
+                raise MisplacedError(place, f"`{text}`: there are only {count}")
+            return [index]
+        if ends[2] == 0:
+            raise MisplacedError(place, f"`{text}`: a step is not 0")
+        return list(range(*slice(*ends).indices(count)))
+
+    return name, indexes

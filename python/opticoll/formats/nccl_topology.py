@@ -1,0 +1,342 @@
+"""NCCL's topology XML: the GPUs, PCI switches, processors, NVLink and NICs of servers.
+
+NCCL writes it to the file that `NCCL_TOPO_DUMP_FILE` names. GPUs become ranks, all else switches.
+Rates are those of NCCL's own table (`src/graph/topo.h` and `topo.cc` of June 2026), of xGMI those
+of RCCL's (October 2024): what these libraries count on for data, not the raw rates of wires.
+
+One server is read as NCCL uses it, without its NICs. The NICs of several servers, or of several
+copies of one (`boxes`), are joined by a switch `network`, which itself limits nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from decimal import Decimal
+from pathlib import Path
+
+from opticoll._core import Fabric
+from opticoll.document import read_text
+from opticoll.formats.xml_tree import MOST_BYTES, MOST_ELEMENTS, Element, parse
+from opticoll.network_graph import Graph, MisplacedError
+
+PCI_LANE = {"2.5": 1500, "5": 3000, "8": 6000, "16": 12_000, "32": 24_000, "64": 48_000}
+"""Mb/s of a PCI lane by its GT/s (`kvDictPciGen`)."""
+
+UNKNOWN_PCI, UNKNOWN_LANES, UNKNOWN_NIC = "8", 16, 10_000
+"""GT/s, lanes and Mb/s where the server does not tell, as NCCL has them."""
+
+NVLINK = ((100, 40_100), (90, 20_600), (87, 20_000), (86, 12_000), (70, 20_000), (60, 18_000))
+"""MB/s of an NVLink, one way, from a compute capability on (`ncclTopoNVLinkBw`)."""
+
+XGMI = {"gfx906": 24_000, "gfx908": 24_000, "gfx90a": 36_000, "gfx94": 48_000}
+"""MB/s of an xGMI link, one way, by the beginning of its architecture (`ncclTopoXGMISpeed`)."""
+
+OLD_ARCHITECTURES = {"910": "gfx90a"} | {
+    name: f"gfx{name}" for name in ("906", "908", "940", "942")
+}
+"""Architectures of AMD as older files write them (`convertGcnArchToGcnArchName`)."""
+
+INTEL = ((0xCF, 40_000), (0x8F, 22_000), (0x55, 10_000), (0, 6000))
+"""MB/s between processors of Intel's family 6, from a model on (`ncclTopoGetInterCpuBw`)."""
+
+PROCESSORS = {"AuthenticAMD": 16_000, "ppc64": 32_000, "arm64": 6000}
+"""MB/s between other processors, by vendor or by architecture."""
+
+WITHIN_DEVICE = 5_000_000
+"""MB/s within a device: NCCL's word for no limit."""
+
+MOST_BOXES = 1024
+MOST_PROCESSORS = 256
+"""Processors of a server: each has a link to each other."""
+
+
+def read(path: Path, *, boxes: int = 1) -> Fabric:
+    """The custom fabric of `boxes` copies of the servers in a file.
+
+    Raises
+    ------
+    ConfigError
+        It is no such topology, or says too little of a link; with the line.
+    FileError
+        The file cannot be read.
+    """
+    if type(boxes) is not int or not 1 <= boxes <= MOST_BOXES:
+        raise MisplacedError(("boxes",), f"`{boxes}` is no number of boxes from 1 to {MOST_BOXES}")
+    root = parse(read_text(path, most=MOST_BYTES))
+    if root.tag != "system":
+        problem = f"it begins with <{root.tag}>, not <system>, and is no topology of NCCL"
+        raise MisplacedError((), problem)
+    elements = list(root.walk())
+    if boxes * len(elements) > MOST_ELEMENTS:
+        raise MisplacedError(("boxes",), f"{boxes} boxes of {len(elements)} elements are too many")
+    hosts: dict[str, list[Element]] = {}
+    for cpu in root.named("cpu"):
+        hosts.setdefault(cpu.attributes.get("host_hash", "0"), []).append(cpu)
+    gpus = {_number(one, "rank"): one for one in elements if _is_rank(one)}
+    for one in elements:
+        if _is_rank(one) and gpus[_number(one, "rank")] is not one:
+            raise _wrong(one, f"there are two GPUs of rank {_number(one, 'rank')}")
+    if not gpus:
+        problem = "there is no GPU with a rank; let NCCL write the file while a job runs"
+        raise MisplacedError((), problem)
+    joined = any(one.tag == "nvlink" and _is_switch(one) for one in elements)
+    numbers = {rank: number for number, rank in enumerate(sorted(gpus))}
+    servers = _Servers(numbers, networked=boxes > 1 or (len(hosts) > 1 and not joined))
+    for box in range(boxes):
+        servers.box, of_box = box, f" of box {box}" if boxes > 1 else ""
+        servers.nvlink_switch = f"nvswitch{of_box}"
+        for host, processors in enumerate(hosts.values()):
+            servers.suffix = (f" of host {host}" if len(hosts) > 1 else "") + of_box
+            servers.server(processors)
+        servers.direct_links()
+    return servers.fabric(boxes, path.name)
+
+
+@dataclass
+class _Link:
+    """A link that leads one way, and the line where it stands first."""
+
+    line: int
+    latency_ps: int
+    rate_mbps: int = 0
+
+
+@dataclass
+class _Servers:
+    """The vertices and links that a file makes, server by server."""
+
+    numbers: dict[int, int]
+    """The ranks of the file, numbered from 0."""
+    networked: bool
+    """Whether NICs lead anywhere."""
+    box: int = 0
+    suffix: str = ""
+    """What tells the vertices of a server from those of others."""
+    nvlink_switch: str = ""
+    switches: dict[str, None] = field(default_factory=dict)
+    at_bus: dict[tuple[str, str], str] = field(default_factory=dict)
+    """Vertices by server and bus."""
+    waiting: list[tuple[Element, str, str, str]] = field(default_factory=list)
+    """Devices with server, vertex and processor; their direct links come when all are known."""
+    links: dict[tuple[str, str, str], _Link] = field(default_factory=dict)
+    """By ends and kind of element; NCCL adds up the rates of links that are equal in these."""
+
+    def fabric(self, boxes: int, file: str) -> Fabric:
+        """The fabric; two links that differ in their directions alone are one cable."""
+        graph = Graph(file=file)
+        graph.ranks = [f"gpu {rank}" for rank in range(boxes * len(self.numbers))]
+        graph.switches = list(self.switches)
+        graph.number((), ())
+        cables: set[tuple[str, str, str]] = set()
+        for (one, other, kind), link in self.links.items():
+            back = self.links.get((other, one, kind))
+            both = back is not None and back.rate_mbps == link.rate_mbps
+            if (other, one, kind) not in cables:
+                options = [f"{link.rate_mbps}Mb/s", f"{link.latency_ps}ps"]
+                graph.link((f"line {link.line}",), one, other, "-" if both else ">", options)
+            if both:
+                cables.add((one, other, kind))
+        return graph.fabric()
+
+    def switch(self, name: str) -> str:
+        """A switch with a name."""
+        self.switches[name] = None
+        return name
+
+    def link(self, at: Element, one: str, other: str, rate_mbps: int, latency_ps: int = 0) -> None:
+        """Add a link that leads one way."""
+        link = self.links.setdefault((one, other, at.tag), _Link(at.line, latency_ps))
+        link.rate_mbps += rate_mbps
+
+    def cable(self, at: Element, one: str, other: str, rate_mbps: int, latency_ps: int = 0) -> None:
+        """Add a link each way."""
+        self.link(at, one, other, rate_mbps, latency_ps)
+        self.link(at, other, one, rate_mbps, latency_ps)
+
+    def server(self, processors: list[Element]) -> None:
+        """Add the processors of a server and what is below them."""
+        if len(processors) > MOST_PROCESSORS:
+            problem = f"a server has at most {MOST_PROCESSORS} processors"
+            raise _wrong(processors[MOST_PROCESSORS], problem)
+        names = [self.switch(f"cpu {_number(cpu, 'numaid')}{self.suffix}") for cpu in processors]
+        for number, (cpu, name) in enumerate(zip(processors, names, strict=True)):
+            if name in names[:number]:
+                raise _wrong(cpu, f"there are two processors {_number(cpu, 'numaid')}")
+            for other in names:
+                if other != name:
+                    self.link(cpu, name, other, 8 * _between_processors(cpu))
+            for device in cpu.named("pci"):
+                self.device(device, name, name, 0)
+            for nic in cpu.named("nic"):
+                self.nic(nic, name, f"nic of {name}", 8 * WITHIN_DEVICE)
+
+    def device(self, pci: Element, parent: str, processor: str, generation: int) -> None:
+        """Add a device below a vertex, which is the head of a Broadcom switch of a generation or 0.
+
+        These switches show themselves as two levels and are one (`ncclTopoFlattenBcmSwitches`).
+        """
+        bus, rate = _text(pci, "busid").lower(), _pci_rate(pci)
+        for nic in pci.named("nic"):
+            self.nic(nic, parent, f"nic {bus}{self.suffix}", rate)
+        below = list(pci.named("pci"))
+        gpus = [one for one in pci.children if _is_rank(one)]
+        head = 0
+        if gpus:
+            if len(gpus) > 1 or "mlopart" in gpus[0].attributes:
+                raise _wrong(gpus[-1], "several ranks on one GPU are not accepted")
+            number = self.numbers[_number(gpus[0], "rank")]
+            vertex = f"gpu {self.box * len(self.numbers) + number}"
+        elif not below:
+            return
+        elif generation and _broadcom(pci, 1) == generation:
+            vertex = parent
+        else:
+            vertex, head = self.switch(f"pci {bus}{self.suffix}"), _broadcom(pci, 0)
+        if (self.suffix, bus) in self.at_bus:
+            raise _wrong(pci, f"there are two devices at bus {bus}")
+        self.at_bus[self.suffix, bus] = vertex
+        self.waiting.append((pci, self.suffix, vertex, processor))
+        if vertex != parent:
+            self.cable(pci, vertex, parent, rate)
+        for device in below:
+            self.device(device, vertex, processor, head)
+
+    def nic(self, nic: Element, parent: str, name: str, rate_mbps: int) -> None:
+        """Add a NIC and its cables to the network, if they lead anywhere."""
+        nets = [one for one in nic.named("net") if one.attributes.get("net", "1") != "0"]
+        if not self.networked or not nets:
+            return
+        self.cable(nic, self.switch(name), parent, rate_mbps)
+        for net in nets:
+            speed = _number(net, "speed", 0, most=10**9)
+            # A message goes over two of these cables; NCCL's latency is that of both.
+            half_ps = _microseconds(net, "latency") // 2
+            self.cable(net, name, self.switch("network"), max(speed, 0) or UNKNOWN_NIC, half_ps)
+
+    def direct_links(self) -> None:
+        """Add NVLink, xGMI and C2C of GPUs, and links between PCI switches."""
+        for pci, server, vertex, processor in self.waiting:
+            for gpu in (one for one in pci.children if _is_rank(one)):
+                for link in gpu.named("nvlink", "xgmi"):
+                    self.of_gpu(link, gpu, server, vertex, processor)
+                for link in gpu.named("c2c"):
+                    rate = 8 * _number(link, "count", least=1) * _number(link, "bw", least=1)
+                    self.cable(link, vertex, processor, rate)
+            for link in pci.named("pcilink"):
+                target = self.at_bus.get((server, _text(link, "target").lower()))
+                if target is not None and target != vertex:
+                    self.link(link, vertex, target, 8 * WITHIN_DEVICE)
+        self.waiting.clear()
+
+    def of_gpu(self, link: Element, gpu: Element, server: str, vertex: str, processor: str) -> None:
+        """Add a link of a GPU to another, to its processor or to the switches of NVLink."""
+        rate = 8 * _number(link, "count", least=1) * _rate_of_one(link, gpu)
+        kind = _text(link, "tclass").lower()
+        if _is_switch(link):
+            # NCCL takes all of them for one.
+            self.cable(link, vertex, self.switch(self.nvlink_switch), rate)
+        elif kind.startswith("0x0680"):
+            self.cable(link, vertex, processor, rate)
+        elif kind.startswith(("0x03", "0x12")):
+            other = self.at_bus.get((server, _text(link, "target").lower()))
+            # A GPU that no rank of the job uses may be missing.
+            if other is not None:
+                self.link(link, vertex, other, rate)
+        else:
+            hint = "0x03... is a GPU, 0x068000 a switch of NVLink, 0x068001 a processor"
+            raise _wrong(link, f"tclass `{kind}` is not known; {hint}")
+
+
+def _is_rank(element: Element) -> bool:
+    """Whether it is a GPU that takes part; NCCL leaves out those without a rank."""
+    return element.tag == "gpu" and "rank" in element.attributes
+
+
+def _is_switch(link: Element) -> bool:
+    return link.attributes.get("tclass", "").lower().startswith("0x068000")
+
+
+def _rate_of_one(link: Element, gpu: Element) -> int:
+    """MB/s of one NVLink or xGMI link of a GPU, one way."""
+    if link.tag == "xgmi":
+        name = _text(gpu, "gcn")
+        known = OLD_ARCHITECTURES.get(name, name)
+        for start, rate in XGMI.items():
+            if known.startswith(start):
+                return rate
+        raise _wrong(gpu, f"no rate of xGMI links is known for gcn `{name}`", ", ".join(XGMI))
+    capability = _number(gpu, "sm")
+    for least, rate in NVLINK:
+        if capability >= least:
+            return rate
+    raise _wrong(gpu, f"GPUs of compute capability {capability} have no NVLink")
+
+
+def _between_processors(cpu: Element) -> int:
+    """MB/s between a processor and another of its server, one way."""
+    arch = _text(cpu, "arch")
+    vendor = _text(cpu, "vendor") if arch == "x86_64" else arch
+    if vendor == "GenuineIntel":
+        model = _number(cpu, "modelid") if _number(cpu, "familyid") == 6 else 0
+        return next(rate for least, rate in INTEL if model >= least)
+    if vendor in PROCESSORS:
+        return PROCESSORS[vendor]
+    known = ", ".join(["GenuineIntel", *PROCESSORS])
+    raise _wrong(cpu, f"no rate between processors of `{vendor}` is known", known)
+
+
+def _pci_rate(pci: Element) -> int:
+    """Mb/s of the link of a device to what is above it."""
+    text = _text(pci, "link_speed")
+    speed = re.fullmatch(r"([0-9.]{1,6}) GT/s( PCIe)?", text)
+    transfers = speed[1].removesuffix(".0") if speed else UNKNOWN_PCI
+    if transfers not in PCI_LANE or (
+        speed is None and text not in ("", "Unknown", "Unknown speed")
+    ):
+        raise _wrong(pci, f"link_speed `{text}` is not known", "16 GT/s and 16.0 GT/s PCIe")
+    return PCI_LANE[transfers] * (_number(pci, "link_width", most=64) or UNKNOWN_LANES)
+
+
+def _broadcom(pci: Element, level: int) -> int:
+    """The generation of a Broadcom switch, or 0 (`getBcmGen`)."""
+    names = ("vendor", "device", "subsystem_vendor", "subsystem_device")
+    texts = [pci.attributes.get(name, "").lower() for name in names]
+    if texts[:3] == ["0x1000", "0xc010", "0x1000"] and re.fullmatch("0xa...", texts[3]):
+        return 4
+    own = re.fullmatch("0x0*([0-9a-f]{1,4})", texts[3])
+    if texts[:2] == ["0x1000", "0xc030"] and own and int(own[1], 16) >> 12 == level:
+        return 5 if texts[2] == "0x1000" else 0
+    return 0
+
+
+def _microseconds(net: Element, name: str) -> int:
+    """Picoseconds of a latency in microseconds, 0 where it is missing."""
+    text = net.attributes.get(name, "0")
+    if re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,12})?", text) is None:
+        raise _wrong(net, f"{name} `{text}` is no number of microseconds")
+    return int(Decimal(text) * 10**6)
+
+
+def _text(element: Element, name: str) -> str:
+    value = element.attributes.get(name)
+    if value is None:
+        raise _wrong(element, f"<{element.tag}> has no `{name}`")
+    return value
+
+
+def _number(
+    element: Element, name: str, otherwise: int | None = None, least: int = -1, most: int = 10**6
+) -> int:
+    if otherwise is not None and name not in element.attributes:
+        return otherwise
+    text = _text(element, name)
+    if re.fullmatch("-?[0-9]{1,12}", text) is None or not least <= int(text) <= most:
+        raise _wrong(element, f"{name} `{text}` is no number from {least} to {most}")
+    return int(text)
+
+
+def _wrong(element: Element, problem: str, known: str = "") -> MisplacedError:
+    return MisplacedError(
+        (f"line {element.line}",), problem + (f"; known are {known}" if known else "")
+    )

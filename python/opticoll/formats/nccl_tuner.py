@@ -1,0 +1,192 @@
+"""NCCL's tuner table: which algorithm NCCL shall take for which sizes, from a comparison.
+
+The example tuner plug-in of NCCL (`plugins/tuner/example`, June 2026) reads it as CSV: collective,
+least and most bytes, algorithm, protocol, channels, nodes, ranks. -1 leaves a field to NCCL.
+
+NCCL cannot run any plan, only algorithms of its own. Only those that are the same are chosen; what
+was faster, but has no name there, is in a comment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from math import isqrt
+from pathlib import Path
+from textwrap import wrap
+from typing import Any
+
+from opticoll._core import Fabric, OpticollError
+from opticoll.errors import UsageError
+from opticoll.formats.atomic import replacing
+from opticoll.layout import size_names
+
+ALGORITHMS = {
+    ("all_gather", "ring"): ("allgather", "ring"),
+    ("reduce_scatter", "ring"): ("reducescatter", "ring"),
+    ("all_reduce", "ring"): ("allreduce", "ring"),
+    ("all_reduce", "double_binary_tree"): ("allreduce", "tree"),
+    # NCCL passes pieces around its rings, from or to the root.
+    ("broadcast", "chain"): ("broadcast", "ring"),
+    ("reduce", "chain"): ("reduce", "ring"),
+}
+"""NCCL's names of collectives and algorithms."""
+
+PROTOCOL = "simple"
+"""The protocol without flags in the data: what the times count is the bytes themselves."""
+
+MOST_LINE = 200
+"""Characters of a comment: what is beyond 255 of a line the plug-in takes for a further line."""
+
+SAME = ("fabric", "wavelengths", "policy", "simulator", "start", "settings", "root")
+"""Columns in which the rows of a collective and a number of ranks must agree."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What NCCL shall take for a range of sizes, in NCCL's bytes."""
+
+    collective: str
+    ranks: int
+    nodes: int
+    least: int
+    most: int
+    algorithm: str
+
+
+def choices(rows: Iterable[Mapping[str, Any]]) -> tuple[list[Choice], list[str]]:
+    """The choices that rows of `compare` support, and what they leave to NCCL, in sentences.
+
+    A choice holds for the sizes that were compared and halfway, by factors, to their neighbours;
+    smaller and larger sizes are left to NCCL.
+
+    Raises
+    ------
+    UsageError
+        The rows are none of a comparison, contradict each other, or none is of an algorithm that
+        NCCL has.
+    """
+    compared: dict[tuple[str, int], list[Mapping[str, Any]]] = {}
+    needed = ("collective", "chosen", "ranks", "size_bytes", "time_ps", "fabric", "verified")
+    for row in rows:
+        lacking = [name for name in needed if row.get(name) is None]
+        if lacking:
+            raise UsageError(f"the rows are not of `compare`: they lack {', '.join(lacking)}")
+        compared.setdefault((row["collective"], row["ranks"]), []).append(row)
+    made: list[Choice] = []
+    left: list[str] = []
+    for (collective, ranks), own in compared.items():
+        for name in SAME:
+            if len({str(row.get(name)) for row in own}) > 1:
+                raise UsageError(
+                    f"{collective} on {ranks} ranks: the rows differ in `{name}`, which the table "
+                    "cannot say; write a table for each"
+                )
+        of_sizes: dict[int, list[Mapping[str, Any]]] = {}
+        for row in own:
+            if row["verified"] is True:
+                of_sizes.setdefault(int(row["size_bytes"]), []).append(row)
+        best = {size: _best(collective, rows) for size, rows in sorted(of_sizes.items())}
+        made += _ranges(collective, ranks, _nodes(own[0]["fabric"]), best)
+        left += _left(f"on {ranks} ranks", collective, of_sizes, best)
+    if not made:
+        names = ", ".join(sorted({name for _, name in ALGORITHMS}))
+        raise UsageError(f"no row is of an algorithm that NCCL has: {names}")
+    return made, left
+
+
+def _best(collective: str, rows: list[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+    """The fastest row of an algorithm that NCCL has."""
+    named = [row for row in rows if (collective, row["chosen"]) in ALGORITHMS]
+    return min(named, key=lambda row: int(row["time_ps"]), default=None)
+
+
+def _ranges(
+    collective: str, ranks: int, nodes: int, best: Mapping[int, Mapping[str, Any] | None]
+) -> list[Choice]:
+    """The choices for one collective and number of ranks, by rising size."""
+    # NCCL counts the larger of what a rank sends and receives.
+    factor = ranks if collective == "all_gather" else 1
+    sizes = [size * factor for size in best]
+    made: list[Choice] = []
+    for place, row in enumerate(best.values()):
+        if row is None:
+            continue
+        least = most = sizes[place]
+        if place > 0:
+            least = min(isqrt(sizes[place - 1] * sizes[place]) + 1, least)
+        if place + 1 < len(sizes):
+            most = max(isqrt(sizes[place] * sizes[place + 1]), most)
+        name, algorithm = ALGORITHMS[collective, row["chosen"]]
+        before = made[-1] if made else None
+        if before and (before.algorithm, before.most + 1) == (algorithm, least):
+            least = made.pop().least
+        made.append(Choice(name, ranks, nodes, least, most, algorithm))
+    return made
+
+
+def _left(
+    where: str,
+    collective: str,
+    of_sizes: Mapping[int, list[Mapping[str, Any]]],
+    best: Mapping[int, Mapping[str, Any] | None],
+) -> list[str]:
+    """What is left to NCCL, and what is faster than the choice, for runs of sizes alike."""
+    runs: list[tuple[tuple[str, str], list[tuple[int, float]]]] = []
+    for size, one in best.items():
+        fastest = min(of_sizes[size], key=lambda row: int(row["time_ps"]))
+        chosen = "" if one is None else str(one["chosen"])
+        times = 1.0
+        if one is not None:
+            times = int(one["time_ps"]) / max(int(fastest["time_ps"]), 1)
+        alike = (
+            str(fastest["chosen"]).partition(":")[0] if times > 1 or one is None else "",
+            chosen,
+        )
+        if not runs or runs[-1][0] != alike:
+            runs.append((alike, []))
+        runs[-1][1].append((size, times))
+    said = []
+    for (faster, chosen), sizes in runs:
+        ends = sorted({sizes[0][0], sizes[-1][0]})
+        words = f"{collective} of {' to '.join(size_names(ends).values())} {where}"
+        if not chosen:
+            said.append(f"{words}: no row is of an algorithm that NCCL has")
+        elif faster:
+            most = max(times for _, times in sizes)
+            words += f": {faster} is up to {most:.3g} times as fast as {chosen}"
+            said.append(f"{words}, but NCCL has no such algorithm")
+    return said
+
+
+def _nodes(spec: str) -> int:
+    """The number of servers of a fabric; -1, any, where it says nothing of servers."""
+    try:
+        fabric = Fabric(spec)
+    except OpticollError:
+        return -1
+    return int(fabric.option("boxes")) if fabric.family == "gpu_servers" else -1
+
+
+def write(rows: Iterable[Mapping[str, Any]], path: Path) -> None:
+    """Write the table of rows of `compare`.
+
+    Raises
+    ------
+    UsageError
+        As for `choices`.
+    FileError
+        The file cannot be written.
+    """
+    made, left = choices(rows)
+    lines = [
+        "# collective_type,min_bytes,max_bytes,algorithm,protocol,channels,nNodes,nRanks",
+        "# Times are simulated, of one ring in the order of the ranks and of trees without pieces;",
+        "# NCCL has a ring or tree for each channel. Sizes not compared are left to NCCL.",
+        *(f"# {line}" for sentence in left for line in wrap(sentence, MOST_LINE)),
+    ]
+    for one in made:
+        fields = (one.collective, one.least, one.most, one.algorithm, PROTOCOL)
+        lines.append(",".join(map(str, (*fields, -1, one.nodes, one.ranks))))
+    with replacing(path) as temporary:
+        temporary.write_text("\n".join([*lines, ""]), encoding="utf-8")

@@ -1,0 +1,120 @@
+"""Graphs in NetworkX's node-link form, as `json.dump(networkx.node_link_data(graph), file)` writes.
+
+A node is a switch where its attribute `kind` says so, otherwise a rank; edges may have the
+attributes `rate`, `latency`, `sharing` and `duplex`, and the graph itself the options of the
+fabric. An edge of a directed graph leads one way only.
+
+>>> nodes = [{"id": "a"}, {"id": "b"}, {"id": "hub", "kind": "switch"}]
+>>> links = [{"source": "a", "target": "hub"}, {"source": "hub", "target": "b", "rate": "1Gb/s"}]
+>>> fabric_of({"directed": False, "nodes": nodes, "links": links}).spec
+'custom:ranks=2,switches=1,links=0-2+2-1@1Gb/s,names=a+b+hub,rate=100Gb/s,latency=0s'
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from opticoll._core import Fabric
+from opticoll.document import read_json
+from opticoll.errors import FabricError
+from opticoll.formats.atomic import replacing
+from opticoll.network_graph import FABRIC_OPTIONS, Graph, MisplacedError, edges_of, texts
+
+
+def read(path: Path) -> Fabric:
+    """The custom fabric in a file.
+
+    Raises
+    ------
+    ConfigError
+        It is no such graph, or no fabric; with node or link.
+    FileError
+        The file cannot be read.
+    """
+    return fabric_of(read_json(path), path.name)
+
+
+def fabric_of(content: object, file: str = "") -> Fabric:
+    """The custom fabric of a graph.
+
+    Raises
+    ------
+    MisplacedError
+        It is no such graph, or no fabric; with node or link.
+    """
+    if not isinstance(content, dict) or not isinstance(content.get("nodes"), list):
+        raise MisplacedError((), "this is no graph in node-link form: there is no list `nodes`")
+    key = "edges" if "edges" in content else "links"
+    if not isinstance(content.get(key), list):
+        raise MisplacedError((), "this is no graph in node-link form: no list `links` or `edges`")
+    graph = Graph(file=file)
+    whole, directed = content.get("graph", {}), content.get("directed", False)
+    if not isinstance(whole, dict):
+        raise MisplacedError(("graph",), "the attributes of the graph are a set of fields")
+    if not isinstance(directed, bool):
+        raise MisplacedError(("directed",), "must be true or false")
+    graph.options = texts(("graph",), whole, FABRIC_OPTIONS)
+    for position, node in enumerate(content["nodes"]):
+        place = ("nodes", position)
+        if not isinstance(node, dict) or "id" not in node:
+            raise MisplacedError(place, "a node needs an `id`")
+        graph.vertex(place, _identity(node["id"]), node.get("kind"))
+    graph.number(("nodes",), ("nodes",))
+    for position, edge in enumerate(content[key]):
+        place = (key, position)
+        if not isinstance(edge, dict) or not {"source", "target"} <= edge.keys():
+            raise MisplacedError(place, "an edge needs `source` and `target`")
+        ends = (_identity(edge["source"]), _identity(edge["target"]))
+        graph.edge(place, ends, directed, edge)
+    return graph.fabric()
+
+
+def _identity(value: object) -> str:
+    """A node's name; NetworkX numbers the nodes of grids by tuples, which JSON holds as lists."""
+    return ".".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def write(fabric: Fabric, path: Path) -> None:
+    """Write the links of an electrical fabric; its specification is an attribute of the graph.
+
+    Where links lead one way, all edges are directed.
+
+    Raises
+    ------
+    FabricError
+        It has no links that messages share, or half-duplex links beside those that lead one way.
+    FileError
+        The file cannot be written.
+    """
+    ranks, switches, edges = edges_of(fabric)
+    kinds = {edge.kind for edge in edges}
+    directed = ">" in kinds
+    if directed and "~" in kinds:
+        raise FabricError(
+            "node_link has no graphs with both half-duplex links and links that lead one way; "
+            "write GraphML"
+        )
+    ties = fabric.option("ties") if fabric.family == "custom" else None
+    written: list[dict[str, object]] = []
+    for edge in edges:
+        duplex = {"duplex": "half"} if edge.kind == "~" else {}
+        both = edge.kind == "-" and directed
+        for one, other in [(edge.one, edge.other), (edge.other, edge.one)][: 1 + both]:
+            written.append({"source": one, "target": other, **edge.options, **duplex})
+    ends = [frozenset((edge.one, edge.other)) for edge in edges]
+    multiple = len({*ends}) < len(ends)
+    if multiple:
+        written = [{**one, "key": number} for number, one in enumerate(written)]
+    content = {
+        "directed": directed,
+        "multigraph": multiple,
+        "graph": {"fabric": fabric.spec, **({"ties": str(ties)} if ties else {})},
+        "nodes": [
+            *({"id": name, "kind": "rank"} for name in ranks),
+            *({"id": name, "kind": "switch"} for name in switches),
+        ],
+        "edges": written,
+    }
+    with replacing(path) as temporary:
+        temporary.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")

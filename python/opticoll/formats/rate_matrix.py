@@ -1,0 +1,172 @@
+"""Square matrices of rates, as planners of collectives take them: CSV, JSON or NumPy's npy.
+
+The entry in row i and column j is the rate of the link from vertex i to vertex j, 0 where there is
+none. `unit` is that of all rates, `switches` are the vertices that are not ranks, and `latency` is
+that of all links. A CSV file names them in a comment, a JSON file as fields beside `rates`; of all
+files a fabric file may name them beside `graph`. Without `switches` all vertices are ranks.
+
+    # unit=GB/s switches=2 latency=500ns
+    0,0,25
+    0,0,25
+    25,25,0
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from opticoll._core import Fabric
+from opticoll.document import read_json, read_text
+from opticoll.errors import ConfigError, FileError
+from opticoll.network_graph import Graph, MisplacedError, texts
+
+MOST_BYTES = 64 * 2**20
+MOST_VERTICES = 2048
+OPTIONS = ("unit", "switches", "latency")
+
+
+def read(
+    path: Path, *, unit: object = None, switches: object = None, latency: object = None
+) -> Fabric:
+    """The custom fabric of the matrix in a file.
+
+    Raises
+    ------
+    ConfigError
+        It is no square matrix of rates; with row and column.
+    FileError
+        The file cannot be read.
+    """
+    beside = {"unit": unit, "switches": switches, "latency": latency}
+    beside = {name: value for name, value in beside.items() if value is not None}
+    if path.suffix == ".npy":
+        own: dict[str, object] = {}
+        rows = _npy(path)
+    elif path.suffix == ".json":
+        rows, own = _json(path)
+    else:
+        rows, own = _csv(path)
+    for name in beside:
+        if name in own:
+            raise MisplacedError((name,), f"{path.name} names it, too; leave it out here")
+    return _fabric(rows, {**own, **beside}, path.name)
+
+
+def _fabric(rows: list[list[str]], given: Mapping[str, Any], file: str) -> Fabric:
+    vertices = len(rows)
+    if not 1 <= vertices <= MOST_VERTICES:
+        raise MisplacedError((), f"there are {vertices} rows; a matrix has 1 to {MOST_VERTICES}")
+    for number, entries in enumerate(rows):
+        if len(entries) != vertices:
+            problem = (
+                f"{len(entries)} entries; a square matrix of {vertices} rows has {vertices} in each"
+            )
+            raise MisplacedError((f"row {number}",), problem)
+    options = texts((), given, ("unit", "latency"))
+    if "unit" not in options:
+        problem = "the rates have no unit; name it, as `unit=GB/s` in a comment of CSV"
+        raise MisplacedError((), f"{problem}, as `unit` in JSON or beside `graph` in a fabric file")
+    switches = _numbers(given.get("switches", []), vertices)
+    graph = Graph(file=file, options={key: options[key] for key in options if key == "latency"})
+    names = [str(vertex) for vertex in range(vertices)]
+    graph.ranks = [name for vertex, name in enumerate(names) if vertex not in switches]
+    graph.switches = [names[vertex] for vertex in sorted(switches)]
+    # Where ranks come first, vertices have the numbers of their rows without names.
+    graph.named = [*graph.ranks, *graph.switches] != names
+    graph.number((), ())
+    rates = {
+        (row, column): rate
+        for row, line in enumerate(rows)
+        for column, text in enumerate(line)
+        if (rate := _rate(text, row, column))
+    }
+    for (row, column), rate in rates.items():
+        both = rates.get((column, row)) == rate
+        if not (both and column < row):
+            ends = (names[row], names[column])
+            place = (f"row {row}", f"column {column}")
+            graph.link(place, *ends, "-" if both else ">", [f"{rate:f}{options['unit']}"])
+    return graph.fabric()
+
+
+def _rate(text: str, row: int, column: int) -> Decimal:
+    place = (f"row {row}", f"column {column}")
+    try:
+        rate = Decimal(text.strip())
+    except InvalidOperation:
+        rate = Decimal("nan")
+    if not rate.is_finite() or not 0 <= rate < 10**15:
+        raise MisplacedError(place, f"`{text}` is no number of a rate, 0 or more, without a unit")
+    if row == column and rate:
+        raise MisplacedError(place, f"`{text}` would be a link of vertex {row} to itself; write 0")
+    return rate
+
+
+def _numbers(given: object, vertices: int) -> set[int]:
+    """The vertices of a list such as [8, 9], or of a text such as `8-9+12`."""
+    parts = given if isinstance(given, list) else str(given).split("+")
+    numbers: set[int] = set()
+    for part in parts:
+        read = re.fullmatch(r"([0-9]{1,6})(?:-([0-9]{1,6}))?", str(part).strip())
+        last = int(read[2] or read[1]) if read else -1
+        if read is None or not int(read[1]) <= last < vertices:
+            problem = f"`{part}` is no vertex; write numbers of rows from 0, such as 8-9+12"
+            raise MisplacedError(("switches",), problem)
+        numbers.update(range(int(read[1]), last + 1))
+    return numbers
+
+
+def _csv(path: Path) -> tuple[list[list[str]], dict[str, object]]:
+    own: dict[str, object] = {}
+    rows = []
+    for number, line in enumerate(read_text(path, "utf-8-sig", MOST_BYTES).splitlines(), 1):
+        if line.lstrip().startswith("#"):
+            for word in line.lstrip("# \t").split():
+                name, equals, value = word.partition("=")
+                if equals and name in own:
+                    raise MisplacedError((f"line {number}", name), "is given twice")
+                if equals and name not in OPTIONS:
+                    problem = f"there is no such option; known are {', '.join(OPTIONS)}"
+                    raise MisplacedError((f"line {number}", name), problem)
+                if equals:
+                    own[name] = value
+        elif line.strip():
+            rows.append(line.split(","))
+    return rows, own
+
+
+def _json(path: Path) -> tuple[list[list[str]], dict[str, object]]:
+    content = read_json(path)
+    fields = dict(content) if isinstance(content, dict) else {"rates": content}
+    rows = fields.pop("rates", None)
+    for name in fields:
+        if name not in OPTIONS:
+            problem = f"there is no such field; known are {', '.join(['rates', *OPTIONS])}"
+            raise MisplacedError((name,), problem)
+    if not isinstance(rows, list) or not all(isinstance(row, list) for row in rows):
+        raise MisplacedError(("rates",), "must be a list of rows, each a list of numbers")
+    return [[str(one) for one in row] for row in rows], fields
+
+
+def _npy(path: Path) -> list[list[str]]:
+    try:
+        matrix = np.load(path, mmap_mode="r", allow_pickle=False)
+    except FileNotFoundError as error:
+        raise FileError(f"there is no file `{path}`") from error
+    except OSError as error:
+        raise FileError(f"cannot read `{path}`: {error.strerror or error}") from error
+    except (ValueError, EOFError) as error:
+        raise ConfigError(f"this is no npy file of numbers: {error}") from error
+    if not isinstance(matrix, np.ndarray) or matrix.ndim != 2 or matrix.dtype.kind not in "uif":
+        raise ConfigError("this is no npy file of a matrix of numbers")
+    if max(matrix.shape) > MOST_VERTICES:
+        raise ConfigError(
+            f"a matrix of {matrix.shape[0]} rows is too large: at most {MOST_VERTICES}"
+        )
+    return [[str(one) for one in row] for row in matrix]

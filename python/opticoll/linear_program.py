@@ -1,0 +1,142 @@
+"""The linear program of a maximum concurrent flow, by HiGHS (extra `lp`).
+
+One block goes from each source to each destination at once; the least time is the optimum. What
+HiGHS finds is not taken on trust: the multipliers of the links become whole numbers, and the core
+computes from them, exactly, a time that no plan goes below.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from functools import cache
+from math import lcm
+from typing import Any, NamedTuple
+
+from opticoll import _core
+
+MOST_VARIABLES = 60_000
+"""Beyond, the simplex method takes minutes."""
+
+AGREES = 1e-9
+"""The least relative difference at which a time of HiGHS and an exact one are different."""
+
+DENOMINATORS = (1, 12, 60, 840, 27720, 10**6)
+"""Multipliers are rounded to fractions with denominators up to these."""
+
+
+class Proved(NamedTuple):
+    """The best bound that multipliers prove, in seconds for a block of 10^9 bytes."""
+
+    bound: Fraction
+    multipliers: list[int]
+    """Of the links, in whole numbers of one unit."""
+    is_optimum: bool
+    """Whether some ways take no more, up to rounding by HiGHS."""
+
+
+def optimum(fabric: _core.Fabric, kind: str, root: int) -> Proved | None:
+    """What HiGHS finds, proved; None where it is not installed, or the program is too large."""
+    return _solved(fabric.spec, kind, root)
+
+
+@cache
+def _solved(spec: str, kind: str, root: int) -> Proved | None:
+    try:
+        import highspy
+    except ImportError:
+        return None
+    fabric = _core.Fabric(spec)
+    program = Program(fabric, kind, root)
+    if program.variables > MOST_VARIABLES:
+        return None
+    solved = program.solve(highspy)
+    if solved is None:
+        return None
+    time, multipliers = solved
+    best: tuple[Fraction, list[int]] | None = None
+    for lengths in whole(multipliers):
+        ratio = _core.concurrent_flow_bound(kind, fabric, lengths, root)
+        # A rank's whole input holds a block for each rank.
+        blocks = fabric.ranks if kind == "all_to_all" else 1
+        if ratio is not None and (best is None or Fraction(*ratio) * blocks > best[0]):
+            best = Fraction(*ratio) * blocks, lengths
+    if best is None:
+        return None
+    return Proved(*best, float(best[0]) >= time * (1 - AGREES))
+
+
+def whole(multipliers: list[float]) -> Iterator[list[int]]:
+    """The multipliers in whole numbers of one unit, simple ones first."""
+    most = max(multipliers)
+    if most <= 0:
+        return
+    for denominator in DENOMINATORS:
+        parts = [Fraction(max(one, 0.0) / most) for one in multipliers]
+        rounded = [one.limit_denominator(denominator) for one in parts]
+        unit = lcm(*(one.denominator for one in rounded))
+        if unit <= 2**40 and any(rounded):
+            yield [int(one * unit) for one in rounded]
+
+
+class Program:
+    """Flows of each source over each arc, and the time, which is to be as little as possible.
+
+    A half-duplex link is two arcs that share its rate.
+    """
+
+    def __init__(self, fabric: _core.Fabric, kind: str, root: int) -> None:
+        self.demands = demands(kind, fabric.ranks, root)
+        self.rates = [rate / 8e9 for rate in fabric.link_rates]
+        both_ways = ["<->" in name for name in fabric.link_names]
+        self.arcs: list[tuple[int, int, int]] = []
+        for link, (start, end) in enumerate(fabric.link_ends or []):
+            self.arcs.append((start, end, link))
+            if both_ways[link]:
+                self.arcs.append((end, start, link))
+        self.vertices = 1 + max(max(start, end) for start, end, _ in self.arcs)
+        self.variables = len(self.demands) * len(self.arcs)
+
+    def solve(self, highspy: Any) -> tuple[float, list[float]] | None:
+        """The time in seconds for a block of 10^9 bytes, and a multiplier for each link."""
+        model = highspy.Highs()
+        model.setOptionValue("output_flag", False)
+        model.setOptionValue("threads", 1)
+        infinity = highspy.kHighsInf
+        # Rows: for each source what each vertex keeps, then what each link carries less its rate
+        # times the time.
+        for source, wanted in self.demands.items():
+            for vertex in range(self.vertices):
+                if vertex != source:
+                    kept = float(vertex in wanted)
+                    model.addRow(kept, kept, 0, [], [])
+        first_link = len(self.demands) * (self.vertices - 1)
+        for _ in self.rates:
+            model.addRow(-infinity, 0.0, 0, [], [])
+        for place, source in enumerate(self.demands):
+            # The rows of a source leave the source itself out.
+            first = place * (self.vertices - 1)
+            for start, end, link in self.arcs:
+                rows, values = [first_link + link], [1.0]
+                for vertex, value in ((end, 1.0), (start, -1.0)):
+                    if vertex != source:
+                        rows.append(first + vertex - (vertex > source))
+                        values.append(value)
+                model.addCol(0.0, 0.0, infinity, len(rows), rows, values)
+        rows = [first_link + link for link in range(len(self.rates))]
+        model.addCol(1.0, 0.0, infinity, len(rows), rows, [-rate for rate in self.rates])
+        model.run()
+        if model.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+            return None
+        duals = model.getSolution().row_dual[first_link:]
+        return model.getInfo().objective_function_value, [abs(dual) for dual in duals]
+
+
+def demands(kind: str, ranks: int, root: int) -> dict[int, set[int]]:
+    """Who gets a block from whom: destinations by source."""
+    everyone = set(range(ranks))
+    if kind == "all_to_all":
+        return {source: everyone - {source} for source in everyone}
+    if kind == "scatter":
+        return {root: everyone - {root}}
+    return {source: {root} for source in sorted(everyone - {root})}

@@ -1,0 +1,424 @@
+"""How Chakra traces of a collective are read: a header and nodes for each rank, with their lengths.
+
+Each connection (send or receive, other rank, tag) becomes a block of its own. Its nodes must be
+ordered by dependencies; one that is not ordered with those before it gets a further block, which
+`verify_program` finds. Nodes on circles get blocks of their own, and wait for ever.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from opticoll.reference.msccl import KINDS, MOST, plain, read_msccl
+from opticoll.reference.plan import Collective, TooLarge
+from opticoll.reference.program import ACTS, Block, Program, Rank, Step
+from opticoll.reference.words import expect
+
+Value = int | str | None
+SEND, RECEIVE, COMPUTE, COLLECTIVE = 5, 6, 4, 7
+MOST_BYTES = 64 * 2**20
+ONE_BLOCK = ("all_reduce", "broadcast", "reduce")
+
+
+@dataclass
+class Node:
+    number: int
+    """Which node of the file it is, from 1."""
+    id: int = 0
+    name: str = ""
+    kind: int = 0
+    after: list[int] = field(default_factory=list)
+    given: dict[str, Value] = field(default_factory=dict)
+
+    def whole(self, name: str) -> int | None:
+        value = self.given.get(name)
+        expect(name not in self.given or isinstance(value, int), f"{name} is no whole number")
+        return value if isinstance(value, int) else None
+
+
+@dataclass(frozen=True)
+class Moved:
+    """What a node does with chunks."""
+
+    act: str
+    source: tuple[str, int]
+    destination: tuple[str, int]
+    chunks: int
+
+
+# Bytes.
+
+
+def varint(text: bytes, at: int) -> tuple[int, int]:
+    """A number, and where the next byte is."""
+    for end in range(at, at + 10):
+        expect(end < len(text), f"byte {at}: the file ends within a number")
+        if text[end] < 0x80:
+            number = sum(
+                (byte & 0x7F) << 7 * place for place, byte in enumerate(text[at : end + 1])
+            )
+            expect(number < 2**64, f"byte {at}: a number has more than 64 bits")
+            return number, end + 1
+    expect(False, f"byte {at}: a number has more than 64 bits")
+    raise AssertionError
+
+
+def sized(text: bytes, at: int) -> tuple[bytes, int]:
+    """Bytes with their length before them, and where the next byte is."""
+    length, start = varint(text, at)
+    expect(start + length <= len(text), f"byte {at}: {length} bytes should follow")
+    return text[start : start + length], start + length
+
+
+def fields(text: bytes) -> Iterator[tuple[int, int | bytes]]:
+    """The fields of a message: a number each, and a number or bytes."""
+    at = 0
+    while at < len(text):
+        key, at = varint(text, at)
+        number, kind = divmod(key, 8)
+        expect(number > 0 and kind in (0, 1, 2, 5), f"a field {number} of the kind {kind}")
+        value: int | bytes
+        if kind == 0:
+            value, at = varint(text, at)
+        elif kind == 2:
+            value, at = sized(text, at)
+        else:
+            length = 8 if kind == 1 else 4
+            expect(at + length <= len(text), "the file ends within a field")
+            value, at = int.from_bytes(text[at : at + length], "little"), at + length
+        yield number, value
+
+
+def words(value: int | bytes) -> str:
+    expect(isinstance(value, bytes), "a text is a number")
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else ""
+
+
+def attribute(text: int | bytes) -> tuple[str, Value]:
+    """The name and the value of an attribute; whole numbers may have any type."""
+    expect(isinstance(text, bytes), "an attribute is a number")
+    name = ""
+    value: Value = None
+    for number, found in fields(text if isinstance(text, bytes) else b""):
+        if number == 1:
+            name = words(found)
+        elif number == 29:
+            value = words(found)
+        elif number != 2:
+            value = None
+            if number in (7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27):
+                expect(isinstance(found, int), f"{name} is no whole number")
+                value = signed(number, found) if isinstance(found, int) else None
+    return name, value
+
+
+def signed(number: int, value: int) -> int:
+    """A whole number by the type that the number of its field stands for."""
+    if number in (15, 17):
+        return value >> 1 ^ -(value & 1)
+    bits = {7: 64, 9: 64, 23: 32, 25: 64}.get(number)
+    if number == 27:
+        return min(value, 1)
+    return value - (1 << bits) if bits and value >> (bits - 1) else value
+
+
+def node_of(text: bytes, number: int) -> Node:
+    node = Node(number)
+    for name, value in fields(text):
+        if name in (1, 3):
+            expect(isinstance(value, int), "a number is none")
+            if isinstance(value, int):
+                node.id, node.kind = (value, node.kind) if name == 1 else (node.id, value)
+        elif name == 2:
+            node.name = words(value)
+        elif name in (4, 5):
+            node.after += [value] if isinstance(value, int) else numbers(value)
+        elif name == 10:
+            node.given.update([attribute(value)])
+    expect(node.kind <= COLLECTIVE, f"node {node.id}: there is no type {node.kind}")
+    return node
+
+
+def numbers(text: bytes) -> list[int]:
+    found, at = [], 0
+    while at < len(text):
+        number, at = varint(text, at)
+        found.append(number)
+    return found
+
+
+def file_of(text: bytes) -> tuple[dict[str, Value], list[Node]]:
+    """The header of a file, and its nodes."""
+    expect(text != b"", "the file is empty")
+    header, at = sized(text, 0)
+    given = dict(attribute(value) for number, value in fields(header) if number == 2)
+    nodes: list[Node] = []
+    while at < len(text):
+        message, at = sized(text, at)
+        nodes.append(node_of(message, len(nodes) + 1))
+    expect(len({node.id for node in nodes}) == len(nodes), "two nodes have one number")
+    return given, nodes
+
+
+# The program.
+
+
+def read_chakra(files: list[bytes]) -> Program:
+    """The program that the files of all ranks describe.
+
+    Raises:
+        NotAPlan: they describe none.
+        TooLarge: they are longer than any such program.
+    """
+    if sum(map(len, files)) > MOST_BYTES:
+        raise TooLarge(f"more than {MOST_BYTES} bytes to look at")
+    expect(files != [], "there are no files")
+    read = [file_of(text) for text in files]
+    header = read[0][0]
+    alike = ("collective", "input_file", "ranks", "root", "pieces", "size", "inplace", "outofplace")
+    for name in alike:
+        expect(all(one.get(name) == header.get(name) for one, _ in read), f"{name} differs")
+    return Reader(header, read).program()
+
+
+class Reader:
+    """What the header says of all nodes."""
+
+    def __init__(
+        self, header: dict[str, Value], read: list[tuple[dict[str, Value], list[Node]]]
+    ) -> None:
+        self.header, self.read = header, read
+        ranks = len(read)
+        embedded = header.get("input_file")
+        inside = isinstance(embedded, str) and "<algo" in embedded
+        self.inner = read_msccl(str(embedded)) if inside else None
+        named = header.get("collective")
+        if named is None and self.inner is not None:
+            named = self.inner.collective.kind
+        kinds = [kind for kind in KINDS if plain(kind) == plain(str(named))]
+        expect(len(kinds) == 1, "the header names no collective")
+        expect(self.whole("ranks", ranks) == ranks, f"there are {ranks} files")
+        self.parts = 1 if kinds[0] in ONE_BLOCK else ranks
+        totals = [node.whole("total_chunk_cnt") or 0 for _, nodes in read for node in nodes]
+        total = next((one for one in totals if one > 0), 0)
+        if self.inner is not None:
+            pieces, total = self.inner.collective.pieces, 0
+        else:
+            pieces = max(1, total // self.parts)
+        pieces = self.whole("pieces", pieces)
+        expect(1 <= pieces * self.parts <= MOST, f"{pieces} pieces are too few or too many")
+        self.scale = (total or pieces * self.parts) // (pieces * self.parts)
+        whole = not total or total == self.scale * pieces * self.parts
+        expect(whole and 1 <= self.scale <= MOST, f"{total} chunks are no {self.parts} blocks")
+        root = self.whole("root", 0)
+        expect(0 <= root < ranks, f"root {root} is no rank")
+        self.collective = Collective(kinds[0], ranks, root, pieces)
+        if self.inner is not None:
+            expect(self.inner.collective == self.collective, "the header has another program")
+        self.bytes_of_chunk: int | None = None
+        if "size" in header:
+            cut = ranks if kinds[0] in ("reduce_scatter", "all_to_all", "scatter") else 1
+            size, cut = self.whole("size", 0), pieces * cut
+            if kinds[0] == "scatter":
+                cut = pieces
+            expect(size % cut == 0, f"{size} bytes are no {cut} equal chunks")
+            self.bytes_of_chunk = size // cut
+
+    def whole(self, name: str, otherwise: int) -> int:
+        value = self.header.get(name, otherwise)
+        expect(isinstance(value, int), f"{name} is no whole number")
+        return value if isinstance(value, int) else otherwise
+
+    def program(self) -> Program:
+        inner = self.inner
+        in_place = self.whole("inplace", inner.in_place if inner else 1) != 0
+        out_of_place = self.whole("outofplace", inner.out_of_place if inner else 0) != 0
+        expect(in_place or out_of_place, "neither in place nor out of place")
+        ranks = [self.rank(rank, nodes) for rank, (_, nodes) in enumerate(self.read)]
+        return Program(self.collective, in_place, out_of_place, ranks)
+
+    def rank(self, rank: int, nodes: list[Node]) -> Rank:
+        moves = {node.id: self.moved(rank, node) for node in nodes}
+        blocks = [*blocks_of(nodes, moves)]
+        ends = [
+            first + step.chunks
+            for block in blocks
+            for step in block.steps
+            for buffer, first in (step.source, step.destination)
+            if buffer == "s"
+        ]
+        return Rank(max([0, *ends]), blocks)
+
+    def moved(self, rank: int, node: Node) -> Moved | None:
+        """What a node does with chunks; None if it only takes time."""
+        inner = self.inner_step(rank, node)
+        expect(node.kind != COLLECTIVE, f"node {node.id} is a whole collective")
+        adds = node.whole("is_rrc")
+        if adds is None:
+            adds = inner is not None and inner.act in ("rrc", "rrcs")
+        act = {SEND: "s", RECEIVE: "rrc" if adds else "r"}.get(node.kind)
+        if node.kind == COMPUTE:
+            own = node.given.get("operation", inner.act if inner else None)
+            act = own if own in ("cpy", "re") else None
+        if act is None:
+            return None
+        for kind, used in ((SEND, "sends"), (RECEIVE, "arrives")):
+            if node.kind == kind and inner is not None:
+                fits = getattr(ACTS[inner.act], used) and not (
+                    kind == RECEIVE and inner.act == "rrs"
+                )
+                expect(fits, f"node {node.id}: the program in the header has {inner.act}")
+        count = node.whole("msg_chunk_cnt")
+        count = None if count is None or count < 0 else count
+        own_buffers = "srcbuf" in node.given or "dstbuf" in node.given
+        if inner is not None and not own_buffers:
+            expect(count in (None, inner.chunks), f"node {node.id} has {count} chunks")
+            fused = act == "s" and inner.act != "s"
+            source = inner.destination if fused else inner.source
+            found = Moved(act, source, inner.destination, inner.chunks)
+        else:
+            expect(count is not None, f"node {node.id} does not say which chunks it carries")
+            found = self.by_itself(node, act, count or 0)
+        if node.kind in (SEND, RECEIVE):
+            self.check_bytes(node, found.chunks)
+        return found
+
+    def by_itself(self, node: Node, act: str, count: int) -> Moved:
+        first, second = node.whole("msg_chunk_idx"), node.whole("chunk_offset")
+        if first is None or (act == "s" and second is not None):
+            first = second
+        second = first if second is None else second
+        kind = self.collective.kind
+        total = self.parts * self.collective.pieces * self.scale
+        stated = node.whole("total_chunk_cnt") or 0
+        expect(stated <= 0 or stated == total, f"node {node.id} has {stated} chunks in all")
+        usual = {"all_gather": "oo", "gather": "oo", "all_to_all": "io"}.get(kind, "ii")
+        places = []
+        for name, offset, otherwise in zip(
+            ("srcbuf", "dstbuf"), (first, second), usual, strict=True
+        ):
+            buffer = node.given.get(name, otherwise)
+            expect(buffer in ("i", "o", "s"), f"node {node.id}: the buffers are i, o and s")
+            places.append((str(buffer), self.scaled(node, offset)))
+        return Moved(act, places[0], places[1], self.scaled(node, count))
+
+    def scaled(self, node: Node, number: int | None) -> int:
+        expect(number is not None, f"node {node.id} has no msg_chunk_idx")
+        number = number or 0
+        expect(-1 <= number <= MOST * self.scale, f"node {node.id} has a chunk {number}")
+        expect(number < 0 or number % self.scale == 0, f"node {node.id} has parts of chunks")
+        return -1 if number < 0 else number // self.scale
+
+    def inner_step(self, rank: int, node: Node) -> Step | None:
+        place = re.fullmatch(r".*_tb(\d{1,9})_step(\d{1,9})", node.name, re.DOTALL | re.ASCII)
+        if place is None or self.inner is None:
+            return None
+        block, step = int(place[1]), int(place[2])
+        blocks = self.inner.ranks[rank].blocks
+        known = block < len(blocks) and step < len(blocks[block].steps)
+        return blocks[block].steps[step] if known else None
+
+    def check_bytes(self, node: Node, chunks: int) -> None:
+        found = node.whole("comm_size")
+        if found is None or chunks < 1:
+            return
+        if self.bytes_of_chunk is None:
+            self.bytes_of_chunk = found // chunks
+        wanted = self.bytes_of_chunk * chunks
+        expect(found == wanted, f"node {node.id} has {found} bytes, not {wanted}")
+
+
+def blocks_of(nodes: list[Node], moves: dict[int, Moved | None]) -> Iterator[Block]:
+    """The blocks of a rank: one for each connection, and one for each node without any."""
+    known = {node.id for node in nodes}
+    after = {node.id: {one for one in node.after if one in known} for node in nodes}
+    ids = in_order(after)
+    on_circles = [node.id for node in nodes if node.id not in set(ids)]
+    by_id = {node.id: node for node in nodes}
+    before: dict[int, int] = {}
+    """By node: all nodes that happen before it and itself, as bits by their order."""
+    for place, one in enumerate(ids):
+        before[one] = 1 << place
+        for earlier in after[one]:
+            before[one] |= before[earlier]
+    blocks: list[list[int]] = []
+    of_connection: dict[tuple[int, int, int], int] = {}
+    place_of = {one: place for place, one in enumerate(ids)}
+    for one in [*ids, *on_circles]:
+        connection = connection_of(by_id[one], moves[one])
+        last = of_connection.get(connection) if connection else None
+        joins = last is not None and one in before
+        if joins and last is not None:
+            tail = blocks[last][-1]
+            joins = tail in before and before[one] >> place_of[tail] & 1 == 1
+        if joins and last is not None:
+            blocks[last].append(one)
+        else:
+            blocks.append([one])
+            if connection:
+                of_connection[connection] = len(blocks) - 1
+    waits: dict[int, list[int]] = {}
+    for block in blocks:
+        for place, one in enumerate(block):
+            direct = after[one]
+            known_before = [*direct, *block[max(place - 1, 0) : place]]
+            waits[one] = [
+                other
+                for other in sorted(direct)
+                if not any(
+                    other != later and before.get(later, 0) >> place_of.get(other, 0) & 1
+                    for later in known_before
+                )
+                and other not in block[:place]
+            ]
+    places: dict[int, tuple[int, int]] = {}
+    for number, block in enumerate(blocks):
+        step = 0
+        for one in block:
+            step += len(waits[one])
+            places[one] = number, step
+            step += 1
+    nowhere = ("i", 0)
+    for block in blocks:
+        first = connection_of(by_id[block[0]], moves[block[0]])
+        steps = []
+        for one in block:
+            line = by_id[one].number
+            for other in waits[one]:
+                steps.append(Step("nop", nowhere, nowhere, 0, places[other], True, line))
+            move = moves[one] or Moved("nop", nowhere, nowhere, 0)
+            what = move.act, move.source, move.destination, move.chunks
+            steps.append(Step(*what, None, True, line))
+        kind, peer, tag = first or (0, -1, 0)
+        to, of = (peer if kind == SEND else -1), (peer if kind == RECEIVE else -1)
+        yield Block(to, of, tag, steps)
+
+
+def connection_of(node: Node, move: Moved | None) -> tuple[int, int, int] | None:
+    """Whether a node sends or receives, the other rank, and the tag."""
+    if move is None or node.kind not in (SEND, RECEIVE):
+        return None
+    name = "comm_dst" if node.kind == SEND else "comm_src"
+    peer, tag = node.whole(name), node.whole("comm_tag") or 0
+    expect(peer is not None and 0 <= peer < MOST, f"node {node.id}: {name} is {peer}")
+    expect(0 <= tag < 2**32, f"node {node.id}: comm_tag is {tag}")
+    return node.kind, peer or 0, tag
+
+
+def in_order(after: dict[int, set[int]]) -> list[int]:
+    """Nodes with those before that they wait for; without those on circles."""
+    waits = {one: len(earlier) for one, earlier in after.items()}
+    dependents = defaultdict(list)
+    for one, earlier in after.items():
+        for other in earlier:
+            dependents[other].append(one)
+    order = [one for one, number in waits.items() if number == 0]
+    for one in order:
+        for dependent in dependents[one]:
+            waits[dependent] -= 1
+            if waits[dependent] == 0:
+                order.append(dependent)
+    return order

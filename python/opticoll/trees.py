@@ -1,0 +1,123 @@
+"""The trees by which chunks spread from a rank, or come together at it, read off a plan.
+
+>>> import opticoll
+>>> plan = opticoll.plan("broadcast", "torus:dims=2x2", "binomial", size="1KiB")
+>>> (tree,) = trees(plan, rank=0)
+>>> tree.root, tree.chunks, tree.action, tree.depth
+(0, [0], 'copy', 2)
+>>> [(edge.slot, edge.source, edge.destination) for edge in tree.edges]
+[(0, 0, 2), (1, 0, 1), (1, 2, 3)]
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from opticoll.errors import UsageError
+
+if TYPE_CHECKING:
+    from opticoll._core import Plan
+
+MOST_CHUNKS = 512
+"""Chunks of a rank whose trees are looked at."""
+
+ACTIONS: tuple[Literal["copy"], Literal["reduce"]] = ("copy", "reduce")
+
+
+@dataclass(frozen=True, order=True)
+class Edge:
+    """A transfer of a tree: its slot (on electrical fabrics its step), ranks, index in the plan."""
+
+    slot: int
+    source: int
+    destination: int
+    transfer: int
+
+
+@dataclass(frozen=True)
+class Tree:
+    """The transfers that copy some chunks from a rank to others, or reduce them into it."""
+
+    root: int
+    chunks: list[int]
+    action: Literal["copy", "reduce"]
+    edges: list[Edge]
+
+    @property
+    def depth(self) -> int:
+        """The most transfers from the root to a rank, or from a rank to the root."""
+        level = {self.root: 0}
+        forth = self.action == "copy"
+        for edge in self.edges if forth else reversed(self.edges):
+            near, far = (
+                (edge.source, edge.destination) if forth else (edge.destination, edge.source)
+            )
+            if near in level:
+                level.setdefault(far, level[near] + 1)
+        return max(level.values())
+
+
+def trees(plan: Plan, rank: int | None = None, chunk: int | None = None) -> list[Tree]:
+    """The trees of one chunk, or of the chunks of a rank; chunks on equal trees together.
+
+    The chunks of a rank are those that it has at the start, or else needs at the end, or else all;
+    of many the first `MOST_CHUNKS`. Without a rank those of the root, or of rank 0.
+
+    Raises
+    ------
+    UsageError
+        There is no such rank or chunk.
+    """
+    collective = plan.collective
+    if rank is not None and not 0 <= rank < collective.ranks:
+        raise UsageError(f"there is no rank {rank}: ranks are 0 to {collective.ranks - 1}")
+    if chunk is not None and not 0 <= chunk < collective.chunks:
+        raise UsageError(f"there is no chunk {chunk}: chunks are 0 to {collective.chunks - 1}")
+    wanted = [chunk] if chunk is not None else _chunks_of(plan, rank)
+    of_all = collective.before(wanted[0]) is None and collective.after(wanted[0]) is None
+    columns = plan.columns()
+    first, last = columns["chunk"], columns["chunk"] + columns["count"]
+    found: dict[tuple[str, tuple[tuple[int, int], ...]], Tree] = {}
+    for one in wanted[:MOST_CHUNKS]:
+        moves = np.flatnonzero((first <= one) & (one < last))
+        for action in ACTIONS:
+            own = moves[columns["action"][moves] == ACTIONS.index(action)]
+            edges = sorted(
+                Edge(
+                    *map(
+                        int,
+                        (
+                            columns["slot"][at],
+                            columns["source"][at],
+                            columns["destination"][at],
+                            at,
+                        ),
+                    )
+                )
+                for at in own
+            )
+            if not edges:
+                continue
+            key = (action, tuple(sorted((edge.source, edge.destination) for edge in edges)))
+            if key in found:
+                found[key].chunks.append(one)
+            else:
+                root = edges[0].source if action == "copy" else edges[-1].destination
+                found[key] = Tree(root, [one], action, edges)
+    # Data are reduced before they are copied.
+    ordered = sorted(found.values(), key=lambda tree: tree.action == "copy")
+    return [tree for tree in ordered if rank in (None, tree.root) or not of_all]
+
+
+def _chunks_of(plan: Plan, rank: int | None) -> list[int]:
+    """The chunks that a rank has at the start, or else needs at the end, or else all."""
+    collective = plan.collective
+    rank = collective.root if rank is None else rank
+    for end in (collective.before, collective.after):
+        own = [chunk for chunk in range(collective.chunks) if end(chunk) == rank]
+        if own:
+            return own
+    return list(range(collective.chunks))

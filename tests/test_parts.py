@@ -1,0 +1,101 @@
+"""Parts of fabrics: planned around what is broken, and among ranks that take part.
+
+Optima by hand: the ranks of a set X receive the blocks of all ranks outside over the links into X.
+"""
+
+import json
+from fractions import Fraction
+
+import pytest
+
+import opticoll
+from conftest import proved
+from opticoll import Fabric
+from opticoll.main import main
+from opticoll.optimum import optimum
+
+OPTIMA = [
+    # Rank 1 has three links left of 100 Gb/s: 15 blocks of 8 Gb over 300 Gb/s.
+    ("torus:dims=4x4", "0>1", None, Fraction(15 * 8, 300)),
+    # Rank 5 has left: its neighbours have three links left, and 14 blocks to receive.
+    ("torus:dims=4x4", "rank 5", None, Fraction(14 * 8, 300)),
+    # Rank 3 receives 15 blocks over NVSwitch alone; its box has 8 over 7 NICs of 25 GB/s.
+    ("dgx_a100:boxes=2", "NIC of rank 3", None, max(Fraction(15, 300), Fraction(8, 175))),
+    # Half the network: NICs 1, 3, 5, 7 of a box are dead with their switch.
+    ("dgx_a100:boxes=2", "network switch 1", None, max(Fraction(15, 300), Fraction(8, 100))),
+    # 8 + 8 + 4 ranks: the box of four needs 16 blocks over its 8 NICs of 25 GB/s, those of the four
+    # ranks that take no part among them.
+    ("dgx_a100:boxes=3", None, "0-15+16-19", Fraction(16, 200)),
+    # On a ring of six, ranks 0, 2 and 4 take part; over each way of a member comes one block.
+    ("electrical_ring:ranks=6", None, "0+2+4", Fraction(2 * 8, 200)),
+]
+
+
+@pytest.mark.parametrize(("spec", "without", "members", "seconds"), OPTIMA)
+def test_the_optimum_of_a_part_is_that_of_its_tightest_cut(
+    spec: str, without: str | None, members: str | None, seconds: Fraction
+) -> None:
+    parts = {"without": without, "members": members}
+    fabric = Fabric(spec, **{name: value for name, value in parts.items() if value})
+    assert optimum("all_gather", fabric) == (seconds, seconds)
+
+
+COLLECTIVES = ["all_gather", "reduce_scatter", "all_reduce", "broadcast", "all_to_all", "scatter"]
+
+
+@pytest.mark.parametrize("kind", COLLECTIVES)
+@pytest.mark.parametrize(("spec", "without", "members", "seconds"), OPTIMA)
+def test_plans_of_parts_pass_both_verifiers(
+    kind: str, spec: str, without: str | None, members: str | None, seconds: Fraction
+) -> None:
+    parts = {"without": without, "members": members}
+    given = {name: value for name, value in parts.items() if value}
+    plan = opticoll.plan(kind, Fabric(spec, latency="500ns", **given), size="64KiB")
+    proved(plan)
+    assert opticoll.Plan.from_text(plan.to_text()) == plan
+    if kind == "all_gather":
+        assert plan.simulate("64KiB").time_ps >= seconds * 65536 * 1000
+
+
+def test_the_command_line_names_what_is_broken(capsys: pytest.CaptureFixture[str]) -> None:
+    line = "bound all_gather --fabric dgx_a100:boxes=2 --without"
+    asked = [*line.split(), "NIC of rank 3", "--json"]
+    assert main(asked) == 0
+    row = json.loads(capsys.readouterr().out)
+    assert (row["optimum"], row["intact_at_least"]) == ("1/20", "3/65")
+    assert row["fabric"].endswith("without=21")
+    # The line that computes the row says the part as an option of the fabric.
+    assert main([*row["command"].split()[1:], "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == row
+    assert main(asked[:-1]) == 0
+    text = capsys.readouterr().out
+    assert "optimum: 1/20 s for a block of 1 GB; 3/65 s with nothing broken" in text
+
+
+def test_what_breaks_later_is_added(capsys: pytest.CaptureFixture[str]) -> None:
+    fabric = "torus:dims=4x4,without=0>1"
+    asked = ["plan", "all_gather", "--fabric", fabric, "--without", "5", "--members", "0-14"]
+    assert main([*asked, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["fabric"].endswith("without=0>1+5,members=0-14")
+    assert main([*asked, "--without", "rank 99"]) == 2
+    assert "there is no `rank 99`" in capsys.readouterr().err
+    assert main(["bound", "all_gather", "--without", "3"]) == 2
+    assert "--without goes with --fabric" in capsys.readouterr().err
+
+
+def test_plans_are_made_anew_on_what_is_left() -> None:
+    plan = opticoll.plan("broadcast", "torus:dims=4x4", size="1MiB", root=6)
+    row = opticoll.replan(plan, "without=rank 5", algorithm="auto")
+    assert row.violations == []
+    assert row.ranks == 15
+    # Rank 6 is number 5 of those that are left.
+    assert row.root == 5
+    assert row.slowdown >= 1
+    with pytest.raises(opticoll.OpticollError, match="the root, node 6, has left"):
+        opticoll.replan(plan, "without=6", algorithm="auto")
+
+
+def test_ranks_that_are_cut_off_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["plan", "all_gather", "--fabric", "mesh:dims=4x1", "--without", "rank 1 <-> rank 2"]
+    assert main(asked) == 2
+    assert "no links lead from rank 0 to rank 2, rank 3" in capsys.readouterr().err
