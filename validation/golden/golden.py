@@ -84,8 +84,11 @@ def run(line: str) -> tuple[str, str]:
 
 
 def words_of(step: str) -> list[str]:
-    """The words of a command, examples by their path."""
-    return [str(ROOT / one) if one.startswith("examples/") else one for one in shlex.split(step)]
+    """The words of a command, files of the repository by their path."""
+    return [
+        str(ROOT / one) if one.startswith(("examples/", "fuzz/")) else one
+        for one in shlex.split(step)
+    ]
 
 
 def outputs(words: list[str], folder: Path) -> str:
@@ -99,7 +102,7 @@ def outputs(words: list[str], folder: Path) -> str:
     os.chdir(ROOT)
     text = out.getvalue()
     for path in sorted(folder.rglob("*")):
-        if path.is_file() and path.suffix in {".csv", ".plan", ".json"}:
+        if path.is_file() and path.suffix in {".csv", ".plan", ".json", ".xml", ".goal", ".tit"}:
             text += f"#### {path.relative_to(folder)}\n{path.read_text()}"
         if path.suffix == ".html":
             text += f"#### {path.relative_to(folder)}\n{content_of(path.read_text())}\n"
