@@ -35,6 +35,13 @@ PACKETS = (
     "rate=5.25GiB/s,global_rate=40372692582b/s,latency=0ns"
 )
 
+
+def trees(fabric: str) -> tuple[str, ...]:
+    """An all_gather over packed trees, made, proved and timed."""
+    algorithm = "tree_packing:trees=1,chunks=1"
+    return ("plan", "all_gather", "--fabric", fabric, "--algorithm", algorithm, "--size", "1MiB")
+
+
 TRACES = Path(__file__).parents[1] / "crates/core/tests/data/traces"
 
 # Seconds on one core, the start of Python included.
@@ -60,6 +67,13 @@ GOALS: tuple[tuple[float, tuple[str, ...]], ...] = (
     (0.5, flows("all_to_all", "pairwise", TREES[1024], "100MiB")),
     (1.0, flows("all_gather", "direct", DRAGONFLY, "100KiB")),
     (1.0, flows("all_to_all", "pairwise", DRAGONFLY, "100MiB")),
+    # TACOS takes 70 s for 1024 ranks.
+    (5.0, ("plan", "all_gather", "--fabric", "torus:dims=32x32,latency=500ns", "--size", "1MiB",
+           "--algorithm", "matching")),
+    (60.0, ("plan", "all_gather", "--fabric", "torus:dims=64x64,latency=500ns", "--size", "1MiB",
+            "--algorithm", "matching:chunks=1")),
+    (5.0, ("plan", "all_gather", "--fabric", "torus:dims=32x32,latency=500ns", "--size", "1MiB",
+           "--algorithm", "multi_ring")),
     # Packets: uniform traffic, a ring of 64 KiB on 1056 terminals, one of 1 KiB on 5256.
     (2.5, ("traffic", "--fabric", PACKETS.format(6, 12), "--messages", "100",
            "--period", "1us", "--bytes", "2048B", "--routing", "minimal")),
@@ -68,6 +82,14 @@ GOALS: tuple[tuple[float, tuple[str, ...]], ...] = (
            "--buffers", "64KiB,64KiB,64KiB")),
     (20.0, ("simulate", "all_gather", "--fabric", PACKETS.format(6, 12), "--algorithm", "ring",
             "--size", "1KiB", "--simulator", "packet", "--packet", "1024B", "--chunk", "1024B")),
+    # Any graph: the optimum, and plans that reach it; 0.2 s after the start for 128 GPUs.
+    (0.7, ("bound", "all_gather", "--fabric", "dgx_h100:boxes=16")),
+    (10.0, ("bound", "all_gather", "--fabric", "fat_tree:down=25x20x20,up=1x25x10")),
+    (30.0, trees("dgx_h100:boxes=16")),
+    (1.0, trees("torus:dims=8x8")),
+    (30.0, trees("torus:dims=16x16")),
+    (5.0, trees("torus:dims=32x32")),
+    (60.0, trees("torus:dims=64x64")),
     # Replays: 0.2 s and 1 s after the start.
     (0.7, ("replay", f"{TRACES}/mg.A.16.csv.zst")),
     (1.5, ("replay", f"{TRACES}/cg.A.16.csv.zst")),

@@ -31,6 +31,10 @@ COMMANDS = {
     "torus_load": (
         "show all_reduce --fabric torus:dims=6x5 --algorithm recursive_doubling --figure"
     ),
+    "torus_trees": (
+        "show all_gather --fabric torus:dims=4x4 --algorithm tree_packing:trees=4,chunks=1 "
+        "--size 1MiB --view trees --of-rank 5 --figure"
+    ),
     "fat_tree_messages": (
         "show all_reduce --fabric fat_tree:down=4x4,up=1x2,latency=1us "
         "--algorithm halving_doubling --size 1MiB --view space_time --figure"
