@@ -1472,7 +1472,7 @@ class Schedule:
         source: Any,
         destination: Any,
         count: Any | None = None,
-        action: str = "copy",
+        action: str | list[str] | None = None,
     ) -> None:
         """Append one step: transfers that do not depend on each other.
 
@@ -1489,8 +1489,9 @@ class Schedule:
             Rank that receives.
         count : int or array of int, shape (transfers,), optional
             Number of consecutive chunks (default: 1).
-        action : str
-            `copy`: the destination stores the chunks; `reduce`: the destination adds them to its own.
+        action : str or list of str, optional
+            `copy`: the destination stores the chunks; `reduce`: the destination adds them to its own. A single word holds for
+            all transfers of the step (default: `copy`).
 
         Raises
         ------

@@ -5,6 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use numpy::{PyArrayDescrMethods, PyReadonlyArray1, PyUntypedArray, PyUntypedArrayMethods};
 use opticoll::schedule::{self, Action, Transfer};
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedStr;
 use pyo3::types::PyDict;
 
 use crate::collective::Collective;
@@ -75,8 +76,9 @@ impl Schedule {
     ///     Rank that receives.
     /// count : int or array of int, shape (transfers,), optional
     ///     Number of consecutive chunks (default: 1).
-    /// action : str
-    ///     `copy`: the destination stores the chunks; `reduce`: the destination adds them to its own.
+    /// action : str or list of str, optional
+    ///     `copy`: the destination stores the chunks; `reduce`: the destination adds them to its own. A single word holds for
+    ///     all transfers of the step (default: `copy`).
     ///
     /// Raises
     /// ------
@@ -90,24 +92,15 @@ impl Schedule {
     /// >>> schedule.step(0, 0, [1, 2, 3])
     /// >>> schedule
     /// <Schedule of broadcast: 1 steps, 3 transfers>
-    #[pyo3(signature = (chunk, source, destination, count = None, action = "copy"))]
+    #[pyo3(signature = (chunk, source, destination, count = None, action: "str | list[str] | None" = None))]
     fn step(
         &self,
         chunk: &Bound<'_, PyAny>,
         source: &Bound<'_, PyAny>,
         destination: &Bound<'_, PyAny>,
         count: Option<&Bound<'_, PyAny>>,
-        action: &str,
+        action: Option<Words>,
     ) -> PyResult<()> {
-        let action = match action {
-            "copy" => Action::Copy,
-            "reduce" => Action::Reduce,
-            _ => {
-                return Err(ScheduleError::new_err(format!(
-                    "action `{action}` is neither `copy` nor `reduce`"
-                )));
-            }
-        };
         let mut schedule = self.lock();
         let collective = schedule.collective;
         let ranks = u64::from(collective.ranks());
@@ -122,7 +115,8 @@ impl Schedule {
                 values: Values::One(1),
             },
         };
-        let columns = [&chunk, &source, &destination, &count];
+        let action = Column::actions(action)?;
+        let columns = [&chunk, &source, &destination, &count, &action];
         let length = common_length(&columns)?;
         schedule.begin_step();
         schedule.reserve(length);
@@ -132,7 +126,7 @@ impl Schedule {
                 count: count.at(index),
                 source: source.at(index),
                 destination: destination.at(index),
-                action,
+                action: [Action::Copy, Action::Reduce][action.at(index) as usize],
             });
         }
         Ok(())
@@ -223,6 +217,13 @@ enum Values {
     Many(Vec<u32>),
 }
 
+/// A word for all transfers of a step, or one for each.
+#[derive(FromPyObject)]
+enum Words {
+    One(PyBackedStr),
+    Many(Vec<PyBackedStr>),
+}
+
 impl Column {
     /// Reads integers within `least..end` from whatever NumPy takes for an array.
     fn read(
@@ -268,6 +269,28 @@ impl Column {
             (_, None) => Values::Many(values),
         };
         Ok(Column { name, values })
+    }
+
+    /// Numbers of actions: 0 to copy, 1 to reduce.
+    fn actions(words: Option<Words>) -> PyResult<Column> {
+        let number = |word: &PyBackedStr| match &**word {
+            "copy" => Ok(0),
+            "reduce" => Ok(1),
+            other => Err(ScheduleError::new_err(format!(
+                "action `{other}` is neither `copy` nor `reduce`"
+            ))),
+        };
+        let values = match words {
+            None => Values::One(0),
+            Some(Words::One(word)) => Values::One(number(&word)?),
+            Some(Words::Many(words)) => {
+                Values::Many(words.iter().map(number).collect::<PyResult<_>>()?)
+            }
+        };
+        Ok(Column {
+            name: "action",
+            values,
+        })
     }
 
     fn at(&self, index: usize) -> u32 {

@@ -17,8 +17,6 @@ import os
 import re
 from collections.abc import Iterator
 
-import numpy as np
-
 from opticoll._core import Collective, OpticollError, Plan, Schedule
 from opticoll.errors import FileError
 from opticoll.formats.atomic import replacing
@@ -49,17 +47,13 @@ def read(path: str | os.PathLike[str], _ranks: int | None = None) -> tuple[Sched
 
 def schedule_of(collective: Collective, transfers: Iterator[Line]) -> Schedule:
     """The schedule of transfers, in the order of their steps; steps without any are left out."""
-    steps: dict[int, dict[str, list[tuple[int, int, int, int]]]] = {}
-    for step, source, destination, chunk, count, action in transfers:
-        moved = (chunk, source, destination, count)
-        steps.setdefault(step, {}).setdefault(action, []).append(moved)
+    steps: dict[int, list[Line]] = {}
+    for line in transfers:
+        steps.setdefault(line[0], []).append(line)
     schedule = Schedule(collective)
-    for _, by_action in sorted(steps.items()):
-        if len(by_action) > 1:
-            raise FileError("a step has both copies and reductions; give them steps of their own")
-        for action, rows in by_action.items():
-            chunk, source, destination, count = np.array(rows, dtype=np.int64).T
-            schedule.step(chunk, source, destination, count, action)
+    for _, lines in sorted(steps.items()):
+        _, source, destination, chunk, count, action = zip(*lines, strict=True)
+        schedule.step(chunk, source, destination, count, list(action))
     return schedule
 
 
