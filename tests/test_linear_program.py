@@ -60,6 +60,13 @@ def least_time(links: list[Link], vertices: int, demands: dict[int, set[int]]) -
     return 1.0 / float(model.getInfo().objective_function_value)
 
 
+def sends_more(links: list[Link], switches: range) -> bool:
+    """Whether some switch has links of more rate out than in."""
+    out = {switch: sum(link[2] for link in links if link[0] == switch) for switch in switches}
+    into = {switch: sum(link[2] for link in links if link[1] == switch) for switch in switches}
+    return any(out[switch] > into[switch] for switch in switches)
+
+
 @pytest.mark.parametrize("seed", range(30))
 def test_maximum_flows_and_the_linear_program_find_the_same_optimum(seed: int) -> None:
     chance = random.Random(seed)
@@ -84,7 +91,9 @@ def test_maximum_flows_and_the_linear_program_find_the_same_optimum(seed: int) -
             kind, fabric, root if kind not in ("all_gather", "reduce_scatter") else 0
         )
         assert least is not None
-        assert least == most
+        # What a switch would have to send out twice no trees are known for; single blocks go once.
+        copies = kind not in ("gather", "scatter") and sends_more(ways, range(ranks, vertices))
+        assert most == (None if copies else least), kind
         assert float(least) == pytest.approx(least_time(ways, vertices, demands), rel=1e-7), kind
 
 

@@ -1159,8 +1159,7 @@ class Program:
         """The name of the program."""
     @staticmethod
     def of_plan(plan: Plan) -> Program:
-        """The program that carries out the schedule of a plan. No program says how data travel: over which links, on
-        which light.
+        """The program that carries out the schedule of a plan, without the links and the light that data travel over.
 
         Parameters
         ----------

@@ -106,8 +106,7 @@ impl Program {
         Ok(Program { program })
     }
 
-    /// The program that carries out the schedule of a plan. No program says how data travel: over which links, on
-    /// which light.
+    /// The program that carries out the schedule of a plan, without the links and the light that data travel over.
     ///
     /// Parameters
     /// ----------
