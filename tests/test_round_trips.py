@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import opticoll
-from opticoll import reference
+from opticoll import exports, reference, registry
+from opticoll.errors import OpticollError
+from opticoll.foreign import KNOWN
+
+KINDS = [one.name for one in registry.records("collectives")]
 
 Sent = tuple[int, int, int, str]
 """Chunk, source, destination, action."""
@@ -57,3 +62,86 @@ def test_each_transfer_of_a_step_has_an_action_of_its_own() -> None:
     for wrong in (["reduce"] * 3, ["reduce", "add"], "add"):
         with pytest.raises(opticoll.errors.ScheduleError, match="action"):
             schedule.step(0, [0, 1], [1, 0], action=wrong)
+
+
+FABRICS = (
+    "crossbar:ranks=5",
+    "torus:dims=2x4",
+    "mesh:dims=3x3",
+    "dgx1",
+    "fully_connected:ranks=2",
+    "wdm_ring:ranks=8,wavelengths=2",
+    "wss_grid:rows=2,columns=3",
+)
+FORMATS = ("plan", "msccl", "chakra", "sends", "goal", "te_ccl")
+
+
+def plans(kind: str, fabric: str) -> Iterator[opticoll.Plan]:
+    """A plan by every algorithm that runs there, those of the same transfers once."""
+    seen = []
+    for one in registry.records("algorithms"):
+        if one.collective != kind:
+            continue
+        try:
+            plan = opticoll.plan(kind, fabric, one.name, size="64KiB")
+        except OpticollError:
+            continue
+        if plan not in seen:
+            seen.append(plan)
+            yield plan
+
+
+def size_of(plan: opticoll.Plan) -> int:
+    """A size whose chunks have 12 bytes each."""
+    return 12 * plan.collective.chunks
+
+
+def written(plan: opticoll.Plan, folder: Path, form: str) -> Path:
+    """The file to read of a plan in a format."""
+    path = folder / f"file{KNOWN[form].suffixes[0]}"
+    if form == "plan":
+        opticoll.write_plan(plan, path)
+        return path
+    size = size_of(plan) if exports.KNOWN[form].sized else None
+    return plan.export(path, form, size=size)[0]
+
+
+REDUCE = ("reduce", "reduce_scatter", "all_reduce")
+
+
+def is_held(plan: opticoll.Plan, form: str) -> bool:
+    """Whether a format can hold the schedule of a plan."""
+    if form == "te_ccl":
+        return plan.collective.kind not in (*REDUCE, "barrier") and over_links(plan)
+    return plan.collective.kind != "barrier" or form in ("plan", "sends")
+
+
+def over_links(plan: opticoll.Plan) -> bool:
+    """Whether ranks that exchange messages have a link, or only switches between them."""
+    if not plan.fabric.electrical:
+        return True
+    fabric = plan.fabric
+    ends = {(a, b) for step in steps(plan) for _, a, b, _ in step}
+    return all(
+        all(fabric.link_ends[link][0] >= fabric.ranks for link in fabric.route(a, b)[1:])
+        for a, b in ends
+    )
+
+
+@pytest.mark.parametrize("fabric", FABRICS)
+@pytest.mark.parametrize("form", FORMATS)
+def test_what_is_read_again_is_the_same_schedule(tmp_path: Path, form: str, fabric: str) -> None:
+    tried = 0
+    for kind in KINDS:
+        for plan in plans(kind, fabric):
+            if not is_held(plan, form):
+                with pytest.raises(OpticollError):
+                    written(plan, tmp_path, form)
+                continue
+            path = written(plan, tmp_path, form)
+            back = opticoll.read_plan(path, fabric=None if form == "plan" else fabric)
+            assert back.collective == plan.collective
+            assert steps(back) == steps(plan), plan.algorithm
+            assert (back.verify(), reference.verify_text(back.to_text())) == ([], [])
+            tried += 1
+    assert tried >= 10

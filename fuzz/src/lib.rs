@@ -3,18 +3,21 @@
 //! tests try the seeds and a few thousand changes of them.
 
 use opticoll::families::Medium;
-use opticoll::plan::{PlanRef, text};
+use opticoll::plan::{Plan, PlanRef, text};
 use opticoll::program::element::{ElementType, ReduceOperator};
 use opticoll::program::{CollectiveProgram, RunSettings};
+use opticoll::schedule::{Schedule, Transfer};
 use opticoll::simulate::burst::BurstNetwork;
+use opticoll::units::Bytes;
 use opticoll::verify::program::{ProgramProof, verify_program};
 use opticoll::verify::verify;
 use opticoll::workload::cost::Zero;
 use opticoll::workload::expand::{Algorithms, expand};
+use opticoll::workload::plan_messages::PlanMessages;
 use opticoll::workload::program::Program;
 use opticoll::workload::replay::{ReplaySettings, replay};
 use opticoll::workload::trace::Trace;
-use opticoll::workload::{csv, goal_binary, goal_text, time_independent};
+use opticoll::workload::{csv, goal_binary, goal_plan, goal_text, time_independent};
 
 /// A reader: its name, which is also that of its target and of the folder of its seeds, and its check, which
 /// returns what was said where the bytes were refused.
@@ -36,6 +39,9 @@ pub const READERS: &[Reader] = &[
     }),
     ("goal_binary", |bytes| {
         program(goal_binary::read(bytes).map_err(said)?)
+    }),
+    ("goal_plan", |bytes| {
+        schedule(goal_plan::read(string(bytes)?).map_err(said)?)
     }),
     ("plan_text", |bytes| plan(string(bytes)?)),
     ("msccl", |bytes| {
@@ -89,6 +95,33 @@ fn program(program: Program) -> Result<(), String> {
         (replayed.messages, u128::from(replayed.bytes)),
         (messages, bytes)
     );
+    Ok(())
+}
+
+/// A schedule that is read is written and read back as the same, if all its messages have bytes.
+fn schedule(schedule: Schedule) -> Result<(), String> {
+    let ranks = schedule.collective.ranks();
+    if ranks > MOST_RANKS || schedule.len() as u64 > MOST_TRANSFERS {
+        return Ok(());
+    }
+    let sent = |schedule: &Schedule| -> Vec<Vec<Transfer>> {
+        let each = (0..schedule.steps()).map(|step| {
+            let mut sent: Vec<Transfer> = schedule.columns(step).transfers().collect();
+            sent.sort();
+            sent
+        });
+        each.collect()
+    };
+    let expected = sent(&schedule);
+    let medium = Medium::parse(&format!("fully_connected:ranks={ranks}")).map_err(said)?;
+    let fabric = medium.fabric().map_err(said)?;
+    let plan = Plan::without_light(&fabric, schedule, String::new());
+    let messages = PlanMessages::of(&plan, Bytes::new(1 << 40)).map_err(said)?;
+    messages.each_has_bytes("GOAL").map_err(said)?;
+    let mut text = Vec::new();
+    goal_plan::write_text(&messages, &mut text).map_err(said)?;
+    let again = goal_plan::read(string(&text)?).expect("it was written");
+    assert_eq!(sent(&again), expected);
     Ok(())
 }
 

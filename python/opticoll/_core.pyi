@@ -1987,6 +1987,9 @@ def read_chakra(contents: list[bytes]) -> Trace:
 def read_goal_file(path: str | PathLike[str]) -> Trace:
     """Read binary GOAL rank by rank, without holding the file; raises OSError and TraceError."""
 
+def read_goal_schedule(text: str) -> Schedule:
+    """The schedule that the text of a GOAL file states; raises TraceError, which names the line."""
+
 def read_trace(
     content: bytes | bytearray, form: str, operations_per_second: int = 1000000000
 ) -> Trace:
@@ -2160,3 +2163,9 @@ def wrht_all_gather_steps(ranks: int, wavelengths: int) -> int:
 
 def wrht_all_reduce_steps(ranks: int, wavelengths: int, group_size: int | None = None) -> int:
     """Steps of WRHT as its poster gives them; the group size is 2w + 1 where none is given."""
+
+def write_messages(plan: Plan, path: str | PathLike[str], form: str, size_bytes: int) -> None:
+    """Write the messages of a plan to a file, in the form `goal`, `goal_binary` or `time_independent`.
+
+    Raises OSError, and TraceError where the form cannot hold them.
+    """

@@ -50,6 +50,7 @@ CONTENTS: dict[str, Callable[[Plan], Any]] = {
     "program": Program.of_plan,
     "rows": transfers,
     "schedule": lambda plan: plan,
+    "trace": lambda plan: plan,
 }
 """What files of each kind hold of a plan."""
 

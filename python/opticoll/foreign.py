@@ -31,7 +31,7 @@ def format_of(path: str | os.PathLike[str], name: str | None = None) -> formats.
     Raises
     ------
     UsageError
-        There is no such format.
+        There is no such format, or the content is the trace of a program.
     FileError
         The file cannot be read.
     """
@@ -44,8 +44,13 @@ def format_of(path: str | os.PathLike[str], name: str | None = None) -> formats.
         # Of these formats only traces have a file for each rank.
         return KNOWN["chakra"]
     content = beginning(path)
-    shown = (one for one in KNOWN.values() if one.shows is not None and one.shows(content))
-    return next(shown, KNOWN["plan"])
+    for one in (*KNOWN.values(), *formats.of("trace")):
+        if one.shows is not None and one.shows(content):
+            if one.holds == "trace":
+                problem = f"`{path}` is a trace ({one.name}) and states no schedule"
+                raise errors.UsageError(f"{problem}; `opticoll replay` takes it")
+            return one
+    return KNOWN["plan"]
 
 
 def read_program(path: str | os.PathLike[str], name: str | None = None) -> Program:

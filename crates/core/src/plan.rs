@@ -17,6 +17,7 @@
 
 mod any;
 pub mod folded;
+mod messages;
 pub mod routes;
 mod same;
 pub mod text;
@@ -28,6 +29,7 @@ use crate::schedule::{Schedule, Transfer};
 use crate::units::Bytes;
 pub use any::{AnyPlan, PlanRef};
 pub use folded::{FoldedPlan, fold};
+pub(crate) use messages::StepMessages;
 pub use routes::NamedRoutes;
 
 /// A transfer with its light and slot.

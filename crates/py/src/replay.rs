@@ -2,26 +2,32 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{self, BufReader};
+use std::io::{self, BufReader, BufWriter, Write};
 use std::path::PathBuf;
 use std::str::FromStr;
 
 use numpy::PyReadonlyArray1;
 use opticoll::collective::CollectiveKind;
 use opticoll::families::Medium;
+use opticoll::plan::PlanRef;
 use opticoll::units::{Bytes, Time};
 use opticoll::workload::error::TraceError as TraceProblem;
 use opticoll::workload::expand::Algorithms;
 use opticoll::workload::network::{self, ReplayRequest, TraceContent, Transport};
+use opticoll::workload::plan_messages::PlanMessages;
 use opticoll::workload::program::Call;
 use opticoll::workload::replay::{Eager, EndCosts, ReplaySettings};
-use opticoll::workload::{chakra, csv, event_table, goal_binary, goal_text, time_independent};
+use opticoll::workload::{
+    chakra, csv, event_table, goal_binary, goal_plan, goal_text, time_independent,
+};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 
 use crate::error::{IntoPyErr, TraceError};
 use crate::interrupt;
 use crate::method::{Settings, method};
+use crate::plan::Plan;
+use crate::schedule::Schedule;
 use crate::table::Outcome;
 
 /// The trace of an MPI program, read by `opticoll.read_trace` and replayed by `opticoll.replay`.
@@ -201,6 +207,49 @@ pub(crate) fn read_goal_file(py: Python<'_>, path: PathBuf) -> PyResult<Trace> {
             source: TraceContent::Messages(program),
         })
         .map_err(|error: TraceProblem| error.into_py_err())
+}
+
+/// Write the messages of a plan to a file, in the form `goal`, `goal_binary` or `time_independent`.
+///
+/// Raises OSError, and TraceError where the form cannot hold them.
+#[pyfunction]
+pub(crate) fn write_messages(
+    py: Python<'_>,
+    plan: &Plan,
+    path: PathBuf,
+    form: &str,
+    size_bytes: u64,
+) -> PyResult<()> {
+    let written = interrupt::run(py, || {
+        let size = Bytes::new(size_bytes);
+        let all = match plan.whole() {
+            PlanRef::Full(plan) => PlanMessages::of(plan, size)?,
+            PlanRef::Folded(plan) => PlanMessages::of(&plan.unfold(), size)?,
+        };
+        if form != "time_independent" {
+            all.each_has_bytes("GOAL")?;
+        }
+        let write = || {
+            let mut to = BufWriter::new(File::create(path)?);
+            match form {
+                "goal" => goal_plan::write_text(&all, &mut to)?,
+                "goal_binary" => goal_plan::write_binary(&all, &mut to)?,
+                _ => time_independent::write(&all, &mut to)?,
+            }
+            to.flush()
+        };
+        Ok::<io::Result<()>, TraceProblem>(write())
+    })?;
+    Ok(written.map_err(IntoPyErr::into_py_err)??)
+}
+
+/// The schedule that the text of a GOAL file states; raises TraceError, which names the line.
+#[pyfunction]
+pub(crate) fn read_goal_schedule(py: Python<'_>, text: &str) -> PyResult<Schedule> {
+    let schedule = interrupt::run(py, || goal_plan::read(text))?;
+    schedule
+        .map(Schedule::from_core)
+        .map_err(IntoPyErr::into_py_err)
 }
 
 /// Replay a trace over a fabric, or a cost model such as `zero`, `hockney:...`, `loggp:...`, `light_path_grid:...`.

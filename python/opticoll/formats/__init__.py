@@ -100,7 +100,12 @@ FORMATS = (
         shows=lambda content: _SENDS.match(content[:4096]) is not None,
     ),
     Format(
-        *("te_ccl", "schedule", (".json",), "te_ccl:read"),
+        *("goal", "schedule", (".goal",), "plan_messages:read_goal", "plan_messages:write_goal"),
+        shows=_is_goal,
+        sized=True,
+    ),
+    Format(
+        *("te_ccl", "schedule", (".json",), "te_ccl:read", "te_ccl:write"),
         shows=lambda content: content.lstrip()[:1] == b"{" and b" traveled over " in content,
         on_links=True,
     ),
@@ -108,8 +113,10 @@ FORMATS = (
     Format("parquet", "rows", (".parquet",), writes="parquet_rows:write"),
     Format("perfetto", "timeline", (".json",), writes="chrome_trace:write"),
     Format(
-        *("goal_binary", "trace", (".bin",), "trace_file:goal_binary"),
+        *("goal_binary", "trace", (".bin",)),
+        *("trace_file:goal_binary", "plan_messages:write_goal_binary"),
         shows=lambda content: content.startswith((GOAL_BINARY, _GOAL_SPENT)),
+        sized=True,
     ),
     Format(
         *("parquet", "trace", (".parquet",), "parquet_table:read"),
@@ -125,8 +132,10 @@ FORMATS = (
     ),
     Format("goal", "trace", (".goal",), "trace_file:goal", shows=_is_goal),
     Format(
-        *("time_independent", "trace", (".tit",), "trace_file:time_independent"),
+        *("time_independent", "trace", (".tit",)),
+        *("trace_file:time_independent", "plan_messages:write_time_independent"),
         shows=lambda content: _ACTION.match(content[:4096]) is not None,
+        sized=True,
     ),
     Format("table", "trace", (".csv",), "trace_file:table"),
 )

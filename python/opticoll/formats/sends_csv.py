@@ -60,19 +60,37 @@ def schedule_of(collective: Collective, transfers: Iterator[Line]) -> Schedule:
 def _collective(lines: list[str], path: str | os.PathLike[str]) -> Collective:
     """The collective that the first comment names."""
     heads = (line.lstrip("# \t") for line in lines if line.lstrip().startswith("#"))
-    for head in heads:
-        kind, *options = head.split() or [""]
-        given = dict(option.split("=", 1) for option in options if "=" in option)
-        if "ranks" not in given:
-            continue
-        ranks, root, pieces = (
-            _number(given.get(name, otherwise))
-            for name, otherwise in (("ranks", ""), ("root", "0"), ("pieces", "1"))
-        )
-        if ranks is None or root is None or pieces is None:
-            raise FileError(f"`{path}`: `{head[:80]}` has a number that is none")
-        return Collective(kind, ranks, root=root, pieces=pieces)
-    raise FileError(f"`{path}` names no collective; begin it with `# all_gather ranks=4`")
+    head = next((head for head in heads if re.search(r"\sranks=", head)), None)
+    if head is None:
+        raise FileError(f"`{path}` names no collective; begin it with `# all_gather ranks=4`")
+    return collective_of(head, path)
+
+
+def collective_of(head: str, path: str | os.PathLike[str]) -> Collective:
+    """The collective in words, such as `all_gather ranks=4 root=0 pieces=1`; the file is named.
+
+    Raises
+    ------
+    FileError
+        A number is none.
+    OpticollError
+        The collective cannot be.
+    """
+    kind, *options = head.split()
+    given = dict(option.split("=", 1) for option in options if "=" in option)
+    ranks, root, pieces = (
+        _number(given.get(name, otherwise))
+        for name, otherwise in (("ranks", ""), ("root", "0"), ("pieces", "1"))
+    )
+    if ranks is None or root is None or pieces is None:
+        raise FileError(f"`{path}`: `{head[:80]}` has a number that is none")
+    return Collective(kind, ranks, root=root, pieces=pieces)
+
+
+def head_of(collective: Collective) -> str:
+    """The words that `collective_of` reads."""
+    of = collective
+    return f"{of.kind} ranks={of.ranks} root={of.root} pieces={of.pieces}"
 
 
 def _number(text: str) -> int | None:
@@ -111,21 +129,24 @@ def write(plan: Plan, path: str | os.PathLike[str]) -> None:
     FileError
         The file cannot be written.
     """
-    collective = plan.collective
     text = io.StringIO()
-    text.write(
-        f"# {collective.kind} ranks={collective.ranks} root={collective.root} "
-        f"pieces={collective.pieces}\n"
-    )
+    text.write(f"# {head_of(plan.collective)}\n")
     table = csv.writer(text, lineterminator="\n")
     table.writerow(COLUMNS)
-    columns = {name: column.tolist() for name, column in plan.columns().items()}
-    step_of = [step for step, slots in enumerate(plan.step_slots) for _ in range(slots)]
-    names = ("slot", "source", "destination", "chunk", "count", "action")
-    for slot, *moved, action in zip(*(columns[name] for name in names), strict=True):
-        table.writerow([step_of[slot], *moved, "reduce" if action else "copy"])
+    table.writerows(lines_of(plan))
     with replacing(path) as temporary:
         temporary.write_text(text.getvalue(), encoding="utf-8")
 
 
-__all__ = ["OpticollError", "read", "schedule_of", "write"]
+def lines_of(plan: Plan) -> Iterator[Line]:
+    """The transfers of a plan in the order of its steps, which are not its slots."""
+    columns = {name: column.tolist() for name, column in plan.columns().items()}
+    step_of = [step for step, slots in enumerate(plan.step_slots) for _ in range(slots)]
+    names = ("source", "destination", "chunk", "count", "slot", "action")
+    for *moved, slot, action in zip(*(columns[name] for name in names), strict=True):
+        source, destination, chunk, count = moved
+        word = "reduce" if action else "copy"
+        yield step_of[slot], source, destination, chunk, count, word
+
+
+__all__ = ["OpticollError", "collective_of", "head_of", "lines_of", "read", "schedule_of", "write"]

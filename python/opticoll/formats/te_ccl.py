@@ -7,6 +7,9 @@ The file numbers the vertices of a machine and does not say which of them are ra
 flows pass (`via switches`), and that neither sends nor receives, is a switch, or a rank that the
 solver took for one. The number of ranks decides; where it is not given, the chassis of TE-CCL's
 machines with switches do (`NDv2`, `DGX2` and `AMD` in its `teccl/topologies`).
+
+The file does not name its collective. What opticoll writes does, with the key `0-Collective`: then
+all vertices are ranks, and the chunks of a source are numbered as the collective numbers them.
 """
 
 from __future__ import annotations
@@ -17,8 +20,10 @@ import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from opticoll._core import Collective, Schedule
+from opticoll._core import Collective, Plan, Program, Schedule
 from opticoll.errors import FileError
+from opticoll.formats import sends_csv
+from opticoll.formats.atomic import replacing
 from opticoll.formats.content import MOST_OF_A_SCHEDULE, read_content
 from opticoll.formats.sends_csv import Line, schedule_of
 
@@ -33,6 +38,9 @@ DEMAND = re.compile(
 MOST_RANKS = 2**16
 CHASSIS = 8
 """A chassis of TE-CCL's machines with switches has 8 or 16 ranks."""
+
+
+NAME = "0-Collective"
 
 
 class Flow(NamedTuple):
@@ -64,6 +72,8 @@ def read(path: str | os.PathLike[str], ranks: int | None = None) -> tuple[Schedu
     demands = [tuple(map(int, _matched(DEMAND, text, path))) for text in paths]
     if not flows or not demands:
         raise FileError(f"`{path}` has no flows or no demands")
+    if NAME in content:
+        return _named(sends_csv.collective_of(str(content[NAME]), path), flows, path), []
     places, notes = _places(flows, demands, ranks, path)
     count = ranks or len(places)
     wanted: dict[tuple[int, int], set[int]] = {}
@@ -80,6 +90,104 @@ def read(path: str | os.PathLike[str], ranks: int | None = None) -> tuple[Schedu
         (one.epoch, *one.ends, one.source * pieces + one.chunk, 1, "copy") for one in flows
     )
     return schedule_of(Collective("all_gather", count, pieces=pieces), transfers), notes
+
+
+def _named(collective: Collective, flows: list[Flow], path: str | os.PathLike[str]) -> Schedule:
+    """The schedule of a collective that the file names."""
+    _check(collective, path)
+    firsts = _first_chunks(collective)
+    transfers = []
+    for one in flows:
+        first, end = firsts.get(one.source, (0, 0))
+        if not first <= first + one.chunk < end or max(one.ends) >= collective.ranks:
+            raise FileError(
+                f"`{path}`: chunk {one.chunk} from {one.source} over {one.ends[0]}->{one.ends[1]} "
+                f"is none of {sends_csv.head_of(collective)}"
+            )
+        transfers.append((one.epoch, *one.ends, first + one.chunk, 1, "copy"))
+    return schedule_of(collective, iter(transfers))
+
+
+def _check(collective: Collective, path: str | os.PathLike[str]) -> None:
+    """Refuse a collective that the format cannot hold."""
+    if collective.kind in ("barrier", "reduce", "reduce_scatter", "all_reduce"):
+        problem = "flows of TE-CCL copy chunks, and cannot reduce or signal"
+        raise FileError(f"`{path}`: {problem}, so they are no {collective.kind}")
+
+
+def _first_chunks(collective: Collective) -> dict[int, tuple[int, int]]:
+    """By source, its first chunk and the first after its last."""
+    if collective.kind in ("broadcast", "scatter"):
+        return {collective.root: (0, collective.chunks)}
+    own = collective.chunks // collective.ranks
+    return {rank: (rank * own, (rank + 1) * own) for rank in range(collective.ranks)}
+
+
+def _wanted(collective: Collective, chunk: int, source: int) -> list[int]:
+    """The ranks that are to get a chunk of a source."""
+    ranks, block = collective.ranks, chunk // collective.pieces
+    if collective.kind == "gather":
+        ends = [collective.root]
+    elif collective.kind in ("scatter", "all_to_all"):
+        ends = [block % ranks]
+    else:
+        ends = list(range(ranks))
+    return [rank for rank in ends if rank != source]
+
+
+def write(plan: Plan, path: str | os.PathLike[str]) -> None:
+    """Write the schedule of a plan, each step an epoch; times are left out.
+
+    Raises
+    ------
+    FileError
+        The plan reduces, or sends between ranks that no link joins; a chunk does not reach a rank
+        that is to get it; the file cannot be written.
+    """
+    collective = plan.collective
+    _check(collective, path)
+    proof = Program.of_plan(plan).verify(in_place=False, fabric=plan.fabric)
+    apart = next((one for one in proof.violations if one.kind == "no_link"), None)
+    if apart is not None:
+        raise FileError(f"`{path}`: flows of TE-CCL go over links; {apart.sentence}")
+    firsts = _first_chunks(collective)
+    flows = []
+    came: dict[tuple[int, int], tuple[int, int]] = {}
+    sources = {
+        chunk: source for source, (first, end) in firsts.items() for chunk in range(first, end)
+    }
+    for step, source, destination, first, count, _ in sends_csv.lines_of(plan):
+        for chunk in range(first, first + count):
+            origin = sources[chunk]
+            flows.append(
+                f"Chunk {chunk - firsts[origin][0]} from {origin} traveled over "
+                f"{source}->{destination} in epoch {step}"
+            )
+            came.setdefault((chunk, destination), (step, source))
+    paths = {}
+    for chunk, origin in sources.items():
+        for destination in _wanted(collective, chunk, origin):
+            hops: list[str] = []
+            rank = destination
+            while rank != origin:
+                if (chunk, rank) not in came or len(hops) == collective.ranks:
+                    problem = f"chunk {chunk} of the plan does not come to rank {destination}"
+                    raise FileError(f"`{path}`: {problem}")
+                step, before = came[chunk, rank]
+                hops.append(f"{before}->{rank} in epoch {step}")
+                rank = before
+            own = chunk - firsts[origin][0]
+            met = came[chunk, destination][0]
+            demand = f"Demand at {destination} for chunk {own} from {origin} met by epoch {met}"
+            paths[demand] = hops[::-1]
+    content = {
+        NAME: sends_csv.head_of(collective),
+        "3-Epochs_Required": len(plan.step_slots),
+        "7-Flows": flows,
+        "8-Chunk paths": paths,
+    }
+    with replacing(path) as temporary:
+        temporary.write_text(json.dumps(content, indent=4) + "\n", encoding="utf-8")
 
 
 def _places(

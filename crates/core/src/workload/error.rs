@@ -102,6 +102,9 @@ pub enum TraceError {
         "a lightpath joins two ranks that are both ready: no message is eager; leave the eager limit out"
     )]
     Eager,
+    /// A plan that cannot be written so, or a file that states none.
+    #[error("{0}")]
+    Plan(String),
     /// Lightpaths are set up for calls one after another, and the program has none.
     #[error(
         "GOAL and Chakra traces have no calls one after another, for whose messages lightpaths could be set up together; replay the event table or OTF2 archive of the run"

@@ -22,10 +22,10 @@ use super::goal_text::{ANY, wildcard};
 use super::program::{Call, NONE, Node, NodeKind, Program, ProgramBuilder};
 use crate::interrupt;
 
-const MAGIC: u64 = 4223;
+pub(super) const MAGIC: u64 = 4223;
 /// The magic number of a file that a run overwrote.
 const SPENT: u64 = 2342;
-const NODE_BYTES: usize = 39;
+pub(super) const NODE_BYTES: usize = 39;
 
 /// Reads binary GOAL.
 ///

@@ -1,4 +1,4 @@
-//! Reads time-independent traces of SimGrid's SMPI (`smpirun -trace-ti`), all ranks in one text.
+//! Reads and writes time-independent traces of SimGrid's SMPI (`smpirun -trace-ti`), all ranks in one text.
 //!
 //! One action per line: the rank, the name, its arguments; those in brackets may be left out.
 //!
@@ -20,8 +20,10 @@
 //! a picosecond: the trace holds no times.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::io::{self, Write};
 
 use super::error::TraceError;
+use super::plan_messages::{PlanMessage, PlanMessages};
 use super::program::Call;
 use super::trace::MOST_RANKS;
 use super::trace::{Event, Trace};
@@ -83,6 +85,37 @@ pub fn read(text: &str, operations_per_second: u64) -> Result<Trace, TraceError>
         trace.ranks[rank as usize].push(Event { line, ..event });
     }
     Ok(trace)
+}
+
+/// Writes the messages of a plan: those of a step begin together, then the rank waits for all. A reduction takes no time.
+///
+/// # Errors
+/// What cannot be written.
+pub fn write(all: &PlanMessages, to: &mut impl Write) -> io::Result<()> {
+    for rank in 0..all.collective.ranks() {
+        writeln!(to, "{rank} init")?;
+        for operations in all.of_rank(rank) {
+            // Receives first, so that no message comes before its receive.
+            for (message, _) in operations.iter().filter(|(_, sends)| !sends) {
+                let PlanMessage {
+                    source, tag, bytes, ..
+                } = message;
+                writeln!(to, "{rank} irecv {source} {tag} {bytes}")?;
+            }
+            for (message, _) in operations.iter().filter(|(_, sends)| *sends) {
+                let PlanMessage {
+                    destination,
+                    tag,
+                    bytes,
+                    ..
+                } = message;
+                writeln!(to, "{rank} isend {destination} {tag} {bytes}")?;
+            }
+            writeln!(to, "{rank} waitall {}", operations.len())?;
+        }
+        writeln!(to, "{rank} finalize")?;
+    }
+    Ok(())
 }
 
 /// What is remembered of a rank from line to line.

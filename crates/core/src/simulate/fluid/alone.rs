@@ -16,13 +16,12 @@ use rustc_hash::FxHashMap;
 use super::disjoint::FlowPath;
 use super::ledger::FlowLedger;
 use super::program::{Steps, check_count};
-use super::schedule::StepMessages;
 use super::{FlowOptions, FluidError, check_ends};
 use crate::interrupt;
 use crate::network::Network;
 use crate::outcome::NONE;
-use crate::plan::NamedRoutes;
 use crate::plan::routes::OF_FABRIC;
+use crate::plan::{NamedRoutes, StepMessages};
 use crate::schedule::Schedule;
 
 /// The flow that ended last of some, and when (ps).

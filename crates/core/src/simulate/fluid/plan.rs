@@ -1,12 +1,11 @@
 //! A plan on an electrical fabric: how long it takes, step by step, and what bounds it.
 
 use super::flow_log::FlowLog;
-use super::schedule::StepMessages;
 use super::{FlowOptions, StartRule, log_plan};
 use crate::interrupt;
 use crate::memory;
 use crate::outcome::{Critical, Flowing, LinkShares, NONE, Outcome, PathColumns, SlotColumns};
-use crate::plan::Plan;
+use crate::plan::{Plan, StepMessages};
 use crate::simulate::{SimulationError, admit_routes, link_shares, needed_network};
 use crate::table::Details;
 use crate::units::{Bytes, Time};

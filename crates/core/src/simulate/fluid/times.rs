@@ -1,9 +1,8 @@
 //! When each message of a plan flows, for pictures and tables of small plans.
 
-use super::schedule::StepMessages;
 use super::{FlowOptions, StartRule, log_plan};
 use crate::interrupt;
-use crate::plan::Plan;
+use crate::plan::{Plan, StepMessages};
 use crate::simulate::{SimulationError, admit_routes, needed_network};
 use crate::units::{Bytes, Time};
 
