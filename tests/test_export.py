@@ -71,7 +71,7 @@ def test_every_format_is_written_and_told(run: Run, tmp_path: Path, name: str) -
     ("arguments", "why"),
     [
         ((*SWITCH,), "--output is missing"),
-        ((*SWITCH, "--output", "plan.doc"), "must end in .et or .xml or .csv or .parquet"),
+        ((*SWITCH, "--output", "plan.doc"), "must end in .et or .xml or .csv or .goal or .json"),
         ((*SWITCH, "--output", "plan.csv", "--format", "cvs"), "did you mean `csv`?"),
         ((*SWITCH, "--output", "nowhere/plan.csv"), "there is no folder"),
         (("nothing.plan", "--output", "plan.csv"), "there is no file"),

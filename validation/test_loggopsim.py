@@ -1,9 +1,9 @@
 """LogGOPSim takes as long for plans that opticoll exports as GOAL as opticoll says.
 
-`OPTICOLL_LOGGOPSIM` names the folder of its programs `LogGOPSim` and `txt2bin`. Without it the tests are
-skipped. LogGOPSim charges n - 1 bytes for n, so each message on the chain that takes longest is one ns
-shorter at 1 ns a byte. Where a rank has several messages at once, both serve its ports in another
-order; those plans are left out.
+`OPTICOLL_LOGGOPSIM` names the folder of its programs `LogGOPSim` and `txt2bin`. Without it the
+tests are skipped. LogGOPSim charges n - 1 bytes for n, so each message on the chain that takes
+longest is one ns shorter at 1 ns a byte. Where a rank has several messages at once, both serve its
+ports in another order; those plans are left out.
 """
 
 from __future__ import annotations
