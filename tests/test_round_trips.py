@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import opticoll
-from opticoll import exports, reference, registry
-from opticoll.errors import OpticollError
+from conftest import proved
+from opticoll import exports, registry
+from opticoll.errors import OpticollError, ProgramError
 from opticoll.foreign import KNOWN
 
 KINDS = [one.name for one in registry.records("collectives")]
@@ -41,7 +42,7 @@ def test_a_step_may_copy_and_reduce(tmp_path: Path) -> None:
     plan.export(tmp_path / "trees.csv", "sends")
     back = opticoll.read_plan(tmp_path / "trees.csv", fabric="crossbar:ranks=8")
     assert steps(back) == steps(plan)
-    assert (back.verify(), reference.verify_text(back.to_text())) == ([], [])
+    proved(back)
 
 
 def test_what_is_sent_in_vain_is_kept(tmp_path: Path) -> None:
@@ -66,14 +67,14 @@ def test_each_transfer_of_a_step_has_an_action_of_its_own() -> None:
 
 FABRICS = (
     "crossbar:ranks=5",
-    "torus:dims=2x4",
-    "mesh:dims=3x3",
+    "torus:dims=2x3",
+    "mesh:dims=2x3",
     "dgx1",
     "fully_connected:ranks=2",
-    "wdm_ring:ranks=8,wavelengths=2",
+    "wdm_ring:ranks=6,wavelengths=2",
     "wss_grid:rows=2,columns=3",
 )
-FORMATS = ("sends", "goal", "te_ccl")
+FORMATS = ("plan", "msccl", "chakra", "sends", "goal", "te_ccl")
 
 
 def plans(kind: str, fabric: str) -> Iterator[opticoll.Plan]:
@@ -118,30 +119,38 @@ def is_held(plan: opticoll.Plan, form: str) -> bool:
 
 def over_links(plan: opticoll.Plan) -> bool:
     """Whether ranks that exchange messages have a link, or only switches between them."""
-    if not plan.fabric.electrical:
-        return True
     fabric = plan.fabric
-    ends = {(a, b) for step in steps(plan) for _, a, b, _ in step}
-    return all(
-        all(fabric.link_ends[link][0] >= fabric.ranks for link in fabric.route(a, b)[1:])
-        for a, b in ends
-    )
+    links = fabric.link_ends
+    if links is None:
+        return True
+    pairs = {(a, b) for step in steps(plan) for _, a, b, _ in step}
+    passed = (links[link][0] for a, b in pairs for link in fabric.route(a, b)[1:])
+    return all(vertex >= fabric.ranks for vertex in passed)
 
 
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("fabric", FABRICS)
-@pytest.mark.parametrize("form", FORMATS)
-def test_what_is_read_again_is_the_same_schedule(tmp_path: Path, form: str, fabric: str) -> None:
-    tried = 0
-    for kind in KINDS:
-        for plan in plans(kind, fabric):
+def test_what_is_read_again_is_the_same_schedule(tmp_path: Path, kind: str, fabric: str) -> None:
+    tried: Counter[str] = Counter()
+    for number, plan in enumerate(plans(kind, fabric)):
+        for form in FORMATS:
+            folder = tmp_path / f"{form}{number}"
+            folder.mkdir()
             if not is_held(plan, form):
                 with pytest.raises(OpticollError):
-                    written(plan, tmp_path, form)
+                    written(plan, folder, form)
                 continue
-            path = written(plan, tmp_path, form)
-            back = opticoll.read_plan(path, fabric=None if form == "plan" else fabric)
+            try:
+                path = written(plan, folder, form)
+            except ProgramError as limit:
+                assert "MSCCL runtimes take at most" in str(limit)  # noqa: PT017
+                continue
+            # Programs with --fabric may send only where links or switches join two ranks.
+            on = fabric if form in ("sends", "goal", "te_ccl") else None
+            back = opticoll.read_plan(path, fabric=on)
             assert back.collective == plan.collective
-            assert steps(back) == steps(plan), plan.algorithm
-            assert (back.verify(), reference.verify_text(back.to_text())) == ([], [])
-            tried += 1
-    assert tried > 2
+            assert steps(back) == steps(plan), (form, plan.algorithm)
+            proved(back)
+            tried[form] += 1
+    assert tried["plan"] == tried["sends"] > 0
+    assert kind == "barrier" or min(tried[form] for form in ("msccl", "chakra", "goal")) > 0

@@ -148,9 +148,9 @@ pub(super) fn blocks_of(
         let found = match known {
             _ if on_circle => None,
             Some(block) => Some(block).filter(joins),
-            None => labelled
-                .filter(joins)
-                .or_else(|| nearest.find(|block| *block != usize::MAX && joins(block))),
+            // A stranger to a named thread block could come between its messages, which then had no order.
+            None if step.label.is_some() => labelled.filter(joins),
+            None => nearest.find(|block| *block != usize::MAX && joins(block)),
         };
         let block = found.unwrap_or_else(|| {
             blocks.push(Block {
