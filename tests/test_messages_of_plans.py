@@ -177,6 +177,7 @@ def test_goal_has_the_messages_of_a_plan_in_the_order_of_its_steps(
         ranks = parsed(text.read_text())
         assert decoded(binary.read_bytes()) == ranks
         sent = messages(plan)
+        in_steps = list(of_steps(sent))
         ends: list[tuple[int, int, int]] = []
         for rank, own in enumerate(ranks):
             # What is awaited, by way of what joins.
@@ -204,7 +205,7 @@ def test_goal_has_the_messages_of_a_plan_in_the_order_of_its_steps(
                 for step in steps
             ]
             stated = []
-            for step in of_steps(sent):
+            for step in in_steps:
                 part = [(1, one.destination, one.size) for one in step if one.source == rank]
                 part += [(2, one.source, one.size) for one in step if one.destination == rank]
                 stated += [sorted(part)] if part else []
