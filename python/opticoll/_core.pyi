@@ -426,6 +426,24 @@ class Fabric:
     @property
     def spec(self) -> str:
         """The specification with all options that are set, which `Fabric` reads again."""
+    @property
+    def switch_ports(self) -> int:
+        """The ports of each circuit switch that fibres of the fabric lead to; 0 if it has no switches."""
+    @property
+    def switches(self) -> list[tuple[str, list[tuple[str, str]]]]:
+        """The circuit switches that join the parts of a fabric, as a list of (name, pairs of ports that the switch joins).
+
+        The switches of an `ocs_torus` are set before any plan runs; all other fabrics have none.
+
+        Examples
+        --------
+        >>> import opticoll
+        >>> torus = opticoll.Fabric("ocs_torus:dims=4x4x8,spares=1")
+        >>> len(torus.switches), torus.switch_ports
+        (48, 6)
+        >>> torus.switches[-1]
+        ('switch z 3.3', [('cube 0 +z', 'cube 1 -z'), ('cube 1 +z', 'cube 0 -z')])
+        """
     def with_options(self, **options: str | int) -> Fabric:
         """The same fabric with other values of options.
 

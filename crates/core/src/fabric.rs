@@ -23,6 +23,7 @@ pub mod light;
 pub mod options;
 pub(crate) mod part;
 pub mod planes;
+pub mod switches;
 pub mod transmission;
 pub mod wiring;
 
@@ -43,6 +44,7 @@ pub use groups::Groups;
 pub use light::{Hop, Light, LightKind, Rotation};
 pub use options::FabricOption;
 pub use planes::{Plane, Planes};
+pub use switches::Switches;
 pub use transmission::Transmission;
 
 /// Why a fabric was refused.
@@ -189,6 +191,12 @@ pub trait Machine: Object {
         None
     }
 
+    /// What is left without a part that a family has a name of its own for, such as `cube 3`, or why nothing takes its
+    /// place; `None` where no part has that name.
+    fn replaced(&self, _part: &str) -> Option<Result<Fabric, String>> {
+        None
+    }
+
     /// What it is made of, in words: `16 ranks, 1 fibre per direction, ...`.
     fn words(&self) -> String {
         let links = self.network().map_or(0, |network| network.links().len());
@@ -226,6 +234,11 @@ pub trait Machine: Object {
 
     /// Rows and columns, within which circuits lead from any rank to any other.
     fn planes(&self) -> Option<&dyn Planes> {
+        None
+    }
+
+    /// Circuit switches that join its parts, set before any plan runs.
+    fn switches(&self) -> Option<&dyn Switches> {
         None
     }
 

@@ -9,7 +9,8 @@ use crate::collective::Collective;
 use crate::fabric::{Fabric, FabricError, PresetRecord};
 use crate::family::{
     AUTO, Charged, CircuitPlans, Family, crossbar, custom, dragonfly, fat_tree, fully_connected,
-    gpu_servers, light_path_grid, message_cost, only_auto, passive_star, torus, wdm_ring, wss_grid,
+    gpu_servers, light_path_grid, message_cost, ocs_torus, only_auto, passive_star, torus,
+    wdm_ring, wss_grid,
 };
 use crate::place::PlacementError;
 use crate::plan::{Plan, PlanRef};
@@ -28,6 +29,7 @@ pub const FAMILIES: &[Family] = &[
     Family::of_links(&torus::MESH),
     Family::of_links(&torus::LADDER),
     Family::of_links(&torus::RING),
+    Family::of_links(&ocs_torus::RECORD),
     Family::of_links(&fully_connected::RECORD),
     Family::of_links(&custom::RECORD),
     Family {

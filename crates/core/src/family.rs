@@ -21,6 +21,7 @@ pub mod fully_connected;
 pub mod gpu_servers;
 pub mod light_path_grid;
 pub mod message_cost;
+pub mod ocs_torus;
 pub mod passive_star;
 pub mod torus;
 pub mod wdm_ring;

@@ -13,11 +13,13 @@
 //! ```
 
 pub(crate) mod fewest_links;
+pub mod translations;
 
 use rustc_hash::FxHashMap;
 
 use crate::drawing::{self, Drawing};
 use crate::units::{Rate, Time};
+use translations::Translations;
 
 /// How flows get along on a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -172,9 +174,9 @@ pub trait Network: Sync {
         Drawing::of(drawing::by_distance(vertices as usize, &ends))
     }
 
-    /// The sides of a grid of all ranks, the first varying fastest in their numbers, if every translation of the grid
-    /// moves links onto links of the same rate and latency, and the routes of neighbours onto one another.
-    fn translations(&self) -> Option<Vec<u32>> {
+    /// The translations of a grid of all ranks, if every one of them moves links onto links of the same rate and latency,
+    /// and the routes of neighbours onto one another.
+    fn translations(&self) -> Option<&Translations> {
         None
     }
 

@@ -1,6 +1,6 @@
 //! The specification `name:key=value,key=value` by which fabrics, algorithms and wavelength
 //! assignments are named on the command line, in scenario files and in plan files. Keys may be
-//! written in any case and with hyphens: `Group-Size=3` is `group_size=3`.
+//! written in any case and with hyphens: `Group-Size=3` is `group_size=3`. A key alone has the value `yes`.
 //!
 //! ```
 //! use opticoll::spec::Spec;
@@ -9,6 +9,7 @@
 //! assert_eq!(spec.option("radices"), Some("4x4"));
 //! assert_eq!(spec.to_string(), "optree:radices=4x4");
 //! assert_eq!("optree:Radices=4x4".parse::<Spec>()?, spec);
+//! assert_eq!("ocs_torus:twisted".parse::<Spec>()?.option("twisted"), Some("yes"));
 //! # Ok::<(), opticoll::spec::SpecError>(())
 //! ```
 
@@ -309,9 +310,7 @@ impl FromStr for Spec {
         }
         let mut spec = Spec::new(name);
         for part in rest.into_iter().flat_map(|rest| rest.split(',')) {
-            let (key, value) = part
-                .split_once('=')
-                .ok_or_else(|| syntax(format!("`{}` has no `=`", shown(part))))?;
+            let (key, value) = part.split_once('=').unwrap_or((part, "yes"));
             let key = key.trim().to_ascii_lowercase().replace('-', "_");
             let (key, value) = (key.as_str(), value.trim());
             if key.is_empty() || value.is_empty() {

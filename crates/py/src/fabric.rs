@@ -308,6 +308,42 @@ impl Fabric {
         ((link as usize) < network.links().len()).then(|| network.link_name(link))
     }
 
+    /// The circuit switches that join the parts of a fabric, as a list of (name, pairs of ports that the switch joins).
+    ///
+    /// The switches of an `ocs_torus` are set before any plan runs; all other fabrics have none.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import opticoll
+    /// >>> torus = opticoll.Fabric("ocs_torus:dims=4x4x8,spares=1")
+    /// >>> len(torus.switches), torus.switch_ports
+    /// (48, 6)
+    /// >>> torus.switches[-1]
+    /// ('switch z 3.3', [('cube 0 +z', 'cube 1 -z'), ('cube 1 +z', 'cube 0 -z')])
+    #[getter]
+    fn switches(&self, py: Python<'_>) -> PyResult<Vec<(String, Vec<(String, String)>)>> {
+        interrupt::run(py, || {
+            let switches = self.fabric.switches();
+            let switches = switches.map(|one| (one, 0..one.count())).into_iter();
+            let each = switches.flat_map(|(one, all)| all.map(move |switch| (one, switch)));
+            each.map(|(one, switch)| {
+                let name = |port| one.port_name(switch, port);
+                let joined = one.joined(switch).into_iter();
+                let joined = joined.map(|(from, to)| (name(from), name(to))).collect();
+                (one.switch_name(switch), joined)
+            })
+            .collect()
+        })
+    }
+
+    /// The ports of each circuit switch that fibres of the fabric lead to; 0 if it has no switches.
+    #[getter]
+    fn switch_ports(&self) -> u32 {
+        self.fabric
+            .switches()
+            .map_or(0, |switches| switches.ports())
+    }
+
     /// The rates of the links of an electrical fabric, in bits per second, as a list by number of the link.
     #[getter]
     fn link_rates(&self) -> Vec<u64> {

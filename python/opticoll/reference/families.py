@@ -33,13 +33,14 @@ def read_fabric(text: str) -> Fabric:
 
 
 def options_of(text: str) -> dict[str, str]:
-    """`key=value,key=value`, each key once; its letters may be capitals, its `_` may be `-`."""
+    """`key=value,key=value`, each key once, `=yes` left out; `-` and capitals for `_` and letters."""
     values: dict[str, str] = {}
     for option in text.split(","):
         key, equals, value = option.partition("=")
+        value = value if equals else "yes"
         key = key.lower().replace("-", "_")
         expect(key.isascii(), f"no option is called `{key}`")
-        expect(equals != "" and key != "" and value != "", f"`{option}` is no key=value")
+        expect(key != "" and value != "", f"`{option}` is no key=value")
         expect(key not in values, f"`{key}` is given twice")
         values[key] = value
     return values

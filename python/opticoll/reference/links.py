@@ -33,6 +33,7 @@ OPTIONS: dict[str, dict[str, Check]] = {
     "mesh": named("dims", *CABLES) | TERMINALS,
     "ladder": named("rungs", *CABLES) | TERMINALS,
     "electrical_ring": named("ranks", *CABLES),
+    "ocs_torus": named("dims", "cube", "twisted", "spares", "ports") | CABLES,
     "fully_connected": named("ranks") | CABLES,
     "gpu_servers": named("model", "boxes") | {"latency": time},
     "custom": named("ranks", "switches", "links", "names", "ties", "rate", "latency", "sharing"),

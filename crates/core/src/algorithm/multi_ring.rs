@@ -25,7 +25,7 @@ const CITATION: &str = "Jain and Sabharwal, Optimal Bucket Algorithms for Large 
                         Interconnects, ICS 2010; Sack and Gropp, Collective Algorithms for Multiported Torus \
                         Networks, TOPC 2015";
 
-const TORUS: &[&str] = &["torus"];
+const TORUS: &[&str] = &["torus", "ocs_torus"];
 
 /// The records of this file.
 pub const RECORDS: &[Algorithm] = &[
@@ -97,18 +97,26 @@ fn all_reduce(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
 }
 
 /// The dimensions of more than one rank.
-fn sides(request: &Request<'_>) -> Result<Vec<Side>, WrongFamily> {
+fn sides(request: &Request<'_>) -> Result<Vec<Side>, AlgorithmError> {
     let network = request.fabric.network();
-    let counts = network.and_then(|network| network.translations());
-    let counts = counts.ok_or(WrongFamily {
+    let grid = network.and_then(|network| network.translations());
+    let grid = grid.ok_or(WrongFamily {
         what: request.name,
         needed: "torus",
         family: request.fabric.family(),
         nature: request.fabric.nature(),
     })?;
+    if grid.is_twisted() {
+        return Err(AlgorithmError::Refused {
+            name: NAME,
+            ranks: request.ranks(),
+            reason: "its rings go straight around each side, and those of a twisted torus do not"
+                .into(),
+        });
+    }
     let mut stride = 1;
     let mut sides = Vec::new();
-    for ranks in counts {
+    for &ranks in grid.sides() {
         if ranks > 1 {
             sides.push(Side { ranks, stride });
         }

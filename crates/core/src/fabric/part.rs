@@ -22,7 +22,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use super::{Drawing, Fabric, FabricError, FamilyRecord, Machine};
+use super::{Drawing, Fabric, FabricError, FamilyRecord, Machine, Switches};
 use crate::interrupt;
 use crate::names::{plural, shown};
 use crate::network::fewest_links::{FewestLinks, Ties};
@@ -95,25 +95,31 @@ impl Part {
     /// # Errors
     /// Vertices or links that the fabric does not have, or ranks that cannot be reached any more.
     pub(crate) fn of(whole: Fabric, spec: &Spec) -> Result<Fabric, FabricError> {
+        let items = |option: &OptionRecord| spec.option(option.name).map(|text| text.split('+'));
+        let (without, members) = (items(&WITHOUT), items(&MEMBERS));
+        // Parts that others take the place of are a matter of the family.
+        let (mut whole, mut left) = (whole, Vec::new());
+        for item in without.into_iter().flatten().map(str::trim) {
+            match whole.replaced(item) {
+                Some(Ok(without)) => whole = without,
+                Some(Err(problem)) => return Err(spec.refuse(WITHOUT.name, problem).into()),
+                None => left.push(item),
+            }
+        }
         let Some(network) = whole.network() else {
             return Ok(whole);
         };
-        let items = |option: &OptionRecord| spec.option(option.name).map(|text| text.split('+'));
-        let (without, members) = (items(&WITHOUT), items(&MEMBERS));
-        if without.is_none() && members.is_none() {
+        if left.is_empty() && members.is_none() {
             return Ok(whole);
         }
         let names = Names::of(network);
         let broken = |item: &str| {
-            let broken = names.broken(item.trim());
+            let broken = names.broken(item);
             let broken = broken.filter(|one| one.is_of(network, names.vertices));
-            broken.ok_or_else(|| spec.refuse(WITHOUT.name, names.unknown(item.trim())))
+            broken.ok_or_else(|| spec.refuse(WITHOUT.name, names.unknown(item)))
         };
-        let without: Vec<Broken> = without
-            .into_iter()
-            .flatten()
-            .map(broken)
-            .collect::<Result<_, _>>()?;
+        let without = left.into_iter().map(broken);
+        let without: Vec<Broken> = without.collect::<Result<_, _>>()?;
         let members = members.into_iter().flatten();
         let members = members.map(|item| {
             let run = run(item.trim(), network.ranks());
@@ -352,7 +358,12 @@ impl Machine for Part {
     fn spec(&self) -> Spec {
         let mut spec = self.whole.spec();
         if !self.without.is_empty() {
-            spec = spec.with(WITHOUT.name, joined(&self.without, Broken::to_string));
+            let own = joined(&self.without, Broken::to_string);
+            let together = match spec.option(WITHOUT.name) {
+                Some(replaced) => format!("{replaced}+{own}"),
+                None => own,
+            };
+            spec = spec.without(WITHOUT.name).with(WITHOUT.name, together);
         }
         if !self.members.is_empty() {
             let run = |&(first, last): &(u32, u32)| match first == last {
@@ -381,6 +392,10 @@ impl Machine for Part {
 
     fn network(&self) -> Option<&dyn Network> {
         Some(self)
+    }
+
+    fn switches(&self) -> Option<&dyn Switches> {
+        self.whole.switches()
     }
 }
 

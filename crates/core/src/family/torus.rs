@@ -18,6 +18,7 @@ use crate::fabric::wiring::{self, CHOSEN, DEFAULT_RATE, MOST_RANKS, Wire};
 use crate::fabric::{self, Fabric, FabricError, FamilyRecord};
 use crate::interrupt;
 use crate::names::same_name;
+use crate::network::translations::Translations;
 use crate::network::{Link, Network, Sharing, Wiring};
 use crate::spec::{OptionRecord, REQUIRED, Spec};
 use crate::units::Time;
@@ -43,6 +44,8 @@ pub struct Grid {
     /// Ranks per router; `None`: ranks are the nodes.
     terminals: Option<u32>,
     dimensions: Vec<Dimension>,
+    /// Where it wraps around, and ranks are the nodes.
+    translations: Option<Translations>,
     wire: Wire,
     terminal: Link,
     wiring: Arc<Wiring>,
@@ -278,11 +281,14 @@ impl Grid {
             terminal,
         } = options::read(spec, shape.record(), declared)?;
         let (nodes, dimensions) = dimensions(shape, &sizes, &links, terminals)?;
+        let wraps = shape.wraps() && terminals.is_none();
+        let translations = wraps.then_some(sizes).map(Translations::straight);
         let mut grid = Grid {
             shape,
             nodes,
             terminals,
             dimensions,
+            translations,
             wire,
             terminal,
             wiring: Arc::new(Wiring::new(wire.duplex)),
@@ -475,9 +481,8 @@ impl Network for Grid {
         }
     }
 
-    fn translations(&self) -> Option<Vec<u32>> {
-        let wraps = self.shape.wraps() && self.terminals.is_none();
-        wraps.then(|| self.dimensions.iter().map(|one| one.nodes).collect())
+    fn translations(&self) -> Option<&Translations> {
+        self.translations.as_ref()
     }
 
     fn drawing(&self) -> Drawing {

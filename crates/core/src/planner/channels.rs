@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 
 use crate::fabric::Fabric;
 use crate::interrupt;
+use crate::network::translations::Translations;
 use crate::network::{Network, Sharing};
 
 /// More channels into a rank are left out, those with the longest routes first: a rank needs few sources.
@@ -34,8 +35,8 @@ pub(super) struct Channels {
     routes: Vec<u32>,
     /// By link (b/s).
     pub(super) rates: Vec<u64>,
-    /// The sides of a grid whose translations move every channel onto another.
-    pub(super) sides: Option<Vec<u32>>,
+    /// Translations that move every channel onto another.
+    pub(super) translations: Option<Translations>,
 }
 
 impl Channels {
@@ -70,7 +71,7 @@ impl Channels {
                 .iter()
                 .map(|link| link.rate.bits_per_second())
                 .collect(),
-            sides: network.translations().filter(|_| !two_way),
+            translations: network.translations().filter(|_| !two_way).cloned(),
         };
         for to in 0..ranks {
             interrupt::check();
@@ -172,16 +173,4 @@ impl Channels {
         }
         Some(distances)
     }
-}
-
-/// Adds coordinates of a grid, or subtracts them.
-pub(super) fn translated(sides: &[u32], place: u32, by: u32, back: bool) -> u32 {
-    let (mut stride, mut result, mut place, mut by) = (1, 0, place, by);
-    for &side in sides {
-        let by_here = if back { side - by % side } else { by % side };
-        result += (place % side + by_here) % side * stride;
-        stride *= side;
-        (place, by) = (place / side, by / side);
-    }
-    result
 }

@@ -14,7 +14,7 @@
 
 mod search;
 
-use super::channels::{Channels, translated};
+use super::channels::Channels;
 use super::contest::{Contender, Contest, ContestOutcome, Made};
 use super::{Planned, Planner, PlannerError, Question, least};
 use crate::algorithm::AlgorithmError;
@@ -28,7 +28,7 @@ use crate::simulate::fluid::StartRule;
 use crate::spec::{OptionRecord, Spec};
 use crate::units::Time;
 pub(super) use search::{First, Found, Pace, Spread, search};
-use search::{sides, slots_into};
+use search::{slots_into, translations};
 
 /// The planner that matches links and chunks.
 pub(super) const PLANNER: Planner = Planner {
@@ -181,9 +181,9 @@ pub(super) fn assembled(
 
 fn written(collective: Collective, spread: &Spread, part: &Part, found: &Found) -> Schedule {
     let channels = &part.channels;
-    let sides = sides(channels, spread);
+    let grid = translations(channels, spread);
     let mut schedule = Schedule::new(collective);
-    let times = if sides.is_some() {
+    let times = if grid.is_some() {
         channels.ranks as usize
     } else {
         1
@@ -194,13 +194,13 @@ fn written(collective: Collective, spread: &Spread, part: &Part, found: &Found) 
         schedule.begin_step();
         while let Some(one) = deliveries.next_if(|one| one.step == step) {
             let channel = &channels.all[one.channel as usize];
-            let Some(sides) = sides else {
+            let Some(grid) = grid else {
                 schedule.push(Transfer::copy(one.chunk, channel.from, channel.to));
                 continue;
             };
             let (block, piece) = (one.chunk / spread.pieces, one.chunk % spread.pieces);
             for by in 0..channels.ranks {
-                let at = |place| translated(sides, place, by, false);
+                let at = |place| grid.moved(place, by, false);
                 let chunk = at(block) * spread.pieces + piece;
                 schedule.push(Transfer::copy(chunk, at(channel.from), at(channel.to)));
             }
@@ -220,7 +220,7 @@ pub(super) fn fewest_steps(part: &Part, spread: &Spread) -> u64 {
         .unwrap_or(1)
         .max(1);
     let shares: Vec<u64> = channels.rates.iter().map(|rate| rate / slowest).collect();
-    let ranks = match sides(channels, spread) {
+    let ranks = match translations(channels, spread) {
         Some(_) => 0..1,
         None => 0..channels.ranks,
     };
@@ -242,7 +242,7 @@ pub(super) fn fewest_steps(part: &Part, spread: &Spread) -> u64 {
 pub(super) fn work(part: &Part, spread: &Spread) -> u64 {
     let ranks = u64::from(part.channels.ranks);
     let blocks = if spread.root.is_some() { 1 } else { ranks };
-    let folded = sides(&part.channels, spread).is_some();
+    let folded = translations(&part.channels, spread).is_some();
     let channels = part.channels.all.len() as u64 / if folded { ranks } else { 1 };
     blocks * u64::from(spread.pieces) * channels
 }

@@ -244,9 +244,9 @@ impl<'a> Ground<'a> {
             trees,
             reversed: self.reversed,
         };
-        let sides = self.links.network.translations();
-        let sides = sides.filter(|_| self.root.is_none());
-        let translated = sides.and_then(|sides| Translated::new(sides, &self.rates, count));
+        let grid = self.links.network.translations();
+        let grid = grid.filter(|_| self.root.is_none());
+        let translated = grid.and_then(|grid| Translated::new(grid, &self.rates, count));
         if let Some(translated) = translated {
             return Some(of(Trees::Translated(translated)));
         }

@@ -21,11 +21,12 @@ use super::timetable::{Timed, pieces_in_step};
 use crate::bound::throughput::flow::Flow;
 use crate::collective::Collective;
 use crate::interrupt;
+use crate::network::translations::Translations;
 use crate::schedule::{Schedule, Transfer};
 
 /// The trees of rank 0.
 pub(super) struct Translated {
-    grid: Grid,
+    grid: Translations,
     /// By tree and rank: the class of the edge to it.
     trees: Vec<Vec<u32>>,
     /// By class: where its link leads from rank 0, and its rate.
@@ -34,25 +35,9 @@ pub(super) struct Translated {
     distances: Vec<u32>,
 }
 
-/// A grid of ranks with its sides, the first varying fastest in their numbers.
-struct Grid(Vec<u32>);
-
-impl Grid {
-    /// A rank moved by the place of another, or back by it.
-    fn moved(&self, rank: u32, by: u32, back: bool) -> u32 {
-        let (mut rank, mut by, mut unit, mut sum) = (rank, by, 1, 0);
-        for side in &self.0 {
-            let step = if back { side - by % side } else { by % side };
-            sum += (rank % side + step) % side * unit;
-            (rank, by, unit) = (rank / side, by / side, unit * side);
-        }
-        sum
-    }
-}
-
 /// From which side ranks are reached: what is known before.
 struct Choice<'a> {
-    grid: &'a Grid,
+    grid: &'a Translations,
     classes: &'a [(u32, u64)],
     distances: &'a [u32],
     count: u32,
@@ -113,12 +98,11 @@ impl Choice<'_> {
 impl Translated {
     /// So many trees of every root, over links with rates; `None` where shortest ways do not suffice for the optimum.
     pub(super) fn new(
-        sides: Vec<u32>,
+        grid: &Translations,
         rates: &[(u32, u32, u64)],
         count: u32,
     ) -> Option<Translated> {
-        let grid = Grid(sides);
-        let ranks: u32 = grid.0.iter().product();
+        let ranks = grid.ranks();
         let mut classes: Vec<(u32, u64)> = Vec::new();
         for &(_, to, rate) in rates.iter().filter(|link| link.0 == 0 && link.1 != 0) {
             match classes.iter_mut().find(|class| class.0 == to) {
@@ -144,7 +128,7 @@ impl Translated {
             return None;
         }
         let choice = Choice {
-            grid: &grid,
+            grid,
             classes: &classes,
             distances: &distances,
             count,
@@ -169,7 +153,7 @@ impl Translated {
             }
         }
         Some(Translated {
-            grid,
+            grid: grid.clone(),
             trees,
             classes,
             distances,

@@ -14,8 +14,9 @@ use std::collections::BinaryHeap;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-use super::super::channels::{Channels, translated};
+use super::super::channels::Channels;
 use crate::interrupt;
+use crate::network::translations::Translations;
 
 /// What is to be spread: so many pieces of a block of each rank, or of one.
 #[derive(Debug, Clone, Copy)]
@@ -94,8 +95,12 @@ struct Search<'a> {
 }
 
 /// The blocks' translations, if a spread can be folded.
-pub(super) fn sides<'a>(channels: &'a Channels, spread: &Spread) -> Option<&'a [u32]> {
-    channels.sides.as_deref().filter(|_| spread.root.is_none())
+pub(super) fn translations<'a>(
+    channels: &'a Channels,
+    spread: &Spread,
+) -> Option<&'a Translations> {
+    let grid = channels.translations.as_ref();
+    grid.filter(|_| spread.root.is_none())
 }
 
 /// Matches until every rank has every chunk; `None` where that cannot be, or not in the steps given.
@@ -134,17 +139,17 @@ impl<'a> Search<'a> {
         let blocks = if spread.root.is_some() { 1 } else { ranks };
         let chunks = blocks * spread.pieces;
         let words = (chunks as usize).div_ceil(64);
-        let folded = sides(channels, &spread);
+        let folded = translations(channels, &spread);
         let rows = if folded.is_some() { 1 } else { ranks };
         let table = |back: bool| -> Vec<Vec<u32>> {
-            let Some(sides) = folded else {
+            let Some(grid) = folded else {
                 return Vec::new();
             };
             let own = channels.into(0);
             let of = |channel: u32| {
                 let from = channels.all[channel as usize].from;
                 (0..ranks)
-                    .map(|block| translated(sides, block, from, back))
+                    .map(|block| grid.moved(block, from, back))
                     .collect()
             };
             own.map(of).collect()

@@ -1,0 +1,170 @@
+//! Translations of a grid that wraps around: every rank moved by the same coordinates.
+//!
+//! A **twisted** grid has sides of n and of 2n ranks. A step around a side of n leads also n places along every side of
+//! 2n, so that the other way along the long side is no longer: Camara et al., Twisted Torus Topologies for Enhanced
+//! Interconnection Networks, IEEE Transactions on Parallel and Distributed Systems 21, 2010; TPU v4 has slices of k x k x
+//! 2k and k x 2k x 2k so. Twisted or not, coordinates form an Abelian group, in which ranks are added.
+//!
+//! ```
+//! use opticoll::network::translations::Translations;
+//! let plain = Translations::straight(vec![4, 4, 8]);
+//! let twisted = Translations::twisted(vec![4, 4, 8]).expect("a side of 8 is twice as long as the others");
+//! // From x = 3 one step around to x = 0: straight, and 4 places along z, which are 64 ranks.
+//! assert_eq!(plain.moved(3, 1, false), 0);
+//! assert_eq!(twisted.moved(3, 1, false), 4 * 16);
+//! assert_eq!(twisted.moved(64, 1, true), 3);
+//! assert_eq!(Translations::twisted(vec![4, 4, 12]), None);
+//! ```
+
+/// The translations of a grid of ranks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Translations {
+    sides: Vec<u32>,
+    /// The length of the short sides of a twisted grid.
+    short: Option<u32>,
+}
+
+impl Translations {
+    /// Those of a grid with these sides, the first varying fastest in the numbers of ranks.
+    pub fn straight(sides: Vec<u32>) -> Translations {
+        Translations { sides, short: None }
+    }
+
+    /// Those of a twisted grid; `None` of sides for which no twist is defined.
+    pub fn twisted(sides: Vec<u32>) -> Option<Translations> {
+        let short = sides.iter().copied().min()?;
+        let is_long = |side: &u32| *side / 2 == short && side % 2 == 0;
+        let fits = |side: &u32| *side == short || is_long(side);
+        let is_defined = sides.iter().all(fits) && sides.iter().any(is_long);
+        is_defined.then_some(Translations {
+            sides,
+            short: Some(short),
+        })
+    }
+
+    /// The sides of the grid, the first varying fastest.
+    pub fn sides(&self) -> &[u32] {
+        &self.sides
+    }
+
+    /// The number of ranks.
+    pub fn ranks(&self) -> u32 {
+        self.sides.iter().product()
+    }
+
+    /// Whether a step around a side leads along others.
+    pub fn is_twisted(&self) -> bool {
+        self.short.is_some()
+    }
+
+    /// How far a step around a side leads along another.
+    pub fn shift(&self, around: u32, along: u32) -> u32 {
+        match self.short {
+            Some(short) if around == short && along != short => short,
+            _ => 0,
+        }
+    }
+
+    /// A rank moved by the coordinates of another, or back by them.
+    pub fn moved(&self, rank: u32, by: u32, back: bool) -> u32 {
+        let steps = |side: u32, own: u32, by: u32| match back {
+            true => side + own % side - by % side,
+            false => own % side + by % side,
+        };
+        // Steps around short sides; backwards, `side - by` goes around where it does not fall below 0.
+        let mut around = 0;
+        if let Some(short) = self.short {
+            let (mut rank, mut by) = (rank, by);
+            for &side in &self.sides {
+                let went = steps(side, rank, by) >= side;
+                around += u32::from(side == short && went != back);
+                (rank, by) = (rank / side, by / side);
+            }
+        }
+        let (mut rank, mut by, mut stride, mut sum) = (rank, by, 1, 0);
+        for &side in &self.sides {
+            let shift = around * self.shift(self.short.unwrap_or(side), side);
+            // n backwards along a side of 2n is n forwards.
+            sum += (steps(side, rank, by) + shift) % side * stride;
+            stride *= side;
+            (rank, by) = (rank / side, by / side);
+        }
+        sum
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Coordinates of a rank, moved one step along a side, by the definition.
+    fn step(sides: &[u32], twisted: bool, at: &[u32], side: usize) -> Vec<u32> {
+        let short = *sides.iter().min().unwrap();
+        let mut next = at.to_vec();
+        next[side] += 1;
+        if next[side] == sides[side] {
+            next[side] = 0;
+            for (along, length) in sides.iter().enumerate() {
+                if twisted && sides[side] == short && *length == 2 * short {
+                    next[along] = (next[along] + short) % length;
+                }
+            }
+        }
+        next
+    }
+
+    fn number(sides: &[u32], at: &[u32]) -> u32 {
+        let digits = sides.iter().zip(at).rev();
+        digits.fold(0, |sum, (side, own)| sum * side + own)
+    }
+
+    fn coordinates(sides: &[u32], rank: u32) -> Vec<u32> {
+        let mut rest = rank;
+        let of = |side: &u32| {
+            let own = rest % side;
+            rest /= side;
+            own
+        };
+        sides.iter().map(of).collect()
+    }
+
+    #[test]
+    fn ranks_are_added_as_steps_one_after_the_other() {
+        for (sides, twisted) in [
+            (vec![3, 4], false),
+            (vec![2, 4], true),
+            (vec![4, 4, 8], true),
+            (vec![8, 4, 4], true),
+            (vec![4, 8, 8], true),
+            (vec![4, 4, 8], false),
+        ] {
+            let group = match twisted {
+                true => Translations::twisted(sides.clone()).unwrap(),
+                false => Translations::straight(sides.clone()),
+            };
+            for by in 0..group.ranks() {
+                for rank in [0, 1, group.ranks() / 2 + 1, group.ranks() - 1] {
+                    let mut at = coordinates(&sides, rank);
+                    for (side, steps) in coordinates(&sides, by).into_iter().enumerate() {
+                        (0..steps).for_each(|_| at = step(&sides, twisted, &at, side));
+                    }
+                    let there = group.moved(rank, by, false);
+                    assert_eq!(there, number(&sides, &at), "{sides:?}: {rank} + {by}");
+                    assert_eq!(
+                        group.moved(there, by, true),
+                        rank,
+                        "{sides:?}: {there} - {by}"
+                    );
+                    assert_eq!(there, group.moved(by, rank, false), "{sides:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn other_sides_have_no_twist() {
+        for sides in [vec![4, 4, 4], vec![4, 4, 16], vec![4, 8, 16], vec![4, 4, 9]] {
+            assert_eq!(Translations::twisted(sides), None);
+        }
+    }
+}
