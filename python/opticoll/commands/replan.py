@@ -19,10 +19,13 @@ from cyclopts import Parameter
 import opticoll
 from opticoll._core import replan as core_replan
 from opticoll.arguments import Source, obtain, size_of
+from opticoll.circuit_switches import RematchedRow, change_lines, fibres, rematched
 from opticoll.layout import PICOSECONDS, align, human_time
 from opticoll.plan_row import PlanRow, plan_row, plan_summary
 from opticoll.registry import algorithm_spelling
 from opticoll.rows import (
+    OMITTED,
+    Count,
     Number,
     Picoseconds,
     Seconds,
@@ -39,6 +42,7 @@ class Replan(Source):
         str,
         Parameter(
             help="Failures, as options of the fabric: without=0>1+5 where messages share links, "
+            "without=cube 3 on a torus of cubes, "
             "broken=3-4 on a ring of wavelengths, on a wss_grid dead_transceivers=5.row+9.column, "
             "dead_ports=row3.2, or leaving=5+8-11 for nodes"
         ),
@@ -47,6 +51,9 @@ class Replan(Source):
         str | None,
         Parameter(help="Algorithm after the failures, such as auto (default: --algorithm)"),
     ] = None
+
+
+NO_SWITCHES = "no circuit switches join parts of the fabric"
 
 
 class ReplanRow(PlanRow):
@@ -58,6 +65,14 @@ class ReplanRow(PlanRow):
     before_time_s: Seconds = means("Time of that plan")
     before_time_ps: Picoseconds = means("The same time, exact")
     slowdown: Number = means("Time of the new plan over that of the old one; 1 if that is 0")
+    fibres_rematched: Count = means(
+        "Fibres that circuit switches join and did not join before",
+        omitted=NO_SWITCHES,
+        default=OMITTED,
+    )
+    rematched: list[RematchedRow] = means(
+        "Circuit switches that join other ports than before", omitted=NO_SWITCHES, default=OMITTED
+    )
 
 
 def compute(asked: Replan, watch: Watch) -> Iterator[ReplanRow]:
@@ -74,6 +89,8 @@ def compute(asked: Replan, watch: Watch) -> Iterator[ReplanRow]:
     spelling = None if instead is None else algorithm_spelling(before.collective.kind, instead)
     plan, before_ps, after_ps = core_replan(before, asked.failed, spelling, size_bytes, **settings)
     row = plan_row(plan, plan.verify(), plan.simulate(size_bytes, **settings), size_bytes)
+    changes = rematched(before.fabric, plan.fabric)
+    has_switches = plan.fabric.switch_ports > 0
     yield ReplanRow.of(
         row,
         plan=plan,
@@ -83,6 +100,8 @@ def compute(asked: Replan, watch: Watch) -> Iterator[ReplanRow]:
         before_time_s=before_ps / PICOSECONDS,
         before_time_ps=before_ps,
         slowdown=after_ps / before_ps if before_ps else 1.0,
+        fibres_rematched=fibres(changes) if has_switches else OMITTED,
+        rematched=changes if has_switches else OMITTED,
     )
 
 
@@ -95,7 +114,10 @@ def _text(asked: Replan, rows: list[ReplanRow]) -> str:
         ["before", f"{row.before_algorithm}: {before}"],
         ["now", f"{row.chosen}: {after}, {row.slowdown:.4g} times as long"],
     ]
-    return f"{align(facts)}\n\n{plan_summary(row.plan, row)}"
+    parts = [align(facts), plan_summary(row.plan, row)]
+    if row.plan.fabric.switch_ports:
+        parts.insert(1, change_lines(row.rematched, len(row.plan.fabric.switches)))
+    return "\n\n".join(parts)
 
 
 def _write(asked: Replan, rows: list[ReplanRow], path: Path) -> None:

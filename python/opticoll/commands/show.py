@@ -12,6 +12,7 @@ from cyclopts import Parameter
 from opticoll import words
 from opticoll._core import CONVERTED, Plan
 from opticoll.arguments import FileSource, check_planned, obtain, size_of
+from opticoll.circuit_switches import SwitchRow, switch_lines, switches
 from opticoll.errors import UsageError
 from opticoll.layout import align, labelled, plural
 from opticoll.network_graph import rank_names
@@ -137,6 +138,11 @@ class SlotRow(PlanHead):
     trees: list[TreeRow] | None = means(
         "Trees of the rank or chunk", absent="the view is another than `trees`"
     )
+    switches: list[SwitchRow] = means(
+        "Circuit switches of the fabric, which are set before the plan runs",
+        omitted="no circuit switches join parts of the fabric",
+        default=OMITTED,
+    )
     command: str = command_field(default=OMITTED)
     plan: Plan = hidden(default=None)
     view: str = hidden(default=None)
@@ -170,6 +176,7 @@ def compute(asked: Show, watch: Watch) -> Iterator[SlotRow]:
         trees=None if shape != "trees" else [_tree_row(one) for one in _trees(plan, asked)],
         plan=plan,
         view=shape,
+        switches=switches(plan.fabric) or OMITTED,
         loaded=shape == "fabric" and slot is None and ("figure" in watch.files or view is not None),
     )
 
@@ -238,6 +245,8 @@ def _text(asked: Show, rows: list[SlotRow]) -> str:
     if row.trees is not None:
         return f"{head}\n\n{_tree_lines(row.trees)}"
     parts = [head, _slot_lines(row)]
+    if row.plan.fabric.switch_ports:
+        parts.insert(1, switch_lines(row.plan.fabric))
     if row.loaded:
         parts.append(_loads(row.plan, size_of(row.plan, asked.size)))
     return "\n\n".join(parts)

@@ -272,9 +272,10 @@ def replan(
     plan
         The plan on the fabric as it was.
     failed
-        What fails: `without=0>1+5` where messages share links, `broken=3-4` on a ring of
-        wavelengths, on a `wss_grid` `dead_transceivers=5.row+9.column`, `dead_ports=row3.2` or
-        nodes that are `leaving=5+8-11`; several with commas.
+        What fails: `without=0>1+5` where messages share links, `without=cube 3` on a torus of
+        cubes, `broken=3-4` on a ring of wavelengths, on a `wss_grid`
+        `dead_transceivers=5.row+9.column`, `dead_ports=row3.2` or nodes that are
+        `leaving=5+8-11`; several with commas.
     algorithm
         The algorithm on what is left, such as `auto` (default: the algorithm of the plan).
     size

@@ -377,10 +377,12 @@ impl fabric::Machine for OcsTorus {
             words += &format!(", {} left", plural(free, "spare"));
         }
         let needed = Switches::ports(self);
-        words += &format!(", {} circuit switches with {needed} ports", self.count());
-        if let Some(ports) = self.asked.ports {
-            words += &format!(" used of {ports}");
-        }
+        let of = self.asked.ports.map(|ports| format!(" of {ports}"));
+        let of = of.unwrap_or_default();
+        words += &format!(
+            ", {needed}{of} ports of each of {} circuit switches",
+            self.count()
+        );
         words
     }
 
