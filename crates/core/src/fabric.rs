@@ -141,6 +141,8 @@ pub struct PresetRecord {
     pub citation: &'static str,
     /// The family and values it stands for.
     pub spec: &'static str,
+    /// What no source says, or where sources contradict each other; empty: nothing.
+    pub unconfirmed: &'static str,
 }
 
 /// What a handle needs of any machine; every type with equality has it.

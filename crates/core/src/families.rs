@@ -22,14 +22,20 @@ pub use medium::{Bursts, Medium};
 /// All families.
 pub const FAMILIES: &[Family] = &[
     wdm_ring::FAMILY,
-    Family::of_links(&crossbar::RECORD),
+    Family {
+        presets: crossbar::PRESETS,
+        ..Family::of_links(&crossbar::RECORD)
+    },
     Family::of_links(&fat_tree::RECORD),
     Family::of_links(&dragonfly::RECORD),
     Family::of_links(&torus::TORUS),
     Family::of_links(&torus::MESH),
     Family::of_links(&torus::LADDER),
     Family::of_links(&torus::RING),
-    Family::of_links(&ocs_torus::RECORD),
+    Family {
+        presets: ocs_torus::PRESETS,
+        ..Family::of_links(&ocs_torus::RECORD)
+    },
     Family::of_links(&fully_connected::RECORD),
     Family::of_links(&custom::RECORD),
     Family {

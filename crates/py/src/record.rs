@@ -171,10 +171,14 @@ fn fabrics() -> Vec<Record> {
     FAMILIES.iter().map(record).collect()
 }
 
-/// All presets; the only option listed is what each stands for.
+/// All presets; listed as options are what each stands for, and what is unconfirmed.
 fn presets() -> Vec<Record> {
     let record = |one: &fabric::PresetRecord| Record {
-        options: vec![entry("stands for", one.spec)],
+        options: [("stands for", one.spec), ("unconfirmed", one.unconfirmed)]
+            .into_iter()
+            .filter(|(_, text)| !text.is_empty())
+            .map(|(name, text)| entry(name, text))
+            .collect(),
         ..Record::new(one.name, one.summary, one.citation)
     };
     families::presets().map(record).collect()

@@ -135,7 +135,15 @@ def _lines(records: list[RecordRow]) -> str:
             first, *rest = wrapped([record.summary], len(indent) + width) or [""]
             lines.append(f"{indent}{record.name.ljust(width)}  {first.strip()}")
             lines += rest
+            if record.kind == "presets":
+                lines += wrapped(_sources(record), width + 2)
     return "\n".join(lines)
+
+
+def _sources(record: RecordRow) -> list[str]:
+    """Where the values of a preset come from, and what is unconfirmed."""
+    unconfirmed = [one.meaning for one in record.options if one.name == "unconfirmed"]
+    return [f"source: {record.citation}", *(f"unconfirmed: {text}" for text in unconfirmed)]
 
 
 def _by_meaning(records: list[RecordRow]) -> list[list[RecordRow]]:

@@ -33,7 +33,7 @@ def read_fabric(text: str) -> Fabric:
 
 
 def options_of(text: str) -> dict[str, str]:
-    """`key=value,key=value`, each key once, `=yes` left out; `-` and capitals for `_` and letters."""
+    """`key=value,key=value`, each key once, in any case, `-` for `_`; a key alone is `key=yes`."""
     values: dict[str, str] = {}
     for option in text.split(","):
         key, equals, value = option.partition("=")

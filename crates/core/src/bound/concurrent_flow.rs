@@ -26,7 +26,8 @@
 //! where there is room. Powers are products, so that all machines compute the same.
 //!
 //! **Lengths.** Those tried are equal ones (on graphs whose links can all be loaded alike they are the optimum), one over
-//! the rates, those of the full links alone, and the derivatives of the sum at the ways found.
+//! the rates; at the ways found, and where blocks are divided evenly among the ways of the fewest links, those of the full links
+//! alone and the derivatives of the sum.
 
 mod packing;
 mod search;
@@ -176,11 +177,12 @@ impl<'a> ConcurrentFlow<'a> {
         (rate > 0).then_some(BlockTime { blocks, rate })
     }
 
-    /// The greatest bound of a few lengths, with the lengths. `None` where a pair is not joined.
+    /// The greatest bound of a few lengths, with the lengths; more are tried where it is known by what part of the greatest
+    /// use each link is used on good ways. `None` where a pair is not joined.
     pub fn best_bound(
         &self,
         pairs: &[Pair],
-        ways: Option<&ChunkWays>,
+        uses: Option<&[f64]>,
     ) -> Option<(BlockTime, Vec<u64>)> {
         let least_rate = self.rates.iter().copied().min()? as f64;
         let mut tried = vec![vec![1; self.rates.len()]];
@@ -188,23 +190,14 @@ impl<'a> ConcurrentFlow<'a> {
         if self.rates.iter().any(|rate| *rate as f64 != least_rate) {
             tried.push(self.rates.iter().map(slowness).collect());
         }
-        if let Some(ways) = ways {
-            let use_of = |link: usize| {
-                let own = BlockTime {
-                    blocks: ways.loads[link].into(),
-                    rate: u128::from(self.rates[link]) * u128::from(ways.chunks),
-                };
-                own.seconds() / ways.time.seconds()
-            };
-            let of_links = 0..self.rates.len();
+        if let Some(uses) = uses {
             for full in [1.0 - 1e-9, 0.98, 0.9] {
-                let all = of_links.clone().map(|link| u64::from(use_of(link) >= full));
-                tried.push(all.collect());
+                tried.push(uses.iter().map(|own| u64::from(*own >= full)).collect());
             }
             for squarings in [3, 5, 6] {
-                let lengths = of_links.clone().map(|link| {
-                    let slowness = least_rate / self.rates[link] as f64;
-                    (LONGEST * slowness * power(use_of(link), squarings)).round() as u64
+                let lengths = uses.iter().zip(&self.rates).map(|(own, rate)| {
+                    let slowness = least_rate / *rate as f64;
+                    (LONGEST * slowness * power(*own, squarings)).round() as u64
                 });
                 tried.push(lengths.collect());
             }
@@ -223,9 +216,10 @@ impl<'a> ConcurrentFlow<'a> {
         best
     }
 
-    /// The seconds for a block of one bit where the block of each pair is divided evenly among all ways of the fewest
-    /// links, in floating point. On graphs that look the same from every vertex and along every link no ways are better.
-    pub fn evenly_divided(&self, pairs: &[Pair]) -> Option<f64> {
+    /// Where the block of each pair is divided evenly among all ways of the fewest links, in floating point: the seconds for
+    /// a block of one bit, and by what part of the greatest use each link is used. On graphs that look the same from every
+    /// vertex, such as tori, often no ways are better.
+    pub fn evenly_divided(&self, pairs: &[Pair]) -> Option<(f64, Vec<f64>)> {
         let vertices = self.away.len();
         let mut loads = vec![0.0; self.rates.len()];
         let mut search = Search::new(vertices);
@@ -265,11 +259,12 @@ impl<'a> ConcurrentFlow<'a> {
                 }
             }
         }
-        let times = loads
-            .iter()
-            .zip(&self.rates)
-            .map(|(load, rate)| load / *rate as f64);
-        Some(times.fold(0.0, f64::max))
+        for (load, rate) in loads.iter_mut().zip(&self.rates) {
+            *load /= *rate as f64;
+        }
+        let most = loads.iter().copied().fold(0.0, f64::max);
+        loads.iter_mut().for_each(|own| *own /= most);
+        Some((most, loads))
     }
 
     /// Ways for the pairs, each in so many chunks; the search stops at a time that is known to be the least, or after
@@ -305,6 +300,16 @@ impl<'a> ConcurrentFlow<'a> {
             }
         }
         Some(packing.best())
+    }
+
+    /// By what part of the greatest use each link is used.
+    pub fn uses(&self, ways: &ChunkWays) -> Vec<f64> {
+        let own = ways.loads.iter().zip(&self.rates);
+        let own = own.map(|(&load, &rate)| BlockTime {
+            blocks: load.into(),
+            rate: u128::from(rate) * u128::from(ways.chunks),
+        });
+        own.map(|own| own.seconds() / ways.time.seconds()).collect()
     }
 
     /// The vertex that a link leads to from another.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::drawing::{self, Drawing};
 use crate::fabric::options::{self, Options};
 use crate::fabric::wiring::{self, Wire};
-use crate::fabric::{self, Fabric, FabricError, FamilyRecord};
+use crate::fabric::{self, Fabric, FabricError, FamilyRecord, PresetRecord};
 use crate::network::{Network, Wiring};
 use crate::spec::Spec;
 
@@ -19,6 +19,15 @@ pub struct Crossbar {
     wire: Wire,
     wiring: Arc<Wiring>,
 }
+
+/// Machines whose switches limit nothing.
+pub const PRESETS: &[PresetRecord] = &[PresetRecord {
+    name: "cloudmatrix384",
+    summary: "CloudMatrix384: 384 NPUs (Ascend 910C), 392 GB/s each to a network that blocks nothing",
+    citation: "Zuo et al., Serving Large Language Models on Huawei CloudMatrix384, arXiv 2506.12708",
+    spec: "crossbar:ranks=384,rate=392GB/s",
+    unconfirmed: "392 GB/s one way is from reports on the paper; others print 196 GB/s for an NPU; latency is left out",
+}];
 
 /// The family's record.
 pub const RECORD: FamilyRecord = FamilyRecord {

@@ -31,7 +31,7 @@ use crate::fabric::options::{self, Options, Otherwise::*};
 use crate::fabric::part::WITHOUT;
 use crate::fabric::switches::Switches;
 use crate::fabric::wiring::{self, Wire};
-use crate::fabric::{self, Fabric, FabricError, FamilyRecord};
+use crate::fabric::{self, Fabric, FabricError, FamilyRecord, PresetRecord};
 use crate::interrupt;
 use crate::names::plural;
 use crate::network::translations::Translations;
@@ -88,6 +88,17 @@ pub const RECORD: FamilyRecord = FamilyRecord {
     options: || options::list(&RECORD, declared),
     build: |spec| OcsTorus::parse(spec).map(Fabric::new),
 };
+
+/// Machines that are such tori.
+pub const PRESETS: &[PresetRecord] = &[PresetRecord {
+    name: "tpu7x",
+    summary: "TPU7x (Ironwood), one cube or a slice of dims=...: cubes of 4x4x4 chips, 100 GB/s per link and direction",
+    citation: "Google Cloud, TPU7x: 1,200 GB/s of each chip, both directions of six links; 9,216 chips in a pod. Cubes: \
+               Jouppi et al., TPU v4, ISCA 2023",
+    spec: "ocs_torus:dims=4x4x4,cube=4,rate=100GB/s",
+    unconfirmed: "InfraGraph's blueprint of an Ironwood rack gives a link 1,400 Gb/s in place of 800 Gb/s; latency, spare \
+                  cubes and ports of the switches are not published",
+}];
 
 const DIMS: OptionRecord = OptionRecord::new(
     "dims",

@@ -2,6 +2,7 @@
 
 mod arrangements;
 mod bisection;
+mod cubes;
 mod injection;
 mod part;
 
@@ -121,6 +122,27 @@ const FABRICS: &[(&str, u32, u32, usize, Shortest)] = &[
     ),
     ("electrical_ring:ranks=9", 9, 2 * 9, 4, Always),
     ("electrical_ring:ranks=8", 8, 2 * 8, 4, Always),
+    // Six links leave every rank. The diameter of the twisted slice of TPU v4 is known, that of the others by a search.
+    ("ocs_torus:dims=4x4x8", 128, 6 * 128, 2 + 2 + 4, Always),
+    ("ocs_torus:dims=4x4x8,twisted", 128, 6 * 128, 6, Always),
+    ("ocs_torus:dims=8x4x4,twisted=yes", 128, 6 * 128, 6, Always),
+    ("ocs_torus:dims=2x4x4,cube=2,twisted", 32, 6 * 32, 3, Always),
+    (
+        "ocs_torus:dims=2x2x4,cube=2,duplex=half",
+        16,
+        3 * 16,
+        1 + 1 + 2,
+        Always,
+    ),
+    ("ocs_torus:dims=3x3x3,cube=3", 27, 6 * 27, 3, Always),
+    // Within a cube it is a mesh.
+    (
+        "ocs_torus:dims=2x2x4",
+        16,
+        2 * (8 + 8 + 12),
+        1 + 1 + 3,
+        Always,
+    ),
     ("fully_connected:ranks=9", 9, 9 * 8, 1, Always),
     (
         "fully_connected:ranks=6,duplex=half",
@@ -386,6 +408,28 @@ fn impossible_fabrics_are_refused_with_a_hint() {
         ("torus:dims=1024x1025", "ranks; at most"),
         ("torus:dims=4,terminal_rate=1Gb/s", "without terminals"),
         ("torus:dims=2x2x2x2x2x2x2x2x2x2x2x2x2x2x2x2x2", "at most 16"),
+        ("ocs_torus:cube=4", "needs dims="),
+        ("ocs_torus:dims=4x8", "2 numbers for 3 sides"),
+        ("ocs_torus:dims=4x4x6", "a multiple of 4"),
+        ("ocs_torus:dims=4x4x4,cube=1", "2 ranks or more"),
+        (
+            "ocs_torus:dims=4x4x12,twisted",
+            "defined for sides of n and 2n",
+        ),
+        (
+            "ocs_torus:dims=4x4x4,twisted",
+            "defined for sides of n and 2n",
+        ),
+        ("ocs_torus:dims=2x2x4,twisted", "does not go around"),
+        ("ocs_torus:dims=4x4x8,twisted=some", "`no` or `yes`"),
+        (
+            "ocs_torus:dims=16x16x36,ports=136",
+            "144 cubes need 288 ports of each of the 48 switches, which have 136",
+        ),
+        (
+            "ocs_torus:dims=16x16x16,spares=5,ports=136",
+            "64 cubes and 5 spares need 138 ports",
+        ),
         ("ladder:dims=4", "no option `dims`"),
         ("electrical_ring:rate=1Gb/s", "needs ranks="),
         (

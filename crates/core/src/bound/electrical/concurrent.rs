@@ -49,15 +49,15 @@ struct Enclosed {
 fn search(flow: &ConcurrentFlow<'_>, pairs: &[Pair]) -> Option<Enclosed> {
     let (mut bound, mut lengths) = flow.best_bound(pairs, None)?;
     // In floating point, since a block divided among thousands of ways has no small denominator.
-    if flow.evenly_divided(pairs)? <= bound.seconds() * (1.0 + AGREES) {
-        let most = bound;
-        return Some(Enclosed {
-            bound,
-            lengths,
-            most,
-        });
+    let (evenly, uses) = flow.evenly_divided(pairs)?;
+    let reaches = |bound: BlockTime| evenly <= bound.seconds() * (1.0 + AGREES);
+    if !reaches(bound) {
+        let other = flow.best_bound(pairs, Some(&uses))?;
+        if bound.is_below(other.0) {
+            (bound, lengths) = other;
+        }
     }
-    let mut most: Option<BlockTime> = None;
+    let mut most: Option<BlockTime> = reaches(bound).then_some(bound);
     for chunks in CHUNKS {
         if most.is_some_and(|most| !bound.is_below(most)) {
             break;
@@ -66,9 +66,12 @@ fn search(flow: &ConcurrentFlow<'_>, pairs: &[Pair]) -> Option<Enclosed> {
         if most.is_none_or(|most| ways.time.is_below(most)) {
             most = Some(ways.time);
         }
-        let other = flow.best_bound(pairs, Some(&ways))?;
+        let other = flow.best_bound(pairs, Some(&flow.uses(&ways)))?;
         if bound.is_below(other.0) {
             (bound, lengths) = other;
+            if reaches(bound) {
+                most = Some(bound);
+            }
         }
     }
     Some(Enclosed {

@@ -115,12 +115,23 @@ pub const PRESETS: &[PresetRecord] = &[
         summary: "Ring of the OpTree paper's evaluation: one fibre per direction, 40 Gb/s, 25 us",
         citation: "Dai et al., OpTree, section IV.A",
         spec: "wdm_ring:ranks=1024,wavelengths=64,fibres=1,rate=40Gb/s,reconfiguration=25us",
+        unconfirmed: "",
     },
     PresetRecord {
         name: "terarack",
         summary: "TeraRack with 256 ranks and two fibres per direction",
         citation: "Khani et al., TeraRack, 2020; rates and delays as in Dai et al., OpTree",
         spec: "wdm_ring:ranks=256,wavelengths=64,fibres=2,rate=40Gb/s,reconfiguration=25us",
+        unconfirmed: "",
+    },
+    PresetRecord {
+        name: "passage_l200",
+        summary: "Ring over Passage L200 engines: one fibre per direction, 16 wavelengths of 112 Gb/s; ranks=... is needed",
+        citation: "Wavelengths of a fibre and rate of each: Lightmatter, Passage achieves record 1.6 Tbps per fiber, press \
+                   release of 11 March 2026",
+        spec: "wdm_ring:wavelengths=16,fibres=1,rate=112Gb/s",
+        unconfirmed: "the maker publishes engines, no ring of them; whether light of both directions shares a fibre's 16 \
+                      wavelengths, here each direction has 16; time to reconfigure",
     },
 ];
 

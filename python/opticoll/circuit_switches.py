@@ -1,0 +1,123 @@
+"""Circuit switches that join the parts of a fabric, and which of their ports a change joins anew.
+
+>>> from opticoll import Fabric
+>>> whole = Fabric("ocs_torus:dims=4x4x8,spares=1")
+>>> failed = Fabric("ocs_torus:dims=4x4x8,spares=1,without=cube 0")
+>>> changes = rematched(whole, failed)
+>>> len(changes), changes[0].now, fibres(changes)
+(48, [['cube 2 +x', 'cube 2 -x']], 96)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import groupby
+from typing import Any, TypeVar
+
+from opticoll._core import Fabric
+from opticoll.layout import align, plural
+from opticoll.rows import Row, means
+
+Of = TypeVar("Of")
+
+Joints = list[list[str]]
+"""Pairs of ports."""
+
+MOST_SETS = 12
+"""Sets of switches alike printed for people."""
+
+MOST_JOINTS = 4
+"""Pairs of ports of a switch printed for people."""
+
+
+class SwitchRow(Row):
+    """A circuit switch, and the ports that it joins."""
+
+    name: str = means("Name of the switch: its axis, and the place of its fibres on a face")
+    joined: Joints = means("Pairs of ports that the switch joins, each named by its fibre")
+
+
+class RematchedRow(Row):
+    """A circuit switch that joins other ports than before."""
+
+    name: str = means("Name of the switch: its axis, and the place of its fibres on a face")
+    before: Joints = means("Pairs of ports that the switch joins no more")
+    now: Joints = means("Pairs of ports that the switch joins in their place")
+
+
+def switches(fabric: Fabric) -> list[SwitchRow]:
+    """All switches of a fabric, in the order of their numbers."""
+    return [
+        SwitchRow(name=name, joined=[list(pair) for pair in joined])
+        for name, joined in fabric.switches
+    ]
+
+
+def rematched(before: Fabric, now: Fabric) -> list[RematchedRow]:
+    """The switches that join other ports on another fabric with the same switches."""
+    changes = []
+    for (name, earlier), (_, later) in zip(before.switches, now.switches, strict=True):
+        gone = [list(pair) for pair in earlier if pair not in later]
+        new = [list(pair) for pair in later if pair not in earlier]
+        if gone or new:
+            changes.append(RematchedRow(name=name, before=gone, now=new))
+    return changes
+
+
+def fibres(changes: list[RematchedRow]) -> int:
+    """How many fibres are joined that were not."""
+    used = [
+        {port for pair in pairs for port in pair}
+        for change in changes
+        for pairs in (change.now, change.before)
+    ]
+    return sum(len(now - before) for now, before in zip(used[::2], used[1::2], strict=True))
+
+
+def switch_lines(fabric: Fabric) -> str:
+    """The switches of a fabric in words, those alike together."""
+    rows = switches(fabric)
+    ports = plural(fabric.switch_ports, "port")
+    cells = [
+        [_names([row.name for row in same]), _words(joined)]
+        for joined, same in _alike(rows, lambda row: row.joined)
+    ]
+    head = f"{len(rows)} circuit switches, {ports} of each in use"
+    return "\n".join([head, _table(cells, ["switches", "joined ports"])])
+
+
+def change_lines(changes: list[RematchedRow], count: int) -> str:
+    """The changes of switches in words, those alike together; `count` is the number of switches."""
+    if not changes:
+        return f"none of {count} circuit switches changes"
+    cells = [
+        [_names([row.name for row in same]), _words(before), _words(now)]
+        for (before, now), same in _alike(changes, lambda row: (row.before, row.now))
+    ]
+    moved = plural(fibres(changes), "fibre")
+    head = f"{len(changes)} of {count} circuit switches change and join {moved} anew"
+    return "\n".join([head, _table(cells, ["switches", "joined before", "joined now"])])
+
+
+def _alike(rows: Sequence[Of], key: Callable[[Of], Any]) -> list[tuple[Any, list[Of]]]:
+    """Rows side by side with the same key."""
+    return [(own, list(same)) for own, same in groupby(rows, key)]
+
+
+def _names(names: list[str]) -> str:
+    if len(names) == 1:
+        return names[0]
+    return f"{names[0]} to {names[-1].removeprefix('switch ')} ({len(names)})"
+
+
+def _words(joined: Joints) -> str:
+    words = "; ".join(f"{one} - {other}" for one, other in joined[:MOST_JOINTS])
+    more = len(joined) - MOST_JOINTS
+    return f"{words}; {more} more" if more > 0 else words or "nothing"
+
+
+def _table(cells: list[list[str]], heads: list[str]) -> str:
+    lines = [align(cells[:MOST_SETS], heads)]
+    if len(cells) > MOST_SETS:
+        lines.append(f"and {len(cells) - MOST_SETS} more (all of them with --json)")
+    return "\n".join(lines)
