@@ -61,9 +61,9 @@ pub struct OcsTorus {
     /// None where the slice is within a cube.
     translations: Option<Translations>,
     /// By rank and direction, 2 axis + 1 where it is downwards: the link that leads there, or [`NONE`].
-    leaving: Vec<[u32; 6]>,
+    leaving: Arc<[[u32; 6]]>,
     /// By what a rank is away from another: hops along each axis, downwards below 0.
-    hops: Vec<[i32; 3]>,
+    hops: Arc<[[i32; 3]]>,
     wiring: Arc<Wiring>,
 }
 
@@ -313,7 +313,7 @@ impl OcsTorus {
             asked,
             wire,
             translations,
-            leaving,
+            leaving: leaving.into(),
         })
     }
 
@@ -336,7 +336,7 @@ impl OcsTorus {
         left.failed.push(cube);
         if let Some(place) = self.cubes.iter().position(|own| *own == cube) {
             let is_free = |cube: &u32| !left.cubes.contains(cube) && !left.failed.contains(cube);
-            let Some(spare) = (0..all).find(is_free) else {
+            let Some(spare) = (self.asked.slice()..all).find(is_free) else {
                 let spares = match self.asked.spares {
                     0 => "there is no spare cube".to_owned(),
                     1 => "its spare is in use or has failed".to_owned(),

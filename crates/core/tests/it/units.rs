@@ -168,7 +168,7 @@ fn impossible_fabrics_are_refused_with_a_hint() {
             "wdm_ring:ranks=4,wavelengths=1,flit=32B,packet=100B",
             "whole number of flits",
         ),
-        ("wdm_ring:ranks", "no `=`"),
+        ("wdm_ring:ranks", "ranks=yes: must be a whole number"),
     ] {
         let error = Fabric::parse(spec).unwrap_err().to_string();
         assert!(error.contains(hint), "{spec}: {error}");
