@@ -363,12 +363,12 @@ impl fabric::Machine for OcsTorus {
         if self.failed.is_empty() {
             return spec;
         }
-        let failed = self.failed.iter().map(|cube| format!("cube {cube}"));
+        let failed = self.failed.iter().map(|cube| format!("cube{cube}"));
         spec.with(WITHOUT.name, failed.collect::<Vec<String>>().join("+"))
     }
 
     fn replaced(&self, part: &str) -> Option<Result<Fabric, String>> {
-        let cube = whole(part.strip_prefix("cube ")?)?;
+        let cube = whole(part.strip_prefix("cube")?.trim_start())?;
         Some(self.without_cube(cube).map(Fabric::new))
     }
 
