@@ -57,6 +57,9 @@ pub(crate) struct Fabric {
     pub(crate) fabric: fabric::Fabric,
 }
 
+/// A circuit switch by its name, and the pairs of ports that it joins.
+type JoinedPorts = (String, Vec<(String, String)>);
+
 /// An option of a fabric.
 #[derive(IntoPyObject)]
 pub(crate) struct OptionValue {
@@ -321,7 +324,7 @@ impl Fabric {
     /// >>> torus.switches[-1]
     /// ('switch z 3.3', [('cube 0 +z', 'cube 1 -z'), ('cube 1 +z', 'cube 0 -z')])
     #[getter]
-    fn switches(&self, py: Python<'_>) -> PyResult<Vec<(String, Vec<(String, String)>)>> {
+    fn switches(&self, py: Python<'_>) -> PyResult<Vec<JoinedPorts>> {
         interrupt::run(py, || {
             let switches = self.fabric.switches();
             let switches = switches.map(|one| (one, 0..one.count())).into_iter();
