@@ -114,13 +114,15 @@ def fields(content: bytes) -> Iterator[tuple[int, Any]]:
 
 
 def unpacked(message: bytes) -> dict[str, Any]:
-    """A node as a dictionary: id, type, after, and its attributes."""
+    """A node as a dictionary: id, type, after, its attributes, name and micros if it has them."""
     _, start = read_varint(message, 0)
     found: dict[str, Any] = {"id": 0, "after": []}
     for number, value in fields(message[start:]):
         match number:
             case 1:
                 found["id"] = value
+            case 2:
+                found["name"] = value
             case 3:
                 found["type"] = value
             case 5:
@@ -128,6 +130,8 @@ def unpacked(message: bytes) -> dict[str, Any]:
                 while at < len(value):
                     one, at = read_varint(value, at)
                     found["after"].append(one)
+            case 7:
+                found["micros"] = value
             case 10:
                 inside = dict(fields(value))
                 name = inside.pop(1).decode()

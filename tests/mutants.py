@@ -1,51 +1,90 @@
-"""Programs that are changed in one place: both verifiers reject them, or their bytes are right."""
+"""Files that are changed in one place: both verifiers reject them, or their bytes are right."""
 
 from __future__ import annotations
 
+import json
 import random
 import re
+import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import partial
-
-import pytest
+from pathlib import Path
+from typing import Any
 
 import opticoll
-from opticoll import Program
+from chakra_files import RECEIVE, SEND, messages, node, unpacked
+from opticoll import Plan, Program, foreign, reference, runner
 from opticoll.execution.payload import Payload
+from opticoll.reference.chakra import read_chakra
 from opticoll.reference.msccl import read_msccl
 from opticoll.reference.plan import NotAPlan
 from opticoll.reference.program import verify_program
+from opticoll.reference.sends import read_sends, read_te_ccl
 
 KINDS = {
-    "drop": "an instruction is left out",
-    "double": "an instruction is there twice",
-    "swap": "two neighbouring instructions change places",
-    "retarget": "a thread block sends to, or receives from, another rank",
-    "channel": "a thread block uses another channel",
-    "resize": "an instruction moves one chunk more",
-    "buffer": "an instruction reads or writes another buffer",
-    "offset": "an instruction reads or writes one chunk further",
-    "dependency": "a dependency is left out, moved, or no longer signalled",
+    "drop": "an instruction, a node, a send or a flow is left out",
+    "double": "one of them is there twice",
+    "swap": "two neighbouring ones change places",
+    "retarget": "one goes to, or comes from, another rank",
+    "channel": "a thread block or a node uses another channel or tag",
+    "resize": "one moves one chunk more, or states more bytes",
+    "buffer": "one reads or writes another buffer, or adds what it copied",
+    "offset": "one reads or writes one chunk further",
+    "dependency": "a dependency is left out, moved or added; a send has another step",
 }
 """What is changed."""
 
+Change = Callable[[], Any]
+"""Makes the content of a mutant."""
 
-def modes(program: Program) -> list[bool]:
-    """The modes that a program is for: True is in place."""
-    both = {True: program.in_place, False: program.out_of_place}
+Rows = list[dict[str, Any]]
+"""Transfers of a schedule: step, source, destination, chunk, and what else the file says."""
+
+
+@dataclass(frozen=True)
+class Form:
+    """A kind of file: its two readers, one for each verifier, and how its content is changed."""
+
+    name: str
+    first: Callable[[Any], Program | Plan]
+    second: Callable[[Any], Any]
+    mutants: Callable[[Any], Iterator[tuple[str, Change]]]
+
+
+def modes(program: Program | Plan) -> list[bool]:
+    """The modes that a program is for: True is in place. A plan is for all that its program is."""
+    one = Program.of_plan(program) if isinstance(program, Plan) else program
+    both = {True: one.in_place, False: one.out_of_place}
     return [in_place for in_place, used in both.items() if used]
 
 
-def wrong(text: str, *, in_place: bool) -> tuple[set[str], set[str]]:
-    """The rules that a program breaks, as each of the verifiers has it."""
-    first = {one.kind for one in Program.from_msccl(text).verify(in_place=in_place).violations}
-    second = {one.kind for one in verify_program(read_msccl(text), in_place=in_place)}
+def wrong(content: Any, form: Form | None = None, *, in_place: bool) -> tuple[set[str], set[str]]:
+    """The rules that a file breaks, as each of the verifiers has it; `refused` by the readers."""
+    form = form or MSCCL
+    first, second = {"refused"}, {"refused"}
+    try:
+        one = form.first(content)
+        found = one.verify(in_place=in_place).violations if isinstance(one, Program) else None
+        first = {each.kind for each in (one.verify() if isinstance(one, Plan) else found or [])}
+    except runner.Refuted as error:
+        first = {each.kind for each in error.row["violations"]}
+    except opticoll.OpticollError:
+        pass
+    try:
+        other = form.second(content)
+        plan = isinstance(other, reference.Plan)
+        problems = reference.verify(other) if plan else verify_program(other, in_place=in_place)
+        second = {each.kind for each in problems}
+    except NotAPlan:
+        pass
     return first, second
 
 
-def carried_out(program: Program, *, in_place: bool, threads: int = 2) -> bool:
+def carried_out(one: Program | Plan, *, in_place: bool, threads: int = 2) -> bool:
     """Whether its real bytes are those of the definition."""
+    program = Program.of_plan(one) if isinstance(one, Plan) else one
     for operator in ("sum", "max"):
         job = Payload(program.collective, 3, "uint32", operator)
         ranks = range(program.collective.ranks)
@@ -68,12 +107,8 @@ def field(line: str, name: str) -> str:
     return found[1] if found else ""
 
 
-Change = Callable[[], str]
-"""Makes the text of a mutant."""
-
-
-def mutants(text: str) -> Iterator[tuple[str, Change]]:
-    """All changes in one place: their kind, and what makes them."""
+def of_msccl(text: str) -> Iterator[tuple[str, Change]]:
+    """All changes of MSCCL XML in one place: their kind, and what makes them."""
     lines = text.splitlines()
     steps = {at for at, line in enumerate(lines) if "<step" in line}
     ranks = next(int(field(line, "ngpus")) for line in lines if "<algo" in line)
@@ -126,10 +161,168 @@ def mutants(text: str) -> Iterator[tuple[str, Change]]:
                 yield kind, partial(with_field, at, name, value)
 
 
-def sampled(text: str, most: int | None, seed: int) -> Iterator[tuple[str, str]]:
+def of_chakra(traces: list[bytes]) -> Iterator[tuple[str, Change]]:
+    """All changes of a node in the traces of a collective."""
+    parts = [messages(trace) for trace in traces]
+    ranks = len(traces)
+
+    def with_nodes(rank: int, first: int, last: int, *nodes: dict[str, Any]) -> list[bytes]:
+        """The traces with other nodes in place of some of a rank."""
+        own = parts[rank]
+        packed = [_packed(one) for one in nodes]
+        changed = b"".join([*own[:first], *packed, *own[last:]])
+        return [*traces[:rank], changed, *traces[rank + 1 :]]
+
+    for rank, own in enumerate(parts):
+        nodes = [unpacked(one) for one in own]
+        unused = 1 + max(one["id"] for one in nodes[1:])
+        for at, told in enumerate(nodes[1:], 1):
+            instead = partial(with_nodes, rank, at, at + 1)
+            yield "drop", instead
+            yield "double", partial(instead, told, {**told, "id": unused})
+            if at + 1 < len(nodes):
+                place = {name: told[name] for name in ("id", "after")}
+                other = {name: nodes[at + 1][name] for name in ("id", "after")}
+                both = ({**nodes[at + 1], **place}, {**told, **other})
+                yield "swap", partial(with_nodes, rank, at, at + 2, *both)
+            for kind, changes in _changes_of_node(told, ranks):
+                yield kind, partial(instead, {**told, **changes})
+
+
+def _changes_of_node(told: dict[str, Any], ranks: int) -> Iterator[tuple[str, dict[str, Any]]]:
+    """What is said otherwise of a node."""
+    count = told.get("msg_chunk_cnt", 1)
+    one_more = dict.fromkeys({"msg_chunk_cnt"} & {*told}, count + 1)
+    if told["type"] in (SEND, RECEIVE):
+        peer = "comm_dst" if told["type"] == SEND else "comm_src"
+        yield "retarget", {peer: (told[peer] + 1) % ranks}
+        yield "channel", {"comm_tag": told["comm_tag"] + 1}
+        size = told["comm_size"]
+        yield "resize", {"comm_size": size + size // count} | one_more
+        yield "resize", one_more or {"comm_size": size - 1}
+    others = {b"i": "s", b"o": "i", b"s": "o"}
+    for name in {"srcbuf", "dstbuf"} & {*told}:
+        yield "buffer", {name: others[told[name]]}
+    if "is_rrc" in told:
+        yield "buffer", {"is_rrc": 1 - told["is_rrc"]}
+    for name in {"msg_chunk_idx", "chunk_offset"} & {*told}:
+        yield "offset", {name: told[name] + 1}
+    if step := re.search(rb"(?<=_step)\d+$", told.get("name", b"")):
+        # ASTRA-sim's converter names nodes after the instructions, which say the chunks.
+        further = told["name"][: step.start()] + b"%d" % (int(step[0]) + 2)
+        yield "offset", {"name": further}
+    after = told["after"]
+    yield "dependency", {"after": [*after, told["id"] + 1]}
+    if after:
+        yield "dependency", {"after": after[1:]}
+        yield "dependency", {"after": [max(0, after[0] - 1), *after[1:]]}
+
+
+def _packed(told: dict[str, Any]) -> bytes:
+    rest: dict[str, Any] = {
+        name: value.decode() if isinstance(value, bytes) else value for name, value in told.items()
+    }
+    return node(rest.pop("id"), rest.pop("type"), rest.pop("after"), **rest)
+
+
+def of_sends(text: str) -> Iterator[tuple[str, Change]]:
+    """All changes of a line in a CSV of sends."""
+    lines = text.splitlines()
+    first = 1 + next(at for at, line in enumerate(lines) if line.startswith("step,"))
+    heading = lines[first - 1].split(",")
+    rows = [dict(zip(heading, line.split(","), strict=True)) for line in lines[first:]]
+
+    def written(changed: Rows) -> str:
+        return "\n".join([*lines[:first], *(",".join(map(str, one.values())) for one in changed)])
+
+    yield from _of_rows(rows, int(re.findall(r"ranks=(\d+)", text)[0]), written)
+
+
+FLOW = re.compile(
+    r"Chunk (?P<chunk>\d+) from (?P<owner>\d+) traveled over (?P<source>\d+)->(?P<destination>\d+)"
+    r"(?P<volume>.*) in epoch (?P<step>\d+)(?P<switches>.*)"
+)
+
+
+def of_te_ccl(text: str) -> Iterator[tuple[str, Change]]:
+    """All changes of a flow in a result of TE-CCL."""
+    content = json.loads(text)
+    rows = [match.groupdict() for match in map(FLOW.fullmatch, content["7-Flows"]) if match]
+
+    def written(changed: Rows) -> str:
+        flows = [
+            f"Chunk {one['chunk']} from {one['owner']} traveled over {one['source']}->"
+            f"{one['destination']}{one['volume']} in epoch {one['step']}{one['switches']}"
+            for one in changed
+        ]
+        return json.dumps({**content, "7-Flows": flows})
+
+    vertices = {row[end] for row in rows for end in ("source", "destination")}
+    yield from _of_rows(rows, len(vertices), written)
+
+
+def _of_rows(
+    rows: Rows, ranks: int, written: Callable[[Rows], str]
+) -> Iterator[tuple[str, Change]]:
+    """All changes of a transfer among those of a schedule."""
+
+    def instead(at: int, last: int, *others: dict[str, Any]) -> str:
+        return written([*rows[:at], *others, *rows[last:]])
+
+    for at, row in enumerate(rows):
+        yield "drop", partial(instead, at, at + 1)
+        yield "double", partial(instead, at, at + 1, row, row)
+        if at + 1 < len(rows):
+            # The order of lines says nothing: their steps change places.
+            after = rows[at + 1]
+            both = ({**row, "step": after["step"]}, {**after, "step": row["step"]})
+            yield "swap", partial(instead, at, at + 2, *both)
+        changes: list[tuple[str, str, int | str]] = [
+            ("retarget", name, (int(row[name]) + 1) % ranks) for name in ("source", "destination")
+        ]
+        changes += [("offset", "chunk", int(row["chunk"]) + 1)]
+        changes += [("dependency", "step", max(0, int(row["step"]) + by)) for by in (-1, 1)]
+        if "count" in row:
+            changes += [("resize", "count", int(row["count"]) + 1)]
+        if "action" in row:
+            other = "copy" if row["action"] == "reduce" else "reduce"
+            changes += [("buffer", "action", other)]
+        if "volume" in row:
+            changes += [("resize", "volume", " with volume 2.0")]
+        for kind, name, value in changes:
+            yield kind, partial(instead, at, at + 1, {**row, name: value})
+
+
+def _plan_of(content: str, name: str, ranks: int | None = None) -> Plan:
+    """The plan that a schedule of others becomes."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "changed")
+        path.write_text(content)
+        return foreign.read_plan(path, name, ranks=ranks)[0]
+
+
+MSCCL = Form("msccl", Program.from_msccl, read_msccl, of_msccl)
+CHAKRA = Form("chakra", Program.from_chakra, read_chakra, of_chakra)
+SENDS = Form("sends", partial(_plan_of, name="sends"), read_sends, of_sends)
+
+
+def te_ccl(text: str) -> Form:
+    """The form of the changes of a result of TE-CCL, which keep its number of ranks.
+
+    Raises
+    ------
+    Refuted
+        The result leaves a rank out.
+    """
+    ranks = _plan_of(text, "te_ccl").collective.ranks
+    first = partial(_plan_of, name="te_ccl", ranks=ranks)
+    return Form("te_ccl", first, partial(read_te_ccl, ranks=ranks), of_te_ccl)
+
+
+def sampled(form: Form, content: Any, most: int | None, seed: int) -> Iterator[tuple[str, Any]]:
     """Mutants, at most so many of each kind, chosen by a seed."""
     by_kind: defaultdict[str, list[Change]] = defaultdict(list)
-    for kind, change in mutants(text):
+    for kind, change in form.mutants(content):
         by_kind[kind].append(change)
     for kind, changes in by_kind.items():
         few = most is None or len(changes) <= most
@@ -137,28 +330,35 @@ def sampled(text: str, most: int | None, seed: int) -> Iterator[tuple[str, str]]
         yield from ((kind, change()) for change in chosen)
 
 
-def judged(text: str, most: int | None = None, seed: int = 20) -> Counter[tuple[str, str]]:
-    """What becomes of mutants, by kind: refused by both readers, rejected by both verifiers, or
+def judged(
+    form: Form, content: Any, most: int | None = None, seed: int = 20
+) -> Counter[tuple[str, str]]:
+    """What becomes of mutants, by kind: rejected by both verifiers (or refused by both readers), or
     equivalent: with the right bytes in every mode.
     """
     counts: Counter[tuple[str, str]] = Counter()
-    for kind, changed in sampled(text, most, seed):
+    of_programs = isinstance(form.first(content), Program)
+    for kind, changed in sampled(form, content, most, seed):
         counts[kind, "tried"] += 1
-        try:
-            read_msccl(changed)
-        except NotAPlan:
-            with pytest.raises(opticoll.OpticollError):
-                Program.from_msccl(changed)
-            counts[kind, "refused"] += 1
-            continue
-        program = Program.from_msccl(changed)
         rules: set[str] = set()
-        for in_place in modes(program):
-            first, second = wrong(changed, in_place=in_place)
-            assert bool(first) == bool(second), (kind, first, second, changed)
+        for in_place in _modes_of(form, changed):
+            first, second = wrong(changed, form, in_place=in_place)
+            assert bool(first) == bool(second), (kind, first, second)
+            if of_programs:
+                assert ("refused" in first) == ("refused" in second), (kind, first, second)
             rules |= first
             for threads in () if first else (1, 2):
-                assert carried_out(program, in_place=in_place, threads=threads), (kind, changed)
+                one = form.first(changed)
+                assert carried_out(one, in_place=in_place, threads=threads), kind
         counts[kind, "rejected" if rules else "equivalent"] += 1
         counts[kind, "only by a race"] += rules == {"race"}
+        counts[kind, "refused"] += rules == {"refused"}
     return counts
+
+
+def _modes_of(form: Form, changed: Any) -> list[bool]:
+    """The modes to try; where a reader refuses, one is enough."""
+    try:
+        return modes(form.first(changed))
+    except opticoll.OpticollError:
+        return [True]

@@ -10,7 +10,7 @@ import pytest
 
 import opticoll
 from conftest import Run
-from mutants import carried_out, judged, modes, wrong
+from mutants import MSCCL, carried_out, judged, modes, wrong
 from opticoll import Program
 from opticoll.reference.msccl import read_msccl
 from opticoll.reference.plan import NotAPlan, TooLarge
@@ -34,7 +34,7 @@ def test_a_program_is_proved_by_both_verifiers_and_its_bytes_are_right(path: Pat
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_every_mutant_is_rejected_by_both_verifiers_or_has_the_same_bytes(path: Path) -> None:
-    counts = judged(path.read_text(), None if path.parent == DATA else 6)
+    counts = judged(MSCCL, path.read_text(), None if path.parent == DATA else 6)
     assert counts["drop", "rejected"]
     assert counts["offset", "rejected"]
 
@@ -214,7 +214,10 @@ def test_a_program_is_shown_simulated_and_exported_like_a_plan(run: Run, tmp_pat
 def test_links_that_a_fabric_does_not_have_are_violations(run: Run) -> None:
     finished = run("verify", DATA / "all_gather.xml", "--fabric", "mesh:dims=3")
     assert finished.code == 1
-    assert "no_link: rank 2: sends to rank 0, but no link of mesh joins them" in finished.out
+    assert (
+        "no_link: rank 2, thread block 0, step 0: sends to rank 0, but no link of mesh joins them"
+        in finished.out
+    )
     assert run("verify", DATA / "all_gather.xml", "--fabric", "crossbar:ranks=3").code == 0
 
 

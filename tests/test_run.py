@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -24,8 +26,10 @@ DATA = Path(__file__).parent / "data/programs"
 KINDS = [one["name"] for one in opticoll.records("collectives") if one["name"] != "barrier"]
 
 
-def program(kind: str, fabric: str, algorithm: str = "auto", root: int = 0) -> Program:
-    plan = opticoll.plan(kind, fabric, algorithm, root=root, size="4KiB")
+def program(
+    kind: str, fabric: str, algorithm: str = "auto", root: int = 0, size: str = "4KiB"
+) -> Program:
+    plan = opticoll.plan(kind, fabric, algorithm, root=root, size=size)
     assert plan.verify() == []
     return Program.of_plan(plan)
 
@@ -107,14 +111,20 @@ mpi4py = pytest.mark.skipif(
 
 
 @mpi4py
-@pytest.mark.parametrize("kind", KINDS)
-def test_mpi_processes_give_the_bytes_of_the_definition_and_of_the_library(kind: str) -> None:
-    root = 1 if kind in ("broadcast", "reduce", "gather", "scatter") else 0
-    one = program(kind, "wdm_ring:ranks=4,wavelengths=2", root=root)
-    payload = payload_of(one.collective, 4096, "float32", "sum")
-    modes = (False, True) if one.in_place else (False,)
-    for ended in mpi.carry_out([mpi.Job(one, payload, mode) for mode in modes], 60.0):
-        assert (ended.wrong, ended.differing) == (0, 0)
+@pytest.mark.parametrize(
+    "fabric",
+    ["wdm_ring:ranks=4,wavelengths=2", "torus:dims=2x3", "light_path_grid:ranks=5,ports=2"],
+)
+def test_mpi_processes_give_the_bytes_of_the_definition_and_of_the_library(fabric: str) -> None:
+    jobs = []
+    for kind in KINDS:
+        root = 1 if opticoll.registry.has_root(kind) else 0
+        one = Program.from_msccl(program(kind, fabric, root=root, size="64B").to_msccl())
+        payload = payload_of(one.collective, 4096, "float32", "sum")
+        modes = (False, True) if one.in_place else (False,)
+        jobs += [mpi.Job(one, payload, mode) for mode in modes]
+    ended = mpi.carry_out(jobs, 60.0)
+    assert [(one.wrong, one.differing) for one in ended] == [(0, 0)] * len(jobs)
 
 
 @mpi4py
@@ -153,7 +163,7 @@ def gone(processes: list[int]) -> bool:
             2,
             signal.SIGSTOP,
             r"^rank [013]: thread block 0, step \d waits for .*rank \d .*on channel 0$"
-            r"|^nothing moved for .* rank 2 is behind, at thread block 0, step \d",
+            r"|^rank 2 does not answer; it was last seen at thread block 0, step \d",
         ),
     ],
 )
@@ -177,9 +187,9 @@ def test_a_rank_that_dies_or_hangs_ends_all_processes_with_rank_and_step(
     assert gone(started)
 
 
-def ranks_of(starter: int) -> dict[int, int]:
-    """By rank, the processes of a run."""
-    found = {}
+def processes_of(starter: int, module: str) -> dict[int, list[int]]:
+    """By rank, the processes of a run: who watches the rank, then the rank."""
+    found: dict[int, list[int]] = {}
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             words = (folder / "cmdline").read_bytes().split(b"\0")
@@ -188,8 +198,20 @@ def ranks_of(starter: int) -> dict[int, int]:
             continue
         variables = dict(word.split(b"=", 1) for word in environment if b"=" in word)
         mine = f"{starter}".encode() == variables.get(b"OPTICOLL_TEST")
-        if mine and b"opticoll.execution.mpi_rank" in words and b"PMI_RANK" in variables:
-            found[int(variables[b"PMI_RANK"])] = int(folder.name)
+        if mine and module.encode() in words and b"PMI_RANK" in variables:
+            found.setdefault(int(variables[b"PMI_RANK"]), []).append(int(folder.name))
+    return {rank: sorted(processes) for rank, processes in found.items()}
+
+
+def all_of(starter: int, module: str, ranks: int) -> dict[int, list[int]]:
+    """The same, once all are there and have begun."""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        found = processes_of(starter, module)
+        if len(found) == ranks and all(len(processes) == 2 for processes in found.values()):
+            break
+        time.sleep(0.05)
+    time.sleep(2)
     return found
 
 
@@ -205,19 +227,16 @@ def test_whoever_dies_no_process_is_left(victim: str) -> None:
         text=True,
         env=os.environ | {"OPTICOLL_TEST": str(os.getpid())},
     )
-    deadline = time.monotonic() + 60
-    while len(ranks := ranks_of(os.getpid())) < 4 and time.monotonic() < deadline:
-        time.sleep(0.05)
-    time.sleep(1)
+    ranks = all_of(os.getpid(), "opticoll.execution.mpi_rank", 4)
     if victim == "a rank":
-        os.kill(ranks[3], signal.SIGKILL)
+        os.kill(ranks[3][-1], signal.SIGKILL)
         out, err = command.communicate(timeout=60)
         assert (command.returncode, out) == (1, "")
         assert err.startswith("opticoll: error: rank 3 died at thread block ")
     else:
         os.kill(command.pid, signal.SIGKILL if "at once" in victim else signal.SIGTERM)
         command.communicate(timeout=60)
-    assert gone([*ranks.values()])
+    assert gone([*itertools.chain(*ranks.values())])
 
 
 @mpi4py
@@ -228,3 +247,39 @@ def test_processes_that_a_user_starts_are_used() -> None:
     finished = subprocess.run([*command, *options], capture_output=True, text=True, timeout=120)
     assert finished.returncode == 0, finished.stderr
     assert finished.stdout.count("every byte equals the definition and the MPI library's own") == 1
+
+
+@mpi4py
+@pytest.mark.parametrize(
+    ("number", "says"),
+    [
+        (signal.SIGKILL, r"^opticoll: error: rank 2 died at thread block 0, step \d"),
+        (
+            signal.SIGSTOP,
+            r"^opticoll: error: rank [013]: thread block 0, step \d waits for .*rank \d"
+            r"|^opticoll: error: rank 2 does not answer; rank [013] waits at thread block 0",
+        ),
+    ],
+    ids=["dies", "hangs"],
+)
+def test_a_rank_that_dies_or_hangs_ends_processes_that_a_user_started(
+    number: signal.Signals, says: str
+) -> None:
+    mpiexec = Path(sys.executable).with_name("mpiexec")
+    words = ["all_gather", "--ranks", "4", "--size", "1MiB", "--repetitions", "100000"]
+    words += ["--on", "mpi", "--time-limit", "3s"]
+    command = subprocess.Popen(
+        [str(mpiexec), "-n", "4", sys.executable, "-m", "opticoll", "run", *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"OPTICOLL_TEST": str(os.getpid())},
+    )
+    ranks = all_of(os.getpid(), "run", 4)
+    os.kill(ranks[2][-1], number)
+    _, err = command.communicate(timeout=60)
+    # The launcher adds the signals by which it ends other ranks.
+    assert command.returncode != 0
+    assert "internal error" not in err
+    assert re.search(says, err, re.MULTILINE), err
+    assert gone([*itertools.chain(*ranks.values())])

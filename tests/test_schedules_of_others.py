@@ -12,6 +12,8 @@ import zstandard
 
 import opticoll
 from conftest import Run
+from mutants import SENDS, judged
+from mutants import te_ccl as of_te_ccl
 from opticoll import reference
 
 OTHERS = os.environ.get("OPTICOLL_TE_CCL")
@@ -159,6 +161,25 @@ def test_flows_over_links_that_a_fabric_does_not_have_are_violations(
     ]  # fmt: skip
     star = "custom:ranks=4,switches=1,links=0-4+1-4+2-4+3-4"
     assert run("verify", path, "--fabric", star).code == 0
+
+
+def test_every_mutant_is_rejected_by_both_verifiers_or_has_the_same_bytes(tmp_path: Path) -> None:
+    plan = opticoll.plan("all_reduce", "electrical_ring:ranks=3", "ring")
+    (path,) = plan.export(tmp_path / "ring.csv", "sends")
+    for form, text in ((SENDS, path.read_text()), (of_te_ccl(te_ccl(range(3))), te_ccl(range(3)))):
+        counts = judged(form, text)
+        for kind in ("drop", "double", "offset"):
+            assert counts[kind, "rejected"] == counts[kind, "tried"] > 0, (form.name, kind)
+        assert counts["retarget", "rejected"]
+
+
+def test_a_plan_that_sends_what_is_not_there_becomes_a_program_that_is_rejected(
+    tmp_path: Path,
+) -> None:
+    path = written(tmp_path / "ring.csv", RING.replace("5,0,1,2", "0,0,1,2"))
+    plan = opticoll.read_plan(path)
+    (first, *_) = opticoll.Program.of_plan(plan).verify(in_place=True).violations
+    assert first.kind == "not_written"
 
 
 LARGE = {

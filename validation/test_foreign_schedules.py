@@ -1,7 +1,9 @@
 """Programs and schedules that others made: proved by both verifiers, and carried out by MPI.
 
 The files are no part of this repository. `OPTICOLL_MSCCL` names a folder with MSCCL XML files, such
-as those of Azure/msccl-scheduler and ROCm/rccl; `OPTICOLL_TE_CCL` one with results of TE-CCL.
+as those of Azure/msccl-scheduler and ROCm/rccl; `OPTICOLL_TE_CCL` one with results of TE-CCL;
+`OPTICOLL_CHAKRA` one with folders of Chakra traces beside the XML that they were made of, such as
+ASTRA-sim's `custom_ring_allreduce_8npus_1MB`.
 """
 
 from __future__ import annotations
@@ -16,23 +18,22 @@ from pathlib import Path
 import pytest
 
 import opticoll
+from mutants import modes
 from opticoll import Program, reference
+from opticoll.formats import chakra_traces
+from opticoll.reference.chakra import read_chakra
 from opticoll.reference.msccl import read_msccl
 from opticoll.reference.program import verify_program
+from opticoll.reference.sends import read_te_ccl
 
 PROGRAMS = sorted(Path(os.environ.get("OPTICOLL_MSCCL", "/nowhere")).glob("*.xml"))
+TRACES = sorted(Path(os.environ.get("OPTICOLL_CHAKRA", "/nowhere")).glob("*/*.xml"))
 RESULTS = sorted(Path(os.environ.get("OPTICOLL_TE_CCL", "/nowhere")).glob("*.json"))
 
 MOST_SECONDS = 10.0
 """For the proofs of twelve files by either verifier."""
 
 needs_programs = pytest.mark.skipif(not PROGRAMS, reason="OPTICOLL_MSCCL names no folder")
-
-
-def modes(program: Program) -> list[bool]:
-    """The modes that a program is for: True is in place."""
-    both = {True: program.in_place, False: program.out_of_place}
-    return [in_place for in_place, used in both.items() if used]
 
 
 @needs_programs
@@ -77,4 +78,19 @@ def test_results_of_te_ccl_are_judged_alike_by_both_verifiers(path: Path) -> Non
         return
     plan = opticoll.read_plan(path)
     assert plan.verify() == []
-    assert list(reference.verify_text(plan.to_text())) == []
+    assert reference.verify(read_te_ccl(path.read_text(), plan.collective.ranks)) == []
+
+
+@pytest.mark.skipif(not TRACES, reason="OPTICOLL_CHAKRA names no folder")
+@pytest.mark.parametrize("path", TRACES, ids=lambda path: path.stem)
+def test_traces_and_the_xml_that_they_were_made_of_are_one_program(path: Path) -> None:
+    traces = [one.read_bytes() for one in chakra_traces.paths_of(path.parent)]
+    ours, theirs = Program.from_chakra(traces), Program.from_msccl(path.read_text())
+    ranks = range(theirs.collective.ranks)
+    assert [ours.of_rank(rank) for rank in ranks] == [theirs.of_rank(rank) for rank in ranks]
+    assert modes(ours) == modes(theirs)
+    for in_place in modes(ours):
+        assert ours.verify(in_place=in_place).violations == []
+        assert verify_program(read_chakra(traces), in_place=in_place) == []
+        assert theirs.verify(in_place=in_place).violations == []
+        assert verify_program(read_msccl(path.read_text()), in_place=in_place) == []

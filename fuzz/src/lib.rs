@@ -47,6 +47,10 @@ pub const READERS: &[Reader] = &[
     ("msccl", |bytes| {
         instructions(CollectiveProgram::from_msccl(string(bytes)?).map_err(said)?)
     }),
+    ("chakra", |bytes| {
+        let traces: Vec<&[u8]> = traces(bytes).collect();
+        instructions(CollectiveProgram::from_chakra(&traces).map_err(said)?)
+    }),
     ("fabric", |bytes| fabric(string(bytes)?)),
 ];
 
@@ -57,6 +61,22 @@ const MOST_SAID: usize = 1200;
 const MOST_RANKS: u32 = 64;
 const MOST_TRANSFERS: u64 = 1 << 12;
 const MOST_CHUNKS: u32 = 1 << 12;
+
+/// What stands between the traces of two ranks.
+const NEXT_RANK: &[u8] = b"\nnext rank\n";
+
+/// The traces of ranks within one file.
+fn traces(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut rest = Some(bytes);
+    std::iter::from_fn(move || {
+        let whole = rest?;
+        let end = whole
+            .windows(NEXT_RANK.len())
+            .position(|window| window == NEXT_RANK);
+        rest = end.map(|end| &whole[end + NEXT_RANK.len()..]);
+        Some(&whole[..end.unwrap_or(whole.len())])
+    })
+}
 
 /// The check of the reader of a name.
 pub fn check(name: &str, bytes: &[u8]) -> Result<(), String> {

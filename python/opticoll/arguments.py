@@ -77,6 +77,9 @@ class Source(PlanOptions):
 class FileSource(Source):
     """A plan as `Source` has it; its file may be of any format that is known."""
 
+    source: Annotated[
+        str, Parameter(help="File of a plan or schedule, or a collective such as all_gather")
+    ] = field(kw_only=False)
     format: InputFormatOption = None
     ranks: InputRanksOption = None
 

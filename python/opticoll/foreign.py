@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+from pathlib import Path
 
 from opticoll import config, errors, formats
 from opticoll._core import Fabric, Plan, Program, Schedule, make_plan
@@ -26,7 +27,7 @@ SUFFIXES = tuple(suffix for one in KNOWN.values() for suffix in one.suffixes)
 
 
 def format_of(path: str | os.PathLike[str], name: str | None = None) -> formats.Format:
-    """The format with a name, or the one that the content of a file or folder shows.
+    """The format with a name, or the one that the content of a file or folder shows, or its ending.
 
     Raises
     ------
@@ -44,6 +45,7 @@ def format_of(path: str | os.PathLike[str], name: str | None = None) -> formats.
         # Of these formats only traces have a file for each rank.
         return KNOWN["chakra"]
     content = beginning(path)
+<<<<<<< HEAD
     for one in (*KNOWN.values(), *formats.of("trace")):
         if one.shows is not None and one.shows(content):
             if one.holds == "trace":
@@ -51,6 +53,11 @@ def format_of(path: str | os.PathLike[str], name: str | None = None) -> formats.
                 raise errors.UsageError(f"{problem}; `opticoll replay` takes it")
             return one
     return KNOWN["plan"]
+=======
+    shown = (one for one in KNOWN.values() if one.shows is not None and one.shows(content))
+    named = (one for one in KNOWN.values() if Path(path).suffix.lower() in one.suffixes)
+    return next(shown, next(named, KNOWN["plan"]))
+>>>>>>> ca7c93d (Judges of others' files agree on traces without a common order of sends and receives; runs under mpirun name the rank that dies; violations name peers, writers and first sends; mutants of four formats)
 
 
 def read_program(path: str | os.PathLike[str], name: str | None = None) -> Program:

@@ -37,9 +37,7 @@ FabricOption = Annotated[
 ]
 PlannedFabricOption = Annotated[
     str | None,
-    Parameter(
-        help="Fabric: a preset, family:key=value,... or a file (required without a plan file)"
-    ),
+    Parameter(help="Fabric: a preset, family:key=value,... or a file (required for a collective)"),
 ]
 PlacedFabricOption = Annotated[
     str | None,
@@ -205,12 +203,12 @@ def _settings(
     return {one["name"]: _parameter(one, group) for one in wanted}
 
 
-def _method(name: str, without: Sequence[str] = ()) -> Any:
+def _method(name: str, without: Sequence[str] = (), group: str | Group = "Options") -> Any:
     """A field for the simulator and one for each recorded setting."""
     simulators = ", ".join(record["name"] for record in records("simulators"))
     text = f"Simulator: {simulators} (default: that of the fabric)"
-    simulator = Parameter(help=text, metavar="NAME")
-    return _group(name, {"simulator": simulator} | _settings("settings", "Options", without))
+    simulator = Parameter(help=text, metavar="NAME", group=group)
+    return _group(name, {"simulator": simulator} | _settings("settings", group, without))
 
 
 def _packets() -> dict[str, Parameter]:
@@ -231,6 +229,7 @@ def _bounded() -> dict[str, Parameter]:
 
 if TYPE_CHECKING:
     MethodOptions = Any
+    FurtherMethodOptions = Any
     ReplayOptions = Any
     BoundedOptions = Any
     PacketOptions = Any
@@ -238,6 +237,7 @@ if TYPE_CHECKING:
     CongestionOptions = Any
 else:
     MethodOptions = _method("MethodOptions")
+    FurtherMethodOptions = _method("FurtherMethodOptions", group=FURTHER)
     ReplayOptions = _method("ReplayOptions", ("start", "endpoint", "issue", "overhead"))
     BoundedOptions = _group("BoundedOptions", _bounded())
     PacketOptions = _group("PacketOptions", _packets())
@@ -246,11 +246,13 @@ else:
 
 # No option given.
 NO_METHOD, NO_REPLAY, NO_PACKETS = MethodOptions(), ReplayOptions(), PacketOptions()
+NO_FURTHER_METHOD = FurtherMethodOptions()
 NO_BOUNDED = BoundedOptions()
 NO_BURSTS, NO_CONGESTION = BurstOptions(), CongestionOptions()
 
 BoundedOption = Annotated[BoundedOptions, Parameter(name="*")]
 MethodOption = Annotated[MethodOptions, Parameter(name="*")]
+FurtherMethodOption = Annotated[FurtherMethodOptions, Parameter(name="*")]
 ReplayOption = Annotated[ReplayOptions, Parameter(name="*")]
 PacketOption = Annotated[PacketOptions, Parameter(name="*")]
 BurstOption = Annotated[BurstOptions, Parameter(name="*")]

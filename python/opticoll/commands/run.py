@@ -16,7 +16,7 @@ from opticoll.execution import mpi, threads
 from opticoll.execution.payload import OPERATORS, TYPES, payload_of
 from opticoll.layout import PICOSECONDS, align, human_seconds, plural
 from opticoll.once import verify_once
-from opticoll.options import WavelengthOption
+from opticoll.options import NO_FURTHER_METHOD, FurtherMethodOption, WavelengthOption
 from opticoll.proof import program_proof_rows, program_refuted, refuted
 from opticoll.rows import Bytes, Count, Number, Positive, Row, Seconds, means
 from opticoll.runner import Command, Watch, on_command_line, rows_file
@@ -26,6 +26,21 @@ from opticoll.runner import Command, Watch, on_command_line, rows_file
 class Run(FileSource):
     """What `opticoll run` takes."""
 
+    fabric: Annotated[
+        str | None,
+        Parameter(
+            help="Fabric: a preset, family:key=value,... or a file (default: a link from each rank "
+            "to each other)"
+        ),
+    ] = None
+    size: Annotated[
+        str | None,
+        Parameter(
+            help="Size of the collective, such as 4MiB or 4MB; several with commas (default: 4MiB)",
+            metavar="SIZE",
+            allow_leading_hyphen=True,
+        ),
+    ] = None
     on: Annotated[
         Literal["threads", "mpi"],
         Parameter(
@@ -36,8 +51,8 @@ class Run(FileSource):
     ranks: Annotated[
         int | None,
         Parameter(
-            help="Number of ranks of a collective (required without --fabric), or of a file that "
-            "does not say it",
+            help="Number of ranks of a collective without --fabric, or of a file that does not "
+            "say it",
             converter=words.whole(least=1),
         ),
     ] = None
@@ -63,6 +78,7 @@ class Run(FileSource):
         ),
     ] = "30s"
     wavelength: WavelengthOption = None
+    method: FurtherMethodOption = NO_FURTHER_METHOD
 
 
 class RunRow(Row):

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import mmap
 import os
 import pickle
 import re
@@ -14,6 +15,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -25,6 +27,7 @@ import numpy as np
 
 from opticoll._core import Program
 from opticoll.errors import RunError, UsageError
+from opticoll.execution import mpi_rank
 from opticoll.execution.mpi_rank import died, lives
 from opticoll.execution.payload import Payload
 from opticoll.execution.threads import Ended
@@ -115,26 +118,66 @@ def as_rank(jobs: Sequence[Job], time_limit_s: float) -> list[Ended]:
     RunError
         The program has another number of processes. A rank that is stuck ends the whole program.
     """
+    progress = _in_a_child()
     from mpi4py import MPI
-
-    from opticoll.execution import mpi_rank
 
     comm = MPI.COMM_WORLD
     rank, size = comm.Get_rank(), comm.Get_size()
+    progress[RANK] = rank
     if rank != 0:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     ended = []
     for job in jobs:
         ranks = job.payload.collective.ranks
         if size != ranks:
+            if rank != 0:
+                os._exit(1)
             raise RunError(f"the schedule has {ranks} ranks, and {size} processes were started")
         try:
-            outcome = mpi_rank.run(comm, _described(job, rank, "", time_limit_s), job.payload)
-        except mpi_rank.StuckError as stuck:
-            os.write(2, f"opticoll: error: rank {rank}: {stuck}\n".encode())
+            described = _described(job, rank, "", time_limit_s)
+            outcome = mpi_rank.run(comm, described, job.payload, progress[:RANK])
+        except (mpi_rank.StuckError, MPI.Exception) as error:
+            _, _, block, step, *_ = progress.tolist()
+            here = f"thread block {block}, step {step}"
+            if not isinstance(error, mpi_rank.StuckError):
+                problem = f"rank {rank}: {here}: {error}"
+                # A rank that died is named by the process that watches it, before all are ended.
+                time.sleep(mpi_rank.LOOK_S)
+            elif error.missing is not None:
+                problem = f"rank {error.missing} does not answer; rank {rank} waits at {here}"
+            else:
+                problem = f"rank {rank}: {error}"
+            os.write(2, f"opticoll: error: {problem}\n".encode())
             comm.Abort(1)
+            os._exit(1)
         ended.append(Ended(**outcome))
     return ended
+
+
+RANK = 5
+"""Where a process notes its rank, beside its progress."""
+
+
+def _in_a_child() -> np.ndarray:
+    """Go on in a child, whose progress is returned, while this process waits for its end.
+
+    If the child dies, this process says so, with rank and step, and ends with code 1. A program
+    that has started MPI itself goes on as it is.
+    """
+    noted = np.frombuffer(mmap.mmap(-1, 8 * (RANK + 1)), np.int64)
+    noted[RANK] = -1
+    if "mpi4py.MPI" in sys.modules:
+        return noted
+    watcher, child = os.getpid(), os.fork()
+    if child == 0:
+        threading.Thread(target=mpi_rank.leave_after, args=(watcher,), daemon=True).start()
+        return noted
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    if code < 0:
+        _, _, block, step, _, rank = noted.tolist()
+        said = mpi_rank.died(rank, block, step) if rank >= 0 else "a rank died as it started"
+        os.write(2, f"opticoll: error: {said}\n".encode())
+    os._exit(1 if code < 0 else code)
 
 
 def carry_out(

@@ -40,8 +40,17 @@ POLLS = 200
 """Looks for a message before the process sleeps for a moment."""
 
 
+GRACE_S = 2.0
+"""How much longer other ranks wait for rank 0, which knows which rank is missing."""
+
+
 class StuckError(Exception):
     """No thread block can go on; the message says for what the first waits."""
+
+    def __init__(self, message: str, missing: int | None = None) -> None:
+        super().__init__(message)
+        self.missing = missing
+        """The rank that does not answer, if that is known."""
 
 
 def buffers(payload: Payload, rank: int, scratch: int, *, in_place: bool) -> Buffers:
@@ -75,11 +84,12 @@ def buffers(payload: Payload, rank: int, scratch: int, *, in_place: bool) -> Buf
 class Interpreter:
     """Carries the thread blocks of a rank out."""
 
-    def __init__(self, comm: Any, job: dict[str, Any], payload: Payload) -> None:
-        self.comm, self.payload = comm, payload
+    def __init__(
+        self, comm: Any, job: dict[str, Any], payload: Payload, progress: NDArray[np.int64]
+    ) -> None:
+        self.comm, self.payload, self.progress = comm, payload, progress
         self.blocks, self.limit = job["blocks"], job["time_limit"]
         self.combine = OPERATORS[payload.operator]
-        self.progress = progress(job["folder"], comm.Get_size())[comm.Get_rank()]
 
     def carry_out(self, memory: Buffers) -> None:
         """Carry all out.
@@ -164,8 +174,14 @@ class Interpreter:
         return True
 
 
-def library(comm: Any, payload: Payload) -> tuple[float, NDArray[Any]]:
-    """The MPI library's own collective: its time in seconds and its output."""
+def library(comm: Any, payload: Payload, limit_s: float) -> tuple[float, NDArray[Any]]:
+    """The MPI library's own collective: its time in seconds and its output.
+
+    Raises
+    ------
+    StuckError
+        It takes longer than the time limit.
+    """
     from mpi4py import MPI
 
     rank, collective = comm.Get_rank(), payload.collective
@@ -173,27 +189,65 @@ def library(comm: Any, payload: Payload) -> tuple[float, NDArray[Any]]:
     given = payload.input(rank)
     output = np.empty_like(payload.output(rank))
     root = collective.root
-    comm.Barrier()
+    meet(comm, limit_s)
     start = time.perf_counter()
     match collective.kind:
         case "all_gather":
-            comm.Allgather(given, output)
+            request = comm.Iallgather(given, output)
         case "reduce_scatter":
-            comm.Reduce_scatter_block(given, output, op=operator)
+            request = comm.Ireduce_scatter_block(given, output, op=operator)
         case "all_reduce":
-            comm.Allreduce(given, output, op=operator)
+            request = comm.Iallreduce(given, output, op=operator)
         case "all_to_all":
-            comm.Alltoall(given, output)
+            request = comm.Ialltoall(given, output)
         case "broadcast":
             output[: given.size] = given
-            comm.Bcast(output, root=root)
+            request = comm.Ibcast(output, root=root)
         case "reduce":
-            comm.Reduce(given, output if rank == root else None, op=operator, root=root)
+            request = comm.Ireduce(given, output if rank == root else None, op=operator, root=root)
         case "gather":
-            comm.Gather(given, output if rank == root else None, root=root)
-        case "scatter":
-            comm.Scatter(given if rank == root else None, output, root=root)
+            request = comm.Igather(given, output if rank == root else None, root=root)
+        case _:
+            request = comm.Iscatter(given if rank == root else None, output, root=root)
+    end(request, limit_s, f"the MPI library's own {collective.kind} does not end")
     return time.perf_counter() - start, output
+
+
+def end(request: Any, limit_s: float, problem: str, missing: int | None = None) -> None:
+    """Wait for a request of MPI.
+
+    Raises
+    ------
+    StuckError
+        It takes longer than the time limit.
+    """
+    start = time.monotonic()
+    while not request.Test():
+        if time.monotonic() - start > limit_s:
+            raise StuckError(problem, missing)
+        time.sleep(0)
+
+
+def meet(comm: Any, limit_s: float) -> None:
+    """Wait until all ranks are here: they tell rank 0, which then tells them.
+
+    Raises
+    ------
+    StuckError
+        One does not come within the time limit.
+    """
+    rank, nothing = comm.Get_rank(), np.empty(0, np.int8)
+    if rank > 0:
+        comm.Isend(nothing, dest=0).Free()
+        problem = "waits for rank 0 to begin with all others"
+        end(comm.Irecv(nothing, source=0), limit_s + GRACE_S, problem, 0)
+        return
+    others = range(1, comm.Get_size())
+    for other in others:
+        problem = f"waits for rank {other} to begin with all others"
+        end(comm.Irecv(nothing, source=other), limit_s, problem, other)
+    for other in others:
+        comm.Isend(nothing, dest=other).Free()
 
 
 def lives(identity: int) -> bool:
@@ -210,12 +264,24 @@ def died(rank: int, block: int, step: int) -> str:
     return f"rank {rank} died at thread block {block}, step {step}"
 
 
+def silent(rank: int, block: int, step: int) -> str:
+    """What is said of a rank that does not answer."""
+    return f"rank {rank} does not answer; it was last seen at thread block {block}, step {step}"
+
+
 def leave_with(folder: str, watcher: int, starter: int) -> None:
     """End this process when who watches it is gone, which is noted, or who started all of them."""
     while lives(watcher) and lives(starter):
         time.sleep(LOOK_S)
     if lives(starter):
         Path(folder, f"{os.getpid()}.left").touch()
+    os._exit(1)
+
+
+def leave_after(watcher: int) -> None:
+    """End this process when who watches it is gone."""
+    while lives(watcher):
+        time.sleep(LOOK_S)
     os._exit(1)
 
 
@@ -238,41 +304,43 @@ def progress(folder: str, ranks: int) -> NDArray[np.int64]:
 
     It is a file that whoever started the processes looks at.
     """
-    shape = (ranks, 5)
-    path = Path(folder, "progress")
-    if not folder or not path.exists():
-        return np.zeros(shape, np.int64)
-    return np.memmap(path, np.int64, "r+", shape=shape)
+    return np.memmap(Path(folder, "progress"), np.int64, "r+", shape=(ranks, 5))
 
 
-def run(comm: Any, job: dict[str, Any], payload: Payload) -> dict[str, Any]:
-    """Carry a job out as one of its ranks; all get the outcome.
+def run(
+    comm: Any, job: dict[str, Any], payload: Payload, progress: NDArray[np.int64]
+) -> dict[str, Any]:
+    """Carry a job out as one of its ranks, and note its progress; all get the outcome.
 
     Raises
     ------
     StuckError
         Nothing moves for longer than the time limit.
     """
-    rank = comm.Get_rank()
-    interpreter = Interpreter(comm, job, payload)
-    interpreter.progress[[0, 4]] = os.getpid(), os.getppid()
+    rank, limit_s = comm.Get_rank(), job["time_limit"]
+    interpreter = Interpreter(comm, job, payload, progress)
+    progress[[0, 4]] = os.getpid(), os.getppid()
+    # Messages of programs have any tag.
+    apart = comm.Dup()
     seconds = 0.0
     for _ in range(job["repetitions"]):
         memory = buffers(payload, rank, job["scratch"], in_place=job["in_place"])
-        comm.Barrier()
+        meet(apart, limit_s)
         start = time.perf_counter()
         interpreter.carry_out(memory)
         seconds += (time.perf_counter() - start) / job["repetitions"]
     wanted = payload.output(rank)
     output = memory[1][: wanted.size]
-    library_seconds, own = library(comm, payload)
+    library_seconds, own = library(apart, payload, limit_s)
     own_row = (seconds, differing(output, wanted), library_seconds, differing(output, own))
-    rows = comm.allgather(own_row)
+    rows = np.empty((comm.Get_size(), len(own_row)))
+    end(apart.Iallgather(np.array(own_row, float), rows), limit_s, "gets no outcome of others")
+    apart.Free()
     return {
-        "seconds": max(row[0] for row in rows),
-        "wrong": sum(row[1] for row in rows),
-        "library_seconds": max(row[2] for row in rows),
-        "differing": sum(row[3] for row in rows),
+        "seconds": float(rows[:, 0].max()),
+        "wrong": int(rows[:, 1].sum()),
+        "library_seconds": float(rows[:, 2].max()),
+        "differing": int(rows[:, 3].sum()),
     }
 
 
@@ -284,6 +352,7 @@ def main(folder: str, watcher: int) -> None:
 
     comm = MPI.COMM_WORLD
     rank = comm.Get_rank()
+    all_progress = progress(folder, comm.Get_size())
     # Written by the process that started this one, into a folder that is its own.
     with open(Path(folder, f"{rank}.job"), "rb") as file:
         jobs = pickle.load(file)
@@ -296,15 +365,19 @@ def main(folder: str, watcher: int) -> None:
             kind, ranks, root, pieces = job["collective"]
             collective = Collective(kind, ranks, root=root, pieces=pieces)
             payload = Payload(collective, job["elements"], job["element_type"], job["operator"])
-            outcomes.append(run(comm, job, payload))
+            outcomes.append(run(comm, job, payload, all_progress[rank]))
         if rank == 0:
             Path(folder, "outcome").write_text(json.dumps(outcomes))
     except BaseException as error:
         reason = f"rank {rank}: {error or type(error).__name__}"
-        if not isinstance(error, StuckError):
+        ranks = all_progress.tolist()
+        if isinstance(error, StuckError) and error.missing is not None:
+            _, _, block, step, _ = ranks[error.missing]
+            reason = silent(error.missing, block, step)
+        elif not isinstance(error, StuckError):
             # Messages fail a moment before the system shows that their sender has died.
             time.sleep(LOOK_S)
-            ranks = progress(folder, comm.Get_size()).tolist()
+            ranks = all_progress.tolist()
             _, _, block, step, _ = ranks[rank]
             words = str(error).splitlines() or [type(error).__name__]
             reason = f"rank {rank}: thread block {block}, step {step}: {words[0]} {words[-1]}"

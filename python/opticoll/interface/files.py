@@ -17,7 +17,8 @@ def read_plan(
 ) -> Plan:
     """Read a plan file, or the schedule of others, compressed with zstd or not.
 
-    A schedule of others is proved first, and becomes a plan on a fabric.
+    A schedule of others becomes a plan on a fabric. A program of ranks, such as MSCCL XML, is
+    proved first; of a schedule of sends, `Plan.verify` says whether it is right.
 
     Parameters
     ----------
@@ -51,6 +52,11 @@ def read_plan(
     >>> opticoll.write_plan(plan, "ring.plan")
     >>> opticoll.read_plan("ring.plan")
     <Plan of all_gather by ring on 16 ranks: 15 slots, 240 transfers>
+    >>> plan.export("ring.xml")
+    [PosixPath('ring.xml'), PosixPath('ring.xml.plan')]
+    >>> theirs = opticoll.read_plan("ring.xml", format="msccl")
+    >>> theirs.fabric.spec, len(theirs.step_slots), theirs.verify()
+    ('fully_connected:ranks=16,rate=100Gb/s,latency=0s', 15, [])
     """
     from opticoll import foreign
 

@@ -293,23 +293,29 @@ fn one_step(schedule: &Schedule, step: usize, ranks: &mut [Lowered]) {
 }
 
 impl Lowered {
-    /// Where the value of a chunk lies.
-    fn place(&self, collective: &Collective, rank: u32, chunk: u32) -> Operand {
-        let moved = self.chunks.get(&chunk).and_then(|state| state.place);
-        moved
+    /// Where the value of a chunk lies. Of a chunk that the rank does not have, this is a place that nothing writes.
+    fn place(&mut self, collective: &Collective, rank: u32, chunk: u32) -> Operand {
+        self.moved(chunk)
             .or_else(|| in_input(collective, rank, chunk))
-            .unwrap_or_else(|| operand(ChunkBuffer::Scratch, 0))
+            .unwrap_or_else(|| self.more_scratch())
     }
 
     /// Where a chunk that arrives is put.
     fn target(&mut self, collective: &Collective, rank: u32, chunk: u32) -> Operand {
-        let moved = self.chunks.get(&chunk).and_then(|state| state.place);
-        moved
+        self.moved(chunk)
             .or_else(|| in_output(collective, rank, chunk))
-            .unwrap_or_else(|| {
-                self.scratch += 1;
-                operand(ChunkBuffer::Scratch, self.scratch - 1)
-            })
+            .unwrap_or_else(|| self.more_scratch())
+    }
+
+    /// Where a chunk lies that has arrived before.
+    fn moved(&self, chunk: u32) -> Option<Operand> {
+        self.chunks.get(&chunk).and_then(|state| state.place)
+    }
+
+    /// One more chunk of scratch.
+    fn more_scratch(&mut self) -> Operand {
+        self.scratch += 1;
+        operand(ChunkBuffer::Scratch, self.scratch - 1)
     }
 
     /// Sends and receives of a step, round by round.
@@ -534,11 +540,7 @@ impl Lowered {
             ) else {
                 continue;
             };
-            if self
-                .chunks
-                .get(&chunk)
-                .is_some_and(|state| state.place.is_some())
-            {
+            if self.moved(chunk).is_some() {
                 continue;
             }
             match copies.last_mut() {

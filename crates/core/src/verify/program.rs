@@ -240,6 +240,32 @@ impl Findings {
         }
     }
 
+    /// Something that a rank ends with; the sentence names the instruction that wrote it, if one did.
+    fn written(
+        &mut self,
+        program: &CollectiveProgram,
+        kind: ProgramFault,
+        rank: u32,
+        by: Option<Site>,
+        says: impl FnOnce() -> String,
+    ) {
+        let listed = self.listed.len();
+        self.of_rank(kind, rank, || match by {
+            Some(by) => format!(
+                "{}; thread block {}, step {} wrote it",
+                says(),
+                by.thread_block,
+                by.step
+            ),
+            None => says(),
+        });
+        if let (Some(by), Some(last)) = (by, self.listed.get_mut(listed)) {
+            last.thread_block = Some(by.thread_block);
+            last.step = Some(by.step);
+            last.line = instruction(program, by).line;
+        }
+    }
+
     /// Something of a rank.
     fn of_rank(&mut self, kind: ProgramFault, rank: u32, says: impl FnOnce() -> String) {
         if self.counted(kind) {

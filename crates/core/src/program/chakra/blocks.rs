@@ -86,7 +86,17 @@ struct Block {
 type Connection = (bool, u32, u32);
 
 impl Block {
-    fn takes(&self, connection: Option<Connection>) -> bool {
+    /// What it sends to, or else receives from.
+    fn connection(&self) -> Option<Connection> {
+        let sends = self.sends_to.map(|peer| (true, peer));
+        let (sends, peer) = sends.or(self.receives_from.map(|peer| (false, peer)))?;
+        Some((sends, peer, self.channel?))
+    }
+
+    fn takes(&self, connection: Option<Connection>, shared: bool) -> bool {
+        if !shared && self.connection() != connection {
+            return false;
+        }
         connection.is_none_or(|(sends, peer, tag)| {
             let own = if sends {
                 self.sends_to
@@ -99,89 +109,21 @@ impl Block {
 }
 
 /// The thread blocks of a rank.
+///
+/// Thread blocks that send to a rank and receive from another are tried first, as runtimes have them. Where their
+/// nodes have no order among one another, each connection has a thread block of its own.
 pub(super) fn blocks_of(
     nodes: &[ChakraNode],
     steps: &[Step],
 ) -> Result<Vec<ThreadBlock>, ChakraError> {
     let on = dependencies(nodes)?;
-    let (order, sorted) = ordered(&on);
-    let mut blocks: Vec<Block> = Vec::new();
-    let mut of_connection: FxHashMap<Connection, usize> = FxHashMap::default();
-    let mut of_label: FxHashMap<i128, usize> = FxHashMap::default();
-    let mut clocks: Vec<Vec<u32>> = vec![Vec::new(); nodes.len()];
-    let mut block_of = vec![usize::MAX; nodes.len()];
-    // What a node waits for, of nodes that have instructions.
-    let mut waits_for: Vec<Vec<usize>> = vec![Vec::new(); nodes.len()];
-    let mut handed_on = vec![false; nodes.len()];
-    for (place, &node) in order.iter().enumerate() {
-        interrupt::check();
-        let on_circle = place >= sorted;
-        let mut waits: Vec<usize> = Vec::new();
-        for &earlier in &on[node] {
-            match handed_on[earlier] {
-                true => waits.extend_from_slice(&waits_for[earlier]),
-                false => waits.push(earlier),
-            }
-        }
-        waits.sort_unstable();
-        waits.dedup();
-        let step = &steps[node];
-        let idle = step.instruction.is_none();
-        handed_on[node] = idle && !on_circle && waits.len() <= MOST_HANDED_ON;
-        if handed_on[node] {
-            waits_for[node] = waits;
-            continue;
-        }
-        let mut clock = vec![0u32; blocks.len()];
-        for &earlier in &waits {
-            for (own, other) in clock.iter_mut().zip(&clocks[earlier]) {
-                *own = (*own).max(*other);
-            }
-        }
-        let connection = step.instruction.zip(step.peer);
-        let connection = connection.map(|(one, peer)| (one.operation.sends(), peer, step.tag));
-        let behind = |block: usize| clock[block] as usize == blocks[block].nodes.len();
-        let joins = |&block: &usize| blocks[block].takes(connection) && behind(block);
-        let known = connection.and_then(|connection| of_connection.get(&connection).copied());
-        let labelled = step.label.and_then(|label| of_label.get(&label).copied());
-        let mut nearest = waits.iter().rev().map(|&earlier| block_of[earlier]);
-        let found = match known {
-            _ if on_circle => None,
-            Some(block) => Some(block).filter(joins),
-            // A stranger to a named thread block could come between its messages, which then had no order.
-            None if step.label.is_some() => labelled.filter(joins),
-            None => nearest.find(|block| *block != usize::MAX && joins(block)),
-        };
-        let block = found.unwrap_or_else(|| {
-            blocks.push(Block {
-                sends_to: None,
-                receives_from: None,
-                channel: None,
-                nodes: Vec::new(),
-            });
-            let bytes = 4 * blocks.len() as u64 * nodes.len() as u64;
-            memory::take("the thread blocks of this trace", bytes);
-            blocks.len() - 1
-        });
-        let own = &mut blocks[block];
-        if let Some(connection @ (sends, peer, tag)) = connection {
-            match sends {
-                true => own.sends_to = Some(peer),
-                false => own.receives_from = Some(peer),
-            }
-            own.channel = Some(tag);
-            of_connection.insert(connection, block);
-        }
-        own.nodes.push(node);
-        clock.resize(blocks.len(), 0);
-        clock[block] = blocks[block].nodes.len() as u32;
-        clocks[node] = clock;
-        block_of[node] = block;
-        waits_for[node] = waits;
-        if let Some(label) = step.label {
-            of_label.insert(label, block);
-        }
-    }
+    let order = ordered(&on);
+    let Joined { blocks, waits_for } = match join(steps, &on, &order, true) {
+        Ok(joined) => joined,
+        Err(_) => match join(steps, &on, &order, false) {
+            Ok(joined) | Err(joined) => joined,
+        },
+    };
     let nowhere = Operand {
         buffer: ChunkBuffer::Input,
         offset: 0,
@@ -212,4 +154,100 @@ pub(super) fn blocks_of(
         (own, block.nodes)
     });
     Ok(lay_out(&all, blocks.collect()))
+}
+
+/// Nodes by thread block, and what each node waits for, of nodes that have instructions.
+struct Joined {
+    blocks: Vec<Block>,
+    waits_for: Vec<Vec<usize>>,
+}
+
+/// Puts nodes into thread blocks: each of one connection, or, if they may be `shared`, of one of each kind. An error
+/// where two thread blocks have the same connection, since no order is known among their nodes.
+fn join(
+    steps: &[Step],
+    on: &[Vec<usize>],
+    (order, sorted): &(Vec<usize>, usize),
+    shared: bool,
+) -> Result<Joined, Joined> {
+    let mut blocks: Vec<Block> = Vec::new();
+    let mut of_connection: FxHashMap<Connection, usize> = FxHashMap::default();
+    let mut of_label: FxHashMap<i128, usize> = FxHashMap::default();
+    let mut clocks: Vec<Vec<u32>> = vec![Vec::new(); steps.len()];
+    let mut block_of = vec![usize::MAX; steps.len()];
+    let mut waits_for: Vec<Vec<usize>> = vec![Vec::new(); steps.len()];
+    let mut handed_on = vec![false; steps.len()];
+    let mut open = false;
+    for (place, &node) in order.iter().enumerate() {
+        interrupt::check();
+        let on_circle = place >= *sorted;
+        let mut waits: Vec<usize> = Vec::new();
+        for &earlier in &on[node] {
+            match handed_on[earlier] {
+                true => waits.extend_from_slice(&waits_for[earlier]),
+                false => waits.push(earlier),
+            }
+        }
+        waits.sort_unstable();
+        waits.dedup();
+        let step = &steps[node];
+        let idle = step.instruction.is_none();
+        handed_on[node] = idle && !on_circle && waits.len() <= MOST_HANDED_ON;
+        if handed_on[node] {
+            waits_for[node] = waits;
+            continue;
+        }
+        let mut clock = vec![0u32; blocks.len()];
+        for &earlier in &waits {
+            for (own, other) in clock.iter_mut().zip(&clocks[earlier]) {
+                *own = (*own).max(*other);
+            }
+        }
+        let connection = step.instruction.zip(step.peer);
+        let connection = connection.map(|(one, peer)| (one.operation.sends(), peer, step.tag));
+        let behind = |block: usize| clock[block] as usize == blocks[block].nodes.len();
+        let joins = |&block: &usize| blocks[block].takes(connection, shared) && behind(block);
+        let known = connection.and_then(|connection| of_connection.get(&connection).copied());
+        let labelled = step.label.and_then(|label| of_label.get(&label).copied());
+        let mut nearest = waits.iter().rev().map(|&earlier| block_of[earlier]);
+        let found = match known {
+            _ if on_circle => None,
+            Some(block) => Some(block).filter(joins),
+            // A stranger to a named thread block could come between its messages, which then had no order.
+            None if step.label.is_some() => labelled.filter(joins),
+            None => nearest.find(|block| *block != usize::MAX && joins(block)),
+        };
+        open |= known.is_some() && found.is_none() && !on_circle;
+        let block = found.unwrap_or_else(|| {
+            blocks.push(Block {
+                sends_to: None,
+                receives_from: None,
+                channel: None,
+                nodes: Vec::new(),
+            });
+            let bytes = 4 * blocks.len() as u64 * steps.len() as u64;
+            memory::take("the thread blocks of this trace", bytes);
+            blocks.len() - 1
+        });
+        let own = &mut blocks[block];
+        if let Some(connection @ (sends, peer, tag)) = connection {
+            match sends {
+                true => own.sends_to = Some(peer),
+                false => own.receives_from = Some(peer),
+            }
+            own.channel = Some(tag);
+            of_connection.insert(connection, block);
+        }
+        own.nodes.push(node);
+        clock.resize(blocks.len(), 0);
+        clock[block] = blocks[block].nodes.len() as u32;
+        clocks[node] = clock;
+        block_of[node] = block;
+        waits_for[node] = waits;
+        if let Some(label) = step.label {
+            of_label.insert(label, block);
+        }
+    }
+    let joined = Joined { blocks, waits_for };
+    if open { Err(joined) } else { Ok(joined) }
 }

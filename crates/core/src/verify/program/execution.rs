@@ -10,6 +10,7 @@ use super::layout::Layout;
 use super::{Findings, ProgramFault, Site, instruction};
 use crate::collective::{Collective, CollectiveKind};
 use crate::interrupt;
+use crate::names::plural;
 use crate::program::{ChunkBuffer, CollectiveProgram, Instruction, Operand, Operation};
 
 /// An order in which the instructions can be carried out.
@@ -48,6 +49,8 @@ struct Execution<'a> {
     contents: Contents,
     /// By rank and place in its memory.
     cells: Vec<Vec<Held>>,
+    /// By rank and place in its memory: the last instruction that wrote it.
+    written_by: Vec<Vec<Option<Site>>>,
     connections: Vec<Connection>,
     blocks: Vec<Progress>,
     /// By rank: the place of its first thread block in `blocks`.
@@ -62,6 +65,7 @@ pub(super) fn check(program: &CollectiveProgram, layout: &Layout, findings: &mut
         findings,
         contents: Contents::new(),
         cells: Vec::new(),
+        written_by: Vec::new(),
         connections: Vec::new(),
         blocks: Vec::new(),
         first_block: Vec::new(),
@@ -104,6 +108,7 @@ impl Execution<'_> {
                     cells[start + chunk as usize] = self.contents.number(vec![(rank, chunk)]);
                 }
             }
+            self.written_by.push(vec![None; cells.len()]);
             self.cells.push(cells);
         }
     }
@@ -160,19 +165,29 @@ impl Execution<'_> {
                 let sent = instruction(self.program, send).count;
                 let received = instruction(self.program, receive).count;
                 if sent != received {
-                    let says =
-                        || format!("receives {received} chunks of the {sent} that {send} sends");
+                    let says = || {
+                        let received = plural(received as usize, "chunk");
+                        format!("receives {received} of the {sent} that {send} sends")
+                    };
                     self.findings
                         .at(self.program, ProgramFault::Pairing, receive, says);
                 }
             }
             for &send in connection.sends.iter().skip(connection.receives.len()) {
-                let says = || "sends a message that is never received".to_owned();
+                let says = || {
+                    let (to, _, channel) = ends(self.program, send);
+                    format!("sends rank {to} a message on channel {channel} that is never received")
+                };
                 self.findings
                     .at(self.program, ProgramFault::Pairing, send, says);
             }
             for &receive in connection.receives.iter().skip(connection.sends.len()) {
-                let says = || "waits for a message that is never sent".to_owned();
+                let says = || {
+                    let (_, from, channel) = ends(self.program, receive);
+                    format!(
+                        "waits for a message from rank {from} on channel {channel} that is never sent"
+                    )
+                };
                 self.findings
                     .at(self.program, ProgramFault::Pairing, receive, says);
             }
@@ -278,6 +293,7 @@ impl Execution<'_> {
         }
         if let Some(cells) = destination.filter(|_| effects.writes) {
             self.remarks(site, &one, &effects, &values, &there);
+            self.written_by[site.rank as usize][cells.clone()].fill(Some(site));
             self.cells[site.rank as usize][cells].copy_from_slice(&values);
         }
         effects.sends.then_some(values)
@@ -369,12 +385,16 @@ impl Execution<'_> {
                 let wanted = *expected
                     .entry(key)
                     .or_insert_with(|| contents.number(demanded(&collective, rank, chunk)));
-                let held = self.cells[rank as usize][start + chunk as usize];
+                let cell = start + chunk as usize;
+                let held = self.cells[rank as usize][cell];
                 if held != wanted {
-                    let says = || difference(self.contents.of(held), self.contents.of(wanted));
-                    self.findings.of_rank(ProgramFault::WrongResult, rank, || {
-                        format!("output chunk {chunk} {}", says())
-                    });
+                    let says = || {
+                        let says = difference(self.contents.of(held), self.contents.of(wanted));
+                        format!("output chunk {chunk} {says}")
+                    };
+                    let by = self.written_by[rank as usize][cell];
+                    self.findings
+                        .written(self.program, ProgramFault::WrongResult, rank, by, says);
                 }
             }
         }
@@ -491,4 +511,15 @@ fn less(from: &[Contribution], other: &[Contribution]) -> Vec<Contribution> {
         }
     }
     left
+}
+
+/// The rank that the thread block of an instruction sends to, the one that it receives from, and its channel.
+fn ends(program: &CollectiveProgram, site: Site) -> (u32, u32, u32) {
+    let block = &program.ranks[site.rank as usize].thread_blocks[site.thread_block as usize];
+    let (to, from) = (block.sends_to, block.receives_from);
+    (
+        to.unwrap_or(site.rank),
+        from.unwrap_or(site.rank),
+        block.channel,
+    )
 }

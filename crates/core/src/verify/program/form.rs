@@ -5,6 +5,7 @@ use rustc_hash::FxHashMap;
 use super::layout::Layout;
 use super::{Findings, ProgramFault, Site};
 use crate::interrupt;
+use crate::names::plural;
 use crate::program::{ChunkBuffer, CollectiveProgram, Instruction, Operand, Operation};
 
 /// Whether an operation receives, sends, reads its source, reads its destination, writes its destination.
@@ -111,22 +112,27 @@ fn connections(program: &CollectiveProgram, rank: u32, findings: &mut Findings) 
     for (index, block) in blocks.enumerate() {
         let uses = |wanted: fn(&Effects) -> bool| {
             let mut all = block.instructions.iter();
-            all.any(|one| wanted(&effects(one.operation)))
+            all.position(|one| wanted(&effects(one.operation)))
         };
         let ends = [
             (true, block.sends_to, uses(|one| one.sends)),
             (false, block.receives_from, uses(|one| one.receives)),
         ];
         for (sends, peer, used) in ends {
-            let Some(peer) = peer.filter(|_| used) else {
+            let (Some(peer), Some(step)) = (peer, used) else {
                 continue;
             };
             if let Some(other) = known.insert((sends, peer, block.channel), index) {
-                findings.of_rank(ProgramFault::Connection, rank, || {
-                    let does = if sends { "send to" } else { "receive from" };
+                let site = Site {
+                    rank,
+                    thread_block: index as u32,
+                    step: step as u32,
+                };
+                findings.at(program, ProgramFault::Connection, site, || {
+                    let does = if sends { "sends to" } else { "receives from" };
                     let channel = block.channel;
                     format!(
-                        "thread blocks {other} and {index} both {does} rank {peer} on channel {channel}, \
+                        "{does} rank {peer} on channel {channel} as thread block {other} does, \
                          which leaves the order of messages open"
                     )
                 });
@@ -158,7 +164,12 @@ fn operands(
                 let first = i64::from(operand.offset);
                 let last = first + i64::from(one.count) - 1;
                 let name = operand.buffer.name();
-                format!("{does} chunks {first} to {last} of {name}, which has {size}")
+                let chunks = match first == last {
+                    true => format!("chunk {first}"),
+                    false => format!("chunks {first} to {last}"),
+                };
+                let size = plural(size as usize, "chunk");
+                format!("{does} {chunks} of {name}, which has {size}")
             });
         }
     }

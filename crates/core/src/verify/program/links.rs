@@ -1,11 +1,11 @@
 //! Whether links join the ranks that send to one another: directly, or through switches.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rustc_hash::FxHashMap;
 
 use super::form::effects;
-use super::{Findings, LinkGraph, ProgramFault};
+use super::{Findings, LinkGraph, ProgramFault, Site, instruction};
 use crate::program::CollectiveProgram;
 
 pub(super) fn check(program: &CollectiveProgram, graph: &LinkGraph, findings: &mut Findings) {
@@ -15,20 +15,34 @@ pub(super) fn check(program: &CollectiveProgram, graph: &LinkGraph, findings: &m
         next.entry(from).or_default().push(to);
     }
     for (rank, own) in program.ranks.iter().enumerate() {
-        let sending = own.thread_blocks.iter().filter(|block| {
+        // The first instruction that sends to each.
+        let mut peers: BTreeMap<u32, Site> = BTreeMap::new();
+        for (thread_block, block) in own.thread_blocks.iter().enumerate() {
             let mut all = block.instructions.iter();
-            all.any(|one| effects(one.operation).sends)
-        });
-        let peers: BTreeSet<u32> = sending.filter_map(|block| block.sends_to).collect();
+            let first = all.position(|one| effects(one.operation).sends);
+            if let (Some(peer), Some(step)) = (block.sends_to, first) {
+                peers.entry(peer).or_insert(Site {
+                    rank: rank as u32,
+                    thread_block: thread_block as u32,
+                    step: step as u32,
+                });
+            }
+        }
         if peers.is_empty() {
             continue;
         }
         let reached = reached(rank as u32, ranks, &next);
-        for peer in peers.difference(&reached) {
-            findings.of_rank(ProgramFault::NoLink, rank as u32, || {
+        let apart = peers.iter().filter(|(peer, _)| !reached.contains(peer));
+        for (&peer, &site) in apart {
+            let says = || {
                 let name = &graph.name;
                 format!("sends to rank {peer}, but no link of {name} joins them, nor do switches")
-            });
+            };
+            // Programs of plans are read from no file.
+            match instruction(program, site).line {
+                0 => findings.of_rank(ProgramFault::NoLink, site.rank, says),
+                _ => findings.at(program, ProgramFault::NoLink, site, says),
+            }
         }
     }
 }
