@@ -45,19 +45,14 @@ def format_of(path: str | os.PathLike[str], name: str | None = None) -> formats.
         # Of these formats only traces have a file for each rank.
         return KNOWN["chakra"]
     content = beginning(path)
-<<<<<<< HEAD
     for one in (*KNOWN.values(), *formats.of("trace")):
         if one.shows is not None and one.shows(content):
             if one.holds == "trace":
                 problem = f"`{path}` is a trace ({one.name}) and states no schedule"
                 raise errors.UsageError(f"{problem}; `opticoll replay` takes it")
             return one
-    return KNOWN["plan"]
-=======
-    shown = (one for one in KNOWN.values() if one.shows is not None and one.shows(content))
     named = (one for one in KNOWN.values() if Path(path).suffix.lower() in one.suffixes)
-    return next(shown, next(named, KNOWN["plan"]))
->>>>>>> ca7c93d (Judges of others' files agree on traces without a common order of sends and receives; runs under mpirun name the rank that dies; violations name peers, writers and first sends; mutants of four formats)
+    return next(named, KNOWN["plan"])
 
 
 def read_program(path: str | os.PathLike[str], name: str | None = None) -> Program:
