@@ -63,6 +63,7 @@ def read_te_ccl(text: str, ranks: int) -> Plan:
         flows, paths = content["7-Flows"], content["8-Chunk paths"]
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise NotAPlan(f"no result of TE-CCL: {error}") from error
+    expect("0-Collective" not in content, "results that name their collective are not read here")
     moved = [numbers(LIKE_FLOW, flow) for flow in flows]
     demands = [numbers(LIKE_DEMAND, path) for path in paths]
     expect(bool(moved and demands), "no flows or no demands")
