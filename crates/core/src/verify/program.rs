@@ -184,6 +184,14 @@ pub fn verify_program(
     findings.finish(proof)
 }
 
+/// A number of chunks, in words.
+fn chunks(count: u32) -> String {
+    match count {
+        1 => "1 chunk".into(),
+        _ => format!("{count} chunks"),
+    }
+}
+
 /// An instruction by its place: rank, thread block, step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Site {

@@ -7,10 +7,9 @@ use rustc_hash::FxHashMap;
 use super::contents::{Contents, Contribution, Held};
 use super::form::{Effects, effects};
 use super::layout::Layout;
-use super::{Findings, ProgramFault, Site, instruction};
+use super::{Findings, ProgramFault, Site, chunks, instruction};
 use crate::collective::{Collective, CollectiveKind};
 use crate::interrupt;
-use crate::names::plural;
 use crate::program::{ChunkBuffer, CollectiveProgram, Instruction, Operand, Operation};
 
 /// An order in which the instructions can be carried out.
@@ -166,7 +165,7 @@ impl Execution<'_> {
                 let received = instruction(self.program, receive).count;
                 if sent != received {
                     let says = || {
-                        let received = plural(received as usize, "chunk");
+                        let received = chunks(received);
                         format!("receives {received} of the {sent} that {send} sends")
                     };
                     self.findings

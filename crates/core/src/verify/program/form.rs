@@ -3,9 +3,8 @@
 use rustc_hash::FxHashMap;
 
 use super::layout::Layout;
-use super::{Findings, ProgramFault, Site};
+use super::{Findings, ProgramFault, Site, chunks};
 use crate::interrupt;
-use crate::names::plural;
 use crate::program::{ChunkBuffer, CollectiveProgram, Instruction, Operand, Operation};
 
 /// Whether an operation receives, sends, reads its source, reads its destination, writes its destination.
@@ -164,12 +163,12 @@ fn operands(
                 let first = i64::from(operand.offset);
                 let last = first + i64::from(one.count) - 1;
                 let name = operand.buffer.name();
-                let chunks = match first == last {
+                let which = match first == last {
                     true => format!("chunk {first}"),
                     false => format!("chunks {first} to {last}"),
                 };
-                let size = plural(size as usize, "chunk");
-                format!("{does} {chunks} of {name}, which has {size}")
+                let size = chunks(size);
+                format!("{does} {which} of {name}, which has {size}")
             });
         }
     }
