@@ -257,7 +257,10 @@ def test_show_lists_what_switches_join(run: Run) -> None:
     # A step around x leads to the other cube; in a straight slice to the same one.
     assert row["switches"][0] == {
         "name": "switch x 0.0",
-        "joined": [["cube 0 +x", "cube 1 -x"], ["cube 1 +x", "cube 0 -x"]],
+        "circuits": [
+            {"ports": ["cube 0 +x", "cube 1 -x"]},
+            {"ports": ["cube 1 +x", "cube 0 -x"]},
+        ],
     }
     text = run(*shown, "--algorithm", "direct").out
     assert "48 circuit switches, 4 ports of each in use" in text

@@ -5,50 +5,55 @@
 >>> failed = Fabric("ocs_torus:dims=4x4x8,spares=1,without=cube 0")
 >>> changes = rematched(whole, failed)
 >>> len(changes), changes[0].now, fibres(changes)
-(48, [['cube 2 +x', 'cube 2 -x']], 96)
+(48, [CircuitRow(ports=['cube 2 +x', 'cube 2 -x'])], 96)
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import groupby
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from opticoll._core import Fabric
 from opticoll.layout import align, plural
-from opticoll.rows import Row, means
+from opticoll.rows import Length, Row, means
 
 Of = TypeVar("Of")
-
-Joints = list[list[str]]
-"""Pairs of ports."""
 
 MOST_SETS = 12
 """Sets of switches alike printed for people."""
 
-MOST_JOINTS = 4
-"""Pairs of ports of a switch printed for people."""
+MOST_CIRCUITS = 4
+"""Circuits of a switch printed for people."""
+
+
+class CircuitRow(Row):
+    """A circuit: two ports that a switch joins, for light in both directions."""
+
+    ports: Annotated[list[str], Length(2)] = means(
+        "Ports, each named by the fibre that leads to it"
+    )
 
 
 class SwitchRow(Row):
     """A circuit switch, and the ports that it joins."""
 
     name: str = means("Name of the switch: its axis, and the place of its fibres on a face")
-    joined: Joints = means("Pairs of ports that the switch joins, each named by its fibre")
+    circuits: list[CircuitRow] = means("Circuits of the switch")
 
 
 class RematchedRow(Row):
     """A circuit switch that joins other ports than before."""
 
     name: str = means("Name of the switch: its axis, and the place of its fibres on a face")
-    before: Joints = means("Pairs of ports that the switch joins no more")
-    now: Joints = means("Pairs of ports that the switch joins in their place")
+    before: list[CircuitRow] = means("Circuits that the switch has no more")
+    now: list[CircuitRow] = means("Circuits that the switch has in their place")
 
 
 def switches(fabric: Fabric) -> list[SwitchRow]:
     """All switches of a fabric, in the order of their numbers."""
     return [
-        SwitchRow(name=name, joined=[list(pair) for pair in joined])
+        SwitchRow(name=name, circuits=[_circuit(pair) for pair in joined])
         for name, joined in fabric.switches
     ]
 
@@ -57,8 +62,8 @@ def rematched(before: Fabric, now: Fabric) -> list[RematchedRow]:
     """The switches that join other ports on another fabric with the same switches."""
     changes = []
     for (name, earlier), (_, later) in zip(before.switches, now.switches, strict=True):
-        gone = [list(pair) for pair in earlier if pair not in later]
-        new = [list(pair) for pair in later if pair not in earlier]
+        gone = [_circuit(pair) for pair in earlier if pair not in later]
+        new = [_circuit(pair) for pair in later if pair not in earlier]
         if gone or new:
             changes.append(RematchedRow(name=name, before=gone, now=new))
     return changes
@@ -67,9 +72,9 @@ def rematched(before: Fabric, now: Fabric) -> list[RematchedRow]:
 def fibres(changes: list[RematchedRow]) -> int:
     """How many fibres are joined that were not."""
     used = [
-        {port for pair in pairs for port in pair}
+        {port for circuit in circuits for port in circuit.ports}
         for change in changes
-        for pairs in (change.now, change.before)
+        for circuits in (change.now, change.before)
     ]
     return sum(len(now - before) for now, before in zip(used[::2], used[1::2], strict=True))
 
@@ -79,8 +84,8 @@ def switch_lines(fabric: Fabric) -> str:
     rows = switches(fabric)
     ports = plural(fabric.switch_ports, "port")
     cells = [
-        [_names([row.name for row in same]), _words(joined)]
-        for joined, same in _alike(rows, lambda row: row.joined)
+        [_names([row.name for row in same]), _words(circuits)]
+        for circuits, same in _alike(rows, lambda row: row.circuits)
     ]
     head = f"{len(rows)} circuit switches, {ports} of each in use"
     return "\n".join([head, _table(cells, ["switches", "joined ports"])])
@@ -104,15 +109,19 @@ def _alike(rows: Sequence[Of], key: Callable[[Of], Any]) -> list[tuple[Any, list
     return [(own, list(same)) for own, same in groupby(rows, key)]
 
 
+def _circuit(ports: tuple[str, str]) -> CircuitRow:
+    return CircuitRow(ports=list(ports))
+
+
 def _names(names: list[str]) -> str:
     if len(names) == 1:
         return names[0]
     return f"{names[0]} to {names[-1].removeprefix('switch ')} ({len(names)})"
 
 
-def _words(joined: Joints) -> str:
-    words = "; ".join(f"{one} - {other}" for one, other in joined[:MOST_JOINTS])
-    more = len(joined) - MOST_JOINTS
+def _words(circuits: list[CircuitRow]) -> str:
+    words = "; ".join(" - ".join(circuit.ports) for circuit in circuits[:MOST_CIRCUITS])
+    more = len(circuits) - MOST_CIRCUITS
     return f"{words}; {more} more" if more > 0 else words or "nothing"
 
 
