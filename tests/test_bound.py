@@ -98,8 +98,9 @@ def test_the_bound_of_an_all_to_all_is_the_optimum_of_the_linear_program(
 def test_the_witness_of_an_oversubscribed_network_is_a_box(bounds: Bounds) -> None:
     row = bounds("all_gather", "dgx_h100:boxes=16")
     assert row["optimum"] == "3/10"
-    (witness,) = [one["witness"] for one in row["bounds"] if one["witness"]]
+    witness = row["bounds"][0]["witness"]
     assert len(witness["ranks"]) == len(witness["links"]) == 8
+    assert witness["parts"] == 1
     assert all(link.startswith("NIC of rank") for link in witness["links"])
 
 
@@ -115,6 +116,39 @@ def test_the_text_names_the_bottleneck(run: Run) -> None:
     assert "rank 0 -> rank 9" in out
     out = run("bound", "all_gather", "--fabric", "optree_paper").out
     assert "relay_tree" in out
+
+
+def test_the_bottleneck_is_that_of_the_greatest_bound(bounds: Bounds, run: Run) -> None:
+    # All 16 ranks together take in 2 (16 - 1) vectors, over 16 (300 + 25) GB/s: 30 / 5200 s.
+    asked = ("all_reduce", "dgx_a100:boxes=2", "--size", "1GB")
+    row = bounds(*asked)
+    assert row["optimum"] == str(Fraction(30, 5200))
+    greatest = row["bounds"][0]
+    assert greatest["time_s"] == pytest.approx(30 / 5200)
+    witness = greatest["witness"]
+    assert (len(witness["ranks"]), witness["parts"], len(witness["links"])) == (16, 16, 32)
+    names = [one["name"] for one in row["bounds"]]
+    assert len(set(names)) == len(names)
+    for one in row["bounds"]:
+        assert one["witness"], one["name"]
+    out = run("bound", asked[0], "--fabric", *asked[1:]).out
+    assert "bottleneck: all of 16 ranks (0-15) together, behind 32 links: " in out
+
+
+@pytest.mark.parametrize("collective", ["all_gather", "all_reduce", "broadcast", "reduce_scatter"])
+def test_both_ways_share_a_half_duplex_cable_in_the_fraction(
+    bounds: Bounds, collective: str
+) -> None:
+    row = bounds(collective, "mesh:dims=4x4,duplex=half", "--size", "16GB")
+    assert row["optimum"] is None
+    assert 16 * float(Fraction(row["at_least"])) == pytest.approx(row["bounds"][0]["time_s"])
+
+
+def test_what_is_no_optimum_is_at_most_the_bandwidth(run: Run) -> None:
+    out = run("bound", "all_gather", "--fabric", "mesh:dims=4x4,duplex=half").out
+    # A corner takes in 15 blocks and sends its own over two cables of 100 Gb/s.
+    assert "optimum: at least 16/25 s for a block of 1 GB" in out
+    assert "bandwidth of the buffer: at most 25.000 GB/s" in out
 
 
 def test_a_fabric_of_light_has_no_fraction(bounds: Bounds) -> None:

@@ -18,13 +18,12 @@ from opticoll.papers.judging import MEANINGS
 
 ROOT = Path(__file__).parents[1]
 FIGURES = ROOT / "docs" / "figures"
-COOKBOOK = ROOT / "docs" / "cookbook"
 PAGES = [
     page
     for page in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
     if page.parent.name != "reference"  # written from records
 ]
-LEAST_SHOWN = {"README.md": 4, "cookbook/index.md": 0}
+LEAST_SHOWN = {"README.md": 4}
 """Fewest commands whose output a page shows; of all others one."""
 
 
@@ -127,26 +126,14 @@ def test_the_example_of_a_command_has_options_that_it_takes(name: str) -> None:
     app.parse_args(words, exit_on_error=False, print_error=False)
 
 
+SHOWN_SLOWLY = {"from-question-to-report.md", "obs-grid.md"}
+"""Pages whose commands take minutes: `python docs/transcripts.py` compares them."""
+
 SHOWN_QUICKLY = [
-    ROOT / "README.md",
-    *(
-        ROOT / "docs" / f"{name}.md"
-        for name in (
-            "index",
-            "start",
-            "install",
-            "fabrics",
-            "model",
-            "scenario",
-            "training",
-            "replay",
-            "bursts",
-            "relay-trees",
-            "plan-format",
-            "studies",
-        )
-    ),
-    *sorted(COOKBOOK.glob("*.md")),
+    page
+    for page in PAGES
+    if re.search(r"^\$ ", page.read_text(encoding="utf-8"), re.MULTILINE)
+    and name_of(page) not in SHOWN_SLOWLY
 ]
 
 

@@ -95,6 +95,19 @@ def test_plans_are_made_anew_on_what_is_left() -> None:
         opticoll.replan(plan, "without=6", algorithm="auto")
 
 
+def test_a_name_alone_says_what_failed() -> None:
+    plan = opticoll.plan("all_gather", "dgx_a100:boxes=2", "tree_packing:trees=1", size="1MiB")
+    named, spelled = (opticoll.replan(plan, f"{key}NIC of rank 3") for key in ("", "without="))
+    assert named.fabric == spelled.fabric
+    assert named.fabric.endswith("without=21")
+    assert named.chosen != plan.algorithm
+    # Ranks that are left are named anew, by their numbers in the whole fabric.
+    members = opticoll.replan(plan, "members=0-11")
+    assert (members.ranks, members.fabric[-12:]) == (12, "members=0-11")
+    again = opticoll.replan(members.plan, "members=0-7")
+    assert (again.ranks, again.fabric[-11:]) == (8, "members=0-7")
+
+
 def test_ranks_that_are_cut_off_are_named(capsys: pytest.CaptureFixture[str]) -> None:
     asked = ["plan", "all_gather", "--fabric", "mesh:dims=4x1", "--without", "rank 1 <-> rank 2"]
     assert main(asked) == 2

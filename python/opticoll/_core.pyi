@@ -2026,7 +2026,7 @@ def relay_tree_costs(ranks: int, depth: int) -> list[int]:
 def replan(
     plan: Plan,
     failed: str,
-    algorithm: str | None = None,
+    algorithm: str = "auto",
     size: int | str | None = None,
     **settings: Unpack[Settings],
 ) -> tuple[Plan, int, int]:
@@ -2167,10 +2167,12 @@ def time_bounds(
     root: int = 0,
     policy: str | None = None,
     paths: str | None = None,
-) -> tuple[str | None, list[tuple[int, str, str, tuple[list[int], list[str], list[int]] | None]]]:
+) -> tuple[
+    str | None, list[tuple[int, str, str, tuple[list[int], int, list[str], list[int]] | None]]
+]:
     """The policy for which they hold, None on electrical fabrics, and every lower bound on the time of any plan: the time
-    in picoseconds, the name, the assumption, and where it is a cut that shows the bound, the ranks on one side with
-    the names of the links between the sides; where lengths of links do, their names and lengths.
+    in picoseconds, the name, the assumption, and where it is a cut that shows the bound, the ranks on one side, of how
+    many parts they are, and the names of the links between the sides; where lengths of links do, their names and lengths.
     """
 
 def traffic_patterns() -> dict[str, str]:

@@ -6,6 +6,7 @@ pub mod medium;
 
 use crate::bound::{Bound, TimeBound};
 use crate::collective::Collective;
+use crate::fabric::part::WITHOUT;
 use crate::fabric::{Fabric, FabricError, PresetRecord};
 use crate::family::{
     AUTO, Charged, CircuitPlans, Family, crossbar, custom, dragonfly, fat_tree, fully_connected,
@@ -82,14 +83,24 @@ pub fn after(fabric: &Fabric, failures: &str) -> Result<Fabric, FabricError> {
     if let Some(left) = fabric.after(failures) {
         return Ok(left?);
     }
-    let failures: Spec = format!("{}:{failures}", fabric.family()).parse()?;
+    // A name alone is that of a part which is broken.
+    let named = match failures.contains('=') {
+        true => failures.to_owned(),
+        false => format!("{}={failures}", WITHOUT.name),
+    };
+    let failures: Spec = format!("{}:{named}", fabric.family()).parse()?;
     let options = fabric.record().all_options();
     let options = options.iter().map(|option| option.record);
-    let options: Vec<_> = options.filter(|one| one.role == Role::Broken).collect();
+    let options: Vec<_> = options
+        .filter(|one| matches!(one.role, Role::Broken | Role::Left))
+        .collect();
     failures.only_declared(&options)?;
     let mut spec = fabric.spec();
     for (key, value) in failures.options() {
-        let together = match spec.option(key) {
+        let is_left = options
+            .iter()
+            .any(|one| one.name == key && one.role == Role::Left);
+        let together = match spec.option(key).filter(|_| !is_left) {
             Some(earlier) => format!("{earlier}+{value}"),
             None => value.into(),
         };

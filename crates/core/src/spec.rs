@@ -105,6 +105,8 @@ pub enum Role {
     Control,
     /// What is broken.
     Broken,
+    /// Who is left to take part.
+    Left,
 }
 
 impl OptionRecord {

@@ -55,16 +55,16 @@ pub(crate) fn time_bound(
     })?
 }
 
-/// The ranks on one side of a cut, and the names of the links into that side or out of it; or no ranks, links, and the
-/// length of each.
-type Shown = (Vec<u32>, Vec<String>, Vec<u64>);
+/// The ranks on one side of a cut, of how many parts they are, and the names of the links into that side or out of it; or
+/// no ranks, no parts, links, and the length of each.
+type Shown = (Vec<u32>, u32, Vec<String>, Vec<u64>);
 
 /// A time in picoseconds, a name, an assumption, and what shows it.
 type NamedBound = (u64, &'static str, &'static str, Option<Shown>);
 
 /// The policy for which they hold, None on electrical fabrics, and every lower bound on the time of any plan: the time
-/// in picoseconds, the name, the assumption, and where it is a cut that shows the bound, the ranks on one side with
-/// the names of the links between the sides; where lengths of links do, their names and lengths.
+/// in picoseconds, the name, the assumption, and where it is a cut that shows the bound, the ranks on one side, of how
+/// many parts they are, and the names of the links between the sides; where lengths of links do, their names and lengths.
 #[pyfunction]
 #[pyo3(signature = (kind, fabric, size_bytes, root = 0, policy = None, paths = None))]
 pub(crate) fn time_bounds(
@@ -99,7 +99,12 @@ pub(crate) fn time_bounds(
         let names = fabric
             .network()
             .map(|network| links.map(|link| network.link_name(link)).collect());
-        (witness.ranks, names.unwrap_or_default(), witness.lengths)
+        (
+            witness.ranks,
+            witness.parts,
+            names.unwrap_or_default(),
+            witness.lengths,
+        )
     };
     let bounds = bounds
         .into_iter()

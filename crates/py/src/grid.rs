@@ -19,27 +19,22 @@ use crate::violation::Violation;
 ///
 /// Raises FabricError for failures that are none, AlgorithmError where nothing can be planned.
 #[pyfunction]
-#[pyo3(signature = (plan, failed, algorithm = None, size: "int | str | None" = None, **settings: "Unpack[Settings]"))]
+#[pyo3(signature = (plan, failed, algorithm = "auto", size: "int | str | None" = None, **settings: "Unpack[Settings]"))]
 pub(crate) fn replan(
     py: Python<'_>,
     plan: &Plan,
     failed: &str,
-    algorithm: Option<&str>,
+    algorithm: &str,
     size: Option<Size>,
     settings: Option<Settings>,
 ) -> PyResult<(Plan, u64, u64)> {
     let method = method(settings)?;
     let size = plan.size_or(size)?;
-    let algorithm: Option<Spec> = match algorithm {
-        Some(text) => Some(text.parse().map_err(SpecError::into_py_err)?),
-        None => None,
-    };
+    let asked: Spec = algorithm.parse().map_err(SpecError::into_py_err)?;
     let before = plan.representative();
     let left = families::after(&before.fabric, failed).map_err(IntoPyErr::into_py_err)?;
-    // Without another algorithm the same: what was chosen is chosen anew.
-    let asked = algorithm.unwrap_or(plan.asked().parse().map_err(SpecError::into_py_err)?);
     let anew = interrupt::run(py, || {
-        planned_anew::replan(before, &left, Some(&asked), size, &method)
+        planned_anew::replan(before, &left, &asked, size, &method)
     })?;
     let anew = anew.map_err(IntoPyErr::into_py_err)?;
     let (before, after) = (anew.before.ps(), anew.after.ps());

@@ -23,7 +23,7 @@ GROUPS = {
         "traffic": "Simulate packets of an electrical fabric, or optical bursts.",
         "congestion": "Run a collective whose circuits background bursts can block.",
         "tasks": "Run several tasks on one wss_grid, with an arbiter.",
-        "replan": "Plan around failures of a wss_grid, and verify the new plan.",
+        "replan": "Plan around failures of a fabric, and verify the new plan.",
     },
     "Studies": {
         "sweep": "Compute the points of a study, and keep them in a store.",

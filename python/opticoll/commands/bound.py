@@ -48,6 +48,10 @@ class WitnessRow(Row):
     ranks: list[Count] = means(
         "Ranks on one side of the cut; none where multipliers show the bound"
     )
+    parts: Count = means(
+        "Number of parts that these ranks are in: 1 of a cut; more where what all parts need "
+        "crosses the links together; 0 where multipliers show the bound"
+    )
     links: list[str] = means("Links into that side, or out of it; or those that have multipliers")
     multipliers: list[Count] = means(
         "Multipliers of the links in a linear program, in whole numbers of one unit; none of a cut"
@@ -93,7 +97,8 @@ class BoundsRow(Row):
         absent="nothing is broken, or none is known",
     )
     algbw_bytes_per_s: float | None = means(
-        "Bytes per second of the whole buffer at `at_least`: no plan has more",
+        "Bytes per second of the whole buffer at `at_least`: no plan has more; some plan has as "
+        "many where `optimum` is known",
         absent="no fraction is known",
     )
     bounds: list[BoundRow] = means(
@@ -132,7 +137,7 @@ def compute(asked: Asked, watch: Watch) -> Iterator[BoundsRow]:
             time_s=time_ps / PICOSECONDS,
             witness=None
             if shown is None
-            else WitnessRow(ranks=shown[0], links=shown[1], multipliers=shown[2]),
+            else WitnessRow(ranks=shown[0], parts=shown[1], links=shown[2], multipliers=shown[3]),
         )
         for time_ps, name, assumption, shown in found
     ]
@@ -171,6 +176,7 @@ def _by_linear_program(
         time_s=float(at_least * block / GIGABYTE),
         witness=WitnessRow(
             ranks=[],
+            parts=0,
             links=[fabric.link_name(link) or "" for link, _ in weighted],
             multipliers=[one for _, one in weighted],
         ),
@@ -196,9 +202,9 @@ def _text(asked: Asked, rows: list[BoundsRow]) -> str:
         lines.append("optimum: known on electrical fabrics only; circuits take time to change")
     if row.algbw_bytes_per_s is not None:
         rate = format_rate(round(8 * row.algbw_bytes_per_s))
-        lines.append(
-            f"bandwidth of the buffer: {row.algbw_bytes_per_s / GIGABYTE:.3f} GB/s ({rate})"
-        )
+        number = f"{row.algbw_bytes_per_s / GIGABYTE:.3f} GB/s ({rate})"
+        at_most = "" if row.optimum is not None else "at most "
+        lines.append(f"bandwidth of the buffer: {at_most}{number}")
     size = _core.format_size(row.size_bytes)
     if not row.bounds:
         return "\n".join([*lines, f"no bound on the time is known for {fabric}"])
@@ -206,19 +212,31 @@ def _text(asked: Asked, rows: list[BoundsRow]) -> str:
     lines += ["", f"no plan for {size} ({row.size_convention}){under} takes less than:"]
     cells = [[bound.name, human_seconds(bound.time_s), bound.assumption] for bound in row.bounds]
     lines.append(align(cells, ["bound", "time", "assumption"], {1}))
-    witness = next((bound.witness for bound in row.bounds if bound.witness), None)
-    if witness is not None:
-        names = witness.links[:MOST_NAMED]
-        more = len(witness.links) - len(names)
-        behind = f"{plural(len(witness.ranks), 'rank')} ({_ranges(witness.ranks)}) behind "
-        lines += [
-            "",
-            f"bottleneck: {behind if witness.ranks else ''}{plural(len(witness.links), 'link')}: "
-            f"{'; '.join(names)}" + f"; {more} more" * (more > 0),
-        ]
+    shown = next((bound for bound in row.bounds if bound.witness), None)
+    if shown is not None and shown.witness is not None:
+        # Where latencies give the greatest bound, the links are those of a lesser one.
+        whose = "" if shown.time_s == row.bounds[0].time_s else f" of {shown.name}"
+        lines += ["", f"bottleneck{whose}: {_bottleneck(shown.witness)}"]
     if row.collective == "all_to_all" and row.optimum is None and least is not None:
         lines += ["", "the exact optimum is that of a linear program: pip install 'opticoll[lp]'"]
     return "\n".join(lines)
+
+
+def _bottleneck(witness: WitnessRow) -> str:
+    """The ranks and links that show a bound, in words."""
+    names = witness.links[:MOST_NAMED]
+    more = len(witness.links) - len(names)
+    links = f"{plural(len(witness.links), 'link')}: {'; '.join(names)}"
+    if more > 0:
+        links += f"; {more} more"
+    if not witness.ranks:
+        return links
+    ranks = f"{plural(len(witness.ranks), 'rank')} ({_ranges(witness.ranks)})"
+    if witness.parts == 1:
+        return f"{ranks} behind {links}"
+    if witness.parts == len(witness.ranks):
+        return f"all of {ranks} together, behind {links}"
+    return f"{ranks} in {witness.parts} parts, all parts together behind {links}"
 
 
 def _ranges(ranks: list[int]) -> str:

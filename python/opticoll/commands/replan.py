@@ -41,16 +41,16 @@ class Replan(Source):
     failed: Annotated[
         str,
         Parameter(
-            help="Failures, as options of the fabric: without=0>1+5 where messages share links, "
-            "without=cube 3 on a torus of cubes, "
-            "broken=3-4 on a ring of wavelengths, on a wss_grid dead_transceivers=5.row+9.column, "
+            help="Failures: where messages share links the names of parts, such as "
+            "'NIC of rank 3', '0>1+5' or 'cube 3', or members=0-11 for the ranks that are left; "
+            "broken=3-4 on a ring of wavelengths; on a wss_grid dead_transceivers=5.row+9.column, "
             "dead_ports=row3.2, or leaving=5+8-11 for nodes"
         ),
     ]
     instead: Annotated[
-        str | None,
-        Parameter(help="Algorithm after the failures, such as auto (default: --algorithm)"),
-    ] = None
+        str,
+        Parameter(help="Algorithm after the failures, such as ring (default: auto)"),
+    ] = "auto"
 
 
 NO_SWITCHES = "no circuit switches join parts of the fabric"
@@ -83,11 +83,11 @@ def compute(asked: Replan, watch: Watch) -> Iterator[ReplanRow]:
     OpticollError
         Places that are not on the grid, a root that has left, nodes that no light reaches any more.
     """
-    settings, instead = asked.settings, asked.instead
+    settings = asked.settings
     before = obtain(asked, None, watch)
     size_bytes = size_of(before, asked.size)
-    spelling = None if instead is None else algorithm_spelling(before.collective.kind, instead)
-    plan, before_ps, after_ps = core_replan(before, asked.failed, spelling, size_bytes, **settings)
+    instead = algorithm_spelling(before.collective.kind, asked.instead)
+    plan, before_ps, after_ps = core_replan(before, asked.failed, instead, size_bytes, **settings)
     row = plan_row(plan, plan.verify(), plan.simulate(size_bytes, **settings), size_bytes)
     changes = rematched(before.fabric, plan.fabric)
     has_switches = plan.fabric.switch_ports > 0

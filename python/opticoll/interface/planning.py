@@ -260,7 +260,7 @@ def compare(
 def replan(
     plan: Plan,
     failed: str,
-    algorithm: str | None = None,
+    algorithm: str = "auto",
     *,
     size: str | int | None = None,
     **settings: Unpack[Settings],
@@ -272,12 +272,13 @@ def replan(
     plan
         The plan on the fabric as it was.
     failed
-        What fails: `without=0>1+5` where messages share links, `without=cube 3` on a torus of
-        cubes, `broken=3-4` on a ring of wavelengths, on a `wss_grid`
+        What fails: `NIC of rank 3`, `0>1+5` or `cube 3` where messages share links, or
+        `members=0-11` for the ranks that are left; `broken=3-4` on a ring of wavelengths; on a
+        `wss_grid`
         `dead_transceivers=5.row+9.column`, `dead_ports=row3.2` or nodes that are
         `leaving=5+8-11`; several with commas.
     algorithm
-        The algorithm on what is left, such as `auto` (default: the algorithm of the plan).
+        The algorithm on what is left (default: `auto`).
     size
         Size for which both plans are timed, in bytes or as text with a unit (default: the size of
         the plan).

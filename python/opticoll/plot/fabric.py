@@ -321,8 +321,8 @@ def _apart(axes: "Axes", labels: dict[int, str], at: Places) -> Iterator[tuple[i
             yield vertex, labels[vertex]
 
 
-def key(figure: "Figure", machine: Fabric, vertices: int) -> None:
-    """Which sign is what, in a legend below all parts."""
+def key(figure: "Figure", machine: Fabric, vertices: int, *, is_idle: bool = True) -> None:
+    """Which sign is what, in a legend below all parts; `is_idle` where some link is unused."""
     from matplotlib.lines import Line2D
 
     look: dict[str, Any] = {"linestyle": "none", "markeredgecolor": style.INK}
@@ -333,7 +333,8 @@ def key(figure: "Figure", machine: Fabric, vertices: int) -> None:
             Line2D([], [], marker="s", markerfacecolor="#E8E8E8", label="switch", **look)
         )
     if vertices <= _MOST_MARKED:
-        handles.append(Line2D([], [], color=style.FAINT, linewidth=1.2, label="unused link"))
+        if is_idle:
+            handles.append(Line2D([], [], color=style.FAINT, linewidth=1.2, label="unused link"))
         title = "two lines are the two directions of a cable; traffic keeps to the right"
     else:
         title = (

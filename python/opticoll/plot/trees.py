@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from opticoll import registry
 from opticoll._core import Plan
 from opticoll.layout import plural
 from opticoll.plot import style
@@ -52,14 +53,16 @@ def trees(
     for axes in panels.flat:
         axes.set_aspect("equal")
         axes.axis("off")
+    is_idle = False
     for axes, tree in zip(panels.flat, shown, strict=False):
         steps = np.zeros(plan.fabric.link_count)
         for edge in reversed(tree.edges):
             steps[plan.route(edge.transfer)] = edge.slot + 1
+        is_idle |= bool((steps == 0).any())
         image = draw_links(axes, plan.fabric, drawing, steps, top, style.step_colours())
         draw_vertices(axes, plan.fabric, at)
         axes.set_title(words(tree), fontsize=9)
-    key(figure, plan.fabric, len(at))
+    key(figure, plan.fabric, len(at), is_idle=is_idle)
     bar = figure.colorbar(image, ax=panels, shrink=0.7, pad=0.02, aspect=26)
     bar.set_label("Step")
     bar.outline.set_visible(False)
@@ -67,12 +70,14 @@ def trees(
     bar.locator = whole_numbers()
     bar.formatter = FuncFormatter(lambda value, _: f"{value - 1:.0f}" if value >= 1 else "")
     bar.update_ticks()
+    if top > 1:
+        bar.ax.set_ylim(1, top)
     more = f"; {len(found) - len(shown)} more" if len(found) > len(shown) else ""
     what = f"chunk {chunk}" if chunk is not None else f"rank {found[0].root}"
     headed(
         figure,
-        ", ".join(filter(None, [style.heading(plan), style.conditions(plan.fabric.spec)]))
-        + f"\n{plural(len(found), 'tree')} of {what}{more}",
+        f"{style.heading(plan)}\n{registry.fabric_text(plan.fabric.spec)}"
+        f"\n{plural(len(found), 'tree')} of {what}{more}",
         fontsize=10.5,
     )
     return figure

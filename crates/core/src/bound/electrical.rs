@@ -88,7 +88,7 @@ use crate::collective::{Collective, CollectiveKind};
 use crate::network::Network;
 use crate::units::{Bytes, Time, UnitError};
 pub use concurrent::proved_by;
-use cuts::CutPart;
+use cuts::{CutPart, Side};
 use links::{Links, NONE, UNBOUNDED};
 pub use optimum::optimum;
 pub use ratio::{Optimum, Ratio};
@@ -111,6 +111,9 @@ pub struct WitnessedBound {
 pub struct Witness {
     /// The ranks on one side.
     pub ranks: Vec<u32>,
+    /// The number of parts that these ranks are in: several where what all of them need crosses the links together; none
+    /// of lengths.
+    pub parts: u32,
     /// The links that lead into that side, or out of it.
     pub links: Vec<u32>,
     /// The length of each link; none of a cut.
@@ -159,63 +162,75 @@ pub fn bounds(
     if ranks < 2 {
         return Ok(vec![bare(TimeBound::ALONE)]);
     }
-    let alone = cuts::parts(
-        &links,
-        |vertex| match of_rank(vertex) {
-            true => vertex as u32,
-            false => NONE,
-        },
-        collective.root(),
-    );
+    let own = |vertex: usize| match of_rank(vertex) {
+        true => vertex as u32,
+        false => NONE,
+    };
+    let alone = cuts::parts(&links, own, collective.root());
     let firsts = alone.iter().filter_map(|rank| rank.inwards.first());
     let least = Time::from_ps(firsts.min().unwrap_or(0));
-    let mut bounds = [
-        TimeBound {
-            time: cuts::of_parts(&alone, collective, size, least)?,
-            name: "bandwidth",
-            assumption: "no rank sends or receives faster than its cables",
-        },
-        TimeBound {
-            time: distances::best(&links, &alone, collective, size)?,
-            name: "latency",
-            assumption: "what a rank needs of another takes the latencies of a shortest way between them",
-        },
-        TimeBound {
-            time: rounds(&alone, collective, size, least)?,
-            name: "rounds",
-            assumption: "no rank sends or receives faster than its cables, or forwards what it has not \
-                         received",
-        },
-        TimeBound {
-            time: relays::best(&links, &alone, collective, size)?,
-            name: "relays",
-            assumption: "what a rank does not get from its owner takes the latencies of two messages",
-        },
-        TimeBound {
-            time: cuts::best(&links, collective, size, least)?,
-            name: "cut",
-            assumption: "what one part of the ranks needs of the others crosses the links between them",
-        },
+    let (bandwidth, side) = cuts::of_parts(&alone, collective, size, least)?;
+    let (of_rounds, of_all) = rounds(&alone, collective, size, least)?;
+    let (of_cut, cut) = cuts::best(&links, collective, size, least)?;
+    let mut bounds: Vec<WitnessedBound> = [
+        (
+            TimeBound {
+                time: bandwidth,
+                name: "bandwidth",
+                assumption: "no rank sends or receives faster than its cables",
+            },
+            side.map(|side| cuts::witness(&links, own, side)),
+        ),
+        (
+            TimeBound {
+                time: distances::best(&links, &alone, collective, size)?,
+                name: "latency",
+                assumption: "what a rank needs of another takes the latencies of a shortest way between them",
+            },
+            None,
+        ),
+        (
+            TimeBound {
+                time: of_rounds,
+                name: "rounds",
+                assumption: "no rank sends or receives faster than its cables, or forwards what it has not \
+                             received",
+            },
+            of_all.map(|(without_root, side)| {
+                let of = |vertex| match without_root && vertex == collective.root() as usize {
+                    true => NONE,
+                    false => own(vertex),
+                };
+                cuts::witness(&links, of, side)
+            }),
+        ),
+        (
+            TimeBound {
+                time: relays::best(&links, &alone, collective, size)?,
+                name: "relays",
+                assumption: "what a rank does not get from its owner takes the latencies of two messages",
+            },
+            None,
+        ),
+        (
+            TimeBound {
+                time: of_cut,
+                name: "cut",
+                assumption: "what one part of the ranks needs of the others crosses the links between them",
+            },
+            cut,
+        ),
     ]
-    .map(bare)
-    .to_vec();
+    .into_iter()
+    .map(|(bound, witness)| WitnessedBound { bound, witness })
+    .collect();
     bounds.extend(concurrent::bound(
         network,
         collective,
         size,
         most_work > MOST_WORK,
     )?);
-    for (cut, reversed) in tightest::cuts_of(&links, collective, most_work) {
-        bounds.push(WitnessedBound {
-            bound: TimeBound {
-                time: tightest::time(&links, &cut, collective, size, least)?,
-                name: "throughput",
-                assumption: "what one part of the ranks needs of the others crosses the links between them; of \
-                             all parts the one with the busiest links",
-            },
-            witness: Some(tightest::witness(&links, &cut, reversed)),
-        });
-    }
+    bounds.extend(tightest::best(&links, collective, size, least, most_work)?);
     let known = bounds.iter().map(|one| one.bound.time).max();
     let quickest = quickest::best(&links, collective, size, known.unwrap_or(Time::ZERO))?;
     if let Some((time, witness)) = quickest {
@@ -241,46 +256,61 @@ pub fn placed(collective: &Collective, places: &Option<Vec<u32>>) -> Option<Coll
     collective.with_root(*place).ok()
 }
 
-/// What ranks can send together while they receive as much, in bits per second.
-fn together(ranks: &[CutPart]) -> u128 {
+/// What ranks can send together while they receive as much, in bits per second, and by which links.
+fn together(ranks: &[CutPart]) -> (u128, Side) {
     let sum = |rate: fn(&CutPart) -> u128| ranks.iter().map(rate).sum::<u128>();
-    let both = sum(CutPart::rate).div_ceil(2);
-    both.min(sum(|rank| rank.inwards.rate()))
-        .min(sum(|rank| rank.outwards.rate()))
+    let [inwards, outwards, both] = Side::all(None);
+    let least = [
+        (sum(|rank| rank.inwards.rate()), inwards),
+        (sum(|rank| rank.outwards.rate()), outwards),
+        (sum(CutPart::rate).div_ceil(2), both),
+    ];
+    least
+        .into_iter()
+        .min_by_key(|one| one.0)
+        .unwrap_or((0, both))
 }
 
-/// `latency` is the least of any message.
+/// The links of all ranks, or of all but the root.
+type OfAll = (bool, Side);
+
+/// The bound, and the links that it comes from where these count more than latencies. `latency` is the least of any
+/// message.
 fn rounds(
     ranks: &[CutPart],
     collective: &Collective,
     size: Bytes,
     latency: Time,
-) -> Result<Time, UnitError> {
+) -> Result<(Time, Option<OfAll>), UnitError> {
     let bytes = (ranks.len() as u128 - 1) * u128::from(size.get());
     let root = &ranks[collective.root() as usize];
     let sum = |rate: fn(&CutPart) -> u128| ranks.iter().map(rate).sum::<u128>();
-    match collective.kind() {
+    let (all, side) = together(ranks);
+    let [inwards, outwards, _] = Side::all(None);
+    let (of_root, others, of_others) = match collective.kind() {
         CollectiveKind::Broadcast => {
             let others = sum(|rank| rank.inwards.rate()) - root.inwards.rate();
-            one_or_two(
-                root.outwards.rate(),
-                together(ranks).min(others),
-                bytes,
-                latency,
-            )
+            (root.outwards.rate(), others, inwards)
         }
         CollectiveKind::Reduce => {
             let others = sum(|rank| rank.outwards.rate()) - root.outwards.rate();
-            one_or_two(
-                root.inwards.rate(),
-                together(ranks).min(others),
-                bytes,
-                latency,
-            )
+            (root.inwards.rate(), others, outwards)
         }
-        CollectiveKind::AllReduce => exchange(ranks, size, latency),
-        _ => Ok(Time::ZERO),
-    }
+        CollectiveKind::AllReduce => {
+            let time = exchange(ranks, size, latency)?;
+            return Ok((time, Some((false, side))));
+        }
+        _ => return Ok((Time::ZERO, None)),
+    };
+    let time = one_or_two(of_root, all.min(others), bytes, latency)?;
+    let of_all = match others <= all {
+        true => (true, of_others),
+        false => (false, side),
+    };
+    Ok((
+        time,
+        Some(of_all).filter(|_| time > latency.times(2).unwrap_or(time)),
+    ))
 }
 
 /// So many bytes over the root's cables to those of the others, in one round or in two.
@@ -297,7 +327,7 @@ fn one_or_two(root: u128, others: u128, bytes: u128, latency: Time) -> Result<Ti
 /// The bound of an all_reduce.
 fn exchange(cables: &[CutPart], size: Bytes, latency: Time) -> Result<Time, UnitError> {
     let (ranks, size) = (cables.len() as u128, u128::from(size.get()));
-    let all = together(cables);
+    let (all, _) = together(cables);
     let direct = over(ranks * (ranks - 1) * size, all)?.plus(latency)?;
     let least = over(2 * (ranks - 1) * size, all)?.plus(latency)?;
     // Rounded up, since it is taken off.

@@ -44,7 +44,8 @@ pub(crate) const MEMBERS: OptionRecord = OptionRecord::new(
     "ranks that take part, numbered anew; the others only forward",
 )
 .range("ranks such as 0-7+16")
-.default("all");
+.default("all")
+.role(Role::Left);
 
 /// A fabric of which a part is used.
 #[derive(Debug)]

@@ -259,8 +259,12 @@ fn reasons(candidates: &[Candidate], question: &Question<'_>) -> Result<Vec<Stri
     };
     let others = [
         (
-            count(|reason| matches!(reason, LeftOut::Slower | LeftOut::Longer)),
+            count(|reason| matches!(reason, LeftOut::Slower)),
             "cannot be faster",
+        ),
+        (
+            count(|reason| matches!(reason, LeftOut::Longer)),
+            "given up as taking longer",
         ),
         (
             count(|reason| matches!(reason, LeftOut::NotExpected(_))),

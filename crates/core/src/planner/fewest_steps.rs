@@ -123,7 +123,8 @@ fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, Planner
         .iter()
         .map(|part| matching::fewest_steps(part, &spread))
         .max();
-    let numbers = [far, far + far.div_ceil(4), far + far.div_ceil(2)];
+    let mut numbers = vec![far, far + far.div_ceil(4), far + far.div_ceil(2)];
+    numbers.dedup();
     let parts = Rc::new(parts);
     let mut contenders: Vec<Contender<'a>> = Vec::new();
     for (at, steps) in numbers.into_iter().enumerate() {

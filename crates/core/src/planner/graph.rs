@@ -50,13 +50,18 @@ pub(super) const PLANNER: Planner = Planner {
     options: &[
         OptionRecord::new("trees", "number of trees of each root")
             .range("1 to 4096")
-            .default("the fastest of 1, 2, 4, 8 and the number of the optimum"),
+            .default(
+                "the fastest of 1, 2, 4, 8 and the number k of the optimum; of broadcast and reduce of 1, 2, 4, of k, \
+                 2 k, 4 k, 8 k and 16 k up to 32, and of a tree over each other rank",
+            ),
         OptionRecord::new(
             "chunks",
             "chunks that one tree's part of a block is cut into",
         )
         .range("1 to 4096; of broadcast and reduce also sizes, such as 1+2+4+2+1")
-        .default("the fastest of a few"),
+        .default(
+            "the fastest of 1, 2, 4, 8, 16, 32 and 64; of broadcast and reduce of four numbers and sizes that suit the latency",
+        ),
     ],
     by_size: true,
     candidates: contenders,
@@ -87,6 +92,9 @@ const MOST_CHOSEN: u32 = 256;
 
 /// The most trees of one root where more than the optimum needs are tried.
 const MOST_LOW: u32 = 32;
+
+/// The numbers of chunks that are tried with trees of every root.
+const CHUNKS: [u32; 7] = [1, 2, 4, 8, 16, 32, 64];
 
 /// Of pipelines of more transfers only one is made.
 const MANY_TRANSFERS: u64 = 1 << 21;
@@ -276,7 +284,7 @@ fn with<'a>(
     let cuts = match chunks {
         Some(chunks) => vec![Some(chunks.clone())],
         None if has_one_root => vec![None],
-        None => [1, 2, 4, 8, 32].map(Chunks::equal).map(Some).to_vec(),
+        None => CHUNKS.map(Chunks::equal).map(Some).to_vec(),
     };
     // The parts of a vector are cut, or those of each block.
     let blocks = match question.collective.kind() {

@@ -36,7 +36,7 @@ impl Replanned {
     }
 }
 
-/// Plans anew on what failures leave of the fabric of a plan ([`families::after`]): by `algorithm`, or else by the same. On
+/// Plans anew on what failures leave of the fabric of a plan ([`families::after`]): by `algorithm`. On
 /// a grid of tunable circuits with the grid's wavelength plan, or else with one that joins any two ports. Ranks keep
 /// what they had: the root is the same.
 ///
@@ -46,12 +46,10 @@ impl Replanned {
 pub fn replan(
     before: &Plan,
     left: &Fabric,
-    algorithm: Option<&Spec>,
+    algorithm: &Spec,
     size: Bytes,
     method: &Method,
 ) -> Result<Replanned, PlannerError> {
-    let own = before.algorithm.parse()?;
-    let spec: &Spec = algorithm.unwrap_or(&own);
     let collective = before.schedule.collective;
     let node = before.fabric.node(collective.root());
     let mut ranks = 0..left.ranks();
@@ -61,7 +59,7 @@ pub fn replan(
         None => 0,
     };
     let collective = Collective::new(collective.kind(), left.ranks())?.with_root(root)?;
-    let on = |fabric: &Fabric| super::plan(spec, fabric, collective, size, method);
+    let on = |fabric: &Fabric| super::plan(algorithm, fabric, collective, size, method);
     let mut made = on(left);
     if let Some(grid) = left.downcast::<WssGrid>() {
         for wavelengths in [WavelengthPlan::EdgeColouring, WavelengthPlan::Cyclic] {

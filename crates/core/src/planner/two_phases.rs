@@ -10,6 +10,7 @@ use crate::algorithm::scatter_all_gather;
 use crate::collective::{Collective, CollectiveKind};
 use crate::families;
 use crate::family::wdm_ring::WdmRing;
+use crate::place::{PlacementError, PlacementProblem};
 use crate::plan::{AnyPlan, Plan};
 use crate::schedule::{Claims, Schedule};
 use crate::spec::{OptionRecord, Spec};
@@ -259,7 +260,12 @@ fn refined(
 fn whole_parts(half: &Schedule) -> Result<(), PlannerError> {
     match half.collective.pieces() {
         1 => Ok(()),
-        pieces => Err(PlannerError::NotFound { pieces }),
+        pieces => {
+            let sentence = format!(
+                "a half that cuts blocks into {pieces} pieces does not compose; name a half of whole blocks"
+            );
+            Err(PlacementError::new(PlacementProblem::Unfit, &sentence).into())
+        }
     }
 }
 

@@ -121,6 +121,7 @@ fn witness(lengths: &[u64]) -> Witness {
     let (links, lengths) = long.unzip();
     Witness {
         ranks: Vec::new(),
+        parts: 0,
         links,
         lengths,
     }

@@ -28,8 +28,11 @@
 //! connects, nearest first, and to none where they are of several: the leaves and subtrees of a fat
 //! tree, the groups of a dragonfly, the slabs and halves of a torus, a rank and the router of its own.
 
-use super::bytes;
+use std::borrow::Cow;
+
 use super::links::{Links, NONE, Nearest, UNBOUNDED, Windows, latency_of, latency_of_others};
+use super::ratio::Ratio;
+use super::{Witness, bytes};
 use crate::bound::{bits_ps, quotient};
 use crate::collective::{Collective, CollectiveKind};
 use crate::interrupt;
@@ -41,7 +44,27 @@ const MOST_WORK: usize = 1 << 23;
 /// The distance of a switch that has not been met.
 const UNKNOWN: u32 = u32::MAX;
 
-/// The greatest bound of the cuts that are tried.
+/// The links of a part that bytes must cross: those into it, those out of it, or both; of all parts together where
+/// there is no `part`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Side {
+    part: Option<u32>,
+    inwards: bool,
+    outwards: bool,
+}
+
+impl Side {
+    /// The links into a part, out of it, and both.
+    pub(super) fn all(part: Option<u32>) -> [Side; 3] {
+        [(true, false), (false, true), (true, true)].map(|(inwards, outwards)| Side {
+            part,
+            inwards,
+            outwards,
+        })
+    }
+}
+
+/// The greatest bound of the cuts that are tried, and what shows it.
 ///
 /// # Errors
 /// A time beyond 64 bits of picoseconds.
@@ -50,33 +73,70 @@ pub(super) fn best(
     collective: &Collective,
     size: Bytes,
     least: Time,
-) -> Result<Time, UnitError> {
-    let mut time = Time::ZERO;
-    let most = MOST_WORK / links.edges.len().max(1);
-    for of_ranks in partitions(collective.ranks()).take(most) {
-        let labels = labels(links, of_ranks);
+) -> Result<(Time, Option<Witness>), UnitError> {
+    let mut best: Option<(Time, Side, Vec<u32>)> = None;
+    for labels in partitions_of(links) {
         let parts = parts(links, |vertex| labels[vertex], collective.root());
-        time = time.max(of_parts(&parts, collective, size, least)?);
+        let (time, side) = of_parts(&parts, collective, size, least)?;
+        if let Some(side) = side.filter(|_| best.as_ref().is_none_or(|best| time > best.0)) {
+            best = Some((time, side, labels));
+        }
     }
-    Ok(time)
+    Ok(best.map_or((Time::ZERO, None), |(time, side, labels)| {
+        let shown = witness(links, |vertex| labels[vertex], side);
+        (time, Some(shown))
+    }))
 }
 
-/// Of the partitions that are tried: bytes that all parts together take in for each byte of an all_reduce, and the rate
-/// of the links between parts.
-pub(super) fn partition_ratios(links: &Links, root: u32) -> Vec<(u128, u128)> {
-    let most = MOST_WORK / links.edges.len().max(1);
-    let ratio = |of_ranks: Vec<u32>| {
-        let labels = labels(links, of_ranks);
-        let parts = parts(links, |vertex| labels[vertex], root);
-        let rate = parts.iter().map(|part| part.inwards.rate());
-        let rate = rate.fold(0, |sum: u128, rate| sum.saturating_add(rate));
-        let between = 2 * (parts.len() as u128).saturating_sub(1);
-        (between > 0 && rate > 0).then_some((between, rate))
+/// The greatest ratio of the cuts that are tried, with what shows it: bytes that must cross for each byte of size, and the
+/// rate of the links. `None` beyond 128 bits.
+pub(super) fn best_ratio(links: &Links, collective: &Collective) -> Option<(Ratio, Witness)> {
+    let mut best: Option<(Ratio, Side, Vec<u32>)> = None;
+    for labels in partitions_of(links) {
+        let parts = parts(links, |vertex| labels[vertex], collective.root());
+        let Some((ratio, side)) = ratio_of_parts(&parts, collective)? else {
+            continue;
+        };
+        if best
+            .as_ref()
+            .map_or(Some(true), |best| best.0.is_below(ratio))?
+        {
+            best = Some((ratio, side, labels));
+        }
+    }
+    best.map(|(ratio, side, labels)| (ratio, witness(links, |vertex| labels[vertex], side)))
+}
+
+/// The ranks of a part, and the links of a side of it.
+pub(super) fn witness(links: &Links, part_of: impl Fn(usize) -> u32, side: Side) -> Witness {
+    let is_of = |vertex: usize| {
+        let part = part_of(vertex);
+        part != NONE && side.part.is_none_or(|own| own == part)
     };
-    partitions(links.ranks)
-        .take(most)
-        .filter_map(ratio)
-        .collect()
+    let ranks = (0..links.ranks).filter(|rank| is_of(*rank as usize));
+    let mut parts: Vec<u32> = ranks.clone().map(|rank| part_of(rank as usize)).collect();
+    parts.sort_unstable();
+    parts.dedup();
+    let numbered = (0u32..).zip(&links.edges);
+    let crosses = numbered.filter(|(_, edge)| {
+        let leads_in = side.inwards || edge.both_ways;
+        let leads_out = side.outwards || edge.both_ways;
+        part_of(edge.from) != part_of(edge.to)
+            && (leads_in && is_of(edge.to) || leads_out && is_of(edge.from))
+    });
+    Witness {
+        ranks: ranks.collect(),
+        parts: parts.len() as u32,
+        links: crosses.map(|(number, _)| number).collect(),
+        lengths: Vec::new(),
+    }
+}
+
+/// The parts of all vertices, of each partition that is tried.
+fn partitions_of(links: &Links) -> impl Iterator<Item = Vec<u32>> + '_ {
+    let most = MOST_WORK / links.edges.len().max(1);
+    let tried = partitions(links.ranks).take(most);
+    tried.map(|of_ranks| labels(links, of_ranks))
 }
 
 /// The parts of the ranks, one partition after the other.
@@ -223,38 +283,106 @@ fn summed_and_spread(
     Ok(later.min(crossing(fewer)?))
 }
 
-/// The greatest bound of the parts of a partition; zero where there is one part only. `least` is the least latency of any
-/// message.
-pub(super) fn of_parts(
-    parts: &[CutPart],
-    collective: &Collective,
-    size: Bytes,
-    least: Time,
-) -> Result<Time, UnitError> {
-    let mut time = Time::ZERO;
-    for part in parts {
+/// Bytes that must cross a side of a partition.
+struct Demand<'a> {
+    windows: Cow<'a, Windows>,
+    bytes: u128,
+    side: Side,
+}
+
+/// What must cross the sides of the parts of a partition, and in an all_reduce those of all parts together.
+fn demands<'a>(parts: &'a [CutPart], collective: &Collective, size: Bytes) -> Vec<Demand<'a>> {
+    let mut demands = Vec::with_capacity(3 * parts.len());
+    for (number, part) in (0u32..).zip(parts) {
         let (taken, sent) = bytes(collective, size, part.ranks, part.root);
-        time = time
-            .max(part.inwards.carry(bits_ps(taken)?)?)
-            .max(part.outwards.carry(bits_ps(sent)?)?)
-            .max(part.both.carry(bits_ps(taken + sent)?)?);
+        let crossing = [
+            (&part.inwards, taken),
+            (&part.outwards, sent),
+            (&part.both, taken + sent),
+        ];
+        let crossing = crossing.into_iter().zip(Side::all(Some(number)));
+        demands.extend(crossing.map(|((windows, bytes), side)| Demand {
+            windows: Cow::Borrowed(windows),
+            bytes,
+            side,
+        }));
     }
     if collective.kind() == CollectiveKind::AllReduce && parts.len() > 1 {
         let all = 2 * (parts.len() as u128 - 1) * u128::from(size.get());
         let mut together = CutPart::default();
         for part in parts {
-            let fewer = part.ranks.min(collective.ranks() - part.ranks);
-            for windows in [&part.inwards, &part.outwards] {
-                time = time.max(summed_and_spread(windows, size, fewer, least)?);
-            }
             together.inwards.extend(&part.inwards);
             together.outwards.extend(&part.outwards);
             together.both.extend(&part.both);
         }
-        time = time
-            .max(together.inwards.carry(bits_ps(all)?)?)
-            .max(together.outwards.carry(bits_ps(all)?)?)
-            .max(together.both.carry(bits_ps(2 * all)?)?);
+        let crossing = [
+            (together.inwards, all),
+            (together.outwards, all),
+            (together.both, 2 * all),
+        ];
+        let crossing = crossing.into_iter().zip(Side::all(None));
+        demands.extend(crossing.map(|((windows, bytes), side)| Demand {
+            windows: Cow::Owned(windows),
+            bytes,
+            side,
+        }));
     }
-    Ok(time)
+    demands
+}
+
+/// The greatest bound of the parts of a partition, and the side that shows it; zero where there is one part only.
+/// `least` is the least latency of any message.
+pub(super) fn of_parts(
+    parts: &[CutPart],
+    collective: &Collective,
+    size: Bytes,
+    least: Time,
+) -> Result<(Time, Option<Side>), UnitError> {
+    let mut best = (Time::ZERO, None);
+    let mut take = |time: Time, side: Side| {
+        if time > best.0 {
+            best = (time, Some(side));
+        }
+    };
+    for demand in demands(parts, collective, size) {
+        take(demand.windows.carry(bits_ps(demand.bytes)?)?, demand.side);
+    }
+    if collective.kind() == CollectiveKind::AllReduce && parts.len() > 1 {
+        for (number, part) in (0u32..).zip(parts) {
+            let fewer = part.ranks.min(collective.ranks() - part.ranks);
+            for (windows, side) in [&part.inwards, &part.outwards]
+                .into_iter()
+                .zip(Side::all(Some(number)))
+            {
+                take(summed_and_spread(windows, size, fewer, least)?, side);
+            }
+        }
+    }
+    Ok(best)
+}
+
+/// The greatest ratio of the parts of a partition: bytes that must cross for each byte of size, over the rate of the
+/// links of a side. `Some(None)` where nothing must cross, or links are not shared; `None` beyond 128 bits.
+pub(super) fn ratio_of_parts(
+    parts: &[CutPart],
+    collective: &Collective,
+) -> Option<Option<(Ratio, Side)>> {
+    let mut best: Option<(Ratio, Side)> = None;
+    let ranks = u128::from(collective.ranks());
+    // A byte for each rank is divided without a rest.
+    for demand in demands(parts, collective, Bytes::new(collective.ranks().into())) {
+        let rate = demand.windows.rate();
+        if demand.bytes == 0 || rate == 0 || rate == UNBOUNDED {
+            continue;
+        }
+        let ratio = Ratio {
+            bytes: demand.bytes,
+            rate,
+        }
+        .over(ranks)?;
+        if best.map_or(Some(true), |best| best.0.is_below(ratio))? {
+            best = Some((ratio, demand.side));
+        }
+    }
+    Some(best)
 }

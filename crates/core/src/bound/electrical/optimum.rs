@@ -10,12 +10,14 @@
 //!
 //! A switch with more rate out of it than into it would have to copy what it forwards, to fill its links out. There the tightest
 //! cut is a bound that perhaps no plan reaches (of collectives that reduce: with more rate in than out).
+//!
+//! Over half-duplex links what enters a part and what leaves it share their time, which no maximum flow says. There the parts
+//! of the partitions that `cuts` tries give the bound, and nothing is known of plans that reach it.
 
-use super::concurrent;
-use super::cuts;
 use super::links::Links;
 use super::ratio::{Optimum, Ratio};
-use super::tightest::{cuts_of, witness};
+use super::tightest::{self, cuts_of};
+use super::{Witness, concurrent, cuts};
 use crate::collective::{Collective, CollectiveKind};
 use crate::network::Network;
 
@@ -27,57 +29,58 @@ pub fn optimum(network: &dyn Network, collective: &Collective) -> Option<Optimum
     }
     let links = Links::of(network)?;
     let half_duplex = links.edges.iter().any(|edge| edge.both_ways);
+    let is_all_reduce = collective.kind() == CollectiveKind::AllReduce;
     let cuts = cuts_of(&links, collective, u64::MAX);
-    let (first, reversed) = cuts.first()?;
-    let witness = witness(&links, first, *reversed);
     if cuts.iter().any(|(cut, _)| cut.rate == 0) {
         return None;
     }
-    let least = Ratio::of(first);
-    if collective.kind() != CollectiveKind::AllReduce {
-        // Of a reduce_scatter the size counts all N blocks.
-        let blocks = match collective.kind() {
-            CollectiveKind::ReduceScatter => u128::from(collective.ranks()),
-            _ => 1,
+    let mut best: Option<(Ratio, Witness)> = None;
+    for (cut, _) in &cuts {
+        let parts = tightest::parts(&links, cut, collective);
+        let Some((ratio, side)) = cuts::ratio_of_parts(&parts, collective)? else {
+            continue;
         };
-        let least = least.over(blocks)?;
-        let is_reached = !half_duplex
-            && match collective.kind() {
+        if is_greater(ratio, best.as_ref())? {
+            best = Some((ratio, tightest::witness(&links, cut, side)));
+        }
+    }
+    // What all parts take in together, or what crosses a half-duplex link both ways, a tightest cut does not say.
+    if half_duplex || is_all_reduce {
+        let tried = cuts::best_ratio(&links, collective);
+        if let Some((ratio, witness)) = tried
+            && is_greater(ratio, best.as_ref())?
+        {
+            best = Some((ratio, witness));
+        }
+    }
+    let (least, witness) = best?;
+    let most = match &cuts[..] {
+        _ if half_duplex => None,
+        [(gathered, _), (scattered, _), ..] if is_all_reduce => {
+            let ranks = u128::from(collective.ranks());
+            let gathered = Ratio::of(gathered).over(ranks)?;
+            let scattered = Ratio::of(scattered).over(ranks)?;
+            let is_reached = never_copies(&links, false) && never_copies(&links, true);
+            gathered.plus(scattered).filter(|_| is_reached)
+        }
+        [(_, reversed)] => {
+            let is_reached = match collective.kind() {
                 CollectiveKind::Gather | CollectiveKind::Scatter => true,
                 _ => never_copies(&links, *reversed),
             };
-        return Some(Optimum {
-            least,
-            most: is_reached.then_some(least),
-            witness,
-        });
-    }
-    let ranks = u128::from(collective.ranks());
-    let [gathered, scattered, spread, reduced] = &cuts[..] else {
-        return None;
-    };
-    let gathered = Ratio::of(&gathered.0).over(ranks)?;
-    let scattered = Ratio::of(&scattered.0).over(ranks)?;
-    let mut least = gathered;
-    for (bytes, rate) in [scattered, Ratio::of(&spread.0), Ratio::of(&reduced.0)]
-        .map(|ratio| (ratio.bytes, ratio.rate))
-        .into_iter()
-        .chain(cuts::partition_ratios(&links, collective.root()))
-    {
-        let ratio = Ratio { bytes, rate }.reduced();
-        if least.is_below(ratio)? {
-            least = ratio;
+            is_reached.then_some(least)
         }
-    }
+        _ => None,
+    };
     Some(Optimum {
         least,
-        most: if half_duplex || !never_copies(&links, false) || !never_copies(&links, true) {
-            None
-        } else {
-            gathered.plus(scattered)
-        },
+        most,
         witness,
     })
+}
+
+fn is_greater(ratio: Ratio, best: Option<&(Ratio, Witness)>) -> Option<bool> {
+    best.map_or(Some(true), |best| best.0.is_below(ratio))
 }
 
 /// Whether no switch has more rate out of it than into it, links being `reversed` or not.

@@ -114,6 +114,7 @@ pub(super) fn best(
             let ranks = flow.cut().iter().copied();
             witness = Some(Witness {
                 ranks: ranks.filter(|vertex| *vertex < links.ranks).collect(),
+                parts: 1,
                 links: crossing,
                 lengths: Vec::new(),
             });

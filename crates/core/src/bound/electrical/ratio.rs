@@ -19,7 +19,7 @@ pub struct Optimum {
     pub least: Ratio,
     /// Some plan takes no more; `None` where that is not known.
     pub most: Option<Ratio>,
-    /// The cut that shows it; of an all_reduce that of its all_gather.
+    /// The cut that shows it, or lengths of links.
     pub witness: Witness,
 }
 

@@ -5,9 +5,10 @@
 //! latencies and rounding the time of an all_gather or reduce_scatter of blocks of d bytes is d times the ratio of the
 //! cut, and there are plans that take no longer, wherever no link is half-duplex.
 
-use super::Witness;
-use super::cuts::{self, CutPart};
-use super::links::{Edge, Links, UNBOUNDED};
+use super::cuts::{self, CutPart, Side};
+use super::links::{Links, UNBOUNDED};
+use super::{Witness, WitnessedBound};
+use crate::bound::TimeBound;
 use crate::bound::throughput::{Cuts, RatedLink, TightestCut, tightest};
 use crate::collective::{Collective, CollectiveKind};
 use crate::units::{Bytes, Time, UnitError};
@@ -65,43 +66,60 @@ pub(super) fn cuts_of(
     wanted.iter().filter_map(one).collect()
 }
 
-/// The time that a cut demands, with the least latency of any message.
+/// The greatest bound of the tightest cuts.
 ///
 /// # Errors
 /// A time beyond 64 bits of picoseconds.
-pub(super) fn time(
+pub(super) fn best(
     links: &Links,
-    cut: &TightestCut,
     collective: &Collective,
     size: Bytes,
     least: Time,
-) -> Result<Time, UnitError> {
+    most_work: u64,
+) -> Result<Option<WitnessedBound>, UnitError> {
+    let assumption = match collective.kind() {
+        CollectiveKind::AllReduce => {
+            "what one part of the ranks needs of the others crosses the links between them; the part is a tightest one of \
+             a reduce_scatter, an all_gather, a reduce or a broadcast"
+        }
+        _ => {
+            "what one part of the ranks needs of the others crosses the links between them; of all parts the one with the \
+             busiest links"
+        }
+    };
+    let mut best: Option<WitnessedBound> = None;
+    for (cut, _) in cuts_of(links, collective, most_work) {
+        let parts = parts(links, &cut, collective);
+        let (time, side) = cuts::of_parts(&parts, collective, size, least)?;
+        if best.as_ref().is_none_or(|best| time > best.bound.time) {
+            best = Some(WitnessedBound {
+                bound: TimeBound {
+                    time,
+                    name: "throughput",
+                    assumption,
+                },
+                witness: side.map(|side| witness(links, &cut, side)),
+            });
+        }
+    }
+    Ok(best)
+}
+
+/// What crosses into and out of a cut, and into and out of the rest.
+pub(super) fn parts(links: &Links, cut: &TightestCut, collective: &Collective) -> Vec<CutPart> {
+    cuts::parts(links, part_of(links, cut), collective.root())
+}
+
+/// The ranks of a cut, and the links of a side of it.
+pub(super) fn witness(links: &Links, cut: &TightestCut, side: Side) -> Witness {
+    cuts::witness(links, part_of(links, cut), side)
+}
+
+/// Part 0 within a cut, part 1 outside.
+fn part_of(links: &Links, cut: &TightestCut) -> impl Fn(usize) -> u32 + use<> {
     let mut outside = vec![1u32; links.vertices()];
     for vertex in &cut.vertices {
         outside[*vertex as usize] = 0;
     }
-    let parts: Vec<CutPart> = cuts::parts(links, |vertex| outside[vertex], collective.root());
-    cuts::of_parts(&parts, collective, size, least)
-}
-
-/// The ranks of a cut, and the links into it, or out of it where links were reversed.
-pub(super) fn witness(links: &Links, cut: &TightestCut, reversed: bool) -> Witness {
-    let mut inside = vec![false; links.vertices()];
-    for vertex in &cut.vertices {
-        inside[*vertex as usize] = true;
-    }
-    let ranks = cut.vertices.iter().copied();
-    let crosses = |edge: &Edge| match inside[edge.from] == inside[edge.to] {
-        true => false,
-        false => edge.both_ways || inside[edge.to] != reversed,
-    };
-    let numbered = (0u32..).zip(&links.edges);
-    Witness {
-        ranks: ranks.filter(|vertex| *vertex < links.ranks).collect(),
-        links: numbered
-            .filter(|(_, edge)| crosses(edge))
-            .map(|(number, _)| number)
-            .collect(),
-        lengths: Vec::new(),
-    }
+    move |vertex| outside[vertex]
 }

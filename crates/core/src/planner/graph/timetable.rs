@@ -6,8 +6,9 @@
 //! work before it, and among those the piece with the longest way before it (Hu, Operations Research 9, 1961: highest
 //! level first), so that links are not idle at the end; or the piece that is due first in a steady flow.
 //!
-//! In a step each link has no more pieces than it can carry in the step's time, so that with fair shares of links
-//! the step takes no longer.
+//! In a step each link has no more pieces than it can carry in the step's time. So the step takes no longer if links share
+//! their rates among pieces. They share them among messages, and a message has all pieces that go from one rank to another in
+//! the step: where a full link carries messages of unequal numbers of pieces, the step may take some percent longer.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};

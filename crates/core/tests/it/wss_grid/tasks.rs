@@ -260,7 +260,8 @@ fn replanned(plan: &str, wound: &str) -> Result<(f64, String), PlannerError> {
     let before = proved(CollectiveKind::AllReduce, "halving_doubling", &fabric);
     let left = families::after(&before.fabric, wound).unwrap();
     let size = Bytes::new(16 << 10);
-    let anew = replan::replan(&before, &left, None, size, &Method::default())?;
+    let algorithm: Spec = before.algorithm.parse().unwrap();
+    let anew = replan::replan(&before, &left, &algorithm, size, &Method::default())?;
     assert_eq!(anew.violations, [], "{wound}");
     let made = anew.planned.plan.representative();
     assert_eq!(made.fabric.ranks(), left.ranks());
@@ -304,7 +305,7 @@ fn the_root_is_the_same_node_after_others_have_left() {
         let left = families::after(&before.fabric, failed).unwrap();
         let auto: Spec = "auto".parse().unwrap();
         let size = Bytes::new(1000);
-        replan::replan(&before, &left, Some(&auto), size, &Method::default())
+        replan::replan(&before, &left, &auto, size, &Method::default())
     };
     let found = anew("leaving=1+3").unwrap();
     assert_eq!(found.violations, []);
