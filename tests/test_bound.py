@@ -101,7 +101,7 @@ def test_the_witness_of_an_oversubscribed_network_is_a_box(bounds: Bounds) -> No
     witness = row["bounds"][0]["witness"]
     assert len(witness["ranks"]) == len(witness["links"]) == 8
     assert witness["parts"] == 1
-    assert all(link.startswith("NIC of rank") for link in witness["links"])
+    assert all("NIC of rank" in link for link in witness["links"])
 
 
 def test_a_bound_with_a_size_has_the_latencies_of_its_cut(bounds: Bounds) -> None:
@@ -135,13 +135,21 @@ def test_the_bottleneck_is_that_of_the_greatest_bound(bounds: Bounds, run: Run) 
     assert "bottleneck: all of 16 ranks (0-15) together, behind 32 links: " in out
 
 
-@pytest.mark.parametrize("collective", ["all_gather", "all_reduce", "broadcast", "reduce_scatter"])
+@pytest.mark.parametrize(
+    ("collective", "size"),
+    [
+        ("all_gather", "1GB"),
+        ("all_reduce", "1GB"),
+        ("broadcast", "1GB"),
+        ("reduce_scatter", "16GB"),
+    ],
+)
 def test_both_ways_share_a_half_duplex_cable_in_the_fraction(
-    bounds: Bounds, collective: str
+    bounds: Bounds, collective: str, size: str
 ) -> None:
-    row = bounds(collective, "mesh:dims=4x4,duplex=half", "--size", "16GB")
+    row = bounds(collective, "mesh:dims=4x4,duplex=half", "--size", size)
     assert row["optimum"] is None
-    assert 16 * float(Fraction(row["at_least"])) == pytest.approx(row["bounds"][0]["time_s"])
+    assert float(Fraction(row["at_least"])) == pytest.approx(row["bounds"][0]["time_s"])
 
 
 def test_what_is_no_optimum_is_at_most_the_bandwidth(run: Run) -> None:
