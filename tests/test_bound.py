@@ -140,6 +140,8 @@ def test_the_bottleneck_is_that_of_the_greatest_bound(bounds: Bounds, run: Run) 
     [
         ("all_gather", "1GB"),
         ("all_reduce", "1GB"),
+        ("broadcast", "1GB"),
+        ("reduce", "1GB"),
         ("reduce_scatter", "16GB"),
     ],
 )

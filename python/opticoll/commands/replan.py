@@ -48,9 +48,9 @@ class Replan(Source):
         ),
     ]
     instead: Annotated[
-        str,
-        Parameter(help="Algorithm after the failures, such as ring (default: auto)"),
-    ] = "auto"
+        str | None,
+        Parameter(help="Algorithm after the failures (default: --algorithm, or else auto)"),
+    ] = None
 
 
 NO_SWITCHES = "no circuit switches join parts of the fabric"
@@ -86,7 +86,8 @@ def compute(asked: Replan, watch: Watch) -> Iterator[ReplanRow]:
     settings = asked.settings
     before = obtain(asked, None, watch)
     size_bytes = size_of(before, asked.size)
-    instead = algorithm_spelling(before.collective.kind, asked.instead)
+    instead = asked.instead or asked.algorithm or "auto"
+    instead = algorithm_spelling(before.collective.kind, instead)
     plan, before_ps, after_ps = core_replan(before, asked.failed, instead, size_bytes, **settings)
     row = plan_row(plan, plan.verify(), plan.simulate(size_bytes, **settings), size_bytes)
     changes = rematched(before.fabric, plan.fabric)

@@ -6,7 +6,8 @@
 //! bytes take the time in which all links into S carry them ([`links`](super::links)), and the same for what
 //! must leave; m for a part is in [`bytes`](super::bytes). Over links of which some are half-duplex both
 //! must go. In an all_reduce over a partition into G parts, all parts together take in 2 (G - 1) M bytes, as
-//! G ranks would (Patarasuk and Yuan), and send as many: what ranks of one part tell each other is free here.
+//! G ranks would (Patarasuk and Yuan), and send as many: what ranks of one part tell each other is free here. In a
+//! broadcast all parts but the root's take in M bytes, (G - 1) M together, and all send as many; backwards in a reduce.
 //!
 //! *all_reduce, summed up and spread.* Let S have s ranks, the rest t, m = min(s, t), and C be the rate of the links out of S,
 //! of windows w and more; let l be the least latency of any message. Of a byte of the vector, call a message out of S
@@ -290,7 +291,8 @@ struct Demand<'a> {
     side: Side,
 }
 
-/// What must cross the sides of the parts of a partition, and in an all_reduce those of all parts together.
+/// What must cross the sides of the parts of a partition, and in an all_reduce, a broadcast and a reduce those of all
+/// parts together.
 fn demands<'a>(parts: &'a [CutPart], collective: &Collective, size: Bytes) -> Vec<Demand<'a>> {
     let mut demands = Vec::with_capacity(3 * parts.len());
     for (number, part) in (0u32..).zip(parts) {
@@ -307,8 +309,14 @@ fn demands<'a>(parts: &'a [CutPart], collective: &Collective, size: Bytes) -> Ve
             side,
         }));
     }
-    if collective.kind() == CollectiveKind::AllReduce && parts.len() > 1 {
-        let all = 2 * (parts.len() as u128 - 1) * u128::from(size.get());
+    // In an all_reduce a sum comes together and spreads; in the other two one of both.
+    let times = match collective.kind() {
+        CollectiveKind::AllReduce => 2,
+        CollectiveKind::Broadcast | CollectiveKind::Reduce => 1,
+        _ => 0,
+    };
+    if times > 0 && parts.len() > 1 {
+        let all = times * (parts.len() as u128 - 1) * u128::from(size.get());
         let mut together = CutPart::default();
         for part in parts {
             together.inwards.extend(&part.inwards);
