@@ -164,7 +164,7 @@ OF_LINKS = ("tree_packing", "matching", "fewest_steps", "concurrent_flow")
             LIGHT_TREES
             if record["name"] == "light_tree"
             else "torus:dims=4x4"
-            if record["family"] == "torus" or record["name"] in OF_LINKS
+            if "torus" in (record["family"] or "").split(", ") or record["name"] in OF_LINKS
             else DRAGONFLY
             if record["family"]
             else RING,
