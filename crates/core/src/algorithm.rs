@@ -24,6 +24,7 @@ pub mod binary_tree;
 pub mod binomial;
 pub mod bruck;
 pub mod chain;
+pub mod cyclic_doubling;
 pub mod direct;
 pub mod dissemination;
 pub mod double_tree;
@@ -459,6 +460,7 @@ const WRITTEN: &[&[Algorithm]] = &[
     llf::RECORDS,
     multi_ring::RECORDS,
     rails::RECORDS,
+    cyclic_doubling::RECORDS,
 ];
 
 /// Which collective becomes which when it runs backwards.

@@ -4,6 +4,7 @@
 
 pub mod concurrent_flow;
 pub mod electrical;
+pub(crate) mod phases;
 pub mod throughput;
 
 use crate::collective::{Collective, CollectiveKind};
@@ -60,9 +61,9 @@ impl From<circuits::Charge> for LeastCharge {
         match charge {
             circuits::Charge::EverySlot | circuits::Charge::EachCircuit => LeastCharge::EverySlot,
             circuits::Charge::NewSetting => LeastCharge::Once,
-            circuits::Charge::ChangedCircuit | circuits::Charge::ChangedPort => {
-                LeastCharge::OncePerPort
-            }
+            circuits::Charge::ChangedCircuit
+            | circuits::Charge::ChangedPort
+            | circuits::Charge::ChangedPlane => LeastCharge::OncePerPort,
             circuits::Charge::Never | circuits::Charge::Groups { .. } => LeastCharge::Never,
         }
     }

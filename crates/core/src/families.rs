@@ -9,9 +9,9 @@ use crate::collective::Collective;
 use crate::fabric::part::WITHOUT;
 use crate::fabric::{Fabric, FabricError, PresetRecord};
 use crate::family::{
-    AUTO, Charged, CircuitPlans, Family, crossbar, custom, dragonfly, fat_tree, fully_connected,
-    gpu_servers, light_path_grid, message_cost, ocs_torus, only_auto, passive_star, torus,
-    wdm_ring, wss_grid,
+    AUTO, Charged, CircuitPlans, Family, circuit_switch, crossbar, custom, dragonfly, fat_tree,
+    fully_connected, gpu_servers, light_path_grid, message_cost, ocs_torus, only_auto,
+    passive_star, torus, wdm_ring, wss_grid,
 };
 use crate::place::PlacementError;
 use crate::plan::{Plan, PlanRef};
@@ -46,6 +46,7 @@ pub const FAMILIES: &[Family] = &[
     wss_grid::FAMILY,
     light_path_grid::FAMILY,
     passive_star::FAMILY,
+    circuit_switch::FAMILY,
     Family::of_links(&message_cost::ZERO),
     Family::of_links(&message_cost::HOCKNEY),
     Family::of_links(&message_cost::LOGGP),

@@ -10,6 +10,7 @@
 //!
 //! The rules that its plans keep are in `verify`, and share nothing with placement.
 
+pub mod circuit_switch;
 pub mod crossbar;
 pub mod custom;
 pub mod dragonfly;

@@ -47,6 +47,8 @@ mod reachable;
 mod relay_tree;
 pub mod replan;
 mod rooted;
+mod settings;
+mod shifts;
 mod slot_cost;
 mod split;
 mod striped;
@@ -258,6 +260,8 @@ pub const PLANNERS: &[Planner] = &[
     fewest_steps::PLANNER,
     two_phases::PLANNER,
     concurrent_flow::PLANNER,
+    settings::PLANNER,
+    shifts::PLANNER,
     auto::PLANNER,
 ];
 

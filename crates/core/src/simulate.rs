@@ -211,6 +211,10 @@ pub enum Policy {
     TwoTier,
     /// On grids of lightpaths: for each group of slots whose paths the ports hold at once.
     EstablishRelease,
+    /// On circuit switches: for each group of slots whose circuits the ports hold at once, nothing being sent meanwhile.
+    AllStop,
+    /// On circuit switches side by side: the same for each, while the others go on.
+    Planes,
 }
 
 impl FromStr for Paths {
@@ -272,6 +276,19 @@ pub const POLICIES: &[PolicyRecord<Policy>] = &[
         citation: "Matsuoka, Takizawa, Nakada, Koga and Takada, MPI Collective Communication over OBS \
                    Grid",
         policy: Policy::EstablishRelease,
+    },
+    PolicyRecord {
+        name: "all_stop",
+        summary: "The whole switch is dark while its setting changes: once for each run of slots in which no port changes \
+                  its circuit",
+        citation: "Wang et al., Your Data Center Switch is Trying Too Hard, SOSR 2016; opticoll",
+        policy: Policy::AllStop,
+    },
+    PolicyRecord {
+        name: "planes",
+        summary: "A switch is dark while its setting changes, and the others beside it go on",
+        citation: "opticoll",
+        policy: Policy::Planes,
     },
 ];
 

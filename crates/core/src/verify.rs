@@ -61,6 +61,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod circuit_switch;
 mod claims;
 mod combining;
 mod copying;
@@ -73,6 +74,7 @@ mod light_path_grid;
 mod order;
 mod passive_star;
 pub mod program;
+mod relays;
 mod report;
 mod routes;
 mod rules;
@@ -329,6 +331,7 @@ const RULES: &[Rules] = &[
     wss_grid::RULES,
     light_path_grid::RULES,
     passive_star::RULES,
+    circuit_switch::RULES,
 ];
 
 /// What the verifier keeps of a transfer without light: orders by slot and by chunk.

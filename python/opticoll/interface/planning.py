@@ -45,7 +45,7 @@ def records(kind: str) -> list[RecordRow]:
     --------
     >>> import opticoll
     >>> [record.name for record in opticoll.records("policies")]
-    ['every_step', 'on_change', 'per_port', 'free', 'two_tier', 'establish_release']
+    ['every_step', 'on_change', 'per_port', 'free', 'two_tier', 'establish_release', 'all_stop', 'planes']
     """
     from opticoll import registry
 

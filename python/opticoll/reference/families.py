@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from opticoll.reference import grid, light_paths, links, ring, star
+from opticoll.reference import circuit_switch, grid, light_paths, links, ring, star
 from opticoll.reference.plan import Fabric
 from opticoll.reference.words import Check, expect, plain
 
@@ -13,6 +13,7 @@ FAMILIES: dict[str, tuple[dict[str, Check], Callable[[dict[str, str]], Fabric]]]
     "wss_grid": (grid.OPTIONS, grid.Grid),
     "light_path_grid": (light_paths.OPTIONS, light_paths.LightPaths),
     "passive_star": (star.OPTIONS, star.Star),
+    "circuit_switch": (circuit_switch.OPTIONS, circuit_switch.CircuitSwitch),
     **{family: (options, links.Links) for family, options in links.OPTIONS.items()},
 }
 """The options of each family, and what makes a fabric of them."""

@@ -48,6 +48,8 @@ pub struct Tuning {
     pub receiver: Port,
     /// Its channel on each of its lines, below [`Lines::channels`].
     pub channel: u32,
+    /// The switch that joins its ports, where there are several side by side.
+    pub plane: u32,
 }
 
 /// What changes of circuits take.
@@ -59,6 +61,8 @@ pub struct Change {
     pub release: Time,
     /// To set slow switches, once for a plan; stated beside its time.
     pub once: Option<Time>,
+    /// Whether the first circuits of all ports are there at the beginning.
+    pub first_free: bool,
 }
 
 /// What a policy charges for changes of circuits.
@@ -76,6 +80,8 @@ pub enum Charge {
     ChangedCircuit,
     /// Ports whose circuit changes; without barriers between slots.
     ChangedPort,
+    /// Planes whose setting changes, each for all of its ports; without barriers between slots.
+    ChangedPlane,
     /// Groups of slots in which no port changes its circuit; each slot with messages is one by itself
     /// where `each_slot` says so.
     Groups {
@@ -194,6 +200,11 @@ pub trait Circuits: Send + Sync {
 
     /// What a circuit takes for the bytes of a message.
     fn transmission(&self) -> Transmission;
+
+    /// What a message takes once, however many circuits it goes over.
+    fn startup(&self) -> Time {
+        Time::ZERO
+    }
 
     /// Which transfers share light.
     fn sharing(&self) -> LightSharing;

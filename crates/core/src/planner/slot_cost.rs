@@ -18,8 +18,8 @@ impl SlotCost {
     /// For slots whose circuits all differ from those before.
     pub(super) fn new(ring: &WdmRing, policy: Policy) -> SlotCost {
         let reconfiguration = match policy {
-            Policy::Free | Policy::TwoTier | Policy::EstablishRelease => 0,
             Policy::EveryStep | Policy::OnChange | Policy::PerPort => ring.reconfiguration.ps(),
+            _ => 0,
         };
         SlotCost {
             per_slot: reconfiguration,

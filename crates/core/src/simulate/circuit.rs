@@ -4,7 +4,7 @@
 //! what the policy charges before and after it (`charge`). How long a message takes once its circuit is
 //! there, and which transfers are one message, the fabric says ([`Circuits`]).
 //!
-//! Without barriers (`per_port`): see `asynchronous`. Plans through their symmetry: `folded`.
+//! Without barriers (`per_port`, `planes`): see `asynchronous`. Plans through their symmetry: `folded`.
 
 mod asynchronous;
 mod block;
@@ -13,6 +13,7 @@ mod folded;
 mod groups;
 mod ledger;
 mod messages;
+mod planes;
 mod settings;
 mod slots;
 mod trees;
@@ -101,8 +102,17 @@ impl PlanRun {
         let lines = circuits.lines();
         let mut ledger = LineLedger::new(lines, plan.fabric.ranks());
         let timing = match self.charge {
-            Charge::ChangedPort => {
-                asynchronous::run(plan, circuits, self.period, &slots, messages, &mut ledger)?
+            charge @ (Charge::ChangedPort | Charge::ChangedPlane) => {
+                let period = self.period;
+                asynchronous::run(
+                    plan,
+                    circuits,
+                    charge,
+                    period,
+                    &slots,
+                    messages,
+                    &mut ledger,
+                )?
             }
             _ => self.with_barriers(plan, circuits, &slots, messages, &mut ledger)?,
         };

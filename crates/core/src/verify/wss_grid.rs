@@ -20,6 +20,7 @@ use rustc_hash::FxHashMap;
 
 use super::form::Admitted;
 use super::order::AdmittedOrder;
+use super::relays;
 use super::report::{Fault, Report, each, named, up_to};
 use super::rules::Rules;
 use super::{Violation, ViolationKind};
@@ -66,7 +67,7 @@ fn check(plan: &Plan, admitted: &Admitted, _: &AdmittedOrder, report: &mut Repor
     let Some(grid) = plan.fabric.downcast::<WssGrid>() else {
         return report.unchecked(plan.fabric.family());
     };
-    if !relays_in_order(plan, report) {
+    if !relays::in_order(plan, report) {
         return;
     }
     let mut use_of = HopUse::default();
@@ -79,7 +80,12 @@ fn check(plan: &Plan, admitted: &Admitted, _: &AdmittedOrder, report: &mut Repor
             }
             let mut before = None;
             for hop in plan.hops_of(transfer) {
-                if !is_sound(plan, grid, (transfer, step), hop, before, report) {
+                let light = no_such_light(grid, hop);
+                if let Some((kind, text)) = relays::fault(plan, step, hop, before, light) {
+                    report.add(kind, || Violation {
+                        rank: Some(hop.from),
+                        ..of_hop(plan, kind, transfer, hop, &text)
+                    });
                     break;
                 }
                 before = Some(hop.slot);
@@ -91,84 +97,27 @@ fn check(plan: &Plan, admitted: &Admitted, _: &AdmittedOrder, report: &mut Repor
     }
 }
 
-/// Relays stand in the order of transfers that there are.
-fn relays_in_order(plan: &Plan, report: &mut Report) -> bool {
-    let sorted = plan.relays.is_sorted_by_key(|relay| relay.transfer);
-    let known = plan
-        .relays
-        .last()
-        .is_none_or(|last| (last.transfer as usize) < plan.len());
-    if !(sorted && known) {
-        let sentence = "the relays are not in the order of the plan's transfers".into();
-        let kind = ViolationKind::Relays;
-        report.add(kind, || Violation::new(kind, sentence));
-    }
-    sorted && known
-}
-
-/// Whether a hop after the first is on fibres, wavelengths and ranks that exist, and in its time. (The
-/// first was looked at with the transfer.)
-fn is_sound(
-    plan: &Plan,
-    grid: &WssGrid,
-    (transfer, step): (usize, usize),
-    hop: Hop,
-    before: Option<u32>,
-    report: &mut Report,
-) -> bool {
-    let ranks = grid.nodes.len() as u32;
+/// What of the light of a hop does not exist.
+fn no_such_light(grid: &WssGrid, hop: Hop) -> Option<Fault> {
     let light = TunedLight::from(hop.light);
-    let mut problem = None;
-    if hop.from >= ranks || hop.to >= ranks {
-        let rank = hop.from.max(hop.to);
-        let text = format!("is relayed by rank {rank}, but there are {ranks}, counted from 0");
-        problem = Some((ViolationKind::RankRange, text));
-    } else if hop.from == hop.to {
-        let text = format!("is relayed from rank {} to itself", hop.from);
-        problem = Some((ViolationKind::SelfTransfer, text));
-    } else if light.plane >= 2 {
+    if light.plane >= 2 {
         let text = format!("is relayed in plane {}, but there are two", light.plane);
-        problem = Some((ViolationKind::FibreRange, text));
-    } else if u32::from(light.wavelength) >= grid.wavelengths {
+        return Some((ViolationKind::FibreRange, text));
+    }
+    (u32::from(light.wavelength) >= grid.wavelengths).then(|| {
         let text = format!(
             "is relayed on wavelength {}, but a laser has {}",
             light.wavelength, grid.wavelengths
         );
-        problem = Some((ViolationKind::WavelengthRange, text));
-    } else if before.is_some_and(|before| hop.slot <= before) {
-        let text = format!("is sent on by rank {} before it arrived there", hop.from);
-        problem = Some((ViolationKind::Relays, text));
-    } else if before.is_some()
-        && !plan
-            .step_slots
-            .get(step)
-            .is_some_and(|own| own.contains(&hop.slot))
-    {
-        let text = format!("is sent on by rank {} after its step {step}", hop.from);
-        problem = Some((ViolationKind::StepOrder, text));
-    }
-    let Some((kind, text)) = problem else {
-        return true;
-    };
-    report.add(kind, || Violation {
-        rank: Some(hop.from),
-        ..of_hop(plan, kind, transfer, hop, &text)
-    });
-    false
+        (ViolationKind::WavelengthRange, text)
+    })
 }
 
 /// A violation by one hop of a transfer.
 fn of_hop(plan: &Plan, kind: ViolationKind, transfer: usize, hop: Hop, text: &str) -> Violation {
-    let sentence = format!(
-        "slot {}: transfer {} {text}",
-        hop.slot,
-        named(plan, transfer)
-    );
     Violation {
-        transfers: vec![transfer],
-        slot: Some(hop.slot),
         wavelength: Some(TunedLight::from(hop.light).wavelength),
-        ..Violation::new(kind, sentence)
+        ..relays::of_hop(plan, kind, transfer, hop, text)
     }
 }
 

@@ -7,6 +7,7 @@ mod auto;
 mod bound;
 mod burst;
 mod capabilities;
+mod circuit_switch;
 mod classic;
 mod concurrent_flow;
 mod conversion;

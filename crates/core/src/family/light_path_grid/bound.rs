@@ -34,7 +34,7 @@
 //! More phases than slots are of no use, and with as many as G, (1 + k)^G >= N, a slot each is enough. Recursive
 //! doubling meets the bound for an all_gather with one port.
 
-use crate::bound::{TimeBound, crossing, growth, over};
+use crate::bound::{TimeBound, crossing, growth, over, phases};
 use crate::collective::{Collective, CollectiveKind};
 use crate::fabric::circuits::{Charge, Paths};
 use crate::family::light_path_grid::LightPathGrid;
@@ -113,28 +113,9 @@ pub fn best(
     })
 }
 
-/// The least number of slots in so many phases, at least 1, after which all ranks may have something of one: S(P).
-/// `None` where no number of slots is enough, as with one port in a few phases.
+/// The least number of slots in so many phases after which all ranks may have something of one: S(P).
 pub fn least_slots(ranks: u64, ports: u64, phases: u64) -> Option<u64> {
-    let phases = phases.max(1);
-    let reached = |slots: u64| {
-        let (each, more) = (slots / phases, slots % phases);
-        let longer = power(within(ports, each + 1), more);
-        longer.saturating_mul(power(within(ports, each), phases - more))
-    };
-    // With two ports or more N edges reach all ranks; with one a phase of many slots reaches no further than one of one.
-    let (mut few, mut enough) = (phases - 1, phases.max(ranks));
-    if reached(enough) < u128::from(ranks) {
-        return None;
-    }
-    while enough - few > 1 {
-        let middle = few + (enough - few) / 2;
-        match reached(middle) >= u128::from(ranks) {
-            true => enough = middle,
-            false => few = middle,
-        }
-    }
-    Some(enough)
+    phases::least_slots(ranks, phases, |slots| within(ports, slots))
 }
 
 /// The ranks within so many edges of one, itself included: n(s), as far as 128 bits hold it.
@@ -151,10 +132,6 @@ fn within(ports: u64, edges: u64) -> u128 {
             all
         }
     }
-}
-
-fn power(base: u128, exponent: u64) -> u128 {
-    base.saturating_pow(u32::try_from(exponent).unwrap_or(u32::MAX))
 }
 
 /// m / (k B).

@@ -1,4 +1,4 @@
-//! The policy `per_port`: no barriers, only ports whose circuit changes wait.
+//! The policies `per_port` and `planes`: no barriers, only ports, or planes, whose circuits change wait.
 //!
 //! Transfers keep the order of their slots wherever they share something; otherwise each starts as
 //! early as it can. Transfer t from u to v over channel c starts at the latest of
@@ -9,6 +9,12 @@
 //! * F + R, with F the time from which c is free on every link of its path and its transmitter at
 //!   u and receiver at v are free, and R the reconfiguration delay if either was set to another
 //!   circuit before (or to none), else zero.
+//!
+//! Under `planes` all ports of a plane change together: a plane keeps its setting for as long a run of slots as no port
+//! of it changes its circuit; F + R is then the time from which all earlier messages of the plane have ended, and R.
+//!
+//! A transfer that others relay goes over one circuit after the other: it starts over the first when its chunks are
+//! there, over each next one when it has come there, and over the last when what it changes may change.
 //!
 //! Which transmitters and receivers can do that, the fabric says ([`Circuits::tune`]); one is taken that is
 //! set to the circuit already, else one that was never used, else the one that is free first. The transfers of
@@ -23,16 +29,17 @@
 use rustc_hash::FxHashMap;
 
 use super::Timing;
-use super::block::MessageBlock;
+use super::block::{Message, MessageBlock};
 use super::ledger::LineLedger;
 use super::messages::SlotMessages;
+use super::planes::PlaneSettings;
 use super::slots::SlotHops;
 use crate::fabric::Hop;
-use crate::fabric::circuits::{Circuit, Circuits, Lines, Tuning};
+use crate::fabric::circuits::{Change, Charge, Circuit, Circuits, Lines, Tuning};
 use crate::interrupt;
 use crate::outcome::{Critical, SlotColumns};
 use crate::plan::Plan;
-use crate::ports::Ports;
+use crate::ports::{Ports, TakenPort};
 use crate::schedule::Transfer;
 use crate::simulate::SimulationError;
 use crate::units::Time;
@@ -62,7 +69,7 @@ struct TransferRun {
 struct TransferTimeline<'a> {
     plan: &'a Plan,
     lines: Lines,
-    set_up: Time,
+    change: Change,
     period: u32,
     /// When each chunk arrived at each rank, from earlier steps.
     arrived: FxHashMap<(u32, u32), Since>,
@@ -71,18 +78,21 @@ struct TransferTimeline<'a> {
     /// Since when each channel is free on each line, row by row and then channel by channel.
     free: Vec<Since>,
     ports: Ports<Since>,
+    /// Where the ports of a plane change together.
+    planes: Option<PlaneSettings<Since>>,
     runs: Vec<TransferRun>,
 }
 
 pub(super) fn run(
     plan: &Plan,
     circuits: &dyn Circuits,
+    charge: Charge,
     period: u32,
     slots: &SlotHops,
     mut messages: SlotMessages<'_>,
     ledger: &mut LineLedger,
 ) -> Result<Timing, SimulationError> {
-    let mut timeline = TransferTimeline::new(plan, circuits, period)?;
+    let mut timeline = TransferTimeline::new(plan, circuits, charge, period)?;
     let mut columns = SlotColumns::default();
     let mut previous = Time::ZERO;
     let (mut turned, mut tunings) = (Vec::new(), Vec::new());
@@ -102,6 +112,7 @@ pub(super) fn run(
                 }));
                 tunings.clear();
                 circuits.tune(&turned, &mut tunings);
+                retuned = retuned.max(timeline.change_planes(slot, &tunings)?);
                 for (place, _, message, _) in block.iter() {
                     if message.leader != place {
                         continue;
@@ -121,9 +132,8 @@ pub(super) fn run(
             previous = previous.max(end.unwrap_or(previous));
         }
         for slot in step.clone() {
-            slots
-                .of_slot(slot)
-                .iter()
+            let hops = slots.of_slot(slot).iter();
+            hops.filter(|&&hop| (hop as usize) < plan.len())
                 .for_each(|&transfer| timeline.deliver(transfer));
         }
     }
@@ -139,18 +149,20 @@ impl<'a> TransferTimeline<'a> {
     fn new(
         plan: &'a Plan,
         circuits: &dyn Circuits,
+        charge: Charge,
         period: u32,
     ) -> Result<TransferTimeline<'a>, SimulationError> {
         let lines = circuits.lines();
         Ok(TransferTimeline {
             plan,
             lines,
-            set_up: circuits.change()?.set_up,
+            change: circuits.change()?,
             period,
             arrived: FxHashMap::default(),
             read: FxHashMap::default(),
             free: vec![Since::default(); lines.count() * lines.channels as usize],
             ports: Ports::default(),
+            planes: (charge == Charge::ChangedPlane).then(PlaneSettings::default),
             runs: vec![TransferRun::default(); plan.len()],
         })
     }
@@ -173,6 +185,28 @@ impl<'a> TransferTimeline<'a> {
         rows.into_iter().flatten()
     }
 
+    /// Gives planes the settings of a slot: the time that one of them waits.
+    fn change_planes(&mut self, slot: u32, tunings: &[Tuning]) -> Result<Time, SimulationError> {
+        let Some(planes) = &mut self.planes else {
+            return Ok(Time::ZERO);
+        };
+        let mut longest = Time::ZERO;
+        for change in planes.enter(slot, tunings) {
+            let waits = match change.is_first && self.change.first_free {
+                true => Time::ZERO,
+                false => self.change.set_up,
+            };
+            let since = change.ended.unwrap_or_default();
+            let ready = Since {
+                time: since.time.plus(waits)?,
+                ..since
+            };
+            planes.set_ready(change.plane, ready);
+            longest = longest.max(waits);
+        }
+        Ok(longest)
+    }
+
     /// Starts a message, with all that ride on its light, as early as it can. Returns when it (or the
     /// reconfiguration before it) began, and the reconfiguration it waited for.
     fn start(
@@ -187,6 +221,7 @@ impl<'a> TransferTimeline<'a> {
         let Tuning {
             transmitter,
             channel,
+            plane,
             ..
         } = tunings[leader as usize];
         let transfer = block.messages[leader as usize].transfer;
@@ -198,25 +233,33 @@ impl<'a> TransferTimeline<'a> {
         for place in places.clone() {
             free = free.later(self.free[place]);
         }
-        let mut changes = !sender.holds;
+        // A port that was never used holds its first circuit from the beginning, where that is free.
+        let first_free = self.change.first_free;
+        let changes_at =
+            |port: &TakenPort<Since>| !port.holds && !(first_free && port.before.is_none());
+        let mut changes = changes_at(&sender);
         let mut taken = Vec::new();
         for receiver in receivers {
             let port = self.ports.take(receiver, free_first);
             free = free.later(port.before.map_or(Since::default(), |(_, since)| since));
-            changes |= !port.holds;
+            changes |= changes_at(&port);
             taken.push((receiver, port.place));
         }
-        let retune = match changes {
-            true => self.set_up,
-            false => Time::ZERO,
+        let retune = match (&self.planes, changes) {
+            (None, true) => self.change.set_up,
+            _ => Time::ZERO,
         };
+        if let Some(planes) = &self.planes {
+            free = free.later(planes.ready(plane).unwrap_or_default());
+        }
         let tuned = Since {
             time: free.time.plus(retune)?,
             transfer: free.transfer,
         };
-        let ready = members.clone().fold(tuned, |ready, member| {
-            ready.later(self.chunks_ready(block.messages[member].transfer as usize))
-        });
+        let parts = members
+            .clone()
+            .flat_map(|member| block.parts_of(member as u32));
+        let ready = parts.fold(tuned, |ready, part| ready.later(self.chunks_ready(part)));
         let start = ready.time;
         let mut end = start;
         for member in members {
@@ -224,11 +267,13 @@ impl<'a> TransferTimeline<'a> {
             end = start.plus(circuit.delay.plus(message.sending)?)?;
             let leads = member == leader as usize;
             ledger.enter(&block.hops[member], message, circuit, leads, end)?;
-            self.runs[message.transfer as usize] = TransferRun {
-                start,
-                end,
-                cause: ready.transfer,
-            };
+            for part in block.parts_of(member as u32) {
+                let run = &mut self.runs[part.transfer as usize];
+                if part.begins {
+                    (run.start, run.cause) = (start, ready.transfer);
+                }
+                run.end = end;
+            }
         }
         let since = Since {
             time: end,
@@ -236,14 +281,18 @@ impl<'a> TransferTimeline<'a> {
         };
         places.for_each(|place| self.free[place] = since);
         self.ports.set(transmitter, sender.place, since);
+        if let Some(planes) = &mut self.planes {
+            planes.end(plane, |ended| ended.map_or(since, |one| one.later(since)));
+        }
         for (receiver, place) in taken {
             self.ports.set(receiver, place, since);
         }
         Ok((self.began(transfer as usize), retune))
     }
 
-    /// When everything that a transfer carries is at its source and may be changed where it goes.
-    fn chunks_ready(&self, index: usize) -> Since {
+    /// When everything that a hop of a transfer carries is where it starts, and may be changed where it arrives.
+    fn chunks_ready(&self, part: &Message) -> Since {
+        let index = part.transfer as usize;
         let Transfer {
             chunk,
             count,
@@ -252,17 +301,26 @@ impl<'a> TransferTimeline<'a> {
             ..
         } = self.plan.schedule.transfer(index);
         let combines = self.plan.schedule.collective.combines();
+        let relayed = match part.begins {
+            true => Since::default(),
+            false => Since {
+                time: self.runs[index].end,
+                transfer: Some(part.transfer),
+            },
+        };
         (chunk..chunk + count)
             .flat_map(|chunk| {
                 let changed = self.arrived.get(&self.place(destination, chunk));
+                let sent = self.arrived.get(&self.place(source, chunk));
+                let read = self.read.get(&self.place(destination, chunk));
                 [
-                    self.arrived.get(&self.place(source, chunk)),
-                    self.read.get(&self.place(destination, chunk)),
-                    changed.filter(|_| combines),
+                    sent.filter(|_| part.begins),
+                    read.filter(|_| part.arrives),
+                    changed.filter(|_| combines && part.arrives),
                 ]
             })
             .flatten()
-            .fold(Since::default(), |ready, &since| ready.later(since))
+            .fold(relayed, |ready, &since| ready.later(since))
     }
 
     /// Lets later steps see what a transfer brought and read.

@@ -15,6 +15,9 @@ pub(super) struct Message {
     pub(super) bytes: Bytes,
     /// Bytes over rate.
     pub(super) sending: Time,
+    /// Whether its transfer begins here, and whether it arrives.
+    pub(super) begins: bool,
+    pub(super) arrives: bool,
 }
 
 /// Messages of one slot: a column each for them, their hops and their circuits.
@@ -25,6 +28,8 @@ pub(super) struct MessageBlock {
     pub(super) circuits: Vec<Circuit>,
     /// Messages that go with the light of another, each behind that: by leader, and then by length.
     pub(super) riders: Vec<(u32, u32)>,
+    /// What further transfers give to a message on the same circuit: by its place.
+    pub(super) joined: Vec<(u32, Message)>,
 }
 
 impl MessageBlock {
@@ -33,6 +38,14 @@ impl MessageBlock {
         let columns = self.hops.iter().zip(&self.messages).zip(&self.circuits);
         let rows = (0u32..).zip(columns);
         rows.map(|(place, ((hop, message), circuit))| (place, hop, message, circuit))
+    }
+
+    /// What the transfers of a message are alone, the first one's first.
+    pub(super) fn parts_of(&self, place: u32) -> impl Iterator<Item = &Message> {
+        let start = self.joined.partition_point(|&(one, _)| one < place);
+        let joined = self.joined[start..].iter();
+        let joined = joined.take_while(move |one| one.0 == place);
+        std::iter::once(&self.messages[place as usize]).chain(joined.map(|one| &one.1))
     }
 
     /// The messages that go with the light of another, by length.

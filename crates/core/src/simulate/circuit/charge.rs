@@ -16,6 +16,8 @@ pub(super) struct Charging<'a> {
     circuits: &'a dyn Circuits,
     change: Change,
     state: ChargeState<'a>,
+    /// Whether the next setting is the first, and there from the beginning.
+    is_free: bool,
     reconfigurations: u64,
 }
 
@@ -51,13 +53,15 @@ impl<'a> Charging<'a> {
             Charge::Groups { each_slot } => {
                 ChargeState::Groups(CircuitGroups::new(plan, circuits, slots, each_slot, paths)?)
             }
-            Charge::Never | Charge::ChangedPort => ChargeState::Never,
+            Charge::Never | Charge::ChangedPort | Charge::ChangedPlane => ChargeState::Never,
         };
+        let change = circuits.change()?;
         Ok(Charging {
             slots,
             circuits,
-            change: circuits.change()?,
+            change,
             state,
+            is_free: change.first_free,
             reconfigurations: 0,
         })
     }
@@ -68,7 +72,10 @@ impl<'a> Charging<'a> {
             ChargeState::EverySlot => true,
             ChargeState::NewSetting(settings) => settings.enter(self.slots.of_slot(slot)),
             ChargeState::Groups(groups) => {
-                let before = groups.enter(slot);
+                let mut before = groups.enter(slot);
+                if before.set_ups > 0 && std::mem::take(&mut self.is_free) {
+                    before.set_ups = 0;
+                }
                 self.reconfigurations += before.set_ups;
                 let released = self.change.release.times(before.releases)?;
                 return released.plus(self.change.set_up.times(before.set_ups)?);

@@ -38,7 +38,7 @@ pub(super) fn simulate(
     let ranks = plan.orbits.fabric.ranks();
     let repeats = period(plan)?;
     let period = match run.charge {
-        Charge::ChangedPort => repeats,
+        Charge::ChangedPort | Charge::ChangedPlane => repeats,
         _ => 1,
     };
     let transfers = plan.orbits.len() as u64 * u64::from(period);

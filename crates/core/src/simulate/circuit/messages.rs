@@ -79,6 +79,7 @@ impl<'a> SlotMessages<'a> {
         self.block.hops.clear();
         self.block.messages.clear();
         self.block.circuits.clear();
+        self.block.joined.clear();
         if self.sharing == LightSharing::SameCircuit {
             self.join(hops)?;
         } else {
@@ -97,6 +98,7 @@ impl<'a> SlotMessages<'a> {
             ..
         } = &mut self.block;
         simulate::measure(self.circuits, hops, circuits, |hop| messages[hop].transfer)?;
+        self.start_up()?;
         if let LightSharing::Tree { light } = self.sharing {
             trees::join(self.plan, light, &mut self.block);
         }
@@ -110,7 +112,10 @@ impl<'a> SlotMessages<'a> {
             let (hop, mut message) = self.of_hop(index)?;
             let place = self.place(&hop, hops.len());
             match self.block.messages.get_mut(place) {
-                Some(other) => other.bytes = other.bytes.plus(message.bytes)?,
+                Some(other) => {
+                    other.bytes = other.bytes.plus(message.bytes)?;
+                    self.block.joined.push((place as u32, message));
+                }
                 None => {
                     message.leader = place as u32;
                     self.block.hops.push(hop);
@@ -120,6 +125,22 @@ impl<'a> SlotMessages<'a> {
         }
         for message in &mut self.block.messages {
             message.sending = time(&mut self.latest, self.transmission, message.bytes)?;
+        }
+        self.block.joined.sort_by_key(|(place, _)| *place);
+        Ok(())
+    }
+
+    /// Adds what a message takes once to its first circuit.
+    fn start_up(&mut self) -> Result<(), UnitError> {
+        let startup = self.circuits.startup();
+        if startup == Time::ZERO {
+            return Ok(());
+        }
+        for place in 0..self.block.messages.len() {
+            if self.block.parts_of(place as u32).any(|part| part.begins) {
+                let delay = &mut self.block.circuits[place].delay;
+                *delay = delay.plus(startup)?;
+            }
         }
         Ok(())
     }
@@ -141,7 +162,7 @@ impl<'a> SlotMessages<'a> {
     #[inline(always)]
     fn of_hop(&self, index: u32) -> Result<(Hop, Message), SimulationError> {
         let plan = self.plan;
-        let (hop, transfer, moved) = match plan.relays.is_empty() {
+        let (hop, transfer, moved, arrives) = match plan.relays.is_empty() {
             true => {
                 let moved = plan.schedule.transfer(index as usize);
                 let hop = Hop {
@@ -150,11 +171,12 @@ impl<'a> SlotMessages<'a> {
                     light: plan.light[index as usize],
                     slot: plan.slot[index as usize],
                 };
-                (hop, index, moved)
+                (hop, index, moved, true)
             }
             false => {
                 let (hop, transfer) = hop(plan, index);
-                (hop, transfer, plan.schedule.transfer(transfer as usize))
+                let moved = plan.schedule.transfer(transfer as usize);
+                (hop, transfer, moved, hop.to == moved.destination)
             }
         };
         let Transfer { chunk, count, .. } = moved;
@@ -166,6 +188,8 @@ impl<'a> SlotMessages<'a> {
             leader: 0,
             bytes: self.bytes(chunk, count)?,
             sending: Time::ZERO,
+            begins: transfer == index,
+            arrives,
         };
         Ok((hop, message))
     }

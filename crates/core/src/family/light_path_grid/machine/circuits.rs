@@ -92,6 +92,7 @@ impl Circuits for LightPathGrid {
                 transmitter: port(source, destination),
                 receiver: port(destination, source),
                 channel: 0,
+                plane: 0,
             }
         }));
     }

@@ -86,6 +86,7 @@ impl Circuits for PassiveStar {
                 transmitter: port(hop.from, 0, self.transmitters),
                 receiver: port(hop.to, 1, self.receivers),
                 channel: 0,
+                plane: 0,
             }
         }));
     }

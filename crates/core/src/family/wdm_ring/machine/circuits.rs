@@ -146,6 +146,7 @@ impl Circuits for WdmRing {
                 transmitter: port(hop.from, 0, hop.to),
                 receiver: port(hop.to, 1, hop.from),
                 channel,
+                plane: 0,
             }
         }));
     }

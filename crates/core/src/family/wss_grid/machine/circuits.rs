@@ -49,6 +49,7 @@ impl Circuits for WssGrid {
             set_up: self.control.times(2)?.plus(self.tuning)?.plus(self.lock)?,
             release: Time::ZERO,
             once: Some(self.slow_switch),
+            first_free: false,
         })
     }
 
@@ -87,6 +88,7 @@ impl Circuits for WssGrid {
                 transmitter: port(hop.from, 0, hop.to),
                 receiver: port(hop.to, 1, hop.from),
                 channel: 0,
+                plane: 0,
             }
         }));
     }

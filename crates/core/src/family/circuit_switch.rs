@@ -1,0 +1,31 @@
+//! Ranks whose ports an optical circuit switch joins.
+
+pub mod bound; // what no plan goes below
+pub mod machine; // its type, its light, what its circuits cost
+pub mod placement; // from a schedule to a plan
+
+use super::{CircuitPlans, Family, distinct_wavelengths, only_auto};
+pub use machine::*;
+
+/// The family's entry in the list.
+pub(crate) const FAMILY: Family = Family {
+    record: &machine::RECORD,
+    presets: &[],
+    plans: Some(CircuitPlans {
+        place: |schedule, fabric, assignment, algorithm| {
+            let reason = "joins ports and has no wavelengths to assign";
+            only_auto(assignment, fabric.family(), reason)?;
+            placement::place(schedule, fabric, algorithm)
+        },
+        slots_bound: |fabric, collective, _| {
+            let switch = fabric.downcast::<CircuitSwitch>()?;
+            Some(bound::slots(switch, collective))
+        },
+        time_bound: |fabric, asked| {
+            let switch = fabric.downcast::<CircuitSwitch>();
+            let best = |switch| bound::best(switch, asked.collective, asked.size, asked.charge);
+            switch.map(best).transpose()
+        },
+        wavelengths_used: distinct_wavelengths,
+    }),
+};

@@ -1,0 +1,209 @@
+//! Lower bounds for circuit switches, in the cost model of the simulator `circuit`.
+//!
+//! n >= 2 ranks of d ports, rate B, start-up alpha, latency delta, reconfiguration R. A hop is a message on a circuit in a slot;
+//! what is sent on has arrived in an earlier slot.
+//!
+//! **bandwidth.** A rank that must send, or receive, m bytes needs m / (d B). All ranks together receive 2 (n - 1) M bytes
+//! in an all_reduce of M (Patarasuk and Yuan, Journal of Parallel and Distributed Computing 2009), at n d B.
+//!
+//! **settings.** Where the whole switch changes at once, let the setting be another P - 1 times. In s slots of one setting
+//! something of a rank reaches at most 1 + d + ... + d^s ranks, for every rank has d circuits out. So S(P) slots at
+//! least are needed for all ranks ([`phases`]), with P >= 1 settings,
+//!
+//! T >= min over P of c(P) + alpha + S(P) delta + m / (d B),
+//!
+//! where c(P) is (P - 1) R, or P R where the first setting is charged.
+//!
+//! In an **all_to_all** what goes over h circuits takes h times its bytes of them. Over h circuits of P settings in their order
+//! there are C(h + P - 1, h) d^h ways from a rank at most: which of the settings has each hop, none before that of the
+//! hop before, and which port. So at most that many ranks are h hops away, and the n - 1 blocks of a rank take
+//! H(n, d, P) hops at least: as many as can be one hop away, then two, and so on. With blocks of b bytes m is b H(n, d, P).
+//!
+//! **Ports that change one by one**, or planes. If no port has more than P settings, one that has P of them waits (P - 1) R,
+//! and over h hops there are (P d)^h ways at most, for the settings of two ports have no common order. With D(P) the least h
+//! with 1 + P d + ... + (P d)^h >= n,
+//!
+//! T >= min over P of max(c(P), alpha + D(P) delta, alpha + delta + m / (d B)),
+//!
+//! and in an all_to_all m is as above with (P d)^h ways.
+
+use crate::bound::{Bound, TimeBound, crossing, growth, over, phases};
+use crate::collective::{Collective, CollectiveKind};
+use crate::fabric::circuits::Charge;
+use crate::family::circuit_switch::{CircuitSwitch, FirstSetting};
+use crate::units::{Bytes, Time, UnitError};
+
+/// The bound on slots: in a slot a rank tells d others.
+pub fn slots(switch: &CircuitSwitch, collective: &Collective) -> Bound {
+    Bound {
+        steps: growth(collective.ranks().into(), switch.ports.into()),
+        name: "growth",
+        assumption: "any number of chunks per circuit; a rank forwards in later slots than the one in which it received",
+    }
+}
+
+/// The greatest bound on the time of a collective of a size.
+///
+/// # Errors
+/// A time beyond 64 bits of picoseconds.
+pub fn best(
+    switch: &CircuitSwitch,
+    collective: &Collective,
+    size: Bytes,
+    charge: Charge,
+) -> Result<TimeBound, UnitError> {
+    let ranks = u64::from(collective.ranks());
+    if ranks < 2 {
+        return Ok(TimeBound::ALONE);
+    }
+    let asked = Asked {
+        switch,
+        collective,
+        size,
+        ranks,
+        ports: u64::from(switch.ports),
+    };
+    let mut least: Option<Time> = None;
+    for settings in 1..=ranks {
+        let (charged, time) = asked.with_settings(settings, charge)?;
+        least = Some(least.map_or(time, |least| least.min(time)));
+        // More settings cost more than the best so far.
+        if charge == Charge::Never || Some(charged) >= least {
+            break;
+        }
+    }
+    Ok(TimeBound {
+        time: least.unwrap_or(Time::ZERO),
+        name: "settings",
+        assumption: "no port is faster than its rate, and each setting gives a rank as many circuits as it has ports",
+    })
+}
+
+/// What a bound is asked for.
+struct Asked<'a> {
+    switch: &'a CircuitSwitch,
+    collective: &'a Collective,
+    size: Bytes,
+    ranks: u64,
+    ports: u64,
+}
+
+impl Asked<'_> {
+    /// What so many settings cost, and the least time with them.
+    fn with_settings(&self, settings: u64, charge: Charge) -> Result<(Time, Time), UnitError> {
+        let most = growth(self.ranks, self.ports);
+        let change = self.switch.reconfiguration.time()?;
+        let paid = match self.switch.first_setting {
+            FirstSetting::Free => change.times(settings - 1)?,
+            FirstSetting::Charged => change.times(settings)?,
+        };
+        let ordered = |hops: u64| ordered(hops, settings).saturating_mul(power(self.ports, hops));
+        match charge {
+            Charge::Never => {
+                let all = |_| u128::from(self.ranks);
+                Ok((Time::ZERO, self.together(most, all)?))
+            }
+            // Each slot has a setting.
+            Charge::EverySlot => {
+                let paid = change.times(settings.max(most))?;
+                let time = self.together(settings.max(most), ordered)?;
+                Ok((paid, paid.plus(time)?))
+            }
+            Charge::ChangedPort | Charge::ChangedPlane => {
+                Ok((paid, paid.max(self.one_by_one(settings)?)))
+            }
+            _ => {
+                let ports = self.ports;
+                let slots = phases::least_slots(self.ranks, settings, |slots| within(ports, slots));
+                let time = self.together(slots.unwrap_or(most), ordered)?;
+                Ok((paid, paid.plus(time)?))
+            }
+        }
+    }
+
+    /// Start-up, the latencies of so many slots, and bytes; `ways` are those of so many hops from a rank.
+    fn together(&self, slots: u64, ways: impl Fn(u64) -> u128) -> Result<Time, UnitError> {
+        let latency = self.switch.latency.times(slots)?;
+        let started = self.switch.startup.plus(latency)?;
+        started.plus(self.sending(ways)?)
+    }
+
+    /// The same where ports change one by one, and none has more settings.
+    fn one_by_one(&self, settings: u64) -> Result<Time, UnitError> {
+        let ways = |hops: u64| power(self.ports.saturating_mul(settings), hops);
+        let (mut hops, mut reached) = (0, 1u128);
+        while reached < self.ranks.into() {
+            hops += 1;
+            reached = reached.saturating_add(ways(hops));
+        }
+        let CircuitSwitch {
+            startup, latency, ..
+        } = *self.switch;
+        let far = startup.plus(latency.times(hops)?)?;
+        let near = startup.plus(latency)?.plus(self.sending(ways)?)?;
+        Ok(far.max(near))
+    }
+
+    /// The bytes of the busiest rank over the rate of its ports; `ways` are those of so many hops from a rank.
+    fn sending(&self, ways: impl Fn(u64) -> u128) -> Result<Time, UnitError> {
+        let rate = u128::from(self.switch.rate.bits_per_second()) * u128::from(self.ports);
+        let (collective, size) = (self.collective, self.size);
+        let ranks = u128::from(self.ranks);
+        match collective.kind() {
+            CollectiveKind::AllToAll => {
+                let block = u128::from(size.get()) / ranks;
+                over(block * hops(ranks - 1, ways), rate)
+            }
+            CollectiveKind::AllReduce => {
+                over(2 * (ranks - 1) * u128::from(size.get()), rate * ranks)
+            }
+            _ => {
+                let of_one = |is_root| over(crossing(collective, size, 1, is_root), rate);
+                Ok(of_one(true)?.max(of_one(false)?))
+            }
+        }
+    }
+}
+
+/// The least sum of hops to so many ranks, where `ways` is how many at most are so many hops away.
+pub fn hops(ranks: u128, ways: impl Fn(u64) -> u128) -> u128 {
+    let (mut left, mut all, mut far) = (ranks, 0, 0);
+    while left > 0 {
+        far += 1;
+        let here = ways(far).clamp(1, left);
+        all += here * u128::from(far);
+        left -= here;
+    }
+    all
+}
+
+/// C(h + p - 1, h): in how many ways h hops have p settings in their order, as far as 128 bits hold it.
+pub fn ordered(hops: u64, settings: u64) -> u128 {
+    let fewer = hops.min(settings - 1);
+    let all = u128::from(hops) + u128::from(settings) - 1;
+    let mut ways = 1u128;
+    for one in 1..=u128::from(fewer) {
+        let Some(product) = ways.checked_mul(all - u128::from(fewer) + one) else {
+            return u128::MAX;
+        };
+        ways = product / one;
+    }
+    ways
+}
+
+/// The ranks within so many circuits of one, itself included.
+fn within(ports: u64, circuits: u64) -> u128 {
+    if ports == 1 {
+        return 1 + u128::from(circuits);
+    }
+    let (mut all, mut outermost) = (1u128, 1u128);
+    for _ in 0..circuits.min(128) {
+        outermost = outermost.saturating_mul(ports.into());
+        all = all.saturating_add(outermost);
+    }
+    all
+}
+
+fn power(base: u64, exponent: u64) -> u128 {
+    u128::from(base).saturating_pow(u32::try_from(exponent).unwrap_or(u32::MAX))
+}

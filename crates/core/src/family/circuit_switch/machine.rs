@@ -1,0 +1,259 @@
+//! Ranks whose ports an optical circuit switch joins (OCS), or several side by side.
+//!
+//! A rank has d ports out and d ports in. A *setting* says which port out is joined to which port in; each port is in
+//! one circuit at most. The switch is made of s *planes*: plane p joins the ports p d / s to (p + 1) d / s - 1 of all
+//! ranks, among each other only. Data may go over several circuits, from rank to rank, stored before they are sent on.
+
+mod circuits;
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::drawing::{self, Drawing};
+use crate::fabric::light::{Light, LightField, LightKind};
+use crate::fabric::options::{self, Options, Otherwise::*, declare};
+use crate::fabric::wiring::CHOSEN;
+use crate::fabric::{Circuits, Fabric, FabricError, FamilyRecord, Machine, Named};
+use crate::names::plural;
+use crate::spec::{OptionRecord, Role, Spec};
+use crate::units::{Quantity, Rate, Time, UnitError};
+
+/// Ranks around an optical circuit switch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CircuitSwitch {
+    /// The number of ranks, n.
+    pub ranks: u32,
+    /// Ports of a rank, out and in, d.
+    pub ports: u32,
+    /// Switches side by side, s, which share the ports of a rank evenly.
+    pub planes: u32,
+    /// Rate of a port; 1 / beta.
+    pub rate: Rate,
+    /// From one setting to the next, alpha_r.
+    pub reconfiguration: Reconfiguration,
+    /// Whether the first setting is there at the beginning.
+    pub first_setting: FirstSetting,
+    /// Of a message, once, however many circuits it goes over: alpha.
+    pub startup: Time,
+    /// Of each circuit: delta.
+    pub latency: Time,
+}
+
+impl CircuitSwitch {
+    /// Ports of a rank on each plane.
+    pub fn ports_of_plane(&self) -> u32 {
+        self.ports / self.planes
+    }
+}
+
+/// What a change of the setting takes, in parts that follow one another: control, switching and the receivers' lock.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reconfiguration(Vec<Time>);
+
+/// The most parts of a reconfiguration.
+const MOST_PARTS: usize = 3;
+
+impl Reconfiguration {
+    /// One part.
+    pub fn new(time: Time) -> Reconfiguration {
+        Reconfiguration(vec![time])
+    }
+
+    /// All parts together.
+    ///
+    /// # Errors
+    /// A time beyond 64 bits.
+    pub fn time(&self) -> Result<Time, UnitError> {
+        let mut parts = self.0.iter();
+        parts.try_fold(Time::ZERO, |all, part| all.plus(*part))
+    }
+}
+
+impl fmt::Display for Reconfiguration {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let parts: Vec<String> = self.0.iter().map(Time::to_string).collect();
+        formatter.write_str(&parts.join("+"))
+    }
+}
+
+impl FromStr for Reconfiguration {
+    type Err = UnitError;
+
+    fn from_str(text: &str) -> Result<Reconfiguration, UnitError> {
+        let parts: Vec<Time> = text
+            .splitn(MOST_PARTS, '+')
+            .map(str::parse)
+            .collect::<Result<_, UnitError>>()?;
+        Ok(Reconfiguration(parts))
+    }
+}
+
+impl Quantity for Reconfiguration {
+    const UNIT: &'static str = Time::UNIT;
+    const RANGE: &'static str =
+        "0s or more, or up to three parts, such as 68us+3us+9us for control, switching and lock";
+}
+
+/// Whether the first setting is there at the beginning.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FirstSetting {
+    /// It is.
+    Free,
+    /// It is made like any other.
+    Charged,
+}
+
+impl FirstSetting {
+    /// Both, with their names as typed.
+    pub const ALL: [(&'static str, FirstSetting); 2] = [
+        ("free", FirstSetting::Free),
+        ("charged", FirstSetting::Charged),
+    ];
+}
+
+/// The ports that a circuit joins.
+pub const LIGHT: LightKind = LightKind {
+    form: "{source_port}.{destination_port}",
+    example: "0.1",
+    relays: true,
+    fields: &[
+        LightField {
+            name: "source_port",
+            bits: 8,
+            names: &[],
+            star: false,
+            shifts: false,
+            meaning: "the port out of the rank that sends",
+        },
+        LightField {
+            name: "destination_port",
+            bits: 8,
+            names: &[],
+            star: false,
+            shifts: false,
+            meaning: "the port in of the rank that receives",
+        },
+    ],
+};
+
+/// The light of a transfer: the ports that its circuit joins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SwitchedLight {
+    /// The port out of the rank that sends, 0..ports.
+    pub source_port: u8,
+    /// The port in of the rank that receives, 0..ports.
+    pub destination_port: u8,
+}
+
+impl From<Light> for SwitchedLight {
+    #[inline]
+    fn from(Light(word): Light) -> SwitchedLight {
+        SwitchedLight {
+            source_port: (word >> 8) as u8,
+            destination_port: word as u8,
+        }
+    }
+}
+
+impl From<SwitchedLight> for Light {
+    #[inline]
+    fn from(light: SwitchedLight) -> Light {
+        Light(u32::from(light.source_port) << 8 | u32::from(light.destination_port))
+    }
+}
+
+const MOST_RANKS: u32 = 1 << 20;
+/// A plan numbers ports with 8 bits.
+const MOST_PORTS: u32 = 1 << 8;
+
+/// The family's record.
+pub const RECORD: FamilyRecord = FamilyRecord {
+    name: "circuit_switch",
+    summary: "Ranks with a few ports each, joined by an optical circuit switch (OCS) that is set anew between messages",
+    citation: "Liu et al., Lightwave Fabrics, SIGCOMM 2023; Poutievski et al., Jupiter Evolving, SIGCOMM 2022",
+    example: "circuit_switch:ranks=64",
+    options: || options::list(&RECORD, declared),
+    build: |spec| {
+        let switch = options::read(spec, &RECORD, declared)?;
+        if !switch.ports.is_multiple_of(switch.planes) {
+            let rule = format!("must divide ports={}", switch.ports);
+            return Err(spec.refuse("planes", rule).into());
+        }
+        Ok(Fabric::new(switch))
+    },
+};
+
+fn declared(options: &mut Options<'_, CircuitSwitch>) -> Result<CircuitSwitch, FabricError> {
+    declare! { options of CircuitSwitch;
+        ranks "ranks" count(MOST_RANKS, Required) "number of ranks";
+        ports "ports" count(MOST_PORTS, Printed(1)) "ports of a rank, each of which sends and receives";
+        planes "planes" count(MOST_PORTS, Silent(1))
+            "switches side by side, which share the ports of a rank evenly";
+        rate "rate" value(Printed(Rate::gigabits(800))) "rate of a port, in each direction" source CHOSEN;
+        reconfiguration "reconfiguration" value(Printed(Reconfiguration::new(Time::from_ps(10_000_000)))) Reconfiguration
+            "time to change the setting, or its parts: control+switching+lock" source CHOSEN;
+        first_setting "first_setting" word(&FirstSetting::ALL, Silent(FirstSetting::Free)) Reconfiguration
+            "whether the first setting is there at the beginning, or charged";
+        startup "startup" value(Silent(Time::ZERO)) "delay of a message, once for all circuits that it goes over";
+        latency "latency" value(Silent(Time::ZERO)) "delay of each circuit";
+    }
+    Ok(CircuitSwitch {
+        ranks,
+        ports,
+        planes,
+        rate,
+        reconfiguration,
+        first_setting,
+        startup,
+        latency,
+    })
+}
+
+impl Named for CircuitSwitch {
+    const NAME: &'static str = RECORD.name;
+}
+
+impl Machine for CircuitSwitch {
+    fn record(&self) -> &'static FamilyRecord {
+        &RECORD
+    }
+
+    fn spec(&self) -> Spec {
+        options::print(self, &RECORD, declared)
+    }
+
+    fn nature(&self) -> &'static str {
+        "a circuit switch, which joins ports and has no links that stay"
+    }
+
+    fn ranks(&self) -> u32 {
+        self.ranks
+    }
+
+    fn words(&self) -> String {
+        format!(
+            "{}, {} of {} each, {}, {} to set anew",
+            plural(self.ranks as usize, "rank"),
+            plural(self.ports as usize, "port"),
+            self.rate.words(),
+            plural(self.planes as usize, "circuit switch"),
+            self.reconfiguration
+        )
+    }
+
+    /// The rates of the ports.
+    fn injection_bandwidth(&self) -> u128 {
+        u128::from(self.ports) * u128::from(self.rate.bits_per_second())
+    }
+
+    fn circuits(&self) -> Option<&dyn Circuits> {
+        Some(self)
+    }
+
+    /// The switch in the middle.
+    fn drawing(&self) -> Option<Drawing> {
+        let mut places = drawing::circle(self.ranks);
+        places.push([0.0, 0.0]);
+        Some(Drawing::of(places))
+    }
+}

@@ -1,0 +1,103 @@
+//! Messages over circuits, slot by slot: one takes latency + bytes / rate for each circuit, and the start-up once.
+
+use super::{CircuitSwitch, FirstSetting, LIGHT, SwitchedLight};
+use crate::fabric::Transmission;
+use crate::fabric::circuits::{
+    Capacity, Change, Charge, Circuit, Circuits, LightSharing, Lines, NoCircuit, Port, Tuning,
+};
+use crate::fabric::light::{Hop, LightKind};
+use crate::units::{Time, UnitError};
+
+impl Circuits for CircuitSwitch {
+    fn light(&self) -> &'static LightKind {
+        &LIGHT
+    }
+
+    fn policies(&self) -> &'static [(&'static str, Charge)] {
+        &[
+            ("all_stop", Charge::Groups { each_slot: false }),
+            ("planes", Charge::ChangedPlane),
+            ("per_port", Charge::ChangedPort),
+            ("every_step", Charge::EverySlot),
+            ("free", Charge::Never),
+        ]
+    }
+
+    /// Ports out: a row for each port of a rank.
+    fn lines(&self) -> Lines {
+        Lines {
+            shape: [("port", self.ports), ("rank", self.ranks)],
+            channels: 1,
+            capacity: Capacity::Time,
+            held_for_delay: false,
+        }
+    }
+
+    fn transmission(&self) -> Transmission {
+        Transmission::at(self.rate)
+    }
+
+    fn startup(&self) -> Time {
+        self.startup
+    }
+
+    fn sharing(&self) -> LightSharing {
+        LightSharing::SameCircuit
+    }
+
+    fn other_policies(&self) -> &'static str {
+        "on a circuit_switch use all_stop (by groups of slots), planes, per_port, every_step or free"
+    }
+
+    fn change(&self) -> Result<Change, UnitError> {
+        Ok(Change {
+            set_up: self.reconfiguration.time()?,
+            first_free: self.first_setting == FirstSetting::Free,
+            ..Change::default()
+        })
+    }
+
+    fn measure(&self, hops: &[Hop], circuits: &mut Vec<Circuit>) -> Result<(), NoCircuit> {
+        for (place, hop) in hops.iter().enumerate() {
+            let light = SwitchedLight::from(hop.light);
+            let [source_port, destination_port] =
+                [light.source_port, light.destination_port].map(u32::from);
+            let exists =
+                hop.from.max(hop.to) < self.ranks && source_port.max(destination_port) < self.ports;
+            if !exists {
+                return Err(NoCircuit::Absent {
+                    hop: place,
+                    problem: "a rank or one of its ports does not exist",
+                });
+            }
+            let line = source_port * self.ranks + hop.from;
+            circuits.push(Circuit {
+                delay: self.latency,
+                lines: [line..line + 1, 0..0],
+            });
+        }
+        Ok(())
+    }
+
+    /// A port out and a port in, each by its number.
+    fn tune(&self, hops: &[Hop], tunings: &mut Vec<Tuning>) {
+        tunings.extend(hops.iter().map(|hop| {
+            let light = SwitchedLight::from(hop.light);
+            let end =
+                |rank: u32, port: u8, end: u64| u64::from(rank) << 9 | u64::from(port) << 1 | end;
+            let out = end(hop.from, light.source_port, 0);
+            let into = end(hop.to, light.destination_port, 1);
+            let port = |pool, state| Port {
+                pool,
+                size: 1,
+                state,
+            };
+            Tuning {
+                transmitter: port(out, into),
+                receiver: port(into, out),
+                channel: 0,
+                plane: u32::from(light.source_port) / self.ports_of_plane(),
+            }
+        }));
+    }
+}

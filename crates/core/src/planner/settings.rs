@@ -1,0 +1,311 @@
+//! The steps of an algorithm over a circuit switch, its setting changed where that pays.
+//!
+//! A message of a step goes over one circuit where the setting in force joins its ranks, and over several where it does not;
+//! or the setting is changed first. What is cheaper depends on all steps: with T(i, g) the time of step i on setting g,
+//! R that of a change, the least time C(i, g) up to step i with setting g at its end is
+//!
+//! C(i, g) = T(i, g) + min(C(i - 1, g), R + min over h of C(i - 1, h)),
+//!
+//! a shortest path over steps and settings. The settings tried (`graphs`) are what runs of steps need as long as ports last, and a
+//! cycle through all ranks. What a step takes on a setting, and over which circuits its messages go: `routes`.
+//!
+//! Halving and doubling along a cycle is `cyclic_doubling`; on 64 ranks with one port of 800 Gb/s, alpha = delta = 100 ns and
+//! R = 1 us it changes the setting six times for 1 MiB, and takes 31,082.24 ns.
+
+mod graphs;
+mod routes;
+
+use std::collections::BTreeMap;
+
+use super::contest::{Contender, Contest, ContestOutcome, Made};
+use super::{Planned, Planner, PlannerError, Question, least};
+use crate::algorithm;
+use crate::collective::CollectiveKind;
+use crate::fabric::Light;
+use crate::fabric::circuits::{Charge, Circuits};
+use crate::family::circuit_switch::placement::HeldCircuits;
+use crate::family::circuit_switch::{CircuitSwitch, FirstSetting};
+use crate::interrupt;
+use crate::place::{PlacementError, PlacementProblem};
+use crate::plan::{AnyPlan, Plan, Relay};
+use crate::schedule::Schedule;
+use crate::simulate::default_policy;
+use crate::spec::{OptionRecord, Spec};
+use crate::units::Time;
+use graphs::Setting;
+use routes::{Route, Step};
+
+/// The planner of settings.
+pub(super) const PLANNER: Planner = Planner {
+    options: &[
+        OptionRecord::new("algorithm", "algorithm whose steps are carried out")
+            .range("any of the collective")
+            .default("the fastest"),
+        OptionRecord::new(
+            "settings",
+            "setting of each step: best, as cheap as all steps together can be; one, the same for all; each, \
+             circuits for all messages of the step",
+        )
+        .range("best, one, each")
+        .default("best"),
+    ],
+    by_size: true,
+    applies: |fabric| {
+        let switch = fabric.downcast::<CircuitSwitch>();
+        switch.is_some_and(|switch| switch.planes == 1)
+    },
+    candidates: contenders,
+    ..Planner::new(
+        NAME,
+        "Settings",
+        &CollectiveKind::ALL,
+        "Steps of an algorithm over a circuit switch, the setting changed where that pays and shared by several hops where not",
+        "opticoll; for halving and doubling as in Short-circuiting Rings, arXiv 2510.03491",
+        plan,
+    )
+};
+
+const NAME: &str = "settings";
+
+/// Which settings are taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Choice {
+    Best,
+    One,
+    Each,
+}
+
+impl Choice {
+    const ALL: [(&'static str, Choice); 3] = [
+        ("best", Choice::Best),
+        ("one", Choice::One),
+        ("each", Choice::Each),
+    ];
+}
+
+fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
+    spec.only_declared(PLANNER.options)?;
+    let choice = algorithm::choice(spec, "settings", &Choice::ALL)?;
+    let kind = question.collective.kind();
+    if let Some(name) = spec.option("algorithm") {
+        let record =
+            algorithm::find(kind, name).map_err(|error| spec.refuse("algorithm", error))?;
+        let plan = carry_out(question, record.name, choice)?;
+        return Ok(AnyPlan::Full(plan).into());
+    }
+    let least = least::of_collective(question)?;
+    let contest = Contest { question, least };
+    let ContestOutcome {
+        fastest,
+        candidates,
+    } = contest.run(offers(question, choice)?, Vec::new())?;
+    let (plan, _) = fastest?;
+    Ok(Planned {
+        plan,
+        candidates,
+        reasons: Vec::new(),
+    })
+}
+
+fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, PlannerError> {
+    offers(question, Choice::Best)
+}
+
+/// The plans of all algorithms.
+fn offers<'a>(question: &Question<'a>, choice: Choice) -> Result<Vec<Contender<'a>>, PlannerError> {
+    let least = least::of_collective(question)?;
+    let (kind, ranks) = (question.collective.kind(), question.collective.ranks());
+    let known = algorithm::records_for(question.fabric).filter(|record| {
+        record.collective == kind
+            && (record.accepts)(ranks).is_ok()
+            && (record.transfers)(ranks) <= question.most_transfers
+    });
+    let offers = known.enumerate().map(|(place, record)| {
+        let question = *question;
+        Contender {
+            name: named(record.name, choice).to_string(),
+            slots: 1,
+            least,
+            estimate: Time::from_ps(least.ps().saturating_add(place as u64)),
+            transfers: (record.transfers)(ranks),
+            make: Box::new(move |_| {
+                let plan = carry_out(&question, record.name, choice)?;
+                Ok(Made::Plan(Box::new(AnyPlan::Full(plan))))
+            }),
+        }
+    });
+    Ok(offers.collect())
+}
+
+fn named(algorithm: &str, choice: Choice) -> Spec {
+    let spec = Spec::new(NAME).with("algorithm", algorithm);
+    match Choice::ALL.iter().find(|(_, one)| *one == choice) {
+        Some((name, _)) if choice != Choice::Best => spec.with("settings", *name),
+        _ => spec,
+    }
+}
+
+/// The plan of an algorithm's steps.
+fn carry_out(
+    question: &Question<'_>,
+    name: &'static str,
+    choice: Choice,
+) -> Result<Plan, PlannerError> {
+    let switch = question.fabric.needed::<CircuitSwitch>("the planner")?;
+    let schedule = algorithm::build(&Spec::new(name), question.collective, question.fabric)?;
+    question.fits(schedule.len() as u64)?;
+    let steps: Vec<Step> = (0..schedule.steps())
+        .map(|step| Step::of(&schedule, step, question.size, switch.ranks))
+        .collect::<Result<_, _>>()?;
+    let settings = graphs::settings(switch, &steps);
+    let taken = cheapest(question, switch, &steps, &settings, choice)?.ok_or_else(|| {
+        let sentence = format!(
+            "no setting of {} carries out a step of {name}",
+            question.fabric.spec()
+        );
+        PlacementError::new(PlacementProblem::Unfit, sentence)
+    })?;
+    let routed: Option<Vec<Vec<Route>>> = steps
+        .iter()
+        .zip(&taken)
+        .map(|(step, setting)| routes::routes(step, &settings[*setting]))
+        .collect();
+    let routed = routed.ok_or_else(|| {
+        let sentence = format!("{name} would be relayed too often");
+        PlacementError::new(PlacementProblem::Unfit, sentence)
+    })?;
+    Ok(placed(
+        question,
+        switch,
+        schedule,
+        &steps,
+        &routed,
+        named(name, choice).to_string(),
+    ))
+}
+
+/// The settings of all steps that take the least time together; `None` where a step has none.
+fn cheapest(
+    question: &Question<'_>,
+    switch: &CircuitSwitch,
+    steps: &[Step],
+    settings: &[Setting],
+    choice: Choice,
+) -> Result<Option<Vec<usize>>, PlannerError> {
+    let set_up = switch.reconfiguration.time()?.ps();
+    let policy = question
+        .method
+        .policy
+        .unwrap_or(default_policy(question.fabric));
+    let (per_slot, change) = match switch.charge(policy.name()) {
+        Ok(Charge::EverySlot) => (set_up, 0),
+        Ok(Charge::Never) => (0, 0),
+        _ => (0, set_up),
+    };
+    let first = match switch.first_setting {
+        FirstSetting::Free => 0,
+        FirstSetting::Charged => change,
+    };
+    let times = |step: &Step| -> Vec<Option<u64>> {
+        let time = |setting: &Setting| {
+            let direct = choice != Choice::Each || step.is_direct_on(setting);
+            direct.then(|| routes::time(step, setting, switch, per_slot))?
+        };
+        settings.iter().map(time).collect()
+    };
+    let change = match choice {
+        Choice::One => None,
+        Choice::Best | Choice::Each => Some(change),
+    };
+    // By setting: the least time up to a step, and the setting of the step before.
+    let mut least: Vec<Option<u64>> = vec![Some(first); settings.len()];
+    let mut before = Vec::with_capacity(steps.len());
+    for step in steps {
+        interrupt::check();
+        let cheapest = (0..settings.len()).filter_map(|one| Some((least[one]?, one)));
+        let changed = cheapest.min().filter(|_| !before.is_empty());
+        let changed = changed.and_then(|(time, one)| Some((time.saturating_add(change?), one)));
+        let mut next = Vec::with_capacity(settings.len());
+        let mut came = Vec::with_capacity(settings.len());
+        for (one, time) in times(step).into_iter().enumerate() {
+            let kept = least[one].map(|time| (time, one));
+            let best = [kept, changed]
+                .into_iter()
+                .flatten()
+                .min_by_key(|best| best.0);
+            next.push(best.and_then(|(least, _)| Some(least.saturating_add(time?))));
+            came.push(best.map_or(one, |(_, from)| from));
+        }
+        least = next;
+        before.push(came);
+    }
+    let end = (0..settings.len()).filter_map(|one| Some((least[one]?, one)));
+    let Some((_, mut at)) = end.min() else {
+        return Ok(None);
+    };
+    let mut taken = Vec::with_capacity(steps.len());
+    for came in before.iter().rev() {
+        taken.push(at);
+        at = came[at];
+    }
+    taken.reverse();
+    Ok(Some(taken))
+}
+
+/// The plan of steps whose messages have their routes.
+fn placed(
+    question: &Question<'_>,
+    switch: &CircuitSwitch,
+    schedule: Schedule,
+    steps: &[Step],
+    routed: &[Vec<Route>],
+    name: String,
+) -> Plan {
+    let mut plan = Plan::without_light(question.fabric, schedule, name);
+    plan.light = vec![Light::NONE; plan.len()];
+    let mut circuits = HeldCircuits::new(switch);
+    let mut start = 0;
+    for (number, (step, routes)) in steps.iter().zip(routed).enumerate() {
+        let mut used: BTreeMap<u32, BTreeMap<[u32; 2], Light>> = BTreeMap::new();
+        for route in routes {
+            interrupt::check();
+            for hop in &route.hops {
+                let slot = used.entry(start + hop.slot).or_default();
+                slot.insert([hop.from, hop.to], Light::NONE);
+            }
+        }
+        for (slot, lights) in &mut used {
+            let ends: Vec<(u32, [u32; 2])> = lights.keys().map(|ends| (0, *ends)).collect();
+            for (light, given) in lights.values_mut().zip(circuits.enter(*slot, &ends)) {
+                *light = given;
+            }
+        }
+        let mut relays = Vec::new();
+        for (message, route) in step.messages.iter().zip(routes) {
+            for &transfer in &message.transfers {
+                for (place, hop) in route.hops.iter().enumerate() {
+                    let slot = start + hop.slot;
+                    let light = used[&slot][&[hop.from, hop.to]];
+                    if place == 0 {
+                        plan.slot[transfer as usize] = slot;
+                        plan.light[transfer as usize] = light;
+                    } else {
+                        relays.push(Relay {
+                            transfer,
+                            rank: hop.from,
+                            light,
+                            slot,
+                        });
+                    }
+                }
+            }
+        }
+        relays.sort_by_key(|relay| (relay.transfer, relay.slot));
+        plan.relays.extend(relays);
+        // A step of nothing has a slot of its own, as everywhere.
+        let end = used.last_key_value().map_or(start, |(slot, _)| *slot) + 1;
+        plan.step_slots[number] = start..end;
+        start = end;
+    }
+    plan
+}

@@ -1,0 +1,255 @@
+//! Over which circuits of a setting the messages of a step go, and when.
+//!
+//! Each message takes a shortest way. A circuit carries one message in a slot, and those with the longest way before them go
+//! first. Where every rank sends as many bytes to the rank o after it, over
+//! circuits to the rank a after it, that is h slots for all, with h a = o modulo N.
+
+use std::cmp::Reverse;
+use std::collections::VecDeque;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::graphs::Setting;
+use crate::fabric::circuits::Circuits;
+use crate::family::circuit_switch::CircuitSwitch;
+use crate::interrupt;
+use crate::schedule::Schedule;
+use crate::units::{Bytes, UnitError};
+
+/// The most hops of a step that is relayed.
+const MOST_HOPS: u64 = 1 << 22;
+
+/// The most ranks whose ways are searched for one by one.
+const MOST_SEARCHED: u32 = 512;
+
+/// What goes from one rank to another in a step.
+#[derive(Debug, Clone)]
+pub(super) struct StepMessage {
+    pub(super) from: u32,
+    pub(super) to: u32,
+    pub(super) bytes: Bytes,
+    pub(super) transfers: Vec<u32>,
+}
+
+/// A step of an algorithm.
+#[derive(Debug, Clone)]
+pub(super) struct Step {
+    ranks: u32,
+    pub(super) messages: Vec<StepMessage>,
+    /// Where every rank sends one message, of equal bytes, to the rank so far after it.
+    shift: Option<(u32, Bytes)>,
+}
+
+/// The way of a message.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Route {
+    pub(super) hops: Vec<RouteHop>,
+}
+
+/// A circuit in a slot, counted from the first of the step.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RouteHop {
+    pub(super) slot: u32,
+    pub(super) from: u32,
+    pub(super) to: u32,
+}
+
+impl Step {
+    pub(super) fn of(
+        schedule: &Schedule,
+        step: usize,
+        size: Bytes,
+        ranks: u32,
+    ) -> Result<Step, UnitError> {
+        let mut messages: Vec<StepMessage> = Vec::new();
+        let mut places: FxHashMap<(u32, u32), usize> = FxHashMap::default();
+        for transfer in schedule.step(step) {
+            let moved = schedule.transfer(transfer);
+            let bytes = schedule
+                .collective
+                .range_bytes(size, moved.chunk, moved.count)?;
+            let ends = (moved.source, moved.destination);
+            let place = *places.entry(ends).or_insert(messages.len());
+            if place == messages.len() {
+                messages.push(StepMessage {
+                    from: ends.0,
+                    to: ends.1,
+                    bytes: Bytes::new(0),
+                    transfers: Vec::new(),
+                });
+            }
+            let message = &mut messages[place];
+            message.bytes = message.bytes.plus(bytes)?;
+            message.transfers.push(transfer as u32);
+        }
+        messages.sort_by_key(|one| (one.from, one.to));
+        let shift = messages.first().map(|one| {
+            let after = (one.to + ranks - one.from) % ranks;
+            (after, one.bytes)
+        });
+        let is_shift = |(after, bytes): &(u32, Bytes)| {
+            let mut all = (0..ranks).zip(&messages);
+            messages.len() == ranks as usize
+                && all.all(|(rank, one)| {
+                    one.from == rank && one.to == (rank + after) % ranks && one.bytes == *bytes
+                })
+        };
+        Ok(Step {
+            ranks,
+            shift: shift.filter(is_shift),
+            messages,
+        })
+    }
+
+    /// Whether a setting has a circuit for every message.
+    pub(super) fn is_direct_on(&self, setting: &Setting) -> bool {
+        let mut messages = self.messages.iter();
+        messages.all(|message| setting.joins(message.from, message.to))
+    }
+}
+
+/// Picoseconds of a step on a setting, with so many more for each slot; `None` where its messages do not get there.
+pub(super) fn time(
+    step: &Step,
+    setting: &Setting,
+    switch: &CircuitSwitch,
+    per_slot: u64,
+) -> Option<u64> {
+    let transmission = switch.transmission();
+    let of_slot = |bytes: Bytes| {
+        let sending = u64::try_from(transmission.ps(bytes)).ok()?;
+        sending
+            .checked_add(switch.latency.ps())?
+            .checked_add(per_slot)
+    };
+    if let (Some((after, bytes)), Some(shift)) = (step.shift, setting.shift) {
+        let hops = turns(after, shift, step.ranks)?;
+        if u64::from(hops) * u64::from(step.ranks) > MOST_HOPS && hops > 1 {
+            return None;
+        }
+        let all = of_slot(bytes)?.checked_mul(hops.into())?;
+        return all.checked_add(switch.startup.ps());
+    }
+    let routes = routes(step, setting)?;
+    let mut slots: Vec<(Bytes, bool)> = Vec::new();
+    for (message, route) in step.messages.iter().zip(&routes) {
+        for (place, hop) in route.hops.iter().enumerate() {
+            let slot = hop.slot as usize;
+            if slots.len() <= slot {
+                slots.resize(slot + 1, (Bytes::new(0), false));
+            }
+            slots[slot].0 = slots[slot].0.max(message.bytes);
+            slots[slot].1 |= place == 0;
+        }
+    }
+    slots.into_iter().try_fold(0u64, |all, (bytes, begins)| {
+        let startup = if begins { switch.startup.ps() } else { 0 };
+        all.checked_add(of_slot(bytes)?)?.checked_add(startup)
+    })
+}
+
+/// The least h with h a = o modulo N.
+fn turns(after: u32, shift: u32, ranks: u32) -> Option<u32> {
+    let mut at = 0u64;
+    for hops in 1..=ranks {
+        at = (at + u64::from(shift)) % u64::from(ranks);
+        if at == u64::from(after) {
+            return Some(hops);
+        }
+        if at == 0 {
+            return None;
+        }
+    }
+    None
+}
+
+/// The ways of all messages of a step, in their order; `None` where one does not get there, or there are too many hops.
+pub(super) fn routes(step: &Step, setting: &Setting) -> Option<Vec<Route>> {
+    if step.is_direct_on(setting) {
+        let one = |message: &StepMessage| Route {
+            hops: vec![RouteHop {
+                slot: 0,
+                from: message.from,
+                to: message.to,
+            }],
+        };
+        return Some(step.messages.iter().map(one).collect());
+    }
+    let ways: Vec<Vec<u32>> = match (step.shift, setting.shift) {
+        (Some((after, _)), Some(shift)) => {
+            let hops = turns(after, shift, step.ranks)?;
+            let at = |from: u32, hop: u32| {
+                let far = u64::from(from) + u64::from(hop) * u64::from(shift);
+                (far % u64::from(step.ranks)) as u32
+            };
+            let way = |message: &StepMessage| (0..=hops).map(|hop| at(message.from, hop)).collect();
+            step.messages.iter().map(way).collect()
+        }
+        _ if step.ranks > MOST_SEARCHED => return None,
+        _ => shortest(step, setting)?,
+    };
+    if ways.iter().map(|way| way.len() as u64).sum::<u64>() > MOST_HOPS {
+        return None;
+    }
+    Some(in_slots(&ways))
+}
+
+/// The slots of ways: in each slot the messages with the longest way before them go first.
+fn in_slots(ways: &[Vec<u32>]) -> Vec<Route> {
+    let mut routes = vec![Route::default(); ways.len()];
+    let mut open: Vec<usize> = (0..ways.len()).collect();
+    let mut busy: FxHashSet<(u32, u32)> = FxHashSet::default();
+    let mut slot = 0;
+    while !open.is_empty() {
+        interrupt::check();
+        busy.clear();
+        open.sort_by_key(|message| {
+            let left = ways[*message].len() - 1 - routes[*message].hops.len();
+            (Reverse(left), *message)
+        });
+        for &message in &open {
+            let place = routes[message].hops.len();
+            let (from, to) = (ways[message][place], ways[message][place + 1]);
+            if busy.insert((from, to)) {
+                routes[message].hops.push(RouteHop { slot, from, to });
+            }
+        }
+        open.retain(|message| routes[*message].hops.len() + 1 < ways[*message].len());
+        slot += 1;
+    }
+    routes
+}
+
+/// A shortest way of each message, by the lowest ranks.
+fn shortest(step: &Step, setting: &Setting) -> Option<Vec<Vec<u32>>> {
+    let mut ways = Vec::with_capacity(step.messages.len());
+    for of_source in step.messages.chunk_by(|one, other| one.from == other.from) {
+        interrupt::check();
+        let from = of_source[0].from;
+        let mut came = vec![u32::MAX; step.ranks as usize];
+        came[from as usize] = from;
+        let mut open = VecDeque::from([from]);
+        while let Some(rank) = open.pop_front() {
+            for &next in &setting.next[rank as usize] {
+                if came[next as usize] == u32::MAX {
+                    came[next as usize] = rank;
+                    open.push_back(next);
+                }
+            }
+        }
+        for message in of_source {
+            let mut way = vec![message.to];
+            let mut at = message.to;
+            while at != from {
+                at = came[at as usize];
+                if at == u32::MAX {
+                    return None;
+                }
+                way.push(at);
+            }
+            way.reverse();
+            ways.push(way);
+        }
+    }
+    Some(ways)
+}

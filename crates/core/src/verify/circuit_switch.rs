@@ -1,0 +1,143 @@
+//! Does a circuit switch join each port to one other, and do changes of its settings leave what is sent alone?
+//!
+//! A circuit joins a port out of a rank with a port in of another, on one plane. In a slot every port out is in one circuit,
+//! and every port in. Circuits change between slots only, for a transfer is over at the end of its slot: no transfer
+//! goes over a port that changes. A transfer may go over several circuits from rank to rank; each hop is in a later slot of
+//! the transfer's step than the one before.
+
+use rustc_hash::FxHashMap;
+
+use super::form::Admitted;
+use super::order::AdmittedOrder;
+use super::relays;
+use super::report::{Fault, Report, each, named, up_to};
+use super::rules::Rules;
+use super::{Violation, ViolationKind};
+use crate::fabric::{Hop, Light, Named};
+use crate::family::circuit_switch::{CircuitSwitch, SwitchedLight};
+use crate::interrupt;
+use crate::plan::Plan;
+
+const KIND: ViolationKind = ViolationKind::Ports;
+
+/// A port: `out` or `in`, the rank and the number.
+type SwitchPort = (&'static str, u32, u8);
+
+/// The rules of circuit switches.
+pub(super) const RULES: Rules = Rules {
+    family: CircuitSwitch::NAME,
+    wrong_light: |fabric| match fabric.downcast() {
+        Some(switch) => each(|light| wrong_light(switch, light)),
+        None => each(|_| Vec::new()),
+    },
+    check,
+    bytes_per_transfer: 120,
+};
+
+/// Ports that do not exist, or that no switch joins.
+fn wrong_light(switch: &CircuitSwitch, light: Light) -> Vec<Fault> {
+    let SwitchedLight {
+        source_port,
+        destination_port,
+    } = SwitchedLight::from(light);
+    let port = source_port.max(destination_port);
+    if u32::from(port) >= switch.ports {
+        let problem = format!("uses port {port}, but ports are {}", up_to(switch.ports));
+        return vec![(KIND, problem)];
+    }
+    let of_plane = switch.ports / switch.planes;
+    let planes = [source_port, destination_port].map(|port| u32::from(port) / of_plane);
+    if planes[0] == planes[1] {
+        return Vec::new();
+    }
+    let problem = format!(
+        "joins port {source_port} on switch {} to port {destination_port} on switch {}, which nothing joins",
+        planes[0], planes[1]
+    );
+    vec![(ViolationKind::Path, problem)]
+}
+
+/// Checks hops and ports.
+fn check(plan: &Plan, admitted: &Admitted, _: &AdmittedOrder, report: &mut Report) {
+    let Some(switch) = plan.fabric.downcast::<CircuitSwitch>() else {
+        return report.unchecked(plan.fabric.family());
+    };
+    if !relays::in_order(plan, report) {
+        return;
+    }
+    // By slot, where the circuit of a port leads, and a transfer that says so. Looked up only.
+    let mut ends: FxHashMap<(u32, SwitchPort), (SwitchPort, usize)> = FxHashMap::default();
+    for step in 0..plan.schedule.steps() {
+        interrupt::check();
+        // Slots belong to one step each.
+        ends.clear();
+        for transfer in admitted.of_step(plan, step) {
+            interrupt::check();
+            if !admitted.is_lit(transfer) {
+                continue;
+            }
+            let mut before = None;
+            for hop in plan.hops_of(transfer) {
+                let light = wrong_light(switch, hop.light).pop();
+                if let Some((kind, text)) = relays::fault(plan, step, hop, before, light) {
+                    report.add(kind, || Violation {
+                        rank: Some(hop.from),
+                        ..relays::of_hop(plan, kind, transfer, hop, &text)
+                    });
+                    break;
+                }
+                before = Some(hop.slot);
+                for [end, other] in both_ways(hop) {
+                    let place = ends.entry((hop.slot, end));
+                    let &mut (held, first) = place.or_insert((other, transfer));
+                    if held != other {
+                        two_circuits(
+                            plan,
+                            [first, transfer],
+                            hop.slot,
+                            end,
+                            [held, other],
+                            report,
+                        );
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The port out of a circuit with that which it leads to, and the port in with that which it comes from.
+fn both_ways(hop: Hop) -> [[SwitchPort; 2]; 2] {
+    let light = SwitchedLight::from(hop.light);
+    let out = ("out", hop.from, light.source_port);
+    let into = ("in", hop.to, light.destination_port);
+    [[out, into], [into, out]]
+}
+
+fn two_circuits(
+    plan: &Plan,
+    [first, transfer]: [usize; 2],
+    slot: u32,
+    (way, rank, port): SwitchPort,
+    [held, other]: [SwitchPort; 2],
+    report: &mut Report,
+) {
+    report.add(KIND, || Violation {
+        transfers: vec![first, transfer],
+        slot: Some(slot),
+        rank: Some(rank),
+        ..Violation::new(
+            KIND,
+            format!(
+                "slot {slot}: transfers {} and {} need port {port} {way} of rank {rank} for two circuits, with port {} of \
+                 rank {} and with port {} of rank {}",
+                named(plan, first),
+                named(plan, transfer),
+                held.2,
+                held.1,
+                other.2,
+                other.1
+            ),
+        )
+    });
+}

@@ -1,0 +1,125 @@
+"""Circuit switches: each joins ports out of ranks to ports in, each port to one other at a time.
+
+The light of a transfer is the two ports of its circuit, as in `copy 5 0>4 0.1`. Over other ranks it is followed by
+the ports and the slot of each further circuit, as in `copy 5 0>1>4 0.0 0.1@3`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from opticoll.reference.plan import Fabric, Plan, Problem, Transfer, Transfers
+from opticoll.reference.words import RANKS, Check, count, expect, one_of, rate, time, whole
+
+
+def _parts(text: str) -> None:
+    parts = text.split("+")
+    expect(len(parts) <= 3, "a reconfiguration has three parts at most")
+    for part in parts:
+        time(part)
+
+
+OPTIONS: dict[str, Check] = {
+    "ranks": RANKS,
+    "ports": count(2**8),
+    "planes": count(2**8),
+    "rate": rate,
+    "reconfiguration": _parts,
+    "first_setting": one_of("free", "charged"),
+    **dict.fromkeys(("startup", "latency"), time),
+}
+
+
+class Circuit(NamedTuple):
+    """A circuit of a transfer, after the first of it."""
+
+    slot: int
+    rank: int
+    ports: tuple[int, int]
+
+
+class Light(NamedTuple):
+    """The ports of the first circuit, and the circuits after it."""
+
+    ports: tuple[int, int]
+    relays: tuple[Circuit, ...]
+
+
+class CircuitSwitch(Fabric):
+    """Ranks around a circuit switch, or several."""
+
+    relays = True
+
+    def __init__(self, options: dict[str, str]) -> None:
+        self.ranks = whole(options["ranks"])
+        self.ports = whole(options.get("ports", "1"))
+        planes = whole(options.get("planes", "1"))
+        expect(self.ports % planes == 0, "the planes must share the ports evenly")
+        self.ports_of_plane = self.ports // planes
+
+    def read_light(self, words: list[str], over: list[str]) -> tuple[Light, list[str]]:
+        first, *others = words
+        relays = []
+        for rank, word in zip(over, others, strict=False):
+            light, _, slot = word.partition("@")
+            relays.append(Circuit(whole(slot), whole(rank), _ports(light)))
+        expect(len(relays) == len(over), "the light of a relay is missing")
+        return Light(_ports(first), tuple(relays)), others[len(over) :]
+
+    def wrong_light(self, light: Light) -> Iterator[Problem]:
+        yield from self.wrong_ports(light.ports)
+
+    def wrong_ports(self, ports: tuple[int, int]) -> Iterator[Problem]:
+        """Ports that do not exist, or that are on two switches."""
+        if max(ports) >= self.ports:
+            yield Problem("ports", f"uses port {max(ports)}: no such thing")
+        elif len({port // self.ports_of_plane for port in ports}) > 1:
+            yield Problem("path", f"joins ports {ports} of two switches")
+
+    def wrong_slots(self, plan: Plan, transfers: Transfers) -> Iterator[Problem]:
+        """In a slot a port is in one circuit; what is sent on was there in an earlier slot."""
+        led: dict[tuple[int, str, int, int], tuple[int, int]] = {}
+        for index, transfer in self.lit(transfers).items():
+            before: int | None = None
+            slots = plan.slots_of(transfer.slot)
+            for circuit, receiver in circuits(transfer):
+                says = f"slot {circuit.slot}: transfer {plan.name(index)}"
+                wrong = self.out_of_range(circuit, receiver, before, slots)
+                if wrong is not None:
+                    yield Problem(wrong.kind, f"{says} {wrong.sentence}")
+                    break
+                before = circuit.slot
+                out, into = (circuit.rank, circuit.ports[0]), (receiver, circuit.ports[1])
+                for way, end, other in (("out", out, into), ("in", into, out)):
+                    if led.setdefault((circuit.slot, way, *end), other) != other:
+                        needs = f"needs port {end[1]} {way} of rank {end[0]}, which is in a circuit"
+                        yield Problem("ports", f"{says} {needs}")
+
+    def out_of_range(
+        self, circuit: Circuit, receiver: int, before: int | None, slots: range
+    ) -> Problem | None:
+        """What leaves a circuit, and those after it, out of the other rules."""
+        if max(circuit.rank, receiver) >= self.ranks:
+            return Problem("rank_range", "goes over a rank that does not exist")
+        if circuit.rank == receiver:
+            return Problem("self_transfer", f"goes from rank {receiver} to itself")
+        for problem in self.wrong_ports(circuit.ports):
+            return problem
+        if before is not None and circuit.slot <= before:
+            return Problem("relays", f"leaves rank {circuit.rank} before it is there")
+        if before is not None and circuit.slot not in slots:
+            return Problem("step_order", f"leaves rank {circuit.rank} after its step")
+        return None
+
+
+def circuits(transfer: Transfer) -> Iterator[tuple[Circuit, int]]:
+    """The way of a transfer: its circuits, each with the rank at its end."""
+    first, relays = transfer.light
+    sent = [Circuit(transfer.slot, transfer.source, first), *relays]
+    return zip(sent, [*(one.rank for one in relays), transfer.destination], strict=True)
+
+
+def _ports(word: str) -> tuple[int, int]:
+    source, _, destination = word.partition(".")
+    return whole(source, 2**8 - 1), whole(destination, 2**8 - 1)

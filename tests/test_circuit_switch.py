@@ -1,0 +1,111 @@
+"""Circuit switches: both verifiers judge alike, and every command that times plans takes one."""
+
+import random
+from pathlib import Path
+
+import pytest
+
+import opticoll
+from conftest import Run, check_both_prove, compare_mutants, in_one_line
+from test_cli import run_json
+
+ONE = "circuit_switch:ranks=6,startup=100ns,latency=100ns,reconfiguration=1us"
+TWO = "circuit_switch:ranks=6,ports=2,planes=2,latency=100ns"
+CASES = [
+    ("all_gather", "direct:order=at_once", TWO),
+    ("all_to_all", "direct", TWO),
+    ("all_to_all", "shifts:shifts=1x2", ONE),
+    ("all_reduce", "settings:algorithm=cyclic_doubling,settings=one", ONE),
+    ("reduce", "binomial", ONE),
+]
+
+
+def mutated(line: str, generator: random.Random) -> str:
+    """One word of a transfer drawn anew: chunk, ends, ports, slot of a relay or repetition."""
+    if line.startswith("fabric"):
+        return line.replace("ports=2", f"ports={generator.choice((2, 4))}")
+    words = line.split()
+    place = generator.randrange(1, len(words))
+    if place == 1:
+        words[1] = str(generator.randrange(36))
+    elif place == 2:
+        ranks = words[2].split(">")
+        ranks[generator.randrange(len(ranks))] = str(generator.randrange(7))
+        words[2] = ">".join(ranks)
+    elif "@" in words[place]:
+        ports, _, slot = words[place].partition("@")
+        words[place] = f"{ports}@{max(0, int(slot) + generator.choice((-1, 1)))}"
+    elif "." in words[place]:
+        words[place] = f"{generator.randrange(3)}.{generator.randrange(3)}"
+    return " ".join(words)
+
+
+@pytest.mark.parametrize(("collective", "algorithm", "fabric"), CASES)
+def test_both_verifiers_judge_changed_plans_alike(
+    collective: str, algorithm: str, fabric: str
+) -> None:
+    text = opticoll.plan(collective, fabric, algorithm, size="6KiB").to_text()
+    check_both_prove(text)
+    found = compare_mutants(text, in_one_line(mutated), [1, 2, 3] * 60)
+    assert len(found) > 60
+    assert {"ports", "path", "relays", "step_order"} & set().union(*found)
+
+
+def test_settings_are_proved_as_circuits() -> None:
+    """A port in two circuits, a port of another switch, a hop before the one before it."""
+    plan = opticoll.plan("all_to_all", ONE, "shifts:shifts=1x2", size="6KiB")
+    text = plan.to_text()
+    assert "@" in text
+    crossing = opticoll.plan("all_gather", TWO, "direct", size="6KiB").to_text()
+    wrong = {
+        "ports": text.replace(" 0.0", " 0.1", 1),
+        "path": crossing.replace(" 0.0", " 0.1", 1),
+    }
+    for kind, changed in wrong.items():
+        assert kind in {one.kind for one in opticoll.verify(opticoll.Plan.from_text(changed))}
+
+
+def test_commands_take_a_circuit_switch(run: Run, tmp_path: Path) -> None:
+    row = run_json(run, "plan", "plan", "all_reduce", "--fabric", ONE, "--size", "64KiB")
+    assert row["verified"]
+    assert row["policy"] == "all_stop"
+    rows = run("compare", "all_reduce", "--fabric", ONE, "--size", "64KiB", "--figure",
+               tmp_path / "compare.svg")  # fmt: skip
+    assert rows.code == 0, rows.err
+    assert "settings" in rows.out
+    for view in ("space_time", "fabric"):
+        drawn = run("show", "all_to_all", "--fabric", ONE, "--view", view, "--figure",
+                    tmp_path / f"{view}.svg")  # fmt: skip
+        assert drawn.code == 0, (view, drawn.err)
+    by_link = run("simulate", "all_gather", "--fabric", TWO, "--per", "link")
+    assert by_link.code == 0, by_link.err
+    for policy in ("planes", "per_port", "every_step", "free"):
+        timed = run("simulate", "all_to_all", "--fabric", TWO, "--policy", policy)
+        assert timed.code == 0, (policy, timed.err)
+    bound = run("bound", "all_to_all", "--fabric", ONE, "--size", "64KiB")
+    assert "settings" in bound.out
+    trained = run("train", "--model", "resnet50", "--batch", "64", "--fabric", ONE)
+    assert trained.code == 0, trained.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [
+        (["plan", "all_gather", "--fabric", "circuit_switch"], "needs ranks=..."),
+        (["plan", "all_gather", "--fabric", f"{ONE},planes=2"], "must divide ports=1"),
+        (["simulate", "all_gather", "--fabric", ONE, "--policy", "two_tier"], "use all_stop"),
+        (["plan", "all_gather", "--fabric", ONE, "--algorithm", "optree"], "needs a wdm_ring"),
+        (["plan", "all_to_all", "--fabric", ONE, "--algorithm", "shifts:shifts=2"], "not lead"),
+        (["plan", "all_to_all", "--fabric", ONE, "--algorithm", "shifts:shifts=9"], "below"),
+        (
+            ["plan", "all_gather", "--fabric", ONE, "--algorithm", "settings:algorithm=rnig"],
+            "did you mean `ring`",
+        ),
+    ],
+)
+def test_what_does_not_fit_is_refused_with_a_hint(
+    run: Run, arguments: list[str], hint: str
+) -> None:
+    refused = run(*arguments)
+    assert refused.code == 2
+    assert hint in refused.err
