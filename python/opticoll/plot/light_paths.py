@@ -1,4 +1,4 @@
-"""Which ports hold which lightpaths over time, on a grid of lightpaths."""
+"""Which ports hold which circuits over time, on a grid of lightpaths or a circuit switch."""
 
 import os
 from dataclasses import dataclass
@@ -23,15 +23,15 @@ class Group:
     first: int
     last: int
     peers: dict[tuple[int, int], int]
-    """By rank and port, the rank at the other end."""
+    """By rank and port, the rank at the other end; of circuits of one way by ports out."""
 
 
 @drawn
 def light_paths(plan: "Plan", path: str | os.PathLike[str], *, size: int) -> "Figure":
-    """Draw a row for each port: pale while it holds a path, full while data moves over it.
+    """Draw a row for each port: pale while it holds a circuit, full while data moves over it.
 
-    Colours are the ranks at the other end, grey the time in which paths are set up and released.
-    The times are those of the policy `establish_release`.
+    Colours are the ranks at the other end, grey the time in which circuits are set up and released.
+    The times are those of the fabric's usual policy. Of a circuit switch the ports out are drawn.
 
     Raises PlotError for another fabric, nothing to draw, or more ports than lines on paper.
     """
@@ -39,9 +39,9 @@ def light_paths(plan: "Plan", path: str | os.PathLike[str], *, size: int) -> "Fi
 
     fabric = plan.fabric
     ports, establish = fabric.option("ports"), fabric.option("establish")
-    if establish is None:
-        raise PlotError(f"{fabric.family} has no lightpaths that are set up and torn down")
-    release = fabric.option("release" if "release" in fabric.options else "establish")
+    release = 0
+    if establish is not None:
+        release = fabric.option("release" if "release" in fabric.options else "establish")
     rows = fabric.ranks * ports
     if rows > _MOST_ROWS:
         raise PlotError(f"{rows} ports are too many to draw: {_MOST_ROWS} at most")
@@ -54,7 +54,9 @@ def light_paths(plan: "Plan", path: str | os.PathLike[str], *, size: int) -> "Fi
     figure = sheet(9.6, max(3.6, 0.16 * rows + 1.9))
     axes = figure.subplots()
     for group in groups(plan):
-        _draw(axes, plan, group, outcome.slots, (ports, establish, release, scale), colours)
+        waits = int(outcome.slots["reconfiguration_ps"][group.first])
+        before = waits if establish is None else establish
+        _draw(axes, plan, group, outcome.slots, (ports, before, release, scale), colours)
     axes.set_ylim(rows - 0.5, -0.5)
     for rank in range(1, fabric.ranks):
         axes.axhline(rank * ports - 0.5, color=style.INK, linewidth=0.4)
@@ -67,10 +69,11 @@ def light_paths(plan: "Plan", path: str | os.PathLike[str], *, size: int) -> "Fi
     headed(
         figure,
         f"{style.heading(plan)}, {style.size_text(size)}, {style.counted(ports, 'port')} per rank\n"
-        f"{style.conditions(fabric.spec)}; pale: lightpath up, full: data on it",
+        f"{style.conditions(fabric.spec)}; pale: circuit up, full: data on it",
     )
     handles = [Patch(color=colours(rank), label=f"to rank {rank}") for rank in range(fabric.ranks)]
-    handles.append(Patch(color=_PALE, label="setup and teardown"))
+    setting = "reconfiguration" if establish is None else "setup and teardown"
+    handles.append(Patch(color=_PALE, label=setting))
     figure.legend(
         handles=handles if len(handles) <= 33 else handles[-1:],
         loc="outside lower center",
@@ -80,26 +83,19 @@ def light_paths(plan: "Plan", path: str | os.PathLike[str], *, size: int) -> "Fi
 
 
 def groups(plan: "Plan") -> list[Group]:
-    """As long runs of slots as no port changes its path."""
+    """As long runs of slots as no port changes its circuit, out or in."""
     found: list[Group] = []
+    held: dict[tuple[str, int, int], int] = {}
     for slot in range(plan.slots):
-        columns = plan.slot_columns(slot)
-        peers: dict[tuple[int, int], int] = {}
-        for source, port, destination, other in zip(
-            columns["source"].tolist(),
-            columns["source_port"].tolist(),
-            columns["destination"].tolist(),
-            columns["destination_port"].tolist(),
-            strict=True,
-        ):
-            peers |= {(source, port): destination, (destination, other): source}
+        peers, ends = _circuits(plan, slot)
         if not peers:
             continue
-        held = found[-1].peers if found else {}
-        if found and all(held.get(port, peer) == peer for port, peer in peers.items()):
-            found[-1] = Group(found[-1].first, slot, held | peers)
+        if found and all(held.get(port, peer) == peer for port, peer in ends.items()):
+            found[-1] = Group(found[-1].first, slot, found[-1].peers | peers)
+            held |= ends
         else:
             found.append(Group(slot, slot, peers))
+            held = ends
     return found
 
 
@@ -123,16 +119,27 @@ def _draw(
         width = (down - up) / scale
         axes.barh(row, width, 0.8, up / scale, color=colours(peer), alpha=0.3, linewidth=0)
     for slot in range(group.first, group.last + 1):
-        columns = plan.slot_columns(slot)
         begin = up if slot == group.first else int(slots["start_ps"][slot])
         finish = down if slot == group.last else int(slots["end_ps"][slot])
-        busy = {
-            **dict(zip(_ends(columns, "source"), columns["destination"], strict=True)),
-            **dict(zip(_ends(columns, "destination"), columns["source"], strict=True)),
-        }
-        for (rank, port), peer in busy.items():
+        for (rank, port), peer in _circuits(plan, slot)[0].items():
             width = (finish - begin) / scale
             axes.barh(rank * ports + port, width, 0.8, begin / scale, color=colours(int(peer)))
+
+
+def _circuits(
+    plan: "Plan", slot: int
+) -> tuple[dict[tuple[int, int], int], dict[tuple[str, int, int], int]]:
+    """The ranks at the other ends of ports that a slot uses: of those drawn, and of all."""
+    hops = plan.hop_columns(slot)
+    one_way = len(hops["transfer"]) > 0
+    columns = hops if one_way else plan.slot_columns(slot)
+    out = dict(zip(_ends(columns, "source"), columns["destination"].tolist(), strict=True))
+    into = dict(zip(_ends(columns, "destination"), columns["source"].tolist(), strict=True))
+    if not one_way:
+        both = out | into
+        return both, {("both", *port): peer for port, peer in both.items()}
+    ends = {("out", *port): peer for port, peer in out.items()}
+    return out, ends | {("in", *port): peer for port, peer in into.items()}
 
 
 def _ends(columns: dict[str, Any], rank: str) -> list[tuple[int, int]]:

@@ -1,7 +1,7 @@
 """Circuit switches: each joins ports out of ranks to ports in, each port to one other at a time.
 
-The light of a transfer is the two ports of its circuit, as in `copy 5 0>4 0.1`. Over other ranks it is followed by
-the ports and the slot of each further circuit, as in `copy 5 0>1>4 0.0 0.1@3`.
+The light of a transfer is the two ports of its circuit, as in `copy 5 0>4 0.1`. Over other ranks
+it is followed by the ports and the slot of each further circuit: `copy 5 0>1>4 0.0 0.1@3`.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class CircuitSwitch(Fabric):
     relays = True
 
     def __init__(self, options: dict[str, str]) -> None:
-        self.ranks = whole(options["ranks"])
+        self.ranks = self.switched_ranks = whole(options["ranks"])
         self.ports = whole(options.get("ports", "1"))
         planes = whole(options.get("planes", "1"))
         expect(self.ports % planes == 0, "the planes must share the ports evenly")
@@ -100,7 +100,7 @@ class CircuitSwitch(Fabric):
         self, circuit: Circuit, receiver: int, before: int | None, slots: range
     ) -> Problem | None:
         """What leaves a circuit, and those after it, out of the other rules."""
-        if max(circuit.rank, receiver) >= self.ranks:
+        if max(circuit.rank, receiver) >= self.switched_ranks:
             return Problem("rank_range", "goes over a rank that does not exist")
         if circuit.rank == receiver:
             return Problem("self_transfer", f"goes from rank {receiver} to itself")
