@@ -57,7 +57,7 @@ const MOST_SETTINGS: usize = 12;
 const STARTS: usize = 64;
 
 /// Steps of the search for each number of settings: ranks x ports x settings for each sequence looked at.
-const MOST_WORK: u64 = 1 << 28;
+const MOST_WORK: u64 = 1 << 25;
 
 /// The shifts of all settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -117,7 +117,10 @@ fn around(far: &mut [u32], shift: u32) {
         for _ in 0..2 {
             loop {
                 seen[at] = true;
-                let next = (at + shift as usize) % ranks;
+                let mut next = at + shift as usize;
+                if next >= ranks {
+                    next -= ranks;
+                }
                 far[next] = far[next].min(far[at].saturating_add(1));
                 at = next;
                 if at == start {
