@@ -143,8 +143,9 @@ def as_rank(jobs: Sequence[Job], time_limit_s: float) -> list[Ended]:
                 problem = f"rank {rank}: {here}: {error}"
                 # A rank that died is named by the process that watches it, before all are ended.
                 time.sleep(mpi_rank.LOOK_S)
-            elif error.missing is not None:
-                problem = f"rank {error.missing} does not answer; rank {rank} waits at {here}"
+            elif error.missing:
+                silent = " and ".join(f"rank {one}" for one in error.missing)
+                problem = f"no answer from {silent}; rank {rank} waits at {here}"
             else:
                 problem = f"rank {rank}: {error}"
             os.write(2, f"opticoll: error: {problem}\n".encode())

@@ -13,6 +13,7 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -47,10 +48,10 @@ GRACE_S = 2.0
 class StuckError(Exception):
     """No thread block can go on; the message says for what the first waits."""
 
-    def __init__(self, message: str, missing: int | None = None) -> None:
+    def __init__(self, message: str, missing: Sequence[int] = ()) -> None:
         super().__init__(message)
         self.missing = missing
-        """The rank that does not answer, if that is known."""
+        """The ranks that have not come, if that is known; some of them may wait for another."""
 
 
 def buffers(payload: Payload, rank: int, scratch: int, *, in_place: bool) -> Buffers:
@@ -213,7 +214,7 @@ def library(comm: Any, payload: Payload, limit_s: float) -> tuple[float, NDArray
     return time.perf_counter() - start, output
 
 
-def end(request: Any, limit_s: float, problem: str, missing: int | None = None) -> None:
+def end(request: Any, limit_s: float, problem: str) -> None:
     """Wait for a request of MPI.
 
     Raises
@@ -224,7 +225,7 @@ def end(request: Any, limit_s: float, problem: str, missing: int | None = None) 
     start = time.monotonic()
     while not request.Test():
         if time.monotonic() - start > limit_s:
-            raise StuckError(problem, missing)
+            raise StuckError(problem)
         time.sleep(0)
 
 
@@ -239,24 +240,31 @@ def meet(comm: Any, limit_s: float) -> None:
     rank, nothing = comm.Get_rank(), np.empty(0, np.int8)
     if rank > 0:
         comm.Isend(nothing, dest=0).Free()
-        problem = "waits for rank 0 to begin with all others"
-        end(comm.Irecv(nothing, source=0), limit_s + GRACE_S, problem, 0)
-        return
-    others = range(1, comm.Get_size())
-    for other in others:
-        problem = f"waits for rank {other} to begin with all others"
-        end(comm.Irecv(nothing, source=other), limit_s, problem, other)
-    for other in others:
-        comm.Isend(nothing, dest=other).Free()
+        awaited = {0: comm.Irecv(nothing, source=0)}
+        limit_s += GRACE_S
+    else:
+        awaited = {one: comm.Irecv(nothing, source=one) for one in range(1, comm.Get_size())}
+    start = time.monotonic()
+    while awaited := {one: request for one, request in awaited.items() if not request.Test()}:
+        if time.monotonic() - start > limit_s:
+            raise StuckError("waits for others to begin with it", tuple(awaited))
+        time.sleep(0)
+    if rank == 0:
+        for other in range(1, comm.Get_size()):
+            comm.Isend(nothing, dest=other).Free()
+
+
+def state(identity: int) -> str:
+    """The state of a process, a letter as Linux has it; X where there is none."""
+    try:
+        return Path(f"/proc/{identity}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return "X"
 
 
 def lives(identity: int) -> bool:
     """Whether a process is there and no zombie."""
-    try:
-        state = Path(f"/proc/{identity}/stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:
-        return False
-    return state not in "ZX"
+    return state(identity) not in "ZX"
 
 
 def died(rank: int, block: int, step: int) -> str:
@@ -371,9 +379,11 @@ def main(folder: str, watcher: int) -> None:
     except BaseException as error:
         reason = f"rank {rank}: {error or type(error).__name__}"
         ranks = all_progress.tolist()
-        if isinstance(error, StuckError) and error.missing is not None:
-            _, _, block, step, _ = ranks[error.missing]
-            reason = silent(error.missing, block, step)
+        if isinstance(error, StuckError) and error.missing:
+            stopped = [one for one in error.missing if state(ranks[one][0]) in "Tt"]
+            missing = (stopped or error.missing)[0]
+            _, _, block, step, _ = ranks[missing]
+            reason = silent(missing, block, step)
         elif not isinstance(error, StuckError):
             # Messages fail a moment before the system shows that their sender has died.
             time.sleep(LOOK_S)
