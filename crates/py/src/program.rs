@@ -40,8 +40,8 @@ use crate::schedule::Schedule;
 /// ...     print(violation.sentence)
 /// not_written 1 0 0 7
 /// rank 1, thread block 0, step 0: reads chunk 0 of output, in which nothing is yet
-/// wrong_result 0 None None None
-/// rank 0: output chunk 1 holds nothing at the end, not chunk 0 of rank 1
+/// wrong_result 0 0 1 5
+/// rank 0: output chunk 1 holds nothing at the end, not chunk 0 of rank 1; thread block 0, step 1 wrote it
 #[pyclass(frozen, module = "opticoll._core")]
 pub(crate) struct Program {
     pub(crate) program: CollectiveProgram,
