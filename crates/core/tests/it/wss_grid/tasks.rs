@@ -347,7 +347,7 @@ fn failures_add_up_and_those_off_the_grid_are_refused() {
         ("leaving=4", "0 to 3"),
         ("dead_port=row0.1", "dead_ports"),
         ("dead_ports=row2.0", "no such place"),
-        ("", "no `=`"),
+        ("", "lacks its key or its value"),
     ] {
         let message = grid.left_after(failed).unwrap_err().to_string();
         assert!(message.contains(hint), "{failed}: {message}");
