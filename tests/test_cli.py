@@ -154,6 +154,9 @@ def test_option_keys_may_be_written_in_any_case(run: Run) -> None:
 OF_LINKS = ("tree_packing", "matching", "fewest_steps", "concurrent_flow")
 """Planners for fabrics with links only."""
 
+OF_SWITCHES = ("settings", "shifts")
+"""Planners for circuit switches only."""
+
 
 @pytest.mark.parametrize(
     ("collective", "algorithm", "fabric"),
@@ -163,6 +166,8 @@ OF_LINKS = ("tree_packing", "matching", "fewest_steps", "concurrent_flow")
             record["name"],
             LIGHT_TREES
             if record["name"] == "light_tree"
+            else "circuit_switch:ranks=8"
+            if record["family"] == "circuit_switch" or record["name"] in OF_SWITCHES
             else "torus:dims=4x4"
             if "torus" in (record["family"] or "").split(", ") or record["name"] in OF_LINKS
             else DRAGONFLY

@@ -52,7 +52,7 @@ class Run(FileSource):
         int | None,
         Parameter(
             help="Number of ranks of a collective without --fabric, or of a file that does not "
-            "say it",
+            "say it (default: that of the file)",
             converter=words.whole(least=1),
         ),
     ] = None

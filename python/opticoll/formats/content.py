@@ -28,19 +28,22 @@ _PORTION = 4096
 """Compressed bytes that are decompressed at once; zstd makes at most some 100 MB of them."""
 
 
-def read_content(path: str | os.PathLike[str], most: int = MOST_BYTES) -> bytes:
-    """The bytes of a file; compression is recognised by content, not by name.
+def read_content(path: str | os.PathLike[str], most: int | None = None) -> bytes:
+    """The bytes of a file, MOST_BYTES at most where nothing else is said.
+
+    Compression is recognised by content, not by name.
 
     Raises
     ------
     FileError
         The file cannot be read or decompressed, or has more bytes than `most`.
     """
-    return decompressed(_read_bytes(path, most), path, most)
+    limit = MOST_BYTES if most is None else most
+    return decompressed(_read_bytes(path, limit), path, limit)
 
 
 def read_text(
-    path: str | os.PathLike[str], what: str, encoding: str = "utf-8", most: int = MOST_BYTES
+    path: str | os.PathLike[str], what: str, encoding: str = "utf-8", most: int | None = None
 ) -> str:
     """The text of a file; `what` it should be is named in the error, such as `plan file`.
 

@@ -60,11 +60,14 @@ def _json(path: Path, text: str) -> Rows:
 
 
 def _csv(text: str) -> Rows:
-    csv.field_size_limit(_LARGEST_FIELD)
-    return [
-        {name: _typed(cell or "") for name, cell in row.items() if name}
-        for row in csv.DictReader(io.StringIO(text))
-    ]
+    before = csv.field_size_limit(_LARGEST_FIELD)
+    try:
+        return [
+            {name: _typed(cell or "") for name, cell in row.items() if name}
+            for row in csv.DictReader(io.StringIO(text))
+        ]
+    finally:
+        csv.field_size_limit(before)
 
 
 def _typed(cell: str) -> Any:

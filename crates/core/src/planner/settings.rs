@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 
 use super::contest::{Contender, Contest, ContestOutcome, Made};
 use super::{Planned, Planner, PlannerError, Question, least};
-use crate::algorithm;
+use crate::algorithm::{self, AlgorithmError};
 use crate::collective::CollectiveKind;
 use crate::fabric::Light;
 use crate::fabric::circuits::{Charge, Circuits};
@@ -85,6 +85,9 @@ impl Choice {
 
 fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
     spec.only_declared(PLANNER.options)?;
+    if question.collective.ranks() < 2 {
+        return Ok(question.nothing_to_do(spec));
+    }
     let choice = algorithm::choice(spec, "settings", &Choice::ALL)?;
     let kind = question.collective.kind();
     if let Some(name) = spec.option("algorithm") {
@@ -145,13 +148,24 @@ fn named(algorithm: &str, choice: Choice) -> Spec {
     }
 }
 
+/// The switch, if it has one plane.
+fn needed<'a>(question: &Question<'a>) -> Result<&'a CircuitSwitch, AlgorithmError> {
+    let switch = question.fabric.downcast::<CircuitSwitch>();
+    let one = switch.filter(|switch| switch.planes == 1);
+    one.ok_or_else(|| AlgorithmError::Refused {
+        name: NAME,
+        ranks: question.collective.ranks(),
+        reason: "it sets the ports of a circuit_switch with planes=1".into(),
+    })
+}
+
 /// The plan of an algorithm's steps.
 fn carry_out(
     question: &Question<'_>,
     name: &'static str,
     choice: Choice,
 ) -> Result<Plan, PlannerError> {
-    let switch = question.fabric.needed::<CircuitSwitch>("the planner")?;
+    let switch = needed(question)?;
     let schedule = algorithm::build(&Spec::new(name), question.collective, question.fabric)?;
     question.fits(schedule.len() as u64)?;
     let steps: Vec<Step> = (0..schedule.steps())

@@ -17,6 +17,7 @@ use rand_pcg::Pcg64;
 
 use super::contest::{Contender, Contest, ContestOutcome, Made};
 use super::{Planned, Planner, PlannerError, Question, least};
+use crate::algorithm::AlgorithmError;
 use crate::collective::CollectiveKind;
 use crate::fabric::Light;
 use crate::fabric::circuits::Circuits;
@@ -261,7 +262,10 @@ impl Ways {
 
 fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
     spec.only_declared(PLANNER.options)?;
-    let switch = question.fabric.needed::<CircuitSwitch>("the planner")?;
+    if question.collective.ranks() < 2 {
+        return Ok(question.nothing_to_do(spec));
+    }
+    let switch = needed(question)?;
     if let Some(text) = spec.option("shifts") {
         let rule = "must be shifts below the number of ranks, of at most as many ports as there are, joined by + and x";
         let sequence = Sequence::parse(text, switch).ok_or_else(|| spec.refuse("shifts", rule))?;
@@ -280,6 +284,15 @@ fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
         plan,
         candidates,
         reasons: Vec::new(),
+    })
+}
+
+fn needed<'a>(question: &Question<'a>) -> Result<&'a CircuitSwitch, AlgorithmError> {
+    let switch = question.fabric.downcast::<CircuitSwitch>();
+    switch.ok_or_else(|| AlgorithmError::Refused {
+        name: NAME,
+        ranks: question.collective.ranks(),
+        reason: "it sets the ports of a circuit_switch".into(),
     })
 }
 

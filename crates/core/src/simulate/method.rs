@@ -66,10 +66,10 @@ const OWN: &[(SettingDeclaration<Method>, Given)] = &[
     (
         SettingDeclaration::<Method>::new(
             "policy",
-            "Rule by which reconfiguration is charged: every_step, on_change, per_port, free, \
-             two_tier, establish_release, all_stop or planes",
+            "Rule by which reconfiguration is charged, such as every_step, per_port or free; \
+             see `opticoll list policies`",
             SettingValues::Words(|| POLICIES.iter().map(|one| one.name).collect()),
-            "every_step; two_tier on a wss_grid, establish_release on a light_path_grid, all_stop on a circuit_switch",
+            "the fabric's own: every_step, two_tier, establish_release or all_stop",
             &["circuit", "closed_form", "control"],
             |method, text| put(&mut method.policy, said(text.parse().map(Some))),
         ),
