@@ -175,7 +175,7 @@ pub const RECORD: FamilyRecord = FamilyRecord {
     options: || options::list(&RECORD, declared),
     build: |spec| {
         let switch = options::read(spec, &RECORD, declared)?;
-        if !switch.ports.is_multiple_of(switch.planes) {
+        if switch.ports % switch.planes != 0 {
             let rule = format!("must divide ports={}", switch.ports);
             return Err(spec.refuse("planes", rule).into());
         }

@@ -236,7 +236,7 @@ impl<'a> TransferTimeline<'a> {
         // A port that was never used holds its first circuit from the beginning, where that is free.
         let first_free = self.change.first_free;
         let changes_at =
-            |port: &TakenPort<Since>| !port.holds && !(first_free && port.before.is_none());
+            |port: &TakenPort<Since>| !(port.holds || first_free && port.before.is_none());
         let mut changes = changes_at(&sender);
         let mut taken = Vec::new();
         for receiver in receivers {
