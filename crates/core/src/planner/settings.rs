@@ -14,6 +14,7 @@
 
 mod graphs;
 mod routes;
+mod steps;
 
 use std::collections::BTreeMap;
 
@@ -33,7 +34,8 @@ use crate::simulate::default_policy;
 use crate::spec::{OptionRecord, Spec};
 use crate::units::Time;
 use graphs::Setting;
-use routes::{Route, Step};
+use routes::Route;
+use steps::Step;
 
 /// The planner of settings.
 pub(super) const PLANNER: Planner = Planner {
@@ -222,7 +224,7 @@ fn cheapest(
     };
     let times = |step: &Step| -> Vec<Option<u64>> {
         let time = |setting: &Setting| {
-            let direct = choice != Choice::Each || step.is_direct_on(setting);
+            let direct = choice != Choice::Each || setting.joins_all(step);
             direct.then(|| routes::time(step, setting, switch, per_slot))?
         };
         settings.iter().map(time).collect()

@@ -321,9 +321,11 @@ fn the_verifier_shares_no_code_with_what_it_checks() {
     }
 }
 
-/// Who may ask for the type of a machine: the planners of rings, and what exists for one family only.
+/// Who may ask for the type of a machine: the planners of rings and of circuit switches, and what exists for one family only.
 const OF_ONE_FAMILY: &[(&str, &[&str])] = &[
     ("planner", &["WdmRing", "WssGrid"]),
+    ("planner/settings.rs", &["CircuitSwitch"]),
+    ("planner/shifts.rs", &["CircuitSwitch"]),
     ("simulate/closed_form.rs", &["WdmRing", "LightPathGrid"]),
     ("simulate/simulators/circuit.rs", &["WdmRing"]),
     ("simulate/control", &["WssGrid"]),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::routes::Step;
+use super::steps::Step;
 use crate::family::circuit_switch::CircuitSwitch;
 
 /// Circuits that are up together.
@@ -31,8 +31,10 @@ impl Setting {
         }
     }
 
-    pub(super) fn joins(&self, from: u32, to: u32) -> bool {
-        self.next[from as usize].binary_search(&to).is_ok()
+    /// Whether there is a circuit for every message of a step.
+    pub(super) fn joins_all(&self, step: &Step) -> bool {
+        let mut messages = step.messages.iter();
+        messages.all(|one| self.next[one.from as usize].binary_search(&one.to).is_ok())
     }
 }
 

@@ -7,38 +7,20 @@
 use std::cmp::Reverse;
 use std::collections::VecDeque;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 
 use super::graphs::Setting;
+use super::steps::{Step, StepMessage};
 use crate::fabric::circuits::Circuits;
 use crate::family::circuit_switch::CircuitSwitch;
 use crate::interrupt;
-use crate::schedule::Schedule;
-use crate::units::{Bytes, UnitError};
+use crate::units::Bytes;
 
 /// The most hops of a step that is relayed.
 const MOST_HOPS: u64 = 1 << 22;
 
 /// The most ranks whose ways are searched for one by one.
 const MOST_SEARCHED: u32 = 512;
-
-/// What goes from one rank to another in a step.
-#[derive(Debug, Clone)]
-pub(super) struct StepMessage {
-    pub(super) from: u32,
-    pub(super) to: u32,
-    pub(super) bytes: Bytes,
-    pub(super) transfers: Vec<u32>,
-}
-
-/// A step of an algorithm.
-#[derive(Debug, Clone)]
-pub(super) struct Step {
-    ranks: u32,
-    pub(super) messages: Vec<StepMessage>,
-    /// Where every rank sends one message, of equal bytes, to the rank so far after it.
-    shift: Option<(u32, Bytes)>,
-}
 
 /// The way of a message.
 #[derive(Debug, Clone, Default)]
@@ -52,60 +34,6 @@ pub(super) struct RouteHop {
     pub(super) slot: u32,
     pub(super) from: u32,
     pub(super) to: u32,
-}
-
-impl Step {
-    pub(super) fn of(
-        schedule: &Schedule,
-        step: usize,
-        size: Bytes,
-        ranks: u32,
-    ) -> Result<Step, UnitError> {
-        let mut messages: Vec<StepMessage> = Vec::new();
-        let mut places: FxHashMap<(u32, u32), usize> = FxHashMap::default();
-        for transfer in schedule.step(step) {
-            let moved = schedule.transfer(transfer);
-            let bytes = schedule
-                .collective
-                .range_bytes(size, moved.chunk, moved.count)?;
-            let ends = (moved.source, moved.destination);
-            let place = *places.entry(ends).or_insert(messages.len());
-            if place == messages.len() {
-                messages.push(StepMessage {
-                    from: ends.0,
-                    to: ends.1,
-                    bytes: Bytes::new(0),
-                    transfers: Vec::new(),
-                });
-            }
-            let message = &mut messages[place];
-            message.bytes = message.bytes.plus(bytes)?;
-            message.transfers.push(transfer as u32);
-        }
-        messages.sort_by_key(|one| (one.from, one.to));
-        let shift = messages.first().map(|one| {
-            let after = (one.to + ranks - one.from) % ranks;
-            (after, one.bytes)
-        });
-        let is_shift = |(after, bytes): &(u32, Bytes)| {
-            let mut all = (0..ranks).zip(&messages);
-            messages.len() == ranks as usize
-                && all.all(|(rank, one)| {
-                    one.from == rank && one.to == (rank + after) % ranks && one.bytes == *bytes
-                })
-        };
-        Ok(Step {
-            ranks,
-            shift: shift.filter(is_shift),
-            messages,
-        })
-    }
-
-    /// Whether a setting has a circuit for every message.
-    pub(super) fn is_direct_on(&self, setting: &Setting) -> bool {
-        let mut messages = self.messages.iter();
-        messages.all(|message| setting.joins(message.from, message.to))
-    }
 }
 
 /// Picoseconds of a step on a setting, with so many more for each slot; `None` where its messages do not get there.
@@ -165,7 +93,7 @@ fn turns(after: u32, shift: u32, ranks: u32) -> Option<u32> {
 
 /// The ways of all messages of a step, in their order; `None` where one does not get there, or there are too many hops.
 pub(super) fn routes(step: &Step, setting: &Setting) -> Option<Vec<Route>> {
-    if step.is_direct_on(setting) {
+    if setting.joins_all(step) {
         let one = |message: &StepMessage| Route {
             hops: vec![RouteHop {
                 slot: 0,
