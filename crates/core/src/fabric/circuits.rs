@@ -201,6 +201,11 @@ pub trait Circuits: Send + Sync {
     /// What a circuit takes for the bytes of a message.
     fn transmission(&self) -> Transmission;
 
+    /// Whether circuits of a group of slots may stay up after it, as [`Paths`] say.
+    fn keeps_paths(&self) -> bool {
+        false
+    }
+
     /// What a message takes once, however many circuits it goes over.
     fn startup(&self) -> Time {
         Time::ZERO

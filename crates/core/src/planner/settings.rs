@@ -200,6 +200,21 @@ fn carry_out(
     ))
 }
 
+/// Picoseconds that each slot costs, and each change of the setting.
+pub(super) fn prices(
+    question: &Question<'_>,
+    switch: &CircuitSwitch,
+) -> Result<(u64, u64), PlannerError> {
+    let set_up = switch.reconfiguration.time()?.ps();
+    let policy = question.method.policy;
+    let policy = policy.unwrap_or(default_policy(question.fabric));
+    Ok(match switch.charge(policy.name()) {
+        Ok(Charge::EverySlot) => (set_up, 0),
+        Ok(Charge::Never) => (0, 0),
+        _ => (0, set_up),
+    })
+}
+
 /// The settings of all steps that take the least time together; `None` where a step has none.
 fn cheapest(
     question: &Question<'_>,
@@ -208,16 +223,7 @@ fn cheapest(
     settings: &[Setting],
     choice: Choice,
 ) -> Result<Option<Vec<usize>>, PlannerError> {
-    let set_up = switch.reconfiguration.time()?.ps();
-    let policy = question
-        .method
-        .policy
-        .unwrap_or(default_policy(question.fabric));
-    let (per_slot, change) = match switch.charge(policy.name()) {
-        Ok(Charge::EverySlot) => (set_up, 0),
-        Ok(Charge::Never) => (0, 0),
-        _ => (0, set_up),
-    };
+    let (per_slot, change) = prices(question, switch)?;
     let first = match switch.first_setting {
         FirstSetting::Free => 0,
         FirstSetting::Charged => change,

@@ -16,7 +16,7 @@ use rand::RngExt;
 use rand_pcg::Pcg64;
 
 use super::contest::{Contender, Contest, ContestOutcome, Made};
-use super::{Planned, Planner, PlannerError, Question, least};
+use super::{Planned, Planner, PlannerError, Question, least, settings};
 use crate::algorithm::AlgorithmError;
 use crate::collective::CollectiveKind;
 use crate::fabric::Light;
@@ -307,13 +307,14 @@ fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, Planner
     }
     let least = least::of_collective(question)?;
     let block = Bytes::new(question.size.get().div_ceil(ranks.into()));
-    let change = switch.reconfiguration.time()?;
+    let (per_slot, change) = settings::prices(question, switch)?;
     let mut contenders = Vec::new();
     let mut best: Option<Sequence> = None;
     let mut fastest = u64::MAX;
     for settings in 1..=MOST_SETTINGS {
-        let paid = change.times(settings as u64 - 1)?.ps();
-        if paid >= fastest {
+        // Each setting has a slot at least.
+        let paid = change.saturating_mul(settings as u64 - 1);
+        if paid.max(per_slot.saturating_mul(settings as u64)) >= fastest {
             break;
         }
         let Some(found) = search(best.as_ref(), switch, settings) else {
@@ -327,7 +328,9 @@ fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, Planner
         if hops > question.most_transfers {
             continue;
         }
-        let estimate = ways.time(switch, block).saturating_add(paid);
+        let of_slots = per_slot.saturating_mul(ways.slots.into());
+        let charged = paid.saturating_add(of_slots);
+        let estimate = ways.time(switch, block).saturating_add(charged);
         fastest = fastest.min(estimate);
         let question = *question;
         contenders.push(Contender {

@@ -57,7 +57,8 @@ pub fn simulate_with<'a>(
     let circuits = super::needed_circuits(&plan.representative().fabric, "circuit")?;
     let refused = |reason| SimulationError::policy("circuit", policy, reason);
     let charge = circuits.charge(policy.name()).map_err(refused)?;
-    if paths != Paths::Released && charge != (Charge::Groups { each_slot: false }) {
+    let keeps = circuits.keeps_paths() && charge == (Charge::Groups { each_slot: false });
+    if paths != Paths::Released && !keeps {
         return Err(refused(
             "no path stays up under it for later; leave the setting paths out",
         ));

@@ -5,7 +5,7 @@ use opticoll::fabric::Fabric;
 use opticoll::family::circuit_switch::{CircuitSwitch, bound};
 use opticoll::plan::{AnyPlan, Plan};
 use opticoll::planner;
-use opticoll::simulate::{self, Method, Policy};
+use opticoll::simulate::{self, Method, Paths, Policy};
 use opticoll::units::{Bytes, Time};
 use opticoll::verify::verify;
 
@@ -359,6 +359,26 @@ fn every_collective_is_planned_and_above_its_bound() {
                 }
             }
         }
+    }
+}
+
+#[test]
+fn shifts_are_chosen_for_what_the_policy_charges() {
+    let fabric = "ranks=16,rate=800Gb/s,latency=200ns,reconfiguration=1ms";
+    // Without a charge many settings cost nothing, and fewer hops fewer bytes.
+    let free = proved(AllToAll, "shifts", fabric, 1 << 20, Policy::Free);
+    let stopped = proved(AllToAll, "shifts", fabric, 1 << 20, Policy::AllStop);
+    assert_eq!(stopped.algorithm, "shifts:shifts=1");
+    assert!(free.slots() < stopped.slots(), "{}", free.algorithm);
+}
+
+#[test]
+fn no_circuits_stay_up_for_another_run() {
+    let plan = proved(AllGather, "ring", "ranks=4", 1000, Policy::AllStop);
+    for paths in [Paths::Kept, Paths::Warm] {
+        let found =
+            simulate::circuit::simulate_with(&plan, Bytes::new(1000), Policy::AllStop, paths);
+        assert!(found.is_err(), "{paths:?}");
     }
 }
 

@@ -35,6 +35,10 @@ impl Circuits for LightPathGrid {
         Transmission::at(self.rate)
     }
 
+    fn keeps_paths(&self) -> bool {
+        true
+    }
+
     fn sharing(&self) -> LightSharing {
         LightSharing::SameCircuit
     }
