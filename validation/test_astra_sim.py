@@ -43,11 +43,11 @@ def test_astra_sim_takes_the_time_of_its_formula(case: str, tmp_path: Path) -> N
     assert plan.verify() == []
     plan.export(tmp_path / "custom.et", size=f"{MIB}B")
     assert len(chakra_traces.paths_of(tmp_path / "custom.0.et")) == ranks
-    (tmp_path / "work").mkdir()
+    (tmp_path / "traces").mkdir()
     for rank in range(ranks):
         told = {"is_cpu_op": False, "comm_type": NUMBERS[kind], "comm_size": MIB}
         content = header({}, "0.0.4") + node(0, COLLECTIVE, **told)
-        (tmp_path / f"work/work.{rank}.et").write_bytes(content)
+        (tmp_path / f"traces/ours.{rank}.et").write_bytes(content)
     system: dict[str, object] = {
         "scheduling-policy": "LIFO",
         "endpoint-delay": 10,
@@ -70,7 +70,7 @@ def test_astra_sim_takes_the_time_of_its_formula(case: str, tmp_path: Path) -> N
     ran = subprocess.run(
         [
             str(ASTRA_SIM),
-            f"--workload-configuration={tmp_path}/work/work",
+            f"--workload-configuration={tmp_path}/traces/ours",
             f"--system-configuration={tmp_path}/system.json",
             f"--remote-memory-configuration={tmp_path}/memory.json",
             f"--network-configuration={tmp_path}/network.yml",

@@ -236,7 +236,7 @@ impl Machine for CircuitSwitch {
             plural(self.ranks as usize, "rank"),
             plural(self.ports as usize, "port"),
             self.rate.words(),
-            plural(self.planes as usize, "circuit switch"),
+            plural(self.planes as usize, "plane"),
             self.reconfiguration
         )
     }
