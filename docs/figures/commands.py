@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-__all__ = ["COMMANDS", "STUDIES", "SWEEPS", "draw", "reproduce", "sweep"]
+__all__ = ["COMMANDS", "MAPS", "STUDIES", "SWEEPS", "draw", "reproduce", "sweep"]
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -70,6 +70,14 @@ COMMANDS = {
 }
 """Commands by the figure whose path follows them: some half a minute in all."""
 
+MAPS = {
+    "circuit_switch_map": (
+        "compare all_reduce --fabric circuit_switch:ranks=64,startup=100ns,latency=100ns "
+        "--sizes 1KiB..1GiB --reconfiguration 10ns..10ms --algorithms auto --figure"
+    ),
+}
+"""Commands whose figure takes some minutes, by the figure whose path follows them."""
+
 SWEEPS = {
     "wavelengths": "wavelengths-or-fat-tree",
     "reconfiguration": "reconfiguration-time",
@@ -94,9 +102,11 @@ STUDIES = {
 """Figures by the study that draws them, with its options, and its name for each: some minutes."""
 
 
-def draw(folder: Path, suffix: str, say: Callable[[str], None]) -> None:
-    """Run the commands."""
-    for figure, command in COMMANDS.items():
+def draw(
+    folder: Path, suffix: str, say: Callable[[str], None], commands: dict[str, str] = COMMANDS
+) -> None:
+    """Run commands by their figures."""
+    for figure, command in commands.items():
         _run([*shlex.split(command), str(folder / f"{figure}.{suffix}")], say)
 
 

@@ -119,6 +119,7 @@ def main() -> int:
     commands.draw(arguments.output, arguments.suffix, say)
     commands.sweep(arguments.output, arguments.suffix, say)
     if arguments.anew:
+        commands.draw(arguments.output, arguments.suffix, say, commands.MAPS)
         commands.reproduce(arguments.output, arguments.suffix, say)
     return 0
 

@@ -45,6 +45,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, make_dataclass
 from fractions import Fraction
 from functools import partial
+from itertools import cycle
 from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeGuard, TypeVar, cast
@@ -58,7 +59,9 @@ from opticoll._core import (
     UnitError,
     check_settings,
     collective_kind,
+    format_time,
     parse_size,
+    parse_time,
 )
 from opticoll.document import Document, Place, Text, text, whole
 from opticoll.errors import ConfigError, UsageError
@@ -75,6 +78,10 @@ SIZE_RANGE_FACTOR = 4
 """Sizes of a range `A..B` grow by this factor up to B, the last of them."""
 
 
+TIME_RANGE_FACTORS = (Fraction(2), Fraction(5, 2), Fraction(2))
+"""Times of a range `A..B` grow by these factors in turn up to B, the last of them."""
+
+
 @dataclass(frozen=True)
 class Scenario:
     """A comparison: what is compared, on what, and how; a field left out has its default."""
@@ -85,6 +92,8 @@ class Scenario:
     algorithms: Sequence[str | UserAlgorithm] | None = None
     ranks: Sequence[int] | None = None
     wavelengths: Sequence[int] | None = None
+    reconfiguration: Sequence[str] | None = None
+    """Times from one setting to the next, in place of the fabric's."""
     settings: Settings = field(default_factory=Settings)
     wavelength: str = "auto"
     root: int = 0
@@ -109,6 +118,7 @@ def to_scenario(
     sizes: str | int | Iterable[str | int] = "4MiB",
     ranks: Iterable[int] | None = None,
     wavelengths: Iterable[int] | None = None,
+    reconfiguration: str | Iterable[str] | None = None,
     **others: Any,
 ) -> Scenario:
     """A comparison from the arguments of `opticoll.compare`; the others are fields as they are.
@@ -133,6 +143,7 @@ def to_scenario(
         algorithms=None if algorithms is None else list(algorithms),
         ranks=ranks,
         wavelengths=None if wavelengths is None else list(wavelengths),
+        reconfiguration=None if reconfiguration is None else _read_times(reconfiguration),
         **others,
     )
 
@@ -322,6 +333,42 @@ def split_sizes(text: str) -> list[int]:
             raise UsageError(f"`{part}` is no range of sizes: it must start above 0 and not fall")
         sizes += up_to(size, end, lambda one: one * SIZE_RANGE_FACTOR)
     return list(dict.fromkeys(sizes))
+
+
+def _times_next(factors: Iterator[Fraction], one: Fraction) -> Fraction:
+    return one * next(factors)
+
+
+def split_times(text: str) -> list[str]:
+    """The times in a list separated by commas; `A..B` stands for A, 2A, 5A, 10A, ... and B.
+
+    >>> split_times("10ns..200ns,1us")
+    ['10ns', '20ns', '50ns', '100ns', '200ns', '1us']
+
+    Raises
+    ------
+    UnitError
+        A time without a unit, or none at all.
+    UsageError
+        A range that is empty or starts at zero.
+    """
+    times: list[str] = []
+    for part in text.split(","):
+        first, dots, last = (word.strip() for word in part.partition(".."))
+        if dots and not (first and last):
+            end_word = "end" if first else "start"
+            raise UsageError(f"`{part}` is no range of times: its {end_word} is missing")
+        start = parse_time(first)
+        if not dots:
+            times.append(format_time(start))
+            continue
+        end = parse_time(last)
+        if not 0 < start <= end:
+            raise UsageError(f"`{part}` is no range of times: it must start above 0 and not fall")
+        factors = cycle(TIME_RANGE_FACTORS)
+        steps = up_to(Fraction(start), Fraction(end), partial(_times_next, factors))
+        times += [format_time(round(time)) for time in steps]
+    return list(dict.fromkeys(times))
 
 
 def split_counts(option: str, text: str) -> list[int]:
@@ -525,6 +572,12 @@ def _read_sizes(value: Any) -> Any:
     return [size for one in _listed(value) or () for size in split_sizes(str(one))]
 
 
+def _read_times(value: Any) -> Any:
+    if isinstance(value, Iterable) and not isinstance(value, str):
+        return [time for one in value for time in split_times(str(one))]
+    return split_times(str(value))
+
+
 def _read_setting(name: str, value: Any) -> str:
     check_settings(**given({name: text(value)}))
     return str(value)
@@ -540,6 +593,7 @@ class _ScenarioFields:
     sizes: Annotated[list[int], _read_sizes] = field(default_factory=lambda: [4 * 2**20])
     ranks: Annotated[list[Annotated[int, whole(1, 2**63)]], _listed] | None = None
     wavelengths: Annotated[list[Annotated[int, whole(1, 2**63)]], _listed] | None = None
+    reconfiguration: Annotated[list[str], _read_times] | None = None
     wavelength: Annotated[str, text] = "auto"
     root: Annotated[int, whole(0, 2**32)] | None = None
 

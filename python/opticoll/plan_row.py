@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import Any
 
 from opticoll import registry
-from opticoll._core import Fabric, Outcome, Plan, Violation, time_bound
+from opticoll._core import Fabric, Outcome, Plan, Violation, parse_time, time_bound
 from opticoll.layout import (
     PICOSECONDS,
     align,
@@ -115,6 +115,13 @@ class PlanRow(PlanHead):
     )
     time_s: Seconds = means("Time")
     time_ps: Picoseconds = means("The same time, exact")
+    fabric_reconfiguration_s: Seconds | None = means(
+        "Time that the fabric takes from one setting to the next",
+        absent="the fabric has no such time",
+    )
+    reconfigurations: Count | None = means(
+        "How often the fabric is reconfigured", absent="the simulator counts no reconfigurations"
+    )
     bottleneck: str | None = means(
         "Link, in words, that bounds the critical path for the longest time; of packets, the link "
         "that was sending for the longest time",
@@ -183,6 +190,8 @@ def plan_row(
         configurations=plan.configurations if lit else None,
         time_s=outcome.time_ps / PICOSECONDS,
         time_ps=outcome.time_ps,
+        fabric_reconfiguration_s=_reconfiguration_s(fabric),
+        reconfigurations=outcome.totals.get("reconfigurations"),
         bottleneck=None if link is None else fabric.link_name(link),
         bound_time_s=None if least_ps is None else least_ps / PICOSECONDS,
         bound_time_name=time_name,
@@ -201,6 +210,16 @@ def plan_row(
         ],
         reasons=plan.reasons,
     )
+
+
+def _reconfiguration_s(fabric: Fabric) -> float | None:
+    """The time from one setting to the next, all parts together; None where there is none."""
+    option = fabric.options.get("reconfiguration")
+    if option is None:
+        return None
+    value = option["value"]
+    parts = [parse_time(part) for part in value.split("+")] if isinstance(value, str) else [value]
+    return sum(parts) / PICOSECONDS
 
 
 @lru_cache(maxsize=1024)

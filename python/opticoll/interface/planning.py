@@ -181,6 +181,7 @@ def compare(
     sizes: str | int | Iterable[str | int] = "4MiB",
     ranks: Iterable[int] | None = None,
     wavelengths: Iterable[int] | None = None,
+    reconfiguration: str | Iterable[str] | None = None,
     root: int = 0,
     wavelength: str = "auto",
     **settings: Unpack[Settings],
@@ -205,6 +206,10 @@ def compare(
     ranks, wavelengths
         Numbers of ranks and of wavelengths per fibre, in place of those of the fabric; all
         combinations are compared.
+    reconfiguration
+        Times from one setting to the next, in place of that of the fabric, such as `"10ns,1us"`; in
+        `"10ns..10ms"` they grow by 1, 2, 5, 10. Between two of them where the fastest kind of plan
+        changes, further times are computed until the change is known within 1 %.
     root
         The root rank of broadcast, reduce, gather and scatter.
     wavelength
@@ -248,6 +253,7 @@ def compare(
         sizes=sizes,
         ranks=ranks,
         wavelengths=wavelengths,
+        reconfiguration=reconfiguration,
         root=root,
         wavelength=wavelength,
         settings=given(settings),

@@ -6,8 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from opticoll import break_even
 from opticoll.plot import style
 from opticoll.plot.output import PlotError, check_path, headed, save_pages, sheet
+from opticoll.plot.reconfiguration import reconfiguration
 from opticoll.registry import fabric_labels
 
 if TYPE_CHECKING:
@@ -37,12 +39,17 @@ def comparison(rows: Sequence[Row], path: str | os.PathLike[str]) -> list[Path]:
     become several pages: one .pdf, or files such as `times-1.svg`, `times-2.svg`. A single case
     becomes bars, fastest first: the steps really needed, with the paper's claim as a marker, and
     the time. A lower bound on the time, where rows have one, is a dashed line. Of an algorithm that
-    chooses, such as `auto`, the label names what it chose.
+    chooses, such as `auto`, the label names what it chose. Of several reconfiguration times
+    `plot.reconfiguration` draws curves or a map.
 
     Raises PlotError for no rows, rows that lack a value, or rows of several policies.
     """
     target = check_path(path)
     _check(rows)
+    over_times, _ = break_even.apart(rows)
+    if over_times:
+        with style.applied():
+            return save_pages(reconfiguration(over_times, _heading(rows)), target)
     rows = _with_machines(rows)
     varying = [key for key in _AXES if len({row[key] for row in rows if row[key] is not None}) > 1]
     if len({row["machine"] for row in rows}) > 1:

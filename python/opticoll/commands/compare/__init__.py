@@ -13,6 +13,7 @@ and simulated for every size.
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -20,7 +21,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 import opticoll
-from opticoll import _core, config, registry, user_algorithm
+from opticoll import _core, break_even, config, registry, user_algorithm
 from opticoll._core import Fabric, OpticollError, Plan, format_size
 from opticoll.arguments import (
     DEFAULT_SIZE,
@@ -31,6 +32,7 @@ from opticoll.arguments import (
     settings_on,
 )
 from opticoll.command_line import words
+from opticoll.commands.compare.table import comparison_table, reconfiguration_table
 from opticoll.config import Scenario
 from opticoll.errors import (
     AlgorithmError,
@@ -41,14 +43,7 @@ from opticoll.errors import (
     UserAlgorithmError,
     WavelengthError,
 )
-from opticoll.layout import (
-    PICOSECONDS,
-    align,
-    format_rate,
-    human_time,
-    plural,
-    size_names,
-)
+from opticoll.layout import human_time, plural
 from opticoll.options import (
     NO_METHOD,
     FabricsOption,
@@ -57,8 +52,7 @@ from opticoll.options import (
     SizeOption,
     WavelengthOption,
 )
-from opticoll.plan_row import PlanRow, capacity_lines, different_ranks, plan_row, rule
-from opticoll.proof import verdict
+from opticoll.plan_row import PlanRow, plan_row
 from opticoll.rows import dataframe, plain
 from opticoll.runner import Command, Watch, figure_file, on_command_line, rows_file
 from opticoll.settings import Settings, given
@@ -102,6 +96,13 @@ class Compare(PartOptions):
         str | None,
         Parameter(
             help="Numbers of wavelengths per fibre, such as 32,64,128 (default: the fabric's)"
+        ),
+    ] = None
+    reconfiguration: Annotated[
+        str | None,
+        Parameter(
+            help="Reconfiguration times, such as 10ns,1us, or 10ns..10ms in steps of 1, 2, 5, 10, "
+            "and where one plan overtakes another (default: the fabric's)",
         ),
     ] = None
     method: MethodOption = NO_METHOD
@@ -195,6 +196,7 @@ def _scenario(options: Compare) -> Scenario:
         "sizes": config.split_sizes,
         "ranks": lambda text: config.split_counts("--ranks", text),
         "wavelengths": lambda text: config.split_counts("--wavelengths", text),
+        "reconfiguration": config.split_times,
     }
     named = {**vars(options), "sizes": options.sizes or options.size}
     fields = {
@@ -230,7 +232,7 @@ def compare(scenario: Scenario, refusals: list[Refusal], watch: Watch) -> Iterat
     cases = [
         (machine, algorithm, place, together)
         for fabric in scenario.fabrics
-        for machine in _machines(fabric, scenario.ranks, scenario.wavelengths)
+        for machine in _machines(fabric, scenario)
         for algorithm, place in _algorithms(
             scenario.collective, scenario.algorithms, fabric
         ).items()
@@ -269,6 +271,20 @@ def compare(scenario: Scenario, refusals: list[Refusal], watch: Watch) -> Iterat
         _check_ran(scenario.collective, algorithm, rows, refusals)
     if not rows:
         raise UsageError(f"no algorithm of {scenario.collective} runs here: {refusals[0].reason}")
+    if scenario.reconfiguration is not None:
+        yield from break_even.sought(rows, partial(_rows_at, scenario, watch))
+
+
+def _rows_at(
+    scenario: Scenario, watch: Watch, fabric: str, size_bytes: int, algorithms: Sequence[str]
+) -> Iterator[PlanRow]:
+    """Rows at a reconfiguration time between those that were asked for."""
+    machine = Fabric(fabric)
+    at = machine.options["reconfiguration"]["value"]
+    label = f"break-even of {format_size(size_bytes)}: {human_time(int(at))} to reconfigure"
+    for number, algorithm in enumerate(algorithms):
+        watch.update(label, number, len(algorithms))
+        yield from _rows(scenario, machine, algorithm, [size_bytes], watch)
 
 
 def _leaves_wavelengths(scenario: Scenario, row: PlanRow) -> bool:
@@ -364,22 +380,23 @@ def _planned_together(algorithm: str | UserAlgorithm, sizes_bytes: list[int]) ->
     return [[size] for size in sizes_bytes] if alone else [sizes_bytes]
 
 
-def _machines(
-    fabric: Fabric, ranks: Iterable[int] | None, wavelengths: Iterable[int] | None
-) -> Iterator[Fabric]:
-    """The fabric with every number of ranks and every number of wavelengths."""
-    for place, count in enumerate([None] if ranks is None else ranks):
-        resized = fabric if count is None else _changed(fabric, "ranks", count, place)
-        if wavelengths is None:
-            yield resized
-            continue
-        for column, channels in enumerate(wavelengths):
-            yield _changed(resized, "wavelengths", channels, column)
+def _machines(fabric: Fabric, scenario: Scenario) -> Iterator[Fabric]:
+    """The fabric with every number of ranks and of wavelengths, and every reconfiguration time."""
+    machines = [fabric]
+    for option in ("ranks", "wavelengths", "reconfiguration"):
+        values = getattr(scenario, option)
+        if values is not None:
+            machines = [
+                _changed(machine, option, value, place)
+                for machine in machines
+                for place, value in enumerate(values)
+            ]
+    yield from machines
 
 
-def _changed(fabric: Fabric, option: str, count: int, place: int) -> Fabric:
+def _changed(fabric: Fabric, option: str, value: int | str, place: int) -> Fabric:
     try:
-        return fabric.with_options(**{option: count})
+        return fabric.with_options(**{option: value})
     except OpticollError as error:
         error.field = (option, place)
         raise
@@ -434,151 +451,10 @@ def _field_at_fault(error: OpticollError, place: int | None) -> tuple[str | int,
 
 
 def _text(asked: Any, rows: list[PlanRow]) -> str:
-    return comparison_table(rows)
-
-
-def comparison_table(rows: Sequence[PlanRow]) -> str:
-    """A table for each fabric and size, the ratio to its fastest algorithm beside each time.
-
-    Where a size is compared on several fabrics, a table of the fastest algorithm of each follows.
-    """
-    tables = []
-    sizes = size_names(row.size_bytes for row in rows)
-    for group in _groups(rows):
-        first = group[0]
-        # A plan that is wrong wins nothing.
-        best = min((row.time_ps for row in group if row.verified), default=None)
-        cells = [
-            [
-                row.algorithm,
-                str(row.steps),
-                "-" if row.claimed_steps is None else str(row.claimed_steps),
-                str(row.wavelengths_used),
-                str(row.configurations),
-                human_time(row.time_ps),
-                _ratio(row, best),
-                "yes" if row.verified else verdict(row.violations),
-            ]
-            for row in group
-        ]
-        heading = [
-            "algorithm",
-            "steps",
-            "paper",
-            "wavelengths",
-            "configurations",
-            "time",
-            "ratio",
-            "verified",
-        ]
-        size = f"{sizes[first.size_bytes]} ({first.size_convention})"
-        title = f"{first.collective} of {size} on {plural(first.ranks, 'rank')}"
-        injected = f", {format_rate(first.injection_bandwidth)} per rank"
-        if first.wavelengths is None:
-            title += f" of {registry.fabric_text(first.fabric)}{injected}"
-            kept = [0, 1, 5, 6, 7]
-            cells = [
-                [*(cell[index] for index in kept), row.bottleneck or "-"]
-                for cell, row in zip(cells, group, strict=True)
-            ]
-            heading = [*(heading[index] for index in kept), "bottleneck"]
-            tables.append(f"{title}\n{align(cells, heading, right=range(1, 4))}")
-        else:
-            title += f", {plural(first.wavelengths, 'wavelength')}{injected}"
-            tables.append(f"{title}\n{align(cells, heading, right=range(1, 7))}")
-        if first.bound_time_s is not None:
-            bound = f"lower bound: {human_time(round(first.bound_time_s * PICOSECONDS))}"
-            tables[-1] += f"\n{bound} ({registry.bound_words(first.bound_time_name)})"
-        elif first.simulator == "closed_form":
-            tables[-1] += f"\nlower bound: {first.bound_time_assumption}"
-        for row in group:
-            if row.chosen != row.algorithm:
-                tables[-1] += f"\n{row.algorithm} chose {row.chosen}"
-                if row.algorithm == registry.DEFAULT_ALGORITHM:
-                    tables[-1] += _equals(row, group)
-    tables += _fastest_by_fabric(rows)
-    under = dict.fromkeys(line for row in rows for line in _conditions(row))
-    return "\n\n".join([*tables, "\n".join(under)])
-
-
-def _equals(auto: PlanRow, group: Sequence[PlanRow]) -> str:
-    """Which rows hold the plan that `auto` chose, or one with its steps and its time."""
-    others = [row for row in group if row is not auto and row.verified]
-    own = [row.algorithm for row in others if row.chosen == auto.chosen]
-    if auto.chosen in own:
-        return ""
-    if own:
-        return f" (the plan of {', '.join(own)})"
-    numbers = (auto.steps, auto.configurations, auto.time_ps)
-    same = [
-        row.algorithm for row in others if (row.steps, row.configurations, row.time_ps) == numbers
-    ]
-    return f" (the same steps and time as {', '.join(same)})" if same else ""
-
-
-def _conditions(row: PlanRow) -> list[str]:
-    """Under what a row was timed, and what the columns of its table mean."""
-    conditions = f"{rule(row)}, simulator {row.simulator}"
-    legend = "steps: time slots really used; paper: the number that the paper gives"
-    if row.wavelengths is None:
-        legend = "bottleneck: the link that bounds the critical path for the longest time"
-        if row.simulator == "packet":
-            legend = "bottleneck: the link that was sending for the longest time"
-    columns = "per rank: the bandwidth that a rank can inject; ratio: the time over the least here"
-    return [conditions, legend, columns]
-
-
-def _fastest_by_fabric(rows: Sequence[PlanRow]) -> list[str]:
-    """For each size that is compared on several fabrics, the fastest plan on each of them."""
-    labels = registry.fabric_labels(row.fabric for row in rows)
-    sizes: dict[int, dict[str, PlanRow]] = {}
-    for row in rows:
-        best = sizes.setdefault(row.size_bytes, {})
-        known = best.get(row.fabric)
-        if row.verified and (known is None or row.time_ps < known["time_ps"]):
-            best[row.fabric] = row
-    tables = []
-    names = size_names(sizes)
-    for size_bytes, best in sizes.items():
-        group = list(best.values())
-        if len(group) < 2:
-            continue
-        least = min(row.time_ps for row in group)
-        sized = different_ranks(group)
-        cells = [
-            [
-                labels[row.fabric],
-                *([str(row.ranks)] if sized else []),
-                format_rate(row.injection_bandwidth),
-                row.chosen,
-                human_time(row.time_ps),
-                _ratio(row, least),
-            ]
-            for row in group
-        ]
-        size = f"{names[size_bytes]} ({group[0].size_convention})"
-        heading = ["fabric", *(["ranks"] if sized else []), "per rank", "fastest", "time", "ratio"]
-        table = align(cells, heading, right=(1, 2, 4, 5) if sized else (1, 3, 4))
-        tables.append(
-            f"{group[0]['collective']} of {size}, the fastest plan on each fabric\n{table}"
-        )
-        tables[-1] += "".join(f"\n{line}" for line in capacity_lines(group))
-    return tables
-
-
-def _ratio(row: PlanRow, best: int | None) -> str:
-    """The time in multiples of the best, or `-` where there is no time to trust."""
-    if best is None or not row.verified:
-        return "-"
-    return f"{row.time_ps / best:.2f}" if best else "1.00" if not row.time_ps else "-"
-
-
-def _groups(rows: Sequence[PlanRow]) -> list[list[PlanRow]]:
-    """Rows on the same fabric at the same size, in the order of first appearance."""
-    groups: dict[tuple[str, int], list[PlanRow]] = {}
-    for row in rows:
-        groups.setdefault((row.fabric, row.size_bytes), []).append(row)
-    return list(groups.values())
+    """A table for each fabric and size; where reconfiguration times vary, one for all of them."""
+    of_times, others = break_even.apart(rows)
+    tables = [reconfiguration_table(own) for own in of_times]
+    return "\n\n".join([*tables, *([comparison_table(others)] if others else [])])
 
 
 def _left_out(refusal: Refusal) -> str:

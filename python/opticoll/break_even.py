@@ -1,0 +1,166 @@
+"""Which plan is the fastest over the reconfiguration time, and where one overtakes another.
+
+Plans that differ only in numbers of their options, such as `shifts:shifts=1x15x11` and
+`shifts:shifts=1x12`, are of one kind: the planner chose the numbers for the time at hand.
+
+>>> row = {"verified": True, "fabric": "circuit_switch:ranks=4", "size_bytes": 8}
+>>> at = lambda time, name, took: row | {
+...     "fabric_reconfiguration_s": time, "algorithm": name, "chosen": name, "time_ps": took}
+>>> rows = [at(0, "ring", 30), at(0, "swing", 20), at(1e-6, "ring", 30), at(1e-6, "swing", 50)]
+>>> spans(leads(rows))
+'fastest: swing; from 1.000 us on ring'
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+from typing import Any, TypeVar
+
+from opticoll._core import Fabric, format_time
+from opticoll.layout import PICOSECONDS, human_time
+from opticoll.registry import fabric_text
+
+WITHIN = 1.01
+"""A break-even is sought until the times on its two sides differ by this factor at most."""
+
+WORD = re.compile(r"[a-z_]+")
+
+Row = Mapping[str, Any]
+"""A row of `opticoll compare`."""
+
+Case = tuple[str, int]
+"""A fabric with all but its reconfiguration time, and a size in bytes."""
+
+
+def kind(row: Row) -> str:
+    """The plan of a row without the numbers of its options.
+
+    >>> kind({"chosen": "settings:algorithm=swing,settings=one"})
+    'settings:algorithm=swing,settings=one'
+    >>> kind({"chosen": "shifts:shifts=1x15x11"})
+    'shifts'
+    """
+    name, _, options = row["chosen"].partition(":")
+    words = [one for one in options.split(",") if WORD.fullmatch(one.partition("=")[2])]
+    return f"{name}:{','.join(words)}" if words else name
+
+
+@lru_cache(maxsize=4096)
+def without_time(fabric: str) -> str:
+    """The specification with a reconfiguration time of 0, where the fabric has one."""
+    whole = Fabric(fabric)
+    has_time = "reconfiguration" in whole.options
+    return whole.with_options(reconfiguration="0s").spec if has_time else fabric
+
+
+Of = TypeVar("Of", bound=Row)
+
+
+def _cases(rows: Iterable[Of]) -> dict[Case, list[Of]]:
+    cases: dict[Case, list[Of]] = {}
+    for row in rows:
+        cases.setdefault((without_time(row["fabric"]), row["size_bytes"]), []).append(row)
+    return cases
+
+
+def _time_ps(row: Row) -> int:
+    """The time of the row's fabric from one setting to the next."""
+    return round((row.get("fabric_reconfiguration_s") or 0.0) * PICOSECONDS)
+
+
+def apart(rows: Sequence[Of]) -> tuple[list[list[Of]], list[Of]]:
+    """The rows of each fabric and size at several reconfiguration times, and all other rows."""
+    cases = _cases(rows).values()
+    several = [own for own in cases if len({_time_ps(row) for row in own}) > 1]
+    others = [row for own in cases if own not in several for row in own]
+    return several, others
+
+
+@dataclass(frozen=True)
+class Lead:
+    """The fastest verified plan at a reconfiguration time."""
+
+    time_ps: int
+    row: Row
+
+    @property
+    def kind(self) -> str:
+        """The kind of the plan."""
+        return kind(self.row)
+
+
+def leads(rows: Sequence[Row]) -> list[Lead]:
+    """The fastest plan at each reconfiguration time, in their order.
+
+    Of plans that are equally fast the kind that led at the time before goes on, else the one with
+    the shortest name leads.
+    """
+    at: dict[int, list[Row]] = {}
+    for row in rows:
+        if row["verified"]:
+            at.setdefault(_time_ps(row), []).append(row)
+    leading: list[Lead] = []
+    for time_ps, own in sorted(at.items()):
+        least = min(row["time_ps"] for row in own)
+        equal = [row for row in own if row["time_ps"] == least]
+        before = leading[-1].kind if leading else None
+        best = min(equal, key=lambda row: (kind(row) != before, len(row["chosen"]), row["chosen"]))
+        leading.append(Lead(time_ps, best))
+    return leading
+
+
+def sought(
+    rows: Sequence[Of], compute: Callable[[str, int, list[str]], Iterable[Of]]
+) -> Iterator[Of]:
+    """Rows at further reconfiguration times, until each break-even is known within 1 %.
+
+    `compute` makes the rows on a fabric, for a size, by algorithms: those that lead at one of the
+    times that are known.
+    """
+    for (fabric, size_bytes), own in _cases(rows).items():
+        known = list(own)
+        names = list(dict.fromkeys(lead.row["algorithm"] for lead in leads(own)))
+        while middle := _widest(leads(known)):
+            further = Fabric(fabric).with_options(reconfiguration=format_time(middle)).spec
+            for row in compute(further, size_bytes, names):
+                known.append(row)
+                yield row
+
+
+def _widest(leading: Sequence[Lead]) -> int | None:
+    """The middle of the first interval in which the lead changes and that is too wide."""
+    for low, high in pairwise(leading):
+        start = max(low.time_ps, 1)
+        middle = _rounded(math.sqrt(start * high.time_ps))
+        if low.kind != high.kind and high.time_ps > WITHIN * start and start < middle:
+            return middle if middle < high.time_ps else None
+    return None
+
+
+def _rounded(time_ps: float) -> int:
+    """With four significant digits."""
+    return int(float(f"{time_ps:.3e}"))
+
+
+def break_evens(leading: Sequence[Lead]) -> list[Lead]:
+    """Where another kind begins to lead: its first lead."""
+    return [now for before, now in pairwise(leading) if now.kind != before.kind]
+
+
+def fabric_words(fabric: str) -> str:
+    """The fabric as titles name it, without its reconfiguration time."""
+    return fabric_text(without_time(fabric)).replace(",reconfiguration=0s", "")
+
+
+def spans(leading: Sequence[Lead]) -> str:
+    """Which kind leads from where to where, in a sentence."""
+    overtaking = break_evens(leading)
+    if not overtaking:
+        return f"fastest at all these times: {leading[0].kind}"
+    then = [f"from {human_time(lead.time_ps)} on {lead.kind}" for lead in overtaking]
+    return "; ".join([f"fastest: {leading[0].kind}", *then])

@@ -1,0 +1,212 @@
+"""The tables of a comparison: one for each fabric and size, and the fastest of each fabric.
+
+Over reconfiguration times there is one table for all of them: the fastest plan at each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+from opticoll import break_even, registry
+from opticoll.break_even import Lead
+from opticoll.layout import PICOSECONDS, align, format_rate, human_time, plural, size_names
+from opticoll.plan_row import PlanRow, capacity_lines, different_ranks, rule
+from opticoll.proof import verdict
+
+
+def comparison_table(rows: Sequence[PlanRow]) -> str:
+    """A table for each fabric and size, the ratio to its fastest algorithm beside each time.
+
+    Where a size is compared on several fabrics, a table of the fastest algorithm of each follows.
+    """
+    tables = []
+    sizes = size_names(row.size_bytes for row in rows)
+    for group in _groups(rows):
+        first = group[0]
+        # A plan that is wrong wins nothing.
+        best = min((row.time_ps for row in group if row.verified), default=None)
+        cells = [
+            [
+                row.algorithm,
+                str(row.steps),
+                "-" if row.claimed_steps is None else str(row.claimed_steps),
+                str(row.wavelengths_used),
+                str(row.configurations),
+                human_time(row.time_ps),
+                _ratio(row, best),
+                "yes" if row.verified else verdict(row.violations),
+            ]
+            for row in group
+        ]
+        heading = [
+            "algorithm",
+            "steps",
+            "paper",
+            "wavelengths",
+            "configurations",
+            "time",
+            "ratio",
+            "verified",
+        ]
+        size = f"{sizes[first.size_bytes]} ({first.size_convention})"
+        title = f"{first.collective} of {size} on {plural(first.ranks, 'rank')}"
+        injected = f", {format_rate(first.injection_bandwidth)} per rank"
+        if first.wavelengths is None:
+            title += f" of {registry.fabric_text(first.fabric)}{injected}"
+            kept = [0, 1, 5, 6, 7]
+            cells = [
+                [*(cell[index] for index in kept), row.bottleneck or "-"]
+                for cell, row in zip(cells, group, strict=True)
+            ]
+            heading = [*(heading[index] for index in kept), "bottleneck"]
+            tables.append(f"{title}\n{align(cells, heading, right=range(1, 4))}")
+        else:
+            title += f", {plural(first.wavelengths, 'wavelength')}{injected}"
+            tables.append(f"{title}\n{align(cells, heading, right=range(1, 7))}")
+        if first.bound_time_s is not None:
+            bound = f"lower bound: {human_time(round(first.bound_time_s * PICOSECONDS))}"
+            tables[-1] += f"\n{bound} ({registry.bound_words(first.bound_time_name)})"
+        elif first.simulator == "closed_form":
+            tables[-1] += f"\nlower bound: {first.bound_time_assumption}"
+        for row in group:
+            if row.chosen != row.algorithm:
+                tables[-1] += f"\n{row.algorithm} chose {row.chosen}"
+                if row.algorithm == registry.DEFAULT_ALGORITHM:
+                    tables[-1] += _equals(row, group)
+    tables += _fastest_by_fabric(rows)
+    under = dict.fromkeys(line for row in rows for line in conditions(row))
+    return "\n\n".join([*tables, "\n".join(under)])
+
+
+def _equals(auto: PlanRow, group: Sequence[PlanRow]) -> str:
+    """Which rows hold the plan that `auto` chose, or one with its steps and its time."""
+    others = [row for row in group if row is not auto and row.verified]
+    own = [row.algorithm for row in others if row.chosen == auto.chosen]
+    if auto.chosen in own:
+        return ""
+    if own:
+        return f" (the plan of {', '.join(own)})"
+    numbers = (auto.steps, auto.configurations, auto.time_ps)
+    same = [
+        row.algorithm for row in others if (row.steps, row.configurations, row.time_ps) == numbers
+    ]
+    return f" (the same steps and time as {', '.join(same)})" if same else ""
+
+
+def conditions(row: PlanRow) -> list[str]:
+    """Under what a row was timed, and what the columns of its table mean."""
+    conditions = f"{rule(row)}, simulator {row.simulator}"
+    legend = "steps: time slots really used; paper: the number that the paper gives"
+    if row.wavelengths is None:
+        legend = "bottleneck: the link that bounds the critical path for the longest time"
+        if row.simulator == "packet":
+            legend = "bottleneck: the link that was sending for the longest time"
+    columns = "per rank: the bandwidth that a rank can inject; ratio: the time over the least here"
+    return [conditions, legend, columns]
+
+
+def _fastest_by_fabric(rows: Sequence[PlanRow]) -> list[str]:
+    """For each size that is compared on several fabrics, the fastest plan on each of them."""
+    labels = registry.fabric_labels(row.fabric for row in rows)
+    sizes: dict[int, dict[str, PlanRow]] = {}
+    for row in rows:
+        best = sizes.setdefault(row.size_bytes, {})
+        known = best.get(row.fabric)
+        if row.verified and (known is None or row.time_ps < known["time_ps"]):
+            best[row.fabric] = row
+    tables = []
+    names = size_names(sizes)
+    for size_bytes, best in sizes.items():
+        group = list(best.values())
+        if len(group) < 2:
+            continue
+        least = min(row.time_ps for row in group)
+        sized = different_ranks(group)
+        cells = [
+            [
+                labels[row.fabric],
+                *([str(row.ranks)] if sized else []),
+                format_rate(row.injection_bandwidth),
+                row.chosen,
+                human_time(row.time_ps),
+                _ratio(row, least),
+            ]
+            for row in group
+        ]
+        size = f"{names[size_bytes]} ({group[0].size_convention})"
+        heading = ["fabric", *(["ranks"] if sized else []), "per rank", "fastest", "time", "ratio"]
+        table = align(cells, heading, right=(1, 2, 4, 5) if sized else (1, 3, 4))
+        tables.append(
+            f"{group[0]['collective']} of {size}, the fastest plan on each fabric\n{table}"
+        )
+        tables[-1] += "".join(f"\n{line}" for line in capacity_lines(group))
+    return tables
+
+
+def _ratio(row: PlanRow, best: int | None) -> str:
+    """The time in multiples of the best, or `-` where there is no time to trust."""
+    if best is None or not row.verified:
+        return "-"
+    return f"{row.time_ps / best:.2f}" if best else "1.00" if not row.time_ps else "-"
+
+
+def _groups(rows: Sequence[PlanRow]) -> list[list[PlanRow]]:
+    """Rows on the same fabric at the same size, in the order of first appearance."""
+    groups: dict[tuple[str, int], list[PlanRow]] = {}
+    for row in rows:
+        groups.setdefault((row.fabric, row.size_bytes), []).append(row)
+    return list(groups.values())
+
+
+def reconfiguration_table(rows: Sequence[PlanRow]) -> str:
+    """The fastest plan at each reconfiguration time, and who leads from where on, as text."""
+    leading = break_even.leads(rows)
+    first = rows[0]
+    size = f"{size_names([first.size_bytes])[first.size_bytes]} ({first.size_convention})"
+    fabric = break_even.fabric_words(first.fabric)
+    title = f"{first.collective} of {size} on {plural(first.ranks, 'rank')} of {fabric}"
+    title += f", {format_rate(first.injection_bandwidth)} per rank"
+    if not leading:
+        return f"{title}\nno plan is verified"
+    cells = [
+        [
+            human_time(lead.time_ps),
+            lead.row["chosen"],
+            "-" if lead.row["reconfigurations"] is None else str(lead.row["reconfigurations"]),
+            human_time(lead.row["time_ps"]),
+            _over_bound(lead.row),
+        ]
+        for lead in _changes(leading)
+    ]
+    heading = ["reconfiguration", "fastest", "changes", "time", "over bound"]
+    under = dict.fromkeys(line for row in rows for line in conditions(row)[:1])
+    return "\n".join(
+        [
+            title,
+            align(cells, heading, right=(0, 2, 3, 4)),
+            break_even.spans(leading),
+            *under,
+            "changes: how often the fabric is reconfigured; over bound: how far the time is above "
+            "the lower bound",
+        ]
+    )
+
+
+def _over_bound(row: Mapping[str, Any]) -> str:
+    if not row["bound_time_s"]:
+        return "-"
+    return f"{row['time_s'] / row['bound_time_s'] - 1:.1%}"
+
+
+def _changes(leading: Sequence[Lead]) -> list[Lead]:
+    """The first lead of each plan, by kind and number of reconfigurations, and the last of all."""
+
+    def same(one: Lead, other: Lead) -> bool:
+        key = "reconfigurations"
+        return one.kind == other.kind and one.row[key] == other.row[key]
+
+    pairs = pairwise(leading)
+    first = [leading[0], *(now for before, now in pairs if not same(before, now))]
+    return first if first[-1] is leading[-1] else [*first, leading[-1]]

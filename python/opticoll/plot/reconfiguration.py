@@ -1,0 +1,188 @@
+"""The fastest plans over the reconfiguration time of a fabric: curves, or a map with sizes."""
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from math import sqrt
+from typing import TYPE_CHECKING, Any
+
+from opticoll import break_even
+from opticoll.break_even import Lead
+from opticoll.layout import PICOSECONDS
+from opticoll.plot import style
+from opticoll.plot.output import headed, sheet
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Row = Mapping[str, Any]
+
+LEAST_SIZES = 3
+"""Sizes from which on a fabric has a map in place of curves."""
+
+NEAR = 1e-12
+"""Seconds that stand on the logarithmic axis for no reconfiguration time."""
+
+TIME = "Reconfiguration time"
+
+
+def reconfiguration(cases: Sequence[Sequence[Row]], heading: str) -> "list[Figure]":
+    """A figure for each fabric: a map where it has three sizes or more, else a panel for each size.
+
+    `cases` are the rows of one fabric and size each.
+    """
+    fabrics: dict[str, list[Sequence[Row]]] = {}
+    for own in cases:
+        fabrics.setdefault(break_even.without_time(own[0]["fabric"]), []).append(own)
+    figures = []
+    for of_fabric in fabrics.values():
+        of_fabric.sort(key=lambda own: int(own[0]["size_bytes"]))
+        figure = _map(of_fabric) if len(of_fabric) >= LEAST_SIZES else _curves(of_fabric)
+        headed(figure, f"{heading}\n{break_even.fabric_words(of_fabric[0][0]['fabric'])}")
+        figures.append(figure)
+    return figures
+
+
+def _times(leading: Sequence[Lead]) -> list[float]:
+    return [max(lead.time_ps / PICOSECONDS, NEAR) for lead in leading]
+
+
+def _curves(cases: Sequence[Sequence[Row]]) -> "Figure":
+    figure = sheet(2.6 + 4.8 * len(cases), 4.2)
+    panels = figure.subplots(1, len(cases), sharey=True, squeeze=False)[0]
+    for axes, rows in zip(panels, cases, strict=True):
+        _panel(axes, rows)
+        if len(cases) > 1:
+            axes.set_title(style.size_text(rows[0]["size_bytes"]))
+        axes.label_outer()
+    handles: dict[str, Any] = {}
+    for axes in panels:
+        handles |= dict(zip(*axes.get_legend_handles_labels()[::-1], strict=True))
+    figure.legend(handles.values(), handles.keys(), loc="outside right center")
+    return figure
+
+
+def _panel(axes: "Axes", rows: Sequence[Row]) -> None:
+    """The best time of each kind, those that lead somewhere in colour; break-evens are marked."""
+    leading = break_even.leads(rows)
+    first = {lead.kind: lead.row["chosen"] for lead in reversed(leading)}
+    kinds: dict[str, dict[float, float]] = {}
+    for row in rows:
+        if row["verified"]:
+            own = kinds.setdefault(break_even.kind(row), {})
+            time_s = max(row["fabric_reconfiguration_s"], NEAR)
+            own[time_s] = min(own.get(time_s, float("inf")), row["time_s"])
+    others = "other algorithms"
+    for name, best in kinds.items():
+        if name not in first:
+            axes.plot(*_points(best), color=style.GREY, linewidth=0.8, alpha=0.6, label=others)
+            others = "_nolegend_"
+    for index, name in enumerate(dict.fromkeys(lead.kind for lead in leading)):
+        look = style.of_algorithm(name) | {"marker": None}
+        label = style.algorithm_name(name, rows[0].get("collective"))
+        axes.plot(*_points(kinds[name]), label=label, **(style.thinner(index) | look))
+    bound = {
+        max(row["fabric_reconfiguration_s"], NEAR): row["bound_time_s"]
+        for row in rows
+        if row.get("bound_time_s") is not None
+    }
+    if bound:
+        axes.plot(*_points(bound), color=style.GREY, linestyle="--", label="lower bound")
+    for lead in break_even.break_evens(leading):
+        point = (lead.time_ps / PICOSECONDS, lead.row["time_s"])
+        axes.plot(*point, marker="o", color=style.INK, zorder=4, linestyle="none")
+        axes.annotate(
+            style.time_text(point[0]),
+            point,
+            xytext=(-4, 8),
+            textcoords="offset points",
+            ha="right",
+            fontsize=9,
+            bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.8},
+        )
+    axes.set_yscale("log")
+    # What is far slower than all that lead would press these together.
+    slowest = max(lead.row["time_s"] for lead in leading)
+    least = min([*bound.values(), *(lead.row["time_s"] for lead in leading)])
+    axes.set_ylim(0.8 * least, 6 * slowest)
+    axes.set_xscale("log")
+    _time_axis(axes.xaxis)
+    axes.set_xlabel(TIME)
+    axes.set_ylabel("Time")
+    axes.yaxis.set_major_formatter(lambda value, _: style.time_text(value))
+    style.label_between_decades(axes, style.time_text)
+
+
+def _points(values: Mapping[float, float]) -> tuple[list[float], list[float]]:
+    ordered = sorted(values.items())
+    return [at for at, _ in ordered], [value for _, value in ordered]
+
+
+def _time_axis(axis: Any) -> None:
+    axis.set_major_formatter(lambda value, _: style.time_text(value))
+
+
+def _map(cases: Sequence[Sequence[Row]]) -> "Figure":
+    """Size to the right, reconfiguration time upwards: the kind that leads, and its settings."""
+    figure = sheet(8.6, 5.8)
+    axes = figure.subplots()
+    sizes = [float(rows[0]["size_bytes"]) for rows in cases]
+    edges = _edges(sizes)
+    handles: dict[str, Any] = {}
+    kinds: list[str] = []
+    for rows, (left, right) in zip(cases, pairwise(edges), strict=True):
+        leading = break_even.leads(rows)
+        starts = _times(leading)
+        kinds = list(dict.fromkeys([*kinds, *(lead.kind for lead in leading)]))
+        for span in _spans(leading):
+            low = starts[span.start]
+            high = starts[min(span.stop, len(starts) - 1)]
+            lead = leading[span.start]
+            colour = style.COLOURS[kinds.index(lead.kind) % len(style.COLOURS)]
+            patch = axes.bar(
+                left, high - low, right - left, bottom=low, align="edge",
+                color=style.shaded(colour, 0.35), edgecolor="white", linewidth=0.8,
+            )  # fmt: skip
+            name = style.algorithm_name(lead.kind, rows[0].get("collective"))
+            handles.setdefault(name, patch)
+            changes = lead.row.get("reconfigurations")
+            if changes is not None and high > 1.9 * low:
+                axes.text(
+                    sqrt(left * right), sqrt(low * high), str(changes),
+                    ha="center", va="center", fontsize=8,
+                )  # fmt: skip
+    axes.set_xscale("log", base=2)
+    axes.set_yscale("log")
+    axes.set_xlim(edges[0], edges[-1])
+    times = [time for rows in cases for time in _times(break_even.leads(rows))]
+    axes.set_ylim(min(times), max(times))
+    axes.set_xticks(sizes, style.size_texts(sizes), rotation=30, ha="right")
+    axes.set_xticks([], minor=True)
+    axes.grid(visible=False)
+    _time_axis(axes.yaxis)
+    axes.set_xlabel(f"Size ({cases[0][0].get('size_convention', 'bytes')})")
+    axes.set_ylabel(TIME)
+    figure.legend(
+        handles.values(), handles.keys(), loc="outside lower center", ncols=3,
+        title="the fastest plan; numbers: how often the fabric is reconfigured",
+    )  # fmt: skip
+    return figure
+
+
+def _edges(sizes: Sequence[float]) -> list[float]:
+    """Halfway between sizes on a logarithmic axis, and as far beyond the first and the last."""
+    between = [sqrt(low * high) for low, high in pairwise(sizes)]
+    return [sizes[0] ** 2 / between[0], *between, sizes[-1] ** 2 / between[-1]]
+
+
+def _spans(leading: Sequence[Lead]) -> list[range]:
+    """The leads that follow one another with one kind and one number of reconfigurations."""
+
+    def same(one: Lead, other: Lead) -> bool:
+        key = "reconfigurations"
+        return one.kind == other.kind and one.row.get(key) == other.row.get(key)
+
+    starts = [0] + [
+        place for place in range(1, len(leading)) if not same(leading[place - 1], leading[place])
+    ]
+    return [range(start, end) for start, end in pairwise([*starts, len(leading)])]
