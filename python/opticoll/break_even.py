@@ -75,6 +75,8 @@ def _time_ps(row: Row) -> int:
 
 def apart(rows: Sequence[Of]) -> tuple[list[list[Of]], list[Of]]:
     """The rows of each fabric and size at several reconfiguration times, and all other rows."""
+    if len({row.get("fabric_reconfiguration_s") for row in rows} - {None}) < 2:
+        return [], list(rows)
     cases = _cases(rows).values()
     several = [own for own in cases if len({_time_ps(row) for row in own}) > 1]
     others = [row for own in cases if own not in several for row in own]
