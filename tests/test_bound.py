@@ -57,6 +57,11 @@ def test_the_optimum_of_an_all_gather_is_the_published_fraction(
     assert row["algbw_bytes_per_s"] == pytest.approx(float(buffer / Fraction(OPTIMA[fabric])))
 
 
+def test_racks_take_in_over_switch_and_network_at_once(bounds: Bounds) -> None:
+    # A GPU takes in 143 blocks at 900 + 50 GB/s; the other rack's 72 need only 72 x 50 GB/s.
+    assert bounds("all_gather", "nvl72:boxes=2")["optimum"] == "143/950"
+
+
 @pytest.mark.parametrize("fabric", ["dgx_a100:boxes=2", "mi250:boxes=2", "dgx1"])
 def test_reversed_collectives_have_the_same_optimum(bounds: Bounds, fabric: str) -> None:
     assert bounds("reduce_scatter", fabric)["optimum"] == OPTIMA[fabric]

@@ -111,3 +111,21 @@ def test_what_does_not_fit_is_refused_with_a_hint(
     refused = run(*arguments)
     assert refused.code == 2
     assert hint in refused.err
+
+
+@pytest.mark.parametrize(
+    ("preset", "time_s", "ranks"),
+    [
+        ("palomar", 1.2e-3, 136),
+        ("lumentum_r300", 10e-3, 300),
+        ("mordia", 80e-6, 24),
+        ("infinitehbd:ranks=8", 80e-6, 8),
+        ("sirius:ranks=16", 3.84e-9, 16),
+        ("prism:ranks=4", 100e-9, 4),
+        ("ramp:ranks=4", 1e-9, 4),
+    ],
+)
+def test_a_preset_takes_the_time_of_its_source(preset: str, time_s: float, ranks: int) -> None:
+    row = opticoll.measure(opticoll.plan("all_gather", preset, "ring"), "1KiB")
+    assert row.fabric_reconfiguration_s == pytest.approx(time_s)
+    assert (row.ranks, row.verified) == (ranks, True)

@@ -3,6 +3,7 @@
 pub mod bound; // what no plan goes below
 pub mod machine; // its type, its light, what its circuits cost
 pub mod placement; // from a schedule to a plan
+mod presets; // machines that were built or proposed
 
 use super::{CircuitPlans, Family, distinct_wavelengths, only_auto};
 pub use machine::*;
@@ -10,7 +11,7 @@ pub use machine::*;
 /// The family's entry in the list.
 pub(crate) const FAMILY: Family = Family {
     record: &machine::RECORD,
-    presets: &[],
+    presets: presets::PRESETS,
     plans: Some(CircuitPlans {
         place: |schedule, fabric, assignment, algorithm| {
             let reason = "joins ports and has no wavelengths to assign";

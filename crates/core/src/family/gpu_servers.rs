@@ -12,7 +12,7 @@
 //! | `ndv2` | as `dgx1` | two servers: 12.5 GB/s from GPU 0 of each to GPU 1 of the other |
 //! | `dgx2` | 16 V100, 125 GB/s each to one switch | two servers: 12.5 GB/s from GPU 1, 3, ... of each to GPU 0, 2, ... of the other |
 //! | `mi250` | 16 dies, links of 50 GB/s, up to 4 side by side | 16 GB/s of each die to one switch |
-//! | `nvl72` | 72 GPUs, 900 GB/s each to one switch | |
+//! | `nvl72` | 72 GPUs, 900 GB/s each to one switch | NICs of 50 GB/s to one switch |
 
 use std::fmt::Write;
 
@@ -176,7 +176,7 @@ pub const PRESETS: &[PresetRecord] = &[
     },
     PresetRecord {
         name: "nvl72",
-        summary: "GB200 NVL72: 72 GPUs, 900 GB/s each to one switch; latency 0 unless given",
+        summary: "GB200 NVL72: 72 GPUs, 900 GB/s each to one switch; between racks 50 GB/s each; latency 0 unless given",
         citation: "NVIDIA GB200 NVL72 data sheet",
         spec: "gpu_servers:model=nvl72",
         unconfirmed: "",
@@ -198,9 +198,9 @@ impl Model {
     /// How many servers the source joins.
     fn most_servers(self) -> u32 {
         match self {
-            Model::DgxA100 | Model::DgxH100 | Model::Mi250 => MOST_SERVERS,
+            Model::DgxA100 | Model::DgxH100 | Model::Mi250 | Model::Nvl72 => MOST_SERVERS,
             Model::Ndv2 | Model::Dgx2 => 2,
-            Model::Dgx1 | Model::Nvl72 => 1,
+            Model::Dgx1 => 1,
         }
     }
 
@@ -229,9 +229,9 @@ impl Model {
     fn network(self) -> Option<(&'static str, u32, bool)> {
         match self {
             Model::DgxA100 => Some(("25GB/s", 2, true)),
-            Model::DgxH100 => Some(("50GB/s", 1, true)),
+            Model::DgxH100 | Model::Nvl72 => Some(("50GB/s", 1, true)),
             Model::Mi250 => Some(("16GB/s", 1, false)),
-            Model::Dgx1 | Model::Ndv2 | Model::Dgx2 | Model::Nvl72 => None,
+            Model::Dgx1 | Model::Ndv2 | Model::Dgx2 => None,
         }
     }
 }
