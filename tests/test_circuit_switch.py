@@ -129,3 +129,33 @@ def test_a_preset_takes_the_time_of_its_source(preset: str, time_s: float, ranks
     row = opticoll.measure(opticoll.plan("all_gather", preset, "ring"), "1KiB")
     assert row.fabric_reconfiguration_s == pytest.approx(time_s)
     assert (row.ranks, row.verified) == (ranks, True)
+
+
+def test_the_view_settings_lists_the_graph_of_each_setting(run: Run, tmp_path: Path) -> None:
+    figure = tmp_path / "settings.svg"
+    fabric = "circuit_switch:ranks=8,startup=100ns,latency=100ns,reconfiguration=1us"
+    asked = (
+        "show", "all_reduce", "--fabric", fabric, "--size", "1MiB", "--view", "settings",
+        "--algorithm", "settings:algorithm=cyclic_doubling,settings=each", "--figure", figure,
+    )  # fmt: skip
+    row = run_json(run, "show", *asked)
+    settings = row["settings"]
+    # The distances of halving and doubling, each with a circuit of its own: 1, 2, 4, 4, 2, 1.
+    distances = [
+        {(one["destination"] - one["source"]) % 8 for one in setting["circuits"]}
+        for setting in settings
+    ]
+    assert distances == [{1}, {2}, {4}, {2}, {1}]
+    assert [setting["slots"] for setting in settings] == [[0, 0], [1, 1], [2, 3], [4, 4], [5, 5]]
+    assert all(len(setting["circuits"]) == 8 for setting in settings)
+    # Each change takes 1 us, and begins where the setting before ends.
+    ends = [setting["end_s"] for setting in settings]
+    assert [setting["start_s"] for setting in settings[1:]] == ends[:-1]
+    assert figure.exists()
+    assert "setting  slots" in run(*asked).out
+
+
+def test_the_view_settings_needs_ports(run: Run) -> None:
+    finished = run("show", "all_reduce", "--fabric", "torus:dims=4x4", "--view", "settings")
+    assert (finished.code, finished.out) == (2, "")
+    assert "--view settings: torus" in finished.err

@@ -11,7 +11,7 @@ import pytest
 
 import opticoll
 from conftest import Run, check_both_prove, compare_mutants, in_one_line
-from opticoll.plot.light_paths import groups
+from opticoll.circuit_settings import settings
 
 EIGHT = "light_path_grid:ranks=8,ports=2"
 # The paper's 100 us, 1 Gb/s and 10 ms, in picoseconds.
@@ -61,14 +61,14 @@ def test_settings_say_when_paths_go(run: Run) -> None:
     arguments = ("simulate", "all_gather", "--fabric", EIGHT, "--size", "1000B")
     ring = (*arguments, "--algorithm", "ring")
     sending = 7 * (LATENCY + 1000 * BYTE)
-    for settings, waiting in (
+    for kept, waiting in (
         ((), SET_UP),
         (("--paths", "kept"), SET_UP // 2),
         (("--paths", "warm"), 0),
         (("--policy", "free"), 0),
         (("--policy", "every_step"), 7 * SET_UP),
     ):
-        assert answer(run, *ring, *settings)["time_ps"] == sending + waiting, settings
+        assert answer(run, *ring, *kept)["time_ps"] == sending + waiting, kept
 
 
 @pytest.mark.parametrize("per", ["step", "link", "rank"])
@@ -110,7 +110,7 @@ def test_every_command_knows_the_fabric(run: Run, tmp_path: Path) -> None:
 
 def test_the_picture_shows_every_group_of_slots(run: Run, tmp_path: Path) -> None:
     plan = opticoll.plan("all_gather", EIGHT, "recursive_doubling", size=1000)
-    found = groups(plan)
+    found = settings(plan)
     assert [(group.first, group.last) for group in found] == [(0, 1), (2, 2)]
     # Rank 5 has its partners at distance 1 and 2, then the one at distance 4.
     assert {peer for (rank, _), peer in found[0].peers.items() if rank == 5} == {4, 7}

@@ -57,6 +57,16 @@ COMMANDS = {
         "show all_gather --fabric light_path_grid:ranks=8,ports=2 "
         "--algorithm recursive_doubling --size 100kB --figure"
     ),
+    "circuit_switch_ports": (
+        "show all_reduce --fabric "
+        "circuit_switch:ranks=8,startup=100ns,latency=100ns,reconfiguration=1us --size 1MiB "
+        "--algorithm settings:algorithm=cyclic_doubling --figure"
+    ),
+    "circuit_switch_settings": (
+        "show all_reduce --fabric "
+        "circuit_switch:ranks=8,startup=100ns,latency=100ns,reconfiguration=1us --size 1MiB "
+        "--algorithm settings:algorithm=cyclic_doubling --view settings --figure"
+    ),
     "replay_mg": (
         "replay crates/core/tests/data/traces/mg.A.16.csv.zst "
         "--fabric fat_tree:down=4x4,up=1x2,rate=1Gb/s,latency=5us --figure"

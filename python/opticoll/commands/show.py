@@ -12,9 +12,10 @@ from cyclopts import Parameter
 from opticoll import words
 from opticoll._core import CONVERTED, Plan
 from opticoll.arguments import FileSource, check_planned, obtain, size_of
+from opticoll.circuit_settings import settings
 from opticoll.circuit_switches import SwitchRow, switch_lines, switches
 from opticoll.errors import UsageError
-from opticoll.layout import align, labelled, plural
+from opticoll.layout import PICOSECONDS, align, human_seconds, labelled, plural
 from opticoll.network_graph import rank_names
 from opticoll.options import FURTHER, WavelengthOption
 from opticoll.plan_row import describe_fabric
@@ -24,6 +25,7 @@ from opticoll.rows import (
     Count,
     Length,
     Row,
+    Seconds,
     command_field,
     hidden,
     means,
@@ -44,7 +46,10 @@ MOST_TREES = 8
 """Trees printed for people."""
 
 MOST_STEPS = 24
-"""Steps of a schedule whose slots are printed for people."""
+"""Steps of a schedule whose slots are printed for people; settings that are printed."""
+
+MOST_CIRCUITS = 8
+"""Circuits of a setting printed for people."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,11 +57,11 @@ class Show(FileSource):
     """What `opticoll show` takes."""
 
     view: Annotated[
-        Literal["ring", "grid", "fabric", "trees", "space_time", "ports"] | None,
+        Literal["ring", "grid", "fabric", "trees", "space_time", "ports", "settings"] | None,
         Parameter(
             help="View: ring or grid (one slot), fabric (load of electrical links), trees (ways of "
-            "chunks), ports (circuits over time) or space_time (all transfers over time) "
-            "(default: by the fabric)",
+            "chunks), ports (circuits over time), settings (the circuits of each setting) or "
+            "space_time (all transfers over time) (default: by the fabric)",
             converter=words.choice,
         ),
     ] = None
@@ -127,6 +132,23 @@ class TreeRow(Row):
     edges: list[EdgeRow] = means("Transfers of the tree, in the order of their slots")
 
 
+class PortCircuitRow(Row):
+    """A circuit of a setting."""
+
+    source: Count = means("Rank that sends")
+    port: Count = means("Port out of the rank")
+    destination: Count = means("Rank that receives")
+
+
+class CircuitSettingRow(Row):
+    """Circuits that are up together, over slots that follow one another."""
+
+    slots: Pair = means("First slot, and last slot")
+    start_s: Seconds = means("Begin of the first slot, the reconfiguration before it included")
+    end_s: Seconds = means("End of the last slot")
+    circuits: list[PortCircuitRow] = means("Circuits of the setting, by rank and port")
+
+
 class SlotRow(PlanHead):
     """A plan's head and the lightpaths of one of its slots."""
 
@@ -137,6 +159,11 @@ class SlotRow(PlanHead):
     lightpaths: list[LightpathRow] = means("Lightpaths of the slot")
     trees: list[TreeRow] | None = means(
         "Trees of the rank or chunk", absent="the view is another than `trees`"
+    )
+    settings: list[CircuitSettingRow] = means(
+        "Settings of the plan, in their order",
+        omitted="the view is another than `settings`",
+        default=OMITTED,
     )
     switches: list[SwitchRow] = means(
         "Circuit switches of the fabric, which are set before the plan runs",
@@ -174,6 +201,7 @@ def compute(asked: Show, watch: Watch) -> Iterator[SlotRow]:
         slot=slot or 0,
         lightpaths=_lightpaths(plan, slot or 0),
         trees=None if shape != "trees" else [_tree_row(one) for one in _trees(plan, asked)],
+        settings=_settings(plan, asked) if view == "settings" else OMITTED,
         plan=plan,
         view=shape,
         switches=switches(plan.fabric) or OMITTED,
@@ -193,6 +221,38 @@ def _tree_row(tree: Tree) -> TreeRow:
         depth=tree.depth,
         edges=[EdgeRow(**vars(edge)) for edge in tree.edges],
     )
+
+
+def _settings(plan: Plan, asked: Show) -> list[CircuitSettingRow]:
+    slots = plan.simulate(size_of(plan, asked.size)).slots
+    return [
+        CircuitSettingRow(
+            slots=[one.first, one.last],
+            start_s=int(slots["start_ps"][one.first]) / PICOSECONDS,
+            end_s=int(slots["end_ps"][one.last]) / PICOSECONDS,
+            circuits=[
+                PortCircuitRow(source=rank, port=port, destination=peer)
+                for (rank, port), peer in sorted(one.peers.items())
+            ],
+        )
+        for one in settings(plan)
+    ]
+
+
+def _setting_lines(listed: list[CircuitSettingRow]) -> str:
+    """The settings in words, with their times and the first of their circuits."""
+    cells = []
+    for number, one in enumerate(listed[:MOST_STEPS]):
+        pairs = [f"{each.source} > {each.destination}" for each in one.circuits[:MOST_CIRCUITS]]
+        if len(one.circuits) > MOST_CIRCUITS:
+            pairs.append(f"and {len(one.circuits) - MOST_CIRCUITS} more")
+        first, last = one.slots
+        times = [human_seconds(one.start_s), human_seconds(one.end_s)]
+        cells.append([str(number), f"{first}-{last}", *times, "  ".join(pairs)])
+    table = align(cells, ["setting", "slots", "from", "to", "circuits"], right=(0, 1, 2, 3))
+    if len(listed) > MOST_STEPS:
+        table += f"\nand {len(listed) - MOST_STEPS} more settings (all of them with --json)"
+    return table
 
 
 def _lightpaths(plan: Plan, slot: int) -> list[LightpathRow]:
@@ -242,6 +302,8 @@ def _text(asked: Show, rows: list[SlotRow]) -> str:
     head = _head(row.plan)
     if asked.view == "space_time":
         return head
+    if asked.view == "settings":
+        return f"{head}\n\n{_setting_lines(row.settings)}"
     if row.trees is not None:
         return f"{head}\n\n{_tree_lines(row.trees)}"
     parts = [head, _slot_lines(row)]

@@ -1,9 +1,9 @@
 """Which ports hold which circuits over time, on a grid of lightpaths or a circuit switch."""
 
 import os
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from opticoll.circuit_settings import CircuitSetting, circuits, settings
 from opticoll.plot import style
 from opticoll.plot.output import PlotError, drawn, headed, sheet
 
@@ -14,16 +14,6 @@ if TYPE_CHECKING:
 
 _MOST_ROWS = 96
 _PALE = "0.78"
-
-
-@dataclass(frozen=True)
-class Group:
-    """Slots whose paths are up together; times in picoseconds."""
-
-    first: int
-    last: int
-    peers: dict[tuple[int, int], int]
-    """By rank and port, the rank at the other end; of circuits of one way by ports out."""
 
 
 @drawn
@@ -53,7 +43,7 @@ def light_paths(plan: "Plan", path: str | os.PathLike[str], *, size: int) -> "Fi
     colours = style.wavelength_colours(fabric.ranks)
     figure = sheet(9.6, max(3.6, 0.16 * rows + 1.9))
     axes = figure.subplots()
-    for group in groups(plan):
+    for group in settings(plan):
         waits = int(outcome.slots["reconfiguration_ps"][group.first])
         before = waits if establish is None else establish
         _draw(axes, plan, group, outcome.slots, (ports, before, release, scale), colours)
@@ -82,27 +72,10 @@ def light_paths(plan: "Plan", path: str | os.PathLike[str], *, size: int) -> "Fi
     return figure
 
 
-def groups(plan: "Plan") -> list[Group]:
-    """As long runs of slots as no port changes its circuit, out or in."""
-    found: list[Group] = []
-    held: dict[tuple[str, int, int], int] = {}
-    for slot in range(plan.slots):
-        peers, ends = _circuits(plan, slot)
-        if not peers:
-            continue
-        if found and all(held.get(port, peer) == peer for port, peer in ends.items()):
-            found[-1] = Group(found[-1].first, slot, found[-1].peers | peers)
-            held |= ends
-        else:
-            found.append(Group(slot, slot, peers))
-            held = ends
-    return found
-
-
 def _draw(
     axes: Any,
     plan: "Plan",
-    group: Group,
+    group: CircuitSetting,
     slots: dict[str, Any],
     constants: tuple[int, int, int, float],
     colours: Any,
@@ -121,26 +94,6 @@ def _draw(
     for slot in range(group.first, group.last + 1):
         begin = up if slot == group.first else int(slots["start_ps"][slot])
         finish = down if slot == group.last else int(slots["end_ps"][slot])
-        for (rank, port), peer in _circuits(plan, slot)[0].items():
+        for (rank, port), peer in circuits(plan, slot)[0].items():
             width = (finish - begin) / scale
             axes.barh(rank * ports + port, width, 0.8, begin / scale, color=colours(int(peer)))
-
-
-def _circuits(
-    plan: "Plan", slot: int
-) -> tuple[dict[tuple[int, int], int], dict[tuple[str, int, int], int]]:
-    """The ranks at the other ends of ports that a slot uses: of those drawn, and of all."""
-    hops = plan.hop_columns(slot)
-    one_way = len(hops["transfer"]) > 0
-    columns = hops if one_way else plan.slot_columns(slot)
-    out = dict(zip(_ends(columns, "source"), columns["destination"].tolist(), strict=True))
-    into = dict(zip(_ends(columns, "destination"), columns["source"].tolist(), strict=True))
-    if not one_way:
-        both = out | into
-        return both, {("both", *port): peer for port, peer in both.items()}
-    ends = {("out", *port): peer for port, peer in out.items()}
-    return out, ends | {("in", *port): peer for port, peer in into.items()}
-
-
-def _ends(columns: dict[str, Any], rank: str) -> list[tuple[int, int]]:
-    return list(zip(columns[rank].tolist(), columns[f"{rank}_port"].tolist(), strict=True))

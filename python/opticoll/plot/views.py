@@ -9,6 +9,7 @@ from opticoll.plot.light_paths import light_paths
 from opticoll.plot.messages import messages
 from opticoll.plot.output import PlotError
 from opticoll.plot.ring import ring
+from opticoll.plot.setting_graphs import setting_graphs
 from opticoll.plot.space_time import space_time
 from opticoll.plot.trees import trees
 
@@ -22,7 +23,7 @@ VIEWS = {
 }
 """By a field of light: the usual view of a plan that has it, and what its fabric is."""
 
-OVER_TIME = ("ports", "space_time", "trees")
+OVER_TIME = ("ports", "settings", "space_time", "trees")
 """Views that show all slots."""
 
 ELECTRICAL = ("fabric", "is an electrical fabric without light")
@@ -34,6 +35,8 @@ def views_of(fabric: "Fabric") -> tuple[tuple[str, ...], str]:
     lit = (own for field, own in VIEWS.items() if field in fabric.light_fields)
     usual, about = next(lit, ELECTRICAL if fabric.electrical else SLOTS)
     views = (usual,) if usual in OVER_TIME else (usual, "space_time")
+    if usual == "ports":
+        views = ("ports", "settings")
     return (*views, "trees") if fabric.electrical else views, about
 
 
@@ -63,6 +66,8 @@ def plan(
             light_paths(plan, path, size=size)
         case "ports":
             raise PlotError("the plan has no size of its own: give one")
+        case "settings":
+            setting_graphs(plan, path)
         case "ring":
             ring(plan, slot or 0, path)
         case "grid":

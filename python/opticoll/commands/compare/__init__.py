@@ -90,19 +90,17 @@ class Compare(PartOptions):
         ),
     ] = None
     ranks: Annotated[
-        str | None, Parameter(help="Numbers of ranks, such as 512,1024 (default: the fabric's)")
+        str | None, Parameter(help="Ranks, such as 512,1024 (default: the fabric's)")
     ] = None
     wavelengths: Annotated[
         str | None,
-        Parameter(
-            help="Numbers of wavelengths per fibre, such as 32,64,128 (default: the fabric's)"
-        ),
+        Parameter(help="Wavelengths per fibre: 32,64 (default: the fabric's)"),
     ] = None
     reconfiguration: Annotated[
         str | None,
         Parameter(
-            help="Reconfiguration times, such as 10ns,1us, or 10ns..10ms in steps of 1, 2, 5, 10, "
-            "and where one plan overtakes another (default: the fabric's)",
+            help="Times of reconfiguration, such as 10ns,1us or 10ns..10ms, and which plan leads "
+            "from where on (default: the fabric's)",
         ),
     ] = None
     method: MethodOption = NO_METHOD

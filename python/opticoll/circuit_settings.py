@@ -1,0 +1,62 @@
+"""Settings of a plan whose circuits join ports: which are up together, and over which slots.
+
+>>> import opticoll
+>>> plan = opticoll.plan("all_gather", "circuit_switch:ranks=4", "ring", size="1KiB")
+>>> [(one.first, one.last, one.peers) for one in settings(plan)]
+[(0, 2, {(0, 0): 1, (1, 0): 2, (2, 0): 3, (3, 0): 0})]
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from opticoll._core import Plan
+
+
+@dataclass(frozen=True)
+class CircuitSetting:
+    """Slots whose circuits are up together."""
+
+    first: int
+    last: int
+    peers: dict[tuple[int, int], int]
+    """By rank and port, the rank at the other end; of circuits of one way by ports out."""
+
+
+def settings(plan: Plan) -> list[CircuitSetting]:
+    """As long runs of slots as no port changes its circuit, out or in."""
+    listed: list[CircuitSetting] = []
+    held: dict[tuple[str, int, int], int] = {}
+    for slot in range(plan.slots):
+        peers, ends = circuits(plan, slot)
+        if not peers:
+            continue
+        if listed and all(held.get(port, peer) == peer for port, peer in ends.items()):
+            last = listed[-1]
+            listed[-1] = CircuitSetting(last.first, slot, last.peers | peers)
+            held |= ends
+        else:
+            listed.append(CircuitSetting(slot, slot, peers))
+            held = ends
+    return listed
+
+
+def circuits(
+    plan: Plan, slot: int
+) -> tuple[dict[tuple[int, int], int], dict[tuple[str, int, int], int]]:
+    """The ranks at the other ends of ports that a slot uses: of those drawn, and of all."""
+    hops = plan.hop_columns(slot)
+    one_way = len(hops["transfer"]) > 0
+    columns = hops if one_way else plan.slot_columns(slot)
+    out = dict(zip(_ends(columns, "source"), columns["destination"].tolist(), strict=True))
+    into = dict(zip(_ends(columns, "destination"), columns["source"].tolist(), strict=True))
+    if not one_way:
+        both = out | into
+        return both, {("both", *port): peer for port, peer in both.items()}
+    ends = {("out", *port): peer for port, peer in out.items()}
+    return out, ends | {("in", *port): peer for port, peer in into.items()}
+
+
+def _ends(columns: dict[str, Any], rank: str) -> list[tuple[int, int]]:
+    return list(zip(columns[rank].tolist(), columns[f"{rank}_port"].tolist(), strict=True))
