@@ -20,10 +20,21 @@ def _parts(text: str) -> None:
         time(part)
 
 
+def _ports_of_ranks(text: str) -> list[tuple[int, int]]:
+    """Ports such as `3.0+5.1`: port 0 of rank 3, port 1 of rank 5."""
+    ports = []
+    for part in text.split("+"):
+        rank, _, port = part.partition(".")
+        ports.append((whole(rank), whole(port)))
+    return ports
+
+
 OPTIONS: dict[str, Check] = {
     "ranks": RANKS,
     "ports": count(2**8),
     "planes": count(2**8),
+    "switch_ports": count(2**28),
+    "dead_ports": _ports_of_ranks,
     "rate": rate,
     "reconfiguration": _parts,
     "first_setting": one_of("free", "charged"),
@@ -57,6 +68,14 @@ class CircuitSwitch(Fabric):
         planes = whole(options.get("planes", "1"))
         expect(self.ports % planes == 0, "the planes must share the ports evenly")
         self.ports_of_plane = self.ports // planes
+        ports = options.get("switch_ports")
+        joined = self.ranks if ports is None else whole(ports) // self.ports_of_plane
+        self.digits = _digits(self.ranks, joined, planes)
+        self.joined = joined
+        self.dead = set(_ports_of_ranks(options["dead_ports"]) if "dead_ports" in options else [])
+        fits = all(rank < self.ranks and port < self.ports for rank, port in self.dead)
+        expect(fits, "a dead port does not exist")
+        expect(not self.dead or self.reaches_all(), "dead ports part the ranks")
 
     def read_light(self, words: list[str], over: list[str]) -> tuple[Light, list[str]]:
         first, *others = words
@@ -76,6 +95,46 @@ class CircuitSwitch(Fabric):
             yield Problem("ports", f"uses port {max(ports)}: no such thing")
         elif len({port // self.ports_of_plane for port in ports}) > 1:
             yield Problem("path", f"joins ports {ports} of two switches")
+
+    def wrong_ends(self, circuit: Circuit, receiver: int) -> Iterator[Problem]:
+        """Dead ports, or ranks that are on two switches of the plane."""
+        out, into = circuit.ports
+        for end in ((circuit.rank, out), (receiver, into)):
+            if end in self.dead:
+                yield Problem("dead_port", f"uses port {end[1]} of rank {end[0]}, which is dead")
+        plane = out // self.ports_of_plane
+        if self.switch_of(circuit.rank, plane) != self.switch_of(receiver, plane):
+            yield Problem("path", f"joins ranks {circuit.rank} and {receiver} of two switches")
+
+    def numeral(self, rank: int) -> list[int]:
+        """The digits of a rank, from the lowest on, to the base of the ranks of a switch."""
+        digits = []
+        for _ in range(self.digits):
+            rank, digit = divmod(rank, self.joined)
+            digits.append(digit)
+        return digits
+
+    def switch_of(self, rank: int, plane: int) -> tuple[int, ...]:
+        """The switch of a rank on a plane: the plane, and all digits of the rank but one."""
+        digits = self.numeral(rank)
+        del digits[plane % self.digits]
+        return (plane, *digits)
+
+    def reaches_all(self) -> bool:
+        """Whether ports that work lead from the first rank over switches and ranks to all."""
+        switches: dict[int, set[tuple[int, ...]]] = {rank: set() for rank in range(self.ranks)}
+        for rank in range(self.ranks):
+            for port in range(self.ports):
+                if (rank, port) not in self.dead:
+                    switches[rank].add(self.switch_of(rank, port // self.ports_of_plane))
+        joined = switches.pop(0)
+        more = True
+        while more:
+            near = [rank for rank, own in switches.items() if own & joined]
+            more = bool(near)
+            for rank in near:
+                joined |= switches.pop(rank)
+        return not switches
 
     def wrong_slots(self, plan: Plan, transfers: Transfers) -> Iterator[Problem]:
         """In a slot a port is in one circuit; what is sent on was there in an earlier slot."""
@@ -106,6 +165,8 @@ class CircuitSwitch(Fabric):
             return Problem("self_transfer", f"goes from rank {receiver} to itself")
         for problem in self.wrong_ports(circuit.ports):
             return problem
+        for problem in self.wrong_ends(circuit, receiver):
+            return problem
         if before is not None and circuit.slot <= before:
             return Problem("relays", f"leaves rank {circuit.rank} before it is there")
         if before is not None and circuit.slot not in slots:
@@ -118,6 +179,18 @@ def circuits(transfer: Transfer) -> Iterator[tuple[Circuit, int]]:
     first, relays = transfer.light
     sent = [Circuit(transfer.slot, transfer.source, first), *relays]
     return zip(sent, [*(one.rank for one in relays), transfer.destination], strict=True)
+
+
+def _digits(ranks: int, joined: int, planes: int) -> int:
+    """The digits of all numbers of ranks to a base."""
+    if ranks == 1:
+        return 1
+    expect(joined >= 2, "a switch joins two ranks at least")
+    digits = 1
+    while joined**digits < ranks:
+        digits += 1
+    expect(digits <= planes, "each digit needs a plane")
+    return digits
 
 
 def _ports(word: str) -> tuple[int, int]:

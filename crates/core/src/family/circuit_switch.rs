@@ -4,6 +4,7 @@ pub mod bound; // what no plan goes below
 pub mod machine; // its type, its light, what its circuits cost
 pub mod placement; // from a schedule to a plan
 mod presets; // machines that were built or proposed
+pub(crate) mod ways; // over which ranks messages go
 
 use super::{CircuitPlans, Family, distinct_wavelengths, only_auto};
 pub use machine::*;

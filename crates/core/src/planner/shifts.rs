@@ -1,6 +1,6 @@
 //! All_to_all over a few settings of a circuit switch, each of shifts.
 //!
-//! In setting j every rank u is joined to u + s for d shifts s. The block for the rank o places on goes over circuits of setting
+//! In setting j every rank u is joined to u + s for d shifts s, over ports that no rank has dead. The block for the rank o places on goes over circuits of setting
 //! 1, then of setting 2, and so on, so that their shifts add up to o modulo N: the same way from every rank. What counts is
 //! the sum of hops over all o, for the bytes, and the number of settings, for the reconfigurations; no plan with so many settings
 //! has fewer hops than the bound of the family says.
@@ -74,12 +74,12 @@ impl Sequence {
         settings.join("x")
     }
 
-    fn parse(text: &str, switch: &CircuitSwitch) -> Option<Sequence> {
+    fn parse(text: &str, ranks: u32, ports: usize) -> Option<Sequence> {
         let settings = text.split('x').map(|setting| {
             let shifts: Option<Vec<u32>> = setting.split('+').map(whole).collect();
             shifts.filter(|shifts| {
-                let fits = shifts.iter().all(|shift| (1..switch.ranks).contains(shift));
-                fits && shifts.len() <= switch.ports as usize
+                let fits = shifts.iter().all(|shift| (1..ranks).contains(shift));
+                fits && shifts.len() <= ports
             })
         });
         settings.collect::<Option<Vec<_>>>().map(Sequence)
@@ -267,8 +267,9 @@ fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
     }
     let switch = needed(question)?;
     if let Some(text) = spec.option("shifts") {
-        let rule = "must be shifts below the number of ranks, of at most as many ports as there are, joined by + and x";
-        let sequence = Sequence::parse(text, switch).ok_or_else(|| spec.refuse("shifts", rule))?;
+        let rule = "must be shifts below the number of ranks, of at most as many ports as no rank has dead, joined by + and x";
+        let sequence = Sequence::parse(text, switch.ranks, ports_of_all(switch).len());
+        let sequence = sequence.ok_or_else(|| spec.refuse("shifts", rule))?;
         let ways = Ways::of(&sequence, switch.ranks);
         let ways = ways.ok_or_else(|| spec.refuse("shifts", "does not lead to all ranks"))?;
         return Ok(AnyPlan::Full(placed(question, switch, &sequence, &ways)?).into());
@@ -288,17 +289,36 @@ fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
 }
 
 fn needed<'a>(question: &Question<'a>) -> Result<&'a CircuitSwitch, AlgorithmError> {
-    let switch = question.fabric.downcast::<CircuitSwitch>();
-    switch.ok_or_else(|| AlgorithmError::Refused {
+    let refused = |reason: &str| AlgorithmError::Refused {
         name: NAME,
         ranks: question.collective.ranks(),
-        reason: "it sets the ports of a circuit_switch".into(),
-    })
+        reason: reason.into(),
+    };
+    let switch = question.fabric.downcast::<CircuitSwitch>();
+    let switch = switch.ok_or_else(|| refused("it sets the ports of a circuit_switch"))?;
+    if !switch.is_one_switch() {
+        return Err(refused(
+            "it joins every rank to those some places on, for which each plane must be one switch: leave switch_ports out",
+        ));
+    }
+    if ports_of_all(switch).is_empty() {
+        return Err(refused(
+            "it joins every rank to those some places on, but each port is dead at some rank",
+        ));
+    }
+    Ok(switch)
+}
+
+/// The ports that no rank has dead.
+fn ports_of_all(switch: &CircuitSwitch) -> Vec<u8> {
+    let is_dead = |port: u32| switch.dead_ports.iter().any(|dead| dead.port == port);
+    let ports = (0..switch.ports).filter(|port| !is_dead(*port));
+    ports.map(|port| port as u8).collect()
 }
 
 /// The best sequence found of each number of settings.
 fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, PlannerError> {
-    let Some(switch) = question.fabric.downcast::<CircuitSwitch>() else {
+    let Ok(switch) = needed(question) else {
         return Ok(Vec::new());
     };
     let ranks = switch.ranks;
@@ -351,7 +371,7 @@ fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, Planner
 /// The sequence with the fewest hops found.
 fn search(fewer: Option<&Sequence>, switch: &CircuitSwitch, settings: usize) -> Option<Sequence> {
     let ranks = switch.ranks;
-    let ports = (switch.ports as usize).min(ranks as usize - 1);
+    let ports = ports_of_all(switch).len().min(ranks as usize - 1);
     let looked = u64::from(ranks) * ports as u64 * settings as u64;
     let mut work = MOST_WORK / looked.max(1);
     let mut random = Pcg64::new(settings as u128, 0);
@@ -437,15 +457,17 @@ fn placed(
     let mut plan = Plan::without_light(question.fabric, schedule, name);
     plan.light = vec![Light::NONE; plan.len()];
     plan.step_slots[0] = 0..ways.slots;
+    let ports = ports_of_all(switch);
     let mut transfer = 0;
     for source in 0..ranks {
         interrupt::check();
         for hops in &ways.hops[1..] {
             let mut rank = source;
             for (place, hop) in hops.iter().enumerate() {
+                let port = ports[usize::from(hop.port)];
                 let light = Light::from(SwitchedLight {
-                    source_port: hop.port,
-                    destination_port: hop.port,
+                    source_port: port,
+                    destination_port: port,
                 });
                 if place == 0 {
                     plan.slot[transfer] = hop.slot;

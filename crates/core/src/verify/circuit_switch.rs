@@ -1,7 +1,8 @@
 //! Does a circuit switch join each port to one other, and do changes of its settings leave what is sent alone?
 //!
 //! A circuit joins a port out of a rank with a port in of another, on one plane. In a slot every port out is in one circuit,
-//! and every port in. Circuits change between slots only, for a transfer is over at the end of its slot: no transfer
+//! and every port in. No circuit uses a dead port. Where a switch has too few ports for all ranks, a plane is several, each of
+//! which joins the ranks whose numbers differ in one digit only. Circuits change between slots only, for a transfer is over at the end of its slot: no transfer
 //! goes over a port that changes. A transfer may go over several circuits from rank to rank; each hop is in a later slot of
 //! the transfer's step than the one before.
 
@@ -57,6 +58,65 @@ fn wrong_light(switch: &CircuitSwitch, light: Light) -> Vec<Fault> {
     vec![(ViolationKind::Path, problem)]
 }
 
+/// What each switch joins.
+struct Switches<'a> {
+    switch: &'a CircuitSwitch,
+    of_plane: u32,
+    /// The ranks of a switch, and the digits that numbers of ranks have to that base; none where a switch joins all.
+    base: Option<(u64, u32)>,
+}
+
+impl Switches<'_> {
+    fn new(switch: &CircuitSwitch) -> Switches<'_> {
+        let of_plane = switch.ports / switch.planes;
+        let joined = u64::from(switch.switch_ports / of_plane);
+        let mut digits = 0;
+        let mut left = u64::from(switch.ranks.saturating_sub(1));
+        while left > 0 && joined > 1 {
+            digits += 1;
+            left /= joined;
+        }
+        let all = u64::from(switch.ranks);
+        Switches {
+            switch,
+            of_plane,
+            base: (joined < all).then_some((joined, digits.max(1))),
+        }
+    }
+
+    /// A port of a circuit that is dead, or ranks on two switches of a plane; the light exists.
+    fn wrong_ends(&self, hop: Hop) -> Option<Fault> {
+        let light = SwitchedLight::from(hop.light);
+        let ends = [
+            (hop.from, light.source_port),
+            (hop.to, light.destination_port),
+        ];
+        let dead = ends.into_iter().find(|(rank, port)| {
+            let mut dead = self.switch.dead_ports.iter();
+            dead.any(|dead| (dead.rank, dead.port) == (*rank, u32::from(*port)))
+        });
+        if let Some((rank, port)) = dead {
+            let text = format!("uses port {port} of rank {rank}, which is dead");
+            return Some((ViolationKind::DeadPort, text));
+        }
+        let (base, digits) = self.base?;
+        let plane = u32::from(light.source_port) / self.of_plane;
+        let step = base.pow(plane % digits);
+        // What is left of a number without the digit of the plane.
+        let [one, other] = [hop.from, hop.to].map(u64::from).map(|rank| {
+            let above = rank / (step * base);
+            (above, rank % step)
+        });
+        (one != other).then(|| {
+            let text = format!(
+                "joins rank {} to rank {} on plane {plane}, where they are on two switches",
+                hop.from, hop.to
+            );
+            (ViolationKind::Path, text)
+        })
+    }
+}
+
 /// Checks hops and ports.
 fn check(plan: &Plan, admitted: &Admitted, _: &AdmittedOrder, report: &mut Report) {
     let Some(switch) = plan.fabric.downcast::<CircuitSwitch>() else {
@@ -65,6 +125,7 @@ fn check(plan: &Plan, admitted: &Admitted, _: &AdmittedOrder, report: &mut Repor
     if !relays::in_order(plan, report) {
         return;
     }
+    let switches = Switches::new(switch);
     // By slot, where the circuit of a port leads, and a transfer that says so. Looked up only.
     let mut ends: FxHashMap<(u32, SwitchPort), (SwitchPort, usize)> = FxHashMap::default();
     for step in 0..plan.schedule.steps() {
@@ -79,6 +140,7 @@ fn check(plan: &Plan, admitted: &Admitted, _: &AdmittedOrder, report: &mut Repor
             let mut before = None;
             for hop in plan.hops_of(transfer) {
                 let light = wrong_light(switch, hop.light).pop();
+                let light = light.or_else(|| switches.wrong_ends(hop));
                 if let Some((kind, text)) = relays::fault(plan, step, hop, before, light) {
                     report.add(kind, || Violation {
                         rank: Some(hop.from),

@@ -1,5 +1,7 @@
 //! Plans on circuit switches: formulas met to the picosecond, the best settings, bounds never beaten.
 
+mod wiring;
+
 use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;
 use opticoll::family::circuit_switch::{CircuitSwitch, bound};

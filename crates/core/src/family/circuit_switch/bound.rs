@@ -4,7 +4,8 @@
 //! what is sent on has arrived in an earlier slot.
 //!
 //! **bandwidth.** A rank that must send, or receive, m bytes needs m / (d B). All ranks together receive 2 (n - 1) M bytes
-//! in an all_reduce of M (Patarasuk and Yuan, Journal of Parallel and Distributed Computing 2009), at n d B.
+//! in an all_reduce of M (Patarasuk and Yuan, Journal of Parallel and Distributed Computing 2009), at n d B. Where ports are dead,
+//! n d is the number of those that work, and the rank with the fewest bounds what each must send or receive.
 //!
 //! **settings.** Where the whole switch changes at once, let the setting be another P - 1 times. In s slots of one setting
 //! something of a rank reaches at most 1 + d + ... + d^s ranks, for every rank has d circuits out. So S(P) slots at
@@ -26,6 +27,8 @@
 //! T >= min over P of max(c(P), alpha + D(P) delta, alpha + delta + m / (d B)),
 //!
 //! and in an all_to_all m is as above with (P d)^h ways.
+
+use rustc_hash::FxHashMap;
 
 use crate::bound::{Bound, TimeBound, crossing, growth, over, phases};
 use crate::collective::{Collective, CollectiveKind};
@@ -62,6 +65,7 @@ pub fn best(
         size,
         ranks,
         ports: u64::from(switch.ports),
+        alive: AlivePorts::new(switch, collective),
     };
     let mut least: Option<Time> = None;
     for settings in 1..=ranks {
@@ -86,6 +90,7 @@ struct Asked<'a> {
     size: Bytes,
     ranks: u64,
     ports: u64,
+    alive: AlivePorts,
 }
 
 impl Asked<'_> {
@@ -146,21 +151,49 @@ impl Asked<'_> {
 
     /// The bytes of the busiest rank over the rate of its ports; `ways` are those of so many hops from a rank.
     fn sending(&self, ways: impl Fn(u64) -> u128) -> Result<Time, UnitError> {
-        let rate = u128::from(self.switch.rate.bits_per_second()) * u128::from(self.ports);
+        let rate = u128::from(self.switch.rate.bits_per_second());
         let (collective, size) = (self.collective, self.size);
         let ranks = u128::from(self.ranks);
-        match collective.kind() {
+        let all = rate * self.alive.all;
+        let together = match collective.kind() {
             CollectiveKind::AllToAll => {
                 let block = u128::from(size.get()) / ranks;
-                over(block * hops(ranks - 1, ways), rate)
+                over(ranks * block * hops(ranks - 1, ways), all)?
             }
-            CollectiveKind::AllReduce => {
-                over(2 * (ranks - 1) * u128::from(size.get()), rate * ranks)
-            }
-            _ => {
-                let of_one = |is_root| over(crossing(collective, size, 1, is_root), rate);
-                Ok(of_one(true)?.max(of_one(false)?))
-            }
+            CollectiveKind::AllReduce => over(2 * (ranks - 1) * u128::from(size.get()), all)?,
+            _ => Time::ZERO,
+        };
+        let of_one = |is_root: bool| {
+            let ports = self.alive.of_one[usize::from(is_root)];
+            over(crossing(collective, size, 1, is_root), rate * ports)
+        };
+        Ok(together.max(of_one(true)?).max(of_one(false)?))
+    }
+}
+
+/// Ports that work.
+struct AlivePorts {
+    /// Of all ranks together.
+    all: u128,
+    /// The fewest of a rank that is not the root, and those of the root.
+    of_one: [u128; 2],
+}
+
+impl AlivePorts {
+    fn new(switch: &CircuitSwitch, collective: &Collective) -> AlivePorts {
+        let (ranks, root) = (collective.ranks(), collective.root());
+        let mut dead: FxHashMap<u32, u32> = FxHashMap::default();
+        for port in switch.dead_ports.iter().filter(|port| port.rank < ranks) {
+            *dead.entry(port.rank).or_default() += 1;
+        }
+        let all = u128::from(ranks) * u128::from(switch.ports);
+        let of_others = dead.iter().filter(|(rank, _)| **rank != root);
+        let most = of_others.map(|(_, dead)| *dead).max().unwrap_or(0);
+        let of_root = dead.get(&root).copied().unwrap_or(0);
+        let alive = |dead: u32| u128::from(switch.ports - dead);
+        AlivePorts {
+            all: all - dead.values().map(|dead| u128::from(*dead)).sum::<u128>(),
+            of_one: [alive(most), alive(of_root)],
         }
     }
 }

@@ -2,9 +2,11 @@
 //!
 //! A rank has d ports out and d ports in. A *setting* says which port out is joined to which port in; each port is in
 //! one circuit at most. The switch is made of s *planes*: plane p joins the ports p d / s to (p + 1) d / s - 1 of all
-//! ranks, among each other only. Data may go over several circuits, from rank to rank, stored before they are sent on.
+//! ranks, among each other only. Data may go over several circuits, from rank to rank, stored before they are sent on. A plane is
+//! several switches where a switch has too few ports for all ranks, and ports may be dead: `wiring`.
 
 mod circuits;
+mod wiring;
 
 use std::fmt;
 use std::str::FromStr;
@@ -17,6 +19,7 @@ use crate::fabric::{Circuits, Fabric, FabricError, FamilyRecord, Machine, Named}
 use crate::names::plural;
 use crate::spec::{OptionRecord, Role, Spec};
 use crate::units::{Quantity, Rate, Time, UnitError};
+pub use wiring::DeadRankPort;
 
 /// Ranks around an optical circuit switch.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,6 +30,10 @@ pub struct CircuitSwitch {
     pub ports: u32,
     /// Switches side by side, s, which share the ports of a rank evenly.
     pub planes: u32,
+    /// Ports of each switch; a plane is several switches where they are too few for all ranks.
+    pub switch_ports: u32,
+    /// Ports that neither send nor receive, in order.
+    pub dead_ports: Vec<DeadRankPort>,
     /// Rate of a port; 1 / beta.
     pub rate: Rate,
     /// From one setting to the next, alpha_r.
@@ -37,13 +44,6 @@ pub struct CircuitSwitch {
     pub startup: Time,
     /// Of each circuit: delta.
     pub latency: Time,
-}
-
-impl CircuitSwitch {
-    /// Ports of a rank on each plane.
-    pub fn ports_of_plane(&self) -> u32 {
-        self.ports / self.planes
-    }
 }
 
 /// What a change of the setting takes, in parts that follow one another: control, switching and the receivers' lock.
@@ -179,6 +179,7 @@ pub const RECORD: FamilyRecord = FamilyRecord {
             let rule = format!("must divide ports={}", switch.ports);
             return Err(spec.refuse("planes", rule).into());
         }
+        switch.reaches_all(spec)?;
         Ok(Fabric::new(switch))
     },
 };
@@ -189,6 +190,11 @@ fn declared(options: &mut Options<'_, CircuitSwitch>) -> Result<CircuitSwitch, F
         ports "ports" count(MOST_PORTS, Printed(1)) "ports of a rank, each of which sends and receives";
         planes "planes" count(MOST_PORTS, Silent(1))
             "switches side by side, which share the ports of a rank evenly";
+        switch_ports "switch_ports" count(MOST_RANKS * MOST_PORTS, Silent(ranks * (ports / planes)))
+            "ports of a switch; with too few for all ranks a plane is several switches, of ranks that differ in one digit"
+            default "as many as join all ranks";
+        dead_ports "dead_ports" list(|spec| wiring::read_dead_ports(spec, ranks, ports), wiring::print_dead_ports)
+            "ports out of order, by rank and port" range "3.0+5.1";
         rate "rate" value(Printed(Rate::gigabits(800))) "rate of a port, in each direction" source CHOSEN;
         reconfiguration "reconfiguration" value(Printed(Reconfiguration::new(Time::from_ps(10_000_000)))) Reconfiguration
             "time to change the setting, or its parts: control+switching+lock" source CHOSEN;
@@ -201,6 +207,8 @@ fn declared(options: &mut Options<'_, CircuitSwitch>) -> Result<CircuitSwitch, F
         ranks,
         ports,
         planes,
+        switch_ports,
+        dead_ports,
         rate,
         reconfiguration,
         first_setting,
@@ -236,7 +244,7 @@ impl Machine for CircuitSwitch {
             plural(self.ranks as usize, "rank"),
             plural(self.ports as usize, "port"),
             self.rate.words(),
-            plural(self.planes as usize, "plane"),
+            self.switch_words(),
             self.reconfiguration
         )
     }

@@ -5,6 +5,9 @@
 //! port out left and its destination a port in. A step in which every rank sends to d others at most and hears d takes
 //! one slot where there is one plane; one in which every rank sends to all others ceil((n - 1) / d).
 //!
+//! **Ways.** Where no switch joins the ranks of a message, because it has too few ports or ports are dead, the message goes over
+//! other ranks (`ways`): each takes a later slot than the one before.
+//!
 //! **Planes.** A message takes a plane on which its circuit is up, else that with the most ports left, and of several the one
 //! that its source used longest ago: then a plane can change while the others send.
 //!
@@ -16,10 +19,11 @@ use std::cmp::Reverse;
 use rustc_hash::FxHashMap;
 
 use crate::fabric::{Fabric, Light};
+use crate::family::circuit_switch::ways::RankWays;
 use crate::family::circuit_switch::{CircuitSwitch, SwitchedLight};
 use crate::interrupt;
 use crate::place::{PlacementError, PlacementProblem};
-use crate::plan::Plan;
+use crate::plan::{Plan, Relay};
 use crate::schedule::Schedule;
 
 /// Gives every transfer its slot and its ports.
@@ -36,47 +40,31 @@ pub fn place(
     let mut plan = Plan::without_light(fabric, schedule, algorithm);
     plan.light = vec![Light::NONE; plan.len()];
     let mut circuits = HeldCircuits::new(switch);
+    let mut ways = RankWays::new(switch);
     let mut start = 0;
     for step in 0..plan.schedule.steps() {
-        let mut slots: Vec<Slot> = Vec::new();
-        let mut open = [0, 1].map(|_| vec![0usize; switch.ranks as usize]);
-        for message in messages(&plan.schedule, step, switch)? {
-            interrupt::check();
-            let ends = [message.source, message.destination];
-            let first = (open[0][ends[0] as usize]).max(open[1][ends[1] as usize]);
-            let mut slot = first;
-            let plane = loop {
-                interrupt::check();
-                if slot == slots.len() {
-                    slots.push(Slot::default());
-                }
-                match slots[slot].plane(&circuits, ends) {
-                    Some(plane) => break plane,
-                    None => slot += 1,
-                }
-            };
-            slots[slot].enter(plane, message);
-            for (way, &rank) in ends.iter().enumerate() {
-                let first = &mut open[way][rank as usize];
-                while slots
-                    .get(*first)
-                    .is_some_and(|slot| slot.used(way, rank) == switch.ports)
-                {
-                    *first += 1;
-                }
-            }
+        let messages = messages(&plan.schedule, step, switch)?;
+        let mut slots = SlotsOfStep::new(&circuits);
+        for (number, message) in messages.iter().enumerate() {
+            slots.enter(number, &ways.way([message.source, message.destination]));
         }
+        let slots = slots.slots;
         for (number, slot) in (start..).zip(&slots) {
-            let ends: Vec<(u32, [u32; 2])> = slot
-                .messages
-                .iter()
-                .map(|(plane, message)| (*plane, [message.source, message.destination]))
-                .collect();
-            let light = circuits.enter(number, &ends);
-            for ((_, message), light) in slot.messages.iter().zip(light) {
-                for &transfer in &message.transfers {
-                    plan.slot[transfer as usize] = number;
-                    plan.light[transfer as usize] = light;
+            let ends: Vec<(u32, [u32; 2])> =
+                slot.hops.iter().map(|hop| (hop.plane, hop.ends)).collect();
+            for (hop, light) in slot.hops.iter().zip(circuits.enter(number, &ends)) {
+                for &transfer in &messages[hop.message].transfers {
+                    if hop.begins {
+                        plan.slot[transfer as usize] = number;
+                        plan.light[transfer as usize] = light;
+                        continue;
+                    }
+                    plan.relays.push(Relay {
+                        transfer,
+                        rank: hop.ends[0],
+                        light,
+                        slot: number,
+                    });
                 }
             }
         }
@@ -85,6 +73,8 @@ pub fn place(
         plan.step_slots[step] = start..end;
         start = end;
     }
+    plan.relays
+        .sort_by_key(|relay| (relay.transfer, relay.slot));
     Ok(plan)
 }
 
@@ -130,11 +120,86 @@ fn messages(
         .collect())
 }
 
+/// The slots of a step.
+struct SlotsOfStep<'a> {
+    circuits: &'a HeldCircuits<'a>,
+    slots: Vec<Slot>,
+    /// By way (0 out, 1 in) and rank: the first slot in which it has a port left.
+    open: [Vec<usize>; 2],
+}
+
+impl<'a> SlotsOfStep<'a> {
+    fn new(circuits: &'a HeldCircuits<'a>) -> SlotsOfStep<'a> {
+        SlotsOfStep {
+            circuits,
+            slots: Vec::new(),
+            open: [0, 1].map(|_| vec![0usize; circuits.switch.ranks as usize]),
+        }
+    }
+
+    /// Gives each circuit on the way of a message a slot after that of the one before.
+    fn enter(&mut self, message: usize, way: &[u32]) {
+        let mut first = 0;
+        for (place, ends) in way.windows(2).enumerate() {
+            let ends = [ends[0], ends[1]];
+            let (slot, plane) = self.place(ends, first);
+            self.slots[slot].enter(SlotHop {
+                plane,
+                ends,
+                message,
+                begins: place == 0,
+            });
+            self.close(ends);
+            first = slot + 1;
+        }
+    }
+
+    /// The first slot from one on in which a plane has ports left at both ends; and the plane.
+    fn place(&mut self, ends: [u32; 2], first: usize) -> (usize, u32) {
+        let open = self.open[0][ends[0] as usize].max(self.open[1][ends[1] as usize]);
+        let mut slot = open.max(first);
+        loop {
+            interrupt::check();
+            while slot >= self.slots.len() {
+                self.slots.push(Slot::default());
+            }
+            match self.slots[slot].plane(self.circuits, ends) {
+                Some(plane) => return (slot, plane),
+                None => slot += 1,
+            }
+        }
+    }
+
+    /// Passes the slots in which all ports of two ranks are in use.
+    fn close(&mut self, ends: [u32; 2]) {
+        for (way, &rank) in ends.iter().enumerate() {
+            let all = self.circuits.switch.ports_alive(rank);
+            let first = &mut self.open[way][rank as usize];
+            let slots = &self.slots;
+            while slots
+                .get(*first)
+                .is_some_and(|slot| slot.used(way, rank) == all)
+            {
+                *first += 1;
+            }
+        }
+    }
+}
+
+/// A circuit of a slot.
+struct SlotHop {
+    plane: u32,
+    ends: [u32; 2],
+    /// Among those of the step.
+    message: usize,
+    /// Whether it is the first on the way of its message.
+    begins: bool,
+}
+
 /// What a slot of a step uses.
 #[derive(Default)]
 struct Slot {
-    /// With the plane of each.
-    messages: Vec<(u32, OneMessage)>,
+    hops: Vec<SlotHop>,
     /// By way (0 out, 1 in), rank and plane: ports in use. Looked up only.
     used: FxHashMap<(usize, u32, u32), u32>,
 }
@@ -148,31 +213,30 @@ impl Slot {
         self.used.get(&(way, rank, u32::MAX)).copied().unwrap_or(0)
     }
 
-    /// The plane for a circuit, if one has ports left at both ends.
+    /// The plane for a circuit, if one joins its ranks and has ports left at both ends.
     fn plane(&self, circuits: &HeldCircuits<'_>, ends: [u32; 2]) -> Option<u32> {
         let switch = circuits.switch;
-        let most = switch.ports_of_plane();
         let room = |plane: u32| {
-            let used = [0, 1].map(|way| self.used_of(way, ends[way], plane));
-            most - used[0].max(used[1])
+            let [out, into] = [0, 1].map(|way| {
+                switch.ports_alive_on(plane, ends[way]) - self.used_of(way, ends[way], plane)
+            });
+            out.min(into)
         };
-        let planes = (0..switch.planes).filter(|&plane| room(plane) > 0);
+        let joins = |plane: &u32| switch.is_one_switch() || switch.joins_on(*plane, ends);
+        let planes = (0..switch.planes).filter(|plane| joins(plane) && room(*plane) > 0);
         planes.max_by_key(|&plane| {
             let (is_up, used) = circuits.on_plane(plane, ends);
             (is_up, room(plane), Reverse(used), Reverse(plane))
         })
     }
 
-    fn enter(&mut self, plane: u32, message: OneMessage) {
-        for (way, rank) in [message.source, message.destination]
-            .into_iter()
-            .enumerate()
-        {
-            for place in [plane, u32::MAX] {
+    fn enter(&mut self, hop: SlotHop) {
+        for (way, rank) in hop.ends.into_iter().enumerate() {
+            for place in [hop.plane, u32::MAX] {
                 *self.used.entry((way, rank, place)).or_default() += 1;
             }
         }
-        self.messages.push((plane, message));
+        self.hops.push(hop);
     }
 }
 
@@ -183,6 +247,7 @@ struct HeldPort {
     other: Option<(u32, u32)>,
     /// The number of slots up to its last use.
     used: u32,
+    is_dead: bool,
 }
 
 /// Which circuits are up.
@@ -195,10 +260,16 @@ pub(crate) struct HeldCircuits<'a> {
 impl HeldCircuits<'_> {
     pub(crate) fn new(switch: &CircuitSwitch) -> HeldCircuits<'_> {
         let all = switch.ranks as usize * switch.ports as usize;
-        HeldCircuits {
+        let mut circuits = HeldCircuits {
             switch,
             ports: [0, 1].map(|_| vec![HeldPort::default(); all]),
+        };
+        for dead in &switch.dead_ports {
+            for way in [0, 1] {
+                circuits.at(way, (dead.rank, dead.port)).is_dead = true;
+            }
         }
+        circuits
     }
 
     fn held(&self, way: usize, (rank, port): (u32, u32)) -> HeldPort {
@@ -215,11 +286,17 @@ impl HeldCircuits<'_> {
         (plane * own..(plane + 1) * own).map(move |port| (rank, port))
     }
 
-    /// The circuit from one rank to another that is up on a plane.
-    fn up(&self, plane: u32, [source, destination]: [u32; 2]) -> Option<[(u32, u32); 2]> {
+    /// A circuit from one rank to another that is up on a plane, and not in use in a slot.
+    fn up(
+        &self,
+        slot: u32,
+        plane: u32,
+        [source, destination]: [u32; 2],
+    ) -> Option<[(u32, u32); 2]> {
         self.ports_of(plane, source).find_map(|end| {
-            let other = self.held(0, end).other?;
-            (other.0 == destination).then_some([end, other])
+            let held = self.held(0, end);
+            let other = held.other?;
+            (other.0 == destination && held.used <= slot).then_some([end, other])
         })
     }
 
@@ -230,15 +307,15 @@ impl HeldCircuits<'_> {
         }
         let ports = self.ports_of(plane, ends[0]);
         let used = ports.map(|end| self.held(0, end).used).max();
-        (self.up(plane, ends).is_some(), used.unwrap_or(0))
+        (self.up(u32::MAX, plane, ends).is_some(), used.unwrap_or(0))
     }
 
-    /// The light of a slot's circuits, no two between the same ranks; those that are up take their ports first.
+    /// The light of a slot's circuits, each with its plane; those that are up take their ports first.
     pub(crate) fn enter(&mut self, slot: u32, circuits: &[(u32, [u32; 2])]) -> Vec<Light> {
         let mut lights = vec![Light::NONE; circuits.len()];
         let mut missing = Vec::new();
         for (place, &(plane, ends)) in circuits.iter().enumerate() {
-            match self.up(plane, ends) {
+            match self.up(slot, plane, ends) {
                 Some(ends) => lights[place] = self.take(slot, ends),
                 None => missing.push(place),
             }
@@ -263,8 +340,9 @@ impl HeldCircuits<'_> {
     fn free(&self, slot: u32, plane: u32, ends: [u32; 2]) -> Option<[(u32, u32); 2]> {
         let [out, into] = [0, 1].map(|way| {
             let ports = self.ports_of(plane, ends[way]);
-            let used = ports.map(|end| (self.held(way, end).used, end));
-            let free = used.filter(|(used, _)| *used <= slot);
+            let held = ports.map(|end| (self.held(way, end), end));
+            let free = held.filter(|(held, _)| !held.is_dead && held.used <= slot);
+            let free = free.map(|(held, end)| (held.used, end));
             free.min().map(|(_, end)| end)
         });
         Some([out?, into?])

@@ -40,16 +40,11 @@ impl Setting {
 
 /// The circuits of consecutive steps as long as all fit the ports, from each step on; and cycles.
 pub(super) fn settings(switch: &CircuitSwitch, steps: &[Step]) -> Vec<Setting> {
-    let (ranks, ports) = (switch.ranks, switch.ports as usize);
-    let mut found: Vec<BTreeSet<[u32; 2]>> = vec![cycles(ranks, switch.ports)];
+    let ranks = switch.ranks;
+    let mut found: Vec<BTreeSet<[u32; 2]>> = vec![cycles(switch)];
     let fits = |circuits: &BTreeSet<[u32; 2]>| {
-        let mut used = [0, 1].map(|_| vec![0usize; ranks as usize]);
-        circuits.iter().all(|ends| {
-            ends.iter().zip(&mut used).all(|(rank, used)| {
-                used[*rank as usize] += 1;
-                used[*rank as usize] <= ports
-            })
-        })
+        let mut left = PortsLeft::of(switch);
+        circuits.iter().all(|ends| left.take(*ends))
     };
     for first in 0..steps.len() {
         let mut together = BTreeSet::new();
@@ -71,8 +66,34 @@ pub(super) fn settings(switch: &CircuitSwitch, steps: &[Step]) -> Vec<Setting> {
         .collect()
 }
 
-/// A cycle through all ranks, with several ports also back, and over chords of about a power of N from both.
-fn cycles(ranks: u32, ports: u32) -> BTreeSet<[u32; 2]> {
+/// The ports that circuits leave.
+struct PortsLeft([Vec<u32>; 2]);
+
+impl PortsLeft {
+    fn of(switch: &CircuitSwitch) -> PortsLeft {
+        let alive: Vec<u32> = (0..switch.ranks)
+            .map(|rank| switch.ports_alive(rank))
+            .collect();
+        PortsLeft([alive.clone(), alive])
+    }
+
+    /// Takes the ports of a circuit, where both ends have one left.
+    fn take(&mut self, ends: [u32; 2]) -> bool {
+        let [out, into] = &mut self.0;
+        let (out, into) = (&mut out[ends[0] as usize], &mut into[ends[1] as usize]);
+        let fits = *out > 0 && *into > 0;
+        if fits {
+            *out -= 1;
+            *into -= 1;
+        }
+        fits
+    }
+}
+
+/// A cycle through all ranks, with several ports also back, and over chords of about a power of N from both; without the circuits
+/// of dead ports.
+fn cycles(switch: &CircuitSwitch) -> BTreeSet<[u32; 2]> {
+    let (ranks, ports) = (switch.ranks, switch.ports);
     let mut shifts: Vec<u32> = Vec::new();
     let longest = f64::from(ranks).powf(1.0 / f64::from(ports.div_ceil(2)));
     let mut chord = 1.0f64;
@@ -86,10 +107,9 @@ fn cycles(ranks: u32, ports: u32) -> BTreeSet<[u32; 2]> {
         chord *= longest.max(2.0);
     }
     shifts.truncate(ports as usize);
-    let all = (0..ranks).flat_map(|rank| {
-        shifts
-            .iter()
-            .map(move |shift| [rank, (rank + shift) % ranks])
-    });
-    all.collect()
+    let mut left = PortsLeft::of(switch);
+    let all = shifts
+        .iter()
+        .flat_map(|shift| (0..ranks).map(move |rank| [rank, (rank + shift) % ranks]));
+    all.filter(|ends| left.take(*ends)).collect()
 }

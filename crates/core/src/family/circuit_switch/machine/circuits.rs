@@ -96,7 +96,7 @@ impl Circuits for CircuitSwitch {
                 transmitter: port(out, into),
                 receiver: port(into, out),
                 channel: 0,
-                plane: u32::from(light.source_port) / self.ports_of_plane(),
+                plane: self.switch_number(hop.from, light.source_port.into()),
             }
         }));
     }
