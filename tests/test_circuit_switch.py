@@ -1,6 +1,7 @@
 """Circuit switches: both verifiers judge alike, and every command that times plans takes one."""
 
 import random
+import re
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,12 @@ from test_cli import run_json
 
 ONE = "circuit_switch:ranks=6,startup=100ns,latency=100ns,reconfiguration=1us"
 TWO = "circuit_switch:ranks=6,ports=2,planes=2,latency=100ns"
+DEAD = "circuit_switch:ranks=6,ports=2,planes=2,dead_ports=1.0+4.1,latency=100ns"
+FEW = "circuit_switch:ranks=6,ports=2,planes=2,switch_ports=3,dead_ports=5.1"
 CASES = [
+    ("all_to_all", "direct", DEAD),
+    ("all_to_all", "direct", FEW),
+    ("all_reduce", "ring", FEW),
     ("all_gather", "direct:order=at_once", TWO),
     ("all_to_all", "direct", TWO),
     ("all_to_all", "shifts:shifts=1x2", ONE),
@@ -24,7 +30,10 @@ CASES = [
 def mutated(line: str, generator: random.Random) -> str:
     """One word of a transfer drawn anew: chunk, ends, ports, slot of a relay or repetition."""
     if line.startswith("fabric"):
-        return line.replace("ports=2", f"ports={generator.choice((2, 4))}")
+        if "dead_ports" in line and generator.random() < 0.5:
+            dead = f"dead_ports={generator.randrange(6)}.{generator.randrange(3)}"
+            return re.sub(r"dead_ports=[0-9.]+", dead, line)
+        return line.replace(",ports=2", f",ports={generator.choice((2, 4))}")
     words = line.split()
     place = generator.randrange(1, len(words))
     if place == 1:
@@ -58,13 +67,23 @@ def test_settings_are_proved_as_circuits() -> None:
     text = plan.to_text()
     assert "@" in text
     crossing = opticoll.plan("all_gather", TWO, "direct", size="6KiB").to_text()
+    dead = opticoll.plan("all_gather", f"{TWO},dead_ports=1.0", "direct", size="6KiB").to_text()
+    few = opticoll.plan("all_to_all", FEW, "direct", size="6KiB").to_text()
     wrong = {
         "ports": text.replace(" 0.0", " 0.1", 1),
         "path": crossing.replace(" 0.0", " 0.1", 1),
+        "dead_port": dead.replace("dead_ports=1.0", "dead_ports=1.0+2.0"),
     }
     for kind, changed in wrong.items():
         found = _core.Plan.from_text(changed).verify()
         assert kind in {one.kind for one in found}, kind
+    # Rank 0 is on a switch with ranks 1 and 2, and on one with rank 3.
+    relayed = next(line for line in few.splitlines() if re.match(r"copy \d+ 0>1>4", line))
+    straight = re.sub(r"0>1>4 (\S+) .*", r"0>4 \1", relayed)
+    found = _core.Plan.from_text(few.replace(relayed, straight)).verify()
+    assert "joins rank 0 to rank 4 on plane 0, where they are on two switches" in str(
+        [one.sentence for one in found]
+    )
 
 
 def test_commands_take_a_circuit_switch(run: Run, tmp_path: Path) -> None:
@@ -95,6 +114,13 @@ def test_commands_take_a_circuit_switch(run: Run, tmp_path: Path) -> None:
     [
         (["plan", "all_gather", "--fabric", "circuit_switch"], "needs ranks=..."),
         (["plan", "all_gather", "--fabric", f"{ONE},planes=2"], "must divide ports=1"),
+        (["plan", "all_gather", "--fabric", f"{ONE},dead_ports=1.1"], "`1.1` is no port"),
+        (["plan", "all_gather", "--fabric", f"{ONE},dead_ports=1.0"], "from rank 0 to rank 1"),
+        (["plan", "all_gather", "--fabric", f"{ONE},switch_ports=3"], "need planes=2"),
+        (
+            ["plan", "all_to_all", "--fabric", FEW, "--algorithm", "shifts"],
+            "leave switch_ports out",
+        ),
         (["simulate", "all_gather", "--fabric", ONE, "--policy", "two_tier"], "use all_stop"),
         (["plan", "all_gather", "--fabric", ONE, "--algorithm", "optree"], "needs a wdm_ring"),
         (["plan", "all_to_all", "--fabric", ONE, "--algorithm", "shifts:shifts=2"], "not lead"),
