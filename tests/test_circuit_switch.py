@@ -15,7 +15,11 @@ ONE = "circuit_switch:ranks=6,startup=100ns,latency=100ns,reconfiguration=1us"
 TWO = "circuit_switch:ranks=6,ports=2,planes=2,latency=100ns"
 DEAD = "circuit_switch:ranks=6,ports=2,planes=2,dead_ports=1.0+4.1,latency=100ns"
 FEW = "circuit_switch:ranks=6,ports=2,planes=2,switch_ports=3,dead_ports=5.1"
+CUT = "circuit_switch:ranks=6,latency=100ns,reconfiguration=1ms,forwarding=cut_through"
 CASES = [
+    ("all_to_all", "shifts:shifts=1x2", CUT),
+    ("all_reduce", "settings:algorithm=cyclic_doubling,settings=one", CUT),
+    ("all_to_all", "direct", f"{FEW},forwarding=cut_through"),
     ("all_to_all", "direct", DEAD),
     ("all_to_all", "direct", FEW),
     ("all_reduce", "ring", FEW),
@@ -33,6 +37,8 @@ def mutated(line: str, generator: random.Random) -> str:
         if "dead_ports" in line and generator.random() < 0.5:
             dead = f"dead_ports={generator.randrange(6)}.{generator.randrange(3)}"
             return re.sub(r"dead_ports=[0-9.]+", dead, line)
+        if generator.random() < 0.5:
+            return line.replace("cut_through", "store")
         return line.replace(",ports=2", f",ports={generator.choice((2, 4))}")
     words = line.split()
     place = generator.randrange(1, len(words))

@@ -413,6 +413,8 @@ fn admit(plan: &Plan) -> Result<(), SimulationError> {
         return refused(transfer, missing);
     }
     let relayed = plan.fabric.light().is_some_and(|kind| kind.relays);
+    let circuits = plan.fabric.circuits();
+    let cuts_through = circuits.is_some_and(|circuits| circuits.cuts_through());
     let mut before: Option<&Relay> = None;
     for relay in &plan.relays {
         let transfer = relay.transfer as usize;
@@ -425,7 +427,8 @@ fn admit(plan: &Plan) -> Result<(), SimulationError> {
                 "ranks relay it, which light between two ranks does without",
             );
         }
-        if !in_order || arrived.is_none_or(|&slot| slot >= relay.slot) {
+        let follows = |slot: u32| slot < relay.slot || cuts_through && slot == relay.slot;
+        if !in_order || !arrived.is_some_and(|&slot| follows(slot)) {
             return refused(transfer, "its relays are out of order");
         }
         if relay.slot >= slots {

@@ -38,6 +38,7 @@ OPTIONS: dict[str, Check] = {
     "rate": rate,
     "reconfiguration": _parts,
     "first_setting": one_of("free", "charged"),
+    "forwarding": one_of("store", "cut_through"),
     **dict.fromkeys(("startup", "latency"), time),
 }
 
@@ -68,6 +69,7 @@ class CircuitSwitch(Fabric):
         planes = whole(options.get("planes", "1"))
         expect(self.ports % planes == 0, "the planes must share the ports evenly")
         self.ports_of_plane = self.ports // planes
+        self.stores = options.get("forwarding", "store") == "store"
         ports = options.get("switch_ports")
         joined = self.ranks if ports is None else whole(ports) // self.ports_of_plane
         self.digits = _digits(self.ranks, joined, planes)
@@ -122,11 +124,14 @@ class CircuitSwitch(Fabric):
 
     def reaches_all(self) -> bool:
         """Whether ports that work lead from the first rank over switches and ranks to all."""
-        switches: dict[int, set[tuple[int, ...]]] = {rank: set() for rank in range(self.ranks)}
-        for rank in range(self.ranks):
-            for port in range(self.ports):
-                if (rank, port) not in self.dead:
-                    switches[rank].add(self.switch_of(rank, port // self.ports_of_plane))
+        switches = {
+            rank: {
+                self.switch_of(rank, port // self.ports_of_plane)
+                for port in range(self.ports)
+                if (rank, port) not in self.dead
+            }
+            for rank in range(self.switched_ranks)
+        }
         joined = switches.pop(0)
         more = True
         while more:
@@ -137,17 +142,27 @@ class CircuitSwitch(Fabric):
         return not switches
 
     def wrong_slots(self, plan: Plan, transfers: Transfers) -> Iterator[Problem]:
-        """In a slot a port is in one circuit; what is sent on was there in an earlier slot."""
+        """In a slot a port is in one circuit; what is sent on was there in an earlier slot.
+
+        With cut-through it may come in the same slot, but to no rank twice.
+        """
         led: dict[tuple[int, str, int, int], tuple[int, int]] = {}
         for index, transfer in self.lit(transfers).items():
             before: int | None = None
             slots = plan.slots_of(transfer.slot)
+            passed: list[tuple[int, int]] = []
             for circuit, receiver in circuits(transfer):
                 says = f"slot {circuit.slot}: transfer {plan.name(index)}"
                 wrong = self.out_of_range(circuit, receiver, before, slots)
                 if wrong is not None:
                     yield Problem(wrong.kind, f"{says} {wrong.sentence}")
                     break
+                if circuit.slot != before:
+                    passed.append((circuit.slot, circuit.rank))
+                if (circuit.slot, receiver) in passed:
+                    yield Problem("relays", f"{says} comes back to rank {receiver} in its slot")
+                    break
+                passed.append((circuit.slot, receiver))
                 before = circuit.slot
                 out, into = (circuit.rank, circuit.ports[0]), (receiver, circuit.ports[1])
                 for way, end, other in (("out", out, into), ("in", into, out)):
@@ -167,7 +182,7 @@ class CircuitSwitch(Fabric):
             return problem
         for problem in self.wrong_ends(circuit, receiver):
             return problem
-        if before is not None and circuit.slot <= before:
+        if before is not None and circuit.slot < before + self.stores:
             return Problem("relays", f"leaves rank {circuit.rank} before it is there")
         if before is not None and circuit.slot not in slots:
             return Problem("step_order", f"leaves rank {circuit.rank} after its step")

@@ -211,6 +211,11 @@ pub trait Circuits: Send + Sync {
         Time::ZERO
     }
 
+    /// Whether a transfer may go over several circuits in one slot, where a rank sends on what still arrives.
+    fn cuts_through(&self) -> bool {
+        false
+    }
+
     /// Which transfers share light.
     fn sharing(&self) -> LightSharing;
 

@@ -9,6 +9,8 @@
 //! a shortest path over steps and settings. The settings tried (`graphs`) are what runs of steps need as long as ports last, and a
 //! cycle through all ranks. What a step takes on a setting, and over which circuits its messages go: `routes`.
 //!
+//! Where a rank sends on what still arrives, all messages of a step go in one slot and share circuits.
+//!
 //! Halving and doubling along a cycle is `cyclic_doubling`; on 64 ranks with one port of 800 Gb/s, alpha = delta = 100 ns and
 //! R = 1 us it changes the setting six times for 1 MiB, and takes 31,082.24 ns.
 
@@ -184,7 +186,7 @@ fn carry_out(
     let routed: Option<Vec<Vec<Route>>> = steps
         .iter()
         .zip(&taken)
-        .map(|(step, setting)| routes::routes(step, &settings[*setting]))
+        .map(|(step, setting)| routes::routes(step, &settings[*setting], switch))
         .collect();
     let routed = routed.ok_or_else(|| {
         let sentence = format!("{name} would be relayed too often");

@@ -6,7 +6,7 @@
 //! has fewer hops than the bound of the family says.
 //!
 //! In a setting all blocks make their hops from its first slot on. With one port slot t so carries the blocks that make t hops or
-//! more in the setting.
+//! more in the setting. With cut-through all hops of a setting are in one slot.
 //!
 //! **Search.** With one port the first shift is 1, for all may be multiplied by its inverse where it has one. From the best sequence of
 //! p - 1 settings another is put in at each place; then shift after shift is replaced by that with which the hops are
@@ -179,7 +179,8 @@ struct Ways {
 
 impl Ways {
     /// Along the fewest hops; `None` where a rank is not reached.
-    fn of(sequence: &Sequence, ranks: u32) -> Option<Ways> {
+    fn of(sequence: &Sequence, switch: &CircuitSwitch) -> Option<Ways> {
+        let ranks = switch.ranks;
         let of_setting: Vec<Vec<u32>> = (0..=sequence.0.len())
             .map(|settings| {
                 let before = Sequence(sequence.0[..settings].to_vec());
@@ -220,10 +221,12 @@ impl Ways {
         for number in 0..sequence.0.len() {
             let mut longest = 0;
             for (own, hops) in in_settings.iter().zip(&mut hops) {
-                for (slot, &(port, shift)) in (start..).zip(&own[number]) {
+                for (hop, &(port, shift)) in (0..).zip(&own[number]) {
+                    let place = if switch.cuts_through() { 0 } else { hop };
+                    longest = longest.max(place + 1);
+                    let slot = start + place;
                     hops.push(ShiftHop { slot, port, shift });
                 }
-                longest = longest.max(own[number].len() as u32);
             }
             start += longest;
         }
@@ -240,22 +243,29 @@ impl Ways {
     fn time(&self, switch: &CircuitSwitch, block: Bytes) -> u64 {
         let mut loads = vec![[0u64; 1 << 8]; self.slots as usize];
         let mut begins = vec![false; self.slots as usize];
+        let mut longest = vec![0u64; self.slots as usize];
         for hops in &self.hops {
             for (place, hop) in hops.iter().enumerate() {
                 loads[hop.slot as usize][usize::from(hop.port)] += 1;
                 begins[hop.slot as usize] |= place == 0;
             }
         }
-        let of_slot = |(loads, begins): (&[u64; 1 << 8], bool)| {
+        for hops in &self.hops {
+            for of_slot in hops.chunk_by(|one, next| one.slot == next.slot) {
+                let longest = &mut longest[of_slot[0].slot as usize];
+                *longest = (of_slot.len() as u64).max(*longest);
+            }
+        }
+        let of_slot = |((loads, begins), hops): ((&[u64; 1 << 8], bool), u64)| {
             let most = loads.iter().copied().max().unwrap_or(0);
             let bytes = Bytes::new(block.get().saturating_mul(most));
             let sending = u64::try_from(switch.transmission().ps(bytes)).unwrap_or(u64::MAX);
             let startup = if begins { switch.startup.ps() } else { 0 };
             sending
-                .saturating_add(switch.latency.ps())
+                .saturating_add(switch.latency.ps().saturating_mul(hops))
                 .saturating_add(startup)
         };
-        let slots = loads.iter().zip(begins).map(of_slot);
+        let slots = loads.iter().zip(begins).zip(longest).map(of_slot);
         slots.fold(0, u64::saturating_add)
     }
 }
@@ -270,7 +280,7 @@ fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
         let rule = "must be shifts below the number of ranks, of at most as many ports as no rank has dead, joined by + and x";
         let sequence = Sequence::parse(text, switch.ranks, ports_of_all(switch).len());
         let sequence = sequence.ok_or_else(|| spec.refuse("shifts", rule))?;
-        let ways = Ways::of(&sequence, switch.ranks);
+        let ways = Ways::of(&sequence, switch);
         let ways = ways.ok_or_else(|| spec.refuse("shifts", "does not lead to all ranks"))?;
         return Ok(AnyPlan::Full(placed(question, switch, &sequence, &ways)?).into());
     }
@@ -341,7 +351,7 @@ fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, Planner
             continue;
         };
         best = Some(found.clone());
-        let Some(ways) = Ways::of(&found, ranks) else {
+        let Some(ways) = Ways::of(&found, switch) else {
             continue;
         };
         let hops = ways.count(ranks);

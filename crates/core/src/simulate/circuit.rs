@@ -8,6 +8,7 @@
 
 mod asynchronous;
 mod block;
+mod chains;
 mod charge;
 mod folded;
 mod groups;

@@ -4,7 +4,7 @@
 //! and every port in. No circuit uses a dead port. Where a switch has too few ports for all ranks, a plane is several, each of
 //! which joins the ranks whose numbers differ in one digit only. Circuits change between slots only, for a transfer is over at the end of its slot: no transfer
 //! goes over a port that changes. A transfer may go over several circuits from rank to rank; each hop is in a later slot of
-//! the transfer's step than the one before.
+//! the transfer's step than the one before; with cut-through it may be in the same slot, where the transfer comes to no rank twice.
 
 use rustc_hash::FxHashMap;
 
@@ -15,7 +15,7 @@ use super::report::{Fault, Report, each, named, up_to};
 use super::rules::Rules;
 use super::{Violation, ViolationKind};
 use crate::fabric::{Hop, Light, Named};
-use crate::family::circuit_switch::{CircuitSwitch, SwitchedLight};
+use crate::family::circuit_switch::{CircuitSwitch, Forwarding, SwitchedLight};
 use crate::interrupt;
 use crate::plan::Plan;
 
@@ -126,6 +126,8 @@ fn check(plan: &Plan, admitted: &Admitted, _: &AdmittedOrder, report: &mut Repor
         return;
     }
     let switches = Switches::new(switch);
+    let stores = switch.forwarding == Forwarding::Store;
+    let mut passed = Vec::new();
     // By slot, where the circuit of a port leads, and a transfer that says so. Looked up only.
     let mut ends: FxHashMap<(u32, SwitchPort), (SwitchPort, usize)> = FxHashMap::default();
     for step in 0..plan.schedule.steps() {
@@ -137,11 +139,21 @@ fn check(plan: &Plan, admitted: &Admitted, _: &AdmittedOrder, report: &mut Repor
             if !admitted.is_lit(transfer) {
                 continue;
             }
-            let mut before = None;
+            let mut before: Option<u32> = None;
+            // The ranks that the transfer has come to in the slot of the hop before.
+            passed.clear();
             for hop in plan.hops_of(transfer) {
                 let light = wrong_light(switch, hop.light).pop();
                 let light = light.or_else(|| switches.wrong_ends(hop));
-                if let Some((kind, text)) = relays::fault(plan, step, hop, before, light) {
+                let earliest = before.map(|slot| slot + u32::from(stores));
+                let fault = relays::fault(plan, step, hop, earliest, light);
+                if before != Some(hop.slot) {
+                    passed.clear();
+                    passed.push(hop.from);
+                }
+                let fault = fault.or_else(|| came_back(hop, &passed));
+                passed.push(hop.to);
+                if let Some((kind, text)) = fault {
                     report.add(kind, || Violation {
                         rank: Some(hop.from),
                         ..relays::of_hop(plan, kind, transfer, hop, &text)
@@ -166,6 +178,17 @@ fn check(plan: &Plan, admitted: &Admitted, _: &AdmittedOrder, report: &mut Repor
             }
         }
     }
+}
+
+/// A rank that a transfer comes to again in one slot.
+fn came_back(hop: Hop, passed: &[u32]) -> Option<Fault> {
+    passed.contains(&hop.to).then(|| {
+        let text = format!(
+            "comes back to rank {} in the slot in which it was there",
+            hop.to
+        );
+        (ViolationKind::Relays, text)
+    })
 }
 
 /// The port out of a circuit with that which it leads to, and the port in with that which it comes from.

@@ -20,13 +20,13 @@ pub(super) fn in_order(plan: &Plan, report: &mut Report) -> bool {
     sorted && known
 }
 
-/// What is wrong with a hop of a step by itself: its ranks, its light, or its slot beside that of the hop before. (Slot and
-/// light of the first hop were looked at with the transfer.)
+/// What is wrong with a hop of a step by itself: its ranks, its light, or its slot, which must be `earliest` at the least where
+/// another hop was before. (Slot and light of the first hop were looked at with the transfer.)
 pub(super) fn fault(
     plan: &Plan,
     step: usize,
     hop: Hop,
-    before: Option<u32>,
+    earliest: Option<u32>,
     no_such_light: Option<Fault>,
 ) -> Option<Fault> {
     let ranks = plan.fabric.ranks();
@@ -42,8 +42,7 @@ pub(super) fn fault(
     if no_such_light.is_some() {
         return no_such_light;
     }
-    let before = before?;
-    if hop.slot <= before {
+    if hop.slot < earliest? {
         let text = format!("is sent on by rank {} before it arrived there", hop.from);
         return Some((ViolationKind::Relays, text));
     }

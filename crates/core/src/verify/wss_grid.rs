@@ -78,17 +78,17 @@ fn check(plan: &Plan, admitted: &Admitted, _: &AdmittedOrder, report: &mut Repor
             if !admitted.is_lit(transfer) {
                 continue;
             }
-            let mut before = None;
+            let mut earliest = None;
             for hop in plan.hops_of(transfer) {
                 let light = no_such_light(grid, hop);
-                if let Some((kind, text)) = relays::fault(plan, step, hop, before, light) {
+                if let Some((kind, text)) = relays::fault(plan, step, hop, earliest, light) {
                     report.add(kind, || Violation {
                         rank: Some(hop.from),
                         ..of_hop(plan, kind, transfer, hop, &text)
                     });
                     break;
                 }
-                before = Some(hop.slot);
+                earliest = Some(hop.slot.saturating_add(1));
                 if leads_there(plan, grid, transfer, hop, report) {
                     use_of.enter(plan, grid, transfer, hop, report);
                 }

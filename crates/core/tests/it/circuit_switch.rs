@@ -1,5 +1,6 @@
 //! Plans on circuit switches: formulas met to the picosecond, the best settings, bounds never beaten.
 
+mod forwarding;
 mod wiring;
 
 use opticoll::collective::{Collective, CollectiveKind};
@@ -12,6 +13,14 @@ use opticoll::units::{Bytes, Time};
 use opticoll::verify::verify;
 
 use CollectiveKind::{AllGather, AllReduce, AllToAll, Broadcast};
+
+const POLICIES: [Policy; 5] = [
+    Policy::AllStop,
+    Policy::Planes,
+    Policy::PerPort,
+    Policy::EveryStep,
+    Policy::Free,
+];
 
 /// The verified plan of an algorithm or a planner.
 fn proved(kind: CollectiveKind, algorithm: &str, fabric: &str, size: u64, policy: Policy) -> Plan {
@@ -350,13 +359,7 @@ fn every_collective_is_planned_and_above_its_bound() {
             "ranks=9,ports=4,planes=2,reconfiguration=1us,first_setting=charged",
         ] {
             for size in [64, 1 << 20] {
-                for policy in [
-                    Policy::AllStop,
-                    Policy::Planes,
-                    Policy::PerPort,
-                    Policy::EveryStep,
-                    Policy::Free,
-                ] {
+                for policy in POLICIES {
                     time(kind, "auto", fabric, size, policy);
                 }
             }

@@ -13,7 +13,10 @@
 //!
 //! T >= min over P of c(P) + alpha + S(P) delta + m / (d B),
 //!
-//! where c(P) is (P - 1) R, or P R where the first setting is charged.
+//! where c(P) is (P - 1) R, or P R where the first setting is charged. With cut-through a message may go over many circuits in a
+//! slot, in the time of its bytes and a latency for each: hops count in place of slots, S(P) hops at least to the farthest
+//! rank, and a slot at least for each setting, so that alpha + S(P) delta + m / (d B) becomes
+//! alpha + max(S(P) delta, P delta + m / (d B)).
 //!
 //! In an **all_to_all** what goes over h circuits takes h times its bytes of them. Over h circuits of P settings in their order
 //! there are C(h + P - 1, h) d^h ways from a rank at most: which of the settings has each hop, none before that of the
@@ -33,15 +36,23 @@ use rustc_hash::FxHashMap;
 use crate::bound::{Bound, TimeBound, crossing, growth, over, phases};
 use crate::collective::{Collective, CollectiveKind};
 use crate::fabric::circuits::Charge;
-use crate::family::circuit_switch::{CircuitSwitch, FirstSetting};
+use crate::family::circuit_switch::{CircuitSwitch, FirstSetting, Forwarding};
 use crate::units::{Bytes, Time, UnitError};
 
 /// The bound on slots: in a slot a rank tells d others.
 pub fn slots(switch: &CircuitSwitch, collective: &Collective) -> Bound {
     Bound {
-        steps: growth(collective.ranks().into(), switch.ports.into()),
+        steps: match switch.forwarding {
+            Forwarding::Store => growth(collective.ranks().into(), switch.ports.into()),
+            Forwarding::CutThrough => u64::from(collective.ranks() > 1),
+        },
         name: "growth",
-        assumption: "any number of chunks per circuit; a rank forwards in later slots than the one in which it received",
+        assumption: match switch.forwarding {
+            Forwarding::Store => {
+                "any number of chunks per circuit; a rank forwards in later slots than the one in which it received"
+            }
+            Forwarding::CutThrough => "any number of chunks per circuit, and of circuits in a slot",
+        },
     }
 }
 
@@ -106,31 +117,49 @@ impl Asked<'_> {
         match charge {
             Charge::Never => {
                 let all = |_| u128::from(self.ranks);
-                Ok((Time::ZERO, self.together(most, all)?))
+                Ok((Time::ZERO, self.together(1, most, all)?))
             }
             // Each slot has a setting.
             Charge::EverySlot => {
-                let paid = change.times(settings.max(most))?;
-                let time = self.together(settings.max(most), ordered)?;
+                let (slots, hops) = match self.switch.forwarding {
+                    Forwarding::Store => (settings.max(most), settings.max(most)),
+                    Forwarding::CutThrough => (settings, self.hops(settings).unwrap_or(most)),
+                };
+                let paid = change.times(slots)?;
+                let time = self.together(slots, hops, ordered)?;
                 Ok((paid, paid.plus(time)?))
             }
             Charge::ChangedPort | Charge::ChangedPlane => {
                 Ok((paid, paid.max(self.one_by_one(settings)?)))
             }
             _ => {
-                let ports = self.ports;
-                let slots = phases::least_slots(self.ranks, settings, |slots| within(ports, slots));
-                let time = self.together(slots.unwrap_or(most), ordered)?;
+                let hops = self.hops(settings).unwrap_or(most);
+                let time = self.together(settings, hops, ordered)?;
                 Ok((paid, paid.plus(time)?))
             }
         }
     }
 
-    /// Start-up, the latencies of so many slots, and bytes; `ways` are those of so many hops from a rank.
-    fn together(&self, slots: u64, ways: impl Fn(u64) -> u128) -> Result<Time, UnitError> {
-        let latency = self.switch.latency.times(slots)?;
-        let started = self.switch.startup.plus(latency)?;
-        started.plus(self.sending(ways)?)
+    /// The fewest hops to the farthest rank with so many settings.
+    fn hops(&self, settings: u64) -> Option<u64> {
+        phases::least_slots(self.ranks, settings, |hops| within(self.ports, hops))
+    }
+
+    /// Start-up, the latencies of so many slots with so many hops to the farthest rank, and bytes; `ways` are those of so many
+    /// hops from a rank.
+    fn together(
+        &self,
+        slots: u64,
+        hops: u64,
+        ways: impl Fn(u64) -> u128,
+    ) -> Result<Time, UnitError> {
+        let far = self.switch.latency.times(hops)?;
+        let sent = self.sending(ways)?;
+        let passed = match self.switch.forwarding {
+            Forwarding::Store => far.plus(sent)?,
+            Forwarding::CutThrough => far.max(self.switch.latency.times(slots)?.plus(sent)?),
+        };
+        self.switch.startup.plus(passed)
     }
 
     /// The same where ports change one by one, and none has more settings.

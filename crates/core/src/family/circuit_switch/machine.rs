@@ -44,6 +44,8 @@ pub struct CircuitSwitch {
     pub startup: Time,
     /// Of each circuit: delta.
     pub latency: Time,
+    /// How a rank sends on what is on its way to another.
+    pub forwarding: Forwarding,
 }
 
 /// What a change of the setting takes, in parts that follow one another: control, switching and the receivers' lock.
@@ -108,6 +110,23 @@ impl FirstSetting {
     pub const ALL: [(&'static str, FirstSetting); 2] = [
         ("free", FirstSetting::Free),
         ("charged", FirstSetting::Charged),
+    ];
+}
+
+/// How a rank sends on what is on its way to another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Forwarding {
+    /// When it has all of a message, in a later slot.
+    Store,
+    /// While the message arrives, in the same slot, too.
+    CutThrough,
+}
+
+impl Forwarding {
+    /// Both, with their names as typed.
+    pub const ALL: [(&'static str, Forwarding); 2] = [
+        ("store", Forwarding::Store),
+        ("cut_through", Forwarding::CutThrough),
     ];
 }
 
@@ -202,6 +221,8 @@ fn declared(options: &mut Options<'_, CircuitSwitch>) -> Result<CircuitSwitch, F
             "whether the first setting is there at the beginning, or charged";
         startup "startup" value(Silent(Time::ZERO)) "delay of a message, once for all circuits that it goes over";
         latency "latency" value(Silent(Time::ZERO)) "delay of each circuit";
+        forwarding "forwarding" word(&Forwarding::ALL, Silent(Forwarding::Store))
+            "how ranks send on: when they have all of a message, or while it arrives";
     }
     Ok(CircuitSwitch {
         ranks,
@@ -214,6 +235,7 @@ fn declared(options: &mut Options<'_, CircuitSwitch>) -> Result<CircuitSwitch, F
         first_setting,
         startup,
         latency,
+        forwarding,
     })
 }
 

@@ -6,7 +6,7 @@
 //! one slot where there is one plane; one in which every rank sends to all others ceil((n - 1) / d).
 //!
 //! **Ways.** Where no switch joins the ranks of a message, because it has too few ports or ports are dead, the message goes over
-//! other ranks (`ways`): each takes a later slot than the one before.
+//! other ranks (`ways`): each takes a later slot than the one before, or with cut-through no earlier one.
 //!
 //! **Planes.** A message takes a plane on which its circuit is up, else that with the most ports left, and of several the one
 //! that its source used longest ago: then a plane can change while the others send.
@@ -20,7 +20,7 @@ use rustc_hash::FxHashMap;
 
 use crate::fabric::{Fabric, Light};
 use crate::family::circuit_switch::ways::RankWays;
-use crate::family::circuit_switch::{CircuitSwitch, SwitchedLight};
+use crate::family::circuit_switch::{CircuitSwitch, Forwarding, SwitchedLight};
 use crate::interrupt;
 use crate::place::{PlacementError, PlacementProblem};
 use crate::plan::{Plan, Relay};
@@ -137,8 +137,9 @@ impl<'a> SlotsOfStep<'a> {
         }
     }
 
-    /// Gives each circuit on the way of a message a slot after that of the one before.
+    /// Gives each circuit on the way of a message a slot after that of the one before, or with cut-through that slot.
     fn enter(&mut self, message: usize, way: &[u32]) {
+        let stores = self.circuits.switch.forwarding == Forwarding::Store;
         let mut first = 0;
         for (place, ends) in way.windows(2).enumerate() {
             let ends = [ends[0], ends[1]];
@@ -150,7 +151,7 @@ impl<'a> SlotsOfStep<'a> {
                 begins: place == 0,
             });
             self.close(ends);
-            first = slot + 1;
+            first = slot + usize::from(stores);
         }
     }
 

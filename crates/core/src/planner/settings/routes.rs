@@ -1,13 +1,14 @@
 //! Over which circuits of a setting the messages of a step go, and when.
 //!
-//! Each message takes a shortest way. A circuit carries one message in a slot, and those with the longest way before them go
+//! Each message takes a shortest way. With cut-through all go in one slot and share circuits: no slot after another would end
+//! earlier, for each takes the longest message, and the latency of a circuit. Otherwise a circuit carries one message in a slot, and those with the longest way before them go
 //! first. Where every rank sends as many bytes to the rank o after it, over
 //! circuits to the rank a after it, that is h slots for all, with h a = o modulo N.
 
 use std::cmp::Reverse;
 use std::collections::VecDeque;
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::graphs::Setting;
 use super::steps::{Step, StepMessage};
@@ -44,6 +45,9 @@ pub(super) fn time(
     per_slot: u64,
 ) -> Option<u64> {
     let transmission = switch.transmission();
+    if switch.cuts_through() {
+        return together(step, &ways(step, setting)?, switch, per_slot);
+    }
     let of_slot = |bytes: Bytes| {
         let sending = u64::try_from(transmission.ps(bytes)).ok()?;
         sending
@@ -58,7 +62,7 @@ pub(super) fn time(
         let all = of_slot(bytes)?.checked_mul(hops.into())?;
         return all.checked_add(switch.startup.ps());
     }
-    let routes = routes(step, setting)?;
+    let routes = routes(step, setting, switch)?;
     let mut slots: Vec<(Bytes, bool)> = Vec::new();
     for (message, route) in step.messages.iter().zip(&routes) {
         for (place, hop) in route.hops.iter().enumerate() {
@@ -76,6 +80,33 @@ pub(super) fn time(
     })
 }
 
+/// The same where ranks send on what still arrives.
+fn together(step: &Step, ways: &[Vec<u32>], switch: &CircuitSwitch, per_slot: u64) -> Option<u64> {
+    let mut loads: FxHashMap<(u32, u32), u64> = FxHashMap::default();
+    for (message, way) in step.messages.iter().zip(ways) {
+        for ends in way.windows(2) {
+            let load = loads.entry((ends[0], ends[1])).or_default();
+            *load = load.checked_add(message.bytes.get())?;
+        }
+    }
+    let of_way = |way: &Vec<u32>| {
+        let loads = way.windows(2).map(|ends| loads[&(ends[0], ends[1])]);
+        let bytes = Bytes::new(loads.max().unwrap_or(0));
+        let sending = u64::try_from(switch.transmission().ps(bytes)).ok()?;
+        let hops = switch.latency.ps().checked_mul(way.len() as u64 - 1)?;
+        sending.checked_add(hops)
+    };
+    let longest = ways
+        .iter()
+        .map(of_way)
+        .try_fold(0, |longest, time| Some(time?.max(longest)))?;
+    let startup = match step.messages.is_empty() {
+        true => 0,
+        false => switch.startup.ps(),
+    };
+    longest.checked_add(startup)?.checked_add(per_slot)
+}
+
 /// The least h with h a = o modulo N.
 fn turns(after: u32, shift: u32, ranks: u32) -> Option<u32> {
     let mut at = 0u64;
@@ -91,16 +122,19 @@ fn turns(after: u32, shift: u32, ranks: u32) -> Option<u32> {
     None
 }
 
-/// The ways of all messages of a step, in their order; `None` where one does not get there, or there are too many hops.
-pub(super) fn routes(step: &Step, setting: &Setting) -> Option<Vec<Route>> {
+/// The routes of all messages of a step, in their order; `None` where one does not get there, or there are too many hops.
+pub(super) fn routes(step: &Step, setting: &Setting, switch: &CircuitSwitch) -> Option<Vec<Route>> {
+    let ways = ways(step, setting)?;
+    Some(match switch.cuts_through() {
+        true => in_one_slot(&ways),
+        false => in_slots(&ways),
+    })
+}
+
+/// The ranks on the ways of all messages.
+fn ways(step: &Step, setting: &Setting) -> Option<Vec<Vec<u32>>> {
     if setting.joins_all(step) {
-        let one = |message: &StepMessage| Route {
-            hops: vec![RouteHop {
-                slot: 0,
-                from: message.from,
-                to: message.to,
-            }],
-        };
+        let one = |message: &StepMessage| vec![message.from, message.to];
         return Some(step.messages.iter().map(one).collect());
     }
     let ways: Vec<Vec<u32>> = match (step.shift, setting.shift) {
@@ -116,10 +150,21 @@ pub(super) fn routes(step: &Step, setting: &Setting) -> Option<Vec<Route>> {
         _ if step.ranks > MOST_SEARCHED => return None,
         _ => shortest(step, setting)?,
     };
-    if ways.iter().map(|way| way.len() as u64).sum::<u64>() > MOST_HOPS {
-        return None;
-    }
-    Some(in_slots(&ways))
+    let hops = ways.iter().map(|way| way.len() as u64).sum::<u64>();
+    (hops <= MOST_HOPS).then_some(ways)
+}
+
+/// All circuits of all ways at once.
+fn in_one_slot(ways: &[Vec<u32>]) -> Vec<Route> {
+    let hop = |ends: &[u32]| RouteHop {
+        slot: 0,
+        from: ends[0],
+        to: ends[1],
+    };
+    let route = |way: &Vec<u32>| Route {
+        hops: way.windows(2).map(hop).collect(),
+    };
+    ways.iter().map(route).collect()
 }
 
 /// The slots of ways: in each slot the messages with the longest way before them go first.

@@ -14,7 +14,8 @@
 //! of it changes its circuit; F + R is then the time from which all earlier messages of the plane have ended, and R.
 //!
 //! A transfer that others relay goes over one circuit after the other: it starts over the first when its chunks are
-//! there, over each next one when it has come there, and over the last when what it changes may change.
+//! there, over each next one when it has come there, and over the last when what it changes may change. Circuits over which it goes in
+//! one slot start together (`chains`).
 //!
 //! Which transmitters and receivers can do that, the fabric says ([`Circuits::tune`]); one is taken that is
 //! set to the circuit already, else one that was never used, else the one that is free first. The transfers of
@@ -35,7 +36,7 @@ use super::messages::SlotMessages;
 use super::planes::PlaneSettings;
 use super::slots::SlotHops;
 use crate::fabric::Hop;
-use crate::fabric::circuits::{Change, Charge, Circuit, Circuits, Lines, Tuning};
+use crate::fabric::circuits::{Change, Charge, Circuit, Circuits, Lines, Port, Tuning};
 use crate::interrupt;
 use crate::outcome::{Critical, SlotColumns};
 use crate::plan::Plan;
@@ -63,6 +64,21 @@ struct TransferRun {
     start: Time,
     end: Time,
     cause: Option<u32>,
+}
+
+/// What a message waits for.
+struct Waiting {
+    ready: Since,
+    /// The reconfiguration before it.
+    retune: Time,
+    /// The ports of it and its riders, each with its place in its pool.
+    ports: Vec<(Port, usize)>,
+}
+
+/// A message and those that ride on its light, which comes last.
+fn members(block: &MessageBlock, leader: u32) -> impl Iterator<Item = usize> + Clone {
+    let riders = block.riders_of(leader).iter().map(|&(_, rider)| rider);
+    riders.chain([leader]).map(|place| place as usize)
 }
 
 /// What transfers wait for.
@@ -119,9 +135,10 @@ pub(super) fn run(
                     }
                     interrupt::check();
                     lightpaths += 1;
-                    let (began, retune) = timeline.start(block, &tunings, place, ledger)?;
-                    retuned = retuned.max(retune);
-                    start = Some(start.map_or(began, |start: Time| start.min(began)));
+                    if let Some((began, retune)) = timeline.start(block, &tunings, place, ledger)? {
+                        retuned = retuned.max(retune);
+                        start = Some(start.map_or(began, |start: Time| start.min(began)));
+                    }
                     end = end.max(Some(timeline.runs[message.transfer as usize].end));
                 }
             }
@@ -207,30 +224,64 @@ impl<'a> TransferTimeline<'a> {
         Ok(longest)
     }
 
-    /// Starts a message, with all that ride on its light, as early as it can. Returns when it (or the
-    /// reconfiguration before it) began, and the reconfiguration it waited for.
+    /// Starts a message as early as it can, with all that start together with it; `None` where it has started with
+    /// another. Returns when the first (or the reconfiguration before it) began, and the reconfiguration that one waited for.
     fn start(
         &mut self,
         block: &MessageBlock,
         tunings: &[Tuning],
-        leader: u32,
+        place: u32,
         ledger: &mut LineLedger,
-    ) -> Result<(Time, Time), SimulationError> {
-        let riders = block.riders_of(leader).iter().map(|&(_, rider)| rider);
-        let members = riders.chain([leader]).map(|place| place as usize);
+    ) -> Result<Option<(Time, Time)>, SimulationError> {
+        if block.together.is_empty() {
+            let waiting = self.ready(block, tunings, place)?;
+            let retune = waiting.retune;
+            return Ok(Some((
+                self.send(block, tunings, place, waiting, ledger)?,
+                retune,
+            )));
+        }
+        let mut all = Vec::new();
+        let mut latest = Since::default();
+        for &(_, one) in block.starting_with(place) {
+            let waiting = self.ready(block, tunings, one)?;
+            latest = latest.later(waiting.ready);
+            all.push((one, waiting));
+        }
+        let mut first: Option<(Time, Time)> = None;
+        for (one, waiting) in all {
+            let retune = waiting.retune;
+            let waiting = Waiting {
+                ready: latest,
+                ..waiting
+            };
+            let began = self.send(block, tunings, one, waiting, ledger)?;
+            first = Some(first.map_or((began, retune), |(earliest, longest)| {
+                (earliest.min(began), longest.max(retune))
+            }));
+        }
+        Ok(first)
+    }
+
+    /// When a message can start, with all that ride on its light, and over which ports.
+    fn ready(
+        &self,
+        block: &MessageBlock,
+        tunings: &[Tuning],
+        leader: u32,
+    ) -> Result<Waiting, SimulationError> {
+        let members = members(block, leader);
         let Tuning {
             transmitter,
             channel,
             plane,
             ..
         } = tunings[leader as usize];
-        let transfer = block.messages[leader as usize].transfer;
-        let places = self.places(&block.circuits[leader as usize], channel);
         let free_first = |since: Since| since.time;
         let sender = self.ports.take(transmitter, free_first);
         let receivers = members.clone().map(|member| tunings[member].receiver);
         let mut free = sender.before.map_or(Since::default(), |(_, since)| since);
-        for place in places.clone() {
+        for place in self.places(&block.circuits[leader as usize], channel) {
             free = free.later(self.free[place]);
         }
         // A port that was never used holds its first circuit from the beginning, where that is free.
@@ -238,7 +289,8 @@ impl<'a> TransferTimeline<'a> {
         let changes_at =
             |port: &TakenPort<Since>| !(port.holds || first_free && port.before.is_none());
         let mut changes = changes_at(&sender);
-        let mut taken = Vec::new();
+        let mut taken = Vec::with_capacity(2);
+        taken.push((transmitter, sender.place));
         for receiver in receivers {
             let port = self.ports.take(receiver, free_first);
             free = free.later(port.before.map_or(Since::default(), |(_, since)| since));
@@ -256,13 +308,27 @@ impl<'a> TransferTimeline<'a> {
             time: free.time.plus(retune)?,
             transfer: free.transfer,
         };
-        let parts = members
-            .clone()
-            .flat_map(|member| block.parts_of(member as u32));
-        let ready = parts.fold(tuned, |ready, part| ready.later(self.chunks_ready(part)));
-        let start = ready.time;
+        let parts = members.flat_map(|member| block.parts_of(member as u32));
+        Ok(Waiting {
+            ready: parts.fold(tuned, |ready, part| ready.later(self.chunks_ready(part))),
+            retune,
+            ports: taken,
+        })
+    }
+
+    /// Sends a message, with all that ride on its light: when what it waited for last was over.
+    fn send(
+        &mut self,
+        block: &MessageBlock,
+        tunings: &[Tuning],
+        leader: u32,
+        waiting: Waiting,
+        ledger: &mut LineLedger,
+    ) -> Result<Time, SimulationError> {
+        let Tuning { channel, plane, .. } = tunings[leader as usize];
+        let start = waiting.ready.time;
         let mut end = start;
-        for member in members {
+        for member in members(block, leader) {
             let (message, circuit) = (&block.messages[member], &block.circuits[member]);
             end = start.plus(circuit.delay.plus(message.sending)?)?;
             let leads = member == leader as usize;
@@ -270,24 +336,26 @@ impl<'a> TransferTimeline<'a> {
             for part in block.parts_of(member as u32) {
                 let run = &mut self.runs[part.transfer as usize];
                 if part.begins {
-                    (run.start, run.cause) = (start, ready.transfer);
+                    (run.start, run.cause) = (start, waiting.ready.transfer);
                 }
-                run.end = end;
+                run.end = run.end.max(end);
             }
         }
+        let transfer = block.messages[leader as usize].transfer;
         let since = Since {
             time: end,
             transfer: Some(transfer),
         };
-        places.for_each(|place| self.free[place] = since);
-        self.ports.set(transmitter, sender.place, since);
+        for place in self.places(&block.circuits[leader as usize], channel) {
+            self.free[place] = since;
+        }
         if let Some(planes) = &mut self.planes {
             planes.end(plane, |ended| ended.map_or(since, |one| one.later(since)));
         }
-        for (receiver, place) in taken {
-            self.ports.set(receiver, place, since);
+        for (port, place) in waiting.ports {
+            self.ports.set(port, place, since);
         }
-        Ok((self.began(transfer as usize), retune))
+        Ok(self.began(transfer as usize))
     }
 
     /// When everything that a hop of a transfer carries is where it starts, and may be changed where it arrives.

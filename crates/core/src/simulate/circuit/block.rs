@@ -30,6 +30,8 @@ pub(super) struct MessageBlock {
     pub(super) riders: Vec<(u32, u32)>,
     /// What further transfers give to a message on the same circuit: by its place.
     pub(super) joined: Vec<(u32, Message)>,
+    /// Each message behind the first of those that start together with it, in order; empty where each starts by itself.
+    pub(super) together: Vec<(u32, u32)>,
 }
 
 impl MessageBlock {
@@ -46,6 +48,13 @@ impl MessageBlock {
         let joined = self.joined[start..].iter();
         let joined = joined.take_while(move |one| one.0 == place);
         std::iter::once(&self.messages[place as usize]).chain(joined.map(|one| &one.1))
+    }
+
+    /// The messages that start together, where that at a place is the first of them; otherwise none.
+    pub(super) fn starting_with(&self, place: u32) -> &[(u32, u32)] {
+        let start = self.together.partition_point(|&(one, _)| one < place);
+        let count = self.together[start..].partition_point(|&(one, _)| one == place);
+        &self.together[start..start + count]
     }
 
     /// The messages that go with the light of another, by length.

@@ -3,6 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use super::block::{Message, MessageBlock};
+use super::chains::{self, ChainHop};
 use super::slots::hop;
 use super::trees;
 use crate::fabric::circuits::{Circuits, LightSharing};
@@ -40,6 +41,8 @@ pub(super) struct SlotMessages<'a> {
     /// The transmission time computed last: most messages are of one size.
     latest: Option<(Bytes, Time)>,
     block: MessageBlock,
+    /// The hops of the slot, where transfers may go over several circuits in it.
+    chained: Option<Vec<ChainHop>>,
     /// The place of the message on a circuit. Looked up only.
     places: FxHashMap<(u32, u32, Light), usize>,
 }
@@ -62,6 +65,7 @@ impl<'a> SlotMessages<'a> {
             transmission: circuits.transmission(),
             latest: None,
             block: MessageBlock::default(),
+            chained: (circuits.cuts_through() && !plan.relays.is_empty()).then(Vec::new),
             places: FxHashMap::default(),
         }
     }
@@ -98,7 +102,16 @@ impl<'a> SlotMessages<'a> {
             ..
         } = &mut self.block;
         simulate::measure(self.circuits, hops, circuits, |hop| messages[hop].transfer)?;
-        self.start_up()?;
+        let startup = self.circuits.startup();
+        let delays = match &self.chained {
+            Some(chained) => chains::delays(chained, startup, &self.block)?,
+            None => Vec::new(),
+        };
+        self.start_up(startup)?;
+        for (place, delay) in delays {
+            let own = &mut self.block.circuits[place as usize].delay;
+            *own = delay.max(*own);
+        }
         if let LightSharing::Tree { light } = self.sharing {
             trees::join(self.plan, light, &mut self.block);
         }
@@ -108,9 +121,17 @@ impl<'a> SlotMessages<'a> {
     /// Adds up what goes over the same circuit.
     fn join(&mut self, hops: &[u32]) -> Result<(), SimulationError> {
         self.places.clear();
+        self.chained.iter_mut().for_each(Vec::clear);
         for &index in hops {
             let (hop, mut message) = self.of_hop(index)?;
             let place = self.place(&hop, hops.len());
+            if let Some(chained) = &mut self.chained {
+                chained.push(ChainHop {
+                    transfer: message.transfer,
+                    place: place as u32,
+                    begins: message.begins,
+                });
+            }
             match self.block.messages.get_mut(place) {
                 Some(other) => {
                     other.bytes = other.bytes.plus(message.bytes)?;
@@ -127,12 +148,14 @@ impl<'a> SlotMessages<'a> {
             message.sending = time(&mut self.latest, self.transmission, message.bytes)?;
         }
         self.block.joined.sort_by_key(|(place, _)| *place);
+        if let Some(chained) = &self.chained {
+            self.block.together = chains::together(chained, self.block.messages.len());
+        }
         Ok(())
     }
 
     /// Adds what a message takes once to its first circuit.
-    fn start_up(&mut self) -> Result<(), UnitError> {
-        let startup = self.circuits.startup();
+    fn start_up(&mut self, startup: Time) -> Result<(), UnitError> {
         if startup == Time::ZERO {
             return Ok(());
         }

@@ -5,15 +5,7 @@ use opticoll::fabric::Fabric;
 use opticoll::plan::Plan;
 use opticoll::simulate::Policy;
 
-use super::{AllGather, AllReduce, AllToAll, BETA, bound_of, proved, time};
-
-const POLICIES: [Policy; 5] = [
-    Policy::AllStop,
-    Policy::Planes,
-    Policy::PerPort,
-    Policy::EveryStep,
-    Policy::Free,
-];
+use super::{AllGather, AllReduce, AllToAll, BETA, POLICIES, bound_of, proved, time};
 
 /// The ranks on the way of each transfer.
 fn ways(plan: &Plan) -> Vec<Vec<u32>> {

@@ -1,6 +1,6 @@
 //! Messages over circuits, slot by slot: one takes latency + bytes / rate for each circuit, and the start-up once.
 
-use super::{CircuitSwitch, FirstSetting, LIGHT, SwitchedLight};
+use super::{CircuitSwitch, FirstSetting, Forwarding, LIGHT, SwitchedLight};
 use crate::fabric::Transmission;
 use crate::fabric::circuits::{
     Capacity, Change, Charge, Circuit, Circuits, LightSharing, Lines, NoCircuit, Port, Tuning,
@@ -39,6 +39,10 @@ impl Circuits for CircuitSwitch {
 
     fn startup(&self) -> Time {
         self.startup
+    }
+
+    fn cuts_through(&self) -> bool {
+        self.forwarding == Forwarding::CutThrough
     }
 
     fn sharing(&self) -> LightSharing {
