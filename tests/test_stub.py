@@ -13,7 +13,7 @@ from opticoll.settings import NAMES
 STUB = ast.parse((Path(opticoll.__file__).parent / "_core.pyi").read_text(encoding="utf-8"))
 NOT_IN_THE_CORE = {
     *("Settings", "Record", "OptionEntry", "Drawing", "OptionValue", "FieldRecord"),
-    "CollectiveCost",
+    *("CollectiveCost", "FittingGroups", "GroupCollectiveRecord"),
 }
 """Typed dictionaries."""
 

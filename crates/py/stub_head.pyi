@@ -98,3 +98,24 @@ class CollectiveCost(TypedDict):
     simulator: str
     policy: str | None
     start: str | None
+
+class FittingGroups(TypedDict):
+    """Groups and sharding that fit a device."""
+
+    tensor: int
+    pipeline: int
+    expert: int
+    sharded: int
+    micro_batches: int
+    total_bytes: int
+
+class GroupCollectiveRecord(TypedDict):
+    """A collective of groups of a kind; `collective` is None for a message between stages."""
+
+    group: str
+    collective: str | None
+    ranks: int
+    size_bytes: int
+    count: int
+    layer: int | None
+    back: bool

@@ -99,6 +99,27 @@ class CollectiveCost(TypedDict):
     policy: str | None
     start: str | None
 
+class FittingGroups(TypedDict):
+    """Groups and sharding that fit a device."""
+
+    tensor: int
+    pipeline: int
+    expert: int
+    sharded: int
+    micro_batches: int
+    total_bytes: int
+
+class GroupCollectiveRecord(TypedDict):
+    """A collective of groups of a kind; `collective` is None for a message between stages."""
+
+    group: str
+    collective: str | None
+    ranks: int
+    size_bytes: int
+    count: int
+    layer: int | None
+    back: bool
+
 class Settings(TypedDict, total=False):
     """A simulator and its settings as text; None where a default holds."""
 
@@ -466,6 +487,61 @@ class Fabric:
     @property
     def words(self) -> str:
         """What the fabric is made of, in words."""
+
+@final
+class GroupedTraining:
+    """An iteration of training whose model is divided among groups of ranks."""
+    def __new__(
+        cls,
+        model: str,
+        ranks: int,
+        groups: tuple[int, int, int],
+        *,
+        batch: int,
+        micro_batches: int = 1,
+        data: int | None = None,
+        sharded: int = 0,
+        device: str | None = None,
+        throughput: str | None = None,
+        bytes_per_parameter: int = 4,
+        buckets: str = "ddp",
+        overlap: bool = True,
+        zipf: tuple[float, int] | None = None,
+        weights: list[list[list[int]]] | None = None,
+        capacity: int | None = None,
+    ) -> GroupedTraining:
+        """Divides a model; raises TrainingError where numbers do not fit.
+
+        `groups` are ranks of tensor, pipeline and expert parallelism, `zipf` is (exponent, seed) of Zipf's law, `weights` are
+        those of each layer, source and expert, `capacity` is the capacity factor in millionths.
+        """
+    @property
+    def assignments(self) -> tuple[int, int]:
+        """Assignments of tokens to experts, and those above the capacity of experts, of all layers and sources."""
+    def demand(self, layer: int, back: bool) -> list[list[int]]:
+        """Bytes from each expert-parallel rank to each other, in a layer of experts."""
+    @property
+    def groups(self) -> tuple[int, int, int, int]:
+        """The ranks of tensor, pipeline, expert and data parallelism."""
+    def made_of(self) -> list[GroupCollectiveRecord]:
+        """The distinct collectives of an iteration, and how many one rank of each stage takes part in, summed over stages.
+
+        `collective` is None for a message between stages; `layer` is that of an uneven exchange, whose tokens come back or
+        do not.
+        """
+    def memory_of_device(self) -> tuple[int, int, int, int]:
+        """Bytes on a device of the stage that needs most: weights, gradients, optimizer, activations."""
+    @property
+    def micro_batches(self) -> int:
+        """The number of micro-batches of an iteration."""
+    def over(
+        self, fabric: str, algorithms: dict[str, str], **settings: Unpack[Settings]
+    ) -> Outcome:
+        """An iteration over a fabric whose simulator carries single messages; raises what `replay_trace` raises."""
+    def that_fit(self, device_bytes: int) -> FittingGroups | None:
+        """The nearest groups and sharding that take at most so many bytes, if any do."""
+    def with_times(self, times_ps: list[int]) -> Outcome:
+        """An iteration in which each collective of `made_of` takes a time of its own, in picoseconds."""
 
 @final
 class Outcome:
@@ -1804,6 +1880,9 @@ def burst_rate(fabric: str) -> int:
 
 def call_names() -> list[str]:
     """The kinds of calls, in the order of their numbers in a time-line."""
+
+def carries_messages(fabric: Fabric, **settings: Unpack[Settings]) -> bool:
+    """Whether the simulator of a fabric carries messages one by one, as programs send them."""
 
 def check_buckets(rule: str) -> str:
     """Refuses a rule that is none, whatever the model."""

@@ -265,3 +265,22 @@ def key_values(option: str, text: str, example: str) -> dict[str, str]:
             raise errors.UsageError(f"{option}: `{part}` is no key=value, such as {example}")
         settings[name] = value
     return settings
+
+
+def algorithms_by_collective(
+    chosen: Sequence[str] | Mapping[str, str] | None,
+) -> Mapping[str, str]:
+    """Algorithms by collective, from texts such as `all_reduce=ring`."""
+    if isinstance(chosen, Mapping):
+        return chosen
+    algorithms: dict[str, str] = {}
+    for text in chosen or ():
+        kind, equals, algorithm = text.partition("=")
+        if not (kind and equals and algorithm):
+            raise errors.UsageError(
+                f"--collective: `{text}` is no algorithm of a collective, such as all_reduce=ring"
+            )
+        if kind in algorithms:
+            raise errors.UsageError(f"--collective: {kind} is given twice")
+        algorithms[kind] = algorithm
+    return algorithms

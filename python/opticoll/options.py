@@ -27,6 +27,7 @@ class _Shown(Group):
 OUTPUT = Group("Output", sort_key=3)
 BURSTS = Group("Bursts", sort_key=2)
 FURTHER = _Shown("Further options", sort_key=4)
+GROUPS = _Shown("Groups of ranks", sort_key=4)
 
 FabricOption = Annotated[
     str | None,

@@ -18,6 +18,7 @@ mod error;
 mod fabric;
 mod formula;
 mod grid;
+mod groups;
 mod interrupt;
 mod memory;
 mod method;
@@ -60,6 +61,8 @@ mod _core {
     };
     #[pymodule_export]
     use crate::grid::{replan, simulate_tasks, task_conflicts};
+    #[pymodule_export]
+    use crate::groups::{GroupedTraining, carries_messages};
     #[pymodule_export]
     use crate::interrupt::interrupt_all;
     #[pymodule_export]

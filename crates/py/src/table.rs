@@ -10,6 +10,7 @@ use opticoll::simulate::burst::collective::{CollectiveOutcome, RequestUse};
 use opticoll::table::{self, Described, Description, Outline, Value, Values, outline};
 use opticoll::workload::network::Done;
 use opticoll::workload::training::Iteration;
+use opticoll::workload::training::groups::iteration::GroupedIteration;
 use pyo3::exceptions::{PyAttributeError, PyKeyError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
@@ -385,6 +386,7 @@ const RESULTS: &[Known] = &[
     ("requests", outline::<RequestUse>),
     ("replay", outline::<Done>),
     ("iteration", outline::<Iteration>),
+    ("groups", outline::<GroupedIteration>),
 ];
 
 /// Name, unit and meaning of every total, and of every column as `table.column`, of a type of results.

@@ -18,7 +18,7 @@ GROUPS = {
         "run": "Carry a plan out with real bytes, by threads or by MPI.",
     },
     "Programs and shared networks": {
-        "train": "Time an iteration of data-parallel training.",
+        "train": "Time an iteration of training.",
         "replay": "Replay the trace of an MPI program over a network.",
         "traffic": "Simulate packets of an electrical fabric, or optical bursts.",
         "congestion": "Run a collective whose circuits background bursts can block.",

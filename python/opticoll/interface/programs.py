@@ -101,9 +101,19 @@ def train(
     epochs: int | None = None,
     samples: int | None = None,
     wavelength: str = "auto",
+    tensor_parallel: int | None = None,
+    pipeline_parallel: int | None = None,
+    data_parallel: int | None = None,
+    expert_parallel: int | None = None,
+    expert_skew: str | None = None,
+    capacity_factor: str | float | None = None,
+    sharded: int | None = None,
+    micro_batches: int | None = None,
+    collectives: Mapping[str, str] | None = None,
+    contention: str | None = None,
     **settings: Unpack[Settings],
 ) -> TrainingRow:
-    """Time an iteration of data-parallel training, and the part of it that waits for the network.
+    """Time an iteration of training, and the part of it that waits for the network.
 
     Parameters
     ----------
@@ -113,7 +123,8 @@ def train(
     fabric
         The fabric, its specification, or the name of its YAML file; its ranks are the devices.
     batch
-        Samples per device and iteration; a profile may contain it.
+        Samples per replica of the model and iteration, which is a device unless groups of ranks
+        divide the model; a profile may contain it.
     device, throughput
         The device, such as `a100:efficiency=0.4`, or a measured throughput of one device, such as
         `50TFLOP/s` or `1100images/s` (default: the first device of `opticoll list devices`).
@@ -135,6 +146,21 @@ def train(
         Length of the training: number of epochs, and samples of an epoch.
     wavelength
         Assignment of wavelengths, such as `first_fit:order=longest`.
+    tensor_parallel, pipeline_parallel, data_parallel, expert_parallel
+        Numbers of ranks that divide each matrix, of stages, of replicas of the model, and of
+        replicas that divide the experts. If any of these or of the following is given, groups of
+        ranks divide the model, and the row has `groups`.
+    expert_skew, capacity_factor
+        Skew of tokens among experts, `zipf:exponent=...,seed=...` or the name of a .csv file, and
+        the capacity of an expert as a multiple of its even share.
+    sharded
+        Stage of ZeRO, 0 to 3: what replicas divide.
+    micro_batches
+        Number of micro-batches of an iteration (default: 1; in a pipeline one for each sample).
+    collectives
+        Algorithms of the collectives of groups by their names (default: `auto`).
+    contention
+        `simulated`, or `none`: each group is timed as if it were alone.
     settings
         The simulator and its settings, as for `Plan.simulate`.
 

@@ -47,7 +47,7 @@ def stacked_bars(
         left = [0.0] * len(bars)
         for index, (name, lengths) in enumerate(panel.parts.items()):
             widths = [(length or 0.0) / scale for length in lengths]
-            colour = style.COLOURS[(5, 1, 3, 2, 4)[index % 5]]
+            colour = style.COLOURS[(5, 1, 3, 2, 4, 0)[index % 6]]
             axes.barh(range(len(bars)), widths, 0.72, left, color=colour, label=name)
             left = [start + width for start, width in zip(left, widths, strict=True)]
         for place, total in enumerate(totals):

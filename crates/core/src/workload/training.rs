@@ -40,6 +40,8 @@ pub mod buckets;
 mod convolutional;
 pub mod cost;
 pub mod device;
+pub mod experts;
+pub mod groups;
 pub mod memory;
 pub mod models;
 mod transformer;
@@ -53,6 +55,7 @@ use crate::spec::SpecError;
 use crate::units::{Bytes, Time, UnitError};
 use buckets::Bucket;
 use device::ComputeRate;
+pub use transformer::TransformerShape;
 
 /// Why a training run was refused.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -89,6 +92,9 @@ pub enum TrainingError {
     /// A model without computation has no share of a given throughput.
     #[error("the model has no layer that computes; give times of its layers")]
     NoComputation,
+    /// Groups of ranks that do not fit the fabric or the model.
+    #[error("{0}")]
+    Groups(String),
     /// The cost of an all_reduce is missing.
     #[error("the cost of an all_reduce of {size} is not given")]
     NoCost {
@@ -104,6 +110,20 @@ pub struct Tensor {
     pub name: String,
     /// How many parameters it has.
     pub parameters: u64,
+    /// Which ranks divide it.
+    pub division: Division,
+}
+
+/// Which ranks divide a tensor among them; the others hold copies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Division {
+    /// None: a normalization, a bias behind a sum, a layer that is no part of a transformer.
+    #[default]
+    Whole,
+    /// The ranks of a tensor-parallel group.
+    Tensor,
+    /// The ranks of an expert-parallel group, each expert again among those of a tensor-parallel group.
+    Expert,
 }
 
 /// A layer: what it learns and what it computes.
@@ -119,6 +139,27 @@ pub struct Layer {
     pub backward: u64,
     /// Bytes that a sample's forward pass leaves for its backward pass, in 16-bit floats.
     pub activations: u64,
+    /// How groups of ranks divide it.
+    pub split: LayerSplit,
+}
+
+/// How the ranks of a tensor-parallel group divide a layer, and what they then have to sum
+/// (Shoeybi et al., Megatron-LM, arXiv:1909.08053, section 3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct LayerSplit {
+    /// The block of the transformer that it belongs to; none before the first and after the last.
+    pub block: Option<u32>,
+    /// Whether they divide its operations.
+    pub divided: bool,
+    /// Whether the forward pass ends with an all_reduce of its output: a matrix divided by rows.
+    pub sums_output: bool,
+    /// Whether the backward pass ends with an all_reduce of its input's gradient: a matrix divided by columns, the first
+    /// of those that share an input.
+    pub sums_input: bool,
+    /// The part of its activations that they divide.
+    pub divided_activations: u64,
+    /// Whether it holds the experts of a block, to which tokens are sent.
+    pub experts: bool,
 }
 
 /// A model: its layers in the order in which they run forward.
@@ -134,6 +175,8 @@ pub struct Model {
     pub epoch_samples: Option<u64>,
     /// The layers.
     pub layers: Vec<Layer>,
+    /// Its shape, if it is a transformer.
+    pub transformer: Option<TransformerShape>,
 }
 
 /// A layer with its times for one batch.

@@ -37,6 +37,7 @@ mod schedule;
 mod simulate;
 mod throughput;
 mod training;
+mod training_groups;
 mod units;
 mod verify;
 mod wavelengths;

@@ -22,7 +22,7 @@ from cyclopts import Parameter
 
 from opticoll import _core, config, registry, words
 from opticoll._core import Fabric, Outcome, Trace, format_size, replay_trace
-from opticoll.arguments import key_values
+from opticoll.arguments import algorithms_by_collective, key_values
 from opticoll.commands.replay import timeline
 from opticoll.errors import TraceError, UsageError
 from opticoll.formats import trace_file
@@ -266,7 +266,7 @@ def compute(asked: Asked, watch: Watch) -> Iterator[ReplayRow]:
     algorithms = dict.fromkeys(kinds, registry.DEFAULT_ALGORITHM)
     algorithms |= {
         _core.collective_kind(kind): registry.algorithm_spelling(kind, algorithm)
-        for kind, algorithm in _by_collective(asked.collectives).items()
+        for kind, algorithm in algorithms_by_collective(asked.collectives).items()
     }
     trace = asked.trace
     if not isinstance(trace, Trace):
@@ -319,23 +319,6 @@ def _of_bursts(text: str | None) -> dict[str, str] | None:
     if text is None:
         return None
     return {} if text == "none" else key_values("--bursts", text, "offered_load=0.4")
-
-
-def _by_collective(chosen: Sequence[str] | Mapping[str, str] | None) -> Mapping[str, str]:
-    """Algorithms by collective, from texts such as `all_reduce=ring`."""
-    if isinstance(chosen, Mapping):
-        return chosen
-    algorithms: dict[str, str] = {}
-    for text in chosen or ():
-        kind, equals, algorithm = text.partition("=")
-        if not (kind and equals and algorithm):
-            raise UsageError(
-                f"--collective: `{text}` is no algorithm of a collective, such as all_reduce=ring"
-            )
-        if kind in algorithms:
-            raise UsageError(f"--collective: {kind} is given twice")
-        algorithms[kind] = algorithm
-    return algorithms
 
 
 def _refuse_settings(settings: Settings) -> None:

@@ -1,7 +1,7 @@
-"""An iteration of training by data parallelism: its parts, and the time to train.
+"""An iteration of training: its parts, and the time to train.
 
-The gradients of a bucket are all_reduced by a plan. Each plan is verified once and simulated once
-for each distinct size of a bucket.
+With data parallelism alone, the gradients of a bucket are all_reduced by a plan. Each plan is
+verified once and simulated once for each distinct size of a bucket. `groups` divides the model.
 
 >>> import opticoll
 >>> row = opticoll.train("resnet50", "crossbar:ranks=4,rate=100Gb/s,latency=0s", batch=256,
@@ -12,21 +12,45 @@ for each distinct size of a bucket.
 
 # Not `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from opticoll import registry, words
+from opticoll import registry, user_algorithm, words
 from opticoll._core import Fabric, Outcome, TimedModel, check_buckets, format_size
 from opticoll.arguments import need_fabrics, settings_on
-from opticoll.commands.train.prices import GRADIENTS, MemoryRow, Model, Prices, timed
+from opticoll.commands.train.figure import draw
+from opticoll.commands.train.groups import (
+    GroupsRow,
+    carry_out,
+    divide,
+    is_grouped,
+    refuse_too_large,
+    way_of,
+)
+from opticoll.commands.train.prices import (
+    GRADIENTS,
+    MemoryRow,
+    Model,
+    Prices,
+    memory_of,
+    memory_row,
+    timed,
+)
+from opticoll.commands.train.text import training_text
 from opticoll.errors import UsageError
-from opticoll.layout import PICOSECONDS, align, duration, format_rate, plural, size_names
-from opticoll.options import FURTHER, NO_METHOD, FabricsOption, MethodOption, WavelengthOption
-from opticoll.plan_row import capacity_lines, different_ranks
+from opticoll.layout import PICOSECONDS
+from opticoll.options import (
+    FURTHER,
+    GROUPS,
+    NO_METHOD,
+    FabricsOption,
+    MethodOption,
+    WavelengthOption,
+)
 from opticoll.rows import (
     OMITTED,
     BitsPerSecond,
@@ -42,14 +66,21 @@ from opticoll.rows import (
     plain,
 )
 from opticoll.runner import Command, Watch, figure_file, on_command_line, rows_file
-from opticoll.settings import given
+from opticoll.settings import Settings, given
 
-__all__ = ["COMMAND", "AllReduceRow", "BucketRow", "Train", "TrainingRow", "compute"]
+__all__ = [
+    "COMMAND",
+    "AllReduceRow",
+    "BucketRow",
+    "Train",
+    "TrainingRow",
+    "compute",
+    "training_text",
+]
 
 MOST = 2**40
 
-MOST_SIZES = 12
-"""Sizes of all_reduces printed for people."""
+MOST_RANKS = 2**20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +97,7 @@ class Train:
     ] = None
     batch: Annotated[
         int | None,
-        words.count("Samples per device and iteration (required without --profile)", MOST),
+        words.count("Samples per replica and iteration (required without --profile)", MOST),
     ] = None
     device: Annotated[
         str | None,
@@ -135,6 +166,80 @@ class Train:
             "(default: auto)"
         ),
     ] = None
+    tensor_parallel: Annotated[
+        int | None,
+        words.count("Number of ranks that divide each matrix (default: 1)", MOST_RANKS, GROUPS),
+    ] = None
+    pipeline_parallel: Annotated[
+        int | None,
+        words.count("Number of stages of the pipeline (default: 1)", MOST_RANKS, GROUPS),
+    ] = None
+    data_parallel: Annotated[
+        int | None,
+        words.count(
+            "Number of replicas of the model (default: all ranks divided by those of a replica)",
+            MOST_RANKS,
+            GROUPS,
+        ),
+    ] = None
+    expert_parallel: Annotated[
+        int | None,
+        words.count("Number of replicas that divide the experts (default: 1)", MOST_RANKS, GROUPS),
+    ] = None
+    expert_skew: Annotated[
+        str | None,
+        Parameter(
+            help="Skew of tokens among experts: zipf:exponent=...,seed=... or a .csv file of "
+            "weights by layer (default: none, all experts alike)",
+            group=GROUPS,
+        ),
+    ] = None
+    capacity_factor: Annotated[
+        str | None,
+        Parameter(
+            help="Capacity of an expert as a multiple of its even share, such as 1.25; tokens "
+            "above it are dropped (default: none, no tokens are dropped)",
+            group=GROUPS,
+            allow_leading_hyphen=True,
+        ),
+    ] = None
+    sharded: Annotated[
+        int | None,
+        Parameter(
+            help="Stage of ZeRO, what replicas divide: 1 the state of the optimizer, 2 gradients "
+            "too, 3 parameters too as in FSDP (default: 0, nothing)",
+            converter=words.whole(least=0, most=3),
+            group=GROUPS,
+        ),
+    ] = None
+    micro_batches: Annotated[
+        int | None,
+        words.count(
+            "Number of micro-batches of an iteration (default: 1; in a pipeline one for each "
+            "sample)",
+            2**20,
+            GROUPS,
+        ),
+    ] = None
+    collectives: Annotated[
+        list[str] | None,
+        Parameter(
+            name="--collective",
+            help="Algorithm of a collective of groups, such as all_gather=ring; one option for "
+            "each collective (default: auto)",
+            negative=(),
+            group=GROUPS,
+        ),
+    ] = None
+    contention: Annotated[
+        Literal["simulated", "none"] | None,
+        Parameter(
+            help="Contention of groups that share links: simulated, or none, each group timed as "
+            "if alone (default: simulated where a simulator sends single messages)",
+            converter=words.choice,
+            group=GROUPS,
+        ),
+    ] = None
     method: MethodOption = NO_METHOD
     wavelength: WavelengthOption = None
 
@@ -183,7 +288,7 @@ class TrainingRow(Row, core="iteration"):
         "Bandwidth that a rank can inject; of ranks that differ, the least"
     )
     algorithm: str = means("Algorithm of the all_reduce as asked for")
-    batch: Positive = means("Number of samples per device and iteration")
+    batch: Positive = means("Number of samples per replica of the model and iteration")
     compute: str = means(
         "Where the time of computing comes from: a device, a throughput or a profile"
     )
@@ -195,14 +300,19 @@ class TrainingRow(Row, core="iteration"):
         "Policy: when reconfiguration is charged", absent="nothing is sent, or electrical fabrics"
     )
     start: str | None = means(
-        "Start rule of messages on electrical fabrics", absent="nothing is sent, or circuits"
+        "Start rule of messages on electrical fabrics",
+        absent="nothing is sent, circuits, or groups of ranks",
     )
     iteration_s: Seconds = means(
-        "Time of an iteration: the sum of computing and of the three exposed parts"
+        "Time of an iteration: the sum of computing and of the three exposed parts; with groups of "
+        "ranks, of the parts of `groups`"
     )
     compute_s: Seconds
     forward_s: Seconds
-    exposed_communication_s: Seconds = means("Time in which data move after the backward pass")
+    exposed_communication_s: Seconds = means(
+        "Time in which data move after the backward pass; with groups, in which a device waits for "
+        "them, on average"
+    )
     reconfiguration_s: Seconds = means(
         "Time of reconfiguration after the backward pass: circuits set up, lasers tuned, receivers"
         " locked"
@@ -228,8 +338,15 @@ class TrainingRow(Row, core="iteration"):
     )
     verified: bool = means("Whether all plans are proved")
     violations: list[str] = means("What is wrong with plans, one sentence each")
-    collectives: list[AllReduceRow] = means("Distinct sizes of buckets, in increasing order")
-    timeline: list[BucketRow] = means("Buckets in the order in which they are sent")
+    collectives: list[AllReduceRow] = means(
+        "Distinct sizes of buckets, in increasing order; none with groups"
+    )
+    timeline: list[BucketRow] = means(
+        "Buckets in the order in which they are sent; none with groups"
+    )
+    groups: GroupsRow | None = means(
+        "Groups of ranks that divide the model", absent="every device holds the whole model"
+    )
     command: str = command_field(default=OMITTED)
 
 
@@ -247,22 +364,74 @@ def compute(asked: Train, watch: Watch) -> Iterator[TrainingRow]:
         raise UsageError(f"there are no gradients in `{asked.gradients}`; {', '.join(GRADIENTS)}")
     warnings: dict[str, None] = {}
     for fabric in fabrics:
-        model, named, batch = timed(asked)
-        rule = check_buckets(asked.buckets)
-        prices = Prices(asked, fabric, settings_on(fabric, fabrics, settings))
-        distinct = sorted(set(model.buckets(rule)))
-        for done, size in enumerate(distinct):
-            watch.update(f"all_reduce of {format_size(size)}", done, len(distinct))
-            prices.find(size)
-        costs = {
-            size: (cost["time_ps"], cost["reconfiguration_ps"], cost["control_ps"])
-            for size, cost in prices.costs.items()
-        }
-        iteration = model.iterate(rule, asked.overlap, costs)
-        row = _row(asked, fabric, batch, named, rule, model, prices, iteration)
+        own = settings_on(fabric, fabrics, settings)
+        one = _grouped if is_grouped(asked) else _replicated
+        row = one(asked, fabric, own, watch)
         warnings |= dict.fromkeys(row.warnings)
         yield row
     watch.notes += [f"warning: {warning}" for warning in warnings]
+
+
+def _replicated(asked: Train, fabric: Fabric, settings: Settings, watch: Watch) -> TrainingRow:
+    """An iteration in which every device holds the whole model."""
+    model, named, batch = timed(asked)
+    rule = check_buckets(asked.buckets)
+    prices = Prices(asked, fabric, settings)
+    distinct = sorted(set(model.buckets(rule)))
+    for done, size in enumerate(distinct):
+        watch.update(f"all_reduce of {format_size(size)}", done, len(distinct))
+        prices.find(size)
+    costs = {
+        size: (cost["time_ps"], cost["reconfiguration_ps"], cost["control_ps"])
+        for size, cost in prices.costs.items()
+    }
+    iteration = model.iterate(rule, asked.overlap, costs)
+    return _row(asked, fabric, batch, named, rule, model, prices, iteration)
+
+
+def _grouped(asked: Train, fabric: Fabric, settings: Settings, watch: Watch) -> TrainingRow:
+    """An iteration in which groups of ranks divide the model."""
+    if asked.profile is not None or asked.model is None:
+        raise UsageError(
+            "groups of ranks divide a model, such as --model gpt3_6_7b; a profile does not say how"
+        )
+    model, named, batch = timed(asked)
+    rule = check_buckets(asked.buckets)
+    way = way_of(asked, fabric, settings)
+    wide = GRADIENTS[asked.gradients]
+    training = divide(asked, named.name, batch, fabric.ranks, wide)
+    memory = memory_row(
+        training.memory_of_device(), memory_of(asked, device=asked.throughput is None)
+    )
+    refuse_too_large(named.label, training, memory.total_bytes, memory.device_bytes)
+    named = replace(named, memory=memory)
+    grouped = carry_out(asked, training, fabric, way, settings, watch)
+    *_, mean = grouped.row.parts
+    exposed = mean.tensor_s + mean.expert_s + mean.sending_s + mean.replicas_s
+    hidden = mean.sending_hidden_s + mean.replicas_hidden_s
+    return TrainingRow.of(
+        _common(asked, fabric, batch, named, rule, model, grouped.iteration.time_ps),
+        {"simulator": grouped.simulator, "policy": grouped.policy, "start": None},
+        algorithm=_algorithm_name(asked),
+        gradient_bytes=named.parameters * wide,
+        compute_s=mean.compute_s,
+        efficiency=mean.compute_s * PICOSECONDS / max(grouped.iteration.time_ps, 1),
+        forward_s=grouped.iteration.forward_ps / PICOSECONDS,
+        exposed_communication_s=exposed,
+        reconfiguration_s=0.0,
+        control_s=0.0,
+        communication_s=exposed + hidden,
+        verified=not grouped.violations,
+        violations=grouped.violations,
+        collectives=[],
+        timeline=[],
+        groups=grouped.row,
+    )
+
+
+def _algorithm_name(asked: Train) -> str:
+    chosen = registry.DEFAULT_ALGORITHM if asked.algorithm is None else asked.algorithm
+    return chosen if isinstance(chosen, str) else user_algorithm.name_of(chosen)
 
 
 def _warnings(named: Model, batch: int) -> list[str]:
@@ -297,50 +466,69 @@ def _row(
     layers = model.layers
     buckets = iteration.buckets.rows()
     sizes: list[int] = [one["bytes"] for one in buckets]
+    any_cost = next(iter(prices.costs.values()), None)
+    violations = dict.fromkeys(one for found in prices.violations.values() for one in found)
+    return TrainingRow.of(
+        _common(asked, fabric, batch, named, rule, model, iteration.time_ps),
+        iteration,
+        any_cost or {"simulator": "", "policy": None, "start": None},
+        warnings=_warnings(named, batch),
+        gradient_bytes=sum(sizes),
+        algorithm=prices.algorithm,
+        efficiency=iteration.compute_ps / max(iteration.time_ps, 1),
+        exposed_communication_s=iteration.exposed_ps / PICOSECONDS,
+        communication_s=iteration.sending_ps / PICOSECONDS,
+        verified=not violations,
+        violations=list(violations),
+        collectives=[_collective(prices, size, sizes.count(size)) for size in sorted(prices.costs)],
+        timeline=[BucketRow.of(one, layer=layers[one["layer"]][0]) for one in buckets],
+        groups=None,
+    )
+
+
+def _common(
+    asked: Train,
+    fabric: Fabric,
+    batch: int,
+    named: Model,
+    rule: str,
+    model: TimedModel,
+    time_ps: int,
+) -> dict[str, Any]:
+    """What iterations have with groups and without."""
+    replica = (asked.tensor_parallel or 1) * (asked.pipeline_parallel or 1)
+    together = batch * (fabric.ranks // replica)
     samples = asked.samples if asked.samples is not None else named.epoch_samples
     if asked.epochs is not None and samples is None:
         raise UsageError("an epoch has no known number of samples here; give samples")
     iterations = training_s = None
     setup_ps = fabric.option("slow_switch") or 0
     if asked.epochs is not None and samples is not None:
-        iterations = asked.epochs * -(-samples // (batch * fabric.ranks))
-        training_s = (setup_ps + iterations * iteration.time_ps) / PICOSECONDS
-    any_cost = next(iter(prices.costs.values()), None)
-    violations = dict.fromkeys(one for found in prices.violations.values() for one in found)
-    return TrainingRow.of(
-        iteration,
-        any_cost or {"simulator": "", "policy": None, "start": None},
-        model=named.name,
-        label=named.label,
-        warnings=_warnings(named, batch),
-        parameters=named.parameters,
-        tensors=sum(len(tensors) for _, tensors, _, _ in layers),
-        gradients=asked.gradients,
-        gradient_bytes=sum(sizes),
-        fabric=fabric.spec,
-        ranks=fabric.ranks,
-        injection_bandwidth=fabric.injection_bandwidth,
-        algorithm=prices.algorithm,
-        batch=batch,
-        compute=named.compute,
-        memory=named.memory,
-        buckets=rule,
-        overlap=asked.overlap,
-        iteration_s=iteration.time_ps / PICOSECONDS,
-        exposed_communication_s=iteration.exposed_ps / PICOSECONDS,
-        communication_s=iteration.sending_ps / PICOSECONDS,
-        samples_per_s=batch * fabric.ranks * PICOSECONDS / max(iteration.time_ps, 1),
-        efficiency=iteration.compute_ps / max(iteration.time_ps, 1),
-        setup_s=setup_ps / PICOSECONDS,
-        epochs=asked.epochs,
-        samples=samples,
-        iterations=iterations,
-        training_s=training_s,
-        verified=not violations,
-        violations=list(violations),
-        collectives=[_collective(prices, size, sizes.count(size)) for size in sorted(prices.costs)],
-        timeline=[BucketRow.of(one, layer=layers[one["layer"]][0]) for one in buckets],
-    )
+        iterations = asked.epochs * -(-samples // together)
+        training_s = (setup_ps + iterations * time_ps) / PICOSECONDS
+    return {
+        "model": named.name,
+        "label": named.label,
+        "warnings": [],
+        "parameters": named.parameters,
+        "tensors": sum(len(tensors) for _, tensors, _, _ in model.layers),
+        "gradients": asked.gradients,
+        "fabric": fabric.spec,
+        "ranks": fabric.ranks,
+        "injection_bandwidth": fabric.injection_bandwidth,
+        "batch": batch,
+        "compute": named.compute,
+        "memory": named.memory,
+        "buckets": rule,
+        "overlap": asked.overlap,
+        "iteration_s": time_ps / PICOSECONDS,
+        "samples_per_s": together * PICOSECONDS / max(time_ps, 1),
+        "setup_s": setup_ps / PICOSECONDS,
+        "epochs": asked.epochs,
+        "samples": samples,
+        "iterations": iterations,
+        "training_s": training_s,
+    }
 
 
 def _collective(prices: Prices, size: int, count: int) -> AllReduceRow:
@@ -355,165 +543,17 @@ def _collective(prices: Prices, size: int, count: int) -> AllReduceRow:
     )
 
 
-PARTS = {
-    "computing": "compute_s",
-    "communication, exposed": "exposed_communication_s",
-    "reconfiguration, exposed": "reconfiguration_s",
-    "control, exposed": "control_s",
-}
-"""What an iteration consists of, and the columns of its times."""
-
-
 def _text(asked: Any, rows: list[TrainingRow]) -> str:
     return training_text(rows)
 
 
-def training_text(rows: Sequence[TrainingRow]) -> str:
-    """An iteration on each fabric, and, of several, a table of them."""
-    blocks = [_iteration(row) for row in rows]
-    if len(rows) > 1:
-        blocks.append("\n".join([_fabrics(rows), *capacity_lines(rows)]))
-    return "\n\n".join(blocks)
-
-
-def _fabrics(rows: Sequence[TrainingRow]) -> str:
-    """A line for each fabric, the ratio to the shortest iteration beside each."""
-    labels = registry.fabric_labels(row.fabric for row in rows)
-    least = min(row.iteration_s for row in rows)
-    sized = different_ranks(rows)
-    lines = [
-        [
-            labels[row.fabric],
-            *([str(row.ranks)] if sized else []),
-            format_rate(row.injection_bandwidth),
-            duration(row.iteration_s),
-            f"{row.iteration_s / least:.2f}" if least else "-",
-            f"{row.efficiency:.1%}",
-        ]
-        for row in rows
-    ]
-    heading = ["fabric", "per rank", "iteration", "ratio", "computing"]
-    if sized:
-        heading.insert(1, "ranks")
-    return align(lines, heading, right=range(1, len(heading)))
-
-
-def _memory(row: TrainingRow) -> str:
-    """What the model takes on a device, and whether it fits."""
-    memory = row.memory
-    gigabytes = f"{memory.total_bytes / 1e9:,.1f} GB"
-    states = f"weights {memory.weights_bytes / 1e9:,.1f}"
-    states += f", gradients {memory.gradients_bytes / 1e9:,.1f}"
-    states += f", optimizer {memory.optimizer_bytes / 1e9:,.1f}"
-    activations = memory.activations_bytes
-    known = "" if activations is None else f", activations {activations / 1e9:,.1f}"
-    least = "at least " if activations is None else ""
-    total = f"{least}{gigabytes} in mixed precision"
-    if memory.device_bytes is None:
-        return f"{total}: {states}{known}"
-    fits = "fits" if memory.fits else "does NOT fit"
-    return f"{total}: {states}{known}; {fits} {memory.device_bytes / 1e9:,.1f} GB"
-
-
-def _iteration(row: TrainingRow) -> str:
-    """A line that says all, where an iteration spends its time, and what all_reduces cost."""
-    whole = row.iteration_s
-    rule = row.policy or row.start or ""
-    head = (
-        f"iteration {duration(whole)}: {row.efficiency:.1%} computing; "
-        f"{row.samples_per_s:.6g} samples/s; "
-        f"{'verified' if row.verified else 'NOT verified'}"
-    )
-    facts = [
-        ["model", f"{row.label}: {row.parameters:,} parameters in {row.tensors} tensors"],
-        ["gradients", f"{row.gradients}, {row.gradient_bytes / 1e6:,.1f} MB"],
-        ["fabric", f"{plural(row.ranks, 'rank')}: {registry.fabric_text(row.fabric)}"],
-        ["injection", f"{format_rate(row.injection_bandwidth)} per rank"],
-        ["algorithm", f"all_reduce by {row.algorithm}"],
-        ["computing", f"a batch of {row.batch} per device, {row.compute}"],
-        ["memory", _memory(row)],
-        ["buckets", f"{row.buckets}: {plural(len(row.timeline), 'all_reduce')}"],
-        ["overlap", "sent during the backward pass" if row.overlap else "none"],
-        ["simulator", f"{row.simulator or 'none'}{', ' if rule else ''}{rule}"],
-        ["verified", "yes" if row.verified else f"NO: {row.violations[0]}"],
-    ]
-    parts = [
-        ("computing", row.compute_s),
-        ("communication, exposed", row.exposed_communication_s),
-        ("reconfiguration, exposed", row.reconfiguration_s),
-        ("control, exposed", row.control_s),
-        ("iteration", whole),
-    ]
-    shares = [
-        [name, duration(time_s), f"{time_s / whole:.1%}" if whole else "-"]
-        for name, time_s in parts
-    ]
-    hidden = row.communication_s - (whole - row.compute_s)
-    shares.append(["communication, hidden", duration(max(hidden, 0.0)), ""])
-    blocks = [head, align(facts), align(shares, ["part", "time", "share"], right=(1, 2))]
-    if row.collectives:
-        blocks.append(_sizes(row))
-    if row.training_s is not None:
-        blocks.append(
-            f"training: {plural(row.epochs or 0, 'epoch')} of {row.samples:,} samples are "
-            f"{row.iterations:,} iterations: {duration(row.training_s)}"
-        )
-    return "\n\n".join(blocks)
-
-
-def _sizes(row: TrainingRow) -> str:
-    """What all_reduces cost: those that take longest in all."""
-    ordered = sorted(row.collectives, key=lambda one: -one.count * one.time_s)
-    names = size_names(one.size_bytes for one in ordered)
-    lines = [
-        [
-            names[one.size_bytes],
-            str(one.count),
-            one.algorithm,
-            str(one.steps),
-            duration(one.time_s),
-            duration(one.reconfiguration_s),
-            duration(one.control_s),
-        ]
-        for one in ordered[:MOST_SIZES]
-    ]
-    heading = ["all_reduce of", "times", "algorithm", "steps", "each", "reconfiguration", "control"]
-    table = align(lines, heading, right=(1, 3, 4, 5, 6))
-    rest = len(ordered) - MOST_SIZES
-    return f"{table}\nand {rest} sizes more (all of them with --json)" if rest > 0 else table
-
-
-def _buckets(asked: Any, rows: list[TrainingRow]) -> list[dict[str, object]]:
-    """The buckets of iterations, each with the fabric that carries it."""
+def _table(asked: Any, rows: list[TrainingRow]) -> list[dict[str, object]]:
+    """Buckets, or with groups the parts of stages, each with the fabric of its iteration."""
     return [
-        {"fabric": row.fabric, "injection_bandwidth": row.injection_bandwidth, **plain(bucket)}
+        {"fabric": row.fabric, "injection_bandwidth": row.injection_bandwidth, **plain(one)}
         for row in rows
-        for bucket in row.timeline
+        for one in (row.timeline if row.groups is None else row.groups.parts)
     ]
-
-
-def _draw(asked: Any, rows: list[TrainingRow], path: Path) -> None:
-    """Draw the course of an iteration; of several fabrics, what their iterations consist of."""
-    from opticoll.plot import style
-    from opticoll.plot.stacked_bars import StackedPanel, stacked_bars
-    from opticoll.plot.training import Bar, iteration_timeline
-
-    row = rows[0]
-    title = f"{row.label}, batch {row.batch}"
-    if len(rows) > 1:
-        labels = registry.fabric_labels(one.fabric for one in rows)
-        parts = {name: [one[key] for one in rows] for name, key in PARTS.items()}
-        names = [f"{labels[one.fabric]}\n{style.conditions(one.fabric)}" for one in rows]
-        stacked_bars([StackedPanel("", parts)], names, path, x_label="Iteration", title=title)
-        return
-    names = style.size_texts([one.bytes for one in row.timeline])
-    bars = [
-        Bar(name, one.ready_s, one.start_s, one.end_s)
-        for name, one in zip(names, row.timeline, strict=True)
-    ]
-    time = style.time_text(row.iteration_s)
-    title = f"{title}, {row.ranks} ranks: iteration {time}"
-    iteration_timeline(row.forward_s, row.compute_s, bars, path, title=title)
 
 
 def _alone(asked: Any, row: TrainingRow) -> dict[str, Any]:
@@ -535,7 +575,7 @@ COMMAND = Command(
     text=_text,
     doing="training",
     shape="row or rows",
-    files=(rows_file(_buckets), figure_file(_draw)),
+    files=(rows_file(_table), figure_file(draw)),
     alone=_alone,
 )
 command_line = on_command_line(COMMAND)

@@ -83,7 +83,9 @@ def timed(asked: Train) -> tuple[TimedModel, Model, int]:
         parameters=model.parameters,
         compute=compute,
         epoch_samples=model.epoch_samples,
-        memory=_memory(asked, model.memory(asked.batch), device=asked.throughput is None),
+        memory=memory_row(
+            model.memory(asked.batch), memory_of(asked, device=asked.throughput is None)
+        ),
     )
     return layers, named, asked.batch
 
@@ -109,27 +111,29 @@ def _profiled(asked: Train, profile: Profile) -> tuple[TimedModel, Model, int]:
         parameters=profile.parameters,
         compute=f"profile {asked.profile}",
         epoch_samples=None,
-        memory=_memory(asked, parameter_memory(profile.parameters), device=False),
+        memory=memory_row(parameter_memory(profile.parameters), memory_of(asked, device=False)),
     )
     return layers, named, batch
 
 
-def _memory(asked: Train, parts: tuple[int, ...], *, device: bool) -> MemoryRow:
+def memory_row(parts: tuple[int, ...], device_bytes: int | None) -> MemoryRow:
     """The memory of weights, gradients, optimizer and, where known, activations."""
-    memory = None
-    if asked.device_memory is not None:
-        memory = config.to_bytes(asked.device_memory)
-    elif device:
-        memory = device_memory(asked.device)
     return MemoryRow(
         weights_bytes=parts[0],
         gradients_bytes=parts[1],
         optimizer_bytes=parts[2],
         activations_bytes=parts[3] if len(parts) > 3 else None,
         total_bytes=sum(parts),
-        device_bytes=memory,
-        fits=None if memory is None else sum(parts) <= memory,
+        device_bytes=device_bytes,
+        fits=None if device_bytes is None else sum(parts) <= device_bytes,
     )
+
+
+def memory_of(asked: Train, *, device: bool) -> int | None:
+    """The memory of a device in bytes, where it is known."""
+    if asked.device_memory is not None:
+        return config.to_bytes(asked.device_memory)
+    return device_memory(asked.device) if device else None
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@
 //! bound by memory and not counted. The backward pass needs the output of every convolution, normalization
 //! and matrix, 2 bytes a value; activations are applied in place.
 
-use super::{Layer, Tensor};
+use super::{Division, Layer, LayerSplit, Tensor};
 
 /// What flows between layers: square images.
 #[derive(Debug, Clone, Copy)]
@@ -77,6 +77,7 @@ impl ImageLayers {
         let tensor = |(part, parameters): &(&str, u64)| Tensor {
             name: format!("{name}.{part}"),
             parameters: *parameters,
+            division: Division::Whole,
         };
         self.layers.push(Layer {
             name: name.into(),
@@ -84,6 +85,7 @@ impl ImageLayers {
             forward,
             backward: if first { forward } else { 2 * forward },
             activations: 2 * outputs,
+            split: LayerSplit::default(),
         });
     }
 

@@ -206,9 +206,16 @@ impl ComputeRate {
 }
 
 impl Clock {
+    /// The clock of work that so many devices divide: each advances by a part of it.
+    pub(super) fn divided(mut self, devices: u128) -> Clock {
+        self.operations *= devices;
+        self
+    }
+
     /// The time that so many operations more take.
-    pub(super) fn advance(&mut self, operations: u64) -> Result<Time, UnitError> {
-        self.done += u128::from(operations);
+    pub(super) fn advance(&mut self, operations: impl Into<u128>) -> Result<Time, UnitError> {
+        let done = self.done.checked_add(operations.into());
+        self.done = done.unwrap_or(u128::MAX);
         let instant = self
             .done
             .checked_mul(self.time)

@@ -48,6 +48,7 @@ const MOST_WORDS: u32 = 1 << 21;
 /// Values of a head of attention in GPT-3 and Llama 2.
 const HEAD_WIDTH: u64 = 128;
 const MOST_LAYERS: u32 = 1 << 12;
+const MOST_EXPERTS: u32 = 1 << 12;
 const MOST_SEQUENCE: u32 = 1 << 17;
 
 const SEQUENCE: OptionRecord = OptionRecord::new("sequence", "tokens of a sample")
@@ -72,6 +73,14 @@ const FEED_FORWARD: OptionRecord =
         .range("1 to 1048576")
         .default("4 x width");
 
+const MIXTRAL_SEQUENCE: OptionRecord = SEQUENCE.range("1 to 32768").default("4096");
+const KEY_VALUE: OptionRecord = OptionRecord::new("key_value", "values of the keys of a token")
+    .range("1 to 262144")
+    .default("the width");
+const VOCABULARY: OptionRecord = OptionRecord::new("vocabulary", "number of words")
+    .range("1 to 2097152")
+    .default("32000");
+
 const GPT_OPTIONS: &[OptionRecord] = &[
     LAYERS,
     WIDTH,
@@ -90,12 +99,25 @@ const LLAMA_OPTIONS: &[OptionRecord] = &[
     WIDTH,
     HEADS,
     FEED_FORWARD,
-    OptionRecord::new("key_value", "values of the keys of a token")
-        .range("1 to 262144")
-        .default("the width"),
-    OptionRecord::new("vocabulary", "number of words")
-        .range("1 to 2097152")
-        .default("32000"),
+    KEY_VALUE,
+    VOCABULARY,
+    LLAMA_SEQUENCE.range("1 to 131072"),
+];
+const MIXTURE_OPTIONS: &[OptionRecord] = &[
+    LAYERS,
+    WIDTH,
+    OptionRecord::new("experts", "number of experts of a block")
+        .range("1 to 4096")
+        .default(REQUIRED),
+    OptionRecord::new("top_k", "number of experts that a token goes through")
+        .range("1 to the experts")
+        .default("2, or 1 of one expert"),
+    HEADS,
+    OptionRecord::new("feed_forward", "values inside an expert")
+        .range("1 to 1048576")
+        .default("4 x width"),
+    KEY_VALUE,
+    VOCABULARY,
     LLAMA_SEQUENCE.range("1 to 131072"),
 ];
 
@@ -116,6 +138,8 @@ const fn usual(
         vocabulary,
         context,
         sequence: context,
+        experts: 0,
+        top_k: 0,
     }
 }
 
@@ -141,6 +165,23 @@ const fn llama_shape(
     }
 }
 
+const fn mixtral_shape(
+    layers: u64,
+    width: u64,
+    feed_forward: u64,
+    vocabulary: u64,
+    context: u64,
+) -> TransformerShape {
+    TransformerShape {
+        vocabulary,
+        context,
+        sequence: 4096,
+        experts: 8,
+        top_k: 2,
+        ..llama_shape(layers, width, feed_forward, 1024)
+    }
+}
+
 /// Records, one a paragraph: name, label, options, form; summary, citation.
 macro_rules! models {
     ($($name:literal, $label:literal, $options:expr, $form:expr; $summary:literal, $citation:expr;)+) => {
@@ -159,6 +200,9 @@ const GPT2: &str = "Radford et al., Language Models are Unsupervised Multitask L
 const GPT3: &str = "Brown et al., Language Models are Few-Shot Learners, NeurIPS 2020, Table 2.1";
 const BERT: &str = "Devlin et al., BERT, NAACL 2019, section 3";
 const LLAMA2: &str = "Touvron et al., Llama 2, arXiv:2307.09288";
+
+const MIXTRAL: &str = "Jiang et al., Mixtral of Experts, arXiv:2401.04088, Table 1";
+const MIXTRAL_8X22B: &str = "Mistral AI, config.json of Mixtral-8x22B-v0.1, April 2024";
 
 /// All models.
 pub const MODELS: &[ModelRecord] = models! {
@@ -201,6 +245,14 @@ pub const MODELS: &[ModelRecord] = models! {
         "A transformer in the form of GPT-2 and GPT-3, of any shape", GPT3;
     "llama", "Llama", LLAMA_OPTIONS, ModelForm::Family(transformer::llama, llama_shape(0, 0, 0, 0));
         "A transformer in the form of Llama 2, of any shape", LLAMA2;
+    "mixtral_8x7b", "Mixtral 8x7B", &[MIXTRAL_SEQUENCE],
+        ModelForm::Tokens(transformer::mixture, mixtral_shape(32, 4096, 14_336, 32_000, 32_768));
+        "32 blocks of width 4096 with 8 experts, 2 for each token", MIXTRAL;
+    "mixtral_8x22b", "Mixtral 8x22B", &[MIXTRAL_SEQUENCE.range("1 to 65536")],
+        ModelForm::Tokens(transformer::mixture, mixtral_shape(56, 6144, 16_384, 32_000, 65_536));
+        "56 blocks of width 6144 with 8 experts, 2 for each token", MIXTRAL_8X22B;
+    "moe", "Mixture of experts", MIXTURE_OPTIONS, ModelForm::Family(transformer::mixture, mixtral_shape(0, 0, 0, 32_000, 4096));
+        "A transformer in the form of Mixtral, of any shape", MIXTRAL;
 };
 
 /// The model that a specification names.
@@ -218,19 +270,19 @@ pub fn parse(text: &str) -> Result<Model, TrainingError> {
             hint: suggest(spec.name(), MODELS.iter().map(|record| record.name)),
         })?;
     spec.only_declared(record.options)?;
-    let (layers, sample, epoch_samples) = match &record.form {
-        ModelForm::Images(build) => (build(), "image".into(), Some(IMAGENET)),
+    let (layers, sample, shape) = match &record.form {
+        ModelForm::Images(build) => (build(), "image".into(), None),
         ModelForm::Tokens(build, shape) => {
             let sequence = spec.count("sequence", 1, shape.context as u32)?;
             let shape = TransformerShape {
                 sequence: sequence.map_or(shape.sequence, u64::from),
                 ..*shape
             };
-            (build(shape), sample(shape), None)
+            (build(shape), sample(shape), Some(shape))
         }
         ModelForm::Family(build, shape) => {
             let shape = shaped(&spec, *shape)?;
-            (build(shape), sample(shape), None)
+            (build(shape), sample(shape), Some(shape))
         }
     };
     let name = spec
@@ -242,8 +294,9 @@ pub fn parse(text: &str) -> Result<Model, TrainingError> {
         name: name.to_string(),
         label: record.label.into(),
         sample,
-        epoch_samples,
+        epoch_samples: shape.is_none().then_some(IMAGENET),
         layers,
+        transformer: shape,
     })
 }
 
@@ -263,8 +316,16 @@ fn shaped(spec: &Spec, defaults: TransformerShape) -> Result<TransformerShape, T
             .map(|it| it.map_or(default, u64::from))
     };
     let width = needed("width", MOST_VALUES)?;
+    let (experts, top_k) = match defaults.experts {
+        0 => (0, 0),
+        _ => {
+            let experts = needed("experts", MOST_EXPERTS)?;
+            let chosen = or("top_k", experts as u32, experts.min(defaults.top_k))?;
+            (experts, chosen)
+        }
+    };
     let context = or("context", MOST_SEQUENCE, defaults.context)?;
-    Ok(TransformerShape {
+    let shape = TransformerShape {
         layers: needed("layers", MOST_LAYERS)?,
         width,
         feed_forward: or("feed_forward", 4 * MOST_VALUES, 4 * width)?,
@@ -273,5 +334,18 @@ fn shaped(spec: &Spec, defaults: TransformerShape) -> Result<TransformerShape, T
         vocabulary: or("vocabulary", MOST_WORDS, defaults.vocabulary)?,
         context,
         sequence: or("sequence", MOST_SEQUENCE, context)?,
-    })
+        experts,
+        top_k,
+    };
+    // Operations of a layer of experts, and all parameters, fit into 64 bits.
+    let one = 3 * u128::from(shape.width) * u128::from(shape.feed_forward);
+    let operations = 4 * one * u128::from(top_k) * u128::from(shape.sequence);
+    let parameters = one * u128::from(experts) * u128::from(shape.layers);
+    if operations.max(parameters) >= 1 << 63 {
+        return Err(TrainingError::Spec(spec.refuse(
+            "experts",
+            "the experts are too large: fewer or narrower ones fit",
+        )));
+    }
+    Ok(shape)
 }

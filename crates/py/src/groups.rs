@@ -1,0 +1,300 @@
+//! `GroupedTraining`: iterations of training in which groups of ranks divide the model.
+
+use std::collections::BTreeMap;
+use std::str::FromStr;
+
+use opticoll::collective::CollectiveKind;
+use opticoll::families::Medium;
+use opticoll::simulate::Simulator;
+use opticoll::units::Time;
+use opticoll::workload::expand::Algorithms;
+use opticoll::workload::network::Transport;
+use opticoll::workload::training::device;
+use opticoll::workload::training::experts::{ExpertLoads, ExpertSkew};
+use opticoll::workload::training::groups::iteration::IterationError;
+use opticoll::workload::training::groups::program::{self, GroupCollective, HALF};
+use opticoll::workload::training::groups::stages::{StageRequest, stages};
+use opticoll::workload::training::groups::{Groups, Sharding};
+use opticoll::workload::training::memory::GroupedMemory;
+use opticoll::workload::training::{Model, TrainingError as TrainingProblem, models};
+use pyo3::prelude::*;
+
+use crate::error::{IntoPyErr, TrainingError};
+use crate::fabric::Fabric;
+use crate::interrupt;
+use crate::method::{Settings, method};
+use crate::table::Outcome;
+
+/// An iteration of training whose model is divided among groups of ranks.
+#[pyclass(frozen, module = "opticoll._core")]
+pub(crate) struct GroupedTraining {
+    model: Model,
+    training: program::GroupedTraining,
+    samples: u64,
+    batch: u64,
+}
+
+/// A collective of groups of a kind.
+#[derive(IntoPyObject)]
+pub(crate) struct GroupCollectiveRecord {
+    group: &'static str,
+    collective: Option<&'static str>,
+    ranks: u32,
+    size_bytes: u64,
+    count: u64,
+    layer: Option<usize>,
+    back: bool,
+}
+
+/// Groups and sharding that fit a device.
+#[derive(IntoPyObject)]
+pub(crate) struct FittingGroups {
+    tensor: u32,
+    pipeline: u32,
+    expert: u32,
+    sharded: usize,
+    micro_batches: u64,
+    total_bytes: u128,
+}
+
+impl GroupedTraining {
+    fn memory(&self) -> GroupedMemory<'_> {
+        GroupedMemory {
+            groups: self.training.groups,
+            sharding: self.training.sharding,
+            samples: self.samples,
+            micro_batches: self.training.micro_batches,
+            loads: Some(&self.training.loads),
+        }
+    }
+
+    fn collectives(&self) -> PyResult<BTreeMap<GroupCollective, u64>> {
+        let all = self.training.collectives();
+        all.map_err(IntoPyErr::into_py_err)
+    }
+}
+
+#[pymethods]
+impl GroupedTraining {
+    /// Divides a model; raises TrainingError where numbers do not fit.
+    ///
+    /// `groups` are ranks of tensor, pipeline and expert parallelism, `zipf` is (exponent, seed) of Zipf's law, `weights`
+    /// are those of each layer, source and expert, `capacity` is the capacity factor in millionths.
+    #[new]
+    #[pyo3(signature = (
+        model, ranks, groups: "tuple[int, int, int]", *, batch, micro_batches = 1, data = None, sharded = 0,
+        device = None, throughput = None, bytes_per_parameter = 4, buckets = "ddp", overlap = true, zipf = None,
+        weights = None, capacity = None
+    ))]
+    #[expect(clippy::too_many_arguments, reason = "they are keyword arguments")]
+    fn new(
+        model: &str,
+        ranks: u32,
+        groups: [u32; 3],
+        batch: u64,
+        micro_batches: u64,
+        data: Option<u32>,
+        sharded: usize,
+        device: Option<&str>,
+        throughput: Option<&str>,
+        bytes_per_parameter: u64,
+        buckets: &str,
+        overlap: bool,
+        zipf: Option<(f64, u64)>,
+        weights: Option<Vec<Vec<Vec<u64>>>>,
+        capacity: Option<u64>,
+    ) -> PyResult<GroupedTraining> {
+        let made = || -> Result<GroupedTraining, TrainingProblem> {
+            let model = models::parse(model)?;
+            let groups = Groups::new(ranks, groups, data, &model)?;
+            let sharding = Sharding::ALL.get(sharded).copied().ok_or_else(|| {
+                TrainingProblem::Groups(format!(
+                    "sharded {sharded} is no stage of ZeRO: 0 to 3 are"
+                ))
+            })?;
+            if micro_batches == 0 || batch % micro_batches != 0 {
+                return Err(TrainingProblem::Groups(format!(
+                    "micro-batches {micro_batches} does not divide the batch of {batch} samples"
+                )));
+            }
+            let samples = batch / micro_batches;
+            let rate = match throughput {
+                Some(text) => device::throughput(text)?,
+                None => device::parse(device.unwrap_or(device::DEVICES[0].name))?,
+            };
+            let skew = match (zipf, weights) {
+                (Some((exponent, seed)), _) => ExpertSkew::Zipf { exponent, seed },
+                (None, Some(table)) => ExpertSkew::Table(table),
+                (None, None) => ExpertSkew::Even,
+            };
+            let form = model.transformer;
+            let tokens = form.map_or(0, |shape| shape.sequence.saturating_mul(samples));
+            let loads = match form {
+                Some(shape) => ExpertLoads::new(shape, groups.expert, tokens, &skew, capacity)?,
+                None => ExpertLoads::none(),
+            };
+            let request = StageRequest {
+                groups,
+                samples,
+                rate,
+                loads: &loads,
+                buckets: buckets.parse()?,
+                gradient_bytes: bytes_per_parameter,
+            };
+            let stages = stages(&model, &request)?;
+            let token = form.map_or(0, |shape| HALF * shape.width);
+            Ok(GroupedTraining {
+                training: program::GroupedTraining {
+                    groups,
+                    sharding,
+                    overlap,
+                    micro_batches,
+                    activations: token.saturating_mul(tokens),
+                    token,
+                    gradient_bytes: bytes_per_parameter,
+                    stages,
+                    loads,
+                },
+                model,
+                samples,
+                batch,
+            })
+        };
+        made().map_err(IntoPyErr::into_py_err)
+    }
+
+    /// The ranks of tensor, pipeline, expert and data parallelism.
+    #[getter]
+    fn groups(&self) -> (u32, u32, u32, u32) {
+        let groups = self.training.groups;
+        (groups.tensor, groups.pipeline, groups.expert, groups.data)
+    }
+
+    /// The number of micro-batches of an iteration.
+    #[getter]
+    fn micro_batches(&self) -> u64 {
+        self.training.micro_batches
+    }
+
+    /// Assignments of tokens to experts, and those above the capacity of experts, of all layers and sources.
+    #[getter]
+    fn assignments(&self) -> (u128, u128) {
+        let loads = &self.training.loads;
+        (loads.assigned, loads.dropped)
+    }
+
+    /// Bytes on a device of the stage that needs most: weights, gradients, optimizer, activations.
+    fn memory_of_device(&self) -> (u128, u128, u128, u128) {
+        let memory = self.memory().forecast(&self.model);
+        let states = (memory.weights, memory.gradients, memory.optimizer);
+        (states.0, states.1, states.2, memory.activations)
+    }
+
+    /// The nearest groups and sharding that take at most so many bytes, if any do.
+    #[pyo3(signature = (device_bytes) -> "FittingGroups | None")]
+    fn that_fit(&self, device_bytes: u128) -> Option<FittingGroups> {
+        let asked = self.memory();
+        let fitting = asked.that_fits(&self.model, device_bytes, self.batch);
+        fitting.map(|(fits, memory)| FittingGroups {
+            tensor: fits.groups.tensor,
+            pipeline: fits.groups.pipeline,
+            expert: fits.groups.expert,
+            sharded: fits.sharding as usize,
+            micro_batches: fits.micro_batches,
+            total_bytes: memory.total(),
+        })
+    }
+
+    /// The distinct collectives of an iteration, and how many one rank of each stage takes part in, summed over stages.
+    ///
+    /// `collective` is None for a message between stages; `layer` is that of an uneven exchange, whose tokens come back or
+    /// do not.
+    #[pyo3(signature = () -> "list[GroupCollectiveRecord]")]
+    fn made_of(&self) -> PyResult<Vec<GroupCollectiveRecord>> {
+        let record = |(one, count): (GroupCollective, u64)| GroupCollectiveRecord {
+            group: one.group.name(),
+            collective: one.kind.map(CollectiveKind::name),
+            ranks: one.ranks,
+            size_bytes: one.bytes,
+            count,
+            layer: one.uneven.map(|(layer, _)| layer),
+            back: one.uneven.is_some_and(|(_, back)| back),
+        };
+        Ok(self.collectives()?.into_iter().map(record).collect())
+    }
+
+    /// Bytes from each expert-parallel rank to each other, in a layer of experts.
+    fn demand(&self, layer: usize, back: bool) -> Vec<Vec<u64>> {
+        let ranks = self.training.groups.expert as usize;
+        let bytes = |source, target| {
+            let (source, target) = if back {
+                (target, source)
+            } else {
+                (source, target)
+            };
+            self.training.loads.between(layer, source, target) * self.training.token
+        };
+        let row = |source| (0..ranks).map(|target| bytes(source, target)).collect();
+        (0..ranks).map(row).collect()
+    }
+
+    /// An iteration over a fabric whose simulator carries single messages; raises what `replay_trace` raises.
+    #[pyo3(signature = (fabric, algorithms, **settings: "Unpack[Settings]"))]
+    fn over(
+        &self,
+        py: Python<'_>,
+        fabric: &str,
+        algorithms: BTreeMap<String, String>,
+        settings: Option<Settings>,
+    ) -> PyResult<Outcome> {
+        let medium = Medium::parse_for(fabric, self.training.groups.ranks());
+        let medium = medium.map_err(IntoPyErr::into_py_err)?;
+        let network = Transport::new(medium, None::<Vec<(&str, &str)>>);
+        let network = network.map_err(IntoPyErr::into_py_err)?;
+        let method = method(settings)?;
+        let mut chosen = Algorithms::default();
+        for (collective, algorithm) in &algorithms {
+            let kind = CollectiveKind::from_str(collective).map_err(IntoPyErr::into_py_err)?;
+            chosen = chosen.with(kind, algorithm.parse().map_err(IntoPyErr::into_py_err)?);
+        }
+        interrupt::run(py, || self.training.over(&network, &method, &chosen))?
+            .map(Outcome::from_core)
+            .map_err(IntoPyErr::into_py_err)
+    }
+
+    /// An iteration in which each collective of `made_of` takes a time of its own, in picoseconds.
+    fn with_times(&self, py: Python<'_>, times_ps: Vec<u64>) -> PyResult<Outcome> {
+        let collectives = self.collectives()?;
+        if times_ps.len() != collectives.len() {
+            let (given, needed) = (times_ps.len(), collectives.len());
+            let problem = format!("{given} times are given for {needed} collectives");
+            return Err(TrainingError::new_err(problem));
+        }
+        let times = collectives.into_keys().zip(times_ps);
+        let times = times
+            .map(|(one, time)| (one, Time::from_ps(time)))
+            .collect();
+        interrupt::run(py, || self.training.with_times(&times))?
+            .map(Outcome::from_core)
+            .map_err(IntoPyErr::into_py_err)
+    }
+}
+
+/// Whether the simulator of a fabric carries messages one by one, as programs send them.
+#[pyfunction]
+#[pyo3(signature = (fabric, **settings: "Unpack[Settings]"))]
+pub(crate) fn carries_messages(fabric: &Fabric, settings: Option<Settings>) -> PyResult<bool> {
+    let method = method(settings)?;
+    let simulator = Simulator::of(&fabric.fabric, &method).map_err(IntoPyErr::into_py_err)?;
+    let live = simulator.live;
+    Ok(live.is_some_and(|live| live(&fabric.fabric, &method).is_ok()))
+}
+
+impl IntoPyErr for IterationError {
+    fn into_py_err(self) -> PyErr {
+        match self {
+            IterationError::Training(problem) => problem.into_py_err(),
+            IterationError::Replay(problem) => problem.into_py_err(),
+        }
+    }
+}

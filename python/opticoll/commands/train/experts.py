@@ -1,0 +1,149 @@
+"""Skew among the experts of a model: Zipf's law, or a table of weights.
+
+The table is a CSV file with a column for the layer, one for each expert, and, where
+expert-parallel ranks differ, one for the source:
+
+    layer,source,expert0,expert1
+    0,0,30,10
+    0,1,10,30
+
+The numbers are weights, such as counted tokens: experts share the tokens of a source in proportion
+to them.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+
+from opticoll.arguments import key_values
+from opticoll.document import read_text
+from opticoll.errors import ConfigError, UsageError
+
+MOST_WEIGHT = 2**32 - 1
+
+EXAMPLE = "zipf:exponent=1.2,seed=1"
+
+
+@dataclass(frozen=True)
+class Skew:
+    """Exponent and seed of Zipf's law, or weights of each layer, source and expert."""
+
+    zipf: tuple[float, int] | None = None
+    weights: list[list[list[int]]] | None = None
+
+
+def read_skew(text: str | None) -> Skew:
+    """The skew that an option names.
+
+    Raises
+    ------
+    UsageError
+        The text is neither Zipf's law nor a CSV file.
+    ConfigError
+        The file is no table of weights; the message names the line.
+    """
+    if text is None:
+        return Skew()
+    name, _, options = text.partition(":")
+    if name.strip() == "zipf":
+        return Skew(zipf=_zipf(options))
+    if not text.lower().endswith(".csv"):
+        raise UsageError(
+            f"expert-skew: `{text}` is neither Zipf's law, such as {EXAMPLE}, nor a .csv file"
+        )
+    return Skew(weights=_table(Path(text)))
+
+
+def _zipf(options: str) -> tuple[float, int]:
+    """Exponent and seed."""
+    given = key_values("expert-skew", options, EXAMPLE) if options else {}
+    unknown = given.keys() - {"exponent", "seed"}
+    if unknown:
+        raise UsageError(
+            f"expert-skew: zipf has no option `{min(unknown)}`; it has exponent and seed"
+        )
+    exponent, seed = given.get("exponent", "1"), given.get("seed", "0")
+    try:
+        number = float(exponent)
+    except ValueError:
+        number = -1.0
+    if not 0 <= number <= 64:
+        raise UsageError(f"expert-skew: the exponent is `{exponent}`, not a number from 0 to 64")
+    if not (seed.isascii() and seed.isdigit() and int(seed) < 2**63):
+        raise UsageError(f"expert-skew: the seed is `{seed}`, not a whole number")
+    return number, int(seed)
+
+
+def _table(path: Path) -> list[list[list[int]]]:
+    """Weights of each layer, source and expert."""
+    reader = csv.reader(io.StringIO(read_text(path, "utf-8-sig"), newline=""), strict=True)
+    layers: dict[int, dict[int, list[int]]] = {}
+    try:
+        heading = [cell.strip() for cell in next(reader, [])]
+        sourced = heading[1:2] == ["source"]
+        first = 2 if sourced else 1
+        if heading[:1] != ["layer"] or len(heading) <= first:
+            raise ConfigError(
+                f"{path}, line 1: the columns must be layer, source if sources differ, and one for "
+                "each expert"
+            )
+        for row in reader:
+            place = f"{path}, line {reader.line_num}"
+            if not row:
+                continue
+            if len(row) != len(heading):
+                raise ConfigError(f"{place}: {len(row)} cells, not {len(heading)}")
+            numbers = [_number(place, name, cell) for name, cell in zip(heading, row, strict=True)]
+            layer, source = numbers[0], numbers[1] if sourced else 0
+            if source in layers.setdefault(layer, {}):
+                raise ConfigError(f"{place}: layer {layer}, source {source} is given twice")
+            layers[layer][source] = numbers[first:]
+    except csv.Error as problem:
+        raise ConfigError(f"{path}, line {reader.line_num}: {problem}") from problem
+    if not layers:
+        raise ConfigError(f"{path}: there are no layers")
+    return [_row(path, layers, layer) for layer in range(len(layers))]
+
+
+def _row(path: Path, layers: dict[int, dict[int, list[int]]], layer: int) -> list[list[int]]:
+    """The weights of a layer, by source."""
+    if layer not in layers:
+        raise ConfigError(f"{path}: there is no layer {layer}; layers are numbered from 0")
+    sources = layers[layer]
+    missing = [source for source in range(len(sources)) if source not in sources]
+    if missing:
+        raise ConfigError(
+            f"{path}: layer {layer} has no source {missing[0]}; sources are numbered from 0"
+        )
+    return [sources[source] for source in range(len(sources))]
+
+
+def _number(place: str, column: str, cell: str) -> int:
+    """A whole number of a cell."""
+    cell = cell.strip()
+    if not (cell.isascii() and cell.isdigit() and int(cell) <= MOST_WEIGHT):
+        raise ConfigError(f"{place}, {column}: `{cell}` is no whole number below 2^32")
+    return int(cell)
+
+
+def capacity_millionths(text: str | float | None) -> int | None:
+    """A capacity factor in millionths.
+
+    Raises
+    ------
+    UsageError
+        It is no number above 0.
+    """
+    if text is None:
+        return None
+    try:
+        factor = Decimal(str(text)) * 1_000_000
+        if factor.is_finite() and 0 < factor <= 10**12:
+            return max(1, int(factor))
+    except InvalidOperation:
+        pass
+    raise UsageError(f"capacity-factor: `{text}` is no number above 0, such as 1.25")

@@ -1,0 +1,65 @@
+"""The figure of `opticoll train`: the course of an iteration, or what iterations consist of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from opticoll import registry
+from opticoll.commands.train.text import GROUP_PARTS
+
+if TYPE_CHECKING:
+    from opticoll.commands.train import TrainingRow
+
+PARTS = {
+    "computing": "compute_s",
+    "communication, exposed": "exposed_communication_s",
+    "reconfiguration, exposed": "reconfiguration_s",
+    "control, exposed": "control_s",
+}
+"""What an iteration consists of, and the columns of its times."""
+
+
+def draw(asked: Any, rows: list[TrainingRow], path: Path) -> None:
+    """Draw the course of an iteration; of several fabrics or groups, what iterations consist of."""
+    from opticoll.plot import style
+    from opticoll.plot.stacked_bars import StackedPanel, stacked_bars
+    from opticoll.plot.training import Bar, iteration_timeline
+
+    row = rows[0]
+    title = f"{row.label}, batch {row.batch}"
+    if len(rows) > 1:
+        labels = registry.fabric_labels(one.fabric for one in rows)
+        names = [f"{labels[one.fabric]}\n{style.conditions(one.fabric)}" for one in rows]
+        panel = StackedPanel("", _parts([_mean(one) for one in rows], row.groups is not None))
+        stacked_bars([panel], names, path, x_label="Iteration", title=title)
+        return
+    time = style.time_text(row.iteration_s)
+    title = f"{title}, {row.ranks} ranks: iteration {time}"
+    if row.groups is not None:
+        *stages, _ = row.groups.parts
+        names = [f"stage {stage.stage}" for stage in stages]
+        panel = StackedPanel("", _parts(stages, grouped=True))
+        stacked_bars([panel], names, path, x_label="Iteration", title=title)
+        return
+    names = style.size_texts([one.bytes for one in row.timeline])
+    bars = [
+        Bar(name, one.ready_s, one.start_s, one.end_s)
+        for name, one in zip(names, row.timeline, strict=True)
+    ]
+    iteration_timeline(row.forward_s, row.compute_s, bars, path, title=title)
+
+
+def _mean(row: TrainingRow) -> Mapping[str, Any]:
+    """The row that has the parts of an iteration."""
+    return row if row.groups is None else row.groups.parts[-1]
+
+
+def _parts(rows: Sequence[Mapping[str, Any]], grouped: bool) -> dict[str, list[float | None]]:
+    """The parts of iterations or stages; those that take no time anywhere are left out."""
+    names = GROUP_PARTS if grouped else PARTS
+    parts: dict[str, list[float | None]] = {
+        name: [row[key] for row in rows] for name, key in names.items()
+    }
+    return {name: times for name, times in parts.items() if not grouped or any(times)}

@@ -1,0 +1,255 @@
+"""What `opticoll train` prints for people."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from opticoll import registry
+from opticoll.layout import align, duration, format_rate, plural, size_names
+from opticoll.plan_row import capacity_lines, different_ranks
+
+if TYPE_CHECKING:
+    from opticoll.commands.train import TrainingRow
+    from opticoll.commands.train.groups import GroupsRow
+
+MOST_SIZES = 12
+"""Sizes of all_reduces printed for people."""
+
+
+def training_text(rows: Sequence[TrainingRow]) -> str:
+    """An iteration on each fabric, and, of several, a table of them."""
+    blocks = [_iteration(row) for row in rows]
+    if len(rows) > 1:
+        blocks.append("\n".join([_fabrics(rows), *capacity_lines(rows)]))
+    return "\n\n".join(blocks)
+
+
+def _fabrics(rows: Sequence[TrainingRow]) -> str:
+    """A line for each fabric, the ratio to the shortest iteration beside each."""
+    labels = registry.fabric_labels(row.fabric for row in rows)
+    least = min(row.iteration_s for row in rows)
+    sized = different_ranks(rows)
+    lines = [
+        [
+            labels[row.fabric],
+            *([str(row.ranks)] if sized else []),
+            format_rate(row.injection_bandwidth),
+            duration(row.iteration_s),
+            f"{row.iteration_s / least:.2f}" if least else "-",
+            f"{row.efficiency:.1%}",
+        ]
+        for row in rows
+    ]
+    heading = ["fabric", "per rank", "iteration", "ratio", "computing"]
+    if sized:
+        heading.insert(1, "ranks")
+    return align(lines, heading, right=range(1, len(heading)))
+
+
+def _memory(row: TrainingRow) -> str:
+    """What the model takes on a device, and whether it fits."""
+    memory = row.memory
+    gigabytes = f"{memory.total_bytes / 1e9:,.1f} GB"
+    states = f"weights {memory.weights_bytes / 1e9:,.1f}"
+    states += f", gradients {memory.gradients_bytes / 1e9:,.1f}"
+    states += f", optimizer {memory.optimizer_bytes / 1e9:,.1f}"
+    activations = memory.activations_bytes
+    known = "" if activations is None else f", activations {activations / 1e9:,.1f}"
+    least = "at least " if activations is None else ""
+    total = f"{least}{gigabytes} in mixed precision"
+    if memory.device_bytes is None:
+        return f"{total}: {states}{known}"
+    fits = "fits" if memory.fits else "does NOT fit"
+    return f"{total}: {states}{known}; {fits} {memory.device_bytes / 1e9:,.1f} GB"
+
+
+def _iteration(row: TrainingRow) -> str:
+    """A line that says all, where an iteration spends its time, and what collectives cost."""
+    whole = row.iteration_s
+    head = (
+        f"iteration {duration(whole)}: {row.efficiency:.1%} computing; "
+        f"{row.samples_per_s:.6g} samples/s; "
+        f"{'verified' if row.verified else 'NOT verified'}"
+    )
+    blocks = [head, align(_facts(row)), _shares(row)]
+    if row.collectives:
+        blocks.append(_sizes(row))
+    if row.groups is not None:
+        if len(row.groups.parts) > 2:
+            blocks.append(_stages(row.groups))
+        blocks.append(_group_collectives(row.groups))
+    if row.training_s is not None:
+        blocks.append(
+            f"training: {plural(row.epochs or 0, 'epoch')} of {row.samples:,} samples are "
+            f"{row.iterations:,} iterations: {duration(row.training_s)}"
+        )
+    return "\n\n".join(blocks)
+
+
+def _facts(row: TrainingRow) -> list[list[str]]:
+    """What was timed, a line each."""
+    rule = row.policy or row.start or ""
+    groups = row.groups
+    sender = "device" if groups is None else "replica"
+    facts = [
+        ["model", f"{row.label}: {row.parameters:,} parameters in {row.tensors} tensors"],
+        ["gradients", f"{row.gradients}, {row.gradient_bytes / 1e6:,.1f} MB"],
+        ["fabric", f"{plural(row.ranks, 'rank')}: {registry.fabric_text(row.fabric)}"],
+        ["injection", f"{format_rate(row.injection_bandwidth)} per rank"],
+        *([] if groups is None else _group_facts(groups)),
+        ["algorithm", f"all_reduce by {row.algorithm}"],
+        ["computing", f"a batch of {row.batch} per {sender}, {row.compute}"],
+        ["memory", _memory(row)],
+    ]
+    if groups is None:
+        facts.append(["buckets", f"{row.buckets}: {plural(len(row.timeline), 'all_reduce')}"])
+    else:
+        facts.append(["buckets", row.buckets])
+    return [
+        *facts,
+        ["overlap", "sent during the backward pass" if row.overlap else "none"],
+        ["simulator", f"{row.simulator or 'none'}{', ' if rule else ''}{rule}"],
+        ["verified", "yes" if row.verified else f"NO: {row.violations[0]}"],
+    ]
+
+
+SHARDED = (
+    "nothing",
+    "state of the optimizer",
+    "state of the optimizer, gradients",
+    "state of the optimizer, gradients, parameters",
+)
+"""What replicas divide, by stages of ZeRO."""
+
+
+def _group_facts(groups: GroupsRow) -> list[list[str]]:
+    """How groups divide the model."""
+    sizes = [f"tensor {groups.tensor}", f"pipeline {groups.pipeline}", f"data {groups.data}"]
+    text = " x ".join(sizes)
+    if groups.expert > 1:
+        text += f"; expert {groups.expert} of the {groups.data} replicas"
+    batches = f"{groups.micro_batches} micro-batch{'es' if groups.micro_batches > 1 else ''}"
+    if groups.pipeline > 1:
+        batches += f"; bubble {groups.bubble:.1%} of an iteration if sending takes no time"
+    experts = []
+    if groups.dropped is not None:
+        skew = groups.expert_skew or "none, all alike"
+        experts = [["expert skew", f"{skew}; {groups.dropped:.1%} of assignments dropped"]]
+    contention = "simulated"
+    if groups.alone is not None:
+        contention = f"none, each group is timed as if alone: {groups.alone}"
+    return [
+        ["groups", text],
+        ["sharded", SHARDED[groups.sharded]],
+        ["batches", batches],
+        *experts,
+        ["contention", contention],
+    ]
+
+
+def _shares(row: TrainingRow) -> str:
+    """What the time of an iteration consists of."""
+    whole = row.iteration_s
+    if row.groups is None:
+        parts = [
+            ("computing", row.compute_s),
+            ("communication, exposed", row.exposed_communication_s),
+            ("reconfiguration, exposed", row.reconfiguration_s),
+            ("control, exposed", row.control_s),
+        ]
+        hidden = [
+            ("communication, hidden", max(row.communication_s - (whole - row.compute_s), 0.0))
+        ]
+    else:
+        *_, mean = row.groups.parts
+        parts = [(name, mean[key]) for name, key in GROUP_PARTS.items()]
+        hidden = [
+            ("between stages, hidden", mean.sending_hidden_s),
+            ("between replicas, hidden", mean.replicas_hidden_s),
+        ]
+    lines = [
+        [name, duration(time_s), f"{time_s / whole:.1%}" if whole else "-"]
+        for name, time_s in [*parts, ("iteration", whole)]
+    ]
+    lines += [[name, duration(time_s), ""] for name, time_s in hidden]
+    return align(lines, ["part", "time", "share"], right=(1, 2))
+
+
+GROUP_PARTS = {
+    "computing": "compute_s",
+    "tensor parallelism, exposed": "tensor_s",
+    "expert parallelism, exposed": "expert_s",
+    "between stages, exposed": "sending_s",
+    "bubble of the pipeline": "bubble_s",
+    "between replicas, exposed": "replicas_s",
+}
+"""What an iteration with groups consists of, and the fields of its times."""
+
+
+def _stages(groups: GroupsRow) -> str:
+    """The parts of each stage."""
+    names = ["computing", "tensor", "expert", "sending", "bubble", "replicas"]
+    lines = [
+        [str(part.stage), *(duration(part[key]) for key in GROUP_PARTS.values())]
+        for part in groups.parts[:-1][:MOST_SIZES]
+    ]
+    table = align(lines, ["stage", *names], right=range(1, 7))
+    rest = len(groups.parts) - 1 - MOST_SIZES
+    return f"{table}\nand {rest} stages more (all of them with --json)" if rest > 0 else table
+
+
+def _group_collectives(groups: GroupsRow) -> str:
+    """The collectives of groups, those of all layers together: first those that send most."""
+    counts: dict[tuple[str, str, int, int, str, float | None], int] = {}
+    for one in groups.collectives:
+        kind = (
+            one.group,
+            one.collective,
+            one.ranks,
+            one.size_bytes,
+            one.algorithm or "-",
+            one.time_s,
+        )
+        counts[kind] = counts.get(kind, 0) + one.count
+    ordered = sorted(counts, key=lambda kind: -counts[kind] * kind[3])
+    names = size_names(size for _, _, _, size, _, _ in ordered)
+    timed = any(time_s is not None for *_, time_s in ordered)
+    lines = [
+        [
+            group.replace("_", " "),
+            collective,
+            str(ranks),
+            names[size],
+            str(counts[group, collective, ranks, size, algorithm, time_s]),
+            algorithm,
+            *([duration(time_s or 0.0)] if timed else []),
+        ]
+        for group, collective, ranks, size, algorithm, time_s in ordered[:MOST_SIZES]
+    ]
+    heading = ["group", "collective", "ranks", "size", "times", "algorithm", *["each"][:timed]]
+    table = align(lines, heading, right=(2, 3, 4, 6))
+    rest = len(ordered) - MOST_SIZES
+    return f"{table}\nand {rest} more (all of them with --json)" if rest > 0 else table
+
+
+def _sizes(row: TrainingRow) -> str:
+    """What all_reduces cost: those that take longest in all."""
+    ordered = sorted(row.collectives, key=lambda one: -one.count * one.time_s)
+    names = size_names(one.size_bytes for one in ordered)
+    lines = [
+        [
+            names[one.size_bytes],
+            str(one.count),
+            one.algorithm,
+            str(one.steps),
+            duration(one.time_s),
+            duration(one.reconfiguration_s),
+            duration(one.control_s),
+        ]
+        for one in ordered[:MOST_SIZES]
+    ]
+    heading = ["all_reduce of", "times", "algorithm", "steps", "each", "reconfiguration", "control"]
+    table = align(lines, heading, right=(1, 3, 4, 5, 6))
+    rest = len(ordered) - MOST_SIZES
+    return f"{table}\nand {rest} sizes more (all of them with --json)" if rest > 0 else table

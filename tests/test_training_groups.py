@@ -1,0 +1,304 @@
+"""Training with groups of ranks: closed forms, contention, experts, memory, the command line."""
+
+from __future__ import annotations
+
+import csv
+import json
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import opticoll
+from conftest import Run, proved
+from opticoll import Fabric
+from opticoll.commands.train import Train, TrainingRow, training_text
+from opticoll.commands.train.groups import divide, members_of, part_of
+from test_bad_input import check as refused
+from test_cli import run_json
+
+RATE = 50e9
+"""Bytes per second of the fabrics here: 400 Gb/s."""
+
+MODEL = "gpt:layers=4,width=1024,heads=8,context=512,vocabulary=1024"
+WIDTH, TOKENS, BLOCKS = 1024, 512, 4
+EXPERTS = "moe:layers=2,width=1024,experts=8,top_k=2,heads=8,sequence=512,vocabulary=1024"
+PARTS = ("compute_s", "tensor_s", "expert_s", "sending_s", "bubble_s", "replicas_s")
+
+
+def crossbar(ranks: int) -> str:
+    return f"crossbar:ranks={ranks},rate=400Gb/s,latency=0s"
+
+
+def check(row: TrainingRow) -> Any:
+    """What holds for every iteration with groups."""
+    assert row["verified"]
+    groups = row["groups"]
+    for part in groups["parts"]:
+        assert sum(part[name] for name in PARTS) == pytest.approx(row["iteration_s"], rel=1e-9)
+    assert groups["tensor"] * groups["pipeline"] * groups["data"] == row["ranks"]
+    assert groups["data"] % groups["expert"] == 0
+    assert training_text([row]).startswith("iteration ")
+    return groups
+
+
+def timed(ranks: int, model: str = MODEL, **options: Any) -> tuple[TrainingRow, Any]:
+    ring = {"all_reduce": "ring", "reduce_scatter": "ring", "all_gather": "ring"}
+    options = {"batch": 4, "device": "a100", "collectives": ring} | options
+    row = opticoll.train(model, options.pop("fabric", crossbar(ranks)), **options)
+    return row, check(row)
+
+
+@pytest.mark.parametrize("tensor", [2, 4, 8])
+def test_tensor_parallel_ranks_send_four_all_reduces_for_each_block(tensor: int) -> None:
+    row, groups = timed(tensor, tensor_parallel=tensor)
+    # Narayanan et al., arXiv:2104.04473, section 3.2: 8 b s h (t - 1) / t values for a block, twice
+    # as many bytes; two all_reduces more for the table of words and the output matrix.
+    sent = 2 * 2 * 4 * TOKENS * WIDTH * (tensor - 1) / tensor
+    expected = (4 * BLOCKS + 2) * sent / RATE
+    (mean,) = (part for part in groups["parts"] if part["stage"] is None)
+    assert mean["tensor_s"] == pytest.approx(expected, rel=1e-6)
+    assert row["iteration_s"] == pytest.approx(row["compute_s"] + expected, rel=1e-6)
+
+
+@pytest.mark.parametrize(("stages", "micro_batches"), [(2, 4), (4, 4), (4, 16)])
+def test_a_pipeline_idles_as_its_bubble_says(stages: int, micro_batches: int) -> None:
+    # Blocks are long, the output matrix is short, and activations are nothing beside them.
+    model = "gpt:layers=4,width=4096,heads=8,context=64,vocabulary=1"
+    fast = f"crossbar:ranks={stages},rate=100Tb/s,latency=0s"
+    options = {"pipeline_parallel": stages, "micro_batches": micro_batches}
+    row, groups = timed(stages, model, fabric=fast, batch=16, **options)
+    *_, mean = groups["parts"]
+    assert groups["bubble"] == (stages - 1) / (micro_batches + stages - 1)
+    waits = mean["bubble_s"] + mean["sending_s"]
+    assert waits / row["iteration_s"] == pytest.approx(groups["bubble"], rel=0.01)
+
+
+@pytest.mark.parametrize("sharded", [0, 1, 2, 3])
+def test_replicas_move_what_zero_says(sharded: int) -> None:
+    row, groups = timed(4, sharded=sharded, data_parallel=4, micro_batches=2)
+    *_, mean = groups["parts"]
+    moved = 3 / 4 * row["parameters"] / RATE
+    # Gradients of 4 bytes, parameters of 2; two micro-batches where gradients or parameters are
+    # sharded.
+    expected = {0: 2 * 4, 1: 4 + 2, 2: 2 * 4 + 2, 3: 2 * (4 + 2 + 2)}[sharded] * moved
+    both = mean["replicas_s"] + mean["replicas_hidden_s"]
+    assert both == pytest.approx(expected, rel=1e-3)
+
+
+def test_without_groups_and_with_one_group_of_all_ranks_is_the_same() -> None:
+    options = {"batch": 4, "device": "a100", "algorithm": "ring"}
+    plain = opticoll.train(MODEL, crossbar(4), **options)
+    row = opticoll.train(MODEL, crossbar(4), data_parallel=4, **options)
+    check(row)
+    assert row["iteration_s"] == pytest.approx(plain["iteration_s"], rel=1e-6)
+    assert row["compute_s"] == pytest.approx(plain["compute_s"], rel=1e-9)
+    assert row["memory"] == plain["memory"]
+
+
+DIVISIONS: list[dict[str, int]] = [
+    {"tensor_parallel": 8},
+    {"pipeline_parallel": 4, "tensor_parallel": 2},
+    {"tensor_parallel": 2, "sharded": 1},
+    {"tensor_parallel": 4, "pipeline_parallel": 2},
+]
+
+
+@pytest.mark.parametrize("division", DIVISIONS)
+def test_groups_apart_take_as_long_as_on_a_crossbar(division: dict[str, int]) -> None:
+    # One micro-batch, gradients behind it: no two groups send at a time.
+    options = {"overlap": False, "micro_batches": 1, **division}
+    together, _ = timed(8, contention="simulated", **options)
+    apart, groups = timed(8, contention="none", **options)
+    assert groups["alone"] == "as asked for"
+    assert apart["iteration_s"] == pytest.approx(together["iteration_s"], rel=2e-3)
+
+
+def test_groups_meet_on_shared_links() -> None:
+    tree = "fat_tree:down=4x4,up=1x1,rate=400Gb/s,latency=0s"
+    times = {
+        contention: timed(16, fabric=tree, tensor_parallel=4, contention=contention)[0]
+        for contention in ("simulated", "none")
+    }
+    # Four data-parallel groups share each link up, and each of them alone has it for itself.
+    waits = [times[name]["groups"]["parts"][-1]["replicas_s"] for name in ("simulated", "none")]
+    assert waits[0] > 2 * waits[1]
+
+
+LIGHT = [
+    "circuit_switch:ranks=8",
+    "passive_star:ranks=8,wavelengths=4",
+    "wss_grid:rows=2,columns=4,control=1us",
+    "light_path_grid:ranks=8,ports=2",
+]
+
+
+@pytest.mark.parametrize("fabric", LIGHT)
+def test_light_without_single_messages_times_groups_alone(fabric: str) -> None:
+    options = {"tensor_parallel": 4, "sharded": 1, "collectives": None}
+    _, groups = timed(8, fabric=fabric, **options)
+    assert groups["contention"] == "none"
+    assert fabric.partition(":")[0] in groups["alone"]
+    assert all(one["time_s"] > 0 for one in groups["collectives"])
+    training = divide(Train(model=MODEL, tensor_parallel=4, sharded=1), MODEL, 4, 8, 4)
+    whole = Fabric(fabric)
+    for one in training.made_of():
+        part = part_of(whole, members_of(training, one))
+        assert part.ranks == one["ranks"]
+        plan = opticoll.plan(one["collective"], part, size=one["size_bytes"])
+        proved(plan)
+
+
+def test_a_ring_of_light_carries_all_groups() -> None:
+    ring = "wdm_ring:ranks=8,wavelengths=8"
+    _, groups = timed(8, fabric=ring, tensor_parallel=2, pipeline_parallel=2, micro_batches=2)
+    assert (groups["contention"], groups["alone"]) == ("simulated", None)
+
+
+def test_tokens_cross_the_network_four_times_for_each_block() -> None:
+    direct = {"collectives": {"all_to_all": "direct"}, "overlap": False}
+    row, groups = timed(8, EXPERTS, expert_parallel=8, **direct)
+    # b s tokens of h values in 16 bits to k experts, 7 of 8 of them elsewhere.
+    once = 2 * 4 * 512 * 1024 * 2 * 7 / 8 / RATE
+    *_, mean = groups["parts"]
+    assert mean["expert_s"] == pytest.approx(2 * 4 * once, rel=1e-6)
+    assert (groups["dropped"], groups["expert_skew"]) == (0, None)
+    assert row["label"] == "Mixture of experts"
+
+
+def test_more_skew_takes_longer_and_a_capacity_less() -> None:
+    times = [
+        timed(8, EXPERTS, expert_parallel=8, collectives=None, expert_skew=skew)[0]
+        for skew in (None, "zipf:exponent=0.5,seed=3", "zipf:exponent=1.5,seed=3")
+    ]
+    assert all(one["iteration_s"] < other["iteration_s"] for one, other in pairwise(times))
+    skew = {"expert_skew": "zipf:exponent=1.5,seed=3", "capacity_factor": "1.25"}
+    limited, groups = timed(8, EXPERTS, expert_parallel=8, collectives=None, **skew)
+    assert limited["iteration_s"] < times[-1]["iteration_s"]
+    assert 0.1 < groups["dropped"] < 0.9
+
+
+def test_a_table_names_the_weights_of_each_source(tmp_path: Path) -> None:
+    path = tmp_path / "loads.csv"
+    model = "moe:layers=1,width=1024,experts=2,top_k=1,heads=8,sequence=512,vocabulary=1024"
+    path.write_text("layer,source,expert0,expert1\n0,0,3,1\n0,1,1,1\n")
+    _, groups = timed(2, model, expert_parallel=2, expert_skew=str(path), collectives=None)
+    exchanges = [one for one in groups["collectives"] if one["group"] == "expert"]
+    # All tokens travel there, as many travel back.
+    assert [one["size_bytes"] for one in exchanges] == [4 * 512 * 1024 * 2] * 2
+    training = divide(Train(model=model, expert_parallel=2, expert_skew=str(path)), model, 4, 2, 4)
+    tokens = 4 * 512
+    bytes_each = [[2048 * tokens * 3 // 4, 2048 * tokens // 4], [1024 * tokens, 1024 * tokens]]
+    assert training.demand(0, False) == bytes_each
+    assert training.demand(0, True) == [list(column) for column in zip(*bytes_each, strict=True)]
+
+
+BAD_TABLES: dict[str, tuple[str, str]] = {
+    "no column of layers": ("expert0,expert1\n1,2\n", "line 1"),
+    "no number": ("layer,expert0,expert1\n0,1,x\n", "line 2, expert1: `x`"),
+    "too few cells": ("layer,expert0,expert1\n0,1\n", "line 2: 2 cells"),
+    "twice": ("layer,expert0,expert1\n0,1,1\n0,1,1\n", "line 3"),
+    "no first layer": ("layer,expert0,expert1\n1,1,1\n", "no layer 0"),
+    "too few layers": ("layer,expert0\n0,1\n", "1 layers"),
+    "empty": ("", "line 1"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_TABLES)
+def test_a_bad_table_is_refused_with_its_place(name: str, run: Run, tmp_path: Path) -> None:
+    text, words = BAD_TABLES[name]
+    path = tmp_path / "loads.csv"
+    path.write_text(text)
+    options = ["--fabric", crossbar(8), "--model", EXPERTS, "--batch", "1"]
+    arguments = ["train", *options, "--expert-parallel", "8", "--expert-skew", str(path)]
+    finished = run(*arguments)
+    assert finished.code == 2
+    assert words in finished.err
+
+
+ASKED = ["train", "--model", "gpt3_6_7b", "--batch", "4", "--fabric", crossbar(8)]
+REFUSED: dict[str, tuple[list[str], tuple[str, ...]]] = {
+    "ranks": ([*ASKED, "--tensor-parallel", "3"], ("does not divide the 8 ranks",)),
+    "replicas": (
+        [*ASKED, "--tensor-parallel", "2", "--data-parallel", "2"],
+        ("data-parallel 4 fits",),
+    ),
+    "micro-batches": ([*ASKED, "--micro-batches", "3"], ("does not divide the batch of 4",)),
+    "stage of ZeRO": ([*ASKED, "--sharded", "4"], ("--sharded", "0..3")),
+    "no experts": ([*ASKED, "--expert-parallel", "2"], ("has no experts",)),
+    "no transformer": (
+        ["train", "--model", "resnet50", *ASKED[3:], "--tensor-parallel", "2"],
+        ("no transformer",),
+    ),
+    "profile": (
+        ["train", "--profile", "layers.csv", *ASKED[5:], "--sharded", "1"],
+        ("profile does not say how",),
+    ),
+    "two collectives": (
+        [*ASKED, "--sharded", "1", "--algorithm", "ring+ring"],
+        ("--sharded 1 sends both",),
+    ),
+    "skew": ([*ASKED, "--expert-skew", "zip:exponent=1"], ("Zipf", ".csv")),
+    "option of zipf": ([*ASKED, "--expert-skew", "zipf:power=1"], ("no option `power`",)),
+    "capacity": ([*ASKED, "--capacity-factor", "0"], ("capacity-factor",)),
+    "collective": ([*ASKED, "--collective", "ring"], ("all_reduce=ring",)),
+    "too little memory": (
+        [*ASKED, "--data-parallel", "8", "--device-memory", "40GB"],
+        ("GPT-3 6.7B does not fit the device", "and the device has 40.0 GB", "GB"),
+    ),
+    "no simulation": (
+        [
+            *ASKED[:-1],
+            "circuit_switch:ranks=8",
+            *("--tensor-parallel", "8", "--contention", "simulated"),
+        ],
+        ("contention", "circuit_switch"),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_groups_that_do_not_fit_are_refused(
+    name: str, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    arguments, words = REFUSED[name]
+    refused(run, tmp_path, arguments, *words)
+
+
+def test_a_proposed_division_fits(run: Run) -> None:
+    asked = ["train", "--model", "gpt3_6_7b", "--batch", "4", "--device", "a100"]
+    asked += ["--fabric", crossbar(8), "--buckets", "all"]
+    finished = run(*asked, "--tensor-parallel", "1")
+    assert finished.code == 2
+    _, proposed = finished.err.split("; --")
+    options = f"--{proposed.partition(' takes ')[0]}".split()
+    row = run_json(run, "train", *asked, *options)
+    assert row["memory"]["fits"] is True
+    said = proposed.partition(" takes ")[2].partition(" GB")[0]
+    assert row["memory"]["total_bytes"] / 1e9 == pytest.approx(float(said), abs=0.051)
+
+
+def test_a_figure_and_a_table_have_all_stages(run: Run, tmp_path: Path) -> None:
+    table, figure = tmp_path / "stages.csv", tmp_path / "stages.svg"
+    asked = ["train", "--model", MODEL, "--batch", "4", "--fabric", crossbar(4)]
+    more = ["--pipeline-parallel", "4", "--csv", str(table), "--figure", str(figure)]
+    row = run_json(run, "train", *asked, *more)
+    with table.open(encoding="utf-8") as file:
+        stages = list(csv.DictReader(file))
+    assert [stage["stage"] for stage in stages] == ["0", "1", "2", "3", ""]
+    assert float(stages[-1]["bubble_s"]) == row["groups"]["parts"][-1]["bubble_s"]
+    assert "bubble of the pipeline" in figure.read_text(encoding="utf-8")
+
+
+def test_a_study_sweeps_tensor_parallelism(run: Run, tmp_path: Path) -> None:
+    study, store = tmp_path / "study.yaml", tmp_path / "points.sqlite"
+    study.write_text(
+        "study: division\ncommand: train\n"
+        f"options: {{model: '{MODEL}', batch: 4, fabric: '{crossbar(8)}'}}\n"
+        "grid:\n  tensor_parallel: [1, 2, 4, 8]\n"
+    )
+    assert run("sweep", study, "--store", store).code == 0
+    rows = json.loads(run("results", store, "--json").out)
+    assert {row["tensor_parallel"] for row in rows} == {1, 2, 4, 8}
