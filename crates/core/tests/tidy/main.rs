@@ -168,6 +168,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
         "workload",
         &[
             "names",
+            "hash",
             "chakra",
             "spec",
             "units",

@@ -12,7 +12,7 @@
 //! | data | one of each replica | gradients, and parameters that are sharded |
 //! | expert data | one of every E-th replica | the same for the experts |
 //!
-//! [`stages`] divides a model, [`program`] writes what each rank computes and sends, as a trace that is
+//! [`stages`] divides a model. [`program`] is what each rank computes and sends, written as a trace that is
 //! [expanded](super::super::expand) and [replayed](super::super::replay) like that of any program, so that groups that
 //! share links slow each other down; [`parts`] tells what the time of an iteration was spent on.
 
@@ -21,6 +21,8 @@ pub mod parts;
 mod pipeline;
 pub mod program;
 pub mod stages;
+mod trace;
+mod writer;
 
 use super::transformer::TransformerShape;
 use super::{Model, TrainingError};

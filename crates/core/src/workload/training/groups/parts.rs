@@ -3,42 +3,13 @@
 //! Between the end of what a device did before and the end of what it does next lies either computing or waiting, and what
 //! it does next says what it waited for. So the parts of a rank sum to the time at which it is through; what is missing to
 //! the end of the iteration it idles in the bubble of the pipeline. Where a device waits for another stage, the time in
-//! which the message was under way is sending, and the rest is bubble. What streams beside the device do while the device
+//! which the message was in flight is sending, and the rest is bubble. What streams beside the device do while the device
 //! does not wait for them is hidden.
 
 use super::RankPlace;
-use super::program::GroupedTrace;
+use super::program::{GroupedTrace, Role};
 use crate::units::Time;
 use crate::workload::replay::Timeline;
-
-/// What an event of the trace is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Role {
-    /// The device computes for so long.
-    Computing(Time),
-    /// The device waits for a collective of its tensor-parallel group.
-    Tensor,
-    /// The device waits for a collective of its expert-parallel group.
-    Expert,
-    /// The device waits for the message of this event.
-    Stage {
-        /// The event of its arrival.
-        arrival: u32,
-    },
-    /// The device waits for the last collective among replicas.
-    LastReplicas,
-    /// A message from another stage arrives.
-    Arrival {
-        /// The rank that sends it.
-        peer: u32,
-        /// Its tag.
-        tag: u32,
-    },
-    /// A message leaves.
-    Sending,
-    /// A collective among replicas.
-    Replicas,
-}
 
 crate::columns! {
     /// One row per stage of the pipeline: means over its ranks.
@@ -50,13 +21,13 @@ crate::columns! {
         pub tensor: Time,
         /// The device waits for all_to_alls of its expert-parallel group.
         pub expert: Time,
-        /// The device waits for activations or their gradients under way between stages.
+        /// The device waits for activations or their gradients in flight between stages.
         pub sending: Time,
         /// The device waits for another stage to compute: the bubble of the pipeline.
         pub bubble: Time,
         /// The device waits for collectives among replicas.
         pub replicas: Time,
-        /// Messages between stages under way while the device did not wait for them.
+        /// Messages between stages in flight while the device did not wait for them.
         pub sending_hidden: Time,
         /// Collectives among replicas going on while the device did not wait for them.
         pub replicas_hidden: Time,
@@ -134,9 +105,9 @@ fn of_rank(written: &GroupedTrace, ends: &[Vec<u64>], rank: u32, time: u64) -> S
             Role::LastReplicas => sums.replicas += spent,
             Role::Stage { arrival } => {
                 let left = left(written, ends, rank, arrival);
-                let under_way = u128::from(end.saturating_sub(now.max(left)));
-                sums.sending += under_way;
-                sums.bubble += spent - under_way;
+                let in_flight = u128::from(end.saturating_sub(now.max(left)));
+                sums.sending += in_flight;
+                sums.bubble += spent - in_flight;
             }
             Role::Arrival { .. } => {
                 let left = left(written, ends, rank, event as u32);
