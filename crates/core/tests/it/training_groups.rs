@@ -107,7 +107,7 @@ fn over(
     let network = Transport::new(Medium::Fabric(fabric), None::<Vec<(&str, &str)>>).unwrap();
     let mut chosen = Algorithms::default();
     for (kind, name) in algorithms {
-        chosen = chosen.with(*kind, Spec::new(*name));
+        chosen = chosen.with(*kind, Spec::new(name));
     }
     let iteration = training
         .over(&network, &Method::default(), &chosen)
