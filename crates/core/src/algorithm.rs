@@ -549,6 +549,8 @@ pub fn build(
 ///
 /// # Errors
 /// As [`build`].
+///
+/// Algorithms send blocks. Where a demand says what blocks have, its chunks take their place.
 pub fn build_ranges(
     spec: &Spec,
     collective: Collective,
@@ -576,6 +578,18 @@ pub fn build_ranges(
         ranks,
         reason,
     })?;
+    if collective.demand().is_some() {
+        let of_blocks = build_ranges(spec, collective.without_demand(), fabric)?;
+        if of_blocks.collective.pieces() > 1 {
+            let reason = "it cuts blocks into equal pieces, and a demand says how its own are cut";
+            return Err(AlgorithmError::Refused {
+                name: record.name,
+                ranks,
+                reason: reason.into(),
+            });
+        }
+        return Ok(of_blocks.with_demand_of(collective));
+    }
     let request = |collective| Request {
         collective,
         fabric,

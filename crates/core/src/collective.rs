@@ -21,6 +21,8 @@
 //! Each block (or the vector) may be cut into `pieces` chunks, numbered side by side:
 //! chunk = block * pieces + piece. Sizes need not divide evenly: pieces differ by at most a byte.
 //!
+//! The blocks of an all_to_all may differ: a [`DemandMatrix`] says how many bytes each has and how it is cut.
+//!
 //! ```
 //! use opticoll::collective::{Collective, CollectiveKind, Holders};
 //! let gather = Collective::new(CollectiveKind::AllGather, 16)?;
@@ -30,13 +32,17 @@
 //! # Ok::<(), opticoll::collective::CollectiveError>(())
 //! ```
 
+pub mod demand;
+
 use std::fmt;
+use std::ops::Range;
 use std::str::FromStr;
 
 use thiserror::Error;
 
 use crate::names::{same_name, shown, suggest};
 use crate::units::{Bytes, UnitError};
+pub use demand::{DemandError, DemandMatrix};
 
 /// Why a collective was refused.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -75,6 +81,29 @@ pub enum CollectiveError {
         /// The pieces asked for.
         pieces: u32,
     },
+    /// A demand of other ranks.
+    #[error("the demand is among {demand} ranks, the collective among {ranks}")]
+    DemandRanks {
+        /// The ranks of the demand.
+        demand: u32,
+        /// The ranks of the collective.
+        ranks: u32,
+    },
+    /// A demand for another collective.
+    #[error("only all_to_all takes a demand, not {kind}: leave the demand out")]
+    NoDemand {
+        /// The collective.
+        kind: CollectiveKind,
+    },
+    /// A demand is cut into chunks as it says.
+    #[error("an all_to_all with a demand is not cut into {pieces} pieces: ask for 1")]
+    CutDemand {
+        /// The pieces asked for.
+        pieces: u32,
+    },
+    /// What is wrong with a demand.
+    #[error(transparent)]
+    Demand(#[from] DemandError),
 }
 
 /// The collectives, by their MPI names.
@@ -183,6 +212,7 @@ pub struct Collective {
     ranks: u32,
     root: u32,
     pieces: u32,
+    demand: Option<demand::StoredDemand>,
 }
 
 impl Collective {
@@ -196,6 +226,7 @@ impl Collective {
             ranks,
             root: 0,
             pieces: 1,
+            demand: None,
         }
         .with_pieces(1)
     }
@@ -213,6 +244,9 @@ impl Collective {
 
     /// The same collective with each block (or the vector) cut into `pieces` chunks.
     pub fn with_pieces(self, pieces: u32) -> Result<Collective, CollectiveError> {
+        if self.demand.is_some() && pieces != 1 {
+            return Err(CollectiveError::CutDemand { pieces });
+        }
         let refused = CollectiveError::Pieces {
             kind: self.kind,
             ranks: self.ranks,
@@ -221,6 +255,64 @@ impl Collective {
         match self.blocks().checked_mul(u64::from(pieces)) {
             Some(1..=0xffff_ffff) => Ok(Collective { pieces, ..self }),
             _ => Err(refused),
+        }
+    }
+
+    /// The same all_to_all with blocks as a demand says.
+    pub fn with_demand(self, demand: DemandMatrix) -> Result<Collective, CollectiveError> {
+        if self.kind != CollectiveKind::AllToAll {
+            return Err(CollectiveError::NoDemand { kind: self.kind });
+        }
+        if demand.ranks() != self.ranks {
+            let demand = demand.ranks();
+            let ranks = self.ranks;
+            return Err(CollectiveError::DemandRanks { demand, ranks });
+        }
+        let whole = self.with_pieces(1)?;
+        Ok(Collective {
+            demand: Some(demand::StoredDemand::new(demand)),
+            ..whole
+        })
+    }
+
+    /// The same collective with equal blocks.
+    pub fn without_demand(self) -> Collective {
+        Collective {
+            demand: None,
+            ..self
+        }
+    }
+
+    /// The bytes of each block, where blocks differ.
+    pub fn demand(&self) -> Option<&'static DemandMatrix> {
+        self.demand.map(demand::StoredDemand::get)
+    }
+
+    /// Where blocks differ, the bytes of each that has any, at a size: source, destination and bytes.
+    pub fn demanded(&self, size: Bytes) -> impl Iterator<Item = (u32, u32, u128)> + use<> {
+        let demand = self.demand();
+        let pairs = demand.into_iter().flat_map(DemandMatrix::pairs);
+        pairs
+            .zip(demand.into_iter().cycle())
+            .map(move |((source, destination, chunks), demand)| {
+                let edge = |chunk| demand.bytes_before(size, chunk);
+                (source, destination, edge(chunks.end) - edge(chunks.start))
+            })
+    }
+
+    /// The chunks of some blocks.
+    pub fn chunks_of_blocks(&self, blocks: Range<u32>) -> Range<u32> {
+        match self.demand() {
+            Some(demand) => demand.chunks_of(blocks),
+            None => blocks.start * self.pieces..blocks.end * self.pieces,
+        }
+    }
+
+    /// The block of a chunk.
+    fn block(&self, chunk: u32) -> u32 {
+        match self.demand() {
+            Some(demand) => demand.block(chunk),
+            None => chunk / self.pieces,
         }
     }
 
@@ -246,7 +338,10 @@ impl Collective {
 
     /// The number of chunks in all; chunks are 0..chunks().
     pub fn chunks(&self) -> u32 {
-        (self.blocks() * u64::from(self.pieces)) as u32
+        match self.demand() {
+            Some(demand) => demand.len(),
+            None => (self.blocks() * u64::from(self.pieces)) as u32,
+        }
     }
 
     /// Whether contributions combine (each exactly once, but see [`Collective::overlaps`]) or chunks
@@ -268,7 +363,7 @@ impl Collective {
 
     /// Who holds (or contributes to) a chunk before the collective.
     pub fn before(&self, chunk: u32) -> Holders {
-        let block = chunk / self.pieces;
+        let block = self.block(chunk);
         match self.kind {
             CollectiveKind::AllGather | CollectiveKind::Gather => Holders::One(block),
             CollectiveKind::AllToAll => Holders::One(block / self.ranks),
@@ -279,7 +374,7 @@ impl Collective {
 
     /// Who must hold a chunk, with every contribution, after the collective.
     pub fn after(&self, chunk: u32) -> Holders {
-        let block = chunk / self.pieces;
+        let block = self.block(chunk);
         match self.kind {
             CollectiveKind::ReduceScatter | CollectiveKind::Scatter => Holders::One(block),
             CollectiveKind::AllToAll => Holders::One(block % self.ranks),
@@ -291,6 +386,10 @@ impl Collective {
     /// The bytes of a chunk when the collective has size `size` (see
     /// [`CollectiveKind::size_convention`]): an even cut, sizes differ by at most a byte.
     pub fn chunk_bytes(&self, size: Bytes, chunk: u32) -> Bytes {
+        if let Some(demand) = self.demand() {
+            let edge = |chunk| demand.bytes_before(size, chunk);
+            return Bytes::new((edge(chunk + 1) - edge(chunk)) as u64);
+        }
         let (parts, part) = (self.parts(), u64::from(chunk) % self.parts());
         let size = self.payload(size);
         let edge = |index: u64| u128::from(size.get()) * u128::from(index) / u128::from(parts);
@@ -299,11 +398,17 @@ impl Collective {
 
     /// The fewest bytes that a chunk has.
     pub(crate) fn least_chunk_bytes(&self, size: Bytes) -> Bytes {
-        Bytes::new(self.payload(size).get() / self.parts())
+        match self.demand() {
+            Some(demand) => demand.least_bytes(size),
+            None => Bytes::new(self.payload(size).get() / self.parts()),
+        }
     }
 
     /// The bytes of every chunk, if they are all of one size.
     pub fn uniform_chunk_bytes(&self, size: Bytes) -> Option<Bytes> {
+        if self.demand.is_some() {
+            return None;
+        }
         let (parts, size) = (self.parts(), self.payload(size));
         (size.get() % parts == 0).then(|| Bytes::new(size.get() / parts))
     }
@@ -312,8 +417,12 @@ impl Collective {
     pub fn range_bytes(&self, size: Bytes, chunk: u32, count: u32) -> Result<Bytes, UnitError> {
         let parts = u128::from(self.parts());
         let size = self.payload(size);
+        let demand = self.demand();
         // The bytes of all chunks before one: whole cuts of the size, and a part of another.
         let before = |chunk: u128| {
+            if let Some(demand) = demand {
+                return demand.bytes_before(size, chunk as u32);
+            }
             let size = u128::from(size.get());
             chunk / parts * size + size * (chunk % parts) / parts
         };
@@ -340,6 +449,9 @@ impl Collective {
         count: u32,
         step: u32,
     ) -> Result<Bytes, UnitError> {
+        if self.demand.is_some() {
+            return self.most_demanded(size, (chunk, count), step);
+        }
         let parts = u128::from(self.parts());
         let scaled =
             |chunks: u32| u128::from(self.payload(size).get()) * u128::from(chunks) % parts;
@@ -349,6 +461,24 @@ impl Collective {
         let more = (most + scaled(count)) / parts - less;
         self.range_bytes(size, chunk, count)?
             .plus(Bytes::new(more as u64))
+    }
+
+    /// [`Collective::most_range_bytes`] of a demand, by looking at each range. Ranges end with the last chunk.
+    fn most_demanded(
+        &self,
+        size: Bytes,
+        (chunk, count): (u32, u32),
+        step: u32,
+    ) -> Result<Bytes, UnitError> {
+        let chunks = u64::from(self.chunks());
+        let apart = gcd(step.into(), chunks.into()) as u64;
+        let mut most = Bytes::new(0);
+        for turn in 0..chunks / apart {
+            let first = (u64::from(chunk) + turn * apart) % chunks;
+            let left = (chunks - first).min(count.into()) as u32;
+            most = most.max(self.range_bytes(size, first as u32, left)?);
+        }
+        Ok(most)
     }
 
     /// The bytes that move when the size is `size`: none for a barrier.

@@ -145,7 +145,9 @@ pub fn place_by_default(
 /// The greatest bound on the slots of any plan of a collective, where light is placed in slots and a bound is
 /// known: of plans whose circuits carry one chunk in a slot (`single`), or of any.
 pub fn slots_bound(fabric: &Fabric, collective: &Collective, single: bool) -> Option<Bound> {
-    (circuit_plans(fabric)?.slots_bound)(fabric, collective, single)
+    let plans = circuit_plans(fabric)?;
+    let knows = plans.direct_bound.is_some() || collective.demand().is_none();
+    knows.then(|| (plans.slots_bound)(fabric, collective, single))?
 }
 
 /// How many distinct wavelengths a plan lights anywhere; where a ring has converters, the most lightpaths on
@@ -153,6 +155,21 @@ pub fn slots_bound(fabric: &Fabric, collective: &Collective, single: bool) -> Op
 pub fn wavelengths_used<'a>(plan: impl Into<PlanRef<'a>>) -> u32 {
     let plan = plan.into();
     circuit_plans(&plan.representative().fabric).map_or(0, |plans| (plans.wavelengths_used)(plan))
+}
+
+/// Of an all_to_all with a demand on a fabric with circuits: the greatest bound on the time of plans in which no rank relays;
+/// `None` where none is known.
+///
+/// # Errors
+/// A time beyond 64 bits.
+pub(crate) fn direct_bound(
+    fabric: &Fabric,
+    asked: &Charged<'_>,
+) -> Result<Option<TimeBound>, UnitError> {
+    match circuit_plans(fabric).and_then(|plans| plans.direct_bound) {
+        Some(bound) if asked.collective.demand().is_some() => bound(fabric, asked),
+        _ => Ok(None),
+    }
 }
 
 /// The greatest bound on the time of any plan on a fabric with circuits; `None` where none is known.
@@ -164,7 +181,9 @@ pub(crate) fn time_bound(
     asked: &Charged<'_>,
 ) -> Result<Option<TimeBound>, UnitError> {
     match circuit_plans(fabric) {
-        Some(plans) => (plans.time_bound)(fabric, asked),
-        None => Ok(None),
+        Some(plans) if plans.direct_bound.is_some() || asked.collective.demand().is_none() => {
+            (plans.time_bound)(fabric, asked)
+        }
+        _ => Ok(None),
     }
 }

@@ -48,6 +48,9 @@ pub struct Family {
     pub(crate) plans: Option<CircuitPlans>,
 }
 
+/// A bound of plans in which no rank relays.
+type DirectBound = fn(&Fabric, &Charged<'_>) -> Result<Option<TimeBound>, UnitError>;
+
 /// How the plans of a family with circuits come to be, and what they cannot go below.
 pub(crate) struct CircuitPlans {
     /// The plan of a schedule; the third argument names an assignment of channels, such as `first_fit`, or
@@ -56,6 +59,9 @@ pub(crate) struct CircuitPlans {
     /// The greatest bound on the slots of any plan of a collective; where the flag says so, of plans whose
     /// circuits carry one chunk each in a slot.
     pub(crate) slots_bound: fn(&Fabric, &Collective, bool) -> Option<Bound>,
+    /// Of an all_to_all with a demand: the greatest bound on the time of plans in which no rank relays; `None` where no
+    /// bound of the family holds for a demand.
+    pub(crate) direct_bound: Option<DirectBound>,
     /// The greatest bound on the time of any plan of a collective.
     pub(crate) time_bound: fn(&Fabric, &Charged<'_>) -> Result<Option<TimeBound>, UnitError>,
     /// How many distinct wavelengths a plan lights anywhere.

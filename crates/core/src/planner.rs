@@ -24,6 +24,7 @@ mod capability;
 mod channels;
 mod concurrent_flow;
 mod contest;
+mod decomposition;
 mod demands;
 mod exchange;
 mod few_slots;
@@ -198,6 +199,8 @@ pub struct Planner {
     pub by_size: bool,
     /// Whether it chooses among all others.
     pub chooses: bool,
+    /// Whether it plans an all_to_all with a demand.
+    takes_demands: bool,
     /// Whether it plans on a fabric.
     pub applies: fn(&Fabric) -> bool,
     /// The plan that a spec names, whose options are known.
@@ -225,6 +228,7 @@ impl Planner {
             options: &[],
             by_size: false,
             chooses: false,
+            takes_demands: false,
             applies: |_| true,
             plan,
             candidates: |_| Ok(Vec::new()),
@@ -262,6 +266,7 @@ pub const PLANNERS: &[Planner] = &[
     concurrent_flow::PLANNER,
     settings::PLANNER,
     shifts::PLANNER,
+    decomposition::PLANNER,
     auto::PLANNER,
 ];
 
@@ -472,6 +477,15 @@ impl<'a> Question<'a> {
             return named::plan(spec, self.fabric, self.collective, AUTO).map(Planned::from);
         };
         spec.only_declared(planner.options)?;
+        if self.collective.demand().is_some() && !planner.takes_demands {
+            return Err(PlannerError::Algorithm(AlgorithmError::Refused {
+                name: planner.name,
+                ranks: self.collective.ranks(),
+                reason: "its blocks are all alike: plan a demand with `decomposition` on a circuit_switch, or with \
+                         an algorithm such as `direct`"
+                    .into(),
+            }));
+        }
         (planner.plan)(spec, self)
     }
 
@@ -483,9 +497,11 @@ impl<'a> Question<'a> {
     /// The planners that may have candidates.
     fn planners(&self) -> impl Iterator<Item = &'static Planner> {
         let (fabric, kind) = (self.fabric, self.collective.kind());
-        PLANNERS
-            .iter()
-            .filter(move |planner| planner.collectives.contains(&kind) && (planner.applies)(fabric))
+        let has_demand = self.collective.demand().is_some();
+        PLANNERS.iter().filter(move |planner| {
+            let takes = planner.takes_demands || !has_demand;
+            takes && planner.collectives.contains(&kind) && (planner.applies)(fabric)
+        })
     }
 
     fn policy(&self) -> Policy {

@@ -400,6 +400,36 @@ impl Schedule {
         }
     }
 
+    /// Transfers of equal blocks as those of a demand: of the chunks that each block has there. Transfers and steps without any
+    /// are left out.
+    pub fn with_demand_of(&self, collective: Collective) -> Schedule {
+        let mut demanded = Schedule::new(collective);
+        for step in 0..self.steps() {
+            let mut is_open = false;
+            for transfer in self.columns(step).transfers() {
+                let blocks = transfer.chunk..transfer.chunk + transfer.count;
+                let chunks = collective.chunks_of_blocks(blocks);
+                if chunks.is_empty() {
+                    continue;
+                }
+                if !std::mem::replace(&mut is_open, true) {
+                    demanded.begin_step();
+                }
+                demanded.push(Transfer {
+                    chunk: chunks.start,
+                    count: chunks.len() as u32,
+                    ..transfer
+                });
+            }
+        }
+        demanded.claims = Claims {
+            neighbours_only: self.claims.neighbours_only,
+            schedule_steps: Some(demanded.steps() as u32),
+            ..Claims::default()
+        };
+        demanded
+    }
+
     /// Appends the steps of another schedule, each of whose chunks is `factor` chunks here.
     pub fn append(&mut self, other: &Schedule, factor: u32) {
         self.reserve(other.len());

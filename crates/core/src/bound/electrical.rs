@@ -18,6 +18,7 @@
 //! | broadcast, reduce backwards | M at all others | M at the root |
 //! | all_to_all of M | (N - 1) floor(M / N) | (N - 1) floor(M / N) |
 //!
+//! In an all_to_all with a demand, m is what the demand says of the rank: `electrical/demanded.rs`.
 //! A half-duplex cable carries both, so that all cables of a rank together carry the sum of in and out. In an
 //! all_reduce of M all ranks together take in 2 (N - 1) M bytes (Patarasuk and Yuan, Journal of Parallel
 //! and Distributed Computing 2009), send as many, and over half-duplex cables do both.
@@ -75,6 +76,7 @@
 
 mod concurrent;
 mod cuts;
+mod demanded;
 mod distances;
 mod links;
 mod optimum;
@@ -169,6 +171,10 @@ pub fn bounds(
     let alone = cuts::parts(&links, own, collective.root());
     let firsts = alone.iter().filter_map(|rank| rank.inwards.first());
     let least = Time::from_ps(firsts.min().unwrap_or(0));
+    if collective.demand().is_some() {
+        let demanded = demanded::bounds(&links, &alone, collective, size)?;
+        return Ok(demanded.into_iter().map(bare).collect());
+    }
     let (bandwidth, side) = cuts::of_parts(&alone, collective, size, least)?;
     let (of_rounds, of_all) = rounds(&alone, collective, size, least)?;
     let (of_cut, cut) = cuts::best(&links, collective, size, least)?;

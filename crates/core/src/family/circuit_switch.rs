@@ -1,6 +1,7 @@
 //! Ranks whose ports an optical circuit switch joins.
 
 pub mod bound; // what no plan goes below
+pub mod demanded; // the same where blocks differ
 pub mod machine; // its type, its light, what its circuits cost
 pub mod placement; // from a schedule to a plan
 mod presets; // machines that were built or proposed
@@ -23,6 +24,12 @@ pub(crate) const FAMILY: Family = Family {
             let switch = fabric.downcast::<CircuitSwitch>()?;
             Some(bound::slots(switch, collective))
         },
+        direct_bound: Some(|fabric, asked| {
+            let switch = fabric.downcast::<CircuitSwitch>();
+            let direct =
+                |switch| demanded::direct(switch, asked.collective, asked.size, asked.charge);
+            switch.map(direct).transpose()
+        }),
         time_bound: |fabric, asked| {
             let switch = fabric.downcast::<CircuitSwitch>();
             let best = |switch| bound::best(switch, asked.collective, asked.size, asked.charge);

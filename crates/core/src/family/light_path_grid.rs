@@ -18,6 +18,7 @@ pub(crate) const FAMILY: Family = Family {
             Ok(placement::assign_ports(schedule, fabric, algorithm)?)
         },
         slots_bound: |_, _, _| None,
+        direct_bound: None,
         time_bound: |fabric, asked| {
             let grid = fabric.downcast::<LightPathGrid>();
             let set_ups = bound::SetUps::from((asked.charge, asked.paths));

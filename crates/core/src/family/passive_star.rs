@@ -27,6 +27,7 @@ pub(crate) const FAMILY: Family = Family {
                 false => bound::any_load(star, collective),
             })
         },
+        direct_bound: None,
         time_bound: |fabric, asked| {
             let star = fabric.downcast::<PassiveStar>();
             let best = |star| bound::best(star, asked.collective, asked.size, asked.least());

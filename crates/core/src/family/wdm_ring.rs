@@ -21,6 +21,7 @@ pub(crate) const FAMILY: Family = Family {
                 false => bound::any_load(ring, collective),
             })
         },
+        direct_bound: None,
         time_bound: |fabric, asked| {
             let ring = fabric.downcast::<WdmRing>();
             let best = |ring| bound::time::best(ring, asked.collective, asked.size, asked.least());

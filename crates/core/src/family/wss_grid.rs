@@ -23,6 +23,7 @@ pub(crate) const FAMILY: Family = Family {
             let grid = fabric.downcast::<WssGrid>()?;
             Some(bound::slots(grid, collective))
         },
+        direct_bound: None,
         time_bound: |fabric, asked| {
             let grid = fabric.downcast::<WssGrid>();
             let best = |grid| bound::best(grid, asked.collective, asked.size, asked.least());

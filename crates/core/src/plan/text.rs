@@ -24,6 +24,7 @@ use std::fmt::Write;
 use thiserror::Error;
 
 use super::{FoldedPlan, Lightpath, Plan, PlanRef, Relay};
+use crate::collective::Collective;
 use crate::fabric::LightKind;
 use crate::interrupt;
 use crate::schedule::{Action, Claims, Transfer};
@@ -178,6 +179,7 @@ fn write_head(plan: &Plan, text: &mut String) {
         collective.root(),
         collective.pieces()
     );
+    write_demand(&collective, text);
     let _ = writeln!(text, "fabric {}", plan.fabric);
     // What would end the line early, or be taken for a comment, is written as a blank.
     let unprintable = |letter: char| letter.is_control() || letter == '#';
@@ -211,6 +213,34 @@ fn write_head(plan: &Plan, text: &mut String) {
     text.push_str("steps");
     for slots in &plan.step_slots {
         let _ = write!(text, " {}", slots.end - slots.start);
+    }
+    text.push('\n');
+}
+
+/// `demand 0 1=4096+1024 2=100`: a line for each rank that sends anything, with the chunks for each other.
+fn write_demand(collective: &Collective, text: &mut String) {
+    let Some(demand) = collective.demand() else {
+        return;
+    };
+    let mut last = None;
+    for (source, destination, chunks) in demand.pairs() {
+        interrupt::check();
+        if last != Some(source) {
+            text.push_str(if last.is_some() {
+                "\ndemand "
+            } else {
+                "demand "
+            });
+            let _ = write!(text, "{source}");
+            last = Some(source);
+        }
+        for (place, chunk) in chunks.enumerate() {
+            let amount = demand.amount(chunk);
+            let _ = match place {
+                0 => write!(text, " {destination}={amount}"),
+                _ => write!(text, "+{amount}"),
+            };
+        }
     }
     text.push('\n');
 }

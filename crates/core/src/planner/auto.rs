@@ -37,6 +37,7 @@ pub(super) const PLANNER: Planner = Planner {
         .default("1min"),
     ],
     by_size: true,
+    takes_demands: true,
     chooses: true,
     ..Planner::new(
         "auto",

@@ -52,7 +52,7 @@ pub fn time_bound(
     method: &Method,
 ) -> Result<Option<TimeBound>, UnitError> {
     if fabric.circuits().is_some() {
-        return of_circuits(fabric, collective, size, method);
+        return of_circuits(fabric, collective, size, method, families::time_bound);
     }
     match on_links(fabric, collective, method) {
         Some((network, placed)) => bound::electrical::best(network, &placed, size),
@@ -60,7 +60,8 @@ pub fn time_bound(
     }
 }
 
-/// Every bound on the time of any plan of a collective that is known, with what shows it.
+/// Every bound on the time of any plan of a collective that is known, with what shows it; of an all_to_all with a demand over
+/// circuits also that of plans in which no rank relays.
 ///
 /// # Errors
 /// A time that leaves 64 bits.
@@ -71,12 +72,13 @@ pub fn time_bounds(
     method: &Method,
 ) -> Result<Vec<WitnessedBound>, UnitError> {
     if fabric.circuits().is_some() {
-        let best = of_circuits(fabric, collective, size, method)?;
+        let best = of_circuits(fabric, collective, size, method, families::time_bound)?;
+        let direct = of_circuits(fabric, collective, size, method, families::direct_bound)?;
         let bare = |bound| WitnessedBound {
             bound,
             witness: None,
         };
-        return Ok(best.map(bare).into_iter().collect());
+        return Ok(best.into_iter().chain(direct).map(bare).collect());
     }
     match on_links(fabric, collective, method) {
         Some((network, placed)) => bound::electrical::bounds(network, &placed, size, u64::MAX),
@@ -95,11 +97,15 @@ fn on_links<'a>(
     Some((fabric.network()?, placed))
 }
 
+/// A bound of a family with circuits.
+type CircuitBound = fn(&Fabric, &Charged<'_>) -> Result<Option<TimeBound>, UnitError>;
+
 fn of_circuits(
     fabric: &Fabric,
     collective: &Collective,
     size: Bytes,
     method: &Method,
+    bound: CircuitBound,
 ) -> Result<Option<TimeBound>, UnitError> {
     let policy = method.policy.unwrap_or(default_policy(fabric));
     let circuits = fabric.circuits();
@@ -113,7 +119,7 @@ fn of_circuits(
         charge,
         paths: method.paths.unwrap_or_default(),
     };
-    families::time_bound(fabric, &asked)
+    bound(fabric, &asked)
 }
 
 /// The bound that stands beside the times of a method.

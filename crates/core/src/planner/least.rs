@@ -70,7 +70,8 @@ pub(super) fn by_formulas(
 ) -> Result<(Time, u64), PlannerError> {
     let nothing = (Time::ZERO, 0);
     let ranks = question.fabric.ranks();
-    if spec.options().next().is_some() || ranks < 2 {
+    let has_demand = question.collective.demand().is_some();
+    if spec.options().next().is_some() || ranks < 2 || has_demand {
         return Ok(nothing);
     }
     let values = formula::of_ranks(ranks);

@@ -58,7 +58,10 @@ pub fn replan(
         None if has_root(collective.kind()) => return Err(PlannerError::RootLeft { node }),
         None => 0,
     };
-    let collective = Collective::new(collective.kind(), left.ranks())?.with_root(root)?;
+    let mut collective = Collective::new(collective.kind(), left.ranks())?.with_root(root)?;
+    if let Some(demand) = before.schedule.collective.demand() {
+        collective = collective.with_demand(demand.in_whole_blocks())?;
+    }
     let on = |fabric: &Fabric| super::plan(algorithm, fabric, collective, size, method);
     let mut made = on(left);
     if let Some(grid) = left.downcast::<WssGrid>() {

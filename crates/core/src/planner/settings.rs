@@ -54,6 +54,7 @@ pub(super) const PLANNER: Planner = Planner {
         .default("best"),
     ],
     by_size: true,
+    takes_demands: true,
     applies: |fabric| {
         let switch = fabric.downcast::<CircuitSwitch>();
         switch.is_some_and(|switch| switch.planes == 1)

@@ -86,6 +86,10 @@ pub(super) fn lower(schedule: &Schedule, name: String) -> Result<CollectiveProgr
         let problem = "a barrier moves no chunks".to_owned();
         return Err(ProgramError::NoProgram { problem });
     }
+    if collective.demand().is_some() {
+        let problem = "its blocks differ, and chunks of a program are all alike".to_owned();
+        return Err(ProgramError::NoProgram { problem });
+    }
     let mut ranks: Vec<Lowered> = connected(schedule);
     for step in 0..schedule.steps() {
         interrupt::check();

@@ -29,6 +29,9 @@ pub fn simulate<'a>(
 ) -> Result<Outcome, SimulationError> {
     let plan = plan.into().representative();
     let circuits = super::needed_circuits(&plan.fabric, "closed_form")?;
+    if plan.schedule.collective.demand().is_some() {
+        return Err(no_claim(plan));
+    }
     let Some(latency) = circuits.formula_latency() else {
         return Err(SimulationError::Fabric {
             simulator: "closed_form",

@@ -12,6 +12,7 @@ mod classic;
 mod concurrent_flow;
 mod conversion;
 mod counts;
+mod demand;
 mod electrical;
 mod fabrics;
 mod few_slots;

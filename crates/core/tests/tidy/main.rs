@@ -33,7 +33,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "graph", "ports", "names", "spec", "units", "drawing", "network", "fabric",
         ],
     ),
-    ("collective", &["names", "units"]),
+    ("collective", &["names", "spec", "units"]),
     ("schedule", &["collective"]),
     (
         "algorithm",
@@ -327,6 +327,7 @@ const OF_ONE_FAMILY: &[(&str, &[&str])] = &[
     ("planner", &["WdmRing", "WssGrid"]),
     ("planner/settings.rs", &["CircuitSwitch"]),
     ("planner/shifts.rs", &["CircuitSwitch"]),
+    ("planner/decomposition.rs", &["CircuitSwitch"]),
     ("simulate/closed_form.rs", &["WdmRing", "LightPathGrid"]),
     ("simulate/simulators/circuit.rs", &["WdmRing"]),
     ("simulate/control", &["WssGrid"]),

@@ -193,7 +193,7 @@ pub(super) struct CutPart {
     pub(super) inwards: Windows,
     pub(super) outwards: Windows,
     /// Of all links, each once; nothing where none is half-duplex.
-    both: Windows,
+    pub(super) both: Windows,
 }
 
 impl CutPart {

@@ -20,7 +20,7 @@
 //! |---|---|
 //! | all_gather of blocks of d | d from each |
 //! | reduce_scatter of M | a block, floor(M / N), from the farthest |
-//! | all_to_all of M | floor(M / N) from each |
+//! | all_to_all of M | floor(M / N) from each; of a demand, what it says, from each that sends any |
 //! | all_reduce of M, barrier of nothing | M from the farthest |
 //! | gather | at the root, d from each |
 //! | scatter, broadcast of M | d, or M, from the root |
@@ -31,6 +31,8 @@
 //! Messages are sent, and their latencies paid, for chunks of no bytes too.
 
 use std::cmp::Reverse;
+
+use rustc_hash::FxHashMap;
 
 use super::cuts::CutPart;
 use super::links::{Links, Windows};
@@ -67,6 +69,12 @@ pub(super) fn best(
         }
         return Ok(time);
     }
+    let demanded = collective.demand().map(|_| {
+        let pairs = collective.demanded(size);
+        let others = pairs.filter(|(source, destination, _)| source != destination);
+        let demanded = others.map(|(source, destination, bytes)| ((source, destination), bytes));
+        demanded.collect::<FxHashMap<_, _>>()
+    });
     let most = (MOST_WORK / links.edges.len().max(1)).max(1);
     let apart = (collective.ranks() as usize).div_ceil(most);
     let receivers = match kind {
@@ -76,8 +84,15 @@ pub(super) fn best(
     for rank in receivers.step_by(apart) {
         let (latencies, over) = (links.latencies(rank, true), inwards(rank));
         time = time.max(match kind {
-            AllGather | Gather => each(&latencies, rank, whole, over)?,
-            AllToAll => each(&latencies, rank, part, over)?,
+            AllGather | Gather => each(&latencies, |other| others(rank, other, whole), over)?,
+            AllToAll => match &demanded {
+                None => each(&latencies, |other| others(rank, other, part), over)?,
+                Some(demanded) => each(
+                    &latencies,
+                    |other| demanded.get(&(other, rank)).copied(),
+                    over,
+                )?,
+            },
             AllReduce | Reduce => farthest(&latencies, whole, over)?,
             ReduceScatter => farthest(&latencies, part, over)?,
             Barrier | Broadcast | Scatter => farthest(&latencies, 0, over)?,
@@ -93,15 +108,29 @@ fn farthest(latencies: &[u64], bytes: u128, cables: &Windows) -> Result<Time, Un
     latency.plus(quotient(bits_ps(bytes)?, cables.rate())?)
 }
 
-/// So many bytes from each other rank.
-fn each(latencies: &[u64], rank: u32, bytes: u128, cables: &Windows) -> Result<Time, UnitError> {
-    let others = (0u32..).zip(latencies).filter(|(other, _)| *other != rank);
-    let mut others: Vec<u64> = others.map(|(_, latency)| *latency).collect();
-    others.sort_unstable_by_key(|latency| Reverse(*latency));
+/// The same bytes from each rank but the receiver.
+fn others(rank: u32, other: u32, bytes: u128) -> Option<u128> {
+    (other != rank).then_some(bytes)
+}
+
+/// So many bytes from each rank that has any for the receiver.
+fn each(
+    latencies: &[u64],
+    bytes: impl Fn(u32) -> Option<u128>,
+    cables: &Windows,
+) -> Result<Time, UnitError> {
+    let senders = (0u32..).zip(latencies);
+    let senders = senders.filter_map(|(other, latency)| Some((*latency, bytes(other)?)));
+    let mut senders: Vec<(u64, u128)> = senders.collect();
+    senders.sort_unstable_by_key(|(latency, _)| Reverse(*latency));
     let mut time = Time::ZERO;
-    let reached = others.into_iter().filter(|latency| *latency < u64::MAX);
-    for (latency, count) in reached.zip(1u128..) {
-        let sending = quotient(bits_ps(count * bytes)?, cables.rate())?;
+    let mut taken = 0;
+    for (latency, bytes) in senders
+        .into_iter()
+        .filter(|(latency, _)| *latency < u64::MAX)
+    {
+        taken += bytes;
+        let sending = quotient(bits_ps(taken)?, cables.rate())?;
         time = time.max(Time::from_ps(latency).plus(sending)?);
     }
     Ok(time)

@@ -24,6 +24,9 @@ use crate::network::Network;
 /// The throughput optimum; `None` of a single rank, a barrier, where
 /// ranks cannot reach each other, links are not shared, lead nobody knows where, or numbers leave 128 bits.
 pub fn optimum(network: &dyn Network, collective: &Collective) -> Option<Optimum> {
+    if collective.demand().is_some() {
+        return None;
+    }
     if collective.kind() == CollectiveKind::AllToAll {
         return concurrent::optimum(network, collective);
     }

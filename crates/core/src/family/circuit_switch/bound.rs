@@ -30,21 +30,29 @@
 //! T >= min over P of max(c(P), alpha + D(P) delta, alpha + delta + m / (d B)),
 //!
 //! and in an all_to_all m is as above with (P d)^h ways.
+//!
+//! **A demand.** Of an all_to_all whose blocks differ, see [`demanded`]: n becomes the ranks that a rank reaches, itself included,
+//! and m the bytes of all hops of its blocks, where the largest blocks take the fewest hops.
 
 use rustc_hash::FxHashMap;
 
 use crate::bound::{Bound, TimeBound, crossing, growth, over, phases};
 use crate::collective::{Collective, CollectiveKind};
 use crate::fabric::circuits::Charge;
+use crate::family::circuit_switch::demanded::{self, DemandLines};
 use crate::family::circuit_switch::{CircuitSwitch, FirstSetting, Forwarding};
 use crate::units::{Bytes, Time, UnitError};
 
 /// The bound on slots: in a slot a rank tells d others.
 pub fn slots(switch: &CircuitSwitch, collective: &Collective) -> Bound {
+    let reached = match collective.demand() {
+        Some(_) => DemandLines::of(collective, Bytes::new(0)).reached(),
+        None => collective.ranks().into(),
+    };
     Bound {
         steps: match switch.forwarding {
-            Forwarding::Store => growth(collective.ranks().into(), switch.ports.into()),
-            Forwarding::CutThrough => u64::from(collective.ranks() > 1),
+            Forwarding::Store => growth(reached, switch.ports.into()),
+            Forwarding::CutThrough => u64::from(reached > 1),
         },
         name: "growth",
         assumption: match switch.forwarding {
@@ -70,11 +78,19 @@ pub fn best(
     if ranks < 2 {
         return Ok(TimeBound::ALONE);
     }
+    let demanded = collective.demand();
+    let demanded = demanded.map(|_| DemandLines::of(collective, size));
+    let reached = demanded.as_ref().map_or(ranks, DemandLines::reached);
+    if reached < 2 {
+        return Ok(demanded::NOTHING);
+    }
     let asked = Asked {
         switch,
         collective,
         size,
+        demanded,
         ranks,
+        reached,
         ports: u64::from(switch.ports),
         alive: AlivePorts::new(switch, collective),
     };
@@ -99,7 +115,10 @@ struct Asked<'a> {
     switch: &'a CircuitSwitch,
     collective: &'a Collective,
     size: Bytes,
+    demanded: Option<DemandLines>,
     ranks: u64,
+    /// The ranks, itself included, that something of a rank must reach.
+    reached: u64,
     ports: u64,
     alive: AlivePorts,
 }
@@ -107,7 +126,7 @@ struct Asked<'a> {
 impl Asked<'_> {
     /// What so many settings cost, and the least time with them.
     fn with_settings(&self, settings: u64, charge: Charge) -> Result<(Time, Time), UnitError> {
-        let most = growth(self.ranks, self.ports);
+        let most = growth(self.reached, self.ports);
         let change = self.switch.reconfiguration.time()?;
         let paid = match self.switch.first_setting {
             FirstSetting::Free => change.times(settings - 1)?,
@@ -142,7 +161,7 @@ impl Asked<'_> {
 
     /// The fewest hops to the farthest rank with so many settings.
     fn hops(&self, settings: u64) -> Option<u64> {
-        phases::least_slots(self.ranks, settings, |hops| within(self.ports, hops))
+        phases::least_slots(self.reached, settings, |hops| within(self.ports, hops))
     }
 
     /// Start-up, the latencies of so many slots with so many hops to the farthest rank, and bytes; `ways` are those of so many
@@ -166,7 +185,7 @@ impl Asked<'_> {
     fn one_by_one(&self, settings: u64) -> Result<Time, UnitError> {
         let ways = |hops: u64| power(self.ports.saturating_mul(settings), hops);
         let (mut hops, mut reached) = (0, 1u128);
-        while reached < self.ranks.into() {
+        while reached < self.reached.into() {
             hops += 1;
             reached = reached.saturating_add(ways(hops));
         }
@@ -184,6 +203,10 @@ impl Asked<'_> {
         let (collective, size) = (self.collective, self.size);
         let ranks = u128::from(self.ranks);
         let all = rate * self.alive.all;
+        if let Some(demanded) = &self.demanded {
+            let of_one = over(demanded.largest(), rate * u128::from(self.ports))?;
+            return Ok(of_one.max(over(demanded.hops(&ways), all)?));
+        }
         let together = match collective.kind() {
             CollectiveKind::AllToAll => {
                 let block = u128::from(size.get()) / ranks;

@@ -6,7 +6,7 @@ use super::folded::OrbitReader;
 use super::statement::Statement;
 use super::words::{Line, TextLines, Word, Words, check_characters};
 use super::{MAGIC, PlanTextError};
-use crate::collective::Collective;
+use crate::collective::{Collective, CollectiveError, DemandMatrix};
 use crate::fabric::Fabric;
 use crate::interrupt;
 use crate::plan::{AnyPlan, NamedRoutes, Plan};
@@ -220,7 +220,8 @@ fn read_head(lines: &mut TextLines<'_>) -> Result<Plan, PlanTextError> {
         });
     }
     let collective = read_collective(lines.line("collective")?)?;
-    let mut words = Words::new(lines.line("fabric")?);
+    let (collective, fabric_line) = read_demand(collective, lines)?;
+    let mut words = Words::new(fabric_line);
     words.keyword("fabric")?;
     let word = words.next("a fabric")?;
     let fabric = Fabric::parse(word.text).map_err(|error| word.wrong(error))?;
@@ -295,6 +296,63 @@ fn read_collective(line: Line<'_>) -> Result<Collective, PlanTextError> {
         .map_err(|error| root.1.wrong(error))?
         .with_pieces(pieces.0)
         .map_err(|error| pieces.1.wrong(error))
+}
+
+/// The collective with the demand of the lines that follow, if there are any, and the line after them.
+fn read_demand<'a>(
+    collective: Collective,
+    lines: &mut TextLines<'a>,
+) -> Result<(Collective, Line<'a>), PlanTextError> {
+    let mut chunks = Vec::new();
+    let mut first = None;
+    loop {
+        let line = lines.line("fabric, or demand")?;
+        let mut words = Words::new(line);
+        let Some(keyword) = words.optional_if(|word| word == "demand") else {
+            let Some(keyword) = first else {
+                return Ok((collective, line));
+            };
+            let wrong = |error: CollectiveError| Word::wrong(&keyword, error);
+            let demand = DemandMatrix::new(collective.ranks(), chunks);
+            let demand = demand.map_err(|error| wrong(error.into()))?;
+            return Ok((collective.with_demand(demand).map_err(wrong)?, line));
+        };
+        first.get_or_insert(keyword);
+        let source: u32 = words.next("the rank that sends")?.number()?;
+        let missing = "a destination with its chunks, such as 1=4096+1024";
+        let mut word = words.next(missing)?;
+        loop {
+            interrupt::check();
+            let (destination, amounts) = word
+                .text
+                .split_once('=')
+                .ok_or_else(|| word.wrong(format!("expected {missing}")))?;
+            let destination = word.part(destination)?;
+            let before = chunks
+                .last()
+                .map(|(source, destination, _)| (*source, *destination));
+            if before.is_some_and(|before| before >= (source, destination)) {
+                return Err(
+                    word.wrong("sources increase from line to line, destinations in a line")
+                );
+            }
+            if source.max(destination) >= collective.ranks() {
+                let ranks = collective.ranks();
+                return Err(word.wrong(format!("there are {ranks} ranks, counted from 0")));
+            }
+            for amount in amounts.split('+') {
+                let amount = word.part(amount)?;
+                if amount == 0 {
+                    return Err(word.wrong("a chunk has a byte or more"));
+                }
+                chunks.push((source, destination, amount));
+            }
+            match words.optional() {
+                Some(next) => word = next,
+                None => break,
+            }
+        }
+    }
 }
 
 /// Reads a claim into `claims`; returns its name.

@@ -1,0 +1,366 @@
+//! An all_to_all whose blocks differ, over a circuit switch without relays: the demand as a sum of settings, each for a time.
+//!
+//! A *matching* is a set of pairs of ranks, each rank the source of one pair at most and the destination of one. Ports
+//! with one number join the pairs of one matching. Where all ports of a setting change together, a matching lasts as long as its
+//! largest chunk; [`matchings`] makes as few of them as the busiest rank has pairs and puts chunks of like size together. Blocks above
+//! a length are cut, so that they fill matchings of their own: more settings, and less idle time. A few lengths are tried, and the one with
+//! the least time is taken.
+//!
+//! Where the whole switch changes at once (`all_stop`), the matchings of a slot are those of as many ports, of like length. Under `planes`
+//! they are shared out over planes, each to the plane that is done first. Under `per_port` no port waits for another: pairs are
+//! started one by one ([`list`]).
+
+mod list;
+mod matchings;
+
+use super::contest::{Contender, Made};
+use super::{Planned, Planner, PlannerError, Question, empty_plan, least};
+use crate::algorithm::AlgorithmError;
+use crate::collective::{Collective, CollectiveKind, DemandMatrix};
+use crate::fabric::Light;
+use crate::fabric::circuits::{Charge, Circuits};
+use crate::family::circuit_switch::{CircuitSwitch, FirstSetting, SwitchedLight};
+use crate::interrupt;
+use crate::plan::{AnyPlan, Plan};
+use crate::schedule::{Schedule, Transfer};
+use crate::spec::{OptionRecord, Spec};
+use crate::units::Bytes;
+use matchings::Matching;
+
+/// The planner of demands.
+pub(super) const PLANNER: Planner = Planner {
+    options: &[OptionRecord::new(
+        "longest",
+        "largest chunk into which blocks are cut, such as 1MiB; `whole` cuts none",
+    )
+    .unit("bytes")
+    .range("from 1B, or whole")
+    .default("the fastest found")],
+    by_size: true,
+    takes_demands: true,
+    applies: |fabric| fabric.downcast::<CircuitSwitch>().is_some(),
+    candidates: contenders,
+    ..Planner::new(
+        NAME,
+        "Decomposition",
+        &[CollectiveKind::AllToAll],
+        "Blocks that differ over circuits without relays: chunks of like size in one setting, on planes side by side",
+        "opticoll; decompositions of Birkhoff and von Neumann as in Spectra, arXiv 2603.07373",
+        plan,
+    )
+};
+
+const NAME: &str = "decomposition";
+
+/// How often the length of chunks is halved at most.
+const MOST_HALVINGS: u32 = 12;
+
+/// What one circuit carries in one slot.
+#[derive(Debug, Clone, Copy)]
+struct PlacedChunk {
+    source: u32,
+    destination: u32,
+    amount: u64,
+    slot: u32,
+    port: u32,
+}
+
+/// Ports, prices and policy.
+#[derive(Debug, Clone, Copy)]
+struct Terms {
+    ports: u32,
+    /// Ports that change together are those of so many groups side by side.
+    lanes: u32,
+    /// Picoseconds of an amount of one.
+    per_amount: f64,
+    /// Picoseconds of each slot, and of each beside the first of a lane.
+    per_slot: f64,
+    change: f64,
+    one_by_one: bool,
+}
+
+impl Terms {
+    fn of(
+        question: &Question<'_>,
+        switch: &CircuitSwitch,
+        largest: u64,
+    ) -> Result<Terms, PlannerError> {
+        let charge = switch.charge(question.policy().name());
+        let change = switch.reconfiguration.time()?.ps() as f64;
+        let delays = switch.startup.plus(switch.latency)?.ps() as f64;
+        let ps_per_byte = 8e12 / switch.rate.bits_per_second() as f64;
+        let is_free = switch.first_setting == FirstSetting::Free;
+        let (per_slot, change) = match charge {
+            Ok(Charge::Never) => (0.0, 0.0),
+            Ok(Charge::EverySlot) => (change, 0.0),
+            _ if is_free => (0.0, change),
+            _ => (change, 0.0),
+        };
+        Ok(Terms {
+            ports: switch.ports,
+            lanes: match charge {
+                Ok(Charge::ChangedPlane) => switch.planes,
+                _ => 1,
+            },
+            per_amount: question.size.get() as f64 / largest.max(1) as f64 * ps_per_byte,
+            per_slot: per_slot + delays,
+            change,
+            one_by_one: charge == Ok(Charge::ChangedPort),
+        })
+    }
+
+    /// What a matching of a lane costs beside its chunks.
+    fn overhead(&self) -> f64 {
+        self.per_slot + self.change
+    }
+}
+
+/// Chunks in slots on ports, and the picoseconds that they take.
+struct Decomposed {
+    chunks: Vec<PlacedChunk>,
+    time: f64,
+}
+
+fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
+    let switch = question.fabric.downcast::<CircuitSwitch>();
+    let switch = switch.ok_or_else(|| AlgorithmError::Refused {
+        name: NAME,
+        ranks: question.collective.ranks(),
+        reason: "it sets the ports of a circuit_switch".into(),
+    })?;
+    let amounts = Amounts::of(&question.collective)?;
+    let terms = Terms::of(question, switch, amounts.largest)?;
+    let decomposed = match spec.option("longest") {
+        None => amounts.fastest(&terms),
+        Some("whole") => amounts.decomposed(&terms, u64::MAX),
+        Some(text) => {
+            let longest: Bytes = text
+                .parse()
+                .map_err(|error| spec.refuse("longest", error))?;
+            let longest = amounts.of_bytes(longest, question.size);
+            let longest = longest
+                .ok_or_else(|| spec.refuse("longest", "cuts a block into more than 4096 chunks"))?;
+            amounts.decomposed(&terms, longest)
+        }
+    };
+    question.fits(decomposed.chunks.len() as u64)?;
+    Ok(AnyPlan::Full(placed(question, decomposed.chunks, spec.to_string())?).into())
+}
+
+fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, PlannerError> {
+    let Some(demand) = question.collective.demand() else {
+        return Ok(Vec::new());
+    };
+    let least = least::of_collective(question)?;
+    let question = *question;
+    Ok(vec![Contender {
+        name: NAME.into(),
+        slots: 1,
+        least,
+        estimate: least,
+        transfers: demand.len().into(),
+        make: Box::new(move |_| Ok(Made::from(plan(&Spec::new(NAME), &question)?.plan))),
+    }])
+}
+
+/// What each rank sends to each other, in the units of the demand.
+struct Amounts {
+    ranks: u32,
+    largest: u64,
+    /// Row by row; nothing from a rank to itself.
+    matrix: Vec<u64>,
+    may_cut: bool,
+}
+
+impl Amounts {
+    /// Of a collective without a demand all alike, which are not cut.
+    fn of(collective: &Collective) -> Result<Amounts, PlannerError> {
+        let ranks = collective.ranks();
+        let (largest, mut matrix) = match collective.demand() {
+            Some(demand) => (demand.largest(), demand.matrix()),
+            None => (ranks.into(), vec![1; collective.blocks() as usize]),
+        };
+        let diagonal = matrix.iter_mut().step_by(ranks as usize + 1);
+        diagonal.for_each(|amount| *amount = 0);
+        Ok(Amounts {
+            ranks,
+            largest,
+            matrix,
+            may_cut: collective.demand().is_some(),
+        })
+    }
+
+    /// Bytes at a size as an amount; `None` where the largest block has more than 4,096 such chunks.
+    fn of_bytes(&self, bytes: Bytes, size: Bytes) -> Option<u64> {
+        let amount =
+            u128::from(bytes.get()) * u128::from(self.largest) / u128::from(size.get().max(1));
+        let most = self.matrix.iter().max().copied().unwrap_or(0);
+        (amount >= u128::from(most.div_ceil(4096).max(1)))
+            .then_some(amount.min(u64::MAX.into()) as u64)
+    }
+
+    /// The pairs with their amounts, cut into chunks of at most `longest`.
+    fn chunks(&self, longest: u64) -> Vec<(u32, u32, u64)> {
+        let longest = if self.may_cut { longest } else { u64::MAX };
+        let mut chunks = Vec::new();
+        for (place, &amount) in (0u64..).zip(&self.matrix) {
+            let ranks = u64::from(self.ranks);
+            let (source, destination) = ((place / ranks) as u32, (place % ranks) as u32);
+            let mut left = amount;
+            while left > 0 {
+                let chunk = left.min(longest);
+                chunks.push((source, destination, chunk));
+                left -= chunk;
+            }
+        }
+        chunks
+    }
+
+    /// The fastest of a few lengths of chunks.
+    fn fastest(&self, terms: &Terms) -> Decomposed {
+        let mut best = self.decomposed(terms, u64::MAX);
+        let most = self.matrix.iter().max().copied().unwrap_or(0);
+        if terms.one_by_one || !self.may_cut {
+            return best;
+        }
+        let lines = self.lines();
+        for halvings in 1..=MOST_HALVINGS {
+            interrupt::check();
+            let longest = most.div_ceil(1 << halvings);
+            if longest < 2 || self.least(&lines, terms, longest) >= best.time {
+                break;
+            }
+            let cut = self.decomposed(terms, longest);
+            if cut.time < best.time {
+                best = cut;
+            }
+        }
+        best
+    }
+
+    /// The amounts of each rank's pairs, sent and received.
+    fn lines(&self) -> Vec<Vec<u64>> {
+        let ranks = self.ranks as usize;
+        let of = |start: usize, step: usize, count: usize| {
+            let line = self.matrix[start..].iter().step_by(step).take(count);
+            line.copied().filter(|amount| *amount > 0).collect()
+        };
+        let rows = (0..ranks).map(|rank| of(rank * ranks, 1, ranks));
+        rows.chain((0..ranks).map(|rank| of(rank, ranks, ranks)))
+            .collect()
+    }
+
+    /// A time that no decomposition into chunks of at most `longest` goes below.
+    fn least(&self, lines: &[Vec<u64>], terms: &Terms, longest: u64) -> f64 {
+        let of_line = |line: &Vec<u64>| {
+            let pieces: u64 = line.iter().map(|amount| amount.div_ceil(longest)).sum();
+            let sending = line.iter().sum::<u64>() as f64 * terms.per_amount;
+            let settings = pieces.div_ceil(terms.ports.into()) as f64;
+            sending / f64::from(terms.ports) + settings * terms.overhead() - terms.change
+        };
+        lines.iter().map(of_line).fold(0.0, f64::max)
+    }
+
+    fn decomposed(&self, terms: &Terms, longest: u64) -> Decomposed {
+        let chunks = self.chunks(longest);
+        if terms.one_by_one {
+            return list::started_one_by_one(self.ranks, terms, &chunks);
+        }
+        let matchings = matchings::of_like_size(self.ranks, &chunks);
+        in_lanes(terms, matchings)
+    }
+}
+
+/// Gives matchings their slots and ports: those of a slot of like length, each slot to the lane that is done first.
+fn in_lanes(terms: &Terms, mut matchings: Vec<Matching>) -> Decomposed {
+    matchings.sort_by_key(|matching| std::cmp::Reverse(matching.longest()));
+    let together = (terms.ports / terms.lanes) as usize;
+    let mut lanes = vec![(0.0f64, 0u32); terms.lanes as usize];
+    let mut chunks = Vec::new();
+    for slot in matchings.chunks(together) {
+        interrupt::check();
+        let order = |one: &usize, other: &usize| lanes[*one].0.total_cmp(&lanes[*other].0);
+        let lane = (0..lanes.len()).min_by(order).unwrap_or(0);
+        let (time, number) = &mut lanes[lane];
+        for (place, matching) in slot.iter().enumerate() {
+            let port = (lane * together + place) as u32;
+            let pairs = matching
+                .pairs()
+                .map(|(source, destination, amount)| PlacedChunk {
+                    source,
+                    destination,
+                    amount,
+                    slot: *number,
+                    port,
+                });
+            chunks.extend(pairs);
+        }
+        let longest = slot.first().map_or(0, Matching::longest);
+        *time += longest as f64 * terms.per_amount + terms.overhead();
+        *number += 1;
+    }
+    let last = lanes.iter().map(|lane| lane.0).fold(0.0, f64::max);
+    Decomposed {
+        chunks,
+        time: last - terms.change,
+    }
+}
+
+/// The plan of chunks in slots.
+fn placed(
+    question: &Question<'_>,
+    mut chunks: Vec<PlacedChunk>,
+    name: String,
+) -> Result<Plan, PlannerError> {
+    let asked = question.collective;
+    chunks.sort_by_key(|one| (one.source, one.destination, one.slot, one.port));
+    let collective = match asked.demand() {
+        Some(demand) => asked.without_demand().with_demand(cut(demand, &chunks)?)?,
+        None => asked,
+    };
+    let slots = chunks.iter().map(|one| one.slot + 1).max().unwrap_or(0);
+    if chunks.is_empty() {
+        return Ok(empty_plan(question.fabric, collective, name, 0));
+    }
+    let mut schedule = Schedule::new(collective);
+    schedule.reserve(chunks.len());
+    schedule.begin_step();
+    let mut before = None;
+    for chunk in &chunks {
+        let block = chunk.source * asked.ranks() + chunk.destination;
+        let number = match before {
+            Some((same, number)) if same == block => number + 1,
+            _ => collective.chunks_of_blocks(block..block + 1).start,
+        };
+        before = Some((block, number));
+        schedule.push(Transfer::copy(number, chunk.source, chunk.destination));
+    }
+    let mut plan = Plan::without_light(question.fabric, schedule, name);
+    plan.light = vec![Light::NONE; plan.len()];
+    for (transfer, chunk) in chunks.iter().enumerate() {
+        plan.slot[transfer] = chunk.slot;
+        plan.light[transfer] = Light::from(SwitchedLight {
+            source_port: chunk.port as u8,
+            destination_port: chunk.port as u8,
+        });
+    }
+    plan.step_slots[0] = 0..slots;
+    Ok(plan)
+}
+
+/// A demand with the chunks that are sent, which are in the order of pairs; what a rank keeps is one chunk.
+fn cut(demand: &DemandMatrix, chunks: &[PlacedChunk]) -> Result<DemandMatrix, PlannerError> {
+    let ranks = demand.ranks();
+    let matrix = demand.matrix();
+    let own = (0..ranks).map(|rank| {
+        let amount = matrix[rank as usize * (ranks as usize + 1)];
+        (rank, rank, amount)
+    });
+    let sent = chunks
+        .iter()
+        .map(|one| (one.source, one.destination, one.amount));
+    let mut all: Vec<(u32, u32, u64)> = sent.chain(own.filter(|own| own.2 > 0)).collect();
+    all.sort_by_key(|(source, destination, _)| (*source, *destination));
+    let cut = DemandMatrix::new(ranks, all);
+    cut.map_err(|error| PlannerError::CollectiveSize(error.into()))
+}

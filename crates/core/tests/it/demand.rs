@@ -1,0 +1,310 @@
+//! All_to_alls whose blocks differ: bytes by hand, plans of all algorithms, decompositions near the bound, and bounds below the
+//! best of all plans.
+
+mod decomposition;
+mod mutations;
+
+use opticoll::algorithm;
+use opticoll::collective::demand::generate::generate;
+use opticoll::collective::{
+    Collective, CollectiveError, CollectiveKind, DemandError, DemandMatrix, Holders,
+};
+use opticoll::fabric::Fabric;
+use opticoll::plan::{Plan, text};
+use opticoll::planner::{self, time_bounds};
+use opticoll::program::CollectiveProgram;
+use opticoll::simulate::{self, Method};
+use opticoll::units::{Bytes, Time};
+use opticoll::verify::verify;
+
+use CollectiveKind::{AllGather, AllToAll};
+
+/// An all_to_all with a demand.
+fn demanding(demand: DemandMatrix) -> Collective {
+    let collective = Collective::new(AllToAll, demand.ranks()).unwrap();
+    collective.with_demand(demand).unwrap()
+}
+
+fn generated(spec: &str, ranks: u32) -> DemandMatrix {
+    generate(&spec.parse().unwrap(), ranks).unwrap()
+}
+
+/// The verified plan that a specification names, which survives being written and read.
+fn proved(spec: &str, fabric: &Fabric, collective: Collective, size: u64, method: &Method) -> Plan {
+    let named = spec.parse().unwrap();
+    let planned = planner::plan(&named, fabric, collective, Bytes::new(size), method);
+    let planned = planned.unwrap_or_else(|error| panic!("{spec} on {}: {error}", fabric.spec()));
+    let plan = planned.plan.representative().clone();
+    let violations = verify(&plan);
+    assert!(
+        violations.is_empty(),
+        "{spec} on {}: {}",
+        fabric.spec(),
+        violations[0].sentence
+    );
+    let written = text::write(&plan);
+    let read = text::read(&written).unwrap();
+    assert_eq!(read.schedule.collective, plan.schedule.collective);
+    assert_eq!(text::write(&read), written);
+    plan
+}
+
+/// The time of a plan, which is no less than the bounds that hold for it: of all plans, and where none relays of direct ones.
+fn time(plan: &Plan, size: u64, method: &Method) -> Time {
+    let size = Bytes::new(size);
+    let outcome = simulate::run(plan, size, method).unwrap();
+    let bounds = time_bounds(&plan.fabric, &plan.schedule.collective, size, method).unwrap();
+    let is_direct = plan.relays.is_empty() && plan.schedule.steps() == 1;
+    for bound in bounds.into_iter().map(|one| one.bound) {
+        // Flows are simulated with 53 bits.
+        let least = bound.time.ps() as f64 * (1.0 - 1e-9) - 1.0;
+        let holds = bound.name != "direct" || is_direct;
+        assert!(
+            !holds || outcome.time.ps() as f64 >= least,
+            "{} on {}: {} below {} ({})",
+            plan.algorithm,
+            plan.fabric.spec(),
+            outcome.time,
+            bound.time,
+            bound.name
+        );
+    }
+    outcome.time
+}
+
+#[test]
+fn bytes_and_ends_of_chunks_are_those_written_down() {
+    // Rank 0 keeps 5 bytes, sends 7 + 2 to rank 1; rank 1 sends nothing; rank 2 sends 3 to rank 0 and 6 to rank 1.
+    let chunks = [(0, 0, 5), (0, 1, 7), (0, 1, 2), (2, 0, 3), (2, 1, 6)];
+    let collective = demanding(DemandMatrix::new(3, chunks).unwrap());
+    assert_eq!(collective.chunks(), 5);
+    for (chunk, (source, destination, amount)) in (0..).zip(chunks) {
+        assert_eq!(collective.before(chunk), Holders::One(source));
+        assert_eq!(collective.after(chunk), Holders::One(destination));
+        // The largest row has 14.
+        assert_eq!(
+            collective.chunk_bytes(Bytes::new(14), chunk),
+            Bytes::new(amount)
+        );
+        assert_eq!(
+            collective.chunk_bytes(Bytes::new(140), chunk),
+            Bytes::new(10 * amount)
+        );
+    }
+    // Of 10 bytes: edges at 5, 12, 14, 17 and 23 fourteenths of 10, rounded down: 3, 8, 10, 12, 16.
+    let of_ten = (0..5).map(|chunk| collective.chunk_bytes(Bytes::new(10), chunk).get());
+    assert_eq!(of_ten.collect::<Vec<_>>(), [3, 5, 2, 2, 4]);
+    assert_eq!(
+        collective.range_bytes(Bytes::new(10), 1, 3).unwrap(),
+        Bytes::new(9)
+    );
+    assert_eq!(collective.uniform_chunk_bytes(Bytes::new(14)), None);
+    assert_eq!(collective.chunks_of_blocks(1..3), 1..3);
+    assert_eq!(collective.chunks_of_blocks(3..6), 3..3);
+    assert_eq!(collective.chunks_of_blocks(6..9), 3..5);
+    let demand = collective.demand().unwrap();
+    assert_eq!(demand.matrix(), [5, 9, 0, 0, 0, 0, 3, 6, 0]);
+    assert_eq!(demand.in_whole_blocks().matrix(), demand.matrix());
+    assert_eq!(demand.in_whole_blocks().len(), 4);
+}
+
+#[test]
+fn demands_are_the_same_where_their_chunks_are() {
+    let whole = || demanding(DemandMatrix::of_matrix(2, &[0, 3, 4, 0]).unwrap());
+    assert_eq!(whole(), whole());
+    let cut = DemandMatrix::new(2, [(0, 1, 1), (0, 1, 2), (1, 0, 4)]).unwrap();
+    assert_ne!(demanding(cut), whole());
+    assert_ne!(whole(), whole().without_demand());
+}
+
+#[test]
+fn what_is_no_demand_is_refused() {
+    let refused =
+        |chunks: &[(u32, u32, u64)]| DemandMatrix::new(3, chunks.iter().copied()).unwrap_err();
+    assert_eq!(refused(&[]), DemandError::Nothing);
+    assert!(matches!(
+        refused(&[(0, 3, 1)]),
+        DemandError::Rank { destination: 3, .. }
+    ));
+    assert!(matches!(refused(&[(0, 1, 0)]), DemandError::Empty { .. }));
+    assert!(matches!(
+        refused(&[(1, 0, 1), (0, 1, 1)]),
+        DemandError::Order { .. }
+    ));
+    assert_eq!(
+        refused(&[(0, 1, u64::MAX), (0, 2, 1)]),
+        DemandError::TooLarge
+    );
+    let demand = generated("random", 4);
+    let gather = Collective::new(AllGather, 4).unwrap();
+    let kind = AllGather;
+    assert_eq!(
+        gather.with_demand(demand.clone()),
+        Err(CollectiveError::NoDemand { kind })
+    );
+    let five = Collective::new(AllToAll, 5).unwrap();
+    let ranks = CollectiveError::DemandRanks {
+        demand: 4,
+        ranks: 5,
+    };
+    assert_eq!(five.with_demand(demand.clone()), Err(ranks));
+    let pieces = CollectiveError::CutDemand { pieces: 2 };
+    assert_eq!(demanding(demand).with_pieces(2), Err(pieces));
+    for (spec, problem) in [
+        ("zipff", "zipf"),
+        ("zipf:exponent=-1", "0 to 10"),
+        ("zipf:exponent=nan", "0 to 10"),
+        ("random:sed=1", "seed"),
+    ] {
+        let error = generate(&spec.parse().unwrap(), 4).unwrap_err().to_string();
+        assert!(error.contains(problem), "{spec}: {error}");
+    }
+    assert_eq!(
+        generate(&"random".parse().unwrap(), 1),
+        Err(DemandError::Nothing)
+    );
+}
+
+#[test]
+fn generated_demands_are_what_their_names_say() {
+    let ranks = 16usize;
+    let matrix = |spec: &str| generated(spec, ranks as u32).matrix();
+    let is_own = |place: usize| place % (ranks + 1) == 0;
+    assert!(
+        matrix("uniform")
+            .iter()
+            .all(|amount| *amount == matrix("uniform")[0])
+    );
+    for spec in [
+        "random:seed=3",
+        "zipf:exponent=1.2,seed=3",
+        "one_hot:seed=3",
+    ] {
+        let made = matrix(spec);
+        assert_eq!(made, matrix(spec));
+        assert_ne!(made, matrix(&spec.replace('3', "4")), "{spec}");
+        assert!((0..ranks * ranks).all(|place| !is_own(place) || made[place] == 0));
+    }
+    let hot = matrix("one_hot");
+    assert!(
+        hot.chunks(ranks)
+            .all(|row| row.iter().filter(|amount| **amount > 0).count() == 1)
+    );
+    // The most wanted rank gets k^1.2 times as much as the k-th.
+    let zipf = matrix("zipf:exponent=1.2");
+    let mut columns: Vec<u64> = (0..ranks)
+        .map(|column| zipf[column + ranks * usize::from(column == 0)])
+        .collect();
+    columns.sort_unstable_by(|one, other| other.cmp(one));
+    for (place, amount) in (1u32..).zip(&columns) {
+        let expected = columns[0] as f64 / f64::from(place).powf(1.2);
+        assert!((*amount as f64 - expected).abs() <= 2.0, "{place}");
+    }
+}
+
+/// Fabrics of 8 ranks, with the settings under which they are tried.
+const FABRICS: [&str; 7] = [
+    "crossbar:ranks=8",
+    "torus:dims=2x4",
+    "fat_tree:ranks=8,radix=4",
+    "fully_connected:ranks=8",
+    "wdm_ring:ranks=8,wavelengths=4",
+    "passive_star:ranks=8,wavelengths=4",
+    "circuit_switch:ranks=8,ports=2,planes=2",
+];
+
+#[test]
+fn all_algorithms_carry_out_demands_on_all_fabrics() {
+    let mut plans = 0;
+    for fabric in FABRICS {
+        let fabric = Fabric::parse(fabric).unwrap();
+        for demand in ["uniform", "random", "zipf:exponent=2", "one_hot:seed=1"] {
+            let collective = demanding(generated(demand, 8));
+            for record in algorithm::records_for(&fabric).filter(|one| one.collective == AllToAll) {
+                let plan = proved(
+                    record.name,
+                    &fabric,
+                    collective,
+                    1 << 16,
+                    &Method::default(),
+                );
+                time(&plan, 1 << 16, &Method::default());
+                plans += 1;
+            }
+            let auto = proved("auto", &fabric, collective, 1 << 16, &Method::default());
+            time(&auto, 1 << 16, &Method::default());
+        }
+    }
+    assert!(plans >= 28 * 3, "{plans}");
+}
+
+#[test]
+fn a_uniform_demand_takes_the_time_of_no_demand() {
+    for fabric in FABRICS {
+        let fabric = Fabric::parse(fabric).unwrap();
+        let plain = Collective::new(AllToAll, 8).unwrap();
+        for algorithm in ["direct", "pairwise", "bruck"] {
+            let times = [plain, demanding(generated("uniform", 8))].map(|collective| {
+                let plan = proved(algorithm, &fabric, collective, 1 << 16, &Method::default());
+                time(&plan, 1 << 16, &Method::default())
+            });
+            assert_eq!(times[0], times[1], "{algorithm} on {}", fabric.spec());
+        }
+    }
+}
+
+#[test]
+fn on_a_crossbar_the_hottest_rank_takes_its_bytes_in_at_its_rate() {
+    let fabric = Fabric::parse("crossbar:ranks=8,bandwidth=80Gb/s,latency=0s").unwrap();
+    for seed in 0..4 {
+        let demand = generated(&format!("one_hot:seed={seed}"), 8);
+        let matrix = demand.matrix();
+        let hottest = (0..8).map(|column| {
+            let senders = (0..8).filter(|row| matrix[8 * row + column] > 0);
+            senders.count() as u64
+        });
+        let plan = proved(
+            "direct",
+            &fabric,
+            demanding(demand.clone()),
+            1 << 20,
+            &Method::default(),
+        );
+        // 80 Gb/s are 100 ps for a byte; every rank sends 2^20 bytes to one other.
+        let expected = hottest.max().unwrap() * (100 << 20);
+        assert_eq!(
+            time(&plan, 1 << 20, &Method::default()).ps(),
+            expected,
+            "{seed}"
+        );
+    }
+}
+
+#[test]
+fn what_takes_equal_blocks_refuses_demands() {
+    let collective = demanding(generated("random", 8));
+    let refused = |algorithm: &str, fabric: &str| {
+        let fabric = Fabric::parse(fabric).unwrap();
+        let spec = algorithm.parse().unwrap();
+        let planned = planner::plan(
+            &spec,
+            &fabric,
+            collective,
+            Bytes::new(1 << 16),
+            &Method::default(),
+        );
+        let error = planned
+            .err()
+            .unwrap_or_else(|| panic!("{algorithm}"))
+            .to_string();
+        assert!(error.contains("does not run with N = 8"), "{error}");
+    };
+    refused("shifts", "circuit_switch:ranks=8");
+    refused("exchange", "wss_grid:rows=2,columns=4");
+    refused("concurrent_flow", "torus:dims=2x4");
+    refused("decomposition", "crossbar:ranks=8");
+    let fabric = Fabric::parse("crossbar:ranks=8").unwrap();
+    let plan = proved("direct", &fabric, collective, 1 << 16, &Method::default());
+    let program = CollectiveProgram::of_schedule(&plan.schedule, "demand".into());
+    assert!(program.unwrap_err().to_string().contains("blocks differ"));
+}
