@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from opticoll import _core, errors
 from opticoll._core import (
     Collective,
+    Demand,
     Fabric,
     OpticollError,
     Outcome,
@@ -49,6 +50,7 @@ __version__: str = _core.__version__
 
 __all__ = [
     "Collective",
+    "Demand",
     "Fabric",
     "OpticollError",
     "Outcome",

@@ -166,6 +166,8 @@ class Collective:
         The root rank of broadcast, reduce, gather and scatter; 0 for the others.
     pieces : int
         Number of chunks into which each block is cut.
+    demand : Demand, optional
+        The bytes of each block of an all_to_all (default: all blocks alike).
 
     Raises
     ------
@@ -185,7 +187,15 @@ class Collective:
     """
     def __eq__(self, value: object, /) -> bool: ...
     def __ne__(self, value: object, /) -> bool: ...
-    def __new__(cls, kind: str, ranks: int, *, root: int = 0, pieces: int = 1) -> Collective: ...
+    def __new__(
+        cls,
+        kind: str,
+        ranks: int,
+        *,
+        root: int = 0,
+        pieces: int = 1,
+        demand: Demand | None = None,
+    ) -> Collective: ...
     def __repr__(self) -> str: ...
     def after(self, chunk: int) -> int | None:
         """The rank that needs a chunk at the end; None for all ranks.
@@ -232,6 +242,9 @@ class Collective:
     def combines(self) -> bool:
         """Whether the collective reduces chunks, as reduce, reduce_scatter and all_reduce do."""
     @property
+    def demand(self) -> Demand | None:
+        """The bytes of each block of an all_to_all; None where all blocks are alike."""
+    @property
     def kind(self) -> str:
         """The name of the collective, such as `all_gather`."""
     @property
@@ -246,6 +259,46 @@ class Collective:
     @property
     def size_convention(self) -> str:
         """What the size of this collective counts, in words."""
+
+@final
+class Demand:
+    """The bytes that each rank sends to each other in an all_to_all.
+
+    Where the collective has another size than `largest`, all amounts change in proportion.
+
+    Parameters
+    ----------
+    amounts : list of list of int
+        A row for each source: the bytes for each destination.
+
+    Raises
+    ------
+    CollectiveError
+        The rows are not as many as each is long, or all amounts are zero.
+
+    Examples
+    --------
+    >>> import opticoll
+    >>> demand = opticoll.Demand([[0, 300, 100], [0, 0, 200], [50, 0, 0]])
+    >>> demand
+    <Demand of 3 ranks, 400 bytes of one rank at most>
+    >>> demand.ranks, demand.largest, demand.amounts[0]
+    (3, 400, [0, 300, 100])
+    """
+    def __eq__(self, value: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __ne__(self, value: object, /) -> bool: ...
+    def __new__(cls, amounts: Sequence[Sequence[int]]) -> Demand: ...
+    def __repr__(self) -> str: ...
+    @property
+    def amounts(self) -> list[list[int]]:
+        """The bytes from each source, a row each, to each destination."""
+    @property
+    def largest(self) -> int:
+        """The most bytes that a rank sends, to itself too: the size of the collective for which amounts are bytes."""
+    @property
+    def ranks(self) -> int:
+        """The number of ranks."""
 
 @final
 class EventTable:
@@ -1968,6 +2021,9 @@ def format_time(time_ps: int) -> str:
     '1.5us'
     """
 
+def generated_demand(spec: str, ranks: int) -> Demand:
+    """The demand among so many ranks that a specification such as `zipf:exponent=1.2,seed=0` names."""
+
 def interrupt_all() -> None:
     """Stop all work of the compiled core, on every thread: each call that is under way raises `KeyboardInterrupt`.
 
@@ -2067,6 +2123,7 @@ def plan(
     wavelength: str = "auto",
     size_bytes: int | None = None,
     watch: Callable[[str], object] | None = None,
+    demand: Demand | None = None,
     **settings: Unpack[Settings],
 ) -> Plan:
     """build_schedule and make_plan in one, or a plan by the planner (relay_tree, auto).
@@ -2232,6 +2289,7 @@ def time_bound(
     paths: str | None = None,
     simulator: str | None = None,
     placement: str | None = None,
+    demand: Demand | None = None,
 ) -> tuple[int | None, str | None, str]:
     """The lower bound on the time of any plan in picoseconds, its name and its assumption.
 
@@ -2246,12 +2304,14 @@ def time_bounds(
     root: int = 0,
     policy: str | None = None,
     paths: str | None = None,
+    demand: Demand | None = None,
 ) -> tuple[
     str | None, list[tuple[int, str, str, tuple[list[int], int, list[str], list[int]] | None]]
 ]:
     """The policy for which they hold, None on electrical fabrics, and every lower bound on the time of any plan: the time
     in picoseconds, the name, the assumption, and where it is a cut that shows the bound, the ranks on one side, of how
     many parts they are, and the names of the links between the sides; where lengths of links do, their names and lengths.
+    With a demand over circuits also the bound `direct`, of plans in which no rank relays.
     """
 
 def traffic_patterns() -> dict[str, str]:

@@ -16,6 +16,7 @@ from opticoll.once import plan_once
 from opticoll.options import (
     NO_METHOD,
     AlgorithmOption,
+    DemandOption,
     FabricOption,
     InputFormatOption,
     InputRanksOption,
@@ -56,6 +57,7 @@ class PlanOptions(PartOptions):
     size: SizeOption = None
     method: MethodOption = NO_METHOD
     root: RootOption = None
+    demand: DemandOption = None
 
     @property
     def settings(self) -> Settings:
@@ -95,13 +97,19 @@ def build(collective: str, asked: PlanOptions, wavelength: str | None, watch: Wa
             kind,
             need_fabric(asked.fabric),
             asked.algorithm,
-            size=DEFAULT_SIZE if asked.size is None else asked.size,
+            size=_planned_size(asked),
             root=0 if asked.root is None else asked.root,
+            demand=asked.demand,
             wavelength="auto" if wavelength is None else wavelength,
             watch=lambda candidate: watch.update(f"trying {candidate}", 0, 0),
             **asked.settings,
         ),
     )
+
+
+def _planned_size(asked: PlanOptions) -> str | None:
+    """The size to plan for; None where the demand has a size of its own."""
+    return DEFAULT_SIZE if asked.size is None and asked.demand is None else asked.size
 
 
 def plan_key(collective: str, asked: PlanOptions, wavelength: str | None) -> Hashable:
@@ -110,7 +118,7 @@ def plan_key(collective: str, asked: PlanOptions, wavelength: str | None) -> Has
     timed: tuple[Hashable, ...] = (asked.size is None,)
     if registry.plans_by_size(algorithm):
         timed = (asked.size, *sorted(asked.settings.items()))
-    return (collective, asked.fabric, algorithm, asked.root, wavelength, timed)
+    return (collective, asked.fabric, algorithm, asked.root, asked.demand, wavelength, timed)
 
 
 def obtain(asked: Source, wavelength: str | None, watch: Watch) -> Plan:
@@ -123,7 +131,8 @@ def obtain(asked: Source, wavelength: str | None, watch: Watch) -> Plan:
         except errors.CollectiveError as error:
             raise errors.CollectiveError(f"{error}; nor is there such a plan file") from error
         return build(kind, asked, wavelength, watch)
-    options = {"--algorithm": asked.algorithm, "--wavelength": wavelength, "--root": asked.root}
+    options: dict[str, object] = {"--algorithm": asked.algorithm, "--wavelength": wavelength}
+    options |= {"--root": asked.root, "--demand": asked.demand}
     for option, value in options.items():
         if value is not None:
             raise errors.UsageError(f"{option} cannot be given with a plan file: it holds its own")

@@ -97,6 +97,8 @@ class Scenario:
     settings: Settings = field(default_factory=Settings)
     wavelength: str = "auto"
     root: int = 0
+    demand: Any = None
+    """As `opticoll.plan` takes it."""
     origin: Document | None = None
     """The file that it was read from."""
     overridden: frozenset[str] = frozenset()

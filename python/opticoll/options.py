@@ -106,6 +106,15 @@ RootOption = Annotated[
         group=FURTHER,
     ),
 ]
+DemandOption = Annotated[
+    str | None,
+    Parameter(
+        help="Bytes of each pair of ranks of an all_to_all: a CSV file, or uniform, random:seed=0, "
+        "zipf:exponent=1,seed=0, one_hot:seed=0 (default: the same of all pairs)",
+        metavar="DEMAND",
+        group=FURTHER,
+    ),
+]
 InputFormatOption = Annotated[
     str | None,
     Parameter(

@@ -168,6 +168,7 @@ def plan_row(
         given.get("paths"),
         outcome.simulator,
         given.get("placement"),
+        plan.collective.demand,
     )
     fabric = plan.fabric
     lit = "wavelengths" in fabric.options
@@ -286,7 +287,7 @@ def plan_summary(plan: Plan, row: PlanRow) -> str:
         ["configurations", f"{row.configurations} different circuit settings"],
     ]
     broken = None
-    if plan.fabric.option("without") is not None:
+    if plan.fabric.option("without") is not None and plan.collective.demand is None:
         broken = before_and_now(row.collective, plan.fabric, row.root)
     slots = "steps, one after the other" if electrical else "time slots really used"
     facts = [

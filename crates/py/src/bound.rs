@@ -1,7 +1,6 @@
 //! Lower bounds on time and slots.
 
 use opticoll::bound::electrical::{Ratio, Witness, WitnessedBound, optimum, proved_by};
-use opticoll::collective::{self, CollectiveKind};
 use opticoll::families;
 use opticoll::family::wdm_ring::bound::relay_tree::RelayCosts;
 use opticoll::planner::{self, NoBound};
@@ -9,6 +8,7 @@ use opticoll::simulate::{self, SimulationError};
 use opticoll::units::Bytes;
 use pyo3::prelude::*;
 
+use crate::collective::{Demand, asked};
 use crate::error::{FabricError, IntoPyErr};
 use crate::fabric::Fabric;
 use crate::interrupt;
@@ -18,7 +18,7 @@ use crate::interrupt;
 /// Without a bound two times None, and why: `closed_form` times no plan, or flows do not share the cables of a rank.
 /// With a placement of packets the root is where the placement puts it.
 #[pyfunction]
-#[pyo3(signature = (kind, fabric, size_bytes, policy, root = 0, paths = None, simulator = None, placement = None))]
+#[pyo3(signature = (kind, fabric, size_bytes, policy, root = 0, paths = None, simulator = None, placement = None, demand = None))]
 #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
 pub(crate) fn time_bound(
     py: Python<'_>,
@@ -30,8 +30,9 @@ pub(crate) fn time_bound(
     paths: Option<&str>,
     simulator: Option<&str>,
     placement: Option<&str>,
+    demand: Option<Demand>,
 ) -> PyResult<(Option<u64>, Option<&'static str>, String)> {
-    let kind: CollectiveKind = kind.parse().map_err(IntoPyErr::into_py_err)?;
+    let collective = asked(kind, fabric.fabric.ranks(), root, demand.as_ref())?;
     let given = [
         ("simulator", simulator),
         ("policy", policy),
@@ -44,9 +45,6 @@ pub(crate) fn time_bound(
     let method = simulate::Method::from_settings(given).map_err(IntoPyErr::into_py_err)?;
     let size = Bytes::new(size_bytes);
     interrupt::run(py, || {
-        let collective = collective::Collective::new(kind, fabric.fabric.ranks())
-            .and_then(|collective| collective.with_root(root))
-            .map_err(IntoPyErr::into_py_err)?;
         match planner::stated_bound(&fabric.fabric, &collective, size, &method) {
             Ok(bound) => Ok((Some(bound.time.ps()), Some(bound.name), bound.assumption)),
             Err(NoBound::Unit(error)) => Err(error.into_py_err()),
@@ -65,8 +63,10 @@ type NamedBound = (u64, &'static str, &'static str, Option<Shown>);
 /// The policy for which they hold, None on electrical fabrics, and every lower bound on the time of any plan: the time
 /// in picoseconds, the name, the assumption, and where it is a cut that shows the bound, the ranks on one side, of how
 /// many parts they are, and the names of the links between the sides; where lengths of links do, their names and lengths.
+/// With a demand over circuits also the bound `direct`, of plans in which no rank relays.
 #[pyfunction]
-#[pyo3(signature = (kind, fabric, size_bytes, root = 0, policy = None, paths = None))]
+#[pyo3(signature = (kind, fabric, size_bytes, root = 0, policy = None, paths = None, demand = None))]
+#[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
 pub(crate) fn time_bounds(
     py: Python<'_>,
     kind: &str,
@@ -75,8 +75,9 @@ pub(crate) fn time_bounds(
     root: u32,
     policy: Option<&str>,
     paths: Option<&str>,
+    demand: Option<Demand>,
 ) -> PyResult<(Option<&'static str>, Vec<NamedBound>)> {
-    let collective = rooted(kind, &fabric, root)?;
+    let collective = asked(kind, fabric.fabric.ranks(), root, demand.as_ref())?;
     let given = [("policy", policy), ("paths", paths)];
     let given = given
         .into_iter()
@@ -130,7 +131,7 @@ pub(crate) fn throughput_optimum(
     fabric: Fabric,
     root: u32,
 ) -> PyResult<Option<(Fraction, Option<Fraction>)>> {
-    let collective = rooted(kind, &fabric, root)?;
+    let collective = asked(kind, fabric.fabric.ranks(), root, None)?;
     let network = fabric.fabric.network();
     let found = network.map(|network| interrupt::run(py, || optimum(network, &collective)));
     let Some(found) = found.transpose()?.flatten() else {
@@ -154,20 +155,12 @@ pub(crate) fn concurrent_flow_bound(
     lengths: Vec<u64>,
     root: u32,
 ) -> PyResult<Option<Fraction>> {
-    let collective = rooted(kind, &fabric, root)?;
+    let collective = asked(kind, fabric.fabric.ranks(), root, None)?;
     let Some(network) = fabric.fabric.network() else {
         return Ok(None);
     };
     let proved = interrupt::run(py, || proved_by(network, &collective, &lengths))?;
     Ok(proved.and_then(Ratio::seconds_per_gigabyte))
-}
-
-/// A collective on all ranks of a fabric.
-fn rooted(kind: &str, fabric: &Fabric, root: u32) -> PyResult<collective::Collective> {
-    let kind: CollectiveKind = kind.parse().map_err(IntoPyErr::into_py_err)?;
-    collective::Collective::new(kind, fabric.fabric.ranks())
-        .and_then(|collective| collective.with_root(root))
-        .map_err(IntoPyErr::into_py_err)
 }
 
 /// The lower bound on slots, its name and its assumption; blocks are whole.
@@ -179,7 +172,7 @@ pub(crate) fn slots_bound(
     fabric: Fabric,
     root: u32,
 ) -> PyResult<(u64, &'static str, &'static str)> {
-    let collective = rooted(kind, &fabric, root)?;
+    let collective = asked(kind, fabric.fabric.ranks(), root, None)?;
     let fabric = fabric.fabric;
     let bound = interrupt::run(py, || families::slots_bound(&fabric, &collective, true))?;
     let bound = bound.ok_or_else(|| {

@@ -1,10 +1,128 @@
 //! `Collective`.
 
-use opticoll::collective::{self, CollectiveKind, Holders};
+use opticoll::collective::demand::generate;
+use opticoll::collective::{self, CollectiveError, CollectiveKind, DemandMatrix, Holders};
+use opticoll::spec::SpecError;
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 
 use crate::error::IntoPyErr;
+
+/// The bytes that each rank sends to each other in an all_to_all.
+///
+/// Where the collective has another size than `largest`, all amounts change in proportion.
+///
+/// Parameters
+/// ----------
+/// amounts : list of list of int
+///     A row for each source: the bytes for each destination.
+///
+/// Raises
+/// ------
+/// CollectiveError
+///     The rows are not as many as each is long, or all amounts are zero.
+///
+/// Examples
+/// --------
+/// >>> import opticoll
+/// >>> demand = opticoll.Demand([[0, 300, 100], [0, 0, 200], [50, 0, 0]])
+/// >>> demand
+/// <Demand of 3 ranks, 400 bytes of one rank at most>
+/// >>> demand.ranks, demand.largest, demand.amounts[0]
+/// (3, 400, [0, 300, 100])
+#[pyclass(frozen, eq, hash, module = "opticoll._core", from_py_object)]
+#[derive(Clone, PartialEq, Hash)]
+pub(crate) struct Demand {
+    /// The all_to_all that has it.
+    collective: collective::Collective,
+}
+
+impl Demand {
+    fn of(demand: DemandMatrix) -> Result<Demand, CollectiveError> {
+        let collective = collective::Collective::new(CollectiveKind::AllToAll, demand.ranks())?;
+        let collective = collective.with_demand(demand)?;
+        Ok(Demand { collective })
+    }
+
+    fn matrix(&self) -> Vec<u64> {
+        self.collective
+            .demand()
+            .map(DemandMatrix::matrix)
+            .unwrap_or_default()
+    }
+}
+
+#[pymethods]
+impl Demand {
+    #[new]
+    fn new(amounts: Vec<Vec<u64>>) -> PyResult<Demand> {
+        let ranks = amounts.len();
+        if let Some((place, row)) = (0usize..).zip(&amounts).find(|(_, row)| row.len() != ranks) {
+            return Err(crate::error::CollectiveError::new_err(format!(
+                "row {place} of the demand has {} amounts: there are {ranks} rows, and as many in each",
+                row.len()
+            )));
+        }
+        let ranks = u32::try_from(ranks).unwrap_or(u32::MAX);
+        let demand = DemandMatrix::of_matrix(ranks, &amounts.concat());
+        let demand = demand.map_err(CollectiveError::from).and_then(Demand::of);
+        demand.map_err(IntoPyErr::into_py_err)
+    }
+
+    /// The number of ranks.
+    #[getter]
+    fn ranks(&self) -> u32 {
+        self.collective.ranks()
+    }
+
+    /// The most bytes that a rank sends, to itself too: the size of the collective for which amounts are bytes.
+    #[getter]
+    fn largest(&self) -> u64 {
+        self.collective.demand().map_or(0, DemandMatrix::largest)
+    }
+
+    /// The bytes from each source, a row each, to each destination.
+    #[getter]
+    fn amounts(&self) -> Vec<Vec<u64>> {
+        let rows = self.matrix();
+        rows.chunks(self.ranks().max(1) as usize)
+            .map(<[u64]>::to_vec)
+            .collect()
+    }
+
+    fn __repr__(&self) -> String {
+        let (ranks, largest) = (self.ranks(), self.largest());
+        format!("<Demand of {ranks} ranks, {largest} bytes of one rank at most>")
+    }
+}
+
+/// The demand among so many ranks that a specification such as `zipf:exponent=1.2,seed=0` names.
+#[pyfunction]
+pub(crate) fn generated_demand(spec: &str, ranks: u32) -> PyResult<Demand> {
+    let spec = spec.parse().map_err(SpecError::into_py_err)?;
+    let demand = generate::generate(&spec, ranks).map_err(CollectiveError::from);
+    let demand = demand.and_then(Demand::of);
+    demand.map_err(IntoPyErr::into_py_err)
+}
+
+/// A collective on so many ranks with a root, and with a demand if there is one.
+pub(crate) fn asked(
+    kind: &str,
+    ranks: u32,
+    root: u32,
+    demand: Option<&Demand>,
+) -> PyResult<collective::Collective> {
+    let kind: CollectiveKind = kind.parse().map_err(IntoPyErr::into_py_err)?;
+    let collective = collective::Collective::new(kind, ranks)
+        .and_then(|collective| collective.with_root(root))
+        .map_err(IntoPyErr::into_py_err)?;
+    match demand.and_then(|demand| demand.collective.demand()) {
+        Some(demand) => collective
+            .with_demand(demand.clone())
+            .map_err(IntoPyErr::into_py_err),
+        None => Ok(collective),
+    }
+}
 
 /// A collective operation: which rank has which chunk at the start, and which rank needs it at the end.
 ///
@@ -21,6 +139,8 @@ use crate::error::IntoPyErr;
 ///     The root rank of broadcast, reduce, gather and scatter; 0 for the others.
 /// pieces : int
 ///     Number of chunks into which each block is cut.
+/// demand : Demand, optional
+///     The bytes of each block of an all_to_all (default: all blocks alike).
 ///
 /// Raises
 /// ------
@@ -62,14 +182,25 @@ impl Collective {
 #[pymethods]
 impl Collective {
     #[new]
-    #[pyo3(signature = (kind, ranks, *, root = 0, pieces = 1))]
-    fn new(kind: &str, ranks: u32, root: u32, pieces: u32) -> PyResult<Collective> {
-        let kind: CollectiveKind = kind.parse().map_err(IntoPyErr::into_py_err)?;
-        let collective = collective::Collective::new(kind, ranks)
-            .and_then(|collective| collective.with_root(root))
-            .and_then(|collective| collective.with_pieces(pieces))
-            .map_err(IntoPyErr::into_py_err)?;
+    #[pyo3(signature = (kind, ranks, *, root = 0, pieces = 1, demand = None))]
+    fn new(
+        kind: &str,
+        ranks: u32,
+        root: u32,
+        pieces: u32,
+        demand: Option<Demand>,
+    ) -> PyResult<Collective> {
+        let collective = asked(kind, ranks, root, demand.as_ref())?;
+        let collective = collective.with_pieces(pieces);
+        let collective = collective.map_err(IntoPyErr::into_py_err)?;
         Ok(Collective { collective })
+    }
+
+    /// The bytes of each block of an all_to_all; None where all blocks are alike.
+    #[getter]
+    fn demand(&self) -> Option<Demand> {
+        let whole = self.collective.demand()?.in_whole_blocks();
+        Demand::of(whole).ok()
     }
 
     /// The name of the collective, such as `all_gather`.
@@ -158,10 +289,14 @@ impl Collective {
 
     fn __repr__(&self) -> String {
         let (kind, ranks) = (self.kind(), self.ranks());
+        let demand = self
+            .demand()
+            .map(|demand| format!(", demand={}", demand.__repr__()));
         format!(
-            "Collective('{kind}', {ranks}, root={}, pieces={})",
+            "Collective('{kind}', {ranks}, root={}, pieces={}{})",
             self.root(),
-            self.pieces()
+            self.pieces(),
+            demand.unwrap_or_default()
         )
     }
 }

@@ -46,7 +46,7 @@ mod _core {
     #[pymodule_export]
     use crate::burst::{burst_fixed_point, check_bursts, engset, erlang_b, simulate_bursts};
     #[pymodule_export]
-    use crate::collective::Collective;
+    use crate::collective::{Collective, Demand, generated_demand};
     #[pymodule_export]
     use crate::congestion::{
         burst_hosts, burst_rate, delivered_plan, place_ranks, simulate_collectives,

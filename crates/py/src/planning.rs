@@ -1,7 +1,6 @@
 //! The functions that make schedules and plans.
 
 use opticoll::algorithm;
-use opticoll::collective::{self, CollectiveKind};
 use opticoll::families;
 use opticoll::plan::AnyPlan;
 use opticoll::planner::{self, PlanningTask};
@@ -10,7 +9,7 @@ use opticoll::units::Bytes;
 use pyo3::prelude::*;
 use std::sync::Mutex;
 
-use crate::collective::Collective;
+use crate::collective::{Collective, Demand, asked};
 use crate::error::IntoPyErr;
 use crate::fabric::Fabric;
 use crate::interrupt;
@@ -62,7 +61,7 @@ pub(crate) fn make_plan(
 #[pyo3(name = "plan")]
 #[pyo3(signature = (
     kind, fabric, algorithm, *, root = 0, wavelength = "auto", size_bytes = None,
-    watch: "Callable[[str], object] | None" = None,
+    watch: "Callable[[str], object] | None" = None, demand = None,
     **settings: "Unpack[Settings]"
 ))]
 #[allow(clippy::too_many_arguments)]
@@ -75,6 +74,7 @@ pub(crate) fn plan_collective(
     wavelength: &str,
     size_bytes: Option<u64>,
     watch: Option<Py<PyAny>>,
+    demand: Option<Demand>,
     settings: Option<Settings>,
 ) -> PyResult<Plan> {
     let method = method(settings)?;
@@ -87,10 +87,7 @@ pub(crate) fn plan_collective(
         }
     };
     let plan = interrupt::run(py, || {
-        let kind: CollectiveKind = kind.parse().map_err(IntoPyErr::into_py_err)?;
-        let collective = collective::Collective::new(kind, fabric.fabric.ranks())
-            .and_then(|collective| collective.with_root(root))
-            .map_err(IntoPyErr::into_py_err)?;
+        let collective = asked(kind, fabric.fabric.ranks(), root, demand.as_ref())?;
         let spec: Spec = algorithm.parse().map_err(SpecError::into_py_err)?;
         let task = PlanningTask {
             fabric: &fabric.fabric,
@@ -101,7 +98,7 @@ pub(crate) fn plan_collective(
             watch: &tell,
         };
         let planned = planner::plan_task(&spec, &task).map_err(IntoPyErr::into_py_err)?;
-        let asked = planner::find(kind, spec.name()).map(|_| algorithm);
+        let asked = planner::find(collective.kind(), spec.name()).map(|_| algorithm);
         Ok::<_, PyErr>(Plan::from_planned(planned, asked))
     })??;
     match problem.into_inner() {

@@ -9,11 +9,18 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from opticoll import _core, config, linear_program, registry
+from opticoll import _core, config, demands, linear_program, registry
 from opticoll.arguments import DEFAULT_SIZE, PartOptions, check_root, need_fabric
 from opticoll.layout import PICOSECONDS, align, format_rate, human_seconds, plural
 from opticoll.optimum import optimum, seconds, unit
-from opticoll.options import NO_BOUNDED, BoundedOption, FabricOption, RootOption, SizeOption
+from opticoll.options import (
+    NO_BOUNDED,
+    BoundedOption,
+    DemandOption,
+    FabricOption,
+    RootOption,
+    SizeOption,
+)
 from opticoll.rows import (
     OMITTED,
     Bytes,
@@ -39,6 +46,7 @@ class Asked(PartOptions):
     size: SizeOption = None
     fabric: FabricOption = None
     root: RootOption = None
+    demand: DemandOption = None
     method: BoundedOption = NO_BOUNDED
 
 
@@ -119,16 +127,19 @@ def compute(asked: Asked, watch: Watch) -> Iterator[BoundsRow]:
     check_root(kind, asked.root)
     fabric = need_fabric(asked.fabric)
     root = asked.root or 0
-    size_bytes = config.to_bytes(DEFAULT_SIZE if asked.size is None else asked.size)
-    collective = _core.Collective(kind, fabric.ranks, root=root)
-    at_least, at_most = optimum(kind, fabric, root)
-    broken = fabric.option("without") is not None
+    demand, own_size = (
+        (None, None) if asked.demand is None else demands.to_demand(asked.demand, fabric.ranks)
+    )
+    size_bytes = config.to_bytes(asked.size or own_size or DEFAULT_SIZE)
+    collective = _core.Collective(kind, fabric.ranks, root=root, demand=demand)
+    at_least, at_most = (None, None) if demand else optimum(kind, fabric, root)
+    broken = fabric.option("without") is not None and demand is None
     before, _ = optimum(kind, fabric.intact, root) if broken else (None, None)
     # The buffer holds the blocks of all ranks.
     gathered = kind in ("all_gather", "reduce_scatter", "gather", "scatter", "all_to_all")
     buffer = GIGABYTE * (fabric.ranks if gathered else 1)
     policy, found = _core.time_bounds(
-        kind, fabric, size_bytes, root, asked.method.policy, asked.method.paths
+        kind, fabric, size_bytes, root, asked.method.policy, asked.method.paths, demand
     )
     bounds = [
         BoundRow(

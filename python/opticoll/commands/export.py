@@ -135,6 +135,7 @@ def _refuse(asked: Asked, problem: str, fabric: object = None) -> None:
         "--algorithm": asked.algorithm,
         "--size": asked.size,
         "--root": asked.root,
+        "--demand": asked.demand,
     }
     options |= {"--wavelength": asked.wavelength, "--fabric": fabric}
     options |= {f"--{name}".replace("_", "-"): one for name, one in asked.settings.items()}

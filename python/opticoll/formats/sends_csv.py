@@ -88,8 +88,16 @@ def collective_of(head: str, path: str | os.PathLike[str]) -> Collective:
 
 
 def head_of(collective: Collective) -> str:
-    """The words that `collective_of` reads."""
+    """The words that `collective_of` reads.
+
+    Raises
+    ------
+    FileError
+        Its blocks differ.
+    """
     of = collective
+    if of.demand is not None:
+        raise FileError("a table of sends has no words for blocks that differ; write a plan file")
     return f"{of.kind} ranks={of.ranks} root={of.root} pieces={of.pieces}"
 
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from opticoll.commands.compare import Comparison
     from opticoll.commands.replan import ReplanRow
     from opticoll.commands.tasks import TaskRow
+    from opticoll.demands import DemandLike
     from opticoll.plan_row import PlanRow
     from opticoll.registry import RecordRow
     from opticoll.settings import Settings
@@ -59,6 +60,7 @@ def plan(
     *,
     size: str | int | None = None,
     root: int = 0,
+    demand: DemandLike | None = None,
     wavelength: str = "auto",
     watch: Callable[[str], object] | None = None,
     **settings: Unpack[Settings],
@@ -75,10 +77,14 @@ def plan(
         A specification such as `optree:depth=5`, a user's function, or the function as
         `module:function` (default: `auto`, the fastest plan found for the size and the settings).
     size
-        Size that `auto` plans for, in bytes or as text with a unit (default: 4 MiB). The plan keeps
-        the size for later simulations.
+        Size that `auto` plans for, in bytes or as text with a unit (default: 4 MiB, or what the
+        rank with the largest demand in bytes sends). The plan keeps the size for later simulations.
     root
         The root rank of broadcast, reduce, gather and scatter.
+    demand
+        What each rank sends to each other in an all_to_all: a matrix of bytes with a row for each
+        source, a CSV file, or the name of a generator such as `zipf:exponent=1.2,seed=0`
+        (default: the same of all pairs).
     wavelength
         Assignment of wavelengths, such as `first_fit:order=longest`.
     watch
@@ -101,11 +107,13 @@ def plan(
     >>> opticoll.plan("all_gather", ring, size="1MiB").algorithm
     'ring_bidirectional:stripes=2'
     """
-    from opticoll import config, registry, user_algorithm
+    from opticoll import config, demands, registry, user_algorithm
 
     fabric = config.to_fabric(fabric)
     root = config.to_root(root, fabric)
     size_bytes = None if size is None else config.to_bytes(size)
+    wanted, own_size = (None, None) if demand is None else demands.to_demand(demand, fabric.ranks)
+    size_bytes = own_size if size_bytes is None else size_bytes
     if algorithm is None:
         algorithm = registry.DEFAULT_ALGORITHM
     if isinstance(algorithm, str) and not user_algorithm.is_user_algorithm(algorithm):
@@ -118,13 +126,14 @@ def plan(
             wavelength=wavelength,
             size_bytes=size_bytes,
             watch=watch,
+            demand=wanted,
             **settings,
         )
     if isinstance(algorithm, str):
         name, (function, options) = algorithm.strip(), user_algorithm.load(algorithm)
     else:
         name, function, options = user_algorithm.name_of(algorithm), algorithm, {}
-    demanded = Collective(collective, fabric.ranks, root=root)
+    demanded = Collective(collective, fabric.ranks, root=root, demand=wanted)
     schedule = user_algorithm.call(function, demanded, fabric, options)
     try:
         return _core.make_plan(schedule, fabric, name, wavelength, size_bytes)
@@ -183,6 +192,7 @@ def compare(
     wavelengths: Iterable[int] | None = None,
     reconfiguration: str | Iterable[str] | None = None,
     root: int = 0,
+    demand: DemandLike | None = None,
     wavelength: str = "auto",
     **settings: Unpack[Settings],
 ) -> Comparison:
@@ -212,6 +222,8 @@ def compare(
         changes, further times are computed until the change is known within 1 %.
     root
         The root rank of broadcast, reduce, gather and scatter.
+    demand
+        What each rank sends to each other in an all_to_all, as for `plan`; `sizes` scale it.
     wavelength
         Assignment of wavelengths, such as `first_fit:order=longest`.
     settings
@@ -255,6 +267,7 @@ def compare(
         wavelengths=wavelengths,
         reconfiguration=reconfiguration,
         root=root,
+        demand=demand,
         wavelength=wavelength,
         settings=given(settings),
     )

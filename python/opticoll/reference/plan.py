@@ -25,6 +25,8 @@ class Collective:
     root: int
     pieces: int
     """Chunks into which each block (or the vector) is cut."""
+    demand: tuple[tuple[int, int], ...] | None = None
+    """Where the blocks of an all_to_all differ: the source and the destination of each chunk."""
 
     @property
     def blocks(self) -> int:
@@ -35,7 +37,7 @@ class Collective:
 
     @property
     def chunks(self) -> int:
-        return self.blocks * self.pieces
+        return self.blocks * self.pieces if self.demand is None else len(self.demand)
 
     @property
     def combines(self) -> bool:
@@ -49,6 +51,8 @@ class Collective:
 
     def before(self, chunk: int) -> set[int]:
         """The ranks that hold a chunk, or contribute to it, before the collective."""
+        if self.demand is not None:
+            return {self.demand[chunk][0]}
         block = chunk // self.pieces
         if self.combines:
             return set(range(self.ranks))
@@ -58,6 +62,8 @@ class Collective:
 
     def after(self, chunk: int) -> set[int]:
         """The ranks that must hold a chunk, with every contribution, after the collective."""
+        if self.demand is not None:
+            return {self.demand[chunk][1]}
         block = chunk // self.pieces
         if self.kind in ("all_gather", "all_reduce", "broadcast", "barrier"):
             return set(range(self.ranks))

@@ -80,13 +80,16 @@ def head_length(lines: list[tuple[int, list[str]]]) -> int:
 
 
 def read_head(lines: list[tuple[int, list[str]]]) -> Plan:
-    collective, fabric, algorithm, *options = (words for _, words in lines[1 : head_length(lines)])
+    collective, *others = (words for _, words in lines[1 : head_length(lines)])
+    demand = [words for words in others if words[0] == "demand"]
+    expect(others[: len(demand)] == demand, "demands stand after the collective")
+    fabric, algorithm, *options = others[len(demand) :]
     *options, steps = options
     expect(collective[0] == "collective", "expected collective")
     expect(fabric[0] == "fabric" and len(fabric) == 2, "expected a fabric")
     expect(algorithm[0] == "algorithm", "expected algorithm")
     plan = Plan(
-        collective=read_collective(collective[1:]),
+        collective=read_demand(read_collective(collective[1:]), demand),
         fabric=read_fabric(fabric[1]),
         steps=[whole(word) for word in steps[1:]],
     )
@@ -126,6 +129,30 @@ def read_collective(words: list[str]) -> Collective:
     collective = Collective(kinds[plain(kind)], ranks, root, pieces)
     expect(collective.chunks < 2**32, "the collective has 2^32 chunks or more")
     return collective
+
+
+def read_demand(collective: Collective, lines: list[list[str]]) -> Collective:
+    """A line for each rank that sends: `demand 0 1=4096+1024 2=100` cuts the first block in two."""
+    if not lines:
+        return collective
+    expect(collective.kind == "all_to_all", "only all_to_all has a demand")
+    expect(collective.pieces == 1, "the demand says the pieces")
+    chunks: list[tuple[int, int]] = []
+    total = 0
+    for _, source, *blocks in lines:
+        expect(len(blocks) > 0, "the rank sends nothing: leave the line out")
+        for block in blocks:
+            destination, equals, amounts = block.partition("=")
+            ends = whole(source), whole(destination)
+            expect(max(ends) < collective.ranks, "no such rank")
+            expect(equals == "=", "expected DESTINATION=BYTES")
+            expect(not chunks or ends > chunks[-1], "pairs of ranks increase")
+            for amount in amounts.split("+"):
+                expect(whole(amount, 2**64 - 1) > 0, "a chunk of no bytes")
+                total += int(amount)
+                chunks.append(ends)
+    expect(total < 2**64, "the demand has 2^64 bytes or more")
+    return replace(collective, demand=tuple(chunks))
 
 
 def read_transfers(

@@ -69,6 +69,10 @@ impl PlanMessages {
     /// Bytes that leave 64 bits; more messages than a program may have, or than there are tags.
     pub fn of(plan: &Plan, size: Bytes) -> Result<PlanMessages, TraceError> {
         let schedule = &plan.schedule;
+        if schedule.collective.demand().is_some() {
+            let problem = "the comments of a file of messages have no words for blocks that differ";
+            return Err(TraceError::Plan(problem.into()));
+        }
         let bytes = schedule.len() as u64 * BYTES_PER_TRANSFER;
         memory::take("the list of messages of this plan", bytes);
         let mut all = PlanMessages {

@@ -206,7 +206,7 @@ fn generated_demands_are_what_their_names_say() {
 const FABRICS: [&str; 7] = [
     "crossbar:ranks=8",
     "torus:dims=2x4",
-    "fat_tree:ranks=8,radix=4",
+    "mesh:dims=2x4",
     "fully_connected:ranks=8",
     "wdm_ring:ranks=8,wavelengths=4",
     "passive_star:ranks=8,wavelengths=4",
@@ -255,7 +255,7 @@ fn a_uniform_demand_takes_the_time_of_no_demand() {
 
 #[test]
 fn on_a_crossbar_the_hottest_rank_takes_its_bytes_in_at_its_rate() {
-    let fabric = Fabric::parse("crossbar:ranks=8,bandwidth=80Gb/s,latency=0s").unwrap();
+    let fabric = Fabric::parse("crossbar:ranks=8,rate=80Gb/s,latency=0s").unwrap();
     for seed in 0..4 {
         let demand = generated(&format!("one_hot:seed={seed}"), 8);
         let matrix = demand.matrix();

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 import opticoll
-from opticoll import _core, break_even, config, registry, user_algorithm
+from opticoll import _core, break_even, config, demands, registry, user_algorithm
 from opticoll._core import Fabric, OpticollError, Plan, format_size
 from opticoll.arguments import (
     DEFAULT_SIZE,
@@ -46,6 +46,7 @@ from opticoll.errors import (
 from opticoll.layout import human_time, plural
 from opticoll.options import (
     NO_METHOD,
+    DemandOption,
     FabricsOption,
     MethodOption,
     RootOption,
@@ -106,6 +107,7 @@ class Compare(PartOptions):
     method: MethodOption = NO_METHOD
     wavelength: WavelengthOption = None
     root: RootOption = None
+    demand: DemandOption = None
 
 
 @dataclass(frozen=True)
@@ -203,6 +205,9 @@ def _scenario(options: Compare) -> Scenario:
         if value is not None and key not in ("source", "fabric", "size", "method")
     }
     check_root(scenario.collective, options.root)
+    if options.demand is not None and "sizes" not in fields:
+        _, own_size = demands.to_demand(options.demand, scenario.fabrics[0].ranks)
+        fields["sizes"] = scenario.sizes if own_size is None else [own_size]
     settings = given(vars(options.method))
     overridden = frozenset([*fields, *settings])
     together: Settings = {**scenario.settings, **settings}
@@ -335,6 +340,7 @@ def _rows(
         algorithm,
         size=sizes_bytes[0],
         root=scenario.root,
+        demand=scenario.demand,
         wavelength=scenario.wavelength if algorithm != registry.DEFAULT_ALGORITHM else "auto",
         **settings,
     )
@@ -356,6 +362,7 @@ def _command(scenario: Scenario, plan: Plan, size_bytes: int, settings: Settings
         "algorithm": plan.asked,
         "size": f"{size_bytes}B",
         "root": scenario.root or None,
+        "demand": scenario.demand if isinstance(scenario.demand, str) else None,
         "wavelength": None if auto or scenario.wavelength == "auto" else scenario.wavelength,
     }
     return words("plan", [scenario.collective], {**options, **settings})

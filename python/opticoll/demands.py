@@ -1,0 +1,167 @@
+"""The demand of an all_to_all whose blocks differ: from a file, a matrix or a generator.
+
+>>> demand, size_bytes = to_demand([[0, 300, 100], [0, 0, 200], [50, 0, 0]], 3)
+>>> demand, size_bytes
+(<Demand of 3 ranks, 400 bytes of one rank at most>, 400)
+>>> to_demand("one_hot:seed=1", 4)[1] is None
+True
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from opticoll._core import Demand, OpticollError, generated_demand, parse_size
+from opticoll.errors import CollectiveError, FileError
+from opticoll.formats.content import read_text
+
+if TYPE_CHECKING:
+    import numpy
+
+    DemandLike: TypeAlias = (
+        Demand | numpy.ndarray[Any, Any] | Sequence[Sequence[int]] | str | os.PathLike[str]
+    )
+
+HEADING = ["source", "destination", "bytes"]
+"""The heading of a file with a line for each pair; without it a file is a matrix."""
+
+MOST = 2**64 - 1
+MOST_OF_A_FILE = 2**30
+"""Bytes of a file."""
+
+
+def to_demand(demand: Any, ranks: int) -> tuple[Demand, int | None]:
+    """The demand among so many ranks, and the size that makes its amounts bytes.
+
+    A demand that is generated has shares of whatever size there is: its size is None.
+
+    Raises
+    ------
+    CollectiveError
+        The demand is among other ranks, its matrix is none, or no generator has the name.
+    FileError
+        The file cannot be read, or a line of it is wrong; the message names line and column.
+    """
+    if isinstance(demand, str) and not _names_file(demand):
+        return generated_demand(demand, ranks), None
+    if isinstance(demand, str | os.PathLike):
+        made = read_csv(demand, ranks)
+    elif isinstance(demand, Demand):
+        made = demand
+    else:
+        made = _of_matrix(demand)
+    if made.ranks != ranks:
+        raise CollectiveError(
+            f"the demand is among {made.ranks} ranks, the fabric has {ranks}; "
+            "a matrix has a row and a column for each rank"
+        )
+    return made, made.largest
+
+
+def _names_file(demand: str) -> bool:
+    """Whether a text is the name of a file, not of a generator."""
+    return demand.lower().endswith((".csv", ".csv.zst")) or os.sep in demand
+
+
+def _of_matrix(matrix: Any) -> Demand:
+    """The demand of rows, or of an array of NumPy."""
+    rows = matrix.tolist() if hasattr(matrix, "tolist") else matrix
+    if not isinstance(rows, list | tuple) or not all(isinstance(row, list | tuple) for row in rows):
+        raise CollectiveError("a demand is a matrix: a row for each source")
+    for source, row in enumerate(rows):
+        for destination, amount in enumerate(row):
+            if isinstance(amount, bool) or not isinstance(amount, int) or not 0 <= amount <= MOST:
+                raise CollectiveError(
+                    f"the demand from rank {source} to rank {destination} is {amount!r}: "
+                    "it must be a whole number of bytes, 0 or more, below 2^64"
+                )
+    return Demand([list(row) for row in rows])
+
+
+def read_csv(path: str | os.PathLike[str], ranks: int) -> Demand:
+    """The demand in a file: a row of bytes for each source, or a line for each pair.
+
+    Raises
+    ------
+    FileError
+        The file cannot be read, or a line of it is wrong; the message names line and column.
+    CollectiveError
+        Nothing is demanded.
+    """
+    lines = list(_cells(read_text(path, "CSV file", "utf-8-sig", MOST_OF_A_FILE)))
+    if lines and [cell.lower() for cell in lines[0][1]] == HEADING:
+        amounts = _of_pairs(path, lines[1:], ranks)
+    else:
+        amounts = _of_rows(path, lines, ranks)
+    try:
+        return Demand(amounts)
+    except OpticollError as error:
+        raise CollectiveError(f"`{path}`: {error}") from error
+
+
+def _cells(text: str) -> Iterator[tuple[int, list[str]]]:
+    """The lines that say something, by number: their cells."""
+    for number, line in enumerate(text.splitlines(), 1):
+        said = line.partition("#")[0]
+        if said.strip():
+            yield number, [cell.strip() for cell in said.split(",")]
+
+
+def _of_rows(
+    path: str | os.PathLike[str], lines: list[tuple[int, list[str]]], ranks: int
+) -> list[list[int]]:
+    """The amounts of a matrix."""
+    if len(lines) != ranks:
+        raise FileError(
+            f"`{path}` has {len(lines)} rows, and the fabric {ranks} ranks: write a row for each, "
+            f"or a line for each pair under the heading `{','.join(HEADING)}`"
+        )
+    rows = []
+    for number, cells in lines:
+        if len(cells) != ranks:
+            raise FileError(
+                f"`{path}`, line {number}: {len(cells)} amounts, and the fabric has {ranks} ranks"
+            )
+        rows.append([_amount(path, number, column, cell) for column, cell in enumerate(cells, 1)])
+    return rows
+
+
+def _of_pairs(
+    path: str | os.PathLike[str], lines: list[tuple[int, list[str]]], ranks: int
+) -> list[list[int]]:
+    """The amounts of pairs, each named once."""
+    amounts = [[0] * ranks for _ in range(ranks)]
+    named: dict[tuple[int, int], int] = {}
+    for number, cells in lines:
+        if len(cells) != len(HEADING):
+            problem = f"{len(cells)} values where {','.join(HEADING)} are expected"
+            raise FileError(f"`{path}`, line {number}: {problem}")
+        source, destination = (
+            _rank(path, number, column, cell, ranks) for column, cell in enumerate(cells[:2], 1)
+        )
+        earlier = named.setdefault((source, destination), number)
+        if earlier != number:
+            problem = f"rank {source} to rank {destination} stands on line {earlier} already"
+            raise FileError(f"`{path}`, line {number}: {problem}")
+        amounts[source][destination] = _amount(path, number, 3, cells[2])
+    return amounts
+
+
+def _rank(path: str | os.PathLike[str], line: int, column: int, cell: str, ranks: int) -> int:
+    if not (cell.isascii() and cell.isdigit() and len(cell) < 11 and int(cell) < ranks):
+        problem = f"`{cell[:40]}` is no rank: ranks are 0 to {ranks - 1}"
+        raise FileError(f"`{path}`, line {line}, column {column}: {problem}")
+    return int(cell)
+
+
+def _amount(path: str | os.PathLike[str], line: int, column: int, cell: str) -> int:
+    """Bytes: a whole number, or a size such as `4KiB`."""
+    try:
+        if cell.isascii() and cell.isdigit() and len(cell) < 21 and int(cell) <= MOST:
+            return int(cell)
+        return parse_size(cell)
+    except OpticollError as error:
+        problem = f"`{cell[:40]}` is no number of bytes, such as 4096 or 4KiB"
+        raise FileError(f"`{path}`, line {line}, column {column}: {problem}") from error

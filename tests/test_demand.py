@@ -1,0 +1,181 @@
+"""All_to_alls whose blocks differ: files of demands, both verifiers, and every command that takes one."""
+
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import opticoll
+from conftest import Run, check_both_prove, compare_mutants, in_one_line, proved
+from opticoll import demands, errors
+from test_cli import run_json
+
+SWITCH = "circuit_switch:ranks=4,reconfiguration=1us"
+TWO = "circuit_switch:ranks=4,ports=2,planes=2,latency=100ns"
+MATRIX = [[0, 3000, 0, 100], [0, 0, 4096, 0], [500, 500, 500, 500], [0, 0, 0, 0]]
+
+
+def written(path: Path, text: str) -> Path:
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "0,3000,0,100\n0,0,4KiB,0\n500,500,500,500\n0,0,0,0\n",
+        "# bytes\n0, 3kB, 0, 100 # hot\n\n0,0,4096B,0\n500,500,500,500\n0,0,0,0",
+        "source,destination,bytes\n0,1,3000\n0,3,100\n1,2,4KiB\n"
+        "2,0,500\n2,1,500\n2,2,500\n2,3,500\n3,3,0\n",
+        "\ufeffSource, Destination, Bytes\n2,3,500\n2,2,500\n2,1,500\n2,0,500\n"
+        "1,2,4096\n0,3,100\n0,1,3000\n",
+    ],
+)
+def test_both_forms_of_a_file_are_the_same_demand(tmp_path: Path, text: str) -> None:
+    demand, size = demands.to_demand(written(tmp_path / "matrix.csv", text), 4)
+    assert demand.amounts == MATRIX
+    assert demand == opticoll.Demand(MATRIX)
+    assert size == demand.largest == 4096
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("0,1\n1,0\n", "has 2 rows, and the fabric 4 ranks"),
+        ("0,1,2,3\n0,1,2,3\n0,1,2\n0,1,2,3\n", "line 3: 3 amounts"),
+        ("0,1,2,3\n0,1,x,3\n0,1,2,3\n0,1,2,3\n", "line 2, column 3: `x` is no number of bytes"),
+        ("0,1,2,3\n0,-1,2,3\n0,1,2,3\n0,1,2,3\n", "line 2, column 2: `-1`"),
+        ("0,1,2,3\n0,1.5,2,3\n0,1,2,3\n0,1,2,3\n", "line 2, column 2: `1.5`"),
+        ("source,destination,bytes\n0,4,1\n", "line 2, column 2: `4` is no rank"),
+        ("source,destination,bytes\n0,1,1\n0,1,2\n", "line 3: rank 0 to rank 1 stands on line 2"),
+        ("source,destination,bytes\n0,1\n", "line 2: 2 values"),
+        ("0,0,0,0\n" * 4, "zero for every pair"),
+        ("18446744073709551615,1,0,0\n" + "0,0,0,0\n" * 3, "2^64"),
+        ("", "has 0 rows"),
+    ],
+)
+def test_what_is_wrong_in_a_file_is_named_with_its_place(
+    run: Run, tmp_path: Path, text: str, problem: str
+) -> None:
+    path = written(tmp_path / "matrix.csv", text)
+    finished = run("plan", "all_to_all", "--fabric", SWITCH, "--demand", path)
+    assert finished.code == 2
+    assert problem in " ".join(finished.err.split()), finished.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (["all_gather", "--demand", "random"], "only all_to_all takes a demand"),
+        (["all_to_all", "--demand", "randm"], "did you mean `random`"),
+        (["all_to_all", "--demand", "zipf:exponent=x"], "exponent"),
+        (["all_to_all", "--demand", "none.csv"], "none.csv"),
+        (["all_to_all", "--demand", "random", "--algorithm", "shifts"], "decomposition"),
+        (
+            ["all_to_all", "--demand", "random", "--algorithm", "decomposition:longest=0B"],
+            "4096 chunks",
+        ),
+    ],
+)
+def test_what_is_asked_for_wrongly_is_refused(run: Run, arguments: list[str], problem: str) -> None:
+    finished = run("plan", *arguments, "--fabric", SWITCH)
+    assert finished.code == 2
+    assert problem in " ".join(finished.err.split()), finished.err
+
+
+def test_matrices_of_numpy_lists_and_files_make_the_same_plan(tmp_path: Path) -> None:
+    path = written(tmp_path / "m.csv", "\n".join(",".join(map(str, row)) for row in MATRIX))
+    made = [
+        opticoll.plan("all_to_all", SWITCH, "decomposition", demand=demand)
+        for demand in (MATRIX, np.array(MATRIX), np.array(MATRIX, dtype=np.uint64), path, str(path))
+    ]
+    assert len({plan.to_text() for plan in made}) == 1
+    plan = made[0]
+    assert plan.size_bytes == 4096
+    assert plan.collective.demand == opticoll.Demand(MATRIX)
+    proved(plan)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [[[0, 1], [1]], [[0, -1], [1, 0]], [[0, 0.5], [1, 0]], [1, 2], np.zeros((4, 4)), 7, [[0, 1]]],
+)
+def test_what_is_no_matrix_is_refused(wrong: object) -> None:
+    with pytest.raises(errors.CollectiveError):
+        opticoll.plan("all_to_all", SWITCH, "direct", demand=wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("demand", ["uniform", "random:seed=2", "zipf:exponent=1.5", "one_hot"])
+@pytest.mark.parametrize("fabric", [SWITCH, TWO, "crossbar:ranks=4", "wdm_ring:ranks=4"])
+def test_both_verifiers_prove_demands(fabric: str, demand: str) -> None:
+    for algorithm in ("auto", "direct", "bruck"):
+        plan = opticoll.plan("all_to_all", fabric, algorithm, size="64KiB", demand=demand)
+        proved(plan)
+        again = opticoll.Plan.from_text(plan.to_text())
+        assert again.collective == plan.collective
+        assert again.simulate(1 << 16).time_ps == plan.simulate(1 << 16).time_ps
+
+
+def mutated(line: str, generator: random.Random) -> str:
+    """A word of a demand or of a transfer drawn anew."""
+    words = line.split()
+    if words[0] == "demand":
+        place = generator.randrange(1, len(words))
+        destination, equals, amounts = words[place].partition("=")
+        drawn = str(generator.randrange(5))
+        words[place] = generator.choice(
+            [f"{drawn}{equals}{amounts}", f"{destination}{equals}{drawn}", words[place] + "+7"]
+        )
+    elif words[0] == "copy":
+        words[1] = generator.choice([words[1], str(generator.randrange(9))])
+        words[2] = f"{generator.randrange(4)}>{generator.randrange(5)}"
+    return " ".join(words)
+
+
+@pytest.mark.parametrize("algorithm", ["decomposition", "decomposition:longest=1KiB", "direct"])
+def test_both_verifiers_judge_changed_demands_alike(algorithm: str) -> None:
+    text = opticoll.plan("all_to_all", TWO, algorithm, demand=MATRIX).to_text()
+    assert text.count("demand ") == 3
+    check_both_prove(text)
+    found = compare_mutants(text, in_one_line(mutated), [1, 2, 3] * 60)
+    assert {"missing", "not_held"} & set().union(*found)
+
+
+def test_every_command_takes_a_demand(run: Run, tmp_path: Path) -> None:
+    path = written(tmp_path / "m.csv", "\n".join(",".join(map(str, row)) for row in MATRIX))
+    plan = tmp_path / "demand.plan"
+    options = ("--fabric", SWITCH, "--demand", path)
+    row = run_json(run, "plan", "all_to_all", *options, "--output", plan)
+    assert row["size_bytes"] == 4096
+    assert row["verified"]
+    assert run("verify", plan).code == 0
+    simulated = run_json(run, "simulate", plan)
+    assert simulated["time_ps"] == row["time_ps"]
+    assert run_json(run, "simulate", "all_to_all", *options)["time_ps"] == row["time_ps"]
+    assert run("show", plan).code == 0
+    compared = run_json(run, "compare", "all_to_all", *options, "--algorithms", "direct,bruck")
+    assert {one["size_bytes"] for one in compared} == {4096}
+    assert min(one["time_s"] for one in compared) == row["time_s"]
+    bounds = run_json(run, "bound", "all_to_all", *options)
+    assert {one["name"] for one in bounds["bounds"]} == {"settings", "direct"}
+    assert all(one["time_s"] <= row["time_s"] for one in bounds["bounds"])
+    refused = run("verify", plan, "--demand", "random")
+    assert refused.code == 2
+
+
+def test_the_hottest_row_bounds_links(run: Run) -> None:
+    """1,000 bytes from rank 0 and 700 to rank 1 at 8 Gb/s: a nanosecond for each byte."""
+    matrix = [[0, 600, 400], [0, 0, 0], [0, 100, 0]]
+    plan = opticoll.plan("all_to_all", "crossbar:ranks=3,rate=8Gb/s", "direct", demand=matrix)
+    row = opticoll.measure(plan, 1000)
+    assert row.bound_time_s == pytest.approx(1e-6)
+    assert row.time_s == pytest.approx(1e-6)
+
+
+@pytest.mark.parametrize("name", ["sends.csv", "program.xml", "messages.goal", "theirs.et"])
+def test_formats_without_words_for_demands_refuse_them(tmp_path: Path, name: str) -> None:
+    plan = opticoll.plan("all_to_all", "crossbar:ranks=4", "direct", demand=MATRIX)
+    with pytest.raises(errors.OpticollError, match=r"differ|words"):
+        plan.export(tmp_path / name)
+    assert not (tmp_path / name).exists()
