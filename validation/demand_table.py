@@ -1,4 +1,4 @@
-"""The gaps of `decomposition` to the bound of plans without relays, as a table of `docs/circuit-switches.md`.
+"""The gaps of `decomposition` to the bound `direct`, as a table of `docs/circuit-switches.md`.
 
 python validation/demand_table.py
 """

@@ -157,6 +157,8 @@ pub(crate) fn asked(
 /// ('reduce', 8, 3, 2)
 /// >>> collective.chunks, collective.combines, collective.size_convention
 /// (2, True, 'bytes of the vector')
+/// >>> opticoll.Collective("all_to_all", 2, demand=opticoll.Demand([[0, 3], [1, 0]])).demand.amounts
+/// [[0, 3], [1, 0]]
 #[pyclass(frozen, eq, module = "opticoll._core", from_py_object)]
 #[derive(Clone, PartialEq)]
 pub(crate) struct Collective {
