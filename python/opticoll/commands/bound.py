@@ -67,11 +67,13 @@ class WitnessRow(Row):
 
 
 class BoundRow(Row):
-    """A time that no plan goes below."""
+    """A time that no plan goes below; that of `direct` no plan without relays."""
 
     name: str = means("Name of the bound", "bound")
     assumption: str = means("Conditions under which the bound holds")
-    time_s: Seconds = means("Time that no plan goes below", "time")
+    time_s: Seconds = means(
+        "Time that no plan goes below; of `direct` no plan without relays", "time"
+    )
     witness: WitnessRow | None = means(
         "Cut or multipliers that show the bound", absent="neither shows the bound"
     )
@@ -223,6 +225,11 @@ def _text(asked: Asked, rows: list[BoundsRow]) -> str:
     lines += ["", f"no plan for {size} ({row.size_convention}){under} takes less than:"]
     cells = [[bound.name, human_seconds(bound.time_s), bound.assumption] for bound in row.bounds]
     lines.append(align(cells, ["bound", "time", "assumption"], {1}))
+    if any(bound.name == "direct" for bound in row.bounds):
+        lines += [
+            "",
+            "direct holds for plans without relays only: a plan that relays may take less",
+        ]
     shown = next((bound for bound in row.bounds if bound.witness), None)
     if shown is not None and shown.witness is not None:
         # Where latencies give the greatest bound, the links are those of a lesser one.
