@@ -174,6 +174,21 @@ def test_every_command_takes_a_demand(run: Run, tmp_path: Path) -> None:
     assert refused.code == 2
 
 
+def test_a_scenario_takes_a_demand_beside_it(run: Run, tmp_path: Path) -> None:
+    written(tmp_path / "m.csv", "\n".join(",".join(map(str, row)) for row in MATRIX))
+    lines = ["collective: all_to_all", f"fabric: {SWITCH!r}", "algorithms: [direct]"]
+    path = written(tmp_path / "moe.yaml", "\n".join([*lines, "demand: m.csv"]))
+    rows = run_json(run, "compare", "compare", path)
+    direct = opticoll.plan("all_to_all", SWITCH, "direct", demand=MATRIX)
+    assert {row["size_bytes"] for row in rows} == {4096}
+    assert rows[0]["time_ps"] == direct.simulate(4096).time_ps
+    wrong = written(tmp_path / "wrong.yaml", "\n".join([*lines, "demand: none.csv"]))
+    refused = run("compare", wrong)
+    assert refused.code == 2
+    assert "wrong.yaml" in refused.err
+    assert "demand" in refused.err
+
+
 def test_the_hottest_row_bounds_links(run: Run) -> None:
     """1,000 bytes from rank 0 and 700 to rank 1 at 8 Gb/s: a nanosecond for each byte."""
     matrix = [[0, 600, 400], [0, 0, 0], [0, 100, 0]]

@@ -50,7 +50,7 @@ from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeGuard, TypeVar, cast
 
-from opticoll import formats, network_graph, registry
+from opticoll import demands, formats, network_graph, registry
 from opticoll._core import (
     CollectiveError,
     Fabric,
@@ -491,7 +491,22 @@ def read_scenario(path: str | os.PathLike[str]) -> Scenario:
         machines = [_machine(document, fabric, ("fabric",))]
     settings = given(fields)
     fields = {key: value for key, value in fields.items() if key not in NAMES}
-    return Scenario(fabrics=to_fabrics(machines), origin=document, settings=settings, **fields)
+    fabrics = to_fabrics(machines)
+    if fields["demand"] is not None:
+        fields |= _demanded(document, fields["demand"], fabrics[0].ranks)
+    return Scenario(fabrics=fabrics, origin=document, settings=settings, **fields)
+
+
+def _demanded(document: Document, demand: str, ranks: int) -> dict[str, Any]:
+    """The demand, whose file lies beside the scenario, and the size that it gives."""
+    if demands.names_file(demand):
+        demand = str(document.path.parent / demand)
+    try:
+        _, size_bytes = demands.to_demand(demand, ranks)
+    except OpticollError as error:
+        raise document.error(("demand",), str(error)) from error
+    has_size = size_bytes is not None and "sizes" not in document.content
+    return {"demand": demand, **({"sizes": [size_bytes]} if has_size else {})}
 
 
 def _machine(document: Document, fabric: str | dict[str, Any], place: Place) -> Fabric:
@@ -598,6 +613,7 @@ class _ScenarioFields:
     reconfiguration: Annotated[list[str], _read_times] | None = None
     wavelength: Annotated[str, text] = "auto"
     root: Annotated[int, whole(0, 2**32)] | None = None
+    demand: Annotated[str, text] | None = None
 
 
 _ScenarioFile = make_dataclass(

@@ -44,7 +44,7 @@ def to_demand(demand: Any, ranks: int) -> tuple[Demand, int | None]:
     FileError
         The file cannot be read, or a line of it is wrong; the message names line and column.
     """
-    if isinstance(demand, str) and not _names_file(demand):
+    if isinstance(demand, str) and not names_file(demand):
         return generated_demand(demand, ranks), None
     if isinstance(demand, str | os.PathLike):
         made = read_csv(demand, ranks)
@@ -60,7 +60,7 @@ def to_demand(demand: Any, ranks: int) -> tuple[Demand, int | None]:
     return made, made.largest
 
 
-def _names_file(demand: str) -> bool:
+def names_file(demand: str) -> bool:
     """Whether a text is the name of a file, not of a generator."""
     return demand.lower().endswith((".csv", ".csv.zst")) or os.sep in demand
 

@@ -14,8 +14,7 @@ mod list;
 mod matchings;
 
 use super::contest::{Contender, Made};
-use super::{Planned, Planner, PlannerError, Question, empty_plan, least};
-use crate::algorithm::AlgorithmError;
+use super::{Planned, Planner, PlannerError, Question, empty_plan, least, shifts};
 use crate::collective::{Collective, CollectiveKind, DemandMatrix};
 use crate::fabric::Light;
 use crate::fabric::circuits::{Charge, Circuits};
@@ -62,15 +61,14 @@ struct PlacedChunk {
     destination: u32,
     amount: u64,
     slot: u32,
-    port: u32,
+    port: u8,
 }
 
 /// Ports, prices and policy.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 struct Terms {
-    ports: u32,
-    /// Ports that change together are those of so many groups side by side.
-    lanes: u32,
+    /// The ports that work at all ranks, those together that change together.
+    lanes: Vec<Vec<u8>>,
     /// Picoseconds of an amount of one.
     per_amount: f64,
     /// Picoseconds of each slot, and of each beside the first of a lane.
@@ -85,6 +83,7 @@ impl Terms {
         switch: &CircuitSwitch,
         largest: u64,
     ) -> Result<Terms, PlannerError> {
+        let ports = shifts::ports_of_all(switch);
         let charge = switch.charge(question.policy().name());
         let change = switch.reconfiguration.time()?.ps() as f64;
         let delays = switch.startup.plus(switch.latency)?.ps() as f64;
@@ -97,16 +96,23 @@ impl Terms {
             _ => (change, 0.0),
         };
         Ok(Terms {
-            ports: switch.ports,
             lanes: match charge {
-                Ok(Charge::ChangedPlane) => switch.planes,
-                _ => 1,
+                Ok(Charge::ChangedPlane) => {
+                    let of_plane = |port: &u8| u32::from(*port) / switch.ports_of_plane();
+                    let planes = ports.chunk_by(|one, other| of_plane(one) == of_plane(other));
+                    planes.map(<[u8]>::to_vec).collect()
+                }
+                _ => vec![ports],
             },
             per_amount: question.size.get() as f64 / largest.max(1) as f64 * ps_per_byte,
             per_slot: per_slot + delays,
             change,
             one_by_one: charge == Ok(Charge::ChangedPort),
         })
+    }
+
+    fn ports(&self) -> Vec<u8> {
+        self.lanes.concat()
     }
 
     /// What a matching of a lane costs beside its chunks.
@@ -122,12 +128,7 @@ struct Decomposed {
 }
 
 fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
-    let switch = question.fabric.downcast::<CircuitSwitch>();
-    let switch = switch.ok_or_else(|| AlgorithmError::Refused {
-        name: NAME,
-        ranks: question.collective.ranks(),
-        reason: "it sets the ports of a circuit_switch".into(),
-    })?;
+    let switch = shifts::needed(question, NAME)?;
     let amounts = Amounts::of(&question.collective)?;
     let terms = Terms::of(question, switch, amounts.largest)?;
     let decomposed = match spec.option("longest") {
@@ -151,6 +152,9 @@ fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, Planner
     let Some(demand) = question.collective.demand() else {
         return Ok(Vec::new());
     };
+    if shifts::needed(question, NAME).is_err() {
+        return Ok(Vec::new());
+    }
     let least = least::of_collective(question)?;
     let question = *question;
     Ok(vec![Contender {
@@ -252,11 +256,12 @@ impl Amounts {
 
     /// A time that no decomposition into chunks of at most `longest` goes below.
     fn least(&self, lines: &[Vec<u64>], terms: &Terms, longest: u64) -> f64 {
+        let ports = terms.ports().len() as u64;
         let of_line = |line: &Vec<u64>| {
             let pieces: u64 = line.iter().map(|amount| amount.div_ceil(longest)).sum();
             let sending = line.iter().sum::<u64>() as f64 * terms.per_amount;
-            let settings = pieces.div_ceil(terms.ports.into()) as f64;
-            sending / f64::from(terms.ports) + settings * terms.overhead() - terms.change
+            let settings = pieces.div_ceil(ports) as f64;
+            sending / ports as f64 + settings * terms.overhead() - terms.change
         };
         lines.iter().map(of_line).fold(0.0, f64::max)
     }
@@ -274,30 +279,33 @@ impl Amounts {
 /// Gives matchings their slots and ports: those of a slot of like length, each slot to the lane that is done first.
 fn in_lanes(terms: &Terms, mut matchings: Vec<Matching>) -> Decomposed {
     matchings.sort_by_key(|matching| std::cmp::Reverse(matching.longest()));
-    let together = (terms.ports / terms.lanes) as usize;
-    let mut lanes = vec![(0.0f64, 0u32); terms.lanes as usize];
+    let mut lanes: Vec<(f64, u32, &[u8])> = Vec::new();
+    lanes.extend(terms.lanes.iter().map(|ports| (0.0, 0, &ports[..])));
     let mut chunks = Vec::new();
-    for slot in matchings.chunks(together) {
+    let mut left = &matchings[..];
+    while !left.is_empty() {
         interrupt::check();
-        let order = |one: &usize, other: &usize| lanes[*one].0.total_cmp(&lanes[*other].0);
-        let lane = (0..lanes.len()).min_by(order).unwrap_or(0);
-        let (time, number) = &mut lanes[lane];
-        for (place, matching) in slot.iter().enumerate() {
-            let port = (lane * together + place) as u32;
-            let pairs = matching
-                .pairs()
-                .map(|(source, destination, amount)| PlacedChunk {
-                    source,
-                    destination,
-                    amount,
-                    slot: *number,
-                    port,
-                });
-            chunks.extend(pairs);
+        let earlier = |one: &&mut (f64, u32, &[u8]), other: &&mut (f64, u32, &[u8])| {
+            one.0.total_cmp(&other.0)
+        };
+        let Some((time, number, ports)) = lanes.iter_mut().min_by(earlier) else {
+            break;
+        };
+        let (slot, others) = left.split_at(ports.len().min(left.len()));
+        for (matching, &port) in slot.iter().zip(*ports) {
+            let pairs = matching.pairs();
+            let placed = pairs.map(|(source, destination, amount)| PlacedChunk {
+                source,
+                destination,
+                amount,
+                slot: *number,
+                port,
+            });
+            chunks.extend(placed);
         }
-        let longest = slot.first().map_or(0, Matching::longest);
-        *time += longest as f64 * terms.per_amount + terms.overhead();
+        *time += slot[0].longest() as f64 * terms.per_amount + terms.overhead();
         *number += 1;
+        left = others;
     }
     let last = lanes.iter().map(|lane| lane.0).fold(0.0, f64::max);
     Decomposed {
@@ -340,8 +348,8 @@ fn placed(
     for (transfer, chunk) in chunks.iter().enumerate() {
         plan.slot[transfer] = chunk.slot;
         plan.light[transfer] = Light::from(SwitchedLight {
-            source_port: chunk.port as u8,
-            destination_port: chunk.port as u8,
+            source_port: chunk.port,
+            destination_port: chunk.port,
         });
     }
     plan.step_slots[0] = 0..slots;

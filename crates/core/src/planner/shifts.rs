@@ -275,7 +275,7 @@ fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
     if question.collective.ranks() < 2 {
         return Ok(question.nothing_to_do(spec));
     }
-    let switch = needed(question)?;
+    let switch = needed(question, NAME)?;
     if let Some(text) = spec.option("shifts") {
         let rule = "must be shifts below the number of ranks, of at most as many ports as no rank has dead, joined by + and x";
         let sequence = Sequence::parse(text, switch.ranks, ports_of_all(switch).len());
@@ -298,9 +298,13 @@ fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
     })
 }
 
-fn needed<'a>(question: &Question<'a>) -> Result<&'a CircuitSwitch, AlgorithmError> {
+/// The switch that a planner `name` is asked about, if it can join all ranks to any others at once.
+pub(super) fn needed<'a>(
+    question: &Question<'a>,
+    name: &'static str,
+) -> Result<&'a CircuitSwitch, AlgorithmError> {
     let refused = |reason: &str| AlgorithmError::Refused {
-        name: NAME,
+        name,
         ranks: question.collective.ranks(),
         reason: reason.into(),
     };
@@ -308,19 +312,19 @@ fn needed<'a>(question: &Question<'a>) -> Result<&'a CircuitSwitch, AlgorithmErr
     let switch = switch.ok_or_else(|| refused("it sets the ports of a circuit_switch"))?;
     if !switch.is_one_switch() {
         return Err(refused(
-            "it joins every rank to those some places on, for which each plane must be one switch: leave switch_ports out",
+            "it joins every rank to any other, for which each plane must be one switch: leave switch_ports out",
         ));
     }
     if ports_of_all(switch).is_empty() {
         return Err(refused(
-            "it joins every rank to those some places on, but each port is dead at some rank",
+            "it joins all ranks over the same ports, but each port is dead at some rank",
         ));
     }
     Ok(switch)
 }
 
 /// The ports that no rank has dead.
-fn ports_of_all(switch: &CircuitSwitch) -> Vec<u8> {
+pub(super) fn ports_of_all(switch: &CircuitSwitch) -> Vec<u8> {
     let is_dead = |port: u32| switch.dead_ports.iter().any(|dead| dead.port == port);
     let ports = (0..switch.ports).filter(|port| !is_dead(*port));
     ports.map(|port| port as u8).collect()
@@ -328,7 +332,7 @@ fn ports_of_all(switch: &CircuitSwitch) -> Vec<u8> {
 
 /// The best sequence found of each number of settings.
 fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, PlannerError> {
-    let Ok(switch) = needed(question) else {
+    let Ok(switch) = needed(question, NAME) else {
         return Ok(Vec::new());
     };
     let ranks = switch.ranks;

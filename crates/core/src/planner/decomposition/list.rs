@@ -22,11 +22,12 @@ pub(super) fn started_one_by_one(
     terms: &Terms,
     chunks: &[(u32, u32, u64)],
 ) -> Decomposed {
+    let numbers = terms.ports();
     let lasts = |amount: u64| amount as f64 * terms.per_amount + terms.overhead();
     let mut left = [0, 1].map(|_| {
         let rank = |_| RankLeft {
             time: 0.0,
-            ports: vec![(0.0, 0); terms.ports as usize],
+            ports: vec![(0.0, 0); numbers.len()],
         };
         (0..ranks).map(rank).collect::<Vec<_>>()
     });
@@ -38,7 +39,7 @@ pub(super) fn started_one_by_one(
     }
     // Ports out by the time at which they may start something, in picoseconds; each once.
     let mut events: BTreeMap<u64, Vec<(u32, usize)>> = BTreeMap::new();
-    let all = (0..terms.ports as usize).flat_map(|port| (0..ranks).map(move |rank| (rank, port)));
+    let all = (0..numbers.len()).flat_map(|port| (0..ranks).map(move |rank| (rank, port)));
     events.insert(0, all.collect());
     let (mut placed, mut end) = (Vec::with_capacity(chunks.len()), 0.0f64);
     while let Some((now, mut free)) = events.pop_first() {
@@ -86,7 +87,7 @@ pub(super) fn started_one_by_one(
                         destination,
                         amount,
                         slot,
-                        port: port as u32,
+                        port: numbers[port],
                     });
                     end = end.max(until);
                     until

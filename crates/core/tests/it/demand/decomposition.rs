@@ -231,6 +231,39 @@ fn no_sequence_of_settings_goes_below_the_bound() {
 }
 
 #[test]
+fn dead_ports_are_left_out_and_several_switches_refused() {
+    let size = 1 << 24;
+    for policy in [Policy::AllStop, Policy::Planes, Policy::PerPort] {
+        let fabric = "ranks=9,ports=4,planes=2,dead_ports=3.1+5.1+7.2,reconfiguration=1us";
+        let two = "ranks=9,ports=2,planes=2,reconfiguration=1us";
+        let [left, alike] = [fabric, two].map(|fabric| {
+            let (time, bound) = against_the_bound(fabric, generated("random", 9), size, policy);
+            assert!(bound <= time);
+            time
+        });
+        // Ports 0 and 3 are left, on two planes.
+        assert_eq!(left, alike, "{}", policy.name());
+    }
+    let collective = demanding(generated("random", 9));
+    for fabric in [
+        "ranks=9,ports=2,planes=2,switch_ports=3",
+        "ranks=9,ports=2,dead_ports=1.0+2.1",
+    ] {
+        let fabric = Fabric::parse(&format!("circuit_switch:{fabric}")).unwrap();
+        let spec = "decomposition".parse().unwrap();
+        let planned = planner::plan(
+            &spec,
+            &fabric,
+            collective,
+            Bytes::new(size),
+            &Method::default(),
+        );
+        let error = planned.err().unwrap().to_string();
+        assert!(error.contains("does not run with N = 9"), "{error}");
+    }
+}
+
+#[test]
 fn auto_takes_a_decomposition_where_blocks_differ() {
     let fabric =
         Fabric::parse("circuit_switch:ranks=16,ports=2,planes=2,reconfiguration=1us").unwrap();
