@@ -14,7 +14,8 @@ import opticoll
 from conftest import Run, proved
 from opticoll import Fabric
 from opticoll.commands.train import Train, TrainingRow, training_text
-from opticoll.commands.train.groups import divide, members_of, part_of
+from opticoll.commands.train.group_prices import members_of, part_of
+from opticoll.commands.train.groups import divide
 from test_bad_input import check as refused
 from test_cli import run_json
 

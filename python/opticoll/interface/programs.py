@@ -111,6 +111,7 @@ def train(
     micro_batches: int | None = None,
     collectives: Mapping[str, str] | None = None,
     contention: str | None = None,
+    reconfigure: str | None = None,
     **settings: Unpack[Settings],
 ) -> TrainingRow:
     """Time an iteration of training, and the part of it that waits for the network.
@@ -161,6 +162,9 @@ def train(
         Algorithms of the collectives of groups by their names (default: `auto`).
     contention
         `simulated`, or `none`: each group is timed as if it were alone.
+    reconfigure
+        What the settings of a `circuit_switch` are planned for: each exchange among experts
+        (`layer`), all of an `iteration` together, or none (`never`).
     settings
         The simulator and its settings, as for `Plan.simulate`.
 

@@ -23,8 +23,8 @@ from opticoll import registry, user_algorithm, words
 from opticoll._core import Fabric, Outcome, TimedModel, check_buckets, format_size
 from opticoll.arguments import need_fabrics, settings_on
 from opticoll.commands.train.figure import draw
+from opticoll.commands.train.group_rows import GroupsRow
 from opticoll.commands.train.groups import (
-    GroupsRow,
     carry_out,
     divide,
     is_grouped,
@@ -236,6 +236,15 @@ class Train:
         Parameter(
             help="Contention of groups that share links: simulated, or none, each group timed as "
             "if alone (default: simulated where a simulator sends single messages)",
+            converter=words.choice,
+            group=GROUPS,
+        ),
+    ] = None
+    reconfigure: Annotated[
+        Literal["layer", "iteration", "never"] | None,
+        Parameter(
+            help="Reconfiguration of a circuit_switch for exchanges among experts: settings for "
+            "each layer, once an iteration for all layers together, or never (default: layer)",
             converter=words.choice,
             group=GROUPS,
         ),

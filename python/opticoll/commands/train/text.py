@@ -11,7 +11,7 @@ from opticoll.plan_row import capacity_lines, different_ranks
 
 if TYPE_CHECKING:
     from opticoll.commands.train import TrainingRow
-    from opticoll.commands.train.groups import GroupsRow
+    from opticoll.commands.train.group_rows import GroupsRow
 
 MOST_SIZES = 12
 """Sizes of all_reduces printed for people."""
@@ -123,6 +123,14 @@ SHARDED = (
 """What replicas divide, by stages of ZeRO."""
 
 
+RECONFIGURE = {
+    "layer": "for each exchange among experts",
+    "iteration": "once an iteration, for all exchanges among experts together",
+    "never": "one for all exchanges among experts",
+}
+"""What the settings of a circuit switch are planned for."""
+
+
 def _group_facts(groups: GroupsRow) -> list[list[str]]:
     """How groups divide the model."""
     sizes = [f"tensor {groups.tensor}", f"pipeline {groups.pipeline}", f"data {groups.data}"]
@@ -136,6 +144,8 @@ def _group_facts(groups: GroupsRow) -> list[list[str]]:
     if groups.dropped is not None:
         skew = groups.expert_skew or "none, all alike"
         experts = [["expert skew", f"{skew}; {groups.dropped:.1%} of assignments dropped"]]
+    if groups.reconfigure is not None:
+        experts.append(["settings", RECONFIGURE[groups.reconfigure]])
     contention = "simulated"
     if groups.alone is not None:
         contention = f"none, each group is timed as if alone: {groups.alone}"

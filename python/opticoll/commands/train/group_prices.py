@@ -1,0 +1,190 @@
+"""What collectives of groups cost, each group alone on its part of the fabric.
+
+Experts that get different numbers of tokens make all_to_alls with a demand. Over a circuit switch
+`reconfigure` says for which demand its settings are planned:
+
+| reconfigure | settings |
+|---|---|
+| layer | planned for the demand of each exchange |
+| iteration | planned once, for the sum of all exchanges; each exchange goes through all of them |
+| never | one for all exchanges, whatever their demands: messages go over several circuits |
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import opticoll
+from opticoll import _core
+from opticoll._core import Fabric, GroupedTraining, Plan
+from opticoll.commands.train.group_rows import GroupCollectiveRow, collective_row
+from opticoll.errors import FabricError
+from opticoll.layout import PICOSECONDS
+
+if TYPE_CHECKING:
+    from opticoll._core import GroupCollectiveRecord
+    from opticoll.settings import Settings
+
+STATIC = "settings:settings=one"
+"""The planner of one setting for all steps of a plan."""
+
+
+class GroupPrices:
+    """Plans and simulates collectives, one after another."""
+
+    def __init__(
+        self,
+        fabric: Fabric,
+        training: GroupedTraining,
+        algorithms: Mapping[str, str],
+        settings: Settings,
+        reconfigure: str | None,
+    ) -> None:
+        self._fabric, self._training = fabric, training
+        self._algorithms, self._settings = algorithms, settings
+        self._reconfigure = reconfigure
+        self._of_sum: Plan | None = None
+        self.times_ps: list[int] = []
+        self.rows: list[GroupCollectiveRow] = []
+        self.violations: list[str] = []
+        self.simulator = ""
+        self.policy: str | None = None
+
+    def find(self, one: GroupCollectiveRecord) -> None:
+        """Plan a collective, verify the plan, simulate it."""
+        part = part_of(self._fabric, members_of(self._training, one))
+        if one["layer"] is None:
+            plan, size = self._even(one, part), one["size_bytes"]
+        else:
+            demand = travelling(self._training.demand(one["layer"], one["back"]))
+            size = max(map(sum, demand))
+            if size == 0:
+                self._add(one, None, 0, [])
+                return
+            plan = self._demanded(demand, part)
+            size = largest_source(plan.to_text())
+        wrong = [violation.sentence for violation in plan.verify()]
+        cost = _core.collective_cost(plan, size, **self._settings)
+        self.simulator, self.policy = cost["simulator"], cost["policy"]
+        self._add(one, plan.algorithm if one["collective"] else None, cost["time_ps"], wrong)
+
+    def _add(
+        self, one: GroupCollectiveRecord, algorithm: str | None, time_ps: int, wrong: list[str]
+    ) -> None:
+        self.violations += [sentence for sentence in wrong if sentence not in self.violations]
+        self.times_ps.append(time_ps)
+        time_s = time_ps / PICOSECONDS
+        self.rows.append(collective_row(self._training, one, algorithm, time_s, not wrong))
+
+    def _even(self, one: GroupCollectiveRecord, part: Fabric) -> Plan:
+        # A message is a broadcast to one other rank.
+        kind = one["collective"] or "broadcast"
+        static = kind == "all_to_all" and self._reconfigure == "never"
+        algorithm = STATIC if static else self._algorithms[kind]
+        return opticoll.plan(kind, part, algorithm, size=one["size_bytes"], **self._settings)
+
+    def _demanded(self, demand: list[list[int]], part: Fabric) -> Plan:
+        """A plan of an all_to_all in which pairs exchange these bytes."""
+        if self._reconfigure == "iteration":
+            if self._of_sum is None:
+                self._of_sum = self._planned(self._sum(), part, self._algorithms["all_to_all"])
+            return Plan.from_text(with_demand(self._of_sum.to_text(), demand))
+        never = self._reconfigure == "never"
+        return self._planned(demand, part, STATIC if never else self._algorithms["all_to_all"])
+
+    def _planned(self, demand: list[list[int]], part: Fabric, algorithm: str) -> Plan:
+        return opticoll.plan("all_to_all", part, algorithm, demand=demand, **self._settings)
+
+    def _sum(self) -> list[list[int]]:
+        """The demand of all uneven exchanges of an iteration together."""
+        ranks = self._training.groups[2]
+        total = [[0] * ranks for _ in range(ranks)]
+        for one in self._training.made_of():
+            if one["layer"] is None:
+                continue
+            demand = travelling(self._training.demand(one["layer"], one["back"]))
+            for own, row in zip(total, demand, strict=True):
+                own[:] = [
+                    before + one["count"] * more for before, more in zip(own, row, strict=True)
+                ]
+        return total
+
+
+def travelling(demand: list[list[int]]) -> list[list[int]]:
+    """A demand without what ranks have for themselves."""
+    return [
+        [0 if source == target else amount for target, amount in enumerate(row)]
+        for source, row in enumerate(demand)
+    ]
+
+
+_DEMAND = re.compile(r"^demand (\d+) (.*)$", re.MULTILINE)
+
+
+def largest_source(plan: str) -> int:
+    """The most bytes that a rank sends in a plan with a demand: its size."""
+    amounts = (re.findall(r"[=+](\d+)", line[2]) for line in _DEMAND.finditer(plan))
+    return max(sum(map(int, one)) for one in amounts)
+
+
+def with_demand(plan: str, demand: Sequence[Sequence[int]]) -> str:
+    """The text of a plan whose blocks have other bytes, divided among their chunks as before.
+
+    Each chunk has at least one byte, since a plan file states no empty chunks.
+    """
+
+    def of_source(line: re.Match[str]) -> str:
+        source = int(line[1])
+        blocks = (of_block(source, block) for block in line[2].split())
+        return f"demand {source} {' '.join(blocks)}"
+
+    def of_block(source: int, block: str) -> str:
+        target, _, chunks = block.partition("=")
+        before = [int(chunk) for chunk in chunks.split("+")]
+        whole, wanted = sum(before), demand[source][int(target)]
+        edges = [wanted * sum(before[:count]) // whole for count in range(len(before) + 1)]
+        sizes = [max(1, end - start) for start, end in pairwise(edges)]
+        return f"{target}={'+'.join(map(str, sizes))}"
+
+    return _DEMAND.sub(of_source, plan)
+
+
+def members_of(training: GroupedTraining, one: GroupCollectiveRecord) -> list[int]:
+    """The ranks of the group that rank 0 belongs to; of the pipeline, of its first two stages."""
+    tensor, _, expert, data = training.groups
+    steps = {
+        "tensor": 1,
+        "pipeline": tensor * data,
+        "expert": tensor,
+        "data": tensor,
+        "expert_data": tensor * expert,
+    }
+    step = steps[one["group"]]
+    return [step * number for number in range(one["ranks"])]
+
+
+def part_of(fabric: Fabric, members: Sequence[int]) -> Fabric:
+    """The part of a fabric that some of its ranks have for themselves.
+
+    Of a fabric with links these ranks, and all links; of circuits a fabric of as many ranks.
+    """
+    ranks = len(members)
+    if ranks == fabric.ranks:
+        return fabric
+    if fabric.electrical:
+        return fabric.with_options(members="+".join(map(str, members)))
+    options = fabric.options
+    if "ranks" in options:
+        return fabric.with_options(ranks=ranks)
+    if "rows" in options and "columns" in options:
+        columns = fabric.option("columns")
+        if members[1] - members[0] == columns:
+            return fabric.with_options(rows=ranks, columns=1)
+        if ranks <= columns:
+            return fabric.with_options(rows=1, columns=ranks)
+        if ranks % columns == 0:
+            return fabric.with_options(rows=ranks // columns, columns=columns)
+    raise FabricError(f"{fabric.family} has no part of {ranks} ranks; take other groups")

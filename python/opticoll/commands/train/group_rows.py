@@ -1,0 +1,117 @@
+"""Rows of iterations in which groups of ranks divide the model."""
+
+# Not `from __future__ import annotations`: the types of rows are read at run time.
+
+from typing import TYPE_CHECKING, Literal
+
+from opticoll._core import GroupedTraining
+from opticoll.rows import Bytes, Count, Fraction, Positive, Row, Seconds, means
+
+if TYPE_CHECKING:
+    from opticoll._core import GroupCollectiveRecord
+
+
+class PartRow(Row, core="groups.stages"):
+    """What the devices of a stage, or all devices on average, spend an iteration on."""
+
+    stage: Count | None = means("Stage of the pipeline", absent="the mean over all devices")
+    compute_s: Seconds
+    tensor_s: Seconds
+    expert_s: Seconds
+    sending_s: Seconds
+    bubble_s: Seconds
+    replicas_s: Seconds
+    sending_hidden_s: Seconds
+    replicas_hidden_s: Seconds
+
+
+class GroupCollectiveRow(Row):
+    """A collective of the groups of a kind, or a message between stages."""
+
+    group: str = means(
+        "Kind of group: tensor, pipeline, expert, data (replicas of the model) or expert_data "
+        "(replicas of the same experts)"
+    )
+    collective: str = means("Collective, or `message` from one stage to the next")
+    ranks: Positive = means("Number of ranks of a group")
+    size_bytes: Bytes = means("Size of the collective; of an uneven exchange, the mean over ranks")
+    layer: Count | None = means(
+        "Layer of experts", absent="all layers exchange the same, or nothing to experts"
+    )
+    count: Positive = means(
+        "Number in an iteration that one rank of each stage takes part in, summed over stages"
+    )
+    algorithm: str | None = means(
+        "Algorithm, or what `auto` chose", absent="a message, or no algorithm of this size"
+    )
+    time_s: Seconds | None = means(
+        "Time of one, its group alone on the fabric", absent="all groups are simulated together"
+    )
+    verified: bool = means("Whether its plan is proved")
+
+
+class GroupsRow(Row, core="groups"):
+    """How groups of ranks divide a model, and what an iteration is spent on."""
+
+    tensor: Positive = means("Number of ranks that divide each matrix")
+    pipeline: Positive = means("Number of stages of the pipeline")
+    expert: Positive = means("Number of ranks that divide the experts")
+    data: Positive = means("Number of replicas of the model")
+    sharded: Count = means(
+        "Stage of ZeRO: replicas divide nothing (0), the state of the optimizer (1), gradients too "
+        "(2), parameters too (3)"
+    )
+    micro_batches: Positive = means("Number of micro-batches of an iteration")
+    contention: Literal["simulated", "none"] = means(
+        "Whether groups that share links slow each other down"
+    )
+    alone: str | None = means(
+        "Why groups are timed one by one", absent="all groups are simulated together"
+    )
+    expert_skew: str | None = means("Skew of tokens among experts", absent="all experts are alike")
+    dropped: Fraction | None = means(
+        "Share of assignments of tokens to experts above the capacity of the experts",
+        absent="the model has no experts",
+    )
+    reconfigure: Literal["layer", "iteration", "never"] | None = means(
+        "How often the settings of a circuit switch are planned for exchanges among experts",
+        absent="the fabric is no circuit switch, or there are no exchanges",
+    )
+    bubble: Fraction = means(
+        "Share of an iteration that each device idles if sending takes no time: "
+        "(P - 1) / (M + P - 1) of P stages and M micro-batches"
+    )
+    messages: Count
+    bytes: Bytes
+    parts: list[PartRow] = means("Parts of the iteration by stage; then the mean over all devices")
+    collectives: list[GroupCollectiveRow] = means("Distinct collectives of the groups")
+
+
+def mean_size(training: GroupedTraining, one: "GroupCollectiveRecord") -> int:
+    """Bytes that a rank has in an uneven exchange, on average."""
+    demand = training.demand(one["layer"] or 0, one["back"])
+    return sum(map(sum, demand)) // len(demand)
+
+
+def collective_row(
+    training: GroupedTraining,
+    one: "GroupCollectiveRecord",
+    algorithm: str | None,
+    time_s: float | None = None,
+    verified: bool = True,
+) -> GroupCollectiveRow:
+    """The row of a collective."""
+    layer, size = one["layer"], one["size_bytes"]
+    if layer is not None:
+        size = mean_size(training, one)
+    return GroupCollectiveRow(
+        group=one["group"],
+        collective=one["collective"] or "message",
+        ranks=one["ranks"],
+        size_bytes=size,
+        layer=layer,
+        count=one["count"],
+        algorithm=algorithm,
+        time_s=time_s,
+        verified=verified,
+    )
