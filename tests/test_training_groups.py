@@ -12,9 +12,14 @@ import pytest
 
 import opticoll
 from conftest import Run, proved
-from opticoll import Fabric
+from opticoll import Fabric, Plan
 from opticoll.commands.train import Train, TrainingRow, training_text
-from opticoll.commands.train.group_prices import members_of, part_of
+from opticoll.commands.train.group_prices import (
+    largest_source,
+    members_of,
+    part_of,
+    with_demand,
+)
 from opticoll.commands.train.groups import divide
 from test_bad_input import check as refused
 from test_cli import run_json
@@ -195,6 +200,48 @@ def test_a_table_names_the_weights_of_each_source(tmp_path: Path) -> None:
     assert training.demand(0, True) == [list(column) for column in zip(*bytes_each, strict=True)]
 
 
+SWITCH = "circuit_switch:ranks=4,ports=1,rate=400Gb/s,reconfiguration=10us"
+
+
+def test_a_switch_is_set_for_each_layer_once_or_never(tmp_path: Path) -> None:
+    # In the first layer rank s sends all tokens to rank s + 1, in the second to rank s + 2.
+    path = tmp_path / "loads.csv"
+    model = "moe:layers=2,width=1024,experts=4,top_k=1,heads=8,sequence=512,vocabulary=1024"
+    table = [
+        [layer, source, *(int((source + layer + 1) % 4 == expert) for expert in range(4))]
+        for layer in range(2)
+        for source in range(4)
+    ]
+    rows = ["layer,source,a,b,c,d", *(",".join(map(str, row)) for row in table)]
+    path.write_text("\n".join(rows))
+    options = {"expert_parallel": 4, "expert_skew": str(path), "collectives": None}
+    times = {}
+    for reconfigure in ("layer", "iteration", "never"):
+        _, groups = timed(4, model, fabric=SWITCH, reconfigure=reconfigure, **options)
+        assert groups["reconfigure"] == reconfigure
+        exchanges = [one for one in groups["collectives"] if one["group"] == "expert"]
+        assert len(exchanges) == 4
+        times[reconfigure] = [one["time_s"] for one in exchanges]
+    # One circuit for each rank is enough for a layer, and the first setting is there.
+    once = 4 * 512 * 2048 / RATE
+    assert times["layer"] == pytest.approx([once] * 4, rel=1e-6)
+    # There and back these are shifts by 1, 2 and 3: three settings, of which two are changes.
+    assert times["iteration"] == pytest.approx([once + 2 * 10e-6] * 4, rel=1e-4)
+    # On a cycle, a shift of s places loads each circuit s times: 1 and 3 there and back, 2 and 2.
+    assert sum(times["never"]) >= (1 + 3 + 2 + 2) * once * (1 - 1e-6)
+
+
+def test_plans_for_a_sum_are_proved_with_the_demand_of_a_layer() -> None:
+    total, own = [[0, 6, 3], [2, 0, 0], [4, 4, 0]], [[0, 5, 0], [1, 0, 0], [0, 7, 0]]
+    whole = opticoll.plan("all_to_all", "circuit_switch:ranks=3", "decomposition", demand=total)
+    plan = Plan.from_text(with_demand(whole.to_text(), own))
+    proved(plan)
+    # A pair of the sum that a layer does not need has one byte.
+    assert plan.collective.demand is not None
+    assert plan.collective.demand.amounts == [[0, 5, 1], [1, 0, 0], [1, 7, 0]]
+    assert largest_source(plan.to_text()) == 8
+
+
 BAD_TABLES: dict[str, tuple[str, str]] = {
     "no column of layers": ("expert0,expert1\n1,2\n", "line 1"),
     "no number": ("layer,expert0,expert1\n0,1,x\n", "line 2, expert1: `x`"),
@@ -243,6 +290,7 @@ REFUSED: dict[str, tuple[list[str], tuple[str, ...]]] = {
     "skew": ([*ASKED, "--expert-skew", "zip:exponent=1"], ("Zipf", ".csv")),
     "option of zipf": ([*ASKED, "--expert-skew", "zipf:power=1"], ("no option `power`",)),
     "capacity": ([*ASKED, "--capacity-factor", "0"], ("capacity-factor",)),
+    "settings of no switch": ([*ASKED, "--reconfigure", "never"], ("reconfigure", "crossbar")),
     "collective": ([*ASKED, "--collective", "ring"], ("all_reduce=ring",)),
     "too little memory": (
         [*ASKED, "--data-parallel", "8", "--device-memory", "40GB"],

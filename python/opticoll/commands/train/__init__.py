@@ -26,6 +26,7 @@ from opticoll.commands.train.figure import draw
 from opticoll.commands.train.group_rows import GroupsRow
 from opticoll.commands.train.groups import (
     carry_out,
+    cure_of,
     divide,
     is_grouped,
     refuse_too_large,
@@ -443,22 +444,22 @@ def _algorithm_name(asked: Train) -> str:
     return chosen if isinstance(chosen, str) else user_algorithm.name_of(chosen)
 
 
-def _warnings(named: Model, batch: int) -> list[str]:
+def _warnings(asked: Train, named: Model, batch: int, ranks: int) -> list[str]:
     """What to check before the times are trusted."""
     memory = named.memory
     if memory.fits is not False:
         return []
     have, need = memory.device_bytes or 0, memory.total_bytes
     states = need - (memory.activations_bytes or 0)
-    cure = (
-        "a smaller batch fits"
-        if states < have
-        else "no batch fits: divide the model among devices, which data parallelism does not"
-    )
+    cure = "divide the model among devices"  # how, a profile does not say
+    if asked.profile is None:
+        wide = GRADIENTS[asked.gradients]
+        cure = cure_of(divide(asked, named.name, batch, ranks, wide), have)
+    size = "a smaller batch fits" if states < have else "no batch fits"
     return [
         f"{named.label} does not fit the device: it takes {need / 1e9:,.1f} GB at a batch of "
         f"{batch}, {states / 1e9:,.1f} GB of that whatever the batch, and the device has "
-        f"{have / 1e9:,.1f} GB; {cure}"
+        f"{have / 1e9:,.1f} GB; {size}; {cure}"
     ]
 
 
@@ -481,7 +482,7 @@ def _row(
         _common(asked, fabric, batch, named, rule, model, iteration.time_ps),
         iteration,
         any_cost or {"simulator": "", "policy": None, "start": None},
-        warnings=_warnings(named, batch),
+        warnings=_warnings(asked, named, batch, fabric.ranks),
         gradient_bytes=sum(sizes),
         algorithm=prices.algorithm,
         efficiency=iteration.compute_ps / max(iteration.time_ps, 1),

@@ -46,7 +46,7 @@ class GroupPrices:
         self._fabric, self._training = fabric, training
         self._algorithms, self._settings = algorithms, settings
         self._reconfigure = reconfigure
-        self._of_sum: Plan | None = None
+        self._for_all: Plan | None = None
         self.times_ps: list[int] = []
         self.rows: list[GroupCollectiveRow] = []
         self.violations: list[str] = []
@@ -88,12 +88,15 @@ class GroupPrices:
 
     def _demanded(self, demand: list[list[int]], part: Fabric) -> Plan:
         """A plan of an all_to_all in which pairs exchange these bytes."""
-        if self._reconfigure == "iteration":
-            if self._of_sum is None:
-                self._of_sum = self._planned(self._sum(), part, self._algorithms["all_to_all"])
-            return Plan.from_text(with_demand(self._of_sum.to_text(), demand))
-        never = self._reconfigure == "never"
-        return self._planned(demand, part, STATIC if never else self._algorithms["all_to_all"])
+        own = self._algorithms["all_to_all"]
+        if self._reconfigure not in ("iteration", "never"):
+            return self._planned(demand, part, own)
+        if self._for_all is None:
+            total = self._sum()
+            never = self._reconfigure == "never"
+            for_all = uniform(total) if never else total
+            self._for_all = self._planned(for_all, part, STATIC if never else own)
+        return Plan.from_text(with_demand(self._for_all.to_text(), demand))
 
     def _planned(self, demand: list[list[int]], part: Fabric, algorithm: str) -> Plan:
         return opticoll.plan("all_to_all", part, algorithm, demand=demand, **self._settings)
@@ -119,6 +122,13 @@ def travelling(demand: list[list[int]]) -> list[list[int]]:
         [0 if source == target else amount for target, amount in enumerate(row)]
         for source, row in enumerate(demand)
     ]
+
+
+def uniform(demand: list[list[int]]) -> list[list[int]]:
+    """As many bytes in all, the same of all pairs of two ranks."""
+    ranks = len(demand)
+    each = max(1, sum(map(sum, demand)) // (ranks * (ranks - 1)))
+    return [[0 if source == target else each for target in range(ranks)] for source in range(ranks)]
 
 
 _DEMAND = re.compile(r"^demand (\d+) (.*)$", re.MULTILINE)

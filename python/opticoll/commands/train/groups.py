@@ -91,16 +91,18 @@ def refuse_too_large(label: str, training: GroupedTraining, need: int, have: int
     """Refuse a model that does not fit the device, with what would make it fit."""
     if have is None or need <= have:
         return
-    fits = training.that_fit(have)
-    cure = (
-        "no division among these ranks fits; take more ranks or a smaller batch"
-        if fits is None
-        else f"{_options(fits)} takes {fits['total_bytes'] / 1e9:,.1f} GB"
-    )
     raise TrainingError(
         f"{label} does not fit the device: a rank needs {need / 1e9:,.1f} GB, and the device has "
-        f"{have / 1e9:,.1f} GB; {cure}"
+        f"{have / 1e9:,.1f} GB; {cure_of(training, have)}"
     )
+
+
+def cure_of(training: GroupedTraining, have: int) -> str:
+    """What makes a model fit a device: the nearest division that does."""
+    fits = training.that_fit(have)
+    if fits is None:
+        return "no division among these ranks fits: take more ranks or a smaller batch"
+    return f"{_options(fits)} takes {fits['total_bytes'] / 1e9:,.1f} GB"
 
 
 def _options(fits: Mapping[str, Any]) -> str:
