@@ -16,7 +16,10 @@ TWO = "circuit_switch:ranks=6,ports=2,planes=2,latency=100ns"
 DEAD = "circuit_switch:ranks=6,ports=2,planes=2,dead_ports=1.0+4.1,latency=100ns"
 FEW = "circuit_switch:ranks=6,ports=2,planes=2,switch_ports=3,dead_ports=5.1"
 CUT = "circuit_switch:ranks=6,latency=100ns,reconfiguration=1ms,forwarding=cut_through"
+BESIDE = "circuit_switch:ranks=6,latency=100ns,beside_rate=100Gb/s,beside_latency=1us"
 CASES = [
+    ("all_reduce", "settings:algorithm=cyclic_doubling", BESIDE),
+    ("all_to_all", "settings:algorithm=direct,settings=beside", BESIDE),
     ("all_to_all", "shifts:shifts=1x2", CUT),
     ("all_reduce", "settings:algorithm=cyclic_doubling,settings=one", CUT),
     ("all_to_all", "direct", f"{FEW},forwarding=cut_through"),
@@ -38,6 +41,7 @@ def mutated(line: str, generator: random.Random) -> str:
             dead = f"dead_ports={generator.randrange(6)}.{generator.randrange(3)}"
             return re.sub(r"dead_ports=[0-9.]+", dead, line)
         if generator.random() < 0.5:
+            line = re.sub(r",beside_rate=[0-9]+Gb/s", "", line)
             return line.replace("cut_through", "store")
         return line.replace(",ports=2", f",ports={generator.choice((2, 4))}")
     words = line.split()
@@ -51,7 +55,9 @@ def mutated(line: str, generator: random.Random) -> str:
     elif "@" in words[place]:
         ports, _, slot = words[place].partition("@")
         words[place] = f"{ports}@{max(0, int(slot) + generator.choice((-1, 1)))}"
-    elif "." in words[place]:
+    elif "." in words[place] and generator.random() < 0.2:
+        words[place] = "beside"
+    elif "." in words[place] or words[place] == "beside":
         words[place] = f"{generator.randrange(3)}.{generator.randrange(3)}"
     return " ".join(words)
 
@@ -92,6 +98,17 @@ def test_settings_are_proved_as_circuits() -> None:
     )
 
 
+def test_messages_beside_the_switch_are_shown(run: Run, tmp_path: Path) -> None:
+    command = ("show", "all_to_all", "--fabric", BESIDE, "--slot", "0", "--algorithm",
+               "settings:algorithm=direct,settings=beside")  # fmt: skip
+    assert "beside the switch" in run(*command).out
+    row = run_json(run, "show", *command)
+    assert {one["source_port"] for one in row["lightpaths"]} == {_core.BESIDE}
+    drawn = run("show", "all_reduce", "--fabric", BESIDE, "--view", "ports", "--figure",
+                tmp_path / "ports.svg")  # fmt: skip
+    assert drawn.code == 0, drawn.err
+
+
 def test_commands_take_a_circuit_switch(run: Run, tmp_path: Path) -> None:
     row = run_json(run, "plan", "plan", "all_reduce", "--fabric", ONE, "--size", "64KiB")
     assert row["verified"]
@@ -123,6 +140,11 @@ def test_commands_take_a_circuit_switch(run: Run, tmp_path: Path) -> None:
         (["plan", "all_gather", "--fabric", f"{ONE},dead_ports=1.1"], "`1.1` is no port"),
         (["plan", "all_gather", "--fabric", f"{ONE},dead_ports=1.0"], "from rank 0 to rank 1"),
         (["plan", "all_gather", "--fabric", f"{ONE},switch_ports=3"], "need planes=2"),
+        (["plan", "all_gather", "--fabric", f"{ONE},beside_latency=1us"], "needs beside_rate"),
+        (
+            ["plan", "all_gather", "--fabric", ONE, "--algorithm", "settings:settings=beside"],
+            "beside_rate",
+        ),
         (
             ["plan", "all_to_all", "--fabric", FEW, "--algorithm", "shifts"],
             "leave switch_ports out",

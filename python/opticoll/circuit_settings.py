@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from opticoll._core import Plan
+from opticoll._core import BESIDE, Plan
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,8 @@ def circuits(
     hops = plan.hop_columns(slot)
     one_way = len(hops["transfer"]) > 0
     columns = hops if one_way else plan.slot_columns(slot)
+    over_ports = columns["source_port"] != BESIDE
+    columns = {name: values[over_ports] for name, values in columns.items()}
     out = dict(zip(_ends(columns, "source"), columns["destination"].tolist(), strict=True))
     into = dict(zip(_ends(columns, "destination"), columns["source"].tolist(), strict=True))
     if not one_way:

@@ -99,6 +99,7 @@ mod _core {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         crate::error::add_to(module)?;
+        module.add("BESIDE", opticoll::family::circuit_switch::BESIDE)?;
         module.add("CONVERTED", opticoll::family::wdm_ring::CONVERTED)?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }

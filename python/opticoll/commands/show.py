@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 
 from opticoll import words
-from opticoll._core import CONVERTED, Plan
+from opticoll._core import BESIDE, CONVERTED, Plan
 from opticoll.arguments import FileSource, check_planned, obtain, size_of
 from opticoll.circuit_settings import settings
 from opticoll.circuit_switches import SwitchRow, switch_lines, switches
@@ -108,7 +108,8 @@ class LightpathRow(Row):
     light: dict[str, int | str] = means(
         "Field of light as the fabric names it: on a ring `direction`, `fibre` and `wavelength` "
         f"({CONVERTED} where converters choose), on a grid of tunable circuits `plane` and "
-        "`wavelength`, on a lightpath grid `source_port` and `destination_port`",
+        "`wavelength`, on a lightpath grid and a circuit switch `source_port` and "
+        f"`destination_port` ({BESIDE} beside the switch)",
         spread=True,
     )
 
@@ -424,6 +425,8 @@ def _words(one: LightpathRow, heard: list[int], names: list[str]) -> list[str]:
         # As plan files write it: `*` where converters choose it link by link.
         wavelength = "*" if light["wavelength"] == CONVERTED else str(light["wavelength"])
         cells += [str(light["direction"]), f"fibre {light['fibre']}", f"wavelength {wavelength}"]
+    elif light.get("source_port") == BESIDE:
+        cells.append("beside the switch")
     elif "source_port" in light:
         cells.append(f"port {light['source_port']} > port {light['destination_port']}")
     else:

@@ -2,6 +2,7 @@
 
 The light of a transfer is the two ports of its circuit, as in `copy 5 0>4 0.1`. Over other ranks
 it is followed by the ports and the slot of each further circuit: `copy 5 0>1>4 0.0 0.1@3`.
+What goes beside the switch says `beside` in place of ports.
 """
 
 from __future__ import annotations
@@ -39,8 +40,13 @@ OPTIONS: dict[str, Check] = {
     "reconfiguration": _parts,
     "first_setting": one_of("free", "charged"),
     "forwarding": one_of("store", "cut_through"),
-    **dict.fromkeys(("startup", "latency"), time),
+    "beside_rate": rate,
+    **dict.fromkeys(("startup", "latency", "beside_latency"), time),
 }
+
+
+BESIDE = (2**9 - 1, 2**9 - 1)
+"""Stands for the ports of a message beside the switch, which uses none."""
 
 
 class Circuit(NamedTuple):
@@ -69,6 +75,8 @@ class CircuitSwitch(Fabric):
         planes = whole(options.get("planes", "1"))
         expect(self.ports % planes == 0, "the planes must share the ports evenly")
         self.ports_of_plane = self.ports // planes
+        self.has_network = "beside_rate" in options
+        expect(self.has_network or "beside_latency" not in options, "there is no network")
         self.stores = options.get("forwarding", "store") == "store"
         ports = options.get("switch_ports")
         joined = self.ranks if ports is None else whole(ports) // self.ports_of_plane
@@ -93,13 +101,18 @@ class CircuitSwitch(Fabric):
 
     def wrong_ports(self, ports: tuple[int, int]) -> Iterator[Problem]:
         """Ports that do not exist, or that are on two switches."""
-        if max(ports) >= self.ports:
+        if ports == BESIDE:
+            if not self.has_network:
+                yield Problem("path", "goes beside the switch, where there is no network")
+        elif max(ports) >= self.ports:
             yield Problem("ports", f"uses port {max(ports)}: no such thing")
         elif len({port // self.ports_of_plane for port in ports}) > 1:
             yield Problem("path", f"joins ports {ports} of two switches")
 
     def wrong_ends(self, circuit: Circuit, receiver: int) -> Iterator[Problem]:
         """Dead ports, or ranks that are on two switches of the plane."""
+        if circuit.ports == BESIDE:
+            return
         out, into = circuit.ports
         for end in ((circuit.rank, out), (receiver, into)):
             if end in self.dead:
@@ -164,6 +177,8 @@ class CircuitSwitch(Fabric):
                     break
                 passed.append((circuit.slot, receiver))
                 before = circuit.slot
+                if circuit.ports == BESIDE:
+                    continue
                 out, into = (circuit.rank, circuit.ports[0]), (receiver, circuit.ports[1])
                 for way, end, other in (("out", out, into), ("in", into, out)):
                     if led.setdefault((circuit.slot, way, *end), other) != other:
@@ -209,5 +224,7 @@ def _digits(ranks: int, joined: int, planes: int) -> int:
 
 
 def _ports(word: str) -> tuple[int, int]:
+    if word == "beside":
+        return BESIDE
     source, _, destination = word.partition(".")
-    return whole(source, 2**8 - 1), whole(destination, 2**8 - 1)
+    return whole(source, 2**9 - 1), whole(destination, 2**9 - 1)

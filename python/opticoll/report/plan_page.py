@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from opticoll._core import CONVERTED, Outcome, Plan
+from opticoll._core import BESIDE, CONVERTED, Outcome, Plan
 from opticoll.layout import PICOSECONDS
 from opticoll.plot import style
 from opticoll.plot.lightpaths import lightpaths
@@ -243,6 +243,8 @@ def _light(plan: Plan, columns: Columns) -> dict[str, Any] | None:
                 told.append(names[value])
             else:
                 number = "chosen by converters" if value == CONVERTED else value
+                if name.endswith("_port") and value == BESIDE:
+                    number = "beside the switch"
                 told.append(f"{name.replace('_', ' ')} {number}")
         words.append(", ".join(told))
     texts = list(dict.fromkeys(words))

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use super::light::{Hop, LightKind, Rotation};
+use super::light::{Hop, Light, LightKind, Rotation};
 use super::transmission::Transmission;
 pub use crate::ports::Port;
 use crate::units::{Time, UnitError};
@@ -50,6 +50,8 @@ pub struct Tuning {
     pub channel: u32,
     /// The switch that joins its ports, where there are several side by side.
     pub plane: u32,
+    /// Whether its ports hold it always, so that there is nothing to set.
+    pub is_fixed: bool,
 }
 
 /// What changes of circuits take.
@@ -214,6 +216,12 @@ pub trait Circuits: Send + Sync {
     /// Whether a transfer may go over several circuits in one slot, where a rank sends on what still arrives.
     fn cuts_through(&self) -> bool {
         false
+    }
+
+    /// The light of messages that go beside all circuits, over a network whose port the messages of a rank share, and what their
+    /// bytes take.
+    fn beside(&self) -> Option<(Light, Transmission)> {
+        None
     }
 
     /// Which transfers share light.

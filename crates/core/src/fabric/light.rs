@@ -65,6 +65,8 @@ pub struct LightKind {
     pub relays: bool,
     /// The fields in the order of [`LightKind::form`], at most [`MOST_FIELDS`].
     pub fields: &'static [LightField],
+    /// Light that is a word in place of its form.
+    pub words: &'static [(&'static str, Light)],
 }
 
 /// The most fields of a kind of light.
@@ -144,6 +146,9 @@ impl LightKind {
 
     /// Appends light as a plan file writes it.
     pub fn write(&self, light: Light, text: &mut String) {
+        if let Some((word, _)) = self.words.iter().find(|(_, one)| *one == light) {
+            return text.push_str(word);
+        }
         let mut form = self.form;
         for (index, field) in self.fields.iter().enumerate() {
             let (before, rest) = form.split_once('{').unwrap_or((form, ""));

@@ -348,8 +348,8 @@ fn placed(
     for (transfer, chunk) in chunks.iter().enumerate() {
         plan.slot[transfer] = chunk.slot;
         plan.light[transfer] = Light::from(SwitchedLight {
-            source_port: chunk.port,
-            destination_port: chunk.port,
+            source_port: chunk.port.into(),
+            destination_port: chunk.port.into(),
         });
     }
     plan.step_slots[0] = 0..slots;

@@ -9,6 +9,9 @@
 //! a shortest path over steps and settings. The settings tried (`graphs`) are what runs of steps need as long as ports last, and a
 //! cycle through all ranks. What a step takes on a setting, and over which circuits its messages go: `routes`.
 //!
+//! Where there is a network beside the switch, a step may go over that instead, while the setting stays: T(i, g) is then the lesser of
+//! both times.
+//!
 //! Where a rank sends on what still arrives, all messages of a step go in one slot and share circuits.
 //!
 //! Halving and doubling along a cycle is `cyclic_doubling`; on 64 ranks with one port of 800 Gb/s, alpha = delta = 100 ns and
@@ -27,7 +30,7 @@ use crate::collective::CollectiveKind;
 use crate::fabric::Light;
 use crate::fabric::circuits::{Charge, Circuits};
 use crate::family::circuit_switch::placement::HeldCircuits;
-use crate::family::circuit_switch::{CircuitSwitch, FirstSetting};
+use crate::family::circuit_switch::{CircuitSwitch, FirstSetting, SwitchedLight};
 use crate::interrupt;
 use crate::place::{PlacementError, PlacementProblem};
 use crate::plan::{AnyPlan, Plan, Relay};
@@ -48,16 +51,16 @@ pub(super) const PLANNER: Planner = Planner {
         OptionRecord::new(
             "settings",
             "setting of each step: best, as cheap as all steps together can be; one, the same for all; each, \
-             circuits for all messages of the step",
+             circuits for all messages of the step; beside, no circuits, but the network beside the switch",
         )
-        .range("best, one, each")
+        .range("best, one, each, beside")
         .default("best"),
     ],
     by_size: true,
     takes_demands: true,
     applies: |fabric| {
         let switch = fabric.downcast::<CircuitSwitch>();
-        switch.is_some_and(|switch| switch.planes == 1)
+        switch.is_some_and(|switch| switch.planes == 1 || switch.beside_rate.is_some())
     },
     candidates: contenders,
     ..Planner::new(
@@ -78,13 +81,15 @@ enum Choice {
     Best,
     One,
     Each,
+    Beside,
 }
 
 impl Choice {
-    const ALL: [(&'static str, Choice); 3] = [
+    const ALL: [(&'static str, Choice); 4] = [
         ("best", Choice::Best),
         ("one", Choice::One),
         ("each", Choice::Each),
+        ("beside", Choice::Beside),
     ];
 }
 
@@ -116,7 +121,22 @@ fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
 }
 
 fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, PlannerError> {
-    offers(question, Choice::Best)
+    let switch = question.fabric.downcast::<CircuitSwitch>();
+    let charged = switch.filter(|switch| switch.beside_rate.is_some());
+    let mut all = Vec::new();
+    for choice in [Choice::Best, Choice::Beside] {
+        // The best steps are beside the switch where those are cheaper, but where its first setting costs, too.
+        let is_new = match choice {
+            Choice::Best => switch.is_some_and(|switch| switch.planes == 1),
+            _ => charged.is_some_and(|switch| {
+                switch.planes > 1 || switch.first_setting == FirstSetting::Charged
+            }),
+        };
+        if is_new {
+            all.extend(offers(question, choice)?);
+        }
+    }
+    Ok(all)
 }
 
 /// The plans of all algorithms.
@@ -153,15 +173,29 @@ fn named(algorithm: &str, choice: Choice) -> Spec {
     }
 }
 
-/// The switch, if it has one plane.
-fn needed<'a>(question: &Question<'a>) -> Result<&'a CircuitSwitch, AlgorithmError> {
+/// The switch, if it has one plane, or a network beside it for steps that go there.
+fn needed<'a>(
+    question: &Question<'a>,
+    choice: Choice,
+) -> Result<&'a CircuitSwitch, AlgorithmError> {
     let switch = question.fabric.downcast::<CircuitSwitch>();
-    let one = switch.filter(|switch| switch.planes == 1);
-    one.ok_or_else(|| AlgorithmError::Refused {
-        name: NAME,
-        ranks: question.collective.ranks(),
-        reason: "it sets the ports of a circuit_switch with planes=1".into(),
-    })
+    let (fits, reason): (fn(&CircuitSwitch) -> bool, _) = match choice {
+        Choice::Beside => (
+            |switch| switch.beside_rate.is_some(),
+            "it needs a circuit_switch with a network beside it (beside_rate)",
+        ),
+        _ => (
+            |switch| switch.planes == 1,
+            "it sets the ports of a circuit_switch with planes=1",
+        ),
+    };
+    switch
+        .filter(|switch| fits(switch))
+        .ok_or_else(|| AlgorithmError::Refused {
+            name: NAME,
+            ranks: question.collective.ranks(),
+            reason: reason.into(),
+        })
 }
 
 /// The plan of an algorithm's steps.
@@ -170,29 +204,13 @@ fn carry_out(
     name: &'static str,
     choice: Choice,
 ) -> Result<Plan, PlannerError> {
-    let switch = needed(question)?;
+    let switch = needed(question, choice)?;
     let schedule = algorithm::build(&Spec::new(name), question.collective, question.fabric)?;
     question.fits(schedule.len() as u64)?;
     let steps: Vec<Step> = (0..schedule.steps())
         .map(|step| Step::of(&schedule, step, question.size, switch.ranks))
         .collect::<Result<_, _>>()?;
-    let settings = graphs::settings(switch, &steps);
-    let taken = cheapest(question, switch, &steps, &settings, choice)?.ok_or_else(|| {
-        let sentence = format!(
-            "no setting of {} carries out a step of {name}",
-            question.fabric.spec()
-        );
-        PlacementError::new(PlacementProblem::Unfit, sentence)
-    })?;
-    let routed: Option<Vec<Vec<Route>>> = steps
-        .iter()
-        .zip(&taken)
-        .map(|(step, setting)| routes::routes(step, &settings[*setting], switch))
-        .collect();
-    let routed = routed.ok_or_else(|| {
-        let sentence = format!("{name} would be relayed too often");
-        PlacementError::new(PlacementProblem::Unfit, sentence)
-    })?;
+    let routed = routed(question, switch, &steps, name, choice)?;
     Ok(placed(
         question,
         switch,
@@ -201,6 +219,47 @@ fn carry_out(
         &routed,
         named(name, choice).to_string(),
     ))
+}
+
+/// The routes of a step, in the order of its messages.
+struct RoutedStep {
+    /// Whether they are beside the switch.
+    is_beside: bool,
+    routes: Vec<Route>,
+}
+
+/// The routes of all steps.
+fn routed(
+    question: &Question<'_>,
+    switch: &CircuitSwitch,
+    steps: &[Step],
+    name: &str,
+    choice: Choice,
+) -> Result<Vec<RoutedStep>, PlannerError> {
+    let straight = |step: &Step| RoutedStep {
+        is_beside: true,
+        routes: routes::straight(step),
+    };
+    if choice == Choice::Beside {
+        return Ok(steps.iter().map(straight).collect());
+    }
+    let unfit = |sentence: String| PlacementError::new(PlacementProblem::Unfit, sentence);
+    let settings = graphs::settings(switch, steps);
+    let taken = cheapest(question, switch, steps, &settings, choice)?.ok_or_else(|| {
+        let spec = question.fabric.spec();
+        unfit(format!("no setting of {spec} carries out a step of {name}"))
+    })?;
+    let one = |(step, setting): (&Step, Option<usize>)| {
+        let Some(setting) = setting else {
+            return Some(straight(step));
+        };
+        Some(RoutedStep {
+            is_beside: false,
+            routes: routes::routes(step, &settings[setting], switch)?,
+        })
+    };
+    let routed: Option<Vec<RoutedStep>> = steps.iter().zip(taken).map(one).collect();
+    Ok(routed.ok_or_else(|| unfit(format!("{name} would be relayed too often")))?)
 }
 
 /// Picoseconds that each slot costs, and each change of the setting.
@@ -218,31 +277,38 @@ pub(super) fn prices(
     })
 }
 
-/// The settings of all steps that take the least time together; `None` where a step has none.
+/// The settings of all steps that take the least time together, none for steps beside the switch; `None` where a step has neither.
 fn cheapest(
     question: &Question<'_>,
     switch: &CircuitSwitch,
     steps: &[Step],
     settings: &[Setting],
     choice: Choice,
-) -> Result<Option<Vec<usize>>, PlannerError> {
+) -> Result<Option<Vec<Option<usize>>>, PlannerError> {
     let (per_slot, change) = prices(question, switch)?;
     let first = match switch.first_setting {
         FirstSetting::Free => 0,
         FirstSetting::Charged => change,
     };
-    let times = |step: &Step| -> Vec<Option<u64>> {
+    // With whether it is beside the switch.
+    let times = |step: &Step| -> Vec<Option<(u64, bool)>> {
+        let beside = match choice {
+            Choice::Best => routes::beside(step, switch, per_slot),
+            _ => None,
+        };
         let time = |setting: &Setting| {
             let direct = choice != Choice::Each || setting.joins_all(step);
-            direct.then(|| routes::time(step, setting, switch, per_slot))?
+            let own = direct.then(|| routes::time(step, setting, switch, per_slot));
+            let both = [own.flatten().zip(Some(false)), beside.zip(Some(true))];
+            both.into_iter().flatten().min()
         };
         settings.iter().map(time).collect()
     };
     let change = match choice {
         Choice::One => None,
-        Choice::Best | Choice::Each => Some(change),
+        _ => Some(change),
     };
-    // By setting: the least time up to a step, and the setting of the step before.
+    // By setting: the least time up to a step, and the setting of the step before, with whether the step is beside the switch.
     let mut least: Vec<Option<u64>> = vec![Some(first); settings.len()];
     let mut before = Vec::with_capacity(steps.len());
     for step in steps {
@@ -258,8 +324,9 @@ fn cheapest(
                 .into_iter()
                 .flatten()
                 .min_by_key(|best| best.0);
-            next.push(best.and_then(|(least, _)| Some(least.saturating_add(time?))));
-            came.push(best.map_or(one, |(_, from)| from));
+            next.push(best.and_then(|(least, _)| Some(least.saturating_add(time?.0))));
+            let is_beside = time.is_some_and(|(_, is_beside)| is_beside);
+            came.push((best.map_or(one, |(_, from)| from), is_beside));
         }
         least = next;
         before.push(came);
@@ -270,8 +337,9 @@ fn cheapest(
     };
     let mut taken = Vec::with_capacity(steps.len());
     for came in before.iter().rev() {
-        taken.push(at);
-        at = came[at];
+        let (from, is_beside) = came[at];
+        taken.push((!is_beside).then_some(at));
+        at = from;
     }
     taken.reverse();
     Ok(Some(taken))
@@ -283,14 +351,15 @@ fn placed(
     switch: &CircuitSwitch,
     schedule: Schedule,
     steps: &[Step],
-    routed: &[Vec<Route>],
+    routed: &[RoutedStep],
     name: String,
 ) -> Plan {
     let mut plan = Plan::without_light(question.fabric, schedule, name);
     plan.light = vec![Light::NONE; plan.len()];
     let mut circuits = HeldCircuits::new(switch);
     let mut start = 0;
-    for (number, (step, routes)) in steps.iter().zip(routed).enumerate() {
+    for (number, (step, routed)) in steps.iter().zip(routed).enumerate() {
+        let RoutedStep { is_beside, routes } = routed;
         let mut used: BTreeMap<u32, BTreeMap<[u32; 2], Light>> = BTreeMap::new();
         for route in routes {
             interrupt::check();
@@ -300,6 +369,12 @@ fn placed(
             }
         }
         for (slot, lights) in &mut used {
+            if *is_beside {
+                lights
+                    .values_mut()
+                    .for_each(|light| *light = SwitchedLight::BESIDE);
+                continue;
+            }
             let ends: Vec<(u32, [u32; 2])> = lights.keys().map(|ends| (0, *ends)).collect();
             for (light, given) in lights.values_mut().zip(circuits.enter(*slot, &ends)) {
                 *light = given;

@@ -480,8 +480,8 @@ fn placed(
             for (place, hop) in hops.iter().enumerate() {
                 let port = ports[usize::from(hop.port)];
                 let light = Light::from(SwitchedLight {
-                    source_port: port,
-                    destination_port: port,
+                    source_port: port.into(),
+                    destination_port: port.into(),
                 });
                 if place == 0 {
                     plan.slot[transfer] = hop.slot;

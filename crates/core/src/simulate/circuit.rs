@@ -7,6 +7,7 @@
 //! Without barriers (`per_port`, `planes`): see `asynchronous`. Plans through their symmetry: `folded`.
 
 mod asynchronous;
+mod beside;
 mod block;
 mod chains;
 mod charge;
@@ -100,11 +101,12 @@ impl PlanRun {
     fn simulate(self, plan: &Plan, circuits: &dyn Circuits) -> Result<Outcome, SimulationError> {
         super::admit(plan)?;
         let slots = SlotHops::of(plan);
-        let messages = SlotMessages::new(plan, circuits, self.size, self.sizes);
+        let mut messages = SlotMessages::new(plan, circuits, self.size, self.sizes);
         let lines = circuits.lines();
         let mut ledger = LineLedger::new(lines, plan.fabric.ranks());
         let timing = match self.charge {
             charge @ (Charge::ChangedPort | Charge::ChangedPlane) => {
+                messages.go_one_by_one();
                 let period = self.period;
                 asynchronous::run(
                     plan,

@@ -3,7 +3,7 @@
 //! A circuit joins a port out of a rank with a port in of another, on one plane. In a slot every port out is in one circuit,
 //! and every port in. No circuit uses a dead port. Where a switch has too few ports for all ranks, a plane is several, each of
 //! which joins the ranks whose numbers differ in one digit only. Circuits change between slots only, for a transfer is over at the end of its slot: no transfer
-//! goes over a port that changes. A transfer may go over several circuits from rank to rank; each hop is in a later slot of
+//! goes over a port that changes. What goes beside the switch, over a network that joins all ranks, uses no port. A transfer may go over several circuits from rank to rank; each hop is in a later slot of
 //! the transfer's step than the one before; with cut-through it may be in the same slot, where the transfer comes to no rank twice.
 
 use rustc_hash::FxHashMap;
@@ -22,7 +22,7 @@ use crate::plan::Plan;
 const KIND: ViolationKind = ViolationKind::Ports;
 
 /// A port: `out` or `in`, the rank and the number.
-type SwitchPort = (&'static str, u32, u8);
+type SwitchPort = (&'static str, u32, u16);
 
 /// The rules of circuit switches.
 pub(super) const RULES: Rules = Rules {
@@ -37,6 +37,14 @@ pub(super) const RULES: Rules = Rules {
 
 /// Ports that do not exist, or that no switch joins.
 fn wrong_light(switch: &CircuitSwitch, light: Light) -> Vec<Fault> {
+    if light == SwitchedLight::BESIDE {
+        let problem = "goes beside the switch, where there is no network (beside_rate)".to_owned();
+        let has_network = switch.beside_rate.is_some();
+        return match has_network {
+            true => Vec::new(),
+            false => vec![(ViolationKind::Path, problem)],
+        };
+    }
     let SwitchedLight {
         source_port,
         destination_port,
@@ -86,6 +94,9 @@ impl Switches<'_> {
 
     /// A port of a circuit that is dead, or ranks on two switches of a plane; the light exists.
     fn wrong_ends(&self, hop: Hop) -> Option<Fault> {
+        if hop.light == SwitchedLight::BESIDE {
+            return None;
+        }
         let light = SwitchedLight::from(hop.light);
         let ends = [
             (hop.from, light.source_port),
@@ -161,6 +172,9 @@ fn check(plan: &Plan, admitted: &Admitted, _: &AdmittedOrder, report: &mut Repor
                     break;
                 }
                 before = Some(hop.slot);
+                if hop.light == SwitchedLight::BESIDE {
+                    continue;
+                }
                 for [end, other] in both_ways(hop) {
                     let place = ends.entry((hop.slot, end));
                     let &mut (held, first) = place.or_insert((other, transfer));

@@ -1,5 +1,6 @@
 //! Plans on circuit switches: formulas met to the picosecond, the best settings, bounds never beaten.
 
+mod beside;
 mod forwarding;
 mod wiring;
 

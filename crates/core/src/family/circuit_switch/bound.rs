@@ -33,6 +33,12 @@
 //!
 //! **A demand.** Of an all_to_all whose blocks differ, see [`demanded`]: n becomes the ranks that a rank reaches, itself included,
 //! and m the bytes of all hops of its blocks, where the largest blocks take the fewest hops.
+//!
+//! **Beside the switch**, with rate b and latency L of each rank there, no setting keeps a rank from another, and every
+//! block may take one hop. In a slot of time t the circuits of a rank carry d B (t - delta) bytes and the network
+//! b (t - L), and in the first slot d B (t - alpha - delta) and b (t - L), so that
+//!
+//! T >= min(alpha + delta, L) + m / (d B + b), and R more where each slot is charged.
 
 use rustc_hash::FxHashMap;
 
@@ -51,11 +57,13 @@ pub fn slots(switch: &CircuitSwitch, collective: &Collective) -> Bound {
     };
     Bound {
         steps: match switch.forwarding {
+            _ if switch.beside_rate.is_some() => u64::from(reached > 1),
             Forwarding::Store => growth(reached, switch.ports.into()),
             Forwarding::CutThrough => u64::from(reached > 1),
         },
         name: "growth",
         assumption: match switch.forwarding {
+            _ if switch.beside_rate.is_some() => "any number of messages beside the switch",
             Forwarding::Store => {
                 "any number of chunks per circuit; a rank forwards in later slots than the one in which it received"
             }
@@ -94,6 +102,13 @@ pub fn best(
         ports: u64::from(switch.ports),
         alive: AlivePorts::new(switch, collective),
     };
+    if switch.beside_rate.is_some() {
+        return Ok(TimeBound {
+            time: asked.with_network(charge)?,
+            name: "bandwidth",
+            assumption: "no port is faster than its rate, neither of the switch nor beside it",
+        });
+    }
     let mut least: Option<Time> = None;
     for settings in 1..=ranks {
         let (charged, time) = asked.with_settings(settings, charge)?;
@@ -159,6 +174,18 @@ impl Asked<'_> {
         }
     }
 
+    /// The least time with a network beside the switch.
+    fn with_network(&self, charge: Charge) -> Result<Time, UnitError> {
+        let change = match charge {
+            Charge::EverySlot => self.switch.reconfiguration.time()?,
+            _ => Time::ZERO,
+        };
+        let circuit = self.switch.startup.plus(self.switch.latency)?;
+        let first = circuit.min(self.switch.beside_latency);
+        let sent = self.sending(|_| u128::from(self.ranks))?;
+        change.plus(first)?.plus(sent)
+    }
+
     /// The fewest hops to the farthest rank with so many settings.
     fn hops(&self, settings: u64) -> Option<u64> {
         phases::least_slots(self.reached, settings, |hops| within(self.ports, hops))
@@ -202,9 +229,13 @@ impl Asked<'_> {
         let rate = u128::from(self.switch.rate.bits_per_second());
         let (collective, size) = (self.collective, self.size);
         let ranks = u128::from(self.ranks);
-        let all = rate * self.alive.all;
+        let beside = self.switch.bits_beside();
+        let all = rate * self.alive.all + ranks * beside;
         if let Some(demanded) = &self.demanded {
-            let of_one = over(demanded.largest(), rate * u128::from(self.ports))?;
+            let of_one = over(
+                demanded.largest(),
+                rate * u128::from(self.ports) + beside,
+            )?;
             return Ok(of_one.max(over(demanded.hops(&ways), all)?));
         }
         let together = match collective.kind() {
@@ -217,7 +248,10 @@ impl Asked<'_> {
         };
         let of_one = |is_root: bool| {
             let ports = self.alive.of_one[usize::from(is_root)];
-            over(crossing(collective, size, 1, is_root), rate * ports)
+            over(
+                crossing(collective, size, 1, is_root),
+                rate * ports + beside,
+            )
         };
         Ok(together.max(of_one(true)?).max(of_one(false)?))
     }

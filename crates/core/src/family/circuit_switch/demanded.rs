@@ -18,6 +18,8 @@
 //! Fewer ports that carry the line have more of it each. Where the whole switch changes at once, K = ceil(k / d) settings are
 //! needed; slots, of which each has its delays and one setting, are no fewer: T >= K (alpha + delta) + (K - 1) R + m / (d B), with K R where the
 //! first setting is charged, or every slot.
+//!
+//! With a network beside the switch no pair needs a circuit: T >= min(alpha + delta, L) + m / (d B + b), as in `bound`.
 
 use crate::bound::{TimeBound, over};
 use crate::collective::Collective;
@@ -105,6 +107,10 @@ fn of_line(switch: &CircuitSwitch, line: &[u128], charge: Charge) -> Result<Time
     let is_free = switch.first_setting == FirstSetting::Free;
     let delays = switch.startup.plus(switch.latency)?;
     let rate = u128::from(switch.rate.bits_per_second()) * u128::from(ports);
+    if switch.beside_rate.is_some() {
+        let sending = over(line.iter().sum(), rate + switch.bits_beside())?;
+        return delays.min(switch.beside_latency).plus(sending);
+    }
     let sending = over(line.iter().sum(), rate)?;
     let settings = pairs.div_ceil(ports);
     let changes = match charge {

@@ -46,6 +46,10 @@ pub struct CircuitSwitch {
     pub latency: Time,
     /// How a rank sends on what is on its way to another.
     pub forwarding: Forwarding,
+    /// Rate of each rank's port into a packet network beside the switch, which joins all ranks at once; none where there is none.
+    pub beside_rate: Option<Rate>,
+    /// Of a message beside the switch.
+    pub beside_latency: Time,
 }
 
 /// What a change of the setting takes, in parts that follow one another: control, switching and the receivers' lock.
@@ -135,10 +139,11 @@ pub const LIGHT: LightKind = LightKind {
     form: "{source_port}.{destination_port}",
     example: "0.1",
     relays: true,
+    words: &[("beside", SwitchedLight::BESIDE)],
     fields: &[
         LightField {
             name: "source_port",
-            bits: 8,
+            bits: 9,
             names: &[],
             star: false,
             shifts: false,
@@ -146,7 +151,7 @@ pub const LIGHT: LightKind = LightKind {
         },
         LightField {
             name: "destination_port",
-            bits: 8,
+            bits: 9,
             names: &[],
             star: false,
             shifts: false,
@@ -155,21 +160,29 @@ pub const LIGHT: LightKind = LightKind {
     ],
 };
 
-/// The light of a transfer: the ports that its circuit joins.
+/// The light of a transfer: the ports that its circuit joins, or [`SwitchedLight::BESIDE`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SwitchedLight {
     /// The port out of the rank that sends, 0..ports.
-    pub source_port: u8,
+    pub source_port: u16,
     /// The port in of the rank that receives, 0..ports.
-    pub destination_port: u8,
+    pub destination_port: u16,
+}
+
+/// What stands for both ports of a message beside the switch.
+pub const BESIDE: u16 = (1 << 9) - 1;
+
+impl SwitchedLight {
+    /// What goes beside the switch.
+    pub const BESIDE: Light = Light((BESIDE as u32) << 9 | BESIDE as u32);
 }
 
 impl From<Light> for SwitchedLight {
     #[inline]
     fn from(Light(word): Light) -> SwitchedLight {
         SwitchedLight {
-            source_port: (word >> 8) as u8,
-            destination_port: word as u8,
+            source_port: (word >> 9 & 0x1ff) as u16,
+            destination_port: (word & 0x1ff) as u16,
         }
     }
 }
@@ -177,12 +190,12 @@ impl From<Light> for SwitchedLight {
 impl From<SwitchedLight> for Light {
     #[inline]
     fn from(light: SwitchedLight) -> Light {
-        Light(u32::from(light.source_port) << 8 | u32::from(light.destination_port))
+        Light(u32::from(light.source_port) << 9 | u32::from(light.destination_port))
     }
 }
 
 const MOST_RANKS: u32 = 1 << 20;
-/// A plan numbers ports with 8 bits.
+/// A plan numbers ports with 9 bits, of which the greatest number is no port.
 const MOST_PORTS: u32 = 1 << 8;
 
 /// The family's record.
@@ -199,6 +212,10 @@ pub const RECORD: FamilyRecord = FamilyRecord {
             return Err(spec.refuse("planes", rule).into());
         }
         switch.reaches_all(spec)?;
+        if switch.beside_rate.is_none() && spec.option("beside_latency").is_some() {
+            let rule = "needs beside_rate=..., the rate of a port of the network beside the switch";
+            return Err(spec.refuse("beside_latency", rule).into());
+        }
         Ok(Fabric::new(switch))
     },
 };
@@ -223,6 +240,12 @@ fn declared(options: &mut Options<'_, CircuitSwitch>) -> Result<CircuitSwitch, F
         latency "latency" value(Silent(Time::ZERO)) "delay of each circuit";
         forwarding "forwarding" word(&Forwarding::ALL, Silent(Forwarding::Store))
             "how ranks send on: when they have all of a message, or while it arrives";
+        beside_rate "beside_rate" option(
+            |spec| Ok(spec.value("beside_rate")?),
+            |rate| rate.map(|rate: Rate| rate.to_string()))
+            "rate of each rank's port into a packet network beside the switch, which joins all ranks at once"
+            unit "b/s" range "1b/s or more" default "none";
+        beside_latency "beside_latency" value(Silent(Time::ZERO)) "delay of a message beside the switch";
     }
     Ok(CircuitSwitch {
         ranks,
@@ -236,6 +259,8 @@ fn declared(options: &mut Options<'_, CircuitSwitch>) -> Result<CircuitSwitch, F
         startup,
         latency,
         forwarding,
+        beside_rate,
+        beside_latency,
     })
 }
 
@@ -261,19 +286,23 @@ impl Machine for CircuitSwitch {
     }
 
     fn words(&self) -> String {
+        let beside = self
+            .beside_rate
+            .map(|rate| format!(", {} beside it", rate.words()));
         format!(
-            "{}, {} of {} each, {}, {} to set anew",
+            "{}, {} of {} each, {}, {} to set anew{}",
             plural(self.ranks as usize, "rank"),
             plural(self.ports as usize, "port"),
             self.rate.words(),
             self.switch_words(),
-            self.reconfiguration
+            self.reconfiguration,
+            beside.unwrap_or_default()
         )
     }
 
-    /// The rates of the ports.
+    /// The rates of the ports, and of that beside the switch.
     fn injection_bandwidth(&self) -> u128 {
-        u128::from(self.ports) * u128::from(self.rate.bits_per_second())
+        u128::from(self.ports) * u128::from(self.rate.bits_per_second()) + self.bits_beside()
     }
 
     fn circuits(&self) -> Option<&dyn Circuits> {

@@ -356,8 +356,8 @@ impl HeldCircuits<'_> {
         }
         let [(_, source_port), (_, destination_port)] = ends;
         Light::from(SwitchedLight {
-            source_port: source_port as u8,
-            destination_port: destination_port as u8,
+            source_port: source_port as u16,
+            destination_port: destination_port as u16,
         })
     }
 }

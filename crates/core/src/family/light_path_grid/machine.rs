@@ -34,6 +34,7 @@ pub struct LightPathGrid {
 
 /// The ports of a lightpath's two ends.
 pub const LIGHT: LightKind = LightKind {
+    words: &[],
     form: "{source_port}.{destination_port}",
     example: "0.1",
     relays: false,

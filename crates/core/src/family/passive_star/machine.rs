@@ -36,6 +36,7 @@ pub struct PassiveStar {
 
 /// The wavelength that a rank sends on.
 pub const LIGHT: LightKind = LightKind {
+    words: &[],
     form: "{wavelength}",
     example: "5",
     relays: false,

@@ -175,6 +175,9 @@ fn read_light<'a>(
             let (before, after) = text.split_once('@').ok_or_else(wrong)?;
             (text, slot) = (before, word.part(after)?);
         }
+        if let Some((_, light)) = kind.words.iter().find(|(word, _)| *word == text) {
+            return Ok((*light, slot, word));
+        }
         let count = form.split('.').count();
         let mut parts = text.splitn(count, '.');
         for field in fields.by_ref().take(count) {

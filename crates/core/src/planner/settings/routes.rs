@@ -80,6 +80,37 @@ pub(super) fn time(
     })
 }
 
+/// Picoseconds of a step whose messages all go beside the switch; `None` where there is no network.
+pub(super) fn beside(step: &Step, switch: &CircuitSwitch, per_slot: u64) -> Option<u64> {
+    let (_, transmission) = switch.beside()?;
+    let mut shared = [0, 1].map(|_| vec![0u64; step.ranks as usize]);
+    for message in &step.messages {
+        for (way, rank) in [message.from, message.to].into_iter().enumerate() {
+            let bytes = &mut shared[way][rank as usize];
+            *bytes = bytes.checked_add(message.bytes.get())?;
+        }
+    }
+    let most = shared.iter().flatten().copied().max().unwrap_or(0);
+    let sending = u64::try_from(transmission.ps(Bytes::new(most))).ok()?;
+    let slot = sending.checked_add(switch.beside_latency.ps())?;
+    slot.checked_add(per_slot)
+}
+
+/// A route of one hop for each message.
+pub(super) fn straight(step: &Step) -> Vec<Route> {
+    let hop = |message: &StepMessage| RouteHop {
+        slot: 0,
+        from: message.from,
+        to: message.to,
+    };
+    let messages = step.messages.iter();
+    messages
+        .map(|message| Route {
+            hops: vec![hop(message)],
+        })
+        .collect()
+}
+
 /// The same where ranks send on what still arrives.
 fn together(step: &Step, ways: &[Vec<u32>], switch: &CircuitSwitch, per_slot: u64) -> Option<u64> {
     let mut loads: FxHashMap<(u32, u32), u64> = FxHashMap::default();

@@ -275,6 +275,7 @@ impl<'a> TransferTimeline<'a> {
             transmitter,
             channel,
             plane,
+            is_fixed,
             ..
         } = tunings[leader as usize];
         let free_first = |since: Since| since.time;
@@ -298,7 +299,7 @@ impl<'a> TransferTimeline<'a> {
             taken.push((receiver, port.place));
         }
         let retune = match (&self.planes, changes) {
-            (None, true) => self.change.set_up,
+            (None, true) if !is_fixed => self.change.set_up,
             _ => Time::ZERO,
         };
         if let Some(planes) = &self.planes {

@@ -83,7 +83,7 @@ impl<'a> CircuitGroups<'a> {
         for slot in 0..self.bounds.len() as u32 {
             interrupt::check();
             self.look_at(slot);
-            if self.tunings.is_empty() {
+            if self.tunings.iter().all(|one| one.is_fixed) {
                 continue;
             }
             let ends = self
@@ -149,7 +149,7 @@ impl<'a> CircuitGroups<'a> {
         for slot in first..self.group_end[first as usize] {
             self.look_at(slot);
             for tuning in &self.tunings {
-                if self.held.take(tuning.transmitter, |()| ()).holds {
+                if tuning.is_fixed || self.held.take(tuning.transmitter, |()| ()).holds {
                     continue;
                 }
                 before.set_ups = 1;

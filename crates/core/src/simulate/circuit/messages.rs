@@ -2,6 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
+use super::beside;
 use super::block::{Message, MessageBlock};
 use super::chains::{self, ChainHop};
 use super::slots::hop;
@@ -41,6 +42,10 @@ pub(super) struct SlotMessages<'a> {
     /// The transmission time computed last: most messages are of one size.
     latest: Option<(Bytes, Time)>,
     block: MessageBlock,
+    /// The light of messages beside the circuits, and what their bytes take.
+    beside: Option<(Light, Transmission)>,
+    /// Whether the messages of a rank beside the circuits follow one another; otherwise those of a slot share its port.
+    one_by_one: bool,
     /// The hops of the slot, where transfers may go over several circuits in it.
     chained: Option<Vec<ChainHop>>,
     /// The place of the message on a circuit. Looked up only.
@@ -65,9 +70,20 @@ impl<'a> SlotMessages<'a> {
             transmission: circuits.transmission(),
             latest: None,
             block: MessageBlock::default(),
+            beside: circuits.beside(),
+            one_by_one: false,
             chained: (circuits.cuts_through() && !plan.relays.is_empty()).then(Vec::new),
             places: FxHashMap::default(),
         }
+    }
+
+    /// Lets the messages of a rank beside the circuits follow one another.
+    pub(super) fn go_one_by_one(&mut self) {
+        self.one_by_one = true;
+    }
+
+    fn is_beside(&self, light: Light) -> bool {
+        self.beside.is_some_and(|(beside, _)| beside == light)
     }
 
     /// How many hops of a slot are taken at once: all where some go with the light of others.
@@ -102,6 +118,9 @@ impl<'a> SlotMessages<'a> {
             ..
         } = &mut self.block;
         simulate::measure(self.circuits, hops, circuits, |hop| messages[hop].transfer)?;
+        if let Some(beside) = self.beside.filter(|_| !self.one_by_one) {
+            beside::share(beside, &mut self.block)?;
+        }
         let startup = self.circuits.startup();
         let delays = match &self.chained {
             Some(chained) => chains::delays(chained, startup, &self.block)?,
@@ -129,7 +148,8 @@ impl<'a> SlotMessages<'a> {
                 chained.push(ChainHop {
                     transfer: message.transfer,
                     place: place as u32,
-                    begins: message.begins,
+                    begins: message.begins
+                        && self.beside.is_none_or(|(beside, _)| beside != hop.light),
                 });
             }
             match self.block.messages.get_mut(place) {
@@ -144,8 +164,13 @@ impl<'a> SlotMessages<'a> {
                 }
             }
         }
-        for message in &mut self.block.messages {
-            message.sending = time(&mut self.latest, self.transmission, message.bytes)?;
+        for (hop, message) in self.block.hops.iter().zip(&mut self.block.messages) {
+            message.sending = match self.beside {
+                Some((beside, transmission)) if beside == hop.light => {
+                    transmission.time(message.bytes)?
+                }
+                _ => time(&mut self.latest, self.transmission, message.bytes)?,
+            };
         }
         self.block.joined.sort_by_key(|(place, _)| *place);
         if let Some(chained) = &self.chained {
@@ -160,7 +185,8 @@ impl<'a> SlotMessages<'a> {
             return Ok(());
         }
         for place in 0..self.block.messages.len() {
-            if self.block.parts_of(place as u32).any(|part| part.begins) {
+            let is_beside = self.is_beside(self.block.hops[place].light);
+            if !is_beside && self.block.parts_of(place as u32).any(|part| part.begins) {
                 let delay = &mut self.block.circuits[place].delay;
                 *delay = delay.plus(startup)?;
             }

@@ -42,7 +42,7 @@ impl<S: Copy> PlaneSettings<S> {
     /// Goes on to a slot: which planes get another setting, because a port of them changes its circuit.
     pub(super) fn enter(&mut self, slot: u32, tunings: &[Tuning]) -> Vec<PlaneChange<S>> {
         let mut ports: BTreeMap<u32, Vec<Port>> = BTreeMap::new();
-        for one in tunings {
+        for one in tunings.iter().filter(|one| !one.is_fixed) {
             let own = ports.entry(one.plane).or_default();
             own.extend([one.transmitter, one.receiver]);
         }

@@ -3,6 +3,7 @@
 use rustc_hash::FxHashSet;
 
 use super::slots::hop;
+use crate::fabric::Light;
 use crate::hash::hash;
 use crate::plan::Plan;
 
@@ -12,29 +13,35 @@ type CircuitEnds = (u64, u32);
 /// The setting in force: the circuits that were set up last.
 pub(super) struct Settings<'a> {
     plan: &'a Plan,
+    /// The light of what goes over no circuit.
+    beside: Option<Light>,
     in_force: FxHashSet<CircuitEnds>,
 }
 
 impl<'a> Settings<'a> {
     pub(super) fn new(plan: &'a Plan) -> Settings<'a> {
+        let circuits = plan.fabric.circuits();
+        let beside = circuits.and_then(|circuits| circuits.beside());
         Settings {
             plan,
+            beside: beside.map(|(light, _)| light),
             in_force: FxHashSet::default(),
         }
     }
 
     /// Moves to a slot's circuits; whether one of them was not set already.
     pub(super) fn enter(&mut self, hops: &[u32]) -> bool {
-        let plan = self.plan;
-        let circuit = |&index: &u32| -> CircuitEnds {
-            let (hop, _) = hop(plan, index);
+        let (plan, beside) = (self.plan, self.beside);
+        let circuits = hops.iter().map(|&index| hop(plan, index).0);
+        let circuits = circuits.filter(|hop| beside != Some(hop.light));
+        let circuits = circuits.map(|hop| -> CircuitEnds {
             (u64::from(hop.from) << 32 | u64::from(hop.to), hop.light.0)
-        };
-        if hops.iter().all(|hop| self.in_force.contains(&circuit(hop))) {
+        });
+        if circuits.clone().all(|ends| self.in_force.contains(&ends)) {
             return false;
         }
         self.in_force.clear();
-        self.in_force.extend(hops.iter().map(circuit));
+        self.in_force.extend(circuits);
         true
     }
 

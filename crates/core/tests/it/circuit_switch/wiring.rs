@@ -116,7 +116,7 @@ fn shifts_leave_out_ports_that_are_dead_at_a_rank() {
     assert!(
         plan.light
             .iter()
-            .all(|light| [0, 2 << 8 | 2].contains(&light.0))
+            .all(|light| [0, 2 << 9 | 2].contains(&light.0))
     );
     let refused = |fabric: &str| {
         let fabric = Fabric::parse(&format!("circuit_switch:{fabric}")).unwrap();

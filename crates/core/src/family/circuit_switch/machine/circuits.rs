@@ -1,11 +1,12 @@
-//! Messages over circuits, slot by slot: one takes latency + bytes / rate for each circuit, and the start-up once.
+//! Messages over circuits, slot by slot: one takes latency + bytes / rate for each circuit, and the start-up once; beside the switch, the
+//! latency there and bytes / rate.
 
 use super::{CircuitSwitch, FirstSetting, Forwarding, LIGHT, SwitchedLight};
 use crate::fabric::Transmission;
 use crate::fabric::circuits::{
     Capacity, Change, Charge, Circuit, Circuits, LightSharing, Lines, NoCircuit, Port, Tuning,
 };
-use crate::fabric::light::{Hop, LightKind};
+use crate::fabric::light::{Hop, Light, LightKind};
 use crate::units::{Time, UnitError};
 
 impl Circuits for CircuitSwitch {
@@ -23,10 +24,13 @@ impl Circuits for CircuitSwitch {
         ]
     }
 
-    /// Ports out: a row for each port of a rank.
+    /// Ports out: a row for each port of a rank, the last for those beside the switch where there are any.
     fn lines(&self) -> Lines {
         Lines {
-            shape: [("port", self.ports), ("rank", self.ranks)],
+            shape: [
+                ("port", self.ports + u32::from(self.beside_rate.is_some())),
+                ("rank", self.ranks),
+            ],
             channels: 1,
             capacity: Capacity::Time,
             held_for_delay: false,
@@ -43,6 +47,11 @@ impl Circuits for CircuitSwitch {
 
     fn cuts_through(&self) -> bool {
         self.forwarding == Forwarding::CutThrough
+    }
+
+    fn beside(&self) -> Option<(Light, Transmission)> {
+        let rate = self.beside_rate?;
+        Some((SwitchedLight::BESIDE, Transmission::at(rate)))
     }
 
     fn sharing(&self) -> LightSharing {
@@ -64,19 +73,25 @@ impl Circuits for CircuitSwitch {
     fn measure(&self, hops: &[Hop], circuits: &mut Vec<Circuit>) -> Result<(), NoCircuit> {
         for (place, hop) in hops.iter().enumerate() {
             let light = SwitchedLight::from(hop.light);
-            let [source_port, destination_port] =
-                [light.source_port, light.destination_port].map(u32::from);
-            let exists =
-                hop.from.max(hop.to) < self.ranks && source_port.max(destination_port) < self.ports;
-            if !exists {
+            let ports = [light.source_port, light.destination_port].map(u32::from);
+            let is_beside = hop.light == SwitchedLight::BESIDE;
+            let has_ports = match is_beside {
+                true => self.beside_rate.is_some(),
+                false => ports[0].max(ports[1]) < self.ports,
+            };
+            if hop.from.max(hop.to) >= self.ranks || !has_ports {
                 return Err(NoCircuit::Absent {
                     hop: place,
                     problem: "a rank or one of its ports does not exist",
                 });
             }
-            let line = source_port * self.ranks + hop.from;
+            let (row, delay) = match is_beside {
+                true => (self.ports, self.beside_latency),
+                false => (ports[0], self.latency),
+            };
+            let line = row * self.ranks + hop.from;
             circuits.push(Circuit {
-                delay: self.latency,
+                delay,
                 lines: [line..line + 1, 0..0],
             });
         }
@@ -87,20 +102,25 @@ impl Circuits for CircuitSwitch {
     fn tune(&self, hops: &[Hop], tunings: &mut Vec<Tuning>) {
         tunings.extend(hops.iter().map(|hop| {
             let light = SwitchedLight::from(hop.light);
+            let is_fixed = hop.light == SwitchedLight::BESIDE;
             let end =
-                |rank: u32, port: u8, end: u64| u64::from(rank) << 9 | u64::from(port) << 1 | end;
+                |rank: u32, port: u16, end: u64| u64::from(rank) << 10 | u64::from(port) << 1 | end;
             let out = end(hop.from, light.source_port, 0);
             let into = end(hop.to, light.destination_port, 1);
             let port = |pool, state| Port {
                 pool,
                 size: 1,
-                state,
+                state: if is_fixed { 0 } else { state },
             };
             Tuning {
                 transmitter: port(out, into),
                 receiver: port(into, out),
                 channel: 0,
-                plane: self.switch_number(hop.from, light.source_port.into()),
+                plane: match is_fixed {
+                    true => u32::MAX,
+                    false => self.switch_number(hop.from, light.source_port.into()),
+                },
+                is_fixed,
             }
         }));
     }

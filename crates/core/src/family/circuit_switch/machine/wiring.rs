@@ -128,6 +128,12 @@ impl CircuitSwitch {
         plane * self.ranks + self.lowest_on_switch(plane, rank)
     }
 
+    /// Bits per second of a rank beside the switch.
+    pub fn bits_beside(&self) -> u128 {
+        let rate = self.beside_rate.map(|rate| rate.bits_per_second());
+        rate.unwrap_or(0).into()
+    }
+
     /// Whether a port of a rank works.
     pub fn is_alive(&self, rank: u32, port: u32) -> bool {
         let one = DeadRankPort { rank, port };

@@ -93,6 +93,7 @@ impl Circuits for LightPathGrid {
                 state,
             };
             Tuning {
+                is_fixed: false,
                 transmitter: port(source, destination),
                 receiver: port(destination, source),
                 channel: 0,

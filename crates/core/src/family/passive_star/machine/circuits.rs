@@ -83,6 +83,7 @@ impl Circuits for PassiveStar {
                 state: wavelength.into(),
             };
             Tuning {
+                is_fixed: false,
                 transmitter: port(hop.from, 0, self.transmitters),
                 receiver: port(hop.to, 1, self.receivers),
                 channel: 0,

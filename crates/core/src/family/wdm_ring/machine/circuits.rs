@@ -143,6 +143,7 @@ impl Circuits for WdmRing {
                 }
             };
             Tuning {
+                is_fixed: false,
                 transmitter: port(hop.from, 0, hop.to),
                 receiver: port(hop.to, 1, hop.from),
                 channel,

@@ -10,6 +10,7 @@ pub const CONVERTED: u16 = u16::MAX;
 
 /// A lightpath's direction, fibre and wavelength.
 pub const LIGHT: LightKind = LightKind {
+    words: &[],
     form: "{direction} {fibre}.{wavelength}",
     example: "cw 0.12",
     relays: false,

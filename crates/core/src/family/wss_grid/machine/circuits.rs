@@ -85,6 +85,7 @@ impl Circuits for WssGrid {
                 state: u64::from(other) << 16 | u64::from(light.wavelength),
             };
             Tuning {
+                is_fixed: false,
                 transmitter: port(hop.from, 0, hop.to),
                 receiver: port(hop.to, 1, hop.from),
                 channel: 0,

@@ -5,6 +5,7 @@ use crate::fabric::light::{Light, LightField, LightKind};
 
 /// The plane and wavelength of a burst.
 pub const LIGHT: LightKind = LightKind {
+    words: &[],
     form: "{plane}.{wavelength}",
     example: "row.3",
     relays: true,
