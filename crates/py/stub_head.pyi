@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from opticoll.commands.run import RunRow
 
 __version__: str
+BESIDE: int
+"""In the columns `source_port` and `destination_port`: beside a circuit switch."""
 CONVERTED: int
 """In the column `wavelength`: converters choose it link by link."""
 
