@@ -232,10 +232,7 @@ impl Asked<'_> {
         let beside = self.switch.bits_beside();
         let all = rate * self.alive.all + ranks * beside;
         if let Some(demanded) = &self.demanded {
-            let of_one = over(
-                demanded.largest(),
-                rate * u128::from(self.ports) + beside,
-            )?;
+            let of_one = over(demanded.largest(), rate * u128::from(self.ports) + beside)?;
             return Ok(of_one.max(over(demanded.hops(&ways), all)?));
         }
         let together = match collective.kind() {
