@@ -222,6 +222,9 @@ def test_a_switch_is_set_for_each_layer_once_or_never(tmp_path: Path) -> None:
         exchanges = [one for one in groups["collectives"] if one["group"] == "expert"]
         assert len(exchanges) == 4
         times[reconfigure] = [one["time_s"] for one in exchanges]
+        changes = {"layer": 0, "iteration": 2, "never": 0}[reconfigure]
+        for one in exchanges:
+            assert one["reconfiguration_s"] == pytest.approx(changes * 10e-6)
     # One circuit for each rank is enough for a layer, and the first setting is there.
     once = 4 * 512 * 2048 / RATE
     assert times["layer"] == pytest.approx([once] * 4, rel=1e-6)

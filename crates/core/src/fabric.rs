@@ -312,10 +312,15 @@ impl Fabric {
         let record = self.record();
         let options = (record.options)();
         let records = options.iter().map(|option| &option.record);
-        for record in records.filter(|record| record.role == role) {
-            spec = spec.without(record.name).with(record.name, Time::ZERO);
+        let mut fabric = self.clone();
+        for option in records.filter(|option| option.role == role) {
+            // Options that are no times, such as whether the first setting is charged, stay as they are.
+            let tried = spec.without(option.name).with(option.name, Time::ZERO);
+            if let Ok(without) = (record.build)(&tried) {
+                (spec, fabric) = (tried, without);
+            }
         }
-        (record.build)(&spec).unwrap_or_else(|_| self.clone())
+        fabric
     }
 }
 

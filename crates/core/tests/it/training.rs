@@ -408,6 +408,19 @@ fn reconfiguration_is_what_circuits_take_to_set_up() {
 }
 
 #[test]
+fn reconfiguration_of_a_switch_is_each_change_of_its_setting() {
+    // The pairwise exchange of 8 ranks: 7 settings, the first of which is there; 7 slots of 125 B at 10 B/ns.
+    let fabric = "circuit_switch:ranks=8,rate=80Gb/s,reconfiguration=10us";
+    let plan = crate::verified_with(CollectiveKind::AllToAll, "pairwise", fabric, "auto");
+    for policy in ["all_stop", "per_port"] {
+        let method = Method::from_settings([("policy", policy)]).unwrap();
+        let (found, _) = cost::of(&plan, Bytes::new(1000), &method).unwrap();
+        assert_eq!(found.reconfiguration.ps(), 6 * 10_000_000, "{policy}");
+        assert_eq!(found.time.ps(), 6 * 10_000_000 + 7 * 12_500, "{policy}");
+    }
+}
+
+#[test]
 fn a_grid_tunes_and_asks_for_every_exchange_but_one() {
     // 4 x 4 nodes: 8 exchanges, 7 circuits; a circuit takes 10 + 5 ns to set up and 2 x 1000 ns to ask for.
     let fabric = "wss_grid:rows=4,columns=4,rate=8Gb/s,tuning=10ns,lock=5ns,control=1us,latency=3ns,plan=xor";

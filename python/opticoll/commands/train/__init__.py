@@ -325,10 +325,11 @@ class TrainingRow(Row, core="iteration"):
     )
     reconfiguration_s: Seconds = means(
         "Time of reconfiguration after the backward pass: circuits set up, lasers tuned, receivers"
-        " locked"
+        " locked; with groups zero, since their parts contain it"
     )
     control_s: Seconds = means(
-        "Time of control after the backward pass: requests and grants, and waiting in queues"
+        "Time of control after the backward pass: requests and grants, and waiting in queues; with "
+        "groups zero, since their parts contain it"
     )
     communication_s: Seconds = means(
         "Time of all sending with its reconfiguration and control, hidden or not"

@@ -62,22 +62,31 @@ class GroupPrices:
             demand = travelling(self._training.demand(one["layer"], one["back"]))
             size = max(map(sum, demand))
             if size == 0:
-                self._add(one, None, 0, [])
+                self._add(one, None, (0, 0), [])
                 return
             plan = self._demanded(demand, part)
             size = largest_source(plan.to_text())
         wrong = [violation.sentence for violation in plan.verify()]
         cost = _core.collective_cost(plan, size, **self._settings)
         self.simulator, self.policy = cost["simulator"], cost["policy"]
-        self._add(one, plan.algorithm if one["collective"] else None, cost["time_ps"], wrong)
+        algorithm = plan.algorithm if one["collective"] else None
+        self._add(one, algorithm, (cost["time_ps"], cost["reconfiguration_ps"]), wrong)
 
     def _add(
-        self, one: GroupCollectiveRecord, algorithm: str | None, time_ps: int, wrong: list[str]
+        self,
+        one: GroupCollectiveRecord,
+        algorithm: str | None,
+        times_ps: tuple[int, int],
+        wrong: list[str],
     ) -> None:
+        """Keep what a collective costs: its time, and the part that is reconfiguration."""
         self.violations += [sentence for sentence in wrong if sentence not in self.violations]
-        self.times_ps.append(time_ps)
-        time_s = time_ps / PICOSECONDS
-        self.rows.append(collective_row(self._training, one, algorithm, time_s, not wrong))
+        self.times_ps.append(times_ps[0])
+        time_s, reconfiguration_s = (time / PICOSECONDS for time in times_ps)
+        row = collective_row(
+            self._training, one, algorithm, time_s, reconfiguration_s, verified=not wrong
+        )
+        self.rows.append(row)
 
     def _even(self, one: GroupCollectiveRecord, part: Fabric) -> Plan:
         # A message is a broadcast to one other rank.

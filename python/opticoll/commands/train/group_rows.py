@@ -47,6 +47,9 @@ class GroupCollectiveRow(Row):
     time_s: Seconds | None = means(
         "Time of one, its group alone on the fabric", absent="all groups are simulated together"
     )
+    reconfiguration_s: Seconds | None = means(
+        "Part of that time that is reconfiguration", absent="all groups are simulated together"
+    )
     verified: bool = means("Whether its plan is proved")
 
 
@@ -98,6 +101,7 @@ def collective_row(
     one: "GroupCollectiveRecord",
     algorithm: str | None,
     time_s: float | None = None,
+    reconfiguration_s: float | None = None,
     verified: bool = True,
 ) -> GroupCollectiveRow:
     """The row of a collective."""
@@ -113,5 +117,6 @@ def collective_row(
         count=one["count"],
         algorithm=algorithm,
         time_s=time_s,
+        reconfiguration_s=reconfiguration_s,
         verified=verified,
     )

@@ -211,34 +211,24 @@ def _stages(groups: GroupsRow) -> str:
 
 def _group_collectives(groups: GroupsRow) -> str:
     """The collectives of groups, those of all layers together: first those that send most."""
-    counts: dict[tuple[str, str, int, int, str, float | None], int] = {}
+    counts: dict[tuple[str, ...], int] = {}
+    sent: dict[tuple[str, ...], int] = {}
+    names = size_names(one.size_bytes for one in groups.collectives)
+    timed = any(one.time_s is not None for one in groups.collectives)
     for one in groups.collectives:
-        kind = (
-            one.group,
-            one.collective,
-            one.ranks,
-            one.size_bytes,
-            one.algorithm or "-",
-            one.time_s,
-        )
+        times = (duration(one.time_s or 0.0), duration(one.reconfiguration_s or 0.0))
+        group, size = one.group.replace("_", " "), names[one.size_bytes]
+        kind = (group, one.collective, str(one.ranks), size, one.algorithm or "-", *times)
         counts[kind] = counts.get(kind, 0) + one.count
-    ordered = sorted(counts, key=lambda kind: -counts[kind] * kind[3])
-    names = size_names(size for _, _, _, size, _, _ in ordered)
-    timed = any(time_s is not None for *_, time_s in ordered)
+        sent[kind] = sent.get(kind, 0) + one.count * one.size_bytes
+    ordered = sorted(counts, key=lambda kind: -sent[kind])
     lines = [
-        [
-            group.replace("_", " "),
-            collective,
-            str(ranks),
-            names[size],
-            str(counts[group, collective, ranks, size, algorithm, time_s]),
-            algorithm,
-            *([duration(time_s or 0.0)] if timed else []),
-        ]
-        for group, collective, ranks, size, algorithm, time_s in ordered[:MOST_SIZES]
+        [*kind[:4], str(counts[kind]), kind[4], *(kind[5:] if timed else ())]
+        for kind in ordered[:MOST_SIZES]
     ]
-    heading = ["group", "collective", "ranks", "size", "times", "algorithm", *["each"][:timed]]
-    table = align(lines, heading, right=(2, 3, 4, 6))
+    heading = ["group", "collective", "ranks", "size", "times", "algorithm"]
+    heading += ["each", "reconfiguration"] if timed else []
+    table = align(lines, heading, right=(2, 3, 4, 6, 7) if timed else (2, 3, 4))
     rest = len(ordered) - MOST_SIZES
     return f"{table}\nand {rest} more (all of them with --json)" if rest > 0 else table
 
