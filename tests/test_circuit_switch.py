@@ -2,12 +2,20 @@
 
 import random
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import opticoll
-from conftest import Run, check_both_prove, compare_mutants, in_one_line
+from conftest import (
+    Run,
+    check_both_prove,
+    compare_mutants,
+    core_kinds,
+    in_one_line,
+    reference_kinds,
+)
 from opticoll import _core
 from test_cli import run_json
 
@@ -30,6 +38,9 @@ CASES = [
     ("all_to_all", "direct", TWO),
     ("all_to_all", "shifts:shifts=1x2", ONE),
     ("all_reduce", "settings:algorithm=cyclic_doubling,settings=one", ONE),
+    ("all_to_all", "rotor:hops=2", "circuit_switch:ranks=4,latency=100ns"),
+    ("all_gather", "static:topology=kautz", "circuit_switch:ranks=6,ports=2"),
+    ("all_to_all", "static:topology=kautz", "circuit_switch:ranks=6,ports=2"),
     ("reduce", "binomial", ONE),
 ]
 
@@ -71,6 +82,45 @@ def test_both_verifiers_judge_changed_plans_alike(
     found = compare_mutants(text, in_one_line(mutated), [1, 2, 3] * 60)
     assert len(found) > 60
     assert {"ports", "path", "relays", "step_order"} & set().union(*found)
+
+
+def other_rank(words: list[str]) -> list[str]:
+    """A hop that is not up: the first rank on the way is another, to which no circuit leads."""
+    ranks = words[2].split(">")
+    others = [rank for rank in "012345" if rank not in ranks]
+    return [*words[:2], ">".join([ranks[0], others[0], *ranks[2:]]), *words[3:]]
+
+
+def other_port(words: list[str]) -> list[str]:
+    """A port in two circuits: the last hop takes the other port into its last rank."""
+    ports, _, slot = words[-1].partition("@")
+    source, destination = ports.split(".")
+    return [*words[:-1], f"{source}.{1 - int(destination)}@{slot}"]
+
+
+def other_setting(words: list[str]) -> list[str]:
+    """A transfer over a port that changes: its last hop is in a slot of the setting before."""
+    ports, _, slot = words[-1].partition("@")
+    return [*words[:-1], f"{ports}@{int(slot) - 1}"]
+
+
+@pytest.mark.parametrize("change", [other_rank, other_port, other_setting])
+def test_both_verifiers_refuse_every_hop_that_no_setting_has(
+    change: Callable[[list[str]], list[str]],
+) -> None:
+    fabric = "circuit_switch:ranks=6,ports=2"
+    text = opticoll.plan("all_to_all", fabric, "shifts:shifts=1+5x2+3", size="6KiB").to_text()
+    check_both_prove(text)
+    lines = text.splitlines()
+    relayed = [n for n, line in enumerate(lines) if line.startswith("copy") and "@" in line]
+    for number in relayed:
+        changed = [*lines]
+        changed[number] = " ".join(change(lines[number].split()))
+        mutant = "\n".join(changed) + "\n"
+        found = core_kinds(mutant)
+        assert found, mutant
+        assert found == reference_kinds(mutant), mutant
+    assert len(relayed) >= 2
 
 
 def test_settings_are_proved_as_circuits() -> None:
@@ -153,6 +203,19 @@ def test_commands_take_a_circuit_switch(run: Run, tmp_path: Path) -> None:
         (["plan", "all_gather", "--fabric", ONE, "--algorithm", "optree"], "needs a wdm_ring"),
         (["plan", "all_to_all", "--fabric", ONE, "--algorithm", "shifts:shifts=2"], "not lead"),
         (["plan", "all_to_all", "--fabric", ONE, "--algorithm", "shifts:shifts=9"], "below"),
+        (["plan", "all_to_all", "--fabric", ONE, "--algorithm", "rotor:hops=3"], "hops"),
+        (["plan", "all_to_all", "--fabric", ONE, "--algorithm", "rotor:hops=2,cycles=3"], "2 with"),
+        (["plan", "all_to_all", "--fabric", TWO, "--algorithm", "static"], "with planes=1"),
+        (["plan", "all_gather", "--fabric", ONE, "--algorithm", "static:topology=star"], "kautz"),
+        (
+            ["plan", "all_gather", "--fabric", ONE, "--algorithm", "static:topology=hypercube"],
+            "power",
+        ),
+        (["plan", "all_gather", "--fabric", ONE, "--algorithm", "static:shifts=2"], "lead to all"),
+        (
+            ["plan", "all_gather", "--fabric", "crossbar:ranks=4", "--algorithm", "static"],
+            "does not run with N = 4",
+        ),
         (
             ["plan", "all_gather", "--fabric", ONE, "--algorithm", "settings:algorithm=rnig"],
             "did you mean `ring`",

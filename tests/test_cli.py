@@ -154,7 +154,7 @@ def test_option_keys_may_be_written_in_any_case(run: Run) -> None:
 OF_LINKS = ("tree_packing", "matching", "fewest_steps", "concurrent_flow")
 """Planners for fabrics with links only."""
 
-OF_SWITCHES = ("settings", "shifts", "decomposition")
+OF_SWITCHES = ("settings", "shifts", "decomposition", "static", "rotor")
 """Planners for circuit switches only."""
 
 

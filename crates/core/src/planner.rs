@@ -48,11 +48,13 @@ mod reachable;
 mod relay_tree;
 pub mod replan;
 mod rooted;
+mod rotor;
 mod settings;
 mod shifts;
 mod slot_cost;
 mod split;
 mod striped;
+mod topologies;
 mod tree;
 
 mod two_phases;
@@ -267,6 +269,8 @@ pub const PLANNERS: &[Planner] = &[
     settings::PLANNER,
     shifts::PLANNER,
     decomposition::PLANNER,
+    topologies::PLANNER,
+    rotor::PLANNER,
     auto::PLANNER,
 ];
 

@@ -16,14 +16,17 @@
 //! **On electrical fabrics.** See [`fluid::least_schedule`].
 //!
 //! **By the formulas of a record.** A schedule of S steps takes S slots at least, and where a rank receives V
-//! bytes, these come in over its channels, 2 c of them, or over its cables.
+//! bytes, these come in over its channels, 2 c of them, or over its cables. On a circuit switch of d ports, where slots follow one
+//! another, T >= S (alpha + delta) + V / (d B).
 
 use super::{PlannerError, Question, time_bound};
 use crate::algorithm::{self, Algorithm, formula};
 use crate::collective::CollectiveKind;
 use crate::fabric::Circuits;
+use crate::family::circuit_switch::CircuitSwitch;
 use crate::family::wdm_ring::route;
 use crate::family::wdm_ring::{Direction, WdmLight, WdmRing};
+use crate::interrupt;
 use crate::plan::{NamedRoutes, Plan};
 use crate::schedule::Schedule;
 use crate::simulate::packet::RankPlacement;
@@ -77,14 +80,38 @@ pub(super) fn by_formulas(
     let values = formula::of_ranks(ranks);
     let exactly = |text: Option<&str>| text.and_then(|text| formula::value(text, &values));
     let slots = exactly(record.costs.steps).map_or(0, |steps| steps.round() as u64);
+    let blocks = exactly(record.costs.received).unwrap_or(0.0);
+    let bytes = blocks * unit(record.collective, question.size, ranks) as f64 * (1.0 - 1e-9);
+    if let Some(switch) = question.fabric.downcast::<CircuitSwitch>() {
+        // A network beside the switch carries bytes, too.
+        if switch.beside_rate.is_some() {
+            return Ok((Time::ZERO, slots));
+        }
+        return Ok((over_ports(switch, question.policy(), slots, bytes)?, slots));
+    }
     let Some(ring) = question.fabric.downcast::<WdmRing>() else {
         return Ok((Time::ZERO, slots));
     };
-    let blocks = exactly(record.costs.received).unwrap_or(0.0);
-    let bytes = blocks * unit(record.collective, question.size, ranks) as f64 * (1.0 - 1e-9);
     let channels = 2 * u64::from(ring.channels());
     let least = of_slots(ring, question.policy(), slots, bytes as u64, channels)?;
     Ok((least, slots))
+}
+
+/// The time that so many steps take over the ports of a switch at least, in which a rank receives so many bytes.
+fn over_ports(
+    switch: &CircuitSwitch,
+    policy: Policy,
+    steps: u64,
+    bytes: f64,
+) -> Result<Time, PlannerError> {
+    let bytes = Bytes::new((bytes / f64::from(switch.ports)) as u64);
+    let sending = u64::try_from(switch.transmission().ps(bytes)).unwrap_or(u64::MAX);
+    let delays = switch.startup.plus(switch.latency)?.times(steps)?;
+    Ok(match policy {
+        // Without barriers steps overlap.
+        Policy::Planes | Policy::PerPort => Time::from_ps(sending),
+        _ => delays.plus(Time::from_ps(sending))?,
+    })
 }
 
 /// The bytes of what the formulas of records count: a block, or the vector.
@@ -126,6 +153,9 @@ fn over_routes(
     if let Some(ring) = question.fabric.downcast::<WdmRing>() {
         return by_loads(schedule, ring, question);
     }
+    if let Some(switch) = question.fabric.downcast::<CircuitSwitch>() {
+        return by_ports(schedule, switch, question);
+    }
     let Some(network) = question.fabric.network() else {
         return Ok(Time::ZERO);
     };
@@ -133,6 +163,46 @@ fn over_routes(
     let options = &question.method.fluid;
     fluid::least_schedule(network, schedule, routes, question.size, rule, options)
         .map_err(|error| SimulationError::from(error).into())
+}
+
+/// Of each step on a switch whose slots follow one another: a slot for every d ranks that one sends to, and what it sends over
+/// d ports.
+fn by_ports(
+    schedule: &Schedule,
+    switch: &CircuitSwitch,
+    question: &Question<'_>,
+) -> Result<Time, PlannerError> {
+    let has_barriers = !matches!(question.policy(), Policy::Planes | Policy::PerPort);
+    let has_more = switch.beside_rate.is_some() || question.collective.demand().is_some();
+    if !has_barriers || has_more {
+        return Ok(Time::ZERO);
+    }
+    let smallest = schedule.collective.least_chunk_bytes(question.size).get();
+    let mut time = Time::ZERO;
+    let mut pairs = Vec::new();
+    for step in 0..schedule.steps() {
+        interrupt::check();
+        pairs.clear();
+        let mut chunks = vec![0u64; switch.ranks as usize];
+        for index in schedule.step(step) {
+            let transfer = schedule.transfer(index);
+            chunks[transfer.source as usize] += u64::from(transfer.count);
+            pairs.push((transfer.source, transfer.destination));
+        }
+        pairs.sort_unstable();
+        pairs.dedup();
+        let partners = pairs
+            .chunk_by(|one, other| one.0 == other.0)
+            .map(<[_]>::len);
+        let slots = (partners.max().unwrap_or(0) as u64).div_ceil(switch.ports.into());
+        let most = chunks.into_iter().max().unwrap_or(0) / u64::from(switch.ports);
+        let bytes = Bytes::new(smallest.saturating_mul(most));
+        let sending = u64::try_from(switch.transmission().ps(bytes)).unwrap_or(u64::MAX);
+        let startup = switch.startup.times(slots.min(1))?;
+        let delays = startup.plus(switch.latency.times(slots)?)?;
+        time = time.plus(delays)?.plus(Time::from_ps(sending))?;
+    }
+    Ok(time)
 }
 
 fn by_loads(

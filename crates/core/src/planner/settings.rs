@@ -148,21 +148,25 @@ fn offers<'a>(question: &Question<'a>, choice: Choice) -> Result<Vec<Contender<'
             && (record.accepts)(ranks).is_ok()
             && (record.transfers)(ranks) <= question.most_transfers
     });
-    let offers = known.enumerate().map(|(place, record)| {
+    let offers = known.map(|record| {
         let question = *question;
-        Contender {
+        let transfers = (record.transfers)(ranks);
+        let (of_steps, slots) = least::by_formulas(record, &Spec::new(record.name), &question)?;
+        let least = least.max(of_steps);
+        Ok(Contender {
             name: named(record.name, choice).to_string(),
-            slots: 1,
+            slots: slots.max(1),
             least,
-            estimate: Time::from_ps(least.ps().saturating_add(place as u64)),
-            transfers: (record.transfers)(ranks),
+            // Of those that may be as fast the smallest come first.
+            estimate: least.plus(Time::from_ps(transfers))?,
+            transfers,
             make: Box::new(move |_| {
                 let plan = carry_out(&question, record.name, choice)?;
                 Ok(Made::Plan(Box::new(AnyPlan::Full(plan))))
             }),
-        }
+        })
     });
-    Ok(offers.collect())
+    offers.collect()
 }
 
 fn named(algorithm: &str, choice: Choice) -> Spec {

@@ -37,6 +37,7 @@ mod routes;
 mod schedule;
 mod simulate;
 mod throughput;
+mod topologies;
 mod training;
 mod training_groups;
 mod units;

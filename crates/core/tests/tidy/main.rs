@@ -325,9 +325,12 @@ fn the_verifier_shares_no_code_with_what_it_checks() {
 /// Who may ask for the type of a machine: the planners of rings and of circuit switches, and what exists for one family only.
 const OF_ONE_FAMILY: &[(&str, &[&str])] = &[
     ("planner", &["WdmRing", "WssGrid"]),
+    ("planner/least.rs", &["CircuitSwitch"]),
+    ("planner/rotor.rs", &["CircuitSwitch"]),
     ("planner/settings.rs", &["CircuitSwitch"]),
     ("planner/shifts.rs", &["CircuitSwitch"]),
     ("planner/decomposition.rs", &["CircuitSwitch"]),
+    ("planner/topologies.rs", &["CircuitSwitch"]),
     ("simulate/closed_form.rs", &["WdmRing", "LightPathGrid"]),
     ("simulate/simulators/circuit.rs", &["WdmRing"]),
     ("simulate/control", &["WssGrid"]),

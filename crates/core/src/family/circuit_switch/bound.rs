@@ -22,6 +22,8 @@
 //! there are C(h + P - 1, h) d^h ways from a rank at most: which of the settings has each hop, none before that of the
 //! hop before, and which port. So at most that many ranks are h hops away, and the n - 1 blocks of a rank take
 //! H(n, d, P) hops at least: as many as can be one hop away, then two, and so on. With blocks of b bytes m is b H(n, d, P).
+//! With few slots there are fewer ways, and more slots have more latencies (`places`): the bound is the least over P and
+//! the number of slots.
 //!
 //! **Ports that change one by one**, or planes. If no port has more than P settings, one that has P of them waits (P - 1) R,
 //! and over h hops there are (P d)^h ways at most, for the settings of two ports have no common order. With D(P) the least h
@@ -40,6 +42,8 @@
 //!
 //! T >= min(alpha + delta, L) + m / (d B + b), and R more where each slot is charged.
 
+mod places;
+
 use rustc_hash::FxHashMap;
 
 use crate::bound::{Bound, TimeBound, crossing, growth, over, phases};
@@ -48,6 +52,8 @@ use crate::fabric::circuits::Charge;
 use crate::family::circuit_switch::demanded::{self, DemandLines};
 use crate::family::circuit_switch::{CircuitSwitch, FirstSetting, Forwarding};
 use crate::units::{Bytes, Time, UnitError};
+use places::power;
+pub use places::{fewest_hops, hops, ordered};
 
 /// The bound on slots: in a slot a rank tells d others.
 pub fn slots(switch: &CircuitSwitch, collective: &Collective) -> Bound {
@@ -110,11 +116,19 @@ pub fn best(
         });
     }
     let mut least: Option<Time> = None;
-    for settings in 1..=ranks {
+    let mut most = 0;
+    while most < ranks {
+        let settings = [most + 1, ranks.min(next(most))];
+        most = settings[1];
         let (charged, time) = asked.with_settings(settings, charge)?;
         least = Some(least.map_or(time, |least| least.min(time)));
         // More settings cost more than the best so far.
-        if charge == Charge::Never || Some(charged) >= least {
+        let is_all = match charge {
+            Charge::Never => true,
+            Charge::EverySlot => switch.forwarding == Forwarding::Store,
+            _ => false,
+        };
+        if is_all || Some(charged) >= least {
             break;
         }
     }
@@ -139,36 +153,39 @@ struct Asked<'a> {
 }
 
 impl Asked<'_> {
-    /// What so many settings cost, and the least time with them.
-    fn with_settings(&self, settings: u64, charge: Charge) -> Result<(Time, Time), UnitError> {
-        let most = growth(self.reached, self.ports);
+    /// What a number of settings costs, between the least and the most given, and the least time with them.
+    fn with_settings(&self, settings: [u64; 2], charge: Charge) -> Result<(Time, Time), UnitError> {
+        let [fewest, most] = settings;
         let change = self.switch.reconfiguration.time()?;
         let paid = match self.switch.first_setting {
-            FirstSetting::Free => change.times(settings - 1)?,
-            FirstSetting::Charged => change.times(settings)?,
+            FirstSetting::Free => change.times(fewest - 1)?,
+            FirstSetting::Charged => change.times(fewest)?,
         };
-        let ordered = |hops: u64| ordered(hops, settings).saturating_mul(power(self.ports, hops));
+        let growth = growth(self.reached, self.ports);
+        let stores = self.switch.forwarding == Forwarding::Store;
+        let in_order = |hops: u64| ordered(hops, most).saturating_mul(power(self.ports, hops));
         match charge {
+            // Each slot has a setting.
+            Charge::Never if stores => Ok((Time::ZERO, self.in_slots(growth, None, Time::ZERO)?)),
+            Charge::EverySlot if stores => Ok((change, self.in_slots(growth, None, change)?)),
             Charge::Never => {
                 let all = |_| u128::from(self.ranks);
-                Ok((Time::ZERO, self.together(1, most, all)?))
+                Ok((Time::ZERO, self.cut_through(1, growth, all)?))
             }
-            // Each slot has a setting.
             Charge::EverySlot => {
-                let (slots, hops) = match self.switch.forwarding {
-                    Forwarding::Store => (settings.max(most), settings.max(most)),
-                    Forwarding::CutThrough => (settings, self.hops(settings).unwrap_or(most)),
-                };
-                let paid = change.times(slots)?;
-                let time = self.together(slots, hops, ordered)?;
-                Ok((paid, paid.plus(time)?))
+                let paid = change.times(fewest)?;
+                let hops = self.hops(most).unwrap_or(growth);
+                Ok((paid, paid.plus(self.cut_through(fewest, hops, in_order)?)?))
             }
             Charge::ChangedPort | Charge::ChangedPlane => {
-                Ok((paid, paid.max(self.one_by_one(settings)?)))
+                Ok((paid, paid.max(self.one_by_one(most)?)))
             }
             _ => {
-                let hops = self.hops(settings).unwrap_or(most);
-                let time = self.together(settings, hops, ordered)?;
+                let hops = self.hops(most).unwrap_or(growth);
+                let time = match stores {
+                    true => self.in_slots(hops.max(fewest), Some(most), Time::ZERO)?,
+                    false => self.cut_through(fewest, hops, in_order)?,
+                };
                 Ok((paid, paid.plus(time)?))
             }
         }
@@ -191,9 +208,9 @@ impl Asked<'_> {
         phases::least_slots(self.reached, settings, |hops| within(self.ports, hops))
     }
 
-    /// Start-up, the latencies of so many slots with so many hops to the farthest rank, and bytes; `ways` are those of so many
-    /// hops from a rank.
-    fn together(
+    /// Start-up, and the latencies of so many slots with bytes, or of so many hops to the farthest rank; `ways` are those of so
+    /// many hops from a rank.
+    fn cut_through(
         &self,
         slots: u64,
         hops: u64,
@@ -201,11 +218,48 @@ impl Asked<'_> {
     ) -> Result<Time, UnitError> {
         let far = self.switch.latency.times(hops)?;
         let sent = self.sending(ways)?;
-        let passed = match self.switch.forwarding {
-            Forwarding::Store => far.plus(sent)?,
-            Forwarding::CutThrough => far.max(self.switch.latency.times(slots)?.plus(sent)?),
+        let near = self.switch.latency.times(slots)?.plus(sent)?;
+        self.switch.startup.plus(far.max(near))
+    }
+
+    /// Start-up, the latencies of slots with what each is charged, and bytes: the least over numbers of slots from the
+    /// fewest on, with so many settings at most, or one for each slot.
+    fn in_slots(
+        &self,
+        fewest: u64,
+        settings: Option<u64>,
+        charged: Time,
+    ) -> Result<Time, UnitError> {
+        let of_slot = self.switch.latency.plus(charged)?;
+        let before = |slots| self.switch.startup.plus(of_slot.times(slots)?);
+        let ways = |hops: u64| match settings {
+            Some(settings) => ordered(hops, settings).saturating_mul(power(self.ports, hops)),
+            None => u128::from(self.ranks),
         };
-        self.switch.startup.plus(passed)
+        if self.collective.kind() != CollectiveKind::AllToAll || self.demanded.is_some() {
+            return before(fewest)?.plus(self.sending(ways)?);
+        }
+        let others = self.ranks - 1;
+        let enough = hops(others.into(), ways);
+        let mut least: Option<Time> = None;
+        let mut slots = fewest;
+        loop {
+            let last = next(slots - 1).max(slots);
+            let started = before(slots)?;
+            // Where latency is nothing, as many slots as help are there at once.
+            let reached = match of_slot {
+                Time::ZERO => Some(enough),
+                _ => fewest_hops(others, self.ports, settings.unwrap_or(last), last),
+            };
+            if let Some(reached) = reached {
+                let time = started.plus(self.sending_over(reached)?)?;
+                least = Some(least.map_or(time, |least| least.min(time)));
+                if reached <= enough || Some(started) >= least {
+                    return Ok(least.unwrap_or(time));
+                }
+            }
+            slots = last + 1;
+        }
     }
 
     /// The same where ports change one by one, and none has more settings.
@@ -226,19 +280,27 @@ impl Asked<'_> {
 
     /// The bytes of the busiest rank over the rate of its ports; `ways` are those of so many hops from a rank.
     fn sending(&self, ways: impl Fn(u64) -> u128) -> Result<Time, UnitError> {
+        let Some(demanded) = &self.demanded else {
+            return self.sending_over(hops(u128::from(self.ranks) - 1, ways));
+        };
+        let rate = u128::from(self.switch.rate.bits_per_second());
+        let beside = self.switch.bits_beside();
+        let all = rate * self.alive.all + u128::from(self.ranks) * beside;
+        let of_one = over(demanded.largest(), rate * u128::from(self.ports) + beside)?;
+        Ok(of_one.max(over(demanded.hops(&ways), all)?))
+    }
+
+    /// The same; the blocks of a rank in an all_to_all, all alike, make so many hops.
+    fn sending_over(&self, hops: u128) -> Result<Time, UnitError> {
         let rate = u128::from(self.switch.rate.bits_per_second());
         let (collective, size) = (self.collective, self.size);
         let ranks = u128::from(self.ranks);
         let beside = self.switch.bits_beside();
         let all = rate * self.alive.all + ranks * beside;
-        if let Some(demanded) = &self.demanded {
-            let of_one = over(demanded.largest(), rate * u128::from(self.ports) + beside)?;
-            return Ok(of_one.max(over(demanded.hops(&ways), all)?));
-        }
         let together = match collective.kind() {
             CollectiveKind::AllToAll => {
                 let block = u128::from(size.get()) / ranks;
-                over(ranks * block * hops(ranks - 1, ways), all)?
+                over(ranks * block * hops, all)?
             }
             CollectiveKind::AllReduce => over(2 * (ranks - 1) * u128::from(size.get()), all)?,
             _ => Time::ZERO,
@@ -281,32 +343,6 @@ impl AlivePorts {
     }
 }
 
-/// The least sum of hops to so many ranks, where `ways` is how many at most are so many hops away.
-pub fn hops(ranks: u128, ways: impl Fn(u64) -> u128) -> u128 {
-    let (mut left, mut all, mut far) = (ranks, 0, 0);
-    while left > 0 {
-        far += 1;
-        let here = ways(far).clamp(1, left);
-        all += here * u128::from(far);
-        left -= here;
-    }
-    all
-}
-
-/// C(h + p - 1, h): in how many ways h hops have p settings in their order, as far as 128 bits hold it.
-pub fn ordered(hops: u64, settings: u64) -> u128 {
-    let fewer = hops.min(settings - 1);
-    let all = u128::from(hops) + u128::from(settings) - 1;
-    let mut ways = 1u128;
-    for one in 1..=u128::from(fewer) {
-        let Some(product) = ways.checked_mul(all - u128::from(fewer) + one) else {
-            return u128::MAX;
-        };
-        ways = product / one;
-    }
-    ways
-}
-
 /// The ranks within so many circuits of one, itself included.
 fn within(ports: u64, circuits: u64) -> u128 {
     if ports == 1 {
@@ -320,6 +356,10 @@ fn within(ports: u64, circuits: u64) -> u128 {
     all
 }
 
-fn power(base: u64, exponent: u64) -> u128 {
-    u128::from(base).saturating_pow(u32::try_from(exponent).unwrap_or(u32::MAX))
+/// The number after those that are taken together: bounds are for the least of a run, with the reach of the most.
+fn next(number: u64) -> u64 {
+    number + 1 + number / TOGETHER
 }
+
+/// Numbers of settings and of slots up to this are tried one by one.
+const TOGETHER: u64 = 256;

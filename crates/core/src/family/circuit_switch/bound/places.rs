@@ -1,0 +1,100 @@
+//! To how many ranks there are ways of so many hops, at most, over settings that follow one another.
+//!
+//! Over P settings a way of h hops makes c_1, ..., c_P of them in each, which add up to h; each hop may take any of d ports.
+//! The slots of a setting all have its circuits, so that c_j is k_j at most where the setting has k_j slots, and ways that differ in
+//! their slots alone have the same end. There are as many c as the coefficient of x^h in
+//!
+//! product over j of (1 + x + ... + x^k_j).
+//!
+//! With the sum of all k_j given, every coefficient is greatest where the k_j differ by 1 at most: of two factors with k
+//! and k' it is min(h, k, k', k + k' - h) + 1.
+
+/// The least sum of hops to so many ranks, where `ways` is how many at most are so many hops away.
+pub fn hops(ranks: u128, ways: impl Fn(u64) -> u128) -> u128 {
+    let (mut left, mut all, mut far) = (ranks, 0, 0);
+    while left > 0 {
+        far += 1;
+        let here = ways(far).clamp(1, left);
+        all += here * u128::from(far);
+        left -= here;
+    }
+    all
+}
+
+/// C(h + p - 1, h): in how many ways h hops have p settings in their order, as far as 128 bits hold it.
+pub fn ordered(hops: u64, settings: u64) -> u128 {
+    let fewer = hops.min(settings - 1);
+    let all = u128::from(hops) + u128::from(settings) - 1;
+    let mut ways = 1u128;
+    for one in 1..=u128::from(fewer) {
+        let Some(product) = ways.checked_mul(all - u128::from(fewer) + one) else {
+            return u128::MAX;
+        };
+        ways = product / one;
+    }
+    ways
+}
+
+/// The least sum of hops to so many ranks with so many settings, at most, in so many slots; `None` where not all are reached.
+pub fn fewest_hops(ranks: u64, ports: u64, settings: u64, slots: u64) -> Option<u128> {
+    let settings = settings.min(slots).max(1);
+    let (each, longer) = (slots / settings, slots % settings);
+    let mut short = Power::new(each, settings - longer);
+    let mut long = Power::new(each + 1, longer);
+    let (mut left, mut all) = (u128::from(ranks), 0);
+    for far in 1..=slots {
+        if left == 0 {
+            break;
+        }
+        let ways = (0..=far).fold(0u128, |ways, here| {
+            ways.saturating_add(short.coefficient(here) * long.coefficient(far - here))
+        });
+        let here = ways.saturating_mul(power(ports, far)).min(left);
+        all += here * u128::from(far);
+        left -= here;
+    }
+    (left == 0).then_some(all)
+}
+
+/// The coefficients of (1 + x + ... + x^k)^a, from the lowest on.
+struct Power {
+    highest: u64,
+    exponent: u64,
+    coefficients: Vec<u128>,
+}
+
+impl Power {
+    fn new(highest: u64, exponent: u64) -> Power {
+        Power {
+            highest,
+            exponent,
+            coefficients: vec![1],
+        }
+    }
+
+    /// By the recurrence of powers of a polynomial: m c_m is the sum over i from 1 to k of (i (a + 1) - m) c_(m - i).
+    ///
+    /// None is asked for after one that is greater than the number of ranks, so that no product leaves 128 bits.
+    fn coefficient(&mut self, degree: u64) -> u128 {
+        if degree > self.highest.saturating_mul(self.exponent) {
+            return 0;
+        }
+        while self.coefficients.len() as u64 <= degree {
+            let next = self.coefficients.len() as u64;
+            let terms = (1..=self.highest.min(next)).map(|back| {
+                let factor = i128::from(back) * i128::from(self.exponent + 1) - i128::from(next);
+                factor * self.coefficients[(next - back) as usize] as i128
+            });
+            let own = match self.exponent {
+                1 => 1,
+                _ => terms.sum::<i128>() / i128::from(next),
+            };
+            self.coefficients.push(own as u128);
+        }
+        self.coefficients[degree as usize]
+    }
+}
+
+pub(super) fn power(base: u64, exponent: u64) -> u128 {
+    u128::from(base).saturating_pow(u32::try_from(exponent).unwrap_or(u32::MAX))
+}

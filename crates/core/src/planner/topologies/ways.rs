@@ -1,0 +1,154 @@
+//! All_to_all along shortest ways of a graph.
+//!
+//! There are as many slots as the graph's diameter, so that a block of the farthest rank makes a hop in each; the others may
+//! wait. Where there are several shortest ways, a block goes as one of those to the ranks before its own, over the circuits with the
+//! fewest blocks in all, which makes the sum of their squares least; and all choose again until none changes. Then blocks take
+//! slots, those of the most hops first: of the slots in which a hop may be, the one whose busiest circuit stays as it is, or
+//! else gets busier by least.
+
+use std::cmp::Reverse;
+
+use super::super::{PlannerError, Question};
+use super::graphs::Graph;
+use super::lights;
+use crate::family::circuit_switch::CircuitSwitch;
+use crate::interrupt;
+use crate::plan::{Plan, Relay};
+use crate::schedule::{Schedule, Transfer};
+
+/// How often ways are chosen at most.
+const ROUNDS: usize = 8;
+
+pub(super) fn plan(
+    question: &Question<'_>,
+    switch: &CircuitSwitch,
+    graph: &Graph,
+) -> Result<Plan, PlannerError> {
+    let ranks = graph.ranks();
+    let hops: Vec<Vec<u32>> = (0..ranks)
+        .map(|rank| {
+            interrupt::check();
+            graph.hops(rank).into_iter().flatten().collect()
+        })
+        .collect();
+    let all: u64 = hops.iter().flatten().map(|hops| u64::from(*hops)).sum();
+    question.fits(all)?;
+    let diameter = hops.iter().flatten().copied().max().unwrap_or(1);
+    let ways = balanced(graph, &hops);
+    let slots_of = in_slots(&ways, diameter as usize);
+    let lights = lights(switch, graph);
+    let mut schedule = Schedule::new(question.collective);
+    schedule.begin_step();
+    let (mut slots, mut light, mut relays) = (Vec::new(), Vec::new(), Vec::new());
+    for (block, (way, own)) in (0u32..).zip(ways.iter().zip(&slots_of)) {
+        interrupt::check();
+        let (source, destination) = (block / ranks, block % ranks);
+        if source == destination {
+            continue;
+        }
+        let transfer = schedule.len() as u32;
+        schedule.push(Transfer::copy(block, source, destination));
+        for (place, (hop, &slot)) in way.iter().zip(own).enumerate() {
+            let own = lights[&[hop.from, hop.to]];
+            match place {
+                0 => {
+                    slots.push(slot);
+                    light.push(own);
+                }
+                _ => relays.push(Relay {
+                    transfer,
+                    rank: hop.from,
+                    light: own,
+                    slot,
+                }),
+            }
+        }
+    }
+    let mut plan = Plan::without_light(question.fabric, schedule, graph.spec().to_string());
+    plan.step_slots[0] = 0..diameter;
+    plan.light = light;
+    plan.slot = slots;
+    plan.relays = relays;
+    Ok(plan)
+}
+
+/// A circuit on the way of a block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Crossing {
+    from: u32,
+    to: u32,
+    circuit: usize,
+}
+
+/// The circuits on the way of each block, by source and destination.
+fn balanced(graph: &Graph, hops: &[Vec<u32>]) -> Vec<Vec<Crossing>> {
+    let ranks = graph.ranks();
+    // By rank: the circuits that lead to it.
+    let mut into: Vec<Vec<Crossing>> = vec![Vec::new(); ranks as usize];
+    for (circuit, [from, to]) in graph.circuits().enumerate() {
+        into[to as usize].push(Crossing { from, to, circuit });
+    }
+    let mut loads = vec![0u64; graph.circuits().count()];
+    let mut ways: Vec<Vec<Crossing>> = vec![Vec::new(); ranks as usize * ranks as usize];
+    // By source: the other ranks, the nearest first.
+    let nearest = |source: u32| {
+        let mut order: Vec<u32> = (0..ranks).filter(|rank| *rank != source).collect();
+        order.sort_by_key(|rank| hops[source as usize][*rank as usize]);
+        order
+    };
+    let orders: Vec<Vec<u32>> = (0..ranks).map(nearest).collect();
+    for _ in 0..ROUNDS {
+        let mut changes = false;
+        for (source, order) in orders.iter().enumerate() {
+            interrupt::check();
+            let (of_source, hops) = (source * ranks as usize, &hops[source]);
+            for &rank in order {
+                let own = of_source + rank as usize;
+                ways[own].iter().for_each(|one| loads[one.circuit] -= 1);
+                let near = into[rank as usize].iter();
+                let near = near.filter(|one| hops[one.from as usize] < hops[rank as usize]);
+                let load = |one: &&Crossing| {
+                    let before = &ways[of_source + one.from as usize];
+                    let before: u64 = before.iter().map(|one| loads[one.circuit]).sum();
+                    before + loads[one.circuit]
+                };
+                if let Some(&last) = near.min_by_key(load) {
+                    let mut way = ways[of_source + last.from as usize].clone();
+                    way.push(last);
+                    changes |= way != ways[own];
+                    ways[own] = way;
+                }
+                ways[own].iter().for_each(|one| loads[one.circuit] += 1);
+            }
+        }
+        if !changes {
+            break;
+        }
+    }
+    ways
+}
+
+/// The slots of all hops.
+fn in_slots(ways: &[Vec<Crossing>], slots: usize) -> Vec<Vec<u32>> {
+    let mut order: Vec<usize> = (0..ways.len()).collect();
+    order.sort_by_key(|block| Reverse(ways[*block].len()));
+    let circuits = ways.iter().flatten().map(|one| one.circuit + 1).max();
+    let mut loads = vec![vec![0u64; circuits.unwrap_or(0)]; slots];
+    let mut busiest = vec![0u64; slots];
+    let mut taken = vec![Vec::new(); ways.len()];
+    for block in order {
+        interrupt::check();
+        let mut first = 0;
+        for (place, one) in ways[block].iter().enumerate() {
+            let last = slots - (ways[block].len() - place);
+            let more =
+                |slot: &usize| (loads[*slot][one.circuit] + 1).saturating_sub(busiest[*slot]);
+            let slot = (first..=last).min_by_key(more).unwrap_or(first);
+            loads[slot][one.circuit] += 1;
+            busiest[slot] = busiest[slot].max(loads[slot][one.circuit]);
+            taken[block].push(slot as u32);
+            first = slot + 1;
+        }
+    }
+    taken
+}

@@ -1,0 +1,168 @@
+//! Settings that are kept, and settings that go round: diameters, slots and times that theory gives.
+
+use opticoll::collective::CollectiveKind::{
+    AllGather, AllReduce, AllToAll, Broadcast, Reduce, ReduceScatter,
+};
+use opticoll::simulate::Policy;
+
+use crate::circuit_switch::{BETA, proved, time};
+
+/// The start-up and the latency of the fabrics here, together, in picoseconds.
+const DELAY: u64 = 300_000;
+const CHANGE: u64 = 1_000_000;
+
+fn fabric(ranks: u64, ports: u64) -> String {
+    format!(
+        "ranks={ranks},ports={ports},rate=800Gb/s,startup=100ns,latency=200ns,reconfiguration=1us"
+    )
+}
+
+#[test]
+fn generalised_kautz_graphs_have_the_diameters_of_their_authors() {
+    for ports in [2u64, 3, 4] {
+        for ranks in [3u64, 5, 6, 8, 9, 12, 13, 16, 20, 24, 36, 50] {
+            let fabric = fabric(ranks, ports);
+            let plan = proved(
+                AllToAll,
+                "static:topology=kautz",
+                &fabric,
+                ranks * 64,
+                Policy::AllStop,
+            );
+            // A slot for each hop of the farthest ranks: at most ceil(log_d n), and no graph of degree d reaches more
+            // than 1 + d + ... + d^k ranks in k hops.
+            let most = (1..).find(|hops| ports.pow(*hops) >= ranks).unwrap();
+            let reached = |hops: u32| (0..=hops).map(|hop| ports.pow(hop)).sum::<u64>();
+            let least = (1..).find(|hops| reached(*hops) >= ranks).unwrap();
+            let slots = plan.slots();
+            assert!((least..=most).contains(&slots), "{ranks} {ports}: {slots}");
+        }
+        // Kautz graphs proper: d^k + d^(k - 1) ranks at k hops.
+        for hops in [2u32, 3] {
+            let ranks = ports.pow(hops) + ports.pow(hops - 1);
+            let fabric = fabric(ranks, ports);
+            let plan = proved(
+                AllToAll,
+                "static:topology=kautz",
+                &fabric,
+                ranks * 64,
+                Policy::AllStop,
+            );
+            assert_eq!(plan.slots(), hops, "{ranks} {ports}");
+        }
+    }
+}
+
+#[test]
+fn hypercubes_gather_in_as_many_steps_as_they_have_dimensions() {
+    for bits in [2u64, 3] {
+        let ranks = 1 << bits;
+        let fabric = fabric(ranks, bits);
+        let algorithm = "static:topology=hypercube,on_links=fewest_steps";
+        let plan = proved(AllGather, algorithm, &fabric, 1, Policy::AllStop);
+        assert_eq!(u64::from(plan.slots()), bits);
+        // Each port must take an equal part of what a rank receives, at best.
+        let size = 1 << 20;
+        let found = time(
+            AllGather,
+            "static:topology=hypercube",
+            &fabric,
+            size,
+            Policy::AllStop,
+        );
+        let least = bits * 200_000 + 100_000 + (ranks - 1) * size * BETA / bits;
+        assert!(found >= least, "{ranks}: {found} below {least}");
+        assert!(found * 10 <= least * 13, "{ranks}: {found}, {least}");
+    }
+}
+
+#[test]
+fn a_setting_that_is_kept_pays_for_no_change() {
+    let change =
+        |text: &str| format!("ranks=12,ports=2,rate=800Gb/s,latency=200ns,reconfiguration={text}");
+    for kind in [
+        AllGather,
+        ReduceScatter,
+        AllReduce,
+        Broadcast,
+        Reduce,
+        AllToAll,
+    ] {
+        for topology in ["ring", "shifts", "kautz"] {
+            let algorithm = format!("static:topology={topology}");
+            let [cheap, dear] = ["0s", "1s"]
+                .map(|text| time(kind, &algorithm, &change(text), 1 << 16, Policy::AllStop));
+            assert_eq!(cheap, dear, "{kind} {topology}");
+        }
+    }
+    let torus = "static:topology=torus";
+    let found = proved(AllGather, torus, &fabric(12, 4), 1 << 16, Policy::AllStop);
+    assert!(found.algorithm.starts_with(torus), "{}", found.algorithm);
+}
+
+#[test]
+fn auto_keeps_a_setting_where_changes_are_dear_and_ports_are_several() {
+    let fabric = "ranks=16,ports=4,rate=800Gb/s,latency=200ns,reconfiguration=10ms";
+    for kind in [AllGather, AllReduce, AllToAll] {
+        let chosen = time(kind, "auto", fabric, 1 << 20, Policy::AllStop);
+        let kept = time(kind, "static", fabric, 1 << 20, Policy::AllStop);
+        assert!(chosen <= kept, "{kind}: {chosen}, {kept}");
+        assert!(kept < 1_000_000_000, "{kind}: {kept}");
+    }
+}
+
+#[test]
+fn rotors_take_what_their_formulas_say() {
+    for (ranks, ports) in [(5u64, 1u64), (8, 1), (8, 2), (9, 4), (16, 5), (4, 3)] {
+        let slots = (ranks - 1).div_ceil(ports);
+        // Blocks that all parts divide evenly.
+        let block = 840 * ranks;
+        for cycles in [1u64, 2, 7] {
+            let algorithm = format!("rotor:cycles={cycles}");
+            let fabric = fabric(ranks, ports);
+            let plan = proved(
+                AllToAll,
+                &algorithm,
+                &fabric,
+                ranks * block,
+                Policy::AllStop,
+            );
+            assert_eq!(u64::from(plan.slots()), cycles * slots);
+            let found = time(
+                AllToAll,
+                &algorithm,
+                &fabric,
+                ranks * block,
+                Policy::AllStop,
+            );
+            // One setting has all shifts, and is never changed.
+            let changes = if slots == 1 { 0 } else { cycles * slots - 1 };
+            let sending = DELAY + block / cycles * BETA;
+            let expected = cycles * slots * sending + changes * CHANGE;
+            assert_eq!(found, expected, "{ranks} {ports} {cycles}");
+            let charged = format!("{fabric},first_setting=charged");
+            let found = time(
+                AllToAll,
+                &algorithm,
+                &charged,
+                ranks * block,
+                Policy::AllStop,
+            );
+            assert_eq!(found, expected + CHANGE, "{ranks} {ports} {cycles}");
+        }
+        if slots == 1 {
+            continue;
+        }
+        let algorithm = "rotor:hops=2";
+        let found = time(
+            AllToAll,
+            algorithm,
+            &fabric(ranks, ports),
+            ranks * block,
+            Policy::AllStop,
+        );
+        let sending = DELAY + block / ranks * (ranks - 1) * BETA;
+        let expected = 2 * slots * sending + (2 * slots - 1) * CHANGE;
+        assert_eq!(found, expected, "{ranks} {ports} by way of all");
+    }
+}
