@@ -6,9 +6,10 @@
 //! are exchanged, and then both ranks are free in a. The path does not come to the source, since it comes to sources over chunks of a only.
 //!
 //! **Of like size.** A matching takes the time of its largest chunk. Chunks of two matchings form paths and cycles; of
-//! each the two halves may be exchanged. The largest chunk is in one of the two matchings in any case. The other takes, of each path or cycle,
-//! the half whose largest chunk is the smaller: no exchange leaves less time for the two. That is done for pair after pair of
-//! matchings until nothing changes.
+//! each the two halves may be exchanged. First the earlier of two matchings takes the halves whose third powers add up to more, so that large
+//! chunks come together. Then times are shortened: the largest chunk is in one of the two matchings in any case. The other takes, of each path or cycle,
+//! the half whose largest chunk is the smaller: no exchange leaves less time for the two. Both are done for pair after pair of
+//! matchings until nothing changes, or there was enough work.
 
 use crate::interrupt;
 
@@ -38,6 +39,19 @@ impl Matching {
     /// The largest amount.
     pub(super) fn longest(&self) -> u64 {
         self.to.iter().map(|(_, amount)| *amount).max().unwrap_or(0)
+    }
+
+    /// The third power of what a rank sends.
+    fn cube(&self, source: u32) -> f64 {
+        let amount = self.to[source as usize].1 as f64;
+        amount * amount * amount
+    }
+
+    /// Those of all ranks together.
+    fn cubes(&self) -> f64 {
+        (0..self.to.len() as u32)
+            .map(|source| self.cube(source))
+            .sum()
     }
 
     /// Source, destination and amount of each pair.
@@ -71,29 +85,52 @@ impl Matching {
 /// Matchings of chunks: source, destination and amount.
 pub(super) fn of_like_size(ranks: u32, chunks: &[(u32, u32, u64)]) -> Vec<Matching> {
     let mut matchings = fewest(ranks, chunks);
+    until_nothing_changes(&mut matchings, ranks, Matching::cubes, gather_large);
+    until_nothing_changes(&mut matchings, ranks, |one| one.longest() as f64, shorten);
+    matchings
+}
+
+/// Exchanges for pair after pair of matchings, those of the most by `order` first, until nothing changes.
+fn until_nothing_changes(
+    matchings: &mut [Matching],
+    ranks: u32,
+    order: fn(&Matching) -> f64,
+    exchange: fn(&mut Matching, &mut Matching) -> bool,
+) {
     let mut work = 0u64;
     let mut changed = true;
     while changed {
         changed = false;
-        // The largest first, so that each leaves what it can to those after it.
-        matchings.sort_by_key(|matching| std::cmp::Reverse(matching.longest()));
+        matchings.sort_by(|one, other| order(other).total_cmp(&order(one)));
         for one in 0..matchings.len() {
             for other in one + 1..matchings.len() {
                 interrupt::check();
                 work += u64::from(ranks);
                 if work > MOST_WORK {
-                    return matchings;
+                    return;
                 }
                 let (before, after) = matchings.split_at_mut(other);
                 changed |= exchange(&mut before[one], &mut after[0]);
             }
         }
     }
-    matchings
 }
 
-/// Exchanges what leaves the second of two matchings the least; whether it takes less than before.
-fn exchange(one: &mut Matching, other: &mut Matching) -> bool {
+/// Gives the first of two matchings of each path and cycle the half of larger chunks; whether that changes anything.
+fn gather_large(large: &mut Matching, small: &mut Matching) -> bool {
+    let mut exchanged = Vec::new();
+    for part in alternating(large, small) {
+        let cubes = |of: &Matching| part.iter().map(|rank| of.cube(*rank)).sum::<f64>();
+        if cubes(large) < cubes(small) {
+            exchanged.extend(part);
+        }
+    }
+    exchange(large, small, &exchanged);
+    !exchanged.is_empty()
+}
+
+/// Exchanges what leaves the shorter of two matchings the least; whether it takes less than before.
+fn shorten(one: &mut Matching, other: &mut Matching) -> bool {
     let (long, short) = match one.longest() >= other.longest() {
         true => (one, other),
         false => (other, one),
@@ -111,15 +148,20 @@ fn exchange(one: &mut Matching, other: &mut Matching) -> bool {
     if after >= short.longest() {
         return false;
     }
-    let left = exchanged.iter();
-    let left: Vec<_> = left
-        .map(|source| (long.leave(*source), short.leave(*source)))
-        .collect();
-    for (&source, (of_long, of_short)) in exchanged.iter().zip(left) {
-        short.take_over(source, of_long);
-        long.take_over(source, of_short);
-    }
+    exchange(long, short, &exchanged);
     true
+}
+
+/// Exchanges what some sources send in two matchings.
+fn exchange(one: &mut Matching, other: &mut Matching, sources: &[u32]) {
+    let left = sources.iter();
+    let left: Vec<_> = left
+        .map(|source| (one.leave(*source), other.leave(*source)))
+        .collect();
+    for (&source, (of_one, of_other)) in sources.iter().zip(left) {
+        other.take_over(source, of_one);
+        one.take_over(source, of_other);
+    }
 }
 
 /// The sources of each path and cycle of two matchings.
