@@ -268,10 +268,13 @@ impl Collective {
             let ranks = self.ranks;
             return Err(CollectiveError::DemandRanks { demand, ranks });
         }
-        let whole = self.with_pieces(1)?;
+        if self.pieces != 1 {
+            let pieces = self.pieces;
+            return Err(CollectiveError::CutDemand { pieces });
+        }
         Ok(Collective {
             demand: Some(demand::StoredDemand::new(demand)),
-            ..whole
+            ..self
         })
     }
 

@@ -149,7 +149,15 @@ fn what_is_no_demand_is_refused() {
     };
     assert_eq!(five.with_demand(demand.clone()), Err(ranks));
     let pieces = CollectiveError::CutDemand { pieces: 2 };
-    assert_eq!(demanding(demand).with_pieces(2), Err(pieces));
+    assert_eq!(
+        demanding(demand.clone()).with_pieces(2),
+        Err(pieces.clone())
+    );
+    let halves = Collective::new(AllToAll, 4)
+        .unwrap()
+        .with_pieces(2)
+        .unwrap();
+    assert_eq!(halves.with_demand(demand), Err(pieces));
     for (spec, problem) in [
         ("zipff", "zipf"),
         ("zipf:exponent=-1", "0 to 10"),
