@@ -189,6 +189,18 @@ def test_a_scenario_takes_a_demand_beside_it(run: Run, tmp_path: Path) -> None:
     assert "demand" in refused.err
 
 
+def test_ranks_at_other_places_have_no_bound(run: Run, tmp_path: Path) -> None:
+    # Rank 0 sends 1 MB: 8 ms over its own cable of 1 Gb/s, which rank 1 has where they change places.
+    matrix = written(tmp_path / "hot.csv", "0,500000,500000\n0,0,0\n0,0,0\n")
+    fabric = "custom:ranks=3,switches=1,links=0-3@1Gb/s+1-3+2-3,rate=8Gb/s"
+    asked = ("plan", "all_to_all", "--fabric", fabric, "--demand", matrix, "--algorithm", "direct")
+    here = run_json(run, "plan", *asked, "--simulator", "packet")
+    moved = run_json(run, "plan", *asked, "--simulator", "packet", "--placement", "1-0-2")
+    assert here["bound_time_s"] == pytest.approx(8e-3)
+    assert here["time_s"] > here["bound_time_s"] > moved["time_s"]
+    assert moved["bound_time_s"] is None
+
+
 def test_the_hottest_row_bounds_links(run: Run) -> None:
     """1,000 bytes from rank 0 and 700 to rank 1 at 8 Gb/s: a nanosecond for each byte."""
     matrix = [[0, 600, 400], [0, 0, 0], [0, 100, 0]]

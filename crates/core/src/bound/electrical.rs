@@ -68,7 +68,8 @@
 //!
 //! **Where ranks sit.** Ranks are those of the network: rank r of the collective is its rank r. All that depends on
 //! it is which of them is the root. Where ranks are placed otherwise, [`best`] is asked about the collective
-//! whose root is the place of the root; without a root a bound holds wherever ranks sit.
+//! whose root is the place of the root; without a root a bound holds wherever ranks sit. With a demand it does not: there is
+//! no bound then.
 //!
 //! **Rounding.** Bounds are rounded down to picoseconds. The flow simulator computes with 53 bits, and takes
 //! ends within a share of 2^-40 of the time for one instant: its times may lie below the exact ones by
@@ -253,11 +254,14 @@ pub fn bounds(
 }
 
 /// The collective that [`best`] is asked about where ranks sit at other places: `places` has that of each rank, or
-/// is `None` where each is at its own. `None` where the root has no place.
+/// is `None` where each is at its own. `None` where the root has no place, and for a demand, whose pairs would sit elsewhere.
 pub fn placed(collective: &Collective, places: &Option<Vec<u32>>) -> Option<Collective> {
     let Some(places) = places else {
         return Some(*collective);
     };
+    if collective.demand().is_some() {
+        return None;
+    }
     let place = places.get(collective.root() as usize)?;
     collective.with_root(*place).ok()
 }
