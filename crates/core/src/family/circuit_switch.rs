@@ -28,7 +28,7 @@ pub(crate) const FAMILY: Family = Family {
             let switch = fabric.downcast::<CircuitSwitch>();
             let direct =
                 |switch| demanded::direct(switch, asked.collective, asked.size, asked.charge);
-            switch.map(direct).transpose()
+            Ok(switch.map(direct).transpose()?.flatten())
         }),
         time_bound: |fabric, asked| {
             let switch = fabric.downcast::<CircuitSwitch>();

@@ -125,7 +125,7 @@ pub fn best(
         // More settings cost more than the best so far.
         let is_all = match charge {
             Charge::Never => true,
-            Charge::EverySlot => switch.forwarding == Forwarding::Store,
+            Charge::EverySlot => switch.forwarding == Forwarding::Store && asked.demanded.is_none(),
             _ => false,
         };
         if is_all || Some(charged) >= least {
@@ -167,21 +167,29 @@ impl Asked<'_> {
         match charge {
             // Each slot has a setting.
             Charge::Never if stores => Ok((Time::ZERO, self.in_slots(growth, None, Time::ZERO)?)),
-            Charge::EverySlot if stores => Ok((change, self.in_slots(growth, None, change)?)),
+            Charge::EverySlot if stores && self.demanded.is_none() => {
+                Ok((change, self.in_slots(growth, None, change)?))
+            }
+            Charge::EverySlot if stores => {
+                let slots = fewest.max(growth);
+                let paid = change.times(slots)?;
+                let time = self.in_slots(slots, Some(most.max(growth)), Time::ZERO)?;
+                Ok((paid, paid.plus(time)?))
+            }
             Charge::Never => {
                 let all = |_| u128::from(self.ranks);
                 Ok((Time::ZERO, self.cut_through(1, growth, all)?))
             }
             Charge::EverySlot => {
                 let paid = change.times(fewest)?;
-                let hops = self.hops(most).unwrap_or(growth);
+                let hops = self.hops(settings).unwrap_or(growth);
                 Ok((paid, paid.plus(self.cut_through(fewest, hops, in_order)?)?))
             }
             Charge::ChangedPort | Charge::ChangedPlane => {
                 Ok((paid, paid.max(self.one_by_one(most)?)))
             }
             _ => {
-                let hops = self.hops(most).unwrap_or(growth);
+                let hops = self.hops(settings).unwrap_or(growth);
                 let time = match stores {
                     true => self.in_slots(hops.max(fewest), Some(most), Time::ZERO)?,
                     false => self.cut_through(fewest, hops, in_order)?,
@@ -203,9 +211,11 @@ impl Asked<'_> {
         change.plus(first)?.plus(sent)
     }
 
-    /// The fewest hops to the farthest rank with so many settings.
-    fn hops(&self, settings: u64) -> Option<u64> {
-        phases::least_slots(self.reached, settings, |hops| within(self.ports, hops))
+    /// The fewest slots in which all settings of a run send and reach the farthest rank, of numbers between the least and the
+    /// most given: as many as reach it with the most, or as there are settings.
+    fn hops(&self, [fewest, most]: [u64; 2]) -> Option<u64> {
+        let hops = phases::least_slots(self.reached, most, |hops| within(self.ports, hops))?;
+        Some(if hops > most { hops } else { fewest })
     }
 
     /// Start-up, and the latencies of so many slots with bytes, or of so many hops to the farthest rank; `ways` are those of so
@@ -286,7 +296,7 @@ impl Asked<'_> {
         let rate = u128::from(self.switch.rate.bits_per_second());
         let beside = self.switch.bits_beside();
         let all = rate * self.alive.all + u128::from(self.ranks) * beside;
-        let of_one = over(demanded.largest(), rate * u128::from(self.ports) + beside)?;
+        let of_one = demanded.slowest(self.switch)?;
         Ok(of_one.max(over(demanded.hops(&ways), all)?))
     }
 

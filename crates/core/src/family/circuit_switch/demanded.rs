@@ -1,7 +1,7 @@
 //! Lower bounds for an all_to_all whose blocks differ.
 //!
 //! A *line* is what one rank sends to others, or what it receives from others: of k pairs, m bytes together. A rank has d ports of rate
-//! B; R is the reconfiguration, alpha and delta are the delays of a message and of a circuit.
+//! B that work; R is the reconfiguration, alpha and delta are the delays of a message and of a circuit.
 //!
 //! **Any plan.** Where some rank has to reach k others, k + 1 takes the place of n in the bound `settings`
 //! ([`bound`](super::bound)). Of the blocks of a rank at most C(h + P - 1, h) d^h go over h circuits, so their bytes over all
@@ -64,10 +64,20 @@ impl DemandLines {
         1 + self.all().map(|line| line.len() as u64).max().unwrap_or(0)
     }
 
-    /// The most bytes of a line.
-    pub fn largest(&self) -> u128 {
-        let sums = self.all().map(|line| line.iter().sum());
-        sums.max().unwrap_or(0)
+    /// The time of the line that takes longest over the working ports of its rank, and the network beside the switch.
+    ///
+    /// # Errors
+    /// A time beyond 64 bits of picoseconds.
+    pub fn slowest(&self, switch: &CircuitSwitch) -> Result<Time, UnitError> {
+        let mut slowest = Time::ZERO;
+        for (rank, line) in self.by_rank() {
+            slowest = slowest.max(over(line.iter().sum(), rate_of(switch, rank))?);
+        }
+        Ok(slowest)
+    }
+
+    fn by_rank(&self) -> impl Iterator<Item = (u32, &Vec<u128>)> {
+        self.lines.iter().flat_map(|lines| (0..).zip(lines))
     }
 
     /// The least bytes of all hops, where `ways` is how many ranks at most are so many hops away.
@@ -79,7 +89,7 @@ impl DemandLines {
     }
 }
 
-/// The greatest bound of plans in which no rank relays.
+/// The greatest bound of plans in which no rank relays; none where there are no such plans, for no switch joins a pair.
 ///
 /// # Errors
 /// A time beyond 64 bits of picoseconds.
@@ -88,30 +98,44 @@ pub fn direct(
     collective: &Collective,
     size: Bytes,
     charge: Charge,
-) -> Result<TimeBound, UnitError> {
+) -> Result<Option<TimeBound>, UnitError> {
+    let needs_circuit = |from, to| from != to && switch.beside_rate.is_none();
+    let mut pairs = collective.demanded(size);
+    if pairs.any(|(from, to, _)| needs_circuit(from, to) && !switch.joins([from, to])) {
+        return Ok(None);
+    }
     let mut most = Time::ZERO;
     let lines = DemandLines::of(collective, size);
-    for line in lines.all().filter(|line| !line.is_empty()) {
-        most = most.max(of_line(switch, line, charge)?);
+    for (rank, line) in lines.by_rank().filter(|(_, line)| !line.is_empty()) {
+        most = most.max(of_line(switch, rank, line, charge)?);
     }
-    Ok(TimeBound {
+    Ok(Some(TimeBound {
         time: most,
         name: "direct",
         assumption: "no rank relays: each pair of ranks that sends anything has a circuit of its own",
-    })
+    }))
 }
 
-fn of_line(switch: &CircuitSwitch, line: &[u128], charge: Charge) -> Result<Time, UnitError> {
-    let (ports, pairs) = (u64::from(switch.ports), line.len() as u64);
+/// What all ports of a rank that work send together, and the network beside the switch: bits per second.
+fn rate_of(switch: &CircuitSwitch, rank: u32) -> u128 {
+    u128::from(switch.rate.bits_per_second()) * u128::from(switch.ports_alive(rank))
+        + switch.bits_beside()
+}
+
+fn of_line(
+    switch: &CircuitSwitch,
+    rank: u32,
+    line: &[u128],
+    charge: Charge,
+) -> Result<Time, UnitError> {
+    let (ports, pairs) = (u64::from(switch.ports_alive(rank)), line.len() as u64);
     let change = switch.reconfiguration.time()?;
     let is_free = switch.first_setting == FirstSetting::Free;
     let delays = switch.startup.plus(switch.latency)?;
-    let rate = u128::from(switch.rate.bits_per_second()) * u128::from(ports);
+    let sending = over(line.iter().sum(), rate_of(switch, rank))?;
     if switch.beside_rate.is_some() {
-        let sending = over(line.iter().sum(), rate + switch.bits_beside())?;
         return delays.min(switch.beside_latency).plus(sending);
     }
-    let sending = over(line.iter().sum(), rate)?;
     let settings = pairs.div_ceil(ports);
     let changes = match charge {
         Charge::Never => 0,
