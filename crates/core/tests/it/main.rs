@@ -35,6 +35,7 @@ mod properties;
 mod readers;
 mod routes;
 mod schedule;
+mod settings_bound;
 mod simulate;
 mod throughput;
 mod topologies;

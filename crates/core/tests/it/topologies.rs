@@ -55,7 +55,7 @@ fn generalised_kautz_graphs_have_the_diameters_of_their_authors() {
 
 #[test]
 fn hypercubes_gather_in_as_many_steps_as_they_have_dimensions() {
-    for bits in [2u64, 3] {
+    for bits in [2u64, 3, 4, 5] {
         let ranks = 1 << bits;
         let fabric = fabric(ranks, bits);
         let algorithm = "static:topology=hypercube,on_links=fewest_steps";
@@ -73,6 +73,18 @@ fn hypercubes_gather_in_as_many_steps_as_they_have_dimensions() {
         let least = bits * 200_000 + 100_000 + (ranks - 1) * size * BETA / bits;
         assert!(found >= least, "{ranks}: {found} below {least}");
         assert!(found * 10 <= least * 13, "{ranks}: {found}, {least}");
+        // n / 2 blocks cross each circuit. Where all hops of one number are in one slot, that is as many as d circuits have of
+        // the ranks that far away or farther.
+        let all_to_all = "static:topology=hypercube";
+        let found = time(AllToAll, all_to_all, &fabric, ranks * size, Policy::AllStop);
+        let delays = bits * 200_000 + 100_000;
+        let least = delays + ranks / 2 * size * BETA;
+        assert!(found >= least, "{ranks}: {found} below {least}");
+        let farther =
+            |hops: u64| (0..ranks).filter(move |rank| u64::from(rank.count_ones()) >= hops);
+        let of_slot = |hops: u64| (farther(hops).count() as u64).div_ceil(bits);
+        let most = delays + (1..=bits).map(of_slot).sum::<u64>() * size * BETA;
+        assert!(found * 10 <= most * 12, "{ranks}: {found}, {most}");
     }
 }
 
