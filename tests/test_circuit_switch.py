@@ -276,3 +276,12 @@ def test_the_view_settings_needs_ports(run: Run) -> None:
     finished = run("show", "all_reduce", "--fabric", "torus:dims=4x4", "--view", "settings")
     assert (finished.code, finished.out) == (2, "")
     assert "--view settings: torus" in finished.err
+
+
+@pytest.mark.parametrize("ranks", [258, 300])
+def test_no_bound_of_many_settings_is_above_a_rotor(ranks: int) -> None:
+    # Numbers of settings above 256 are bounded several at a time.
+    fabric = f"circuit_switch:ranks={ranks},latency=1us,reconfiguration=0s"
+    row = opticoll.measure(opticoll.plan("all_to_all", fabric, "rotor"), f"{ranks}MB")
+    assert row.verified
+    assert 0.99 * row.time_s < row.bound_time_s <= row.time_s

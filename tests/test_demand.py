@@ -189,6 +189,22 @@ def test_a_scenario_takes_a_demand_beside_it(run: Run, tmp_path: Path) -> None:
     assert "demand" in refused.err
 
 
+def test_bounds_count_the_ports_of_a_rank_that_work(run: Run, tmp_path: Path) -> None:
+    # Rank 0 sends 2 MB over the one port that works: 20 us, and a change of 1 us without relays.
+    matrix = written(tmp_path / "two.csv", "0,1000000,1000000\n0,0,0\n0,0,0\n")
+    fabric = "circuit_switch:ranks=3,ports=2,dead_ports=0.1,reconfiguration=1us"
+    row = run_json(run, "bound", "bound", "all_to_all", "--fabric", fabric, "--demand", matrix)
+    bounds = {one["name"]: one["time_s"] for one in row["bounds"]}
+    assert bounds == {"settings": pytest.approx(20e-6), "direct": pytest.approx(21e-6)}
+
+
+def test_direct_bounds_nothing_where_no_switch_joins_a_pair(run: Run, tmp_path: Path) -> None:
+    matrix = written(tmp_path / "one.csv", "0,0,0,1000\n0,0,0,0\n0,0,0,0\n0,0,0,0\n")
+    fabric = "circuit_switch:ranks=4,ports=2,planes=2,switch_ports=2"
+    row = run_json(run, "bound", "bound", "all_to_all", "--fabric", fabric, "--demand", matrix)
+    assert [one["name"] for one in row["bounds"]] == ["settings"]
+
+
 def test_ranks_at_other_places_have_no_bound(run: Run, tmp_path: Path) -> None:
     # Rank 0 sends 1 MB: 8 ms over its own cable of 1 Gb/s, which rank 1 has where they change places.
     matrix = written(tmp_path / "hot.csv", "0,500000,500000\n0,0,0\n0,0,0\n")

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | ring | to u + 1, and with several ports to u - 1 |
 //! | shifts | to u + s_1, ..., u + s_d |
-//! | kautz | to -(d u + 1), ..., -(d u + d): of diameter ceil(log_d n) at most (Imase and Itoh 1981); a Kautz graph where n = d^k + d^(k - 1) |
+//! | kautz | to -(d u + 1), ..., -(d u + d): of diameter ceil(log_d n) at most (Imase and Itoh 1983); a Kautz graph where n = d^k + d^(k - 1) |
 //! | hypercube | to the ranks that differ from u in one bit |
 //! | torus | to both neighbours in each of d / 2 dimensions, all longer than 2 |
 //!

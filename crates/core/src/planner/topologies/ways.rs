@@ -2,7 +2,7 @@
 //!
 //! There are as many slots as the graph's diameter, so that a block of the farthest rank makes a hop in each; the others may
 //! wait. Where there are several shortest ways, a block goes as one of those to the ranks before its own, over the circuits with the
-//! fewest blocks in all, which makes the sum of their squares least; and all choose again until none changes. Then blocks take
+//! fewest blocks in all, and all choose again until none changes: no block alone then lessens the sum of their squares. Then blocks take
 //! slots, those of the most hops first: of the slots in which a hop may be, the one whose busiest circuit stays as it is, or
 //! else gets busier by least.
 
