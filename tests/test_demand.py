@@ -206,7 +206,7 @@ def test_direct_bounds_nothing_where_no_switch_joins_a_pair(run: Run, tmp_path: 
 
 
 def test_ranks_at_other_places_have_no_bound(run: Run, tmp_path: Path) -> None:
-    # Rank 0 sends 1 MB: 8 ms over its own cable of 1 Gb/s, which rank 1 has where they change places.
+    # Rank 0 sends 1 MB: 8 ms over its own cable of 1 Gb/s; rank 1 has it where they change places.
     matrix = written(tmp_path / "hot.csv", "0,500000,500000\n0,0,0\n0,0,0\n")
     fabric = "custom:ranks=3,switches=1,links=0-3@1Gb/s+1-3+2-3,rate=8Gb/s"
     asked = ("plan", "all_to_all", "--fabric", fabric, "--demand", matrix, "--algorithm", "direct")

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;
 use opticoll::plan::Plan;
-use opticoll::simulate::Method;
+use opticoll::simulate::{Method, Policy};
 use opticoll::units::{Bytes, Time};
 use opticoll::workload::training::buckets::{self, Bucket, Buckets};
 use opticoll::workload::training::device::{self, ComputeRate};
@@ -410,8 +410,9 @@ fn reconfiguration_is_what_circuits_take_to_set_up() {
 #[test]
 fn reconfiguration_of_a_switch_is_each_change_of_its_setting() {
     // The pairwise exchange of 8 ranks: 7 settings, the first of which is there; 7 slots of 125 B at 10 B/ns.
-    let fabric = "circuit_switch:ranks=8,rate=80Gb/s,reconfiguration=10us";
-    let plan = crate::verified_with(CollectiveKind::AllToAll, "pairwise", fabric, "auto");
+    let fabric = "ranks=8,rate=80Gb/s,reconfiguration=10us";
+    let kind = CollectiveKind::AllToAll;
+    let plan = crate::circuit_switch::proved(kind, "pairwise", fabric, 1000, Policy::AllStop);
     for policy in ["all_stop", "per_port"] {
         let method = Method::from_settings([("policy", policy)]).unwrap();
         let (found, _) = cost::of(&plan, Bytes::new(1000), &method).unwrap();

@@ -1,0 +1,190 @@
+"""Fabrics of light beside a circuit switch, a fat tree and a torus, at equal injection bandwidth.
+
+    python validation/side_by_side.py --out docs/side-by-side.md \\
+        --figure docs/figures/side_by_side.svg
+    python validation/side_by_side.py                        the table in Markdown alone
+
+Every plan is verified. 64 ranks, each of which can inject 800 Gb/s.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import opticoll
+from opticoll import plot
+from opticoll.layout import human_seconds
+from opticoll.plot import BarPanel
+
+INJECTION = 800 * 10**9
+
+FABRICS = {
+    "WDM ring": "wdm_ring:ranks=64,wavelengths=16,rate=25Gb/s,reconfiguration=10us",
+    "WSS grid": "wss_grid:rows=8,columns=8,rate=400Gb/s",
+    "light paths, 5 ms": "light_path_grid:ranks=64,ports=8,rate=100Gb/s,latency=500ns",
+    "light paths, 10 us": (
+        "light_path_grid:ranks=64,ports=8,rate=100Gb/s,latency=500ns,establish=5us"
+    ),
+    "OCS, 1.2 ms": (
+        "circuit_switch:ranks=64,latency=500ns,reconfiguration=1200us,first_setting=charged"
+    ),
+    "OCS, 10 us": (
+        "circuit_switch:ranks=64,latency=500ns,reconfiguration=10us,first_setting=charged"
+    ),
+    "OCS, 10 us, first setting there": (
+        "circuit_switch:ranks=64,latency=500ns,reconfiguration=10us"
+    ),
+    "fat tree": "fat_tree:down=8x8,up=1x8,rate=100GB/s,latency=500ns",
+    "torus": "torus:dims=8x8,rate=25GB/s,latency=500ns",
+}
+"""By the name in the table."""
+
+WORKLOADS: dict[str, dict[str, Any]] = {
+    "ResNet50": {"model": "resnet50", "batch": 32, "device": "a100"},
+    "GPT": {
+        "model": "gpt3_6_7b", "batch": 8, "device": "a100", "tensor_parallel": 8,
+        "sharded": 1, "micro_batches": 4,
+    },
+    "experts": {
+        "model": "moe:layers=16,width=2048,experts=64,top_k=2", "batch": 1, "device": "a100",
+        "expert_parallel": 64, "expert_skew": "zipf:exponent=0.5,seed=1", "sharded": 1,
+    },
+}  # fmt: skip
+"""What `opticoll.train` takes, by the name in the table."""
+
+INTRODUCTION = """\
+# Fabrics side by side
+
+This page times an iteration of training on the optical fabrics of the papers, on an optical circuit switch (OCS), on a fat tree and on a
+torus. Each fabric has 64 ranks, and each rank can inject 800 Gb/s. For each workload the table gives the time of an iteration, the same in
+multiples of the fastest fabric's, and the share of the iteration in which devices do not compute.
+
+"""  # noqa: E501
+
+REMARKS = """\
+How to read the table:
+
+- Contention between groups is simulated on the WDM ring, the fat tree and the torus. On the other fabrics each group of ranks is timed as if it
+  were alone ([why](training.md#contention-between-groups)): their times are lower limits where groups use the same ports at once.
+- On an OCS with `first_setting=charged` each collective pays for its first setting, as if another collective had used the ports before. With
+  the first setting there, it does not: the two rows are the ends of what is possible.
+- Light paths take 5 ms to be established and 5 ms to be released as in the paper on them; the other row has 5 us for each.
+- The experts' load is skewed: the devices of popular experts compute longer, and all others wait for them on any fabric.
+
+"""  # noqa: E501
+
+
+@dataclass(frozen=True)
+class Cell:
+    """An iteration of one workload on one fabric."""
+
+    workload: str
+    fabric: str
+    iteration_s: float
+    computing_s: float
+
+    @property
+    def waiting(self) -> float:
+        """The share of the iteration that is not computing."""
+        return 1 - self.computing_s / self.iteration_s
+
+
+def cell(workload: str, fabric: str) -> Cell:
+    """Plan, verify and time an iteration."""
+    machine = opticoll.Fabric(FABRICS[fabric])
+    assert machine.injection_bandwidth == INJECTION, fabric
+    asked = dict(WORKLOADS[workload])
+    row = opticoll.train(asked.pop("model"), machine, **asked)
+    assert row.verified, f"{workload} on {fabric}"
+    return Cell(workload, fabric, row.iteration_s, row.compute_s)
+
+
+def cells(say: bool) -> list[Cell]:
+    """All workloads on all fabrics."""
+    made = []
+    for workload in WORKLOADS:
+        for fabric in FABRICS:
+            if say:
+                print(f"{workload} on {fabric}", file=sys.stderr)
+            made.append(cell(workload, fabric))
+    return made
+
+
+def table(made: Iterable[Cell]) -> str:
+    """The table in Markdown: a row for each fabric."""
+    made = list(made)
+    heads = [f"{name}: iteration | of the fastest | waiting" for name in WORKLOADS]
+    lines = [f"| fabric | {' | '.join(heads)} |", "|---|" + "--:|--:|--:|" * len(WORKLOADS)]
+    for fabric in FABRICS:
+        cells_of = []
+        for workload in WORKLOADS:
+            of_workload = [one for one in made if one.workload == workload]
+            (own,) = [one for one in of_workload if one.fabric == fabric]
+            least = min(one.iteration_s for one in of_workload)
+            multiple = f"{own.iteration_s / least:.2f}"
+            cells_of += [human_seconds(own.iteration_s), multiple, f"{own.waiting:.1%}"]
+        lines.append(f"| {fabric} | {' | '.join(cells_of)} |")
+    return "\n".join(lines)
+
+
+def draw(made: Iterable[Cell], path: Path) -> None:
+    """The iterations in multiples of what only computes: bars for each workload by fabric."""
+    made = list(made)
+    series: dict[str, list[float | None]] = {
+        workload: [one.iteration_s / one.computing_s for one in made if one.workload == workload]
+        for workload in WORKLOADS
+    }
+    names = [name.replace(", ", ",\n") for name in FABRICS]
+    plot.grouped_bars(
+        [BarPanel("", series)], names, path, x_label="", y_label="Iteration over computing",
+        title="64 ranks, 800 Gb/s each", columns=1, log_y=False,
+    )  # fmt: skip
+
+
+def page(made: list[Cell]) -> str:
+    """The page: specifications, workloads, table."""
+    fabrics = "\n".join(f"| {name} | `{spec}` |" for name, spec in FABRICS.items())
+    lines = []
+    for name, asked in WORKLOADS.items():
+        options = dict(asked)
+        model = options.pop("model")
+        words = " ".join(f"--{key.replace('_', '-')} {value}" for key, value in options.items())
+        lines.append(f"| {name} | `opticoll train --model {model} {words}` |")
+    workloads = "\n".join(lines)
+    return f"""{INTRODUCTION}{table(made)}
+
+![Iterations on nine fabrics in multiples of their computing.](figures/side_by_side.svg)
+
+{REMARKS}| fabric | specification |
+|---|---|
+{fabrics}
+
+| workload | command, with `--fabric` |
+|---|---|
+{workloads}
+
+`python validation/side_by_side.py --out docs/side-by-side.md --figure docs/figures/side_by_side.svg` makes this page.
+"""  # noqa: E501
+
+
+def main() -> None:
+    """Compute, and write what is asked for."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out", type=Path, help="page to write")
+    parser.add_argument("--figure", type=Path, help="figure to write")
+    options = parser.parse_args()
+    made = cells(say=True)
+    if options.figure:
+        draw(made, options.figure)
+    if options.out:
+        options.out.write_text(page(made), encoding="utf-8")
+    print(table(made))
+
+
+if __name__ == "__main__":
+    main()
