@@ -189,6 +189,15 @@ def test_a_scenario_takes_a_demand_beside_it(run: Run, tmp_path: Path) -> None:
     assert "demand" in refused.err
 
 
+def test_what_is_printed_says_that_blocks_differ(run: Run, tmp_path: Path) -> None:
+    matrix = written(tmp_path / "hot.csv", "9000,1000,0\n0,0,2000\n0,2000,0\n")
+    asked = ("all_to_all", "--fabric", "crossbar:ranks=3", "--demand", matrix)
+    # Rank 0 keeps 9 kB, and rank 1 receives 3 kB.
+    words = "blocks differ: 3 pairs; a rank sends 2kB to others at most, and receives 3kB"
+    assert words in " ".join(run("plan", *asked).out.split())
+    assert f"blocks as demanded: {matrix}" in run("compare", *asked).out
+
+
 def test_bounds_count_the_ports_of_a_rank_that_work(run: Run, tmp_path: Path) -> None:
     # Rank 0 sends 2 MB over the one port that works: 20 us, and a change of 1 us without relays.
     matrix = written(tmp_path / "two.csv", "0,1000000,1000000\n0,0,0\n0,0,0\n")

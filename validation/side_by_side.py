@@ -10,6 +10,7 @@ Every plan is verified. 64 ranks, each of which can inject 800 Gb/s.
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -62,15 +63,15 @@ INTRODUCTION = """\
 
 This page times an iteration of training on the optical fabrics of the papers, on an optical circuit switch (OCS), on a fat tree and on a
 torus. Each fabric has 64 ranks, and each rank can inject 800 Gb/s. For each workload the table gives the time of an iteration, the same in
-multiples of the fastest fabric's, and the share of the iteration in which devices do not compute.
+multiples of the fastest fabric's, and the share of the iteration in which devices do not compute. What stands after ≥ is a lower limit: there
+each group of ranks is timed as if it were alone ([why](training.md#contention-between-groups)), while
+contention between groups is simulated on the WDM ring, the fat tree and the torus.
 
 """  # noqa: E501
 
 REMARKS = """\
 How to read the table:
 
-- Contention between groups is simulated on the WDM ring, the fat tree and the torus. On the other fabrics each group of ranks is timed as if it
-  were alone ([why](training.md#contention-between-groups)): their times are lower limits where groups use the same ports at once.
 - On an OCS with `first_setting=charged` each collective pays for its first setting, as if another collective had used the ports before. With
   the first setting there, it does not: the two rows are the ends of what is possible.
 - Light paths take 5 ms to be established and 5 ms to be released as in the paper on them; the other row has 5 us for each.
@@ -87,6 +88,7 @@ class Cell:
     fabric: str
     iteration_s: float
     computing_s: float
+    is_alone: bool
 
     @property
     def waiting(self) -> float:
@@ -101,7 +103,8 @@ def cell(workload: str, fabric: str) -> Cell:
     asked = dict(WORKLOADS[workload])
     row = opticoll.train(asked.pop("model"), machine, **asked)
     assert row.verified, f"{workload} on {fabric}"
-    return Cell(workload, fabric, row.iteration_s, row.compute_s)
+    is_alone = row.groups is not None and row.groups.alone is not None
+    return Cell(workload, fabric, row.iteration_s, row.compute_s, is_alone)
 
 
 def cells(say: bool) -> list[Cell]:
@@ -127,7 +130,9 @@ def table(made: Iterable[Cell]) -> str:
             (own,) = [one for one in of_workload if one.fabric == fabric]
             least = min(one.iteration_s for one in of_workload)
             multiple = f"{own.iteration_s / least:.2f}"
-            cells_of += [human_seconds(own.iteration_s), multiple, f"{own.waiting:.1%}"]
+            mark = "≥ " if own.is_alone else ""
+            time = f"{mark}{human_seconds(own.iteration_s)}"
+            cells_of += [time, f"{mark}{multiple}", f"{mark}{own.waiting:.1%}"]
         lines.append(f"| {fabric} | {' | '.join(cells_of)} |")
     return "\n".join(lines)
 
@@ -139,7 +144,8 @@ def draw(made: Iterable[Cell], path: Path) -> None:
         workload: [one.iteration_s / one.computing_s for one in made if one.workload == workload]
         for workload in WORKLOADS
     }
-    names = [name.replace(", ", ",\n") for name in FABRICS]
+    # A line for each word, but for a number with its unit.
+    names = [re.sub(r"(?<!\d) ", "\n", name) for name in FABRICS]
     plot.grouped_bars(
         [BarPanel("", series)], names, path, x_label="", y_label="Iteration over computing",
         title="64 ranks, 800 Gb/s each", columns=1, log_y=False,
@@ -158,7 +164,7 @@ def page(made: list[Cell]) -> str:
     workloads = "\n".join(lines)
     return f"""{INTRODUCTION}{table(made)}
 
-![Iterations on nine fabrics in multiples of their computing.](figures/side_by_side.svg)
+![Iterations on nine fabrics, in multiples of the time that devices compute.](figures/side_by_side.svg)
 
 {REMARKS}| fabric | specification |
 |---|---|

@@ -83,7 +83,9 @@ COMMANDS = {
 MAPS = {
     "circuit_switch_map": (
         "compare all_reduce --fabric circuit_switch:ranks=64,startup=100ns,latency=100ns "
-        "--sizes 1KiB..1GiB --reconfiguration 10ns..10ms --algorithms auto --figure"
+        "--sizes 1KiB..1GiB --reconfiguration 10ns,100ns,1us,10us,100us,1ms,10ms "
+        "--algorithms ring,recursive_doubling,halving_doubling,settings:algorithm=cyclic_doubling "
+        "--figure"
     ),
 }
 """Commands whose figure takes some minutes, by the figure whose path follows them."""

@@ -95,12 +95,21 @@ class Lead:
         """The kind of the plan."""
         return kind(self.row)
 
+    @property
+    def plan(self) -> tuple[str, int | None]:
+        """The kind of the plan, and how often the fabric is reconfigured."""
+        return _plan(self.row)
+
+
+def _plan(row: Row) -> tuple[str, int | None]:
+    return kind(row), row.get("reconfigurations")
+
 
 def leads(rows: Sequence[Row]) -> list[Lead]:
     """The fastest plan at each reconfiguration time, in their order.
 
-    Of plans that are equally fast the kind that led at the time before goes on, else the one with
-    the shortest name leads.
+    Of plans that are equally fast that which led at the time before goes on, or else its kind, or
+    else the one with the shortest name leads.
     """
     at: dict[int, list[Row]] = {}
     for row in rows:
@@ -110,8 +119,12 @@ def leads(rows: Sequence[Row]) -> list[Lead]:
     for time_ps, own in sorted(at.items()):
         least = min(row["time_ps"] for row in own)
         equal = [row for row in own if row["time_ps"] == least]
-        before = leading[-1].kind if leading else None
-        best = min(equal, key=lambda row: (kind(row) != before, len(row["chosen"]), row["chosen"]))
+        before = leading[-1].plan if leading else (None, None)
+        order = [
+            (_plan(row) != before, kind(row) != before[0], len(row["chosen"]), row["chosen"])
+            for row in equal
+        ]
+        best = equal[order.index(min(order))]
         leading.append(Lead(time_ps, best))
     return leading
 
@@ -119,7 +132,9 @@ def leads(rows: Sequence[Row]) -> list[Lead]:
 def sought(
     rows: Sequence[Of], compute: Callable[[str, int, list[str]], Iterable[Of]]
 ) -> Iterator[Of]:
-    """Rows at further reconfiguration times, until each break-even is known within 1 %.
+    """Rows at further reconfiguration times, until each change of the lead is known within 1 %.
+
+    The lead changes to another kind of plan, or to another number of reconfigurations.
 
     `compute` makes the rows on a fabric, for a size, by algorithms: those that lead at one of the
     times that are known.
@@ -139,8 +154,12 @@ def _widest(leading: Sequence[Lead]) -> int | None:
     for low, high in pairwise(leading):
         start = max(low.time_ps, 1)
         middle = _rounded(math.sqrt(start * high.time_ps))
-        if low.kind != high.kind and high.time_ps > WITHIN * start and start < middle:
-            return middle if middle < high.time_ps else None
+        if (
+            low.plan != high.plan
+            and high.time_ps > WITHIN * start
+            and start < middle < high.time_ps
+        ):
+            return middle
     return None
 
 

@@ -14,7 +14,15 @@ from functools import lru_cache
 from typing import Any
 
 from opticoll import registry
-from opticoll._core import Fabric, Outcome, Plan, Violation, parse_time, time_bound
+from opticoll._core import (
+    Fabric,
+    Outcome,
+    Plan,
+    Violation,
+    format_size,
+    parse_time,
+    time_bound,
+)
 from opticoll.layout import (
     PICOSECONDS,
     align,
@@ -231,6 +239,22 @@ def _time_bound(
     return time_bound(kind, Fabric(fabric), size_bytes, *method)
 
 
+def _demand_words(plan: Plan, row: PlanRow) -> str:
+    """How many pairs demand something, and the most that a rank sends to others and receives."""
+    demand = plan.collective.demand
+    assert demand is not None
+    ranks = range(demand.ranks)
+    amounts = [
+        [0 if source == other else demand.amounts[source][other] for other in ranks]
+        for source in ranks
+    ]
+    pairs = sum(amount > 0 for line in amounts for amount in line)
+    sent, received = max(map(sum, amounts)), max(map(sum, zip(*amounts, strict=True)))
+    bytes_of = [format_size(row.size_bytes * most // demand.largest) for most in (sent, received)]
+    words = f"blocks differ: {plural(pairs, 'pair')}; a rank sends {bytes_of[0]} to others at most"
+    return f"{words}, and receives {bytes_of[1]}"
+
+
 def describe_fabric(fabric: Fabric) -> list[str]:
     """The fabric in words, and as its title names it; three lines."""
     (record,) = [one for one in registry.records("fabrics") if one["name"] == fabric.family]
@@ -292,6 +316,7 @@ def plan_summary(plan: Plan, row: PlanRow) -> str:
     slots = "steps, one after the other" if electrical else "time slots really used"
     facts = [
         ["collective", f"{row.collective} on {plural(row.ranks, 'rank')}{root}"],
+        *([] if plan.collective.demand is None else [["demand", _demand_words(plan, row)]]),
         ["algorithm", algorithm_name(row.chosen, row.algorithm)],
         *labelled("fabric", describe_fabric(plan.fabric)),
         *([] if broken is None else [["optimum", broken]]),

@@ -78,7 +78,7 @@ def _panel(axes: "Axes", rows: Sequence[Row]) -> None:
             axes.plot(*_points(best), color=style.GREY, linewidth=0.8, alpha=0.6, label=others)
             others = "_nolegend_"
     for index, name in enumerate(dict.fromkeys(lead.kind for lead in leading)):
-        look = style.of_algorithm(name) | {"marker": None}
+        look = {"color": style.COLOURS[index % len(style.COLOURS)]}
         label = style.algorithm_name(name, rows[0].get("collective"))
         axes.plot(*_points(kinds[name]), label=label, **(style.thinner(index) | look))
     bound = {
@@ -98,7 +98,6 @@ def _panel(axes: "Axes", rows: Sequence[Row]) -> None:
             textcoords="offset points",
             ha="right",
             fontsize=9,
-            bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.8},
         )
     axes.set_yscale("log")
     # What is far slower than all that lead would press these together.
@@ -178,11 +177,6 @@ def _edges(sizes: Sequence[float]) -> list[float]:
 def _spans(leading: Sequence[Lead]) -> list[range]:
     """The leads that follow one another with one kind and one number of reconfigurations."""
 
-    def same(one: Lead, other: Lead) -> bool:
-        key = "reconfigurations"
-        return one.kind == other.kind and one.row.get(key) == other.row.get(key)
-
-    starts = [0] + [
-        place for place in range(1, len(leading)) if not same(leading[place - 1], leading[place])
-    ]
+    pairs = enumerate(pairwise(leading), 1)
+    starts = [0, *(place for place, (before, now) in pairs if before.plan != now.plan)]
     return [range(start, end) for start, end in pairwise([*starts, len(leading)])]

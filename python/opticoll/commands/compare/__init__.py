@@ -459,7 +459,8 @@ def _text(asked: Any, rows: list[PlanRow]) -> str:
     """A table for each fabric and size; where reconfiguration times vary, one for all of them."""
     of_times, others = break_even.apart(rows)
     tables = [reconfiguration_table(own) for own in of_times]
-    return "\n\n".join([*tables, *([comparison_table(others)] if others else [])])
+    demanded = f"\nblocks as demanded: {asked.demand}" if asked.demand is not None else ""
+    return "\n\n".join([*tables, *([comparison_table(others)] if others else [])]) + demanded
 
 
 def _left_out(refusal: Refusal) -> str:

@@ -180,7 +180,7 @@ def reconfiguration_table(rows: Sequence[PlanRow]) -> str:
         ]
         for lead in _changes(leading)
     ]
-    heading = ["reconfiguration", "fastest", "changes", "time", "over bound"]
+    heading = ["from", "fastest", "changes", "time", "over bound"]
     under = dict.fromkeys(line for row in rows for line in conditions(row)[:1])
     return "\n".join(
         [
@@ -188,6 +188,8 @@ def reconfiguration_table(rows: Sequence[PlanRow]) -> str:
             align(cells, heading, right=(0, 2, 3, 4)),
             break_even.spans(leading),
             *under,
+            "from: reconfiguration time from which on a plan leads, within 1 %; last line: the "
+            "longest time",
             "changes: how often the fabric is reconfigured; over bound: how far the time is above "
             "the lower bound",
         ]
@@ -203,10 +205,6 @@ def _over_bound(row: Mapping[str, Any]) -> str:
 def _changes(leading: Sequence[Lead]) -> list[Lead]:
     """The first lead of each plan, by kind and number of reconfigurations, and the last of all."""
 
-    def same(one: Lead, other: Lead) -> bool:
-        key = "reconfigurations"
-        return one.kind == other.kind and one.row[key] == other.row[key]
-
     pairs = pairwise(leading)
-    first = [leading[0], *(now for before, now in pairs if not same(before, now))]
+    first = [leading[0], *(now for before, now in pairs if before.plan != now.plan)]
     return first if first[-1] is leading[-1] else [*first, leading[-1]]
