@@ -27,8 +27,8 @@ INJECTION = 800 * 10**9
 FABRICS = {
     "WDM ring": "wdm_ring:ranks=64,wavelengths=16,rate=25Gb/s,reconfiguration=10us",
     "WSS grid": "wss_grid:rows=8,columns=8,rate=400Gb/s",
-    "light paths, 5 ms": "light_path_grid:ranks=64,ports=8,rate=100Gb/s,latency=500ns",
-    "light paths, 10 us": (
+    "lightpaths, 5 ms": "light_path_grid:ranks=64,ports=8,rate=100Gb/s,latency=500ns",
+    "lightpaths, 10 us": (
         "light_path_grid:ranks=64,ports=8,rate=100Gb/s,latency=500ns,establish=5us"
     ),
     "OCS, 1.2 ms": (
@@ -74,7 +74,7 @@ How to read the table:
 
 - On an OCS with `first_setting=charged` each collective pays for its first setting, as if another collective had used the ports before. With
   the first setting there, it does not: the two rows are the ends of what is possible.
-- Light paths take 5 ms to be established and 5 ms to be released as in the paper on them; the other row has 5 us for each.
+- Lightpaths take 5 ms to be established and 5 ms to be released as in the paper on them; the other row has 5 us for each.
 - The experts' load is skewed: the devices of popular experts compute longer, and all others wait for them on any fabric.
 
 """  # noqa: E501
@@ -145,7 +145,7 @@ def draw(made: Iterable[Cell], path: Path) -> None:
         for workload in WORKLOADS
     }
     # A line for each word, but for a number with its unit.
-    names = [re.sub(r"(?<!\d) ", "\n", name) for name in FABRICS]
+    names = [re.sub(r"(?<!\d) ", "\n", name.replace("light", "light-\n")) for name in FABRICS]
     plot.grouped_bars(
         [BarPanel("", series)], names, path, x_label="", y_label="Iteration over computing",
         title="64 ranks, 800 Gb/s each", columns=1, log_y=False,
