@@ -48,7 +48,7 @@ from functools import partial
 from itertools import cycle
 from numbers import Integral
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeGuard, TypeVar, cast
+from typing import TYPE_CHECKING, Annotated, Any, TypeGuard, cast
 
 from opticoll import demands, formats, network_graph, registry
 from opticoll._core import (
@@ -299,15 +299,39 @@ def split_algorithms(text: str) -> list[str]:
     return algorithms
 
 
-N = TypeVar("N", int, Fraction)
-
-
-def up_to(first: N, last: N, following: Callable[[N], N]) -> Iterator[N]:
+def up_to(
+    first: Fraction, last: Fraction, following: Callable[[Fraction], Fraction]
+) -> Iterator[Fraction]:
     """The values of a range: the first, those that follow below the last, and the last."""
     while first < last:
         yield first
         first = following(first)
     yield last
+
+
+def _split(
+    text: str, what: str, read: Callable[[str], int], factors: Iterable[Fraction]
+) -> Iterator[int]:
+    """The values in a list separated by commas; a range `A..B` grows by the factors in turn."""
+    for part in text.split(","):
+        first, dots, last = (word.strip() for word in part.partition(".."))
+        if dots and not (first and last):
+            end_word = "end" if first else "start"
+            raise UsageError(f"`{part}` is no range of {what}: its {end_word} is missing")
+        start = read(first)
+        if not dots:
+            yield start
+            continue
+        end = read(last)
+        if not 0 < start <= end:
+            raise UsageError(f"`{part}` is no range of {what}: it must start above 0 and not fall")
+        growth = cycle(factors)
+        values = up_to(Fraction(start), Fraction(end), partial(_grown, growth))
+        yield from map(round, values)
+
+
+def _grown(growth: Iterator[Fraction], value: Fraction) -> Fraction:
+    return value * next(growth)
 
 
 def split_sizes(text: str) -> list[int]:
@@ -320,25 +344,8 @@ def split_sizes(text: str) -> list[int]:
     UsageError
         A range that is empty or starts at zero.
     """
-    sizes: list[int] = []
-    for part in text.split(","):
-        first, dots, last = part.partition("..")
-        if dots and not (first.strip() and last.strip()):
-            end_word = "end" if first.strip() else "start"
-            raise UsageError(f"`{part}` is no range of sizes: its {end_word} is missing")
-        size = to_bytes(first)
-        if not dots:
-            sizes.append(size)
-            continue
-        end = to_bytes(last)
-        if not 0 < size <= end:
-            raise UsageError(f"`{part}` is no range of sizes: it must start above 0 and not fall")
-        sizes += up_to(size, end, lambda one: one * SIZE_RANGE_FACTOR)
-    return list(dict.fromkeys(sizes))
-
-
-def _times_next(factors: Iterator[Fraction], one: Fraction) -> Fraction:
-    return one * next(factors)
+    factors = [Fraction(SIZE_RANGE_FACTOR)]
+    return list(dict.fromkeys(_split(text, "sizes", to_bytes, factors)))
 
 
 def split_times(text: str) -> list[str]:
@@ -354,23 +361,8 @@ def split_times(text: str) -> list[str]:
     UsageError
         A range that is empty or starts at zero.
     """
-    times: list[str] = []
-    for part in text.split(","):
-        first, dots, last = (word.strip() for word in part.partition(".."))
-        if dots and not (first and last):
-            end_word = "end" if first else "start"
-            raise UsageError(f"`{part}` is no range of times: its {end_word} is missing")
-        start = parse_time(first)
-        if not dots:
-            times.append(format_time(start))
-            continue
-        end = parse_time(last)
-        if not 0 < start <= end:
-            raise UsageError(f"`{part}` is no range of times: it must start above 0 and not fall")
-        factors = cycle(TIME_RANGE_FACTORS)
-        steps = up_to(Fraction(start), Fraction(end), partial(_times_next, factors))
-        times += [format_time(round(time)) for time in steps]
-    return list(dict.fromkeys(times))
+    times = _split(text, "times", parse_time, TIME_RANGE_FACTORS)
+    return list(dict.fromkeys(format_time(time) for time in times))
 
 
 def split_counts(option: str, text: str) -> list[int]:
