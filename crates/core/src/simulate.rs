@@ -247,7 +247,7 @@ pub const POLICIES: &[PolicyRecord<Policy>] = &[
     },
     PolicyRecord {
         name: "on_change",
-        summary: "Reconfiguration is charged at a slot that needs a circuit which is not set up",
+        summary: "Reconfiguration is charged once for each run of slots whose circuits fit side by side",
         citation: "opticoll",
         policy: Policy::OnChange,
     },

@@ -74,7 +74,7 @@ pub enum Charge {
     Never,
     /// Every slot.
     EverySlot,
-    /// Every slot with a circuit that the setting in force lacks.
+    /// Every run of slots whose circuits can be up together.
     NewSetting,
     /// Every circuit of every slot.
     EachCircuit,

@@ -5,20 +5,13 @@
 //! then. The tree along which a block spread now gathers every rank's contribution to it, each
 //! exactly once: a reduce_scatter. Followed by the all_gather it is an all_reduce of the vector cut
 //! into a chunk for every chunk of the all_gather (Rabenseifner's composition).
-//!
-//! Circuits that stay up are set once if the first slot needs all of them: what a later slot adds is
-//! charged again. An all_gather to floor(N / 2) ranks one way and a rank fewer the other ends with a
-//! slot in which one direction rests, and backwards it would begin with that. So the direction that
-//! rests at the end is first put off, to rest at the beginning, where the plan stays right with that.
 
 use super::PlannerError;
 use crate::collective::{Collective, CollectiveKind};
 use crate::fabric::Light;
-use crate::family::wdm_ring::{Direction, WdmLight};
-use crate::interrupt;
-use crate::plan::{AnyPlan, FoldedPlan, Lightpath, NamedRoutes, Plan};
+use crate::family::wdm_ring::WdmLight;
+use crate::plan::{AnyPlan, FoldedPlan, NamedRoutes, Plan};
 use crate::schedule::{Claims, Schedule, Transfer};
-use crate::verify::verify;
 
 /// The reduce_scatter that is an all_gather plan run backwards: as many slots, the same lengths.
 ///
@@ -28,7 +21,6 @@ pub fn reduce_scatter(gather: &AnyPlan) -> Result<AnyPlan, PlannerError> {
     let collective = of_gather(gather, "reduce_scatter is an all_gather reversed")?;
     let reversed = Collective::new(CollectiveKind::ReduceScatter, collective.ranks())?
         .with_pieces(collective.pieces())?;
-    let gather = &put_off(gather).unwrap_or_else(|| gather.clone());
     Ok(match gather {
         AnyPlan::Full(plan) => AnyPlan::Full(backwards(plan, reversed)),
         AnyPlan::Folded(plan) => {
@@ -37,47 +29,6 @@ pub fn reduce_scatter(gather: &AnyPlan) -> Result<AnyPlan, PlannerError> {
             AnyPlan::Folded(FoldedPlan { orbits })
         }
     })
-}
-
-/// The plan with every direction as late as its last lightpath allows; `None` where both are already,
-/// or it does not stay right.
-fn put_off(gather: &AnyPlan) -> Option<AnyPlan> {
-    let plan = gather.representative();
-    let slots = plan.slots();
-    let one_each = plan.step_slots.len() == slots as usize;
-    let direction_of = |light: Light| WdmLight::from(light).direction;
-    let rests = Direction::BOTH.map(|direction| {
-        let own = plan.slot.iter().zip(&plan.light);
-        let last = own
-            .filter(|(_, own)| direction_of(**own) == direction)
-            .map(|(slot, _)| slot);
-        last.max().map_or(0, |last| slots - 1 - last)
-    });
-    if !one_each || rests == [0, 0] {
-        return None;
-    }
-    let mut of_slot: Vec<Vec<usize>> = vec![Vec::new(); slots as usize];
-    for (index, slot) in plan.slot.iter().enumerate() {
-        interrupt::check();
-        of_slot[(slot + rests[direction_of(plan.light[index]) as usize]) as usize].push(index);
-    }
-    let mut late = plan.without_lightpaths();
-    late.reserve(plan.len());
-    for (slot, lightpaths) in (0..).zip(of_slot) {
-        late.schedule.begin_step();
-        for index in lightpaths {
-            interrupt::check();
-            late.push(Lightpath {
-                slot,
-                ..plan.lightpath(index)
-            });
-        }
-    }
-    let late = match gather {
-        AnyPlan::Full(_) => AnyPlan::Full(late),
-        AnyPlan::Folded(_) => AnyPlan::Folded(FoldedPlan { orbits: late }),
-    };
-    verify(&late).is_empty().then_some(late)
 }
 
 /// The all_reduce that runs an all_gather plan backwards and then forwards: twice the slots, chunks

@@ -160,7 +160,7 @@ impl PlanRun {
     ) -> Result<Timing, SimulationError> {
         let mut columns = SlotColumns::default();
         let mut critical_path = Vec::new();
-        let mut charging = Charging::new(plan, circuits, slots, self.charge, self.paths)?;
+        let mut charging = Charging::new(plan, circuits, slots, self)?;
         let mut now = Time::ZERO;
         for slot in 0..plan.slots() {
             interrupt::check();
@@ -216,20 +216,23 @@ struct Timing {
 /// How many distinct circuit settings the plan goes through: slots that use only circuits of the
 /// setting in force do not count as a new one, nor does a setting that was there before.
 pub fn configurations<'a>(plan: impl Into<PlanRef<'a>>) -> u64 {
-    // An orbit's circuits are those of the lightpath that leaves rank 0, turned.
-    let plan = plan.into().representative();
+    let plan = plan.into();
+    let is_folded = matches!(plan, PlanRef::Folded(_));
+    let plan = plan.representative();
     if !plan.has_light() {
         return 0;
     }
     let slots = SlotHops::of(plan);
-    let mut settings = Settings::new(plan);
+    let mut settings = Settings::new(plan, is_folded);
     let mut seen = rustc_hash::FxHashSet::default();
     for slot in 0..plan.slots() {
         interrupt::check();
+        let before = settings.fingerprint();
         if settings.enter(slots.of_slot(slot)) {
-            seen.insert(settings.fingerprint());
+            seen.extend(before);
         }
     }
+    seen.extend(settings.fingerprint());
     seen.len() as u64
 }
 

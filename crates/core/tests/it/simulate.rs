@@ -1,8 +1,16 @@
 //! Times against closed forms.
 
+use std::collections::BTreeMap;
+
+use opticoll::collective::Collective;
 use opticoll::collective::CollectiveKind::{self, AllGather, AllReduce, AllToAll};
-use opticoll::simulate::{Policy, circuit, simulate};
+use opticoll::fabric::Fabric;
+use opticoll::family::wdm_ring::{Direction, WdmLight, WdmRing};
+use opticoll::plan::{AnyPlan, Plan};
+use opticoll::simulate::{self, Method, Policy, circuit, simulate};
+use opticoll::spec::Spec;
 use opticoll::units::{Bytes, Time};
+use opticoll::{algorithm, planner};
 
 use crate::{verified, verified_with};
 
@@ -90,6 +98,79 @@ fn static_circuits_are_charged_once() {
     check(AllGather, "ring_bidirectional", 1, 8, "3.2768us");
     // Sums and results go the same way around.
     check(AllReduce, "ring", 1, 30, "204.8ns");
+}
+
+/// How many settings a plan on a ring needs, by the definition: a run of slots goes on as long as no two of its
+/// circuits share a channel of a link.
+fn settings_by_definition(plan: &Plan) -> u64 {
+    let ring = plan.fabric.downcast::<WdmRing>().unwrap();
+    let mut settings = 0;
+    // By direction, fibre, wavelength and link: the ends of the circuit.
+    let mut up = BTreeMap::new();
+    for slot in 0..plan.slots() {
+        let mut own = Vec::new();
+        for lightpath in plan.lightpaths().filter(|one| one.slot == slot) {
+            let light = WdmLight::from(lightpath.light);
+            let ends = (lightpath.transfer.source, lightpath.transfer.destination);
+            let (mut at, clockwise) = (ends.0, light.direction == Direction::Clockwise);
+            while at != ends.1 {
+                let next = (at + if clockwise { 1 } else { ring.ranks - 1 }) % ring.ranks;
+                let link = if clockwise { at } else { next };
+                own.push(((clockwise, light.fibre, light.wavelength, link), ends));
+                at = next;
+            }
+        }
+        let fits = own
+            .iter()
+            .all(|(place, ends)| up.get(place).is_none_or(|other| other == ends));
+        if !fits || settings == 0 {
+            settings += 1;
+            up.clear();
+        }
+        up.extend(own);
+    }
+    settings
+}
+
+#[test]
+fn a_setting_holds_the_circuits_of_as_many_slots_as_fit() {
+    let mut shared = 0;
+    for (ranks, wavelengths) in [(16, 2), (12, 3), (9, 4), (20, 4)] {
+        let fabric =
+            Fabric::parse(&format!("wdm_ring:ranks={ranks},wavelengths={wavelengths}")).unwrap();
+        for kind in CollectiveKind::ALL {
+            let collective = Collective::new(kind, ranks).unwrap();
+            let of_kind = algorithm::records_for(&fabric).filter(|one| one.collective == kind);
+            let planners = planner::PLANNERS
+                .iter()
+                .filter(|one| one.collectives.contains(&kind));
+            let planners = planners
+                .filter(|one| (one.applies)(&fabric))
+                .map(|one| one.name);
+            for name in of_kind.map(|one| one.name).chain(planners) {
+                let method = Method::from(Policy::OnChange);
+                let size = Bytes::new(100_000);
+                let made = planner::plan(&Spec::new(name), &fabric, collective, size, &method);
+                let Ok(made) = made else { continue };
+                let whole = made.plan.clone().unfold();
+                let settings = settings_by_definition(&whole);
+                let outcome = |plan: &AnyPlan| simulate::run(plan, size, &method).unwrap();
+                assert_eq!(
+                    outcome(&made.plan).reconfigurations,
+                    settings,
+                    "{name} {kind}"
+                );
+                assert_eq!(
+                    outcome(&AnyPlan::Full(whole.clone())).reconfigurations,
+                    settings,
+                    "{name}"
+                );
+                assert!(circuit::configurations(&whole) <= settings);
+                shared += u32::from(settings > 1 && settings < u64::from(whole.slots()));
+            }
+        }
+    }
+    assert!(shared > 20, "{shared}");
 }
 
 #[test]

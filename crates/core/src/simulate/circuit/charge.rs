@@ -1,5 +1,6 @@
 //! What changes of circuits cost, slot by slot.
 
+use super::PlanRun;
 use super::block::MessageBlock;
 use super::groups::CircuitGroups;
 use super::settings::Settings;
@@ -7,7 +8,7 @@ use super::slots::SlotHops;
 use crate::fabric::circuits::{Change, Charge, Circuits, Tuning};
 use crate::plan::Plan;
 use crate::ports::Ports;
-use crate::simulate::{Paths, SimulationError};
+use crate::simulate::SimulationError;
 use crate::units::{Time, UnitError};
 
 /// What a policy has charged so far.
@@ -39,20 +40,22 @@ impl<'a> Charging<'a> {
         plan: &'a Plan,
         circuits: &'a dyn Circuits,
         slots: &'a SlotHops,
-        charge: Charge,
-        paths: Paths,
+        run: PlanRun,
     ) -> Result<Charging<'a>, SimulationError> {
-        let state = match charge {
+        let state = match run.charge {
             Charge::EverySlot => ChargeState::EverySlot,
-            Charge::NewSetting => ChargeState::NewSetting(Settings::new(plan)),
+            Charge::NewSetting => {
+                let is_folded = run.period < plan.fabric.ranks();
+                ChargeState::NewSetting(Settings::new(plan, is_folded))
+            }
             Charge::EachCircuit => ChargeState::EachCircuit,
             Charge::ChangedCircuit => ChargeState::ChangedCircuit {
                 transmitters: Ports::default(),
                 tunings: Vec::new(),
             },
-            Charge::Groups { each_slot } => {
-                ChargeState::Groups(CircuitGroups::new(plan, circuits, slots, each_slot, paths)?)
-            }
+            Charge::Groups { each_slot } => ChargeState::Groups(CircuitGroups::new(
+                plan, circuits, slots, each_slot, run.paths,
+            )?),
             Charge::Never | Charge::ChangedPort | Charge::ChangedPlane => ChargeState::Never,
         };
         let change = circuits.change()?;

@@ -1,57 +1,181 @@
 //! Which circuits are set, slot after slot.
+//!
+//! A setting holds the circuits of as long a run of slots as can be up side by side: on every line they have channels
+//! of their own, and no pool has more of them than ports. They are set up together, before the first slot of the
+//! run; a slot that needs a circuit for which there is no room begins the next setting. No other division into
+//! settings has fewer of them, for a part of a run that fits together fits together, too.
+//!
+//! Of a folded plan the circuits that leave rank 0 are looked at. The copies of one that spans l links are on l channels of every
+//! line, so that two have room side by side where none of these channels is the same.
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::slots::hop;
-use crate::fabric::Light;
+use crate::fabric::circuits::{Capacity, Circuit, Circuits, LightSharing, Tuning};
+use crate::fabric::{Hop, Rotation};
 use crate::hash::hash;
 use crate::plan::Plan;
 
 /// Both ends and the light of a circuit.
 type CircuitEnds = (u64, u32);
 
-/// The setting in force: the circuits that were set up last.
+/// The setting in force: the circuits that are up.
 pub(super) struct Settings<'a> {
     plan: &'a Plan,
-    /// The light of what goes over no circuit.
-    beside: Option<Light>,
+    circuits: Option<&'a dyn Circuits>,
+    /// Where the plan is folded.
+    rotation: Option<&'a dyn Rotation>,
     in_force: FxHashSet<CircuitEnds>,
+    /// The sum over its circuits.
+    fingerprint: u128,
+    /// The circuit on each channel of a line, or the light tree.
+    channels: FxHashMap<(u32, u32), CircuitEnds>,
+    /// How many circuits a line has whose channel changes on the way.
+    converted: FxHashMap<u32, u32>,
+    /// How many ports of a pool are taken.
+    ports: FxHashMap<u64, u32>,
+    /// Circuits and light trees that have a transmitter.
+    sent: FxHashSet<CircuitEnds>,
+    /// Of the hop looked at.
+    circuit: Vec<Circuit>,
+    tuning: Vec<Tuning>,
 }
 
 impl<'a> Settings<'a> {
-    pub(super) fn new(plan: &'a Plan) -> Settings<'a> {
-        let circuits = plan.fabric.circuits();
-        let beside = circuits.and_then(|circuits| circuits.beside());
+    /// Before the first slot of a plan, or of the representatives of one that is folded.
+    pub(super) fn new(plan: &'a Plan, is_folded: bool) -> Settings<'a> {
         Settings {
             plan,
-            beside: beside.map(|(light, _)| light),
+            circuits: plan.fabric.circuits(),
+            rotation: plan.fabric.rotation().filter(|_| is_folded),
             in_force: FxHashSet::default(),
+            fingerprint: 0,
+            channels: FxHashMap::default(),
+            converted: FxHashMap::default(),
+            ports: FxHashMap::default(),
+            sent: FxHashSet::default(),
+            circuit: Vec::new(),
+            tuning: Vec::new(),
         }
     }
 
-    /// Moves to a slot's circuits; whether one of them was not set already.
+    /// Moves to a slot's circuits; whether a new setting begins with them.
     pub(super) fn enter(&mut self, hops: &[u32]) -> bool {
-        let (plan, beside) = (self.plan, self.beside);
-        let circuits = hops.iter().map(|&index| hop(plan, index).0);
-        let circuits = circuits.filter(|hop| beside != Some(hop.light));
-        let circuits = circuits.map(|hop| -> CircuitEnds {
-            (u64::from(hop.from) << 32 | u64::from(hop.to), hop.light.0)
-        });
-        if circuits.clone().all(|ends| self.in_force.contains(&ends)) {
-            return false;
+        let was_empty = self.in_force.is_empty();
+        if hops.iter().all(|&index| self.add(hop(self.plan, index).0)) {
+            return was_empty && !self.in_force.is_empty();
         }
         self.in_force.clear();
-        self.in_force.extend(circuits);
+        self.fingerprint = 0;
+        self.channels.clear();
+        self.converted.clear();
+        self.ports.clear();
+        self.sent.clear();
+        // What has no room beside others of its own slot is for the verifier to find.
+        for &index in hops {
+            self.add(hop(self.plan, index).0);
+        }
         true
     }
 
-    /// A number that equal settings share, whatever their order: the sum of a well-mixed 128-bit
-    /// hash over the circuits. Two different settings share one with a chance of about 2^-128.
-    pub(super) fn fingerprint(&self) -> u128 {
-        self.in_force.iter().fold(0u128, |sum, &(ends, light)| {
-            let light = hash(light.into());
-            let high = u128::from(hash(ends ^ light ^ 0x9e37_79b9_7f4a_7c15));
-            sum.wrapping_add(high << 64 | u128::from(hash(ends ^ light.rotate_left(32))))
-        })
+    /// Adds the circuit of a hop to the setting; whether there was room for it.
+    fn add(&mut self, hop: Hop) -> bool {
+        let ends = (u64::from(hop.from) << 32 | u64::from(hop.to), hop.light.0);
+        if self.in_force.contains(&ends) {
+            return true;
+        }
+        let Some(circuits) = self.circuits else {
+            return true;
+        };
+        if circuits
+            .beside()
+            .is_some_and(|(beside, _)| beside == hop.light)
+        {
+            return true;
+        }
+        let owner = match circuits.sharing() {
+            LightSharing::Tree { light } => (ends.0 >> 32, ends.1 & light),
+            LightSharing::Alone | LightSharing::SameCircuit => ends,
+        };
+        self.tuning.clear();
+        circuits.tune(&[hop], &mut self.tuning);
+        let has_ports = self.has_ports(owner);
+        let has_lines = self.has_lines(circuits, hop, owner);
+        self.in_force.insert(ends);
+        self.fingerprint = self.fingerprint.wrapping_add(mixed(ends));
+        has_ports && has_lines
     }
+
+    /// Takes a port at each end of a circuit; whether there is one.
+    fn has_ports(&mut self, owner: CircuitEnds) -> bool {
+        let mut fits = true;
+        for tuning in self.tuning.iter().filter(|one| !one.is_fixed) {
+            let leaves = self.sent.insert(owner);
+            let ends = [leaves.then_some(tuning.transmitter), Some(tuning.receiver)];
+            for port in ends.into_iter().flatten() {
+                let taken = self.ports.entry(port.pool).or_default();
+                *taken += 1;
+                fits &= *taken <= port.size;
+            }
+        }
+        fits
+    }
+
+    /// Takes the channels of a circuit, and those of its copies where the plan is folded; whether they are free.
+    fn has_lines(&mut self, circuits: &dyn Circuits, hop: Hop, owner: CircuitEnds) -> bool {
+        let lines = circuits.lines();
+        self.circuit.clear();
+        let Ok(()) = circuits.measure(&[hop], &mut self.circuit) else {
+            // A circuit that does not exist is refused when its message is timed.
+            return true;
+        };
+        let own = self.circuit.iter().flat_map(|circuit| &circuit.lines);
+        let own = own.flat_map(|lines| lines.clone());
+        let is_converted = self.tuning.iter().any(|one| one.channel >= lines.channels);
+        let mut fits = true;
+        if is_converted {
+            let most = match lines.capacity {
+                Capacity::Slots(most) => most,
+                Capacity::Time => lines.channels,
+            };
+            for line in own {
+                // Its copies take as many channels of one line as it takes lines of a row.
+                let line = self.rotation.map_or(line, |_| line / lines.shape[1].1);
+                let taken = self.converted.entry(line).or_default();
+                *taken += 1;
+                fits &= *taken <= most;
+            }
+            return fits;
+        }
+        let mut take = |line, channel| {
+            fits &= *self.channels.entry((line, channel)).or_insert(owner) == owner;
+        };
+        let Some(rotation) = self.rotation else {
+            let channel = self.tuning.first().map_or(0, |one| one.channel);
+            own.for_each(|line| take(line, channel));
+            return fits;
+        };
+        let row = own.map(|line| line / lines.shape[1].1).next();
+        self.tuning.clear();
+        for by in 0..rotation.span(&hop) {
+            let light = rotation.turn(hop.light, by);
+            circuits.tune(&[Hop { light, ..hop }], &mut self.tuning);
+        }
+        for tuning in &self.tuning {
+            take(row.unwrap_or_default(), tuning.channel);
+        }
+        fits
+    }
+
+    /// A number that equal settings share, whatever their order: the sum of a well-mixed 128-bit
+    /// hash over the circuits. Two different settings share one with a chance of about 2^-128. None before the first circuit.
+    pub(super) fn fingerprint(&self) -> Option<u128> {
+        (!self.in_force.is_empty()).then_some(self.fingerprint)
+    }
+}
+
+fn mixed((ends, light): CircuitEnds) -> u128 {
+    let light = hash(light.into());
+    let high = u128::from(hash(ends ^ light ^ 0x9e37_79b9_7f4a_7c15));
+    high << 64 | u128::from(hash(ends ^ light.rotate_left(32)))
 }
