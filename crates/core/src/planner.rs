@@ -21,6 +21,7 @@ mod assembly;
 mod auto;
 mod bounds;
 mod capability;
+mod chains;
 mod channels;
 mod concurrent_flow;
 mod contest;
@@ -53,6 +54,7 @@ mod settings;
 mod shifts;
 mod slot_cost;
 mod split;
+mod store_and_forward;
 mod striped;
 mod topologies;
 mod tree;
@@ -259,8 +261,10 @@ pub const PLANNERS: &[Planner] = &[
     levels::PLANNER,
     grouped::PLANNER,
     rooted::PLANNER,
+    chains::PLANNER,
     light_tree::PLANNER,
     exchange::PLANNER,
+    store_and_forward::PLANNER,
     graph::PLANNER,
     matching::PLANNER,
     fewest_steps::PLANNER,

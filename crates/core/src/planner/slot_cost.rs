@@ -28,6 +28,16 @@ impl SlotCost {
         }
     }
 
+    /// For slots whose circuits can all be up together, with what is paid once.
+    pub(super) fn of_circuits_that_stay(ring: &WdmRing, policy: Policy) -> (SlotCost, u64) {
+        match policy {
+            Policy::OnChange | Policy::PerPort => {
+                (SlotCost::new(ring, Policy::Free), ring.reconfiguration.ps())
+            }
+            _ => (SlotCost::new(ring, policy), 0),
+        }
+    }
+
     /// `slots` slots with lightpaths of up to `bytes` bytes and `hops` hops.
     pub(super) fn slots(&self, slots: u64, bytes: Bytes, hops: u64) -> u64 {
         let sending = self.transmission.ps(bytes);

@@ -60,7 +60,7 @@ fn check(spec: &str, fabric: &Fabric, collective: Collective, size: &str, policy
     plan.unfold()
 }
 
-const WAYS: [(CollectiveKind, &str); 10] = [
+const WAYS: [(CollectiveKind, &str); 15] = [
     (CollectiveKind::AllReduce, "grouped"),
     (CollectiveKind::AllGather, "grouped"),
     (CollectiveKind::ReduceScatter, "grouped"),
@@ -71,6 +71,11 @@ const WAYS: [(CollectiveKind, &str); 10] = [
     (CollectiveKind::Broadcast, "two_phases"),
     (CollectiveKind::Reduce, "two_phases"),
     (CollectiveKind::AllToAll, "exchange"),
+    (CollectiveKind::AllToAll, "store_and_forward"),
+    (CollectiveKind::Broadcast, "chains"),
+    (CollectiveKind::Reduce, "chains"),
+    (CollectiveKind::Scatter, "chains"),
+    (CollectiveKind::Gather, "chains"),
 ];
 
 #[test]
@@ -383,6 +388,70 @@ fn small_all_reduces_take_a_third_of_the_named_algorithms_time() {
     let size = "1KiB".parse().unwrap();
     let outcome = simulate::simulate(&plan, size, Policy::EveryStep, "circuit").unwrap();
     assert!(outcome.time.seconds() < 190e-6, "{}", outcome.time);
+}
+
+/// The plan of a spelling, with the time that it takes under `on_change` at 1 ns a byte and 1 us for a setting.
+fn stays_up(spec: &str, kind: CollectiveKind, options: &str, size: &str) -> (Plan, u64) {
+    let fabric = format!("wdm_ring:{options},rate=8Gb/s,reconfiguration=1us");
+    let fabric = Fabric::parse(&fabric).unwrap();
+    let collective = Collective::new(kind, fabric.ranks()).unwrap();
+    let plan = check(spec, &fabric, collective, size, Policy::OnChange);
+    assert_eq!(simulate::circuit::configurations(&plan), 1, "{spec}");
+    let size = size.parse().unwrap();
+    let outcome = simulate::simulate(&plan, size, Policy::OnChange, "circuit").unwrap();
+    (plan, outcome.time.ps() / 1000)
+}
+
+#[test]
+fn circuits_that_stay_up_are_paid_once_and_always_busy() {
+    for (ranks, wavelengths, pieces) in [(2, 1, 3), (5, 2, 1), (16, 4, 8), (9, 3, 40)] {
+        let options = format!("ranks={ranks},wavelengths={wavelengths}");
+        let spec = format!("chains:pieces={pieces}");
+        for kind in [CollectiveKind::Broadcast, CollectiveKind::Reduce] {
+            // A piece has 100 B; the last one leaves the root in slot p and makes N - 1 hops.
+            let size = format!("{}B", 100 * pieces * 2 * wavelengths);
+            let (_, time) = stays_up(&spec, kind, &options, &size);
+            assert_eq!(time, 1000 + 100 * (pieces + ranks - 2), "{spec} {options}");
+        }
+        for kind in [CollectiveKind::Scatter, CollectiveKind::Gather] {
+            // Half of the others' blocks leave the root on each side, none of its channels ever waits.
+            let size = format!("{}B", 100 * pieces);
+            let (_, time) = stays_up(&spec, kind, &options, &size);
+            let side = (ranks - 1u64).div_ceil(2) * pieces;
+            assert_eq!(
+                time,
+                1000 + 100 * side.div_ceil(wavelengths),
+                "{spec} {options}"
+            );
+        }
+    }
+}
+
+#[test]
+fn blocks_that_hop_from_relay_to_relay_take_the_cut_and_what_is_rounded_up() {
+    for (ranks, wavelengths, pieces) in [(2u64, 1, 1), (5, 2, 1), (16, 2, 2), (9, 3, 4), (21, 4, 2)]
+    {
+        let options = format!("ranks={ranks},wavelengths={wavelengths}");
+        let spec = format!("store_and_forward:stride=1,pieces={pieces}");
+        let size = format!("{}B", 60 * pieces * ranks);
+        let (plan, time) = stays_up(&spec, CollectiveKind::AllToAll, &options, &size);
+        assert_eq!(u64::from(plan.slots()), ranks / 2, "{options}");
+        // In far step t the blocks for the ranks t and more links away make a hop; ranges that would go on from
+        // rank N - 1 to rank 0 are two, one of which may leave a channel nearly dark.
+        let far = |channels: u64| {
+            let steps = (1..=ranks / 2).map(|blocks| (blocks * pieces).div_ceil(channels));
+            1000 + 60 * steps.sum::<u64>()
+        };
+        let between = far(wavelengths)..=far((wavelengths - 1).max(1));
+        assert!(between.contains(&time), "{options}: {time} ns, {between:?}");
+    }
+    for (stride, lanes) in [(2, 3), (3, 2), (4, 1), (5, 1), (6, 1)] {
+        let spec = format!("store_and_forward:stride={stride},lanes={lanes}");
+        for ranks in [60, 120] {
+            let options = format!("ranks={ranks},wavelengths=14");
+            stays_up(&spec, CollectiveKind::AllToAll, &options, "10KiB");
+        }
+    }
 }
 
 #[test]

@@ -304,6 +304,16 @@ impl WdmRing {
             || (self.broken.len() == 2 && self.broken[0].position == self.broken[1].position)
     }
 
+    /// The rank so many links from another in a direction.
+    pub fn at(&self, rank: u32, direction: Direction, links: u32) -> u32 {
+        let (ranks, links) = (u64::from(self.ranks), u64::from(links % self.ranks.max(1)));
+        let by = match direction {
+            Direction::Clockwise => links,
+            Direction::CounterClockwise => ranks - links,
+        };
+        ((u64::from(rank) + by) % ranks) as u32
+    }
+
     /// The number of links from `source` to `destination` in a direction: 0..N.
     pub fn hops(&self, source: u32, destination: u32, direction: Direction) -> u32 {
         let (from, to) = match direction {
