@@ -27,7 +27,9 @@ mod concurrent_flow;
 mod contest;
 mod decomposition;
 mod demands;
+mod detour;
 mod exchange;
+mod few_ranks;
 mod few_slots;
 mod fewest_steps;
 mod gathered;
@@ -52,6 +54,7 @@ mod rooted;
 mod rotor;
 mod settings;
 mod shifts;
+mod signals;
 mod slot_cost;
 mod split;
 mod store_and_forward;
@@ -263,6 +266,8 @@ pub const PLANNERS: &[Planner] = &[
     rooted::PLANNER,
     chains::PLANNER,
     light_tree::PLANNER,
+    detour::PLANNER,
+    signals::PLANNER,
     exchange::PLANNER,
     store_and_forward::PLANNER,
     graph::PLANNER,

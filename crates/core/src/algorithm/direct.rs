@@ -3,7 +3,7 @@
 //! Everything in one step (`at_once`), or spread out (`shift`): in step s, rank r sends to rank
 //! r + s + 1, so that every rank sends one block and receives one in each of N-1 steps. all_reduce
 //! sends the N-th parts of all vectors straight to the ranks that combine them, and the results
-//! straight to everybody.
+//! straight to everybody. In a barrier every rank signals to every other.
 
 use super::pairwise::{self, Pairing};
 use super::{
@@ -11,6 +11,7 @@ use super::{
     choice, make_room, make_room_for,
 };
 use crate::collective::{Collective, CollectiveKind, Holders};
+use crate::interrupt;
 use crate::schedule::{Claims, Schedule, Transfer};
 
 const CITATION: &str = "Folklore; linear algorithms of MPI";
@@ -37,6 +38,7 @@ const fn record(
             match collective {
                 CollectiveKind::AllGather => spread_out,
                 CollectiveKind::AllReduce => all_reduce,
+                CollectiveKind::Barrier => barrier,
                 _ => at_once,
             },
         )
@@ -82,6 +84,12 @@ pub const RECORDS: &[Algorithm] = &[
         &[],
         CostFormulas::new("1", "N - 1", "N - 1"),
     ),
+    record(
+        CollectiveKind::Barrier,
+        "Every rank signals to every other, all at once",
+        &[],
+        CostFormulas::new("1", "N - 1", "N - 1"),
+    ),
 ];
 
 fn spread_out(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
@@ -108,6 +116,27 @@ fn all_reduce(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     schedule.claims = Claims {
         schedule_steps: Some(2 * u32::from(ranks > 1)),
         chunks_sent_per_rank: Some(2 * u64::from(ranks - 1)),
+        ..Claims::default()
+    };
+    Ok(schedule)
+}
+
+fn barrier(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
+    let ranks = request.ranks();
+    let mut schedule = Schedule::new(request.collective);
+    make_room(&mut schedule, ranks)?;
+    if ranks > 1 {
+        schedule.begin_step();
+    }
+    for source in 0..ranks {
+        interrupt::check();
+        for destination in (0..ranks).filter(|&destination| destination != source) {
+            schedule.push(Transfer::reduce(0, source, destination));
+        }
+    }
+    schedule.claims = Claims {
+        schedule_steps: Some(u32::from(ranks > 1)),
+        chunks_sent_per_rank: Some(u64::from(ranks - 1)),
         ..Claims::default()
     };
     Ok(schedule)

@@ -186,6 +186,7 @@ fn rotated(ring: &WdmRing, pieces: u32, tree: &[TreeEdge], timed: bool) -> Optio
             }
             demands.push(Demand {
                 chunk: origin * pieces + edge.piece,
+                count: 1,
                 source,
                 direction,
                 length,
@@ -226,6 +227,7 @@ fn flooded(ring: &WdmRing, pieces: u32, longest: u32) -> Option<Vec<Demand>> {
                 demands.extend(lengths.flat_map(|length| {
                     (0..pieces).map(move |piece| Demand {
                         chunk: origin * pieces + piece,
+                        count: 1,
                         source,
                         direction,
                         length,

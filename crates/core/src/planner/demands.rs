@@ -1,7 +1,7 @@
 //! Lightpaths placed one by one, for rings that do not look the same from every rank.
 //!
-//! A *demand* is a lightpath, or a light tree, that carries one chunk from a rank to the last, or to all,
-//! of the ranks that it passes. Demands are given in order of importance, each after the one that brings
+//! A *demand* is a lightpath, or a light tree, that carries consecutive chunks, mostly one, from a rank to the
+//! last, or to all, of the ranks that it passes. Demands are given in order of importance, each after the one that brings
 //! its chunk to its source. Each takes the earliest slot after that one's in which a channel is free
 //! along its path, and ports at all its ends: list scheduling (Graham, SIAM Journal on Applied
 //! Mathematics 1969).
@@ -18,8 +18,10 @@ use crate::schedule::{Claims, Schedule, Transfer};
 /// One lightpath or light tree.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Demand {
-    /// What it carries.
+    /// What it carries, from this chunk on.
     pub(super) chunk: u32,
+    /// How many chunks.
+    pub(super) count: u32,
     /// Where it starts.
     pub(super) source: u32,
     /// The way around the ring.
@@ -36,7 +38,7 @@ pub(super) struct Demand {
 
 impl Demand {
     /// The rank so many links from its source.
-    fn at(&self, ranks: u32, links: u32) -> u32 {
+    pub(super) fn at(&self, ranks: u32, links: u32) -> u32 {
         match self.direction {
             Direction::Clockwise => (self.source + links) % ranks,
             Direction::CounterClockwise => (self.source + ranks - links) % ranks,
@@ -66,37 +68,62 @@ impl Demand {
 /// Where a demand went.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct PlacedDemand {
-    slot: u32,
+    pub(super) slot: u32,
     channel: u32,
 }
 
 /// A slot and channel for every demand; `None` where one would need slot `most` or a later one.
 pub(super) fn place(ring: &WdmRing, demands: &[Demand], most: u32) -> Option<Vec<PlacedDemand>> {
-    let free_ports = WdmRing {
-        ports: None,
-        ..ring.clone()
-    };
-    let mut grid = ChannelOccupancy::new(&free_ports);
-    let mut ports = ring.ports.map(|most| PortUse {
-        most,
-        ranks: ring.ranks as usize,
-        sent: Vec::new(),
-        received: Vec::new(),
-    });
+    let mut room = Room::new(ring);
     let mut placed: Vec<PlacedDemand> = Vec::with_capacity(demands.len());
     for demand in demands {
-        interrupt::check();
-        let arc = demand.arc(ring.ranks);
         let there = demand
             .after
             .map_or(0, |parent| placed[parent as usize].slot + 1);
-        let mut from = demand.earliest.max(there);
+        placed.push(room.take(demand, demand.earliest.max(there), most)?);
+    }
+    Some(placed)
+}
+
+/// The channels and ports that demands have taken so far, in all slots.
+pub(super) struct Room {
+    ranks: u32,
+    grid: ChannelOccupancy,
+    ports: Option<PortUse>,
+}
+
+impl Room {
+    /// Nothing taken yet.
+    pub(super) fn new(ring: &WdmRing) -> Room {
+        let free_ports = WdmRing {
+            ports: None,
+            ..ring.clone()
+        };
+        Room {
+            ranks: ring.ranks,
+            grid: ChannelOccupancy::new(&free_ports),
+            ports: ring.ports.map(|most| PortUse {
+                most,
+                ranks: ring.ranks as usize,
+                sent: Vec::new(),
+                received: Vec::new(),
+            }),
+        }
+    }
+
+    /// Takes the earliest slot from `from` on in which a channel and ports are free for a demand, if one comes
+    /// before slot `most`.
+    pub(super) fn take(&mut self, demand: &Demand, from: u32, most: u32) -> Option<PlacedDemand> {
+        let arc = demand.arc(self.ranks);
+        let mut from = from;
         let (slot, channel) = loop {
-            let (slot, channel) = grid.next_free(from, arc);
+            interrupt::check();
+            let (slot, channel) = self.grid.next_free(from, arc);
             if slot >= most {
                 return None;
             }
-            let fits = ports
+            let fits = self
+                .ports
                 .as_mut()
                 .is_none_or(|ports| ports.take(slot as usize, demand));
             if fits {
@@ -104,10 +131,10 @@ pub(super) fn place(ring: &WdmRing, demands: &[Demand], most: u32) -> Option<Vec
             }
             from = slot + 1;
         };
-        grid.take(slot, channel, arc, (demand.source, demand.source));
-        placed.push(PlacedDemand { slot, channel });
+        self.grid
+            .take(slot, channel, arc, (demand.source, demand.source));
+        Some(PlacedDemand { slot, channel })
     }
-    Some(placed)
 }
 
 /// Lightpaths sent and received, `[slot][rank]`.
@@ -185,8 +212,10 @@ pub(super) fn plan(
             let demand = demands[index as usize];
             let light = ring.light(demand.direction, placed[index as usize].channel);
             for drop in demand.drops(ring.ranks) {
-                let sent = Transfer::copy(demand.chunk, demand.source, drop);
-                plan.schedule.push(sent);
+                plan.schedule.push(Transfer {
+                    count: demand.count,
+                    ..Transfer::copy(demand.chunk, demand.source, drop)
+                });
                 plan.light.push(light);
                 plan.slot.push(slot as u32);
             }

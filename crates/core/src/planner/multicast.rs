@@ -81,6 +81,7 @@ fn chained(ring: &WdmRing, chains: &[(u32, u32, Direction, u32)]) -> Vec<Demand>
             };
             demands.push(Demand {
                 chunk,
+                count: 1,
                 source,
                 direction,
                 length: reach.min(links - behind),

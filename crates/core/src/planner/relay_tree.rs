@@ -7,7 +7,8 @@
 
 use super::tree::{self, Reserve, TreeEdge};
 use super::{
-    Form, MOST_TRANSFERS, PlannerError, capability, empty_plan, multicast, named, pack, urgent,
+    Form, MOST_TRANSFERS, PlannerError, capability, empty_plan, few_ranks, multicast, named, pack,
+    urgent,
 };
 use crate::collective::{Collective, CollectiveKind};
 use crate::fabric::{Fabric, Light};
@@ -39,6 +40,15 @@ pub(super) fn within(
     collective: Collective,
     most: u64,
 ) -> Result<AnyPlan, PlannerError> {
+    let plan = rotated(fabric, collective, most)?;
+    let ring = fabric.needed::<WdmRing>(NAME)?;
+    let least = bound::best(ring, &collective).steps as u32;
+    let better = few_ranks::all_gather(fabric, collective, NAME, least, plan.slots());
+    Ok(better.map_or(plan, AnyPlan::Full))
+}
+
+/// A plan of one tree, or for a ring that does not look the same from every rank one of trees led around.
+fn rotated(fabric: &Fabric, collective: Collective, most: u64) -> Result<AnyPlan, PlannerError> {
     let ring = fabric.needed::<WdmRing>(NAME)?;
     if collective.kind() != CollectiveKind::AllGather {
         return Err(PlannerError::Collective {

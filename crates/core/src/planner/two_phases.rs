@@ -180,14 +180,16 @@ fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
 /// How many of the fastest plans of a half are tried, since not all fit one another.
 const MOST_TRIED: usize = 4;
 
-/// `ring:order=natural,seed=1` as `ring/order=natural/seed=1`, and back.
-fn flat(spec: &str) -> String {
-    spec.replace([':', ','], "/")
+/// `ring:order=natural,seed=1` as `ring/order=natural/seed=1`, and back; a stroke that is there already is doubled.
+pub(super) fn flat(spec: &str) -> String {
+    spec.replace('/', "//").replace([':', ','], "/")
 }
 
-fn nested(text: &str) -> Result<Spec, PlannerError> {
-    let spec = text.replacen('/', ":", 1).replace('/', ",");
-    Ok(spec.parse()?)
+/// The spec that such a text names.
+pub(super) fn nested(text: &str) -> Result<Spec, PlannerError> {
+    let levels = text.split("//").map(|level| level.replace('/', ","));
+    let spec: Vec<String> = levels.collect();
+    Ok(spec.join("/").replacen(',', ":", 1).parse()?)
 }
 
 fn join(question: &Question<'_>, first: AnyPlan, second: AnyPlan) -> Result<AnyPlan, PlannerError> {

@@ -37,6 +37,7 @@ mod routes;
 mod schedule;
 mod settings_bound;
 mod simulate;
+mod special_rings;
 mod throughput;
 mod topologies;
 mod training;

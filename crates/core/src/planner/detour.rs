@@ -1,0 +1,404 @@
+//! Plans for rings with cut cables, with a limit on how far light goes, or with light trees: the plan of a ring
+//! without any of that, led around and relayed.
+//!
+//! **Around a cut.** A lightpath that would cross a cut goes the other way around. Take a plan for a whole ring
+//! with c' channels per direction. In a slot at most c' lightpaths of each direction cross the place of the cut,
+//! so that led the other way they add at most c' to the load of any link of the other direction. With one cut
+//! c' = floor(c / 2) leaves room for both, and what was near a bound on the whole ring with half the channels is
+//! near the bound on the line, whose last link and whose middle take half of what a ring's do.
+//!
+//! **Relays.** A lightpath longer than light reaches becomes several, in slots that follow one another. A rank
+//! that relays chunks keeps them, so that no later lightpath brings them to it again; what then has no use is left
+//! out, so that the plan can run backwards. Each lightpath takes the earliest slot after those that bring its chunks, in which a channel and ports are free: list scheduling
+//! ([`super::demands`]), in the order of the slots of the first plan.
+//!
+//! **Combining.** Chunks that are only copied can wait at any rank. So reduce_scatter, reduce and gather are an
+//! all_gather, a broadcast and a scatter on the ring with its cuts turned round, backwards. In an all_reduce every
+//! slot is kept together, and what is longer than light reaches has no place; its two phases are planned one by one
+//! by [`super::two_phases`] then.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::assembly::{Assembly, Move};
+use super::contest::{Contender, Contest, ContestOutcome, Made};
+use super::demands::{self, Demand, PlacedDemand, Room};
+use super::two_phases::{flat, nested};
+use super::{Planned, Planner, PlannerError, Question, capability, few_slots, least, mirror};
+use crate::algorithm;
+use crate::collective::{Collective, CollectiveKind, Holders};
+use crate::fabric::Fabric;
+use crate::family::wdm_ring::placement::WavelengthError;
+use crate::family::wdm_ring::{CONVERTED, Direction, WdmLight, WdmRing};
+use crate::interrupt;
+use crate::place::PlacementError;
+use crate::plan::{AnyPlan, Plan};
+use crate::schedule::Transfer;
+use crate::spec::{OptionRecord, Spec};
+use crate::units::{Bytes, Time};
+
+/// The planner of detours and relays.
+pub(super) const PLANNER: Planner = Planner {
+    options: &[OptionRecord::new(
+        "plan",
+        "algorithm planned on the ring without cuts, limits of reach and light trees, such as grouped/groups=9",
+    )
+    .range("algorithms of the collective; of its copying half where it combines")
+    .default("the fastest found")],
+    by_size: true,
+    candidates: contenders,
+    ..Planner::on_rings(
+        NAME,
+        "Detour",
+        &[
+            CollectiveKind::AllGather,
+            CollectiveKind::AllReduce,
+            CollectiveKind::ReduceScatter,
+            CollectiveKind::Broadcast,
+            CollectiveKind::Reduce,
+            CollectiveKind::Scatter,
+            CollectiveKind::Gather,
+            CollectiveKind::AllToAll,
+        ],
+        "The plan of a ring without faults, led around cuts and relayed where light does not reach",
+        "opticoll; list scheduling: Graham, SIAM Journal on Applied Mathematics 1969",
+        plan,
+    )
+};
+
+const NAME: &str = "detour";
+
+/// So many of the fastest plans of the ring without faults are led around.
+const MOST_LED: usize = 4;
+
+/// The collective whose plan is led around: where chunks are combined on the way to one rank, the one that
+/// copies them from there.
+fn copying(kind: CollectiveKind) -> CollectiveKind {
+    match kind {
+        CollectiveKind::ReduceScatter => CollectiveKind::AllGather,
+        CollectiveKind::Reduce => CollectiveKind::Broadcast,
+        CollectiveKind::Gather => CollectiveKind::Scatter,
+        kind => kind,
+    }
+}
+
+/// The ring on which the copying collective runs, and the ring without faults.
+fn rings(ring: &WdmRing, kind: CollectiveKind) -> (WdmRing, Fabric) {
+    let there = match copying(kind) == kind {
+        true => ring.clone(),
+        false => capability::backwards(ring),
+    };
+    let cuts = Direction::BOTH.map(|direction| {
+        let of_it = ring.broken.iter();
+        of_it.filter(|link| link.direction == direction).count()
+    });
+    let share = 1 + cuts[0].max(cuts[1]).min(1) as u32;
+    let whole = Fabric::new(WdmRing {
+        fibres: 1,
+        wavelengths: (ring.channels() / share).clamp(1, u32::from(CONVERTED) - 1),
+        converters: false,
+        multicast: false,
+        reach: None,
+        budget: None,
+        broken: Vec::new(),
+        dead: Vec::new(),
+        ports: ring.ports.filter(|_| capability::has_few_ports(ring)),
+        ..ring.clone()
+    });
+    (there, whole)
+}
+
+/// The question for the ring without faults.
+fn inner<'a>(question: &Question<'a>, whole: &'a Fabric) -> Result<Question<'a>, PlannerError> {
+    let collective = question.collective;
+    let kind = collective.kind();
+    let of_block = Bytes::new(question.size.get().div_ceil(u64::from(collective.ranks())));
+    Ok(Question {
+        fabric: whole,
+        collective: Collective::new(copying(kind), collective.ranks())?
+            .with_root(collective.root())?,
+        size: match kind {
+            CollectiveKind::ReduceScatter => of_block,
+            _ => question.size,
+        },
+        most_work: question.most_work / 2,
+        ..*question
+    })
+}
+
+fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, PlannerError> {
+    let ring = question.fabric.downcast::<WdmRing>();
+    let Some(ring) = ring.filter(|ring| ring.ranks > 1 && !few_slots::suits(ring)) else {
+        return Ok(Vec::new());
+    };
+    let (there, whole) = rings(ring, question.collective.kind());
+    let one_by_one = question.collective.kind() == CollectiveKind::AllReduce;
+    if one_by_one && there.longest() < there.ranks - 1 {
+        return Ok(Vec::new());
+    }
+    let inner = inner(question, &whole)?;
+    let mut plans: Vec<(String, Time)> = match inner.fastest() {
+        Ok(found) => {
+            let made = found.candidates.into_iter();
+            let made = made.filter(|one| one.left_out.is_none()).take(MOST_LED);
+            made.map(|one| (one.name, one.time)).collect()
+        }
+        Err(_) => Vec::new(),
+    };
+    let slowest = plans.iter().map(|(_, time)| *time).max();
+    let direct = algorithm::find(inner.collective.kind(), "direct");
+    if direct.is_ok() && !plans.iter().any(|(name, _)| name == "direct") {
+        plans.push(("direct".into(), slowest.unwrap_or(Time::ZERO)));
+    }
+    let least = least::of_collective(question)?;
+    let transfers = u64::from(ring.ranks) * u64::from(ring.ranks);
+    let mut contenders: Vec<Contender<'a>> = Vec::new();
+    for (name, estimate) in plans {
+        let spec = Spec::new(NAME).with("plan", flat(&name));
+        let question = *question;
+        contenders.push(Contender {
+            name: spec.to_string(),
+            slots: 1,
+            least,
+            estimate: estimate.max(least),
+            transfers,
+            make: Box::new(move |_| led(&spec, &question).map(Made::from)),
+        });
+    }
+    Ok(contenders)
+}
+
+fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
+    if question.fabric.ranks() < 2 {
+        return Ok(question.nothing_to_do(spec));
+    }
+    let contenders = match spec.option("plan") {
+        None => contenders(question)?,
+        Some(_) => Vec::new(),
+    };
+    if contenders.is_empty() {
+        return led(spec, question).map(Planned::from);
+    }
+    let least = least::of_collective(question)?;
+    let ContestOutcome { fastest, .. } = Contest { question, least }.run(contenders, Vec::new())?;
+    Ok(fastest?.0.into())
+}
+
+/// The plan that a spec names, led around.
+fn led(spec: &Spec, question: &Question<'_>) -> Result<AnyPlan, PlannerError> {
+    let ring = question.fabric.needed::<WdmRing>(NAME)?;
+    let kind = question.collective.kind();
+    let (there, whole) = rings(ring, kind);
+    let of_whole = inner(question, &whole)?;
+    let planned = match spec.option("plan") {
+        Some(text) => of_whole.answer(&nested(text)?)?,
+        None => of_whole.fastest()?,
+    };
+    let planned = planned.plan.unfold();
+    let mut plan = match kind {
+        CollectiveKind::AllReduce => led_around(ring, &planned)?,
+        _ => relayed(&there, &planned, question)?,
+    };
+    if copying(kind) != kind {
+        let pieces = plan.schedule.collective.pieces();
+        plan = mirror::backwards(&plan, question.collective.with_pieces(pieces)?);
+    }
+    plan.fabric = question.fabric.clone();
+    let named = Spec::new(NAME).with("plan", flat(&planned.algorithm));
+    plan.algorithm = named.to_string();
+    Ok(AnyPlan::Full(plan))
+}
+
+/// Refuses a lightpath that no direction takes.
+fn broken(index: usize, transfer: &Transfer) -> PlannerError {
+    PlannerError::Placement(PlacementError::from(WavelengthError::Broken {
+        index,
+        source_rank: transfer.source,
+        destination: transfer.destination,
+    }))
+}
+
+/// The direction of a lightpath, or the other one where the first is cut.
+fn whole_way(ring: &WdmRing, transfer: &Transfer, direction: Direction) -> Option<Direction> {
+    let ways = [direction, direction.opposite()];
+    let is_whole = |way: &Direction| ring.is_whole(transfer.source, transfer.destination, *way);
+    ways.into_iter().find(is_whole)
+}
+
+/// A plan slot by slot, with lightpaths around cuts.
+fn led_around(ring: &WdmRing, planned: &Plan) -> Result<Plan, PlannerError> {
+    let mut assembly = Assembly::new(ring, planned.schedule.collective);
+    for indices in by_slot(planned) {
+        let moves: Result<Vec<Move>, PlannerError> = indices
+            .into_iter()
+            .map(|index| {
+                let transfer = planned.schedule.transfer(index);
+                let direction = WdmLight::from(planned.light[index]).direction;
+                let way = whole_way(ring, &transfer, direction);
+                Ok((transfer, way.ok_or_else(|| broken(index, &transfer))?))
+            })
+            .collect();
+        assembly.step(&moves?)?;
+    }
+    Ok(assembly.finish(String::new()))
+}
+
+/// The lightpaths of each slot.
+fn by_slot(plan: &Plan) -> Vec<Vec<usize>> {
+    let mut slots = vec![Vec::new(); plan.slots() as usize];
+    for (index, &slot) in plan.slot.iter().enumerate() {
+        interrupt::check();
+        slots[slot as usize].push(index);
+    }
+    slots
+}
+
+/// A plan that copies, with lightpaths around cuts and cut where light ends.
+fn relayed(ring: &WdmRing, planned: &Plan, question: &Question<'_>) -> Result<Plan, PlannerError> {
+    let collective = planned.schedule.collective;
+    let mut relaying = Relaying {
+        ring,
+        collective,
+        held: FxHashSet::default(),
+        demands: Vec::new(),
+    };
+    for indices in by_slot(planned) {
+        let mut moves = Vec::with_capacity(indices.len());
+        for index in indices {
+            let transfer = planned.schedule.transfer(index);
+            let direction = WdmLight::from(planned.light[index]).direction;
+            let way = whole_way(ring, &transfer, direction);
+            moves.push((transfer, way.ok_or_else(|| broken(index, &transfer))?));
+        }
+        moves.sort_by_key(|(transfer, way)| relaying.order(transfer, *way));
+        for (transfer, way) in moves {
+            relaying.send(&transfer, way);
+        }
+        question.fits(relaying.demands.len() as u64)?;
+    }
+    let demands = useful(ring, collective, relaying.demands);
+    let placed = placed(ring, &demands);
+    Ok(demands::plan(ring, collective, &demands, &placed, NAME))
+}
+
+/// The demands that bring chunks to whoever must hold them or sends them on.
+fn useful(ring: &WdmRing, collective: Collective, demands: Vec<Demand>) -> Vec<Demand> {
+    let mut sent: FxHashSet<(u32, u32)> = FxHashSet::default();
+    let mut kept = Vec::with_capacity(demands.len());
+    for demand in demands.into_iter().rev() {
+        let rank = demand.at(ring.ranks, demand.length);
+        let has_use = |chunk: u32| match collective.after(chunk) {
+            Holders::One(last) if last != rank => sent.contains(&(rank, chunk)),
+            _ => true,
+        };
+        let runs = runs(demand.chunk, demand.count, has_use);
+        for (chunk, count) in runs.into_iter().rev() {
+            sent.extend((chunk..chunk + count).map(|chunk| (demand.source, chunk)));
+            kept.push(Demand {
+                chunk,
+                count,
+                ..demand
+            });
+        }
+    }
+    kept.reverse();
+    kept
+}
+
+/// Each demand in the earliest slot after those that bring its chunks.
+fn placed(ring: &WdmRing, demands: &[Demand]) -> Vec<PlacedDemand> {
+    let mut room = Room::new(ring);
+    // From which slot on a rank that received a chunk can send it.
+    let mut ready: FxHashMap<(u32, u32), u32> = FxHashMap::default();
+    let place = |demand: &Demand| {
+        let chunks = demand.chunk..demand.chunk + demand.count;
+        let slots = chunks.clone();
+        let slots = slots.filter_map(|chunk| ready.get(&(demand.source, chunk)));
+        // Slots have no end.
+        let from = slots.copied().max().unwrap_or(0);
+        let placed = room.take(demand, from, u32::MAX).unwrap_or_default();
+        let rank = demand.at(ring.ranks, demand.length);
+        ready.extend(chunks.map(|chunk| ((rank, chunk), placed.slot + 1)));
+        placed
+    };
+    demands.iter().map(place).collect()
+}
+
+/// The runs of consecutive chunks for which something is so.
+fn runs(first: u32, count: u32, is_so: impl Fn(u32) -> bool) -> Vec<(u32, u32)> {
+    let mut runs: Vec<(u32, u32)> = Vec::new();
+    for chunk in (first..first + count).filter(|&chunk| is_so(chunk)) {
+        interrupt::check();
+        match runs.last_mut() {
+            Some((first, count)) if *first + *count == chunk => *count += 1,
+            _ => runs.push((chunk, 1)),
+        }
+    }
+    runs
+}
+
+/// Lightpaths so far, each as long as light reaches at most.
+struct Relaying<'a> {
+    ring: &'a WdmRing,
+    collective: Collective,
+    /// Which ranks have received which chunks.
+    held: FxHashSet<(u32, u32)>,
+    demands: Vec<Demand>,
+}
+
+impl Relaying<'_> {
+    /// From a cut on by left ends, for intervals are coloured without loss in that order; on a ring the longest
+    /// first.
+    fn order(&self, transfer: &Transfer, way: Direction) -> (Direction, u32, u32) {
+        let ranks = self.ring.ranks;
+        let hops = self.ring.hops(transfer.source, transfer.destination, way);
+        let cut = self.ring.broken.iter().find(|link| link.direction == way);
+        let first = match way {
+            Direction::Clockwise => transfer.source,
+            Direction::CounterClockwise => transfer.destination,
+        };
+        match cut {
+            Some(cut) => {
+                let left = (first + ranks - (cut.position + 1) % ranks) % ranks;
+                (way, left, ranks - hops)
+            }
+            None => (way, ranks - hops, first),
+        }
+    }
+
+    fn is_held(&self, rank: u32, chunk: u32) -> bool {
+        self.collective.before(chunk) == Holders::One(rank) || self.held.contains(&(rank, chunk))
+    }
+
+    /// Sends chunks from rank to rank, as far as light reaches each time.
+    fn send(&mut self, transfer: &Transfer, direction: Direction) {
+        let links = self
+            .ring
+            .hops(transfer.source, transfer.destination, direction);
+        let reach = self.ring.longest();
+        let mut source = transfer.source;
+        for behind in (0..links).step_by(reach as usize) {
+            let hop = Demand {
+                chunk: transfer.chunk,
+                count: transfer.count,
+                source,
+                direction,
+                length: reach.min(links - behind),
+                shared: false,
+                earliest: 0,
+                after: None,
+            };
+            let next = hop.at(self.ring.ranks, hop.length);
+            let is_missing = |chunk: u32| !self.is_held(next, chunk);
+            for (chunk, count) in runs(transfer.chunk, transfer.count, is_missing) {
+                self.held
+                    .extend((chunk..chunk + count).map(|chunk| (next, chunk)));
+                self.demands.push(Demand {
+                    chunk,
+                    count,
+                    ..hop
+                });
+            }
+            source = next;
+        }
+    }
+}

@@ -1,0 +1,237 @@
+//! Rings with cuts, few ports, dead wavelengths, light trees, two fibres and limits of reach: every collective has
+//! a plan, and small ones the fewest slots that there are.
+
+use opticoll::collective::{Collective, CollectiveKind};
+use opticoll::fabric::Fabric;
+use opticoll::family::wdm_ring::WdmRing;
+use opticoll::family::wdm_ring::bound;
+use opticoll::plan::{AnyPlan, Plan};
+use opticoll::planner::{self, PlannerError};
+use opticoll::simulate::{Method, Policy};
+use opticoll::verify::verify;
+
+const SPECIAL: [&str; 12] = [
+    "broken=3-4",
+    "broken=3-4cw",
+    "broken=0-1ccw+5-6ccw",
+    "ports=1",
+    "ports=2",
+    "dead=1",
+    "fibres=2",
+    "multicast=drop_and_continue",
+    "reach=1",
+    "reach=3",
+    "reach=2,broken=5-6",
+    "reach=3,multicast=drop_and_continue,ports=2",
+];
+
+fn planned(
+    fabric: &str,
+    kind: CollectiveKind,
+    spec: &str,
+    policy: impl Into<Option<Policy>>,
+) -> Result<AnyPlan, PlannerError> {
+    let fabric = Fabric::parse(fabric).unwrap();
+    let collective = Collective::new(kind, fabric.ranks()).unwrap();
+    let rooted = matches!(
+        kind,
+        CollectiveKind::Broadcast
+            | CollectiveKind::Reduce
+            | CollectiveKind::Scatter
+            | CollectiveKind::Gather
+    );
+    let root = if rooted { fabric.ranks() / 2 } else { 0 };
+    let method = Method {
+        policy: policy.into(),
+        ..Method::default()
+    };
+    let collective = collective.with_root(root).unwrap();
+    let size = "64KiB".parse().unwrap();
+    planner::plan(&spec.parse().unwrap(), &fabric, collective, size, &method)
+        .map(|planned| planned.plan)
+}
+
+#[test]
+fn every_collective_has_a_plan_on_every_connected_ring() {
+    for options in SPECIAL {
+        for ranks in [2, 7, 11] {
+            let fabric = format!("wdm_ring:ranks={ranks},wavelengths=3,{options}");
+            if Fabric::parse(&fabric).is_err() {
+                continue;
+            }
+            for kind in CollectiveKind::ALL {
+                for policy in [Policy::EveryStep, Policy::Free] {
+                    let plan = planned(&fabric, kind, "auto", policy)
+                        .unwrap_or_else(|error| panic!("{fabric} {kind}: {error}"));
+                    assert_eq!(verify(&plan), [], "{fabric} {kind}");
+                    let named = plan.representative().algorithm.clone();
+                    let again = planned(&fabric, kind, &named, policy)
+                        .unwrap_or_else(|error| panic!("{fabric} {kind} {named}: {error}"));
+                    assert_eq!(again.slots(), plan.slots(), "{fabric} {kind} {named}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_ring_that_falls_apart_is_refused() {
+    for kind in CollectiveKind::ALL {
+        let fabric = "wdm_ring:ranks=8,wavelengths=2,broken=1-2+5-6";
+        let refused = planned(fabric, kind, "auto", Policy::EveryStep);
+        assert!(matches!(refused, Err(PlannerError::CutOff)), "{kind}");
+    }
+}
+
+#[test]
+fn what_light_does_not_reach_goes_over_relays() {
+    // From rank 8 of 16 the farthest is 8 links away: 4 lightpaths of 2 links, one after the other.
+    let fabric = "wdm_ring:ranks=16,wavelengths=8,reach=2";
+    for kind in [CollectiveKind::Scatter, CollectiveKind::Gather] {
+        let plan = planned(fabric, kind, "detour:plan=direct", Policy::EveryStep).unwrap();
+        assert_eq!(verify(&plan), []);
+        assert_eq!(plan.slots(), 4, "{kind}");
+    }
+}
+
+#[test]
+fn a_barrier_signals_from_everyone_to_everyone_where_there_is_room() {
+    // One-stage all-to-all on 8 ranks takes 8 channels per direction (Opatrny 2003).
+    let plan = planned(
+        "wdm_ring:ranks=8,wavelengths=8",
+        CollectiveKind::Barrier,
+        "auto",
+        Policy::EveryStep,
+    );
+    assert_eq!(plan.unwrap().slots(), 1);
+    // Groups of 17 around an owner, the 4 owners among themselves, and back: a slot each.
+    let plan = planned(
+        "wdm_ring:ranks=64,wavelengths=8",
+        CollectiveKind::Barrier,
+        "auto",
+        Policy::EveryStep,
+    )
+    .unwrap();
+    assert_eq!(verify(&plan), []);
+    assert_eq!(plan.slots(), 3);
+}
+
+#[test]
+fn everyone_signals_to_everyone_in_one_step() {
+    for fabric in [
+        "crossbar:ranks=9",
+        "torus:dims=3x3",
+        "light_path_grid:ranks=9,ports=8",
+    ] {
+        let plan = planned(fabric, CollectiveKind::Barrier, "direct", None);
+        let plan: Plan = plan.unwrap().unfold();
+        assert_eq!(verify(&plan), [], "{fabric}");
+        assert_eq!((plan.schedule.steps(), plan.len()), (1, 72), "{fabric}");
+    }
+}
+
+/// A line of the table that `validation/ring_optima.py` writes: fewer slots than `least` are impossible, and
+/// `reached` slots are enough.
+struct Optimum {
+    kind: CollectiveKind,
+    fabric: &'static str,
+    least: u32,
+    reached: u32,
+}
+
+fn optima() -> impl Iterator<Item = Optimum> {
+    let lines = include_str!("bound/optima.tsv").lines().skip(1);
+    lines.map(|line| {
+        let fields: Vec<&str> = line.split('\t').collect();
+        let kind = CollectiveKind::ALL.into_iter();
+        Optimum {
+            kind: kind
+                .into_iter()
+                .find(|kind| kind.name() == fields[0])
+                .unwrap(),
+            fabric: fields[1],
+            least: fields[2].parse().unwrap(),
+            reached: fields[3].parse().unwrap(),
+        }
+    })
+}
+
+#[test]
+fn no_bound_on_slots_exceeds_an_optimum() {
+    for Optimum {
+        kind,
+        fabric,
+        reached,
+        ..
+    } in optima()
+    {
+        let ring = Fabric::parse(fabric).unwrap();
+        let ring = ring.downcast::<WdmRing>().unwrap();
+        let collective = Collective::new(kind, ring.ranks).unwrap();
+        for bound in bound::slots(ring, &collective) {
+            assert!(bound.steps <= reached.into(), "{kind} {fabric}: {bound:?}");
+        }
+    }
+}
+
+#[test]
+fn small_all_gathers_take_the_fewest_slots() {
+    let mut more = Vec::new();
+    let gathers = optima().filter(|one| one.kind == CollectiveKind::AllGather);
+    for Optimum {
+        kind,
+        fabric,
+        least,
+        ..
+    } in gathers
+    {
+        let plan = planned(fabric, kind, "relay_tree", Policy::EveryStep).unwrap();
+        assert_eq!(verify(&plan), [], "{fabric}");
+        assert!(plan.slots() >= least, "{fabric}: {} slots", plan.slots());
+        // What the solver leaves open a bound may exclude.
+        let ring = Fabric::parse(fabric).unwrap();
+        let ring = ring.downcast::<WdmRing>().unwrap();
+        let collective = Collective::new(kind, ring.ranks).unwrap();
+        let least = bound::best(ring, &collective).steps.max(least.into());
+        if u64::from(plan.slots()) != least {
+            more.push(format!("{fabric}: {} slots, not {least}", plan.slots()));
+        }
+    }
+    assert!(more.is_empty(), "{}", more.join("\n"));
+}
+
+#[test]
+fn no_plan_takes_fewer_slots_than_an_optimum() {
+    // Where lightpaths carry several chunks the table says nothing: a scatter, a gather and an all_to_all are
+    // planned with a chunk on each.
+    for Optimum {
+        kind,
+        fabric,
+        least,
+        ..
+    } in optima()
+    {
+        let spec = match kind {
+            CollectiveKind::AllGather => "relay_tree",
+            CollectiveKind::Barrier => "auto",
+            _ => "detour:plan=direct",
+        };
+        let Ok(plan) = planned_from_0(fabric, kind, spec) else {
+            continue;
+        };
+        assert!(
+            plan.slots() >= least,
+            "{kind} {fabric}: {} slots",
+            plan.slots()
+        );
+    }
+}
+
+fn planned_from_0(fabric: &str, kind: CollectiveKind, spec: &str) -> Result<AnyPlan, PlannerError> {
+    let fabric = Fabric::parse(fabric).unwrap();
+    let collective = Collective::new(kind, fabric.ranks()).unwrap();
+    let (size, method) = ("64KiB".parse().unwrap(), Method::default());
+    let planned = planner::plan(&spec.parse().unwrap(), &fabric, collective, size, &method)?;
+    assert_eq!(verify(&planned.plan), []);
+    Ok(planned.plan)
+}

@@ -1,0 +1,257 @@
+"""The least number of slots of collectives on small rings of wavelengths, by CP-SAT of OR-Tools.
+
+    python -m venv /tmp/solver && /tmp/solver/bin/pip install ortools
+    /tmp/solver/bin/python validation/ring_optima.py --write crates/core/tests/it/bound/optima.tsv
+
+The model follows docs/model.md and shares nothing with opticoll: a lightpath carries one chunk in a
+slot, delivers at its end (a light tree at any rank that it passes), takes a channel on every link,
+and a rank sends only what it held before the slot. The solver proves that fewer than `least` slots
+are impossible and finds a plan of `reached` slots; its time may end before they are the same.
+"""
+
+import argparse
+import itertools
+import sys
+from dataclasses import dataclass
+
+from ortools.sat.python import cp_model
+
+CLOCKWISE, COUNTER = 0, 1
+
+
+@dataclass(frozen=True)
+class Ring:
+    """A ring, as its specification has it."""
+
+    text: str
+    ranks: int
+    channels: int
+    ports: int
+    cuts: frozenset
+    multicast: bool
+    reach: int
+
+
+@dataclass(frozen=True)
+class Path:
+    """A lightpath: where it starts, its direction, and how many links it spans."""
+
+    source: int
+    direction: int
+    links: int
+
+    def rank(self, ring, links):
+        step = links if self.direction == CLOCKWISE else -links
+        return (self.source + step) % ring.ranks
+
+    def passes(self, ring):
+        """The links, each named by the rank at its lower end, with their direction."""
+        for links in range(self.links):
+            here, there = self.rank(ring, links), self.rank(ring, links + 1)
+            yield (here if self.direction == CLOCKWISE else there), self.direction
+
+    def drops(self, ring):
+        """The ranks that may receive what it carries."""
+        first = 1 if ring.multicast else self.links
+        return [self.rank(ring, links) for links in range(first, self.links + 1)]
+
+
+def read(text):
+    """The ring of a specification."""
+    options = dict(option.split("=") for option in text.split(":", 1)[1].split(","))
+    ranks, channels = int(options["ranks"]), int(options["wavelengths"])
+    channels *= int(options.get("fibres", 1))
+    cuts = set()
+    for cut in filter(None, options.get("broken", "").split("+")):
+        bare = cut.removesuffix("ccw").removesuffix("cw").split("-")
+        ways = {"ccw": [COUNTER], "cw": [CLOCKWISE]}
+        named = "ccw" if cut.endswith("ccw") else "cw" if cut.endswith("cw") else ""
+        cuts.update((int(bare[0]), way) for way in ways.get(named, [CLOCKWISE, COUNTER]))
+    return Ring(
+        text,
+        ranks,
+        channels,
+        int(options.get("ports", 2 * channels)),
+        frozenset(cuts),
+        options.get("multicast") == "drop_and_continue",
+        int(options.get("reach", ranks - 1)),
+    )
+
+
+def paths(ring):
+    """Every lightpath that light can take."""
+    lengths = range(1, min(ring.reach, ring.ranks - 1) + 1)
+    for source, direction, links in itertools.product(range(ring.ranks), (0, 1), lengths):
+        path = Path(source, direction, links)
+        if ring.cuts.isdisjoint(path.passes(ring)):
+            yield path
+
+
+def chunks(ring, kind):
+    """For each chunk who holds it first, and who must hold it at the end."""
+    ranks = set(range(ring.ranks))
+    match kind:
+        case "all_gather" | "barrier":
+            return [({rank}, ranks) for rank in ranks]
+        case "broadcast":
+            return [({0}, ranks)]
+        case "scatter":
+            return [({0}, {rank}) for rank in ranks]
+        case "gather":
+            return [({rank}, {0}) for rank in ranks]
+        case "all_to_all":
+            return [({one}, {other}) for one in ranks for other in ranks if one != other]
+    raise ValueError(kind)
+
+
+def light(model, ring, all_paths, slots):
+    """Lightpaths on channels: for each slot and path how many are up."""
+    up = {}
+    for slot in range(slots):
+        on = {
+            (path, channel): model.new_bool_var("")
+            for path in all_paths
+            for channel in range(ring.channels)
+        }
+        crossing = {}
+        for (path, channel), is_on in on.items():
+            for link in path.passes(ring):
+                crossing.setdefault((link, channel), []).append(is_on)
+        for lit in crossing.values():
+            model.add_at_most_one(lit)
+        for path in all_paths:
+            up[slot, path] = sum(on[path, channel] for channel in range(ring.channels))
+        for rank in range(ring.ranks):
+            leaving = [path for path in all_paths if path.source == rank]
+            model.add(sum(up[slot, path] for path in leaving) <= ring.ports)
+    return up
+
+
+def is_possible(ring, kind, slots, seconds):
+    """Whether a collective fits so many slots; None if the time was too short."""
+    model = cp_model.CpModel()
+    all_paths = list(paths(ring))
+    all_chunks = chunks(ring, kind)
+    ranks = range(ring.ranks)
+    up = light(model, ring, all_paths, slots)
+    held = {
+        (chunk, rank): int(rank in first)
+        for chunk, (first, _) in enumerate(all_chunks)
+        for rank in ranks
+    }
+    for slot in range(slots):
+        carried, received = {}, {}
+        for chunk, path in itertools.product(range(len(all_chunks)), all_paths):
+            sends = held[chunk, path.source]
+            if isinstance(sends, int) and not sends:
+                continue
+            carries = model.new_bool_var("")
+            carried.setdefault(path, []).append(carries)
+            model.add(carries <= sends)
+            for rank in path.drops(ring):
+                drop = model.new_bool_var("")
+                model.add_implication(drop, carries)
+                received.setdefault((chunk, rank), []).append(drop)
+        for path, carries in carried.items():
+            if kind == "barrier":
+                model.add(up[slot, path] <= ring.channels)
+                for one in carries:
+                    model.add(one <= up[slot, path])
+            else:
+                model.add(sum(carries) <= up[slot, path])
+        intake = {}
+        for (_, rank), drops in received.items():
+            intake.setdefault(rank, []).extend(drops)
+        for drops in intake.values():
+            if kind != "barrier":
+                model.add(sum(drops) <= ring.ports)
+        if kind == "barrier":
+            for rank in ranks:
+                ends = [path for path in all_paths if path.drops(ring)[-1] == rank]
+                model.add(sum(up[slot, path] for path in ends) <= ring.ports)
+        after = {}
+        for chunk, rank in itertools.product(range(len(all_chunks)), ranks):
+            before = held[chunk, rank]
+            drops = received.get((chunk, rank), [])
+            if isinstance(before, int) and (before or not drops):
+                after[chunk, rank] = before
+                continue
+            holds = model.new_bool_var("")
+            model.add(holds <= before + sum(drops))
+            after[chunk, rank] = holds
+        held = after
+    for chunk, (_, last) in enumerate(all_chunks):
+        for rank in last:
+            model.add(held[chunk, rank] == 1)
+    solver = cp_model.CpSolver()
+    solver.parameters.max_time_in_seconds = seconds
+    solver.parameters.num_workers = 2
+    solver.parameters.random_seed = 1
+    status = solver.solve(model)
+    if status in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+        return True
+    return False if status == cp_model.INFEASIBLE else None
+
+
+def optimum(ring, kind, seconds):
+    """The slots below which none are enough, and those that the solver reached."""
+    least = slots = 1
+    while not (possible := is_possible(ring, kind, slots, seconds)):
+        slots += 1
+        if possible is False and least == slots - 1:
+            least = slots
+    return least, slots
+
+
+FABRICS = [
+    *(f"ranks={n},wavelengths={w}" for n in range(2, 8) for w in (1, 2, 3)),
+    "ranks=8,wavelengths=2",
+    "ranks=8,wavelengths=3",
+    "ranks=9,wavelengths=2",
+    "ranks=7,wavelengths=1,fibres=2",
+    "ranks=4,wavelengths=2,ports=3",
+    "ranks=5,wavelengths=2,ports=2",
+    "ranks=6,wavelengths=2,ports=3",
+    "ranks=6,wavelengths=5,ports=5",
+    "ranks=5,wavelengths=2,broken=1-2",
+    "ranks=6,wavelengths=2,broken=1-2",
+    "ranks=6,wavelengths=3,broken=1-2",
+    "ranks=8,wavelengths=3,broken=1-2",
+    "ranks=5,wavelengths=2,broken=1-2cw",
+    "ranks=6,wavelengths=2,broken=1-2ccw",
+    "ranks=5,wavelengths=1,multicast=drop_and_continue",
+    "ranks=5,wavelengths=2,multicast=drop_and_continue",
+    "ranks=6,wavelengths=1,multicast=drop_and_continue",
+    "ranks=7,wavelengths=1,multicast=drop_and_continue",
+    "ranks=6,wavelengths=2,reach=1",
+    "ranks=6,wavelengths=2,reach=2",
+    "ranks=7,wavelengths=3,reach=2",
+]
+KINDS = ["all_gather", "broadcast", "scatter", "gather", "all_to_all", "barrier"]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("--write", help="file for the table (default: standard output)")
+    parser.add_argument("--seconds", type=float, default=60, help="time a question")
+    parser.add_argument("--kinds", default=",".join(KINDS), help="collectives (default: all)")
+    given = parser.parse_args()
+    rows = []
+    for kind in given.kinds.split(","):
+        for options in FABRICS:
+            ring = read(f"wdm_ring:{options}")
+            if kind == "all_to_all" and ring.ranks > 6:
+                continue
+            least, reached = optimum(ring, kind, given.seconds)
+            print(kind, ring.text, least, reached, file=sys.stderr, flush=True)
+            rows.append(f"{kind}\t{ring.text}\t{least}\t{reached}\n")
+    table = "".join(["collective\tfabric\tleast\treached\n", *rows])
+    if given.write:
+        with open(given.write, "w", encoding="utf-8") as file:
+            file.write(table)
+    else:
+        print(table, end="")
+
+
+if __name__ == "__main__":
+    main()
