@@ -157,6 +157,9 @@ OF_LINKS = ("tree_packing", "matching", "fewest_steps", "concurrent_flow")
 OF_SWITCHES = ("settings", "shifts", "decomposition", "static", "rotor")
 """Planners for circuit switches only."""
 
+OF_GRIDS = ("plane_shifts", "pipelined")
+"""Planners for grids only."""
+
 
 @pytest.mark.parametrize(
     ("collective", "algorithm", "fabric"),
@@ -168,6 +171,8 @@ OF_SWITCHES = ("settings", "shifts", "decomposition", "static", "rotor")
             if record["name"] == "light_tree"
             else "circuit_switch:ranks=8"
             if record["family"] == "circuit_switch" or record["name"] in OF_SWITCHES
+            else "wss_grid:rows=3,columns=4"
+            if record["name"] in OF_GRIDS
             else "torus:dims=4x4"
             if "torus" in (record["family"] or "").split(", ") or record["name"] in OF_LINKS
             else DRAGONFLY

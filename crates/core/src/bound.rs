@@ -5,6 +5,8 @@
 pub mod concurrent_flow;
 pub mod electrical;
 pub(crate) mod phases;
+pub(crate) mod pieces;
+pub mod places;
 pub mod throughput;
 
 use crate::collective::{Collective, CollectiveKind};
@@ -99,6 +101,33 @@ pub(crate) fn too_long() -> UnitError {
         smallest: "picoseconds",
     }
 }
+
+/// The least of a time for each number of slots from `fewest` on, of which `of_slots` tells the time, and a time that no more slots go
+/// below.
+///
+/// # Errors
+/// Those of `of_slots`.
+pub(crate) fn least_over_slots(
+    fewest: u64,
+    of_slots: impl Fn(u64) -> Result<Option<(Time, Time)>, UnitError>,
+) -> Result<Option<Time>, UnitError> {
+    let mut least: Option<Time> = None;
+    for slots in fewest..fewest + MOST_SLOTS {
+        let Some((time, at_least)) = of_slots(slots)? else {
+            continue;
+        };
+        if least.is_some_and(|least| least <= at_least) {
+            return Ok(least);
+        }
+        let is_last = slots + 1 == fewest + MOST_SLOTS;
+        let time = if is_last { at_least } else { time };
+        least = Some(least.map_or(time, |least| least.min(time)));
+    }
+    Ok(least)
+}
+
+/// Of more slots nothing is asked but what any number of them takes.
+const MOST_SLOTS: u64 = 1 << 12;
 
 /// The bytes that must come into `inside` of all ranks, or go out of them, whichever are more.
 pub(crate) fn crossing(collective: &Collective, size: Bytes, inside: u128, has_root: bool) -> u128 {

@@ -44,7 +44,9 @@ mod mirror;
 mod multicast;
 mod named;
 mod pack;
+mod pipelined;
 pub mod placement;
+mod plane_shifts;
 mod ports;
 mod prices;
 mod reachable;
@@ -277,6 +279,8 @@ pub const PLANNERS: &[Planner] = &[
     concurrent_flow::PLANNER,
     settings::PLANNER,
     shifts::PLANNER,
+    plane_shifts::PLANNER,
+    pipelined::PLANNER,
     decomposition::PLANNER,
     topologies::PLANNER,
     rotor::PLANNER,

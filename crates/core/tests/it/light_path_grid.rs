@@ -2,6 +2,7 @@
 //! formulas and against a slow simulation.
 
 mod bounds;
+mod planners;
 mod rules;
 mod slow;
 mod timing;

@@ -2,6 +2,7 @@
 
 mod algorithms;
 mod bounds;
+mod planners;
 mod rules;
 mod tasks;
 mod timing;

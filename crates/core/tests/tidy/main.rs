@@ -326,6 +326,7 @@ fn the_verifier_shares_no_code_with_what_it_checks() {
 const OF_ONE_FAMILY: &[(&str, &[&str])] = &[
     ("planner", &["WdmRing", "WssGrid"]),
     ("planner/least.rs", &["CircuitSwitch"]),
+    ("planner/pipelined.rs", &["LightPathGrid"]),
     ("planner/rotor.rs", &["CircuitSwitch"]),
     ("planner/settings.rs", &["CircuitSwitch"]),
     ("planner/shifts.rs", &["CircuitSwitch"]),

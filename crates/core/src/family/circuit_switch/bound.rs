@@ -42,18 +42,16 @@
 //!
 //! T >= min(alpha + delta, L) + m / (d B + b), and R more where each slot is charged.
 
-mod places;
-
 use rustc_hash::FxHashMap;
 
+use crate::bound::places::power;
+pub use crate::bound::places::{fewest_hops, hops, ordered};
 use crate::bound::{Bound, TimeBound, crossing, growth, over, phases};
 use crate::collective::{Collective, CollectiveKind};
 use crate::fabric::circuits::Charge;
 use crate::family::circuit_switch::demanded::{self, DemandLines};
 use crate::family::circuit_switch::{CircuitSwitch, FirstSetting, Forwarding};
 use crate::units::{Bytes, Time, UnitError};
-use places::power;
-pub use places::{fewest_hops, hops, ordered};
 
 /// The bound on slots: in a slot a rank tells d others.
 pub fn slots(switch: &CircuitSwitch, collective: &Collective) -> Bound {

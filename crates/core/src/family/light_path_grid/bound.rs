@@ -31,10 +31,18 @@
 //! | set up for every slot | (E + R) for each, so that each is a phase |
 //! | free | 0; phases of one slot |
 //!
+//! **hops.** In an all_to_all a block may go over h paths one after the other, and takes h times its bytes of them. With P phases
+//! there are C(h + P - 1, h) k^h ways from a rank at most: which of the phases has each hop, none before that of the hop before, and
+//! which port. With S slots there are C(S, h) k^h, and so with as many phases of one port, where a second hop would lead back. So the
+//! N - 1 blocks of a rank take H hops at least, as many of one as can be, then of two ([`crate::bound::places`]): with blocks of b bytes
+//! m above is b H. Fewer phases or slots have more hops; the bound is the least over their number.
+//!
+//! **pieces.** A vector that one rank has takes the longer the fewer the slots are ([`crate::bound::pieces`]); backwards, what all add.
+//!
 //! More phases than slots are of no use, and with as many as G, (1 + k)^G >= N, a slot each is enough. Recursive
 //! doubling meets the bound for an all_gather with one port.
 
-use crate::bound::{TimeBound, crossing, growth, over, phases};
+use crate::bound::{TimeBound, crossing, growth, least_over_slots, over, phases, pieces, places};
 use crate::collective::{Collective, CollectiveKind};
 use crate::fabric::circuits::{Charge, Paths};
 use crate::family::light_path_grid::LightPathGrid;
@@ -82,35 +90,144 @@ pub fn best(
     if ranks < 2 {
         return Ok(TimeBound::ALONE);
     }
-    let ports = u64::from(grid.ports).clamp(1, ranks - 1);
-    let most = growth(ranks, ports);
-    let both = grid.establish.plus(grid.release)?;
-    let phases = match set_ups {
-        SetUps::EverySlot | SetUps::Never => most..=most,
-        _ => 1..=most,
+    let asked = Asked {
+        grid,
+        size,
+        set_ups,
+        ranks,
+        ports: u64::from(grid.ports).clamp(1, ranks - 1),
     };
-    let mut least: Option<Time> = None;
-    for phases in phases {
-        let Some(slots) = least_slots(ranks, ports, phases) else {
-            continue;
-        };
-        let paid = match set_ups {
-            SetUps::Released | SetUps::EverySlot => both.times(phases)?,
-            SetUps::Kept => grid.establish.times(phases)?,
-            SetUps::Warm => grid.establish.times(phases - 1)?,
-            SetUps::Never => Time::ZERO,
-        };
-        let time = paid.plus(grid.latency.times(slots)?)?;
-        least = Some(least.map_or(time, |least| least.min(time)));
-    }
     // Two ranks may hold several paths between them, which are no more partners but more bandwidth.
     let sending = sending(grid, collective, size, grid.ports.into())?;
-    Ok(TimeBound {
-        time: least.unwrap_or(Time::ZERO).plus(sending)?,
+    let rounds = TimeBound {
+        time: asked.rounds()?.plus(sending)?,
         name: "rounds",
         assumption: "slots one after the other, each as long as its longest message; a rank forwards in later \
                      slots than the one in which it received",
+    };
+    let sharper = match collective.kind() {
+        CollectiveKind::Broadcast | CollectiveKind::Reduce => asked.pieces(sending)?.map(|time| TimeBound {
+            time,
+            name: "pieces",
+            assumption: "slots one after the other; fewer of them carry longer pieces, which ranks wait for",
+        }),
+        CollectiveKind::AllToAll => asked.hops()?.map(|time| TimeBound {
+            time,
+            name: "hops",
+            assumption: "slots one after the other; fewer of them lead to fewer ranks directly, and a block takes \
+                         bandwidth in each hop",
+        }),
+        _ => None,
+    };
+    Ok(match sharper {
+        Some(sharper) if sharper.time > rounds.time => sharper,
+        _ => rounds,
     })
+}
+
+/// What a bound is asked for.
+struct Asked<'a> {
+    grid: &'a LightPathGrid,
+    size: Bytes,
+    set_ups: SetUps,
+    ranks: u64,
+    /// Partners that a rank can have at once.
+    ports: u64,
+}
+
+impl Asked<'_> {
+    /// c(P).
+    fn paid(&self, phases: u64) -> Result<Time, UnitError> {
+        let both = self.grid.establish.plus(self.grid.release)?;
+        match self.set_ups {
+            SetUps::Released | SetUps::EverySlot => both.times(phases),
+            SetUps::Kept => self.grid.establish.times(phases),
+            SetUps::Warm => self.grid.establish.times(phases - 1),
+            SetUps::Never => Ok(Time::ZERO),
+        }
+    }
+
+    /// Whether each slot is a phase: it is charged as one, or nothing is, or more slots of a phase lead to no other rank.
+    fn has_a_slot_each(&self) -> bool {
+        matches!(self.set_ups, SetUps::EverySlot | SetUps::Never) || self.ports == 1
+    }
+
+    /// The least c(P) + S(P) a.
+    fn rounds(&self) -> Result<Time, UnitError> {
+        let most = growth(self.ranks, self.ports);
+        let phases = match self.set_ups {
+            SetUps::EverySlot | SetUps::Never => most..=most,
+            _ => 1..=most,
+        };
+        let mut least: Option<Time> = None;
+        for phases in phases {
+            let Some(slots) = least_slots(self.ranks, self.ports, phases) else {
+                continue;
+            };
+            let time = self.paid(phases)?.plus(self.grid.latency.times(slots)?)?;
+            least = Some(least.map_or(time, |least| least.min(time)));
+        }
+        Ok(least.unwrap_or(Time::ZERO))
+    }
+
+    /// The least time of a vector that takes `sending` over all ports.
+    fn pieces(&self, sending: Time) -> Result<Option<Time>, UnitError> {
+        let (ranks, ports, latency) = (self.ranks, self.ports, self.grid.latency);
+        let most = growth(ranks, ports);
+        if self.has_a_slot_each() {
+            let each = self.paid(2)?.ps() - self.paid(1)?.ps();
+            let first_free = each - self.paid(1)?.ps();
+            let per_slot = Time::from_ps(each).plus(latency)?;
+            let time = pieces::time(ranks, ports, most, per_slot, sending)?;
+            return Ok(time.map(|time| Time::from_ps(time.ps() - first_free)));
+        }
+        let mut least: Option<Time> = None;
+        for phases in 1..=most {
+            let Some(slots) = least_slots(ranks, ports, phases) else {
+                continue;
+            };
+            if let Some(time) = pieces::time(ranks, ports, slots, latency, sending)? {
+                let time = time.plus(self.paid(phases)?)?;
+                least = Some(least.map_or(time, |least| least.min(time)));
+            }
+        }
+        Ok(least)
+    }
+
+    /// The least time of an all_to_all.
+    fn hops(&self) -> Result<Option<Time>, UnitError> {
+        let (ranks, ports) = (self.ranks, self.ports);
+        let block = u128::from(self.size.get()) / u128::from(ranks);
+        let rate = u128::from(self.grid.rate.bits_per_second()) * u128::from(self.grid.ports);
+        let fewest = match self.has_a_slot_each() {
+            true => growth(ranks, ports),
+            false => 1,
+        };
+        least_over_slots(fewest, |phases| {
+            let slots = match self.has_a_slot_each() {
+                true => Some(phases),
+                false => least_slots(ranks, ports, phases),
+            };
+            let hops = match self.has_a_slot_each() {
+                true => places::fewest_hops(ranks - 1, ports, phases, phases),
+                false => Some(places::hops(u128::from(ranks - 1), |far| {
+                    let ways = places::ordered(far, phases);
+                    ways.saturating_mul(places::power(ports, far))
+                })),
+            };
+            let (Some(slots), Some(hops)) = (slots, hops) else {
+                return Ok(None);
+            };
+            let latency = self.grid.latency.times(slots)?;
+            let time = self
+                .paid(phases)?
+                .plus(latency)?
+                .plus(over(hops * block, rate)?)?;
+            let each = self.grid.latency.times(phases.min(slots))?;
+            let direct = over(u128::from(ranks - 1) * block, rate)?;
+            Ok(Some((time, self.paid(phases)?.plus(each)?.plus(direct)?)))
+        })
+    }
 }
 
 /// The least number of slots in so many phases after which all ranks may have something of one: S(P).

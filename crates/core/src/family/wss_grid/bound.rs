@@ -50,13 +50,18 @@
 //! **Slot by slot.** Where every slot is charged, or none is, slots follow one another (simulator
 //! `circuit`), each as long as its longest burst of b bytes: c + L + b / B, or L + b / B. A transceiver
 //! receives b at most in it. So with G slots by growth and s the greatest of all m / (w B) above,
-//! T >= G (c + L) + s, or G L + s. Under `two_tier` flows overlap: a latency passes while the next burst is
+//! T >= G (c + L) + s, or G L + s. More slots than G carry less each (**pieces**, of a broadcast or reduce: [`crate::bound::pieces`]).
+//! In an all_to_all of S slots (**hops**) a rank sends by S circuits of each plane at most, so that of the ranks on its row switch S at most are one
+//! hop away, and C(S, 2) two; so on its column switch; of the others, which a block reaches by both planes, C(S, h) (2^h - 2) at most are h >= 2
+//! hops away. That gives the least hops of all blocks; T is the least over S. Under `two_tier` flows overlap: a latency passes while the next burst is
 //! sent, and the two do not add up.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeMap, BinaryHeap};
 
-use crate::bound::{Bound, LeastCharge, TimeBound, crossing, growth, over};
+use crate::bound::{
+    Bound, LeastCharge, TimeBound, crossing, growth, least_over_slots, over, pieces, places,
+};
 use crate::collective::{Collective, CollectiveKind};
 use crate::fabric::Plane;
 use crate::family::wss_grid::WssGrid;
@@ -98,10 +103,36 @@ pub fn best(
         LeastCharge::Once | LeastCharge::OncePerPort => None,
     };
     if let Some(per_slot) = per_slot {
-        return Ok(TimeBound {
+        let rounds = TimeBound {
             time: per_slot.times(slots)?.plus(sending)?,
             name: if slots > 1 { "rounds" } else { name },
             assumption: "slots one after the other, each as long as its longest burst",
+        };
+        let sharper = match collective.kind() {
+            CollectiveKind::Broadcast | CollectiveKind::Reduce => {
+                let most = ports.most().max(1);
+                let whole = over(size.get().into(), rate(grid, most))?;
+                let time = pieces::time(ranks, most, slots, per_slot, whole)?;
+                time.map(|time| TimeBound {
+                    time,
+                    name: "pieces",
+                    assumption: "slots one after the other; fewer of them carry longer pieces, which ranks wait for",
+                })
+            }
+            CollectiveKind::AllToAll => {
+                let time = ports.forwarding(grid, size, slots, per_slot)?;
+                time.map(|time| TimeBound {
+                    time,
+                    name: "hops",
+                    assumption: "slots one after the other; fewer of them lead to fewer ranks directly, and a block \
+                                 takes bandwidth in each hop",
+                })
+            }
+            _ => None,
+        };
+        return Ok(match sharper {
+            Some(sharper) if sharper.time > rounds.time => sharper,
+            _ => rounds,
         });
     }
     let sent = TimeBound {
@@ -164,6 +195,8 @@ struct UsableTransceivers {
     usable: Vec<[bool; 2]>,
     /// Ordered pairs of ranks that share a switch by transceivers that work.
     direct: u128,
+    /// How many ranks have so many others on their switches, by transceivers that work, for row and column.
+    partners: BTreeMap<[u128; 2], u128>,
 }
 
 impl UsableTransceivers {
@@ -172,21 +205,51 @@ impl UsableTransceivers {
             let switches = grid.rows * grid.columns / grid.side(plane).max(1);
             vec![0u128; switches as usize]
         });
-        for (rank, plane) in places(grid) {
+        for (rank, plane) in transceivers(grid) {
             if grid.works(rank, plane) {
                 working[plane as usize][grid.port(rank, plane).0 as usize] += 1;
             }
         }
         let mut usable = vec![[false; 2]; grid.ranks() as usize];
-        for (rank, plane) in places(grid) {
-            let on_switch = working[plane as usize][grid.port(rank, plane).0 as usize];
-            usable[rank as usize][plane as usize] = grid.works(rank, plane) && on_switch > 1;
+        let mut partners = BTreeMap::new();
+        for (rank, own) in (0..).zip(&mut usable) {
+            interrupt::check();
+            let others = Plane::BOTH.map(|plane| match grid.works(rank, plane) {
+                true => working[plane as usize][grid.port(rank, plane).0 as usize] - 1,
+                false => 0,
+            });
+            *own = others.map(|others| others > 0);
+            *partners.entry(others).or_insert(0) += 1;
         }
         let pairs = working.iter().flatten().map(|&count| count * count - count);
         UsableTransceivers {
             usable,
             direct: pairs.sum(),
+            partners,
         }
+    }
+
+    /// The least time of an all_to_all over all numbers of slots.
+    fn forwarding(
+        &self,
+        grid: &WssGrid,
+        size: Bytes,
+        fewest: u64,
+        per_slot: Time,
+    ) -> Result<Option<Time>, UnitError> {
+        let ranks = self.usable.len() as u128;
+        let everywhere = rate(grid, self.usable.iter().map(count).sum());
+        let block = u128::from(size.get()) / ranks;
+        let shortest = 2 * ranks * (ranks - 1) - self.direct;
+        least_over_slots(fewest, |slots| {
+            let of_ranks = self.partners.iter();
+            let hops =
+                of_ranks.map(|(others, count)| count * fewest_hops(ranks - 1, *others, slots));
+            let paid = per_slot.times(slots)?;
+            let sending = over(hops.sum::<u128>() * block, everywhere)?;
+            let at_least = over(shortest * block, everywhere)?;
+            Ok(Some((paid.plus(sending)?, paid.plus(at_least)?)))
+        })
     }
 
     /// g.
@@ -257,12 +320,30 @@ impl UsableTransceivers {
     }
 }
 
+/// The least hops of the blocks of a rank with so many others on its switches, in so many slots.
+fn fewest_hops(others: u128, on_switches: [u128; 2], slots: u64) -> u128 {
+    // C(S, h) are the ways of h hops in different settings, with a circuit in each.
+    let ways = |far: u64| match far > slots {
+        true => 0,
+        false => places::ordered(far, slots - far + 1),
+    };
+    let along =
+        on_switches.map(|ranks| places::hops(ranks, |far| if far > 2 { ranks } else { ways(far) }));
+    let beyond = others - on_switches[0] - on_switches[1];
+    // One hop more than in a count that begins with one.
+    let far = places::hops(beyond, |far| {
+        let turns = places::power(2, far + 1).saturating_sub(2);
+        ways(far + 1).saturating_mul(turns)
+    });
+    along[0] + along[1] + beyond + far
+}
+
 /// Bits per second of so many transceivers.
 fn rate(grid: &WssGrid, transceivers: u64) -> u128 {
     u128::from(grid.rate.bits_per_second()) * u128::from(transceivers)
 }
 
-fn places(grid: &WssGrid) -> impl Iterator<Item = (u32, Plane)> {
+fn transceivers(grid: &WssGrid) -> impl Iterator<Item = (u32, Plane)> {
     (0..grid.ranks()).flat_map(|rank| Plane::BOTH.map(|plane| (rank, plane)))
 }
 

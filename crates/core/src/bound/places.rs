@@ -95,6 +95,6 @@ impl Power {
     }
 }
 
-pub(super) fn power(base: u64, exponent: u64) -> u128 {
+pub(crate) fn power(base: u64, exponent: u64) -> u128 {
     u128::from(base).saturating_pow(u32::try_from(exponent).unwrap_or(u32::MAX))
 }

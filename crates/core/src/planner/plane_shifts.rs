@@ -1,0 +1,300 @@
+//! Plans on a grid of rows and columns in which every rank does the same.
+//!
+//! The places of a whole grid of n rows and m columns are a torus. In slot s every rank sends to the rank x_s columns on in
+//! its row and to the rank y_s rows on in its column, at once: the *shifts* of the slot. Each rank then receives once in each
+//! plane, so that every slot is one for all ranks, and both transceivers are busy.
+//!
+//! * **all_gather.** Every block spreads by the same tree, rotated to its rank. In slot s it can come to all places that are
+//!   a shift away from those that have it; a place that both planes reach is given to the plane that carries less. A slot takes as long as
+//!   the greater of its two numbers of blocks, so that (N - 1) / 2 blocks, rounded up, are the least in all. reduce_scatter is the same backwards.
+//! * **all_to_all.** The block for the rank (i, j) places on takes the same hops from every rank: of the shifts of the slots some,
+//!   in their order, that add up to (i, j) (`ways`).
+//! * **barrier.** Every rank signals by both shifts of each slot until something of each has come to all.
+//!
+//! More slots cost more charges, fewer of them more imbalance or more hops. Which shifts are tried: `search`.
+
+mod search;
+mod spread;
+mod torus;
+mod ways;
+
+use super::contest::{Contender, Made};
+use super::{Planned, Planner, PlannerError, Question, least};
+use crate::algorithm::AlgorithmError;
+use crate::collective::{Collective, CollectiveKind};
+use crate::fabric::circuits::Circuits;
+use crate::families;
+use crate::family::wss_grid::WssGrid;
+use crate::interrupt;
+use crate::plan::AnyPlan;
+use crate::schedule::{Claims, Schedule, Transfer};
+use crate::simulate::Policy;
+use crate::spec::{OptionRecord, Spec};
+use crate::units::{Bytes, Time};
+use search::Price;
+use spread::Spread;
+use torus::{Sequence, Torus};
+use ways::Ways;
+
+/// The planner of shifts in both planes.
+pub(super) const PLANNER: Planner = Planner {
+    options: &[OptionRecord::new(
+        "shifts",
+        "shift along the row and along the column in each slot, such as 3.1x1.2; 0 sends nothing",
+    )
+    .range("pairs of numbers below the columns and the rows, joined by x")
+    .default("the fastest found")],
+    by_size: true,
+    applies: |fabric| fabric.downcast::<WssGrid>().is_some(),
+    candidates: contenders,
+    ..Planner::new(
+        NAME,
+        "Plane shifts",
+        &[
+            CollectiveKind::AllGather,
+            CollectiveKind::ReduceScatter,
+            CollectiveKind::AllToAll,
+            CollectiveKind::Barrier,
+        ],
+        "Every rank sends by the same shifts along its row and its column at once",
+        "opticoll; growth as in Bruck et al., IEEE Transactions on Parallel and Distributed Systems 1997",
+        plan,
+    )
+};
+
+const NAME: &str = "plane_shifts";
+
+/// The most ranks that sequences are searched for.
+const MOST_RANKS: u32 = 4096;
+
+fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
+    spec.only_declared(PLANNER.options)?;
+    if question.collective.ranks() < 2 {
+        return Ok(question.nothing_to_do(spec));
+    }
+    let grid = whole_grid(question)?;
+    let torus = torus_of(grid);
+    let sequence = match spec.option("shifts") {
+        Some(text) => {
+            let rule = "must be pairs of a shift along the row and one along the column, as 3.1x1.2: numbers \
+                        below the columns and the rows";
+            Sequence::parse(text, torus).ok_or_else(|| spec.refuse("shifts", rule))?
+        }
+        None => {
+            let price = price(question, grid)?;
+            let best = search::best(torus, question.collective.kind(), &price);
+            best.ok_or(PlannerError::NotFound { pieces: 1 })?.0
+        }
+    };
+    let schedule = scheduled(question, torus, &sequence)?;
+    let schedule = schedule
+        .ok_or_else(|| spec.refuse("shifts", "do not lead from every rank to all others"))?;
+    let plan = families::place_by_default(schedule, question.fabric, named(&sequence))?;
+    Ok(AnyPlan::Full(plan).into())
+}
+
+fn named(sequence: &Sequence) -> String {
+    let spec = Spec::new(NAME).with("shifts", sequence.text());
+    spec.to_string()
+}
+
+/// The grid that is asked about, if every place has a rank whose transceivers work.
+fn whole_grid<'a>(question: &Question<'a>) -> Result<&'a WssGrid, AlgorithmError> {
+    let ranks = question.collective.ranks();
+    let refused = |reason: String| AlgorithmError::Refused {
+        name: NAME,
+        ranks,
+        reason,
+    };
+    let grid = question.fabric.downcast::<WssGrid>();
+    let grid =
+        grid.ok_or_else(|| refused("it sends along rows and columns of a wss_grid".into()))?;
+    if ranks > MOST_RANKS {
+        return Err(refused(format!(
+            "its search is for {MOST_RANKS} ranks at most"
+        )));
+    }
+    match grid.is_whole() {
+        true => Ok(grid),
+        false => Err(refused(
+            "every place of the grid must have a rank whose two transceivers work".into(),
+        )),
+    }
+}
+
+fn torus_of(grid: &WssGrid) -> Torus {
+    Torus {
+        rows: grid.rows,
+        columns: grid.columns,
+    }
+}
+
+/// The best sequence that the search comes to.
+fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, PlannerError> {
+    let ranks = question.collective.ranks();
+    let Ok(grid) = whole_grid(question) else {
+        return Ok(Vec::new());
+    };
+    let torus = torus_of(grid);
+    let kind = question.collective.kind();
+    let all = u64::from(ranks) * u64::from(ranks - 1);
+    let blocks = match kind {
+        CollectiveKind::Barrier => ranks.into(),
+        CollectiveKind::AllToAll => 2 * all,
+        _ => all,
+    };
+    if ranks < 2 || blocks > question.most_transfers {
+        return Ok(Vec::new());
+    }
+    let price = price(question, grid)?;
+    let Some((sequence, time)) = search::best(torus, kind, &price) else {
+        return Ok(Vec::new());
+    };
+    let question = *question;
+    Ok(vec![Contender {
+        name: named(&sequence),
+        slots: sequence.slots.len() as u64,
+        least: least::of_collective(&question)?,
+        estimate: Time::from_ps(time),
+        // Blocks next to one another are one transfer.
+        transfers: question.work(blocks) / 8,
+        make: Box::new(move |_| {
+            let schedule = scheduled(&question, torus, &sequence)?;
+            let schedule = schedule.ok_or(PlannerError::NotFound { pieces: 1 })?;
+            let plan = families::place_by_default(schedule, question.fabric, named(&sequence))?;
+            Ok(Made::from(AnyPlan::Full(plan)))
+        }),
+    }])
+}
+
+/// What slots and blocks cost, as the simulator `circuit` has it.
+fn price(question: &Question<'_>, grid: &WssGrid) -> Result<Price, PlannerError> {
+    let set_up = match question.policy() {
+        Policy::Free => Time::ZERO,
+        _ => grid.change()?.set_up,
+    };
+    let block = match question.collective.kind() {
+        CollectiveKind::AllGather => question.size,
+        CollectiveKind::Barrier => Bytes::new(0),
+        _ => Bytes::new(question.size.get().div_ceil(grid.ranks().into())),
+    };
+    Ok(Price {
+        slot: set_up.plus(grid.latency)?.ps(),
+        block: u64::try_from(grid.transmission().ps(block)).unwrap_or(u64::MAX),
+    })
+}
+
+/// The schedule of a sequence; none where it does not lead to all ranks.
+///
+/// # Errors
+/// More transfers than are allowed.
+fn scheduled(
+    question: &Question<'_>,
+    torus: Torus,
+    sequence: &Sequence,
+) -> Result<Option<Schedule>, PlannerError> {
+    let collective = question.collective;
+    let ranks = u64::from(torus.places());
+    let schedule = match collective.kind() {
+        CollectiveKind::Barrier => {
+            let Some(spread) = Spread::of(torus, sequence) else {
+                return Ok(None);
+            };
+            signals(collective, torus, &spread)
+        }
+        CollectiveKind::AllToAll => {
+            let Some(ways) = Ways::of(torus, sequence) else {
+                return Ok(None);
+            };
+            question.fits(ranks.saturating_mul(ways.hops()))?;
+            exchanged(collective, torus, &ways)
+        }
+        kind => {
+            let Some(spread) = Spread::of(torus, sequence) else {
+                return Ok(None);
+            };
+            question.fits(ranks * (ranks - 1))?;
+            let gather = Collective::new(CollectiveKind::AllGather, torus.places())?;
+            let gathered = gathered(gather, torus, &spread);
+            match kind {
+                CollectiveKind::ReduceScatter => gathered.reversed(collective),
+                _ => gathered,
+            }
+        }
+    };
+    Ok(Some(schedule))
+}
+
+/// The transfers of a slot: from each rank, by each shift, the chunks that `chunks` tells of the rank.
+fn push_slot(
+    schedule: &mut Schedule,
+    torus: Torus,
+    hops: &[spread::SlotHops; 2],
+    mut chunks: impl FnMut(u32, usize, &mut Vec<u32>),
+) {
+    schedule.begin_step();
+    let mut sent = Vec::new();
+    for rank in 0..torus.places() {
+        interrupt::check();
+        for (plane, of_plane) in hops.iter().enumerate() {
+            sent.clear();
+            chunks(rank, plane, &mut sent);
+            sent.sort_unstable();
+            for run in sent.chunk_by(|one, next| one + 1 == *next) {
+                schedule.push(Transfer {
+                    count: run.len() as u32,
+                    ..Transfer::copy(run[0], rank, torus.plus(rank, of_plane.shift))
+                });
+            }
+        }
+    }
+}
+
+fn claim(mut schedule: Schedule) -> Schedule {
+    schedule.claims = Claims {
+        schedule_steps: Some(schedule.steps() as u32),
+        ..Claims::default()
+    };
+    schedule
+}
+
+/// The all_gather by a tree.
+fn gathered(collective: Collective, torus: Torus, spread: &Spread) -> Schedule {
+    let mut schedule = Schedule::new(collective);
+    for hops in &spread.slots {
+        push_slot(&mut schedule, torus, hops, |rank, plane, sent| {
+            let senders = hops[plane].senders.iter();
+            sent.extend(senders.map(|&offset| torus.minus(rank, offset)));
+        });
+    }
+    claim(schedule)
+}
+
+/// The all_to_all by ways.
+fn exchanged(collective: Collective, torus: Torus, ways: &Ways) -> Schedule {
+    let mut schedule = Schedule::new(collective);
+    for (hops, blocks) in ways.slots.iter().zip(&ways.blocks) {
+        push_slot(&mut schedule, torus, hops, |rank, plane, sent| {
+            let senders = hops[plane].senders.iter().zip(&blocks[plane]);
+            sent.extend(senders.map(|(&before, &block)| {
+                let source = torus.minus(rank, before);
+                source * torus.places() + torus.plus(source, block)
+            }));
+        });
+    }
+    claim(schedule)
+}
+
+/// The barrier: signals by all shifts of the slots.
+fn signals(collective: Collective, torus: Torus, spread: &Spread) -> Schedule {
+    let mut schedule = Schedule::new(collective);
+    for hops in &spread.slots {
+        schedule.begin_step();
+        for rank in 0..torus.places() {
+            for of_plane in hops.iter().filter(|of_plane| !of_plane.senders.is_empty()) {
+                schedule.push(Transfer::reduce(0, rank, torus.plus(rank, of_plane.shift)));
+            }
+        }
+    }
+    claim(schedule)
+}

@@ -1,0 +1,193 @@
+//! Plans that keep both transceivers busy: their slots and bytes by theory, and the fewest slots by a search.
+
+use std::collections::BTreeSet;
+
+use opticoll::collective::{Collective, CollectiveKind};
+use opticoll::fabric::Fabric;
+use opticoll::plan::{AnyPlan, Plan};
+use opticoll::planner;
+use opticoll::simulate::{self, Method, Policy};
+use opticoll::units::{Bytes, Time};
+use opticoll::verify::verify;
+
+/// A byte takes 1000 ps, a slot 10 ns.
+const BYTE: u64 = 1000;
+const SLOT: u64 = 10_000;
+
+fn fabric(rows: u32, columns: u32) -> Fabric {
+    let spec = format!("wss_grid:rows={rows},columns={columns},rate=8Gb/s,tuning=10ns");
+    Fabric::parse(&spec).unwrap()
+}
+
+/// The plan that a planner makes of a size, proved, and its time where every slot is charged.
+fn timed(fabric: &Fabric, collective: Collective, name: &str, bytes: u64) -> (Plan, u64) {
+    let (size, spec) = (Bytes::new(bytes), name.parse().unwrap());
+    let method = Method {
+        policy: Some(Policy::EveryStep),
+        ..Method::default()
+    };
+    let planned = planner::plan(&spec, fabric, collective, size, &method)
+        .unwrap_or_else(|error| panic!("{collective:?} by {name} on {fabric}: {error}"));
+    let violations = verify(&planned.plan);
+    let first = violations.first().map(|violation| &violation.sentence);
+    assert_eq!(first, None, "{collective:?} by {name} on {fabric}");
+    let time = simulate::run(&planned.plan, size, &method).unwrap().time;
+    let bound = planner::time_bound(fabric, &collective, size, &method).unwrap();
+    assert!(bound.is_none_or(|bound| bound.time <= time));
+    let AnyPlan::Full(plan) = planned.plan else {
+        panic!("{name} is folded");
+    };
+    (plan, time.ps())
+}
+
+fn collective(kind: CollectiveKind, fabric: &Fabric) -> Collective {
+    Collective::new(kind, fabric.ranks()).unwrap()
+}
+
+#[test]
+fn shifts_fill_both_planes() {
+    use CollectiveKind::{AllGather, AllToAll, Barrier, ReduceScatter};
+    for (rows, columns) in [
+        (1, 2),
+        (2, 2),
+        (2, 3),
+        (3, 3),
+        (1, 5),
+        (6, 1),
+        (5, 7),
+        (8, 8),
+        (4, 16),
+    ] {
+        let fabric = fabric(rows, columns);
+        let ranks = u64::from(rows * columns);
+        let planes = if rows.min(columns) > 1 { 2 } else { 1 };
+        for kind in [AllGather, ReduceScatter, AllToAll, Barrier] {
+            // Blocks of 1,000 bytes: a hundred slots.
+            let bytes = if kind == AllGather {
+                1000
+            } else {
+                1000 * ranks
+            };
+            let (plan, time) = timed(&fabric, collective(kind, &fabric), "plane_shifts", bytes);
+            let slots = u64::from(plan.slots());
+            let blocks = (time - slots * SLOT) / (1000 * BYTE);
+            // Each rank needs all blocks but its own; those for ranks that share no switch take a hop along the row and
+            // one along the column.
+            let others = ranks - 1;
+            let hops = [rows * (columns - 1), columns * (rows - 1)].map(u64::from);
+            let least = match kind {
+                AllGather | ReduceScatter => others.div_ceil(planes),
+                AllToAll => hops[0].max(hops[1]),
+                _ => 0,
+            };
+            assert!(blocks >= least, "{kind} on {fabric}: {blocks} blocks");
+            assert!(
+                blocks <= least + 1 + least / 8,
+                "{kind} on {fabric}: {blocks} blocks, {least} at least"
+            );
+        }
+    }
+}
+
+/// Whether any sequence of so many pairs of shifts leads from a place to all others: all of them, one after the other.
+fn lead_to_all(rows: u32, columns: u32, slots: usize, told: &BTreeSet<(u32, u32)>) -> bool {
+    if told.len() as u32 == rows * columns {
+        return true;
+    }
+    if slots == 0 {
+        return false;
+    }
+    let pairs = (0..rows).flat_map(|down| (0..columns).map(move |right| (down, right)));
+    pairs.into_iter().any(|(down, right)| {
+        let mut next = told.clone();
+        next.extend(
+            told.iter()
+                .map(|(row, column)| ((row + down) % rows, *column)),
+        );
+        next.extend(
+            told.iter()
+                .map(|(row, column)| (*row, (column + right) % columns)),
+        );
+        lead_to_all(rows, columns, slots - 1, &next)
+    })
+}
+
+#[test]
+fn the_fewest_slots_of_shifts_are_those_of_a_search_of_all() {
+    for (rows, columns) in [(2, 2), (2, 3), (3, 3), (3, 4), (4, 4)] {
+        let start = BTreeSet::from([(0, 0)]);
+        let fewest = (1..).find(|&slots| lead_to_all(rows, columns, slots, &start));
+        let fabric = fabric(rows, columns);
+        let barrier = collective(CollectiveKind::Barrier, &fabric);
+        let (plan, time) = timed(&fabric, barrier, "plane_shifts", 0);
+        assert_eq!(Some(plan.slots() as usize), fewest, "{rows} x {columns}");
+        assert_eq!(time, u64::from(plan.slots()) * SLOT);
+    }
+}
+
+#[test]
+fn pieces_arrive_by_both_planes_in_every_slot() {
+    use CollectiveKind::{Broadcast, Reduce};
+    for (rows, columns, root) in [
+        (2, 2, 3),
+        (4, 4, 6),
+        (8, 8, 0),
+        (4, 2, 5),
+        (3, 5, 7),
+        (3, 4, 11),
+        (1, 8, 3),
+        (5, 1, 2),
+    ] {
+        let fabric = fabric(rows, columns);
+        let pieces = 10;
+        for shape in ["hypercube", "ring"] {
+            // Slots in which a line passes a piece on to all.
+            let depth = |ranks: u32| match ranks {
+                1 => 0,
+                2 => 1,
+                _ if shape == "hypercube" && ranks.is_power_of_two() => ranks.ilog2() + 1,
+                _ => ranks - 1,
+            };
+            let is_line = rows.min(columns) == 1;
+            let slots = pieces + depth(rows) + depth(columns) - u32::from(is_line);
+            let parts = if is_line { 1 } else { 2 };
+            for kind in [Broadcast, Reduce] {
+                let collective = collective(kind, &fabric).with_root(root).unwrap();
+                let name = format!("pipelined:pieces={pieces},shape={shape}");
+                let bytes = u64::from(parts * pieces) * 50;
+                let (plan, time) = timed(&fabric, collective, &name, bytes);
+                assert_eq!(plan.slots(), slots, "{kind} by {name} on {fabric}");
+                assert_eq!(time, u64::from(slots) * (SLOT + 50 * BYTE));
+            }
+        }
+    }
+}
+
+#[test]
+fn auto_comes_near_the_bounds_of_a_grid() {
+    use CollectiveKind::{AllGather, AllReduce, AllToAll, Broadcast, Reduce, ReduceScatter};
+    let fabric = fabric(4, 4);
+    for kind in [
+        AllGather,
+        ReduceScatter,
+        AllReduce,
+        AllToAll,
+        Broadcast,
+        Reduce,
+    ] {
+        // The vector takes 1,600 slots.
+        let (_, time) = timed(&fabric, collective(kind, &fabric), "auto", 16_000_000);
+        let method = Method {
+            policy: Some(Policy::EveryStep),
+            ..Method::default()
+        };
+        let size = Bytes::new(16_000_000);
+        let bound = planner::time_bound(&fabric, &collective(kind, &fabric), size, &method);
+        let bound = bound.unwrap().unwrap().time;
+        let most = Time::from_ps(bound.ps() / 100 * 115);
+        assert!(
+            Time::from_ps(time) <= most,
+            "{kind}: {time} ps, {bound} at least"
+        );
+    }
+}
