@@ -2,6 +2,7 @@
 //! formulas and against a slow simulation.
 
 mod bounds;
+mod exhaustive;
 mod planners;
 mod rules;
 mod slow;

@@ -196,7 +196,7 @@ impl Walk {
     }
 
     fn below(&mut self, count: u32) -> u32 {
-        (u64::from(self.random.next_u32()) * u64::from(count) >> 32) as u32
+        ((u64::from(self.random.next_u32()) * u64::from(count)) >> 32) as u32
     }
 
     /// A shift of a plane; 0 where it has no other place.
