@@ -31,6 +31,10 @@
 //! something of every rank reaches all, any rank, so the one of least o_v. Backwards the same with what ranks
 //! take in: to the root of reduce and gather, and to every rank where something of all reaches it.
 //!
+//! **spread.** Growth with lengths, for any number of chunks per lightpath: see [`any_load`](mod@any_load).
+//! Where something of every rank reaches all others, relay trees must fit among lightpaths each of which
+//! belongs to few trees in the first slots.
+//!
 //! **relay_tree.** See [`relay_tree`]: an all_gather in S slots needs P C_S(N) <= 2 c S, with
 //! C_S(N) the least total length of a tree of lightpaths of depth at most S that reaches all ranks
 //! from one. A reduce_scatter backwards is such an all_gather: the lightpaths that bring every
@@ -79,6 +83,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod any_load;
 pub mod per_step;
 pub mod relay_tree;
 pub mod time;
@@ -187,13 +192,23 @@ fn greatest(bounds: &[Bound]) -> Bound {
     bounds[1..].iter().fold(bounds[0], first)
 }
 
-/// The bound on slots that holds for any number of chunks per lightpath: growth; with multicast, by
-/// which any number may be told at once, no more than one slot.
+/// The bound on slots that holds for any number of chunks per lightpath: growth, or spread where that is
+/// more; with multicast, by which any number may be told at once, no more than one slot.
 pub fn any_load(ring: &WdmRing, collective: &Collective) -> Bound {
+    use CollectiveKind::{Broadcast, Gather, Reduce, Scatter};
     let grown = grown(ring, collective);
+    let grown = if ring.multicast { grown.min(1) } else { grown };
+    let spread = match collective.kind() {
+        Broadcast | Gather | Reduce | Scatter => grown,
+        _ if ring.multicast => grown,
+        _ => {
+            let channels = 2 * u64::from(ring.channels());
+            any_load::least_steps(collective.ranks(), channels, intake(ring), grown)
+        }
+    };
     Bound {
-        steps: if ring.multicast { grown.min(1) } else { grown },
-        name: "growth",
+        steps: spread,
+        name: if spread > grown { "spread" } else { "growth" },
         assumption: ANY_LOAD,
     }
 }

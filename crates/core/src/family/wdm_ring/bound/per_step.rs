@@ -165,34 +165,55 @@ pub fn loads(ranks: u32, prices: &[u64]) -> Option<Vec<u64>> {
 /// Whether these prices prove that an all_gather of blocks of `pieces` chunks cannot take so few steps
 /// (one price per step) with `channels` channels over both directions.
 pub fn refutes(ranks: u32, pieces: u64, channels: u64, prices: &[u64]) -> bool {
-    let supply: u128 = prices.iter().map(|price| u128::from(*price)).sum();
-    cheapest(ranks, prices)
-        .is_some_and(|least| u128::from(least) * u128::from(pieces) > supply * u128::from(channels))
+    exceeds(ranks, pieces, &vec![channels; prices.len()], prices)
 }
 
-/// Prices that refute so many steps, if any are found in some rounds of adjustment: steps that the
-/// cheapest tree loads beyond their channels become dearer, others cheaper (multiplicative weights;
-/// Arora, Hazan and Kale, Theory of Computing 2012). What is found is checked by [`refutes`].
+/// Whether `pieces` trees for each block cost more at these prices than all that there is in each step:
+/// `supply` link-channels for every rank.
+fn exceeds(ranks: u32, pieces: u64, supply: &[u64], prices: &[u64]) -> bool {
+    let each = supply.iter().zip(prices);
+    let worth: u128 = each
+        .map(|(supply, price)| u128::from(*supply) * u128::from(*price))
+        .sum();
+    cheapest(ranks, prices).is_some_and(|least| u128::from(least) * u128::from(pieces) > worth)
+}
+
+/// Prices that refute so many steps, if any are found.
 pub fn certificate(ranks: u32, pieces: u64, channels: u64, steps: u64) -> Option<Vec<u64>> {
-    let mut weights = vec![1.0f64; steps as usize];
-    let mut sums = vec![0.0; steps as usize];
+    certificate_for(ranks, pieces, &vec![channels; steps as usize])
+}
+
+/// Prices at which `pieces` trees cost more than the `supply` of all steps, if any are found in some rounds of
+/// adjustment: steps that the cheapest tree loads beyond their supply become dearer, others cheaper
+/// (multiplicative weights; Arora, Hazan and Kale, Theory of Computing 2012). What is found is checked
+/// by [`exceeds`].
+pub(super) fn certificate_for(ranks: u32, pieces: u64, supply: &[u64]) -> Option<Vec<u64>> {
+    let least = supply.iter().copied().min()?.max(1) as f64;
+    let most = supply.iter().copied().max()?.max(1) as f64;
+    // Scarce steps are dear from the beginning.
+    let mean = (least * most).sqrt();
+    let supply_of = |step: usize| supply[step].max(1) as f64;
+    let mut weights: Vec<f64> = (0..supply.len())
+        .map(|step| mean / supply_of(step))
+        .collect();
+    let mut sums = vec![0.0; supply.len()];
     for round in 0..ROUNDS {
         let total: f64 = weights.iter().sum();
         let scale = SCALE * weights.len() as f64 / total;
         let prices: Vec<u64> = weights.iter().map(|w| (w * scale) as u64).collect();
-        if refutes(ranks, pieces, channels, &prices) {
+        if exceeds(ranks, pieces, supply, &prices) {
             return Some(prices);
         }
         let loads = loads(ranks, &prices)?;
         let rate = 0.5 / (1.0 + f64::from(round)).sqrt();
-        for ((weight, sum), load) in weights.iter_mut().zip(&mut sums).zip(loads) {
+        for (step, load) in loads.into_iter().enumerate() {
             let load = (load * pieces) as f64;
-            *sum += load;
-            let over = (load / channels as f64 - 1.0).clamp(-1.0, 2.0);
-            *weight = (*weight * (rate * over).exp()).clamp(1e-3, 1e3);
+            sums[step] += load;
+            let over = (load / supply_of(step) - 1.0).clamp(-1.0, 2.0);
+            weights[step] = (weights[step] * (rate * over).exp()).clamp(1e-3, 1e3);
         }
         let rounds = f64::from(round + 1);
-        if sums.iter().all(|sum| *sum <= rounds * channels as f64) {
+        if (0..supply.len()).all(|step| sums[step] <= rounds * supply_of(step)) {
             return None;
         }
     }

@@ -42,8 +42,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+use super::any_load::{self, Followed};
 use super::relay_tree::{MOST_WORK, RelayCosts};
-use super::{grown, halves_joined_by, narrowest, taken_in};
+use super::{halves_joined_by, intake, narrowest, taken_in};
 use crate::bound::{LeastCharge, TimeBound};
 use crate::collective::{Collective, CollectiveKind};
 use crate::fabric::Circuits;
@@ -87,7 +88,7 @@ pub fn times(
         _ => Time::ZERO,
     };
     if !ring.multicast {
-        let rounds = grown(ring, collective);
+        let rounds = super::any_load(ring, collective).steps;
         bounds.push(TimeBound {
             time: per_slot.times(rounds)?.plus(sending)?.plus(beside)?,
             name: "rounds",
@@ -166,6 +167,34 @@ fn bandwidth(ring: &WdmRing, collective: &Collective, size: Bytes) -> Result<Tim
     }
 }
 
+/// The bytes times links that a rank's blocks (of M / `parts` bytes each) take in `slots` slots at least, where
+/// trees of so many slots have the length `cost`: see [`any_load`].
+fn byte_links(ring: &WdmRing, collective: &Collective, size: Bytes, slots: u64, cost: u64) -> u128 {
+    let (bytes, ranks) = (u128::from(size.get()), collective.ranks());
+    let channels = 2 * u64::from(ring.channels());
+    let priced = |followed| {
+        let priced = any_load::length(ranks, channels, intake(ring), slots, followed)?;
+        Some((u128::from(priced.tree), u128::from(priced.paid)))
+    };
+    let parts = u128::from(any_load::PART);
+    let (followed, cost, larger) = match collective.kind() {
+        CollectiveKind::AllGather => (Followed::Blocks, cost, bytes),
+        CollectiveKind::ReduceScatter => {
+            let block = bytes.div_ceil(ranks.into());
+            (Followed::Blocks, cost, block * u128::from(ranks))
+        }
+        CollectiveKind::AllReduce => {
+            let both = cost + u64::from(ranks - 1);
+            (Followed::Contributions, both, bytes)
+        }
+        _ => return bytes * u128::from(cost),
+    };
+    let plain = bytes * u128::from(cost);
+    priced(followed).map_or(plain, |(tree, paid)| {
+        plain.max((bytes * tree).saturating_sub(larger * paid) / parts)
+    })
+}
+
 /// min over S >= G of S (R + a + delta) + max(`bandwidth`, C_S(N) d / (2 c B)), for collectives along
 /// relay trees.
 fn relay_tree(
@@ -206,7 +235,8 @@ fn relay_tree(
         if slots * ranks > MOST_WORK {
             return Ok(Some(least.map_or(floor, |least| least.min(floor))));
         }
-        let sending = over(ring, bytes * u128::from(cost), parts, channels)?.max(bandwidth);
+        let needed = byte_links(ring, collective, size, slots, cost);
+        let sending = over(ring, needed, parts, channels)?.max(bandwidth);
         let time = per_slot.times(slots)?.plus(sending)?;
         if least.is_none_or(|least| time < least) {
             least = Some(time);
