@@ -326,7 +326,7 @@ fn no_tree_within_what_lightpaths_can_carry_is_below_the_bound() {
             slot[next] += 1;
         }
     }
-    assert!(fitting > 1000, "{fitting} trees fit");
+    assert!(fitting > 500, "{fitting} trees fit");
 }
 
 /// C_1(N), C_2(N), ... by the recursion as it stands: every last child, every place of the relay.
@@ -534,7 +534,7 @@ fn times_of_the_reference_table() {
 /// number that the bound of that name does not reach.
 #[test]
 fn the_name_is_that_of_a_bound_that_binds() {
-    use CollectiveKind::{AllGather, AllReduce, Broadcast, ReduceScatter};
+    use CollectiveKind::{AllGather, AllReduce, Broadcast, ReduceScatter, Scatter};
     for (options, kind, steps, name) in [
         // Two blocks over one channel, or one port; a tree of length 2 would fit into one slot.
         ("ranks=3,wavelengths=1,broken=0-2", AllGather, 2, "receive"),
@@ -570,7 +570,12 @@ fn the_name_is_that_of_a_bound_that_binds() {
         "bandwidth"
     );
     assert_eq!(bound(AllGather, 2, "1MiB", LeastCharge::Never), "bandwidth");
-    assert_eq!(bound(AllReduce, 9, "1B", LeastCharge::EverySlot), "rounds");
+    // Blocks of a scatter follow no trees; sums of an all_reduce follow two.
+    assert_eq!(bound(Scatter, 9, "1B", LeastCharge::EverySlot), "rounds");
+    assert_eq!(
+        bound(AllReduce, 9, "1B", LeastCharge::EverySlot),
+        "relay_tree"
+    );
     assert_eq!(
         bound(AllGather, 64, "4KiB", LeastCharge::EverySlot),
         "relay_tree"
