@@ -23,6 +23,7 @@ mod bounds;
 mod capability;
 mod chains;
 mod channels;
+mod collectors;
 mod concurrent_flow;
 mod contest;
 mod decomposition;
@@ -272,6 +273,7 @@ pub const PLANNERS: &[Planner] = &[
     signals::PLANNER,
     exchange::PLANNER,
     store_and_forward::PLANNER,
+    collectors::PLANNER,
     graph::PLANNER,
     matching::PLANNER,
     fewest_steps::PLANNER,

@@ -147,7 +147,9 @@ class Ring(Fabric):
         """The transfers that are one light.
 
         Where ranks may take a share of passing light, copies of the same chunks that leave one rank
-        in one slot, one way, on one fibre and wavelength, are one. Everything else is alone.
+        in one slot, one way, on one fibre and wavelength, are one. Without that, and where each
+        light keeps its wavelength, all that goes between two ranks in one slot, one way, on one
+        fibre and wavelength, is one: it is sent one after the other.
         """
         together: dict[object, Transfers] = defaultdict(dict)
         for index, transfer in lit.items():
@@ -155,6 +157,8 @@ class Ring(Fabric):
             if self.multicast and transfer.action == "copy":
                 place = transfer.slot, transfer.source, *transfer.light
                 light = (*place, transfer.chunk, transfer.count)
+            elif not self.multicast and not self.converters:
+                light = transfer.slot, transfer.source, transfer.destination, *transfer.light
             together[light][index] = transfer
         return list(together.values())
 
@@ -218,12 +222,14 @@ class Ring(Fabric):
     def crowded_ports(self, transfers: Transfers, riding: set[int]) -> Iterator[Problem]:
         """A rank sends, and receives, no more at once than it has ports.
 
-        What rides on other light needs no transmitter of its own.
+        What rides on other light needs no transmitter of its own, and a receiver only where it
+        leaves that light before its end.
         """
         used: dict[tuple[int, int, str], int] = defaultdict(int)
         for index, transfer in transfers.items():
             used[transfer.slot, transfer.source, "sends"] += index not in riding
-            used[transfer.slot, transfer.destination, "receives"] += 1
+            received = self.multicast or index not in riding
+            used[transfer.slot, transfer.destination, "receives"] += received
         for (slot, rank, verb), lights in used.items():
             if self.ports is not None and lights > self.ports:
                 many = f"{verb} {lights} lightpaths, but has {self.ports} ports"

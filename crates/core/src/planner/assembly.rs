@@ -6,18 +6,73 @@
 //! on the ring of n do not collide when each runs from r_a to r_b the same way around. Several
 //! such plans run side by side on channels of their own.
 
+use std::ops::Range;
+
 use super::PlannerError;
 use crate::collective::Collective;
-use crate::fabric::Fabric;
+use crate::fabric::{Fabric, Light};
 use crate::family::wdm_ring::placement::{Assignment, assign};
 use crate::family::wdm_ring::{CONVERTED, Direction, WdmLight, WdmRing};
 use crate::interrupt;
 use crate::place::PlacementError;
 use crate::plan::{NamedRoutes, Plan};
-use crate::schedule::{Claims, Schedule, Transfer};
+use crate::schedule::{Action, Claims, Schedule, Transfer};
 
 /// A transfer with its way around.
 pub(super) type Move = (Transfer, Direction);
+
+/// What goes over one lightpath: ranges of chunks, one after the other.
+pub(super) struct SharedMove {
+    pub(super) source: u32,
+    pub(super) destination: u32,
+    pub(super) chunks: Vec<Range<u32>>,
+}
+
+impl SharedMove {
+    /// Ranges of chunks over `stripes` lightpaths, nearly as many chunks over each; over fewer where there are
+    /// fewer chunks.
+    pub(super) fn cut(
+        source: u32,
+        destination: u32,
+        chunks: Vec<Range<u32>>,
+        stripes: u32,
+    ) -> Vec<SharedMove> {
+        let count = chunks.iter().map(|range| range.end - range.start).sum();
+        let mut ranges = chunks.into_iter();
+        let mut rest = 0..0;
+        let mut of_part = |part: Range<u32>| {
+            let mut left = part.end - part.start;
+            let mut chunks = Vec::new();
+            while left > 0 {
+                if rest.is_empty() {
+                    let Some(next) = ranges.next() else { break };
+                    rest = next;
+                }
+                let end = rest.end.min(rest.start + left);
+                left -= end - rest.start;
+                chunks.extend((end > rest.start).then_some(rest.start..end));
+                rest.start = end;
+            }
+            SharedMove {
+                source,
+                destination,
+                chunks,
+            }
+        };
+        cut(0..count, stripes).map(&mut of_part).collect()
+    }
+
+    /// Its transfers.
+    fn transfers(&self) -> impl Iterator<Item = Transfer> + '_ {
+        self.chunks.iter().map(|chunks| Transfer {
+            chunk: chunks.start,
+            count: chunks.end - chunks.start,
+            source: self.source,
+            destination: self.destination,
+            action: Action::Copy,
+        })
+    }
+}
 
 /// Where a plan for a smaller ring goes.
 pub(super) struct Embedding {
@@ -74,6 +129,60 @@ impl Assembly {
         let placed = assign(schedule, light.collect(), fabric, auto, name);
         self.append(&placed.map_err(PlacementError::from)?);
         Ok(())
+    }
+
+    /// Adds a step of lightpaths along the line from rank 0 to the last, with the wavelengths and slots that
+    /// they need; nothing where there are none.
+    pub(super) fn shared_step(&mut self, moves: &[SharedMove]) -> Result<(), PlannerError> {
+        let mut schedule = Schedule::new(self.plan.schedule.collective);
+        schedule.begin_step();
+        let mut light = Vec::with_capacity(moves.len());
+        // The first transfer stands for all of its lightpath.
+        for (first, own) in moves
+            .iter()
+            .filter_map(|own| Some((own.transfers().next()?, own)))
+        {
+            schedule.push(first);
+            light.push(WdmLight::towards(match own.destination > own.source {
+                true => Direction::Clockwise,
+                false => Direction::CounterClockwise,
+            }));
+        }
+        let auto = Assignment::AUTO;
+        let placed = assign(schedule, light, &self.plan.fabric, auto, String::new());
+        let placed = placed.map_err(PlacementError::from)?;
+        let lit = moves.iter().filter(|own| !own.chunks.is_empty());
+        let light = placed.light.iter().zip(&placed.slot);
+        self.shared_slots(
+            lit.zip(light)
+                .map(|(own, (&light, &slot))| (own, light, slot)),
+        );
+        Ok(())
+    }
+
+    /// Adds a step of lightpaths with their light and their slots, which count from 0; nothing where there are
+    /// none.
+    pub(super) fn shared_slots<'a>(
+        &mut self,
+        moves: impl Iterator<Item = (&'a SharedMove, Light, u32)>,
+    ) {
+        let before = self.plan.slots();
+        let mut slots = 0;
+        for (own, light, slot) in moves {
+            interrupt::check();
+            if slots == 0 {
+                self.plan.schedule.begin_step();
+            }
+            slots = slots.max(slot + 1);
+            for transfer in own.transfers() {
+                self.plan.schedule.push(transfer);
+                self.plan.light.push(light);
+                self.plan.slot.push(before + slot);
+            }
+        }
+        if slots > 0 {
+            self.plan.step_slots.push(before..before + slots);
+        }
     }
 
     /// Adds the steps of a plan for the same fabric, whose chunks have the same numbers.
@@ -166,10 +275,7 @@ pub(super) fn smaller(ring: &WdmRing, ranks: u32, channels: u32) -> Fabric {
 }
 
 /// `parts` ranges of nearly equal length that make up a range, in order; fewer where it is too short.
-pub(super) fn cut(
-    range: std::ops::Range<u32>,
-    parts: u32,
-) -> impl Iterator<Item = std::ops::Range<u32>> {
+pub(super) fn cut(range: Range<u32>, parts: u32) -> impl Iterator<Item = Range<u32>> {
     let length = u64::from(range.end - range.start);
     let parts = u64::from(parts).min(length);
     let edge = move |part: u64| range.start + (length * part / parts.max(1)) as u32;

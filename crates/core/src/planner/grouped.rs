@@ -528,14 +528,14 @@ fn along(source: u32, destination: u32, chunks: Range<u32>, action: Action) -> M
 }
 
 /// The ranks of a ring in groups of nearly equal size.
-struct Grouping {
-    ranks: u32,
-    count: u32,
+pub(super) struct Grouping {
+    pub(super) ranks: u32,
+    pub(super) count: u32,
     owners: u32,
 }
 
 impl Grouping {
-    fn new(ranks: u32, level: &GroupLevel) -> Grouping {
+    pub(super) fn new(ranks: u32, level: &GroupLevel) -> Grouping {
         Grouping {
             ranks,
             count: ranks.div_ceil(level.group),
@@ -543,13 +543,13 @@ impl Grouping {
         }
     }
 
-    fn range(&self, group: u32) -> Range<u32> {
+    pub(super) fn range(&self, group: u32) -> Range<u32> {
         let edge =
             |group: u32| (u64::from(self.ranks) * u64::from(group) / u64::from(self.count)) as u32;
         edge(group)..edge(group + 1)
     }
 
-    fn owner(&self, group: u32, index: u32) -> u32 {
+    pub(super) fn owner(&self, group: u32, index: u32) -> u32 {
         let range = self.range(group);
         range.start + owner_place(range.end - range.start, self.owners, index)
     }

@@ -113,6 +113,11 @@ impl LitLinks {
         self.ranges(ranks).iter().any(|range| range.contains(&link))
     }
 
+    /// Whether two arcs of a direction are the same links.
+    fn is_on(&self, other: &LitLinks) -> bool {
+        (self.first, self.links) == (other.first, other.links)
+    }
+
     /// The first link that two arcs share.
     fn shared(&self, other: &LitLinks, ranks: u32) -> Option<u32> {
         if self.contains(other.first, ranks) {

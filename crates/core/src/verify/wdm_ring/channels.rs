@@ -5,6 +5,9 @@
 //! consecutive ones: clockwise from s to d the links s, s+1, ..., d-1, counter-clockwise the links
 //! d+1, ..., s-1, s, all modulo N. Of each group a set of links is filled, word by word; only
 //! where an arc meets links that are taken are the lightpaths compared one with another.
+//!
+//! Transfers between the same ranks on the same channel are one lightpath, which carries one after the other
+//! ([`shares`]).
 
 use super::super::form::Admitted;
 use super::super::order::AdmittedOrder;
@@ -41,11 +44,24 @@ pub(super) fn check(
             overload(plan, ring, &converted, &channels.arcs, report);
         }
         if let Some(ports) = &mut ports {
-            let transfers = slot.map(|position| order.at(position));
+            let mut transfers: Vec<usize> = slot.map(|position| order.at(position)).collect();
+            if shares(ring) {
+                let lightpath = |&one: &usize| (plan.schedule.ends(one), plan.light[one]);
+                transfers.sort_by_key(|one| (lightpath(one), *one));
+                transfers.dedup_by_key(|one| lightpath(one));
+                transfers.sort_unstable();
+            }
+            let transfers = transfers.iter().copied();
             let sent = transfers.clone().filter(|&path| !riders.has(path));
             ports.check(plan, sent, transfers, report);
         }
     }
+}
+
+/// Whether transfers of a slot between the same ranks on the same channel are one lightpath: where every lightpath has
+/// a channel of its own and delivers at its end only.
+fn shares(ring: &WdmRing) -> bool {
+    !ring.multicast && !ring.converters
 }
 
 /// The lightpaths of a slot, grouped by channel. All columns are kept from slot to slot.
@@ -54,6 +70,7 @@ struct SlotChannels<'a> {
     ranks: u32,
     fibres: u32,
     wavelengths: u32,
+    shares: bool,
     /// Lightpaths of each channel, then the place of its next one; all zero between slots.
     next: Vec<u32>,
     /// The channels in use, in the order of their first lightpath.
@@ -82,6 +99,7 @@ impl<'a> SlotChannels<'a> {
             ranks: ring.ranks,
             fibres,
             wavelengths,
+            shares: shares(ring),
             next: vec![0; 2 * fibres as usize * wavelengths as usize],
             used: Vec::new(),
             arcs: Vec::new(),
@@ -140,8 +158,14 @@ impl<'a> SlotChannels<'a> {
             }
             for (index, arc) in group.iter().enumerate() {
                 interrupt::check();
+                let before = &group[..index];
+                let same = |other: &LitLinks| self.shares && other.is_on(arc);
+                if before.last().is_some_and(same) {
+                    continue;
+                }
                 if take(&mut self.taken, arc, self.ranks) {
-                    pairs(self.plan, self.ranks, &group[..index], arc, report);
+                    let others = before.iter().filter(|other| !same(other));
+                    pairs(self.plan, self.ranks, others, arc, report);
                 }
             }
             for arc in group {
@@ -187,7 +211,13 @@ fn release(taken: &mut [u64], arc: &LitLinks, ranks: u32) {
 }
 
 /// One collision for each earlier lightpath of the channel that shares a link with this one.
-fn pairs(plan: &Plan, ranks: u32, earlier: &[LitLinks], arc: &LitLinks, report: &mut Report) {
+fn pairs<'a>(
+    plan: &Plan,
+    ranks: u32,
+    earlier: impl Iterator<Item = &'a LitLinks>,
+    arc: &LitLinks,
+    report: &mut Report,
+) {
     let kind = ViolationKind::Collision;
     if report.is_full(kind) {
         // To count the pairs of many lightpaths would take the square of their number.

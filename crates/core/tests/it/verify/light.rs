@@ -34,6 +34,25 @@ pub(super) const LIGHT: &[LightRow] = &[
          fibre 0 between ranks 0 and 1",
     ),
     (
+        "what goes between two ranks on one channel is one lightpath, with one port",
+        "wdm_ring:ranks=2,wavelengths=1,ports=1",
+        "broadcast 2 0 2",
+        "0 copy 0 0>1 cw 0.0
+         0 copy 1 0>1 cw 0.0",
+        "",
+        "",
+    ),
+    (
+        "beside converters it is not",
+        "wdm_ring:ranks=2,wavelengths=1,converters=full",
+        "broadcast 2 0 2",
+        "0 copy 0 0>1 cw 0.0
+         0 copy 1 0>1 cw 0.0",
+        "collision",
+        "slot 0: transfers 0 (rank 0 to 1) and 1 (rank 0 to 1) share wavelength 0 on the clockwise \
+         fibre 0 between ranks 0 and 1",
+    ),
+    (
         "light of other chunks is other light",
         SHARING,
         "broadcast 4 0 2",

@@ -65,9 +65,11 @@ impl Circuits for WdmRing {
     }
 
     fn sharing(&self) -> LightSharing {
-        match self.multicast {
-            true => LightSharing::Tree { light: u32::MAX },
-            false => LightSharing::Alone,
+        match (self.multicast, self.converters) {
+            (true, _) => LightSharing::Tree { light: u32::MAX },
+            // What has no wavelength of its own cannot be told to be on the same.
+            (false, true) => LightSharing::Alone,
+            (false, false) => LightSharing::SameCircuit,
         }
     }
 
