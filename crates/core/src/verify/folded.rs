@@ -12,7 +12,9 @@
 //!   and two orbits collide (on every link) if and only if they share a channel. Where l does not
 //!   divide N, the ceil(N / l) copies on the first channel need more than N links: some collide.
 //!   Converted copies put a load of l on every link, whatever l.
-//! - **Ports.** In a slot every rank sends, and receives, one copy of each orbit.
+//!   Two orbits of one length and direction on the same channels are one: their copies run between the same ranks,
+//!   and share lightpaths.
+//! - **Ports.** In a slot every rank sends, and receives, one copy of each orbit, those that share as one.
 //! - **Data.** What the collective demands of block b is what it demands of block 0, turned by b.
 //!   Chunks have nothing to do with one another, and the transfers of block b are those of block 0,
 //!   turned by b, in the same steps. Block 0 is delivered by exactly one copy of each orbit, so it is
@@ -218,7 +220,10 @@ fn light(orbits: &Plan, ring: &WdmRing, admitted: &Admitted, slot: &[usize], rep
         }
         groups.push(group);
     }
-    groups.sort_by_key(|group| (group.direction, group.first, group.orbit));
+    groups.sort_by_key(|group| (group.direction, group.first, group.links, group.orbit));
+    if wdm_ring::shares(ring) {
+        groups.dedup_by_key(|group| (group.direction, group.first, group.links));
+    }
     collisions(orbits, wavelengths, &groups, report);
     converted.sort_unstable();
     for same in converted.chunk_by(|one, other| (one.0, one.1) == (other.0, other.1)) {
@@ -302,15 +307,19 @@ fn ports(orbits: &Plan, ring: &WdmRing, slot: &[usize], report: &mut Report) {
     let Some(most) = ring.ports.filter(|most| slot.len() > *most as usize) else {
         return;
     };
+    let mut sent = slot.to_vec();
+    if wdm_ring::shares(ring) {
+        let lightpath = |&orbit: &usize| (orbits.schedule.ends(orbit), orbits.light[orbit]);
+        sent.sort_by_key(|orbit| (lightpath(orbit), *orbit));
+        sent.dedup_by_key(|orbit| lightpath(orbit));
+        sent.sort_unstable();
+    }
+    if sent.len() <= most as usize {
+        return;
+    }
     let problem = format!(
         "is one of {} lightpaths that every rank sends at once, with {most} ports",
-        slot.len()
+        sent.len()
     );
-    fault(
-        orbits,
-        ViolationKind::Ports,
-        slot.to_vec(),
-        &problem,
-        report,
-    );
+    fault(orbits, ViolationKind::Ports, sent, &problem, report);
 }

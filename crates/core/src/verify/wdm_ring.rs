@@ -4,6 +4,7 @@
 mod channels;
 mod light;
 
+pub(super) use channels::shares;
 pub(super) use light::too_far;
 
 use std::ops::Range;

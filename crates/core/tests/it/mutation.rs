@@ -212,7 +212,7 @@ fn double_later(draft: &mut Draft, random: &mut Pcg64Mcg) -> bool {
     true
 }
 
-/// Puts two lightpaths that meet on a link of a slot onto one channel.
+/// Puts two lightpaths between different ranks that meet on a link of a slot onto one channel.
 fn share(draft: &mut Draft, random: &mut Pcg64Mcg) -> bool {
     let ranks = draft.ring().ranks;
     let one = draft.lightpaths[random.random_range(0..draft.lightpaths.len())].1;
@@ -223,7 +223,8 @@ fn share(draft: &mut Draft, random: &mut Pcg64Mcg) -> bool {
         .iter_mut()
         .map(|(_, lightpath)| lightpath)
         .find(|other| {
-            other.transfer != one.transfer
+            let ends = |path: &Lightpath| (path.transfer.source, path.transfer.destination);
+            ends(other) != ends(&one)
                 && other.slot == one.slot
                 && WdmLight::from(other.light).direction == light.direction
                 && WdmLight::from(other.light).wavelength != CONVERTED

@@ -272,10 +272,7 @@ fn chunks_that_are_always_sent_together_are_judged_by_one() {
         .iter()
         .map(|violation| violation.kind)
         .collect();
-    assert_eq!(
-        kinds,
-        [ViolationKind::Collision, ViolationKind::Duplicate].into()
-    );
+    assert_eq!(kinds, [ViolationKind::Duplicate].into());
 }
 
 #[test]

@@ -60,7 +60,7 @@ pub(super) fn check(
 
 /// Whether transfers of a slot between the same ranks on the same channel are one lightpath: where every lightpath has
 /// a channel of its own and delivers at its end only.
-fn shares(ring: &WdmRing) -> bool {
+pub(in crate::verify) fn shares(ring: &WdmRing) -> bool {
     !ring.multicast && !ring.converters
 }
 

@@ -76,10 +76,12 @@ pub(super) fn walk(lightpath: &Lightpath, ranks: u32) -> Vec<(u32, u32)> {
     links
 }
 
-/// The number of a transfer that has its own light; of others the slot, light, source and chunks.
+/// The number of a transfer that has its own light; of others the slot, light, source and chunks, or the slot, light
+/// and ends.
 type Carrier = (usize, Option<(u32, Light, u32, u32, u32)>);
 
-/// The light that carries a transfer: its own, or that of a tree of copies of the same chunks.
+/// The light that carries a transfer: its own, that of a tree of copies of the same chunks, or that of all that goes
+/// between two ranks on a wavelength.
 fn carrier(plan: &Plan, index: usize) -> Carrier {
     let ring = plan.fabric.downcast::<WdmRing>().unwrap();
     let Lightpath {
@@ -95,6 +97,13 @@ fn carrier(plan: &Plan, index: usize) -> Carrier {
             ..
         } = transfer;
         (0, Some((slot, light, source, chunk, count)))
+    } else if !ring.multicast && !ring.converters {
+        let Transfer {
+            source,
+            destination,
+            ..
+        } = transfer;
+        (0, Some((slot, light, source, destination, 0)))
     } else {
         (index, None)
     }
@@ -105,7 +114,7 @@ pub(super) fn light_fits(plan: &Plan) -> bool {
     let mut channels = BTreeMap::new();
     let mut loads: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
     let mut sends: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
-    let mut receives: BTreeMap<_, u32> = BTreeMap::new();
+    let mut receives: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
     for (index, lightpath) in plan.lightpaths().enumerate() {
         let Lightpath {
             slot,
@@ -130,14 +139,19 @@ pub(super) fn light_fits(plan: &Plan) -> bool {
             .entry((slot, transfer.source))
             .or_default()
             .insert(light);
-        *receives.entry((slot, transfer.destination)).or_default() += 1;
+        // A light tree has a receiver at each drop.
+        let received = if ring.multicast { (index, None) } else { light };
+        receives
+            .entry((slot, transfer.destination))
+            .or_default()
+            .insert(received);
     }
     let ports = ring.ports.unwrap_or(u32::MAX) as usize;
     loads
         .iter()
         .all(|((_, _, fibre, _), lights)| lights.len() as u32 <= usable(ring, *fibre))
         && sends.values().all(|lights| lights.len() <= ports)
-        && receives.values().all(|&used| used as usize <= ports)
+        && receives.values().all(|lights| lights.len() <= ports)
         && (0..plan.len()).all(|index| arrives(plan, ring, index))
 }
 
