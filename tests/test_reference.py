@@ -71,6 +71,22 @@ BY_HAND = [
         ["collision", "double_reduction", "missing", "missing", "missing"],
     ),
     (
+        "what goes between two ranks on one wavelength is one lightpath, with one port",
+        "broadcast ranks=2 root=0 pieces=2",
+        "ranks=2,wavelengths=1,ports=1",
+        "1",
+        "slot 0\ncopy 0 0>1 cw 0.0\ncopy 1 0>1 cw 0.0",
+        [],
+    ),
+    (
+        "beside converters it is not",
+        "broadcast ranks=2 root=0 pieces=2",
+        "ranks=2,wavelengths=1,converters=full",
+        "1",
+        "slot 0\ncopy 0 0>1 cw 0.0\ncopy 1 0>1 cw 0.0",
+        ["collision"],
+    ),
+    (
         "light does not cross a cut, in the direction that is cut",
         TO_THREE,
         "ranks=3,wavelengths=1,broken=1-0cw",

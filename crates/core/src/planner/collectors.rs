@@ -424,7 +424,7 @@ fn joined(mut ranges: Vec<Range<u32>>) -> Vec<Range<u32>> {
     joined
 }
 
-/// For every size of groups the best number of collectors and stripes, by time.
+/// The fastest of all sizes of groups, numbers of collectors and stripes.
 fn estimates(
     ring: &WdmRing,
     cost: SlotCost,
@@ -441,8 +441,8 @@ fn estimates(
             }
         }
     }
-    all.sort_by_key(|one: &Estimate<Collectors>| (one.time, one.slots));
-    all
+    let fastest = all.into_iter().min_by_key(|one| (one.time, one.slots));
+    fastest.into_iter().collect()
 }
 
 /// Loads of k collectors in a group of m are about k m / 4: those of more than some slots are not tried.

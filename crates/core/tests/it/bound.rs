@@ -259,6 +259,31 @@ fn prices_of_scarce_slots_are_as_good_as_a_linear_program() {
     assert_eq!(any_load::least_steps(1024, 128, 128, 2), 3);
 }
 
+/// The same for broadcasts: mixtures of relay trees that begin in any slot, of which at most 2c bytes for each of
+/// the longest lightpath leave the root; by HiGHS, too.
+#[test]
+fn prices_of_early_slots_are_nearly_as_good_as_a_linear_program() {
+    for (ranks, channels, steps, optimum) in [
+        (64, 16, 2, 238.0),
+        (64, 16, 3, 162.33),
+        (64, 16, 4, 143.5),
+        (64, 16, 6, 126.49),
+        (64, 16, 10, 113.56),
+        (64, 16, 14, 107.25),
+    ] {
+        let cost = RelayCosts::new(ranks).nth(steps as usize - 1).unwrap();
+        let length = bound::leaving::length(ranks, channels, channels, steps, cost) as f64;
+        assert!(
+            length <= optimum + 0.01,
+            "{steps} slots: {length}, not {optimum}"
+        );
+        assert!(
+            length >= 0.98 * optimum,
+            "{steps} slots: {length}, not {optimum}"
+        );
+    }
+}
+
 /// Every relay tree that keeps to what lightpaths can carry is as long as the bound says, or longer: all slots of
 /// all ranks, each joined to the nearest rank with an earlier slot, with at most n_s = (1 + 2c)^(s - 1)
 /// blocks to a lightpath.

@@ -84,6 +84,7 @@
 //! ```
 
 pub mod any_load;
+pub mod leaving;
 pub mod per_step;
 pub mod relay_tree;
 pub mod time;

@@ -130,6 +130,29 @@ impl StepGain {
     }
 }
 
+/// V_t from the last step on, as differences.
+pub(super) mod backwards {
+    use super::{StepGain, UNREACHED};
+
+    /// V_(S+1): nothing is reached.
+    pub(crate) fn nothing(ranks: u32) -> Vec<u64> {
+        vec![UNREACHED; ranks.saturating_sub(1) as usize]
+    }
+
+    /// From V_(t+1) to V_t with the price of step t.
+    pub(crate) fn step(price: u64, later: &mut [u64]) {
+        StepGain::new(price, later);
+    }
+
+    /// V_t(N - 1); the most there is where no tree reaches all ranks.
+    pub(crate) fn cost(differences: &[u64]) -> u64 {
+        match differences.last() {
+            Some(&last) if last >= UNREACHED => u64::MAX,
+            _ => differences.iter().sum(),
+        }
+    }
+}
+
 /// The steps of a cheapest tree, backwards from the last, and its price; `None` where no tree reaches
 /// all ranks, or prices are beyond 2^32 in all.
 fn tree(ranks: u32, prices: &[u64]) -> Option<(Vec<StepGain>, u64)> {

@@ -23,7 +23,7 @@
 //! So T >= S (R + a + delta) + C_S(N) d / (2 c B) for the plan's own S, hence at least the minimum
 //! over S >= G; beside that, its transmissions take the bandwidth term at least. Backwards the same
 //! for reduce_scatter with d = M / N. For the M bytes of a broadcast, d = M / N as well: each travels
-//! along one such tree from the root; backwards, in a reduce, the lightpaths by which every rank
+//! along one such tree from the root (see also [`super::leaving`]); backwards, in a reduce, the lightpaths by which every rank
 //! first sends (seen from the end) something of a byte that reaches the root form one. And in an
 //! all_reduce, for each byte of the vector, the lightpaths by which the ranks first get something
 //! that one given rank contributed to.
@@ -43,6 +43,7 @@
 //! ```
 
 use super::any_load::{self, Followed};
+use super::leaving;
 use super::relay_tree::{MOST_WORK, RelayCosts};
 use super::{halves_joined_by, intake, narrowest, taken_in};
 use crate::bound::{LeastCharge, TimeBound};
@@ -187,7 +188,10 @@ fn byte_links(ring: &WdmRing, collective: &Collective, size: Bytes, slots: u64, 
             let both = cost + u64::from(ranks - 1);
             (Followed::Contributions, both, bytes)
         }
-        _ => return bytes * u128::from(cost),
+        _ => {
+            let leaving = leaving::length(ranks, channels, intake(ring), slots, cost);
+            return bytes * u128::from(leaving);
+        }
     };
     let plain = bytes * u128::from(cost);
     priced(followed).map_or(plain, |(tree, paid)| {
