@@ -199,13 +199,20 @@ impl Roles {
     }
 
     /// Which collector of a group sends to (or receives from) a group so many groups on in a direction; `begins`:
-    /// whether the lightpath begins here.
+    /// whether the lightpath begins here. The collector in the middle, which does both, has half as much of each.
     fn index(&self, direction: Direction, begins: bool, apart: u32) -> usize {
         let collectors = self.collectors[0].len();
-        let half = collectors.div_ceil(2);
+        let turn = apart as usize - 1;
+        let from_end = match collectors % 2 {
+            0 => turn % (collectors / 2),
+            _ => turn % collectors / 2,
+        };
         let later = (direction == Direction::Clockwise) == begins;
-        let first = if later { collectors - half } else { 0 };
-        first + (apart as usize - 1) % half
+        if later {
+            collectors - 1 - from_end
+        } else {
+            from_end
+        }
     }
 
     /// The groups between two, in a direction.
@@ -295,8 +302,10 @@ struct Blocks<'a> {
     roles: &'a Roles,
 }
 
-/// The collector through which data within a group go.
-const OF_OWN_GROUP: usize = 0;
+/// Which of so many collectors data within a group go through: one in the middle.
+const fn of_own_group(collectors: usize) -> usize {
+    collectors / 2
+}
 
 impl Blocks<'_> {
     fn gathers(&self) -> bool {
@@ -324,7 +333,7 @@ impl Blocks<'_> {
             let own = &self.roles.collectors[group as usize];
             for (index, &collector) in own.iter().enumerate() {
                 let mut groups = std::mem::take(&mut sent_for[collector as usize]);
-                groups.extend((index == OF_OWN_GROUP).then_some(group));
+                groups.extend((index == of_own_group(own.len())).then_some(group));
                 groups.sort_unstable();
                 groups.dedup();
                 for member in grouping.range(group).filter(|&member| member != collector) {
@@ -390,7 +399,7 @@ impl Blocks<'_> {
                     }
                     // All collectors have the blocks of their group in an all_gather.
                     let lacks = !self.gathers() || !own.contains(&member);
-                    if index == OF_OWN_GROUP && lacks {
+                    if index == of_own_group(own.len()) && lacks {
                         chunks.extend(self.within(group, member));
                     }
                     moves.extend(SharedMove::cut(collector, member, joined(chunks), stripes));
