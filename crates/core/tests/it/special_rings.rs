@@ -1,13 +1,14 @@
 //! Rings with cuts, few ports, dead wavelengths, light trees, two fibres and limits of reach: every collective has
 //! a plan, and small ones the fewest slots that there are.
 
+use opticoll::bound::LeastCharge;
 use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;
 use opticoll::family::wdm_ring::WdmRing;
-use opticoll::family::wdm_ring::bound;
+use opticoll::family::wdm_ring::bound::{self, time};
 use opticoll::plan::{AnyPlan, Plan};
 use opticoll::planner::{self, PlannerError};
-use opticoll::simulate::{Method, Policy};
+use opticoll::simulate::{self, Method, Policy};
 use opticoll::verify::verify;
 
 const SPECIAL: [&str; 12] = [
@@ -64,6 +65,7 @@ fn every_collective_has_a_plan_on_every_connected_ring() {
                     let plan = planned(&fabric, kind, "auto", policy)
                         .unwrap_or_else(|error| panic!("{fabric} {kind}: {error}"));
                     assert_eq!(verify(&plan), [], "{fabric} {kind}");
+                    is_not_below_its_bound(&plan, policy);
                     let named = plan.representative().algorithm.clone();
                     let again = planned(&fabric, kind, &named, policy)
                         .unwrap_or_else(|error| panic!("{fabric} {kind} {named}: {error}"));
@@ -71,6 +73,20 @@ fn every_collective_has_a_plan_on_every_connected_ring() {
                 }
             }
         }
+    }
+}
+
+fn is_not_below_its_bound(plan: &AnyPlan, policy: Policy) {
+    let one = plan.representative();
+    let ring = one.fabric.downcast::<WdmRing>().unwrap();
+    let charge = match policy {
+        Policy::EveryStep => LeastCharge::EverySlot,
+        _ => LeastCharge::Never,
+    };
+    for size in ["1KiB", "100MB"].map(|size| size.parse().unwrap()) {
+        let bound = time::best(ring, &one.schedule.collective, size, charge).unwrap();
+        let outcome = simulate::simulate(plan, size, policy, "circuit").unwrap();
+        assert!(bound.time <= outcome.time, "{} {bound:?}", one.algorithm);
     }
 }
 
@@ -127,6 +143,45 @@ fn everyone_signals_to_everyone_in_one_step() {
         let plan: Plan = plan.unwrap().unfold();
         assert_eq!(verify(&plan), [], "{fabric}");
         assert_eq!((plan.schedule.steps(), plan.len()), (1, 72), "{fabric}");
+    }
+}
+
+#[test]
+fn what_goes_behind_a_cut_goes_one_way() {
+    // From rank 0 of 64 cut between 3 and 4: ranks 1 to 3 on one side, 60 on the other, over 8 channels.
+    for (options, kind, behind) in [
+        ("broken=3-4", CollectiveKind::Scatter, 60),
+        ("broken=3-4", CollectiveKind::Gather, 60),
+        ("broken=3-4cw", CollectiveKind::Scatter, 60),
+        ("broken=3-4ccw", CollectiveKind::Scatter, 3),
+        ("broken=3-4cw", CollectiveKind::Gather, 3),
+        ("broken=3-4ccw", CollectiveKind::Gather, 60),
+    ] {
+        let fabric = format!("wdm_ring:ranks=64,wavelengths=8,{options}");
+        let fabric = Fabric::parse(&fabric).unwrap();
+        let ring = fabric.downcast::<WdmRing>().unwrap();
+        let collective = Collective::new(kind, 64).unwrap();
+        let bounds = bound::slots(ring, &collective);
+        let cut = bounds.iter().find(|bound| bound.name == "cut").unwrap();
+        assert_eq!(cut.steps, u64::div_ceil(behind, 8), "{options} {kind}");
+        // 60 blocks of 1 MB over 8 channels of 40 Gb/s.
+        let charge = LeastCharge::Never;
+        let times = time::times(ring, &collective, "1MB".parse().unwrap(), charge).unwrap();
+        let sending = behind * 8_000_000 / (8 * 40_000) * 1_000_000;
+        assert!(times[0].time.ps() >= sending, "{options} {kind}");
+    }
+}
+
+#[test]
+fn slots_of_short_lightpaths_are_charged_in_bounds_on_time() {
+    // 32 links in lightpaths of 8: 4 slots of 25 us.
+    let fabric = Fabric::parse("wdm_ring:ranks=64,wavelengths=8,reach=8").unwrap();
+    let ring = fabric.downcast::<WdmRing>().unwrap();
+    for kind in CollectiveKind::ALL {
+        let collective = Collective::new(kind, 64).unwrap();
+        let charge = LeastCharge::EverySlot;
+        let best = time::best(ring, &collective, "1B".parse().unwrap(), charge).unwrap();
+        assert!(best.time.ps() >= 100_000_000, "{kind}");
     }
 }
 

@@ -63,7 +63,8 @@
 //! of the one before it: r of the receive bound is that of the narrowest rank that must receive (or
 //! send). On a line of N ranks, cut in both directions, this is the cut bound: N - 1 blocks must cross
 //! the last link over c channels, S >= ceil(P (N - 1) / c), and at the k-th link only max(k, N - k).
-//! In the cut bound of all_to_all one of the two links between the halves is chosen broken.
+//! In the cut bound of all_to_all one of the two links between the halves is chosen broken. The blocks of a
+//! scatter or gather for ranks behind a cut go over one direction alone: see [`behind_cuts`](mod@behind_cuts).
 //!
 //! **Light trees.** A lightpath that delivers at every rank on its way (`multicast`) tells any number
 //! of ranks in a slot, and a tree of total length N - 1 may have depth 1: neither growth nor relay_tree
@@ -84,6 +85,7 @@
 //! ```
 
 pub mod any_load;
+mod behind_cuts;
 pub mod leaving;
 pub mod per_step;
 pub mod relay_tree;
@@ -135,12 +137,19 @@ pub fn slots(ring: &WdmRing, collective: &Collective) -> Vec<Bound> {
             ONE_CHUNK
         },
     }];
-    let reach = u64::from(ring.longest());
-    if reach < ranks - 1 {
+    if let Some(steps) = reached(ring, collective) {
         bounds.push(Bound {
-            steps: farthest(ring, collective).div_ceil(reach),
+            steps,
             name: "reach",
             assumption: SHORT,
+        });
+    }
+    let behind = behind_cuts::ranks(ring, collective);
+    if behind > 0 {
+        bounds.push(Bound {
+            steps: (pieces * behind).div_ceil(channels),
+            name: "cut",
+            assumption: ONE_CHUNK,
         });
     }
     match collective.kind() {
@@ -320,6 +329,13 @@ fn grown_from(mut widths: Vec<u64>, first: Option<usize>) -> u64 {
 fn halves_joined_by(ring: &WdmRing) -> u64 {
     let links = if ring.broken.is_empty() { 2 } else { 1 };
     links * u64::from(ring.channels())
+}
+
+/// The slots in which something gets as far as it must, where light reaches less far than around the ring.
+fn reached(ring: &WdmRing, collective: &Collective) -> Option<u64> {
+    let reach = u64::from(ring.longest());
+    let is_short = reach + 1 < u64::from(ring.ranks);
+    is_short.then(|| farthest(ring, collective).div_ceil(reach))
 }
 
 /// How many links something has to go that must go farthest.

@@ -45,7 +45,7 @@
 use super::any_load::{self, Followed};
 use super::leaving;
 use super::relay_tree::{MOST_WORK, RelayCosts};
-use super::{halves_joined_by, intake, narrowest, taken_in};
+use super::{behind_cuts, halves_joined_by, intake, narrowest, reached, taken_in};
 use crate::bound::{LeastCharge, TimeBound};
 use crate::collective::{Collective, CollectiveKind};
 use crate::fabric::Circuits;
@@ -71,7 +71,9 @@ pub fn times(
         _ => ring.reconfiguration,
     };
     let hop = ring.transmission().latency().plus(ring.propagation)?;
-    let sending = bandwidth(ring, collective, size)?;
+    let behind = u128::from(behind_cuts::ranks(ring, collective)) * u128::from(size.get());
+    let behind = over(ring, behind, 1, u64::from(ring.channels()))?;
+    let sending = bandwidth(ring, collective, size)?.max(behind);
     let mut bounds = vec![TimeBound {
         time: once.plus(hop)?.plus(sending)?,
         name: "bandwidth",
@@ -88,6 +90,14 @@ pub fn times(
         LeastCharge::Once => once,
         _ => Time::ZERO,
     };
+    if let Some(rounds) = reached(ring, collective) {
+        bounds.push(TimeBound {
+            time: per_slot.times(rounds)?.plus(sending)?.plus(beside)?,
+            name: "reach",
+            assumption: "slots one after the other, each as long as its longest lightpath; no lightpath spans more \
+                         links than the fabric lets light reach",
+        });
+    }
     if !ring.multicast {
         let rounds = super::any_load(ring, collective).steps;
         bounds.push(TimeBound {
@@ -226,6 +236,7 @@ fn relay_tree(
     let bytes = u128::from(size.get());
     let shortest = over(ring, bytes * u128::from(ranks - 1), parts, channels)?.max(bandwidth);
     let rounds = super::any_load(ring, collective).steps;
+    let rounds = rounds.max(reached(ring, collective).unwrap_or(0));
     let mut least: Option<Time> = None;
     for (slots, cost) in (1..).zip(RelayCosts::new(collective.ranks())) {
         if slots < rounds {
