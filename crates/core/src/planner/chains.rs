@@ -184,8 +184,8 @@ fn broadcast(fabric: &Fabric, ring: &WdmRing, collective: Collective, pieces: u3
         for side in sides(ring) {
             for hop in (slot + 1).saturating_sub(pieces)..hops.min(slot + 1) {
                 interrupt::check();
-                let source = ring.at(collective.root(), side.direction, hop);
-                let destination = ring.at(source, side.direction, 1);
+                let source = ring.rank_after(collective.root(), side.direction, hop);
+                let destination = ring.rank_after(source, side.direction, 1);
                 for channel in 0..side.channels {
                     let piece = (first + channel) * pieces + slot - hop;
                     plan.push(Lightpath {
@@ -289,8 +289,8 @@ fn scatter(fabric: &Fabric, ring: &WdmRing, collective: Collective) -> Plan {
                 let stops = stops.take_while(|&stop| stop <= far);
                 let mut source = root;
                 for (slot, stop) in (leaves..).zip(stops) {
-                    let destination = ring.at(root, direction, stop);
-                    let chunk = ring.at(root, direction, far) * pieces + piece;
+                    let destination = ring.rank_after(root, direction, stop);
+                    let chunk = ring.rank_after(root, direction, far) * pieces + piece;
                     let transfer = Transfer::copy(chunk, source, destination);
                     source = destination;
                     if of_slot.len() <= slot as usize {

@@ -256,7 +256,7 @@ impl StaticCircuits<'_> {
         let (ring, ranks) = (self.ring, self.ring.ranks);
         let start = match direction {
             Direction::Clockwise => rank,
-            Direction::CounterClockwise => ring.at(rank, direction, length),
+            Direction::CounterClockwise => ring.rank_after(rank, direction, length),
         };
         let even = ranks - ranks % length;
         let channel = match start < even {
@@ -308,17 +308,17 @@ impl Relaying<'_> {
     /// What a rank passes on in a far step, in as many slots as its ranges need.
     fn far(&self, step: u32, rank: u32, direction: Direction, lightpaths: &mut Vec<Lightpath>) {
         let (ring, recipe) = (self.ring, self.recipe);
-        let source = ring.at(rank, direction.opposite(), (step - 1) * recipe.stride);
+        let source = ring.rank_after(rank, direction.opposite(), (step - 1) * recipe.stride);
         let nearest = step * recipe.stride - recipe.behind();
         let farthest = self.farthest(source, direction);
         if nearest > farthest {
             return;
         }
         let first = match direction {
-            Direction::Clockwise => ring.at(source, direction, nearest),
-            Direction::CounterClockwise => ring.at(source, direction, farthest),
+            Direction::Clockwise => ring.rank_after(source, direction, nearest),
+            Direction::CounterClockwise => ring.rank_after(source, direction, farthest),
         };
-        let to = ring.at(rank, direction, recipe.stride);
+        let to = ring.rank_after(rank, direction, recipe.stride);
         let ranges = ranges(first, farthest - nearest + 1, ring.ranks, recipe);
         for (place, range) in (0..).zip(ranges) {
             interrupt::check();
@@ -345,7 +345,7 @@ impl Relaying<'_> {
             let mut any = false;
             for direction in Direction::BOTH {
                 let hops = far * recipe.stride;
-                let source = ring.at(rank, direction.opposite(), hops);
+                let source = ring.rank_after(rank, direction.opposite(), hops);
                 for near in (-behind..=ahead).filter(|&near| near != 0) {
                     interrupt::check();
                     let distance = i64::from(hops) + near;
@@ -359,7 +359,7 @@ impl Relaying<'_> {
                         direction.opposite()
                     };
                     let length = near.unsigned_abs() as u32;
-                    let to = ring.at(rank, towards, length);
+                    let to = ring.rank_after(rank, towards, length);
                     let slot = &mut sent[towards as usize][length as usize];
                     lightpaths.push(Lightpath {
                         slot: *slot,

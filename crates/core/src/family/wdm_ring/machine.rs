@@ -305,7 +305,7 @@ impl WdmRing {
     }
 
     /// The rank so many links from another in a direction.
-    pub fn at(&self, rank: u32, direction: Direction, links: u32) -> u32 {
+    pub fn rank_after(&self, rank: u32, direction: Direction, links: u32) -> u32 {
         let (ranks, links) = (u64::from(self.ranks), u64::from(links % self.ranks.max(1)));
         let by = match direction {
             Direction::Clockwise => links,
