@@ -12,7 +12,8 @@
 //! | `relay_tree_1024_verify` (folded) | 0.1 s |
 //! | `relay_tree_1024_verify_in_full` | 1 s |
 //! | `relay_tree_4096` (w = 64; planned) | 20 s |
-//! | `relay_tree_65536` (w = 64; planned) | 60 s with its proof, 4 GiB |
+//! | `relay_tree_65536` (w = 64; planned) | 8 s with its proof, 4 GiB |
+//! | `relay_tree_1048576` (w = 64; planned) | 60 s with its proof, 4 GiB |
 //! | `relay_tree_65536_verify` (folded) | 1 s |
 //! | `auto_1024` (w = 64, 4 MiB, every_step; planned) | 5 s |
 
@@ -77,6 +78,7 @@ fn benches(criterion: &mut Criterion) {
         ("relay_tree_1024", 1024, "relay_tree"),
         ("relay_tree_4096", 4096, "relay_tree"),
         ("relay_tree_65536", 65_536, "relay_tree"),
+        ("relay_tree_1048576", 1_048_576, "relay_tree"),
         ("auto_1024", 1024, "auto"),
     ] {
         group.bench_function(name, |bencher| {

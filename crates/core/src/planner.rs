@@ -33,6 +33,7 @@ mod exchange;
 mod few_ranks;
 mod few_slots;
 mod fewest_steps;
+mod fronts;
 mod gathered;
 mod graph;
 mod grouped;

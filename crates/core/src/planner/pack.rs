@@ -28,10 +28,11 @@ pub(super) fn divides(ranks: u32, tree: &[TreeEdge]) -> bool {
 }
 
 /// The edges of one step when every length divides N, each with the first of the channels that its
-/// rotations take: called `put` for each.
+/// rotations take: called `put` for each. The edges of the tree are in the order of their steps.
 pub(super) fn exactly(tree: &[TreeEdge], step: u32, mut put: impl FnMut(&TreeEdge, u32)) {
     let mut taken = [0, 0];
-    for edge in tree.iter().filter(|edge| edge.step == step) {
+    let before = tree.partition_point(|edge| edge.step < step);
+    for edge in tree[before..].iter().take_while(|edge| edge.step == step) {
         interrupt::check();
         let taken = &mut taken[usize::from(edge.clockwise)];
         put(edge, *taken);

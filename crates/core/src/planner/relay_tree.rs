@@ -3,12 +3,13 @@
 //! plan. A lightpath of length l, rotated to all ranks, takes l channels of its direction in its
 //! step, when l divides N. What remains is to find *one* tree of N - 1 lightpaths with a step each, later
 //! than its parent's, whose lengths add up to at most c channels in every step and direction
-//! ([`tree`]), and to give the rotations channels ([`pack`]).
+//! ([`tree`]), and to give the rotations channels ([`pack`]). For very many ranks the tree is made without a search
+//! ([`fronts`]).
 
 use super::tree::{self, Reserve, TreeEdge};
 use super::{
-    Form, MOST_TRANSFERS, PlannerError, capability, empty_plan, few_ranks, multicast, named, pack,
-    urgent,
+    Form, MOST_TRANSFERS, PlannerError, capability, empty_plan, few_ranks, fronts, multicast,
+    named, pack, urgent,
 };
 use crate::collective::{Collective, CollectiveKind};
 use crate::fabric::{Fabric, Light};
@@ -22,6 +23,10 @@ use crate::spec::Spec;
 
 /// The planner's name.
 pub(super) const NAME: &str = "relay_tree";
+
+/// A tree is searched for with a price for each gap in each step, up to so many prices; larger ones are made by their
+/// fronts, of as many steps or 0.5 % more.
+const MOST_ENTRIES: u64 = 1 << 25;
 
 /// An all_gather along rotated relay trees in as few slots as were found, one chunk per lightpath
 /// and slot; for whole blocks never more slots than the best named algorithm, unless the plan is too
@@ -88,6 +93,17 @@ fn rotated(fabric: &Fabric, collective: Collective, most: u64) -> Result<AnyPlan
     let enough = pieces.saturating_mul(ring.ranks).saturating_add(1);
     let form = Form::of(transfers, most);
     let attempts = attempts(ring, form);
+    let entries = u64::from(least) * u64::from(ring.ranks);
+    if form == Form::Folded && entries > MOST_ENTRIES {
+        let lengths = &attempts[0].0;
+        let (tree, steps) = fronts::build((ring.ranks, pieces), ring.channels(), lengths);
+        let found = Packed {
+            tree,
+            steps,
+            placed: None,
+        };
+        return Ok(found.plan(ring, collective));
+    }
     if form == Form::Folded {
         return search(ring, pieces, &attempts, least, enough)
             .map(|found| found.plan(ring, collective))

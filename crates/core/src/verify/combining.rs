@@ -9,13 +9,15 @@
 //! the start of the step, and nobody signals twice to the same rank in a step.
 //!
 //! Sets are rows of bits, one per rank. Copies share a row, and a reduction writes into a row in
-//! place where nobody else uses it, so that handing a result to all ranks costs no row at all.
+//! place where nobody else uses it, so that handing a result to all ranks costs no row at all. Where
+//! counting is enough (`tallies`), there are no sets.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
 
 use super::delivery::{Delivery, DeliveryRule, report_idle};
 use super::report::{Report, counted, named};
+use super::tallies::Tallies;
 use super::{Violation, ViolationKind};
 use crate::collective::Holders;
 use crate::interrupt;
@@ -198,6 +200,7 @@ pub(super) struct Combining<'a> {
     /// What each delivery of the step sends.
     sent: Vec<Set>,
     arrival: Vec<Arrival>,
+    tallies: Tallies,
 }
 
 impl<'a> Combining<'a> {
@@ -215,6 +218,7 @@ impl<'a> Combining<'a> {
             held: (0..ranks).map(Set::Own).collect(),
             sent: Vec::new(),
             arrival: vec![NO_ARRIVAL; ranks as usize],
+            tallies: Tallies::new(plan.schedule.collective),
         }
     }
 
@@ -416,6 +420,9 @@ impl<'a> Combining<'a> {
 
 impl DeliveryRule for Combining<'_> {
     fn replay(&mut self, chunk: u32, deliveries: &[Delivery], report: &mut Report) {
+        if self.tallies.prove(chunk, deliveries) {
+            return;
+        }
         let mut start = 0;
         let mut room = true;
         while room && start < deliveries.len() {
