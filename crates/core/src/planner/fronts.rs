@@ -41,33 +41,19 @@ struct FrontTree<'a> {
     edges: Vec<TreeEdge>,
 }
 
-/// The trees of all pieces, one after the other, with their number of steps.
-pub(super) fn build(
-    (ranks, pieces): (u32, u32),
-    channels: u32,
-    lengths: &[u32],
-) -> (Vec<TreeEdge>, u32) {
+/// The tree, its edges in the order of their steps, with its number of steps. `lengths` are ascending, from 1.
+pub(super) fn build(ranks: u32, channels: u32, lengths: &[u32]) -> (Vec<TreeEdge>, u32) {
     // A gap takes a channel of each direction, and the front some of them.
     let enough = [channels, channels + channels / 2, 2 * channels];
     let trees = enough.map(|enough| with_gaps(ranks, channels, lengths, enough as usize));
     let [one, two, three] = trees;
-    let (first, steps) =
-        [two, three].into_iter().fold(
-            one,
-            |best, other| if other.1 < best.1 { other } else { best },
-        );
-    let mut edges = Vec::with_capacity(first.len() * pieces as usize);
-    for piece in 0..pieces {
-        edges.extend(first.iter().map(|edge| TreeEdge {
-            piece,
-            step: edge.step + piece * steps,
-            ..*edge
-        }));
-    }
-    (edges, steps * pieces)
+    let fewer = |best: (Vec<TreeEdge>, u32), other: (Vec<TreeEdge>, u32)| {
+        if other.1 < best.1 { other } else { best }
+    };
+    fewer(fewer(one, two), three)
 }
 
-/// The tree of one piece whose fronts hurry while fewer gaps than `enough` are open.
+/// The tree whose fronts hurry while fewer gaps than `enough` are open.
 fn with_gaps(ranks: u32, channels: u32, lengths: &[u32], enough: usize) -> (Vec<TreeEdge>, u32) {
     let usual = lengths.iter().rfind(|&&length| 2 * length <= channels + 1);
     let mut tree = FrontTree {
@@ -216,27 +202,20 @@ mod tests {
             let lengths: Vec<u32> = (1..=channels.min(ranks / 2).max(1))
                 .filter(|length| ranks % length == 0)
                 .collect();
-            for pieces in [1, 3] {
-                let (edges, steps) = build((ranks, pieces), channels, &lengths);
-                assert_eq!(edges.len() as u32, (ranks - 1) * pieces);
-                let mut reached = vec![vec![None; ranks as usize]; pieces as usize];
-                let mut used = vec![[0; 2]; steps as usize];
-                reached.iter_mut().for_each(|piece| piece[0] = Some(0));
-                for edge in &edges {
-                    let piece = &mut reached[edge.piece as usize];
-                    assert!(piece[edge.parent as usize].is_some_and(|since| since <= edge.step));
-                    let child = &mut piece[edge.child(ranks) as usize];
-                    assert_eq!(
-                        child.replace(edge.step + 1),
-                        None,
-                        "{ranks} ranks: {edge:?}"
-                    );
-                    used[edge.step as usize][usize::from(edge.clockwise)] += edge.length;
-                }
-                let most = used.iter().flatten().max();
-                assert!(most.is_some_and(|&most| most <= channels));
-                assert!(edges.windows(2).all(|pair| pair[0].step <= pair[1].step));
+            let (edges, steps) = build(ranks, channels, &lengths);
+            assert_eq!(edges.len() as u32, ranks - 1);
+            let mut reached = vec![None; ranks as usize];
+            let mut used = vec![[0; 2]; steps as usize];
+            reached[0] = Some(0);
+            for edge in &edges {
+                let since = reached[edge.parent as usize];
+                assert!(since.is_some_and(|since| since <= edge.step), "{edge:?}");
+                let child = &mut reached[edge.child(ranks) as usize];
+                assert_eq!(child.replace(edge.step + 1), None, "{edge:?}");
+                used[edge.step as usize][usize::from(edge.clockwise)] += edge.length;
             }
+            assert!(used.iter().flatten().all(|&used| used <= channels));
+            assert!(edges.windows(2).all(|pair| pair[0].step <= pair[1].step));
         }
     }
 }

@@ -25,7 +25,7 @@ use crate::spec::Spec;
 pub(super) const NAME: &str = "relay_tree";
 
 /// A tree is searched for with a price for each gap in each step, up to so many prices; larger ones are made by their
-/// fronts, of as many steps or 0.5 % more.
+/// fronts.
 const MOST_ENTRIES: u64 = 1 << 25;
 
 /// An all_gather along rotated relay trees in as few slots as were found, one chunk per lightpath
@@ -94,9 +94,9 @@ fn rotated(fabric: &Fabric, collective: Collective, most: u64) -> Result<AnyPlan
     let form = Form::of(transfers, most);
     let attempts = attempts(ring, form);
     let entries = u64::from(least) * u64::from(ring.ranks);
-    if form == Form::Folded && entries > MOST_ENTRIES {
-        let lengths = &attempts[0].0;
-        let (tree, steps) = fronts::build((ring.ranks, pieces), ring.channels(), lengths);
+    // Pieces that follow one another hop by hop take fewer steps than trees one after the other.
+    if form == Form::Folded && pieces == 1 && entries > MOST_ENTRIES {
+        let (tree, steps) = fronts::build(ring.ranks, ring.channels(), &attempts[0].0);
         let found = Packed {
             tree,
             steps,
