@@ -199,3 +199,18 @@ def test_a_policy_that_the_fabric_does_not_know_is_refused(
     finished = run("bound", "all_gather", "--fabric", fabric, "--policy", policy)
     assert finished.code == 2
     assert "does not know the" in finished.err
+
+
+def test_plans_whose_transfers_share_lightpaths_have_the_bound_of_any_number_of_chunks() -> None:
+    # Rank 0 has one port and three blocks to send: two of them go on one lightpath.
+    text = (
+        "opticoll plan 1\ncollective scatter ranks=4 root=0 pieces=1\n"
+        "fabric wdm_ring:ranks=4,wavelengths=1,ports=1\nalgorithm by hand\nsteps 1 1\n"
+        "slot 0\ncopy 2 0>2 cw 0.0\ncopy 3 0>2 cw 0.0\n"
+        "slot 1\ncopy 1 0>1 cw 0.0\ncopy 3 2>3 cw 0.0\nend 4\n"
+    )
+    plan = opticoll.Plan.from_text(text)
+    assert plan.verify() == []
+    assert plan.slots == 2
+    assert plan.bound is not None
+    assert plan.bound[0] <= 2

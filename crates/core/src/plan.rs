@@ -24,6 +24,7 @@ pub mod text;
 
 use std::ops::Range;
 
+use crate::fabric::circuits::LightSharing;
 use crate::fabric::{Fabric, Hop, Light};
 use crate::schedule::{Schedule, Transfer};
 use crate::units::Bytes;
@@ -147,6 +148,31 @@ impl Plan {
     /// The number of lightpaths, one per transfer.
     pub fn len(&self) -> usize {
         self.schedule.len()
+    }
+
+    /// Whether every lightpath carries one chunk in its slot: no transfer has several, and none shares the lightpath of
+    /// another.
+    pub fn has_one_chunk_per_lightpath(&self) -> bool {
+        let circuits = self.fabric.circuits();
+        let shares = circuits.is_some_and(|one| one.sharing() == LightSharing::SameCircuit);
+        self.schedule.is_in_single_chunks() && !(shares && self.shares_lightpaths())
+    }
+
+    /// Whether two transfers of a slot have the same ends and light.
+    fn shares_lightpaths(&self) -> bool {
+        let mut of_step = Vec::new();
+        (0..self.schedule.steps()).any(|step| {
+            of_step.clear();
+            of_step.extend(self.schedule.step(step).map(|index| {
+                (
+                    self.slot[index],
+                    self.schedule.ends(index),
+                    self.light_of(index),
+                )
+            }));
+            of_step.sort_unstable();
+            of_step.windows(2).any(|pair| pair[0] == pair[1])
+        })
     }
 
     /// Whether nothing moves.

@@ -280,7 +280,7 @@ impl Plan {
         let schedule = &self.representative().schedule;
         let fabric = &self.representative().fabric;
         counted(py, &self.counts.bound, || {
-            let single = schedule.is_in_single_chunks();
+            let single = self.representative().has_one_chunk_per_lightpath();
             let bound = families::slots_bound(fabric, &schedule.collective, single)?;
             Some((bound.steps, bound.name, bound.assumption))
         })

@@ -4,7 +4,7 @@
 //! most promising is made and timed first. One that cannot be faster than the fastest so far is left out, and
 //! a simulation that passes that time is given up; so neither changes the winner. What is made is counted in
 //! work, transfers made or timed, at a pace that is the same on every machine: where the budget is spent, what
-//! is left is left out, and said to be. A contender may also say of itself that it is not worth its making. Of plans
+//! is left is left out, and said to be. So is a large one that could save a few thousandths of the time at most. A contender may also say of itself that it is not worth its making. Of plans
 //! made that take the same time the one of fewer slots wins, then the one that was given first.
 
 use thiserror::Error;
@@ -102,7 +102,17 @@ pub(super) struct ContestOutcome {
     pub(super) candidates: Vec<Candidate>,
 }
 
+/// Plans of more transfers are not made for a gain of less than one part in [`WORTH`].
+const LARGE: u64 = 1 << 16;
+const WORTH: u64 = 300;
+
 impl Contest<'_> {
+    /// Whether a large contender can save next to nothing of a time.
+    fn gains_little(&self, least: Time, transfers: u64, limit: Time) -> bool {
+        let least = least.max(self.least).ps();
+        transfers > LARGE && limit.ps() - least.min(limit.ps()) <= limit.ps() / WORTH
+    }
+
     /// The fastest of the contenders; `refused` are those that were left out before.
     ///
     /// # Errors
@@ -137,6 +147,10 @@ impl Contest<'_> {
             match limit {
                 Some(limit) if contender.least.max(self.least) >= limit => {
                     candidate.left_out = Some(LeftOut::Slower);
+                }
+                Some(limit) if self.gains_little(contender.least, contender.transfers, limit) => {
+                    let reason = "could save a few thousandths of the time at most";
+                    candidate.left_out = Some(LeftOut::NotExpected(reason));
                 }
                 Some(_) if work.saturating_add(contender.transfers) > self.question.most_work => {
                     let transfers = contender.transfers;

@@ -202,8 +202,8 @@ fn greatest(bounds: &[Bound]) -> Bound {
     bounds[1..].iter().fold(bounds[0], first)
 }
 
-/// The bound on slots that holds for any number of chunks per lightpath: growth, or spread where that is
-/// more; with multicast, by which any number may be told at once, no more than one slot.
+/// The bound on slots that holds for any number of chunks per lightpath: growth, or spread or reach where that is
+/// more; with multicast, by which any number may be told at once, growth is no more than one slot.
 pub fn any_load(ring: &WdmRing, collective: &Collective) -> Bound {
     use CollectiveKind::{Broadcast, Gather, Reduce, Scatter};
     let grown = grown(ring, collective);
@@ -216,6 +216,13 @@ pub fn any_load(ring: &WdmRing, collective: &Collective) -> Bound {
             any_load::least_steps(collective.ranks(), channels, intake(ring), grown)
         }
     };
+    if let Some(steps) = reached(ring, collective).filter(|&steps| steps > spread) {
+        return Bound {
+            steps,
+            name: "reach",
+            assumption: SHORT,
+        };
+    }
     Bound {
         steps: spread,
         name: if spread > grown { "spread" } else { "growth" },

@@ -8,6 +8,9 @@
 //! Of a folded plan the circuits that leave rank 0 are looked at. The copies of one that spans l links are on l channels of every
 //! line, so that two have room side by side where none of these channels is the same.
 
+use std::collections::BTreeMap;
+use std::ops::Range;
+
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::slots::hop;
@@ -28,8 +31,8 @@ pub(super) struct Settings<'a> {
     in_force: FxHashSet<CircuitEnds>,
     /// The sum over its circuits.
     fingerprint: u128,
-    /// The circuit on each channel of a line, or the light tree.
-    channels: FxHashMap<(u32, u32), CircuitEnds>,
+    /// By channel, the lines that a circuit has, or a light tree: the first one, that behind the last, and whose they are.
+    channels: FxHashMap<u32, BTreeMap<u32, (u32, CircuitEnds)>>,
     /// How many circuits a line has whose channel changes on the way.
     converted: FxHashMap<u32, u32>,
     /// How many ports of a pool are taken.
@@ -147,22 +150,29 @@ impl<'a> Settings<'a> {
             }
             return fits;
         }
-        let mut take = |line, channel| {
-            fits &= *self.channels.entry((line, channel)).or_insert(owner) == owner;
-        };
         let Some(rotation) = self.rotation else {
             let channel = self.tuning.first().map_or(0, |one| one.channel);
-            own.for_each(|line| take(line, channel));
+            for lines in self.circuit.iter().flat_map(|circuit| &circuit.lines) {
+                fits &= take(
+                    self.channels.entry(channel).or_default(),
+                    lines.clone(),
+                    owner,
+                );
+            }
             return fits;
         };
-        let row = own.map(|line| line / lines.shape[1].1).next();
+        let row = own
+            .map(|line| line / lines.shape[1].1)
+            .next()
+            .unwrap_or_default();
         self.tuning.clear();
         for by in 0..rotation.span(&hop) {
             let light = rotation.turn(hop.light, by);
             circuits.tune(&[Hop { light, ..hop }], &mut self.tuning);
         }
         for tuning in &self.tuning {
-            take(row.unwrap_or_default(), tuning.channel);
+            let taken = self.channels.entry(tuning.channel).or_default();
+            fits &= take(taken, row..row + 1, owner);
         }
         fits
     }
@@ -172,6 +182,28 @@ impl<'a> Settings<'a> {
     pub(super) fn fingerprint(&self) -> Option<u128> {
         (!self.in_force.is_empty()).then_some(self.fingerprint)
     }
+}
+
+/// Takes lines of a channel for a circuit or a light tree; whether no other has one of them.
+fn take(
+    taken: &mut BTreeMap<u32, (u32, CircuitEnds)>,
+    mut lines: Range<u32>,
+    owner: CircuitEnds,
+) -> bool {
+    if lines.is_empty() {
+        return true;
+    }
+    while let Some((&first, &(end, other))) = taken.range(..lines.end).next_back()
+        && end > lines.start
+    {
+        if other != owner {
+            return false;
+        }
+        taken.remove(&first);
+        lines = lines.start.min(first)..lines.end.max(end);
+    }
+    taken.insert(lines.start, (lines.end, owner));
+    true
 }
 
 fn mixed((ends, light): CircuitEnds) -> u128 {

@@ -76,7 +76,7 @@ proptest! {
             let plan = planned.plan.unfold();
             prop_assert!(verify(&plan).is_empty(), "{kind} by {name} on {fabric}");
             let collective = plan.schedule.collective;
-            let least = match plan.schedule.is_in_single_chunks() {
+            let least = match plan.has_one_chunk_per_lightpath() {
                 true => bound::best(ring, &collective),
                 false => bound::any_load(ring, &collective),
             };

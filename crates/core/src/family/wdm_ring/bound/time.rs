@@ -190,6 +190,8 @@ fn byte_links(ring: &WdmRing, collective: &Collective, size: Bytes, slots: u64, 
     let parts = u128::from(any_load::PART);
     let (followed, cost, larger) = match collective.kind() {
         CollectiveKind::AllGather => (Followed::Blocks, cost, bytes),
+        // Backwards a light tree of a slot may belong to many blocks, of which `any_load` knows nothing.
+        CollectiveKind::ReduceScatter if ring.multicast => return bytes * u128::from(cost),
         CollectiveKind::ReduceScatter => {
             let block = bytes.div_ceil(ranks.into());
             (Followed::Blocks, cost, block * u128::from(ranks))
