@@ -155,9 +155,11 @@ fn named_contenders<'a>(
                     Err(error) => return Err(error),
                 }
             }
-            // Large ones, of which less is known, come when a good time is known; on grids those of few
+            // Large ones, and those of which nothing is known, come when a good time is known; on grids those of few
             // transfers come first.
+            let is_unknown = on_ring && (least, slots) == (Time::ZERO, 0);
             let estimate = match (quickly || on_ring, question.fabric.network()) {
+                _ if is_unknown => Time::from_ps(u64::MAX - 1),
                 (true, Some(_)) => least,
                 (true, None) => least.max(Time::from_ps(if on_ring { slots } else { transfers })),
                 (false, _) => Time::from_ps(u64::MAX - 1),

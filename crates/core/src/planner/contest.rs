@@ -110,7 +110,10 @@ impl Contest<'_> {
     /// Whether a large contender can save next to nothing of a time.
     fn gains_little(&self, least: Time, transfers: u64, limit: Time) -> bool {
         let least = least.max(self.least).ps();
-        transfers > LARGE && limit.ps() - least.min(limit.ps()) <= limit.ps() / WORTH
+        // A folded plan has as many lightpaths from every rank.
+        let ranks = u64::from(self.question.fabric.ranks());
+        transfers.max(ranks * ranks) > LARGE
+            && limit.ps() - least.min(limit.ps()) <= limit.ps() / WORTH
     }
 
     /// The fastest of the contenders; `refused` are those that were left out before.
