@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+import opticoll
 from conftest import Run
 
 Bounds = Callable[..., dict[str, Any]]

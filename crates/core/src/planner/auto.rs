@@ -6,7 +6,9 @@
 //! from the loads of its schedule before it is placed and timed (`least`).
 
 use super::bounds::time_bound;
-use super::contest::{Candidate, Contender, Contest, ContestOutcome, LeftOut, Made, is_of_one};
+use super::contest::{
+    Candidate, Contender, Contest, ContestOutcome, LARGE, LeftOut, Made, is_of_one,
+};
 use super::{Planned, Planner, PlannerError, Question, least, named, striped};
 use crate::algorithm::{self, AlgorithmError};
 use crate::collective::CollectiveKind;
@@ -157,7 +159,8 @@ fn named_contenders<'a>(
             }
             // Large ones, and those of which nothing is known, come when a good time is known; on grids those of few
             // transfers come first.
-            let is_unknown = on_ring && (least, slots) == (Time::ZERO, 0);
+            let is_unknown =
+                on_ring && !quickly && about > LARGE && (least, slots) == (Time::ZERO, 0);
             let estimate = match (quickly || on_ring, question.fabric.network()) {
                 _ if is_unknown => Time::from_ps(u64::MAX - 1),
                 (true, Some(_)) => least,

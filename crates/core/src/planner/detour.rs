@@ -227,9 +227,10 @@ fn whole_way(ring: &WdmRing, transfer: &Transfer, direction: Direction) -> Optio
 /// A plan slot by slot, with lightpaths around cuts.
 fn led_around(ring: &WdmRing, planned: &Plan) -> Result<Plan, PlannerError> {
     let mut assembly = Assembly::new(ring, planned.schedule.collective);
-    for indices in by_slot(planned) {
+    // Step by step, for a rank sends what it held when the step began, also in its later slots.
+    for step in 0..planned.schedule.steps() {
+        let indices = planned.schedule.step(step);
         let moves: Result<Vec<Move>, PlannerError> = indices
-            .into_iter()
             .map(|index| {
                 let transfer = planned.schedule.transfer(index);
                 let direction = WdmLight::from(planned.light[index]).direction;

@@ -13,6 +13,7 @@ use crate::family::wdm_ring::WdmRing;
 use crate::interrupt;
 use crate::plan::{AnyPlan, Lightpath, Plan};
 use crate::schedule::{Claims, Schedule, Transfer};
+use crate::simulate::Policy;
 use crate::spec::{OptionRecord, Spec};
 use crate::units::{Bytes, Time};
 use std::collections::BTreeSet;
@@ -91,7 +92,31 @@ fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, Planner
             }
         }
     }
+    if matches!(question.policy(), Policy::OnChange | Policy::PerPort) {
+        contenders.push(around(question)?);
+    }
     Ok(contenders)
+}
+
+/// Signals from neighbour to neighbour both ways around, over circuits that are set up once.
+fn around<'a>(question: &Question<'a>) -> Result<Contender<'a>, PlannerError> {
+    let plan = Spec::new("ring_bidirectional");
+    let spec = Spec::new(NAME).with("of", CollectiveKind::AllGather);
+    let name = spec.with("plan", flat(&plan.to_string())).to_string();
+    let inner = inner(question, CollectiveKind::AllGather)?;
+    let (ranks, question) = (u64::from(question.fabric.ranks()), *question);
+    let least = least::of_collective(&question)?;
+    Ok(Contender {
+        name: name.clone(),
+        slots: ranks / 2,
+        least,
+        estimate: least,
+        transfers: ranks * ranks,
+        make: Box::new(move |_| {
+            let planned = inner.answer(&plan)?;
+            signalled(&question, &planned.plan.unfold(), name).map(Made::from)
+        }),
+    })
 }
 
 fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
