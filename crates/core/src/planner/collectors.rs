@@ -60,7 +60,7 @@ pub(super) const PLANNER: Planner = Planner {
             .default("1"),
         OptionRecord::new(
             "stripes",
-            "stripes on the way in, across and out, such as 1x2x1",
+            "stripes of the three steps, in, across and out, such as 1x2x1",
         )
         .range("three numbers joined by x, each 1 to 4096")
         .default("1x1x1"),

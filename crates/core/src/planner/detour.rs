@@ -46,6 +46,11 @@ pub(super) const PLANNER: Planner = Planner {
     .default("the fastest found")],
     by_size: true,
     candidates: contenders,
+    // Other rings have nothing to go around.
+    applies: |fabric| {
+        let ring = fabric.downcast::<WdmRing>();
+        ring.is_some_and(|ring| !few_slots::suits(ring))
+    },
     ..Planner::on_rings(
         NAME,
         "Detour",
