@@ -401,9 +401,10 @@ def test_columns_of_a_plan_too_large_for_them_are_refused() -> None:
     plan = opticoll.plan("all_reduce", "optree_paper", "relay_tree:pieces=64")
     assert len(plan) == 2 * 64 * 1024 * 1023
     assert plan.verify() == []
-    # A rank lacks 1023 blocks: from both sides in every slot but the last, there and back.
-    assert len(plan.slot_columns(0)["transfer"]) == 2 * 64 * 1024
-    assert len(plan.slot_columns(511)["transfer"]) == 64 * 1024
+    # A rank lacks 1023 blocks: from both sides in every slot but the last of the all_gather, which
+    # is the first of the reduce_scatter.
+    assert len(plan.slot_columns(0)["transfer"]) == 64 * 1024
+    assert len(plan.slot_columns(511)["transfer"]) == 2 * 64 * 1024
     assert len(plan.slot_columns(1023)["transfer"]) == 64 * 1024
     with pytest.raises(opticoll.errors.ScheduleError, match="slot_columns"):
         plan.columns()
@@ -419,8 +420,8 @@ def test_time_bounds_beside_a_broken_link_are_those_of_the_root(kind: str) -> No
         assert plan.simulate("64MiB", policy="free").time_ps >= bound[0]
     bounds = [_core.time_bound("gather", fabric, 1000, "free", root)[0] for root in (0, 4)]
     ends, middle = (bound for bound in bounds if bound is not None)
-    # 7 blocks over one channel at an end of the line, over two in the middle.
-    assert ends == 2 * middle
+    # Over one channel go 7 blocks to an end of the line, and to rank 4 those of ranks 0 to 3.
+    assert 4 * ends == 7 * middle
 
 
 def test_measure_gives_the_row_of_compare() -> None:

@@ -108,7 +108,7 @@ def traffic_on_threads() -> None:
 
 WORK: dict[str, Callable[[], object]] = {
     "planning 60,000 ranks": lambda: planned(
-        "all_gather", "wdm_ring:ranks=60000,wavelengths=64", "relay_tree"
+        "all_gather", "wdm_ring:ranks=60000,wavelengths=64", "relay_tree:pieces=2"
     ),
     "choosing": lambda: planned("all_to_all", "torus:dims=32x32", "auto"),
     "assigning wavelengths": lambda: planned(
@@ -137,7 +137,7 @@ def test_an_interrupt_stops_work_on_other_threads() -> None:
 
     def work() -> None:
         try:
-            planned("all_gather", "wdm_ring:ranks=60000,wavelengths=64", "relay_tree")
+            planned("all_gather", "wdm_ring:ranks=60000,wavelengths=64", "relay_tree:pieces=2")
         except KeyboardInterrupt as interrupt:
             raised.append(interrupt)
 
@@ -170,7 +170,7 @@ def test_a_handler_of_the_user_is_called_while_the_core_works() -> None:
     "arguments",
     [
         ["plan", "all_gather", "--fabric", "wdm_ring:ranks=60000,wavelengths=64",
-         "--algorithm", "relay_tree"],
+         "--algorithm", "relay_tree:pieces=2"],
         ["simulate", "all_to_all", "--fabric", DRAGONFLY, "--algorithm", "direct",
          "--simulator", "packet"],
         ["traffic", "--simulator", "burst", "--fabric", LADDER, "--bursts", "1e9"],
