@@ -70,7 +70,8 @@ impl Question {
             names.extend(pieces.map(|pieces| format!("relay_tree:pieces={pieces}")));
         }
         let planners = planner::PLANNERS.iter();
-        let planners = planners.filter(|record| record.collectives.contains(&kind));
+        let planners = planners
+            .filter(|record| record.collectives.contains(&kind) && (record.applies)(&self.fabric));
         names.extend(planners.map(|record| record.name.to_owned()));
         names
     }
