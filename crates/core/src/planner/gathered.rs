@@ -5,13 +5,11 @@ use super::contest::Contender;
 use super::relay_tree::{self, NAME, relay_tree};
 use super::{
     GATHERED, MOST_TRANSFERS, Planned, Planner, PlannerError, Question, capability, least, mirror,
-    prices,
 };
 use crate::collective::{Collective, CollectiveKind};
 use crate::fabric::Fabric;
 use crate::family::wdm_ring::WdmRing;
 use crate::family::wdm_ring::bound;
-use crate::memory;
 use crate::plan::AnyPlan;
 use crate::simulate::Policy;
 use crate::spec::{OptionRecord, Spec};
@@ -40,7 +38,6 @@ const MOST_PIECES: u32 = 4096;
 
 fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
     let (fabric, collective) = (question.fabric, question.collective);
-    check_memory(fabric.needed::<WdmRing>(NAME)?);
     let pieces = spec.count("pieces", 1, MOST_PIECES)?.unwrap_or(1);
     let gather = Collective::new(CollectiveKind::AllGather, collective.ranks())?;
     let gather = gather.with_pieces(pieces)?;
@@ -57,7 +54,6 @@ fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, Planner
     };
     let (fabric, kind) = (question.fabric, question.collective.kind());
     let ring = gathering.ring;
-    check_memory(ring);
     let mut contenders = Vec::new();
     for (gather, most) in gathering.cuts() {
         let pieces = gather.pieces();
@@ -77,17 +73,6 @@ fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, Planner
         contenders.push(made?);
     }
     Ok(contenders)
-}
-
-/// Refuses a search of relay trees that needs more memory than there is.
-///
-/// A rank receives no more blocks in a slot than there are channels on both sides of it, so that a tree has at
-/// least (N - 1) / 2c steps, and its tables an entry for each step and number of ranks.
-fn check_memory(ring: &WdmRing) {
-    let others = ring.ranks.saturating_sub(1);
-    let steps = others.div_ceil(2 * ring.channels().max(1));
-    let bytes = prices::table_bytes(steps as usize, others as usize, 0);
-    memory::take("the search of a relay tree", bytes);
 }
 
 /// A question for a collective that is made of an all_gather on a ring.
