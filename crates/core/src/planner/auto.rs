@@ -6,9 +6,7 @@
 //! from the loads of its schedule before it is placed and timed (`least`).
 
 use super::bounds::time_bound;
-use super::contest::{
-    Candidate, Contender, Contest, ContestOutcome, LARGE, LeftOut, Made, is_of_one,
-};
+use super::contest::{Candidate, Contender, Contest, ContestOutcome, LeftOut, Made, is_of_one};
 use super::{Planned, Planner, PlannerError, Question, least, named, striped};
 use crate::algorithm::{self, AlgorithmError};
 use crate::collective::CollectiveKind;
@@ -103,6 +101,9 @@ pub(super) fn choose(question: &Question<'_>) -> Result<Planned, PlannerError> {
 /// Schedules of no more transfers are made at once, to see what they cannot go below.
 const QUICKLY_MADE: u64 = 1 << 23;
 
+/// On rings, named algorithms of more transfers are tried after the planners' plans.
+const LATER: u64 = 1 << 12;
+
 /// The most messages that start at once on links that they share: some 4 GB while they are simulated.
 const MOST_AT_ONCE: u64 = 1 << 22;
 
@@ -157,12 +158,11 @@ fn named_contenders<'a>(
                     Err(error) => return Err(error),
                 }
             }
-            // Large ones, and those of which nothing is known, come when a good time is known; on grids those of few
-            // transfers come first.
-            let is_unknown =
-                on_ring && !quickly && about > LARGE && (least, slots) == (Time::ZERO, 0);
+            // Large ones come when a good time is known, which most of them cannot reach by their loads; on grids those of
+            // few transfers come first.
+            let is_large = on_ring && transfers > LATER;
             let estimate = match (quickly || on_ring, question.fabric.network()) {
-                _ if is_unknown => Time::from_ps(u64::MAX - 1),
+                _ if is_large => Time::from_ps(u64::MAX - 1),
                 (true, Some(_)) => least,
                 (true, None) => least.max(Time::from_ps(if on_ring { slots } else { transfers })),
                 (false, _) => Time::from_ps(u64::MAX - 1),

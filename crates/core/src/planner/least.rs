@@ -74,12 +74,17 @@ pub(super) fn by_formulas(
     let nothing = (Time::ZERO, 0);
     let ranks = question.fabric.ranks();
     let has_demand = question.collective.demand().is_some();
-    if spec.options().next().is_some() || ranks < 2 || has_demand {
+    let pieces = record.pieces(spec);
+    let is_plain = spec.options().count() == usize::from(pieces.is_some());
+    if !is_plain || ranks < 2 || has_demand {
         return Ok(nothing);
     }
-    let values = formula::of_ranks(ranks);
+    let mut values = formula::of_ranks(ranks);
+    values.extend(pieces.map(|pieces| ('K', pieces as f64)));
     let exactly = |text: Option<&str>| text.and_then(|text| formula::value(text, &values));
     let slots = exactly(record.costs.steps).map_or(0, |steps| steps.round() as u64);
+    // Pieces that follow one another take a step each; along two trees the last two may arrive together.
+    let slots = slots.max(pieces.unwrap_or(1) - 1);
     let blocks = exactly(record.costs.received).unwrap_or(0.0);
     let bytes = blocks * unit(record.collective, question.size, ranks) as f64 * (1.0 - 1e-9);
     if let Some(switch) = question.fabric.downcast::<CircuitSwitch>() {
@@ -94,7 +99,15 @@ pub(super) fn by_formulas(
     };
     let channels = 2 * u64::from(ring.channels());
     let least = of_slots(ring, question.policy(), slots, bytes as u64, channels)?;
-    Ok((least, slots))
+    let shape = ring.ring_shape().filter(|_| !ring.multicast);
+    let Some(by_loads) = shape.and_then(|shape| (record.least_slots)(shape)) else {
+        return Ok((least, slots));
+    };
+    // On some link all channels are busy with blocks in all slots but one, and with something in that one.
+    let unit = unit(record.collective, question.size, ranks);
+    let busy = unit.saturating_mul(by_loads.saturating_sub(1));
+    let loaded = of_slots(ring, question.policy(), by_loads, busy, 1)?;
+    Ok((least.max(loaded), slots.max(by_loads)))
 }
 
 /// The time that so many steps take over the ports of a switch at least, in which a rank receives so many bytes.

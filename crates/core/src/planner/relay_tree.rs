@@ -28,6 +28,13 @@ pub(super) const NAME: &str = "relay_tree";
 /// fronts.
 const MOST_ENTRIES: u64 = 1 << 25;
 
+/// Plans of more transfers than that are made by fronts if these take hardly more slots than the bound: a search may
+/// find plans that are not folded, which take longer to prove and to time than to find.
+const MOST_SEARCHED: u64 = 1 << 22;
+
+/// Hardly more is one part in so many.
+const NEARLY: u32 = 50;
+
 /// An all_gather along rotated relay trees in as few slots as were found, one chunk per lightpath
 /// and slot; for whole blocks never more slots than the best named algorithm, unless the plan is too
 /// large to be written out. Blocks in pieces have a tree for each piece. Folded where all lengths
@@ -93,16 +100,14 @@ fn rotated(fabric: &Fabric, collective: Collective, most: u64) -> Result<AnyPlan
     let enough = pieces.saturating_mul(ring.ranks).saturating_add(1);
     let form = Form::of(transfers, most);
     let attempts = attempts(ring, form);
-    let entries = u64::from(least) * u64::from(ring.ranks);
     // Pieces that follow one another hop by hop take fewer steps than trees one after the other.
-    if form == Form::Folded && pieces == 1 && entries > MOST_ENTRIES {
-        let (tree, steps) = fronts::build(ring.ranks, ring.channels(), &attempts[0].0);
-        let found = Packed {
-            tree,
-            steps,
-            placed: None,
-        };
-        return Ok(found.plan(ring, collective));
+    if pieces == 1 && transfers > MOST_SEARCHED {
+        let found = Packed::by_fronts(ring, &attempts[0].0);
+        let entries = u64::from(least) * u64::from(ring.ranks);
+        let is_known = form == Form::Folded && entries > MOST_ENTRIES;
+        if is_known || found.steps <= least + least / NEARLY {
+            return Ok(found.plan(ring, collective));
+        }
     }
     if form == Form::Folded {
         return search(ring, pieces, &attempts, least, enough)
@@ -285,6 +290,16 @@ fn attempts(ring: &WdmRing, form: Form) -> Vec<Attempt> {
 }
 
 impl Packed {
+    /// The tree of the fronts.
+    fn by_fronts(ring: &WdmRing, lengths: &[u32]) -> Packed {
+        let (tree, steps) = fronts::build(ring.ranks, ring.channels(), lengths);
+        Packed {
+            tree,
+            steps,
+            placed: None,
+        }
+    }
+
     fn plan(self, ring: &WdmRing, collective: Collective) -> AnyPlan {
         let fabric = Fabric::new(ring.clone());
         let mut plan = empty_plan(&fabric, collective, NAME.into(), self.steps);

@@ -49,6 +49,8 @@
 //!
 //! O(N) per depth. C_1(N) = floor(N^2 / 4), and C_S(N) = N - 1 for S >= N / 2.
 
+use std::cell::RefCell;
+
 use crate::interrupt;
 
 /// The difference to a number of ranks that cannot be reached.
@@ -133,8 +135,34 @@ pub(super) fn least_steps(ranks: u32, pieces: u64, channels: u64, known: u64) ->
     if least > farthest {
         return None;
     }
-    (1..=farthest)
-        .zip(RelayCosts::new(ranks))
-        .find(|(steps, cost)| *steps >= least && pieces * cost <= channels * steps)
-        .map(|(steps, _)| steps)
+    (least..=farthest).find(|&steps| pieces * cost(ranks, steps) <= channels * steps)
+}
+
+/// The costs of a ring so far, and what continues them.
+struct KnownCosts {
+    ranks: u32,
+    costs: Vec<u64>,
+    following: RelayCosts,
+}
+
+thread_local! {
+    /// Those of the ring asked for last: bounds on slots and on time, for any number of pieces, need the same.
+    static KNOWN: RefCell<Option<KnownCosts>> = const { RefCell::new(None) };
+}
+
+/// C_S(N) for S from 1 on. Costs of fewer slots are kept until another ring is asked for.
+pub(super) fn cost(ranks: u32, steps: u64) -> u64 {
+    KNOWN.with_borrow_mut(|known| {
+        if known.as_ref().is_none_or(|known| known.ranks != ranks) {
+            *known = None;
+        }
+        let known = known.get_or_insert_with(|| KnownCosts {
+            ranks,
+            costs: Vec::new(),
+            following: RelayCosts::new(ranks),
+        });
+        let missing = (steps as usize).saturating_sub(known.costs.len());
+        known.costs.extend(known.following.by_ref().take(missing));
+        known.costs[steps as usize - 1]
+    })
 }

@@ -44,7 +44,7 @@
 
 use super::any_load::{self, Followed};
 use super::leaving;
-use super::relay_tree::{MOST_WORK, RelayCosts};
+use super::relay_tree::{MOST_WORK, cost};
 use super::{behind_cuts, halves_joined_by, intake, narrowest, reached, taken_in};
 use crate::bound::{LeastCharge, TimeBound};
 use crate::collective::{Collective, CollectiveKind};
@@ -240,10 +240,7 @@ fn relay_tree(
     let rounds = super::any_load(ring, collective).steps;
     let rounds = rounds.max(reached(ring, collective).unwrap_or(0));
     let mut least: Option<Time> = None;
-    for (slots, cost) in (1..).zip(RelayCosts::new(collective.ranks())) {
-        if slots < rounds {
-            continue;
-        }
+    for slots in rounds.max(1).. {
         // No plan of this many slots or more is faster than that, whatever its tree.
         let floor = per_slot.times(slots)?.plus(shortest)?;
         if least.is_some_and(|least| floor >= least) {
@@ -252,6 +249,7 @@ fn relay_tree(
         if slots * ranks > MOST_WORK {
             return Ok(Some(least.map_or(floor, |least| least.min(floor))));
         }
+        let cost = cost(collective.ranks(), slots);
         let needed = byte_links(ring, collective, size, slots, cost);
         let sending = over(ring, needed, parts, channels)?.max(bandwidth);
         let time = per_slot.times(slots)?.plus(sending)?;
