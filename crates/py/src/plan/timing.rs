@@ -24,66 +24,150 @@ impl Plan {
     }
 }
 
-/// `Plan.simulate`.
-pub(super) fn simulate(
-    py: Python<'_>,
-    plan: &Plan,
-    size: Option<Size>,
-    watch: Option<&Py<PyAny>>,
-    timeline: bool,
-    settings: Option<Settings>,
-) -> PyResult<Outcome> {
-    let mut method = method(settings)?;
-    if timeline {
-        method.packet.options.timeline_bin = Some(simulate::TIMELINE_BIN);
+#[pymethods]
+impl Plan {
+    /// Time the plan by a simulator.
+    ///
+    /// Parameters
+    /// ----------
+    /// size : int or str, optional
+    ///     Size of the collective, in bytes or as text with a unit such as `"4MiB"` (default: the size of the plan).
+    /// watch : callable, optional
+    ///     The packet simulator calls it now and then as `watch(events, messages_delivered, time_ps)`.
+    /// timeline : bool
+    ///     Whether the packet simulator measures the table `timeline`.
+    /// settings
+    ///     The simulator and its settings, as text: `simulator="packet"`, `policy="free"`, `start="step"`. `opticoll list
+    ///     settings` has them all. By default the simulator is `circuit` under the policy `every_step` on a `wdm_ring`, and
+    ///     `fluid` on electrical fabrics.
+    ///
+    /// Returns
+    /// -------
+    /// Outcome
+    ///     Its total `time_ps` is the time in picoseconds.
+    ///
+    /// Raises
+    /// ------
+    /// UnitError
+    ///     No size is given and the plan has none, or the size is no size.
+    /// SimulationError
+    ///     A setting is unknown or does not apply; the attribute `setting` names the setting.
+    /// MemoryLimitError
+    ///     The simulation would need more memory than the limit.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import opticoll
+    /// >>> plan = opticoll.plan("all_gather", "wdm_ring:ranks=16,wavelengths=2", "ring")
+    /// >>> plan.simulate("4MiB").time_ps
+    /// 12957912000
+    /// >>> plan.simulate("4MiB", policy="free").time_ps
+    /// 12582912000
+    #[pyo3(signature = (size: "int | str | None" = None, *, watch: "Callable[[int, int, int], None] | None" = None, timeline = false, **settings: "Unpack[Settings]"))]
+    fn simulate(
+        &self,
+        py: Python<'_>,
+        size: Option<Size>,
+        watch: Option<Py<PyAny>>,
+        timeline: bool,
+        settings: Option<Settings>,
+    ) -> PyResult<Outcome> {
+        let mut method = method(settings)?;
+        if timeline {
+            method.packet.options.timeline_bin = Some(simulate::TIMELINE_BIN);
+        }
+        let size = self.size_or(size)?;
+        let mut problem = None;
+        let found = interrupt::run(py, || {
+            let mut watch = watching(watch.as_ref(), &mut problem);
+            simulate::run_watched(self.whole(), size, &method, &mut watch)
+        })?;
+        match problem {
+            Some(problem) => Err(problem),
+            None => found
+                .map(Outcome::from_core)
+                .map_err(IntoPyErr::into_py_err),
+        }
     }
-    let size = plan.size_or(size)?;
-    let mut problem = None;
-    let found = interrupt::run(py, || {
-        let mut watch = watching(watch, &mut problem);
-        simulate::run_watched(plan.whole(), size, &method, &mut watch)
-    })?;
-    match problem {
-        Some(problem) => Err(problem),
-        None => found
-            .map(Outcome::from_core)
-            .map_err(IntoPyErr::into_py_err),
+
+    /// The work of the packet simulator before it starts: messages, chunks and an estimate of the forwards by routers.
+    ///
+    /// Parameters
+    /// ----------
+    /// size : int or str, optional
+    ///     Size of the collective, in bytes or as text with a unit (default: the size of the plan).
+    /// settings
+    ///     Settings of the packet simulator, as for `simulate`.
+    ///
+    /// Raises
+    /// ------
+    /// SimulationError
+    ///     The fabric has no routers, or a setting is unknown or does not apply.
+    /// UnitError
+    ///     No size is given and the plan has none, or the size is no size.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import opticoll
+    /// >>> plan = opticoll.plan("all_gather", "torus:dims=4x4", "ring")
+    /// >>> plan.expected_packets("1MiB")
+    /// (240, 491520, 1105920)
+    #[pyo3(signature = (size: "int | str | None" = None, **settings: "Unpack[Settings]"))]
+    fn expected_packets(
+        &self,
+        py: Python<'_>,
+        size: Option<Size>,
+        settings: Option<Settings>,
+    ) -> PyResult<(u64, u64, u64)> {
+        let method = method(settings)?;
+        let size = self.size_or(size)?;
+        let plan = self.representative();
+        interrupt::run(py, || {
+            let settings = simulate::packet_settings(&plan.fabric, &method)?;
+            let work = packet::work_of(&plan.schedule, &plan.fabric, size, &settings);
+            Ok(packet::expected(&plan.fabric, &work, &settings.options)?)
+        })?
+        .map(expected_tuple)
+        .map_err(SimulationError::into_py_err)
     }
-}
 
-/// `Plan.expected_packets`.
-pub(super) fn expected_packets(
-    py: Python<'_>,
-    plan: &Plan,
-    size: Option<Size>,
-    settings: Option<Settings>,
-) -> PyResult<(u64, u64, u64)> {
-    let method = method(settings)?;
-    let size = plan.size_or(size)?;
-    let plan = plan.representative();
-    interrupt::run(py, || {
-        let settings = simulate::packet_settings(&plan.fabric, &method)?;
-        let work = packet::work_of(&plan.schedule, &plan.fabric, size, &settings);
-        Ok(packet::expected(&plan.fabric, &work, &settings.options)?)
-    })?
-    .map(expected_tuple)
-    .map_err(SimulationError::into_py_err)
-}
-
-/// `Plan.message_times`.
-pub(super) fn message_times(
-    py: Python<'_>,
-    plan: &Plan,
-    size: Option<Size>,
-    start: &str,
-) -> PyResult<Vec<(usize, u64, u64)>> {
-    let rule = start.parse().map_err(IntoPyErr::into_py_err)?;
-    let size = plan.size_or(size)?;
-    let plain = fluid::FlowOptions::default();
-    let times = interrupt::run(py, || {
-        fluid::message_times(plan.representative(), size, rule, &plain)
-    })?;
-    let times = times.map_err(IntoPyErr::into_py_err)?;
-    let told = |one: fluid::MessageTime| (one.transfer, one.start.ps(), one.end.ps());
-    Ok(times.into_iter().map(told).collect())
+    /// The messages of a plan on an electrical fabric: a list of (transfer, start, end), times in picoseconds.
+    ///
+    /// Parameters
+    /// ----------
+    /// size : int or str, optional
+    ///     Size of the collective, in bytes or as text with a unit (default: the size of the plan).
+    /// start : str
+    ///     The start rule: `rendezvous`, `step` or another of `opticoll list start_rules`.
+    ///
+    /// Raises
+    /// ------
+    /// SimulationError
+    ///     The fabric is not electrical, or the start rule is unknown.
+    /// UnitError
+    ///     No size is given and the plan has none, or the size is no size.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import opticoll
+    /// >>> plan = opticoll.plan("all_gather", "crossbar:ranks=4", "ring")
+    /// >>> plan.message_times("1MiB")[:2]
+    /// [(0, 0, 83886080), (1, 0, 83886080)]
+    #[pyo3(signature = (size: "int | str | None" = None, start = "rendezvous"))]
+    fn message_times(
+        &self,
+        py: Python<'_>,
+        size: Option<Size>,
+        start: &str,
+    ) -> PyResult<Vec<(usize, u64, u64)>> {
+        let rule = start.parse().map_err(IntoPyErr::into_py_err)?;
+        let size = self.size_or(size)?;
+        let plain = fluid::FlowOptions::default();
+        let times = interrupt::run(py, || {
+            fluid::message_times(self.representative(), size, rule, &plain)
+        })?;
+        let times = times.map_err(IntoPyErr::into_py_err)?;
+        let told = |one: fluid::MessageTime| (one.transfer, one.start.ps(), one.end.ps());
+        Ok(times.into_iter().map(told).collect())
+    }
 }

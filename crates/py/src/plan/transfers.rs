@@ -1,0 +1,216 @@
+//! The transfers of a plan, as arrays and one by one.
+
+use opticoll::plan::Lightpath;
+use pyo3::exceptions::PyIndexError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use super::Plan;
+use crate::columns;
+use crate::table::notebook;
+
+#[pymethods]
+impl Plan {
+    /// The transfers as NumPy arrays: a dictionary of columns, each of shape `(len(plan),)`, in the order of the schedule.
+    ///
+    /// Other optical fabrics have other columns in place of direction, fibre and wavelength: `Fabric.light_fields` names them.
+    /// Electrical fabrics have none.
+    ///
+    /// Columns
+    /// -------
+    /// chunk : uint32
+    ///     First chunk that the transfer moves, from 0 to `plan.collective.chunks` - 1.
+    /// count : uint32
+    ///     Number of consecutive chunks.
+    /// source, destination : uint32
+    ///     Ranks, from 0 to `plan.fabric.ranks` - 1.
+    /// action : uint8
+    ///     0: the destination stores a copy. 1: the destination reduces the chunks into its own.
+    /// direction, fibre : uint8
+    ///     On a `wdm_ring` only: the direction of the lightpath (0 clockwise, 1 counter-clockwise) and its fibre.
+    /// wavelength : uint16
+    ///     On a `wdm_ring` only: the wavelength, from 0; 65535 where converters choose a wavelength for each link.
+    /// slot : uint32
+    ///     Slot of the transfer, from 0 to `plan.slots` - 1; on electrical fabrics its step.
+    ///
+    /// Raises
+    /// ------
+    /// ScheduleError
+    ///     The plan has more than 2^26 transfers; `slot_columns` gives those of one slot.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import opticoll
+    /// >>> plan = opticoll.plan("all_gather", "wdm_ring:ranks=16,wavelengths=2", "optree:radices=4x4")
+    /// >>> columns = plan.columns()
+    /// >>> for name, column in columns.items():
+    /// ...     print(name, column.dtype, column.shape, column[-1])
+    /// chunk uint32 (240,) 15
+    /// count uint32 (240,) 1
+    /// source uint32 (240,) 15
+    /// destination uint32 (240,) 14
+    /// action uint8 (240,) 0
+    /// direction uint8 (240,) 1
+    /// fibre uint8 (240,) 0
+    /// wavelength uint16 (240,) 1
+    /// slot uint32 (240,) 7
+    #[pyo3(signature = () -> "dict[str, NDArray[Any]]")]
+    fn columns<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        columns::of_plan(py, &self.plan)
+    }
+
+    /// The transfers of one slot as NumPy arrays: the columns of `columns`, and their indices in the plan.
+    ///
+    /// Parameters
+    /// ----------
+    /// slot : int
+    ///     The slot, from 0.
+    ///
+    /// Columns
+    /// -------
+    /// transfer : uint64
+    ///     Index of the transfer in the plan, as in the arrays of `columns`.
+    ///
+    /// Raises
+    /// ------
+    /// OverflowError
+    ///     The slot is negative or not below 2^32.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import opticoll
+    /// >>> plan = opticoll.plan("all_gather", "wdm_ring:ranks=16,wavelengths=2", "optree:radices=4x4")
+    /// >>> slot = plan.slot_columns(0)
+    /// >>> len(slot["transfer"]), slot["source"][:3], slot["destination"][:3]
+    /// (12, array([0, 1, 1], dtype=uint32), array([4, 5, 9], dtype=uint32))
+    #[pyo3(signature = (slot) -> "dict[str, NDArray[Any]]")]
+    fn slot_columns<'py>(&self, py: Python<'py>, slot: u32) -> PyResult<Bound<'py, PyDict>> {
+        columns::of_slot(py, self.whole(), slot)
+    }
+
+    /// The hops of transfers on a grid of tunable circuits (`wss_grid`) as NumPy arrays of equal length.
+    ///
+    /// A transfer between nodes that share neither row nor column has two hops, by way of a relay. Other fabrics have no hops:
+    /// the arrays are empty.
+    ///
+    /// The fields of the fabric's light (`Fabric.light_fields`) are further columns.
+    ///
+    /// Parameters
+    /// ----------
+    /// slot : int, optional
+    ///     Only the hops of this slot (default: all slots).
+    ///
+    /// Columns
+    /// -------
+    /// transfer : uint64
+    ///     Index of the transfer in the plan.
+    /// source, destination : uint32
+    ///     Ranks at the ends of the hop.
+    /// slot : uint32
+    ///     Slot of the hop.
+    ///
+    /// Raises
+    /// ------
+    /// OverflowError
+    ///     The slot is negative or not below 2^32.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import opticoll
+    /// >>> plan = opticoll.plan("all_to_all", "wss_grid:rows=2,columns=2", "direct")
+    /// >>> hops = plan.hop_columns(slot=0)
+    /// >>> list(hops)
+    /// ['transfer', 'source', 'destination', 'slot', 'plane', 'wavelength']
+    #[pyo3(signature = (slot = None) -> "dict[str, NDArray[Any]]")]
+    fn hop_columns<'py>(&self, py: Python<'py>, slot: Option<u32>) -> PyResult<Bound<'py, PyDict>> {
+        columns::of_hops(py, self.representative(), slot)
+    }
+
+    /// The source and the destination of a transfer: two ranks.
+    ///
+    /// Parameters
+    /// ----------
+    /// transfer : int
+    ///     Index of the transfer, from 0 to `len(plan)` - 1.
+    ///
+    /// Raises
+    /// ------
+    /// IndexError
+    ///     There is no such transfer.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import opticoll
+    /// >>> opticoll.plan("all_gather", "wdm_ring:ranks=16,wavelengths=2", "ring").ends(3)
+    /// (3, 4)
+    fn ends(&self, transfer: u64) -> PyResult<(u32, u32)> {
+        let Lightpath {
+            transfer: moved, ..
+        } = self.whole().lightpath(transfer).ok_or_else(|| {
+            let transfers = self.plan.transfers();
+            PyIndexError::new_err(format!("there is no transfer {transfer}, of {transfers}"))
+        })?;
+        Ok((moved.source, moved.destination))
+    }
+
+    /// The links that a transfer takes on an electrical fabric, in order; empty on other fabrics.
+    ///
+    /// They are those that the plan names, or else the fabric's route (`Fabric.route`).
+    ///
+    /// Parameters
+    /// ----------
+    /// transfer : int
+    ///     Index of the transfer, from 0 to `len(plan)` - 1.
+    ///
+    /// Raises
+    /// ------
+    /// IndexError
+    ///     There is no such transfer.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import opticoll
+    /// >>> text = opticoll.plan("broadcast", "electrical_ring:ranks=3", "linear").to_text()
+    /// >>> plan = opticoll.Plan.from_text(text.replace("copy 0 0>2", "copy 0 0>2 via 0.2"))
+    /// >>> plan.route(0), plan.route(1)
+    /// ([0], [0, 2])
+    fn route(&self, transfer: usize) -> PyResult<Vec<u32>> {
+        let (source, destination) = self.ends(transfer as u64)?;
+        let plan = self.representative();
+        let mut links = plan.routes.of(transfer).map_or(Vec::new(), <[u32]>::to_vec);
+        if let Some(network) = plan.fabric.network().filter(|_| links.is_empty()) {
+            network.route(source, destination, &mut links);
+        }
+        Ok(links)
+    }
+
+    /// Whether the plan names the route of some transfer on an electrical fabric.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import opticoll
+    /// >>> opticoll.plan("broadcast", "electrical_ring:ranks=3", "linear").names_routes
+    /// False
+    #[getter]
+    fn names_routes(&self) -> bool {
+        !self.representative().routes.is_empty()
+    }
+
+    /// The transfers as a DataFrame of pandas, with the columns of `columns`.
+    ///
+    /// Raises
+    /// ------
+    /// UsageError
+    ///     The package `pandas` is not installed.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import opticoll
+    /// >>> plan = opticoll.plan("all_gather", "wdm_ring:ranks=16,wavelengths=2", "ring")
+    /// >>> len(plan.to_pandas())
+    /// 240
+    #[pyo3(signature = () -> "pandas.DataFrame")]
+    fn to_pandas<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        notebook(slf, "frame")
+    }
+}
