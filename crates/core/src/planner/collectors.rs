@@ -24,6 +24,7 @@
 //! With S = 3 slots this meets the bound *spread* (see [`crate::family::wdm_ring::bound::any_load`]) on
 //! 64 ranks with 8 wavelengths and on 1,024 with 64.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use super::assembly::{Assembly, SharedMove};
@@ -170,6 +171,13 @@ struct Roles {
     collectors: Vec<Vec<u32>>,
 }
 
+/// A collector, and the groups for which it sends or from which it receives.
+struct Collector {
+    rank: u32,
+    group: u32,
+    groups: BTreeSet<u32>,
+}
+
 /// A lightpath of the ring of groups.
 struct Crossing {
     from: u32,
@@ -232,6 +240,26 @@ impl Roles {
     fn receiver(&self, crossing: &Crossing) -> u32 {
         let index = self.index(crossing.direction, false, self.apart(crossing));
         self.collectors[crossing.to as usize][index]
+    }
+
+    /// All collectors, in order, by the collectors and groups of lightpaths between groups. One in the middle
+    /// serves its own group too: data within a group go through it.
+    fn serving(&self, served: impl Iterator<Item = (u32, u32)>) -> Vec<Collector> {
+        let mut of_rank: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
+        for (rank, group) in served {
+            of_rank.entry(rank).or_default().insert(group);
+        }
+        let mut all = Vec::new();
+        for (group, own) in (0..).zip(&self.collectors) {
+            let middle = own[own.len() / 2];
+            of_rank.entry(middle).or_default().insert(group);
+            all.extend(own.iter().map(|rank| Collector {
+                rank: *rank,
+                group,
+                groups: of_rank.remove(rank).unwrap_or_default(),
+            }));
+        }
+        all
     }
 }
 
@@ -302,11 +330,6 @@ struct Blocks<'a> {
     roles: &'a Roles,
 }
 
-/// Which of so many collectors data within a group go through: one in the middle.
-const fn of_own_group(collectors: usize) -> usize {
-    collectors / 2
-}
-
 impl Blocks<'_> {
     fn gathers(&self) -> bool {
         self.kind == CollectiveKind::AllGather
@@ -323,101 +346,77 @@ impl Blocks<'_> {
 
     /// From every rank to the collectors of its group.
     fn inwards(&self, crossings: &[Crossing], stripes: u32) -> Vec<SharedMove> {
-        let grouping = &self.roles.grouping;
-        let mut sent_for: Vec<Vec<u32>> = vec![Vec::new(); self.ranks as usize];
-        for crossing in crossings {
-            sent_for[self.roles.sender(crossing) as usize].push(crossing.to);
-        }
-        let mut moves = Vec::new();
-        for group in 0..grouping.count {
-            let own = &self.roles.collectors[group as usize];
-            for (index, &collector) in own.iter().enumerate() {
-                let mut groups = std::mem::take(&mut sent_for[collector as usize]);
-                groups.extend((index == of_own_group(own.len())).then_some(group));
-                groups.sort_unstable();
-                groups.dedup();
-                for member in grouping.range(group).filter(|&member| member != collector) {
-                    interrupt::check();
-                    let chunks = if self.gathers() {
-                        std::iter::once(member..member + 1).collect()
-                    } else {
-                        let needed = groups.iter().map(|&to| grouping.range(to));
-                        let rows = needed.flat_map(|to| self.of_pair(member..member + 1, to));
-                        rows.collect()
-                    };
-                    moves.extend(SharedMove::cut(member, collector, chunks, stripes));
-                }
-            }
-        }
-        moves
+        let sends = crossings.iter().map(|one| (self.roles.sender(one), one.to));
+        self.inside(sends, |collector, member| {
+            let own = member..member + 1;
+            let needed = |&to: &u32| self.of_pair(own.clone(), self.roles.grouping.range(to));
+            let chunks = match self.gathers() {
+                true => std::iter::once(own.clone()).collect(),
+                false => collector.groups.iter().flat_map(needed).collect(),
+            };
+            SharedMove::cut(member, collector.rank, chunks, stripes)
+        })
     }
 
     /// From collector to collector, with light and slots.
     fn between(&self, crossings: &[Crossing]) -> Vec<(SharedMove, Light, u32)> {
         let range = |group| self.roles.grouping.range(group);
         let pair = |crossing: &Crossing| (crossing.from, crossing.to);
-        let of_pair = |crossing: &Crossing| {
-            let chunks = self.of_pair(range(crossing.from), range(crossing.to));
-            let (from, to) = (self.roles.sender(crossing), self.roles.receiver(crossing));
-            (from, to, chunks)
-        };
-        let mut moves = Vec::new();
         // Stripes of a pair follow one another.
-        for stripes in crossings.chunk_by(|one, other| pair(one) == pair(other)) {
+        let pairs = crossings.chunk_by(|one, other| pair(one) == pair(other));
+        let lightpaths = pairs.flat_map(|stripes| {
             interrupt::check();
-            let (from, to, chunks) = of_pair(&stripes[0]);
+            let first = &stripes[0];
+            let chunks = self.of_pair(range(first.from), range(first.to));
+            let (from, to) = (self.roles.sender(first), self.roles.receiver(first));
             let cut = SharedMove::cut(from, to, chunks, stripes.len() as u32);
-            let placed = stripes.iter().map(|one| (one.light, one.slot));
-            moves.extend(
-                cut.into_iter()
-                    .zip(placed)
-                    .map(|(own, (light, slot))| (own, light, slot)),
-            );
-        }
-        moves
+            let placed = cut.into_iter().zip(stripes);
+            placed.map(|(own, stripe)| (own, stripe.light, stripe.slot))
+        });
+        lightpaths.collect()
     }
 
     /// From collectors to the members of their group.
     fn outwards(&self, crossings: &[Crossing], stripes: u32) -> Vec<SharedMove> {
-        let grouping = &self.roles.grouping;
-        let mut received: Vec<Vec<u32>> = vec![Vec::new(); self.ranks as usize];
-        for crossing in crossings {
-            received[self.roles.receiver(crossing) as usize].push(crossing.from);
-        }
+        let receives = crossings
+            .iter()
+            .map(|one| (self.roles.receiver(one), one.from));
+        self.inside(receives, |collector, member| {
+            let own = collector.group;
+            // All collectors have the blocks of their group in an all_gather.
+            let has_own = self.gathers() && self.roles.collectors[own as usize].contains(&member);
+            let groups = collector.groups.iter();
+            let chunks = groups
+                .filter(|&&from| !(has_own && from == own))
+                .flat_map(|&from| without(self.roles.grouping.range(from), member))
+                .flat_map(|sources| self.of_pair(sources, member..member + 1));
+            SharedMove::cut(collector.rank, member, joined(chunks.collect()), stripes)
+        })
+    }
+
+    /// The lightpaths between collectors and the other members of their groups; `served` as for [`Roles::serving`].
+    fn inside(
+        &self,
+        served: impl Iterator<Item = (u32, u32)>,
+        lightpaths: impl Fn(&Collector, u32) -> Vec<SharedMove>,
+    ) -> Vec<SharedMove> {
         let mut moves = Vec::new();
-        for group in 0..grouping.count {
-            let own = &self.roles.collectors[group as usize];
-            for (index, &collector) in own.iter().enumerate() {
-                let mut groups = std::mem::take(&mut received[collector as usize]);
-                groups.sort_unstable();
-                groups.dedup();
-                for member in grouping.range(group).filter(|&member| member != collector) {
-                    interrupt::check();
-                    let mut chunks: Vec<Range<u32>> = Vec::new();
-                    for &from in &groups {
-                        chunks.extend(self.of_pair(grouping.range(from), member..member + 1));
-                    }
-                    // All collectors have the blocks of their group in an all_gather.
-                    let lacks = !self.gathers() || !own.contains(&member);
-                    if index == of_own_group(own.len()) && lacks {
-                        chunks.extend(self.within(group, member));
-                    }
-                    moves.extend(SharedMove::cut(collector, member, joined(chunks), stripes));
-                }
+        for collector in self.roles.serving(served) {
+            let members = self.roles.grouping.range(collector.group);
+            for member in members.filter(|&member| member != collector.rank) {
+                interrupt::check();
+                moves.extend(lightpaths(&collector, member));
             }
         }
         moves
     }
+}
 
-    /// What a rank needs of the others of its group.
-    fn within(&self, group: u32, member: u32) -> Vec<Range<u32>> {
-        let range = self.roles.grouping.range(group);
-        let others = [range.start..member, member + 1..range.end];
-        let chunks = others.into_iter().filter(|others| !others.is_empty());
-        chunks
-            .flat_map(|others| self.of_pair(others, member..member + 1))
-            .collect()
-    }
+/// The ranks of a range before one and after it.
+fn without(range: Range<u32>, rank: u32) -> impl Iterator<Item = Range<u32>> {
+    let before = range.start..range.end.min(rank);
+    let after = range.start.max(rank + 1)..range.end;
+    [before, after].into_iter().filter(|part| !part.is_empty())
 }
 
 /// Ranges in order, those that meet as one.
