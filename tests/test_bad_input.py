@@ -9,6 +9,7 @@ import zstandard
 
 import opticoll
 from conftest import RING, Run
+from opticoll import errors
 from opticoll.formats import content
 
 LIMIT = "must be"
@@ -411,6 +412,33 @@ def test_unit_after_a_space_is_hinted_at(run: Run) -> None:
     finished = run(*ON_RING, "--size", "4", "MiB")
     assert finished.code == 2
     assert "hint: write 4MiB, without a space" in finished.err
+
+
+def test_too_many_chunks_are_counted_in_the_error(run: Run) -> None:
+    finished = run("plan", "all_to_all", *fabric("ranks=1000000,wavelengths=64"))
+    assert finished.code == 2
+    chunks = 1_000_000**2
+    assert f"would have {chunks} chunks: there may be {2**32 - 1} at most" in finished.err
+    assert "hint: try fewer ranks, or fewer pieces of a block" in finished.err
+
+
+def test_chunks_are_numbered_with_32_bits() -> None:
+    ranks = 2**16
+    assert opticoll.Collective("all_to_all", ranks - 1).chunks == (ranks - 1) ** 2
+    with pytest.raises(errors.CollectiveError, match=f"would have {ranks**2} chunks"):
+        opticoll.Collective("all_to_all", ranks)
+    with pytest.raises(errors.CollectiveError, match="1 piece or more, not 0"):
+        opticoll.Collective("all_gather", 4, pieces=0)
+
+
+def test_too_few_transfers_are_hinted_at_and_the_hint_helps(run: Run) -> None:
+    least = opticoll.Fabric(RING).ranks - 1
+    on_ring = ["plan", "broadcast", "--fabric", RING, "--algorithm"]
+    finished = run(*on_ring, f"auto:transfers={least - 1}")
+    assert finished.code == 2
+    assert f"every plan has more than {least - 1} transfers" in finished.err
+    assert "hint: allow more by --algorithm auto:transfers=N, or try fewer ranks" in finished.err
+    assert run(*on_ring, f"auto:transfers={100 * least}").code == 0
 
 
 def test_folder_for_figures_that_is_a_file_is_refused_before_work(run: Run, tmp_path: Path) -> None:

@@ -69,17 +69,20 @@ pub enum CollectiveError {
         /// The number of ranks.
         ranks: u32,
     },
-    /// Too many or no pieces.
+    /// No pieces.
+    #[error("a block is cut into 1 piece or more, not 0")]
+    NoPieces,
+    /// More chunks than 32 bits count.
     #[error(
-        "{kind} on {ranks} ranks cannot be cut into {pieces} pieces: chunks are numbered with 32 bits"
+        "{kind} on {ranks} ranks would have {chunks} chunks: there may be {MOST_CHUNKS} at most"
     )]
-    Pieces {
+    TooManyChunks {
         /// The collective.
         kind: CollectiveKind,
         /// The number of ranks.
         ranks: u32,
-        /// The pieces asked for.
-        pieces: u32,
+        /// The chunks that it would have.
+        chunks: u128,
     },
     /// A demand of other ranks.
     #[error("the demand is among {demand} ranks, the collective among {ranks}")]
@@ -196,6 +199,9 @@ impl FromStr for CollectiveKind {
     }
 }
 
+/// Chunks are numbered with 32 bits, and so is their number.
+const MOST_CHUNKS: u128 = u32::MAX as u128;
+
 /// Which ranks hold (or contribute to, or must hold) a chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Holders {
@@ -247,14 +253,14 @@ impl Collective {
         if self.demand.is_some() && pieces != 1 {
             return Err(CollectiveError::CutDemand { pieces });
         }
-        let refused = CollectiveError::Pieces {
-            kind: self.kind,
-            ranks: self.ranks,
-            pieces,
-        };
-        match self.blocks().checked_mul(u64::from(pieces)) {
-            Some(1..=0xffff_ffff) => Ok(Collective { pieces, ..self }),
-            _ => Err(refused),
+        match u128::from(self.blocks()) * u128::from(pieces) {
+            0 => Err(CollectiveError::NoPieces),
+            1..=MOST_CHUNKS => Ok(Collective { pieces, ..self }),
+            chunks => Err(CollectiveError::TooManyChunks {
+                kind: self.kind,
+                ranks: self.ranks,
+                chunks,
+            }),
         }
     }
 

@@ -135,7 +135,7 @@ pub enum PlannerError {
         pieces: u32,
     },
     /// No plan is small enough.
-    #[error("every plan has more than {most} transfers; allow more")]
+    #[error("every plan has more than {most} transfers")]
     NothingFits {
         /// The most transfers allowed.
         most: u64,

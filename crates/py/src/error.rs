@@ -95,7 +95,13 @@ impl IntoPyErr for WrongFamily {
 
 impl IntoPyErr for CollectiveProblem {
     fn into_py_err(self) -> PyErr {
-        CollectiveError::new_err(self.to_string())
+        let error = CollectiveError::new_err(self.to_string());
+        match self {
+            CollectiveProblem::TooManyChunks { .. } => {
+                with(error, "hint", "try fewer ranks, or fewer pieces of a block")
+            }
+            _ => error,
+        }
     }
 }
 
@@ -114,6 +120,11 @@ impl IntoPyErr for PlannerProblem {
             PlannerProblem::CutOff => {
                 with(FabricError::new_err(self.to_string()), "option", "broken")
             }
+            PlannerProblem::NothingFits { .. } => with(
+                AlgorithmError::new_err(self.to_string()),
+                "hint",
+                "allow more by --algorithm auto:transfers=N, or try fewer ranks",
+            ),
             other => AlgorithmError::new_err(other.to_string()),
         }
     }
