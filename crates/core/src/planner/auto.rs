@@ -13,7 +13,7 @@ use crate::collective::CollectiveKind;
 use crate::families;
 use crate::family::wdm_ring::WdmRing;
 use crate::plan::AnyPlan;
-use crate::simulate::Simulator;
+use crate::simulate::{Policy, Simulator};
 use crate::spec::{OptionRecord, Spec};
 use crate::units::Time;
 
@@ -161,6 +161,13 @@ fn named_contenders<'a>(
             // Large ones come when a good time is known, which most of them cannot reach by their loads; on grids those of
             // few transfers come first.
             let is_large = on_ring && transfers > LATER;
+            let pipeline = match (question.fabric.downcast::<WdmRing>(), pieces) {
+                (Some(ring), Some(pieces)) => {
+                    let time = least::of_pipeline(ring, slots, question, pieces)?;
+                    Some(time.max(least))
+                }
+                _ => None,
+            };
             let estimate = match (quickly || on_ring, question.fabric.network()) {
                 _ if is_large => Time::from_ps(u64::MAX - 1),
                 (true, Some(_)) => least,
@@ -175,7 +182,14 @@ fn named_contenders<'a>(
                 least,
                 estimate,
                 transfers,
-                make: Box::new(move |limit| make_named(&spec, &question, limit)),
+                make: Box::new(move |limit| match (pipeline, limit) {
+                    (Some(time), Some(limit)) if is_large && time >= limit => {
+                        Ok(Made::NotExpected(
+                            "its pieces take longer one after the other, over all channels",
+                        ))
+                    }
+                    _ => make_named(&spec, &question, limit),
+                }),
             });
         }
     }

@@ -74,7 +74,9 @@ pub(super) fn by_formulas(
     let nothing = (Time::ZERO, 0);
     let ranks = question.fabric.ranks();
     let has_demand = question.collective.demand().is_some();
-    let pieces = record.pieces(spec);
+    // Pieces are a byte at least: slots of others are empty.
+    let most = question.size.get().max(1);
+    let pieces = record.pieces(spec).map(|pieces| pieces.min(most));
     let is_plain = spec.options().count() == usize::from(pieces.is_some());
     if !is_plain || ranks < 2 || has_demand {
         return Ok(nothing);
@@ -99,6 +101,10 @@ pub(super) fn by_formulas(
     };
     let channels = 2 * u64::from(ring.channels());
     let least = of_slots(ring, question.policy(), slots, bytes as u64, channels)?;
+    let least = match (question.policy(), pieces) {
+        (Policy::PerPort, _) | (_, None) => least,
+        (_, Some(pieces)) => least.max(of_pipeline(ring, slots, question, pieces)?),
+    };
     let shape = ring.ring_shape().filter(|_| !ring.multicast);
     let Some(by_loads) = shape.and_then(|shape| (record.least_slots)(shape)) else {
         return Ok((least, slots));
@@ -108,6 +114,24 @@ pub(super) fn by_formulas(
     let busy = unit.saturating_mul(by_loads.saturating_sub(1));
     let loaded = of_slots(ring, question.policy(), by_loads, busy, 1)?;
     Ok((least.max(loaded), slots.max(by_loads)))
+}
+
+/// The time that pieces of the vector which follow one another in so many slots take at least, where ranks do not run
+/// ahead: in every slot a piece goes from a rank to another, over all channels of a direction at most.
+pub(super) fn of_pipeline(
+    ring: &WdmRing,
+    slots: u64,
+    question: &Question<'_>,
+    pieces: u64,
+) -> Result<Time, PlannerError> {
+    let policy = match question.policy() {
+        Policy::PerPort => Policy::OnChange,
+        policy => policy,
+    };
+    // A lightpath carries a byte at least.
+    let size = question.size.get();
+    let bytes = size / pieces.clamp(1, size.max(1)) / u64::from(ring.channels());
+    of_slots(ring, policy, slots, bytes.max(1).saturating_mul(slots), 1)
 }
 
 /// The time that so many steps take over the ports of a switch at least, in which a rank receives so many bytes.
