@@ -13,7 +13,7 @@ use crate::collective::CollectiveKind;
 use crate::families;
 use crate::family::wdm_ring::WdmRing;
 use crate::plan::AnyPlan;
-use crate::simulate::{Policy, Simulator};
+use crate::simulate::Simulator;
 use crate::spec::{OptionRecord, Spec};
 use crate::units::Time;
 
