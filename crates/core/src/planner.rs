@@ -453,6 +453,8 @@ struct Question<'a> {
     /// The most transfers of a plan, or orbits where it is folded: what fits into memory. Each takes about 25
     /// bytes.
     most_transfers: u64,
+    /// Whether a folded plan stays folded: not where it is joined with another one that is not.
+    keeps_folds: bool,
     /// The most transfers made and timed in all.
     most_work: u64,
     /// Whether a plan may name routes that are not the fabric's.
@@ -485,6 +487,7 @@ impl<'a> Question<'a> {
             size,
             method,
             most_transfers: DEFAULT_TRANSFERS,
+            keeps_folds: true,
             most_work: DEFAULT_WORK,
             names_routes: true,
             watch,

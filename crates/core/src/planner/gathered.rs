@@ -126,7 +126,11 @@ impl<'a> Gathering<'a> {
                 1 => MOST_TRANSFERS,
                 _ => self.question.most_transfers,
             };
-            let fits = u64::from(ranks) * u64::from(pieces) <= most;
+            let orbits = u64::from(ranks) * u64::from(pieces);
+            let fits = match self.question.keeps_folds {
+                true => orbits <= most,
+                false => orbits * u64::from(ranks) < most,
+            };
             let whole = u64::from(pieces) <= self.block.max(1);
             Some((gather.with_pieces(pieces).ok()?, most)).filter(|_| fits && whole)
         };

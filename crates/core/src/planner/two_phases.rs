@@ -70,6 +70,8 @@ fn half<'a>(kind: CollectiveKind, question: &Question<'a>) -> Result<Question<'a
         },
         // What is run backwards, or by others than its own ranks, goes by the routes of the fabric.
         names_routes: question.names_routes && whole.kind() == CollectiveKind::AllReduce,
+        // A scatter and a gather have a root, and are never folded.
+        keeps_folds: question.keeps_folds && whole.kind() == CollectiveKind::AllReduce,
         ..*question
     })
 }
