@@ -109,10 +109,10 @@ pub(super) fn by_formulas(
     let Some(by_loads) = shape.and_then(|shape| (record.least_slots)(shape)) else {
         return Ok((least, slots));
     };
-    // On some link all channels are busy with blocks in all slots but one, and with something in that one.
-    let unit = unit(record.collective, question.size, ranks);
-    let busy = unit.saturating_mul(by_loads.saturating_sub(1));
-    let loaded = of_slots(ring, question.policy(), by_loads, busy, 1)?;
+    // Every slot carries a block at least, over all channels of a direction at most.
+    let bytes = unit(record.collective, question.size, ranks).saturating_mul(by_loads);
+    let channels = ring.channels().into();
+    let loaded = of_slots(ring, question.policy(), by_loads, bytes, channels)?;
     Ok((least.max(loaded), slots.max(by_loads)))
 }
 
