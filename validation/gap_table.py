@@ -158,9 +158,12 @@ def table(
     """The rows of a fabric."""
     yield f"| {' | '.join(HEADING)} |"
     yield "|---|--:|---|--:|--:|--:|--:|---|---|"
-    for one in entries:
-        if one.fabric != fabric:
-            continue
+    collectives = list(dict.fromkeys(one.collective for one in entries))
+    sizes = list(dict.fromkeys(one.size for one in entries))
+    own = [one for one in entries if one.fabric == fabric]
+    # Policies side by side.
+    own.sort(key=lambda one: (collectives.index(one.collective), sizes.index(one.size)))
+    for one in own:
         place = note(one, sentences)
         cells = (
             one.collective,
