@@ -10,7 +10,7 @@ import pytest
 import opticoll
 from conftest import RING, Run
 from opticoll import registry
-from opticoll.commands import compare
+from opticoll.commands.compare import table
 from test_cli import STEP_PS, TREE, run_json
 
 
@@ -116,7 +116,7 @@ def test_violated_plan_wins_no_comparison() -> None:
     rows = opticoll.compare("all_gather", RING, [nothing, "ring", TREE]).rows
     # One step against 12 and 15, but without the data.
     assert rows[0]["time_ps"] == STEP_PS
-    lines = compare.comparison_table(rows).splitlines()[1:6]
+    lines = table.comparison_table(rows).splitlines()[1:6]
     ratios = [re.split(r"\s{2,}", line)[6] for line in lines]
     best = rows[-1]["time_ps"]
     others = [f"{slots * STEP_PS / best:.2f}" for slots in (15, 12)]

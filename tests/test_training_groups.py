@@ -51,8 +51,8 @@ def check(row: TrainingRow) -> Any:
 
 def timed(ranks: int, model: str = MODEL, **options: Any) -> tuple[TrainingRow, Any]:
     ring = {"all_reduce": "ring", "reduce_scatter": "ring", "all_gather": "ring"}
-    options = {"batch": 4, "device": "a100", "collectives": ring} | options
-    row = opticoll.train(model, options.pop("fabric", crossbar(ranks)), **options)
+    chosen: dict[str, Any] = {"batch": 4, "device": "a100", "collectives": ring} | options
+    row = opticoll.train(model, chosen.pop("fabric", crossbar(ranks)), **chosen)
     return row, check(row)
 
 
@@ -94,7 +94,7 @@ def test_replicas_move_what_zero_says(sharded: int) -> None:
 
 
 def test_without_groups_and_with_one_group_of_all_ranks_is_the_same() -> None:
-    options = {"batch": 4, "device": "a100", "algorithm": "ring"}
+    options: dict[str, Any] = {"batch": 4, "device": "a100", "algorithm": "ring"}
     plain = opticoll.train(MODEL, crossbar(4), **options)
     row = opticoll.train(MODEL, crossbar(4), data_parallel=4, **options)
     check(row)
@@ -114,7 +114,7 @@ DIVISIONS: list[dict[str, int]] = [
 @pytest.mark.parametrize("division", DIVISIONS)
 def test_groups_apart_take_as_long_as_on_a_crossbar(division: dict[str, int]) -> None:
     # One micro-batch, gradients behind it: no two groups send at a time.
-    options = {"overlap": False, "micro_batches": 1, **division}
+    options: dict[str, Any] = {"overlap": False, "micro_batches": 1, **division}
     together, _ = timed(8, contention="simulated", **options)
     apart, groups = timed(8, contention="none", **options)
     assert groups["alone"] == "as asked for"
@@ -142,7 +142,7 @@ LIGHT = [
 
 @pytest.mark.parametrize("fabric", LIGHT)
 def test_light_without_single_messages_times_groups_alone(fabric: str) -> None:
-    options = {"tensor_parallel": 4, "sharded": 1, "collectives": None}
+    options: dict[str, Any] = {"tensor_parallel": 4, "sharded": 1, "collectives": None}
     _, groups = timed(8, fabric=fabric, **options)
     assert groups["contention"] == "none"
     assert fabric.partition(":")[0] in groups["alone"]
