@@ -125,7 +125,7 @@ fn what_does_not_fit_the_fabric_is_refused_with_a_hint() {
         ("wrht", "wrht needs a wdm_ring"),
         ("optree", "optree needs a wdm_ring"),
         ("rnig", "did you mean `ring`"),
-        ("auto:transfers=1", "allow more"),
+        ("auto:transfers=1", "every plan has more than 1 transfers"),
     ] {
         let spec = algorithm.parse().unwrap();
         let method = Method::default();
