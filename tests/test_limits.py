@@ -9,6 +9,7 @@ from conftest import RING, Run
 from test_cli import run_json
 
 MILLION = "wdm_ring:ranks=1000000,wavelengths=64"
+HALVES = "relay_tree:pieces=2"
 
 
 @pytest.fixture(autouse=True)
@@ -19,9 +20,9 @@ def _no_limit_of_another_test() -> None:
 @pytest.mark.parametrize(
     ("arguments", "what"),
     [
-        # (10^6 - 1) / 128 steps and as many ranks, 4 bytes each: 31.26 GB.
-        (("plan", "all_gather", "--fabric", MILLION, "--algorithm", "auto"), "31.26 GB"),
-        (("plan", "all_reduce", "--fabric", MILLION, "--algorithm", "relay_tree"), "31.26 GB"),
+        # 2 (10^6 - 1) / 128 steps and as many ranks, 4 bytes each, and 8 MB for the lengths.
+        (("plan", "all_gather", "--fabric", MILLION, "--algorithm", HALVES), "62.51 GB"),
+        (("plan", "all_reduce", "--fabric", MILLION, "--algorithm", HALVES), "62.51 GB"),
         (
             ("plan", "all_to_all", "--fabric", "crossbar:ranks=8000", "--algorithm", "direct"),
             "2.82 GB",
@@ -41,6 +42,13 @@ def test_memory_is_refused_with_forecast_and_limit(
     assert what in error
     assert "the limit is 1.00 GB" in error
     assert "--memory-limit" in hint
+
+
+def test_whole_blocks_of_a_million_ranks_need_no_table(run: Run) -> None:
+    asked = ("plan", "all_gather", "--fabric", MILLION, "--algorithm", "relay_tree")
+    finished = run(*asked, "--memory-limit", "1GB")
+    assert finished.code == 0
+    assert "verified         yes" in finished.out
 
 
 def test_a_limit_holds_for_one_command(run: Run) -> None:
