@@ -37,7 +37,8 @@ const NEARLY: u32 = 50;
 
 /// An all_gather along rotated relay trees in as few slots as were found, one chunk per lightpath
 /// and slot; for whole blocks never more slots than the best named algorithm, unless the plan is too
-/// large to be written out. Blocks in pieces have a tree for each piece. Folded where all lengths
+/// large to be written out; above 2^22 transfers, of at most a fiftieth more slots than the bound.
+/// Blocks in pieces have a tree for each piece. Folded where all lengths
 /// divide the number of ranks. Deterministic.
 ///
 /// # Errors
