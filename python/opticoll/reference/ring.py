@@ -146,18 +146,18 @@ class Ring(Fabric):
     def light_trees(self, lit: Transfers) -> list[Transfers]:
         """The transfers that are one light.
 
-        Where ranks may take a share of passing light, copies of the same chunks that leave one rank
-        in one slot, one way, on one fibre and wavelength, are one. Without that, and where each
+        Where ranks may take a share of passing light, the same chunks that leave one rank in
+        one slot, one way, on one fibre and wavelength, are one light. Without that, and where each
         light keeps its wavelength, all that goes between two ranks in one slot, one way, on one
         fibre and wavelength, is one: it is sent one after the other.
         """
         together: dict[object, Transfers] = defaultdict(dict)
         for index, transfer in lit.items():
             light: object = index
-            if self.multicast and transfer.action == "copy":
+            if self.multicast:
                 place = transfer.slot, transfer.source, *transfer.light
                 light = (*place, transfer.chunk, transfer.count)
-            elif not self.multicast and not self.converters:
+            elif not self.converters:
                 light = transfer.slot, transfer.source, transfer.destination, *transfer.light
             together[light][index] = transfer
         return list(together.values())

@@ -45,7 +45,7 @@ class Star(Fabric):
             yield Problem("wavelength_range", f"is on wavelength {light.wavelength}: no such thing")
 
     def wrong_slots(self, plan: Plan, transfers: Transfers) -> Iterator[Problem]:
-        """In a slot a wavelength carries one light: copies of the same chunks from one rank.
+        """In a slot a wavelength carries one light: the same chunks from one rank.
 
         A rank sends, and hears, on no more wavelengths than it has transmitters, and receivers.
         """
@@ -54,9 +54,8 @@ class Star(Fabric):
         for index, transfer in self.lit(transfers).items():
             slot, wavelength = transfer.slot, transfer.light.wavelength
             other = plan.transfers[first.setdefault((slot, wavelength), index)]
-            copies = transfer.action == other.action == "copy"
             sent = {(one.source, one.chunk, one.count) for one in (transfer, other)}
-            if transfer is not other and (len(sent) > 1 or not copies):
+            if len(sent) > 1:
                 both = f"{plan.name(first[slot, wavelength])} and {plan.name(index)}"
                 says = f"transfers {both} are no one light, but both on wavelength {wavelength}"
                 yield Problem("collision", f"slot {slot}: {says}")

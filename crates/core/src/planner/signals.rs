@@ -1,43 +1,50 @@
 //! Barriers from plans of other collectives, whose lightpaths carry signals in place of bytes.
 //!
-//! In an all_reduce every rank learns something of all, and in an all_gather too. With a signal in place of
-//! whatever a lightpath carries, united with what its receiver has heard, a rank has heard at least of whom it
-//! would hold a contribution to one chunk. So all have heard of all at the end: a barrier. Two lightpaths of a step
-//! between the same ranks are one signal, and signals that tell their receivers nothing new are left out.
+//! After an all_reduce every rank has learned something of all, after an all_gather too; after a reduce the root has,
+//! and a broadcast passes it on. With a signal in place of whatever a lightpath carries, united with what its receiver
+//! has heard, a rank has heard at least of whom it would hold a contribution to one chunk. So all have heard of all at
+//! the end: a barrier. Two lightpaths of a step between the same ranks are one signal. Up to some number of ranks
+//! signals that tell their receivers nothing new are left out.
 
 use super::contest::{Contender, Contest, ContestOutcome, Made};
 use super::two_phases::{flat, nested};
-use super::{Planned, Planner, PlannerError, Question, find, least};
+use super::{Planned, Planner, PlannerError, Question, least};
 use crate::collective::{Collective, CollectiveKind};
-use crate::family::wdm_ring::WdmRing;
 use crate::interrupt;
-use crate::plan::{AnyPlan, Lightpath, Plan};
+use crate::plan::{AnyPlan, Lightpath, Plan, Relay};
 use crate::schedule::{Claims, Schedule, Transfer};
-use crate::simulate::Policy;
 use crate::spec::{OptionRecord, Spec};
 use crate::units::{Bytes, Time};
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeSet;
 
 /// The planner of barriers.
 pub(super) const PLANNER: Planner = Planner {
     options: &[
-        OptionRecord::new("of", "collective whose plan carries the signals")
-            .range("all_reduce, all_gather")
-            .default("all_reduce"),
+        OptionRecord::new(
+            "of",
+            "collective whose plan carries the signals; before a broadcast a reduce does",
+        )
+        .range("all_reduce, all_gather, broadcast")
+        .default("all_reduce"),
         OptionRecord::new(
             "plan",
             "algorithm of that collective, such as grouped/groups=17/core=exchange",
         )
         .range("algorithms of that collective")
         .default("the fastest found"),
+        OptionRecord::new("first", "algorithm of the reduce before a broadcast")
+            .range("algorithms of reduce")
+            .default("the fastest found"),
     ],
     by_size: true,
     candidates: contenders,
-    ..Planner::on_rings(
+    applies: |fabric| fabric.has_light(),
+    ..Planner::new(
         NAME,
         "Signals",
         &[CollectiveKind::Barrier],
-        "The lightpaths of an all_reduce or all_gather in few slots, with signals in place of bytes",
+        "The lightpaths of the fastest all_reduce, all_gather, or reduce and broadcast, with signals in place of bytes",
         "opticoll",
         plan,
     )
@@ -45,89 +52,52 @@ pub(super) const PLANNER: Planner = Planner {
 
 const NAME: &str = "signals";
 
-/// What every rank has heard is a row of bits for each rank: more ranks than that take more than 8 MiB.
-const MOST_RANKS: u32 = 1 << 13;
+/// What every rank has heard is a row of bits for each rank: those of more ranks take more than 8 MiB.
+const MOST_ROWS: u32 = 1 << 13;
 
-/// The planners whose plans take few slots when there is little to send.
-const OF_FEW_SLOTS: [&str; 2] = ["grouped", "detour"];
+/// The collectives whose plans carry signals.
+const CARRIERS: [CollectiveKind; 3] = [
+    CollectiveKind::Broadcast,
+    CollectiveKind::AllReduce,
+    CollectiveKind::AllGather,
+];
 
-/// The question for the collective whose plan carries the signals, of a byte.
-fn inner<'a>(question: &Question<'a>, kind: CollectiveKind) -> Result<Question<'a>, PlannerError> {
-    Ok(Question {
-        collective: Collective::new(kind, question.collective.ranks())?,
-        size: Bytes::new(1),
-        most_work: question.most_work / 2,
-        ..*question
-    })
-}
+/// The transfers of plans that are timed to find one for its signals, and those for each rank.
+const WORK: u64 = 1 << 20;
+const WORK_OF_A_RANK: u64 = 1 << 6;
 
+/// The fastest plans of no bytes, made when the small named algorithms are timed.
 fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, PlannerError> {
-    let ring = question.fabric.downcast::<WdmRing>();
-    if ring.is_none_or(|ring| ring.ranks < 2 || ring.ranks > MOST_RANKS) {
+    let ranks = u64::from(question.fabric.ranks());
+    if ranks < 2 {
         return Ok(Vec::new());
     }
-    let mut contenders: Vec<Contender<'a>> = Vec::new();
-    for kind in [CollectiveKind::AllReduce, CollectiveKind::AllGather] {
-        if !contenders.is_empty() {
-            break;
+    let least = least::of_collective(question)?;
+    let contender = |kind: CollectiveKind| {
+        let spec = Spec::new(NAME).with("of", kind);
+        let question = Question {
+            most_work: question.most_work.min(WORK.max(WORK_OF_A_RANK * ranks)),
+            ..*question
+        };
+        Contender {
+            name: spec.to_string(),
+            slots: 0,
+            least,
+            estimate: Time::from_ps(u64::MAX - 2),
+            transfers: match kind {
+                CollectiveKind::AllGather => ranks * ranks,
+                _ => 2 * ranks,
+            },
+            make: Box::new(move |_| Ok(Made::from(along(&spec, kind, &question)?))),
         }
-        let inner = inner(question, kind)?;
-        let planners = OF_FEW_SLOTS.iter().filter_map(|name| find(kind, name));
-        for planner in planners {
-            for one in (planner.candidates)(&inner)? {
-                let plan = flat(&one.name);
-                let spec = Spec::new(NAME).with("of", kind).with("plan", plan);
-                let (make, name, question) = (one.make, spec.to_string(), *question);
-                contenders.push(Contender {
-                    name: name.clone(),
-                    least: least::of_collective(&question)?,
-                    make: Box::new(move |_| match make(None)? {
-                        Made::Plan(plan) => {
-                            signalled(&question, &plan.unfold(), name).map(Made::from)
-                        }
-                        other => Ok(other),
-                    }),
-                    ..one
-                });
-            }
-        }
-    }
-    if matches!(question.policy(), Policy::OnChange | Policy::PerPort) {
-        contenders.push(around(question)?);
-    }
-    Ok(contenders)
-}
-
-/// Signals from neighbour to neighbour both ways around, over circuits that are set up once.
-fn around<'a>(question: &Question<'a>) -> Result<Contender<'a>, PlannerError> {
-    let plan = Spec::new("ring_bidirectional");
-    let spec = Spec::new(NAME).with("of", CollectiveKind::AllGather);
-    let name = spec.with("plan", flat(&plan.to_string())).to_string();
-    let inner = inner(question, CollectiveKind::AllGather)?;
-    let (ranks, question) = (u64::from(question.fabric.ranks()), *question);
-    let least = least::of_collective(&question)?;
-    Ok(Contender {
-        name: name.clone(),
-        slots: ranks / 2,
-        least,
-        estimate: least,
-        transfers: ranks * ranks,
-        make: Box::new(move |_| {
-            let planned = inner.answer(&plan)?;
-            signalled(&question, &planned.plan.unfold(), name).map(Made::from)
-        }),
-    })
+    };
+    Ok(CARRIERS.map(contender).into())
 }
 
 fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
     if question.fabric.ranks() < 2 {
         return Ok(question.nothing_to_do(spec));
     }
-    let kind = match spec.option("of") {
-        None | Some("all_reduce") => CollectiveKind::AllReduce,
-        Some("all_gather") => CollectiveKind::AllGather,
-        Some(_) => return Err(spec.refuse("of", "must be all_reduce or all_gather").into()),
-    };
     if spec.options().next().is_none() {
         let contenders = contenders(question)?;
         let least = Time::ZERO;
@@ -135,59 +105,77 @@ fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
         let ContestOutcome { fastest, .. } = contest.run(contenders, Vec::new())?;
         return Ok(fastest?.0.into());
     }
-    let inner = inner(question, kind)?;
-    let planned = match spec.option("plan") {
-        Some(text) => inner.answer(&nested(text)?)?,
-        None => inner.fastest()?,
+    let of = spec.option("of").unwrap_or("all_reduce");
+    let Some(kind) = CARRIERS.into_iter().find(|kind| kind.name() == of) else {
+        return Err(spec
+            .refuse("of", "must be all_reduce, all_gather or broadcast")
+            .into());
     };
-    let plan = planned.plan.unfold();
-    let named = Spec::new(NAME)
-        .with("of", kind)
-        .with("plan", flat(&plan.algorithm));
-    signalled(question, &plan, named.to_string()).map(Planned::from)
+    if kind != CollectiveKind::Broadcast && spec.option("first").is_some() {
+        let problem = "comes before a broadcast only: say of=broadcast";
+        return Err(spec.refuse("first", problem).into());
+    }
+    along(spec, kind, question).map(Planned::from)
 }
 
-/// The barrier along the lightpaths of a plan.
+/// The barrier along the plans that a spec names, or else along the fastest found.
+fn along(
+    spec: &Spec,
+    kind: CollectiveKind,
+    question: &Question<'_>,
+) -> Result<AnyPlan, PlannerError> {
+    let carrier = |kind: CollectiveKind, key: &str| -> Result<Plan, PlannerError> {
+        let inner = Question {
+            collective: Collective::new(kind, question.collective.ranks())?,
+            size: Bytes::new(0),
+            names_routes: false,
+            ..*question
+        };
+        let planned = match spec.option(key) {
+            Some(text) => inner.answer(&nested(text)?)?,
+            None => inner.fastest()?,
+        };
+        Ok(planned.plan.unfold())
+    };
+    let ranks = question.collective.ranks();
+    let mut named = Spec::new(NAME).with("of", kind);
+    let mut carriers = Vec::new();
+    if kind == CollectiveKind::AllGather {
+        question.fits(u64::from(ranks).pow(2))?;
+    }
+    if kind == CollectiveKind::Broadcast {
+        carriers.push(carrier(CollectiveKind::Reduce, "first")?);
+        named = named.with("first", flat(&carriers[0].algorithm));
+    }
+    carriers.push(carrier(kind, "plan")?);
+    named = named.with("plan", flat(&carriers[carriers.len() - 1].algorithm));
+    signalled(question, &carriers, named.to_string())
+}
+
+/// The barrier along the lightpaths of plans, one after the other.
 fn signalled(
     question: &Question<'_>,
-    plan: &Plan,
+    carriers: &[Plan],
     algorithm: String,
 ) -> Result<AnyPlan, PlannerError> {
     let ranks = question.collective.ranks();
-    question.fits(u64::from(ranks).pow(2) / 64)?;
-    let mut heard = Heard::new(ranks);
+    question.fits(carriers.iter().map(|plan| plan.len() as u64).sum())?;
+    let mut heard = (ranks <= MOST_ROWS).then(|| Heard::new(ranks));
     let mut barrier = Plan {
         fabric: question.fabric.clone(),
         schedule: Schedule::new(question.collective),
         algorithm,
         step_slots: Vec::new(),
-        ..plan.without_lightpaths()
+        ..carriers[0].without_lightpaths()
     };
-    let mut slots = 0;
-    for step in 0..plan.schedule.steps() {
-        let told = new_signals(&heard, plan, step);
-        if told.is_empty() {
-            continue;
+    for plan in carriers {
+        for step in 0..plan.schedule.steps() {
+            let told = new_signals(heard.as_ref(), plan, step);
+            if let Some(heard) = &mut heard {
+                heard.tell_all(told.iter().map(|&index| plan.schedule.ends(index)));
+            }
+            add_step(&mut barrier, plan, &told);
         }
-        barrier.schedule.begin_step();
-        let lit: BTreeSet<u32> = told.iter().map(|&index| plan.slot[index]).collect();
-        let lit: Vec<u32> = lit.into_iter().collect();
-        let before = heard.clone();
-        for index in told {
-            let (source, destination) = plan.schedule.ends(index);
-            heard.tell(&before, source, destination);
-            let place = lit.partition_point(|&slot| slot < plan.slot[index]) as u32;
-            barrier.push(Lightpath {
-                slot: slots + place,
-                light: plan.light_of(index),
-                transfer: Transfer::reduce(0, source, destination),
-            });
-        }
-        barrier.step_slots.push(slots..slots + lit.len() as u32);
-        slots += lit.len() as u32;
-    }
-    if !heard.all() {
-        return Err(PlannerError::NotFound { pieces: 1 });
     }
     barrier.schedule.claims = Claims {
         schedule_steps: Some(barrier.schedule.steps() as u32),
@@ -196,24 +184,53 @@ fn signalled(
     Ok(AnyPlan::Full(barrier))
 }
 
-/// The first transfer of a step between each two ranks that tells something new.
-fn new_signals(heard: &Heard, plan: &Plan, step: usize) -> Vec<usize> {
-    let mut pairs = BTreeSet::new();
+/// Adds a step of signals along transfers of a plan, without the slots in which there are none.
+fn add_step(barrier: &mut Plan, plan: &Plan, told: &[usize]) {
+    if told.is_empty() {
+        return;
+    }
+    let hops = told.iter().flat_map(|&index| plan.hops_of(index));
+    let lit: BTreeSet<u32> = hops.map(|hop| hop.slot).collect();
+    let lit: Vec<u32> = lit.into_iter().collect();
+    let start = barrier.slots();
+    let placed = |slot: u32| start + lit.partition_point(|&one| one < slot) as u32;
+    barrier.schedule.begin_step();
+    for &index in told {
+        let (source, destination) = plan.schedule.ends(index);
+        let transfer = barrier.len() as u32;
+        barrier.push(Lightpath {
+            slot: placed(plan.slot[index]),
+            light: plan.light_of(index),
+            transfer: Transfer::reduce(0, source, destination),
+        });
+        let relays = plan.relays_of(index).iter().map(|relay| Relay {
+            transfer,
+            slot: placed(relay.slot),
+            ..*relay
+        });
+        barrier.relays.extend(relays);
+    }
+    barrier.step_slots.push(start..start + lit.len() as u32);
+}
+
+/// The first transfer of a step between each two ranks; where it is known what ranks have heard, only those that tell
+/// something new.
+fn new_signals(heard: Option<&Heard>, plan: &Plan, step: usize) -> Vec<usize> {
+    let mut pairs = FxHashSet::default();
     let mut told: Vec<usize> = plan.schedule.step(step).collect();
     told.sort_by_key(|&index| plan.slot[index]);
     told.retain(|&index| {
         interrupt::check();
         let (source, destination) = plan.schedule.ends(index);
-        heard.knows_more(source, destination) && pairs.insert((source, destination))
+        let is_new = heard.is_none_or(|heard| heard.knows_more(source, destination));
+        is_new && pairs.insert((source, destination))
     });
     told.sort_unstable();
     told
 }
 
 /// Of which ranks each rank has heard: rows of bits.
-#[derive(Clone)]
 struct Heard {
-    ranks: u32,
     words: usize,
     bits: Vec<u64>,
 }
@@ -226,7 +243,7 @@ impl Heard {
         for rank in 0..ranks as usize {
             bits[rank * words + rank / 64] |= 1 << (rank % 64);
         }
-        Heard { ranks, words, bits }
+        Heard { words, bits }
     }
 
     fn row(&self, rank: u32) -> &[u64] {
@@ -238,20 +255,19 @@ impl Heard {
         both.into_iter().any(|(from, to)| from & !to != 0)
     }
 
-    /// The destination hears what the source had heard before.
-    fn tell(&mut self, before: &Heard, source: u32, destination: u32) {
-        let own = &mut self.bits[destination as usize * self.words..][..self.words];
-        for (word, new) in own.iter_mut().zip(before.row(source)) {
-            *word |= new;
+    /// Each destination hears what its source had heard before all of them.
+    fn tell_all(&mut self, signals: impl Iterator<Item = (u32, u32)> + Clone) {
+        let mut before: FxHashMap<u32, Vec<u64>> = FxHashMap::default();
+        for (source, _) in signals.clone() {
+            before
+                .entry(source)
+                .or_insert_with(|| self.row(source).to_vec());
         }
-    }
-
-    fn all(&self) -> bool {
-        let heard: u64 = self
-            .bits
-            .iter()
-            .map(|word| u64::from(word.count_ones()))
-            .sum();
-        heard == u64::from(self.ranks).pow(2)
+        for (source, destination) in signals {
+            let own = &mut self.bits[destination as usize * self.words..][..self.words];
+            for (word, new) in own.iter_mut().zip(&before[&source]) {
+                *word |= new;
+            }
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! The rules of a `passive_star`: a wavelength has one light at a time, and a rank sends and hears on no more
 //! wavelengths than it has transmitters and receivers.
 //!
-//! Copies of the same chunks from one rank on one wavelength are one light, which all of their destinations hear.
+//! The same chunks from one rank on one wavelength are one light, which all of their destinations hear.
 //! A reduction has light of its own, and a light is heard whole.
 
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -15,7 +15,6 @@ use crate::fabric::{Light, Named};
 use crate::family::passive_star::{PassiveStar, StarLight};
 use crate::interrupt;
 use crate::plan::Plan;
-use crate::schedule::Action;
 
 /// The rules of passive stars.
 pub(super) const RULES: Rules = Rules {
@@ -98,7 +97,7 @@ fn check(plan: &Plan, admitted: &Admitted, order: &AdmittedOrder, report: &mut R
 fn is_one_light(plan: &Plan, one: usize, other: usize) -> bool {
     let [one, other] = [one, other].map(|transfer| plan.schedule.transfer(transfer));
     let sent = |moved: crate::schedule::Transfer| (moved.source, moved.chunk, moved.count);
-    sent(one) == sent(other) && one.action == Action::Copy && other.action == Action::Copy
+    sent(one) == sent(other)
 }
 
 fn collision(plan: &Plan, transfers: [usize; 2], wavelength: u16, report: &mut Report) {
@@ -111,7 +110,7 @@ fn collision(plan: &Plan, transfers: [usize; 2], wavelength: u16, report: &mut R
         ..Violation::new(
             kind,
             format!(
-                "slot {slot}: transfers {} and {} are both on wavelength {wavelength}, and no copies of the same chunks \
+                "slot {slot}: transfers {} and {} are both on wavelength {wavelength}, and are not the same chunks \
                  from one rank",
                 named(plan, transfers[0]),
                 named(plan, transfers[1]),

@@ -1,6 +1,6 @@
 //! Schedules on a passive star: slots and wavelengths.
 //!
-//! The copies of the same chunks from one rank are one light. Light by light, each takes the first slot of its
+//! The same chunks from one rank are one light, whoever hears it. Light by light, each takes the first slot of its
 //! step in which a wavelength, a transmitter of its source and a receiver of each destination are free. They
 //! come piece by piece; of one piece by how far after its source their first destination is, then by source:
 //!
@@ -20,7 +20,7 @@ use crate::family::passive_star::{PassiveStar, StarLight};
 use crate::interrupt;
 use crate::place::{PlacementError, PlacementProblem};
 use crate::plan::Plan;
-use crate::schedule::{Action, Schedule};
+use crate::schedule::Schedule;
 
 /// Gives every transfer its slot and its wavelength.
 ///
@@ -81,9 +81,7 @@ fn lights(
             return Err(PlacementError::new(PlacementProblem::Path, sentence));
         }
         let after = (destination + star.ranks - source) % star.ranks;
-        // Each reduction is a light of its own.
-        let alone = (moved.action == Action::Reduce).then_some(transfer);
-        keyed.push(((source, moved.chunk, moved.count, alone), after, transfer));
+        keyed.push(((source, moved.chunk, moved.count), after, transfer));
     }
     keyed.sort_unstable();
     let mut lights: Vec<(u32, OneLight)> = Vec::new();

@@ -15,7 +15,6 @@ use crate::family::wdm_ring::LossBudget;
 use crate::family::wdm_ring::{Direction, WdmLight, WdmRing};
 use crate::interrupt;
 use crate::plan::Plan;
-use crate::schedule::Action;
 
 /// The transfers that ride on the light of a farther one; empty where ranks cannot share light.
 pub(super) struct Riders(Vec<bool>);
@@ -131,10 +130,8 @@ fn trees(
     let links = |transfer: usize| LitLinks::new(plan, ring.ranks, transfer).links;
     let tree = |transfer: usize| {
         let sent = plan.schedule.transfer(transfer);
-        // A reduction shares with nothing, not even with another of the same chunks.
-        let alone = (sent.action == Action::Reduce).then_some(transfer);
         let light = plan.light[transfer];
-        (light, sent.source, sent.chunk, sent.count, alone)
+        (light, sent.source, sent.chunk, sent.count)
     };
     transfers.sort_by_cached_key(|&transfer| (tree(transfer), links(transfer), transfer));
     for together in transfers.chunk_by(|&one, &other| tree(one) == tree(other)) {

@@ -80,7 +80,7 @@ pub(super) fn walk(lightpath: &Lightpath, ranks: u32) -> Vec<(u32, u32)> {
 /// and ends.
 type Carrier = (usize, Option<(u32, Light, u32, u32, u32)>);
 
-/// The light that carries a transfer: its own, that of a tree of copies of the same chunks, or that of all that goes
+/// The light that carries a transfer: its own, that of a tree that carries the same chunks, or that of all that goes
 /// between two ranks on a wavelength.
 fn carrier(plan: &Plan, index: usize) -> Carrier {
     let ring = plan.fabric.downcast::<WdmRing>().unwrap();
@@ -89,7 +89,7 @@ fn carrier(plan: &Plan, index: usize) -> Carrier {
         light,
         transfer,
     } = plan.lightpath(index);
-    if ring.multicast && transfer.action == Action::Copy {
+    if ring.multicast {
         let Transfer {
             source,
             chunk,
