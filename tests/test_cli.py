@@ -129,9 +129,9 @@ def test_other_algorithms_are_not_chosen_from_anything(run: Run) -> None:
     ("fabric", "algorithm", "line"),
     [
         # C_5(16) = 20 <= 4 * 5, while C_4(16) = 22 > 4 * 4.
-        (RING, "relay_tree", r"steps 5, lower bound 5 \(relay tree\), gap 0 %; "),
+        (RING, "relay_tree", r"steps 5, lower bound 5 \(relay_tree\), gap 0 %; "),
         # 12 / 5 - 1 = 140 %.
-        (RING, TREE, r"steps 12, lower bound 5 \(relay tree\), gap 140 %; time 10\.37 ms, "),
+        (RING, TREE, r"steps 12, lower bound 5 \(relay_tree\), gap 140 %; time 10\.37 ms, "),
         ("wdm_ring:ranks=1,wavelengths=1", "ring", r"steps 0, lower bound 0 \(receive\); time 0 s"),
     ],
 )

@@ -238,7 +238,7 @@ def to_root(root: int, fabric: Fabric) -> int:
         It is none.
     """
     if not _is_whole(root) or not 0 <= root < fabric.ranks:
-        raise CollectiveError(f"root {root} is no rank: ranks are 0..{fabric.ranks}")
+        raise CollectiveError(f"root {root} is no rank: ranks are 0 to {fabric.ranks - 1}")
     return int(root)
 
 

@@ -266,13 +266,13 @@ def _plan_line(row: PlanRow) -> str:
     """What a plan needs, the least that any plan needs, and whether it is proved, in one line."""
     steps = f"steps {row.steps}"
     if row.bound_steps is not None:
-        steps += f", lower bound {row.bound_steps} ({registry.bound_words(row.bound_name)})"
+        steps += f", lower bound {row.bound_steps} ({row.bound_name})"
         steps += _gap(row.steps, row.bound_steps)
     time = f"time {human_time(row.time_ps)}"
     if row.bound_time_s is not None:
         least_ps = round(row.bound_time_s * PICOSECONDS)
         time += f", bound {human_time(least_ps)}"
-        time += f" ({registry.bound_words(row.bound_time_name)})"
+        time += f" ({row.bound_time_name})"
         time += _gap(row.time_ps, least_ps)
     proof = "verified" if row.verified else "NOT verified"
     return f"{steps}; {time}; {rule(row)}; {proof}"

@@ -216,17 +216,6 @@ def algorithm_spelling(collective: str, spec: str) -> str:
     return f"{canonical(name, algorithm_names(collective)) or name}{colon}{options}"
 
 
-def bound_words(name: str | None) -> str:
-    """The name of a lower bound as words; nothing for None.
-
-    >>> bound_words("per_step"), bound_words("relay_tree")
-    ('per-step relay tree', 'relay tree')
-    """
-    if name is None:
-        return ""
-    return "per-step relay tree" if name == "per_step" else name.replace("_", " ")
-
-
 CUSTOM_FILES: dict[str, tuple[str, set[str]]] = {}
 """Names of the files that custom fabrics were read from, with the options that the files give to
 all links, by specification."""

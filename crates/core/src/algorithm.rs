@@ -99,7 +99,7 @@ pub enum AlgorithmError {
         family: &'static str,
     },
     /// The algorithm does not run here.
-    #[error("`{name}` does not run with N = {ranks}: {reason}")]
+    #[error("`{name}` does not run here, on {ranks} ranks: {reason}")]
     Refused {
         /// The algorithm.
         name: &'static str,

@@ -312,18 +312,27 @@ pub fn check_name(kind: CollectiveKind, name: &str) -> Result<(), AlgorithmError
     if find(kind, name).is_some() || algorithm::find(kind, name).is_ok() {
         return Ok(());
     }
-    let algorithms = algorithm::records().iter();
-    let algorithms = algorithms.filter(|record| record.collective == kind);
-    let planners = PLANNERS
-        .iter()
-        .filter(|planner| planner.collectives.contains(&kind));
-    let names = algorithms
-        .map(|record| record.name)
-        .chain(planners.map(|planner| planner.name));
+    let names = |kind: CollectiveKind| {
+        let algorithms = algorithm::records().iter();
+        let algorithms = algorithms.filter(move |record| record.collective == kind);
+        let planners = PLANNERS.iter();
+        let planners = planners.filter(move |planner| planner.collectives.contains(&kind));
+        let of_algorithms = algorithms.map(|record| record.name);
+        of_algorithms.chain(planners.map(|planner| planner.name))
+    };
+    let others = CollectiveKind::ALL.iter().filter(|&&other| {
+        let mut known = names(other);
+        known.any(|known| same_name(known, name))
+    });
+    let others: Vec<&str> = others.map(|kind| kind.name()).collect();
+    let hint = match others.is_empty() {
+        true => suggest(name, names(kind)),
+        false => format!("; it carries out {}", others.join(", ")),
+    };
     Err(AlgorithmError::Unknown {
         name: name.into(),
         collective: kind,
-        hint: suggest(name, names),
+        hint,
     })
 }
 

@@ -212,7 +212,7 @@ def _text(asked: Asked, rows: list[BoundsRow]) -> str:
         known = f"optimum: {seconds(least, most)} {unit(row.collective)}"
         lines.append(known + ("" if before is None else f"; {before} s with nothing broken"))
     elif row.policy is not None:
-        lines.append("optimum: known on electrical fabrics only; circuits take time to change")
+        lines.append("optimum: computed on electrical fabrics only, whose links are always up")
     if row.algbw_bytes_per_s is not None:
         rate = format_rate(round(8 * row.algbw_bytes_per_s))
         number = f"{row.algbw_bytes_per_s / GIGABYTE:.3f} GB/s ({rate})"

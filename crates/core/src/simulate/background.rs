@@ -144,12 +144,13 @@ impl Background {
         let refuse = |problem: String| Err(SimulationError::value("background", problem));
         match &self.partners {
             Partners::Pair { from, to } if *from.max(to) >= ranks || from == to => refuse(format!(
-                "{from} and {to} are not two of the ranks 0..{ranks}"
+                "{from} and {to} are not two of the ranks 0 to {}",
+                ranks - 1
             )),
             Partners::Pair { .. } => Ok(None),
-            Partners::All(Pattern::HotSpot { terminal, .. }) if *terminal >= ranks => {
-                refuse(format!("{terminal} is not one of the ranks 0..{ranks}"))
-            }
+            Partners::All(Pattern::HotSpot { terminal, .. }) if *terminal >= ranks => refuse(
+                format!("{terminal} is not one of the ranks 0 to {}", ranks - 1),
+            ),
             Partners::All(pattern) => Ok(Some(pattern.clone())),
             Partners::GroupShift => match fabric.groups() {
                 Some(groups) => Ok(Some(Pattern::Shift(groups.ranks_per_group()))),

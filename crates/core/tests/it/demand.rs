@@ -305,7 +305,7 @@ fn what_takes_equal_blocks_refuses_demands() {
             .err()
             .unwrap_or_else(|| panic!("{algorithm}"))
             .to_string();
-        assert!(error.contains("does not run with N = 8"), "{error}");
+        assert!(error.contains("does not run here, on 8 ranks"), "{error}");
     };
     refused("shifts", "circuit_switch:ranks=8");
     refused("exchange", "wss_grid:rows=2,columns=4");

@@ -9,6 +9,8 @@ use opticoll::family::wdm_ring::bound::{self, time};
 use opticoll::plan::{AnyPlan, Plan};
 use opticoll::planner::{self, PlannerError};
 use opticoll::simulate::{self, Method, Policy};
+use opticoll::spec::Spec;
+use opticoll::units::Bytes;
 use opticoll::verify::verify;
 
 const SPECIAL: [&str; 12] = [
@@ -130,6 +132,45 @@ fn a_barrier_signals_from_everyone_to_everyone_where_there_is_room() {
     .unwrap();
     assert_eq!(verify(&plan), []);
     assert_eq!(plan.slots(), 3);
+}
+
+#[test]
+fn a_barrier_is_no_slower_than_what_carries_its_signals() {
+    // Whatever brings a byte of every rank to all, or to rank 0 and from there to all, is a barrier.
+    use CollectiveKind::{AllGather, AllReduce, Barrier, Broadcast, Reduce};
+    for (fabric, policy) in [
+        ("wdm_ring:ranks=64,wavelengths=8,ports=1", Policy::OnChange),
+        ("wdm_ring:ranks=64,wavelengths=1", Policy::EveryStep),
+        (
+            "wdm_ring:ranks=32,wavelengths=2,multicast=drop_and_continue",
+            Policy::EveryStep,
+        ),
+        (
+            "wdm_ring:ranks=32,wavelengths=2,broken=3-4,reach=4",
+            Policy::PerPort,
+        ),
+        ("light_path_grid:ranks=16,ports=2", Policy::EstablishRelease),
+        ("wss_grid:rows=4,columns=4,control=1us", Policy::TwoTier),
+        ("circuit_switch:ranks=16,ports=2", Policy::AllStop),
+        ("passive_star:ranks=16,wavelengths=4", Policy::EveryStep),
+        ("passive_star:ranks=16,wavelengths=4", Policy::OnChange),
+    ] {
+        let method = Method {
+            policy: Some(policy),
+            ..Method::default()
+        };
+        let machine = Fabric::parse(fabric).unwrap();
+        let time = |kind| {
+            let collective = Collective::new(kind, machine.ranks()).unwrap();
+            let (spec, byte) = (Spec::new("auto"), Bytes::new(1));
+            let plan = planner::plan(&spec, &machine, collective, byte, &method).unwrap();
+            assert_eq!(verify(&plan.plan), [], "{fabric} {kind}");
+            simulate::run(&plan.plan, byte, &method).unwrap().time
+        };
+        let carried = time(AllGather).min(time(AllReduce));
+        let carried = carried.min(time(Reduce).plus(time(Broadcast)).unwrap());
+        assert!(time(Barrier) <= carried, "{fabric} {policy:?}");
+    }
 }
 
 #[test]

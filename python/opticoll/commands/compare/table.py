@@ -52,9 +52,9 @@ def comparison_table(rows: Sequence[PlanRow]) -> str:
         ]
         size = f"{sizes[first.size_bytes]} ({first.size_convention})"
         title = f"{first.collective} of {size} on {plural(first.ranks, 'rank')}"
-        injected = f", {format_rate(first.injection_bandwidth)} per rank"
+        title += f" of {registry.fabric_text(first.fabric)}"
+        title += f", {format_rate(first.injection_bandwidth)} per rank"
         if first.wavelengths is None:
-            title += f" of {registry.fabric_text(first.fabric)}{injected}"
             kept = [0, 1, 5, 6, 7]
             cells = [
                 [*(cell[index] for index in kept), row.bottleneck or "-"]
@@ -63,11 +63,10 @@ def comparison_table(rows: Sequence[PlanRow]) -> str:
             heading = [*(heading[index] for index in kept), "bottleneck"]
             tables.append(f"{title}\n{align(cells, heading, right=range(1, 4))}")
         else:
-            title += f", {plural(first.wavelengths, 'wavelength')}{injected}"
             tables.append(f"{title}\n{align(cells, heading, right=range(1, 7))}")
         if first.bound_time_s is not None:
             bound = f"lower bound: {human_time(round(first.bound_time_s * PICOSECONDS))}"
-            tables[-1] += f"\n{bound} ({registry.bound_words(first.bound_time_name)})"
+            tables[-1] += f"\n{bound} ({first.bound_time_name})"
         elif first.simulator == "closed_form":
             tables[-1] += f"\nlower bound: {first.bound_time_assumption}"
         for row in group:

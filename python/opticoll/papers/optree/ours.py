@@ -79,7 +79,7 @@ def _show_steps(results: Results, rows: list[OwnRow]) -> None:
                 row["wavelengths"],
                 row["steps"],
                 row["bound_steps"],
-                "" if row["bound_name"] is None else row["bound_name"].replace("_", " "),
+                "" if row["bound_name"] is None else row["bound_name"],
                 row["paper_steps"],
                 row["verified"],
             ]

@@ -259,7 +259,7 @@ fn dead_ports_are_left_out_and_several_switches_refused() {
             &Method::default(),
         );
         let error = planned.err().unwrap().to_string();
-        assert!(error.contains("does not run with N = 9"), "{error}");
+        assert!(error.contains("does not run here, on 9 ranks"), "{error}");
     }
 }
 

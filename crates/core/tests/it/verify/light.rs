@@ -77,7 +77,7 @@ pub(super) const LIGHT: &[LightRow] = &[
          counter-clockwise fibre 0 between ranks 1 and 0",
     ),
     (
-        "light that is added up cannot be shared",
+        "what several ranks combine may be one light",
         SHARING,
         "all_reduce 4",
         "0 reduce 0 0>1 cw 0.0
@@ -85,8 +85,32 @@ pub(super) const LIGHT: &[LightRow] = &[
          0 reduce 0 3>1 ccw 0.0
          1 reduce 0 2>3 cw 0.0",
         // Ranks 0 to 3 end with one, three, two and three of the four contributions.
-        "collision missing missing missing missing",
-        "slot 0: transfers 0 (rank 0 to 1) and 1 (rank 0 to 2) share wavelength 0 on the clockwise \
+        "missing missing missing missing",
+        "at the end rank 0 holds chunk 0 without 3 contributions of 4",
+    ),
+    (
+        "a signal reaches all ranks that its light passes",
+        SHARING,
+        "barrier 4",
+        "0 reduce 0 2>1 ccw 0.0
+         0 reduce 0 3>0 cw 0.0
+         1 reduce 0 1>0 ccw 0.0
+         2 reduce 0 0>1 cw 0.0
+         2 reduce 0 0>2 cw 0.0
+         2 reduce 0 0>3 cw 0.0",
+        "",
+        "",
+    ),
+    (
+        "without drop-and-continue it does not",
+        "wdm_ring:ranks=3,wavelengths=1",
+        "barrier 3",
+        "0 reduce 0 1>0 ccw 0.0
+         0 reduce 0 2>0 cw 0.0
+         1 reduce 0 0>1 cw 0.0
+         1 reduce 0 0>2 cw 0.0",
+        "collision",
+        "slot 1: transfers 2 (rank 0 to 1) and 3 (rank 0 to 2) share wavelength 0 on the clockwise \
          fibre 0 between ranks 0 and 1",
     ),
     (
