@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import opticoll
-from opticoll import _core, errors, reference, registry
+from opticoll import _core, errors, reference
 from opticoll.papers.optree.cases import DEPTHS
 
 ASKED = (

@@ -13,6 +13,7 @@ import argparse
 import itertools
 import sys
 from dataclasses import dataclass
+from functools import partial
 
 from ortools.sat.python import cp_model
 
@@ -183,6 +184,88 @@ def is_possible(ring, kind, slots, seconds):
     for chunk, (_, last) in enumerate(all_chunks):
         for rank in last:
             model.add(held[chunk, rank] == 1)
+    return solved(model, seconds)
+
+
+def sums_are_possible(ring, kind, slots, seconds):
+    """Whether a reduce or reduce_scatter fits so many slots; None if the time was too short.
+
+    Towards each owner every other rank sends its sum once, after all that it adds to it has come.
+    """
+    model = cp_model.CpModel()
+    all_paths = list(paths(ring))
+    up = light(model, ring, all_paths, slots)
+    owners = range(1 if kind == "reduce" else ring.ranks)
+    sent, arrived, carried, intake = {}, {}, {}, {}
+    for slot, owner, path in itertools.product(range(slots), owners, all_paths):
+        if path.source == owner:
+            continue
+        for rank in path.drops(ring):
+            sends = model.new_bool_var("")
+            sent.setdefault((owner, path.source), []).append((slot, sends))
+            arrived.setdefault((owner, rank), []).append((slot, sends))
+            carried.setdefault((slot, path), []).append(sends)
+            intake.setdefault((slot, rank), []).append(sends)
+    for (slot, path), sends in carried.items():
+        model.add(sum(sends) <= up[slot, path])
+    for sends in intake.values():
+        model.add(sum(sends) <= ring.ports)
+    for (owner, rank), sends in sent.items():
+        model.add_exactly_one(one for _, one in sends)
+        for slot, arrives in arrived.get((owner, rank), []):
+            model.add_bool_or(arrives.Not(), *(one for later, one in sends if later > slot))
+    return solved(model, seconds)
+
+
+def all_reduce_is_possible(ring, slots, seconds):
+    """Whether an all_reduce of one chunk fits so many slots; None if the time was too short.
+
+    A rank takes in sums that have no contribution in common with its own or each other, or a copy
+    of the whole sum, which its own gives way to.
+    """
+    model = cp_model.CpModel()
+    all_paths = list(paths(ring))
+    up = light(model, ring, all_paths, slots)
+    ranks = range(ring.ranks)
+    held = {(one, rank): int(one == rank) for one in ranks for rank in ranks}
+    for slot in range(slots):
+        added, copied, intake = ({rank: [] for rank in ranks} for _ in range(3))
+        for path in all_paths:
+            for rank in path.drops(ring):
+                adds, copies = model.new_bool_var(""), model.new_bool_var("")
+                for takes in (adds, copies):
+                    model.add(takes <= up[slot, path])
+                for one in ranks:
+                    model.add(copies <= held[one, path.source])
+                added[rank].append((adds, path.source))
+                copied[rank].append(copies)
+                intake[rank] += [adds, copies]
+        after = {}
+        for rank in ranks:
+            model.add(sum(intake[rank]) <= ring.ports)
+            is_copied = model.new_bool_var("")
+            model.add(sum(copied[rank]) == is_copied)
+            for adds, _ in added[rank]:
+                model.add_implication(is_copied, adds.Not())
+            for one in ranks:
+                parts = [held[one, rank]]
+                for adds, source in added[rank]:
+                    part = model.new_bool_var("")
+                    model.add(part <= adds)
+                    model.add(part <= held[one, source])
+                    model.add(part >= adds + held[one, source] - 1)
+                    parts.append(part)
+                after[one, rank] = model.new_bool_var("")
+                model.add(after[one, rank] == sum(parts)).only_enforce_if(is_copied.Not())
+                model.add(after[one, rank] == 1).only_enforce_if(is_copied)
+        held = after
+    for holds in held.values():
+        model.add(holds == 1)
+    return solved(model, seconds)
+
+
+def solved(model, seconds):
+    """Whether a model has a solution; None if the time was too short."""
     solver = cp_model.CpSolver()
     solver.parameters.max_time_in_seconds = seconds
     solver.parameters.num_workers = 2
@@ -195,8 +278,15 @@ def is_possible(ring, kind, slots, seconds):
 
 def optimum(ring, kind, seconds):
     """The slots below which none are enough, and those that the solver reached."""
+    match kind:
+        case "reduce" | "reduce_scatter":
+            fits = partial(sums_are_possible, ring, kind)
+        case "all_reduce":
+            fits = partial(all_reduce_is_possible, ring)
+        case _:
+            fits = partial(is_possible, ring, kind)
     least = slots = 1
-    while not (possible := is_possible(ring, kind, slots, seconds)):
+    while not (possible := fits(slots, seconds)):
         slots += 1
         if possible is False and least == slots - 1:
             least = slots
@@ -227,7 +317,10 @@ FABRICS = [
     "ranks=6,wavelengths=2,reach=2",
     "ranks=7,wavelengths=3,reach=2",
 ]
-KINDS = ["all_gather", "broadcast", "scatter", "gather", "all_to_all", "barrier"]
+KINDS = [
+    "all_gather", "broadcast", "scatter", "gather", "all_to_all",
+    "reduce", "reduce_scatter", "all_reduce", "barrier",
+]  # fmt: skip
 
 
 def main():
