@@ -141,7 +141,7 @@ def test_a_plan_begins_with_a_line_that_says_all(
     finished = run("plan", "all_gather", "--fabric", fabric, "--algorithm", algorithm)
     (first, *_) = finished.out.splitlines()
     assert re.match(line, first), first
-    assert re.search(r"; time [0-9.]+ \w+, bound [0-9.]+ \w+ \([a-z ]+\)", first), first
+    assert re.search(r"; time [0-9.]+ \w+, bound [0-9.]+ \w+ \([a-z_]+\)", first), first
     assert first.endswith("; policy every_step; verified")
 
 

@@ -63,12 +63,12 @@ BY_HAND = [
         [],
     ),
     (
-        "light that is added up cannot be shared",
+        "what several ranks combine may be one light",
         SUM_OF_THREE,
         "ranks=3,wavelengths=1,multicast=drop_and_continue",
         "1 1",
         "slot 0\nreduce 0 0>1 cw 0.0\nreduce 0 0>2 cw 0.0\nslot 1\nreduce 0 1>0 cw 0.0",
-        ["collision", "double_reduction", "missing", "missing", "missing"],
+        ["double_reduction", "missing", "missing", "missing"],
     ),
     (
         "what goes between two ranks on one wavelength is one lightpath, with one port",
