@@ -257,6 +257,9 @@ pub struct Algorithm {
     /// A number of slots that it is not below on a ring whose ranks all reach each other, by the loads of its
     /// links; `None` where another algorithm is as good.
     pub least_slots: fn(RingShape) -> Option<u64>,
+    /// Where an option cuts the vector into pieces: so many that follow one another go as the first so many do, each group as many
+    /// steps later than the one before.
+    pub group_of_pieces: Option<u32>,
     /// About how many transfers it has among so many ranks.
     pub transfers: fn(u32) -> u64,
     /// The collectives for which libraries run it where messages are short.
@@ -290,6 +293,7 @@ impl Algorithm {
             costs: CostFormulas::VARIOUS,
             formula: None,
             least_slots: |_| None,
+            group_of_pieces: None,
             transfers: match collective {
                 AllGather | ReduceScatter | AllToAll => all_pairs,
                 _ => a_round_each,

@@ -413,6 +413,11 @@ impl Collective {
         }
     }
 
+    /// The size whose chunks have so many bytes each.
+    pub(crate) fn size_of_chunks(&self, bytes: Bytes) -> Bytes {
+        Bytes::new(bytes.get().saturating_mul(self.parts()))
+    }
+
     /// The bytes of every chunk, if they are all of one size.
     pub fn uniform_chunk_bytes(&self, size: Bytes) -> Option<Bytes> {
         if self.demand.is_some() {

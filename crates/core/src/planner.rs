@@ -86,7 +86,7 @@ use crate::plan::{AnyPlan, NamedRoutes, Plan};
 use crate::schedule::{Claims, Schedule};
 use crate::simulate::{Method, Policy, SimulationError, default_policy};
 use crate::spec::{OptionRecord, Spec, SpecError};
-use crate::units::{Bytes, UnitError};
+use crate::units::{Bytes, Time, UnitError};
 pub use bounds::{NoBound, StatedBound, stated_bound, time_bound, time_bounds};
 pub use contest::{Candidate, LeftOut};
 pub use levels::static_levels;
@@ -468,6 +468,10 @@ struct Question<'a> {
     most_work: u64,
     /// Whether a plan may name routes that are not the fabric's.
     names_routes: bool,
+    /// Plans that take as long or longer are of no use.
+    limit: Option<Time>,
+    /// How many of the fastest plans are wanted.
+    wanted: usize,
     /// Told what is made next.
     watch: &'a dyn Fn(&str),
 }
@@ -499,6 +503,8 @@ impl<'a> Question<'a> {
             keeps_folds: true,
             most_work: DEFAULT_WORK,
             names_routes: true,
+            limit: None,
+            wanted: 1,
             watch,
         })
     }

@@ -7,7 +7,9 @@
 
 use super::bounds::time_bound;
 use super::contest::{Candidate, Contender, Contest, ContestOutcome, LeftOut, Made, is_of_one};
-use super::{Planned, Planner, PlannerError, Question, least, named, striped};
+use super::least::FirstPieces;
+use super::striped::Striping;
+use super::{Planned, Planner, PlannerError, Question, least};
 use crate::algorithm::{self, AlgorithmError};
 use crate::collective::CollectiveKind;
 use crate::families;
@@ -123,6 +125,7 @@ fn named_contenders<'a>(
         if (record.accepts)(question.fabric.ranks()).is_err() {
             continue;
         }
+        let first_pieces = FirstPieces::of(record, question)?;
         for spec in record.variants() {
             let pieces = record.pieces(&spec);
             // Half as many pieces would do.
@@ -135,7 +138,11 @@ fn named_contenders<'a>(
                 _ => ranks.into(),
             };
             let mut transfers = pieces.map_or(about, |pieces| pieces.saturating_mul(of_a_piece));
-            let (mut least, slots) = least::by_formulas(record, &spec, question)?;
+            let (mut least, mut slots) = least::by_formulas(record, &spec, question)?;
+            if let (Some(pieces), Some(first)) = (pieces, &first_pieces) {
+                least = least.max(first.least(pieces, question)?);
+                slots = slots.max(first.slots(pieces));
+            }
             if transfers > question.most_transfers {
                 let most = question.most_transfers;
                 let error = PlannerError::TooLarge { transfers, most };
@@ -160,14 +167,8 @@ fn named_contenders<'a>(
             }
             // Large ones come when a good time is known, which most of them cannot reach by their loads; on grids those of
             // few transfers come first.
-            let is_large = on_ring && transfers > LATER;
-            let pipeline = match (question.fabric.downcast::<WdmRing>(), pieces) {
-                (Some(ring), Some(pieces)) => {
-                    let time = least::of_pipeline(ring, slots, question, pieces)?;
-                    Some(time.max(least))
-                }
-                _ => None,
-            };
+            let is_large =
+                on_ring && transfers > LATER && !(pieces.is_some() && first_pieces.is_some());
             let estimate = match (quickly || on_ring, question.fabric.network()) {
                 _ if is_large => Time::from_ps(u64::MAX - 1),
                 (true, Some(_)) => least,
@@ -182,14 +183,7 @@ fn named_contenders<'a>(
                 least,
                 estimate,
                 transfers,
-                make: Box::new(move |limit| match (pipeline, limit) {
-                    (Some(time), Some(limit)) if is_large && time >= limit => {
-                        Ok(Made::NotExpected(
-                            "its pieces take longer one after the other, over all channels",
-                        ))
-                    }
-                    _ => make_named(&spec, &question, limit),
-                }),
+                make: Box::new(move |limit| make_named(&spec, &question, limit)),
             });
         }
     }
@@ -228,16 +222,10 @@ fn make_named(
         }
     }
     let plan = families::place_by_default(schedule, question.fabric, spec.to_string())?;
-    let stripes = striped::most(&plan);
-    if stripes == 1 {
-        return Ok(AnyPlan::Full(plan).into());
-    }
-    let mut plan = match striped::plan(plan.clone(), stripes) {
-        Ok(striped) if striped.representative().len() as u64 <= question.most_transfers => striped,
-        _ => return Ok(AnyPlan::Full(plan).into()),
-    };
-    plan.kept_mut().algorithm = spec.clone().with(named::STRIPES.name, stripes).to_string();
-    Ok(plan.into())
+    Ok(match Striping::widest(plan, question) {
+        Ok(striping) => Made::Striped(striping.into()),
+        Err(plan) => AnyPlan::Full(plan).into(),
+    })
 }
 
 /// Why the first candidate was taken.

@@ -1,19 +1,22 @@
 //! The fastest of many ways to carry out a collective, found without timing all of them.
 //!
 //! Every contender has a time that no plan of it goes below, by an argument of its own, and an estimate. The
-//! most promising is made and timed first. One that cannot be faster than the fastest so far is left out, and
+//! most promising is made and timed first. One that cannot be faster than the fastest so far (or the slowest of those wanted, where these
+//! are several) is left out, and
 //! a simulation that passes that time is given up; so neither changes the winner. What is made is counted in
 //! work, transfers made or timed, at a pace that is the same on every machine: where the budget is spent, what
-//! is left is left out, and said to be. So is a large one that could save a few thousandths of the time at most. A contender may also say of itself that it is not worth its making. Of plans
+//! is left is left out, and said to be. So is a large one that could save a few thousandths of the time at most. A contender may also say of itself that it is not worth its making. A plan of stripes is timed by one of them, and cut when
+//! nothing else can be faster (see [`super::striped`]). Of plans
 //! made that take the same time the one of fewer slots wins, then the one that was given first.
 
 use thiserror::Error;
 
+use super::striped::Striping;
 use super::{PlannerError, Question};
 use crate::memory;
-use crate::plan::AnyPlan;
-use crate::simulate::{self, SimulationError};
-use crate::units::Time;
+use crate::plan::{AnyPlan, PlanRef};
+use crate::simulate::{self, SimulationError, Simulator};
+use crate::units::{Bytes, Time};
 
 /// One of the ways to carry the collective out, and what became of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,6 +72,8 @@ pub(super) struct Contender<'a> {
 /// What came of a contender.
 pub(super) enum Made {
     Plan(Box<AnyPlan>),
+    /// A plan of stripes, timed by one of them: only one that wins is written out.
+    Striped(Box<Striping>),
     /// Nothing: it cannot go below this time.
     AtLeast(Time),
     /// Nothing, for this reason.
@@ -83,10 +88,49 @@ impl From<AnyPlan> for Made {
 
 /// What came of making and timing one.
 enum Tried {
-    /// Its time; none where that is past the limit.
-    Plan(Box<AnyPlan>, Option<Time>),
+    Plan(Box<AnyPlan>, Time),
+    /// Stripes that take so long at least, and so long at most.
+    Striped(Box<Striping>, [Time; 2]),
+    /// A plan of so many slots that takes longer than the limit.
+    Longer(u32),
     AtLeast(Time),
     NotExpected(&'static str),
+}
+
+/// The fastest plan so far.
+struct Best {
+    plan: AnyPlan,
+    time: Time,
+    place: usize,
+}
+
+/// A plan of stripes that may be the fastest, and is cut when nothing else can be.
+struct Uncut {
+    /// Where its candidate is.
+    candidate: usize,
+    place: usize,
+    striping: Box<Striping>,
+    times: [Time; 2],
+}
+
+impl Uncut {
+    fn order(&self) -> (Time, u32, usize) {
+        (self.times[0], self.striping.slots(), self.place)
+    }
+}
+
+impl Best {
+    fn order(&self) -> (Time, u32, usize) {
+        (self.time, self.plan.slots(), self.place)
+    }
+
+    /// The faster one; of equal ones that of fewer slots, then that given first.
+    fn or(self, before: Option<Best>) -> Best {
+        match before {
+            Some(before) if before.order() < self.order() => before,
+            _ => self,
+        }
+    }
 }
 
 /// For what the contenders are made.
@@ -107,6 +151,15 @@ const LARGE: u64 = 1 << 16;
 const WORTH: u64 = 300;
 
 impl Contest<'_> {
+    /// The time of the slowest of the plans wanted, once there are so many; `fastest` are the times of those made.
+    fn limit(&self, fastest: &mut Vec<Time>) -> Option<Time> {
+        let wanted = self.question.wanted.max(1);
+        fastest.sort_unstable();
+        fastest.truncate(wanted);
+        let slowest = fastest.get(wanted - 1).copied();
+        slowest.into_iter().chain(self.question.limit).min()
+    }
+
     /// Whether a large contender can save next to nothing of a time.
     fn gains_little(&self, least: Time, transfers: u64, limit: Time) -> bool {
         let least = least.max(self.least).ps();
@@ -128,8 +181,8 @@ impl Contest<'_> {
         let mut contenders: Vec<(usize, Contender<'_>)> =
             contenders.into_iter().enumerate().collect();
         contenders.sort_by_key(|(_, one)| (one.estimate, one.least));
-        let mut best: Option<(AnyPlan, Time)> = None;
-        let mut best_place = 0;
+        let mut best: Option<Best> = None;
+        let mut uncut: Vec<Uncut> = Vec::new();
         let mut first_refusal = None;
         let mut candidates = Vec::with_capacity(contenders.len() + refused.len());
         for candidate in refused {
@@ -138,9 +191,10 @@ impl Contest<'_> {
             }
             candidates.push((0, candidate));
         }
+        let mut fastest = Vec::new();
         let mut work = 0u64;
         for (place, contender) in contenders {
-            let limit = best.as_ref().map(|(_, time)| *time);
+            let limit = self.limit(&mut fastest);
             let mut candidate = Candidate {
                 name: contender.name,
                 slots: contender.slots,
@@ -162,14 +216,7 @@ impl Contest<'_> {
                 _ => {
                     (self.question.watch)(&candidate.name);
                     work = work.saturating_add(contender.transfers);
-                    let tried = memory::attempt(|| match (contender.make)(limit)? {
-                        Made::Plan(plan) => {
-                            let time = self.time(&plan, limit)?;
-                            Ok(Tried::Plan(plan, time))
-                        }
-                        Made::AtLeast(least) => Ok(Tried::AtLeast(least)),
-                        Made::NotExpected(reason) => Ok(Tried::NotExpected(reason)),
-                    });
+                    let tried = memory::attempt(|| self.tried((contender.make)(limit)?, limit));
                     match tried.unwrap_or_else(|much| Err(much.into())) {
                         Ok(Tried::AtLeast(least)) => {
                             candidate.time = least;
@@ -178,20 +225,29 @@ impl Contest<'_> {
                         Ok(Tried::NotExpected(reason)) => {
                             candidate.left_out = Some(LeftOut::NotExpected(reason));
                         }
-                        Ok(Tried::Plan(plan, Some(time))) => {
+                        Ok(Tried::Plan(plan, time)) => {
+                            fastest.push(time);
                             candidate.time = time;
                             candidate.slots = plan.slots().into();
                             candidate.name.clone_from(&plan.representative().algorithm);
-                            let order = (time, plan.slots(), place);
-                            if best.as_ref().is_none_or(|(least, time)| {
-                                order < (*time, least.slots(), best_place)
-                            }) {
-                                best = Some((*plan, time));
-                                best_place = place;
-                            }
+                            let plan = *plan;
+                            best = Some(Best { plan, time, place }.or(best));
                         }
-                        Ok(Tried::Plan(plan, None)) => {
-                            candidate.slots = plan.slots().into();
+                        Ok(Tried::Striped(striping, times)) => {
+                            let [least, most] = times;
+                            fastest.push(most);
+                            candidate.time = least;
+                            candidate.slots = striping.slots().into();
+                            candidate.name = striping.name()?;
+                            uncut.push(Uncut {
+                                candidate: candidates.len(),
+                                place,
+                                striping,
+                                times,
+                            });
+                        }
+                        Ok(Tried::Longer(slots)) => {
+                            candidate.slots = slots.into();
                             candidate.time = limit.unwrap_or_default();
                             candidate.left_out = Some(LeftOut::Longer);
                         }
@@ -205,17 +261,35 @@ impl Contest<'_> {
             }
             candidates.push((place, candidate));
         }
+        uncut.sort_by_key(Uncut::order);
+        for one in uncut {
+            let (_, candidate) = &mut candidates[one.candidate];
+            match self.cut(one, best.as_ref(), candidate) {
+                Ok(cut) => best = cut.map(|cut| cut.or(best.take())).or(best),
+                Err(error) if is_of_one(&error) => {
+                    first_refusal.get_or_insert(error.clone());
+                    candidate.left_out = Some(LeftOut::Refused(error));
+                }
+                Err(error) => return Err(error),
+            }
+        }
         candidates.sort_by_key(|(place, one)| {
             let place = one.left_out.is_none().then_some(*place);
             (one.left_out.is_some(), one.time, one.slots, place)
         });
         let candidates = candidates.into_iter().map(|(_, one)| one).collect();
+        let best = best.map(|best| (best.plan, best.time));
         let fastest = best.ok_or_else(|| match first_refusal {
-            None | Some(PlannerError::TooLarge { .. }) => PlannerError::NothingFits {
+            Some(PlannerError::Memory(much)) => memory::refuse(much),
+            Some(other)
+                if self.question.limit.is_none()
+                    && !matches!(other, PlannerError::TooLarge { .. }) =>
+            {
+                other
+            }
+            _ => PlannerError::NothingFits {
                 most: self.question.most_transfers,
             },
-            Some(PlannerError::Memory(much)) => memory::refuse(much),
-            Some(other) => other,
         });
         Ok(ContestOutcome {
             fastest,
@@ -223,17 +297,94 @@ impl Contest<'_> {
         })
     }
 
-    /// The time of a plan; none where that is past the limit.
-    pub(super) fn time(
+    /// Times what was made.
+    fn tried(&self, made: Made, limit: Option<Time>) -> Result<Tried, PlannerError> {
+        let plan = match made {
+            Made::AtLeast(least) => return Ok(Tried::AtLeast(least)),
+            Made::NotExpected(reason) => return Ok(Tried::NotExpected(reason)),
+            Made::Plan(plan) => plan,
+            Made::Striped(striping) => {
+                let (size, all_alike) = striping.narrow(self.question.size);
+                let single = all_alike || self.question.wanted <= 1;
+                match self.is_timed_by_circuits() && single {
+                    true => return self.stripe(striping, size, all_alike, limit),
+                    false => striping.plan()?.into(),
+                }
+            }
+        };
+        let time = self.time(&*plan, self.question.size, limit)?;
+        Ok(match time {
+            Some(time) => Tried::Plan(plan, time),
+            None => Tried::Longer(plan.slots()),
+        })
+    }
+
+    /// Times one stripe of all, with the size in which it takes as long as the shortest.
+    fn stripe(
         &self,
-        plan: &AnyPlan,
+        striping: Box<Striping>,
+        shortest: Bytes,
+        all_alike: bool,
+        limit: Option<Time>,
+    ) -> Result<Tried, PlannerError> {
+        let Some(least) = self.time(&striping.whole, shortest, limit)? else {
+            return Ok(Tried::Longer(striping.slots()));
+        };
+        if all_alike {
+            return Ok(Tried::Striped(striping, [least, least]));
+        }
+        if limit.is_some_and(|limit| least > limit) {
+            return Ok(Tried::AtLeast(least));
+        }
+        let longest = striping.a_byte_more(shortest);
+        let most = self.time(&striping.whole, longest, None)?;
+        Ok(Tried::Striped(striping, [least, most.unwrap_or(least)]))
+    }
+
+    /// The plan of stripes, where it may be faster than the fastest of the others.
+    fn cut(
+        &self,
+        uncut: Uncut,
+        best: Option<&Best>,
+        candidate: &mut Candidate,
+    ) -> Result<Option<Best>, PlannerError> {
+        let (place, [least, most]) = (uncut.place, uncut.times);
+        let is_exact = least == most;
+        if best.is_some_and(|best| best.order() < uncut.order()) {
+            candidate.left_out = (!is_exact).then_some(LeftOut::Slower);
+            return Ok(None);
+        }
+        let made = memory::attempt(|| {
+            let plan = uncut.striping.plan()?;
+            let time = match is_exact {
+                true => Some(least),
+                false => self.time(&plan, self.question.size, None)?,
+            };
+            Ok::<_, PlannerError>(time.map(|time| Best { plan, time, place }))
+        });
+        let made = made.unwrap_or_else(|much| Err(much.into()))?;
+        candidate.time = made.as_ref().map_or(least, |made| made.time);
+        Ok(made)
+    }
+
+    /// Whether a slot's time is that of its messages on their circuits.
+    fn is_timed_by_circuits(&self) -> bool {
+        let (fabric, method) = (self.question.fabric, self.question.method);
+        fabric.has_light() && Simulator::chosen(fabric, method).bounded_by_loads
+    }
+
+    /// The time of a plan; none where that is past the limit.
+    pub(super) fn time<'a>(
+        &self,
+        plan: impl Into<PlanRef<'a>>,
+        size: Bytes,
         limit: Option<Time>,
     ) -> Result<Option<Time>, PlannerError> {
         let mut method = self.question.method.clone();
         method.fluid.record_flows = false;
         method.limit = limit;
         let in_time = |time_ps: u64| limit.is_none_or(|limit| time_ps <= limit.ps());
-        let outcome = simulate::run_watched(plan, self.question.size, &method, &mut |progress| {
+        let outcome = simulate::run_watched(plan, size, &method, &mut |progress| {
             in_time(progress.time_ps)
         });
         match outcome {

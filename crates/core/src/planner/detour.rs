@@ -141,6 +141,11 @@ fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, Planner
         return Ok(Vec::new());
     }
     let inner = inner(question, &whole)?;
+    let inner = Question {
+        limit: None,
+        wanted: MOST_LED,
+        ..inner
+    };
     let mut plans: Vec<(String, Time)> = match inner.fastest() {
         Ok(found) => {
             let made = found.candidates.into_iter();

@@ -386,7 +386,7 @@ fn pipelined(
         let plan = AnyPlan::Full(plan);
         let time = match is_long {
             true => Some(least),
-            false => contest.time(&plan, limit)?,
+            false => contest.time(&plan, question.size, limit)?,
         };
         if let (Some(time), AnyPlan::Full(plan)) = (time, plan) {
             // Few chunks are easier to send, where they take little longer.

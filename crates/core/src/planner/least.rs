@@ -10,7 +10,8 @@
 //! T >= sum over steps of ceil(L / c) (R + a + delta) + L b / (c B)
 //! ```
 //!
-//! with R once under `on_change`, and without it under `free`. Under `per_port` slots may overlap: what holds
+//! with R once under `on_change`, and without it under `free`. Where lightpaths carry single chunks and no step loads a link with more
+//! than m of them, a chunk is cut into floor(c / m) stripes at most, and each slot takes b / floor(c / m) bytes over a channel at least. Under `per_port` slots may overlap: what holds
 //! is R + a + delta and the greatest sum over steps of what one link carries.
 //!
 //! **On electrical fabrics.** See [`fluid::least_schedule`].
@@ -18,6 +19,10 @@
 //! **By the formulas of a record.** A schedule of S steps takes S slots at least, and where a rank receives V
 //! bytes, these come in over its channels, 2 c of them, or over its cables. On a circuit switch of d ports, where slots follow one
 //! another, T >= S (alpha + delta) + V / (d B).
+
+mod pieces;
+
+pub(super) use pieces::FirstPieces;
 
 use super::{PlannerError, Question, time_bound};
 use crate::algorithm::{self, Algorithm, formula};
@@ -101,10 +106,6 @@ pub(super) fn by_formulas(
     };
     let channels = 2 * u64::from(ring.channels());
     let least = of_slots(ring, question.policy(), slots, bytes as u64, channels)?;
-    let least = match (question.policy(), pieces) {
-        (Policy::PerPort, _) | (_, None) => least,
-        (_, Some(pieces)) => least.max(of_pipeline(ring, slots, question, pieces)?),
-    };
     let shape = ring.ring_shape().filter(|_| !ring.multicast);
     let Some(by_loads) = shape.and_then(|shape| (record.least_slots)(shape)) else {
         return Ok((least, slots));
@@ -114,24 +115,6 @@ pub(super) fn by_formulas(
     let channels = ring.channels().into();
     let loaded = of_slots(ring, question.policy(), by_loads, bytes, channels)?;
     Ok((least.max(loaded), slots.max(by_loads)))
-}
-
-/// The time that pieces of the vector which follow one another in so many slots take at least, where ranks do not run
-/// ahead: in every slot a piece goes from a rank to another, over all channels of a direction at most.
-pub(super) fn of_pipeline(
-    ring: &WdmRing,
-    slots: u64,
-    question: &Question<'_>,
-    pieces: u64,
-) -> Result<Time, PlannerError> {
-    let policy = match question.policy() {
-        Policy::PerPort => Policy::OnChange,
-        policy => policy,
-    };
-    // A lightpath carries a byte at least.
-    let size = question.size.get();
-    let bytes = size / pieces.clamp(1, size.max(1)) / u64::from(ring.channels());
-    of_slots(ring, policy, slots, bytes.max(1).saturating_mul(slots), 1)
 }
 
 /// The time that so many steps take over the ports of a switch at least, in which a rank receives so many bytes.
@@ -253,7 +236,7 @@ fn by_loads(
     let light = route::shortest_arcs(schedule, ring);
     let ranks = ring.ranks as usize;
     let channels = u64::from(ring.channels()).max(1);
-    let (mut slots, mut chunks) = (0, 0u64);
+    let (mut slots, mut chunks, mut most) = (0, 0u64, 0u64);
     // By direction and link: what begins there less what ends there, and over all steps.
     let mut changes = vec![0i64; 2 * ranks];
     let mut carried = vec![0u64; 2 * ranks];
@@ -286,19 +269,21 @@ fn by_loads(
         }
         slots += (greatest as u64).div_ceil(channels);
         chunks += greatest as u64;
+        most = most.max(greatest as u64);
     }
     let policy = question.policy();
     if policy == Policy::PerPort {
         chunks = carried.into_iter().max().unwrap_or(0);
     }
     let smallest = schedule.collective.least_chunk_bytes(question.size).get();
-    of_slots(
-        ring,
-        policy,
-        slots,
-        smallest.saturating_mul(chunks),
-        channels,
-    )
+    let bytes = smallest.saturating_mul(chunks);
+    let by_links = of_slots(ring, policy, slots, bytes, channels)?;
+    if policy == Policy::PerPort || !schedule.is_in_single_chunks() {
+        return Ok(by_links);
+    }
+    let stripe = smallest.div_ceil((channels / most.max(1)).max(1));
+    let by_slots = of_slots(ring, policy, slots, stripe.saturating_mul(slots), 1)?;
+    Ok(by_slots.max(by_links))
 }
 
 /// A time that no plan of the question's collective goes below; zero where nothing is known. Ranks sit at their

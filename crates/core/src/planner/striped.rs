@@ -5,12 +5,14 @@
 //! link nor a channel in a slot do not now either: the parts with one i are a copy of the plan on channels of
 //! their own. So there are as many slots, and transmission takes a k-th of the time in each.
 
-use super::PlannerError;
+use super::{PlannerError, Question, named};
 use crate::algorithm::AlgorithmError;
 use crate::fabric::Light;
 use crate::family::wdm_ring::{CONVERTED, WdmLight, WdmRing};
 use crate::plan::{AnyPlan, FoldedPlan, Lightpath, Plan, fold};
 use crate::schedule::{Claims, Schedule, Transfer};
+use crate::spec::Spec;
+use crate::units::Bytes;
 
 /// The most lightpaths that are written out one by one.
 const MOST_FULL: u64 = 1 << 27;
@@ -38,6 +40,87 @@ pub(super) fn most(plan: &Plan) -> u32 {
         .downcast::<WdmRing>()
         .map_or(1, WdmRing::channels);
     used(plan).map_or(1, |used| channels / used)
+}
+
+/// A plan whose chunks are to be cut into so many stripes.
+pub(super) struct Striping {
+    /// The plan of whole chunks.
+    pub(super) whole: Plan,
+    /// What leaves rank 0, where the plan looks the same from every rank.
+    orbits: Option<Plan>,
+    stripes: u32,
+}
+
+impl Striping {
+    /// In as many stripes as there is room for, if that is more than one and the striped plan has no more transfers than the question
+    /// allows; otherwise the plan as it is.
+    pub(super) fn widest(whole: Plan, question: &Question<'_>) -> Result<Striping, Plan> {
+        let stripes = self::most(&whole);
+        if stripes == 1 {
+            return Err(whole);
+        }
+        let orbits = fold(&whole).map(|folded| folded.orbits);
+        let written = orbits.as_ref().filter(|_| question.keeps_folds);
+        let transfers = written.map_or(whole.len(), Plan::len) as u64;
+        if transfers * u64::from(stripes) > question.most_transfers.min(MOST_FULL) {
+            return Err(whole);
+        }
+        Ok(Striping {
+            whole,
+            orbits,
+            stripes,
+        })
+    }
+
+    /// The slots of the striped plan.
+    pub(super) fn slots(&self) -> u32 {
+        self.whole.slots()
+    }
+
+    /// A size with which the plan of whole chunks takes no longer than the striped one with `size`, and whether it takes as
+    /// long.
+    pub(super) fn narrow(&self, size: Bytes) -> (Bytes, bool) {
+        let collective = &self.whole.schedule.collective;
+        let chunk = collective.least_chunk_bytes(size).get();
+        let uniform = collective.uniform_chunk_bytes(size).is_some();
+        let stripe = chunk / u64::from(self.stripes);
+        let all_alike = uniform && chunk % u64::from(self.stripes) == 0;
+        (collective.size_of_chunks(Bytes::new(stripe)), all_alike)
+    }
+
+    /// A size with which the plan of whole chunks takes no less time than the striped one, whose shortest stripes have the bytes of
+    /// `shortest`: chunks differ by a byte, and so do their stripes.
+    pub(super) fn a_byte_more(&self, shortest: Bytes) -> Bytes {
+        let collective = &self.whole.schedule.collective;
+        let stripe = collective.least_chunk_bytes(shortest).get();
+        collective.size_of_chunks(Bytes::new(stripe + 1))
+    }
+
+    /// The striped plan.
+    ///
+    /// # Errors
+    /// More chunks than 32 bits count.
+    pub(super) fn plan(&self) -> Result<AnyPlan, PlannerError> {
+        let stripes = self.stripes;
+        let used = used(&self.whole).unwrap_or(1);
+        let mut plan = match &self.orbits {
+            Some(orbits) => AnyPlan::Folded(FoldedPlan {
+                orbits: cut(orbits, stripes, used)?,
+            }),
+            None => AnyPlan::Full(cut(&self.whole, stripes, used)?),
+        };
+        plan.kept_mut().algorithm = self.name()?;
+        Ok(plan)
+    }
+
+    /// The name of the striped plan.
+    ///
+    /// # Errors
+    /// A plan whose algorithm is no specification.
+    pub(super) fn name(&self) -> Result<String, PlannerError> {
+        let spec: Spec = self.whole.algorithm.parse()?;
+        Ok(spec.with(named::STRIPES.name, self.stripes).to_string())
+    }
 }
 
 /// The plan with each chunk in so many stripes; folded where it looks the same from every rank.

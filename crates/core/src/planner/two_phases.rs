@@ -13,6 +13,7 @@ use crate::family::wdm_ring::WdmRing;
 use crate::place::{PlacementError, PlacementProblem};
 use crate::plan::{AnyPlan, Plan};
 use crate::schedule::{Claims, Schedule};
+use crate::simulate::Policy;
 use crate::spec::{OptionRecord, Spec};
 use crate::units::{Bytes, Time};
 
@@ -114,7 +115,13 @@ fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, Planner
                     "its two phases are not expected to be faster",
                 ));
             }
-            plan(&Spec::new(NAME), &question).map(|planned| Made::from(planned.plan))
+            let question = Question { limit, ..question };
+            match plan(&Spec::new(NAME), &question) {
+                Err(PlannerError::NothingFits { .. }) if limit.is_some() => Ok(Made::NotExpected(
+                    "its two phases take longer one after the other",
+                )),
+                planned => planned.map(|planned| Made::from(planned.plan)),
+            }
         }),
     }])
 }
@@ -131,8 +138,11 @@ fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
             hint: "two phases are an all_reduce, a broadcast or a reduce",
         });
     };
-    let planned = |key: &'static str, kind: CollectiveKind| {
-        let half = half(kind, question)?;
+    let planned = |key: &'static str, kind: CollectiveKind, beside: Time| {
+        let half = Question {
+            limit: limit_beside(question, beside)?,
+            ..half(kind, question)?
+        };
         let planned: Planned = match spec.option(key) {
             Some(text) => half.answer(&nested(text)?)?,
             None => half.fastest()?,
@@ -147,10 +157,12 @@ fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
             .take(MOST_TRIED - 1)
             .map(|one| one.name.clone())
             .collect();
-        Ok::<_, PlannerError>((half, planned.plan, next))
+        let time = planned.candidates.first().map(|one| one.time);
+        Ok::<_, PlannerError>((half, planned.plan, next, time.unwrap_or_default()))
     };
-    let (of_first, fastest, firsts) = planned("first", first)?;
-    let (of_second, fastest_second, seconds) = planned("second", second)?;
+    let least = least::of_collective(&half(second, question)?)?;
+    let (of_first, fastest, firsts, time) = planned("first", first, least)?;
+    let (of_second, fastest_second, seconds, _) = planned("second", second, time)?;
     let mut refused = None;
     for first in std::iter::once(None).chain(firsts.iter().map(Some)) {
         for second in std::iter::once(None).chain(seconds.iter().map(Some)) {
@@ -177,6 +189,23 @@ fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
     Err(refused.unwrap_or(PlannerError::NothingFits {
         most: question.most_transfers,
     }))
+}
+
+/// The limit of one half on a ring, if the other takes as long as `beside`: with barriers the slots of both follow one another.
+/// One reconfiguration may do for both where both send from every rank to every other; the circuits of a root are its own.
+fn limit_beside(question: &Question<'_>, beside: Time) -> Result<Option<Time>, PlannerError> {
+    let Some(ring) = question.fabric.downcast::<WdmRing>() else {
+        return Ok(None);
+    };
+    let has_root = question.collective.kind() != CollectiveKind::AllReduce;
+    let (beside, shared) = match question.policy() {
+        Policy::Free | Policy::EveryStep => (beside, Time::ZERO),
+        Policy::OnChange if has_root => (beside, Time::ZERO),
+        Policy::OnChange => (beside, ring.reconfiguration),
+        _ => (Time::ZERO, ring.reconfiguration),
+    };
+    let longest = question.limit.map(|limit| limit.plus(shared)).transpose()?;
+    Ok(longest.map(|longest| Time::from_ps((longest.ps() + 1).saturating_sub(beside.ps()))))
 }
 
 /// How many of the fastest plans of a half are tried, since not all fit one another.

@@ -55,6 +55,20 @@ pub fn simulate_with<'a>(
     policy: Policy,
     paths: Paths,
 ) -> Result<Outcome, SimulationError> {
+    simulate_within(plan, size, policy, paths, None)
+}
+
+/// The same, given up past a limit where there are no barriers: then a simulation takes longer than the planning.
+///
+/// # Errors
+/// Those of [`simulate_with`], and [`SimulationError::Stopped`].
+pub fn simulate_within<'a>(
+    plan: impl Into<PlanRef<'a>>,
+    size: Bytes,
+    policy: Policy,
+    paths: Paths,
+    limit: Option<Time>,
+) -> Result<Outcome, SimulationError> {
     let plan = plan.into();
     let circuits = super::needed_circuits(&plan.representative().fabric, "circuit")?;
     let refused = |reason| SimulationError::policy("circuit", policy, reason);
@@ -72,6 +86,7 @@ pub fn simulate_with<'a>(
         size,
         charge,
         paths,
+        limit,
     };
     let outcome = match plan {
         PlanRef::Full(plan) => run.simulate(plan, circuits)?,
@@ -95,6 +110,7 @@ struct PlanRun {
     size: Bytes,
     charge: Charge,
     paths: Paths,
+    limit: Option<Time>,
 }
 
 impl PlanRun {
@@ -107,16 +123,12 @@ impl PlanRun {
         let timing = match self.charge {
             charge @ (Charge::ChangedPort | Charge::ChangedPlane) => {
                 messages.go_one_by_one();
-                let period = self.period;
-                asynchronous::run(
-                    plan,
-                    circuits,
+                let ports = asynchronous::PortRun {
                     charge,
-                    period,
-                    &slots,
-                    messages,
-                    &mut ledger,
-                )?
+                    period: self.period,
+                    limit: self.limit,
+                };
+                asynchronous::run(plan, circuits, ports, &slots, messages, &mut ledger)?
             }
             _ => self.with_barriers(plan, circuits, &slots, messages, &mut ledger)?,
         };

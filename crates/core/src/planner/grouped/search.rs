@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use super::{GroupLevel, GroupedCore, GroupedLayout, groups, load};
 use crate::family::wdm_ring::WdmRing;
-use crate::family::wdm_ring::bound::relay_tree::RelayCosts;
+use crate::family::wdm_ring::bound::relay_tree;
 use crate::interrupt;
 use crate::planner::few_slots::Estimate;
 use crate::planner::slot_cost::{SlotCost, spread};
@@ -48,7 +48,6 @@ struct GroupedSearch<'a> {
     kind: GroupedKind,
     size: Bytes,
     solved: BTreeMap<Rest, Option<Estimate<GroupedLayout>>>,
-    costs: BTreeMap<u32, Vec<u64>>,
 }
 
 /// For every number of levels the best layout, fastest first.
@@ -64,7 +63,6 @@ pub(in crate::planner) fn layouts(
         kind,
         size,
         solved: BTreeMap::new(),
-        costs: BTreeMap::new(),
     };
     let mut found: Vec<Estimate<GroupedLayout>> = (0..=MOST_LEVELS)
         .filter_map(|levels| {
@@ -267,30 +265,15 @@ impl GroupedSearch<'_> {
     }
 
     /// Relay trees of blocks in pieces, in the slots of the bound.
-    fn relay_tree(&mut self, rest: Rest) -> Vec<(u64, u64, GroupedCore)> {
+    fn relay_tree(&self, rest: Rest) -> Vec<(u64, u64, GroupedCore)> {
         let unlimited = self.ring.ports.is_none();
         if !unlimited || !(3..=MOST_CORE_RANKS).contains(&rest.ranks) {
             return Vec::new();
         }
-        let costs = self
-            .costs
-            .entry(rest.ranks)
-            .or_insert_with(|| {
-                RelayCosts::new(rest.ranks)
-                    .take(MOST_CORE_SLOTS as usize)
-                    .collect()
-            })
-            .clone();
         let both_ways = 2 * u64::from(rest.channels);
         let slots_of = |pieces: u64| {
-            let last = costs.last().copied().unwrap_or(u64::MAX);
-            let within = (1..).zip(costs.iter());
-            within
-                .filter(|(slots, cost)| pieces * **cost <= both_ways * slots)
-                .map(|(slots, _)| slots)
-                .next()
-                .or_else(|| Some((pieces * last).div_ceil(both_ways)))
-                .filter(|slots| *slots <= MOST_CORE_SLOTS)
+            let mut slots = 1..=MOST_CORE_SLOTS;
+            slots.find(|&slots| pieces * relay_tree::cost(rest.ranks, slots) <= both_ways * slots)
         };
         let held = u64::from(self.ring.ranks.div_ceil(rest.ranks));
         let least_held = u64::from(self.ring.ranks / rest.ranks);

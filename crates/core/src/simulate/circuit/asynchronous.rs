@@ -99,15 +99,29 @@ struct TransferTimeline<'a> {
     runs: Vec<TransferRun>,
 }
 
+/// How transfers are carried out without barriers.
+#[derive(Clone, Copy)]
+pub(super) struct PortRun {
+    pub(super) charge: Charge,
+    /// Q.
+    pub(super) period: u32,
+    /// When to give up.
+    pub(super) limit: Option<Time>,
+}
+
 pub(super) fn run(
     plan: &Plan,
     circuits: &dyn Circuits,
-    charge: Charge,
-    period: u32,
+    ports: PortRun,
     slots: &SlotHops,
     mut messages: SlotMessages<'_>,
     ledger: &mut LineLedger,
 ) -> Result<Timing, SimulationError> {
+    let PortRun {
+        charge,
+        period,
+        limit,
+    } = ports;
     let mut timeline = TransferTimeline::new(plan, circuits, charge, period)?;
     let mut columns = SlotColumns::default();
     let mut previous = Time::ZERO;
@@ -147,6 +161,10 @@ pub(super) fn run(
             columns.reconfiguration.push(retuned);
             columns.lightpaths.push(lightpaths);
             previous = previous.max(end.unwrap_or(previous));
+            if let Some(limit) = limit.filter(|limit| previous > *limit) {
+                let problem = format!("the plan takes longer than {limit}");
+                return Err(SimulationError::Stopped(problem));
+            }
         }
         for slot in step.clone() {
             let hops = slots.of_slot(slot).iter();

@@ -39,7 +39,8 @@ fn run(case: Case<'_>) -> Result<Outcome, SimulationError> {
         return Err(SimulationError::value("paths", RECORD.not_on(fabric, hint)));
     }
     let paths = case.method.paths.unwrap_or_default();
-    let mut outcome = circuit::simulate_with(case.plan, case.size, policy, paths)?;
+    let mut outcome =
+        circuit::simulate_within(case.plan, case.size, policy, paths, case.method.limit)?;
     if paths != Paths::default() {
         outcome.settings.push(ChangedSetting {
             name: "paths",

@@ -32,6 +32,9 @@
 //! each difference back to the prices that it is made of gives the load of every step in a cheapest
 //! tree, which says where prices should rise.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
 use crate::interrupt;
 
 /// The difference to what cannot be reached: more than any price that is computed with.
@@ -250,12 +253,34 @@ const SCALE: f64 = 10_000.0;
 /// More N times S than this are not worth the wait of [`least_steps`].
 const MOST_WORK: u64 = 50_000;
 
+/// What [`least_steps`] is asked: ranks, pieces, channels, and the least number of steps.
+type Asked = (u32, u64, u64, u64);
+
+/// Answers are kept for so many questions.
+const MOST_KEPT: usize = 4096;
+
+thread_local! {
+    /// Planners ask for the bounds of the same all_gathers again and again.
+    static KNOWN: RefCell<BTreeMap<Asked, u64>> = const { RefCell::new(BTreeMap::new()) };
+}
+
 /// The least S from `least` on that is not refuted by a certificate that was found.
 pub(super) fn least_steps(ranks: u32, pieces: u64, channels: u64, least: u64) -> u64 {
+    let asked = (ranks, pieces, channels, least);
+    if let Some(steps) = KNOWN.with_borrow(|known| known.get(&asked).copied()) {
+        return steps;
+    }
     let affordable = |steps: &u64| u64::from(ranks) * steps <= MOST_WORK;
-    (least..)
+    let steps = (least..)
         .take_while(affordable)
         .take_while(|&steps| certificate(ranks, pieces, channels, steps).is_some())
         .last()
-        .map_or(least, |refuted| refuted + 1)
+        .map_or(least, |refuted| refuted + 1);
+    KNOWN.with_borrow_mut(|known| {
+        if known.len() >= MOST_KEPT {
+            known.clear();
+        }
+        known.insert(asked, steps);
+    });
+    steps
 }

@@ -50,6 +50,7 @@
 //! O(N) per depth. C_1(N) = floor(N^2 / 4), and C_S(N) = N - 1 for S >= N / 2.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 
 use crate::interrupt;
 
@@ -140,24 +141,29 @@ pub(super) fn least_steps(ranks: u32, pieces: u64, channels: u64, known: u64) ->
 
 /// The costs of a ring so far, and what continues them.
 struct KnownCosts {
-    ranks: u32,
     costs: Vec<u64>,
     following: RelayCosts,
 }
 
+/// Costs are kept of rings of so many ranks together: some 20 MB.
+const MOST_KEPT: u64 = 1 << 22;
+
 thread_local! {
-    /// Those of the ring asked for last: bounds on slots and on time, for any number of pieces, need the same.
-    static KNOWN: RefCell<Option<KnownCosts>> = const { RefCell::new(None) };
+    /// By ranks. Bounds on slots and on time need the same for any number of pieces, and plans of groups those of the rings of
+    /// their owners.
+    static KNOWN: RefCell<BTreeMap<u32, KnownCosts>> = const { RefCell::new(BTreeMap::new()) };
 }
 
-/// C_S(N) for S from 1 on. Costs of fewer slots are kept until another ring is asked for.
-pub(super) fn cost(ranks: u32, steps: u64) -> u64 {
+/// C_S(N) for S from 1 on. Costs of fewer slots are kept.
+pub(crate) fn cost(ranks: u32, steps: u64) -> u64 {
     KNOWN.with_borrow_mut(|known| {
-        if known.as_ref().is_none_or(|known| known.ranks != ranks) {
-            *known = None;
+        if !known.contains_key(&ranks) {
+            let kept: u64 = known.keys().map(|&ranks| u64::from(ranks)).sum();
+            if kept + u64::from(ranks) > MOST_KEPT {
+                known.clear();
+            }
         }
-        let known = known.get_or_insert_with(|| KnownCosts {
-            ranks,
+        let known = known.entry(ranks).or_insert_with(|| KnownCosts {
             costs: Vec::new(),
             following: RelayCosts::new(ranks),
         });

@@ -85,20 +85,23 @@ pub(crate) fn groups(step: StepColumns<'_>, ranks: u32) -> Option<Vec<AllToAllGr
         let name = set.get_mut(source as usize)?;
         *name = destination.min(*name);
     }
+    // Most steps are no all-to-alls, and are known by the first pair of two sets.
+    let name = |rank: u32| set[rank as usize];
+    let mut ends = step.ends();
+    if ends.any(|(source, destination)| name(source) != name(destination)) {
+        return None;
+    }
     let mut pairs: FxHashMap<(u32, u32), u32> = FxHashMap::default();
     pairs.reserve(step.len());
     let mut rounds: Vec<u32> = vec![0; ranks as usize];
     let mut sent_to: Vec<u32> = vec![0; ranks as usize];
     for (source, destination) in step.ends() {
         interrupt::check();
-        let name = set[source as usize];
-        if name != set[destination as usize] {
-            return None;
-        }
         let count = pairs.entry((source, destination)).or_insert(0);
         sent_to[source as usize] += u32::from(*count == 0);
         *count += 1;
-        rounds[name as usize] = rounds[name as usize].max(*count);
+        let rounds = &mut rounds[name(source) as usize];
+        *rounds = (*rounds).max(*count);
     }
     let mut members: Vec<Vec<u32>> = vec![Vec::new(); ranks as usize];
     for rank in (0..ranks).filter(|&rank| sent_to[rank as usize] > 0) {
