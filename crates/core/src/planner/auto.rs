@@ -224,7 +224,7 @@ fn make_named(
     let plan = families::place_by_default(schedule, question.fabric, spec.to_string())?;
     Ok(match Striping::widest(plan, question) {
         Ok(striping) => Made::Striped(striping.into()),
-        Err(plan) => AnyPlan::Full(plan).into(),
+        Err(plan) => AnyPlan::Full(*plan).into(),
     })
 }
 

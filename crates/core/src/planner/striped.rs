@@ -54,16 +54,16 @@ pub(super) struct Striping {
 impl Striping {
     /// In as many stripes as there is room for, if that is more than one and the striped plan has no more transfers than the question
     /// allows; otherwise the plan as it is.
-    pub(super) fn widest(whole: Plan, question: &Question<'_>) -> Result<Striping, Plan> {
+    pub(super) fn widest(whole: Plan, question: &Question<'_>) -> Result<Striping, Box<Plan>> {
         let stripes = self::most(&whole);
         if stripes == 1 {
-            return Err(whole);
+            return Err(whole.into());
         }
         let orbits = fold(&whole).map(|folded| folded.orbits);
         let written = orbits.as_ref().filter(|_| question.keeps_folds);
         let transfers = written.map_or(whole.len(), Plan::len) as u64;
         if transfers * u64::from(stripes) > question.most_transfers.min(MOST_FULL) {
-            return Err(whole);
+            return Err(whole.into());
         }
         Ok(Striping {
             whole,
