@@ -1,6 +1,7 @@
 //! The named all_gather algorithms, as what a planner must not fall behind.
 
-use super::{PlannerError, striped};
+use super::PlannerError;
+use super::striped::{self, STRIPES};
 use crate::algorithm::{self, Algorithm};
 use crate::collective::{Collective, CollectiveKind};
 use crate::fabric::{Circuits, Fabric};
@@ -23,14 +24,6 @@ pub(super) fn fewest_slots(ring: &WdmRing) -> Option<(&'static str, u32)> {
     let (record, slots) = slots.min_by_key(|(_, slots)| *slots)?;
     Some((record.name, u32::try_from(slots).unwrap_or(u32::MAX)))
 }
-
-/// The option of every named algorithm on a ring of wavelengths: [`striped`].
-pub(super) const STRIPES: OptionRecord = OptionRecord::new(
-    "stripes",
-    "on a wdm_ring, wavelengths that carry the parts of each chunk side by side",
-)
-.range("1 to as many as the plan leaves free, all")
-.default("1");
 
 /// The options of an algorithm where its plan is asked for: its own, and `stripes` where rings run it.
 pub fn options(record: &Algorithm) -> Vec<OptionRecord> {

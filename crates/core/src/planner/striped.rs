@@ -5,14 +5,22 @@
 //! link nor a channel in a slot do not now either: the parts with one i are a copy of the plan on channels of
 //! their own. So there are as many slots, and transmission takes a k-th of the time in each.
 
-use super::{PlannerError, Question, named};
+use super::{PlannerError, Question};
 use crate::algorithm::AlgorithmError;
 use crate::fabric::Light;
 use crate::family::wdm_ring::{CONVERTED, WdmLight, WdmRing};
 use crate::plan::{AnyPlan, FoldedPlan, Lightpath, Plan, fold};
 use crate::schedule::{Claims, Schedule, Transfer};
-use crate::spec::Spec;
+use crate::spec::{OptionRecord, Spec};
 use crate::units::Bytes;
+
+/// The option of every named algorithm on a ring of wavelengths: the plan below.
+pub(super) const STRIPES: OptionRecord = OptionRecord::new(
+    "stripes",
+    "on a wdm_ring, wavelengths that carry the parts of each chunk side by side",
+)
+.range("1 to as many as the plan leaves free, all")
+.default("1");
 
 /// The most lightpaths that are written out one by one.
 const MOST_FULL: u64 = 1 << 27;
@@ -119,7 +127,7 @@ impl Striping {
     /// A plan whose algorithm is no specification.
     pub(super) fn name(&self) -> Result<String, PlannerError> {
         let spec: Spec = self.whole.algorithm.parse()?;
-        Ok(spec.with(named::STRIPES.name, self.stripes).to_string())
+        Ok(spec.with(STRIPES.name, self.stripes).to_string())
     }
 }
 
