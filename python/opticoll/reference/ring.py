@@ -147,19 +147,24 @@ class Ring(Fabric):
         """The transfers that are one light.
 
         Where ranks may take a share of passing light, the same chunks that leave one rank in
-        one slot, one way, on one fibre and wavelength, are one light. Without that, and where each
-        light keeps its wavelength, all that goes between two ranks in one slot, one way, on one
-        fibre and wavelength, is one: it is sent one after the other.
+        one slot, one way, on one fibre and wavelength, are one light. All else that goes between
+        two ranks in one slot, one way, on one fibre and wavelength, is one as well: it is sent one
+        after the other. What is converted has no wavelength on which it could meet others.
         """
-        together: dict[object, Transfers] = defaultdict(dict)
+        trees: dict[object, Transfers] = defaultdict(dict)
         for index, transfer in lit.items():
             light: object = index
             if self.multicast:
                 place = transfer.slot, transfer.source, *transfer.light
                 light = (*place, transfer.chunk, transfer.count)
-            elif not self.converters:
+            trees[light][index] = transfer
+        together: dict[object, Transfers] = defaultdict(dict)
+        for tree in trees.values():
+            index, transfer = next(iter(tree.items()))
+            light = index
+            if len(tree) == 1 and transfer.light.wavelength is not CONVERTED:
                 light = transfer.slot, transfer.source, transfer.destination, *transfer.light
-            together[light][index] = transfer
+            together[light] |= tree
         return list(together.values())
 
     def out_of_order(self, lit: Transfers) -> Iterator[Problem]:
@@ -225,14 +230,16 @@ class Ring(Fabric):
         What rides on other light needs no transmitter of its own, and a receiver only where it
         leaves that light before its end.
         """
-        used: dict[tuple[int, int, str], int] = defaultdict(int)
+        used: dict[tuple[int, int, str], set[object]] = defaultdict(set)
         for index, transfer in transfers.items():
-            used[transfer.slot, transfer.source, "sends"] += index not in riding
-            received = self.multicast or index not in riding
-            used[transfer.slot, transfer.destination, "receives"] += received
+            channel = index if transfer.light.wavelength is CONVERTED else transfer.light
+            if index not in riding:
+                used[transfer.slot, transfer.source, "sends"].add(index)
+            heard = used[transfer.slot, transfer.destination, "receives"]
+            heard.add((transfer.source, channel))
         for (slot, rank, verb), lights in used.items():
-            if self.ports is not None and lights > self.ports:
-                many = f"{verb} {lights} lightpaths, but has {self.ports} ports"
+            if self.ports is not None and len(lights) > self.ports:
+                many = f"{verb} {len(lights)} lightpaths, but has {self.ports} ports"
                 yield Problem("ports", f"slot {slot}: rank {rank} {many}")
 
 

@@ -118,14 +118,13 @@ impl Paths {
     }
 }
 
-/// Which transfers of a slot go with the light of another.
+/// Which transfers of a slot go with the light of another. Those between the same ranks on the same channel are always
+/// one message ([`Circuits::has_channel`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LightSharing {
-    /// None.
-    Alone,
-    /// Those on the same circuit: together they are one message.
+    /// Those on the same circuit only.
     SameCircuit,
-    /// Copies of the same chunks from one rank: a light tree.
+    /// Copies of the same chunks from one rank as well: a light tree.
     Tree {
         /// The bits of light that the circuits of a tree have in common.
         light: u32,
@@ -226,6 +225,11 @@ pub trait Circuits: Send + Sync {
 
     /// Which transfers share light.
     fn sharing(&self) -> LightSharing;
+
+    /// Whether light has a channel of its own, so that transfers between the same ranks on it are one message.
+    fn has_channel(&self, _light: Light) -> bool {
+        true
+    }
 
     /// What a policy charges.
     ///

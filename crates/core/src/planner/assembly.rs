@@ -63,7 +63,7 @@ impl SharedMove {
     }
 
     /// Its transfers.
-    fn transfers(&self) -> impl Iterator<Item = Transfer> + '_ {
+    pub(super) fn transfers(&self) -> impl Iterator<Item = Transfer> + '_ {
         self.chunks.iter().map(|chunks| Transfer {
             chunk: chunks.start,
             count: chunks.end - chunks.start,
@@ -131,22 +131,32 @@ impl Assembly {
         Ok(())
     }
 
-    /// Adds a step of lightpaths along the line from rank 0 to the last, with the wavelengths and slots that
-    /// they need; nothing where there are none.
-    pub(super) fn shared_step(&mut self, moves: &[SharedMove]) -> Result<(), PlannerError> {
+    /// Adds a step of lightpaths along the line from rank 0 to the last.
+    pub(super) fn shared_line(&mut self, moves: &[SharedMove]) -> Result<(), PlannerError> {
+        self.shared_step(moves, |place| {
+            match moves[place].destination > moves[place].source {
+                true => Direction::Clockwise,
+                false => Direction::CounterClockwise,
+            }
+        })
+    }
+
+    /// Adds a step of lightpaths, each in the direction of its place, with the wavelengths and slots that they need;
+    /// nothing where there are none.
+    pub(super) fn shared_step(
+        &mut self,
+        moves: &[SharedMove],
+        direction: impl Fn(usize) -> Direction,
+    ) -> Result<(), PlannerError> {
         let mut schedule = Schedule::new(self.plan.schedule.collective);
         schedule.begin_step();
         let mut light = Vec::with_capacity(moves.len());
         // The first transfer stands for all of its lightpath.
-        for (first, own) in moves
-            .iter()
-            .filter_map(|own| Some((own.transfers().next()?, own)))
-        {
-            schedule.push(first);
-            light.push(WdmLight::towards(match own.destination > own.source {
-                true => Direction::Clockwise,
-                false => Direction::CounterClockwise,
-            }));
+        for (place, own) in moves.iter().enumerate() {
+            if let Some(first) = own.transfers().next() {
+                schedule.push(first);
+                light.push(WdmLight::towards(direction(place)));
+            }
         }
         let auto = Assignment::AUTO;
         let placed = assign(schedule, light, &self.plan.fabric, auto, String::new());

@@ -1,4 +1,4 @@
-//! Broadcast, scatter, reduce and gather along chains of neighbours whose circuits stay up.
+//! Broadcast, scatter, reduce, gather and all_reduce along chains of neighbours whose circuits stay up.
 //!
 //! **Broadcast** of M bytes over c channels each way, as far as ranks have ports. Each of the 2c channels has a share of the
 //! vector, M / 2c in p pieces, and carries it hop by hop all the way around: in slot s the i-th rank behind the root passes on piece
@@ -12,17 +12,30 @@
 //! s-th piece; the h-th circuit carries it in slot s + h, and since every rank of a channel has a piece of its own, all
 //! have arrived when the last has left the root: ceil(n p / c) slots, all that the root's channels allow.
 //!
+//! Where light does not reach so far, every c-th piece goes over a channel, and each over circuits between all neighbours on its
+//! way. With p a multiple of c a channel has p / c pieces for each rank, so that the farthest, which leaves first, has arrived
+//! when the nearest leaves: n p / c slots again.
+//!
+//! **Around cuts.** Next to a cut the vector of a broadcast goes to each side of the root over all channels of one direction, to
+//! as many ranks as stand before the cut: M / (c B) and what the pipeline adds, where the rank behind the cut takes in M over c
+//! channels at least. A scatter sends each side the blocks of its ranks.
+//!
+//! **All_reduce** on the line of ranks from one side of a cut to the other. Over the channels of one direction sums go from rank
+//! to rank, from the first to the last, and results come back over those of the other: p + 2 N - 3 slots of M / (c p) bytes,
+//! where the last rank takes in M over c channels at least. The cut may be anywhere on a whole ring.
+//!
 //! Every rank gets every chunk at most once, so that backwards a broadcast is a reduce and a scatter a gather.
 
 use super::few_slots::{self, Estimate, Recipe};
 use super::slot_cost::SlotCost;
-use super::{Planner, PlannerError, Question, empty_plan, mirror};
+use super::{Planner, PlannerError, Question, capability, empty_plan, mirror, reachable};
+use crate::algorithm::AlgorithmError;
 use crate::collective::{Collective, CollectiveKind};
 use crate::fabric::Fabric;
 use crate::family::wdm_ring::{Direction, WdmRing};
 use crate::interrupt;
 use crate::plan::{Lightpath, Plan};
-use crate::schedule::Transfer;
+use crate::schedule::{Action, Transfer};
 use crate::spec::{OptionRecord, Spec};
 use crate::units::Bytes;
 
@@ -44,6 +57,7 @@ pub(super) const PLANNER: Planner = Planner {
             CollectiveKind::Scatter,
             CollectiveKind::Reduce,
             CollectiveKind::Gather,
+            CollectiveKind::AllReduce,
         ],
         "Pieces passed on from neighbour to neighbour, both ways around, over circuits that stay up",
         "opticoll; pipelined chains as in MPI libraries",
@@ -54,38 +68,65 @@ pub(super) const PLANNER: Planner = Planner {
 /// More pieces than that save no time on any ring that fits into memory.
 const MOST_PIECES: u32 = 1 << 16;
 
-/// The part of the time that twice as many pieces must save.
-const WORTH: u64 = 50;
-
 /// Chains with so many pieces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Chains {
     pieces: u32,
     /// The transfers of the plan.
     transfers: u64,
+    /// The slots of the plan.
+    slots: u64,
+    /// The most links of a lightpath.
+    longest: u32,
 }
 
 impl Chains {
-    fn new(ring: &WdmRing, scatters: bool, pieces: u32) -> Chains {
-        let (ranks, channels) = (u64::from(ring.ranks), u64::from(channels(ring)));
-        let transfers = match scatters {
-            false => channels * u64::from(pieces) * ranks.saturating_sub(1),
-            true => sides(ring)
-                .into_iter()
-                .flat_map(|side| lanes(side, pieces))
-                .map(|lane| lane.transfers())
-                .sum(),
+    /// None where cuts or few ports leave no room.
+    fn new(ring: &WdmRing, collective: Collective, pieces: u32) -> Option<Chains> {
+        let ranks = u64::from(ring.ranks);
+        let forward = copying(collective.kind());
+        let room = Room::new(ring, collective)?;
+        let hops = u64::from(room.farthest());
+        let streams = u64::from(room.streams());
+        let each = |transfers: u64, slots: u64| Chains {
+            pieces,
+            transfers: transfers.saturating_mul(u64::from(pieces)),
+            slots: (u64::from(pieces) + slots).saturating_sub(1),
+            longest: 1,
         };
-        Chains { pieces, transfers }
+        Some(match forward {
+            CollectiveKind::AllReduce => each(2 * streams * (ranks - 1), 2 * (ranks - 1)),
+            CollectiveKind::Broadcast => {
+                let sides = room.sides.iter();
+                let hops_of_all =
+                    sides.map(|side| u64::from(side.channels) * u64::from(side.ranks));
+                each(hops_of_all.sum(), hops)
+            }
+            _ => {
+                let lanes: Vec<Lane> = room.lanes(pieces).collect();
+                Chains {
+                    pieces,
+                    transfers: lanes.iter().map(Lane::transfers).sum(),
+                    slots: lanes.iter().map(Lane::slots).max().unwrap_or(0),
+                    longest: lanes.iter().map(Lane::longest).max().unwrap_or(1),
+                }
+            }
+        })
     }
 }
 
-fn scatters(kind: CollectiveKind) -> bool {
-    matches!(kind, CollectiveKind::Scatter | CollectiveKind::Gather)
+/// The collective whose plan is made: that which copies what the given one combines on the way to the root.
+fn copying(kind: CollectiveKind) -> CollectiveKind {
+    match kind {
+        CollectiveKind::Reduce => CollectiveKind::Broadcast,
+        CollectiveKind::Gather => CollectiveKind::Scatter,
+        kind => kind,
+    }
 }
 
 impl Recipe for Chains {
     const NAME: &'static str = "chains";
+    const AROUND_CUTS: bool = true;
 
     fn spec(&self) -> Spec {
         Spec::new(Chains::NAME).with("pieces", self.pieces)
@@ -95,22 +136,28 @@ impl Recipe for Chains {
         self.transfers
     }
 
+    fn longest(&self, _ring: &WdmRing) -> u32 {
+        self.longest
+    }
+
     fn plan(&self, fabric: &Fabric, collective: Collective) -> Result<Plan, PlannerError> {
         let ring = fabric.needed::<WdmRing>(Chains::NAME)?;
         let (kind, pieces) = (collective.kind(), self.pieces);
-        let (forward, chunks) = match kind {
-            CollectiveKind::Broadcast | CollectiveKind::Reduce => (
-                CollectiveKind::Broadcast,
-                pieces.saturating_mul(channels(ring)),
-            ),
-            _ => (CollectiveKind::Scatter, pieces),
+        let forward = copying(kind);
+        let Some(room) = Room::new(ring, collective) else {
+            return Err(no_room(ring));
+        };
+        let chunks = match forward {
+            CollectiveKind::Scatter => pieces,
+            _ => pieces.saturating_mul(room.streams()),
         };
         let outwards = Collective::new(forward, collective.ranks())?
             .with_root(collective.root())?
             .with_pieces(chunks)?;
         let mut plan = match forward {
-            CollectiveKind::Broadcast => broadcast(fabric, ring, outwards, pieces),
-            _ => scatter(fabric, ring, outwards),
+            CollectiveKind::AllReduce => there_and_back(fabric, ring, outwards, &room, pieces),
+            CollectiveKind::Broadcast => broadcast(fabric, ring, outwards, &room, pieces),
+            _ => scatter(fabric, ring, outwards, &room),
         };
         plan.algorithm = self.spec().to_string();
         Ok(match forward == kind {
@@ -124,70 +171,84 @@ impl Recipe for Chains {
         ring: &WdmRing,
         collective: Collective,
     ) -> Result<Option<Chains>, PlannerError> {
-        let pieces = spec.count("pieces", 1, MOST_PIECES)?;
-        let scatters = scatters(collective.kind());
-        Ok(pieces.map(|pieces| Chains::new(ring, scatters, pieces)))
+        let Some(pieces) = spec.count("pieces", 1, MOST_PIECES)? else {
+            return Ok(None);
+        };
+        match Chains::new(ring, collective, pieces) {
+            None if ring.ranks > 1 => Err(no_room(ring)),
+            recipe => Ok(recipe),
+        }
     }
 
-    /// From one piece on twice as many, as long as that saves time.
+    /// From one piece on twice as many each time.
     fn estimated(ring: &WdmRing, question: &Question<'_>) -> Vec<Estimate<Chains>> {
-        let scatters = scatters(question.collective.kind());
-        let channels = u64::from(channels(ring));
-        let share = match scatters {
-            true => question.size.get(),
-            false => question.size.get().div_ceil(channels),
+        let collective = question.collective;
+        let Some(room) = Room::new(ring, collective) else {
+            return Vec::new();
+        };
+        let kind = copying(collective.kind());
+        // On a whole ring relay trees take as long, in fewer slots.
+        if kind == CollectiveKind::AllReduce && ring.broken.is_empty() {
+            return Vec::new();
+        }
+        let share = match kind {
+            CollectiveKind::Scatter => question.size.get(),
+            _ => question.size.get().div_ceil(room.streams().into()),
         };
         let (cost, once) = SlotCost::of_circuits_that_stay(ring, question.policy());
-        let mut best: Option<Estimate<Chains>> = None;
+        let mut all = Vec::new();
         let counts = (0..=MOST_PIECES.ilog2()).map(|power| 1u32 << power);
         for pieces in counts.take_while(|&pieces| u64::from(pieces) <= share.max(1)) {
-            let recipe = Chains::new(ring, scatters, pieces);
+            let Some(recipe) = Chains::new(ring, collective, pieces) else {
+                break;
+            };
             if recipe.transfers > question.most_transfers.min(MOST_ESTIMATED) {
                 break;
             }
-            let slots = match scatters {
-                true => {
-                    let slots = sides(ring).map(|side| {
-                        let all = u64::from(side.ranks) * u64::from(pieces);
-                        all.div_ceil(side.channels.max(1).into())
-                    });
-                    slots.into_iter().max().unwrap_or(0)
-                }
-                false => u64::from(pieces) + u64::from(ring.ranks) - 2,
-            };
             let bytes = Bytes::new(share.div_ceil(pieces.into()));
-            let time = cost.slots(slots, bytes, 1).saturating_add(once);
-            let saves = |best: &Estimate<Chains>| time < best.time - best.time / WORTH;
-            if best.as_ref().is_none_or(saves) {
-                best = Some(Estimate {
-                    time,
-                    slots,
-                    recipe,
-                });
-            }
+            let hops = recipe.longest.into();
+            let time = cost.slots(recipe.slots, bytes, hops).saturating_add(once);
+            let estimate = Estimate {
+                time,
+                slots: recipe.slots,
+                recipe,
+            };
+            all.push((recipe.transfers, estimate));
         }
-        best.into_iter().collect()
+        few_slots::worth_their_size(all)
     }
 }
 
 /// The most transfers of a plan that is not asked for by its pieces.
 const MOST_ESTIMATED: u64 = 1 << 21;
 
-fn broadcast(fabric: &Fabric, ring: &WdmRing, collective: Collective, pieces: u32) -> Plan {
-    let hops = ring.ranks - 1;
-    let slots = pieces + hops - 1;
+fn no_room(ring: &WdmRing) -> PlannerError {
+    PlannerError::Algorithm(AlgorithmError::Refused {
+        name: Chains::NAME,
+        ranks: ring.ranks,
+        reason: "cuts, or too few ports, leave no line along which both directions have a channel"
+            .into(),
+    })
+}
+
+fn broadcast(
+    fabric: &Fabric,
+    ring: &WdmRing,
+    collective: Collective,
+    room: &Room,
+    pieces: u32,
+) -> Plan {
+    let slots = pieces + room.farthest() - 1;
     let mut plan = empty_plan(fabric, collective, String::new(), slots);
-    plan.reserve(collective.chunks() as usize * hops as usize);
     for slot in 0..slots {
         plan.schedule.begin_step();
-        let mut first = 0;
-        for side in sides(ring) {
-            for hop in (slot + 1).saturating_sub(pieces)..hops.min(slot + 1) {
+        for side in room.sides {
+            for hop in (slot + 1).saturating_sub(pieces)..side.ranks.min(slot + 1) {
                 interrupt::check();
                 let source = ring.rank_after(collective.root(), side.direction, hop);
                 let destination = ring.rank_after(source, side.direction, 1);
                 for channel in 0..side.channels {
-                    let piece = (first + channel) * pieces + slot - hop;
+                    let piece = (side.first_stream + channel) * pieces + slot - hop;
                     plan.push(Lightpath {
                         slot,
                         light: ring.light(side.direction, channel),
@@ -195,26 +256,92 @@ fn broadcast(fabric: &Fabric, ring: &WdmRing, collective: Collective, pieces: u3
                     });
                 }
             }
-            first += side.channels;
+        }
+    }
+    plan
+}
+
+/// Sums along a line, and results back.
+fn there_and_back(
+    fabric: &Fabric,
+    ring: &WdmRing,
+    collective: Collective,
+    room: &Room,
+    pieces: u32,
+) -> Plan {
+    let hops = ring.ranks - 1;
+    let slots = pieces + 2 * hops - 1;
+    let [there, back] = room.sides;
+    let last = ring.rank_after(room.start, there.direction, hops);
+    let mut plan = empty_plan(fabric, collective, String::new(), slots);
+    for slot in 0..slots {
+        plan.schedule.begin_step();
+        for hop in (slot + 1).saturating_sub(pieces)..(2 * hops).min(slot + 1) {
+            interrupt::check();
+            let (action, side, from, passed) = match hop < hops {
+                true => (Action::Reduce, there, room.start, hop),
+                false => (Action::Copy, back, last, hop - hops),
+            };
+            let source = ring.rank_after(from, side.direction, passed);
+            let destination = ring.rank_after(source, side.direction, 1);
+            for channel in 0..side.channels {
+                plan.push(Lightpath {
+                    slot,
+                    light: ring.light(side.direction, channel),
+                    transfer: Transfer {
+                        action,
+                        ..Transfer::copy(channel * pieces + slot - hop, source, destination)
+                    },
+                });
+            }
         }
     }
     plan
 }
 
 /// What a channel brings to one side of the root: so many pieces of each of these ranks, given by how far they
-/// are from the root.
+/// are from the root, and the circuits on its way.
 struct Lane {
     direction: Direction,
     channel: u32,
-    /// The nearest first, with the range of its pieces.
-    ranks: Vec<(u32, std::ops::Range<u32>)>,
+    /// The nearest first, with their pieces.
+    ranks: Vec<(u32, Vec<u32>)>,
+    /// How far from the root the circuits end, the nearest first.
+    stops: Vec<u32>,
 }
 
 impl Lane {
-    /// Each piece goes over a circuit for every rank as near as its own.
+    /// The circuits on the way to a rank.
+    fn stops_to(&self, far: u32) -> impl Iterator<Item = u32> + '_ {
+        self.stops
+            .iter()
+            .copied()
+            .take_while(move |&stop| stop <= far)
+    }
+
+    /// The ranks whose pieces leave the root one after the other, the farthest first, with the circuits on their way.
+    fn leaving(&self) -> impl Iterator<Item = (u32, u32, u64)> + '_ {
+        let ranks = self.ranks.iter().rev();
+        ranks.flat_map(|(far, own)| {
+            let hops = self.stops_to(*far).count() as u64;
+            own.iter().map(move |piece| (*far, *piece, hops))
+        })
+    }
+
     fn transfers(&self) -> u64 {
-        let counts = (1..).zip(&self.ranks);
-        counts.map(|(hops, (_, own))| hops * own.len() as u64).sum()
+        self.leaving().map(|(.., hops)| hops).sum()
+    }
+
+    fn slots(&self) -> u64 {
+        let arriving = (0..).zip(self.leaving());
+        let arriving = arriving.map(|(leaves, (.., hops))| leaves + hops);
+        arriving.max().unwrap_or(0)
+    }
+
+    fn longest(&self) -> u32 {
+        let first = self.stops.first().copied();
+        let others = self.stops.windows(2).map(|pair| pair[1] - pair[0]);
+        others.chain(first).max().unwrap_or(1)
     }
 }
 
@@ -224,84 +351,199 @@ struct Side {
     direction: Direction,
     /// The channels that leave the root there.
     channels: u32,
-    /// The ranks whose blocks of a scatter go there.
+    /// The ranks that are reached there.
     ranks: u32,
+    /// The part of the vector that the first of its channels carries.
+    first_stream: u32,
 }
 
-/// The channels that leave a rank, and lead into it, at a time.
+/// What of a ring the chains of a collective take.
+struct Room {
+    /// Both sides of the root; of an all_reduce, the way there and the way back.
+    sides: [Side; 2],
+    /// The rank at which they begin.
+    start: u32,
+    /// The most links of a lightpath.
+    reach: u32,
+}
+
+impl Room {
+    fn new(ring: &WdmRing, collective: Collective) -> Option<Room> {
+        if ring.ranks < 2 {
+            return None;
+        }
+        let backwards;
+        let (root, kind) = (collective.root(), copying(collective.kind()));
+        let ring = match kind == collective.kind() {
+            true => ring,
+            false => {
+                backwards = capability::backwards(ring);
+                &backwards
+            }
+        };
+        let (sides, start) = match (kind, ring.broken.is_empty()) {
+            (CollectiveKind::AllReduce, _) => along_line(ring)?,
+            (_, true) => (both_ways(ring, kind), root),
+            (_, false) => (up_to_cuts(ring, root)?, root),
+        };
+        let reach = ring.longest();
+        Some(Room {
+            sides,
+            start,
+            reach,
+        })
+    }
+
+    /// The parts of the vector that go side by side.
+    fn streams(&self) -> u32 {
+        let ends = self.sides.iter().filter(|side| side.ranks > 0);
+        let ends = ends.map(|side| side.first_stream + side.channels);
+        ends.max().unwrap_or(0)
+    }
+
+    fn farthest(&self) -> u32 {
+        let ranks = self.sides.iter().map(|side| side.ranks);
+        ranks.max().unwrap_or(0)
+    }
+
+    /// The channels of both sides, each with an equal part of its side's pieces.
+    fn lanes(&self, pieces: u32) -> impl Iterator<Item = Lane> + use<> {
+        let reaches = self.farthest() <= self.reach;
+        self.sides.into_iter().flat_map(move |side| {
+            (0..side.channels).map(move |channel| match reaches {
+                true => neighbouring(side, channel, pieces),
+                false => hop_by_hop(side, channel, pieces),
+            })
+        })
+    }
+}
+
+/// The channels on which a rank can send, and receive, at once in all.
 fn channels(ring: &WdmRing) -> u32 {
     let both = 2 * ring.channels();
     ring.ports.map_or(both, |ports| ports.min(both))
 }
 
-fn sides(ring: &WdmRing) -> [Side; 2] {
-    let (all, others) = (channels(ring), u64::from(ring.ranks - 1));
+/// Parts of the vector that go all around, each over a channel; or blocks to the ranks of either half.
+fn both_ways(ring: &WdmRing, kind: CollectiveKind) -> [Side; 2] {
+    let (all, others) = (channels(ring), ring.ranks - 1);
     let clockwise = all.div_ceil(2);
-    let ranks = (others * u64::from(clockwise)).div_ceil(all.max(1).into()) as u32;
+    let share = (u64::from(others) * u64::from(clockwise)).div_ceil(all.max(1).into()) as u32;
+    let ranks = match kind {
+        CollectiveKind::Scatter => [share, others - share],
+        _ => [others, others],
+    };
+    let [first, second] = ranks;
     [
         Side {
             direction: Direction::Clockwise,
             channels: clockwise,
-            ranks,
+            ranks: first,
+            first_stream: 0,
         },
         Side {
             direction: Direction::CounterClockwise,
             channels: all - clockwise,
-            ranks: ring.ranks - 1 - ranks,
+            ranks: second,
+            first_stream: clockwise,
         },
     ]
 }
 
-/// The channels of one side, each with an equal part of the pieces.
-fn lanes(side: Side, pieces: u32) -> impl Iterator<Item = Lane> {
-    let (channels, pieces) = (u64::from(side.channels), u64::from(pieces));
-    let all = u64::from(side.ranks) * pieces;
-    (0..channels).map(move |channel| {
-        let (first, end) = (all * channel / channels, all * (channel + 1) / channels);
-        let ranks = (first / pieces..end.div_ceil(pieces)).filter(|_| first < end);
-        let own = |rank: u64| {
-            let from = first.saturating_sub(rank * pieces);
-            let to = (end - rank * pieces).min(pieces);
-            (rank as u32 + 1, from as u32..to as u32)
-        };
-        Lane {
-            direction: side.direction,
-            channel: channel as u32,
-            ranks: ranks.map(own).collect(),
-        }
-    })
+/// The ranks before the cuts on either side, each side with the whole vector.
+fn up_to_cuts(ring: &WdmRing, root: u32) -> Option<[Side; 2]> {
+    let (clockwise, counter) = reachable::sides(ring, root)?;
+    let ways = u32::from(clockwise > 0) + u32::from(counter > 0);
+    let own = ring.channels().min(channels(ring) / ways.max(1));
+    let side = |direction, ranks| Side {
+        direction,
+        channels: if ranks > 0 { own } else { 0 },
+        ranks,
+        first_stream: 0,
+    };
+    let sides = [
+        side(Direction::Clockwise, clockwise),
+        side(Direction::CounterClockwise, counter),
+    ];
+    (own > 0).then_some(sides)
 }
 
-fn scatter(fabric: &Fabric, ring: &WdmRing, collective: Collective) -> Plan {
+/// The way from one side of the cut clockwise to the other, and back; with the rank at which it begins.
+fn along_line(ring: &WdmRing) -> Option<([Side; 2], u32)> {
+    let cut = ring
+        .broken
+        .first()
+        .map_or(ring.ranks - 1, |link| link.position);
+    let own = ring.channels().min(channels(ring) / 2);
+    let side = |direction| Side {
+        direction,
+        channels: own,
+        ranks: ring.ranks - 1,
+        first_stream: 0,
+    };
+    let is_line = ring.broken.iter().all(|link| link.position == cut);
+    let start = (cut + 1) % ring.ranks;
+    (own > 0 && is_line).then(|| (Direction::BOTH.map(side), start))
+}
+
+/// The pieces of neighbouring ranks, with a circuit to the first of them.
+fn neighbouring(side: Side, channel: u32, pieces: u32) -> Lane {
+    let (channels, pieces) = (u64::from(side.channels), u64::from(pieces));
+    let all = u64::from(side.ranks) * pieces;
+    let place = u64::from(channel);
+    let (first, end) = (all * place / channels, all * (place + 1) / channels);
+    let ranks = (first / pieces..end.div_ceil(pieces)).filter(|_| first < end);
+    let own = |rank: u64| {
+        let from = first.saturating_sub(rank * pieces);
+        let to = (end - rank * pieces).min(pieces);
+        (rank as u32 + 1, (from as u32..to as u32).collect())
+    };
+    let ranks: Vec<(u32, Vec<u32>)> = ranks.map(own).collect();
+    Lane {
+        direction: side.direction,
+        channel,
+        stops: ranks.iter().map(|&(far, _)| far).collect(),
+        ranks,
+    }
+}
+
+/// Every piece whose number has the channel's remainder, with circuits between neighbours.
+fn hop_by_hop(side: Side, channel: u32, pieces: u32) -> Lane {
+    let own = |far: u32| {
+        let number = |piece: &u32| u64::from(far - 1) * u64::from(pieces) + u64::from(*piece);
+        let is_own = |piece: &u32| number(piece) % u64::from(side.channels) == u64::from(channel);
+        (far, (0..pieces).filter(is_own).collect())
+    };
+    Lane {
+        direction: side.direction,
+        channel,
+        ranks: (1..=side.ranks).map(own).collect(),
+        stops: (1..=side.ranks).collect(),
+    }
+}
+
+fn scatter(fabric: &Fabric, ring: &WdmRing, collective: Collective, room: &Room) -> Plan {
     let (root, pieces) = (collective.root(), collective.pieces());
     let mut of_slot: Vec<Vec<Lightpath>> = Vec::new();
-    for side in sides(ring) {
-        for lane in lanes(side, pieces) {
-            let direction = lane.direction;
-            let light = ring.light(direction, lane.channel);
-            // The farthest piece leaves first.
-            let farthest = lane.ranks.iter().rev();
-            let leaving =
-                farthest.flat_map(|(far, own)| own.clone().map(move |piece| (*far, piece)));
-            for (leaves, (far, piece)) in (0..).zip(leaving) {
-                interrupt::check();
-                let stops = lane.ranks.iter().map(|&(far, _)| far);
-                let stops = stops.take_while(|&stop| stop <= far);
-                let mut source = root;
-                for (slot, stop) in (leaves..).zip(stops) {
-                    let destination = ring.rank_after(root, direction, stop);
-                    let chunk = ring.rank_after(root, direction, far) * pieces + piece;
-                    let transfer = Transfer::copy(chunk, source, destination);
-                    source = destination;
-                    if of_slot.len() <= slot as usize {
-                        of_slot.resize(slot as usize + 1, Vec::new());
-                    }
-                    of_slot[slot as usize].push(Lightpath {
-                        slot,
-                        light,
-                        transfer,
-                    });
+    for lane in room.lanes(pieces) {
+        let direction = lane.direction;
+        let light = ring.light(direction, lane.channel);
+        for (leaves, (far, piece, _)) in (0..).zip(lane.leaving()) {
+            interrupt::check();
+            let mut source = root;
+            for (slot, stop) in (leaves..).zip(lane.stops_to(far)) {
+                let destination = ring.rank_after(root, direction, stop);
+                let chunk = ring.rank_after(root, direction, far) * pieces + piece;
+                let transfer = Transfer::copy(chunk, source, destination);
+                source = destination;
+                if of_slot.len() <= slot as usize {
+                    of_slot.resize(slot as usize + 1, Vec::new());
                 }
+                of_slot[slot as usize].push(Lightpath {
+                    slot,
+                    light,
+                    transfer,
+                });
             }
         }
     }

@@ -32,11 +32,10 @@ use super::few_slots::{self, Estimate, Recipe};
 use super::grouped::{GroupLevel, Grouping, groups, load};
 use super::slot_cost::{SlotCost, spread};
 use super::{Planner, PlannerError, Question, mirror};
-use crate::algorithm::AlgorithmError;
 use crate::collective::{Collective, CollectiveKind};
 use crate::fabric::{Fabric, Light};
 use crate::family::wdm_ring::route::all_to_all;
-use crate::family::wdm_ring::{Direction, WdmRing};
+use crate::family::wdm_ring::{Direction, WdmLight, WdmRing};
 use crate::interrupt;
 use crate::plan::{AnyPlan, Plan};
 use crate::spec::{OptionRecord, Spec};
@@ -113,16 +112,6 @@ impl Recipe for Collectors {
         ring: &WdmRing,
         _collective: Collective,
     ) -> Result<Option<Collectors>, PlannerError> {
-        if let Some(reason) = unsuited(ring) {
-            let reason = reason.into();
-            let (name, ranks) = (Collectors::NAME, ring.ranks);
-            return Err(AlgorithmError::Refused {
-                name,
-                ranks,
-                reason,
-            }
-            .into());
-        }
         if spec.options().next().is_none() {
             return Ok(None);
         }
@@ -131,6 +120,10 @@ impl Recipe for Collectors {
                 .refuse("group", "is needed beside other options")
                 .into());
         };
+        if group > ring.ranks {
+            let problem = format!("must be {} at most, the ranks of the ring", ring.ranks);
+            return Err(spec.refuse("group", problem).into());
+        }
         let collectors = spec.count("collectors", 1, u32::MAX)?.unwrap_or(1);
         if groups(ring.ranks, group, collectors).is_none() {
             let problem = "must be as many as the ranks of the smallest group at most";
@@ -147,21 +140,12 @@ impl Recipe for Collectors {
 
     fn estimated(ring: &WdmRing, question: &Question<'_>) -> Vec<Estimate<Collectors>> {
         let ranks = u64::from(ring.ranks);
-        if unsuited(ring).is_some() || 2 * ranks.pow(2) > question.most_transfers {
+        if 2 * ranks.pow(2) > question.most_transfers {
             return Vec::new();
         }
         let kind = question.collective.kind();
         estimates(ring, question.slot_cost(ring), kind, question.size)
     }
-}
-
-/// Why lightpaths cannot be shared, or not be counted as they are here.
-fn unsuited(ring: &WdmRing) -> Option<&'static str> {
-    if ring.converters {
-        return Some("transfers share lightpaths on rings without converters only");
-    }
-    let limited = ring.ports.is_some();
-    limited.then_some("it needs a port for every channel")
 }
 
 /// Who sends for which group.
@@ -312,14 +296,25 @@ fn plan(
         roles: &roles,
     };
     let mut assembly = Assembly::new(ring, collective);
-    assembly.shared_step(&blocks.inwards(&crossings, into))?;
+    assembly.shared_line(&blocks.inwards(&crossings, into))?;
     let between = blocks.between(&crossings);
-    assembly.shared_slots(
-        between
-            .iter()
-            .map(|(own, light, slot)| (own, *light, *slot)),
-    );
-    assembly.shared_step(&blocks.outwards(&crossings, out))?;
+    match ring.ports {
+        // The circles leave no rank without a port for each of its channels.
+        None => assembly.shared_slots(
+            between
+                .iter()
+                .map(|(own, light, slot)| (own, *light, *slot)),
+        ),
+        Some(_) => {
+            let ways = between
+                .iter()
+                .map(|(_, light, _)| WdmLight::from(*light).direction);
+            let ways: Vec<Direction> = ways.collect();
+            let moves: Vec<SharedMove> = between.into_iter().map(|(own, ..)| own).collect();
+            assembly.shared_step(&moves, |place| ways[place])?;
+        }
+    }
+    assembly.shared_line(&blocks.outwards(&crossings, out))?;
     Ok(assembly.finish(recipe.spec().to_string()))
 }
 
@@ -486,19 +481,23 @@ fn estimate(
     };
     let inside = u64::from(load(members as u32, collectors)).max(1);
     let around = (count * count / 4).div_ceil(2).max(1);
-    let step = |load: u64, blocks: u64, hops: u64| {
+    let ports = ring.ports.map_or(u64::MAX, u64::from);
+    // `ends`: lightpaths that begin, or end, at one rank for each stripe.
+    let step = |(load, ends): (u64, u64), blocks: u64, hops: u64| {
         let rounds = (1..=MOST_ROUNDS).map(|rounds| {
-            let stripes = (rounds * channels / load).clamp(1, blocks);
+            let by_ports = rounds.saturating_mul(ports) / ends.max(1);
+            let stripes = (rounds * channels / load).min(by_ports).clamp(1, blocks);
             let slots = (stripes * load).div_ceil(channels);
+            let slots = slots.max((stripes * ends).div_ceil(ports));
             let bytes = block.saturating_mul(blocks.div_ceil(stripes));
             (cost.slots(slots, Bytes::new(bytes), hops), slots, stripes)
         });
         rounds.min().unwrap_or((u64::MAX, u64::MAX, 1))
     };
     let steps = [
-        step(inside, into, members),
-        step(around, across, ranks / 2 + members),
-        step(inside, out, members),
+        step((inside, members - 1), into, members),
+        step((around, served), across, ranks / 2 + members),
+        step((inside, members - 1), out, members),
     ];
     Estimate {
         time: steps

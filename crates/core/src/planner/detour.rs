@@ -7,6 +7,10 @@
 //! c' = floor(c / 2) leaves room for both, and what was near a bound on the whole ring with half the channels is
 //! near the bound on the line, whose last link and whose middle take half of what a ring's do.
 //!
+//!
+//! The slots may stay as they are (`slots=kept`): on channels c' and up the lightpaths that go the other way meet no others, for of those of
+//! one channel and slot one crosses the cut. Circuits that stay up on the whole ring then stay up here.
+//!
 //! **Relays.** A lightpath longer than light reaches becomes several, in slots that follow one another. A rank
 //! that relays chunks keeps them, so that no later lightpath brings them to it again; what then has no use is left
 //! out, so that the plan can run backwards. Each lightpath takes the earliest slot after those that bring its chunks, in which a channel and ports are free: list scheduling
@@ -23,7 +27,7 @@ use super::assembly::{Assembly, Move};
 use super::contest::{Contender, Contest, ContestOutcome, Made};
 use super::demands::{self, Demand, PlacedDemand, Room};
 use super::two_phases::{flat, nested};
-use super::{Planned, Planner, PlannerError, Question, capability, few_slots, least, mirror};
+use super::{Planned, Planner, PlannerError, Question, capability, least, mirror};
 use crate::algorithm;
 use crate::collective::{Collective, CollectiveKind, Holders};
 use crate::fabric::Fabric;
@@ -38,18 +42,23 @@ use crate::units::{Bytes, Time};
 
 /// The planner of detours and relays.
 pub(super) const PLANNER: Planner = Planner {
-    options: &[OptionRecord::new(
+    options: &[
+        OptionRecord::new(
         "plan",
         "algorithm planned on the ring without cuts, limits of reach and light trees, such as grouped/groups=9",
     )
     .range("algorithms of the collective; of its copying half where it combines")
-    .default("the fastest found")],
+    .default("the fastest found"),
+        OptionRecord::new("slots", "slots of that plan: packed anew, or kept on channels of their own around one cut")
+            .range("packed, kept")
+            .default("packed"),
+    ],
     by_size: true,
     candidates: contenders,
     // Other rings have nothing to go around.
     applies: |fabric| {
         let ring = fabric.downcast::<WdmRing>();
-        ring.is_some_and(|ring| !few_slots::suits(ring))
+        ring.is_some_and(leads)
     },
     ..Planner::on_rings(
         NAME,
@@ -75,6 +84,11 @@ const NAME: &str = "detour";
 /// So many of the fastest plans of the ring without faults are led around.
 const MOST_LED: usize = 4;
 
+/// Whether there is something to go around or to relay.
+fn leads(ring: &WdmRing) -> bool {
+    ring.ranks > 1 && (!ring.broken.is_empty() || ring.longest() < ring.ranks - 1)
+}
+
 /// The collective whose plan is led around: where chunks are combined on the way to one rank, the one that
 /// copies them from there.
 fn copying(kind: CollectiveKind) -> CollectiveKind {
@@ -91,6 +105,12 @@ fn rings(ring: &WdmRing, kind: CollectiveKind) -> (WdmRing, Fabric) {
     let there = match copying(kind) == kind {
         true => ring.clone(),
         false => capability::backwards(ring),
+    };
+    // Lightpaths that keep their channels carry several transfers, and each delivers at its end.
+    let there = WdmRing {
+        multicast: false,
+        converters: false,
+        ..there
     };
     let cuts = Direction::BOTH.map(|direction| {
         let of_it = ring.broken.iter();
@@ -132,7 +152,7 @@ fn inner<'a>(question: &Question<'a>, whole: &'a Fabric) -> Result<Question<'a>,
 
 fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, PlannerError> {
     let ring = question.fabric.downcast::<WdmRing>();
-    let Some(ring) = ring.filter(|ring| ring.ranks > 1 && !few_slots::suits(ring)) else {
+    let Some(ring) = ring.filter(|ring| leads(ring)) else {
         return Ok(Vec::new());
     };
     let (there, whole) = rings(ring, question.collective.kind());
@@ -162,8 +182,14 @@ fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, Planner
     let least = least::of_collective(question)?;
     let transfers = u64::from(ring.ranks) * u64::from(ring.ranks);
     let mut contenders: Vec<Contender<'a>> = Vec::new();
-    for (name, estimate) in plans {
-        let spec = Spec::new(NAME).with("plan", flat(&name));
+    let packed = |(name, time): &(String, Time)| (Spec::new(NAME).with("plan", flat(name)), *time);
+    let mut specs: Vec<(Spec, Time)> = plans.iter().map(packed).collect();
+    // Kept slots take what they take on the whole ring.
+    if let Some((fastest, time)) = plans.first().filter(|_| keeps(&there, &whole)) {
+        let kept = Spec::new(NAME).with("plan", flat(fastest));
+        specs.push((kept.with("slots", KEPT), *time));
+    }
+    for (spec, estimate) in specs {
         let question = *question;
         contenders.push(Contender {
             name: spec.to_string(),
@@ -193,11 +219,48 @@ fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
     Ok(fastest?.0.into())
 }
 
+/// The word for slots that stay as they are.
+const KEPT: &str = "kept";
+
+/// Whether the slots of a plan for the whole ring can be kept: light reaches everywhere, one place is cut in a
+/// direction, and there are channels for lightpaths that go the other way.
+fn keeps(ring: &WdmRing, whole: &Fabric) -> bool {
+    let channels = whole.downcast::<WdmRing>().map_or(0, WdmRing::channels);
+    let is_cut_once = |direction: Direction| {
+        let cuts = ring.broken.iter();
+        cuts.filter(|link| link.direction == direction).count() <= 1
+    };
+    let is_cut = !ring.broken.is_empty() && Direction::BOTH.into_iter().all(is_cut_once);
+    is_cut && ring.longest() >= ring.ranks - 1 && 2 * channels <= ring.channels()
+}
+
+/// A plan in its own slots, with what crosses a cut on further channels of the other direction.
+fn kept(ring: &WdmRing, planned: &Plan) -> Result<Plan, PlannerError> {
+    let channels = planned.fabric.needed::<WdmRing>(NAME)?.channels();
+    let mut plan = planned.clone();
+    for (index, light) in plan.light.iter_mut().enumerate() {
+        let transfer = planned.schedule.transfer(index);
+        let before = WdmLight::from(*light);
+        let way = whole_way(ring, &transfer, before.direction);
+        let way = way.ok_or_else(|| broken(index, &transfer))?;
+        // The whole ring has one fibre.
+        let channel = u32::from(before.wavelength);
+        let beside = if way == before.direction { 0 } else { channels };
+        *light = ring.light(way, channel + beside);
+    }
+    Ok(plan)
+}
+
 /// The plan that a spec names, led around.
 fn led(spec: &Spec, question: &Question<'_>) -> Result<AnyPlan, PlannerError> {
     let ring = question.fabric.needed::<WdmRing>(NAME)?;
     let kind = question.collective.kind();
     let (there, whole) = rings(ring, kind);
+    let keeps_slots = algorithm::choice(spec, "slots", &[("packed", false), (KEPT, true)])?;
+    if keeps_slots && !keeps(&there, &whole) {
+        let problem = "needs one cut in a direction at most, light that reaches everywhere, and two channels each way";
+        return Err(spec.refuse("slots", problem).into());
+    }
     let of_whole = inner(question, &whole)?;
     let planned = match spec.option("plan") {
         Some(text) => of_whole.answer(&nested(text)?)?,
@@ -205,6 +268,7 @@ fn led(spec: &Spec, question: &Question<'_>) -> Result<AnyPlan, PlannerError> {
     };
     let planned = planned.plan.unfold();
     let mut plan = match kind {
+        _ if keeps_slots => kept(&there, &planned)?,
         CollectiveKind::AllReduce => led_around(ring, &planned)?,
         _ => relayed(&there, &planned, question)?,
     };
@@ -214,6 +278,11 @@ fn led(spec: &Spec, question: &Question<'_>) -> Result<AnyPlan, PlannerError> {
     }
     plan.fabric = question.fabric.clone();
     let named = Spec::new(NAME).with("plan", flat(&planned.algorithm));
+    let named = if keeps_slots {
+        named.with("slots", KEPT)
+    } else {
+        named
+    };
     plan.algorithm = named.to_string();
     Ok(AnyPlan::Full(plan))
 }
@@ -270,68 +339,114 @@ fn relayed(ring: &WdmRing, planned: &Plan, question: &Question<'_>) -> Result<Pl
         ring,
         collective,
         held: FxHashSet::default(),
-        demands: Vec::new(),
+        lightpaths: Vec::new(),
+        transfers: 0,
     };
-    for indices in by_slot(planned) {
+    for mut indices in by_slot(planned) {
+        // What shares a lightpath goes on sharing one.
+        let lightpath = |index: &usize| (planned.schedule.ends(*index), planned.light[*index]);
+        indices.sort_by_key(lightpath);
         let mut moves = Vec::with_capacity(indices.len());
-        for index in indices {
-            let transfer = planned.schedule.transfer(index);
-            let direction = WdmLight::from(planned.light[index]).direction;
-            let way = whole_way(ring, &transfer, direction);
-            moves.push((transfer, way.ok_or_else(|| broken(index, &transfer))?));
+        for together in indices.chunk_by(|one, other| lightpath(one) == lightpath(other)) {
+            let first = planned.schedule.transfer(together[0]);
+            let direction = WdmLight::from(planned.light[together[0]]).direction;
+            let way = whole_way(ring, &first, direction);
+            let way = way.ok_or_else(|| broken(together[0], &first))?;
+            let chunks = together.iter().map(|&index| {
+                let transfer = planned.schedule.transfer(index);
+                (transfer.chunk, transfer.count)
+            });
+            moves.push((first, way, chunks.collect::<Vec<_>>()));
         }
-        moves.sort_by_key(|(transfer, way)| relaying.order(transfer, *way));
-        for (transfer, way) in moves {
-            relaying.send(&transfer, way);
+        moves.sort_by_key(|(transfer, way, _)| relaying.order(transfer, *way));
+        for (transfer, way, chunks) in moves {
+            relaying.send(&transfer, way, &chunks);
         }
-        question.fits(relaying.demands.len() as u64)?;
+        question.fits(relaying.transfers)?;
     }
-    let demands = useful(ring, collective, relaying.demands);
-    let placed = placed(ring, &demands);
-    Ok(demands::plan(ring, collective, &demands, &placed, NAME))
+    let lightpaths = useful(ring, collective, relaying.lightpaths);
+    let placed = placed(ring, &lightpaths);
+    let (mut demands, mut places) = (Vec::new(), Vec::new());
+    for (lightpath, place) in lightpaths.iter().zip(placed) {
+        demands.extend(lightpath.demands());
+        places.resize(demands.len(), place);
+    }
+    Ok(demands::plan(ring, collective, &demands, &places, NAME))
 }
 
-/// The demands that bring chunks to whoever must hold them or sends them on.
-fn useful(ring: &WdmRing, collective: Collective, demands: Vec<Demand>) -> Vec<Demand> {
+/// A lightpath as far as light reaches, with the runs of chunks that it carries one after the other.
+struct RelayHop {
+    /// Its first run stands for all.
+    demand: Demand,
+    runs: Vec<(u32, u32)>,
+}
+
+impl RelayHop {
+    fn demands(&self) -> impl Iterator<Item = Demand> + '_ {
+        let of_run = |&(chunk, count): &(u32, u32)| Demand {
+            chunk,
+            count,
+            ..self.demand
+        };
+        self.runs.iter().map(of_run)
+    }
+
+    fn chunks(&self) -> impl Iterator<Item = u32> + '_ {
+        self.runs
+            .iter()
+            .flat_map(|&(chunk, count)| chunk..chunk + count)
+    }
+}
+
+/// The lightpaths that bring chunks to whoever must hold them or sends them on.
+fn useful(ring: &WdmRing, collective: Collective, lightpaths: Vec<RelayHop>) -> Vec<RelayHop> {
     let mut sent: FxHashSet<(u32, u32)> = FxHashSet::default();
-    let mut kept = Vec::with_capacity(demands.len());
-    for demand in demands.into_iter().rev() {
+    let mut useful = Vec::with_capacity(lightpaths.len());
+    for lightpath in lightpaths.into_iter().rev() {
+        let demand = lightpath.demand;
         let rank = demand.at(ring.ranks, demand.length);
         let has_use = |chunk: u32| match collective.after(chunk) {
             Holders::One(last) if last != rank => sent.contains(&(rank, chunk)),
             _ => true,
         };
-        let runs = runs(demand.chunk, demand.count, has_use);
-        for (chunk, count) in runs.into_iter().rev() {
-            sent.extend((chunk..chunk + count).map(|chunk| (demand.source, chunk)));
-            kept.push(Demand {
-                chunk,
-                count,
-                ..demand
-            });
+        let runs = lightpath
+            .runs
+            .iter()
+            .flat_map(|&(chunk, count)| runs(chunk, count, has_use));
+        let used = RelayHop {
+            demand,
+            runs: runs.collect(),
+        };
+        if !used.runs.is_empty() {
+            sent.extend(used.chunks().map(|chunk| (demand.source, chunk)));
+            useful.push(used);
         }
     }
-    kept.reverse();
-    kept
+    useful.reverse();
+    useful
 }
 
-/// Each demand in the earliest slot after those that bring its chunks.
-fn placed(ring: &WdmRing, demands: &[Demand]) -> Vec<PlacedDemand> {
+/// Each lightpath in the earliest slot after those that bring its chunks.
+fn placed(ring: &WdmRing, lightpaths: &[RelayHop]) -> Vec<PlacedDemand> {
     let mut room = Room::new(ring);
     // From which slot on a rank that received a chunk can send it.
     let mut ready: FxHashMap<(u32, u32), u32> = FxHashMap::default();
-    let place = |demand: &Demand| {
-        let chunks = demand.chunk..demand.chunk + demand.count;
-        let slots = chunks.clone();
-        let slots = slots.filter_map(|chunk| ready.get(&(demand.source, chunk)));
+    let place = |lightpath: &RelayHop| {
+        let demand = &lightpath.demand;
+        let chunks = lightpath.chunks();
+        let slots = chunks.filter_map(|chunk| ready.get(&(demand.source, chunk)));
         // Slots have no end.
         let from = slots.copied().max().unwrap_or(0);
         let placed = room.take(demand, from, u32::MAX).unwrap_or_default();
         let rank = demand.at(ring.ranks, demand.length);
-        ready.extend(chunks.map(|chunk| ((rank, chunk), placed.slot + 1)));
+        ready.extend(
+            lightpath
+                .chunks()
+                .map(|chunk| ((rank, chunk), placed.slot + 1)),
+        );
         placed
     };
-    demands.iter().map(place).collect()
+    lightpaths.iter().map(place).collect()
 }
 
 /// The runs of consecutive chunks for which something is so.
@@ -353,7 +468,9 @@ struct Relaying<'a> {
     collective: Collective,
     /// Which ranks have received which chunks.
     held: FxHashSet<(u32, u32)>,
-    demands: Vec<Demand>,
+    lightpaths: Vec<RelayHop>,
+    /// The runs of all of them.
+    transfers: u64,
 }
 
 impl Relaying<'_> {
@@ -381,7 +498,7 @@ impl Relaying<'_> {
     }
 
     /// Sends chunks from rank to rank, as far as light reaches each time.
-    fn send(&mut self, transfer: &Transfer, direction: Direction) {
+    fn send(&mut self, transfer: &Transfer, direction: Direction, chunks: &[(u32, u32)]) {
         let links = self
             .ring
             .hops(transfer.source, transfer.destination, direction);
@@ -400,14 +517,18 @@ impl Relaying<'_> {
             };
             let next = hop.at(self.ring.ranks, hop.length);
             let is_missing = |chunk: u32| !self.is_held(next, chunk);
-            for (chunk, count) in runs(transfer.chunk, transfer.count, is_missing) {
+            let missing = chunks
+                .iter()
+                .flat_map(|&(chunk, count)| runs(chunk, count, is_missing));
+            let relayed = RelayHop {
+                demand: hop,
+                runs: missing.collect(),
+            };
+            if !relayed.runs.is_empty() {
                 self.held
-                    .extend((chunk..chunk + count).map(|chunk| (next, chunk)));
-                self.demands.push(Demand {
-                    chunk,
-                    count,
-                    ..hop
-                });
+                    .extend(relayed.chunks().map(|chunk| (next, chunk)));
+                self.transfers += relayed.runs.len() as u64;
+                self.lightpaths.push(relayed);
             }
             source = next;
         }

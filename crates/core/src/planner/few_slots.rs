@@ -17,10 +17,21 @@ const MOST_MADE: usize = 3;
 /// More stripes than that are more than any fibre has channels.
 const MOST_STRIPES: u32 = 4096;
 
+/// A larger plan must save one part in so many of the time.
+const WORTH: u64 = 300;
+
 /// How a plan of few slots is made.
 pub(super) trait Recipe: Sized + 'static {
     /// The planner.
     const NAME: &'static str;
+
+    /// Whether it knows what to do on rings with cuts.
+    const AROUND_CUTS: bool = false;
+
+    /// The most links of a lightpath of the plan.
+    fn longest(&self, ring: &WdmRing) -> u32 {
+        ring.ranks.saturating_sub(1)
+    }
 
     /// As typed.
     fn spec(&self) -> Spec;
@@ -28,7 +39,7 @@ pub(super) trait Recipe: Sized + 'static {
     /// The transfers or chunks of the plan, whichever are more, at most.
     fn transfers(&self, ranks: u64) -> u64;
 
-    /// The plan.
+    /// The plan, on a ring without light trees or converters.
     ///
     /// # Errors
     /// Chunks beyond 32 bits.
@@ -44,7 +55,8 @@ pub(super) trait Recipe: Sized + 'static {
         collective: Collective,
     ) -> Result<Option<Self>, PlannerError>;
 
-    /// The recipes of least time for a question on a ring of two ranks or more.
+    /// The recipes of least time for a question on a ring of two ranks or more without cuts; those whose lightpaths are
+    /// longer than light reaches are left out.
     fn estimated(ring: &WdmRing, question: &Question<'_>) -> Vec<Estimate<Self>>;
 }
 
@@ -71,10 +83,7 @@ pub(super) fn contenders<'a, R: Recipe>(
     else {
         return Ok(Vec::new());
     };
-    let mut estimates = match suits(ring) {
-        true => R::estimated(ring, question),
-        false => Vec::new(),
-    };
+    let mut estimates = estimated::<R>(ring, question);
     estimates.sort_by_key(|estimate| estimate.time);
     let fastest = estimates.first().map_or(0, |estimate| estimate.time);
     estimates.retain(|estimate| estimate.time / 3 <= fastest / 2);
@@ -95,18 +104,54 @@ pub(super) fn contenders<'a, R: Recipe>(
         .collect())
 }
 
-/// Whether lightpaths may go from any rank to any other both ways, which all plans of few slots need,
-/// and deliver at their end only: light trees cannot be run backwards.
-pub(super) fn suits(ring: &WdmRing) -> bool {
-    !ring.multicast
-        && ring.broken.is_empty()
-        && (ring.ranks < 2 || ring.longest() >= ring.ranks - 1)
+/// The recipes that a ring has place for.
+fn estimated<R: Recipe>(ring: &WdmRing, question: &Question<'_>) -> Vec<Estimate<R>> {
+    if !ring.broken.is_empty() && !R::AROUND_CUTS {
+        return Vec::new();
+    }
+    let mut estimates = R::estimated(ring, question);
+    estimates.retain(|estimate| estimate.recipe.longest(ring) <= ring.longest());
+    estimates
 }
 
+/// The fastest of some recipes and, where that is another one, the one of fewest transfers that takes nearly as long; each beside
+/// its transfers.
+pub(super) fn worth_their_size<R: Clone>(all: Vec<(u64, Estimate<R>)>) -> Vec<Estimate<R>> {
+    let of_fastest = |(transfers, one): &&(u64, Estimate<R>)| (one.time, *transfers);
+    let Some(fastest) = all.iter().min_by_key(of_fastest) else {
+        return Vec::new();
+    };
+    let least = fastest.1.time;
+    let near = all
+        .iter()
+        .filter(|(_, one)| one.time - least <= least / WORTH);
+    let smallest = near.min_by_key(|(transfers, one)| (*transfers, one.time));
+    let smallest = smallest.filter(|smallest| smallest.0 < fastest.0);
+    let both = [Some(fastest), smallest].into_iter().flatten();
+    both.map(|(_, estimate)| estimate.clone()).collect()
+}
+
+/// The plan of a recipe. One for a ring without light trees or converters holds on any with the same channels.
 fn make<R: Recipe>(question: &Question<'_>, recipe: &R) -> Result<Plan, PlannerError> {
     let transfers = recipe.transfers(u64::from(question.fabric.ranks()));
     question.fits(transfers)?;
-    recipe.plan(question.fabric, question.collective)
+    let ring = question.fabric.needed::<WdmRing>(R::NAME)?;
+    let simple = Fabric::new(WdmRing {
+        multicast: false,
+        converters: false,
+        ..ring.clone()
+    });
+    let mut plan = recipe.plan(&simple, question.collective)?;
+    plan.fabric = question.fabric.clone();
+    Ok(plan)
+}
+
+fn refuse<R: Recipe>(ring: &WdmRing, reason: String) -> PlannerError {
+    PlannerError::Algorithm(AlgorithmError::Refused {
+        name: R::NAME,
+        ranks: ring.ranks,
+        reason,
+    })
 }
 
 /// The plan that a spec names; without options the one that is estimated to be the fastest.
@@ -118,26 +163,36 @@ pub(super) fn plan<R: Recipe>(
     question: &Question<'_>,
 ) -> Result<Planned, PlannerError> {
     let ring = question.fabric.needed::<WdmRing>(R::NAME)?;
-    if !suits(ring) {
-        let reason =
-            "it needs a ring without multicast, broken links or limits on how far light goes";
-        return Err(AlgorithmError::Refused {
-            name: R::NAME,
-            ranks: ring.ranks,
-            reason: reason.into(),
-        }
-        .into());
+    if !ring.broken.is_empty() && !R::AROUND_CUTS {
+        let reason = "it needs a ring without broken links; `detour` leads its plan around them";
+        return Err(refuse::<R>(ring, reason.into()));
     }
+    let too_far = |links: u32| {
+        let reach = ring.longest();
+        let reason = format!(
+            "its lightpaths span up to {links} links, but light reaches {reach} only; `detour` relays them"
+        );
+        refuse::<R>(ring, reason)
+    };
     if let Some(recipe) = R::given(spec, ring, question.collective)? {
-        return make(question, &recipe).map(Planned::from);
+        let links = recipe.longest(ring);
+        return match ring.ranks > 1 && links > ring.longest() {
+            true => Err(too_far(links)),
+            false => make(question, &recipe).map(Planned::from),
+        };
     }
     if ring.ranks < 2 {
         return Ok(question.nothing_to_do(spec));
     }
-    let estimates = R::estimated(ring, question);
+    let estimates = estimated::<R>(ring, question);
     let fastest = estimates.iter().min_by_key(|estimate| estimate.time);
-    let most = question.most_transfers;
-    let fastest = fastest.ok_or(PlannerError::NothingFits { most })?;
+    let Some(fastest) = fastest else {
+        let most = question.most_transfers;
+        return Err(match ring.longest() < ring.ranks - 1 {
+            true => too_far(ring.ranks - 1),
+            false => PlannerError::NothingFits { most },
+        });
+    };
     make(question, &fastest.recipe).map(Planned::from)
 }
 

@@ -63,6 +63,9 @@ const NAME: &str = "pipelined";
 
 const SHAPES: [(&str, Shape); 2] = [("hypercube", Shape::Hypercube), ("ring", Shape::Ring)];
 
+const NO_HYPERCUBE: &str = "shape=hypercube needs a power of two ranks in a row or a column, on a light_path_grid in all; shape=ring \
+     takes any number";
+
 const MOST_PIECES: u32 = 1 << 20;
 
 /// More transfers are not worth their making: the last piece is then a small part of all.
@@ -91,18 +94,22 @@ impl Course {
         if let Some(grid) = question.fabric.downcast::<WssGrid>() {
             let rule = "every place of the grid must have a rank whose two transceivers work";
             let (at_row, at_column) = grid.place(root);
-            return match grid.is_whole() {
-                true => Ok(Course::Planes {
-                    row: Line::new(shape, grid.columns, at_column),
-                    column: Line::new(shape, grid.rows, at_row),
-                }),
-                false => Err(refused(rule)),
+            let row = Line::new(shape, grid.columns, at_column);
+            let column = Line::new(shape, grid.rows, at_row);
+            let has_shape = |line: Line| line.ranks > 1 && line.shape == shape;
+            return match (grid.is_whole(), has_shape(row) || has_shape(column)) {
+                (true, true) => Ok(Course::Planes { row, column }),
+                (true, false) => Err(refused(NO_HYPERCUBE)),
+                (false, _) => Err(refused(rule)),
             };
         }
         let grid = question.fabric.downcast::<LightPathGrid>();
         let grid = grid.ok_or_else(|| refused("it plans on a wss_grid or a light_path_grid"))?;
         let line = Line::new(shape, ranks, root);
-        match line.shape {
+        if line.shape != shape {
+            return Err(refused(NO_HYPERCUBE));
+        }
+        match shape {
             Shape::Hypercube => Ok(Course::Parts {
                 line,
                 parts: grid.ports.min(ranks.ilog2()),

@@ -8,10 +8,11 @@
 //!
 //! Far step t = 1, 2, ... takes on what still has t far hops before it: at each rank the blocks of one source, for neighbouring
 //! destinations, cut into n equal ranges. With m = 1 every block makes one hop for each link, all channels
-//! carry the same, and the transmission takes the cut bound but for what is rounded up: in each of the N / 2 steps less than a piece, and less
-//! than a lane for ranges that would go on from rank N - 1 to rank 0. Greater strides save transfers and leave some channels to the near step, in which a rank has one block of each source for
+//! carry the same, and the transmission takes the cut bound but for what is rounded up: in each of the N / 2 steps less than a
+//! piece. Greater strides save transfers and leave some channels to the near step, in which a rank has one block of each source for
 //! each of its neighbours.
 
+use super::assembly::SharedMove;
 use super::few_slots::{self, Estimate, Recipe};
 use super::slot_cost::SlotCost;
 use super::{Planner, PlannerError, Question, empty_plan};
@@ -69,6 +70,10 @@ pub(super) struct Relays {
 impl Recipe for Relays {
     const NAME: &'static str = "store_and_forward";
 
+    fn longest(&self, _ring: &WdmRing) -> u32 {
+        self.stride
+    }
+
     fn spec(&self) -> Spec {
         Spec::new(Relays::NAME)
             .with("stride", self.stride)
@@ -79,7 +84,8 @@ impl Recipe for Relays {
     fn transfers(&self, ranks: u64) -> u64 {
         let steps = (1..).map_while(|step| self.far_blocks(ranks, step));
         let pieces = u64::from(self.pieces);
-        let far = steps.map(|blocks| (blocks * pieces).min(self.lanes.into()));
+        // One range of each rank may be cut in two at rank 0.
+        let far = steps.map(|blocks| (blocks * pieces).min(self.lanes.into()) + 1);
         let near = match self.stride {
             1 => 0,
             _ => ranks,
@@ -105,8 +111,13 @@ impl Recipe for Relays {
         ring: &WdmRing,
         _collective: Collective,
     ) -> Result<Option<Relays>, PlannerError> {
-        let Some(stride) = spec.count("stride", 1, MOST_STRIDE)? else {
+        if spec.options().next().is_none() {
             return Ok(None);
+        }
+        let Some(stride) = spec.count("stride", 1, MOST_STRIDE)? else {
+            return Err(spec
+                .refuse("stride", "is needed beside other options")
+                .into());
         };
         let most = room(ring, stride);
         if most == 0 || stride > ring.ranks / 2 {
@@ -135,7 +146,7 @@ impl Recipe for Relays {
         let (cost, once) = SlotCost::of_circuits_that_stay(ring, question.policy());
         let most = question.most_transfers.min(MOST_ESTIMATED);
         let mut estimates: Vec<(u64, Estimate<Relays>)> = Vec::new();
-        for stride in 1..=MOST_STRIDE.min(ring.ranks / 2) {
+        for stride in 1..=MOST_STRIDE.min(ring.ranks / 2).min(ring.longest()) {
             interrupt::check();
             let mut lanes = room(ring, stride);
             while lanes > 0 {
@@ -163,14 +174,7 @@ impl Recipe for Relays {
                 lanes /= 2;
             }
         }
-        let fastest = estimates.iter().map(|(_, estimate)| estimate.time).min();
-        let close = |time: u64| fastest.is_some_and(|fastest| time - fastest <= fastest / 100);
-        // Of plans that take nearly the same time, the smallest.
-        let smallest = estimates
-            .into_iter()
-            .filter(|(_, estimate)| close(estimate.time))
-            .min_by_key(|(transfers, estimate)| (*transfers, estimate.time));
-        smallest.into_iter().map(|(_, estimate)| estimate).collect()
+        few_slots::worth_their_size(estimates)
     }
 }
 
@@ -212,9 +216,7 @@ impl Relays {
         let hops = self.stride.into();
         let (mut slots, mut time) = (0, 0u64);
         for blocks in (1..).map_while(|step| self.far_blocks(ranks, step)) {
-            // A range that would go on from rank N - 1 to rank 0 leaves a lane nearly dark.
-            let chunks = ((blocks - 1) * pieces).div_ceil((lanes - 1).max(1));
-            let chunks = chunks.max((blocks * pieces).div_ceil(lanes));
+            let chunks = (blocks * pieces).div_ceil(lanes);
             let bytes = Bytes::new((chunks * block).div_ceil(pieces));
             slots += 1;
             time = time.saturating_add(cost.slots(1, bytes, hops));
@@ -319,19 +321,22 @@ impl Relaying<'_> {
             Direction::CounterClockwise => ring.rank_after(source, direction, farthest),
         };
         let to = ring.rank_after(rank, direction, recipe.stride);
-        let ranges = ranges(first, farthest - nearest + 1, ring.ranks, recipe);
-        for (place, range) in (0..).zip(ranges) {
+        // In equal parts, one for each lane; one of them may go on from rank N - 1 to rank 0.
+        let length = farthest - nearest + 1;
+        let straight = length.min(ring.ranks - first);
+        let blocks = [first..first + straight, 0..length - straight];
+        let row = source * ring.ranks;
+        let chunks =
+            blocks.map(|own| (row + own.start) * recipe.pieces..(row + own.end) * recipe.pieces);
+        let parts = SharedMove::cut(rank, to, chunks.to_vec(), recipe.lanes);
+        for (lane, part) in (0..).zip(parts) {
             interrupt::check();
-            let (slot, lane) = (place / recipe.lanes, place % recipe.lanes);
-            lightpaths.push(Lightpath {
-                slot,
-                light: self.circuits.far(rank, direction, lane),
-                transfer: Transfer {
-                    chunk: source * ring.ranks * recipe.pieces + range.start,
-                    count: range.end - range.start,
-                    ..Transfer::copy(0, rank, to)
-                },
-            });
+            let light = self.circuits.far(rank, direction, lane);
+            lightpaths.extend(part.transfers().map(|transfer| Lightpath {
+                slot: 0,
+                light,
+                transfer,
+            }));
         }
     }
 
@@ -378,40 +383,6 @@ impl Relaying<'_> {
             }
         }
     }
-}
-
-/// Chunks of a source's blocks for `length` ranks from `first` on, in equal ranges, one for each lane; a range does not
-/// go on from rank N - 1 to rank 0.
-fn ranges(first: u32, length: u32, ranks: u32, recipe: &Relays) -> Vec<std::ops::Range<u32>> {
-    let pieces = recipe.pieces;
-    let straight = length.min(ranks - first);
-    let chunks = |range: std::ops::Range<u32>| range.start * pieces..range.end * pieces;
-    let (before, behind) = (
-        chunks(first..first + straight),
-        chunks(0..length - straight),
-    );
-    if behind.is_empty() {
-        return super::assembly::cut(before, recipe.lanes).collect();
-    }
-    // As many lanes for either part as keep the longest range short.
-    let longest = |own: u32| {
-        let others = recipe.lanes.saturating_sub(own).max(1);
-        let length = |range: &std::ops::Range<u32>| range.end - range.start;
-        length(&before)
-            .div_ceil(own)
-            .max(length(&behind).div_ceil(others))
-    };
-    let share = u64::from(recipe.lanes) * u64::from(straight) / u64::from(length);
-    let most = recipe.lanes.max(2) - 1;
-    let own = [share as u32, share as u32 + 1].map(|own| own.clamp(1, most));
-    let own = if longest(own[1]) < longest(own[0]) {
-        own[1]
-    } else {
-        own[0]
-    };
-    let others = recipe.lanes.saturating_sub(own).max(1);
-    let own = super::assembly::cut(before, own);
-    own.chain(super::assembly::cut(behind, others)).collect()
 }
 
 /// Appends a step whose lightpaths say in which of its slots they are.

@@ -180,20 +180,18 @@ impl PlanRun {
             let before = charging.before(slot)?;
             let sending = start.plus(before)?;
             let (mut longest, mut most, mut circuits) = (None, Time::ZERO, 0);
-            for hops in slots.of_slot(slot).chunks(messages.at_once()) {
-                let block = messages.of(hops)?;
-                charging.look_at(block);
-                for (place, hop, message, circuit) in block.iter() {
-                    let charged = charging.of(place, slot);
-                    let taken = circuit.delay.plus(message.sending)?;
-                    let end = sending.plus(charged)?.plus(taken)?;
-                    let leads = message.leader == place;
-                    ledger.enter(hop, message, circuit, leads, end)?;
-                    most = most.max(charged);
-                    circuits += u64::from(leads);
-                    if longest.is_none_or(|(latest, _)| end > latest) {
-                        longest = Some((end, message.transfer as usize));
-                    }
+            let block = messages.of(slots.of_slot(slot))?;
+            charging.look_at(block);
+            for (place, hop, message, circuit) in block.iter() {
+                let charged = charging.of(place, slot);
+                let taken = circuit.delay.plus(message.sending)?;
+                let end = sending.plus(charged)?.plus(taken)?;
+                let leads = message.leader == place;
+                ledger.enter(hop, message, circuit, leads, end)?;
+                most = most.max(charged);
+                circuits += u64::from(leads);
+                if longest.is_none_or(|(latest, _)| end > latest) {
+                    longest = Some((end, message.transfer as usize));
                 }
             }
             let after = charging.after(slot);
@@ -263,14 +261,12 @@ pub fn utilisation<'a>(plan: impl Into<PlanRef<'a>>) -> f64 {
     let slots = SlotHops::of(plan);
     let mut occupied = 0;
     for slot in 0..plan.slots() {
-        for hops in slots.of_slot(slot).chunks(messages.at_once()) {
-            let Ok(block) = messages.of(hops) else {
-                return 0.0;
-            };
-            let leaders = block.iter().filter(|row| row.2.leader == row.0);
-            let lines = leaders.flat_map(|(_, _, _, circuit)| &circuit.lines);
-            occupied += lines.map(|lines| lines.len() as u64).sum::<u64>();
-        }
+        let Ok(block) = messages.of(slots.of_slot(slot)) else {
+            return 0.0;
+        };
+        let leaders = block.iter().filter(|row| row.2.leader == row.0);
+        let lines = leaders.flat_map(|(_, _, _, circuit)| &circuit.lines);
+        occupied += lines.map(|lines| lines.len() as u64).sum::<u64>();
     }
     share(circuits.lines(), occupied * copies, plan.slots())
 }

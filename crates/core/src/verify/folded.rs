@@ -221,9 +221,7 @@ fn light(orbits: &Plan, ring: &WdmRing, admitted: &Admitted, slot: &[usize], rep
         groups.push(group);
     }
     groups.sort_by_key(|group| (group.direction, group.first, group.links, group.orbit));
-    if wdm_ring::shares(ring) {
-        groups.dedup_by_key(|group| (group.direction, group.first, group.links));
-    }
+    groups.dedup_by_key(|group| (group.direction, group.first, group.links));
     collisions(orbits, wavelengths, &groups, report);
     converted.sort_unstable();
     for same in converted.chunk_by(|one, other| (one.0, one.1) == (other.0, other.1)) {
@@ -308,12 +306,7 @@ fn ports(orbits: &Plan, ring: &WdmRing, slot: &[usize], report: &mut Report) {
         return;
     };
     let mut sent = slot.to_vec();
-    if wdm_ring::shares(ring) {
-        let lightpath = |&orbit: &usize| (orbits.schedule.ends(orbit), orbits.light[orbit]);
-        sent.sort_by_key(|orbit| (lightpath(orbit), *orbit));
-        sent.dedup_by_key(|orbit| lightpath(orbit));
-        sent.sort_unstable();
-    }
+    wdm_ring::one_of_each_lightpath(orbits, &mut sent);
     if sent.len() <= most as usize {
         return;
     }

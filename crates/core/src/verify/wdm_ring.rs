@@ -4,7 +4,7 @@
 mod channels;
 mod light;
 
-pub(super) use channels::shares;
+pub(super) use channels::one_of_each_lightpath;
 pub(super) use light::too_far;
 
 use std::ops::Range;

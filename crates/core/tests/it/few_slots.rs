@@ -60,7 +60,8 @@ fn check(spec: &str, fabric: &Fabric, collective: Collective, size: &str, policy
     plan.unfold()
 }
 
-const WAYS: [(CollectiveKind, &str); 18] = [
+const WAYS: [(CollectiveKind, &str); 19] = [
+    (CollectiveKind::AllReduce, "chains:pieces=3"),
     (CollectiveKind::AllReduce, "grouped"),
     (CollectiveKind::AllGather, "grouped"),
     (CollectiveKind::ReduceScatter, "grouped"),
@@ -110,15 +111,12 @@ fn fibres_ports_converters_and_delays_are_kept() {
             "ranks=30,wavelengths=3,fibres=3",
             "ranks=30,wavelengths=4,ports=3",
             "ranks=30,wavelengths=4,fibres=2,converters=full",
+            "ranks=30,wavelengths=4,multicast=drop_and_continue",
+            "ranks=30,wavelengths=4,multicast=drop_and_continue,converters=full,ports=2",
             "ranks=30,wavelengths=8,conversion=1us,propagation=30ns",
             "ranks=30,wavelengths=8,conversion=1us,flit=4KiB,packet=8KiB",
         ] {
             let fabric = Fabric::parse(&format!("wdm_ring:{options}")).unwrap();
-            // On such rings transfers do not share lightpaths, or share ports.
-            let lacks = options.contains("ports") || options.contains("converters");
-            if spec == "collectors" && lacks {
-                continue;
-            }
             let collective = Collective::new(kind, 30).unwrap();
             for policy in Policy::ALL {
                 // Nothing says which port a converted lightpath waits for.
@@ -500,6 +498,86 @@ fn circuits_that_stay_up_are_paid_once_and_always_busy() {
 }
 
 #[test]
+fn scatters_hop_from_neighbour_to_neighbour_where_light_reaches_no_farther() {
+    for (ranks, wavelengths, pieces) in [(16, 4, 4), (9, 2, 6), (16, 3, 9)] {
+        let options = format!("ranks={ranks},wavelengths={wavelengths},reach=1");
+        let spec = format!("chains:pieces={pieces}");
+        for kind in [CollectiveKind::Scatter, CollectiveKind::Gather] {
+            let size = format!("{}B", 100 * pieces);
+            let (_, time) = stays_up(&spec, kind, &options, &size);
+            // The farther half of the others' pieces leaves the root over all channels of its side without a gap.
+            let side = (ranks - 1u64).div_ceil(2) * pieces;
+            assert_eq!(time, 1000 + 100 * side / wavelengths, "{spec} {options}");
+        }
+    }
+}
+
+#[test]
+fn chains_next_to_a_cut_take_what_crosses_into_the_last_rank() {
+    // From rank 0 of N, cut next to rank `before`: so many ranks on one side, the others on the other.
+    for (ranks, before, wavelengths, pieces) in [(16u64, 3, 4, 8), (9, 2, 1, 5), (12, 0, 2, 3)] {
+        let behind = ranks - 1 - before;
+        for cut in ["", "cw"] {
+            let next = before + 1;
+            let options =
+                format!("ranks={ranks},wavelengths={wavelengths},broken={before}-{next}{cut}");
+            let spec = format!("chains:pieces={pieces}");
+            let share = format!("{}B", 100 * pieces * wavelengths);
+            let (_, time) = stays_up(&spec, CollectiveKind::Broadcast, &options, &share);
+            assert_eq!(time, 1000 + 100 * (pieces + behind - 1), "{options}");
+            let (_, time) = stays_up(&spec, CollectiveKind::AllReduce, &options, &share);
+            assert_eq!(
+                time,
+                1000 + 100 * (pieces + 2 * (ranks - 1) - 1),
+                "{options}"
+            );
+            let size = format!("{}B", 100 * pieces);
+            let (_, time) = stays_up(&spec, CollectiveKind::Scatter, &options, &size);
+            assert_eq!(
+                time,
+                1000 + 100 * (behind * pieces).div_ceil(wavelengths),
+                "{options}"
+            );
+            // Turned round the cut is on the other side.
+            let turned = options.replace("cw", "ccw");
+            let (_, time) = stays_up(&spec, CollectiveKind::Reduce, &turned, &share);
+            assert_eq!(time, 1000 + 100 * (pieces + behind - 1), "{turned}");
+            let (_, time) = stays_up(&spec, CollectiveKind::Gather, &turned, &size);
+            assert_eq!(
+                time,
+                1000 + 100 * (behind * pieces).div_ceil(wavelengths),
+                "{turned}"
+            );
+        }
+    }
+}
+
+#[test]
+fn circuits_led_around_a_cut_stay_up_on_channels_of_their_own() {
+    for (kind, plan) in [
+        (
+            CollectiveKind::AllToAll,
+            "store_and_forward/stride=1/pieces=2",
+        ),
+        (CollectiveKind::Broadcast, "chains/pieces=4"),
+        (CollectiveKind::Gather, "chains/pieces=4"),
+    ] {
+        let named = plan.replacen('/', ":", 1).replace('/', ",");
+        let (whole, time) = stays_up(&named, kind, "ranks=16,wavelengths=2", "64KiB");
+        for cut in ["3-4", "3-4cw", "15-0ccw"] {
+            let options = format!("ranks=16,wavelengths=4,broken={cut}");
+            let spec = format!("detour:plan={plan},slots=kept");
+            let (led, time_around) = stays_up(&spec, kind, &options, "64KiB");
+            assert_eq!(
+                (led.slots(), time_around),
+                (whole.slots(), time),
+                "{spec} {options}"
+            );
+        }
+    }
+}
+
+#[test]
 fn blocks_that_hop_from_relay_to_relay_take_the_cut_and_what_is_rounded_up() {
     for (ranks, wavelengths, pieces) in [(2u64, 1, 1), (5, 2, 1), (16, 2, 2), (9, 3, 4), (21, 4, 2)]
     {
@@ -586,6 +664,16 @@ fn what_does_not_fit_is_refused_with_the_reason() {
             "4096 at most",
         ),
         (CollectiveKind::AllToAll, "exchange:radices=0", "from 1 on"),
+        (
+            CollectiveKind::AllToAll,
+            "collectors:group=17",
+            "must be 16 at most",
+        ),
+        (
+            CollectiveKind::AllToAll,
+            "store_and_forward:lanes=100",
+            "is needed beside other options",
+        ),
         (CollectiveKind::Broadcast, "grouped", "unknown algorithm"),
     ] {
         let collective = Collective::new(kind, 16).unwrap();

@@ -92,6 +92,69 @@ fn is_not_below_its_bound(plan: &AnyPlan, policy: Policy) {
     }
 }
 
+/// The time of the plan of `auto`, proved, in picoseconds.
+fn time_of_auto(fabric: &str, kind: CollectiveKind, size: &str, policy: Policy) -> u64 {
+    let fabric = Fabric::parse(fabric).unwrap();
+    let collective = Collective::new(kind, fabric.ranks()).unwrap();
+    let (spec, size) = ("auto".parse().unwrap(), size.parse().unwrap());
+    let planned = planner::plan(&spec, &fabric, collective, size, &policy.into()).unwrap();
+    assert_eq!(verify(&planned.plan), [], "{fabric} {kind}");
+    let outcome = simulate::simulate(&planned.plan, size, policy, "circuit").unwrap();
+    outcome.time.ps()
+}
+
+#[test]
+fn a_limit_that_limits_nothing_is_none() {
+    let plain = Fabric::parse("wdm_ring:ranks=64,wavelengths=8,dead=3").unwrap();
+    for (given, is_plain) in [
+        ("ports=16", true),
+        ("ports=14", true),
+        ("ports=13", false),
+        ("ports=all", true),
+        ("reach=63", true),
+        ("reach=64", true),
+        ("reach=62", false),
+    ] {
+        let fabric = format!("wdm_ring:ranks=64,wavelengths=8,dead=3,{given}");
+        let fabric = Fabric::parse(&fabric).unwrap();
+        assert_eq!(fabric == plain, is_plain, "{given}");
+    }
+}
+
+#[test]
+fn a_better_ring_has_no_slower_plan() {
+    let plain = "wdm_ring:ranks=16,wavelengths=4";
+    for kind in CollectiveKind::ALL {
+        for size in ["1KiB", "64KiB", "1MiB"] {
+            for policy in [Policy::EveryStep, Policy::OnChange] {
+                let most = time_of_auto(plain, kind, size, policy);
+                for better in ["converters=full", "multicast=drop_and_continue"] {
+                    let better = format!("{plain},{better}");
+                    let time = time_of_auto(&better, kind, size, policy);
+                    let at = format!("{kind} {size} {policy:?} on {better}");
+                    assert!(time <= most, "{at}: {time} ps, not {most}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn short_reach_leaves_the_bound_of_all_to_alls_in_reach() {
+    // Circuits between neighbours are all up at once: one reconfiguration, and what crosses the cut.
+    for reach in [1, 4, 8, 33] {
+        let fabric = format!("wdm_ring:ranks=64,wavelengths=8,reach={reach}");
+        let time = time_of_auto(&fabric, CollectiveKind::AllToAll, "1KiB", Policy::OnChange);
+        let ring = Fabric::parse(&fabric).unwrap();
+        let ring = ring.downcast::<WdmRing>().unwrap();
+        let collective = Collective::new(CollectiveKind::AllToAll, 64).unwrap();
+        let size = "1KiB".parse().unwrap();
+        let bound = time::best(ring, &collective, size, LeastCharge::Once).unwrap();
+        let most = bound.time.ps() + bound.time.ps() / 20;
+        assert!(time <= most, "{fabric}: {time} ps, bound {}", bound.time);
+    }
+}
+
 #[test]
 fn a_ring_that_falls_apart_is_refused() {
     for kind in CollectiveKind::ALL {

@@ -67,9 +67,9 @@
 //! scatter or gather for ranks behind a cut go over one direction alone: see [`behind_cuts`](mod@behind_cuts).
 //!
 //! **Light trees.** A lightpath that delivers at every rank on its way (`multicast`) tells any number
-//! of ranks in a slot, and a tree of total length N - 1 may have depth 1: neither growth nor relay_tree
+//! of ranks in a slot, and a tree of total length N - 1 may have depth 1: neither growth from one rank nor relay_tree
 //! hold, and are not claimed. A rank still takes in one chunk per channel, so that the receive bound
-//! holds. So does a link bound, which is weaker: a block crosses at least N - 1 links, N blocks of P
+//! holds, and growth backwards: in a slot a rank hears from 2c others at most. So does a link bound, which is weaker: a block crosses at least N - 1 links, N blocks of P
 //! chunks cross P N (N - 1), and a slot has 2cN: S >= ceil(P (N - 1) / (2c)).
 //!
 //! ```
@@ -99,6 +99,8 @@ const ONE_CHUNK: &str = "one chunk per lightpath and slot, each delivered at its
                          only";
 const ANY_LOAD: &str = "any number of chunks per lightpath, each delivered at its lightpath's end \
                         only; a rank forwards in later slots than the one in which it received";
+const ANY_TREE: &str = "any number of chunks per lightpath; a rank forwards in later slots than the one in which it \
+                        received";
 const SHORT: &str = "no lightpath spans more links than the fabric lets light reach; a rank forwards in \
                      later slots than the one in which it received";
 const RELAYED: &str = "one chunk per lightpath and slot, each delivered at its lightpath's end \
@@ -159,7 +161,6 @@ pub fn slots(ring: &WdmRing, collective: &Collective) -> Vec<Bound> {
             assumption: ONE_CHUNK,
         }),
         CollectiveKind::Scatter | CollectiveKind::Gather => {}
-        _ if ring.multicast => {}
         _ => bounds.push(any_load(ring, collective)),
     }
     let few_ports = intake < 2 * channels && !ring.multicast && pieces == 1;
@@ -203,11 +204,10 @@ fn greatest(bounds: &[Bound]) -> Bound {
 }
 
 /// The bound on slots that holds for any number of chunks per lightpath: growth, or spread or reach where that is
-/// more; with multicast, by which any number may be told at once, growth is no more than one slot.
+/// more.
 pub fn any_load(ring: &WdmRing, collective: &Collective) -> Bound {
     use CollectiveKind::{Broadcast, Gather, Reduce, Scatter};
     let grown = grown(ring, collective);
-    let grown = if ring.multicast { grown.min(1) } else { grown };
     let spread = match collective.kind() {
         Broadcast | Gather | Reduce | Scatter => grown,
         _ if ring.multicast => grown,
@@ -226,7 +226,7 @@ pub fn any_load(ring: &WdmRing, collective: &Collective) -> Bound {
     Bound {
         steps: spread,
         name: if spread > grown { "spread" } else { "growth" },
-        assumption: ANY_LOAD,
+        assumption: if ring.multicast { ANY_TREE } else { ANY_LOAD },
     }
 }
 
@@ -289,9 +289,14 @@ fn taken_in(ring: &WdmRing) -> u64 {
 }
 
 /// The least slots after which something of one rank can be at all, or of all ranks at one, whichever
-/// the collective asks for.
+/// the collective asks for. With multicast one rank tells any number of others at once, but hears from as many as it has
+/// channels.
 fn grown(ring: &WdmRing, collective: &Collective) -> u64 {
     use CollectiveKind::{Broadcast, Gather, Reduce, Scatter};
+    let is_told = matches!(collective.kind(), Broadcast | Scatter);
+    if ring.multicast && is_told {
+        return 1;
+    }
     if ring.broken.is_empty() {
         return growth(u64::from(collective.ranks()), intake(ring));
     }
@@ -303,6 +308,7 @@ fn grown(ring: &WdmRing, collective: &Collective) -> u64 {
     match collective.kind() {
         Broadcast | Scatter => from(false, Some(root)),
         Reduce | Gather => from(true, Some(root)),
+        _ if ring.multicast => from(true, None),
         _ => from(false, None).max(from(true, None)),
     }
 }

@@ -192,6 +192,10 @@ fn declared(options: &mut Options<'_, WdmRing>) -> Result<WdmRing, FabricError> 
         dead "dead" list(|spec| faults::read_dead(spec, fibres, wavelengths), |all| faults::print_dead(all, fibres))
             Broken "wavelengths out of order" range "5, or on one fibre 1.5; several joined by +";
     }
+    // A limit that limits nothing is none.
+    let channels = (fibres * wavelengths).saturating_sub(dead.len() as u32);
+    let ports = ports.filter(|&ports| ports < 2 * channels);
+    let reach = reach.filter(|&links| links + 1 < ranks);
     Ok(WdmRing {
         ranks,
         wavelengths,

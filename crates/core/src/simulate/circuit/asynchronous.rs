@@ -132,29 +132,27 @@ pub(super) fn run(
             let mut retuned = Time::ZERO;
             let (mut start, mut end) = (None, None);
             let mut lightpaths = 0;
-            for hops in slots.of_slot(slot).chunks(messages.at_once()) {
-                let block = messages.of(hops)?;
-                turned.clear();
-                turned.extend(block.hops.iter().map(|hop| Hop {
-                    from: hop.from % period,
-                    to: hop.to % period,
-                    ..*hop
-                }));
-                tunings.clear();
-                circuits.tune(&turned, &mut tunings);
-                retuned = retuned.max(timeline.change_planes(slot, &tunings)?);
-                for (place, _, message, _) in block.iter() {
-                    if message.leader != place {
-                        continue;
-                    }
-                    interrupt::check();
-                    lightpaths += 1;
-                    if let Some((began, retune)) = timeline.start(block, &tunings, place, ledger)? {
-                        retuned = retuned.max(retune);
-                        start = Some(start.map_or(began, |start: Time| start.min(began)));
-                    }
-                    end = end.max(Some(timeline.runs[message.transfer as usize].end));
+            let block = messages.of(slots.of_slot(slot))?;
+            turned.clear();
+            turned.extend(block.hops.iter().map(|hop| Hop {
+                from: hop.from % period,
+                to: hop.to % period,
+                ..*hop
+            }));
+            tunings.clear();
+            circuits.tune(&turned, &mut tunings);
+            retuned = retuned.max(timeline.change_planes(slot, &tunings)?);
+            for (place, _, message, _) in block.iter() {
+                if message.leader != place {
+                    continue;
                 }
+                interrupt::check();
+                lightpaths += 1;
+                if let Some((began, retune)) = timeline.start(block, &tunings, place, ledger)? {
+                    retuned = retuned.max(retune);
+                    start = Some(start.map_or(began, |start: Time| start.min(began)));
+                }
+                end = end.max(Some(timeline.runs[message.transfer as usize].end));
             }
             columns.start.push(start.unwrap_or(previous));
             columns.end.push(end.unwrap_or(previous));

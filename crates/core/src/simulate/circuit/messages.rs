@@ -26,9 +26,6 @@ pub(super) enum Sizes {
 /// Among so few messages the one on a circuit is looked for one by one.
 const FEW: usize = 16;
 
-/// The messages of so many hops stay in the nearest memory.
-const NEAR: usize = 64;
-
 /// The messages of one slot after the other.
 pub(super) struct SlotMessages<'a> {
     plan: &'a Plan,
@@ -86,31 +83,13 @@ impl<'a> SlotMessages<'a> {
         self.beside.is_some_and(|(beside, _)| beside == light)
     }
 
-    /// How many hops of a slot are taken at once: all where some go with the light of others.
-    pub(super) fn at_once(&self) -> usize {
-        match self.sharing {
-            LightSharing::Alone => NEAR,
-            LightSharing::SameCircuit | LightSharing::Tree { .. } => usize::MAX,
-        }
-    }
-
     /// The messages that hops of one slot make up.
     pub(super) fn of(&mut self, hops: &[u32]) -> Result<&MessageBlock, SimulationError> {
         self.block.hops.clear();
         self.block.messages.clear();
         self.block.circuits.clear();
         self.block.joined.clear();
-        if self.sharing == LightSharing::SameCircuit {
-            self.join(hops)?;
-        } else {
-            for &index in hops {
-                let (hop, mut message) = self.of_hop(index)?;
-                message.sending = time(&mut self.latest, self.transmission, message.bytes)?;
-                message.leader = self.block.messages.len() as u32;
-                self.block.hops.push(hop);
-                self.block.messages.push(message);
-            }
-        }
+        self.join(hops)?;
         let MessageBlock {
             hops,
             messages,
@@ -197,6 +176,9 @@ impl<'a> SlotMessages<'a> {
     /// The place of the message on a circuit; behind the last where there is none yet.
     fn place(&mut self, hop: &Hop, hops: usize) -> usize {
         let next = self.block.hops.len();
+        if !self.circuits.has_channel(hop.light) {
+            return next;
+        }
         if hops <= FEW {
             let mut before = self.block.hops.iter();
             return before.position(|one| one == hop).unwrap_or(next);

@@ -98,7 +98,7 @@ impl<'a> Settings<'a> {
         }
         let owner = match circuits.sharing() {
             LightSharing::Tree { light } => (ends.0 >> 32, ends.1 & light),
-            LightSharing::Alone | LightSharing::SameCircuit => ends,
+            LightSharing::SameCircuit => ends,
         };
         self.tuning.clear();
         circuits.tune(&[hop], &mut self.tuning);

@@ -6,8 +6,8 @@
 //! d+1, ..., s-1, s, all modulo N. Of each group a set of links is filled, word by word; only
 //! where an arc meets links that are taken are the lightpaths compared one with another.
 //!
-//! Transfers between the same ranks on the same channel are one lightpath, which carries one after the other
-//! ([`shares`]).
+//! Transfers between the same ranks on the same channel are one lightpath, which carries one after the other. What is
+//! converted has no channel, and a light tree carries nothing else.
 
 use super::super::form::Admitted;
 use super::super::order::AdmittedOrder;
@@ -39,18 +39,13 @@ pub(super) fn check(
             .map(|position| order.at(position))
             .filter(|&transfer| admitted.is_lit(transfer) && !riders.has(transfer));
         channels.gather(shining, &mut converted);
-        channels.collide(report);
+        channels.collide(riders, report);
         if !converted.is_empty() {
-            overload(plan, ring, &converted, &channels.arcs, report);
+            overload(plan, ring, &converted, &channels.lightpaths(), report);
         }
         if let Some(ports) = &mut ports {
             let mut transfers: Vec<usize> = slot.map(|position| order.at(position)).collect();
-            if shares(ring) {
-                let lightpath = |&one: &usize| (plan.schedule.ends(one), plan.light[one]);
-                transfers.sort_by_key(|one| (lightpath(one), *one));
-                transfers.dedup_by_key(|one| lightpath(one));
-                transfers.sort_unstable();
-            }
+            one_of_each_lightpath(plan, &mut transfers);
             let transfers = transfers.iter().copied();
             let sent = transfers.clone().filter(|&path| !riders.has(path));
             ports.check(plan, sent, transfers, report);
@@ -58,10 +53,16 @@ pub(super) fn check(
     }
 }
 
-/// Whether transfers of a slot between the same ranks on the same channel are one lightpath: where every lightpath has
-/// a channel of its own and delivers at its end only.
-pub(in crate::verify) fn shares(ring: &WdmRing) -> bool {
-    !ring.multicast && !ring.converters
+/// Leaves the first of the transfers of a slot between the same ranks on the same channel, which are one lightpath.
+pub(in crate::verify) fn one_of_each_lightpath(plan: &Plan, transfers: &mut Vec<usize>) {
+    let lightpath = |one: usize| {
+        let is_converted = WdmLight::from(plan.light[one]).wavelength == CONVERTED;
+        let alone = is_converted.then_some(one);
+        (plan.schedule.ends(one), plan.light[one], alone)
+    };
+    transfers.sort_by_key(|&one| (lightpath(one), one));
+    transfers.dedup_by_key(|one| lightpath(*one));
+    transfers.sort_unstable();
 }
 
 /// The lightpaths of a slot, grouped by channel. All columns are kept from slot to slot.
@@ -70,7 +71,6 @@ struct SlotChannels<'a> {
     ranks: u32,
     fibres: u32,
     wavelengths: u32,
-    shares: bool,
     /// Lightpaths of each channel, then the place of its next one; all zero between slots.
     next: Vec<u32>,
     /// The channels in use, in the order of their first lightpath.
@@ -99,7 +99,6 @@ impl<'a> SlotChannels<'a> {
             ranks: ring.ranks,
             fibres,
             wavelengths,
-            shares: shares(ring),
             next: vec![0; 2 * fibres as usize * wavelengths as usize],
             used: Vec::new(),
             arcs: Vec::new(),
@@ -146,8 +145,16 @@ impl<'a> SlotChannels<'a> {
         }
     }
 
+    /// The arcs of the slot, one for each lightpath.
+    fn lightpaths(&self) -> Vec<LitLinks> {
+        let mut transfers: Vec<usize> = self.arcs.iter().map(|arc| arc.transfer as usize).collect();
+        one_of_each_lightpath(self.plan, &mut transfers);
+        let arc = |transfer| LitLinks::new(self.plan, self.ranks, transfer);
+        transfers.into_iter().map(arc).collect()
+    }
+
     /// Reports every pair of lightpaths that meet on a channel, and clears the table of channels.
-    fn collide(&mut self, report: &mut Report) {
+    fn collide(&mut self, riders: &Riders, report: &mut Report) {
         let mut start = 0;
         for &channel in &self.used {
             let end = std::mem::take(&mut self.next[channel as usize]) as usize;
@@ -159,7 +166,8 @@ impl<'a> SlotChannels<'a> {
             for (index, arc) in group.iter().enumerate() {
                 interrupt::check();
                 let before = &group[..index];
-                let same = |other: &LitLinks| self.shares && other.is_on(arc);
+                let is_tree = |one: &LitLinks| riders.lead(one.transfer as usize);
+                let same = |other: &LitLinks| other.is_on(arc) && !is_tree(other) && !is_tree(arc);
                 if before.last().is_some_and(same) {
                     continue;
                 }

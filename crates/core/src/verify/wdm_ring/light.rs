@@ -4,7 +4,7 @@
 //! Where ranks can take a share of passing light (`multicast=drop_and_continue`), the copies of the
 //! same chunks that leave one rank in one slot on one channel of one direction are a single lightpath
 //! that goes as far as the farthest of them: a *light tree*. The others *ride* on it: they occupy no
-//! link and no transmitter of their own.
+//! link and no transmitter of their own. A light tree carries nothing else.
 
 use super::super::form::Admitted;
 use super::super::order::AdmittedOrder;
@@ -16,13 +16,29 @@ use crate::family::wdm_ring::{Direction, WdmLight, WdmRing};
 use crate::interrupt;
 use crate::plan::Plan;
 
-/// The transfers that ride on the light of a farther one; empty where ranks cannot share light.
-pub(super) struct Riders(Vec<bool>);
+/// What part of a light tree a transfer is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Branch {
+    /// No part of one.
+    Alone,
+    /// The farthest.
+    Farthest,
+    /// It rides on the light of the farthest.
+    Rides,
+}
+
+/// Which transfers are light trees; empty where ranks cannot share light.
+pub(super) struct Riders(Vec<Branch>);
 
 impl Riders {
     /// Whether a transfer rides.
     pub(super) fn has(&self, transfer: usize) -> bool {
-        !self.0.is_empty() && self.0[transfer]
+        self.0.get(transfer) == Some(&Branch::Rides)
+    }
+
+    /// Whether others ride on the light of a transfer.
+    pub(super) fn lead(&self, transfer: usize) -> bool {
+        self.0.get(transfer) == Some(&Branch::Farthest)
     }
 }
 
@@ -43,7 +59,7 @@ pub(super) fn check(
         }
     }
     if ring.multicast {
-        riders.0.resize(admitted.transfers, false);
+        riders.0.resize(admitted.transfers, Branch::Alone);
         for slot in order.slots(plan) {
             interrupt::check();
             let transfers = slot.map(|position| order.at(position));
@@ -124,7 +140,7 @@ fn trees(
     plan: &Plan,
     ring: &WdmRing,
     mut transfers: Vec<usize>,
-    rides: &mut [bool],
+    branches: &mut [Branch],
     report: &mut Report,
 ) {
     let links = |transfer: usize| LitLinks::new(plan, ring.ranks, transfer).links;
@@ -143,8 +159,13 @@ fn trees(
             nearer = Some(length);
             received(plan, ring, transfer, drops, report);
         }
-        for &transfer in &together[..together.len() - 1] {
-            rides[transfer] = true;
+        if let [riders @ .., farthest] = together
+            && !riders.is_empty()
+        {
+            riders
+                .iter()
+                .for_each(|&rider| branches[rider] = Branch::Rides);
+            branches[*farthest] = Branch::Farthest;
         }
     }
 }

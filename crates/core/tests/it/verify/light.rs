@@ -43,13 +43,44 @@ pub(super) const LIGHT: &[LightRow] = &[
         "",
     ),
     (
-        "beside converters it is not",
-        "wdm_ring:ranks=2,wavelengths=1,converters=full",
+        "beside converters and light trees it is one, too",
+        "wdm_ring:ranks=2,wavelengths=1,ports=1,converters=full,multicast=drop_and_continue",
         "broadcast 2 0 2",
         "0 copy 0 0>1 cw 0.0
          0 copy 1 0>1 cw 0.0",
+        "",
+        "",
+    ),
+    (
+        "what is converted has no wavelength to share",
+        "wdm_ring:ranks=2,wavelengths=1,converters=full",
+        "broadcast 2 0 2",
+        "0 copy 0 0>1 cw 0.*
+         0 copy 1 0>1 cw 0.*",
+        "overload",
+        "slot 0: 2 lightpaths cross the clockwise fibre 0 between ranks 0 and 1, which has 1 wavelengths",
+    ),
+    (
+        "what shares a wavelength is one lightpath beside those that are converted",
+        "wdm_ring:ranks=2,wavelengths=2,converters=full",
+        "broadcast 2 0 3",
+        "0 copy 0 0>1 cw 0.0
+         0 copy 1 0>1 cw 0.0
+         0 copy 2 0>1 cw 0.*",
+        "",
+        "",
+    ),
+    (
+        "a light tree carries nothing else",
+        SHARING,
+        "broadcast 4 0 2",
+        "0 copy 0 0>1 cw 0.0
+         0 copy 0 0>2 cw 0.0
+         0 copy 1 0>2 cw 0.0
+         0 copy 0+2 0>3 ccw 0.0
+         1 copy 1 2>1 ccw 0.0",
         "collision",
-        "slot 0: transfers 0 (rank 0 to 1) and 1 (rank 0 to 1) share wavelength 0 on the clockwise \
+        "slot 0: transfers 1 (rank 0 to 2) and 2 (rank 0 to 2) share wavelength 0 on the clockwise \
          fibre 0 between ranks 0 and 1",
     ),
     (

@@ -26,7 +26,8 @@
 //! along one such tree from the root (see also [`super::leaving`]); backwards, in a reduce, the lightpaths by which every rank
 //! first sends (seen from the end) something of a byte that reaches the root form one. And in an
 //! all_reduce, for each byte of the vector, the lightpaths by which the ranks first get something
-//! that one given rank contributed to.
+//! that one given rank contributed to. With light trees this holds of reduce_scatter, reduce and all_reduce backwards: of the
+//! copies of a contribution one at most reaches a given rank, so that the lightpaths by which contributions reach it form a tree.
 //!
 //! ```
 //! use opticoll::bound::LeastCharge;
@@ -98,14 +99,12 @@ pub fn times(
                          links than the fabric lets light reach",
         });
     }
-    if !ring.multicast {
-        let rounds = super::any_load(ring, collective).steps;
-        bounds.push(TimeBound {
-            time: per_slot.times(rounds)?.plus(sending)?.plus(beside)?,
-            name: "rounds",
-            assumption: "slots one after the other, each as long as its longest lightpath",
-        });
-    }
+    let rounds = super::any_load(ring, collective).steps;
+    bounds.push(TimeBound {
+        time: per_slot.times(rounds)?.plus(sending)?.plus(beside)?,
+        name: "rounds",
+        assumption: "slots one after the other, each as long as its longest lightpath",
+    });
     if let Some(time) = relay_tree(ring, collective, size, per_slot, sending)? {
         bounds.push(TimeBound {
             time: time.plus(beside)?,
@@ -191,7 +190,7 @@ fn byte_links(ring: &WdmRing, collective: &Collective, size: Bytes, slots: u64, 
     let (followed, cost, larger) = match collective.kind() {
         CollectiveKind::AllGather => (Followed::Blocks, cost, bytes),
         // Backwards a light tree of a slot may belong to many blocks, of which `any_load` knows nothing.
-        CollectiveKind::ReduceScatter if ring.multicast => return bytes * u128::from(cost),
+        _ if ring.multicast => return bytes * u128::from(cost),
         CollectiveKind::ReduceScatter => {
             let block = bytes.div_ceil(ranks.into());
             (Followed::Blocks, cost, block * u128::from(ranks))
@@ -224,11 +223,8 @@ fn relay_tree(
     let parts = match collective.kind() {
         CollectiveKind::AllGather if !ring.multicast => 1,
         CollectiveKind::ReduceScatter => ranks,
-        CollectiveKind::AllReduce | CollectiveKind::Broadcast | CollectiveKind::Reduce
-            if !ring.multicast =>
-        {
-            ranks
-        }
+        CollectiveKind::AllReduce | CollectiveKind::Reduce => ranks,
+        CollectiveKind::Broadcast if !ring.multicast => ranks,
         _ => return Ok(None),
     };
     if per_slot == Time::ZERO {

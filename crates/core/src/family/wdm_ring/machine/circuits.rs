@@ -2,12 +2,12 @@
 //! their bytes with conversion (`fabric/transmission`).
 
 use super::{CONVERTED, Direction, LIGHT, WdmLight, WdmRing};
-use crate::fabric::Transmission;
 use crate::fabric::circuits::{
     Capacity, Change, Charge, Circuit, Circuits, LightSharing, Lines, NoCircuit, Port, RingShape,
     Tuning,
 };
 use crate::fabric::light::{Hop, LightKind, Rotation};
+use crate::fabric::{Light, Transmission};
 use crate::units::{Time, UnitError};
 
 impl Circuits for WdmRing {
@@ -65,12 +65,14 @@ impl Circuits for WdmRing {
     }
 
     fn sharing(&self) -> LightSharing {
-        match (self.multicast, self.converters) {
-            (true, _) => LightSharing::Tree { light: u32::MAX },
-            // What has no wavelength of its own cannot be told to be on the same.
-            (false, true) => LightSharing::Alone,
-            (false, false) => LightSharing::SameCircuit,
+        match self.multicast {
+            true => LightSharing::Tree { light: u32::MAX },
+            false => LightSharing::SameCircuit,
         }
+    }
+
+    fn has_channel(&self, light: Light) -> bool {
+        WdmLight::from(light).wavelength != CONVERTED
     }
 
     fn other_policies(&self) -> &'static str {
