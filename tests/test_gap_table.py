@@ -55,11 +55,11 @@ def test_every_gap_above_15_percent_has_its_sentence() -> None:
     assert {int(row["note"]) for _, row in table if row["note"]} == set(range(1, len(notes) + 1))
 
 
-@pytest.mark.parametrize("place", range(0, 41 * 10, 47))
-def test_rows_are_what_is_computed(place: int) -> None:
+@pytest.mark.parametrize("part", range(12))
+def test_rows_are_what_is_computed(part: int) -> None:
     small = [one for one in rows() if "ranks=64" in one[0] or "rows=8," in one[0]]
-    assert len(small) == 41 * 10
-    fabric, row = small[place]
+    assert len(small) >= 41 * 10
+    fabric, row = small[len(small) * part // 12]
     size = "1KiB" if row["size"] == "-" else row["size"]
     plan = opticoll.plan(
         row["collective"], opticoll.Fabric(fabric), size=size, policy=row["policy"]

@@ -76,37 +76,41 @@ pub(super) fn walk(lightpath: &Lightpath, ranks: u32) -> Vec<(u32, u32)> {
     links
 }
 
-/// The number of a transfer that has its own light; of others the slot, light, source and chunks, or the slot, light
-/// and ends.
+/// The number of a transfer that has its own light; 0 with the slot, light, source and chunks of a light tree; 1 with the slot,
+/// light and ends of others.
 type Carrier = (usize, Option<(u32, Light, u32, u32, u32)>);
 
 /// The light that carries a transfer: its own, that of a tree that carries the same chunks, or that of all that goes
 /// between two ranks on a wavelength.
 fn carrier(plan: &Plan, index: usize) -> Carrier {
     let ring = plan.fabric.downcast::<WdmRing>().unwrap();
-    let Lightpath {
-        slot,
-        light,
-        transfer,
-    } = plan.lightpath(index);
-    if ring.multicast {
+    let sent = |lightpath: Lightpath| {
         let Transfer {
             source,
             chunk,
             count,
             ..
-        } = transfer;
-        (0, Some((slot, light, source, chunk, count)))
-    } else if !ring.multicast && !ring.converters {
-        let Transfer {
-            source,
-            destination,
-            ..
-        } = transfer;
-        (0, Some((slot, light, source, destination, 0)))
-    } else {
-        (index, None)
+        } = lightpath.transfer;
+        (lightpath.slot, lightpath.light, source, chunk, count)
+    };
+    let own = plan.lightpath(index);
+    let mut others = plan.lightpaths().enumerate();
+    let is_tree = others.any(|(other, path)| other != index && sent(path) == sent(own));
+    if ring.multicast && is_tree {
+        return (0, Some(sent(own)));
     }
+    between(&own).map_or((index, None), |ends| (1, Some(ends)))
+}
+
+/// The slot, the light and the ends of a lightpath that has a wavelength.
+fn between(path: &Lightpath) -> Option<(u32, Light, u32, u32, u32)> {
+    let Transfer {
+        source,
+        destination,
+        ..
+    } = path.transfer;
+    let has_wavelength = WdmLight::from(path.light).wavelength != CONVERTED;
+    has_wavelength.then_some((path.slot, path.light, source, destination, 0))
 }
 
 pub(super) fn light_fits(plan: &Plan) -> bool {
@@ -140,7 +144,7 @@ pub(super) fn light_fits(plan: &Plan) -> bool {
             .or_default()
             .insert(light);
         // A light tree has a receiver at each drop.
-        let received = if ring.multicast { (index, None) } else { light };
+        let received = between(&lightpath).ok_or(index);
         receives
             .entry((slot, transfer.destination))
             .or_default()
