@@ -116,7 +116,7 @@ BY_HAND = [
         "ranks=3,wavelengths=1,ports=1,multicast=drop_and_continue",
         "1",
         "slot 0\ncopy 1 0>1 cw 0.0\ncopy 1 0>2 cw 0.0\ncopy 2 0>2 cw 0.0",
-        ["collision", "ports"],
+        ["collision"],
     ),
     (
         "light does not cross a cut, in the direction that is cut",

@@ -234,7 +234,8 @@ class Ring(Fabric):
         for index, transfer in transfers.items():
             channel = index if transfer.light.wavelength is CONVERTED else transfer.light
             if index not in riding:
-                used[transfer.slot, transfer.source, "sends"].add(index)
+                sent = used[transfer.slot, transfer.source, "sends"]
+                sent.add((transfer.destination, channel))
             heard = used[transfer.slot, transfer.destination, "receives"]
             heard.add((transfer.source, channel))
         for (slot, rank, verb), lights in used.items():
