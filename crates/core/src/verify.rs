@@ -78,6 +78,7 @@ mod relays;
 mod report;
 mod routes;
 mod rules;
+mod signals;
 mod tallies;
 mod wdm_ring;
 mod wss_grid;

@@ -3,19 +3,21 @@
 //! After an all_reduce every rank has learned something of all, after an all_gather too; after a reduce the root has,
 //! and a broadcast passes it on. With a signal in place of whatever a lightpath carries, united with what its receiver
 //! has heard, a rank has heard at least of whom it would hold a contribution to one chunk. So all have heard of all at
-//! the end: a barrier. Two lightpaths of a step between the same ranks are one signal. Up to some number of ranks
-//! signals that tell their receivers nothing new are left out.
+//! the end: a barrier. Two lightpaths of a step between the same ranks are one signal. Signals that tell their
+//! receivers nothing new are left out.
 
 use super::contest::{Contender, Contest, ContestOutcome, Made};
 use super::two_phases::{flat, nested};
 use super::{Planned, Planner, PlannerError, Question, least};
+use crate::algorithm::AlgorithmError;
 use crate::collective::{Collective, CollectiveKind};
+use crate::family::wss_grid::WssGrid;
 use crate::interrupt;
 use crate::plan::{AnyPlan, Lightpath, Plan, Relay};
 use crate::schedule::{Claims, Schedule, Transfer};
 use crate::spec::{OptionRecord, Spec};
 use crate::units::{Bytes, Time};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 use std::collections::BTreeSet;
 
 /// The planner of barriers.
@@ -52,9 +54,6 @@ pub(super) const PLANNER: Planner = Planner {
 
 const NAME: &str = "signals";
 
-/// What every rank has heard is a row of bits for each rank: those of more ranks take more than 8 MiB.
-const MOST_ROWS: u32 = 1 << 13;
-
 /// The collectives whose plans carry signals.
 const CARRIERS: [CollectiveKind; 3] = [
     CollectiveKind::Broadcast,
@@ -76,7 +75,9 @@ fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, Planner
     let contender = |kind: CollectiveKind| {
         let spec = Spec::new(NAME).with("of", kind);
         let question = Question {
-            most_work: question.most_work.min(WORK.max(WORK_OF_A_RANK * ranks)),
+            most_work: question
+                .most_work
+                .min(question.work(WORK.max(WORK_OF_A_RANK * ranks))),
             ..*question
         };
         Contender {
@@ -144,6 +145,14 @@ fn along(
         question.fits(u64::from(ranks).pow(2))?;
     }
     if kind == CollectiveKind::Broadcast {
+        if question.fabric.downcast::<WssGrid>().is_some() {
+            return Err(AlgorithmError::Refused {
+                name: NAME,
+                ranks,
+                reason: "of=broadcast joins two plans, and the switches of a wss_grid have one setting for all".into(),
+            }
+            .into());
+        }
         carriers.push(carrier(CollectiveKind::Reduce, "first")?);
         named = named.with("first", flat(&carriers[0].algorithm));
     }
@@ -160,7 +169,6 @@ fn signalled(
 ) -> Result<AnyPlan, PlannerError> {
     let ranks = question.collective.ranks();
     question.fits(carriers.iter().map(|plan| plan.len() as u64).sum())?;
-    let mut heard = (ranks <= MOST_ROWS).then(|| Heard::new(ranks));
     let mut barrier = Plan {
         fabric: question.fabric.clone(),
         schedule: Schedule::new(question.collective),
@@ -168,14 +176,23 @@ fn signalled(
         step_slots: Vec::new(),
         ..carriers[0].without_lightpaths()
     };
-    for plan in carriers {
-        for step in 0..plan.schedule.steps() {
-            let told = new_signals(heard.as_ref(), plan, step);
-            if let Some(heard) = &mut heard {
-                heard.tell_all(told.iter().map(|&index| plan.schedule.ends(index)));
-            }
-            add_step(&mut barrier, plan, &told);
-        }
+    let steps = |plan: &Plan| 0..plan.schedule.steps();
+    let first: Vec<(&Plan, Vec<usize>)> = carriers
+        .iter()
+        .flat_map(|plan| steps(plan).map(move |step| (plan, first_signals(plan, step))))
+        .collect();
+    let ends = |(plan, signals): &(&Plan, Vec<usize>)| {
+        let ends = signals.iter().map(|&index| plan.schedule.ends(index));
+        ends.collect()
+    };
+    let of_use = of_use(ranks, &first.iter().map(ends).collect::<Vec<_>>());
+    for ((plan, signals), of_use) in first.iter().zip(of_use) {
+        let told = signals.iter().zip(of_use);
+        let told: Vec<usize> = told
+            .filter(|(_, of_use)| *of_use)
+            .map(|(&index, _)| index)
+            .collect();
+        add_step(&mut barrier, plan, &told);
     }
     barrier.schedule.claims = Claims {
         schedule_steps: Some(barrier.schedule.steps() as u32),
@@ -213,61 +230,45 @@ fn add_step(barrier: &mut Plan, plan: &Plan, told: &[usize]) {
     barrier.step_slots.push(start..start + lit.len() as u32);
 }
 
-/// The first transfer of a step between each two ranks; where it is known what ranks have heard, only those that tell
-/// something new.
-fn new_signals(heard: Option<&Heard>, plan: &Plan, step: usize) -> Vec<usize> {
+/// The first transfer of a step between each two ranks.
+fn first_signals(plan: &Plan, step: usize) -> Vec<usize> {
     let mut pairs = FxHashSet::default();
-    let mut told: Vec<usize> = plan.schedule.step(step).collect();
-    told.sort_by_key(|&index| plan.slot[index]);
-    told.retain(|&index| {
-        interrupt::check();
-        let (source, destination) = plan.schedule.ends(index);
-        let is_new = heard.is_none_or(|heard| heard.knows_more(source, destination));
-        is_new && pairs.insert((source, destination))
-    });
-    told.sort_unstable();
-    told
+    let mut signals: Vec<usize> = plan.schedule.step(step).collect();
+    signals.sort_by_key(|&index| plan.slot[index]);
+    signals.retain(|&index| pairs.insert(plan.schedule.ends(index)));
+    signals.sort_unstable();
+    signals
 }
 
-/// Of which ranks each rank has heard: rows of bits.
-struct Heard {
-    words: usize,
-    bits: Vec<u64>,
-}
+/// The ranks heard of that are followed together, as bits of words.
+const WORDS: usize = 16;
+const COLUMNS: usize = 64 * WORDS;
 
-impl Heard {
-    /// Each of itself.
-    fn new(ranks: u32) -> Heard {
-        let words = ranks.div_ceil(64) as usize;
-        let mut bits = vec![0; words * ranks as usize];
-        for rank in 0..ranks as usize {
-            bits[rank * words + rank / 64] |= 1 << (rank % 64);
+/// Which of the signals tell their receivers something, each step a list of sources and destinations. Whether a
+/// signal tells of one rank has nothing to do with other ranks, so that some of them are followed at a time.
+fn of_use(ranks: u32, steps: &[Vec<(u32, u32)>]) -> Vec<Vec<bool>> {
+    let ranks = ranks as usize;
+    let mut of_use: Vec<Vec<bool>> = steps.iter().map(|step| vec![false; step.len()]).collect();
+    for first in (0..ranks).step_by(COLUMNS) {
+        let mut heard = vec![[0u64; WORDS]; ranks];
+        for (column, rank) in (first..ranks.min(first + COLUMNS)).enumerate() {
+            heard[rank][column / 64] |= 1 << (column % 64);
         }
-        Heard { words, bits }
-    }
-
-    fn row(&self, rank: u32) -> &[u64] {
-        &self.bits[rank as usize * self.words..][..self.words]
-    }
-
-    fn knows_more(&self, source: u32, destination: u32) -> bool {
-        let both = self.row(source).iter().zip(self.row(destination));
-        both.into_iter().any(|(from, to)| from & !to != 0)
-    }
-
-    /// Each destination hears what its source had heard before all of them.
-    fn tell_all(&mut self, signals: impl Iterator<Item = (u32, u32)> + Clone) {
-        let mut before: FxHashMap<u32, Vec<u64>> = FxHashMap::default();
-        for (source, _) in signals.clone() {
-            before
-                .entry(source)
-                .or_insert_with(|| self.row(source).to_vec());
-        }
-        for (source, destination) in signals {
-            let own = &mut self.bits[destination as usize * self.words..][..self.words];
-            for (word, new) in own.iter_mut().zip(&before[&source]) {
-                *word |= new;
+        for (step, of_use) in steps.iter().zip(&mut of_use) {
+            interrupt::check();
+            let before: Vec<_> = step.iter().map(|&(from, _)| heard[from as usize]).collect();
+            for ((&(_, to), told), of_use) in step.iter().zip(&before).zip(of_use.iter_mut()) {
+                let known = heard[to as usize];
+                *of_use |= told
+                    .iter()
+                    .zip(known)
+                    .any(|(told, known)| told & !known != 0);
+            }
+            for (&(_, to), told) in step.iter().zip(&before) {
+                let known = heard[to as usize].iter_mut();
+                known.zip(told).for_each(|(known, told)| *known |= told);
             }
         }
     }
+    of_use
 }

@@ -10,13 +10,14 @@
 //!
 //! Sets are rows of bits, one per rank. Copies share a row, and a reduction writes into a row in
 //! place where nobody else uses it, so that handing a result to all ranks costs no row at all. Where
-//! counting is enough (`tallies`), there are no sets.
+//! counting is enough (`tallies`), and in a barrier that is proved part by part (`signals`), there are no sets.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
 
 use super::delivery::{Delivery, DeliveryRule, report_idle};
 use super::report::{Report, counted, named};
+use super::signals;
 use super::tallies::Tallies;
 use super::{Violation, ViolationKind};
 use crate::collective::Holders;
@@ -420,7 +421,12 @@ impl<'a> Combining<'a> {
 
 impl DeliveryRule for Combining<'_> {
     fn replay(&mut self, chunk: u32, deliveries: &[Delivery], report: &mut Report) {
-        if self.tallies.prove(chunk, deliveries) {
+        let collective = self.plan.schedule.collective;
+        let proved = match collective.overlaps() {
+            true => signals::prove(collective.ranks(), deliveries),
+            false => self.tallies.prove(chunk, deliveries),
+        };
+        if proved {
             return;
         }
         let mut start = 0;
