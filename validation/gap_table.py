@@ -32,9 +32,8 @@ HEADING = ("collective", "size", "policy", "slots", "time", "bound", "gap", "pla
 INTRODUCTION = """\
 # How far plans are from their bounds
 
-Each row is a collective of a size on a fabric under a policy, planned by `auto`. The bound is a time that no plan takes
-less than, proved under the assumption that `opticoll bound` prints; the gap is what the plan takes beyond it. Every plan was
-verified. A gap above 15 % has a note, and the note says what is missing.
+Each row is a collective of a size on a fabric under a policy, planned by `auto`. No plan is faster than the
+bound under the assumption that `opticoll bound` prints, and the gap is (time - bound) / bound. Every plan was verified. A gap above 15 % has a note, and the note says what is missing.
 
 `python validation/gap_table.py --store gaps.sqlite --out docs/gap-table.md` computes the study
 `validation/gaps.yaml` and writes this page.

@@ -81,6 +81,19 @@ pub enum AlgorithmError {
         /// The nearest known name, or all of them.
         hint: String,
     },
+    /// The algorithm is for other collectives.
+    #[error(
+        "`{}` does not carry out {collective}: it carries out {others}",
+        shown(name)
+    )]
+    OtherCollective {
+        /// The name as given.
+        name: String,
+        /// The collective.
+        collective: CollectiveKind,
+        /// Those that it carries out.
+        others: String,
+    },
     /// An option is unknown or does not fit.
     #[error(transparent)]
     Spec(#[from] SpecError),

@@ -62,7 +62,7 @@ pub enum CollectiveError {
         ranks: u32,
     },
     /// The root is no rank.
-    #[error("root {root} is no rank: there are {ranks}, counted from 0")]
+    #[error("root {root} is no rank: ranks are 0 to {}", ranks.saturating_sub(1))]
     Root {
         /// The root given.
         root: u32,

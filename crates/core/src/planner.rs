@@ -325,14 +325,18 @@ pub fn check_name(kind: CollectiveKind, name: &str) -> Result<(), AlgorithmError
         known.any(|known| same_name(known, name))
     });
     let others: Vec<&str> = others.map(|kind| kind.name()).collect();
-    let hint = match others.is_empty() {
-        true => suggest(name, names(kind)),
-        false => format!("; it carries out {}", others.join(", ")),
-    };
-    Err(AlgorithmError::Unknown {
-        name: name.into(),
-        collective: kind,
-        hint,
+    let (name, collective) = (String::from(name), kind);
+    Err(match others.is_empty() {
+        true => AlgorithmError::Unknown {
+            hint: suggest(&name, names(kind)),
+            name,
+            collective,
+        },
+        false => AlgorithmError::OtherCollective {
+            name,
+            collective,
+            others: others.join(", "),
+        },
     })
 }
 

@@ -22,8 +22,11 @@
 //! something of all ranks must come to some rank, S >= ceil(log_(1+h) N). In a broadcast and a scatter S >= 1. It
 //! holds for any number of chunks in a light.
 //!
+//! **senders.** All ranks, but for the root of a gather and a reduce, have something to send, and at most L lights are sent
+//! in a slot: S >= ceil(N / L), however much a light carries.
+//!
 //! **bandwidth.** The same counts in bytes, over h, s, L or K times the rate of a wavelength; beside that the
-//! latency once and a tuning where any is charged. **rounds.** Slots by growth, each with its latency, and with
+//! latency once and a tuning where any is charged. **rounds.** Slots by growth or senders, each with its latency, and with
 //! its tuning where every slot is charged, beside the bytes.
 
 use crate::bound::{Bound, LeastCharge, TimeBound, growth, over};
@@ -110,15 +113,20 @@ pub fn slots(star: &PassiveStar, collective: &Collective) -> Bound {
 
 /// The bound on slots for any number of chunks in a light.
 pub fn any_load(star: &PassiveStar, collective: &Collective) -> Bound {
-    use CollectiveKind::{Broadcast, Scatter};
-    let gathers = !matches!(collective.kind(), Broadcast | Scatter);
+    use CollectiveKind::{Broadcast, Gather, Reduce, Scatter};
+    let ranks = u64::from(star.ranks);
     let heard = u64::from(star.receivers.min(star.wavelengths));
+    let (grown, senders) = match collective.kind() {
+        Broadcast | Scatter => (u64::from(ranks > 1), 0),
+        Gather | Reduce => (growth(ranks, heard), ranks - 1),
+        _ if ranks < 2 => (0, 0),
+        _ => (growth(ranks, heard), ranks),
+    };
+    let lights = u64::from(star.wavelengths).min(ranks * u64::from(star.transmitters));
+    let sent = senders.div_ceil(lights);
     Bound {
-        steps: match gathers {
-            true => growth(star.ranks.into(), heard),
-            false => u64::from(star.ranks > 1),
-        },
-        name: "growth",
+        steps: grown.max(sent),
+        name: if sent > grown { "senders" } else { "growth" },
         assumption: "any number of chunks per light; a rank forwards in later slots than the one in which \
                      it received",
     }
@@ -170,7 +178,7 @@ pub fn best(
             time,
             name: "rounds",
             assumption: "no rank and no wavelength is faster than its rate, and in a slot a rank hears no more \
-                         others than it has receivers",
+                         others than it has receivers, and no more lights are sent than there are wavelengths",
         },
     })
 }

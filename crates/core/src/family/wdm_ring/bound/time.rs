@@ -17,6 +17,10 @@
 //! plus the bandwidth term, for in a slot whose longest lightpath carries b bytes a rank receives
 //! r b at most, and 2 c b cross a cut. Next to broken links growth counts what each rank can tell.
 //!
+//! **latency.** What has to go farthest goes over D links in all, by one lightpath in a slot: its slots take D times
+//! the propagation of a link, beside the least R + a of each. Bytes that go over shorter ways may be on them
+//! meanwhile, so that the bandwidth term is not added.
+//!
 //! **relay_tree.** An all_gather in S slots whose longest lightpaths carry b_1, ..., b_S bytes has
 //! 2cN sum b_s link-bytes to offer, and needs N d C_S(N) of them, for every byte of a block travels
 //! along a tree of depth at most S (see [`super::relay_tree`]), however blocks are cut and striped.
@@ -46,7 +50,7 @@
 use super::any_load::{self, Followed};
 use super::leaving;
 use super::relay_tree::{MOST_WORK, cost};
-use super::{behind_cuts, halves_joined_by, intake, narrowest, reached, taken_in};
+use super::{behind_cuts, farthest, halves_joined_by, intake, narrowest, reached, taken_in};
 use crate::bound::{LeastCharge, TimeBound};
 use crate::collective::{Collective, CollectiveKind};
 use crate::fabric::Circuits;
@@ -80,7 +84,17 @@ pub fn times(
         name: "bandwidth",
         assumption: "no rank sends or receives faster than all its channels at once",
     }];
+    let light = ring.propagation.times(farthest(ring, collective))?;
+    let latency = |rounds: u64, charged: Time| {
+        let converted = ring.transmission().latency().times(rounds)?;
+        Ok::<_, UnitError>(TimeBound {
+            time: charged.plus(converted)?.plus(light)?,
+            name: "latency",
+            assumption: "light takes its time over every link to the farthest rank",
+        })
+    };
     if charge == LeastCharge::OncePerPort {
+        bounds.push(latency(1, once)?);
         return Ok(bounds);
     }
     let per_slot = match charge {
@@ -105,6 +119,11 @@ pub fn times(
         name: "rounds",
         assumption: "slots one after the other, each as long as its longest lightpath",
     });
+    let charged = match charge {
+        LeastCharge::EverySlot => ring.reconfiguration.times(rounds)?,
+        _ => beside,
+    };
+    bounds.push(latency(rounds, charged)?);
     if let Some(time) = relay_tree(ring, collective, size, per_slot, sending)? {
         bounds.push(TimeBound {
             time: time.plus(beside)?,
