@@ -7,14 +7,15 @@
 //! c' = floor(c / 2) leaves room for both, and what was near a bound on the whole ring with half the channels is
 //! near the bound on the line, whose last link and whose middle take half of what a ring's do.
 //!
-//!
-//! The slots may stay as they are (`slots=kept`): on channels c' and up the lightpaths that go the other way meet no others, for of those of
-//! one channel and slot one crosses the cut. Circuits that stay up on the whole ring then stay up here.
+//! The slots may stay as they are (`slots=kept`): on channels c' and up the lightpaths that go the other way meet no
+//! others, for of those of one channel and slot one crosses the cut. Circuits that stay up on the whole ring then stay
+//! up here.
 //!
 //! **Relays.** A lightpath longer than light reaches becomes several, in slots that follow one another. A rank
 //! that relays chunks keeps them, so that no later lightpath brings them to it again; what then has no use is left
-//! out, so that the plan can run backwards. Each lightpath takes the earliest slot after those that bring its chunks, in which a channel and ports are free: list scheduling
-//! ([`super::demands`]), in the order of the slots of the first plan.
+//! out, so that the plan can run backwards. Each lightpath takes the earliest slot after those that bring its chunks, in
+//! which a channel and ports are free: list scheduling ([`super::demands`]), in the order of the slots of the first
+//! plan.
 //!
 //! **Combining.** Chunks that are only copied can wait at any rank. So reduce_scatter, reduce and gather are an
 //! all_gather, a broadcast and a scatter on the ring with its cuts turned round, backwards. In an all_reduce every

@@ -64,7 +64,9 @@ impl Striping {
     /// allows; otherwise the plan as it is.
     pub(super) fn widest(whole: Plan, question: &Question<'_>) -> Result<Striping, Box<Plan>> {
         let stripes = self::most(&whole);
-        if stripes == 1 {
+        let collective = &whole.schedule.collective;
+        let pieces = collective.pieces().saturating_mul(stripes);
+        if stripes == 1 || collective.with_pieces(pieces).is_err() {
             return Err(whole.into());
         }
         let orbits = fold(&whole).map(|folded| folded.orbits);

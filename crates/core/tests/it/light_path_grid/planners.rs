@@ -91,7 +91,7 @@ fn one_port_and_no_power_of_two_is_refused() {
     );
     let error = refused.err().unwrap().to_string();
     assert!(
-        error.contains("N = 6") && error.contains("two ports"),
+        error.contains("on 6 ranks") && error.contains("two ports"),
         "{error}"
     );
 }
