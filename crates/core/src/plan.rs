@@ -24,7 +24,6 @@ pub mod text;
 
 use std::ops::Range;
 
-use crate::fabric::circuits::LightSharing;
 use crate::fabric::{Fabric, Hop, Light};
 use crate::schedule::{Schedule, Transfer};
 use crate::units::Bytes;
@@ -153,9 +152,7 @@ impl Plan {
     /// Whether every lightpath carries one chunk in its slot: no transfer has several, and none shares the lightpath of
     /// another.
     pub fn has_one_chunk_per_lightpath(&self) -> bool {
-        let circuits = self.fabric.circuits();
-        let shares = circuits.is_some_and(|one| one.sharing() == LightSharing::SameCircuit);
-        self.schedule.is_in_single_chunks() && !(shares && self.shares_lightpaths())
+        self.schedule.is_in_single_chunks() && !(self.has_light() && self.shares_lightpaths())
     }
 
     /// Whether two transfers of a slot have the same ends and light.

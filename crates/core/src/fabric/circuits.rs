@@ -124,7 +124,7 @@ impl Paths {
 pub enum LightSharing {
     /// Those on the same circuit only.
     SameCircuit,
-    /// Copies of the same chunks from one rank as well: a light tree.
+    /// The same chunks from one rank as well: a light tree.
     Tree {
         /// The bits of light that the circuits of a tree have in common.
         light: u32,

@@ -1,8 +1,8 @@
 //! The rules of a `passive_star`: a wavelength has one light at a time, and a rank sends and hears on no more
 //! wavelengths than it has transmitters and receivers.
 //!
-//! The same chunks from one rank on one wavelength are one light, which all of their destinations hear.
-//! A reduction has light of its own, and a light is heard whole.
+//! The same chunks from one rank on one wavelength are one light, which all of their destinations hear, whether they
+//! are copied or reduced. A light is heard whole.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 

@@ -63,6 +63,29 @@ fn light_must_arrive_and_shares_it_only_along_a_tree() {
 }
 
 #[test]
+fn a_lightpath_of_several_chunks_is_no_light_tree() {
+    let ring = "wdm_ring:ranks=3,wavelengths=1,multicast=drop_and_continue";
+    let several = by_hand(
+        ring,
+        "broadcast 3 0 2",
+        "0 copy 0 0>1 cw 0.0
+         0 copy 1 0>1 cw 0.0
+         0 copy 0 0>2 ccw 0.0
+         0 copy 1 0>2 ccw 0.0",
+    );
+    let tree = by_hand(
+        ring,
+        "broadcast 3 0 1",
+        "0 copy 0 0>1 cw 0.0
+         0 copy 0 0>2 cw 0.0",
+    );
+    for (plan, is_single) in [(several, false), (tree, true)] {
+        assert_eq!(verify(&plan), []);
+        assert_eq!(plan.has_one_chunk_per_lightpath(), is_single);
+    }
+}
+
+#[test]
 fn long_arcs_collide_only_where_they_meet() {
     let ring = "wdm_ring:ranks=200,wavelengths=1";
     for (one, two, collisions) in [

@@ -69,8 +69,10 @@
 //! **Light trees.** A lightpath that delivers at every rank on its way (`multicast`) tells any number
 //! of ranks in a slot, and a tree of total length N - 1 may have depth 1: neither growth from one rank nor relay_tree
 //! hold, and are not claimed. A rank still takes in one chunk per channel, so that the receive bound
-//! holds, and growth backwards: in a slot a rank hears from 2c others at most. So does a link bound, which is weaker: a block crosses at least N - 1 links, N blocks of P
-//! chunks cross P N (N - 1), and a slot has 2cN: S >= ceil(P (N - 1) / (2c)).
+//! holds, and growth backwards: in a slot a rank hears from 2c others at most. So does a link bound, which is weaker: a
+//! block crosses at least N - 1 links, N blocks of P chunks cross P N (N - 1), and a slot has 2cN:
+//! S >= ceil(P (N - 1) / (2c)). Where contributions come to a rank, relay_tree holds too: of the copies that a light
+//! tree makes of one, at most one counts.
 //!
 //! ```
 //! use opticoll::family::wdm_ring::{WdmRing, bound};
@@ -103,6 +105,8 @@ const ANY_TREE: &str = "any number of chunks per lightpath; a rank forwards in l
                         received";
 const SHORT: &str = "no lightpath spans more links than the fabric lets light reach; a rank forwards in \
                      later slots than the one in which it received";
+const RELAYED_TO_ONE: &str = "one chunk per lightpath and slot; a rank forwards in later slots than the one in which it \
+                              received";
 const RELAYED: &str = "one chunk per lightpath and slot, each delivered at its lightpath's end \
                        only; a rank forwards in later slots than the one in which it received";
 
@@ -171,7 +175,7 @@ pub fn slots(ring: &WdmRing, collective: &Collective) -> Vec<Bound> {
             assumption: RELAYED,
         });
     }
-    // Light trees do not reduce: backwards the contributions would have to meet on the way.
+    // Of the copies of a contribution that a light tree makes one at most reaches the rank that needs it.
     let relayed = match collective.kind() {
         CollectiveKind::AllGather => !ring.multicast,
         CollectiveKind::ReduceScatter => true,
@@ -184,7 +188,11 @@ pub fn slots(ring: &WdmRing, collective: &Collective) -> Vec<Bound> {
             let relayed = |steps, name| Bound {
                 steps,
                 name,
-                assumption: RELAYED,
+                assumption: if ring.multicast {
+                    RELAYED_TO_ONE
+                } else {
+                    RELAYED
+                },
             };
             bounds.push(relayed(steps, "relay_tree"));
             let least = greatest(&bounds).steps;

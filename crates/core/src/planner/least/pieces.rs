@@ -23,6 +23,8 @@
 //! T >= R + h (a + delta) + q r b / (c B) + (h - 1) b / (floor(c / m) B)
 //! ```
 //!
+//! Which stripes the last are is not said, so that they count as the smaller ones here, of whole bytes.
+//!
 //! Lightpaths half around the ring, whose direction depends on others, are not counted. The steps of the other pipelines
 //! are no all-to-alls, so that their lightpaths go the shorter way around.
 
@@ -135,7 +137,11 @@ impl FirstPieces {
         let hop = transmission.latency().plus(ring.propagation)?;
         let channels = u64::from(ring.channels());
         let piece = question.size.get() / pieces;
-        let stripe = piece.div_ceil(self.stripes(groups, channels, question));
+        let stripes = self.stripes(groups, channels, question);
+        let stripe = match question.policy() {
+            Policy::PerPort => piece / stripes,
+            _ => piece.div_ceil(stripes),
+        };
         let within = |ps: Option<u128>| {
             let ps = ps.and_then(|ps| u64::try_from(ps).ok());
             Time::from_ps(ps.unwrap_or(u64::MAX))

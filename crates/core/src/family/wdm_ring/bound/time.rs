@@ -128,8 +128,16 @@ pub fn times(
         bounds.push(TimeBound {
             time: time.plus(beside)?,
             name: "relay_tree",
-            assumption: "slots one after the other, each as long as its longest lightpath; \
-                         lightpaths deliver at their end only; blocks may be cut at will",
+            assumption: match ring.multicast {
+                false => {
+                    "slots one after the other, each as long as its longest lightpath; \
+                     lightpaths deliver at their end only; blocks may be cut at will"
+                }
+                true => {
+                    "slots one after the other, each as long as its longest lightpath; \
+                     blocks may be cut at will"
+                }
+            },
         });
     }
     Ok(bounds)
