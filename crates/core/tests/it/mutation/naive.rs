@@ -80,11 +80,11 @@ pub(super) fn walk(lightpath: &Lightpath, ranks: u32) -> Vec<(u32, u32)> {
 /// light and ends of others.
 type Carrier = (usize, Option<(u32, Light, u32, u32, u32)>);
 
-/// The light that carries a transfer: its own, that of a tree that carries the same chunks, or that of all that goes
-/// between two ranks on a wavelength.
-fn carrier(plan: &Plan, index: usize) -> Carrier {
+/// The light that carries each transfer: its own, that of a tree that carries the same chunks, or that of all that
+/// goes between two ranks on a wavelength.
+fn carriers(plan: &Plan) -> Vec<Carrier> {
     let ring = plan.fabric.downcast::<WdmRing>().unwrap();
-    let sent = |lightpath: Lightpath| {
+    let sent = |lightpath: &Lightpath| {
         let Transfer {
             source,
             chunk,
@@ -93,13 +93,17 @@ fn carrier(plan: &Plan, index: usize) -> Carrier {
         } = lightpath.transfer;
         (lightpath.slot, lightpath.light, source, chunk, count)
     };
-    let own = plan.lightpath(index);
-    let mut others = plan.lightpaths().enumerate();
-    let is_tree = others.any(|(other, path)| other != index && sent(path) == sent(own));
-    if ring.multicast && is_tree {
-        return (0, Some(sent(own)));
+    let mut alike = BTreeMap::new();
+    for lightpath in plan.lightpaths() {
+        *alike.entry(sent(&lightpath)).or_insert(0) += 1;
     }
-    between(&own).map_or((index, None), |ends| (1, Some(ends)))
+    let own = |(index, lightpath): (usize, Lightpath)| {
+        if ring.multicast && alike[&sent(&lightpath)] > 1 {
+            return (0, Some(sent(&lightpath)));
+        }
+        between(&lightpath).map_or((index, None), |ends| (1, Some(ends)))
+    };
+    plan.lightpaths().enumerate().map(own).collect()
 }
 
 /// The slot, the light and the ends of a lightpath that has a wavelength.
@@ -115,6 +119,7 @@ fn between(path: &Lightpath) -> Option<(u32, Light, u32, u32, u32)> {
 
 pub(super) fn light_fits(plan: &Plan) -> bool {
     let ring = plan.fabric.downcast::<WdmRing>().unwrap();
+    let carriers = carriers(plan);
     let mut channels = BTreeMap::new();
     let mut loads: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
     let mut sends: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
@@ -130,7 +135,7 @@ pub(super) fn light_fits(plan: &Plan) -> bool {
             fibre,
             wavelength,
         } = WdmLight::from(light);
-        let light = carrier(plan, index);
+        let light = carriers[index];
         for link in walk(&lightpath, ring.ranks) {
             let place = (slot, direction, fibre, link);
             loads.entry(place).or_default().insert(light);
@@ -156,7 +161,7 @@ pub(super) fn light_fits(plan: &Plan) -> bool {
         .all(|((_, _, fibre, _), lights)| lights.len() as u32 <= usable(ring, *fibre))
         && sends.values().all(|lights| lights.len() <= ports)
         && receives.values().all(|lights| lights.len() <= ports)
-        && (0..plan.len()).all(|index| arrives(plan, ring, index))
+        && (0..plan.len()).all(|index| arrives(plan, ring, &carriers, index))
 }
 
 fn usable(ring: &WdmRing, fibre: u8) -> u32 {
@@ -170,7 +175,7 @@ fn usable(ring: &WdmRing, fibre: u8) -> u32 {
 }
 
 /// Whether light goes all the way, and is strong enough there.
-fn arrives(plan: &Plan, ring: &WdmRing, index: usize) -> bool {
+fn arrives(plan: &Plan, ring: &WdmRing, carriers: &[Carrier], index: usize) -> bool {
     let path = plan.lightpath(index);
     let on = WdmLight::from(path.light);
     let links = walk(&path, ring.ranks);
@@ -188,9 +193,8 @@ fn arrives(plan: &Plan, ring: &WdmRing, index: usize) -> bool {
         .dead
         .iter()
         .any(|dead| (dead.fibre, dead.wavelength) == (on.fibre.into(), on.wavelength.into()));
-    let own = carrier(plan, index);
     let nearer: BTreeSet<usize> = (0..plan.len())
-        .filter(|&other| carrier(plan, other) == own)
+        .filter(|&other| carriers[other] == carriers[index])
         .map(|other| walk(&plan.lightpath(other), ring.ranks).len())
         .filter(|&other| other < links.len())
         .collect();
