@@ -92,7 +92,7 @@ REFUSED: dict[str, tuple[list[str], tuple[str, ...]]] = {
     "radices that are none": ([*ON_RING, "--algorithm", "optree:radices=4y4"], ("radices=4y4",)),
     "odd ranks for neighbour exchange": (
         [*PLAN, *fabric("ranks=7,wavelengths=1"), "--algorithm", "neighbour_exchange"],
-        ("N = 7", "even"),
+        ("on 7 ranks", "even"),
     ),
     "unknown policy": ([*ON_RING, "--policy", "never"], ("unknown policy `never`", "every_step")),
     "unknown simulator": ([*ON_RING, "--simulator", "circus"], ("did you mean `circuit`?",)),

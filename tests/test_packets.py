@@ -124,7 +124,7 @@ def test_traffic_runs_on_other_fabrics(run: Run, fabric: str) -> None:
         (["--pattern", "unifrom"], ["did you mean `uniform`"]),
         (["--pattern", "uniform,,nearest"], ["--pattern", "list of patterns"]),
         (["--pattern", "pair:from=0,to=1"], ["pair"]),
-        (["--pattern", "hot_spot:rank=72"], ["0..72"]),
+        (["--pattern", "hot_spot:rank=72"], ["0 to 71"]),
         (["--bytes", "2K"], ["2K"]),
         (["--bytes", "1KiB,"], ["--bytes", "between two commas"]),
         (["--period", "0s"], ["period", "at least 1 ns"]),

@@ -26,6 +26,7 @@
 //!
 //! Every rank gets every chunk at most once, so that backwards a broadcast is a reduce and a scatter a gather.
 
+use super::contest::Contender;
 use super::few_slots::{self, Estimate, Recipe};
 use super::slot_cost::SlotCost;
 use super::{Planner, PlannerError, Question, capability, empty_plan, mirror, reachable};
@@ -48,7 +49,7 @@ pub(super) const PLANNER: Planner = Planner {
     .range("1 to 65536")
     .default("the fastest of powers of two")],
     by_size: true,
-    candidates: few_slots::contenders::<Chains>,
+    candidates: contenders,
     ..Planner::on_rings(
         Chains::NAME,
         "Chains",
@@ -112,6 +113,16 @@ impl Chains {
                 }
             }
         })
+    }
+}
+
+/// The most promising chains; no all_reduce on a whole ring, where relay trees take as long in fewer slots.
+fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, PlannerError> {
+    let ring = question.fabric.downcast::<WdmRing>();
+    let is_whole = ring.is_some_and(|ring| ring.broken.is_empty());
+    match question.collective.kind() {
+        CollectiveKind::AllReduce if is_whole => Ok(Vec::new()),
+        _ => few_slots::contenders::<Chains>(question),
     }
 }
 
@@ -187,10 +198,6 @@ impl Recipe for Chains {
             return Vec::new();
         };
         let kind = copying(collective.kind());
-        // On a whole ring relay trees take as long, in fewer slots.
-        if kind == CollectiveKind::AllReduce && ring.broken.is_empty() {
-            return Vec::new();
-        }
         let share = match kind {
             CollectiveKind::Scatter => question.size.get(),
             _ => question.size.get().div_ceil(room.streams().into()),
