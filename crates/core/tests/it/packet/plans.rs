@@ -156,7 +156,7 @@ fn traffic_as_text_is_the_traffic_it_names() {
         ("uniform:bytes=1KiB,period=1", "period=1"),
         ("unifrom", "uniform"),
         ("pair:from=0,to=1,bytes=1KiB,period=1us", "pair"),
-        ("hot_spot:rank=72,bytes=1KiB,period=1us", "0..72"),
+        ("hot_spot:rank=72,bytes=1KiB,period=1us", "0 to 71"),
         ("hot_spot:percent=0,bytes=1KiB,period=1us", "from 1 to 100"),
     ] {
         let error = traffic(text).unwrap_err();
