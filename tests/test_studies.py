@@ -54,7 +54,7 @@ grid:
 
 OWN = '''
 """An algorithm that fails as the files beside it say."""
-import os, pathlib
+import os, pathlib, time
 import numpy as np
 from opticoll import Schedule
 HERE = pathlib.Path(__file__).parent
@@ -72,6 +72,10 @@ def kills_once(collective, fabric):
 
 def kills(collective, fabric):
     os._exit(9)
+
+def sleeps(collective, fabric):
+    time.sleep(0.06)
+    return whole(collective)
 
 def whole(collective):
     schedule = Schedule(collective)
@@ -477,11 +481,17 @@ def test_provenance_is_kept(tmp_path: Path) -> None:
 def test_a_terminal_has_a_bar_with_rate_and_time_left(tmp_path: Path) -> None:
     import pty
 
-    study = written_study(tmp_path, SLOW)
+    written_study(tmp_path, OWN, "own_algorithm.py")
+    study = written_study(
+        tmp_path,
+        "study: s\ncommand: simulate\n"
+        "options: {collective: all_gather, fabric: crossbar, algorithm: 'own_algorithm:sleeps'}\n"
+        f"grid: {{fabric.ranks: {list(range(2, 50))}}}\n",
+    )  # 48 points of at least 60 ms: a bar appears after a second
     ours, theirs = pty.openpty()
     sweep = subprocess.Popen(
         [sys.executable, "-m", "opticoll", "sweep", str(study), "--jobs", "1"],
-        stdout=subprocess.DEVNULL, stderr=theirs,
+        stdout=subprocess.DEVNULL, stderr=theirs, cwd=tmp_path,
         env={**os.environ, "COLUMNS": "100", "TERM": "xterm"},
     )  # fmt: skip
     os.close(theirs)
