@@ -413,11 +413,6 @@ impl Collective {
         }
     }
 
-    /// The size whose chunks have so many bytes each.
-    pub(crate) fn size_of_chunks(&self, bytes: Bytes) -> Bytes {
-        Bytes::new(bytes.get().saturating_mul(self.parts()))
-    }
-
     /// The bytes of every chunk, if they are all of one size.
     pub fn uniform_chunk_bytes(&self, size: Bytes) -> Option<Bytes> {
         if self.demand.is_some() {
@@ -496,7 +491,7 @@ impl Collective {
     }
 
     /// The bytes that move when the size is `size`: none for a barrier.
-    fn payload(&self, size: Bytes) -> Bytes {
+    pub(crate) fn payload(&self, size: Bytes) -> Bytes {
         match self.kind {
             CollectiveKind::Barrier => Bytes::new(0),
             _ => size,
@@ -504,7 +499,7 @@ impl Collective {
     }
 
     /// Into how many chunks the bytes that `size` counts are cut.
-    fn parts(&self) -> u64 {
+    pub(crate) fn parts(&self) -> u64 {
         let pieces = u64::from(self.pieces);
         match self.kind {
             CollectiveKind::AllGather | CollectiveKind::Gather | CollectiveKind::Scatter => pieces,

@@ -15,7 +15,7 @@ use super::striped::Striping;
 use super::{PlannerError, Question};
 use crate::memory;
 use crate::plan::{AnyPlan, PlanRef};
-use crate::simulate::{self, SimulationError, Simulator};
+use crate::simulate::{self, Policy, SimulationError, Simulator};
 use crate::units::{Bytes, Time};
 
 /// One of the ways to carry the collective out, and what became of it.
@@ -304,10 +304,11 @@ impl Contest<'_> {
             Made::NotExpected(reason) => return Ok(Tried::NotExpected(reason)),
             Made::Plan(plan) => plan,
             Made::Striped(striping) => {
-                let (size, all_alike) = striping.narrow(self.question.size);
-                let single = all_alike || self.question.wanted <= 1;
+                let has_barriers = self.question.policy() != Policy::PerPort;
+                let sizes = striping.sizes(self.question.size, has_barriers);
+                let single = sizes[0] == sizes[1] || self.question.wanted <= 1;
                 match self.is_timed_by_circuits() && single {
-                    true => return self.stripe(striping, size, all_alike, limit),
+                    true => return self.stripe(striping, sizes, limit),
                     false => striping.plan()?.into(),
                 }
             }
@@ -319,25 +320,23 @@ impl Contest<'_> {
         })
     }
 
-    /// Times one stripe of all, with the size in which it takes as long as the shortest.
+    /// Times one stripe of all, with sizes in which it takes as long as the striped plan at least, and at most.
     fn stripe(
         &self,
         striping: Box<Striping>,
-        shortest: Bytes,
-        all_alike: bool,
+        [smaller, larger]: [Bytes; 2],
         limit: Option<Time>,
     ) -> Result<Tried, PlannerError> {
-        let Some(least) = self.time(&striping.whole, shortest, limit)? else {
+        let Some(least) = self.time(&striping.whole, smaller, limit)? else {
             return Ok(Tried::Longer(striping.slots()));
         };
-        if all_alike {
+        if smaller == larger {
             return Ok(Tried::Striped(striping, [least, least]));
         }
         if limit.is_some_and(|limit| least > limit) {
             return Ok(Tried::AtLeast(least));
         }
-        let longest = striping.a_byte_more(shortest);
-        let most = self.time(&striping.whole, longest, None)?;
+        let most = self.time(&striping.whole, larger, None)?;
         Ok(Tried::Striped(striping, [least, most.unwrap_or(least)]))
     }
 

@@ -138,6 +138,11 @@ impl<'a> Gathering<'a> {
         pieces.into_iter().map_while(cut)
     }
 
+    /// The bytes of the smallest piece.
+    pub(super) fn piece(&self, gather: Collective) -> u64 {
+        self.block / u64::from(gather.pieces())
+    }
+
     /// A contender of so many slots and settings of circuits.
     pub(super) fn contender(
         &self,
@@ -148,9 +153,16 @@ impl<'a> Gathering<'a> {
         make: impl FnOnce() -> Result<AnyPlan, PlannerError> + 'a,
     ) -> Result<Contender<'a>, PlannerError> {
         let (ring, policy) = (self.ring, self.question.policy());
-        let bytes = (self.block / u64::from(gather.pieces())).saturating_mul(slots);
+        let bytes = self.piece(gather).saturating_mul(slots);
         let least = match policy {
-            Policy::PerPort => least::of_collective(&self.question)?,
+            Policy::PerPort => {
+                // A rank hears all pieces of the others over the channels of both directions.
+                let pieces = u64::from(ring.ranks - 1) * u64::from(gather.pieces());
+                let most = pieces.div_ceil(2 * u64::from(ring.channels()));
+                let heard = self.piece(gather).saturating_mul(most);
+                let hearing = least::of_slots(ring, policy, most, heard, 1)?;
+                hearing.max(least::of_collective(&self.question)?)
+            }
             _ => least::of_slots(ring, policy, slots, bytes, 1)?,
         };
         // A port waits for nearly every change of a setting, for all of them are busy.

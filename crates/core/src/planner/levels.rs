@@ -14,7 +14,7 @@ use super::few_slots::{joined, numbers};
 use super::gathered::{Gathering, turned};
 use super::{
     Form, GATHERED, MOST_TRANSFERS, Planned, Planner, PlannerError, Question, capability,
-    empty_plan,
+    empty_plan, least,
 };
 use crate::algorithm::AlgorithmError;
 use crate::collective::{Collective, CollectiveKind};
@@ -24,6 +24,7 @@ use crate::family::wdm_ring::{Direction, WdmLight, WdmRing};
 use crate::interrupt;
 use crate::plan::{AnyPlan, FoldedPlan, Lightpath, Plan};
 use crate::schedule::{Schedule, Transfer};
+use crate::simulate::Policy;
 use crate::spec::{OptionRecord, Spec};
 
 /// More levels save no slots worth their settings.
@@ -54,6 +55,22 @@ impl LevelLayout {
     /// The slots that the plan takes.
     fn slots(&self) -> u32 {
         self.levels.iter().map(|level| level.slots()).sum()
+    }
+
+    /// How far apart the neighbours of each level are.
+    fn strides(&self, ranks: u32) -> Vec<u32> {
+        let mut stride = ranks;
+        let levels = self.levels.iter().map(|level| {
+            stride /= level.radix;
+            stride
+        });
+        levels.collect()
+    }
+
+    /// Whether its circuits are rotations side by side.
+    fn tiles(&self, ranks: u32) -> bool {
+        let mut levels = self.levels.iter().zip(self.strides(ranks));
+        levels.all(|(level, stride)| tiles(ranks, stride, level.reach))
     }
 
     /// As typed, such as `levels:radices=16x64,reaches=1x2,pieces=1`.
@@ -131,8 +148,21 @@ fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, Planner
         for layout in layouts(ring, gather.pieces(), Form::of(transfers, most)) {
             let slots = gathering.times * u64::from(layout.slots());
             let (settings, spec) = (layout.levels.len() as u64, layout.spec());
+            let folds = ring.is_even() && layout.tiles(ring.ranks);
+            let stays_up = settings == 1 && question.policy() == Policy::PerPort;
+            let busy = u64::from(layout.slots());
             let make = move || turned_plan(fabric, kind, gather, &layout);
-            contenders.push(gathering.contender(gather, slots, settings, spec, make)?);
+            let mut contender = gathering.contender(gather, slots, settings, spec, make)?;
+            if stays_up {
+                // The ports of the only level send or receive a piece in each of its slots.
+                let bytes = gathering.piece(gather).saturating_mul(busy);
+                let sending = least::of_slots(ring, Policy::PerPort, busy, bytes, 1)?;
+                contender.least = contender.least.max(sending);
+            }
+            if !folds {
+                contender.transfers = transfers;
+            }
+            contenders.push(contender);
         }
     }
     Ok(contenders)
@@ -284,53 +314,43 @@ fn tiles(ranks: u32, stride: u32, reach: u32) -> bool {
     (1..=reach).all(|distance| ranks % (distance * stride) == 0)
 }
 
-/// The plan of a layout. Where the circuits of a level need more channels than their load says, with
-/// a shorter reach there; `None` where even reach 1 does not fit.
+/// The plan of a layout, folded where its circuits are rotations side by side. Where the circuits of a level
+/// need more channels than their load says, with a shorter reach there; `None` where even reach 1 does not fit.
 fn plan(fabric: &Fabric, collective: Collective, layout: &LevelLayout) -> Option<AnyPlan> {
     let ring = fabric.downcast::<WdmRing>()?;
-    let mut stride = fabric.ranks();
-    let strides: Vec<u32> = layout
-        .levels
-        .iter()
-        .map(|level| {
-            stride /= level.radix;
-            stride
-        })
-        .collect();
-    let mut levels = layout.levels.iter().zip(&strides);
-    let folded =
-        ring.is_even() && levels.all(|(level, stride)| tiles(ring.ranks, *stride, level.reach));
+    let strides = layout.strides(fabric.ranks());
     let mut layout = layout.clone();
-    let mut circuits_of = Vec::with_capacity(strides.len());
-    let mut held = fabric.ranks();
-    for (level, &stride) in layout.levels.iter_mut().zip(&strides) {
-        let found = loop {
-            let found = if folded {
-                Some(rank_0_circuits(
+    loop {
+        let folded = ring.is_even() && layout.tiles(ring.ranks);
+        let mut circuits_of = Vec::with_capacity(strides.len());
+        let mut held = fabric.ranks();
+        for (level, &stride) in layout.levels.iter().zip(&strides) {
+            let found = match folded {
+                true => Some(rank_0_circuits(
                     ring,
                     collective.pieces(),
                     *level,
                     stride,
                     held,
-                ))
-            } else {
-                circuits(fabric, collective, *level, stride, held)
+                )),
+                false => circuits(fabric, collective, *level, stride, held),
             };
-            match found {
-                Some(found) => break found,
-                None if level.reach > 1 => level.reach -= 1,
-                None => return None,
-            }
+            let Some(found) = found else { break };
+            circuits_of.push(found);
+            held = stride;
+        }
+        let Some(too_far) = layout.levels.get_mut(circuits_of.len()) else {
+            let plan = over(fabric, collective, &layout, &circuits_of);
+            return Some(match folded {
+                true => AnyPlan::Folded(FoldedPlan { orbits: plan }),
+                false => AnyPlan::Full(plan),
+            });
         };
-        circuits_of.push(found);
-        held = stride;
+        if too_far.reach == 1 {
+            return None;
+        }
+        too_far.reach -= 1;
     }
-    let plan = over(fabric, collective, &layout, &circuits_of);
-    Some(if folded {
-        AnyPlan::Folded(FoldedPlan { orbits: plan })
-    } else {
-        AnyPlan::Full(plan)
-    })
 }
 
 /// The plan of a layout over the circuits of its levels.

@@ -87,23 +87,30 @@ impl Striping {
         self.whole.slots()
     }
 
-    /// A size with which the plan of whole chunks takes no longer than the striped one with `size`, and whether it takes as
-    /// long.
-    pub(super) fn narrow(&self, size: Bytes) -> (Bytes, bool) {
+    /// Sizes with which the plan of whole chunks takes no longer, and no less time, than the striped one with `size`.
+    /// They are equal where the stripes are alike; where slots last as long as their longest stripe; and where one
+    /// stripe has the longest part of every chunk.
+    pub(super) fn sizes(&self, size: Bytes, has_barriers: bool) -> [Bytes; 2] {
         let collective = &self.whole.schedule.collective;
-        let chunk = collective.least_chunk_bytes(size).get();
-        let uniform = collective.uniform_chunk_bytes(size).is_some();
-        let stripe = chunk / u64::from(self.stripes);
-        let all_alike = uniform && chunk % u64::from(self.stripes) == 0;
-        (collective.size_of_chunks(Bytes::new(stripe)), all_alike)
-    }
-
-    /// A size with which the plan of whole chunks takes no less time than the striped one, whose shortest stripes have the bytes of
-    /// `shortest`: chunks differ by a byte, and so do their stripes.
-    pub(super) fn a_byte_more(&self, shortest: Bytes) -> Bytes {
-        let collective = &self.whole.schedule.collective;
-        let stripe = collective.least_chunk_bytes(shortest).get();
-        collective.size_of_chunks(Bytes::new(stripe + 1))
+        let stripes = u64::from(self.stripes);
+        let (parts, bytes) = (collective.parts(), collective.payload(size).get());
+        let (shortest, longer) = (bytes / (parts * stripes), bytes % (parts * stripes));
+        // The longest part of chunk k has what chunk k of this size has.
+        let most = parts * shortest + longer.min(parts);
+        let has_longest_parts = |stripe: u64| {
+            let edge =
+                |part: u64| u128::from(longer) * u128::from(part) / u128::from(parts * stripes);
+            let edge_of_chunk =
+                |chunk: u64| u128::from(longer.min(parts)) * u128::from(chunk) / u128::from(parts);
+            (0..parts).all(|chunk| {
+                let part = chunk * stripes + stripe;
+                edge(part + 1) - edge(part) == edge_of_chunk(chunk + 1) - edge_of_chunk(chunk)
+            })
+        };
+        let lasts_as_the_longest = has_barriers && self.whole.has_one_chunk_per_lightpath();
+        let alike = longer == 0 || lasts_as_the_longest || (0..stripes).any(has_longest_parts);
+        let least = if alike { most } else { parts * shortest };
+        [Bytes::new(least), Bytes::new(most)]
     }
 
     /// The striped plan.
@@ -207,4 +214,78 @@ fn cut(plan: &Plan, stripes: u32, used: u32) -> Result<Plan, PlannerError> {
         }
     }
     Ok(striped)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::Striping;
+    use crate::algorithm;
+    use crate::collective::{Collective, CollectiveKind};
+    use crate::fabric::Fabric;
+    use crate::families;
+    use crate::plan::PlanRef;
+    use crate::planner::Question;
+    use crate::simulate::{self, Method, Policy};
+    use crate::units::{Bytes, Time};
+
+    fn time<'a>(plan: impl Into<PlanRef<'a>>, size: Bytes, method: &Method) -> Time {
+        let outcome = simulate::run_watched(plan, size, method, &mut |_| true);
+        outcome.expect("the plan fits the fabric").time
+    }
+
+    #[test]
+    fn whole_chunks_take_as_long_as_their_stripes() {
+        let fabric = Fabric::parse("wdm_ring:ranks=6,wavelengths=16").expect("a ring");
+        let names = [
+            (CollectiveKind::Broadcast, "chain:segments=3"),
+            (CollectiveKind::Broadcast, "double_tree:segments=2"),
+            (CollectiveKind::Reduce, "chain:segments=7"),
+            (CollectiveKind::AllGather, "ring_bidirectional"),
+            (CollectiveKind::AllGather, "bruck"),
+            (CollectiveKind::AllReduce, "ring"),
+            (CollectiveKind::Scatter, "direct"),
+            (CollectiveKind::AllToAll, "pairwise"),
+        ];
+        let mut seen = BTreeMap::new();
+        for (kind, name) in names {
+            let collective = Collective::new(kind, 6).expect("six ranks");
+            for policy in [
+                Policy::EveryStep,
+                Policy::OnChange,
+                Policy::Free,
+                Policy::PerPort,
+            ] {
+                let method = Method {
+                    policy: Some(policy),
+                    ..Method::default()
+                };
+                for bytes in [1, 5, 31, 32, 33, 100, 1000, 1024, 4097, 12345, 65536] {
+                    let size = Bytes::new(bytes);
+                    let question = Question::new(&fabric, collective, size, &method, &|_| {});
+                    let question = question.expect("a connected ring");
+                    let spec = name.parse().expect("a specification");
+                    let schedule = algorithm::build(&spec, collective, &fabric).expect(name);
+                    let plan = families::place_by_default(schedule, &fabric, name.into());
+                    let Ok(striping) = Striping::widest(plan.expect(name), &question) else {
+                        panic!("{name} has room for stripes");
+                    };
+                    let has_barriers = policy != Policy::PerPort;
+                    let [smaller, larger] = striping.sizes(size, has_barriers);
+                    let striped = striping.plan().expect(name);
+                    let exact = time(&striped, size, &method);
+                    let least = time(&striping.whole, smaller, &method);
+                    let most = time(&striping.whole, larger, &method);
+                    let case = format!("{name} {bytes} {policy:?}: {least} {exact} {most}");
+                    assert!(least <= exact && exact <= most, "{case}");
+                    *seen.entry((has_barriers, smaller == larger)).or_insert(0) += 1;
+                }
+            }
+        }
+        // Only ports that do not wait for one another leave a doubt.
+        let doubts: Vec<_> = seen.keys().filter(|(_, exact)| !exact).collect();
+        assert_eq!(doubts, [&(false, false)]);
+        assert!(seen[&(false, true)] > seen[&(false, false)], "{seen:?}");
+    }
 }

@@ -193,6 +193,7 @@ fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
 
 /// The limit of one half on a ring, if the other takes as long as `beside`: with barriers the slots of both follow one another.
 /// One reconfiguration may do for both where both send from every rank to every other; the circuits of a root are its own.
+/// Ports do not wait for one another under `per_port`, but halves with a root are not expected to be faster there.
 fn limit_beside(question: &Question<'_>, beside: Time) -> Result<Option<Time>, PlannerError> {
     let Some(ring) = question.fabric.downcast::<WdmRing>() else {
         return Ok(None);
@@ -200,7 +201,7 @@ fn limit_beside(question: &Question<'_>, beside: Time) -> Result<Option<Time>, P
     let has_root = question.collective.kind() != CollectiveKind::AllReduce;
     let (beside, shared) = match question.policy() {
         Policy::Free | Policy::EveryStep => (beside, Time::ZERO),
-        Policy::OnChange if has_root => (beside, Time::ZERO),
+        Policy::OnChange | Policy::PerPort if has_root => (beside, Time::ZERO),
         Policy::OnChange => (beside, ring.reconfiguration),
         _ => (Time::ZERO, ring.reconfiguration),
     };
