@@ -1,7 +1,7 @@
 //! Plans that are an all_gather on a ring, one run backwards, or both one after the other; and the planner of
 //! relay trees.
 
-use super::contest::Contender;
+use super::contest::{Contender, Made};
 use super::relay_tree::{self, NAME, relay_tree};
 use super::{
     GATHERED, MOST_TRANSFERS, Planned, Planner, PlannerError, Question, capability, least, mirror,
@@ -165,23 +165,31 @@ impl<'a> Gathering<'a> {
             }
             _ => least::of_slots(ring, policy, slots, bytes, 1)?,
         };
-        // A port waits for nearly every change of a setting, for all of them are busy.
-        let estimate = match policy {
+        // A port waits for nearly every change of a setting, for all of them are busy. Circuits that fit side by side change
+        // together; those of all pieces of a rank take so many settings.
+        let hears = self.times * u64::from(ring.ranks - 1) * u64::from(gather.pieces());
+        let side_by_side = hears.div_ceil(2 * u64::from(ring.channels()));
+        let after = |settings: u64| match policy {
             Policy::OnChange | Policy::PerPort => {
-                let others = settings.saturating_sub(1);
-                let changes = ring.reconfiguration.times(others)?;
+                let changes = ring.reconfiguration.times(settings.saturating_sub(1))?;
                 let steady: Time = least::of_slots(ring, Policy::OnChange, slots, bytes, 1)?;
-                steady.plus(changes)?
+                Ok(steady.plus(changes)?)
             }
-            _ => least,
+            _ => Ok::<_, PlannerError>(least),
         };
+        let (estimate, expected) = (after(settings)?, after(settings.min(side_by_side))?);
         Ok(Contender {
             name: spec.to_string(),
             slots,
             least,
             estimate,
             transfers: gather.chunks().into(),
-            make: Box::new(move |_| make().map(Into::into)),
+            make: Box::new(move |limit| match limit {
+                Some(limit) if expected > limit => Ok(Made::NotExpected(
+                    "its circuits are expected to change too often",
+                )),
+                _ => make().map(Into::into),
+            }),
         })
     }
 }

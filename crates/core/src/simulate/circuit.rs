@@ -13,6 +13,7 @@ mod chains;
 mod charge;
 mod folded;
 mod groups;
+mod held;
 mod ledger;
 mod messages;
 mod planes;

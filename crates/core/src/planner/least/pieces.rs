@@ -23,7 +23,8 @@
 //! T >= R + h (a + delta) + q r b / (c B) + (h - 1) b / (floor(c / m) B)
 //! ```
 //!
-//! Which stripes the last are is not said, so that they count as the smaller ones here, of whole bytes.
+//! Which stripes the last are is not said, so that they count as the smaller ones here, of whole bytes. And q k b bytes go over the link
+//! with k lightpaths: T >= R + a + delta + q k b / (c B).
 //!
 //! Lightpaths half around the ring, whose direction depends on others, are not counted. The steps of the other pipelines
 //! are no all-to-alls, so that their lightpaths go the shorter way around.
@@ -159,8 +160,9 @@ impl FirstPieces {
                 0 => over_link(self.most_in_all),
                 lightpaths => over_link(lightpaths).plus(of_stripes(self.depth - 1))?,
             };
-            let hops = hop.times(self.depth.max(1))?;
-            return Ok(ring.reconfiguration.plus(hops)?.plus(leaving)?);
+            let leaving = hop.times(self.depth.max(1))?.plus(leaving)?;
+            let busiest = hop.plus(over_link(self.most_in_all))?;
+            return Ok(ring.reconfiguration.plus(leaving.max(busiest))?);
         }
         let slots = self.steps + self.group * (groups - 1);
         let sending = of_stripes(slots).max(over_link(self.most_in_all));

@@ -27,10 +27,11 @@
 //! the blocks 0..Q only: rank v's of block b stands for rank v + Q's of block b + Q. Two circuits of a
 //! port that are the same modulo Q are the same, for lengths are at most Q.
 
-use rustc_hash::FxHashMap;
+use std::ops::Range;
 
 use super::Timing;
 use super::block::{Message, MessageBlock};
+use super::held::ChunkTimes;
 use super::ledger::LineLedger;
 use super::messages::SlotMessages;
 use super::planes::PlaneSettings;
@@ -47,13 +48,13 @@ use crate::units::Time;
 
 /// Something that became free, or a chunk that arrived, with the transfer that made it so.
 #[derive(Debug, Clone, Copy, Default)]
-struct Since {
-    time: Time,
-    transfer: Option<u32>,
+pub(super) struct Since {
+    pub(super) time: Time,
+    pub(super) transfer: Option<u32>,
 }
 
 impl Since {
-    fn later(self, other: Since) -> Since {
+    pub(super) fn later(self, other: Since) -> Since {
         if other.time > self.time { other } else { self }
     }
 }
@@ -81,6 +82,20 @@ fn members(block: &MessageBlock, leader: u32) -> impl Iterator<Item = usize> + C
     riders.chain([leader]).map(|place| place as usize)
 }
 
+/// Chunks of one block as they are kept, turned back by some ranks.
+struct TurnedChunks {
+    ranks: u32,
+    turns: u32,
+    range: Range<u32>,
+}
+
+impl TurnedChunks {
+    /// Where what a rank holds of them is kept.
+    fn rank_at(&self, rank: u32) -> u32 {
+        (rank + self.ranks - self.turns) % self.ranks
+    }
+}
+
 /// What transfers wait for.
 struct TransferTimeline<'a> {
     plan: &'a Plan,
@@ -88,9 +103,9 @@ struct TransferTimeline<'a> {
     change: Change,
     period: u32,
     /// When each chunk arrived at each rank, from earlier steps.
-    arrived: FxHashMap<(u32, u32), Since>,
+    arrived: ChunkTimes,
     /// When each chunk was last read at each rank, by earlier steps; where contributions combine.
-    read: FxHashMap<(u32, u32), Since>,
+    read: ChunkTimes,
     /// Since when each channel is free on each line, row by row and then channel by channel.
     free: Vec<Since>,
     ports: Ports<Since>,
@@ -186,13 +201,14 @@ impl<'a> TransferTimeline<'a> {
         period: u32,
     ) -> Result<TransferTimeline<'a>, SimulationError> {
         let lines = circuits.lines();
+        let (ranks, single) = (plan.fabric.ranks(), plan.schedule.is_in_single_chunks());
         Ok(TransferTimeline {
             plan,
             lines,
             change: circuits.change()?,
             period,
-            arrived: FxHashMap::default(),
-            read: FxHashMap::default(),
+            arrived: ChunkTimes::new(ranks, single),
+            read: ChunkTimes::new(ranks, single),
             free: vec![Since::default(); lines.count() * lines.channels as usize],
             ports: Ports::default(),
             planes: (charge == Charge::ChangedPlane).then(PlaneSettings::default),
@@ -393,19 +409,19 @@ impl<'a> TransferTimeline<'a> {
                 transfer: Some(part.transfer),
             },
         };
-        (chunk..chunk + count)
-            .flat_map(|chunk| {
-                let changed = self.arrived.get(&self.place(destination, chunk));
-                let sent = self.arrived.get(&self.place(source, chunk));
-                let read = self.read.get(&self.place(destination, chunk));
-                [
-                    sent.filter(|_| part.begins),
-                    read.filter(|_| part.arrives),
-                    changed.filter(|_| combines && part.arrives),
-                ]
-            })
-            .flatten()
-            .fold(relayed, |ready, &since| ready.later(since))
+        let mut ready = relayed;
+        for chunks in self.turned(chunk..chunk + count) {
+            let here = (chunks.rank_at(source), chunks.range.clone());
+            let there = (chunks.rank_at(destination), chunks.range.clone());
+            if part.begins {
+                ready = self.arrived.latest(here.0, here.1, ready);
+            }
+            if part.arrives && combines {
+                ready = self.read.latest(there.0, there.1.clone(), ready);
+                ready = self.arrived.latest(there.0, there.1, ready);
+            }
+        }
+        ready
     }
 
     /// Lets later steps see what a transfer brought and read.
@@ -413,33 +429,45 @@ impl<'a> TransferTimeline<'a> {
         let moved = self.plan.schedule.transfer(transfer as usize);
         let TransferRun { start, end, .. } = self.runs[transfer as usize];
         let combines = self.plan.schedule.collective.combines();
-        for chunk in moved.chunk..moved.chunk + moved.count {
+        let since = |time: Time| Since {
+            time,
+            transfer: Some(transfer),
+        };
+        for chunks in self.turned(moved.chunk..moved.chunk + moved.count) {
             interrupt::check();
-            let since = |time: Time| Since {
-                time,
-                transfer: Some(transfer),
-            };
-            let place = self.place(moved.destination, chunk);
-            let arrived = self.arrived.entry(place).or_default();
-            *arrived = arrived.later(since(end));
+            let rank = chunks.rank_at(moved.destination);
+            self.arrived.raise(rank, chunks.range.clone(), since(end));
             if combines {
-                let place = self.place(moved.source, chunk);
-                let read = self.read.entry(place).or_default();
-                *read = read.later(since(start));
+                let rank = chunks.rank_at(moved.source);
+                self.read.raise(rank, chunks.range, since(start));
             }
         }
     }
 
-    /// Where what a rank holds of a chunk is kept: turned back to the blocks below the period.
-    fn place(&self, rank: u32, chunk: u32) -> (u32, u32) {
-        let ranks = self.plan.fabric.ranks();
-        if self.period == ranks {
-            return (rank, chunk);
-        }
-        let chunks = self.plan.schedule.collective.chunks() / ranks;
-        let block = chunk / chunks;
-        let turns = block - block % self.period;
-        ((rank + ranks - turns) % ranks, chunk - turns * chunks)
+    /// Chunks as they are kept: those of each block turned back to the blocks below the period.
+    fn turned(&self, chunks: Range<u32>) -> impl Iterator<Item = TurnedChunks> + use<> {
+        let (ranks, period) = (self.plan.fabric.ranks(), self.period);
+        // Without a period everything is kept where it is.
+        let of_block = match period == ranks {
+            true => u32::MAX,
+            false => self.plan.schedule.collective.chunks() / ranks,
+        };
+        let mut next = chunks.start;
+        std::iter::from_fn(move || {
+            let start = next;
+            if start >= chunks.end {
+                return None;
+            }
+            let block = start / of_block;
+            next = (block + 1).saturating_mul(of_block).min(chunks.end);
+            let turns = block - block % period;
+            let before = turns * (if turns == 0 { 0 } else { of_block });
+            Some(TurnedChunks {
+                ranks,
+                turns,
+                range: start - before..next - before,
+            })
+        })
     }
 
     /// When what a transfer waited for last was over.

@@ -1,0 +1,128 @@
+//! Since when ranks hold their chunks, or have read them.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use rustc_hash::FxHashMap;
+
+use super::asynchronous::Since;
+use crate::interrupt;
+
+/// A time for each chunk at each rank, where there is one. Most plans move single chunks; where transfers move many, chunks
+/// that came together are kept as one range.
+pub(super) enum ChunkTimes {
+    Single(FxHashMap<(u32, u32), Since>),
+    /// By rank; the ranges of a rank, by their first chunk with their end, do not overlap.
+    Ranges(Vec<BTreeMap<u32, (u32, Since)>>),
+}
+
+impl ChunkTimes {
+    pub(super) fn new(ranks: u32, in_single_chunks: bool) -> ChunkTimes {
+        match in_single_chunks {
+            true => ChunkTimes::Single(FxHashMap::default()),
+            false => ChunkTimes::Ranges(vec![BTreeMap::new(); ranks as usize]),
+        }
+    }
+
+    /// The latest of `ready` and the times of some chunks at a rank; the first of those that are equal.
+    pub(super) fn latest(&self, rank: u32, chunks: Range<u32>, ready: Since) -> Since {
+        match self {
+            ChunkTimes::Single(times) => chunks
+                .filter_map(|chunk| times.get(&(rank, chunk)))
+                .fold(ready, |ready, &since| ready.later(since)),
+            ChunkTimes::Ranges(of_ranks) => {
+                let times = &of_ranks[rank as usize];
+                let before = times.range(..chunks.start).next_back();
+                before
+                    .filter(|(_, (end, _))| *end > chunks.start)
+                    .into_iter()
+                    .chain(times.range(chunks))
+                    .fold(ready, |ready, (_, &(_, since))| ready.later(since))
+            }
+        }
+    }
+
+    /// Puts the times of some chunks at a rank no earlier than `since`.
+    pub(super) fn raise(&mut self, rank: u32, chunks: Range<u32>, since: Since) {
+        match self {
+            ChunkTimes::Single(times) => {
+                for chunk in chunks {
+                    interrupt::check();
+                    let known = times.entry((rank, chunk)).or_default();
+                    *known = known.later(since);
+                }
+            }
+            ChunkTimes::Ranges(of_ranks) => {
+                let times = &mut of_ranks[rank as usize];
+                split(times, chunks.start);
+                split(times, chunks.end);
+                let mut at = chunks.start;
+                while at < chunks.end {
+                    interrupt::check();
+                    let known = times.range_mut(at..chunks.end).next();
+                    let (next, end) = match known {
+                        Some((&start, (end, known))) if start == at => {
+                            *known = known.later(since);
+                            at = *end;
+                            continue;
+                        }
+                        Some((&start, _)) => (start, start),
+                        None => (chunks.end, chunks.end),
+                    };
+                    times.insert(at, (end, Since::default().later(since)));
+                    at = next;
+                }
+            }
+        }
+    }
+}
+
+/// Cuts the range that goes on over a chunk in two at it.
+fn split(times: &mut BTreeMap<u32, (u32, Since)>, chunk: u32) {
+    let before = times.range_mut(..chunk).next_back();
+    if let Some((_, (end, since))) = before.filter(|(_, (end, _))| *end > chunk) {
+        let rest = (*end, *since);
+        *end = chunk;
+        times.insert(chunk, rest);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ChunkTimes, Since};
+    use crate::units::Time;
+
+    /// Ranges against a table of single chunks, over all ranges of random moves.
+    #[test]
+    fn ranges_tell_what_single_chunks_do() {
+        let mut seed = 7u64;
+        let mut random = |below: u64| {
+            seed = seed
+                .wrapping_mul(6364136223846793005)
+                .wrapping_add(1442695040888963407);
+            (seed >> 33) % below
+        };
+        for _ in 0..50 {
+            let mut ranges = ChunkTimes::new(2, false);
+            let mut single = ChunkTimes::new(2, true);
+            for transfer in 0..30 {
+                let (rank, start) = (random(2) as u32, random(16) as u32);
+                let chunks = start..start + 1 + random(6) as u32;
+                let since = Since {
+                    time: Time::from_ps(random(8)),
+                    transfer: Some(transfer),
+                };
+                ranges.raise(rank, chunks.clone(), since);
+                single.raise(rank, chunks, since);
+                for start in 0..22 {
+                    for end in start + 1..=22 {
+                        let ready = Since::default();
+                        let [one, other] =
+                            [&ranges, &single].map(|times| times.latest(rank, start..end, ready));
+                        assert_eq!((one.time, one.transfer), (other.time, other.transfer));
+                    }
+                }
+            }
+        }
+    }
+}
