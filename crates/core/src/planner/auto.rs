@@ -139,9 +139,11 @@ fn named_contenders<'a>(
             };
             let mut transfers = pieces.map_or(about, |pieces| pieces.saturating_mul(of_a_piece));
             let (mut least, mut slots) = least::by_formulas(record, &spec, question)?;
+            let mut expected = Time::ZERO;
             if let (Some(pieces), Some(first)) = (pieces, &first_pieces) {
                 least = least.max(first.least(pieces, question)?);
                 slots = slots.max(first.slots(pieces));
+                expected = first.estimate(pieces, question)?;
             }
             if transfers > question.most_transfers {
                 let most = question.most_transfers;
@@ -172,7 +174,10 @@ fn named_contenders<'a>(
             let estimate = match (quickly || on_ring, question.fabric.network()) {
                 _ if is_large => Time::from_ps(u64::MAX - 1),
                 (true, Some(_)) => least,
-                (true, None) => least.max(Time::from_ps(if on_ring { slots } else { transfers })),
+                (true, None) => {
+                    let order = Time::from_ps(if on_ring { slots } else { transfers });
+                    least.max(order).max(expected)
+                }
                 (false, _) => Time::from_ps(u64::MAX - 1),
             };
             let transfers = question.work(transfers);

@@ -59,7 +59,7 @@ pub fn simulate_with<'a>(
     simulate_within(plan, size, policy, paths, None)
 }
 
-/// The same, given up past a limit where there are no barriers: then a simulation takes longer than the planning.
+/// The same, given up past a limit.
 ///
 /// # Errors
 /// Those of [`simulate_with`], and [`SimulationError::Stopped`].
@@ -197,6 +197,7 @@ impl PlanRun {
             }
             let after = charging.after(slot);
             now = longest.map_or(sending, |(end, _)| end).plus(after)?;
+            give_up_past(self.limit, now)?;
             critical_path.extend(longest.map(|(_, transfer)| Critical {
                 transfer,
                 start,
@@ -214,6 +215,17 @@ impl PlanRun {
             critical_path,
             reconfigurations: charging.reconfigurations(),
         })
+    }
+}
+
+/// Stops a simulation that takes longer than its limit.
+fn give_up_past(limit: Option<Time>, now: Time) -> Result<(), SimulationError> {
+    match limit.filter(|limit| now > *limit) {
+        Some(limit) => {
+            let problem = format!("the plan takes longer than {limit}");
+            Err(SimulationError::Stopped(problem))
+        }
+        None => Ok(()),
     }
 }
 

@@ -35,8 +35,7 @@ pub struct Method {
     pub step_overhead: Time,
     /// Traffic beside the plan. For flows and packets.
     pub background: Vec<Background>,
-    /// When to give up: `fluid`, `control` and, without barriers, `circuit` end with an error where a plan takes
-    /// longer.
+    /// When to give up: `fluid`, `control` and `circuit` end with an error where a plan takes longer.
     pub limit: Option<Time>,
     /// The model of packets, its own traffic aside. For packets only.
     pub packet: packet::PacketSettings,

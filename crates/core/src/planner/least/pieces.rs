@@ -130,6 +130,31 @@ impl FirstPieces {
         pieces: u64,
         question: &Question<'_>,
     ) -> Result<Time, PlannerError> {
+        self.least_under(question.policy(), pieces, question)
+    }
+
+    /// What they may take: ports that do not wait for one another save little of the time of slots that follow one another.
+    ///
+    /// # Errors
+    /// A time beyond 64 bits.
+    pub(in crate::planner) fn estimate(
+        &self,
+        pieces: u64,
+        question: &Question<'_>,
+    ) -> Result<Time, PlannerError> {
+        let policy = match question.policy() {
+            Policy::PerPort => Policy::OnChange,
+            policy => policy,
+        };
+        self.least_under(policy, pieces, question)
+    }
+
+    fn least_under(
+        &self,
+        policy: Policy,
+        pieces: u64,
+        question: &Question<'_>,
+    ) -> Result<Time, PlannerError> {
         let groups = pieces / self.group;
         let Some(ring) = question.fabric.downcast::<WdmRing>().filter(|_| groups > 0) else {
             return Ok(Time::ZERO);
@@ -139,7 +164,7 @@ impl FirstPieces {
         let channels = u64::from(ring.channels());
         let piece = question.size.get() / pieces;
         let stripes = self.stripes(groups, channels, question);
-        let stripe = match question.policy() {
+        let stripe = match policy {
             Policy::PerPort => piece / stripes,
             _ => piece.div_ceil(stripes),
         };
@@ -155,7 +180,7 @@ impl FirstPieces {
             let bytes = u128::from(count) * u128::from(stripe);
             within(transmission.least(bytes, 1))
         };
-        if question.policy() == Policy::PerPort {
+        if policy == Policy::PerPort {
             let leaving = match self.from_root {
                 0 => over_link(self.most_in_all),
                 lightpaths => over_link(lightpaths).plus(of_stripes(self.depth - 1))?,
@@ -166,7 +191,7 @@ impl FirstPieces {
         }
         let slots = self.steps + self.group * (groups - 1);
         let sending = of_stripes(slots).max(over_link(self.most_in_all));
-        let set_up = match question.policy() {
+        let set_up = match policy {
             Policy::EveryStep => ring.reconfiguration.times(slots)?,
             Policy::OnChange => ring.reconfiguration,
             _ => Time::ZERO,

@@ -174,10 +174,7 @@ pub(super) fn run(
             columns.reconfiguration.push(retuned);
             columns.lightpaths.push(lightpaths);
             previous = previous.max(end.unwrap_or(previous));
-            if let Some(limit) = limit.filter(|limit| previous > *limit) {
-                let problem = format!("the plan takes longer than {limit}");
-                return Err(SimulationError::Stopped(problem));
-            }
+            super::give_up_past(limit, previous)?;
         }
         for slot in step.clone() {
             let hops = slots.of_slot(slot).iter();
