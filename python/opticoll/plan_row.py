@@ -313,7 +313,8 @@ def plan_summary(plan: Plan, row: PlanRow) -> str:
     broken = None
     if plan.fabric.option("without") is not None and plan.collective.demand is None:
         broken = before_and_now(row.collective, plan.fabric, row.root)
-    slots = "steps, one after the other" if electrical else "time slots really used"
+    used = f"{plural(row.steps, 'time slot')} really used"
+    slots = f"{plural(row.steps, 'step')}, one after the other" if electrical else used
     facts = [
         ["collective", f"{row.collective} on {plural(row.ranks, 'rank')}{root}"],
         *([] if plan.collective.demand is None else [["demand", _demand_words(plan, row)]]),
@@ -322,7 +323,7 @@ def plan_summary(plan: Plan, row: PlanRow) -> str:
         *([] if broken is None else [["optimum", broken]]),
         ["injection", f"{format_rate(row.injection_bandwidth)} per rank"],
         ["size", describe_size(row.size_bytes, row.size_convention)],
-        ["steps", f"{row.steps} {slots}{pieces}{paper}"],
+        ["steps", f"{slots}{pieces}{paper}"],
         ["transfers", str(row.transfers)],
         *(light if lit else []),
         ["time", f"{human_time(row.time_ps)} ({rule(row)}, simulator {row.simulator})"],

@@ -218,11 +218,13 @@ def _text(asked: Asked, rows: list[BoundsRow]) -> str:
         number = f"{row.algbw_bytes_per_s / GIGABYTE:.3f} GB/s ({rate})"
         at_most = "" if row.optimum is not None else "at most "
         lines.append(f"bandwidth of the buffer: {at_most}{number}")
-    size = _core.format_size(row.size_bytes)
+    size = f" for {_core.format_size(row.size_bytes)} ({row.size_convention})"
+    if row.collective == "barrier":
+        size = ""
     if not row.bounds:
         return "\n".join([*lines, f"no bound on the time is known for {fabric}"])
     under = "" if row.policy is None else f" under policy {row.policy}"
-    lines += ["", f"no plan for {size} ({row.size_convention}){under} takes less than:"]
+    lines += ["", f"no plan{size}{under} takes less than:"]
     cells = [[bound.name, human_seconds(bound.time_s), bound.assumption] for bound in row.bounds]
     lines.append(align(cells, ["bound", "time", "assumption"], {1}))
     if any(bound.name == "direct" for bound in row.bounds):

@@ -14,6 +14,7 @@ use crate::algorithm::{self, AlgorithmError};
 use crate::collective::CollectiveKind;
 use crate::families;
 use crate::family::wdm_ring::WdmRing;
+use crate::names::plural;
 use crate::plan::AnyPlan;
 use crate::simulate::Simulator;
 use crate::spec::{OptionRecord, Spec};
@@ -239,7 +240,7 @@ fn reasons(candidates: &[Candidate], question: &Question<'_>) -> Result<Vec<Stri
         return Ok(Vec::new());
     };
     let (fabric, method) = (question.fabric, question.method);
-    let steps = if fabric.has_light() { "slots" } else { "steps" };
+    let step = if fabric.has_light() { "slot" } else { "step" };
     let rule = (Simulator::chosen(fabric, method).rule)(fabric, method);
     let bound = match fabric.has_light() {
         true => time_bound(fabric, &question.collective, question.size, method)?,
@@ -251,10 +252,10 @@ fn reasons(candidates: &[Candidate], question: &Question<'_>) -> Result<Vec<Stri
     let made = candidates.iter().filter(|one| one.left_out.is_none());
     let timed = made.clone().count();
     let mut reasons = vec![format!(
-        "{} takes {} in {} {steps} {rule}, {}{gap}",
+        "{} takes {} in {} {rule}, {}{gap}",
         best.name,
         best.time,
-        best.slots,
+        plural(best.slots as usize, step),
         match timed {
             1 => "the only plan simulated".to_owned(),
             timed => format!("the least of {timed} plans simulated"),
@@ -262,8 +263,10 @@ fn reasons(candidates: &[Candidate], question: &Question<'_>) -> Result<Vec<Stri
     )];
     if let Some(next) = made.clone().nth(1) {
         reasons.push(format!(
-            "next is {} with {} {steps} and {} (simulated)",
-            next.name, next.slots, next.time
+            "next is {} with {} and {} (simulated)",
+            next.name,
+            plural(next.slots as usize, step),
+            next.time
         ));
     }
     let count = |kind: fn(&LeftOut) -> bool| {

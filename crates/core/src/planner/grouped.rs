@@ -224,8 +224,8 @@ impl Recipe for GroupedLayout {
             }
         }
         if !layout.fits(ring.ranks, ring.channels()) {
-            let problem = "must be 2 or more, with at least as many ranks in every group as owners, \
-                           and a channel for each owner";
+            let problem = "must be 2 or more and at most the ranks that are left, with at least as many ranks in \
+                           every group as owners, and a channel for each owner";
             return Err(spec.refuse("groups", problem).into());
         }
         Ok(Some(layout))
@@ -265,10 +265,10 @@ impl GroupedLayout {
     }
 }
 
-/// Into how many groups of at most `group` ranks are cut; `None` where one would have fewer ranks than
-/// `owners`.
+/// Into how many groups of at most `group` ranks are cut; `None` where there are fewer ranks than that, or a group would have fewer
+/// than `owners`.
 pub(super) fn groups(ranks: u32, group: u32, owners: u32) -> Option<u32> {
-    if group < 2 || owners == 0 {
+    if group < 2 || group > ranks || owners == 0 {
         return None;
     }
     let groups = ranks.div_ceil(group);
