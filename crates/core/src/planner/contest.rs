@@ -147,7 +147,7 @@ pub(super) struct ContestOutcome {
 }
 
 /// Plans of more transfers are not made for a gain of less than one part in [`WORTH`].
-const LARGE: u64 = 1 << 16;
+pub(super) const LARGE: u64 = 1 << 16;
 const WORTH: u64 = 300;
 
 impl Contest<'_> {

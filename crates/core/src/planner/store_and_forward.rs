@@ -57,7 +57,7 @@ pub(super) const PLANNER: Planner = Planner {
 const MOST_STRIDE: u32 = 64;
 
 /// The most transfers of a plan that is not asked for by its options.
-const MOST_ESTIMATED: u64 = 1 << 22;
+const MOST_ESTIMATED: u64 = 1 << 23;
 
 /// Far circuits and how blocks are cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
