@@ -381,11 +381,12 @@ impl Contest<'_> {
     ) -> Result<Option<Time>, PlannerError> {
         let mut method = self.question.method.clone();
         method.fluid.record_flows = false;
-        // The times of small plans that are not the fastest are worth knowing.
+        // The times of small plans that are not the fastest are worth knowing, where they are soon there.
         let plan = plan.into();
-        let is_slow =
-            self.question.policy() == Policy::PerPort || plan.representative().len() as u64 > LARGE;
-        method.limit = limit.filter(|_| is_slow);
+        let has_barriers = !matches!(self.question.policy(), Policy::PerPort | Policy::Planes);
+        let is_small = plan.representative().len() as u64 <= LARGE;
+        let is_quick = self.is_timed_by_circuits() && has_barriers && is_small;
+        method.limit = limit.filter(|_| !is_quick);
         let in_time = |time_ps: u64| limit.is_none_or(|limit| time_ps <= limit.ps());
         let outcome = simulate::run_watched(plan, size, &method, &mut |progress| {
             in_time(progress.time_ps)
