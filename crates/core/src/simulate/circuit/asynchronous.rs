@@ -31,7 +31,7 @@ use std::ops::Range;
 
 use super::Timing;
 use super::block::{Message, MessageBlock};
-use super::held::ChunkTimes;
+use super::held::{ChunkTimes, Since};
 use super::ledger::LineLedger;
 use super::messages::SlotMessages;
 use super::planes::PlaneSettings;
@@ -45,19 +45,6 @@ use crate::ports::{Ports, TakenPort};
 use crate::schedule::Transfer;
 use crate::simulate::SimulationError;
 use crate::units::Time;
-
-/// Something that became free, or a chunk that arrived, with the transfer that made it so.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Since {
-    pub(super) time: Time,
-    pub(super) transfer: Option<u32>,
-}
-
-impl Since {
-    pub(super) fn later(self, other: Since) -> Since {
-        if other.time > self.time { other } else { self }
-    }
-}
 
 /// When a transfer ran, and the transfer that it waited for last.
 #[derive(Debug, Clone, Copy, Default)]

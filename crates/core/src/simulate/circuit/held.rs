@@ -5,8 +5,21 @@ use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 
-use super::asynchronous::Since;
 use crate::interrupt;
+use crate::units::Time;
+
+/// Something that became free, or a chunk that arrived, with the transfer that made it so.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Since {
+    pub(super) time: Time,
+    pub(super) transfer: Option<u32>,
+}
+
+impl Since {
+    pub(super) fn later(self, other: Since) -> Since {
+        if other.time > self.time { other } else { self }
+    }
+}
 
 /// A time for each chunk at each rank, where there is one. Most plans move single chunks; where transfers move many, chunks
 /// that came together are kept as one range.
