@@ -56,6 +56,9 @@ pub(super) const PLANNER: Planner = Planner {
 /// Longer far circuits leave too little to the far steps.
 const MOST_STRIDE: u32 = 64;
 
+/// Blocks are cut into no more chunks in all: the proof of a plan follows each of them from rank to rank.
+const MOST_CUT: u64 = 1 << 20;
+
 /// The most transfers of a plan that is not asked for by its options.
 const MOST_ESTIMATED: u64 = 1 << 23;
 
@@ -157,7 +160,9 @@ impl Recipe for Relays {
                         pieces,
                     };
                     let transfers = recipe.transfers(ranks);
-                    if u64::from(pieces) > block.max(1) || transfers > most {
+                    let chunks = ranks * ranks * u64::from(pieces);
+                    let is_cut = pieces > 1 && (chunks > MOST_CUT || u64::from(pieces) > block);
+                    if is_cut || transfers > most {
                         break;
                     }
                     let (slots, time) = recipe.time(ranks, block, cost);
