@@ -304,8 +304,7 @@ impl Contest<'_> {
             Made::NotExpected(reason) => return Ok(Tried::NotExpected(reason)),
             Made::Plan(plan) => plan,
             Made::Striped(striping) => {
-                let has_barriers = self.question.policy() != Policy::PerPort;
-                let sizes = striping.sizes(self.question.size, has_barriers);
+                let sizes = striping.sizes(self.question.size, self.has_barriers());
                 let single = sizes[0] == sizes[1] || self.question.wanted <= 1;
                 match self.is_timed_by_circuits() && single {
                     true => return self.stripe(striping, sizes, limit),
@@ -372,6 +371,11 @@ impl Contest<'_> {
         fabric.has_light() && Simulator::chosen(fabric, method).bounded_by_loads
     }
 
+    /// Whether slots follow one another.
+    fn has_barriers(&self) -> bool {
+        !matches!(self.question.policy(), Policy::PerPort | Policy::Planes)
+    }
+
     /// The time of a plan; none where that is past the limit.
     pub(super) fn time<'a>(
         &self,
@@ -383,9 +387,8 @@ impl Contest<'_> {
         method.fluid.record_flows = false;
         // The times of small plans that are not the fastest are worth knowing, where they are soon there.
         let plan = plan.into();
-        let has_barriers = !matches!(self.question.policy(), Policy::PerPort | Policy::Planes);
         let is_small = plan.representative().len() as u64 <= LARGE;
-        let is_quick = self.is_timed_by_circuits() && has_barriers && is_small;
+        let is_quick = self.is_timed_by_circuits() && self.has_barriers() && is_small;
         method.limit = limit.filter(|_| !is_quick);
         let in_time = |time_ps: u64| limit.is_none_or(|limit| time_ps <= limit.ps());
         let outcome = simulate::run_watched(plan, size, &method, &mut |progress| {

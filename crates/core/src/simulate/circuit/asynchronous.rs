@@ -395,14 +395,16 @@ impl<'a> TransferTimeline<'a> {
         };
         let mut ready = relayed;
         for chunks in self.turned(chunk..chunk + count) {
-            let here = (chunks.rank_at(source), chunks.range.clone());
-            let there = (chunks.rank_at(destination), chunks.range.clone());
+            let (here, there) = (chunks.rank_at(source), chunks.rank_at(destination));
+            let latest = |times: &ChunkTimes, rank: u32, ready: Since| {
+                times.latest(rank, chunks.range.clone(), ready)
+            };
             if part.begins {
-                ready = self.arrived.latest(here.0, here.1, ready);
+                ready = latest(&self.arrived, here, ready);
             }
             if part.arrives && combines {
-                ready = self.read.latest(there.0, there.1.clone(), ready);
-                ready = self.arrived.latest(there.0, there.1, ready);
+                ready = latest(&self.read, there, ready);
+                ready = latest(&self.arrived, there, ready);
             }
         }
         ready
