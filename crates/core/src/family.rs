@@ -121,6 +121,9 @@ pub(crate) fn distinct_wavelengths(plan: PlanRef<'_>) -> u32 {
             PlanRef::Folded(plan) => {
                 (0..plan.span(index)).for_each(|source| light_up(plan.copy(index, source).light));
             }
+            PlanRef::Pipelined(plan) => {
+                (0..plan.stripes).for_each(|stripe| light_up(plan.copy(index, stripe, 0).light));
+            }
         }
     }
     representative

@@ -18,6 +18,7 @@
 mod any;
 pub mod folded;
 mod messages;
+pub mod pipelined;
 pub mod routes;
 mod same;
 pub mod text;
@@ -30,6 +31,7 @@ use crate::units::Bytes;
 pub use any::{AnyPlan, PlanRef};
 pub use folded::{FoldedPlan, fold};
 pub(crate) use messages::StepMessages;
+pub use pipelined::PipelinedPlan;
 pub use routes::NamedRoutes;
 
 /// A transfer with its light and slot.

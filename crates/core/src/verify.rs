@@ -24,7 +24,8 @@
 //! On an electrical fabric there is no light: its columns must be empty and every step must have one
 //! slot; data and claims are checked all the same, and so are the routes that a plan names (`routes`).
 //!
-//! What rotation makes of a folded plan is proved from what rank 0 sends (`folded`).
+//! What rotation makes of a folded plan is proved from what rank 0 sends (`folded`), a pipelined plan from how its first
+//! chunks move (`pipelined`).
 //!
 //! An entry out of range is reported once and takes no part in the later checks. A transfer whose
 //! source does not hold its chunk is reported once and then counts as delivered, so that one
@@ -73,6 +74,7 @@ mod holdings;
 mod light_path_grid;
 mod order;
 mod passive_star;
+mod pipelined;
 pub mod program;
 mod relays;
 mod report;
@@ -164,7 +166,7 @@ pub enum ViolationKind {
     Missing,
     /// A claim of the schedule is not true.
     Claim,
-    /// A folded plan that no rotations make whole.
+    /// A folded plan that no rotations make whole, or a pipelined one that is not made of copies of its first chunks.
     Symmetry,
     /// Circuits of a family that the verifier has no rules for, so that the plan is not proved.
     Unchecked,
@@ -317,13 +319,15 @@ impl fmt::Display for Violation {
 }
 
 /// Everything that is wrong with a plan; empty where it is proved. A folded plan is proved through
-/// its symmetry: transfers are then orbits, and each violation stands for all its rotations.
+/// its symmetry: transfers are then orbits, and each violation stands for all its rotations. So is a pipelined plan: each
+/// violation of its first chunks stands for all others.
 ///
 /// Of each kind the first 100 000 violations are listed, and one more counts the rest.
 pub fn verify<'a>(plan: impl Into<PlanRef<'a>>) -> Vec<Violation> {
     match plan.into() {
         PlanRef::Full(plan) => full(plan),
         PlanRef::Folded(plan) => folded::verify(plan),
+        PlanRef::Pipelined(plan) => pipelined::verify(plan),
     }
 }
 

@@ -24,10 +24,8 @@ pub(crate) fn of_plan<'py>(py: Python<'py>, plan: &AnyPlan) -> PyResult<Columns<
              `slot_columns` gives those of a slot"
         )));
     }
-    match plan {
-        AnyPlan::Full(plan) => to_columns(py, plan),
-        AnyPlan::Folded(plan) => to_columns(py, &interrupt::run(py, || plan.unfold())?),
-    }
+    let whole = interrupt::run(py, || PlanRef::from(plan).unfold())?;
+    to_columns(py, &whole)
 }
 
 /// The columns of the transfers of a slot, and their indices in the plan.

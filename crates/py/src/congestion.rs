@@ -51,10 +51,7 @@ fn messages(plan: &Plan) -> PyResult<plan::Plan> {
             "the plan has light of its own; make one for an electrical fabric, such as crossbar",
         ));
     }
-    Ok(match whole {
-        plan::PlanRef::Full(plan) => plan.clone(),
-        plan::PlanRef::Folded(plan) => plan.unfold(),
-    })
+    Ok(whole.unfold().into_owned())
 }
 
 /// Copies of a plan at once over lightpaths; `places` are the hosts of each one's ranks.

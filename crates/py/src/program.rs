@@ -1,6 +1,5 @@
 //! `Program`: a collective as instructions of its ranks.
 
-use opticoll::plan::PlanRef;
 use opticoll::program::{self, CollectiveProgram, RunSettings};
 use opticoll::units::Bytes;
 use opticoll::verify::program::{self as verify, LinkGraph};
@@ -127,13 +126,8 @@ impl Program {
     #[staticmethod]
     fn of_plan(py: Python<'_>, plan: &Plan) -> PyResult<Program> {
         let program = interrupt::run(py, || {
-            let lower = |plan: &opticoll::plan::Plan| {
-                CollectiveProgram::of_schedule(&plan.schedule, plan.algorithm.clone())
-            };
-            match plan.whole() {
-                PlanRef::Full(plan) => lower(plan),
-                PlanRef::Folded(plan) => lower(&plan.unfold()),
-            }
+            let plan = plan.whole().unfold();
+            CollectiveProgram::of_schedule(&plan.schedule, plan.algorithm.clone())
         })?;
         let program = program.map_err(program::ProgramError::into_py_err)?;
         Ok(Program { program })

@@ -9,7 +9,6 @@ use std::str::FromStr;
 use numpy::PyReadonlyArray1;
 use opticoll::collective::CollectiveKind;
 use opticoll::families::Medium;
-use opticoll::plan::PlanRef;
 use opticoll::units::{Bytes, Time};
 use opticoll::workload::error::TraceError as TraceProblem;
 use opticoll::workload::expand::Algorithms;
@@ -222,10 +221,7 @@ pub(crate) fn write_messages(
 ) -> PyResult<()> {
     let written = interrupt::run(py, || {
         let size = Bytes::new(size_bytes);
-        let all = match plan.whole() {
-            PlanRef::Full(plan) => PlanMessages::of(plan, size)?,
-            PlanRef::Folded(plan) => PlanMessages::of(&plan.unfold(), size)?,
-        };
+        let all = PlanMessages::of(&plan.whole().unfold(), size)?;
         if form != "time_independent" {
             all.each_has_bytes("GOAL")?;
         }

@@ -1,6 +1,8 @@
-//! A plan, folded or not: what the planner returns and the rest of the program takes.
+//! A plan in whatever form it has: what the planner returns and the rest of the program takes.
 
-use super::{FoldedPlan, Lightpath, Plan};
+use std::borrow::Cow;
+
+use super::{FoldedPlan, Lightpath, PipelinedPlan, Plan};
 
 /// A plan in the form in which it is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -9,6 +11,8 @@ pub enum AnyPlan {
     Full(Plan),
     /// What rank 0 sends, for all ranks.
     Folded(FoldedPlan),
+    /// How the first chunks move, for all of them.
+    Pipelined(PipelinedPlan),
 }
 
 /// A plan in either form, borrowed. Functions that take `impl Into<PlanRef>` take a reference to
@@ -19,15 +23,18 @@ pub enum PlanRef<'a> {
     Full(&'a Plan),
     /// What rank 0 sends, for all ranks.
     Folded(&'a FoldedPlan),
+    /// How the first chunks move, for all of them.
+    Pipelined(&'a PipelinedPlan),
 }
 
 impl AnyPlan {
-    /// What is kept: all lightpaths, or those that leave rank 0. Fabric, collective, claims, steps,
+    /// What is kept: all lightpaths, those that leave rank 0, or those of the first chunks. Fabric, collective, claims, steps,
     /// slots and size are the plan's in any case.
     pub fn representative(&self) -> &Plan {
         match self {
             AnyPlan::Full(plan) => plan,
             AnyPlan::Folded(plan) => &plan.orbits,
+            AnyPlan::Pipelined(plan) => &plan.first,
         }
     }
 
@@ -36,6 +43,7 @@ impl AnyPlan {
         match self {
             AnyPlan::Full(plan) => plan,
             AnyPlan::Folded(plan) => &mut plan.orbits,
+            AnyPlan::Pipelined(plan) => &mut plan.first,
         }
     }
 
@@ -54,6 +62,7 @@ impl AnyPlan {
         match self {
             AnyPlan::Full(plan) => plan,
             AnyPlan::Folded(plan) => plan.unfold(),
+            AnyPlan::Pipelined(plan) => plan.unfold(),
         }
     }
 }
@@ -64,20 +73,22 @@ impl<'a> PlanRef<'a> {
         match self {
             PlanRef::Full(plan) => plan,
             PlanRef::Folded(plan) => &plan.orbits,
+            PlanRef::Pipelined(plan) => &plan.first,
         }
     }
 
     /// How many lightpaths of the whole plan each one that is kept stands for.
-    pub fn copies(self) -> u32 {
+    pub fn copies(self) -> u64 {
         match self {
             PlanRef::Full(_) => 1,
-            PlanRef::Folded(plan) => plan.orbits.fabric.ranks(),
+            PlanRef::Folded(plan) => plan.orbits.fabric.ranks().into(),
+            PlanRef::Pipelined(plan) => plan.copies(),
         }
     }
 
     /// The number of lightpaths of the whole plan.
     pub fn transfers(self) -> u64 {
-        self.representative().len() as u64 * u64::from(self.copies())
+        self.representative().len() as u64 * self.copies()
     }
 
     /// The lightpath with an index in the whole plan; `None` beyond the last.
@@ -85,23 +96,47 @@ impl<'a> PlanRef<'a> {
         if index >= self.transfers() {
             return None;
         }
-        let copies = u64::from(self.copies());
-        let (representative, source) = ((index / copies) as usize, (index % copies) as u32);
         Some(match self {
-            PlanRef::Full(plan) => plan.lightpath(representative),
-            PlanRef::Folded(plan) => plan.copy(representative, source),
+            PlanRef::Full(plan) => plan.lightpath(index as usize),
+            PlanRef::Folded(plan) => {
+                let ranks = u64::from(plan.orbits.fabric.ranks());
+                plan.copy((index / ranks) as usize, (index % ranks) as u32)
+            }
+            PlanRef::Pipelined(plan) => plan.lightpath(index),
         })
     }
 
     /// The lightpaths of a slot, with their indices in the whole plan.
-    pub fn of_slot(self, slot: u32) -> impl Iterator<Item = (u64, Lightpath)> + 'a {
-        let copies = u64::from(self.copies());
+    pub fn of_slot(self, slot: u32) -> Box<dyn Iterator<Item = (u64, Lightpath)> + 'a> {
+        if let PlanRef::Pipelined(plan) = self {
+            return Box::new((plan.before(slot)..).zip(plan.of_slot(slot)));
+        }
+        let copies = self.copies();
         let here = self.representative().slot.iter().enumerate();
-        here.filter(move |(_, own)| **own == slot)
+        let indices = here
+            .filter(move |(_, own)| **own == slot)
             .flat_map(move |(representative, _)| {
                 representative as u64 * copies..(representative as u64 + 1) * copies
-            })
-            .filter_map(move |index| Some((index, self.lightpath(index)?)))
+            });
+        Box::new(indices.filter_map(move |index| Some((index, self.lightpath(index)?))))
+    }
+
+    /// The plan, every lightpath of it or in the form that it has.
+    pub fn cloned(self) -> AnyPlan {
+        match self {
+            PlanRef::Full(plan) => AnyPlan::Full(plan.clone()),
+            PlanRef::Folded(plan) => AnyPlan::Folded(plan.clone()),
+            PlanRef::Pipelined(plan) => AnyPlan::Pipelined(plan.clone()),
+        }
+    }
+
+    /// Every lightpath.
+    pub fn unfold(self) -> Cow<'a, Plan> {
+        match self {
+            PlanRef::Full(plan) => Cow::Borrowed(plan),
+            PlanRef::Folded(plan) => Cow::Owned(plan.unfold()),
+            PlanRef::Pipelined(plan) => Cow::Owned(plan.unfold()),
+        }
     }
 }
 
@@ -117,11 +152,18 @@ impl<'a> From<&'a FoldedPlan> for PlanRef<'a> {
     }
 }
 
+impl<'a> From<&'a PipelinedPlan> for PlanRef<'a> {
+    fn from(plan: &'a PipelinedPlan) -> PlanRef<'a> {
+        PlanRef::Pipelined(plan)
+    }
+}
+
 impl<'a> From<&'a AnyPlan> for PlanRef<'a> {
     fn from(plan: &'a AnyPlan) -> PlanRef<'a> {
         match plan {
             AnyPlan::Full(plan) => PlanRef::Full(plan),
             AnyPlan::Folded(plan) => PlanRef::Folded(plan),
+            AnyPlan::Pipelined(plan) => PlanRef::Pipelined(plan),
         }
     }
 }

@@ -2,9 +2,9 @@
 //!
 //! Transfers of a step have no order: data is checked step by step, light slot by slot. So two plans are the same if
 //! they have the same fabric, collective, claims, algorithm, size and slots, and each step has the same transfers on the
-//! same light in the same slots, in whatever order they are stored. A folded plan is the same as the whole one.
+//! same light in the same slots, in whatever order they are stored. A plan of symmetric form is the same as the whole one.
 
-use super::{AnyPlan, Lightpath, Plan};
+use super::{AnyPlan, Lightpath, Plan, PlanRef};
 use crate::fabric::Light;
 use crate::interrupt;
 
@@ -17,10 +17,13 @@ impl AnyPlan {
         match (self, other) {
             _ if self == other => true,
             _ if self.transfers() != other.transfers() => false,
-            (AnyPlan::Full(one), AnyPlan::Full(other)) => same(one, other),
             (AnyPlan::Folded(one), AnyPlan::Folded(other)) => same(&one.orbits, &other.orbits),
-            (AnyPlan::Full(full), AnyPlan::Folded(folded))
-            | (AnyPlan::Folded(folded), AnyPlan::Full(full)) => same(full, &folded.unfold()),
+            (AnyPlan::Pipelined(one), AnyPlan::Pipelined(other))
+                if (one.stripes, one.pieces) == (other.stripes, other.pieces) =>
+            {
+                same(&one.first, &other.first)
+            }
+            _ => same(&PlanRef::from(self).unfold(), &PlanRef::from(other).unfold()),
         }
     }
 }

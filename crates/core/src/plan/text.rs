@@ -14,6 +14,7 @@
 
 mod compress;
 mod folded;
+mod pipelined;
 mod read;
 mod statement;
 mod words;
@@ -23,7 +24,7 @@ use std::fmt::Write;
 
 use thiserror::Error;
 
-use super::{FoldedPlan, Lightpath, Plan, PlanRef, Relay};
+use super::{FoldedPlan, Lightpath, PipelinedPlan, Plan, PlanRef, Relay};
 use crate::collective::Collective;
 use crate::fabric::LightKind;
 use crate::interrupt;
@@ -47,7 +48,8 @@ pub struct PlanTextError {
 const MAGIC: &str = "opticoll plan 1";
 
 /// The plan as text. Lightpaths that are shifted copies of one another are written once, with
-/// their repetition; those of an orbit of a folded plan in as many statements as it has fibres.
+/// their repetition; those of an orbit of a folded plan in as many statements as it has fibres; the copies of a lightpath of a
+/// pipelined plan in one.
 pub fn write<'a>(plan: impl Into<PlanRef<'a>>) -> String {
     let plan = plan.into();
     let mut text = String::new();
@@ -55,6 +57,7 @@ pub fn write<'a>(plan: impl Into<PlanRef<'a>>) -> String {
     match plan {
         PlanRef::Full(plan) => write_slots(plan, &mut text),
         PlanRef::Folded(plan) => write_orbits(plan, &mut text),
+        PlanRef::Pipelined(plan) => write_first_chunks(plan, &mut text),
     }
     let _ = writeln!(text, "end {}", plan.transfers());
     text
@@ -147,6 +150,17 @@ fn write_orbits(plan: &FoldedPlan, text: &mut String) {
             for block in folded::statements(plan, orbit) {
                 write_block(&block, plan.orbits.fabric.light(), None, text);
             }
+        }
+    }
+}
+
+fn write_first_chunks(plan: &PipelinedPlan, text: &mut String) {
+    for (slot, firsts) in by_slot(&plan.first) {
+        let _ = writeln!(text, "slot {slot}");
+        for first in firsts {
+            interrupt::check();
+            let block = pipelined::statement(plan, first);
+            write_block(&block, plan.first.fabric.light(), None, text);
         }
     }
 }
@@ -279,6 +293,7 @@ fn write_block(
             ("rank", rank),
             ("source", source),
             ("destination", destination),
+            ("slot", shift.slot),
         ];
         let fields = kind.iter().flat_map(|kind| kind.fields);
         let light = fields.map(|field| field.name).zip(shift.light);

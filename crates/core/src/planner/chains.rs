@@ -35,7 +35,7 @@ use crate::collective::{Collective, CollectiveKind};
 use crate::fabric::Fabric;
 use crate::family::wdm_ring::{Direction, WdmRing};
 use crate::interrupt;
-use crate::plan::{Lightpath, Plan};
+use crate::plan::{AnyPlan, Lightpath, PipelinedPlan, Plan};
 use crate::schedule::{Action, Transfer};
 use crate::spec::{OptionRecord, Spec};
 use crate::units::Bytes;
@@ -73,8 +73,10 @@ const MOST_PIECES: u32 = 1 << 16;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Chains {
     pieces: u32,
-    /// The transfers of the plan.
+    /// The transfers of the plan, or of the first chunks of one that is pipelined.
     transfers: u64,
+    /// Channels side by side that are alike, where the plan is pipelined.
+    stripes: Option<u32>,
     /// The slots of the plan.
     slots: u64,
     /// The most links of a lightpath.
@@ -89,9 +91,14 @@ impl Chains {
         let room = Room::new(ring, collective)?;
         let hops = u64::from(room.farthest());
         let streams = u64::from(room.streams());
+        let stripes = room.stripes(ring, forward).filter(|_| pieces > 1);
         let each = |transfers: u64, slots: u64| Chains {
             pieces,
-            transfers: transfers.saturating_mul(u64::from(pieces)),
+            transfers: match stripes {
+                Some(stripes) => transfers / u64::from(stripes),
+                None => transfers.saturating_mul(u64::from(pieces)),
+            },
+            stripes,
             slots: (u64::from(pieces) + slots).saturating_sub(1),
             longest: 1,
         };
@@ -108,6 +115,7 @@ impl Chains {
                 Chains {
                     pieces,
                     transfers: lanes.iter().map(Lane::transfers).sum(),
+                    stripes: None,
                     slots: lanes.iter().map(Lane::slots).max().unwrap_or(0),
                     longest: lanes.iter().map(Lane::longest).max().unwrap_or(1),
                 }
@@ -151,7 +159,7 @@ impl Recipe for Chains {
         self.longest
     }
 
-    fn plan(&self, fabric: &Fabric, collective: Collective) -> Result<Plan, PlannerError> {
+    fn plan(&self, fabric: &Fabric, collective: Collective) -> Result<AnyPlan, PlannerError> {
         let ring = fabric.needed::<WdmRing>(Chains::NAME)?;
         let (kind, pieces) = (collective.kind(), self.pieces);
         let forward = copying(kind);
@@ -165,16 +173,26 @@ impl Recipe for Chains {
         let outwards = Collective::new(forward, collective.ranks())?
             .with_root(collective.root())?
             .with_pieces(chunks)?;
+        if let Some(stripes) = self.stripes {
+            let mut first = broadcast(fabric, ring, outwards, &room.of_first_chunks(), pieces, 1);
+            first.algorithm = self.spec().to_string();
+            if forward != kind {
+                first = mirror::backwards(&first, collective.with_pieces(chunks)?);
+            }
+            return Ok(AnyPlan::Pipelined(PipelinedPlan::new(first, stripes, pieces)));
+        }
         let mut plan = match forward {
             CollectiveKind::AllReduce => there_and_back(fabric, ring, outwards, &room, pieces),
-            CollectiveKind::Broadcast => broadcast(fabric, ring, outwards, &room, pieces),
+            CollectiveKind::Broadcast => {
+                broadcast(fabric, ring, outwards, &room, pieces, pieces)
+            }
             _ => scatter(fabric, ring, outwards, &room),
         };
         plan.algorithm = self.spec().to_string();
-        Ok(match forward == kind {
+        Ok(AnyPlan::Full(match forward == kind {
             true => plan,
             false => mirror::backwards(&plan, collective.with_pieces(chunks)?),
-        })
+        }))
     }
 
     fn given(
@@ -209,7 +227,9 @@ impl Recipe for Chains {
             let Some(recipe) = Chains::new(ring, collective, pieces) else {
                 break;
             };
-            if recipe.transfers > question.most_transfers.min(MOST_ESTIMATED) {
+            let most = question.most_transfers.min(MOST_ESTIMATED);
+            let steps = recipe.transfers.saturating_mul(pieces.into());
+            if recipe.transfers > most || recipe.stripes.is_some() && steps > MOST_STEPS {
                 break;
             }
             let bytes = Bytes::new(share.div_ceil(pieces.into()));
@@ -229,6 +249,9 @@ impl Recipe for Chains {
 /// The most transfers of a plan that is not asked for by its pieces.
 const MOST_ESTIMATED: u64 = 1 << 21;
 
+/// The most pieces times transfers of the first chunks: a simulation takes some nanoseconds for each.
+const MOST_STEPS: u64 = 1 << 26;
+
 fn no_room(ring: &WdmRing) -> PlannerError {
     PlannerError::Algorithm(AlgorithmError::Refused {
         name: Chains::NAME,
@@ -238,19 +261,21 @@ fn no_room(ring: &WdmRing) -> PlannerError {
     })
 }
 
+/// The lightpaths of the first so many pieces of each channel.
 fn broadcast(
     fabric: &Fabric,
     ring: &WdmRing,
     collective: Collective,
     room: &Room,
     pieces: u32,
+    sent: u32,
 ) -> Plan {
-    let slots = pieces + room.farthest() - 1;
+    let slots = sent + room.farthest() - 1;
     let mut plan = empty_plan(fabric, collective, String::new(), slots);
     for slot in 0..slots {
         plan.schedule.begin_step();
         for side in room.sides {
-            for hop in (slot + 1).saturating_sub(pieces)..side.ranks.min(slot + 1) {
+            for hop in (slot + 1).saturating_sub(sent)..side.ranks.min(slot + 1) {
                 interrupt::check();
                 let source = ring.rank_after(collective.root(), side.direction, hop);
                 let destination = ring.rank_after(source, side.direction, 1);
@@ -406,6 +431,29 @@ impl Room {
         let ends = self.sides.iter().filter(|side| side.ranks > 0);
         let ends = ends.map(|side| side.first_stream + side.channels);
         ends.max().unwrap_or(0)
+    }
+
+    /// The channels of each side, where the first chunk of the first channel stands for all chunks of a broadcast: on a ring that is the
+    /// same on all channels, which fill whole fibres or a part of one.
+    fn stripes(&self, ring: &WdmRing, kind: CollectiveKind) -> Option<u32> {
+        let used = self.sides.iter().filter(|side| side.channels > 0);
+        let channels = used.clone().next()?.channels;
+        let is_alike = used.clone().all(|side| side.channels == channels);
+        let fills = channels <= ring.wavelengths || channels % ring.wavelengths == 0;
+        let is_whole = kind == CollectiveKind::Broadcast && ring.is_even();
+        (is_whole && is_alike && fills).then_some(channels)
+    }
+
+    /// The same with one channel on each side.
+    fn of_first_chunks(&self) -> Room {
+        let one = |side: Side| Side {
+            channels: side.channels.min(1),
+            ..side
+        };
+        Room {
+            sides: self.sides.map(one),
+            ..*self
+        }
     }
 
     fn farthest(&self) -> u32 {

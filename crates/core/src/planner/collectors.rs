@@ -98,13 +98,13 @@ impl Recipe for Collectors {
         ranks.saturating_mul(ranks + 2 * ranges)
     }
 
-    fn plan(&self, fabric: &Fabric, collective: Collective) -> Result<Plan, PlannerError> {
+    fn plan(&self, fabric: &Fabric, collective: Collective) -> Result<AnyPlan, PlannerError> {
         if collective.kind() != CollectiveKind::ReduceScatter {
-            return plan(fabric, collective, self);
+            return plan(fabric, collective, self).map(AnyPlan::Full);
         }
         let gather = Collective::new(CollectiveKind::AllGather, collective.ranks())?;
         let gather = AnyPlan::Full(plan(fabric, gather, self)?);
-        Ok(mirror::reduce_scatter(&gather)?.unfold())
+        mirror::reduce_scatter(&gather)
     }
 
     fn given(

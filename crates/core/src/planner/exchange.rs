@@ -27,7 +27,7 @@ use crate::fabric::Fabric;
 use crate::family::wdm_ring::route;
 use crate::family::wdm_ring::{WdmLight, WdmRing};
 use crate::interrupt;
-use crate::plan::Plan;
+use crate::plan::{AnyPlan, Plan};
 use crate::schedule::{Action, Schedule, Transfer};
 use crate::spec::{OptionRecord, Spec};
 use crate::units::Bytes;
@@ -82,8 +82,8 @@ impl Recipe for Stages {
         u64::from(stripes).saturating_mul(ranks.saturating_mul(ranks))
     }
 
-    fn plan(&self, fabric: &Fabric, collective: Collective) -> Result<Plan, PlannerError> {
-        plan(fabric, collective, self)
+    fn plan(&self, fabric: &Fabric, collective: Collective) -> Result<AnyPlan, PlannerError> {
+        plan(fabric, collective, self).map(AnyPlan::Full)
     }
 
     fn given(

@@ -7,7 +7,7 @@ use crate::algorithm::AlgorithmError;
 use crate::collective::Collective;
 use crate::fabric::Fabric;
 use crate::family::wdm_ring::WdmRing;
-use crate::plan::{AnyPlan, Plan};
+use crate::plan::AnyPlan;
 use crate::spec::Spec;
 use crate::units::Time;
 
@@ -36,14 +36,14 @@ pub(super) trait Recipe: Sized + 'static {
     /// As typed.
     fn spec(&self) -> Spec;
 
-    /// The transfers or chunks of the plan, whichever are more, at most.
+    /// The transfers or chunks of the plan, whichever are more, at most; of a pipelined plan those of its first chunks.
     fn transfers(&self, ranks: u64) -> u64;
 
     /// The plan, on a ring without light trees or converters.
     ///
     /// # Errors
     /// Chunks beyond 32 bits.
-    fn plan(&self, fabric: &Fabric, collective: Collective) -> Result<Plan, PlannerError>;
+    fn plan(&self, fabric: &Fabric, collective: Collective) -> Result<AnyPlan, PlannerError>;
 
     /// The recipe that options give, if any.
     ///
@@ -107,7 +107,7 @@ pub(super) fn contenders<'a, R: Recipe>(
                     Some(limit) if expected > limit => Ok(Made::NotExpected(
                         "it is expected to take a tenth longer at least",
                     )),
-                    _ => Ok(AnyPlan::Full(make(&question, &recipe)?).into()),
+                    _ => Ok(make(&question, &recipe)?.into()),
                 }),
             }
         })
@@ -142,7 +142,7 @@ pub(super) fn worth_their_size<R: Clone>(all: Vec<(u64, Estimate<R>)>) -> Vec<Es
 }
 
 /// The plan of a recipe. One for a ring without light trees or converters holds on any with the same channels.
-fn make<R: Recipe>(question: &Question<'_>, recipe: &R) -> Result<Plan, PlannerError> {
+fn make<R: Recipe>(question: &Question<'_>, recipe: &R) -> Result<AnyPlan, PlannerError> {
     let transfers = recipe.transfers(u64::from(question.fabric.ranks()));
     question.fits(transfers)?;
     let ring = question.fabric.needed::<WdmRing>(R::NAME)?;
@@ -152,7 +152,7 @@ fn make<R: Recipe>(question: &Question<'_>, recipe: &R) -> Result<Plan, PlannerE
         ..ring.clone()
     });
     let mut plan = recipe.plan(&simple, question.collective)?;
-    plan.fabric = question.fabric.clone();
+    plan.kept_mut().fabric = question.fabric.clone();
     Ok(plan)
 }
 

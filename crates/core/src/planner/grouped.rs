@@ -176,14 +176,14 @@ impl Recipe for GroupedLayout {
         transfers.saturating_add(core).max(chunks)
     }
 
-    fn plan(&self, fabric: &Fabric, collective: Collective) -> Result<Plan, PlannerError> {
+    fn plan(&self, fabric: &Fabric, collective: Collective) -> Result<AnyPlan, PlannerError> {
         match collective.kind() {
-            CollectiveKind::AllReduce => all_reduce(fabric, self),
+            CollectiveKind::AllReduce => all_reduce(fabric, self).map(AnyPlan::Full),
             CollectiveKind::ReduceScatter => {
                 let gathering = AnyPlan::Full(all_gather(fabric, self)?);
-                Ok(mirror::reduce_scatter(&gathering)?.unfold())
+                mirror::reduce_scatter(&gathering)
             }
-            _ => all_gather(fabric, self),
+            _ => all_gather(fabric, self).map(AnyPlan::Full),
         }
     }
 

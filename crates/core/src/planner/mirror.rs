@@ -28,6 +28,7 @@ pub fn reduce_scatter(gather: &AnyPlan) -> Result<AnyPlan, PlannerError> {
             leave_rank_0(&mut orbits);
             AnyPlan::Folded(FoldedPlan { orbits })
         }
+        AnyPlan::Pipelined(plan) => AnyPlan::Full(backwards(&plan.unfold(), reversed)),
     })
 }
 

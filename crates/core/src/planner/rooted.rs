@@ -30,7 +30,7 @@ use crate::collective::{Collective, CollectiveKind};
 use crate::fabric::Fabric;
 use crate::family::wdm_ring::{Direction, WdmRing};
 use crate::interrupt;
-use crate::plan::Plan;
+use crate::plan::{AnyPlan, Plan};
 use crate::schedule::{Action, Transfer};
 use crate::spec::{OptionRecord, Spec};
 use crate::units::Bytes;
@@ -102,8 +102,8 @@ impl Recipe for Tree {
         u64::from(stripes.unwrap_or(1)).saturating_mul(ranks.max(64))
     }
 
-    fn plan(&self, fabric: &Fabric, collective: Collective) -> Result<Plan, PlannerError> {
-        plan(fabric, collective, self)
+    fn plan(&self, fabric: &Fabric, collective: Collective) -> Result<AnyPlan, PlannerError> {
+        plan(fabric, collective, self).map(AnyPlan::Full)
     }
 
     fn given(

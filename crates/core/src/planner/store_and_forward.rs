@@ -20,7 +20,7 @@ use crate::collective::{Collective, CollectiveKind};
 use crate::fabric::{Fabric, Light};
 use crate::family::wdm_ring::{Direction, WdmRing};
 use crate::interrupt;
-use crate::plan::{Lightpath, Plan};
+use crate::plan::{AnyPlan, Lightpath, Plan};
 use crate::schedule::Transfer;
 use crate::spec::{OptionRecord, Spec};
 use crate::units::Bytes;
@@ -96,7 +96,7 @@ impl Recipe for Relays {
         ranks * (2 * far.sum::<u64>() + near)
     }
 
-    fn plan(&self, fabric: &Fabric, collective: Collective) -> Result<Plan, PlannerError> {
+    fn plan(&self, fabric: &Fabric, collective: Collective) -> Result<AnyPlan, PlannerError> {
         let collective = collective.with_pieces(self.pieces)?;
         let ring = fabric.needed::<WdmRing>(Relays::NAME)?;
         let circuits = StaticCircuits { ring, recipe: self };
@@ -106,7 +106,7 @@ impl Recipe for Relays {
             recipe: self,
             circuits,
         };
-        Ok(relaying.plan(fabric))
+        Ok(AnyPlan::Full(relaying.plan(fabric)))
     }
 
     fn given(

@@ -4,7 +4,7 @@
 //! what the policy charges before and after it (`charge`). How long a message takes once its circuit is
 //! there, and which transfers are one message, the fabric says ([`Circuits`]).
 //!
-//! Without barriers (`per_port`, `planes`): see `asynchronous`. Plans through their symmetry: `folded`.
+//! Without barriers (`per_port`, `planes`): see `asynchronous`. Plans through their symmetry: `folded`, `pipelined`.
 
 mod asynchronous;
 mod beside;
@@ -16,6 +16,7 @@ mod groups;
 mod held;
 mod ledger;
 mod messages;
+mod pipelined;
 mod planes;
 mod settings;
 mod slots;
@@ -92,6 +93,7 @@ pub fn simulate_within<'a>(
     let outcome = match plan {
         PlanRef::Full(plan) => run.simulate(plan, circuits)?,
         PlanRef::Folded(plan) => folded::simulate(plan, circuits, run)?,
+        PlanRef::Pipelined(plan) => pipelined::simulate(plan, circuits, run)?,
     };
     Ok(Outcome {
         policy: Some(policy.name()),
@@ -133,6 +135,17 @@ impl PlanRun {
             }
             _ => self.with_barriers(plan, circuits, &slots, messages, &mut ledger)?,
         };
+        self.outcome(plan, circuits, timing, ledger)
+    }
+
+    fn outcome(
+        self,
+        plan: &Plan,
+        circuits: &dyn Circuits,
+        timing: Timing,
+        ledger: LineLedger,
+    ) -> Result<Outcome, SimulationError> {
+        let lines = circuits.lines();
         let time = timing.slots.end.iter().copied().max().unwrap_or(Time::ZERO);
         let occupied = ledger.occupied();
         let (links, ranks) = ledger.close()?;
@@ -263,7 +276,7 @@ pub fn configurations<'a>(plan: impl Into<PlanRef<'a>>) -> u64 {
 /// times slots; 0 where use is measured against time, and where a circuit does not exist.
 pub fn utilisation<'a>(plan: impl Into<PlanRef<'a>>) -> f64 {
     let plan = plan.into();
-    let (copies, plan) = (u64::from(plan.copies()), plan.representative());
+    let (copies, plan) = (plan.copies(), plan.representative());
     let Some(circuits) = plan.fabric.circuits() else {
         return 0.0;
     };

@@ -49,7 +49,7 @@ fn folded_plans(fabric: &str, pieces: u32) -> Vec<FoldedPlan> {
     }
     let folded = plans.into_iter().filter_map(|plan| match plan {
         AnyPlan::Folded(plan) => Some(plan),
-        AnyPlan::Full(_) => None,
+        AnyPlan::Full(_) | AnyPlan::Pipelined(_) => None,
     });
     folded.collect()
 }

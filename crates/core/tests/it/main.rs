@@ -28,6 +28,7 @@ mod mutation;
 mod optree;
 mod packet;
 mod passive_star;
+mod pipelined;
 mod placement;
 mod plan_text;
 mod planner;

@@ -38,7 +38,7 @@ use crate::family::wdm_ring::{WdmLight, WdmRing};
 use crate::interrupt;
 use crate::names::{same_name, shown, suggest};
 use crate::place::{PlacementError, PlacementProblem};
-use crate::plan::{FoldedPlan, NamedRoutes, Plan, PlanRef};
+use crate::plan::{FoldedPlan, Lightpath, NamedRoutes, Plan, PlanRef};
 use crate::schedule::Schedule;
 use crate::spec::{OptionRecord, Spec, SpecError};
 use grid::ChannelOccupancy;
@@ -479,6 +479,20 @@ pub(super) fn wavelengths_used(plan: PlanRef<'_>) -> u32 {
         (None, _) => distinct_wavelengths(plan),
         (Some(ring), PlanRef::Full(plan)) => greatest_load(plan, ring),
         (Some(ring), PlanRef::Folded(plan)) => greatest_folded_load(plan, ring),
+        // Once all circuits are up.
+        (Some(ring), PlanRef::Pipelined(plan)) => {
+            let mut together = plan.first.without_lightpaths();
+            for first in 0..plan.first.len() {
+                for stripe in 0..plan.stripes {
+                    let lightpath = plan.copy(first, stripe, 0);
+                    together.push(Lightpath {
+                        slot: 0,
+                        ..lightpath
+                    });
+                }
+            }
+            greatest_load(&together, ring)
+        }
     }
 }
 

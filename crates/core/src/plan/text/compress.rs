@@ -42,6 +42,8 @@ pub(super) struct CopyShift {
     pub(super) chunk: u32,
     pub(super) source: u32,
     pub(super) destination: u32,
+    /// Of the copies of a pipelined plan: other copies are in one slot.
+    pub(super) slot: u32,
     /// By how much each field of light counts on.
     pub(super) light: [u32; MOST_FIELDS],
 }
@@ -215,6 +217,7 @@ fn shift(
             to.transfer.destination,
             modulus.ranks,
         ),
+        slot: 0,
         light,
     })
 }

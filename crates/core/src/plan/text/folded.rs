@@ -69,6 +69,7 @@ fn turns(plan: &FoldedPlan, count: u32, ranks: u32, channels: u32) -> Repetition
             chunk: chunks * ranks,
             source: ranks,
             destination: ranks,
+            slot: 0,
             light,
         },
     }

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::folded::OrbitReader;
+use super::pipelined::PipelineReader;
 use super::statement::Statement;
 use super::words::{Line, TextLines, Word, Words, check_characters};
 use super::{MAGIC, PlanTextError};
@@ -19,23 +20,33 @@ use crate::units::Bytes;
 /// Whatever is not of the documented form, with its line, column and a hint. Whether the
 /// lightpaths make sense together is the verifier's business.
 pub fn read(text: &str) -> Result<Plan, PlanTextError> {
-    let (mut plan, mut lines, most) = open(text, MOST_LIGHTPATHS)?;
-    read_slots(&mut lines, most, &mut plan)?;
-    Ok(plan)
+    let (plan, mut lines, most) = open(text, MOST_LIGHTPATHS)?;
+    let mut gathering = PlanReader {
+        plan,
+        is_over_slots: false,
+    };
+    read_slots(&mut lines, most, &mut gathering)?;
+    Ok(gathering.finish())
 }
 
-/// Reads a plan file: as a folded plan where its statements are the orbits of one, as
+/// Reads a plan file: as a folded or pipelined plan where its statements are those of one, as
 /// [`write`](super::write) writes them, and none of them is expanded then.
 ///
 /// # Errors
 /// As for [`read`].
 pub fn read_any(text: &str) -> Result<AnyPlan, PlanTextError> {
-    let (orbits, mut lines, most) = open(text, u64::MAX)?;
-    if let Some(mut gathering) = OrbitReader::new(orbits)
-        && read_slots(&mut lines, most, &mut gathering)?
+    let (head, lines, most) = open(text, u64::MAX)?;
+    if let Some(mut gathering) = OrbitReader::new(head.clone())
+        && read_slots(&mut lines.clone(), most, &mut gathering)?
         && !gathering.plan.orbits.is_empty()
     {
         return Ok(AnyPlan::Folded(gathering.plan));
+    }
+    if let Some(mut gathering) = PipelineReader::new(head)
+        && read_slots(&mut lines.clone(), most, &mut gathering)?
+        && let Some(plan) = gathering.finish()
+    {
+        return Ok(AnyPlan::Pipelined(plan));
     }
     read(text).map(AnyPlan::Full)
 }
@@ -55,13 +66,45 @@ trait Sink {
     fn lightpaths(&self) -> u64;
 }
 
-impl Sink for Plan {
+/// Every lightpath of a file.
+struct PlanReader {
+    plan: Plan,
+    /// Whether copies are in other slots than that in which they are written.
+    is_over_slots: bool,
+}
+
+impl PlanReader {
+    /// The plan, with every lightpath in its slot.
+    fn finish(self) -> Plan {
+        let PlanReader {
+            mut plan,
+            is_over_slots,
+        } = self;
+        if !is_over_slots {
+            return plan;
+        }
+        let mut order: Vec<usize> = (0..plan.len()).collect();
+        order.sort_by_key(|&index| plan.slot[index]);
+        let mut in_order = plan.without_lightpaths();
+        let mut order = order.into_iter().peekable();
+        for slots in std::mem::take(&mut plan.step_slots) {
+            in_order.schedule.begin_step();
+            while let Some(index) = order.next_if(|&index| plan.slot[index] < slots.end) {
+                in_order.push(plan.lightpath(index));
+            }
+        }
+        in_order
+    }
+}
+
+impl Sink for PlanReader {
     fn representative(&mut self) -> &mut Plan {
-        self
+        &mut self.plan
     }
 
     fn take(&mut self, statement: &Statement<'_>) -> Result<bool, PlanTextError> {
-        statement.expand(self)?;
+        self.is_over_slots |= statement.is_over_slots();
+        statement.expand(&mut self.plan)?;
         Ok(true)
     }
 
@@ -70,7 +113,25 @@ impl Sink for Plan {
     }
 
     fn lightpaths(&self) -> u64 {
-        self.len() as u64
+        self.plan.len() as u64
+    }
+}
+
+impl Sink for PipelineReader {
+    fn representative(&mut self) -> &mut Plan {
+        &mut self.plan.first
+    }
+
+    fn take(&mut self, statement: &Statement<'_>) -> Result<bool, PlanTextError> {
+        Ok(self.gather(&statement.block))
+    }
+
+    fn end_slot(&self) -> bool {
+        true
+    }
+
+    fn lightpaths(&self) -> u64 {
+        self.lightpaths
     }
 }
 
@@ -202,7 +263,8 @@ fn declared_lightpaths(text: &str, lines: &TextLines<'_>, most: u64) -> Result<u
     let count: u64 = word.number()?;
     if count > most {
         return Err(word.wrong(format!(
-            "a plan file holds at most {most} lightpaths, unless all are orbits of a folded plan"
+            "a plan file holds at most {most} lightpaths, unless all are orbits of a folded plan, or copies in a pipelined \
+             plan"
         )));
     }
     Ok(count)

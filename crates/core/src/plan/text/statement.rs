@@ -18,7 +18,7 @@ use crate::schedule::{Action, Transfer};
 const MOST_REPETITIONS: usize = 32;
 
 /// What a repetition may shift beside fields of light; `rank` is both ends.
-const SHIFTED: [&str; 4] = ["chunk", "rank", "source", "destination"];
+const SHIFTED: [&str; 5] = ["chunk", "rank", "source", "destination", "slot"];
 
 /// A statement that was read.
 pub(super) struct Statement<'a> {
@@ -58,6 +58,14 @@ impl<'a> Statement<'a> {
             relays,
             route,
         })
+    }
+
+    /// Whether its copies are in several slots.
+    pub(super) fn is_over_slots(&self) -> bool {
+        let shifts = self.block.repetitions.iter();
+        shifts
+            .clone()
+            .any(|one| one.shift.slot > 0 && one.count > 1)
     }
 
     /// Adds the lightpath and its shifted copies to a plan.
@@ -296,12 +304,13 @@ fn read_shift(plan: &Plan, words: &mut Words<'_>) -> Result<CopyShift, PlanTextE
         };
         *shift = word.part(by)?;
     }
-    let [chunk, rank, source, destination] = data;
+    let [chunk, rank, source, destination, slot] = data;
     let both = |own: u32| turned(rank, 1, own, collective.ranks());
     Ok(CopyShift {
         chunk: chunk % collective.chunks(),
         source: both(source),
         destination: both(destination),
+        slot,
         light,
     })
 }
@@ -353,6 +362,10 @@ fn expand(
     for copy in 0..outermost.count {
         interrupt::check();
         let mut shifted = base;
+        shifted.slot = match copy.checked_mul(shift.slot) {
+            Some(by) if by < plan.slots() - base.slot => base.slot + by,
+            _ => return Err(word.wrong("the repetition leaves the slots of the plan")),
+        };
         let transfer = &mut shifted.transfer;
         transfer.chunk = turned(transfer.chunk, copy, shift.chunk, collective.chunks());
         for (rank, by) in [

@@ -19,6 +19,14 @@ pub(super) struct LineLedger {
     occupied: u64,
 }
 
+/// What several messages over one circuit are together.
+pub(super) struct Sums {
+    pub(super) messages: u64,
+    /// Picoseconds for which they hold its lines.
+    pub(super) held: u128,
+    pub(super) bytes: u128,
+}
+
 /// Picoseconds and bytes of a line, less those of the line before.
 #[derive(Clone, Copy, Default)]
 struct LineUse {
@@ -67,23 +75,54 @@ impl LineLedger {
             true => circuit.delay.ps() + message.sending.ps(),
             false => message.sending.ps(),
         };
+        let sums = Sums {
+            messages: 1,
+            held: held.into(),
+            bytes: message.bytes.get().into(),
+        };
         let [first, second] = &circuit.lines;
-        self.occupy(first, held, message.bytes);
+        self.occupy(first, &sums);
         if !second.is_empty() {
-            self.occupy(second, held, message.bytes);
+            self.occupy(second, &sums);
+        }
+        Ok(())
+    }
+
+    /// Enters messages that all go over one circuit, the last of which arrives at a time.
+    pub(super) fn enter_all(
+        &mut self,
+        hop: &Hop,
+        circuit: &Circuit,
+        sums: &Sums,
+        end: Time,
+    ) -> Result<(), UnitError> {
+        let bytes = u64::try_from(sums.bytes).map_err(|_| UnitError::Overflow {
+            what: "the bytes of a rank".into(),
+            smallest: "bytes",
+        })?;
+        for rank in [hop.from, hop.to] {
+            let finish = &mut self.ranks[rank as usize].finish;
+            *finish = end.max(*finish);
+        }
+        let sent = &mut self.ranks[hop.from as usize].sent;
+        *sent = sent.plus(Bytes::new(bytes))?;
+        let received = &mut self.ranks[hop.to as usize].received;
+        *received = received.plus(Bytes::new(bytes))?;
+        for lines in &circuit.lines {
+            self.occupy(lines, sums);
         }
         Ok(())
     }
 
     #[inline(always)]
-    fn occupy(&mut self, lines: &Range<u32>, held: u64, bytes: Bytes) {
+    fn occupy(&mut self, lines: &Range<u32>, sums: &Sums) {
         let start = &mut self.changes[lines.start as usize];
-        start.busy = start.busy.wrapping_add(held.into());
-        start.bytes = start.bytes.wrapping_add(bytes.get().into());
+        start.busy = start.busy.wrapping_add(sums.held);
+        start.bytes = start.bytes.wrapping_add(sums.bytes);
         let end = &mut self.changes[lines.end as usize];
-        end.busy = end.busy.wrapping_sub(held.into());
-        end.bytes = end.bytes.wrapping_sub(bytes.get().into());
-        self.occupied += u64::from(lines.end - lines.start);
+        end.busy = end.busy.wrapping_sub(sums.held);
+        end.bytes = end.bytes.wrapping_sub(sums.bytes);
+        self.occupied += u64::from(lines.end - lines.start) * sums.messages;
     }
 
     /// How often a line was occupied, over all.

@@ -9,7 +9,7 @@
 use super::Cost;
 use crate::fabric::circuits::Charge;
 use crate::outcome::{Outcome, Tuned};
-use crate::plan::{AnyPlan, PlanRef};
+use crate::plan::PlanRef;
 use crate::simulate::{self, Method, SimulationError};
 use crate::spec::Role;
 use crate::units::{Bytes, Time};
@@ -55,10 +55,7 @@ fn split(
         let set_up = circuits.change()?.set_up;
         return Ok((set_up.times(outcome.reconfigurations)?, Time::ZERO));
     }
-    let mut changed = match plan {
-        PlanRef::Full(plan) => AnyPlan::Full(plan.clone()),
-        PlanRef::Folded(plan) => AnyPlan::Folded(plan.clone()),
-    };
+    let mut changed = plan.cloned();
     let mut without = |role| {
         let fabric = &mut changed.kept_mut().fabric;
         *fabric = fabric.without(role);

@@ -1,0 +1,121 @@
+//! Pipelined plans as statements, and back: one statement for each lightpath of the first chunks.
+
+use super::compress::{CopyShift, RepeatedLightpath, Repetition};
+use crate::fabric::light::{Light, LightKind, MOST_FIELDS};
+use crate::plan::{PipelinedPlan, Plan};
+
+/// The statement that stands for all copies of a first lightpath: over the channels of a fibre, the fibres, and then the slots.
+pub(super) fn statement(plan: &PipelinedPlan, first: usize) -> RepeatedLightpath {
+    let base = plan.first.lightpath(first);
+    let no_shift = CopyShift {
+        chunk: 0,
+        source: 0,
+        destination: 0,
+        slot: 0,
+        light: [0; MOST_FIELDS],
+    };
+    let mut repetitions = Vec::new();
+    let mut stripes = 1;
+    for (field, count) in stripes_by_field(plan, base.light) {
+        let mut light = [0; MOST_FIELDS];
+        light[field] = 1;
+        repetitions.push(Repetition {
+            count,
+            shift: CopyShift {
+                chunk: stripes * plan.pieces,
+                light,
+                ..no_shift
+            },
+        });
+        stripes *= count;
+    }
+    repetitions.push(Repetition {
+        count: plan.pieces,
+        shift: CopyShift {
+            chunk: 1,
+            slot: 1,
+            ..no_shift
+        },
+    });
+    repetitions.retain(|repetition| repetition.count > 1);
+    RepeatedLightpath { base, repetitions }
+}
+
+/// The fields of light over which stripes go, the innermost first, with how many values of each. A fibre is full before the
+/// next one begins.
+fn stripes_by_field(plan: &PipelinedPlan, light: Light) -> Vec<(usize, u32)> {
+    let Some(kind) = plan.first.fabric.light() else {
+        return Vec::new();
+    };
+    let wavelengths = match plan.first.fabric.rotation() {
+        Some(rotation) => {
+            let last = last_shift(kind).unwrap_or(0);
+            let on_fibre = |&by: &u32| {
+                let beside = rotation.turn(light, by);
+                kind.value(beside, last) == kind.value(light, last) + by
+            };
+            (0..plan.stripes).take_while(on_fibre).count() as u32
+        }
+        None => plan.stripes,
+    };
+    let mut fields = kind.fields.iter().enumerate().rev();
+    let mut counts = [wavelengths.max(1), plan.stripes / wavelengths.max(1)].into_iter();
+    let mut all = Vec::new();
+    for (field, _) in fields.by_ref().filter(|(_, field)| field.shifts) {
+        all.extend(counts.next().map(|count| (field, count)));
+    }
+    all
+}
+
+/// The last field of light that counts on.
+fn last_shift(kind: &LightKind) -> Option<usize> {
+    kind.fields.iter().rposition(|field| field.shifts)
+}
+
+/// First lightpaths as they are found among the statements of a file: every statement says the same stripes and pieces.
+pub(super) struct PipelineReader {
+    pub(super) plan: PipelinedPlan,
+    pub(super) lightpaths: u64,
+}
+
+impl PipelineReader {
+    /// A pipelined plan with this head, if its fabric has channels side by side that are alike.
+    pub(super) fn new(head: Plan) -> Option<PipelineReader> {
+        head.fabric.rotation()?;
+        let plan = PipelinedPlan {
+            first: head,
+            stripes: 1,
+            pieces: 1,
+        };
+        Some(PipelineReader {
+            plan,
+            lightpaths: 0,
+        })
+    }
+
+    /// Takes a statement; false where it is none of a pipelined plan.
+    pub(super) fn gather(&mut self, block: &RepeatedLightpath) -> bool {
+        let Some((pieces, stripes)) = block.repetitions.split_last() else {
+            return false;
+        };
+        let counts = stripes.iter().map(|one| u64::from(one.count));
+        if self.plan.first.is_empty() {
+            let stripes = counts.fold(1, u64::saturating_mul);
+            self.plan.stripes = u32::try_from(stripes).unwrap_or(u32::MAX);
+            self.plan.pieces = pieces.count;
+        }
+        let first = self.plan.first.len();
+        self.plan.first.push(block.base);
+        self.lightpaths += block.lightpaths();
+        pieces.shift.slot == 1 && statement(&self.plan, first) == *block
+    }
+
+    /// The plan, where there is any lightpath and each step is a slot.
+    pub(super) fn finish(self) -> Option<PipelinedPlan> {
+        let first = &self.plan.first;
+        let is_by_slot = first.step_slots.iter().all(|slots| slots.len() == 1);
+        let last = u64::from(*first.slot.last()?);
+        let ends = last + u64::from(self.plan.pieces) <= u64::from(first.slots());
+        (is_by_slot && ends).then_some(self.plan)
+    }
+}

@@ -1,0 +1,310 @@
+//! Pipelined plans: what is proved, simulated and written from their first chunks must be what is proved, simulated and
+//! written from all of them.
+
+use opticoll::collective::{Collective, CollectiveKind};
+use opticoll::fabric::{Fabric, Light};
+use opticoll::family::wdm_ring::{Direction, WdmLight, WdmRing};
+use opticoll::outcome::Outcome;
+use opticoll::plan::{AnyPlan, Lightpath, PipelinedPlan, Plan, PlanRef, text};
+use opticoll::planner;
+use opticoll::schedule::Action;
+use opticoll::simulate::{self, Method, Policy, circuit};
+use opticoll::units::Bytes;
+use opticoll::verify::{ViolationKind, verify};
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+
+use crate::change_light;
+
+/// Fabrics, the root, and pieces: fewer than hops, and more.
+const CASES: &[(&str, u32, u32)] = &[
+    ("wdm_ring:ranks=2,wavelengths=1", 0, 3),
+    ("wdm_ring:ranks=3,wavelengths=2", 1, 2),
+    ("wdm_ring:ranks=5,wavelengths=3", 4, 7),
+    ("wdm_ring:ranks=8,wavelengths=2,fibres=2", 3, 4),
+    ("wdm_ring:ranks=8,wavelengths=4,ports=4", 0, 20),
+    ("wdm_ring:ranks=6,wavelengths=3,propagation=7ns", 5, 9),
+    ("wdm_ring:ranks=6,wavelengths=3,conversion=100ns", 2, 16),
+    ("wdm_ring:ranks=12,wavelengths=8,reach=1", 0, 5),
+    ("wdm_ring:ranks=4,wavelengths=2,converters=full", 0, 5),
+    ("wdm_ring:ranks=4,wavelengths=2,reconfiguration=0s", 0, 5),
+];
+
+/// Chains, there and back.
+fn pipelined_plans() -> Vec<PipelinedPlan> {
+    let cases = CASES.iter().flat_map(|case| {
+        [CollectiveKind::Broadcast, CollectiveKind::Reduce].map(|kind| (*case, kind))
+    });
+    let plan = |((fabric, root, pieces), kind): ((&str, u32, u32), CollectiveKind)| {
+        let fabric = Fabric::parse(fabric).unwrap();
+        let collective = Collective::new(kind, fabric.ranks()).unwrap();
+        let collective = collective.with_root(root).unwrap();
+        let spec = format!("chains:pieces={pieces}").parse().unwrap();
+        let method = Method::default();
+        let planned = planner::plan(&spec, &fabric, collective, Bytes::new(1 << 20), &method);
+        match planned.unwrap().plan {
+            AnyPlan::Pipelined(plan) => plan,
+            other => panic!("{fabric}: {other:?}"),
+        }
+    };
+    cases.map(plan).collect()
+}
+
+fn name(plan: &PipelinedPlan) -> String {
+    let kind = plan.first.schedule.collective.kind();
+    format!("{kind} {} {}", plan.first.fabric, plan.first.algorithm)
+}
+
+#[test]
+fn the_first_chunks_prove_what_all_chunks_prove() {
+    for plan in pipelined_plans() {
+        assert_eq!(verify(&plan), [], "{}", name(&plan));
+        let whole = plan.unfold();
+        assert_eq!(verify(&whole), [], "{}", name(&plan));
+        let reference = PlanRef::from(&plan);
+        assert_eq!(whole.len() as u64, reference.transfers());
+        assert_eq!(whole.slots(), plan.first.slots());
+        for index in 0..whole.len() {
+            let one = reference.lightpath(index as u64);
+            assert_eq!(one, Some(whole.lightpath(index)), "{}", name(&plan));
+        }
+        assert_eq!(reference.lightpath(whole.len() as u64), None);
+        for slot in 0..whole.slots() {
+            let of_whole: Vec<_> = PlanRef::from(&whole).of_slot(slot).collect();
+            let of_slot: Vec<_> = reference.of_slot(slot).collect();
+            assert_eq!(of_slot, of_whole, "{}", name(&plan));
+        }
+        for first in 0..plan.first.len() {
+            let (stripe, piece) = (plan.stripes - 1, plan.pieces / 2);
+            let index = plan.index(first, stripe, piece) as usize;
+            assert_eq!(whole.lightpath(index), plan.copy(first, stripe, piece));
+        }
+        assert!(AnyPlan::Pipelined(plan).is_same(&AnyPlan::Full(whole)));
+    }
+}
+
+#[test]
+fn a_pipelined_plan_is_written_in_a_line_for_each_first_lightpath() {
+    for plan in pipelined_plans() {
+        let written = text::write(&plan);
+        let statements = written
+            .lines()
+            .filter(|line| line.starts_with("copy") || line.starts_with("reduce"));
+        assert_eq!(statements.count(), plan.first.len(), "{written}");
+        let read = text::read_any(&written).unwrap();
+        assert_eq!(text::write(&read), written);
+        assert_eq!(read, AnyPlan::Pipelined(plan.clone()), "{written}");
+        // Any reader of the format sees all lightpaths.
+        let whole = AnyPlan::Full(text::read(&written).unwrap());
+        assert!(whole.is_same(&AnyPlan::Full(plan.unfold())), "{written}");
+    }
+}
+
+#[test]
+fn repetitions_over_slots_that_are_no_pipeline_are_written_out() {
+    let head = "opticoll plan 1\ncollective broadcast ranks=3 root=0 pieces=2\n\
+                fabric wdm_ring:ranks=3,wavelengths=2\nalgorithm by hand\n";
+    for (body, pipelined) in [
+        (
+            "steps 1 1 1\nslot 0\ncopy 0 0>1 cw 0.0 x2 chunk+1 slot+1\nslot 1\ncopy 0 1>2 cw 0.0 x2 chunk+1 slot+1\nend 4\n",
+            true,
+        ),
+        (
+            "steps 1 1 1\nslot 0\ncopy 0 0>1 cw 0.0 x2 chunk+1 slot+1\nslot 1\ncopy 0 1>2 cw 0.0\nslot 2\ncopy 1 1>2 cw 0.0\nend 4\n",
+            false,
+        ),
+        (
+            "steps 2 1\nslot 0\ncopy 0 0>1 cw 0.0 x2 chunk+1 slot+1\nslot 2\ncopy 0 1>2 cw 0.0 x2 chunk+1 wavelength+1\nend 4\n",
+            false,
+        ),
+        (
+            "steps 1 1 1\nslot 0\ncopy 0 0>1 cw 0.0 x2 chunk+1 slot+1\ncopy 0 0>2 ccw 0.0 x2 slot+2 chunk+1\nend 4\n",
+            false,
+        ),
+    ] {
+        let written = format!("{head}{body}");
+        let read = text::read_any(&written).unwrap();
+        assert_eq!(matches!(read, AnyPlan::Pipelined(_)), pipelined, "{body}");
+        assert_eq!(verify(&read), [], "{body}");
+        assert_eq!(verify(&read.unfold()), [], "{body}");
+    }
+    let error = format!("{head}steps 1 1\nslot 1\ncopy 0 0>1 cw 0.0 x2 chunk+1 slot+1\nend 2\n");
+    let error = text::read_any(&error).unwrap_err().to_string();
+    assert!(error.contains("leaves the slots"), "{error}");
+}
+
+fn simulated<'a>(plan: impl Into<PlanRef<'a>>, size: u64, policy: Policy) -> Outcome {
+    simulate::simulate(plan, Bytes::new(size), policy, "circuit").unwrap()
+}
+
+const POLICIES: [Policy; 4] = [
+    Policy::EveryStep,
+    Policy::OnChange,
+    Policy::PerPort,
+    Policy::Free,
+];
+
+#[test]
+fn the_first_chunks_take_the_time_of_all_chunks_under_every_policy() {
+    for plan in pipelined_plans() {
+        let whole = plan.unfold();
+        let chunks = u64::from(plan.first.schedule.collective.chunks());
+        assert_eq!(
+            circuit::configurations(&plan),
+            circuit::configurations(&whole)
+        );
+        assert_eq!(circuit::utilisation(&plan), circuit::utilisation(&whole));
+        for size in [chunks, 1000 * chunks, 1, 1001, 123_457, 999_983] {
+            // Converted lightpaths have no wavelength of their own.
+            let ring = plan.first.fabric.downcast::<WdmRing>().unwrap();
+            let known = |policy: &Policy| !(ring.converters && *policy == Policy::PerPort);
+            for policy in POLICIES.into_iter().filter(known) {
+                let one = simulated(&plan, size, policy);
+                let all = simulated(&whole, size, policy);
+                let case = format!("{} {policy:?} {size}", name(&plan));
+                check_path(&one, &whole, &case);
+                if policy == Policy::PerPort && size % chunks != 0 {
+                    assert!(one.time >= all.time, "{case}");
+                    let larger = simulated(&whole, size.next_multiple_of(chunks), policy);
+                    assert!(one.time <= larger.time, "{case}");
+                    assert_eq!(one.links, all.links, "{case}");
+                    continue;
+                }
+                if policy != Policy::PerPort {
+                    assert_eq!(one.critical_path, all.critical_path, "{case}");
+                }
+                let without_path = |outcome: Outcome| Outcome {
+                    critical_path: Vec::new(),
+                    ..outcome
+                };
+                assert_eq!(without_path(one), without_path(all), "{case}");
+            }
+        }
+    }
+}
+
+/// The critical path ends when the plan does, without a gap, over transfers that exist.
+fn check_path(outcome: &Outcome, whole: &Plan, case: &str) {
+    let last = outcome.critical_path.last().map(|last| last.end);
+    assert_eq!(last, Some(outcome.time), "{case}");
+    for pair in outcome.critical_path.windows(2) {
+        assert!(pair[1].start <= pair[0].end, "{case}");
+        assert!(
+            whole.slot[pair[0].transfer] < whole.slot[pair[1].transfer],
+            "{case}"
+        );
+    }
+}
+
+/// Changes something about the first lightpaths, or how many stripes and pieces there are.
+fn mutated(plan: &PipelinedPlan, random: &mut Pcg64Mcg) -> PipelinedPlan {
+    let ring = plan.first.fabric.downcast::<WdmRing>().unwrap();
+    let mut changed = plan.clone();
+    let mut lightpaths: Vec<Lightpath> = plan.first.lightpaths().collect();
+    let at = random.random_range(0..lightpaths.len());
+    let chunks = plan.first.schedule.collective.chunks();
+    let one = &mut lightpaths[at];
+    match random.random_range(0..12) {
+        0 => drop(lightpaths.remove(at)),
+        1 => lightpaths.push(lightpaths[at]),
+        2 => one.transfer.destination = random.random_range(0..ring.ranks + 1),
+        3 => one.transfer.source = random.random_range(0..ring.ranks + 1),
+        4 => one.transfer.chunk = random.random_range(0..chunks + 1),
+        5 => one.transfer.count = random.random_range(0..3),
+        6 => one.slot = random.random_range(0..plan.first.slots()),
+        7 => {
+            one.transfer.action = match one.transfer.action {
+                Action::Copy => Action::Reduce,
+                Action::Reduce => Action::Copy,
+            }
+        }
+        8 => change_light(&mut one.light, |light: &mut WdmLight| {
+            light.wavelength = random.random_range(0..ring.wavelengths as u16 + 1);
+        }),
+        9 => change_light(&mut one.light, |light: &mut WdmLight| {
+            light.direction = light.direction.opposite();
+        }),
+        10 => changed.stripes = random.random_range(1..2 * ring.channels() + 1),
+        _ => changed.pieces = random.random_range(1..2 * plan.pieces + 2),
+    }
+    // Steps are slots.
+    lightpaths.sort_by_key(|one| one.slot);
+    let mut first = plan.first.without_lightpaths();
+    let mut next = lightpaths.into_iter().peekable();
+    for slot in 0..plan.first.slots() {
+        first.schedule.begin_step();
+        while let Some(one) = next.next_if(|one| one.slot == slot) {
+            first.push(one);
+        }
+    }
+    changed.first = first;
+    changed
+}
+
+#[test]
+fn every_mutation_that_spoils_the_whole_plan_is_rejected_by_its_first_chunks() {
+    let mut random = Pcg64Mcg::seed_from_u64(22);
+    let (mut rejected, mut same) = (0, 0);
+    for plan in pipelined_plans() {
+        for _ in 0..300 {
+            let changed = mutated(&plan, &mut random);
+            if changed == plan {
+                same += 1;
+                continue;
+            }
+            let violations = verify(&changed);
+            let slots = u64::from(changed.first.slots());
+            let last = changed.first.slot.iter().max().copied().unwrap_or(0);
+            if u64::from(last) + u64::from(changed.pieces) > slots {
+                assert!(!violations.is_empty(), "{}", name(&plan));
+                rejected += 1;
+                continue;
+            }
+            let of_whole = verify(&changed.unfold());
+            if !of_whole.is_empty() {
+                assert!(!violations.is_empty(), "{} {of_whole:?}", name(&plan));
+                rejected += 1;
+            }
+        }
+    }
+    assert!(rejected > 3000 && same < 1000, "{rejected} {same}");
+}
+
+#[test]
+fn circuits_that_meet_are_no_pipeline() {
+    // Both hops of a chain around a ring of three on one channel over three links each: they overlap.
+    let fabric = Fabric::parse("wdm_ring:ranks=3,wavelengths=1").unwrap();
+    let collective = Collective::new(CollectiveKind::Broadcast, 3).unwrap();
+    let collective = collective.with_pieces(4).unwrap();
+    let mut plan = pipelined_plans().remove(2);
+    plan.first.fabric = fabric;
+    plan.first.schedule = opticoll::schedule::Schedule::new(collective);
+    plan.first.light.clear();
+    plan.first.slot.clear();
+    let light = Light::from(WdmLight {
+        direction: Direction::Clockwise,
+        fibre: 0,
+        wavelength: 0,
+    });
+    for (slot, source, destination) in [(0, 0, 2), (1, 2, 1)] {
+        plan.first.schedule.begin_step();
+        plan.first.push(Lightpath {
+            slot,
+            light,
+            transfer: opticoll::schedule::Transfer::copy(0, source, destination),
+        });
+    }
+    let plan = PipelinedPlan {
+        first: Plan {
+            step_slots: (0..2).map(|slot| slot..slot + 1).collect(),
+            ..plan.first
+        },
+        stripes: 1,
+        pieces: 4,
+    };
+    let plan = PipelinedPlan::new(plan.first, 1, 4);
+    let kinds: Vec<ViolationKind> = verify(&plan).iter().map(|one| one.kind).collect();
+    assert!(kinds.contains(&ViolationKind::Collision), "{kinds:?}");
+    let whole: Vec<ViolationKind> = verify(&plan.unfold()).iter().map(|one| one.kind).collect();
+    assert!(whole.contains(&ViolationKind::Collision), "{whole:?}");
+}
