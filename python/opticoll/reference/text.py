@@ -14,7 +14,7 @@ KINDS = (
     *("all_gather", "reduce_scatter", "all_reduce", "broadcast"),
     *("reduce", "gather", "scatter", "all_to_all", "barrier"),
 )
-SHIFTS = ("chunk", "rank", "source", "destination")
+SHIFTS = ("chunk", "rank", "source", "destination", "slot")
 """What repetitions shift on any fabric."""
 
 
@@ -209,8 +209,11 @@ def repeat(
                 number = getattr(light, name)
                 expect(number is not None, f"a converted lightpath has no {name} to shift")
                 light = light._replace(**{name: whole(str(number + copy * by[name]), most)})
+        slot = transfer.slot + copy * by["slot"]
+        expect(slot < sum(plan.steps), "the repetition leaves the slots of the plan")
         shifted = replace(
             transfer,
+            slot=slot,
             chunk=(transfer.chunk + copy * by["chunk"]) % chunks,
             source=(transfer.source + copy * (by["rank"] + by["source"])) % ranks,
             destination=(transfer.destination + copy * (by["rank"] + by["destination"])) % ranks,
