@@ -8,7 +8,7 @@
 use super::pairwise::{self, Pairing};
 use super::{
     Algorithm, AlgorithmError, CostFormulas, OptionRecord, Request, a_round_each, all_pairs,
-    choice, make_room, make_room_for,
+    choice, make_room, make_room_for, one_stage,
 };
 use crate::collective::{Collective, CollectiveKind, Holders};
 use crate::interrupt;
@@ -27,6 +27,12 @@ const fn record(
         citation: CITATION,
         options,
         costs,
+        least_slots: match collective {
+            CollectiveKind::AllReduce => {
+                |ring| one_stage::least_slots(ring).map(|slots| 2 * slots)
+            }
+            _ => |_| None,
+        },
         transfers: match collective {
             CollectiveKind::Scatter => a_round_each,
             _ => all_pairs,

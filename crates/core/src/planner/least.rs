@@ -14,6 +14,10 @@
 //! than m of them, a chunk is cut into floor(c / m) stripes at most, and each slot takes b / floor(c / m) bytes over a channel at least. Under `per_port` slots may overlap: what holds
 //! is R + a + delta and the greatest sum over steps of what one link carries.
 //!
+//! Named algorithms send single chunks on a ring, so that an all_gather or reduce_scatter of whole blocks, in k stripes, takes S slots with
+//! C_S(N) <= 2 floor(c / k) S at least (see [`relay_tree`]), in each of which a k-th of a block is sent:
+//! T >= S (R + a + delta + d / (k B)) for the k with which this is least.
+//!
 //! **On electrical fabrics.** See [`fluid::least_schedule`].
 //!
 //! **By the formulas of a record.** A schedule of S steps takes S slots at least, and where a rank receives V
@@ -29,6 +33,7 @@ use crate::algorithm::{self, Algorithm, formula};
 use crate::collective::CollectiveKind;
 use crate::fabric::Circuits;
 use crate::family::circuit_switch::CircuitSwitch;
+use crate::family::wdm_ring::bound::relay_tree;
 use crate::family::wdm_ring::route;
 use crate::family::wdm_ring::{Direction, WdmLight, WdmRing};
 use crate::interrupt;
@@ -82,9 +87,16 @@ pub(super) fn by_formulas(
     // Pieces are a byte at least: slots of others are empty.
     let most = question.size.get().max(1);
     let pieces = record.pieces(spec).map(|pieces| pieces.min(most));
-    let is_plain = spec.options().count() == usize::from(pieces.is_some());
-    if !is_plain || ranks < 2 || has_demand {
+    if ranks < 2 || has_demand {
         return Ok(nothing);
+    }
+    let is_plain = spec.options().count() == usize::from(pieces.is_some());
+    let in_single_chunks = match pieces {
+        None | Some(1) => in_single_chunks(question)?,
+        Some(_) => nothing,
+    };
+    if !is_plain {
+        return Ok(in_single_chunks);
     }
     let mut values = formula::of_ranks(ranks);
     values.extend(pieces.map(|pieces| ('K', pieces as f64)));
@@ -106,16 +118,62 @@ pub(super) fn by_formulas(
     };
     let channels = 2 * u64::from(ring.channels());
     let least = of_slots(ring, question.policy(), slots, bytes as u64, channels)?;
+    let (least, slots) = (
+        least.max(in_single_chunks.0),
+        slots.max(in_single_chunks.1),
+    );
     let shape = ring.ring_shape().filter(|_| !ring.multicast);
     let Some(by_loads) = shape.and_then(|shape| (record.least_slots)(shape)) else {
         return Ok((least, slots));
     };
     // Every slot carries a block at least, over all channels of a direction at most.
-    let bytes = unit(record.collective, question.size, ranks).saturating_mul(by_loads);
+    let block = match record.collective {
+        CollectiveKind::AllReduce => question.size.get() / u64::from(ranks),
+        kind => unit(kind, question.size, ranks),
+    };
+    let bytes = block.saturating_mul(by_loads);
     let channels = ring.channels().into();
     let loaded = of_slots(ring, question.policy(), by_loads, bytes, channels)?;
     Ok((least.max(loaded), slots.max(by_loads)))
 }
+
+/// The time and the slots that single chunks take on a ring at least, of whole blocks in any number of stripes; zero where nothing
+/// is known.
+fn in_single_chunks(question: &Question<'_>) -> Result<(Time, u64), PlannerError> {
+    let nothing = (Time::ZERO, 0);
+    let (kind, policy) = (question.collective.kind(), question.policy());
+    let spreads = matches!(
+        kind,
+        CollectiveKind::AllGather | CollectiveKind::ReduceScatter
+    );
+    let ring = question.fabric.downcast::<WdmRing>();
+    let Some(ring) = ring.filter(|ring| spreads && !ring.multicast && ring.ranks > 1) else {
+        return Ok(nothing);
+    };
+    if policy == Policy::PerPort || ring.ranks > MOST_RANKS {
+        return Ok(nothing);
+    }
+    let (channels, block) = (ring.channels(), unit(kind, question.size, ring.ranks));
+    let mut least: Option<Time> = None;
+    let mut slots = 1;
+    for stripes in 1..=channels {
+        let room = 2 * u64::from(channels / stripes);
+        while relay_tree::cost(ring.ranks, slots) > room.saturating_mul(slots) {
+            interrupt::check();
+            slots += 1;
+        }
+        let sent = (block / u64::from(stripes)).saturating_mul(slots);
+        let time = of_slots(ring, policy, slots, sent, 1)?;
+        least = Some(least.map_or(time, |least| least.min(time)));
+    }
+    let mut whole = 1..;
+    let room = 2 * u64::from(channels);
+    let fewest = whole.find(|&slots| relay_tree::cost(ring.ranks, slots) <= room * slots);
+    Ok((least.unwrap_or_default(), fewest.unwrap_or(0)))
+}
+
+/// Named algorithms of more ranks have too many transfers.
+const MOST_RANKS: u32 = 1 << 13;
 
 /// The time that so many steps take over the ports of a switch at least, in which a rank receives so many bytes.
 fn over_ports(

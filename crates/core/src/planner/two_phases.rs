@@ -138,6 +138,15 @@ fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
             hint: "two phases are an all_reduce, a broadcast or a reduce",
         });
     };
+    if let Some(half) = mirrored(spec, question)? {
+        let gather = half.fastest()?.plan;
+        let name = flat(&gather.representative().algorithm);
+        let mut joined = mirror::all_reduce(&gather)?;
+        let name = Spec::new(NAME).with("first", &name).with("second", &name);
+        joined.kept_mut().algorithm = name.to_string();
+        joined.kept_mut().size = Some(question.size);
+        return Ok(joined.into());
+    }
     let planned = |key: &'static str, kind: CollectiveKind, beside: Time| {
         let half = Question {
             limit: limit_beside(question, beside)?,
@@ -188,6 +197,35 @@ fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
     }
     Err(refused.unwrap_or(PlannerError::NothingFits {
         most: question.most_transfers,
+    }))
+}
+
+/// The all_gather that is both halves of an all_reduce on a ring whose slots follow one another: backwards it is a reduce_scatter that
+/// takes as long, and no half is faster.
+fn mirrored<'a>(
+    spec: &Spec,
+    question: &Question<'a>,
+) -> Result<Option<Question<'a>>, PlannerError> {
+    let ring = question.fabric.downcast::<WdmRing>();
+    let has_barriers = matches!(
+        question.policy(),
+        Policy::EveryStep | Policy::OnChange | Policy::Free
+    );
+    let is_whole = ring.is_some_and(|ring| ring.is_even() && has_barriers);
+    if !is_whole || question.collective.kind() != CollectiveKind::AllReduce {
+        return Ok(None);
+    }
+    if spec.options().next().is_some() {
+        return Ok(None);
+    }
+    let shared = match (question.policy(), ring) {
+        (Policy::OnChange, Some(ring)) => ring.reconfiguration,
+        _ => Time::ZERO,
+    };
+    let longest = question.limit.map(|limit| limit.plus(shared)).transpose()?;
+    Ok(Some(Question {
+        limit: longest.map(|longest| Time::from_ps(longest.ps().div_ceil(2))),
+        ..half(CollectiveKind::AllGather, question)?
     }))
 }
 

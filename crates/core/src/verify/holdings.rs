@@ -13,8 +13,8 @@ use crate::collective::{Collective, Holders};
 use crate::interrupt;
 use crate::plan::Plan;
 
-/// The most ranges in which a rank's holding is followed.
-const MOST_RANGES: usize = 64;
+/// The most ranges in which a rank's holding is followed: of an all_to_all over relays, those of the blocks of each source.
+const MOST_RANGES: usize = 1 << 12;
 
 /// The most chunks of a collective whose demands are gone through.
 const MOST_CHUNKS: u32 = 1 << 26;
