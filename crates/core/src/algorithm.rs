@@ -269,7 +269,7 @@ pub struct Algorithm {
     pub formula: Option<PathFormula>,
     /// A number of slots that it is not below on a ring whose ranks all reach each other, by the loads of its
     /// links; `None` where another algorithm is as good.
-    pub least_slots: fn(RingShape) -> Option<u64>,
+    pub least_slots: fn(&Spec, RingShape) -> Option<u64>,
     /// Where an option cuts the vector into pieces: so many that follow one another go as the first so many do, each group as many
     /// steps later than the one before.
     pub group_of_pieces: Option<u32>,
@@ -305,7 +305,7 @@ impl Algorithm {
             families: &[],
             costs: CostFormulas::VARIOUS,
             formula: None,
-            least_slots: |_| None,
+            least_slots: |_, _| None,
             group_of_pieces: None,
             transfers: match collective {
                 AllGather | ReduceScatter | AllToAll => all_pairs,

@@ -20,6 +20,7 @@ use super::{Algorithm, AlgorithmError, OptionRecord, Request, make_room, one_sta
 use crate::collective::CollectiveKind;
 use crate::fabric::circuits::RingShape;
 use crate::schedule::{Claims, Schedule, Transfer};
+use crate::spec::Spec;
 
 /// The records of this file.
 pub const RECORDS: &[Algorithm] = &[Algorithm {
@@ -85,9 +86,8 @@ pub fn paper_depth(ranks: u32, rounding: DepthRounding) -> Option<u32> {
 }
 
 /// The tree asked for, and the depth at which the paper's claim is evaluated.
-fn choose_tree(request: &Request<'_>) -> Result<(Vec<u32>, Option<u32>), AlgorithmError> {
-    let spec = request.spec;
-    let ranks = request.ranks();
+fn choose_tree(spec: &Spec, ring: RingShape) -> Result<(Vec<u32>, Option<u32>), AlgorithmError> {
+    let ranks = ring.ranks;
     let given: Vec<&str> = ["depth", "k", "radices"]
         .into_iter()
         .filter(|key| spec.option(key).is_some())
@@ -105,7 +105,7 @@ fn choose_tree(request: &Request<'_>) -> Result<(Vec<u32>, Option<u32>), Algorit
     let key = given.first().copied().unwrap_or("depth");
     let paper = paper_depth(ranks, DepthRounding::Ceil);
     match spec.option(key).unwrap_or("auto") {
-        "auto" => Ok((tree::best_radices(ranks, request.ring()?.channels), paper)),
+        "auto" => Ok((tree::best_radices(ranks, ring.channels), paper)),
         "paper" => {
             let depth = paper.ok_or_else(|| {
                 spec.refuse(
@@ -134,25 +134,29 @@ fn choose_tree(request: &Request<'_>) -> Result<(Vec<u32>, Option<u32>), Algorit
     }
 }
 
-/// With one stage, or where more save no slots, `one_stage` is as good.
-fn least_slots(ring: RingShape) -> Option<u64> {
+/// By default with one stage, or where more save no slots, `one_stage` is as good.
+fn least_slots(spec: &Spec, ring: RingShape) -> Option<u64> {
     let channels = ring.channels;
-    let loads = tree::stage_loads(ring.ranks, &tree::best_radices(ring.ranks, channels));
+    let (radices, _) = choose_tree(spec, ring).ok()?;
+    let loads = tree::stage_loads(ring.ranks, &radices);
     let slots = loads
         .iter()
-        .map(|load| load.div_ceil(channels.into()))
+        // Ties among opposite ranks may be broken better.
+        .map(|load| load.saturating_sub(1).div_ceil(channels.into()))
         .sum();
+    let is_plain = spec.options().next().is_none();
     one_stage::least_slots(ring)
-        .filter(|one_stage| slots < *one_stage)
+        .filter(|one_stage| !is_plain || slots < *one_stage)
         .map(|_| slots)
 }
 
 fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     let ranks = request.ranks();
-    let channels = request.ring()?.channels;
+    let ring = request.ring()?;
+    let channels = ring.channels;
     let mut schedule = Schedule::new(request.collective);
     make_room(&mut schedule, ranks)?;
-    let (radices, claimed_depth) = choose_tree(request)?;
+    let (radices, claimed_depth) = choose_tree(request.spec, ring)?;
     let mut groups = vec![tree::Group {
         start: 0,
         len: ranks,

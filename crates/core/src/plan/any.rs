@@ -113,11 +113,11 @@ impl<'a> PlanRef<'a> {
         }
         let copies = self.copies();
         let here = self.representative().slot.iter().enumerate();
-        let indices = here
-            .filter(move |(_, own)| **own == slot)
-            .flat_map(move |(representative, _)| {
-                representative as u64 * copies..(representative as u64 + 1) * copies
-            });
+        let indices =
+            here.filter(move |(_, own)| **own == slot)
+                .flat_map(move |(representative, _)| {
+                    representative as u64 * copies..(representative as u64 + 1) * copies
+                });
         Box::new(indices.filter_map(move |index| Some((index, self.lightpath(index)?))))
     }
 

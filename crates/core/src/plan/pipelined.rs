@@ -78,9 +78,8 @@ impl PipelinedPlan {
     pub fn under_way(&self, slot: u32) -> Range<usize> {
         let own = &self.first.slot;
         let end = own.partition_point(|&first| first <= slot);
-        let start = own.partition_point(|&first| {
-            u64::from(first) + u64::from(self.pieces) <= u64::from(slot)
-        });
+        let start = own
+            .partition_point(|&first| u64::from(first) + u64::from(self.pieces) <= u64::from(slot));
         start.min(end)..end
     }
 

@@ -23,7 +23,10 @@ impl AnyPlan {
             {
                 same(&one.first, &other.first)
             }
-            _ => same(&PlanRef::from(self).unfold(), &PlanRef::from(other).unfold()),
+            _ => same(
+                &PlanRef::from(self).unfold(),
+                &PlanRef::from(other).unfold(),
+            ),
         }
     }
 }

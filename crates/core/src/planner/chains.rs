@@ -179,13 +179,13 @@ impl Recipe for Chains {
             if forward != kind {
                 first = mirror::backwards(&first, collective.with_pieces(chunks)?);
             }
-            return Ok(AnyPlan::Pipelined(PipelinedPlan::new(first, stripes, pieces)));
+            return Ok(AnyPlan::Pipelined(PipelinedPlan::new(
+                first, stripes, pieces,
+            )));
         }
         let mut plan = match forward {
             CollectiveKind::AllReduce => there_and_back(fabric, ring, outwards, &room, pieces),
-            CollectiveKind::Broadcast => {
-                broadcast(fabric, ring, outwards, &room, pieces, pieces)
-            }
+            CollectiveKind::Broadcast => broadcast(fabric, ring, outwards, &room, pieces, pieces),
             _ => scatter(fabric, ring, outwards, &room),
         };
         plan.algorithm = self.spec().to_string();

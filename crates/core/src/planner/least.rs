@@ -16,7 +16,8 @@
 //!
 //! Named algorithms send single chunks on a ring, so that an all_gather or reduce_scatter of whole blocks, in k stripes, takes S slots with
 //! C_S(N) <= 2 floor(c / k) S at least (see [`relay_tree`]), in each of which a k-th of a block is sent:
-//! T >= S (R + a + delta + d / (k B)) for the k with which this is least.
+//! T >= S (R + a + delta + d / (k B)) for the k with which this is least. In an all_to_all a rank's blocks take floor(N^2 / 4) links in
+//! place of C_S(N), whatever ranks relay them.
 //!
 //! **On electrical fabrics.** See [`fluid::least_schedule`].
 //!
@@ -90,13 +91,18 @@ pub(super) fn by_formulas(
     if ranks < 2 || has_demand {
         return Ok(nothing);
     }
-    let is_plain = spec.options().count() == usize::from(pieces.is_some());
     let in_single_chunks = match pieces {
         None | Some(1) => in_single_chunks(question)?,
         Some(_) => nothing,
     };
+    let by_loads = by_load_formula(record, spec, question)?;
+    let known = (
+        in_single_chunks.0.max(by_loads.0),
+        in_single_chunks.1.max(by_loads.1),
+    );
+    let is_plain = spec.options().count() == usize::from(pieces.is_some());
     if !is_plain {
-        return Ok(in_single_chunks);
+        return Ok(known);
     }
     let mut values = formula::of_ranks(ranks);
     values.extend(pieces.map(|pieces| ('K', pieces as f64)));
@@ -118,13 +124,22 @@ pub(super) fn by_formulas(
     };
     let channels = 2 * u64::from(ring.channels());
     let least = of_slots(ring, question.policy(), slots, bytes as u64, channels)?;
-    let (least, slots) = (
-        least.max(in_single_chunks.0),
-        slots.max(in_single_chunks.1),
-    );
-    let shape = ring.ring_shape().filter(|_| !ring.multicast);
-    let Some(by_loads) = shape.and_then(|shape| (record.least_slots)(shape)) else {
-        return Ok((least, slots));
+    Ok((least.max(known.0), slots.max(known.1)))
+}
+
+/// The time and the slots of an algorithm on a ring at least, by the loads that its record knows; zero where it knows none.
+fn by_load_formula(
+    record: &Algorithm,
+    spec: &Spec,
+    question: &Question<'_>,
+) -> Result<(Time, u64), PlannerError> {
+    let ranks = question.fabric.ranks();
+    let ring = question.fabric.downcast::<WdmRing>();
+    let ring = ring.filter(|ring| !ring.multicast);
+    let shape = ring.and_then(WdmRing::ring_shape);
+    let by_loads = shape.and_then(|shape| (record.least_slots)(spec, shape));
+    let (Some(ring), Some(by_loads)) = (ring, by_loads) else {
+        return Ok((Time::ZERO, 0));
     };
     // Every slot carries a block at least, over all channels of a direction at most.
     let block = match record.collective {
@@ -134,7 +149,7 @@ pub(super) fn by_formulas(
     let bytes = block.saturating_mul(by_loads);
     let channels = ring.channels().into();
     let loaded = of_slots(ring, question.policy(), by_loads, bytes, channels)?;
-    Ok((least.max(loaded), slots.max(by_loads)))
+    Ok((loaded, by_loads))
 }
 
 /// The time and the slots that single chunks take on a ring at least, of whole blocks in any number of stripes; zero where nothing
@@ -142,14 +157,22 @@ pub(super) fn by_formulas(
 fn in_single_chunks(question: &Question<'_>) -> Result<(Time, u64), PlannerError> {
     let nothing = (Time::ZERO, 0);
     let (kind, policy) = (question.collective.kind(), question.policy());
-    let spreads = matches!(
-        kind,
-        CollectiveKind::AllGather | CollectiveKind::ReduceScatter
-    );
     let ring = question.fabric.downcast::<WdmRing>();
-    let Some(ring) = ring.filter(|ring| spreads && !ring.multicast && ring.ranks > 1) else {
+    let Some(ring) = ring.filter(|ring| !ring.multicast && ring.ranks > 1) else {
         return Ok(nothing);
     };
+    // The links that the blocks of a rank take at least in so many slots.
+    let links = |slots: u64| match kind {
+        CollectiveKind::AllToAll => u64::from(ring.ranks).pow(2) / 4,
+        _ => relay_tree::cost(ring.ranks, slots),
+    };
+    let is_known = matches!(
+        kind,
+        CollectiveKind::AllGather | CollectiveKind::ReduceScatter | CollectiveKind::AllToAll
+    );
+    if !is_known {
+        return Ok(nothing);
+    }
     if policy == Policy::PerPort || ring.ranks > MOST_RANKS {
         return Ok(nothing);
     }
@@ -158,17 +181,17 @@ fn in_single_chunks(question: &Question<'_>) -> Result<(Time, u64), PlannerError
     let mut slots = 1;
     for stripes in 1..=channels {
         let room = 2 * u64::from(channels / stripes);
-        while relay_tree::cost(ring.ranks, slots) > room.saturating_mul(slots) {
+        while links(slots) > room.saturating_mul(slots) {
             interrupt::check();
             slots += 1;
         }
-        let sent = (block / u64::from(stripes)).saturating_mul(slots);
+        let sent = block.div_ceil(stripes.into()).saturating_mul(slots);
         let time = of_slots(ring, policy, slots, sent, 1)?;
         least = Some(least.map_or(time, |least| least.min(time)));
     }
     let mut whole = 1..;
     let room = 2 * u64::from(channels);
-    let fewest = whole.find(|&slots| relay_tree::cost(ring.ranks, slots) <= room * slots);
+    let fewest = whole.find(|&slots| links(slots) <= room * slots);
     Ok((least.unwrap_or_default(), fewest.unwrap_or(0)))
 }
 

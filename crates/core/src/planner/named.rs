@@ -19,8 +19,10 @@ pub(super) fn fewest_slots(ring: &WdmRing) -> Option<(&'static str, u32)> {
     let gathering = algorithm::records()
         .iter()
         .filter(|record| record.collective == CollectiveKind::AllGather);
-    let slots =
-        gathering.filter_map(|record| Some((record, (record.least_slots)(ring.ring_shape()?)?)));
+    let slots = gathering.filter_map(|record| {
+        let plain = Spec::new(record.name);
+        Some((record, (record.least_slots)(&plain, ring.ring_shape()?)?))
+    });
     let (record, slots) = slots.min_by_key(|(_, slots)| *slots)?;
     Some((record.name, u32::try_from(slots).unwrap_or(u32::MAX)))
 }

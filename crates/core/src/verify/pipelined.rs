@@ -61,7 +61,11 @@ fn check(plan: &PipelinedPlan, report: &mut Report) {
             report,
         );
     };
-    if first.step_slots.iter().any(|slots| slots.end - slots.start != 1) {
+    if first
+        .step_slots
+        .iter()
+        .any(|slots| slots.end - slots.start != 1)
+    {
         return refuse("each step of a pipelined plan is one slot", report);
     }
     let wrong_light = each(|light| wdm_ring::wrong_light(ring, light));
@@ -148,11 +152,20 @@ fn light(plan: &PipelinedPlan, ring: &WdmRing, report: &mut Report) {
     together.schedule.begin_step();
     for index in 0..first.len() {
         let light = WdmLight::from(first.light[index]);
-        let channel = u64::from(light.fibre) * u64::from(ring.wavelengths) + u64::from(light.wavelength);
+        let channel =
+            u64::from(light.fibre) * u64::from(ring.wavelengths) + u64::from(light.wavelength);
         let above = channel + u64::from(plan.stripes);
-        if light.wavelength == CONVERTED || above > u64::from(ring.wavelengths) * u64::from(ring.fibres) {
+        if light.wavelength == CONVERTED
+            || above > u64::from(ring.wavelengths) * u64::from(ring.fibres)
+        {
             let problem = "has no channel for each of its stripes";
-            fault(first, ViolationKind::WavelengthRange, index, problem, report);
+            fault(
+                first,
+                ViolationKind::WavelengthRange,
+                index,
+                problem,
+                report,
+            );
             continue;
         }
         for channel in channel..above {
