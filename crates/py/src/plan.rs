@@ -247,6 +247,12 @@ impl Plan {
         matches!(*self.plan, AnyPlan::Folded(_))
     }
 
+    /// Whether the plan is pipelined and kept as the transfers of its first chunks.
+    #[getter]
+    fn pipelined(&self) -> bool {
+        matches!(*self.plan, AnyPlan::Pipelined(_))
+    }
+
     /// The number of different wavelengths in use; 0 on fabrics without wavelengths.
     #[getter]
     fn wavelengths_used(&self, py: Python<'_>) -> PyResult<u32> {

@@ -14,7 +14,7 @@ KINDS = (
     *("all_gather", "reduce_scatter", "all_reduce", "broadcast"),
     *("reduce", "gather", "scatter", "all_to_all", "barrier"),
 )
-SHIFTS = ("chunk", "rank", "source", "destination", "slot")
+SHIFTS = ("chunk", "rank", "source", "destination", "slot", "turn")
 """What repetitions shift on any fabric."""
 
 
@@ -211,12 +211,31 @@ def repeat(
                 light = light._replace(**{name: whole(str(number + copy * by[name]), most)})
         slot = transfer.slot + copy * by["slot"]
         expect(slot < sum(plan.steps), "the repetition leaves the slots of the plan")
+        turn = copy * by["turn"]
         shifted = replace(
             transfer,
             slot=slot,
-            chunk=(transfer.chunk + copy * by["chunk"]) % chunks,
-            source=(transfer.source + copy * (by["rank"] + by["source"])) % ranks,
-            destination=(transfer.destination + copy * (by["rank"] + by["destination"])) % ranks,
+            chunk=(turned(plan.collective, transfer.chunk, turn) + copy * by["chunk"]) % chunks,
+            source=(transfer.source + turn + copy * (by["rank"] + by["source"])) % ranks,
+            destination=(transfer.destination + turn + copy * (by["rank"] + by["destination"]))
+            % ranks,
             light=light,
         )
         yield from repeat(plan, shifted, inner)
+
+
+def turned(collective: Collective, chunk: int, by: int) -> int:
+    """The same piece of the block that the rank, or pair of ranks, `by` ranks further has.
+
+    Chunks of a collective that does not look the same from every rank stay.
+    """
+    ranks, pieces = collective.ranks, collective.pieces
+    block, piece = divmod(chunk, pieces)
+    if collective.kind == "all_to_all" and collective.demand is None:
+        source, destination = divmod(block, ranks)
+        return ((source + by) % ranks * ranks + (destination + by) % ranks) * pieces + piece
+    if collective.kind == "all_reduce" and pieces % ranks == 0:
+        pieces //= ranks
+    elif collective.kind not in ("all_gather", "reduce_scatter"):
+        return chunk
+    return (chunk + by * pieces) % collective.chunks

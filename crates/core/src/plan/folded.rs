@@ -1,7 +1,7 @@
 //! Plans that look the same from every rank: what rank 0 sends, standing for all ranks.
 //!
 //! A rotation by r takes rank v to v + r mod N and chunk c to c + r C / N mod C, where C is the number
-//! of chunks: block b becomes block b + r. An *orbit* is a lightpath that leaves rank 0, with its N
+//! of chunks: block b becomes block b + r. In an all_to_all the block from rank u to rank v becomes that from u + r to v + r. An *orbit* is a lightpath that leaves rank 0, with its N
 //! rotations, all in one slot. What a rotation does to light, the fabric says
 //! ([`Rotation`]): the copies take l channels side by side from a first one on, and
 //! the copy that leaves rank s is on channel `first + s mod l`. Around a ring, l is the number of links, and
@@ -24,14 +24,34 @@ pub struct FoldedPlan {
 }
 
 /// By how many chunks a rotation by one rank moves each chunk, if a collective looks the same from
-/// every rank.
+/// every rank. In an all_to_all those for rank N - 1 move by N blocks less, to the blocks for rank 0.
 pub fn chunks_per_rank(collective: &Collective) -> Option<u32> {
     let turns = match collective.kind() {
         CollectiveKind::AllGather | CollectiveKind::ReduceScatter => true,
         CollectiveKind::AllReduce => collective.pieces() % collective.ranks() == 0,
         _ => false,
     };
+    if collective.kind() == CollectiveKind::AllToAll && collective.demand().is_none() {
+        return Some((collective.ranks() + 1) * collective.pieces());
+    }
     turns.then(|| collective.chunks() / collective.ranks())
+}
+
+/// What a rotation by so many ranks makes of a chunk; one that does not exist stays.
+pub fn turned_chunk(collective: &Collective, chunk: u32, by: u32) -> u32 {
+    if collective.kind() != CollectiveKind::AllToAll {
+        let moved = chunks_per_rank(collective).unwrap_or(0);
+        let by = u64::from(by) * u64::from(moved);
+        return turned(chunk, by, collective.chunks());
+    }
+    if chunk >= collective.chunks() || collective.demand().is_some() {
+        return chunk;
+    }
+    let (ranks, pieces) = (collective.ranks(), collective.pieces());
+    let (block, piece) = (chunk / pieces, chunk % pieces);
+    let [source, destination] =
+        [block / ranks, block % ranks].map(|rank| turned(rank, by.into(), ranks));
+    (source * ranks + destination) * pieces + piece
 }
 
 impl FoldedPlan {
@@ -82,7 +102,6 @@ impl FoldedPlan {
             return lightpath;
         }
         let collective = self.orbits.schedule.collective;
-        let chunks = chunks_per_rank(&collective).unwrap_or(0);
         let ranks = self.orbits.fabric.ranks();
         let Lightpath {
             light, transfer, ..
@@ -94,11 +113,7 @@ impl FoldedPlan {
         Lightpath {
             light,
             transfer: Transfer {
-                chunk: turned(
-                    transfer.chunk,
-                    u64::from(by) * u64::from(chunks),
-                    collective.chunks(),
-                ),
+                chunk: turned_chunk(&collective, transfer.chunk, by),
                 source: turned(transfer.source, by.into(), ranks),
                 destination: turned(transfer.destination, by.into(), ranks),
                 ..transfer
@@ -125,10 +140,14 @@ fn hop(lightpath: &Lightpath) -> Hop {
 pub fn fold(plan: &Plan) -> Option<FoldedPlan> {
     let rotation = plan.fabric.rotation()?;
     let collective = plan.schedule.collective;
-    let chunks = chunks_per_rank(&collective)?;
+    chunks_per_rank(&collective)?;
     let ranks = plan.fabric.ranks();
     let columns = [plan.light.len(), plan.slot.len()];
     if collective.ranks() != ranks || columns != [plan.len(); 2] {
+        return None;
+    }
+    // Ranges that go on from the blocks for rank N - 1 to those for rank 0 are cut in two.
+    if collective.kind() == CollectiveKind::AllToAll && !plan.schedule.is_in_single_chunks() {
         return None;
     }
     // What each rank sends, turned back to rank 0, with its step.
@@ -137,7 +156,7 @@ pub fn fold(plan: &Plan) -> Option<FoldedPlan> {
         for index in plan.schedule.step(step) {
             interrupt::check();
             let lightpath = plan.lightpath(index);
-            let back = turned_back(rotation, collective, chunks, lightpath)?;
+            let back = turned_back(rotation, collective, lightpath)?;
             sent[lightpath.transfer.source as usize].push((step, back));
         }
     }
@@ -156,7 +175,6 @@ pub fn fold(plan: &Plan) -> Option<FoldedPlan> {
 fn turned_back(
     rotation: &dyn Rotation,
     collective: Collective,
-    chunks: u32,
     lightpath: Lightpath,
 ) -> Option<Lightpath> {
     let transfer = lightpath.transfer;
@@ -172,11 +190,7 @@ fn turned_back(
     Some(Lightpath {
         light: rotation.turn_back(lightpath.light, span, by % span)?,
         transfer: Transfer {
-            chunk: turned(
-                transfer.chunk,
-                back * u64::from(chunks),
-                collective.chunks(),
-            ),
+            chunk: turned_chunk(&collective, transfer.chunk, ranks - by),
             source: 0,
             destination: turned(transfer.destination, back, ranks),
             ..transfer

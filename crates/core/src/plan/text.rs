@@ -294,6 +294,7 @@ fn write_block(
             ("source", source),
             ("destination", destination),
             ("slot", shift.slot),
+            ("turn", shift.turn),
         ];
         let fields = kind.iter().flat_map(|kind| kind.fields);
         let light = fields.map(|field| field.name).zip(shift.light);

@@ -14,6 +14,9 @@ use crate::units::Time;
 /// At most so many are made for one choice.
 const MOST_MADE: usize = 3;
 
+/// Of recipes one of which has more transfers only the one of least estimated time is made.
+const VERY_LARGE: u64 = 1 << 20;
+
 /// More stripes than that are more than any fibre has channels.
 const MOST_STRIPES: u32 = 4096;
 
@@ -87,9 +90,14 @@ pub(super) fn contenders<'a, R: Recipe>(
     estimates.sort_by_key(|estimate| estimate.time);
     let fastest = estimates.first().map_or(0, |estimate| estimate.time);
     estimates.retain(|estimate| estimate.time / 3 <= fastest / 2);
-    estimates.truncate(MOST_MADE);
-    let least = least::of_collective(question)?;
     let ranks = u64::from(ring.ranks);
+    let is_large = |estimate: &Estimate<R>| estimate.recipe.transfers(ranks) > VERY_LARGE;
+    let most = match estimates.iter().any(is_large) {
+        true => 1,
+        false => MOST_MADE,
+    };
+    estimates.truncate(most);
+    let least = least::of_collective(question)?;
     let question = *question;
     Ok(estimates
         .into_iter()

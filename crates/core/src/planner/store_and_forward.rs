@@ -6,6 +6,9 @@
 //! each length l of the near ones l, and one more for each of N mod l ranks. All of them are up together, so that
 //! changes of circuits are paid once.
 //!
+//! A plan looks the same from every rank where all lengths divide N and the block for the rank opposite goes clockwise, which takes no slot
+//! more. Large plans are of this form, and only the transfers of rank 0 are kept, chunk by chunk.
+//!
 //! Far step t = 1, 2, ... takes on what still has t far hops before it: at each rank the blocks of one source, for neighbouring
 //! destinations, cut into n equal ranges. With m = 1 every block makes one hop for each link, all channels
 //! carry the same, and the transmission takes the cut bound but for what is rounded up: in each of the N / 2 steps less than a
@@ -20,7 +23,7 @@ use crate::collective::{Collective, CollectiveKind};
 use crate::fabric::{Fabric, Light};
 use crate::family::wdm_ring::{Direction, WdmRing};
 use crate::interrupt;
-use crate::plan::{AnyPlan, Lightpath, Plan};
+use crate::plan::{AnyPlan, FoldedPlan, Lightpath, Plan};
 use crate::schedule::Transfer;
 use crate::spec::{OptionRecord, Spec};
 use crate::units::Bytes;
@@ -68,6 +71,8 @@ pub(super) struct Relays {
     stride: u32,
     lanes: u32,
     pieces: u32,
+    /// Whether only the transfers of rank 0 are kept.
+    is_folded: bool,
 }
 
 impl Recipe for Relays {
@@ -87,6 +92,10 @@ impl Recipe for Relays {
     fn transfers(&self, ranks: u64) -> u64 {
         let steps = (1..).map_while(|step| self.far_blocks(ranks, step));
         let pieces = u64::from(self.pieces);
+        if self.is_folded {
+            let blocks = 2 * steps.sum::<u64>() + if self.stride > 1 { ranks } else { 0 };
+            return blocks * pieces;
+        }
         // One range of each rank may be cut in two at rank 0.
         let far = steps.map(|blocks| (blocks * pieces).min(self.lanes.into()) + 1);
         let near = match self.stride {
@@ -106,7 +115,11 @@ impl Recipe for Relays {
             recipe: self,
             circuits,
         };
-        Ok(AnyPlan::Full(relaying.plan(fabric)))
+        let plan = relaying.plan(fabric);
+        Ok(match self.is_folded {
+            true => AnyPlan::Folded(FoldedPlan { orbits: plan }),
+            false => AnyPlan::Full(plan),
+        })
     }
 
     fn given(
@@ -140,6 +153,7 @@ impl Recipe for Relays {
             stride,
             lanes,
             pieces,
+            is_folded: is_folded(ring, stride),
         }))
     }
 
@@ -158,10 +172,19 @@ impl Recipe for Relays {
                         stride,
                         lanes,
                         pieces,
+                        is_folded: is_folded(ring, stride),
                     };
                     let transfers = recipe.transfers(ranks);
                     let chunks = ranks * ranks * u64::from(pieces);
-                    let is_cut = pieces > 1 && (chunks > MOST_CUT || u64::from(pieces) > block);
+                    let most_cut = match recipe.is_folded {
+                        true => u32::MAX.into(),
+                        false => MOST_CUT,
+                    };
+                    let is_cut = pieces > 1 && (chunks > most_cut || u64::from(pieces) > block);
+                    let most = match recipe.is_folded {
+                        true => most.min(MOST_KEPT),
+                        false => most,
+                    };
                     if is_cut || transfers > most {
                         break;
                     }
@@ -181,6 +204,18 @@ impl Recipe for Relays {
         }
         few_slots::worth_their_size(estimates)
     }
+}
+
+/// The most transfers of rank 0 that are kept of such a plan.
+const MOST_KEPT: u64 = 1 << 20;
+
+/// Larger rings have plans of which only the transfers of rank 0 are kept.
+const WRITTEN_OUT: u32 = 64;
+
+fn is_folded(ring: &WdmRing, stride: u32) -> bool {
+    let divides = |length: u32| ring.ranks % length == 0;
+    let alike = ring.is_even() && !ring.converters && (1..=stride / 2).all(divides);
+    ring.ranks > WRITTEN_OUT && divides(stride) && alike
 }
 
 /// The channels of circuits of a length from every rank, one way. Rank i has channel i mod l of l; the last N mod l ranks
@@ -285,11 +320,12 @@ struct Relaying<'a> {
 impl Relaying<'_> {
     fn plan(&self, fabric: &Fabric) -> Plan {
         let ranks = self.ring.ranks;
+        let senders = if self.recipe.is_folded { 1 } else { ranks };
         let mut plan = empty_plan(fabric, self.collective, self.recipe.spec().to_string(), 0);
         let steps = (1..).take_while(|&step| self.recipe.far_blocks(ranks.into(), step).is_some());
         for step in steps {
             let mut lightpaths = Vec::new();
-            for rank in 0..ranks {
+            for rank in 0..senders {
                 for direction in Direction::BOTH {
                     self.far(step as u32, rank, direction, &mut lightpaths);
                 }
@@ -298,17 +334,18 @@ impl Relaying<'_> {
         }
         if self.recipe.stride > 1 {
             let mut lightpaths = Vec::new();
-            (0..ranks).for_each(|rank| self.near(rank, &mut lightpaths));
+            (0..senders).for_each(|rank| self.near(rank, &mut lightpaths));
             append(&mut plan, lightpaths);
         }
         plan.schedule.claims.schedule_steps = Some(plan.schedule.steps() as u32);
         plan
     }
 
-    /// How far the blocks of a source go in a direction. Those for the rank opposite go clockwise from every second rank.
+    /// How far the blocks of a source go in a direction. Those for the rank opposite go clockwise from every second rank, or from all.
     fn farthest(&self, source: u32, direction: Direction) -> u32 {
         let half = self.ring.ranks / 2;
-        let opposite = self.ring.ranks % 2 == 0 && direction as u32 != source % 2;
+        let own = if self.recipe.is_folded { 0 } else { source % 2 };
+        let opposite = self.ring.ranks % 2 == 0 && direction as u32 != own;
         half - u32::from(opposite)
     }
 
@@ -337,12 +374,29 @@ impl Relaying<'_> {
         for (lane, part) in (0..).zip(parts) {
             interrupt::check();
             let light = self.circuits.far(rank, direction, lane);
-            lightpaths.extend(part.transfers().map(|transfer| Lightpath {
-                slot: 0,
-                light,
-                transfer,
-            }));
+            for transfer in part.transfers() {
+                self.add(0, light, transfer, lightpaths);
+            }
         }
+    }
+
+    /// Adds what goes over a lightpath, chunk by chunk where rotations are to follow.
+    fn add(&self, slot: u32, light: Light, transfer: Transfer, lightpaths: &mut Vec<Lightpath>) {
+        let chunks = transfer.chunk..transfer.chunk + transfer.count;
+        let count = if self.recipe.is_folded {
+            1
+        } else {
+            transfer.count
+        };
+        lightpaths.extend(chunks.step_by(count as usize).map(|chunk| Lightpath {
+            slot,
+            light,
+            transfer: Transfer {
+                chunk,
+                count,
+                ..transfer
+            },
+        }));
     }
 
     /// What a rank has for its neighbours after the far steps, one block of each source in a slot.
@@ -371,15 +425,13 @@ impl Relaying<'_> {
                     let length = near.unsigned_abs() as u32;
                     let to = ring.rank_after(rank, towards, length);
                     let slot = &mut sent[towards as usize][length as usize];
-                    lightpaths.push(Lightpath {
-                        slot: *slot,
-                        light: self.circuits.near(rank, towards, length),
-                        transfer: Transfer {
-                            chunk: (source * ring.ranks + to) * recipe.pieces,
-                            count: recipe.pieces,
-                            ..Transfer::copy(0, rank, to)
-                        },
-                    });
+                    let light = self.circuits.near(rank, towards, length);
+                    let transfer = Transfer {
+                        chunk: (source * ring.ranks + to) * recipe.pieces,
+                        count: recipe.pieces,
+                        ..Transfer::copy(0, rank, to)
+                    };
+                    self.add(*slot, light, transfer, lightpaths);
                     *slot += 1;
                 }
             }

@@ -19,6 +19,7 @@
 //!   Chunks have nothing to do with one another, and the transfers of block b are those of block 0,
 //!   turned by b, in the same steps. Block 0 is delivered by exactly one copy of each orbit, so it is
 //!   replayed with these, and every other block fares as it does.
+//!   In an all_to_all the blocks from rank 0 are replayed: every other block is turned from one of them.
 //! - **Claims.** All ranks send the same to ranks equally far away.
 
 use super::form::{self, Admitted};
@@ -85,16 +86,21 @@ fn check(orbits: &Plan, report: &mut Report) {
     let complete = admitted.transfers == orbits.len();
     if rotations(orbits, &admitted, block, report) && complete {
         let turned = of_block_0(orbits, &admitted, block);
-        data::check(&turned, &admitted, 0..block, report);
+        let of_rank_0 = match collective.kind() {
+            CollectiveKind::AllToAll => collective.ranks() * block,
+            _ => block,
+        };
+        data::check(&turned, &admitted, 0..of_rank_0, report);
     }
     claims::check(orbits, &admitted, report);
 }
 
-/// The chunks of a block: what a rotation by one rank moves a chunk by.
+/// The chunks of a block: what a rotation by one rank moves a chunk by, but in an all_to_all, whose blocks turn with both ranks.
 fn block(collective: &Collective) -> Option<u32> {
     let (pieces, ranks) = (collective.pieces(), collective.ranks());
     match collective.kind() {
         CollectiveKind::AllGather | CollectiveKind::ReduceScatter => Some(pieces),
+        CollectiveKind::AllToAll if collective.demand().is_none() => Some(pieces),
         CollectiveKind::AllReduce if pieces % ranks == 0 => Some(pieces / ranks),
         _ => None,
     }
@@ -122,9 +128,10 @@ fn rotations(orbits: &Plan, admitted: &Admitted, block: u32, report: &mut Report
     sound
 }
 
-/// The copy of each orbit that carries chunks of block 0; one that is not admitted stays as it is.
+/// The copy of each orbit that carries chunks of block 0, in an all_to_all of a block from rank 0; one that is not admitted stays as it is.
 fn of_block_0(orbits: &Plan, admitted: &Admitted, block: u32) -> Plan {
     let ranks = orbits.schedule.collective.ranks();
+    let is_all_to_all = orbits.schedule.collective.kind() == CollectiveKind::AllToAll;
     let mut turned = orbits.without_lightpaths();
     let mut admitted = admitted.transfers().peekable();
     for step in 0..orbits.schedule.steps() {
@@ -134,8 +141,16 @@ fn of_block_0(orbits: &Plan, admitted: &Admitted, block: u32) -> Plan {
             let mut lightpath = orbits.lightpath(orbit);
             if admitted.next_if_eq(&orbit).is_some() {
                 let transfer = &mut lightpath.transfer;
-                let back = ranks - transfer.chunk / block;
-                transfer.chunk %= block;
+                let (place, piece) = (transfer.chunk / block, transfer.chunk % block);
+                let back = match is_all_to_all {
+                    true => ranks - place / ranks,
+                    false => ranks - place,
+                };
+                transfer.chunk = piece;
+                if is_all_to_all {
+                    let to = (place % ranks + back) % ranks;
+                    transfer.chunk += to * block;
+                }
                 for rank in [&mut transfer.source, &mut transfer.destination] {
                     *rank = ((u64::from(*rank) + u64::from(back)) % u64::from(ranks)) as u32;
                 }

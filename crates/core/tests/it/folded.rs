@@ -62,7 +62,37 @@ fn all_folded_plans() -> Vec<FoldedPlan> {
     assert!(plans.len() > 3 * CASES.len(), "{}", plans.len());
     let converted: Vec<FoldedPlan> = plans.iter().filter_map(all_converted).collect();
     assert!(!converted.is_empty());
-    [plans, converted].concat()
+    [plans, converted, all_to_alls()].concat()
+}
+
+/// Blocks from relay to relay, which turn with both of their ranks.
+fn all_to_alls() -> Vec<FoldedPlan> {
+    let cases = [
+        (
+            "wdm_ring:ranks=66,wavelengths=4",
+            "stride=1,lanes=3,pieces=2",
+        ),
+        ("wdm_ring:ranks=72,wavelengths=12", "stride=4,lanes=2"),
+        (
+            "wdm_ring:ranks=68,wavelengths=4,fibres=3",
+            "stride=2,lanes=4",
+        ),
+        ("wdm_ring:ranks=75,wavelengths=8", "stride=5,lanes=1"),
+    ];
+    let plan = |(fabric, options): (&str, &str)| {
+        let fabric = Fabric::parse(fabric).unwrap();
+        let collective = Collective::new(CollectiveKind::AllToAll, fabric.ranks()).unwrap();
+        let spec = format!("store_and_forward:{options}").parse().unwrap();
+        let method = simulate::Method::default();
+        let planned = planner::plan(&spec, &fabric, collective, Bytes::new(1 << 20), &method);
+        match planned.unwrap().plan {
+            AnyPlan::Folded(plan) => Some(plan),
+            // Lengths up to half the stride must divide the ring.
+            _ if fabric.ranks() == 75 => None,
+            other => panic!("{fabric}: {other:?}"),
+        }
+    };
+    cases.into_iter().filter_map(plan).collect()
 }
 
 /// The same plan with every lightpath converted, on a fabric of one fibre that can.

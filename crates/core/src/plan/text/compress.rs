@@ -44,6 +44,8 @@ pub(super) struct CopyShift {
     pub(super) destination: u32,
     /// Of the copies of a pipelined plan: other copies are in one slot.
     pub(super) slot: u32,
+    /// Of the rotations of an all_to_all: by how many ranks the copies are turned, with their blocks.
+    pub(super) turn: u32,
     /// By how much each field of light counts on.
     pub(super) light: [u32; MOST_FIELDS],
 }
@@ -218,6 +220,7 @@ fn shift(
             modulus.ranks,
         ),
         slot: 0,
+        turn: 0,
         light,
     })
 }

@@ -1,6 +1,7 @@
 //! Orbits of folded plans as statements, and back.
 
 use super::compress::{CopyShift, RepeatedLightpath, Repetition};
+use crate::collective::CollectiveKind;
 use crate::fabric::light::{LightKind, MOST_FIELDS};
 use crate::interrupt;
 use crate::plan::folded::chunks_per_rank;
@@ -58,7 +59,11 @@ fn last_shift(plan: &FoldedPlan) -> Option<(&'static LightKind, usize)> {
 /// So many rotations, each by so many ranks and channels.
 fn turns(plan: &FoldedPlan, count: u32, ranks: u32, channels: u32) -> Repetition {
     let collective = plan.orbits.schedule.collective;
-    let chunks = chunks_per_rank(&collective).unwrap_or(0);
+    // The blocks of an all_to_all do not move by the same number of chunks.
+    let (chunks, turn) = match collective.kind() {
+        CollectiveKind::AllToAll => (0, ranks),
+        _ => (chunks_per_rank(&collective).unwrap_or(0) * ranks, 0),
+    };
     let mut light = [0; MOST_FIELDS];
     if let Some((_, field)) = last_shift(plan) {
         light[field] = channels;
@@ -66,10 +71,11 @@ fn turns(plan: &FoldedPlan, count: u32, ranks: u32, channels: u32) -> Repetition
     Repetition {
         count,
         shift: CopyShift {
-            chunk: chunks * ranks,
-            source: ranks,
-            destination: ranks,
+            chunk: chunks,
+            source: if turn > 0 { 0 } else { ranks },
+            destination: if turn > 0 { 0 } else { ranks },
             slot: 0,
+            turn,
             light,
         },
     }

@@ -12,6 +12,7 @@ pub(super) fn statement(plan: &PipelinedPlan, first: usize) -> RepeatedLightpath
         source: 0,
         destination: 0,
         slot: 0,
+        turn: 0,
         light: [0; MOST_FIELDS],
     };
     let mut repetitions = Vec::new();

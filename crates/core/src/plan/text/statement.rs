@@ -11,6 +11,7 @@ use super::words::{Word, Words};
 use crate::collective::Collective;
 use crate::fabric::light::{Light, LightField, LightKind, MOST_FIELDS};
 use crate::interrupt;
+use crate::plan::folded::turned_chunk;
 use crate::plan::{Lightpath, Plan, Relay};
 use crate::schedule::{Action, Transfer};
 
@@ -18,7 +19,7 @@ use crate::schedule::{Action, Transfer};
 const MOST_REPETITIONS: usize = 32;
 
 /// What a repetition may shift beside fields of light; `rank` is both ends.
-const SHIFTED: [&str; 5] = ["chunk", "rank", "source", "destination", "slot"];
+const SHIFTED: [&str; 6] = ["chunk", "rank", "source", "destination", "slot", "turn"];
 
 /// A statement that was read.
 pub(super) struct Statement<'a> {
@@ -304,13 +305,14 @@ fn read_shift(plan: &Plan, words: &mut Words<'_>) -> Result<CopyShift, PlanTextE
         };
         *shift = word.part(by)?;
     }
-    let [chunk, rank, source, destination, slot] = data;
+    let [chunk, rank, source, destination, slot, turn] = data;
     let both = |own: u32| turned(rank, 1, own, collective.ranks());
     Ok(CopyShift {
         chunk: chunk % collective.chunks(),
         source: both(source),
         destination: both(destination),
         slot,
+        turn: turn % collective.ranks(),
         light,
     })
 }
@@ -367,12 +369,17 @@ fn expand(
             _ => return Err(word.wrong("the repetition leaves the slots of the plan")),
         };
         let transfer = &mut shifted.transfer;
+        let turns = turned(0, copy, shift.turn, collective.ranks());
+        if turns > 0 {
+            transfer.chunk = turned_chunk(&collective, transfer.chunk, turns);
+        }
         transfer.chunk = turned(transfer.chunk, copy, shift.chunk, collective.chunks());
         for (rank, by) in [
             (&mut transfer.source, shift.source),
             (&mut transfer.destination, shift.destination),
         ] {
             *rank = turned(*rank, copy, by, collective.ranks());
+            *rank = turned(*rank, 1, turns, collective.ranks());
         }
         if let Some(kind) = plan.fabric.light() {
             for (index, field) in kind

@@ -36,11 +36,13 @@ use super::ledger::LineLedger;
 use super::messages::SlotMessages;
 use super::planes::PlaneSettings;
 use super::slots::SlotHops;
+use crate::collective::CollectiveKind;
 use crate::fabric::Hop;
 use crate::fabric::circuits::{Change, Charge, Circuit, Circuits, Lines, Port, Tuning};
 use crate::interrupt;
 use crate::outcome::{Critical, SlotColumns};
 use crate::plan::Plan;
+use crate::plan::folded::turned_chunk;
 use crate::ports::{Ports, TakenPort};
 use crate::schedule::Transfer;
 use crate::simulate::SimulationError;
@@ -433,10 +435,12 @@ impl<'a> TransferTimeline<'a> {
     /// Chunks as they are kept: those of each block turned back to the blocks below the period.
     fn turned(&self, chunks: Range<u32>) -> impl Iterator<Item = TurnedChunks> + use<> {
         let (ranks, period) = (self.plan.fabric.ranks(), self.period);
+        let collective = self.plan.schedule.collective;
+        let by_pairs = collective.kind() == CollectiveKind::AllToAll;
         // Without a period everything is kept where it is.
         let of_block = match period == ranks {
             true => u32::MAX,
-            false => self.plan.schedule.collective.chunks() / ranks,
+            false => collective.chunks() / ranks,
         };
         let mut next = chunks.start;
         std::iter::from_fn(move || {
@@ -447,6 +451,16 @@ impl<'a> TransferTimeline<'a> {
             let block = start / of_block;
             next = (block + 1).saturating_mul(of_block).min(chunks.end);
             let turns = block - block % period;
+            if by_pairs && turns > 0 {
+                // Blocks turn with both of their ranks.
+                next = start + 1;
+                let back = turned_chunk(&collective, start, ranks - turns);
+                return Some(TurnedChunks {
+                    ranks,
+                    turns,
+                    range: back..back + 1,
+                });
+            }
             let before = turns * (if turns == 0 { 0 } else { of_block });
             Some(TurnedChunks {
                 ranks,
