@@ -14,7 +14,7 @@ use crate::units::Time;
 /// At most so many are made for one choice.
 const MOST_MADE: usize = 3;
 
-/// Of recipes one of which has more transfers only the one of least estimated time is made.
+/// Of recipes one of which has so many transfers only the one of least estimated time is made.
 const VERY_LARGE: u64 = 1 << 20;
 
 /// More stripes than that are more than any fibre has channels.
@@ -91,7 +91,7 @@ pub(super) fn contenders<'a, R: Recipe>(
     let fastest = estimates.first().map_or(0, |estimate| estimate.time);
     estimates.retain(|estimate| estimate.time / 3 <= fastest / 2);
     let ranks = u64::from(ring.ranks);
-    let is_large = |estimate: &Estimate<R>| estimate.recipe.transfers(ranks) > VERY_LARGE;
+    let is_large = |estimate: &Estimate<R>| estimate.recipe.transfers(ranks) >= VERY_LARGE;
     let most = match estimates.iter().any(is_large) {
         true => 1,
         false => MOST_MADE,

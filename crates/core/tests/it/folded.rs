@@ -77,7 +77,7 @@ fn all_to_alls() -> Vec<FoldedPlan> {
             "wdm_ring:ranks=68,wavelengths=4,fibres=3",
             "stride=2,lanes=4",
         ),
-        ("wdm_ring:ranks=75,wavelengths=8", "stride=5,lanes=1"),
+        ("wdm_ring:ranks=75,wavelengths=12", "stride=5,lanes=1"),
     ];
     let plan = |(fabric, options): (&str, &str)| {
         let fabric = Fabric::parse(fabric).unwrap();
@@ -350,9 +350,18 @@ fn sizes_that_do_not_divide_take_the_same_time_with_barriers() {
             for policy in [Policy::EveryStep, Policy::OnChange, Policy::Free] {
                 let one = simulated(&plan, size, policy).unwrap();
                 let all = simulated(&whole, size, policy).unwrap();
-                assert_eq!(
-                    (one.time, &one.slots),
-                    (all.time, &all.slots),
+                if whole.has_one_chunk_per_lightpath() {
+                    assert_eq!(
+                        (one.time, &one.slots),
+                        (all.time, &all.slots),
+                        "{size} {policy:?}"
+                    );
+                }
+                // Chunks that share a lightpath are all taken to be the largest.
+                let chunks = u64::from(whole.schedule.collective.chunks());
+                let larger = simulated(&whole, size.next_multiple_of(chunks), policy).unwrap();
+                assert!(
+                    one.time >= all.time && one.time <= larger.time,
                     "{size} {policy:?}"
                 );
                 let most = |of: &Outcome| of.ranks.sent.iter().copied().max();
@@ -495,7 +504,9 @@ fn the_folded_check_rejects_what_the_full_check_rejects_and_nothing_else() {
         if plan.orbits.is_empty() {
             continue;
         }
-        for round in 0..120 {
+        // Each is written out.
+        let rounds = if plan.transfers() < 50_000 { 120 } else { 6 };
+        for round in 0..rounds {
             let mut orbits = mutate(&plan.orbits, &mut random);
             if round % 3 == 0 && !orbits.is_empty() {
                 orbits = mutate(&orbits, &mut random);

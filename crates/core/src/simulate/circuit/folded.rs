@@ -14,7 +14,7 @@
 //!
 //! What the transfers of Q ranks do to links and ranks, summed over those that are equal modulo Q, is
 //! what all do to each. **Sizes** that are not a multiple of the chunks make some copies of an orbit a
-//! byte larger than others. The largest then stands for all: with barriers no time depends on it;
+//! byte larger than others. The largest then stands for all: with barriers, and one chunk on a lightpath, no time depends on it;
 //! otherwise times, and in any case bytes and busy times, are those of chunks cut a byte too large.
 
 use super::PlanRun;
