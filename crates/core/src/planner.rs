@@ -20,6 +20,7 @@
 mod assembly;
 mod auto;
 mod bounds;
+mod bundles;
 mod capability;
 mod chains;
 mod channels;
@@ -275,6 +276,7 @@ pub const PLANNERS: &[Planner] = &[
     exchange::PLANNER,
     store_and_forward::PLANNER,
     collectors::PLANNER,
+    bundles::PLANNER,
     graph::PLANNER,
     matching::PLANNER,
     fewest_steps::PLANNER,

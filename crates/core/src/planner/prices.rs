@@ -18,8 +18,10 @@ pub(super) const UNREACHED: f32 = 1e30;
 pub(super) struct PriceProblem<'a> {
     /// Lengths that lightpaths may have, ascending.
     pub(super) lengths: &'a [u32],
-    /// Total length per step, over both directions.
-    pub(super) capacity: f32,
+    /// Total length of each step, over both directions.
+    pub(super) capacity: &'a [f32],
+    /// The price of a rank that is left after the last step, [`UNREACHED`] where none may be.
+    pub(super) left_over: f32,
 }
 
 /// V_t(n) for steps 0..steps, and what a backward search needs.
@@ -38,9 +40,8 @@ impl PriceTable {
         memory::take("the search of a relay tree", bytes);
         let mut values = vec![Vec::new(); steps + 1];
         let mut one_end = vec![Vec::new(); steps];
-        let mut last = vec![UNREACHED; most + 1];
-        last[0] = 0.0;
-        values[steps] = last;
+        let left = (0..=most).map(|left| (left as f32 * problem.left_over).min(UNREACHED));
+        values[steps] = left.collect();
         for step in (0..steps).rev() {
             interrupt::check();
             let later = &values[step + 1];
@@ -194,11 +195,12 @@ pub(super) fn adjust(
         if price >= UNREACHED / 2.0 {
             return f32::INFINITY;
         }
-        let supply: f32 = prices.iter().sum::<f32>() * problem.capacity;
+        let supplies = prices.iter().zip(problem.capacity);
+        let supply: f32 = supplies.map(|(price, capacity)| price * capacity).sum();
         ratio = ratio.max(price / supply);
         let rate = eagerness / (1.0 + round as f32).sqrt();
-        for (price, load) in prices.iter_mut().zip(&loads) {
-            let over = (load / problem.capacity - 1.0).clamp(-1.0, 2.0);
+        for ((price, load), capacity) in prices.iter_mut().zip(&loads).zip(problem.capacity) {
+            let over = (load / capacity - 1.0).clamp(-1.0, 2.0);
             *price = (*price * (rate * over).exp()).clamp(1e-3, 1e3);
         }
         let total: f32 = prices.iter().sum();

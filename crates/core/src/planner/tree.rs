@@ -8,7 +8,7 @@
 //! end sends what) so that neither direction exceeds c. Prices are adjusted again after each step.
 
 use super::knapsack::choose;
-use super::prices::{PriceProblem, PriceTable, adjust};
+use super::prices::{PriceProblem, PriceTable, UNREACHED, adjust};
 use super::split::Split;
 use crate::interrupt;
 
@@ -127,14 +127,17 @@ impl TreeRequest {
 
 /// The tree, or `None` where none was found in so few steps.
 pub(super) fn build(request: &TreeRequest) -> Option<Vec<TreeEdge>> {
-    let problem = PriceProblem {
-        lengths: &request.lengths,
-        capacity: match request.reserve {
-            Reserve::Rest(every) => 2.0 * request.channels as f32 - 2.0 / every as f32,
-            _ => 2.0 * request.channels as f32,
-        },
-    };
     let steps = request.steps as usize;
+    let capacity = match request.reserve {
+        Reserve::Rest(every) => 2.0 * request.channels as f32 - 2.0 / every as f32,
+        _ => 2.0 * request.channels as f32,
+    };
+    let capacity = vec![capacity; steps];
+    let problem_from = |step: usize| PriceProblem {
+        lengths: &request.lengths,
+        capacity: &capacity[step..],
+        left_over: UNREACHED,
+    };
     let mut prices = vec![1.0; steps];
     let mut gaps: Vec<TreeGap> = (0..request.pieces)
         .map(|piece| TreeGap {
@@ -145,7 +148,7 @@ pub(super) fn build(request: &TreeRequest) -> Option<Vec<TreeEdge>> {
         .collect();
     let (first, later) = request.rounds;
     let ratio = adjust(
-        &problem,
+        &problem_from(0),
         &census(&gaps),
         &mut prices,
         first,
@@ -156,7 +159,7 @@ pub(super) fn build(request: &TreeRequest) -> Option<Vec<TreeEdge>> {
     }
     let every = steps.div_ceil(MOST_ADJUSTMENTS);
     let mut edges = Vec::with_capacity((request.ranks as usize - 1) * request.pieces as usize);
-    let mut table = PriceTable::new(&problem, &prices, request.ranks as usize - 1);
+    let mut table = PriceTable::new(&problem_from(0), &prices, request.ranks as usize - 1);
     let mut table_from = 0;
     for step in 0..steps {
         if gaps.is_empty() {
@@ -165,7 +168,7 @@ pub(super) fn build(request: &TreeRequest) -> Option<Vec<TreeEdge>> {
         if step > 0 && step % every == 0 {
             let eagerness = request.eagerness / 2.0;
             let ratio = adjust(
-                &problem,
+                &problem_from(step),
                 &census(&gaps),
                 &mut prices[step..],
                 later,
@@ -176,7 +179,7 @@ pub(super) fn build(request: &TreeRequest) -> Option<Vec<TreeEdge>> {
                 return None;
             }
             let most = gaps.iter().map(|gap| gap.size).max()? as usize;
-            table = PriceTable::new(&problem, &prices[step..], most);
+            table = PriceTable::new(&problem_from(step), &prices[step..], most);
             table_from = step;
         }
         let later = table.values(step + 1 - table_from);

@@ -1,0 +1,273 @@
+//! **Bundles.** The blocks of g neighbouring ranks travel together, many blocks on a lightpath, along one tree that is
+//! turned to all groups.
+//!
+//! The ring is cut into N / g groups of g ranks. In the first slot every rank sends its block to a few *holders*, which then
+//! have the whole bundle of a group. From then on a tree of lightpaths spreads the bundle to all other ranks:
+//! each receives it over one lightpath from a rank that had it before. All groups use the same tree, turned by multiples
+//! of g ranks.
+//!
+//! **Loads.** A lightpath of l links, turned N / g times, passes each link of its direction l / g times in the mean. So a
+//! slot in which a lightpath carries v blocks has room for lightpaths of the tree of 2 c v links in all, as the bound on time
+//! counts it ([`crate::family::wdm_ring::bound::any_load`]): with g = 1, rotated trees of one block, v blocks of which
+//! would have to take lightpaths of one length; with more, a lightpath carries the blocks of a bundle, and may be up to c g links
+//! long. `tree` finds trees, `walks` their channels, `recipes` the g and v that take the least time.
+//!
+//! **Volumes.** Where v divides g, a bundle takes g / v lightpaths side by side. Where g divides v, v / g lightpaths of the tree of the
+//! same length whose senders are congruent modulo g share one: their turned copies are the same.
+//!
+//! Every block reaches every rank once, so that backwards the plan is a reduce_scatter. A slot costs its
+//! reconfiguration and v d / B, so that bundles are for blocks whose transmission takes no longer than a reconfiguration.
+
+mod recipes;
+mod tree;
+mod walks;
+
+use super::assembly::{Assembly, SharedMove};
+use super::collectors::Collectors;
+use super::few_slots::{self, Estimate, Recipe};
+use super::grouped::GroupedLayout;
+use super::{GATHERED, Planner, PlannerError, Question, mirror};
+use crate::algorithm::AlgorithmError;
+use crate::collective::{Collective, CollectiveKind};
+use crate::fabric::{Circuits, Fabric, Light};
+use crate::family::wdm_ring::{Direction, WdmRing};
+use crate::interrupt;
+use crate::plan::{AnyPlan, Plan};
+use crate::simulate::Policy;
+use crate::spec::{OptionRecord, Spec};
+use crate::units::Bytes;
+use tree::{BundleTree, Family, Grouping};
+
+/// The ranks of a group, and the most blocks of a lightpath in every slot after the first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Bundles {
+    group: u32,
+    volumes: Vec<u32>,
+}
+
+/// The planner of bundles.
+pub(super) const PLANNER: Planner = Planner {
+    options: &[
+        OptionRecord::new("group", "ranks whose blocks travel together")
+            .range("a divisor of the ranks")
+            .default("the fastest found"),
+        OptionRecord::new(
+            "volumes",
+            "blocks of a lightpath in each slot after the first, such as 2x2x4",
+        )
+        .range("numbers joined by x, each 1 to 4096")
+        .default("the fastest found"),
+    ],
+    by_size: true,
+    candidates: few_slots::contenders::<Bundles>,
+    ..Planner::on_rings(
+        Bundles::NAME,
+        "Bundles",
+        GATHERED,
+        "Blocks of neighbours travel together along one tree that is turned to all groups",
+        "opticoll; trees of lightpaths after Gu and Peng, TPDS 2003",
+        few_slots::plan::<Bundles>,
+    )
+};
+
+/// A tree with the groups that it is for.
+struct Tree {
+    grouping: Grouping,
+    tree: BundleTree,
+}
+
+/// More blocks than that are on no lightpath.
+const MOST_VOLUME: u32 = 4096;
+
+/// Slots that nobody asks for.
+const MOST_SLOTS: usize = 64;
+
+/// Where a block takes more than so many reconfigurations, trees of one block on a lightpath do.
+const LONG_BLOCK: u64 = 2;
+
+impl Recipe for Bundles {
+    const NAME: &'static str = "bundles";
+
+    fn longest(&self, ring: &WdmRing) -> u32 {
+        ring.longest().min(ring.ranks.saturating_sub(1))
+    }
+
+    fn spec(&self) -> Spec {
+        Spec::new(Bundles::NAME)
+            .with("group", self.group)
+            .with("volumes", few_slots::joined(self.volumes.iter().copied()))
+    }
+
+    fn transfers(&self, ranks: u64) -> u64 {
+        let group = u64::from(self.group);
+        let least = self.volumes.iter().min().copied().unwrap_or(1);
+        let stripes = group.div_ceil(least.into());
+        // In the first slot a rank sends to some holders, as many as a group and some more.
+        let gathering = ranks.saturating_mul(group + 8);
+        gathering.saturating_add(ranks.saturating_mul(ranks / group).saturating_mul(stripes))
+    }
+
+    fn plan(&self, fabric: &Fabric, collective: Collective) -> Result<Plan, PlannerError> {
+        let gather = Collective::new(CollectiveKind::AllGather, collective.ranks())?;
+        let gather = plan(fabric, gather, self)?;
+        Ok(match collective.kind() {
+            CollectiveKind::AllReduce => mirror::all_reduce(&AnyPlan::Full(gather))?.unfold(),
+            CollectiveKind::ReduceScatter => {
+                mirror::reduce_scatter(&AnyPlan::Full(gather))?.unfold()
+            }
+            _ => gather,
+        })
+    }
+
+    fn given(
+        spec: &Spec,
+        ring: &WdmRing,
+        _collective: Collective,
+    ) -> Result<Option<Bundles>, PlannerError> {
+        if ring.ports.is_some() {
+            return Err(refusal(
+                ring,
+                "a tree of bundles takes all channels of a rank; it knows no `ports`",
+            ));
+        }
+        if spec.options().next().is_none() {
+            return Ok(None);
+        }
+        let Some(volumes) = few_slots::numbers(spec, "volumes", "2x2x4")? else {
+            let problem = "are needed beside a group";
+            return Err(spec.refuse("volumes", problem).into());
+        };
+        if volumes.len() > MOST_SLOTS || volumes.iter().any(|volume| *volume > MOST_VOLUME) {
+            let problem = format!("must be {MOST_SLOTS} at most, each {MOST_VOLUME} at most");
+            return Err(spec.refuse("volumes", problem).into());
+        }
+        let group = spec.count("group", 1, MOST_VOLUME)?.unwrap_or(1);
+        if ring.ranks % group != 0 {
+            let problem = format!("must divide the {} ranks of the ring", ring.ranks);
+            return Err(spec.refuse("group", problem).into());
+        }
+        Ok(Some(Bundles { group, volumes }))
+    }
+
+    fn estimated(ring: &WdmRing, question: &Question<'_>) -> Vec<Estimate<Bundles>> {
+        let all_reduce = question.collective.kind() == CollectiveKind::AllReduce;
+        let block = match question.collective.kind() {
+            CollectiveKind::AllGather => question.size.get(),
+            _ => question.size.get().div_ceil(ring.ranks.into()),
+        };
+        let reconfigures = matches!(
+            question.policy(),
+            Policy::EveryStep | Policy::OnChange | Policy::PerPort
+        );
+        let sending = ring.transmission().ps(Bytes::new(block));
+        let is_long = sending > u128::from(ring.reconfiguration.ps()) * u128::from(LONG_BLOCK);
+        if ring.ports.is_some() || !reconfigures || is_long || ring.ranks < 4 {
+            return Vec::new();
+        }
+        // What other plans of few slots take.
+        let others = match all_reduce {
+            true => least(GroupedLayout::estimated(ring, question)) / 2,
+            false => least(Collectors::estimated(ring, question)),
+        };
+        let found = recipes::fastest(ring, question.slot_cost(ring), block, others);
+        let found = found.map(|found| Estimate {
+            time: found.time << u32::from(all_reduce),
+            slots: (found.recipe.volumes.len() as u64 + 1) << u32::from(all_reduce),
+            recipe: found.recipe,
+        });
+        found.into_iter().collect()
+    }
+}
+
+/// The least of estimated times.
+fn least<R>(estimates: Vec<Estimate<R>>) -> u64 {
+    let times = estimates.iter().map(|estimate| estimate.time);
+    times.min().unwrap_or(u64::MAX)
+}
+
+fn refusal(ring: &WdmRing, reason: &str) -> PlannerError {
+    PlannerError::Algorithm(AlgorithmError::Refused {
+        name: Bundles::NAME,
+        ranks: ring.ranks,
+        reason: reason.into(),
+    })
+}
+
+/// The plan of an all_gather.
+fn plan(fabric: &Fabric, gather: Collective, recipe: &Bundles) -> Result<Plan, PlannerError> {
+    let ring = fabric.needed::<WdmRing>(Bundles::NAME)?;
+    let mut assembly = Assembly::new(ring, gather);
+    if ring.ranks > 1 {
+        let tree = recipes::tree(ring, recipe).ok_or_else(|| {
+            refusal(
+                ring,
+                "no tree was found with so many blocks on lightpaths; more slots or blocks will do",
+            )
+        })?;
+        for (slot, made) in tree.tree.slots.iter().enumerate() {
+            let mut moves = Vec::new();
+            for family in &made.families {
+                interrupt::check();
+                match slot {
+                    0 => tree.gather(ring, family, &mut moves),
+                    _ => tree.spread(ring, family, &mut moves),
+                }
+            }
+            let lit = moves.iter().filter(|(own, _)| !own.chunks.is_empty());
+            assembly.shared_slots(lit.map(|(own, light)| (own, *light, 0)));
+        }
+    }
+    Ok(assembly.finish(recipe.spec().to_string()))
+}
+
+impl Tree {
+    /// The ends of a family's lightpaths that are turned to a group, with their light.
+    fn ends(&self, ring: &WdmRing, family: &Family, turn: u32) -> (u32, u32, Vec<Light>) {
+        let Grouping { ranks, group, .. } = self.grouping;
+        let source = (family.senders[0] + turn * group) % ranks;
+        let (direction, destination) = match family.clockwise {
+            true => (Direction::Clockwise, (source + family.length) % ranks),
+            false => (
+                Direction::CounterClockwise,
+                (source + ranks - family.length) % ranks,
+            ),
+        };
+        let along = self.grouping.along(source, family.clockwise);
+        let lightpaths = family.lightpaths.iter();
+        let light = lightpaths.map(|(first, place)| {
+            ring.light(direction, first + place.channel(ranks, group, along))
+        });
+        (source, destination, light.collect())
+    }
+
+    /// From owners to holders.
+    fn gather(&self, ring: &WdmRing, family: &Family, moves: &mut Vec<(SharedMove, Light)>) {
+        for turn in 0..self.grouping.ranks / self.grouping.group {
+            let (source, destination, light) = self.ends(ring, family, turn);
+            let own = SharedMove {
+                source,
+                destination,
+                chunks: std::iter::once(source..source + 1).collect(),
+            };
+            moves.extend(light.first().map(|light| (own, *light)));
+        }
+    }
+
+    /// From holders of bundles to others, which have their own block already.
+    fn spread(&self, ring: &WdmRing, family: &Family, moves: &mut Vec<(SharedMove, Light)>) {
+        let Grouping { ranks, group, .. } = self.grouping;
+        for turn in 0..ranks / group {
+            let (source, destination, light) = self.ends(ring, family, turn);
+            let bundles = family.senders.iter().map(|sender| {
+                let owners = (source + ranks - sender) % ranks;
+                [
+                    owners..destination.clamp(owners, owners + group),
+                    (destination + 1).clamp(owners, owners + group)..owners + group,
+                ]
+            });
+            let chunks = bundles.flatten().filter(|chunks| !chunks.is_empty());
+            let cut = SharedMove::cut(source, destination, chunks.collect(), light.len() as u32);
+            moves.extend(cut.into_iter().zip(light));
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! Channels for lightpaths that stand for all their rotations by multiples of g ranks: closed walks.
+//!
+//! Let g divide N. Fold the ring to a circle of g *classes*: rank r is in class r mod g. A lightpath of l links from
+//! class q, turned by all multiples of g, is a walk from class q to class q + l, and its N / g copies load a link
+//! from class x to x + 1 as often as the walk passes it. If lightpaths pass no link of the circle more than s times,
+//! walks of one link that stand for dark links bring all links to s. Then as many walks begin at a class as end
+//! there, so that they join to closed ones (Euler). A closed walk of D links, D = g t, where t divides N / g, takes t channels:
+//! lightpaths follow one another on it without a gap, and all return to where they began after D links, on
+//! the circle as on the ring. The lightpath that begins o links after the start of its walk is, where it leaves rank r, on
+//! channel (r - o) / g mod t: the copies on one channel are D links apart.
+
+/// A lightpath of a class, with the walk of which it is a part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Place {
+    /// The first channel of its walk.
+    first: u32,
+    /// How many the walk takes.
+    channels: u32,
+    /// Links before it on the walk, from class 0 on.
+    offset: u32,
+}
+
+impl Place {
+    /// The channel of the copy that leaves a rank.
+    pub(super) fn channel(self, ranks: u32, group: u32, rank: u32) -> u32 {
+        let turns = (rank + ranks - self.offset % ranks) % ranks / group;
+        self.first + turns % self.channels
+    }
+}
+
+/// A walk that is part of a closed one: a lightpath by its index, or a dark link.
+#[derive(Debug, Clone, Copy)]
+struct Step {
+    lightpath: Option<usize>,
+    length: u32,
+}
+
+/// Channels of lightpaths, each with its class and length, that pass no link of the circle of `group` classes more than
+/// `channels` times, on so many channels; `groups` is N / g. `None` where closed walks have lengths that do not divide N.
+pub(super) fn places(
+    group: u32,
+    groups: u32,
+    channels: u32,
+    lightpaths: &[(u32, u32)],
+) -> Option<Vec<Place>> {
+    let mut dark = vec![channels; group as usize];
+    let mut leaving: Vec<Vec<Step>> = vec![Vec::new(); group as usize];
+    for (index, &(class, length)) in lightpaths.iter().enumerate() {
+        for link in 0..group {
+            let passes = passes(group, class, length, link);
+            dark[link as usize] = dark[link as usize].checked_sub(passes)?;
+        }
+        let lightpath = Some(index);
+        leaving[class as usize].push(Step { lightpath, length });
+    }
+    for (leaving, dark) in leaving.iter_mut().zip(dark) {
+        let link = Step {
+            lightpath: None,
+            length: 1,
+        };
+        leaving.extend(std::iter::repeat_n(link, dark as usize));
+    }
+    let mut places = vec![None; lightpaths.len()];
+    let mut first = 0;
+    for class in 0..group {
+        if leaving[class as usize].is_empty() {
+            continue;
+        }
+        let walk = closed_walk(group, class, &mut leaving);
+        let length: u32 = walk.iter().map(|step| step.length).sum();
+        let channels = length / group;
+        if groups % channels != 0 {
+            return None;
+        }
+        let mut offset = class;
+        for step in walk {
+            if let Some(index) = step.lightpath {
+                places[index] = Some(Place {
+                    first,
+                    channels,
+                    offset,
+                });
+            }
+            offset += step.length;
+        }
+        first += channels;
+    }
+    places.into_iter().collect()
+}
+
+/// How often a lightpath passes the link behind a class.
+pub(super) fn passes(group: u32, class: u32, length: u32, link: u32) -> u32 {
+    let before = (link + group - class) % group;
+    length / group + u32::from(before < length % group)
+}
+
+/// A walk from a class back to it over all steps that it can reach, which it takes away.
+fn closed_walk(group: u32, class: u32, leaving: &mut [Vec<Step>]) -> Vec<Step> {
+    let mut open: Vec<(u32, Option<Step>)> = vec![(class, None)];
+    let mut walk = Vec::new();
+    while let Some(&(at, arrived_by)) = open.last() {
+        match leaving[at as usize].pop() {
+            Some(step) => open.push(((at + step.length) % group, Some(step))),
+            None => {
+                open.pop();
+                walk.extend(arrived_by);
+            }
+        }
+    }
+    walk.reverse();
+    walk
+}
