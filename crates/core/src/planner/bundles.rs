@@ -24,9 +24,10 @@ mod walks;
 
 use super::assembly::{Assembly, SharedMove};
 use super::collectors::Collectors;
+use super::contest::Contender;
 use super::few_slots::{self, Estimate, Recipe};
 use super::grouped::GroupedLayout;
-use super::{GATHERED, Planner, PlannerError, Question, mirror};
+use super::{GATHERED, Planned, Planner, PlannerError, Question, mirror};
 use crate::algorithm::AlgorithmError;
 use crate::collective::{Collective, CollectiveKind};
 use crate::fabric::{Circuits, Fabric, Light};
@@ -59,14 +60,14 @@ pub(super) const PLANNER: Planner = Planner {
         .default("the fastest found"),
     ],
     by_size: true,
-    candidates: few_slots::contenders::<Bundles>,
+    candidates: contenders,
     ..Planner::on_rings(
         Bundles::NAME,
         "Bundles",
         GATHERED,
         "Blocks of neighbours travel together along one tree that is turned to all groups",
         "opticoll; trees of lightpaths after Gu and Peng, TPDS 2003",
-        few_slots::plan::<Bundles>,
+        named,
     )
 };
 
@@ -81,6 +82,9 @@ const MOST_VOLUME: u32 = 4096;
 
 /// Slots that nobody asks for.
 const MOST_SLOTS: usize = 64;
+
+/// What bundles take at least is to be so many times less than what other plans take.
+const WORTH: f64 = 1.03;
 
 /// Where a block takes more than so many reconfigurations, trees of one block on a lightpath do.
 const LONG_BLOCK: u64 = 2;
@@ -104,7 +108,9 @@ impl Recipe for Bundles {
         let stripes = group.div_ceil(least.into());
         // In the first slot a rank sends to some holders, as many as a group and some more.
         let gathering = ranks.saturating_mul(group + 8);
-        gathering.saturating_add(ranks.saturating_mul(ranks / group).saturating_mul(stripes))
+        let spreading = ranks.saturating_mul(ranks / group).saturating_mul(stripes);
+        // An all_reduce goes there and back.
+        gathering.saturating_add(spreading).saturating_mul(2)
     }
 
     fn plan(&self, fabric: &Fabric, collective: Collective) -> Result<Plan, PlannerError> {
@@ -150,33 +156,59 @@ impl Recipe for Bundles {
     }
 
     fn estimated(ring: &WdmRing, question: &Question<'_>) -> Vec<Estimate<Bundles>> {
-        let all_reduce = question.collective.kind() == CollectiveKind::AllReduce;
-        let block = match question.collective.kind() {
-            CollectiveKind::AllGather => question.size.get(),
-            _ => question.size.get().div_ceil(ring.ranks.into()),
-        };
-        let reconfigures = matches!(
-            question.policy(),
-            Policy::EveryStep | Policy::OnChange | Policy::PerPort
-        );
-        let sending = ring.transmission().ps(Bytes::new(block));
-        let is_long = sending > u128::from(ring.reconfiguration.ps()) * u128::from(LONG_BLOCK);
-        if ring.ports.is_some() || !reconfigures || is_long || ring.ranks < 4 {
+        if ring.ports.is_some() || ring.ranks < 4 {
             return Vec::new();
         }
-        // What other plans of few slots take.
-        let others = match all_reduce {
-            true => least(GroupedLayout::estimated(ring, question)) / 2,
-            false => least(Collectors::estimated(ring, question)),
-        };
-        let found = recipes::fastest(ring, question.slot_cost(ring), block, others);
+        let found = recipes::fastest(ring, question.slot_cost(ring), block(ring, question));
+        let times = times(question);
         let found = found.map(|found| Estimate {
-            time: found.time << u32::from(all_reduce),
-            slots: (found.recipe.volumes.len() as u64 + 1) << u32::from(all_reduce),
+            time: found.time.saturating_mul(times),
+            slots: (found.recipe.volumes.len() as u64 + 1) * times,
             recipe: found.recipe,
         });
         found.into_iter().collect()
     }
+}
+
+/// The bytes of a block.
+fn block(ring: &WdmRing, question: &Question<'_>) -> u64 {
+    match question.collective.kind() {
+        CollectiveKind::AllGather => question.size.get(),
+        _ => question.size.get().div_ceil(ring.ranks.into()),
+    }
+}
+
+/// How often blocks go along the tree.
+fn times(question: &Question<'_>) -> u64 {
+    1 + u64::from(question.collective.kind() == CollectiveKind::AllReduce)
+}
+
+fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, PlannerError> {
+    let ring = question.fabric.downcast::<WdmRing>();
+    match ring.is_some_and(|ring| is_worth_it(ring, question)) {
+        true => few_slots::contenders::<Bundles>(question),
+        false => Ok(Vec::new()),
+    }
+}
+
+/// Whether slots cost a reconfiguration that is not short beside a block, and other plans of few slots take longer than
+/// bundles do at least.
+fn is_worth_it(ring: &WdmRing, question: &Question<'_>) -> bool {
+    let block = block(ring, question);
+    let charged = match question.policy() {
+        Policy::EveryStep | Policy::OnChange | Policy::PerPort => ring.reconfiguration.ps(),
+        _ => 0,
+    };
+    let sending = ring.transmission().ps(Bytes::new(block));
+    if ring.ranks < 4 || sending > u128::from(charged) * u128::from(LONG_BLOCK) {
+        return false;
+    }
+    let others = match question.collective.kind() {
+        CollectiveKind::AllReduce => least(GroupedLayout::estimated(ring, question)),
+        _ => least(Collectors::estimated(ring, question)),
+    };
+    let own = recipes::least(ring, question.slot_cost(ring), block);
+    own * times(question) as f64 * WORTH < others as f64
 }
 
 /// The least of estimated times.
@@ -184,6 +216,22 @@ fn least<R>(estimates: Vec<Estimate<R>>) -> u64 {
     let times = estimates.iter().map(|estimate| estimate.time);
     times.min().unwrap_or(u64::MAX)
 }
+
+/// The plan that a spec names.
+fn named(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
+    let ring = question.fabric.needed::<WdmRing>(Bundles::NAME)?;
+    few_slots::plan::<Bundles>(spec, question).map_err(|error| match error {
+        PlannerError::NothingFits { .. } => refusal(ring, NO_TREE),
+        error => error,
+    })
+}
+
+/// What is said where a tree is asked for that was not found.
+const NOT_SO_FEW: &str =
+    "no tree was found with so few blocks on lightpaths; more of them or more slots will do";
+
+/// What is said where no tree was found.
+const NO_TREE: &str = "no tree was found; `group` and `volumes` name one, and rings of a prime number of ranks have none";
 
 fn refusal(ring: &WdmRing, reason: &str) -> PlannerError {
     PlannerError::Algorithm(AlgorithmError::Refused {
@@ -198,12 +246,8 @@ fn plan(fabric: &Fabric, gather: Collective, recipe: &Bundles) -> Result<Plan, P
     let ring = fabric.needed::<WdmRing>(Bundles::NAME)?;
     let mut assembly = Assembly::new(ring, gather);
     if ring.ranks > 1 {
-        let tree = recipes::tree(ring, recipe).ok_or_else(|| {
-            refusal(
-                ring,
-                "no tree was found with so many blocks on lightpaths; more slots or blocks will do",
-            )
-        })?;
+        let tree = recipes::tree(ring, recipe);
+        let tree = tree.ok_or_else(|| refusal(ring, NOT_SO_FEW))?;
         for (slot, made) in tree.tree.slots.iter().enumerate() {
             let mut moves = Vec::new();
             for family in &made.families {

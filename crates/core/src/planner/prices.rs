@@ -22,6 +22,8 @@ pub(super) struct PriceProblem<'a> {
     pub(super) capacity: &'a [f32],
     /// The price of a rank that is left after the last step, [`UNREACHED`] where none may be.
     pub(super) left_over: f32,
+    /// A ratio of least price to supply from where on adjusting is given up, for no tree fits the steps.
+    pub(super) hopeless: f32,
 }
 
 /// V_t(n) for steps 0..steps, and what a backward search needs.
@@ -198,6 +200,9 @@ pub(super) fn adjust(
         let supplies = prices.iter().zip(problem.capacity);
         let supply: f32 = supplies.map(|(price, capacity)| price * capacity).sum();
         ratio = ratio.max(price / supply);
+        if ratio > problem.hopeless {
+            return ratio;
+        }
         let rate = eagerness / (1.0 + round as f32).sqrt();
         for ((price, load), capacity) in prices.iter_mut().zip(&loads).zip(problem.capacity) {
             let over = (load / capacity - 1.0).clamp(-1.0, 2.0);

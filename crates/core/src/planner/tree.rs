@@ -137,6 +137,7 @@ pub(super) fn build(request: &TreeRequest) -> Option<Vec<TreeEdge>> {
         lengths: &request.lengths,
         capacity: &capacity[step..],
         left_over: UNREACHED,
+        hopeless: MOST_RATIO,
     };
     let mut prices = vec![1.0; steps];
     let mut gaps: Vec<TreeGap> = (0..request.pieces)

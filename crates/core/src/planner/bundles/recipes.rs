@@ -6,7 +6,7 @@
 //! volumes in rising order, and the last slot takes what is left. These recipes are tried by their times; the first
 //! that has a tree is the fastest.
 
-use super::tree::{Effort, Grouping, Start, Taste, grow, lengths, starts};
+use super::tree::{Costs, Effort, Grouping, Start, Taste, grow, lengths, starts};
 use super::{Bundles, Tree};
 use crate::family::wdm_ring::WdmRing;
 use crate::interrupt;
@@ -19,13 +19,25 @@ const MOST_GROUP: u32 = 16;
 /// More slots are no better than one block on each lightpath.
 const MOST_SLOTS: usize = 20;
 
-/// The sum of volumes over what it is at least, of the recipes that are tried.
-const SLACK: std::ops::RangeInclusive<f32> = 1.03..=1.45;
+/// The sum of volumes over what it is at least, where all goes well.
+const SLACK: f32 = 1.03;
+
+/// The last slot has so many times the volume of the one before it, at most.
+const MOST_MORE: u32 = 2;
+
+/// And so many times the ranks of a group.
+const MOST_LAST: u32 = 4;
 
 /// Slots and groups whose times are so much longer than the least are not tried.
 const FAR: f64 = 1.15;
 
-/// Table entries and gaps that all trees that are tried may take, in ranks, slots and lengths.
+/// Recipes that are tried.
+const MOST_TRIED: usize = 64;
+
+/// So many slots have volumes of more kinds.
+const FEW_SLOTS: usize = 5;
+
+/// Ranks, slots and lengths, multiplied, of all trees that are tried.
 const MOST_WORK: usize = 24_000_000;
 
 /// A recipe with its time.
@@ -38,7 +50,6 @@ pub(super) struct Timed {
 /// A number of slots for groups of a size.
 struct Frame {
     slots: usize,
-    group: u32,
     grouping: Grouping,
     lengths: Vec<u32>,
     starts: Vec<Start>,
@@ -46,26 +57,22 @@ struct Frame {
     least: f32,
 }
 
-/// The time of a recipe: a slot costs as much as a lightpath of its blocks.
-pub(super) fn time(cost: SlotCost, block: u64, hops: u64, volumes: &[u32]) -> u64 {
-    let volumes = [1].iter().chain(volumes);
-    volumes.fold(0, |sum: u64, &volume| {
-        let bytes = Bytes::new(block.saturating_mul(volume.into()));
-        sum.saturating_add(cost.slots(1, bytes, hops))
-    })
-}
-
 /// The tree of a recipe.
 pub(super) fn tree(ring: &WdmRing, recipe: &Bundles) -> Option<Tree> {
-    let grouping = Grouping::new(ring, recipe.group);
+    let Bundles { group, volumes } = recipe;
+    let grouping = Grouping::new(ring, *group);
     let lengths = lengths(&grouping);
-    let starts = starts(&grouping, &lengths, recipe.volumes.len(), STARTS);
+    let costs = Costs::new(&grouping, &lengths, volumes.len());
+    let starts = starts(&grouping, costs.of_gaps(volumes.len()), STARTS);
+    let (last, volumes) = volumes.split_last()?;
+    let effort = effort(ring.ranks);
     let tree = grow(
         &grouping,
         &lengths,
         &starts,
-        &recipe.volumes,
-        &effort(ring.ranks),
+        volumes,
+        *last..=*last,
+        &effort,
     )?;
     Some(Tree { grouping, tree })
 }
@@ -75,10 +82,10 @@ const STARTS: usize = 3;
 
 /// Small trees take little time, and chance helps them.
 fn effort(ranks: u32) -> Effort {
-    let (seeds, kept) = if ranks <= 128 { (4, 8) } else { (1, 2) };
+    let (seeds, kept) = if ranks <= 128 { (8, 8) } else { (1, 2) };
     let tastes = (0..seeds).flat_map(|seed| {
         let chance = if seed == 0 { 0.0 } else { 0.1 };
-        let pairs = [(0.05, 0.2), (0.05, 0.05), (0.15, 0.2), (0.15, 0.05)];
+        let pairs = [(0.05, 0.2), (0.15, 0.2)];
         pairs.map(|(longer, level)| Taste {
             longer,
             level,
@@ -92,114 +99,159 @@ fn effort(ranks: u32) -> Effort {
     }
 }
 
-/// The fastest recipe that was found with a tree in less than `most`.
-pub(super) fn fastest(ring: &WdmRing, cost: SlotCost, block: u64, most: u64) -> Option<Timed> {
-    let hops = u64::from(ring.ranks / 2);
-    let groups = (1..=MOST_GROUP.min(ring.ranks / 2)).filter(|group| ring.ranks % group == 0);
-    let groupings: Vec<Grouping> = groups.map(|group| Grouping::new(ring, group)).collect();
-    let of_block = time(cost, block, hops, &[1]).saturating_sub(time(cost, block, hops, &[]));
-    let empty = time(cost, 0, hops, &[]);
-    let least_time = |frame: &Frame| {
-        let sending = of_block.saturating_sub(empty) as f64;
-        frame.slots as f64 * empty as f64 + f64::from(frame.least) * sending
+/// What a tree of any number of slots takes at least.
+pub(super) fn least(ring: &WdmRing, cost: SlotCost, block: u64) -> f64 {
+    let pace = Pace::new(cost, block, u64::from(ring.ranks / 2));
+    let groups = groups(ring.ranks).last().unwrap_or(1);
+    let grouping = Grouping::new(ring, groups);
+    let costs = Costs::new(&grouping, &lengths(&grouping), MOST_SLOTS);
+    let whole = |slots| {
+        let length = costs.of_gaps(slots)[ring.ranks as usize - 1];
+        pace.of_sum(slots, length / (2 * ring.channels()) as f32)
     };
-    let mut frames: Vec<Frame> = Vec::new();
-    let mut best = most as f64;
-    for slots in 3..=MOST_SLOTS {
-        if slots as f64 * empty as f64 > best {
-            break;
-        }
-        for grouping in &groupings {
-            interrupt::check();
-            let frame = frame(grouping, slots);
-            let Some(frame) = frame.filter(|frame| least_time(frame) < most as f64) else {
-                continue;
-            };
-            best = best.min(FAR * least_time(&frame));
-            frames.push(frame);
-        }
-    }
-    frames.retain(|frame| least_time(frame) <= best);
-    let mut recipes: Vec<(u64, &Frame, Vec<u32>)> = Vec::new();
+    let times = (3..MOST_SLOTS).map(whole);
+    times.fold(f64::INFINITY, f64::min)
+}
+
+/// The sizes of groups that a ring has.
+fn groups(ranks: u32) -> impl Iterator<Item = u32> {
+    (1..=MOST_GROUP.min(ranks / 2)).filter(move |group| ranks % group == 0)
+}
+
+/// The fastest recipe that was found with a tree.
+pub(super) fn fastest(ring: &WdmRing, cost: SlotCost, block: u64) -> Option<Timed> {
+    let pace = Pace::new(cost, block, u64::from(ring.ranks / 2));
+    let frames = pace.frames(ring);
+    let mut tries: Vec<(u64, &Frame, Vec<u32>, u32)> = Vec::new();
     for frame in &frames {
-        let volumes = volumes(frame).into_iter();
-        let timed = volumes.map(|volumes| (time(cost, block, hops, &volumes), frame, volumes));
-        recipes.extend(timed.filter(|(time, ..)| *time < most));
+        for (volumes, last) in volumes(frame) {
+            let whole = [&volumes[..], &[last]].concat();
+            tries.push((pace.time(&whole), frame, volumes, last));
+        }
     }
-    recipes.sort_by_key(|(time, frame, volumes)| {
-        (*time, frame.slots, frame.group, unevenness(volumes))
-    });
+    tries.sort_by_key(|(time, frame, volumes, _)| (*time, volumes.len(), frame.grouping.group));
     let effort = effort(ring.ranks);
-    let mut work = 0;
-    for (time, frame, volumes) in recipes {
+    let (mut best, mut work) = (None, 0);
+    let mut most = u64::MAX;
+    for (time, frame, volumes, last) in tries.into_iter().take(MOST_TRIED) {
         interrupt::check();
         work += ring.ranks as usize * volumes.len() * frame.lengths.len();
-        if work > MOST_WORK {
-            return None;
+        if time >= most || work > MOST_WORK {
+            break;
         }
-        if grow(
-            &frame.grouping,
-            &frame.lengths,
-            &frame.starts,
-            &volumes,
-            &effort,
-        )
-        .is_some()
-        {
-            let group = frame.group;
+        // The volumes of the last slot that are still fast enough.
+        let fast = |last: &u32| pace.time(&[&volumes[..], &[*last]].concat()) < most;
+        let highest = (last..=MOST_LAST * frame.grouping.group)
+            .take_while(fast)
+            .last();
+        let Frame {
+            grouping,
+            lengths,
+            starts,
+            ..
+        } = frame;
+        let last = 1..=highest.unwrap_or(last);
+        if let Some(tree) = grow(grouping, lengths, starts, &volumes, last, &effort) {
+            let group = grouping.group;
+            let volumes: Vec<u32> = tree.slots.iter().skip(1).map(|slot| slot.volume).collect();
+            most = pace.time(&volumes);
             let recipe = Bundles { group, volumes };
-            return Some(Timed { time, recipe });
+            best = Some(Timed { time: most, recipe });
         }
     }
-    None
+    best
 }
 
-fn frame(grouping: &Grouping, slots: usize) -> Option<Frame> {
-    let lengths = lengths(grouping);
-    let starts = starts(grouping, &lengths, slots - 1, STARTS);
-    let left = starts.first()?.left;
-    Some(Frame {
-        slots,
-        group: grouping.group,
-        lengths,
-        starts,
-        least: 1.0 + left / (2 * grouping.channels()) as f32,
-        grouping: grouping.clone(),
-    })
+/// What slots take for blocks of a size.
+struct Pace {
+    cost: SlotCost,
+    block: u64,
+    hops: u64,
 }
 
-/// How far the last volume is from the one before it.
-fn unevenness(volumes: &[u32]) -> u32 {
-    match volumes {
-        [.., before, last] => before.abs_diff(*last),
-        _ => 0,
+impl Pace {
+    fn new(cost: SlotCost, block: u64, hops: u64) -> Pace {
+        Pace { cost, block, hops }
+    }
+
+    fn slot(&self, volume: u32) -> u64 {
+        let bytes = Bytes::new(self.block.saturating_mul(volume.into()));
+        self.cost.slots(1, bytes, self.hops)
+    }
+
+    /// Of slots with such volumes after the first.
+    fn time(&self, volumes: &[u32]) -> u64 {
+        let volumes = [1].iter().chain(volumes);
+        volumes.fold(0, |sum: u64, &volume| sum.saturating_add(self.slot(volume)))
+    }
+
+    /// Of so many slots whose volumes have such a sum.
+    fn of_sum(&self, slots: usize, sum: f32) -> f64 {
+        let empty = self.slot(0);
+        let block = self.slot(1) - empty;
+        slots as f64 * empty as f64 + f64::from(sum) * block as f64
+    }
+
+    /// Slots and groups that may take hardly longer than the best of them.
+    fn frames(&self, ring: &WdmRing) -> Vec<Frame> {
+        let channels = 2.0 * ring.channels() as f32;
+        let mut frames: Vec<Frame> = Vec::new();
+        let mut best = f64::INFINITY;
+        for group in groups(ring.ranks) {
+            let grouping = Grouping::new(ring, group);
+            let lengths = lengths(&grouping);
+            let costs = Costs::new(&grouping, &lengths, MOST_SLOTS);
+            for slots in 3..MOST_SLOTS {
+                interrupt::check();
+                let whole = costs.of_gaps(slots)[ring.ranks as usize - 1] / channels;
+                if self.of_sum(slots, whole) > best {
+                    continue;
+                }
+                let starts = starts(&grouping, costs.of_gaps(slots - 1), STARTS);
+                let Some(start) = starts.first() else {
+                    continue;
+                };
+                let least = 1.0 + start.left / channels;
+                best = best.min(FAR * self.of_sum(slots, least));
+                frames.push(Frame {
+                    slots,
+                    grouping: grouping.clone(),
+                    lengths: lengths.clone(),
+                    starts,
+                    least,
+                });
+            }
+        }
+        frames.retain(|frame| self.of_sum(frame.slots, frame.least) <= best);
+        frames
     }
 }
 
-/// Volumes of the slots after the first.
-fn volumes(frame: &Frame) -> Vec<Vec<u32>> {
-    let group = frame.group;
-    let fitting = (1..=2 * group).filter(|volume| group % volume == 0 || *volume == 2 * group);
-    let fitting: Vec<u32> = fitting.collect();
+/// Volumes of the slots between the first and the last, with the least of the last.
+fn volumes(frame: &Frame) -> Vec<(Vec<u32>, u32)> {
+    let group = frame.grouping.group;
     let middle = frame.slots - 2;
+    let sum = (SLACK * frame.least).ceil() as u32;
     let mut all = Vec::new();
-    for (index, &few) in fitting.iter().enumerate() {
-        for (place, &many) in fitting.iter().enumerate().skip(index) {
-            // A single volume comes once.
-            let least_few = if place == index { middle } else { 1 };
-            for count in least_few
-                ..=middle
-                    .saturating_sub(usize::from(place != index))
-                    .max(least_few)
-            {
-                let before = few * count as u32 + many * (middle - count.min(middle)) as u32;
-                for last in many.div_ceil(2)..=many + many.div_ceil(2) {
-                    let sum = 1 + before + last;
-                    if SLACK.contains(&(sum as f32 / frame.least)) {
-                        let few = std::iter::repeat_n(few, count);
-                        let many = std::iter::repeat_n(many, middle - count.min(middle));
-                        all.push(few.chain(many).chain([last]).collect());
-                    }
+    // With few slots each counts, and there are few ways.
+    let (most, rise) = if frame.slots <= FEW_SLOTS {
+        (2, 4)
+    } else {
+        (1, 2)
+    };
+    for many in (1..=most).map(|times| times * group) {
+        // Smaller ones divide the bundle.
+        let fitting = |few: &u32| group % few == 0 && rise * few >= many;
+        for few in (1..=group).filter(fitting) {
+            for count in usize::from(few < many)..=middle {
+                let few = std::iter::repeat_n(few, count);
+                let many = std::iter::repeat_n(many, middle - count);
+                let volumes: Vec<u32> = few.chain(many).collect();
+                let before = 1 + volumes.iter().sum::<u32>();
+                let last = sum.saturating_sub(before).max(1);
+                let usual = volumes.last().copied().unwrap_or(group);
+                if last <= MOST_MORE * usual && before <= sum + sum / 4 {
+                    all.push((volumes, last));
                 }
             }
         }

@@ -12,6 +12,7 @@
 //! link. Edges for which there is room already come first.
 
 use std::cmp::Ordering;
+use std::ops::RangeInclusive;
 
 use super::super::prices::{PriceProblem, PriceTable, adjust};
 use super::walks::{self, Place};
@@ -117,8 +118,8 @@ const MOST_PRICED: usize = 40_000_000;
 /// Sets of holders that are tried for channels.
 const MOST_STARTS: usize = 400;
 
-/// Least price over supply from where on no tree fits the slots.
-const MOST_RATIO: f32 = 1.02;
+/// Least price over supply from where on the last slot would have far more blocks than the others.
+const MOST_RATIO: f32 = 1.5;
 
 /// A gap between holders, with the lengths that leave its ends in a slot.
 #[derive(Debug, Clone)]
@@ -221,22 +222,36 @@ pub(super) struct Start {
     pub(super) slot: BundleSlot,
 }
 
-/// What is left after the first slot costs in link-blocks at least, and the holders after it, the best first: as many
-/// as `most`. With `slots` slots to come.
-pub(super) fn starts(
-    grouping: &Grouping,
-    lengths: &[u32],
+/// What trees cost at least where all slots have one price.
+pub(super) struct Costs {
     slots: usize,
-    most: usize,
-) -> Vec<Start> {
-    let problem = PriceProblem {
-        lengths,
-        capacity: &vec![1.0; slots],
-        left_over: LEFT_OVER,
-    };
+    table: PriceTable,
+}
+
+impl Costs {
+    /// Of trees of up to so many slots.
+    pub(super) fn new(grouping: &Grouping, lengths: &[u32], slots: usize) -> Costs {
+        let even = vec![1.0; slots];
+        let problem = PriceProblem {
+            lengths,
+            capacity: &even,
+            left_over: LEFT_OVER,
+            hopeless: MOST_RATIO,
+        };
+        let table = PriceTable::new(&problem, &even, grouping.ranks as usize - 1);
+        Costs { slots, table }
+    }
+
+    /// Of filling gaps in so many slots, by their sizes.
+    pub(super) fn of_gaps(&self, slots: usize) -> &[f32] {
+        self.table.values(self.slots - slots)
+    }
+}
+
+/// The best sets of holders after the first slot, as many as `most`, for trees that cost so much by the sizes of the gaps
+/// between them.
+pub(super) fn starts(grouping: &Grouping, later: &[f32], most: usize) -> Vec<Start> {
     let (ranks, group) = (grouping.ranks, grouping.group);
-    let table = PriceTable::new(&problem, &vec![1.0; slots], ranks as usize - 1);
-    let later = table.values(0);
     // Pairs of ranks at equal distances from the group's middle, and the whole group or its middle.
     let pair = |x: u32| [x % ranks, (group + 2 * ranks - 1 - x) % ranks];
     let farthest = 2 * grouping.channels() + group;
@@ -687,13 +702,14 @@ pub(super) struct Effort {
     pub(super) kept: usize,
 }
 
-/// The tree, from holders that [`starts`] gave, with slots of so many blocks for each lightpath after the first; `None`
-/// where none was found.
+/// The tree, from holders that [`starts`] gave. After the first slot come slots of so many blocks for each lightpath, and a last one of as
+/// few as finish the tree, but within `last`; `None` where no tree was found.
 pub(super) fn grow(
     grouping: &Grouping,
     lengths: &[u32],
     starts: &[Start],
     volumes: &[u32],
+    last: RangeInclusive<u32>,
     effort: &Effort,
 ) -> Option<BundleTree> {
     let of_start = |start: &Start| Partial {
@@ -701,17 +717,21 @@ pub(super) fn grow(
         slots: vec![start.slot.clone()],
     };
     let mut partials: Vec<Partial> = starts.iter().map(of_start).collect();
+    // The last slot is to have no more than the one before it.
+    let usual = volumes.last().unwrap_or(&grouping.group);
+    let volumes_of_all = volumes.iter().chain([usual]);
     let of_slot = |volume: &u32| 2.0 * (volume * grouping.channels()) as f32;
-    let capacity: Vec<f32> = volumes.iter().map(of_slot).collect();
-    let mut prices = vec![1.0; volumes.len()];
-    let table = 2 * grouping.ranks as usize * volumes.len() * lengths.len();
+    let capacity: Vec<f32> = volumes_of_all.map(of_slot).collect();
+    let mut prices = vec![1.0; capacity.len()];
+    let table = 2 * grouping.ranks as usize * capacity.len() * lengths.len();
     let rounds = (MOST_PRICED / table.max(1)).clamp(10, 60);
-    for (slot, &volume) in volumes.iter().enumerate() {
+    for slot in 0..capacity.len() {
         let first = partials.first()?;
         let problem = PriceProblem {
             lengths,
             capacity: &capacity[slot..],
             left_over: LEFT_OVER,
+            hopeless: MOST_RATIO,
         };
         let (rounds, eagerness) = match slot {
             0 => (rounds, 0.3),
@@ -726,32 +746,58 @@ pub(super) fn grow(
         let most = sizes.map(|gap| gap.size).max().unwrap_or(0);
         let table = PriceTable::new(&problem, &prices[slot..], most as usize);
         let later = table.values(1);
-        let mut grown = partials.iter().flat_map(|partial| {
+        let grown = |volume: u32| {
             let tastes = effort.tastes.iter();
-            tastes.filter_map(move |taste| {
+            let pairs =
+                tastes.flat_map(|taste| partials.iter().map(move |partial| (taste, partial)));
+            pairs.filter_map(move |(taste, partial)| {
                 let (made, gaps) = filled(grouping, lengths, later, volume, *taste, &partial.gaps)?;
                 let slots = partial.slots.iter().cloned().chain([made]).collect();
                 Some(Partial { slots, gaps })
             })
-        });
-        if slot + 1 == volumes.len() {
-            let done = grown.find(|partial| partial.gaps.is_empty())?;
-            return Some(BundleTree { slots: done.slots });
+        };
+        match volumes.get(slot) {
+            Some(&volume) => partials = best(grown(volume).collect(), later, effort.kept),
+            None => {
+                // At its price, the lightpaths that finish a tree cost so much at least.
+                let (now, price) = (table.values(0), prices[slot] * of_slot(&1));
+                let costs = partials.iter().map(|partial| value(partial, now) / price);
+                let least = costs.fold(f32::INFINITY, f32::min);
+                let least = (least - 0.01).ceil().max(1.0) as u32;
+                let finished = |volume: u32| grown(volume).find(|partial| partial.gaps.is_empty());
+                let done = least_that(least.max(*last.start()), *last.end(), finished);
+                return done.map(|done| BundleTree { slots: done.slots });
+            }
         }
-        partials = best(grown.collect(), later, effort.kept);
     }
     None
 }
 
+/// What is made of the least number from `low` to `high` of which something is made, if more will do, too.
+fn least_that<T>(low: u32, high: u32, make: impl Fn(u32) -> Option<T>) -> Option<T> {
+    let (mut low, mut high) = (low, high);
+    let mut made = (low <= high).then(|| make(high)).flatten()?;
+    while low < high {
+        let middle = low.midpoint(high);
+        match make(middle) {
+            Some(better) => (made, high) = (better, middle),
+            None => low = middle + 1,
+        }
+    }
+    Some(made)
+}
+
+/// What the gaps of a partial tree cost, by their sizes.
+fn value(partial: &Partial, by_size: &[f32]) -> f32 {
+    let gaps = partial.gaps.iter();
+    gaps.map(|gap| by_size[gap.size as usize]).sum()
+}
+
 /// The partial trees that leave the least for later, of different gaps.
 fn best(grown: Vec<Partial>, later: &[f32], kept: usize) -> Vec<Partial> {
-    let value = |partial: &Partial| -> f32 {
-        let gaps = partial.gaps.iter();
-        gaps.map(|gap| later[gap.size as usize]).sum()
-    };
     let valued = grown.into_iter();
-    let mut valued: Vec<(f32, Partial)> =
-        valued.map(|partial| (value(&partial), partial)).collect();
+    let valued = valued.map(|partial| (value(&partial, later), partial));
+    let mut valued: Vec<(f32, Partial)> = valued.collect();
     valued.sort_by(|one, other| one.0.total_cmp(&other.0));
     let mut known = Vec::new();
     valued.retain(|(_, partial)| {

@@ -110,3 +110,39 @@ fn closed_walk(group: u32, class: u32, leaving: &mut [Vec<Step>]) -> Vec<Step> {
     walk.reverse();
     walk
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// No two copies share a link of a channel, and all channels are there.
+    #[test]
+    fn copies_share_no_link_of_a_channel() {
+        for (ranks, group, channels, lightpaths) in [
+            (64, 2, 8, vec![(0, 8), (1, 7), (0, 1)]),
+            (64, 4, 8, vec![(1, 11), (2, 3), (3, 6), (0, 5), (0, 5)]),
+            (36, 3, 4, vec![(0, 3), (1, 3), (2, 4), (1, 1)]),
+            (24, 1, 6, vec![(0, 1), (0, 2), (0, 3)]),
+        ] {
+            let places = places(group, ranks / group, channels, &lightpaths).unwrap();
+            let mut lit = vec![false; (ranks * channels) as usize];
+            for (place, (class, length)) in places.iter().zip(&lightpaths) {
+                for rank in (*class..ranks).step_by(group as usize) {
+                    let channel = place.channel(ranks, group, rank);
+                    assert!(channel < channels);
+                    for link in rank..rank + length {
+                        let link = &mut lit[(channel * ranks + link % ranks) as usize];
+                        assert!(!std::mem::replace(link, true), "{class} {length}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn more_than_the_channels_and_walks_that_do_not_divide_have_no_places() {
+        assert!(places(2, 32, 2, &[(0, 3), (0, 3)]).is_none());
+        // Classes 0 and 1 with closed walks of 6 and 2 links on all channels: 3 does not divide 32.
+        assert!(places(2, 32, 4, &[(0, 6), (1, 2)]).is_none());
+    }
+}
