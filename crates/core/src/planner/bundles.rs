@@ -220,8 +220,14 @@ fn least<R>(estimates: Vec<Estimate<R>>) -> u64 {
 /// The plan that a spec names.
 fn named(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
     let ring = question.fabric.needed::<WdmRing>(Bundles::NAME)?;
+    let chosen = spec.options().next().is_none() && ring.ports.is_none() && ring.broken.is_empty();
     few_slots::plan::<Bundles>(spec, question).map_err(|error| match error {
-        PlannerError::NothingFits { .. } => refusal(ring, NO_TREE),
+        PlannerError::NothingFits { .. }
+        | PlannerError::Algorithm(AlgorithmError::Refused { .. })
+            if chosen =>
+        {
+            refusal(ring, NO_TREE)
+        }
         error => error,
     })
 }
@@ -231,7 +237,7 @@ const NOT_SO_FEW: &str =
     "no tree was found with so few blocks on lightpaths; more of them or more slots will do";
 
 /// What is said where no tree was found.
-const NO_TREE: &str = "no tree was found; `group` and `volumes` name one, and rings of a prime number of ranks have none";
+const NO_TREE: &str = "no tree was found; rings of a prime number of ranks have no groups";
 
 fn refusal(ring: &WdmRing, reason: &str) -> PlannerError {
     PlannerError::Algorithm(AlgorithmError::Refused {

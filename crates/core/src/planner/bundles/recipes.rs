@@ -31,6 +31,9 @@ const MOST_LAST: u32 = 4;
 /// Slots and groups whose times are so much longer than the least are not tried.
 const FAR: f64 = 1.15;
 
+/// On rings of so many ranks slots and groups of any time are tried where none of those was found.
+const SMALL: u32 = 256;
+
 /// Recipes that are tried.
 const MOST_TRIED: usize = 64;
 
@@ -121,7 +124,17 @@ fn groups(ranks: u32) -> impl Iterator<Item = u32> {
 /// The fastest recipe that was found with a tree.
 pub(super) fn fastest(ring: &WdmRing, cost: SlotCost, block: u64) -> Option<Timed> {
     let pace = Pace::new(cost, block, u64::from(ring.ranks / 2));
-    let frames = pace.frames(ring);
+    let near = fastest_of(ring, &pace, FAR);
+    // With few channels trees may need more slots than their length says.
+    match near.is_none() && ring.ranks <= SMALL {
+        true => fastest_of(ring, &pace, f64::INFINITY),
+        false => near,
+    }
+}
+
+/// The same, of slots and groups that may take so many times the least.
+fn fastest_of(ring: &WdmRing, pace: &Pace, far: f64) -> Option<Timed> {
+    let frames = pace.frames(ring, far);
     let mut tries: Vec<(u64, &Frame, Vec<u32>, u32)> = Vec::new();
     for frame in &frames {
         for (volumes, last) in volumes(frame) {
@@ -192,8 +205,8 @@ impl Pace {
         slots as f64 * empty as f64 + f64::from(sum) * block as f64
     }
 
-    /// Slots and groups that may take hardly longer than the best of them.
-    fn frames(&self, ring: &WdmRing) -> Vec<Frame> {
+    /// Slots and groups that may take so many times what the best of them may.
+    fn frames(&self, ring: &WdmRing, far: f64) -> Vec<Frame> {
         let channels = 2.0 * ring.channels() as f32;
         let mut frames: Vec<Frame> = Vec::new();
         let mut best = f64::INFINITY;
@@ -212,7 +225,7 @@ impl Pace {
                     continue;
                 };
                 let least = 1.0 + start.left / channels;
-                best = best.min(FAR * self.of_sum(slots, least));
+                best = best.min(far * self.of_sum(slots, least));
                 frames.push(Frame {
                     slots,
                     grouping: grouping.clone(),
