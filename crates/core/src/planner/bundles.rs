@@ -113,16 +113,14 @@ impl Recipe for Bundles {
         gathering.saturating_add(spreading).saturating_mul(2)
     }
 
-    fn plan(&self, fabric: &Fabric, collective: Collective) -> Result<Plan, PlannerError> {
+    fn plan(&self, fabric: &Fabric, collective: Collective) -> Result<AnyPlan, PlannerError> {
         let gather = Collective::new(CollectiveKind::AllGather, collective.ranks())?;
-        let gather = plan(fabric, gather, self)?;
-        Ok(match collective.kind() {
-            CollectiveKind::AllReduce => mirror::all_reduce(&AnyPlan::Full(gather))?.unfold(),
-            CollectiveKind::ReduceScatter => {
-                mirror::reduce_scatter(&AnyPlan::Full(gather))?.unfold()
-            }
-            _ => gather,
-        })
+        let gather = AnyPlan::Full(plan(fabric, gather, self)?);
+        match collective.kind() {
+            CollectiveKind::AllReduce => mirror::all_reduce(&gather),
+            CollectiveKind::ReduceScatter => mirror::reduce_scatter(&gather),
+            _ => Ok(gather),
+        }
     }
 
     fn given(
