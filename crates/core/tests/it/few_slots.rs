@@ -729,7 +729,8 @@ fn bundles_take_a_slot_for_every_volume_and_no_more_than_its_blocks() {
             let fabric = on(ranks, wavelengths);
             let plan = check(&spec, &fabric, collective, &size, Policy::EveryStep);
             let slots = volumes.split('x').count() as f64 + 1.0;
-            assert_eq!(f64::from(plan.slots()), times * slots, "{kind} {spec}");
+            // A tree may be complete before the last slot.
+            assert!(f64::from(plan.slots()) <= times * slots, "{kind} {spec}");
             let time =
                 simulate::simulate(&plan, size.parse().unwrap(), Policy::EveryStep, "circuit");
             let most = times * of_volumes(volumes, 4096);
