@@ -268,8 +268,8 @@ pub struct Algorithm {
     /// The paper's time over lightpaths that are set up and released.
     pub formula: Option<PathFormula>,
     /// A number of slots that it is not below on a ring whose ranks all reach each other, by the loads of its
-    /// links; `None` where another algorithm is as good.
-    pub least_slots: fn(&Spec, RingShape) -> Option<u64>,
+    /// links; `None` where another algorithm is as good. An error where options do not fit the ring.
+    pub least_slots: fn(&Spec, RingShape) -> Result<Option<u64>, AlgorithmError>,
     /// Where an option cuts the vector into pieces: so many that follow one another go as the first so many do, each group as many
     /// steps later than the one before.
     pub group_of_pieces: Option<u32>,
@@ -305,7 +305,7 @@ impl Algorithm {
             families: &[],
             costs: CostFormulas::VARIOUS,
             formula: None,
-            least_slots: |_, _| None,
+            least_slots: |_, _| Ok(None),
             group_of_pieces: None,
             transfers: match collective {
                 AllGather | ReduceScatter | AllToAll => all_pairs,

@@ -29,9 +29,9 @@ const fn record(
         costs,
         least_slots: match collective {
             CollectiveKind::AllReduce => {
-                |_, ring| one_stage::least_slots(ring).map(|slots| 2 * slots)
+                |_, ring| Ok(one_stage::least_slots(ring).map(|slots| 2 * slots))
             }
-            _ => |_, _| None,
+            _ => |_, _| Ok(None),
         },
         transfers: match collective {
             CollectiveKind::Scatter => a_round_each,

@@ -10,7 +10,7 @@ pub const RECORDS: &[Algorithm] = &[Algorithm {
     summary: "Every rank sends its block directly to every other rank",
     citation: "Dai et al., OpTree, section III.B, Lemma 1; after Liang and Shen, ToN 2006",
     costs: CostFormulas::new("1", "N - 1", "N - 1"),
-    least_slots: |_, ring| least_slots(ring),
+    least_slots: |_, ring| Ok(least_slots(ring)),
     ..Algorithm::new("one_stage", "One-stage", CollectiveKind::AllGather, build)
 }];
 

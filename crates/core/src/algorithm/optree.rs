@@ -135,9 +135,9 @@ fn choose_tree(spec: &Spec, ring: RingShape) -> Result<(Vec<u32>, Option<u32>), 
 }
 
 /// By default with one stage, or where more save no slots, `one_stage` is as good.
-fn least_slots(spec: &Spec, ring: RingShape) -> Option<u64> {
+fn least_slots(spec: &Spec, ring: RingShape) -> Result<Option<u64>, AlgorithmError> {
     let channels = ring.channels;
-    let (radices, _) = choose_tree(spec, ring).ok()?;
+    let (radices, _) = choose_tree(spec, ring)?;
     let loads = tree::stage_loads(ring.ranks, &radices);
     let slots = loads
         .iter()
@@ -145,9 +145,10 @@ fn least_slots(spec: &Spec, ring: RingShape) -> Option<u64> {
         .map(|load| load.saturating_sub(1).div_ceil(channels.into()))
         .sum();
     let is_plain = spec.options().next().is_none();
-    one_stage::least_slots(ring)
+    let one_stage = one_stage::least_slots(ring);
+    Ok(one_stage
         .filter(|one_stage| !is_plain || slots < *one_stage)
-        .map(|_| slots)
+        .map(|_| slots))
 }
 
 fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {

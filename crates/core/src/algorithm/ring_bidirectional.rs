@@ -9,7 +9,7 @@ pub const RECORDS: &[Algorithm] = &[Algorithm {
     summary: "Pass blocks to both neighbours in each step, ceil((N-1)/2) times",
     citation: "Folklore; the two-way form of Patarasuk and Yuan's ring, JPDC 2009",
     costs: CostFormulas::new("floor(N / 2)", "N - 1", "N - 1"),
-    least_slots: |_, ring| Some(u64::from(ring.ranks.saturating_sub(1).div_ceil(2))),
+    least_slots: |_, ring| Ok(Some(u64::from(ring.ranks.saturating_sub(1).div_ceil(2)))),
     ..Algorithm::new(
         "ring_bidirectional",
         "Bidirectional ring",

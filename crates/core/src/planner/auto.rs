@@ -139,7 +139,13 @@ fn named_contenders<'a>(
                 _ => ranks.into(),
             };
             let mut transfers = pieces.map_or(about, |pieces| pieces.saturating_mul(of_a_piece));
-            let (mut least, mut slots) = least::by_formulas(record, &spec, question)?;
+            let (mut least, mut slots) = match least::by_formulas(record, &spec, question) {
+                Err(error) if is_of_one(&error) => {
+                    refused.push(left_out(&spec, Time::ZERO, error));
+                    continue;
+                }
+                known => known?,
+            };
             let mut expected = Time::ZERO;
             if let (Some(pieces), Some(first)) = (pieces, &first_pieces) {
                 least = least.max(first.least(pieces, question)?);

@@ -137,7 +137,10 @@ fn by_load_formula(
     let ring = question.fabric.downcast::<WdmRing>();
     let ring = ring.filter(|ring| !ring.multicast);
     let shape = ring.and_then(WdmRing::ring_shape);
-    let by_loads = shape.and_then(|shape| (record.least_slots)(spec, shape));
+    let by_loads = match shape {
+        Some(shape) => (record.least_slots)(spec, shape)?,
+        None => None,
+    };
     let (Some(ring), Some(by_loads)) = (ring, by_loads) else {
         return Ok((Time::ZERO, 0));
     };
