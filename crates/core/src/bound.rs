@@ -2,6 +2,7 @@
 //! holds; the proofs are beside the arithmetic, in the folders of families with circuits and, for fabrics with
 //! links, in [`electrical`].
 
+pub(crate) mod both_halves;
 pub mod concurrent_flow;
 pub mod electrical;
 pub(crate) mod phases;

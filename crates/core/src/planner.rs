@@ -38,6 +38,7 @@ mod fronts;
 mod gathered;
 mod graph;
 mod grouped;
+mod halving_exchange;
 mod knapsack;
 mod least;
 mod levels;
@@ -286,6 +287,7 @@ pub const PLANNERS: &[Planner] = &[
     shifts::PLANNER,
     plane_shifts::PLANNER,
     pipelined::PLANNER,
+    halving_exchange::PLANNER,
     decomposition::PLANNER,
     topologies::PLANNER,
     rotor::PLANNER,

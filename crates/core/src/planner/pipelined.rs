@@ -8,7 +8,8 @@
 //! D_m + D_n slots; so with columns. Every rank thus receives a piece by each plane in every slot, and K + D_m + D_n slots are enough.
 //!
 //! On a grid of lightpaths with k ports the vector is cut into as many parts, at most one for each dimension of the hypercube of
-//! the ranks; in slot t part i goes along dimension t + i. With two ports or more two parts may go around a ring instead, one each way,
+//! the ranks; in slot t part i goes along dimension t + i. At the end the first rank sends the last piece again and again, as if it were the
+//! next ones, so that K + d - 1 slots are enough for d dimensions (`line`). With two ports or more two parts may go around a ring instead, one each way,
 //! over lightpaths that stay up.
 //!
 //! With M / B the time of the vector at all ports of a rank, S slots before the last piece and c for each slot,
@@ -129,7 +130,7 @@ impl Course {
                 (1, row.depth().max(column.depth()).saturating_sub(1))
             }
             Course::Planes { row, column } => (2, row.depth() + column.depth()),
-            Course::Parts { line, parts } => (parts, line.depth() - 1),
+            Course::Parts { line, parts } => (parts, line.ranks.ilog2().max(1) - 1),
             Course::BothWays { line } => (2, line.depth() - 1),
         }
     }
@@ -357,11 +358,21 @@ fn placed(
         .with_root(collective.root())?
         .with_pieces(parts * pieces)?;
     let mut schedule = Schedule::new(whole);
+    let last = i64::from(pieces) - 1;
+    // Where the last piece stands for those after it, by part and rank: whether it is there.
+    let mut has_last = vec![false; (parts * ranks) as usize];
+    let goes_on = matches!(course, Course::Parts { .. });
     for slot in 0..pieces + after {
         interrupt::check();
         schedule.begin_step();
         course.slot(slot, &mut |part, piece, from, to| {
-            if (0..i64::from(pieces)).contains(&piece) {
+            let piece = if goes_on { piece.min(last) } else { piece };
+            if !(0..=last).contains(&piece) {
+                return;
+            }
+            let is_there = piece == last
+                && std::mem::replace(&mut has_last[(part * ranks + to) as usize], true);
+            if !is_there {
                 let chunk = part * pieces + piece as u32;
                 schedule.push(Transfer::copy(chunk, from, to));
             }

@@ -7,12 +7,17 @@
 //! * **all_gather.** Every block spreads by the same tree, rotated to its rank. In slot s it can come to all places that are
 //!   a shift away from those that have it; a place that both planes reach is given to the plane that carries less. A slot takes as long as
 //!   the greater of its two numbers of blocks, so that (N - 1) / 2 blocks, rounded up, are the least in all. reduce_scatter is the same backwards.
+//! * **gather.** Of the all_gather what comes to the root (`rooted`). scatter is the same backwards.
 //! * **all_to_all.** The block for the rank (i, j) places on takes the same hops from every rank: of the shifts of the slots some,
 //!   in their order, that add up to (i, j) (`ways`).
 //! * **barrier.** Every rank signals by both shifts of each slot until something of each has come to all.
 //!
+//! Where only circuits that change are charged and ranks do not wait for the end of a slot, all slots may have the same shifts, by
+//! one column and by one row: after n + m - 2 slots all have heard of all, over circuits that are tuned once.
+//!
 //! More slots cost more charges, fewer of them more imbalance or more hops. Which shifts are tried: `search`.
 
+mod rooted;
 mod search;
 mod spread;
 mod torus;
@@ -53,6 +58,8 @@ pub(super) const PLANNER: Planner = Planner {
         &[
             CollectiveKind::AllGather,
             CollectiveKind::ReduceScatter,
+            CollectiveKind::Scatter,
+            CollectiveKind::Gather,
             CollectiveKind::AllToAll,
             CollectiveKind::Barrier,
         ],
@@ -140,6 +147,7 @@ fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, Planner
     let all = u64::from(ranks) * u64::from(ranks - 1);
     let blocks = match kind {
         CollectiveKind::Barrier => ranks.into(),
+        CollectiveKind::Scatter | CollectiveKind::Gather => 8 * u64::from(ranks),
         CollectiveKind::AllToAll => 2 * all,
         _ => all,
     };
@@ -147,24 +155,34 @@ fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, Planner
         return Ok(Vec::new());
     }
     let price = price(question, grid)?;
-    let Some((sequence, time)) = search::best(torus, kind, &price) else {
-        return Ok(Vec::new());
-    };
-    let question = *question;
-    Ok(vec![Contender {
-        name: named(&sequence),
-        slots: sequence.slots.len() as u64,
-        least: least::of_collective(&question)?,
-        estimate: Time::from_ps(time),
-        // Blocks next to one another are one transfer.
-        transfers: question.work(blocks) / 8,
-        make: Box::new(move |_| {
-            let schedule = scheduled(&question, torus, &sequence)?;
-            let schedule = schedule.ok_or(PlannerError::NotFound { pieces: 1 })?;
-            let plan = families::place_by_default(schedule, question.fabric, named(&sequence))?;
-            Ok(Made::from(AnyPlan::Full(plan)))
-        }),
-    }])
+    let least = least::of_collective(question)?;
+    let found = search::best(torus, kind, &price);
+    let kept = keeps_circuits(question).then(|| search::steady(torus, kind, &price));
+    let contenders = found.into_iter().chain(kept).map(|(sequence, time)| {
+        let question = *question;
+        Contender {
+            name: named(&sequence),
+            slots: sequence.slots.len() as u64,
+            least,
+            estimate: Time::from_ps(time),
+            // Blocks next to one another are one transfer.
+            transfers: question.work(blocks) / 8,
+            make: Box::new(move |_| {
+                let schedule = scheduled(&question, torus, &sequence)?;
+                let schedule = schedule.ok_or(PlannerError::NotFound { pieces: 1 })?;
+                let plan = families::place_by_default(schedule, question.fabric, named(&sequence))?;
+                Ok(Made::from(AnyPlan::Full(plan)))
+            }),
+        }
+    });
+    Ok(contenders.collect())
+}
+
+/// Whether circuits that do not change may save time: those of a scatter are asked for one after the other, as its blocks come.
+fn keeps_circuits(question: &Question<'_>) -> bool {
+    let kind = question.collective.kind();
+    let is_steady = !matches!(kind, CollectiveKind::AllToAll | CollectiveKind::Scatter);
+    is_steady && question.policy() == Policy::TwoTier
 }
 
 /// What slots and blocks cost, as the simulator `circuit` has it.
@@ -174,7 +192,9 @@ fn price(question: &Question<'_>, grid: &WssGrid) -> Result<Price, PlannerError>
         _ => grid.change()?.set_up,
     };
     let block = match question.collective.kind() {
-        CollectiveKind::AllGather => question.size,
+        CollectiveKind::AllGather | CollectiveKind::Scatter | CollectiveKind::Gather => {
+            question.size
+        }
         CollectiveKind::Barrier => Bytes::new(0),
         _ => Bytes::new(question.size.get().div_ceil(grid.ranks().into())),
     };
@@ -213,6 +233,15 @@ fn scheduled(
             let Some(spread) = Spread::of(torus, sequence) else {
                 return Ok(None);
             };
+            if matches!(kind, CollectiveKind::Scatter | CollectiveKind::Gather) {
+                let gather = Collective::new(CollectiveKind::Gather, torus.places())?;
+                let gather = gather.with_root(collective.root())?;
+                let gathered = rooted::gathered(gather, torus, &spread);
+                return Ok(Some(match kind {
+                    CollectiveKind::Scatter => gathered.reversed(collective),
+                    _ => gathered,
+                }));
+            }
             question.fits(ranks * (ranks - 1))?;
             let gather = Collective::new(CollectiveKind::AllGather, torus.places())?;
             let gathered = gathered(gather, torus, &spread);

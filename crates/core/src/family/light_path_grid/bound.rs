@@ -37,12 +37,16 @@
 //! N - 1 blocks of a rank take H hops at least, as many of one as can be, then of two ([`crate::bound::places`]): with blocks of b bytes
 //! m above is b H. Fewer phases or slots have more hops; the bound is the least over their number.
 //!
+//! **both_halves.** In an all_reduce what is gathered must be spread ([`crate::bound::both_halves`]).
+//!
 //! **pieces.** A vector that one rank has takes the longer the fewer the slots are ([`crate::bound::pieces`]); backwards, what all add.
 //!
 //! More phases than slots are of no use, and with as many as G, (1 + k)^G >= N, a slot each is enough. Recursive
 //! doubling meets the bound for an all_gather with one port.
 
-use crate::bound::{TimeBound, crossing, growth, least_over_slots, over, phases, pieces, places};
+use crate::bound::{
+    TimeBound, both_halves, crossing, growth, least_over_slots, over, phases, pieces, places,
+};
 use crate::collective::{Collective, CollectiveKind};
 use crate::fabric::circuits::{Charge, Paths};
 use crate::family::light_path_grid::LightPathGrid;
@@ -106,7 +110,16 @@ pub fn best(
                      slots than the one in which it received",
     };
     let sharper = match collective.kind() {
-        CollectiveKind::Broadcast | CollectiveKind::Reduce => asked.pieces(sending)?.map(|time| TimeBound {
+        CollectiveKind::AllReduce => {
+            let rate = u128::from(grid.rate.bits_per_second()) * u128::from(grid.ports);
+            let vector = over(size.get().into(), rate)?;
+            asked.over_slots(vector, both_halves::time)?.map(|time| TimeBound {
+                time,
+                name: "both_halves",
+                assumption: "slots one after the other; in few of them a byte is sent more often to be gathered and spread",
+            })
+        }
+        CollectiveKind::Broadcast | CollectiveKind::Reduce => asked.over_slots(sending, pieces::time)?.map(|time| TimeBound {
             time,
             name: "pieces",
             assumption: "slots one after the other; fewer of them carry longer pieces, which ranks wait for",
@@ -124,6 +137,9 @@ pub fn best(
         _ => rounds,
     })
 }
+
+/// The least time of a vector: of so many ranks and ports, in so many slots or more, each of a time, where the ports take a time for it.
+type OfSlots = fn(u64, u64, u64, Time, Time) -> Result<Option<Time>, UnitError>;
 
 /// What a bound is asked for.
 struct Asked<'a> {
@@ -170,15 +186,15 @@ impl Asked<'_> {
         Ok(least.unwrap_or(Time::ZERO))
     }
 
-    /// The least time of a vector that takes `sending` over all ports.
-    fn pieces(&self, sending: Time) -> Result<Option<Time>, UnitError> {
+    /// The least time of a vector that takes `sending` over all ports, by a bound that counts slots.
+    fn over_slots(&self, sending: Time, bound: OfSlots) -> Result<Option<Time>, UnitError> {
         let (ranks, ports, latency) = (self.ranks, self.ports, self.grid.latency);
         let most = growth(ranks, ports);
         if self.has_a_slot_each() {
             let each = self.paid(2)?.ps() - self.paid(1)?.ps();
             let first_free = each - self.paid(1)?.ps();
             let per_slot = Time::from_ps(each).plus(latency)?;
-            let time = pieces::time(ranks, ports, most, per_slot, sending)?;
+            let time = bound(ranks, ports, most, per_slot, sending)?;
             return Ok(time.map(|time| Time::from_ps(time.ps() - first_free)));
         }
         let mut least: Option<Time> = None;
@@ -186,7 +202,7 @@ impl Asked<'_> {
             let Some(slots) = least_slots(ranks, ports, phases) else {
                 continue;
             };
-            if let Some(time) = pieces::time(ranks, ports, slots, latency, sending)? {
+            if let Some(time) = bound(ranks, ports, slots, latency, sending)? {
                 let time = time.plus(self.paid(phases)?)?;
                 least = Some(least.map_or(time, |least| least.min(time)));
             }

@@ -50,7 +50,8 @@
 //! **Slot by slot.** Where every slot is charged, or none is, slots follow one another (simulator
 //! `circuit`), each as long as its longest burst of b bytes: c + L + b / B, or L + b / B. A transceiver
 //! receives b at most in it. So with G slots by growth and s the greatest of all m / (w B) above,
-//! T >= G (c + L) + s, or G L + s. More slots than G carry less each (**pieces**, of a broadcast or reduce: [`crate::bound::pieces`]).
+//! T >= G (c + L) + s, or G L + s. More slots than G carry less each (**pieces**, of a broadcast or reduce: [`crate::bound::pieces`]; **both_halves**, of an all_reduce:
+//! [`crate::bound::both_halves`]).
 //! In an all_to_all of S slots (**hops**) a rank sends by S circuits of each plane at most, so that of the ranks on its row switch S at most are one
 //! hop away, and C(S, 2) two; so on its column switch; of the others, which a block reaches by both planes, C(S, h) (2^h - 2) at most are h >= 2
 //! hops away. That gives the least hops of all blocks; T is the least over S. Under `two_tier` flows overlap: a latency passes while the next burst is
@@ -60,7 +61,8 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
 use crate::bound::{
-    Bound, LeastCharge, TimeBound, crossing, growth, least_over_slots, over, pieces, places,
+    Bound, LeastCharge, TimeBound, both_halves, crossing, growth, least_over_slots, over, pieces,
+    places,
 };
 use crate::collective::{Collective, CollectiveKind};
 use crate::fabric::Plane;
@@ -117,6 +119,17 @@ pub fn best(
                     time,
                     name: "pieces",
                     assumption: "slots one after the other; fewer of them carry longer pieces, which ranks wait for",
+                })
+            }
+            CollectiveKind::AllReduce => {
+                let most = ports.most().max(1);
+                let whole = over(size.get().into(), rate(grid, most))?;
+                let time = both_halves::time(ranks, most, slots, per_slot, whole)?;
+                time.map(|time| TimeBound {
+                    time,
+                    name: "both_halves",
+                    assumption: "slots one after the other; in few of them a byte is sent more often to be gathered \
+                                 and spread",
                 })
             }
             CollectiveKind::AllToAll => {

@@ -10,6 +10,12 @@
 //!   piece t - i, where i is the greatest (j - b) mod d of its set bits b, and one with bit j set the piece t - d. After d + 1 slots a
 //!   piece is everywhere.
 //!
+//!   With K pieces slot K + d - 2 can be the last one. Let the pieces from K on, which 0 would send next, be piece K - 1 once more. Let w be the
+//!   first of d slots that follow one another. A rank v receives in slot s of them the piece s - d where its bit is clear, and where its bit is set the
+//!   greatest piece behind, so that it receives all pieces s - d of these slots but one: the first slot at which a bit of v is set, say f. In the
+//!   last slot at which one is set it receives piece f. So piece f - d came in the d slots before, and after slot K + d - 2 all
+//!   pieces below K - 1 are there, and a piece from K - 1 on, too.
+//!
 //! In every slot one rank, the *spare* one, would send to 0, which has all pieces: it may send there what comes from elsewhere.
 
 /// How pieces go along a line.

@@ -41,6 +41,19 @@ pub(super) fn best(torus: Torus, kind: CollectiveKind, price: &Price) -> Option<
     }
 }
 
+/// The same shifts in all slots, by one place, and the time that they take where only the first slot is charged. A reduce_scatter goes
+/// backwards: its circuits are then those of an all_gather that follows.
+pub(super) fn steady(torus: Torus, kind: CollectiveKind, price: &Price) -> (Sequence, u64) {
+    let most = torus.most();
+    let shifts = match kind {
+        CollectiveKind::ReduceScatter => most,
+        _ => most.map(|most| most.min(1)),
+    };
+    let slots = vec![shifts; most.into_iter().sum::<u32>() as usize];
+    let (_, load) = Reach::new(torus).rate(torus, &slots);
+    (Sequence { slots }, price.time(1, load))
+}
+
 /// The planes along which there is another place.
 fn planes(torus: Torus) -> u64 {
     torus.most().iter().filter(|most| **most > 0).count() as u64
