@@ -558,10 +558,12 @@ impl<'a> Question<'a> {
         slot_cost::SlotCost::new(ring, self.policy())
     }
 
-    /// The work of making and timing so many transfers: on a grid of tunable circuits each is a chain of events.
+    /// The work of making and timing so many transfers: on a grid of tunable circuits each is a chain of events where ranks do not wait
+    /// for the end of a slot.
     fn work(&self, transfers: u64) -> u64 {
         match self.fabric.downcast::<WssGrid>() {
-            Some(_) => transfers.saturating_mul(32),
+            Some(_) if self.policy() == Policy::TwoTier => transfers.saturating_mul(32),
+            Some(_) => transfers.saturating_mul(8),
             None => transfers,
         }
     }

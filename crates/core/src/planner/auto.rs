@@ -6,7 +6,9 @@
 //! from the loads of its schedule before it is placed and timed (`least`).
 
 use super::bounds::time_bound;
-use super::contest::{Candidate, Contender, Contest, ContestOutcome, LeftOut, Made, is_of_one};
+use super::contest::{
+    Candidate, Contender, Contest, ContestOutcome, LARGE, LeftOut, Made, is_of_one,
+};
 use super::least::FirstPieces;
 use super::striped::Striping;
 use super::{Planned, Planner, PlannerError, Question, least};
@@ -120,6 +122,8 @@ fn named_contenders<'a>(
     let (mut contenders, mut refused): (Vec<Contender<'a>>, Refused) = (Vec::new(), Vec::new());
     let kind = question.collective.kind();
     let on_ring = question.fabric.downcast::<WdmRing>().is_some();
+    // The formulas of records say enough there, until a good time is known.
+    let on_grid = least::has_grid_slots(question)?;
     for record in algorithm::records_for(question.fabric).filter(|one| one.collective == kind) {
         let ranks = question.fabric.ranks();
         let about = (record.transfers)(ranks);
@@ -158,7 +162,7 @@ fn named_contenders<'a>(
                 refused.push(left_out(&spec, least, error));
                 continue;
             }
-            let quickly = !on_ring && transfers <= QUICKLY_MADE;
+            let quickly = !on_ring && transfers <= if on_grid { LARGE } else { QUICKLY_MADE };
             if quickly {
                 match least::of_spec(&spec, question) {
                     Ok((known, length)) => {

@@ -23,8 +23,9 @@
 //!
 //! **By the formulas of a record.** A schedule of S steps takes S slots at least, and where a rank receives V
 //! bytes, these come in over its channels, 2 c of them, or over its cables. On a circuit switch of d ports, where slots follow one
-//! another, T >= S (alpha + delta) + V / (d B).
+//! another, T >= S (alpha + delta) + V / (d B), and so on grids (`least/grids`).
 
+mod grids;
 mod pieces;
 
 pub(super) use pieces::FirstPieces;
@@ -37,6 +38,7 @@ use crate::family::circuit_switch::CircuitSwitch;
 use crate::family::wdm_ring::bound::relay_tree;
 use crate::family::wdm_ring::route;
 use crate::family::wdm_ring::{Direction, WdmLight, WdmRing};
+use crate::family::wss_grid::WssGrid;
 use crate::interrupt;
 use crate::plan::{NamedRoutes, Plan};
 use crate::schedule::Schedule;
@@ -120,7 +122,13 @@ pub(super) fn by_formulas(
         return Ok((over_ports(switch, question.policy(), slots, bytes)?, slots));
     }
     let Some(ring) = question.fabric.downcast::<WdmRing>() else {
-        return Ok((Time::ZERO, slots));
+        // On a grid of switches some schedules are others than the formulas are about.
+        let slot = match question.fabric.planes() {
+            None => grids::GridSlot::of(question)?,
+            Some(_) => None,
+        };
+        let least = slot.map(|slot| slot.time(slots, bytes)).transpose()?;
+        return Ok((least.unwrap_or(Time::ZERO), slots));
     };
     let channels = 2 * u64::from(ring.channels());
     let least = of_slots(ring, question.policy(), slots, bytes as u64, channels)?;
@@ -227,6 +235,11 @@ fn unit(kind: CollectiveKind, size: Bytes, ranks: u32) -> u64 {
     }
 }
 
+/// Whether slots follow one another on a grid, where the formulas of records tell what they take.
+pub(super) fn has_grid_slots(question: &Question<'_>) -> Result<bool, PlannerError> {
+    Ok(grids::GridSlot::of(question)?.is_some())
+}
+
 /// The same for the schedule that a spec names, with its number of transfers.
 pub(super) fn of_spec(spec: &Spec, question: &Question<'_>) -> Result<(Time, u64), PlannerError> {
     let schedule = algorithm::build(spec, question.collective, question.fabric)?;
@@ -251,6 +264,13 @@ fn over_routes(
     routes: &NamedRoutes,
     question: &Question<'_>,
 ) -> Result<Time, PlannerError> {
+    let has_demand = question.collective.demand().is_some();
+    if let Some(grid) = question.fabric.downcast::<WssGrid>()
+        && question.policy() == Policy::TwoTier
+        && !has_demand
+    {
+        return grids::of_tuned(schedule, grid, question.size);
+    }
     if !Simulator::chosen(question.fabric, question.method).bounded_by_loads {
         return Ok(Time::ZERO);
     }
@@ -259,6 +279,9 @@ fn over_routes(
     }
     if let Some(switch) = question.fabric.downcast::<CircuitSwitch>() {
         return by_ports(schedule, switch, question);
+    }
+    if let Some(slot) = grids::GridSlot::of(question)?.filter(|_| !has_demand) {
+        return grids::of_schedule(schedule, &slot, question);
     }
     let Some(network) = question.fabric.network() else {
         return Ok(Time::ZERO);

@@ -98,7 +98,13 @@ fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, Planner
         expected = expected.max(Time::from_ps(both.ps() / 3 * 2));
     }
     let ranks = u64::from(question.collective.ranks());
-    let transfers = question.work(ranks * ranks);
+    // Along rows and columns blocks next to one another are one transfer.
+    let transfers = question.work(ranks * ranks)
+        / if question.fabric.planes().is_some() {
+            8
+        } else {
+            1
+        };
     let question = Question {
         most_work: question.most_work / 2,
         ..*question

@@ -1,6 +1,6 @@
 //! The tree by which something of every rank spreads, the same from each but for rotation.
 
-use super::torus::{Sequence, Torus, steps};
+use super::torus::{Sequence, Shifts, Torus, steps};
 
 /// What is sent in a slot along one plane: by which shift, and from which places on from where it began.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -28,7 +28,44 @@ impl Spread {
                 slots.push(hops);
             }
         }
-        (reach.missing(torus) == 0).then_some(Spread { slots })
+        let mut spread = Spread { slots };
+        if let Some(shifts) = sequence.steady() {
+            spread.keep_both_planes_busy(torus, shifts);
+        }
+        (reach.missing(torus) == 0).then_some(spread)
+    }
+
+    /// Where all slots have the same shifts, their circuits should be up from the first slot to the last, and backwards nothing should be
+    /// waited for in the first. But the last slot tells one place alone. So of the last 3 + 2 + 1 places, by how many shifts along
+    /// rows and columns they are on, each of the last three slots tells two, one by each plane:
+    ///
+    /// | slot | along a row | along a column |
+    /// |---|---|---|
+    /// | last but two | (m - 3, n - 1) | (m - 1, n - 3) |
+    /// | last but one | (m - 2, n - 1) | (m - 2, n - 2) |
+    /// | last | (m - 1, n - 1) | (m - 1, n - 2) |
+    fn keep_both_planes_busy(&mut self, torus: Torus, shifts: Shifts) {
+        let [across, down] = torus.most();
+        let count = self.slots.len();
+        if across.min(down) < 3 || count != (across + down) as usize {
+            return;
+        }
+        let place = |[right, below]: [u32; 2]| {
+            let column = right * shifts[0] % torus.columns;
+            below * shifts[1] % torus.rows * torus.columns + column
+        };
+        let told = [
+            [[across - 2, down], [across, down - 2]],
+            [[across - 1, down], [across - 1, down - 1]],
+            [[across, down], [across, down - 1]],
+        ];
+        for (hops, told) in self.slots[count - 3..].iter_mut().zip(told) {
+            for ((plane, of_plane), at) in hops.iter_mut().enumerate().zip(told) {
+                let mut before = at;
+                before[plane] -= 1;
+                of_plane.senders = vec![place(before)];
+            }
+        }
     }
 }
 

@@ -51,6 +51,15 @@ impl Sequence {
         slots.join("x")
     }
 
+    /// The shifts of all slots, where these are the same and lead to a place nearby.
+    pub(super) fn steady(&self) -> Option<Shifts> {
+        let first = *self.slots.first()?;
+        self.slots
+            .iter()
+            .all(|slot| *slot == first)
+            .then_some(first)
+    }
+
     pub(super) fn parse(text: &str, torus: Torus) -> Option<Sequence> {
         let below = |text: &str, most: u32| {
             let shift = crate::spec::whole(text)?;

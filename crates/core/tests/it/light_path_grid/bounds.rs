@@ -7,6 +7,7 @@ use opticoll::family::light_path_grid::LightPathGrid;
 use opticoll::family::light_path_grid::PortsLight;
 use opticoll::family::light_path_grid::bound::{SetUps, best, least_slots};
 use opticoll::plan::Plan;
+use opticoll::planner;
 use opticoll::schedule::{Schedule, Transfer};
 use opticoll::simulate::{self, Method, Paths, Policy};
 use opticoll::units::Bytes;
@@ -224,6 +225,36 @@ proptest! {
                 );
             }
         }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    #[test]
+    fn no_plan_of_auto_is_faster(
+        ranks in 2u32..34,
+        ports in 1u32..5,
+        bytes in 0u64..3_000_000,
+        microseconds in (0u64..2000, 0u64..9000, 0u64..2000),
+        kind in 0..CollectiveKind::ALL.len(),
+        policy in 0usize..3,
+    ) {
+        let (latency, establish, release) = microseconds;
+        let text = format!(
+            "light_path_grid:ranks={ranks},ports={ports},latency={latency}us,\
+             establish={establish}us,release={release}us"
+        );
+        let fabric = Fabric::parse(&text).unwrap();
+        let collective = Collective::new(CollectiveKind::ALL[kind], ranks).unwrap();
+        let policy = [Policy::EstablishRelease, Policy::EveryStep, Policy::Free][policy];
+        let method = Method { policy: Some(policy), ..Method::default() };
+        let size = Bytes::new(bytes);
+        let planned = planner::plan(&"auto".parse().unwrap(), &fabric, collective, size, &method).unwrap();
+        prop_assert_eq!(verify(&planned.plan), []);
+        let time = simulate::run(&planned.plan, size, &method).unwrap().time;
+        let least = planner::time_bound(&fabric, &collective, size, &method).unwrap().unwrap();
+        prop_assert!(time >= least.time, "{:?} on {}: {} below {}", collective, text, time, least.time);
     }
 }
 

@@ -49,13 +49,55 @@ fn pieces_go_along_all_dimensions_of_a_hypercube() {
         ] {
             let fabric = format!("light_path_grid:ranks={ranks},ports={ports}");
             let name = "pipelined:pieces=9,shape=hypercube";
-            let slots = 9 + u64::from(u32::ilog2(ranks));
+            let slots = 9 + u64::from(u32::ilog2(ranks)) - 1;
             for (policy, set_up) in [("every_step", 2 * E), ("free", 0)] {
                 // Pieces of 1,000 bytes.
                 let (made, time) = timed(&fabric, kind, name, 9000 * parts, policy);
                 assert_eq!(made, slots, "{kind} on {fabric}");
                 assert_eq!(time, slots * (set_up + A + 1000 * B), "{kind} on {fabric}");
             }
+        }
+    }
+}
+
+#[test]
+fn the_last_pieces_take_no_slot_more_than_they_must() {
+    // K pieces leave one after the other, and the last one needs as many slots as ranks have dimensions.
+    for dimensions in 1..=6u64 {
+        let fabric = format!("light_path_grid:ranks={}", 1 << dimensions);
+        for pieces in 1..=2 * dimensions {
+            let name = format!("pipelined:pieces={pieces},shape=hypercube");
+            for kind in [CollectiveKind::Broadcast, CollectiveKind::Reduce] {
+                let (slots, time) = timed(&fabric, kind, &name, 1000 * pieces, "free");
+                assert_eq!(slots, pieces + dimensions - 1, "{kind} on {fabric}");
+                assert_eq!(time, slots * (A + 1000 * B), "{kind} on {fabric}");
+            }
+        }
+    }
+}
+
+#[test]
+fn halves_are_exchanged_along_some_dimensions() {
+    let kind = CollectiveKind::AllReduce;
+    for dimensions in 1..=6u64 {
+        let fabric = format!("light_path_grid:ranks={}", 1 << dimensions);
+        for halvings in 0..=dimensions {
+            let name = format!("halving_exchange:halvings={halvings}");
+            let (slots, time) = timed(&fabric, kind, &name, 64_000, "every_step");
+            assert_eq!(slots, dimensions + halvings);
+            let left = 64_000 >> halvings;
+            let bytes = 2 * (64_000 - left) + (dimensions - halvings) * left;
+            assert_eq!(
+                time,
+                slots * (2 * E + A) + bytes * B,
+                "{halvings} on {fabric}"
+            );
+        }
+        // Without halvings, and with all of them, slots and bytes are those of the algorithms known.
+        for (halvings, known) in [(0, "recursive_doubling"), (dimensions, "halving_doubling")] {
+            let name = format!("halving_exchange:halvings={halvings}");
+            let own = timed(&fabric, kind, &name, 64_000, "free");
+            assert_eq!(own, timed(&fabric, kind, known, 64_000, "free"));
         }
     }
 }

@@ -9,8 +9,10 @@ use opticoll::algorithm::records_for;
 use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;
 use opticoll::family::wss_grid;
-use opticoll::simulate::{self, Policy};
+use opticoll::planner;
+use opticoll::simulate::{self, Method, Policy};
 use opticoll::units::{Bytes, Time};
+use opticoll::verify::verify;
 use proptest::prelude::*;
 
 use super::proved;
@@ -279,5 +281,30 @@ proptest! {
                 prop_assert!(plan.fabric.ranks() > 1 || bound.time == Time::ZERO);
             }
         }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 40, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_plan_of_auto_is_faster_than_the_bound(
+        rows in 1u32..7, columns in 1u32..7, bytes in 0u64..20_000, control in 0u64..30_000, tuning in 0u64..60_000,
+        latency in 0u64..30_000, kind in 0..CollectiveKind::ALL.len(), policy in 0usize..3
+    ) {
+        prop_assume!(rows * columns > 1);
+        let text = format!(
+            "wss_grid:rows={rows},columns={columns},control={control}ps,tuning={tuning}ps,latency={latency}ps"
+        );
+        let fabric = Fabric::parse(&text).unwrap();
+        let collective = Collective::new(CollectiveKind::ALL[kind], fabric.ranks()).unwrap();
+        let policy = [Policy::TwoTier, Policy::EveryStep, Policy::Free][policy];
+        let method = Method { policy: Some(policy), ..Method::default() };
+        let size = Bytes::new(bytes);
+        let planned = planner::plan(&"auto".parse().unwrap(), &fabric, collective, size, &method).unwrap();
+        prop_assert_eq!(verify(&planned.plan), []);
+        let time = simulate::run(&planned.plan, size, &method).unwrap().time;
+        let least = planner::time_bound(&fabric, &collective, size, &method).unwrap().unwrap();
+        prop_assert!(time >= least.time, "{:?} on {}: {} below {}", collective, text, time, least.time);
     }
 }

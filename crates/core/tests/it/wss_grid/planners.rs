@@ -89,6 +89,60 @@ fn shifts_fill_both_planes() {
     }
 }
 
+#[test]
+fn what_a_root_sends_or_receives_is_what_it_receives_in_an_all_gather() {
+    use CollectiveKind::{AllGather, Gather, Scatter};
+    for (rows, columns) in [(1, 2), (2, 3), (1, 5), (6, 1), (5, 7), (8, 8)] {
+        let fabric = fabric(rows, columns);
+        let (_, expected) = timed(
+            &fabric,
+            collective(AllGather, &fabric),
+            "plane_shifts",
+            1000,
+        );
+        for kind in [Gather, Scatter] {
+            for root in [0, fabric.ranks() - 1] {
+                let rooted = collective(kind, &fabric).with_root(root).unwrap();
+                let (_, time) = timed(&fabric, rooted, "plane_shifts", 1000);
+                assert_eq!(time, expected, "{kind} on {fabric}");
+            }
+        }
+    }
+}
+
+#[test]
+fn circuits_that_stay_are_tuned_once() {
+    use CollectiveKind::{AllGather, AllReduce, Barrier, ReduceScatter};
+    let method = Method {
+        policy: Some(Policy::TwoTier),
+        ..Method::default()
+    };
+    for side in [4, 8] {
+        let fabric = fabric(side, side);
+        let ranks = u64::from(fabric.ranks());
+        // Along diagonals 2, 3, ..., side, ..., 2, 1 ranks are told, half of them by each plane.
+        let told = (2..=u64::from(side)).chain((1..u64::from(side)).rev());
+        let blocks = told.map(|told| told.div_ceil(2)).sum::<u64>();
+        for (kind, bytes, expected) in [
+            (AllGather, 10, SLOT + blocks * 10 * BYTE),
+            (ReduceScatter, 10 * ranks, SLOT + blocks * 10 * BYTE),
+            (AllReduce, 10 * ranks, SLOT + 2 * blocks * 10 * BYTE),
+            (Barrier, 0, SLOT),
+        ] {
+            let asked = collective(kind, &fabric);
+            let size = Bytes::new(bytes);
+            let spec = "auto".parse().unwrap();
+            let planned = planner::plan(&spec, &fabric, asked, size, &method).unwrap();
+            assert_eq!(verify(&planned.plan), []);
+            let time = simulate::run(&planned.plan, size, &method)
+                .unwrap()
+                .time
+                .ps();
+            assert!(time <= expected, "{kind} on {fabric}: {time} {expected}");
+        }
+    }
+}
+
 /// Whether any sequence of so many pairs of shifts leads from a place to all others: all of them, one after the other.
 fn lead_to_all(rows: u32, columns: u32, slots: usize, told: &BTreeSet<(u32, u32)>) -> bool {
     if told.len() as u32 == rows * columns {

@@ -1,0 +1,159 @@
+//! On grids whose slots follow one another: each slot takes a latency, with what is charged for it, and what a rank sends, or
+//! receives, goes over its ports.
+//!
+//! A step takes as many slots at least as a rank has partners for each of its ports: on a grid of lightpaths a path serves both
+//! ways; on a grid of switches a transceiver sends to one rank of its row or column at a time. Hops of relays are not counted.
+//!
+//! Where circuits that change are charged, a transmitter is tuned once at least for every rank of its row or column that it sends to, and sends
+//! one burst after the other.
+//!
+//! Where parts of a grid of switches are dead, hops are led around them, and partners say nothing.
+
+use rustc_hash::FxHashSet;
+
+use super::{PlannerError, Question};
+use crate::fabric::Circuits;
+use crate::fabric::circuits::Charge;
+use crate::family::light_path_grid::LightPathGrid;
+use crate::family::wss_grid::WssGrid;
+use crate::interrupt;
+use crate::schedule::Schedule;
+use crate::simulate::Simulator;
+use crate::units::{Bytes, Time};
+
+/// What a slot takes at least, and the ports of a rank.
+pub(super) struct GridSlot<'a> {
+    delay: Time,
+    ports: u32,
+    circuits: &'a dyn Circuits,
+}
+
+impl<'a> GridSlot<'a> {
+    /// `None` on other fabrics, and where slots overlap.
+    pub(super) fn of(question: &Question<'a>) -> Result<Option<GridSlot<'a>>, PlannerError> {
+        let fabric = question.fabric;
+        let is_bounded = Simulator::chosen(fabric, question.method).bounded_by_loads;
+        let Some(circuits) = fabric.circuits().filter(|_| is_bounded) else {
+            return Ok(None);
+        };
+        let (latency, ports) = if let Some(grid) = fabric.downcast::<LightPathGrid>() {
+            (grid.latency, grid.ports)
+        } else if let Some(grid) = fabric.downcast::<WssGrid>() {
+            (grid.latency, 2)
+        } else {
+            return Ok(None);
+        };
+        let Ok(charge) = circuits.charge(question.policy().name()) else {
+            return Ok(None);
+        };
+        let change = circuits.change()?;
+        let delay = match charge {
+            Charge::EachCircuit => change.set_up.plus(latency)?,
+            Charge::Groups { each_slot: true } => {
+                change.set_up.plus(change.release)?.plus(latency)?
+            }
+            Charge::Never | Charge::Groups { each_slot: false } => latency,
+            _ => return Ok(None),
+        };
+        Ok(Some(GridSlot {
+            delay,
+            ports,
+            circuits,
+        }))
+    }
+
+    /// The time of so many slots in which a rank receives so many bytes.
+    pub(super) fn time(&self, slots: u64, bytes: f64) -> Result<Time, PlannerError> {
+        let bytes = Bytes::new((bytes / f64::from(self.ports)) as u64);
+        let sending = u64::try_from(self.circuits.transmission().ps(bytes)).unwrap_or(u64::MAX);
+        Ok(self.delay.times(slots)?.plus(Time::from_ps(sending))?)
+    }
+}
+
+/// The time that the slots of all steps take at least.
+pub(super) fn of_schedule(
+    schedule: &Schedule,
+    slot: &GridSlot<'_>,
+    question: &Question<'_>,
+) -> Result<Time, PlannerError> {
+    let ranks = question.fabric.ranks();
+    let switches = question.fabric.downcast::<WssGrid>();
+    let is_whole = switches.is_some_and(WssGrid::is_whole);
+    let smallest = schedule.collective.least_chunk_bytes(question.size).get();
+    let mut time = Time::ZERO;
+    let mut pairs = FxHashSet::default();
+    for step in 0..schedule.steps() {
+        pairs.clear();
+        // Chunks that ranks send, and receive; partners by rank, on a grid of switches by plane.
+        let mut chunks = vec![[0u64; 2]; ranks as usize];
+        let mut partners = vec![[0u32; 2]; ranks as usize];
+        for index in schedule.step(step) {
+            interrupt::check();
+            let transfer = schedule.transfer(index);
+            let (source, destination) = (transfer.source, transfer.destination);
+            if source.max(destination) >= ranks {
+                return Ok(Time::ZERO);
+            }
+            chunks[source as usize][0] += u64::from(transfer.count);
+            chunks[destination as usize][1] += u64::from(transfer.count);
+            match switches {
+                Some(grid) if is_whole => {
+                    let plane = grid.shared_plane(source, destination);
+                    if let Some(plane) = plane.filter(|_| pairs.insert((source, destination))) {
+                        partners[source as usize][plane as usize] += 1;
+                    }
+                }
+                None if pairs.insert((source.min(destination), source.max(destination))) => {
+                    partners[source as usize][0] += 1;
+                    partners[destination as usize][0] += 1;
+                }
+                _ => {}
+            }
+        }
+        let most = partners.into_iter().flatten().max().unwrap_or(0);
+        let at_once = if switches.is_some() { 1 } else { slot.ports };
+        let slots = u64::from(most.div_ceil(at_once));
+        let most = chunks.into_iter().flatten().max().unwrap_or(0);
+        time = time.plus(slot.time(slots, smallest.saturating_mul(most) as f64)?)?;
+    }
+    Ok(time)
+}
+
+/// The time that one of the transmitters takes at least, each tuned for every rank that it sends to.
+pub(super) fn of_tuned(
+    schedule: &Schedule,
+    grid: &WssGrid,
+    size: Bytes,
+) -> Result<Time, PlannerError> {
+    if !grid.is_whole() {
+        return Ok(Time::ZERO);
+    }
+    let smallest = schedule.collective.least_chunk_bytes(size).get();
+    let ranks = grid.ranks();
+    // By rank and plane: ranks sent to, and chunks.
+    let mut sent = vec![[(0u64, 0u64); 2]; ranks as usize];
+    let mut pairs = FxHashSet::default();
+    for step in 0..schedule.steps() {
+        for index in schedule.step(step) {
+            interrupt::check();
+            let transfer = schedule.transfer(index);
+            let (source, destination) = (transfer.source, transfer.destination);
+            if source.max(destination) >= ranks {
+                return Ok(Time::ZERO);
+            }
+            if let Some(plane) = grid.shared_plane(source, destination) {
+                let (partners, chunks) = &mut sent[source as usize][plane as usize];
+                *partners += u64::from(pairs.insert((source, destination)));
+                *chunks += u64::from(transfer.count);
+            }
+        }
+    }
+    let tuned = grid.change()?.set_up;
+    let mut longest = Time::ZERO;
+    for (partners, chunks) in sent.into_iter().flatten() {
+        let bytes = Bytes::new(smallest.saturating_mul(chunks));
+        let sending = u64::try_from(grid.transmission().ps(bytes)).unwrap_or(u64::MAX);
+        longest = longest.max(tuned.times(partners)?.plus(Time::from_ps(sending))?);
+    }
+    Ok(longest)
+}
