@@ -71,7 +71,7 @@ const MOST_PIECES: u32 = 1 << 20;
 
 /// More transfers are not worth their making: the last piece is then a small part of all.
 const MOST_TRANSFERS: u64 = 1 << 18;
-/// Around rings many slots pass before the last rank has its first piece.
+/// The same around rings.
 const MOST_AROUND: u64 = 1 << 20;
 
 /// Where pieces go.
@@ -300,15 +300,17 @@ fn fewest(
         slots.saturating_mul(per_slot.saturating_add(sending(pieces)))
     };
     let each = u64::from(parts) * u64::from(question.collective.ranks() - 1);
-    let most = match course {
+    // Around rings many slots pass before the last rank has its first piece: these are a 64th of all then.
+    let enough = match course {
         Course::Planes { row, column }
             if row.shape == Shape::Ring && column.shape == Shape::Ring =>
         {
-            MOST_AROUND
+            u64::from(after).saturating_mul(64).min(MOST_AROUND / each)
         }
-        _ => MOST_TRANSFERS,
+        _ => 0,
     };
-    let room = (most / each).min(size / u64::from(parts)).max(1);
+    let room = (MOST_TRANSFERS / each).max(enough);
+    let room = room.min(size / u64::from(parts)).max(1);
     let best = (f64::from(after) * sending(1) as f64 / per_slot.max(1) as f64).sqrt();
     let best = (best as u64).clamp(1, room) as u32;
     let pieces = given.unwrap_or(

@@ -326,6 +326,8 @@ fn the_verifier_shares_no_code_with_what_it_checks() {
 const OF_ONE_FAMILY: &[(&str, &[&str])] = &[
     ("planner", &["WdmRing", "WssGrid"]),
     ("planner/least.rs", &["CircuitSwitch"]),
+    ("planner/halving_exchange.rs", &["LightPathGrid"]),
+    ("planner/least/grids.rs", &["LightPathGrid"]),
     ("planner/pipelined.rs", &["LightPathGrid"]),
     ("planner/rotor.rs", &["CircuitSwitch"]),
     ("planner/settings.rs", &["CircuitSwitch"]),
