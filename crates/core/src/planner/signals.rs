@@ -92,7 +92,12 @@ fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, Planner
             make: Box::new(move |_| Ok(Made::from(along(&spec, kind, &question)?))),
         }
     };
-    Ok(CARRIERS.map(contender).into())
+    // The switches of a grid have one setting for both plans that a broadcast joins.
+    let is_joined = question.fabric.downcast::<WssGrid>().is_none();
+    let carriers = CARRIERS
+        .into_iter()
+        .filter(|kind| is_joined || *kind != CollectiveKind::Broadcast);
+    Ok(carriers.map(contender).collect())
 }
 
 fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
