@@ -11,6 +11,7 @@ use proptest::prelude::*;
 
 use crate::verified;
 
+mod all_reduce;
 mod random;
 mod searched;
 

@@ -86,8 +86,10 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod all_reduce;
 pub mod any_load;
 mod behind_cuts;
+pub mod crossings;
 pub mod leaving;
 pub mod per_step;
 pub mod relay_tree;

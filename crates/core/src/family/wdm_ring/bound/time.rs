@@ -30,7 +30,8 @@
 //! along one such tree from the root (see also [`super::leaving`]); backwards, in a reduce, the lightpaths by which every rank
 //! first sends (seen from the end) something of a byte that reaches the root form one. And in an
 //! all_reduce, for each byte of the vector, the lightpaths by which the ranks first get something
-//! that one given rank contributed to. With light trees this holds of reduce_scatter, reduce and all_reduce backwards: of the
+//! that one given rank contributed to; there C_S(N) is but one of several bounds on links (see [`super::crossings`] and, for how the
+//! least over S is found, [`super::all_reduce`]). With light trees this holds of reduce_scatter, reduce and all_reduce backwards: of the
 //! copies of a contribution one at most reaches a given rank, so that the lightpaths by which contributions reach it form a tree.
 //!
 //! ```
@@ -47,6 +48,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+use super::all_reduce::{self, Question};
 use super::any_load::{self, Followed};
 use super::leaving;
 use super::relay_tree::{MOST_WORK, cost};
@@ -262,6 +264,21 @@ fn relay_tree(
     let shortest = over(ring, bytes * u128::from(ranks - 1), parts, channels)?.max(bandwidth);
     let rounds = super::any_load(ring, collective).steps;
     let rounds = rounds.max(reached(ring, collective).unwrap_or(0));
+    if collective.kind() == CollectiveKind::AllReduce && !ring.multicast {
+        let sending = |needed| Ok(over(ring, needed, parts, channels)?.max(bandwidth));
+        let least = all_reduce::least(&Question {
+            ranks: collective.ranks(),
+            intake: intake(ring),
+            fewest: rounds,
+            per_slot,
+            sending: &|links| sending(bytes * u128::from(links)),
+            priced: &|slots| {
+                let cost = cost(collective.ranks(), slots);
+                sending(byte_links(ring, collective, size, slots, cost))
+            },
+        });
+        return least.map(Some);
+    }
     let mut least: Option<Time> = None;
     for slots in rounds.max(1).. {
         // No plan of this many slots or more is faster than that, whatever its tree.
