@@ -206,3 +206,47 @@ pub(super) fn least(asked: &Question) -> Result<Time, UnitError> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the search leaves out lies between what is quick and all that could be computed.
+    #[test]
+    fn the_least_is_not_above_that_of_all_numbers_of_slots() {
+        let (mut above_quick, mut as_good) = (0, 0);
+        for ranks in [4, 9, 16, 33, 64, 100] {
+            for link in [1, 3, 10, 30, 100, 300, 1000] {
+                let of_link = |links: u64| Ok(Time::from_ps(links * link));
+                let asked = Question {
+                    ranks,
+                    intake: 16,
+                    fewest: 2,
+                    per_slot: Time::from_ps(1000),
+                    sending: &of_link,
+                    priced: &|_| Ok(Time::ZERO),
+                };
+                let found = least(&asked).unwrap().ps();
+                let slots = || 2..2 * u64::from(ranks);
+                let quick = slots().map(|slots| {
+                    let both = cost(ranks, slots) + u64::from(ranks - 1);
+                    1000 * slots + link * both.max(crossings::by_two(ranks, slots))
+                });
+                let all = slots().map(|slots| {
+                    let of_more =
+                        (slots..=u64::from(ranks)).map(|more| crossings::links(ranks, 16, more));
+                    let both = cost(ranks, slots) + u64::from(ranks - 1);
+                    1000 * slots + link * of_more.max().unwrap_or(0).max(both)
+                });
+                let (quick, all) = (quick.min().unwrap(), all.min().unwrap());
+                assert!(
+                    (quick..=all).contains(&found),
+                    "{ranks}, {link}: {quick}, {found}, {all}"
+                );
+                above_quick += usize::from(found > quick);
+                as_good += usize::from(found == all);
+            }
+        }
+        assert!(above_quick > 10 && as_good > 20, "{above_quick}, {as_good}");
+    }
+}
