@@ -7,7 +7,7 @@ use crate::simulate::Policy;
 use crate::units::Bytes;
 
 /// The cost of slots on a ring under a policy, in picoseconds; too long counts as `u64::MAX`.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct SlotCost {
     per_slot: u64,
     per_hop: u64,

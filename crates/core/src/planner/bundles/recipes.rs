@@ -6,6 +6,8 @@
 //! volumes in rising order, and the last slot takes what is left. These recipes are tried by their times; the first
 //! that has a tree is the fastest.
 
+use std::cell::RefCell;
+
 use super::tree::{Costs, Effort, Grouping, Start, Taste, grow, lengths, starts};
 use super::{Bundles, Tree};
 use crate::family::wdm_ring::WdmRing;
@@ -123,6 +125,27 @@ fn groups(ranks: u32) -> impl Iterator<Item = u32> {
 
 /// The fastest recipe that was found with a tree.
 pub(super) fn fastest(ring: &WdmRing, cost: SlotCost, block: u64) -> Option<Timed> {
+    let asked = (ring.clone(), cost, block);
+    let known = LATEST.with_borrow(|latest| {
+        let latest = latest.as_ref().filter(|(known, _)| *known == asked);
+        latest.map(|(_, fastest)| fastest.clone())
+    });
+    known.unwrap_or_else(|| {
+        let fastest = search(ring, cost, block);
+        LATEST.set(Some((asked, fastest.clone())));
+        fastest
+    })
+}
+
+/// A question, and what was found.
+type Answered = ((WdmRing, SlotCost, u64), Option<Timed>);
+
+thread_local! {
+    /// The last one: an all_reduce asks for its halves, too.
+    static LATEST: RefCell<Option<Answered>> = const { RefCell::new(None) };
+}
+
+fn search(ring: &WdmRing, cost: SlotCost, block: u64) -> Option<Timed> {
     let pace = Pace::new(cost, block, u64::from(ring.ranks / 2));
     let near = fastest_of(ring, &pace, FAR);
     // With few channels trees may need more slots than their length says.

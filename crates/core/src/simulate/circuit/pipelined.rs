@@ -151,7 +151,7 @@ impl<'a> Pipeline<'a> {
         }
         // A transfer that shares its circuit with another is none of a pipeline.
         if transfers.len() < first.len() {
-            let problem = "first transfers of a pipelined plan share a circuit".into();
+            let problem = "first transfers of a pipelined plan share a circuit";
             return Err(SimulationError::Transfer {
                 transfer: transfers.len(),
                 problem,
@@ -280,11 +280,11 @@ impl<'a> Pipeline<'a> {
             let (mut free, mut cause) = (retune, NO_CAUSE);
             let mut began = Time::ZERO;
             columns.reconfiguration[first_slot] = retune;
-            for piece in 0..self.plan.pieces as usize {
+            for piece in 0..self.plan.pieces {
                 interrupt::check();
                 let mut start = free;
                 for (number, wait) in waits[place].iter().enumerate() {
-                    let until = started[wait.on][piece].plus(wait.after)?;
+                    let until = started[wait.on][piece as usize].plus(wait.after)?;
                     if until > start {
                         start = until;
                         cause = FIRST_WAIT + number.min(MOST_WAITS) as u8;
@@ -292,7 +292,7 @@ impl<'a> Pipeline<'a> {
                     }
                 }
                 let end = start.plus(taken)?;
-                let slot = first_slot + piece;
+                let slot = first_slot + piece as usize;
                 columns.start[slot] = columns.start[slot].min(began);
                 columns.end[slot] = columns.end[slot].max(end);
                 columns.lightpaths[slot] += u64::from(self.plan.stripes);

@@ -27,13 +27,13 @@ use crate::interrupt;
 /// A price that is never paid.
 const NEVER: f64 = 1e300;
 
-/// Prices that are computed in all passes together, about: some 6 ms; half as many on larger rings, where others take time as well.
-const PRICES: usize = 1_500_000;
+/// Prices that are computed in all passes together, about: some 40 ms; half as many on larger rings, where others take time as well.
+const PRICES: usize = 10_000_000;
 const LARGE: usize = 2048;
 
 /// Passes, whatever they cost.
 const FEWEST_PASSES: usize = 40;
-const MOST_PASSES: usize = 500;
+const MOST_PASSES: usize = 2000;
 
 /// How far weights rise in the first pass, in units of the price of the cheapest chain, and after which part of the passes half as far.
 const STEP: f64 = 0.3;
@@ -52,7 +52,7 @@ const MOST_PRICES: usize = 120_000;
 fn sizes(ranks: usize, steps: usize) -> Vec<usize> {
     let longest = (ranks / (6 * steps)).max(1);
     // Chains of many slots grow in small steps for long.
-    let part = if steps < 24 { 10 } else { steps.min(32) };
+    let part = if steps < 24 { 16 } else { steps.min(32) };
     let mut sizes = vec![1];
     let mut last = 1;
     loop {
@@ -71,7 +71,7 @@ fn sizes(ranks: usize, steps: usize) -> Vec<usize> {
 /// Lengths from 2 to the farthest.
 fn lengths(farthest: usize) -> Vec<usize> {
     let longer = |length: &usize| {
-        let next = (length + 1).max(length * 27 / 25).min(farthest);
+        let next = (length + 1).max(length * 26 / 25).min(farthest);
         (*length < farthest).then_some(next)
     };
     std::iter::successors(Some(2), longer).collect()
