@@ -121,6 +121,11 @@ fn repetitions_over_slots_that_are_no_pipeline_are_written_out() {
             "steps 1 1 1\nslot 0\ncopy 0 0>1 cw 0.0 x2 chunk+1 slot+1\ncopy 0 0>2 ccw 0.0 x2 slot+2 chunk+1\nend 4\n",
             false,
         ),
+        // The same chunks by other numbers, and chunks that are none of a first one.
+        (
+            "steps 1 1 1\nslot 0\ncopy 1 0>1 cw 0.0 x2 chunk+1 slot+1\nslot 1\ncopy 1 1>2 cw 0.0 x2 chunk+1 slot+1\nend 4\n",
+            false,
+        ),
     ] {
         let written = format!("{head}{body}");
         let read = text::read_any(&written).unwrap();

@@ -111,9 +111,23 @@ impl PipelineReader {
         pieces.shift.slot == 1 && statement(&self.plan, first) == *block
     }
 
-    /// The plan, where there is any lightpath and each step is a slot.
+    /// The plan, where there is any lightpath, each step is a slot, and the verifier knows the form: chunks and circuits of their own
+    /// for all first lightpaths.
     pub(super) fn finish(self) -> Option<PipelinedPlan> {
         let first = &self.plan.first;
+        let copies = self.plan.copies();
+        let pieces = u64::from(first.schedule.collective.pieces());
+        let transfers = first.schedule.transfers();
+        let mut chunks = transfers.map(|one| (u64::from(one.chunk), one.count));
+        if pieces % copies != 0 || !chunks.all(|(chunk, count)| chunk % copies == 0 && count == 1) {
+            return None;
+        }
+        let circuit = |index: usize| (first.schedule.ends(index), first.light[index]);
+        let mut circuits: Vec<_> = (0..first.len()).map(circuit).collect();
+        circuits.sort_unstable();
+        if circuits.windows(2).any(|pair| pair[0] == pair[1]) {
+            return None;
+        }
         let is_by_slot = first.step_slots.iter().all(|slots| slots.len() == 1);
         let last = u64::from(*first.slot.last()?);
         let ends = last + u64::from(self.plan.pieces) <= u64::from(first.slots());
