@@ -117,9 +117,11 @@ impl PipelineReader {
         let first = &self.plan.first;
         let copies = self.plan.copies();
         let pieces = u64::from(first.schedule.collective.pieces());
-        let transfers = first.schedule.transfers();
-        let mut chunks = transfers.map(|one| (u64::from(one.chunk), one.count));
-        if pieces % copies != 0 || !chunks.all(|(chunk, count)| chunk % copies == 0 && count == 1) {
+        let is_first = |index: usize| {
+            let transfer = first.schedule.transfer(index);
+            u64::from(transfer.chunk) % copies == 0 && transfer.count == 1
+        };
+        if pieces % copies != 0 || !(0..first.len()).all(is_first) {
             return None;
         }
         let circuit = |index: usize| (first.schedule.ends(index), first.light[index]);
