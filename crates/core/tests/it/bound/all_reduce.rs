@@ -75,25 +75,19 @@ fn no_plan_by_auto_is_faster_than_the_bound() {
 
 #[test]
 fn times_of_large_rings() {
-    // In us. Long searches for weights give up to 4 % more.
-    for (ranks, wavelengths, size, expected) in [
-        (64, 8, "64KiB", 81.5),
-        (64, 8, "1MiB", 179.45),
-        (64, 8, "100MB", 4017.2),
-        (64, 8, "1GiB", 27_999.1),
-        (256, 32, "64KiB", 78.2),
-        (256, 32, "1MiB", 126.3),
-        (256, 32, "100MB", 1668.7),
-        (256, 32, "1GiB", 11_215.1),
-        (1024, 64, "64KiB", 79.3),
-        (1024, 64, "1MiB", 139.1),
-        (1024, 64, "100MB", 1217.5),
-        (1024, 64, "1GiB", 6755.9),
+    // In us: what a program of its own found, which searches for weights for seconds.
+    for (ranks, wavelengths, size, long) in [
+        (64, 8, "100MB", 3986.0),
+        (64, 8, "1GiB", 27_999.0),
+        (256, 32, "100MB", 1707.0),
+        (256, 32, "1GiB", 11_419.0),
+        (1024, 64, "100MB", 1272.0),
+        (1024, 64, "1GiB", 6839.0),
     ] {
         let found = least(&ring(ranks, wavelengths, ""), size.parse().unwrap());
         assert!(
-            (found - expected).abs() < 0.002 * expected,
-            "{ranks}, {size}: {found} us"
+            found >= 0.965 * long && found <= 1.02 * long,
+            "{ranks}, {size}: {found} us of {long} us"
         );
     }
 }

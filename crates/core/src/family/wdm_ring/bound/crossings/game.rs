@@ -52,7 +52,11 @@ const MOST_PRICES: usize = 120_000;
 fn sizes(ranks: usize, steps: usize) -> Vec<usize> {
     let longest = (ranks / (6 * steps)).max(1);
     // Chains of many slots grow in small steps for long.
-    let part = if steps < 24 { 16 } else { steps.min(32) };
+    let part = match steps {
+        ..6 => 10,
+        6..24 => 16,
+        _ => steps.min(32),
+    };
     let mut sizes = vec![1];
     let mut last = 1;
     loop {
