@@ -192,7 +192,13 @@ class Collective:
     def __eq__(self, value: object, /) -> bool: ...
     def __ne__(self, value: object, /) -> bool: ...
     def __new__(
-        cls, kind: str, ranks: int, *, root: int = 0, pieces: int = 1, demand: Demand | None = None
+        cls,
+        kind: str,
+        ranks: int,
+        *,
+        root: int = 0,
+        pieces: int = 1,
+        demand: Demand | None = None,
     ) -> Collective: ...
     def __repr__(self) -> str: ...
     def after(self, chunk: int) -> int | None:
@@ -557,14 +563,14 @@ class GroupedTraining:
         bytes_per_parameter: int = 4,
         buckets: str = "ddp",
         overlap: bool = True,
-        zipf: tuple[float | int, int] | None = None,
+        zipf: tuple[float, int] | None = None,
         weights: list[list[list[int]]] | None = None,
         capacity: int | None = None,
     ) -> GroupedTraining:
         """Divides a model; raises TrainingError where numbers do not fit.
 
-        `groups` are ranks of tensor, pipeline and expert parallelism, `zipf` is (exponent, seed) of Zipf's law, `weights`
-        are those of each layer, source and expert, `capacity` is the capacity factor in millionths.
+        `groups` are ranks of tensor, pipeline and expert parallelism, `zipf` is (exponent, seed) of Zipf's law, `weights` are
+        those of each layer, source and expert, `capacity` is the capacity factor in millionths.
         """
     @property
     def assignments(self) -> tuple[int, int]:
@@ -964,9 +970,6 @@ class Plan:
         >>> opticoll.plan("broadcast", "electrical_ring:ranks=3", "linear").names_routes
         False
         """
-    @property
-    def pipelined(self) -> bool:
-        """Whether the plan is pipelined and kept as the transfers of its first chunks."""
     def plot(
         self,
         path: str | PathLike[str],
@@ -1196,6 +1199,9 @@ class Plan:
         >>> opticoll.plan("all_gather", "wdm_ring:ranks=16,wavelengths=2", "ring").verify()
         []
         """
+    @property
+    def pipelined(self) -> bool:
+        """Whether the plan is pipelined and kept as the transfers of its first chunks."""
     @property
     def wavelengths_used(self) -> int:
         """The number of different wavelengths in use; 0 on fabrics without wavelengths."""
