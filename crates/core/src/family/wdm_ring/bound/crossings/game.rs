@@ -31,6 +31,9 @@ const NEVER: f64 = 1e300;
 const PRICES: usize = 10_000_000;
 const LARGE: usize = 2048;
 
+/// Fewer slots need fewer passes, and coarser sizes and lengths.
+const FEW: usize = 6;
+
 /// Passes, whatever they cost.
 const FEWEST_PASSES: usize = 40;
 const MOST_PASSES: usize = 2000;
@@ -53,8 +56,8 @@ fn sizes(ranks: usize, steps: usize) -> Vec<usize> {
     let longest = (ranks / (6 * steps)).max(1);
     // Chains of many slots grow in small steps for long.
     let part = match steps {
-        ..6 => 10,
-        6..24 => 16,
+        ..FEW => 10,
+        FEW..24 => 16,
         _ => steps.min(32),
     };
     let mut sizes = vec![1];
@@ -73,9 +76,10 @@ fn sizes(ranks: usize, steps: usize) -> Vec<usize> {
 }
 
 /// Lengths from 2 to the farthest.
-fn lengths(farthest: usize) -> Vec<usize> {
+fn lengths(farthest: usize, steps: usize) -> Vec<usize> {
+    let growth = if steps < FEW { 27 } else { 26 };
     let longer = |length: &usize| {
-        let next = (length + 1).max(length * 26 / 25).min(farthest);
+        let next = (length + 1).max(length * growth / 25).min(farthest);
         (*length < farthest).then_some(next)
     };
     std::iter::successors(Some(2), longer).collect()
@@ -95,12 +99,12 @@ pub(super) fn chains(ring: &Ring) -> Option<Proved<'_>> {
     if in_pass > MOST_PRICES {
         return None;
     }
-    let prices = if ring.ranks < LARGE {
-        PRICES
-    } else {
-        PRICES / 2
+    let (prices, most) = match ring.reached.len() {
+        ..FEW => (PRICES / 6, MOST_PASSES / 4),
+        _ if ring.ranks < LARGE => (PRICES, MOST_PASSES),
+        _ => (PRICES / 2, MOST_PASSES),
     };
-    let passes = (prices / in_pass).clamp(FEWEST_PASSES, MOST_PASSES);
+    let passes = (prices / in_pass).clamp(FEWEST_PASSES, most);
     let mut proved = Proved::new(ring);
     let mut scale = 1.0;
     for pass in 0..passes {
@@ -140,7 +144,7 @@ impl Game<'_> {
         let rows = steps.div_ceil(2);
         let farthest = ring.ranks / 2;
         let sizes = sizes(ring.ranks, steps);
-        let lengths = lengths(farthest);
+        let lengths = lengths(farthest, steps);
         let mut costs = vec![vec![NEVER; sizes.len()]; rows + 1];
         costs[0][0] = 0.0;
         Game {
