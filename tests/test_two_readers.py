@@ -132,7 +132,7 @@ REFUSED = [
     ),
     *(
         plan(lines=f"copy 0 0>1 cw 0.0 {more}")
-        for more in ("x2", "x1 slot+1", "x1 rank-1", "x1 rank+")
+        for more in ("x2", "x1 step+1", "x1 rank-1", "x1 rank+")
     ),
     plan(lines="copy 0 0>1 cw 0.0 x1 chunk+4294967296"),
     plan(lines="copy 0 0>1 cw 0.0 x4294967295 x4294967295 x4294967295"),
