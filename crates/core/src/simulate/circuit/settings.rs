@@ -31,13 +31,15 @@ pub(super) struct Settings<'a> {
     in_force: FxHashSet<CircuitEnds>,
     /// The sum over its circuits.
     fingerprint: u128,
-    /// By channel, the lines that a circuit has, or a light tree: the first one, that behind the last, and whose they are.
-    channels: FxHashMap<u32, BTreeMap<u32, (u32, CircuitEnds)>>,
+    /// The channels that circuits have on lines, where no two share them.
+    taken: TakenLines,
+    /// By channel, the lines that a light tree has: the first one, that behind the last, and whose they are.
+    trees: FxHashMap<u32, BTreeMap<u32, (u32, CircuitEnds)>>,
     /// How many circuits a line has whose channel changes on the way.
     converted: FxHashMap<u32, u32>,
     /// How many ports of a pool are taken.
     ports: FxHashMap<u64, u32>,
-    /// Circuits and light trees that have a transmitter.
+    /// Light trees that have a transmitter.
     sent: FxHashSet<CircuitEnds>,
     /// Of the hop looked at.
     circuit: Vec<Circuit>,
@@ -53,7 +55,8 @@ impl<'a> Settings<'a> {
             rotation: plan.fabric.rotation().filter(|_| is_folded),
             in_force: FxHashSet::default(),
             fingerprint: 0,
-            channels: FxHashMap::default(),
+            taken: TakenLines::default(),
+            trees: FxHashMap::default(),
             converted: FxHashMap::default(),
             ports: FxHashMap::default(),
             sent: FxHashSet::default(),
@@ -70,7 +73,8 @@ impl<'a> Settings<'a> {
         }
         self.in_force.clear();
         self.fingerprint = 0;
-        self.channels.clear();
+        self.taken.clear();
+        self.trees.clear();
         self.converted.clear();
         self.ports.clear();
         self.sent.clear();
@@ -84,9 +88,6 @@ impl<'a> Settings<'a> {
     /// Adds the circuit of a hop to the setting; whether there was room for it.
     fn add(&mut self, hop: Hop) -> bool {
         let ends = (u64::from(hop.from) << 32 | u64::from(hop.to), hop.light.0);
-        if self.in_force.contains(&ends) {
-            return true;
-        }
         let Some(circuits) = self.circuits else {
             return true;
         };
@@ -96,24 +97,26 @@ impl<'a> Settings<'a> {
         {
             return true;
         }
-        let owner = match circuits.sharing() {
-            LightSharing::Tree { light } => (ends.0 >> 32, ends.1 & light),
-            LightSharing::SameCircuit => ends,
+        if !self.in_force.insert(ends) {
+            return true;
+        }
+        let tree = match circuits.sharing() {
+            LightSharing::Tree { light } => Some((ends.0 >> 32, ends.1 & light)),
+            LightSharing::SameCircuit => None,
         };
         self.tuning.clear();
         circuits.tune(&[hop], &mut self.tuning);
-        let has_ports = self.has_ports(owner);
-        let has_lines = self.has_lines(circuits, hop, owner);
-        self.in_force.insert(ends);
+        let has_ports = self.has_ports(tree);
+        let has_lines = self.has_lines(circuits, hop, tree);
         self.fingerprint = self.fingerprint.wrapping_add(mixed(ends));
         has_ports && has_lines
     }
 
-    /// Takes a port at each end of a circuit; whether there is one.
-    fn has_ports(&mut self, owner: CircuitEnds) -> bool {
+    /// Takes a port at each end of a circuit, which may be part of a light tree; whether there is one.
+    fn has_ports(&mut self, tree: Option<CircuitEnds>) -> bool {
         let mut fits = true;
         for tuning in self.tuning.iter().filter(|one| !one.is_fixed) {
-            let leaves = self.sent.insert(owner);
+            let leaves = tree.is_none_or(|tree| self.sent.insert(tree));
             let ends = [leaves.then_some(tuning.transmitter), Some(tuning.receiver)];
             for port in ends.into_iter().flatten() {
                 let taken = self.ports.entry(port.pool).or_default();
@@ -125,7 +128,7 @@ impl<'a> Settings<'a> {
     }
 
     /// Takes the channels of a circuit, and those of its copies where the plan is folded; whether they are free.
-    fn has_lines(&mut self, circuits: &dyn Circuits, hop: Hop, owner: CircuitEnds) -> bool {
+    fn has_lines(&mut self, circuits: &dyn Circuits, hop: Hop, tree: Option<CircuitEnds>) -> bool {
         let lines = circuits.lines();
         self.circuit.clear();
         let Ok(()) = circuits.measure(&[hop], &mut self.circuit) else {
@@ -152,12 +155,10 @@ impl<'a> Settings<'a> {
         }
         let Some(rotation) = self.rotation else {
             let channel = self.tuning.first().map_or(0, |one| one.channel);
-            for lines in self.circuit.iter().flat_map(|circuit| &circuit.lines) {
-                fits &= take(
-                    self.channels.entry(channel).or_default(),
-                    lines.clone(),
-                    owner,
-                );
+            for circuit in 0..self.circuit.len() {
+                for lines in self.circuit[circuit].lines.clone() {
+                    fits &= self.take(channel, lines, tree);
+                }
             }
             return fits;
         };
@@ -170,11 +171,18 @@ impl<'a> Settings<'a> {
             let light = rotation.turn(hop.light, by);
             circuits.tune(&[Hop { light, ..hop }], &mut self.tuning);
         }
-        for tuning in &self.tuning {
-            let taken = self.channels.entry(tuning.channel).or_default();
-            fits &= take(taken, row..row + 1, owner);
+        for copy in 0..self.tuning.len() {
+            fits &= self.take(self.tuning[copy].channel, row..row + 1, tree);
         }
         fits
+    }
+
+    /// Takes lines of a channel for a circuit, or for its light tree; whether no other has one of them.
+    fn take(&mut self, channel: u32, lines: Range<u32>, tree: Option<CircuitEnds>) -> bool {
+        match tree {
+            Some(tree) => take(self.trees.entry(channel).or_default(), lines, tree),
+            None => self.taken.take(channel, lines),
+        }
     }
 
     /// A number that equal settings share, whatever their order: the sum of a well-mixed 128-bit
@@ -184,7 +192,59 @@ impl<'a> Settings<'a> {
     }
 }
 
-/// Takes lines of a channel for a circuit or a light tree; whether no other has one of them.
+/// The lines of channels that are taken, a bit for each.
+#[derive(Default)]
+struct TakenLines {
+    channels: Vec<Vec<u64>>,
+    /// What was taken, each with its channel.
+    ranges: Vec<(u32, Range<u32>)>,
+}
+
+impl TakenLines {
+    /// Takes lines of a channel; whether all were free.
+    fn take(&mut self, channel: u32, lines: Range<u32>) -> bool {
+        if lines.is_empty() {
+            return true;
+        }
+        let of_channel = channel as usize;
+        if self.channels.len() <= of_channel {
+            self.channels.resize(of_channel + 1, Vec::new());
+        }
+        let words = &mut self.channels[of_channel];
+        let most = lines.end.div_ceil(64) as usize;
+        if words.len() < most {
+            words.resize(most, 0);
+        }
+        let mut is_free = true;
+        for (word, mask) in masks(&lines) {
+            is_free &= words[word] & mask == 0;
+            words[word] |= mask;
+        }
+        self.ranges.push((channel, lines));
+        is_free
+    }
+
+    /// Frees all of them.
+    fn clear(&mut self) {
+        for (channel, lines) in self.ranges.drain(..) {
+            for (word, mask) in masks(&lines) {
+                self.channels[channel as usize][word] &= !mask;
+            }
+        }
+    }
+}
+
+/// The words of 64 bits that some lines are in, each with their bits.
+fn masks(lines: &Range<u32>) -> impl Iterator<Item = (usize, u64)> + use<> {
+    let Range { start, end } = lines.clone();
+    (start / 64..end.div_ceil(64)).map(move |word| {
+        let first = start.saturating_sub(word * 64);
+        let behind = (end - word * 64).min(64);
+        (word as usize, u64::MAX << first & u64::MAX >> (64 - behind))
+    })
+}
+
+/// Takes lines of a channel for a light tree; whether no other has one of them.
 fn take(
     taken: &mut BTreeMap<u32, (u32, CircuitEnds)>,
     mut lines: Range<u32>,
