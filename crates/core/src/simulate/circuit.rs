@@ -18,6 +18,7 @@ mod ledger;
 mod messages;
 mod pipelined;
 mod planes;
+mod remaining;
 mod settings;
 mod slots;
 mod trees;

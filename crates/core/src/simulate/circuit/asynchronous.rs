@@ -35,6 +35,7 @@ use super::held::{ChunkTimes, Since};
 use super::ledger::LineLedger;
 use super::messages::SlotMessages;
 use super::planes::PlaneSettings;
+use super::remaining::{Added, PortStates, Remaining, are_alone};
 use super::slots::SlotHops;
 use crate::collective::CollectiveKind;
 use crate::fabric::Hop;
@@ -66,7 +67,7 @@ struct Waiting {
 }
 
 /// A message and those that ride on its light, which comes last.
-fn members(block: &MessageBlock, leader: u32) -> impl Iterator<Item = usize> + Clone {
+pub(super) fn members(block: &MessageBlock, leader: u32) -> impl Iterator<Item = usize> + Clone {
     let riders = block.riders_of(leader).iter().map(|&(_, rider)| rider);
     riders.chain([leader]).map(|place| place as usize)
 }
@@ -101,6 +102,8 @@ struct TransferTimeline<'a> {
     /// Where the ports of a plane change together.
     planes: Option<PlaneSettings<Since>>,
     runs: Vec<TransferRun>,
+    /// Where the run has a limit.
+    remaining: Option<Remaining>,
 }
 
 /// How transfers are carried out without barriers.
@@ -127,6 +130,7 @@ pub(super) fn run(
         limit,
     } = ports;
     let mut timeline = TransferTimeline::new(plan, circuits, charge, period)?;
+    timeline.look_ahead(circuits, limit, slots, &mut messages)?;
     let mut columns = SlotColumns::default();
     let mut previous = Time::ZERO;
     let (mut turned, mut tunings) = (Vec::new(), Vec::new());
@@ -137,14 +141,7 @@ pub(super) fn run(
             let (mut start, mut end) = (None, None);
             let mut lightpaths = 0;
             let block = messages.of(slots.of_slot(slot))?;
-            turned.clear();
-            turned.extend(block.hops.iter().map(|hop| Hop {
-                from: hop.from % period,
-                to: hop.to % period,
-                ..*hop
-            }));
-            tunings.clear();
-            circuits.tune(&turned, &mut tunings);
+            tune(circuits, period, block, &mut turned, &mut tunings);
             retuned = retuned.max(timeline.change_planes(slot, &tunings)?);
             for (place, _, message, _) in block.iter() {
                 if message.leader != place {
@@ -179,6 +176,24 @@ pub(super) fn run(
     })
 }
 
+/// What the circuits of a block need, modulo the period.
+fn tune(
+    circuits: &dyn Circuits,
+    period: u32,
+    block: &MessageBlock,
+    turned: &mut Vec<Hop>,
+    tunings: &mut Vec<Tuning>,
+) {
+    turned.clear();
+    turned.extend(block.hops.iter().map(|hop| Hop {
+        from: hop.from % period,
+        to: hop.to % period,
+        ..*hop
+    }));
+    tunings.clear();
+    circuits.tune(turned, tunings);
+}
+
 impl<'a> TransferTimeline<'a> {
     fn new(
         plan: &'a Plan,
@@ -187,37 +202,82 @@ impl<'a> TransferTimeline<'a> {
         period: u32,
     ) -> Result<TransferTimeline<'a>, SimulationError> {
         let lines = circuits.lines();
-        let (ranks, single) = (plan.fabric.ranks(), plan.schedule.is_in_single_chunks());
+        let times = ChunkTimes::new(plan);
         Ok(TransferTimeline {
             plan,
             lines,
             change: circuits.change()?,
             period,
-            arrived: ChunkTimes::new(ranks, single),
-            read: ChunkTimes::new(ranks, single),
+            read: times.clone(),
+            arrived: times,
             free: vec![Since::default(); lines.count() * lines.channels as usize],
             ports: Ports::default(),
             planes: (charge == Charge::ChangedPlane).then(PlaneSettings::default),
             runs: vec![TransferRun::default(); plan.len()],
+            remaining: None,
         })
     }
 
-    /// Where the channel of a circuit is on its lines, modulo the period.
+    /// Adds up what is to be sent where the run has a limit; gives it up where that takes longer.
+    fn look_ahead(
+        &mut self,
+        circuits: &dyn Circuits,
+        limit: Option<Time>,
+        slots: &SlotHops,
+        messages: &mut SlotMessages<'_>,
+    ) -> Result<(), SimulationError> {
+        let Some(limit) = limit else {
+            return Ok(());
+        };
+        let mut added = Added::new(self.free.len(), limit);
+        let mut ports = PortStates::new(self.change);
+        let (mut turned, mut tunings) = (Vec::new(), Vec::new());
+        for slot in self.plan.step_slots.iter().cloned().flatten() {
+            let block = messages.of(slots.of_slot(slot))?;
+            tune(circuits, self.period, block, &mut turned, &mut tunings);
+            for (place, _, message, circuit) in block.iter() {
+                if message.leader != place {
+                    continue;
+                }
+                interrupt::check();
+                let retune = match self.has_known_changes() {
+                    true => ports.enter(block, &tunings, place),
+                    false => Time::ZERO,
+                };
+                let taken = retune.plus(circuit.delay)?.plus(message.sending)?;
+                let channel = tunings[place as usize].channel;
+                added.add(self.places(circuit, channel), taken)?;
+            }
+        }
+        self.remaining = Some(added.remaining()?);
+        Ok(())
+    }
+
+    /// Whether the plan says which messages change ports that are alone in their pools.
+    fn has_known_changes(&self) -> bool {
+        self.planes.is_none() && self.plan.relays.is_empty()
+    }
+
+    /// Where the channel of a circuit is on its lines, modulo the period: ranges of places.
     fn places(
         &self,
         circuit: &Circuit,
         channel: u32,
-    ) -> impl Iterator<Item = usize> + Clone + use<> {
+    ) -> impl Iterator<Item = Range<usize>> + Clone + use<> {
         let [_, (_, columns)] = self.lines.shape;
         let (channels, period) = (self.lines.channels, self.period.min(columns));
         let rows = circuit.lines.clone().map(|lines| {
             let row = lines.start / columns;
             let first = (row * channels + channel) as usize * period as usize;
-            let start = lines.start - row * columns;
-            let columns = start..start + lines.len() as u32;
-            columns.map(move |column| first + (column % period) as usize)
+            let start = (lines.start - row * columns) % period;
+            // Once around at most.
+            let end = start + (lines.len() as u32).min(period);
+            let around = 0..end.saturating_sub(period);
+            [start..end.min(period), around]
+                .map(|range| first + range.start as usize..first + range.end as usize)
         });
-        rows.into_iter().flatten()
+        let rows = rows.into_iter().flatten();
+        rows.filter(|places| !places.is_empty())
     }
 
     /// Gives planes the settings of a slot: the time that one of them waits.
@@ -300,8 +360,9 @@ impl<'a> TransferTimeline<'a> {
         let sender = self.ports.take(transmitter, free_first);
         let receivers = members.clone().map(|member| tunings[member].receiver);
         let mut free = sender.before.map_or(Since::default(), |(_, since)| since);
-        for place in self.places(&block.circuits[leader as usize], channel) {
-            free = free.later(self.free[place]);
+        for places in self.places(&block.circuits[leader as usize], channel) {
+            let latest = self.free[places].iter();
+            free = latest.fold(free, |free, &since| free.later(since));
         }
         // A port that was never used holds its first circuit from the beginning, where that is free.
         let first_free = self.change.first_free;
@@ -365,8 +426,17 @@ impl<'a> TransferTimeline<'a> {
             time: end,
             transfer: Some(transfer),
         };
-        for place in self.places(&block.circuits[leader as usize], channel) {
-            self.free[place] = since;
+        let places = self.places(&block.circuits[leader as usize], channel);
+        for places in places.clone() {
+            self.free[places].fill(since);
+        }
+        let counted = match self.has_known_changes() && are_alone(block, tunings, leader) {
+            true => waiting.retune,
+            false => Time::ZERO,
+        };
+        if let Some(remaining) = &mut self.remaining {
+            let taken = counted.plus(end)?.ps() - start.ps();
+            remaining.pass(places.flatten(), Time::from_ps(taken), end)?;
         }
         if let Some(planes) = &mut self.planes {
             planes.end(plane, |ended| ended.map_or(since, |one| one.later(since)));

@@ -6,6 +6,7 @@ use std::ops::Range;
 use rustc_hash::FxHashMap;
 
 use crate::interrupt;
+use crate::plan::Plan;
 use crate::units::Time;
 
 /// Something that became free, or a chunk that arrived, with the transfer that made it so.
@@ -23,23 +24,47 @@ impl Since {
 
 /// A time for each chunk at each rank, where there is one. Most plans move single chunks; where transfers move many, chunks
 /// that came together are kept as one range.
+#[derive(Clone)]
 pub(super) enum ChunkTimes {
+    /// All chunks of one rank after the other, where most ranks come to hold most chunks.
+    Table {
+        chunks: usize,
+        times: Vec<Since>,
+    },
     Single(FxHashMap<(u32, u32), Since>),
     /// By rank; the ranges of a rank, by their first chunk with their end, do not overlap.
     Ranges(Vec<BTreeMap<u32, (u32, Since)>>),
 }
 
 impl ChunkTimes {
-    pub(super) fn new(ranks: u32, in_single_chunks: bool) -> ChunkTimes {
-        match in_single_chunks {
-            true => ChunkTimes::Single(FxHashMap::default()),
-            false => ChunkTimes::Ranges(vec![BTreeMap::new(); ranks as usize]),
+    /// None yet of the chunks of a plan.
+    pub(super) fn new(plan: &Plan) -> ChunkTimes {
+        let ranks = plan.fabric.ranks() as usize;
+        let chunks = plan.schedule.collective.chunks() as usize;
+        if !plan.schedule.is_in_single_chunks() {
+            return ChunkTimes::ranges(ranks);
         }
+        match ranks.saturating_mul(chunks) <= plan.len().saturating_mul(2) {
+            true => ChunkTimes::Table {
+                chunks,
+                times: vec![Since::default(); ranks * chunks],
+            },
+            false => ChunkTimes::Single(FxHashMap::default()),
+        }
+    }
+
+    fn ranges(ranks: usize) -> ChunkTimes {
+        ChunkTimes::Ranges(vec![BTreeMap::new(); ranks])
     }
 
     /// The latest of `ready` and the times of some chunks at a rank; the first of those that are equal.
     pub(super) fn latest(&self, rank: u32, chunks: Range<u32>, ready: Since) -> Since {
         match self {
+            ChunkTimes::Table { chunks: all, times } => {
+                let first = rank as usize * all;
+                let times = &times[first + chunks.start as usize..first + chunks.end as usize];
+                times.iter().fold(ready, |ready, &since| ready.later(since))
+            }
             ChunkTimes::Single(times) => chunks
                 .filter_map(|chunk| times.get(&(rank, chunk)))
                 .fold(ready, |ready, &since| ready.later(since)),
@@ -58,6 +83,13 @@ impl ChunkTimes {
     /// Puts the times of some chunks at a rank no earlier than `since`.
     pub(super) fn raise(&mut self, rank: u32, chunks: Range<u32>, since: Since) {
         match self {
+            ChunkTimes::Table { chunks: all, times } => {
+                let first = rank as usize * *all;
+                for known in &mut times[first + chunks.start as usize..first + chunks.end as usize]
+                {
+                    *known = known.later(since);
+                }
+            }
             ChunkTimes::Single(times) => {
                 for chunk in chunks {
                     interrupt::check();
@@ -116,8 +148,12 @@ mod tests {
             (seed >> 33) % below
         };
         for _ in 0..50 {
-            let mut ranges = ChunkTimes::new(2, false);
-            let mut single = ChunkTimes::new(2, true);
+            let mut ranges = ChunkTimes::ranges(2);
+            let mut single = ChunkTimes::Single(FxHashMap::default());
+            let mut table = ChunkTimes::Table {
+                chunks: 22,
+                times: vec![Since::default(); 44],
+            };
             for transfer in 0..30 {
                 let (rank, start) = (random(2) as u32, random(16) as u32);
                 let chunks = start..start + 1 + random(6) as u32;
@@ -126,13 +162,17 @@ mod tests {
                     transfer: Some(transfer),
                 };
                 ranges.raise(rank, chunks.clone(), since);
-                single.raise(rank, chunks, since);
+                single.raise(rank, chunks.clone(), since);
+                table.raise(rank, chunks, since);
                 for start in 0..22 {
                     for end in start + 1..=22 {
                         let ready = Since::default();
-                        let [one, other] =
-                            [&ranges, &single].map(|times| times.latest(rank, start..end, ready));
-                        assert_eq!((one.time, one.transfer), (other.time, other.transfer));
+                        let of = |times: &ChunkTimes| {
+                            let latest = times.latest(rank, start..end, ready);
+                            (latest.time, latest.transfer)
+                        };
+                        assert_eq!(of(&ranges), of(&single));
+                        assert_eq!(of(&table), of(&single));
                     }
                 }
             }
