@@ -83,6 +83,7 @@ use crate::family::wdm_ring::WdmRing;
 use crate::family::wdm_ring::placement::Assignment;
 use crate::memory::TooMuch;
 use crate::names::{same_name, suggest};
+use crate::outcome::Outcome;
 use crate::place::PlacementError;
 use crate::plan::{AnyPlan, NamedRoutes, Plan};
 use crate::schedule::{Claims, Schedule};
@@ -352,6 +353,8 @@ pub struct Planned {
     pub candidates: Vec<Candidate>,
     /// Why this one, in sentences; empty where nothing was compared.
     pub reasons: Vec<String>,
+    /// What the simulator of circuits said of it, for the size and the method that were asked for, where it was simulated.
+    pub outcome: Option<Box<Outcome>>,
 }
 
 impl From<AnyPlan> for Planned {
@@ -360,6 +363,7 @@ impl From<AnyPlan> for Planned {
             plan,
             candidates: Vec::new(),
             reasons: Vec::new(),
+            outcome: None,
         }
     }
 }

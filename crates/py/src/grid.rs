@@ -38,7 +38,7 @@ pub(crate) fn replan(
     })?;
     let anew = anew.map_err(IntoPyErr::into_py_err)?;
     let (before, after) = (anew.before.ps(), anew.after.ps());
-    let plan = Plan::from_planned(anew.planned, Some(&asked.to_string()));
+    let plan = Plan::from_planned(anew.planned, Some(&asked.to_string()), None);
     Ok((plan, before, after))
 }
 

@@ -8,6 +8,7 @@ mod uses;
 use std::sync::{Arc, OnceLock};
 
 use opticoll::families;
+use opticoll::outcome::Outcome;
 use opticoll::plan::{self, AnyPlan, PlanRef, text};
 use opticoll::planner;
 use opticoll::simulate;
@@ -19,6 +20,7 @@ use crate::collective::Collective;
 use crate::error::IntoPyErr;
 use crate::fabric::Fabric;
 use crate::interrupt;
+use crate::method::Settings;
 use crate::violation::Violation;
 use choice::Choice;
 
@@ -53,6 +55,21 @@ pub(crate) struct Plan {
     plan: Arc<AnyPlan>,
     choice: Arc<Choice>,
     counts: Arc<Counts>,
+    timed: Option<Arc<TimedChoice>>,
+}
+
+/// How a plan was timed when it was chosen: a simulation alike says nothing else.
+struct TimedChoice {
+    size: Bytes,
+    settings: Settings,
+    outcome: Outcome,
+}
+
+/// Settings without those that are left out.
+fn given(settings: Option<Settings>) -> Settings {
+    let mut settings = settings.unwrap_or_default();
+    settings.retain(|_, text| text.is_some());
+    settings
 }
 
 /// What is counted over all transfers of a plan, once: rows of every size and setting have it.
@@ -84,12 +101,25 @@ impl Plan {
             plan: Arc::new(plan),
             choice: Arc::default(),
             counts: Arc::default(),
+            timed: None,
         }
     }
 
     /// A plan for which `asked` was asked, such as `auto`, if that is no more than its algorithm.
-    pub(crate) fn from_planned(planned: planner::Planned, asked: Option<&str>) -> Plan {
+    /// Where it was timed for a choice, `settings` say how.
+    pub(crate) fn from_planned(
+        planned: planner::Planned,
+        asked: Option<&str>,
+        settings: Option<Settings>,
+    ) -> Plan {
+        let timed = planned.outcome.zip(planned.plan.representative().size);
+        let timed = timed.map(|(outcome, size)| TimedChoice {
+            size,
+            settings: given(settings),
+            outcome: *outcome,
+        });
         Plan {
+            timed: timed.map(Arc::new),
             plan: Arc::new(planned.plan),
             choice: Arc::new(Choice {
                 asked: asked.map(|asked| asked.trim().to_owned()),
@@ -208,6 +238,7 @@ impl Plan {
                 plan: Arc::clone(&self.plan),
                 choice: Arc::clone(&self.choice),
                 counts: Arc::clone(&self.counts),
+                timed: self.timed.clone(),
             });
         }
         interrupt::run(py, || {

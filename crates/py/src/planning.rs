@@ -77,7 +77,7 @@ pub(crate) fn plan_collective(
     demand: Option<Demand>,
     settings: Option<Settings>,
 ) -> PyResult<Plan> {
-    let method = method(settings)?;
+    let method = method(settings.clone())?;
     let problem = Mutex::new(None);
     let tell = |candidate: &str| {
         let Some(watch) = &watch else { return };
@@ -99,7 +99,7 @@ pub(crate) fn plan_collective(
         };
         let planned = planner::plan_task(&spec, &task).map_err(IntoPyErr::into_py_err)?;
         let asked = planner::find(collective.kind(), spec.name()).map(|_| algorithm);
-        Ok::<_, PyErr>(Plan::from_planned(planned, asked))
+        Ok::<_, PyErr>(Plan::from_planned(planned, asked, settings))
     })??;
     match problem.into_inner() {
         Ok(Some(error)) => Err(error),

@@ -92,6 +92,7 @@ pub(super) fn choose(question: &Question<'_>) -> Result<Planned, PlannerError> {
     }
     let ContestOutcome {
         fastest,
+        outcome,
         candidates,
     } = contest.run(contenders, refused)?;
     let (mut plan, _) = fastest?;
@@ -99,6 +100,7 @@ pub(super) fn choose(question: &Question<'_>) -> Result<Planned, PlannerError> {
     Ok(Planned {
         reasons: reasons(&candidates, question)?,
         candidates,
+        outcome,
         ..plan.into()
     })
 }
@@ -108,6 +110,9 @@ const QUICKLY_MADE: u64 = 1 << 23;
 
 /// On rings, named algorithms of more transfers are tried after the planners' plans.
 const LATER: u64 = 1 << 12;
+
+/// The estimate of named algorithms that come when a good time is known.
+pub(super) const LATER_NAMED: Time = Time::from_ps(u64::MAX - 1);
 
 /// The most messages that start at once on links that they share: some 4 GB while they are simulated.
 const MOST_AT_ONCE: u64 = 1 << 22;
@@ -183,13 +188,13 @@ fn named_contenders<'a>(
             let is_large =
                 on_ring && transfers > LATER && !(pieces.is_some() && first_pieces.is_some());
             let estimate = match (quickly || on_ring, question.fabric.network()) {
-                _ if is_large => Time::from_ps(u64::MAX - 1),
+                _ if is_large => LATER_NAMED,
                 (true, Some(_)) => least,
                 (true, None) => {
                     let order = Time::from_ps(if on_ring { slots } else { transfers });
                     least.max(order).max(expected)
                 }
-                (false, _) => Time::from_ps(u64::MAX - 1),
+                (false, _) => LATER_NAMED,
             };
             let transfers = question.work(transfers);
             let question = *question;

@@ -14,6 +14,7 @@ use thiserror::Error;
 use super::striped::Striping;
 use super::{PlannerError, Question};
 use crate::memory;
+use crate::outcome::Outcome;
 use crate::plan::{AnyPlan, PlanRef};
 use crate::simulate::{self, Policy, SimulationError, Simulator};
 use crate::units::{Bytes, Time};
@@ -88,7 +89,7 @@ impl From<AnyPlan> for Made {
 
 /// What came of making and timing one.
 enum Tried {
-    Plan(Box<AnyPlan>, Time),
+    Plan(Box<AnyPlan>, Box<Outcome>),
     /// Stripes that take so long at least, and so long at most.
     Striped(Box<Striping>, [Time; 2]),
     /// A plan of so many slots that takes longer than the limit.
@@ -101,6 +102,8 @@ enum Tried {
 struct Best {
     plan: AnyPlan,
     time: Time,
+    /// Where all of it was simulated.
+    outcome: Option<Box<Outcome>>,
     place: usize,
 }
 
@@ -143,6 +146,8 @@ pub(super) struct Contest<'a> {
 /// The fastest plan with its time, and what became of all contenders, the fastest first.
 pub(super) struct ContestOutcome {
     pub(super) fastest: Result<(AnyPlan, Time), PlannerError>,
+    /// What the simulator of circuits said of it, where all of it was simulated.
+    pub(super) outcome: Option<Box<Outcome>>,
     pub(super) candidates: Vec<Candidate>,
 }
 
@@ -225,13 +230,19 @@ impl Contest<'_> {
                         Ok(Tried::NotExpected(reason)) => {
                             candidate.left_out = Some(LeftOut::NotExpected(reason));
                         }
-                        Ok(Tried::Plan(plan, time)) => {
+                        Ok(Tried::Plan(plan, outcome)) => {
+                            let time = outcome.time;
                             fastest.push(time);
                             candidate.time = time;
                             candidate.slots = plan.slots().into();
                             candidate.name.clone_from(&plan.representative().algorithm);
-                            let plan = *plan;
-                            best = Some(Best { plan, time, place }.or(best));
+                            let one = Best {
+                                plan: *plan,
+                                time,
+                                outcome: Some(outcome),
+                                place,
+                            };
+                            best = Some(one.or(best));
                         }
                         Ok(Tried::Striped(striping, times)) => {
                             let [least, most] = times;
@@ -278,7 +289,10 @@ impl Contest<'_> {
             (one.left_out.is_some(), one.time, one.slots, place)
         });
         let candidates = candidates.into_iter().map(|(_, one)| one).collect();
-        let best = best.map(|best| (best.plan, best.time));
+        let (best, outcome) = match best {
+            Some(best) => (Some((best.plan, best.time)), best.outcome),
+            None => (None, None),
+        };
         let fastest = best.ok_or_else(|| match first_refusal {
             Some(PlannerError::Memory(much)) => memory::refuse(much),
             Some(other)
@@ -293,6 +307,7 @@ impl Contest<'_> {
         });
         Ok(ContestOutcome {
             fastest,
+            outcome: outcome.filter(|_| self.is_timed_by_circuits()),
             candidates,
         })
     }
@@ -312,9 +327,9 @@ impl Contest<'_> {
                 }
             }
         };
-        let time = self.time(&*plan, self.question.size, limit)?;
-        Ok(match time {
-            Some(time) => Tried::Plan(plan, time),
+        let outcome = self.outcome(&*plan, self.question.size, limit)?;
+        Ok(match outcome {
+            Some(outcome) => Tried::Plan(plan, outcome.into()),
             None => Tried::Longer(plan.slots()),
         })
     }
@@ -354,15 +369,20 @@ impl Contest<'_> {
         }
         let made = memory::attempt(|| {
             let plan = uncut.striping.plan()?;
-            let time = match is_exact {
-                true => Some(least),
-                false => self.time(&plan, self.question.size, None)?,
+            let outcome = match is_exact {
+                true => None,
+                false => self.outcome(&plan, self.question.size, None)?,
             };
-            Ok::<_, PlannerError>(time.map(|time| Best { plan, time, place }))
+            Ok::<_, PlannerError>(Best {
+                plan,
+                time: outcome.as_ref().map_or(least, |outcome| outcome.time),
+                outcome: outcome.map(Box::new),
+                place,
+            })
         });
         let made = made.unwrap_or_else(|much| Err(much.into()))?;
-        candidate.time = made.as_ref().map_or(least, |made| made.time);
-        Ok(made)
+        candidate.time = made.time;
+        Ok(Some(made))
     }
 
     /// Whether a slot's time is that of its messages on their circuits.
@@ -383,6 +403,17 @@ impl Contest<'_> {
         size: Bytes,
         limit: Option<Time>,
     ) -> Result<Option<Time>, PlannerError> {
+        let outcome = self.outcome(plan, size, limit)?;
+        Ok(outcome.map(|outcome| outcome.time))
+    }
+
+    /// What the simulator says of a plan; none where its time is past the limit.
+    fn outcome<'a>(
+        &self,
+        plan: impl Into<PlanRef<'a>>,
+        size: Bytes,
+        limit: Option<Time>,
+    ) -> Result<Option<Outcome>, PlannerError> {
         let mut method = self.question.method.clone();
         method.fluid.record_flows = false;
         // The times of small plans that are not the fastest are worth knowing, where they are soon there.
@@ -395,7 +426,7 @@ impl Contest<'_> {
             in_time(progress.time_ps)
         });
         match outcome {
-            Ok(outcome) => Ok(Some(outcome.time)),
+            Ok(outcome) => Ok(Some(outcome)),
             Err(SimulationError::Stopped(_)) => Ok(None),
             Err(error) => Err(error.into()),
         }

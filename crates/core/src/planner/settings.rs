@@ -111,12 +111,14 @@ fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
     let ContestOutcome {
         fastest,
         candidates,
+        ..
     } = contest.run(offers(question, choice)?, Vec::new())?;
     let (plan, _) = fastest?;
     Ok(Planned {
         plan,
         candidates,
         reasons: Vec::new(),
+        outcome: None,
     })
 }
 

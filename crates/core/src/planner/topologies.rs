@@ -123,11 +123,13 @@ fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
     let ContestOutcome {
         fastest,
         candidates,
+        ..
     } = contest.run(offers, Vec::new())?;
     Ok(Planned {
         plan: fastest?.0,
         candidates,
         reasons: Vec::new(),
+        outcome: None,
     })
 }
 
