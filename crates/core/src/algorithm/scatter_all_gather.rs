@@ -10,6 +10,7 @@ use super::{
     make_room,
 };
 use crate::collective::{Collective, CollectiveKind};
+use crate::fabric::circuits::RingShape;
 use crate::schedule::{Claims, Schedule, Transfer};
 use crate::spec::Spec;
 
@@ -35,6 +36,7 @@ pub const RECORDS: &[Algorithm] = &[Algorithm {
     ],
     costs: CostFormulas::new("ceil(log2 N) + N - 1", "2 (N - 1) / N", "1"),
     transfers: all_pairs,
+    least_slots,
     ..Algorithm::new(
         "scatter_all_gather",
         "Scatter and all_gather",
@@ -42,6 +44,33 @@ pub const RECORDS: &[Algorithm] = &[Algorithm {
         build,
     )
 }];
+
+/// Those of the all_gather alone, without what ranks keep from the scatter: N / 2 ceil(log2 N) parts in all, and N at the root.
+/// Around a ring some rank keeps nothing. Otherwise the N^2 / 4 links that the parts take to one rank at least are N^3 / 4 in all, each
+/// part that is left out takes N / 2 of them at most, and 2 N links have c channels. Sent 1, 2, 4 ... ranks on they take more, at
+/// least where N is a power of two.
+fn least_slots(spec: &Spec, ring: RingShape) -> Result<Option<u64>, AlgorithmError> {
+    let ranks = u64::from(ring.ranks);
+    let around = ranks.saturating_sub(1);
+    match spec.option("all_gather") {
+        Some("ring_bidirectional") => return Ok(Some(around.div_ceil(2))),
+        None | Some("ring") => return Ok(Some(around)),
+        _ => {}
+    }
+    let is_known = match spec.option("all_gather") {
+        Some("one_stage") => true,
+        Some("recursive_doubling" | "bruck") => ring.ranks.is_power_of_two(),
+        _ => false,
+    };
+    let keeps_few = matches!(spec.option("scatter"), None | Some("binomial" | "direct"));
+    if !is_known || !keeps_few || ring.longest < ring.ranks / 2 {
+        return Ok(None);
+    }
+    let kept = ranks / 2 * u64::from(ring.ranks.next_power_of_two().ilog2()) + ranks;
+    let links = (ranks * (ranks * ranks / 4)).saturating_sub(kept * (ranks / 2));
+    let channels = 2 * ranks.max(1) * u64::from(ring.channels);
+    Ok(Some(links.div_ceil(channels)))
+}
 
 fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     let (ranks, root) = (request.ranks(), request.collective.root());

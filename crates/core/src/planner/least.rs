@@ -12,7 +12,8 @@
 //!
 //! with R once under `on_change`, and without it under `free`. Where lightpaths carry single chunks and no step loads a link with more
 //! than m of them, a chunk is cut into floor(c / m) stripes at most, and each slot takes b / floor(c / m) bytes over a channel at least. Under `per_port` slots may overlap: what holds
-//! is R + a + delta and the greatest sum over steps of what one link carries.
+//! is R + a + delta and, with D circuits between different ranks that pass a link and X bytes over all steps, (D R + X / B) / c: a port is set
+//! to each circuit once at least while its channel is free, and then bytes are sent.
 //!
 //! Named algorithms send single chunks on a ring, so that an all_gather or reduce_scatter of whole blocks, in k stripes, takes S slots with
 //! C_S(N) <= 2 floor(c / k) S at least (see [`relay_tree`]), in each of which a k-th of a block is sent:
@@ -152,9 +153,11 @@ fn by_load_formula(
     let (Some(ring), Some(by_loads)) = (ring, by_loads) else {
         return Ok((Time::ZERO, 0));
     };
-    // Every slot carries a block at least, over all channels of a direction at most.
+    // Every slot carries a block, or a part of the vector, over all channels of a direction at most.
     let block = match record.collective {
-        CollectiveKind::AllReduce => question.size.get() / u64::from(ranks),
+        CollectiveKind::AllReduce | CollectiveKind::Broadcast | CollectiveKind::Reduce => {
+            question.size.get() / u64::from(ranks)
+        }
         kind => unit(kind, question.size, ranks),
     };
     let bytes = block.saturating_mul(by_loads);
@@ -347,6 +350,7 @@ fn by_loads(
     // By direction and link: what begins there less what ends there, and over all steps.
     let mut changes = vec![0i64; 2 * ranks];
     let mut carried = vec![0u64; 2 * ranks];
+    let mut new_pairs = NewPairs::of(schedule, question.policy());
     for step in 0..schedule.steps() {
         changes.fill(0);
         for index in schedule.step(step) {
@@ -358,11 +362,10 @@ fn by_loads(
                 Direction::Clockwise => (source, destination),
                 Direction::CounterClockwise => (destination, source),
             };
-            let own = &mut changes[direction as usize * ranks..][..ranks];
-            own[from as usize] += count;
-            own[to as usize] -= count;
-            if from > to {
-                own[0] += count;
+            let own = direction as usize * ranks..(direction as usize + 1) * ranks;
+            lay(&mut changes[own.clone()], from, to, count);
+            if new_pairs.take(source, destination) {
+                lay(&mut new_pairs.changes[own], from, to, 1);
             }
         }
         let mut greatest = 0;
@@ -379,13 +382,16 @@ fn by_loads(
         most = most.max(greatest as u64);
     }
     let policy = question.policy();
-    if policy == Policy::PerPort {
-        chunks = carried.into_iter().max().unwrap_or(0);
-    }
     let smallest = schedule.collective.least_chunk_bytes(question.size).get();
+    if policy == Policy::PerPort {
+        chunks = carried.iter().copied().max().unwrap_or(0);
+    }
     let bytes = smallest.saturating_mul(chunks);
     let by_links = of_slots(ring, policy, slots, bytes, channels)?;
-    if policy == Policy::PerPort || !schedule.is_in_single_chunks() {
+    if policy == Policy::PerPort {
+        return Ok(by_links.max(new_pairs.busiest(&carried, smallest, ring)));
+    }
+    if !schedule.is_in_single_chunks() {
         return Ok(by_links);
     }
     let stripe = smallest.div_ceil((channels / most.max(1)).max(1));
@@ -407,4 +413,69 @@ pub(super) fn of_collective(question: &Question<'_>) -> Result<Time, PlannerErro
     let rounded =
         |time: Time| Time::from_ps((time.ps() as f64 * (1.0 - 1e-9) - 1.0).max(0.0) as u64);
     Ok(if links { rounded(time) } else { time })
+}
+
+/// Lays so many lightpaths over the links of a direction from one rank to another: what begins at each less what ends.
+fn lay(changes: &mut [i64], from: u32, to: u32, count: i64) {
+    changes[from as usize] += count;
+    changes[to as usize] -= count;
+    if from > to {
+        changes[0] += count;
+    }
+}
+
+/// The ranks between which there is a circuit, each pair by its first one.
+struct NewPairs {
+    ranks: usize,
+    /// A bit for each pair; none where they are not looked at.
+    seen: Vec<u64>,
+    /// By direction and link: what begins there less what ends there.
+    changes: Vec<i64>,
+}
+
+impl NewPairs {
+    fn of(schedule: &Schedule, policy: Policy) -> NewPairs {
+        let ranks = schedule.collective.ranks() as usize;
+        let is_looked_at = policy == Policy::PerPort && ranks <= MOST_RANKS as usize;
+        let pairs = if is_looked_at { ranks * ranks } else { 0 };
+        NewPairs {
+            ranks,
+            seen: vec![0; pairs.div_ceil(64)],
+            changes: vec![0; 2 * ranks],
+        }
+    }
+
+    /// Whether a circuit is the first between two ranks.
+    fn take(&mut self, source: u32, destination: u32) -> bool {
+        let pair = source as usize * self.ranks + destination as usize;
+        let Some(word) = self.seen.get_mut(pair / 64) else {
+            return false;
+        };
+        let bit = 1 << (pair % 64);
+        let is_new = *word & bit == 0;
+        *word |= bit;
+        is_new
+    }
+
+    /// The time that the busiest link takes at least, of those that carry so many chunks of at least so many bytes.
+    fn busiest(&self, carried: &[u64], chunk: u64, ring: &WdmRing) -> Time {
+        let channels = u128::from(ring.channels().max(1));
+        let times = self.loads().zip(carried).map(|(circuits, &chunks)| {
+            let bytes = u128::from(chunks) * u128::from(chunk);
+            let sending = ring.transmission().least(bytes, channels);
+            let set_up = u128::from(circuits) * u128::from(ring.reconfiguration.ps());
+            set_up / channels + sending.unwrap_or(0)
+        });
+        Time::from_ps(u64::try_from(times.max().unwrap_or(0)).unwrap_or(u64::MAX))
+    }
+
+    /// By direction and link, how many pass it.
+    fn loads(&self) -> impl Iterator<Item = u64> {
+        self.changes.chunks(self.ranks).flat_map(|own| {
+            own.iter().scan(0, |load, change| {
+                *load += change;
+                Some(*load as u64)
+            })
+        })
+    }
 }

@@ -4,6 +4,7 @@
 //! Each half is named as `NAME/OPTION=VALUE/OPTION=VALUE`, or is the fastest found for its own size.
 
 use super::assembly::Assembly;
+use super::auto::LATER_NAMED;
 use super::contest::{Contender, Made, is_of_one};
 use super::{Planned, Planner, PlannerError, Question, least, mirror, rooted};
 use crate::algorithm::scatter_all_gather;
@@ -77,7 +78,8 @@ fn half<'a>(kind: CollectiveKind, question: &Question<'a>) -> Result<Question<'a
     })
 }
 
-/// A plan of the fastest halves as a contender, made last of all.
+/// A plan of the fastest halves as a contender, made last of all; on rings before named algorithms of many transfers, most of which
+/// cannot reach its time.
 ///
 /// # Errors
 /// A time beyond 64 bits.
@@ -113,7 +115,10 @@ fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, Planner
         name: NAME.into(),
         slots: 0,
         least,
-        estimate: Time::from_ps(u64::MAX),
+        estimate: Time::from_ps(match question.fabric.downcast::<WdmRing>() {
+            Some(_) => LATER_NAMED.ps() - 1,
+            None => u64::MAX,
+        }),
         transfers,
         make: Box::new(move |limit| {
             if limit.is_some_and(|limit| limit <= expected) {

@@ -23,8 +23,8 @@
 //! T >= R + h (a + delta) + q r b / (c B) + (h - 1) b / (floor(c / m) B)
 //! ```
 //!
-//! Which stripes the last are is not said, so that they count as the smaller ones here, of whole bytes. And q k b bytes go over the link
-//! with k lightpaths: T >= R + a + delta + q k b / (c B).
+//! Which stripes the last are is not said, so that they count as the smaller ones here, of whole bytes; the longest stripe of a piece
+//! alone goes over h lightpaths. And q k b bytes go over the link with k lightpaths: T >= R + a + delta + q k b / (c B).
 //!
 //! Lightpaths half around the ring, whose direction depends on others, are not counted. The steps of the other pipelines
 //! are no all-to-alls, so that their lightpaths go the shorter way around.
@@ -164,10 +164,7 @@ impl FirstPieces {
         let channels = u64::from(ring.channels());
         let piece = question.size.get() / pieces;
         let stripes = self.stripes(groups, channels, question);
-        let stripe = match policy {
-            Policy::PerPort => piece / stripes,
-            _ => piece.div_ceil(stripes),
-        };
+        let (smallest, longest) = (piece / stripes, piece.div_ceil(stripes));
         let within = |ps: Option<u128>| {
             let ps = ps.and_then(|ps| u64::try_from(ps).ok());
             Time::from_ps(ps.unwrap_or(u64::MAX))
@@ -176,21 +173,22 @@ impl FirstPieces {
             let bytes = u128::from(groups * lightpaths) * u128::from(piece);
             within(transmission.least(bytes, channels.into()))
         };
-        let of_stripes = |count: u64| {
+        let of_stripes = |count: u64, stripe: u64| {
             let bytes = u128::from(count) * u128::from(stripe);
             within(transmission.least(bytes, 1))
         };
         if policy == Policy::PerPort {
             let leaving = match self.from_root {
                 0 => over_link(self.most_in_all),
-                lightpaths => over_link(lightpaths).plus(of_stripes(self.depth - 1))?,
+                lightpaths => over_link(lightpaths).plus(of_stripes(self.depth - 1, smallest))?,
             };
+            let leaving = leaving.max(of_stripes(self.depth.max(1), longest));
             let leaving = hop.times(self.depth.max(1))?.plus(leaving)?;
             let busiest = hop.plus(over_link(self.most_in_all))?;
             return Ok(ring.reconfiguration.plus(leaving.max(busiest))?);
         }
         let slots = self.steps + self.group * (groups - 1);
-        let sending = of_stripes(slots).max(over_link(self.most_in_all));
+        let sending = of_stripes(slots, longest).max(over_link(self.most_in_all));
         let set_up = match policy {
             Policy::EveryStep => ring.reconfiguration.times(slots)?,
             Policy::OnChange => ring.reconfiguration,
