@@ -178,6 +178,11 @@ impl<'a> Gathering<'a> {
             _ => Ok::<_, PlannerError>(least),
         };
         let (estimate, expected) = (after(settings)?, after(settings.min(side_by_side))?);
+        // Most slots take as long as the largest piece.
+        let largest = self.block.div_ceil(gather.pieces().into());
+        let rest = (largest - self.piece(gather)).saturating_mul(slots);
+        let longer = least::of_slots(ring, Policy::Free, 0, rest, 1)?;
+        let estimate = estimate.plus(longer)?;
         Ok(Contender {
             name: spec.to_string(),
             slots,

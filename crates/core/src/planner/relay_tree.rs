@@ -99,6 +99,9 @@ fn rotated(fabric: &Fabric, collective: Collective, most: u64) -> Result<AnyPlan
     let least = bound::best(ring, &collective).steps as u32;
     // Hop by hop in both directions is always possible.
     let enough = pieces.saturating_mul(ring.ranks).saturating_add(1);
+    if pieces > 1 && pieces <= ring.channels() && least >= hops_by_both_ways(ring) {
+        return Ok(Packed::hop_by_hop(ring, pieces).plan(ring, collective));
+    }
     let form = Form::of(transfers, most);
     let attempts = attempts(ring, form);
     // Pieces that follow one another hop by hop take fewer steps than trees one after the other.
@@ -290,7 +293,42 @@ fn attempts(ring: &WdmRing, form: Form) -> Vec<Attempt> {
     attempts
 }
 
+/// The steps that a block takes from each rank to the next, both ways around.
+fn hops_by_both_ways(ring: &WdmRing) -> u32 {
+    ring.ranks / 2
+}
+
 impl Packed {
+    /// Every piece goes on a channel of its own from each rank to the next, both ways around.
+    fn hop_by_hop(ring: &WdmRing, pieces: u32) -> Packed {
+        let (ranks, steps) = (ring.ranks, hops_by_both_ways(ring));
+        let edge = |step: u32, piece: u32, clockwise: bool| TreeEdge {
+            parent: if clockwise {
+                step
+            } else {
+                (ranks - step) % ranks
+            },
+            length: 1,
+            clockwise,
+            step,
+            piece,
+        };
+        let mut tree = Vec::with_capacity((ranks as usize - 1) * pieces as usize);
+        for step in 0..steps {
+            interrupt::check();
+            tree.extend((0..pieces).map(|piece| edge(step, piece, true)));
+            // Opposite the root one of both ways is enough.
+            if 2 * step + 2 < ranks {
+                tree.extend((0..pieces).map(|piece| edge(step, piece, false)));
+            }
+        }
+        Packed {
+            tree,
+            steps,
+            placed: None,
+        }
+    }
+
     /// The tree of the fronts.
     fn by_fronts(ring: &WdmRing, lengths: &[u32]) -> Packed {
         let (tree, steps) = fronts::build(ring.ranks, ring.channels(), lengths);
