@@ -18,7 +18,11 @@
 //! Every block reaches every rank once, so that backwards the plan is a reduce_scatter. A slot costs its
 //! reconfiguration and v d / B, so that bundles are for blocks whose transmission takes no longer than a reconfiguration.
 
+mod filling;
+mod gaps;
+mod grouping;
 mod recipes;
+mod starts;
 mod tree;
 mod walks;
 
@@ -33,16 +37,21 @@ use crate::collective::{Collective, CollectiveKind};
 use crate::fabric::{Circuits, Fabric, Light};
 use crate::family::wdm_ring::{Direction, WdmRing};
 use crate::interrupt;
-use crate::plan::{AnyPlan, Plan};
+use crate::plan::AnyPlan;
 use crate::simulate::Policy;
 use crate::spec::{OptionRecord, Spec};
 use crate::units::Bytes;
-use tree::{BundleTree, Family, Grouping};
+use filling::Family;
+use grouping::Grouping;
+use recipes::Pace;
+use tree::BundleTree;
 
 /// The ranks of a group, and the most blocks of a lightpath in every slot after the first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Bundles {
     group: u32,
+    /// Blocks of a lightpath in the slot in which holders of sums exchange them.
+    meeting: Option<u32>,
     volumes: Vec<u32>,
 }
 
@@ -52,6 +61,12 @@ pub(super) const PLANNER: Planner = Planner {
         OptionRecord::new("group", "ranks whose blocks travel together")
             .range("a divisor of the ranks")
             .default("the fastest found"),
+        OptionRecord::new(
+            "meeting",
+            "of an all_reduce: blocks of a lightpath in the one slot in which ranks exchange their sums",
+        )
+        .range("1 to 4096")
+        .default("the fastest found, or no such slot"),
         OptionRecord::new(
             "volumes",
             "blocks of a lightpath in each slot after the first, such as 2x2x4",
@@ -75,6 +90,8 @@ pub(super) const PLANNER: Planner = Planner {
 struct Tree {
     grouping: Grouping,
     tree: BundleTree,
+    /// Holders exchange sums, so that no rank has its block before others.
+    is_meeting: bool,
 }
 
 /// More blocks than that are on no lightpath.
@@ -97,9 +114,12 @@ impl Recipe for Bundles {
     }
 
     fn spec(&self) -> Spec {
-        Spec::new(Bundles::NAME)
-            .with("group", self.group)
-            .with("volumes", few_slots::joined(self.volumes.iter().copied()))
+        let spec = Spec::new(Bundles::NAME).with("group", self.group);
+        let spec = match self.meeting {
+            Some(meeting) => spec.with("meeting", meeting),
+            None => spec,
+        };
+        spec.with("volumes", few_slots::joined(self.volumes.iter().copied()))
     }
 
     fn transfers(&self, ranks: u64) -> u64 {
@@ -114,9 +134,25 @@ impl Recipe for Bundles {
     }
 
     fn plan(&self, fabric: &Fabric, collective: Collective) -> Result<AnyPlan, PlannerError> {
-        let gather = Collective::new(CollectiveKind::AllGather, collective.ranks())?;
-        let gather = AnyPlan::Full(plan(fabric, gather, self)?);
+        let ring = fabric.needed::<WdmRing>(Bundles::NAME)?;
+        let blocks = Collective::new(CollectiveKind::AllGather, collective.ranks())?;
+        let tree = match ring.ranks {
+            0 | 1 => None,
+            _ => Some(recipes::tree(ring, self).ok_or_else(|| refusal(ring, NOT_SO_FEW))?),
+        };
+        let slots_from = |first: usize| {
+            let mut assembly = Assembly::new(ring, blocks);
+            if let Some(tree) = &tree {
+                tree.assemble(ring, first, &mut assembly);
+            }
+            AnyPlan::Full(assembly.finish(self.spec().to_string()))
+        };
+        let gather = slots_from(0);
         match collective.kind() {
+            CollectiveKind::AllReduce if self.meeting.is_some() => {
+                // What holders exchange are sums; the results go along the rest of the tree.
+                mirror::joined(mirror::reduce_scatter(&gather)?, slots_from(1))
+            }
             CollectiveKind::AllReduce => mirror::all_reduce(&gather),
             CollectiveKind::ReduceScatter => mirror::reduce_scatter(&gather),
             _ => Ok(gather),
@@ -126,7 +162,7 @@ impl Recipe for Bundles {
     fn given(
         spec: &Spec,
         ring: &WdmRing,
-        _collective: Collective,
+        collective: Collective,
     ) -> Result<Option<Bundles>, PlannerError> {
         if ring.ports.is_some() {
             return Err(refusal(
@@ -136,6 +172,11 @@ impl Recipe for Bundles {
         }
         if spec.options().next().is_none() {
             return Ok(None);
+        }
+        let meeting = spec.count("meeting", 1, MOST_VOLUME)?;
+        if meeting.is_some() && collective.kind() != CollectiveKind::AllReduce {
+            let problem = "is for all_reduce: only sums meet";
+            return Err(spec.refuse("meeting", problem).into());
         }
         let Some(volumes) = few_slots::numbers(spec, "volumes", "2x2x4")? else {
             let problem = "are needed beside a group";
@@ -150,18 +191,24 @@ impl Recipe for Bundles {
             let problem = format!("must divide the {} ranks of the ring", ring.ranks);
             return Err(spec.refuse("group", problem).into());
         }
-        Ok(Some(Bundles { group, volumes }))
+        Ok(Some(Bundles {
+            group,
+            meeting,
+            volumes,
+        }))
     }
 
     fn estimated(ring: &WdmRing, question: &Question<'_>) -> Vec<Estimate<Bundles>> {
         if ring.ports.is_some() || ring.ranks < 4 {
             return Vec::new();
         }
-        let found = recipes::fastest(ring, question.slot_cost(ring), block(ring, question));
-        let times = times(question);
+        let pace = pace(ring, question);
+        let halves = pace.halves;
+        let found = recipes::fastest(ring, pace);
         let found = found.map(|found| Estimate {
-            time: found.time.saturating_mul(times),
-            slots: (found.recipe.volumes.len() as u64 + 1) * times,
+            time: found.time,
+            slots: (found.recipe.volumes.len() as u64 + 1) * halves
+                - u64::from(found.recipe.meeting.is_some()),
             recipe: found.recipe,
         });
         found.into_iter().collect()
@@ -176,9 +223,13 @@ fn block(ring: &WdmRing, question: &Question<'_>) -> u64 {
     }
 }
 
-/// How often blocks go along the tree.
-fn times(question: &Question<'_>) -> u64 {
-    1 + u64::from(question.collective.kind() == CollectiveKind::AllReduce)
+fn pace(ring: &WdmRing, question: &Question<'_>) -> Pace {
+    Pace {
+        cost: question.slot_cost(ring),
+        block: block(ring, question),
+        hops: u64::from(ring.ranks / 2),
+        halves: 1 + u64::from(question.collective.kind() == CollectiveKind::AllReduce),
+    }
 }
 
 fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, PlannerError> {
@@ -205,8 +256,7 @@ fn is_worth_it(ring: &WdmRing, question: &Question<'_>) -> bool {
         CollectiveKind::AllReduce => least(GroupedLayout::estimated(ring, question)),
         _ => least(Collectors::estimated(ring, question)),
     };
-    let own = recipes::least(ring, question.slot_cost(ring), block);
-    own * times(question) as f64 * WORTH < others as f64
+    recipes::least(ring, &pace(ring, question)) * WORTH < others as f64
 }
 
 /// The least of estimated times.
@@ -245,30 +295,23 @@ fn refusal(ring: &WdmRing, reason: &str) -> PlannerError {
     })
 }
 
-/// The plan of an all_gather.
-fn plan(fabric: &Fabric, gather: Collective, recipe: &Bundles) -> Result<Plan, PlannerError> {
-    let ring = fabric.needed::<WdmRing>(Bundles::NAME)?;
-    let mut assembly = Assembly::new(ring, gather);
-    if ring.ranks > 1 {
-        let tree = recipes::tree(ring, recipe);
-        let tree = tree.ok_or_else(|| refusal(ring, NOT_SO_FEW))?;
-        for (slot, made) in tree.tree.slots.iter().enumerate() {
+impl Tree {
+    /// Adds its slots from one of them on.
+    fn assemble(&self, ring: &WdmRing, first: usize, assembly: &mut Assembly) {
+        for (slot, made) in self.tree.slots.iter().enumerate().skip(first) {
             let mut moves = Vec::new();
             for family in &made.families {
                 interrupt::check();
-                match slot {
-                    0 => tree.gather(ring, family, &mut moves),
-                    _ => tree.spread(ring, family, &mut moves),
+                match slot == 0 && !self.is_meeting {
+                    true => self.gather(ring, family, &mut moves),
+                    false => self.spread(ring, family, &mut moves),
                 }
             }
             let lit = moves.iter().filter(|(own, _)| !own.chunks.is_empty());
             assembly.shared_slots(lit.map(|(own, light)| (own, *light, 0)));
         }
     }
-    Ok(assembly.finish(recipe.spec().to_string()))
-}
 
-impl Tree {
     /// The ends of a family's lightpaths that are turned to a group, with their light.
     fn ends(&self, ring: &WdmRing, family: &Family, turn: u32) -> (u32, u32, Vec<Light>) {
         let Grouping { ranks, group, .. } = self.grouping;
@@ -301,16 +344,20 @@ impl Tree {
         }
     }
 
-    /// From holders of bundles to others, which have their own block already.
+    /// From holders of bundles to others, which have their own block already where it came from them.
     fn spread(&self, ring: &WdmRing, family: &Family, moves: &mut Vec<(SharedMove, Light)>) {
         let Grouping { ranks, group, .. } = self.grouping;
         for turn in 0..ranks / group {
             let (source, destination, light) = self.ends(ring, family, turn);
             let bundles = family.senders.iter().map(|sender| {
                 let owners = (source + ranks - sender) % ranks;
+                let own = match self.is_meeting {
+                    true => 0..0,
+                    false => destination..destination + 1,
+                };
                 [
-                    owners..destination.clamp(owners, owners + group),
-                    (destination + 1).clamp(owners, owners + group)..owners + group,
+                    owners..own.start.clamp(owners, owners + group),
+                    own.end.clamp(owners, owners + group)..owners + group,
                 ]
             });
             let chunks = bundles.flatten().filter(|chunks| !chunks.is_empty());

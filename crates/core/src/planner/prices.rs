@@ -32,6 +32,8 @@ pub(super) struct PriceTable {
     values: Vec<Vec<f32>>,
     /// `one_end[t]`: L_t over [0, lengths...], with the position before it.
     one_end: Vec<Vec<(f32, usize)>>,
+    /// `from_one_end[t][n]`: the price where only one end of the gap sends in step t.
+    from_one_end: Vec<Vec<f32>>,
 }
 
 impl PriceTable {
@@ -42,6 +44,7 @@ impl PriceTable {
         memory::take("the search of a relay tree", bytes);
         let mut values = vec![Vec::new(); steps + 1];
         let mut one_end = vec![Vec::new(); steps];
+        let mut from_one_end = vec![Vec::new(); steps];
         let left = (0..=most).map(|left| (left as f32 * problem.left_over).min(UNREACHED));
         values[steps] = left.collect();
         for step in (0..steps).rev() {
@@ -52,8 +55,13 @@ impl PriceTable {
             let filled = fill(problem.lengths, &reach, &with_one_end);
             values[step] = filled;
             one_end[step] = reach;
+            from_one_end[step] = with_one_end;
         }
-        PriceTable { values, one_end }
+        PriceTable {
+            values,
+            one_end,
+            from_one_end,
+        }
     }
 
     /// V_t: the price of filling gaps from step `step` on.
@@ -74,14 +82,17 @@ impl PriceTable {
             price += self.values[0][gap] * times as f32;
         }
         let mut next = vec![0u32; most];
-        for ((load, reach), later) in loads.iter_mut().zip(&self.one_end).zip(&self.values[1..]) {
+        for (step, load) in loads.iter_mut().enumerate() {
+            let (reach, later) = (&self.one_end[step], &self.values[step + 1]);
+            let from_one_end = &self.from_one_end[step];
             next.fill(0);
             for (gap, &times) in count.iter().enumerate().skip(1) {
                 interrupt::check();
                 if times == 0 {
                     continue;
                 }
-                let (left, right, middle) = cheapest_split(lengths, reach, later, gap);
+                let (left, right, middle) =
+                    cheapest_split(lengths, reach, from_one_end, later, gap);
                 next[middle] += times;
                 for mut at in [left, right] {
                     while at > 0 {
@@ -102,7 +113,7 @@ impl PriceTable {
 /// What a table takes: its values, and what it knows of each length.
 pub(super) fn table_bytes(steps: usize, most: usize, lengths: usize) -> u64 {
     let (steps, most, lengths) = (steps as u64, most as u64, lengths as u64);
-    let of_values = (steps + 1) * (most + 1) * size_of::<f32>() as u64;
+    let of_values = (2 * steps + 1) * (most + 1) * size_of::<f32>() as u64;
     of_values + steps * (lengths + 1) * size_of::<(f32, usize)>() as u64
 }
 
@@ -129,6 +140,38 @@ fn reaches(lengths: &[u32], price: f32, later: &[f32]) -> Vec<(f32, usize)> {
     reach
 }
 
+/// The cheapest lightpaths of a step at a price, where what comes later has its value.
+pub(super) struct PricedStep<'a> {
+    lengths: &'a [u32],
+    later: &'a [f32],
+    reach: Vec<(f32, usize)>,
+    from_one_end: Vec<f32>,
+}
+
+impl<'a> PricedStep<'a> {
+    pub(super) fn new(lengths: &'a [u32], price: f32, later: &'a [f32]) -> PricedStep<'a> {
+        let reach = reaches(lengths, price, later);
+        PricedStep {
+            from_one_end: fill(lengths, &reach, later),
+            lengths,
+            later,
+            reach,
+        }
+    }
+
+    /// The lengths of the lightpaths from both ends of a gap.
+    pub(super) fn lengths(&self, gap: usize) -> [Vec<u32>; 2] {
+        let PricedStep { lengths, later, .. } = *self;
+        let (left, right, _) = cheapest_split(lengths, &self.reach, &self.from_one_end, later, gap);
+        [left, right].map(|last| {
+            let before = |at: &usize| Some(self.reach[*at].1);
+            let places = std::iter::successors(Some(last), before);
+            let places = places.take_while(|at| *at > 0);
+            places.map(|at| lengths[at - 1]).collect()
+        })
+    }
+}
+
 /// result[n] = min over positions x of L(x) + other[n - x].
 fn fill(lengths: &[u32], reach: &[(f32, usize)], other: &[f32]) -> Vec<f32> {
     let mut filled = other.to_vec();
@@ -151,6 +194,7 @@ fn fill(lengths: &[u32], reach: &[(f32, usize)], other: &[f32]) -> Vec<f32> {
 fn cheapest_split(
     lengths: &[u32],
     reach: &[(f32, usize)],
+    from_one_end: &[f32],
     later: &[f32],
     gap: usize,
 ) -> (usize, usize, usize) {
@@ -161,8 +205,12 @@ fn cheapest_split(
             lengths[index - 1] as usize
         }
     };
+    let lefts = || (0..reach.len()).take_while(|&left| at(left) <= gap);
+    let of_left = |left: usize| reach[left].0 + from_one_end[gap - at(left)];
+    // No left end that costs more than the cheapest, but for rounding.
+    let least = lefts().map(of_left).fold(f32::INFINITY, f32::min);
     let mut best = (f32::INFINITY, 0, 0);
-    for left in (0..reach.len()).take_while(|&left| at(left) <= gap) {
+    for left in lefts().filter(|&left| of_left(left) <= least * 1.000_01) {
         interrupt::check();
         for right in (0..reach.len()).take_while(|&right| at(left) + at(right) <= gap) {
             let rest = gap - at(left) - at(right);

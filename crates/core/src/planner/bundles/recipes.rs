@@ -1,6 +1,6 @@
-//! Which groups, and how many blocks a lightpath has in which slot.
+//! Which groups, how holders get their bundles, and how many blocks a lightpath has in which slot.
 //!
-//! The least length of a tree of S slots ([`super::tree::starts`]) says of how many blocks the longest lightpaths of all slots are
+//! The least length of a tree of S slots ([`super::starts`]) says of how many blocks the longest lightpaths of all slots are
 //! in sum at least. Slots carry few blocks first, when few ranks have the bundle and lightpaths are long, and more of
 //! them later. Volumes that divide the bundle, or that it divides, waste no room on a lightpath. So S - 2 slots take one or two such
 //! volumes in rising order, and the last slot takes what is left. These recipes are tried by their times; the first
@@ -8,7 +8,10 @@
 
 use std::cell::RefCell;
 
-use super::tree::{Costs, Effort, Grouping, Start, Taste, grow, lengths, starts};
+use super::filling::Taste;
+use super::grouping::{Grouping, lengths};
+use super::starts::{Evenly, Start, meetings, starts};
+use super::tree::{Costs, Effort, grow};
 use super::{Bundles, Tree};
 use crate::family::wdm_ring::WdmRing;
 use crate::interrupt;
@@ -17,6 +20,19 @@ use crate::units::Bytes;
 
 /// More ranks in a group find no channels in the first slot.
 const MOST_GROUP: u32 = 16;
+
+/// The same where holders of sums meet: they send whole bundles.
+const MOST_MEETING: u32 = 64;
+
+/// Blocks of a lightpath in a meeting, as parts and multiples of a bundle.
+const MEETING_PARTS: [u32; 3] = [4, 2, 1];
+const MEETING_TIMES: [u32; 8] = [1, 2, 3, 4, 6, 8, 12, 16];
+
+/// Volumes of meetings that are tried with a number of slots.
+const MEETINGS: usize = 2;
+
+/// With so few slots after the first, lightpaths of all lengths are needed.
+const FINE_SLOTS: usize = 2;
 
 /// More slots are no better than one block on each lightpath.
 const MOST_SLOTS: usize = 20;
@@ -43,7 +59,10 @@ const MOST_TRIED: usize = 64;
 const FEW_SLOTS: usize = 5;
 
 /// Ranks, slots and lengths, multiplied, of all trees that are tried.
-const MOST_WORK: usize = 24_000_000;
+const MOST_WORK: usize = 30_000_000;
+
+/// So many ranks in a group take no more work than one.
+const GROUP: u32 = 8;
 
 /// A recipe with its time.
 #[derive(Debug, Clone)]
@@ -57,18 +76,29 @@ struct Frame {
     slots: usize,
     grouping: Grouping,
     lengths: Vec<u32>,
+    /// Blocks of a lightpath in the slot in which holders of sums meet.
+    meeting: Option<u32>,
     starts: Vec<Start>,
-    /// The sum of volumes, at least.
+    /// The sum of volumes after the first slot, at least.
     least: f32,
 }
 
 /// The tree of a recipe.
 pub(super) fn tree(ring: &WdmRing, recipe: &Bundles) -> Option<Tree> {
-    let Bundles { group, volumes } = recipe;
+    let Bundles {
+        group,
+        meeting,
+        volumes,
+    } = recipe;
+    let slots = volumes.len();
     let grouping = Grouping::new(ring, *group);
-    let lengths = lengths(&grouping);
-    let costs = Costs::new(&grouping, &lengths, volumes.len());
-    let starts = starts(&grouping, costs.of_gaps(volumes.len()), STARTS);
+    let lengths = lengths(&grouping, slots <= FINE_SLOTS);
+    let costs = Costs::new(&grouping, &lengths, slots);
+    let later = costs.of_gaps(slots);
+    let starts = match meeting {
+        None => starts(&grouping, later, STARTS),
+        Some(volume) => meetings(&grouping, &Evenly::all(&grouping, later), *volume, STARTS),
+    };
     let (last, volumes) = volumes.split_last()?;
     let effort = effort(ring.ranks);
     let tree = grow(
@@ -79,7 +109,11 @@ pub(super) fn tree(ring: &WdmRing, recipe: &Bundles) -> Option<Tree> {
         *last..=*last,
         &effort,
     )?;
-    Some(Tree { grouping, tree })
+    Some(Tree {
+        grouping,
+        tree,
+        is_meeting: meeting.is_some(),
+    })
 }
 
 /// Sets of holders to start from.
@@ -90,10 +124,11 @@ fn effort(ranks: u32) -> Effort {
     let (seeds, kept) = if ranks <= 128 { (8, 8) } else { (1, 2) };
     let tastes = (0..seeds).flat_map(|seed| {
         let chance = if seed == 0 { 0.0 } else { 0.1 };
-        let pairs = [(0.05, 0.2), (0.15, 0.2)];
-        pairs.map(|(longer, level)| Taste {
+        let ways = [(0.97, 0.05), (0.0, 0.15)];
+        ways.map(|(planned, longer)| Taste {
+            planned,
             longer,
-            level,
+            level: 0.2,
             chance,
             seed,
         })
@@ -104,53 +139,95 @@ fn effort(ranks: u32) -> Effort {
     }
 }
 
-/// What a tree of any number of slots takes at least.
-pub(super) fn least(ring: &WdmRing, cost: SlotCost, block: u64) -> f64 {
-    let pace = Pace::new(cost, block, u64::from(ring.ranks / 2));
-    let groups = groups(ring.ranks).last().unwrap_or(1);
-    let grouping = Grouping::new(ring, groups);
-    let costs = Costs::new(&grouping, &lengths(&grouping), MOST_SLOTS);
+/// What a plan of any number of slots takes at least.
+pub(super) fn least(ring: &WdmRing, pace: &Pace) -> f64 {
+    let group = groups(ring.ranks, MOST_GROUP).last().unwrap_or(1);
+    let grouping = Grouping::new(ring, group);
+    let costs = AllCosts::new(&grouping);
     let whole = |slots| {
         let length = costs.of_gaps(slots)[ring.ranks as usize - 1];
-        pace.of_sum(slots, length / (2 * ring.channels()) as f32)
+        pace.halves as f64 * pace.of_sum(slots, length / grouping.room())
     };
-    let times = (3..MOST_SLOTS).map(whole);
-    times.fold(f64::INFINITY, f64::min)
+    let meeting = |slots| {
+        let later = costs.of_gaps(slots - 1);
+        let times = Evenly::all(&grouping, later).into_iter().map(|evenly| {
+            let volume = evenly.length as f32 / grouping.room();
+            let both = 2.0 * pace.of_sum(slots - 1, evenly.left / grouping.room());
+            pace.of_sum(1, volume) + both
+        });
+        times.fold(f64::INFINITY, f64::min)
+    };
+    let mut least = (3..MOST_SLOTS).map(whole).fold(f64::INFINITY, f64::min);
+    if pace.halves == 2 {
+        least = (2..MOST_SLOTS).map(meeting).fold(least, f64::min);
+    }
+    least
 }
 
-/// The sizes of groups that a ring has.
-fn groups(ranks: u32) -> impl Iterator<Item = u32> {
-    (1..=MOST_GROUP.min(ranks / 2)).filter(move |group| ranks % group == 0)
+/// The sizes of groups that a ring has, up to so many ranks.
+fn groups(ranks: u32, most: u32) -> impl Iterator<Item = u32> {
+    (1..=most.min(ranks / 2)).filter(move |group| ranks % group == 0)
+}
+
+/// What trees of all numbers of slots cost at least.
+struct AllCosts {
+    fine: (Vec<u32>, Costs),
+    usual: (Vec<u32>, Costs),
+}
+
+impl AllCosts {
+    fn new(grouping: &Grouping) -> AllCosts {
+        let with = |slots| {
+            let lengths = lengths(grouping, slots <= FINE_SLOTS);
+            let costs = Costs::new(grouping, &lengths, slots);
+            (lengths, costs)
+        };
+        AllCosts {
+            fine: with(FINE_SLOTS),
+            usual: with(MOST_SLOTS),
+        }
+    }
+
+    /// Lengths of lightpaths where so many slots come after the first, and costs.
+    fn of(&self, slots: usize) -> &(Vec<u32>, Costs) {
+        match slots <= FINE_SLOTS {
+            true => &self.fine,
+            false => &self.usual,
+        }
+    }
+
+    fn of_gaps(&self, slots: usize) -> &[f32] {
+        self.of(slots).1.of_gaps(slots)
+    }
 }
 
 /// The fastest recipe that was found with a tree.
-pub(super) fn fastest(ring: &WdmRing, cost: SlotCost, block: u64) -> Option<Timed> {
-    let asked = (ring.clone(), cost, block);
+pub(super) fn fastest(ring: &WdmRing, pace: Pace) -> Option<Timed> {
+    let asked = (ring.clone(), pace);
     let known = LATEST.with_borrow(|latest| {
         let latest = latest.as_ref().filter(|(known, _)| *known == asked);
         latest.map(|(_, fastest)| fastest.clone())
     });
     known.unwrap_or_else(|| {
-        let fastest = search(ring, cost, block);
+        let fastest = search(ring, &asked.1);
         LATEST.set(Some((asked, fastest.clone())));
         fastest
     })
 }
 
 /// A question, and what was found.
-type Answered = ((WdmRing, SlotCost, u64), Option<Timed>);
+type Answered = ((WdmRing, Pace), Option<Timed>);
 
 thread_local! {
-    /// The last one: an all_reduce asks for its halves, too.
+    /// The last one: the halves of an all_reduce ask alike.
     static LATEST: RefCell<Option<Answered>> = const { RefCell::new(None) };
 }
 
-fn search(ring: &WdmRing, cost: SlotCost, block: u64) -> Option<Timed> {
-    let pace = Pace::new(cost, block, u64::from(ring.ranks / 2));
-    let near = fastest_of(ring, &pace, FAR);
+fn search(ring: &WdmRing, pace: &Pace) -> Option<Timed> {
+    let near = fastest_of(ring, pace, FAR);
     // With few channels trees may need more slots than their length says.
     match near.is_none() && ring.ranks <= SMALL {
-        true => fastest_of(ring, &pace, f64::INFINITY),
+        true => fastest_of(ring, pace, f64::INFINITY),
         false => near,
     }
 }
@@ -162,7 +239,7 @@ fn fastest_of(ring: &WdmRing, pace: &Pace, far: f64) -> Option<Timed> {
     for frame in &frames {
         for (volumes, last) in volumes(frame) {
             let whole = [&volumes[..], &[last]].concat();
-            tries.push((pace.time(&whole), frame, volumes, last));
+            tries.push((pace.time(frame.meeting, &whole), frame, volumes, last));
         }
     }
     tries.sort_by_key(|(time, frame, volumes, _)| (*time, volumes.len(), frame.grouping.group));
@@ -171,12 +248,16 @@ fn fastest_of(ring: &WdmRing, pace: &Pace, far: f64) -> Option<Timed> {
     let mut most = u64::MAX;
     for (time, frame, volumes, last) in tries.into_iter().take(MOST_TRIED) {
         interrupt::check();
-        work += ring.ranks as usize * volumes.len() * frame.lengths.len();
+        let families = frame.lengths.len() * frame.grouping.group.div_ceil(GROUP) as usize;
+        work += ring.ranks as usize * (volumes.len() + 1) * families;
         if time >= most || work > MOST_WORK {
             break;
         }
         // The volumes of the last slot that are still fast enough.
-        let fast = |last: &u32| pace.time(&[&volumes[..], &[*last]].concat()) < most;
+        let fast = |last: &u32| {
+            let volumes = [&volumes[..], &[*last]].concat();
+            pace.time(frame.meeting, &volumes) < most
+        };
         let highest = (last..=MOST_LAST * frame.grouping.group)
             .take_while(fast)
             .last();
@@ -190,8 +271,12 @@ fn fastest_of(ring: &WdmRing, pace: &Pace, far: f64) -> Option<Timed> {
         if let Some(tree) = grow(grouping, lengths, starts, &volumes, last, &effort) {
             let group = grouping.group;
             let volumes: Vec<u32> = tree.slots.iter().skip(1).map(|slot| slot.volume).collect();
-            most = pace.time(&volumes);
-            let recipe = Bundles { group, volumes };
+            most = pace.time(frame.meeting, &volumes);
+            let recipe = Bundles {
+                group,
+                meeting: frame.meeting,
+                volumes,
+            };
             best = Some(Timed { time: most, recipe });
         }
     }
@@ -199,26 +284,35 @@ fn fastest_of(ring: &WdmRing, pace: &Pace, far: f64) -> Option<Timed> {
 }
 
 /// What slots take for blocks of a size.
-struct Pace {
-    cost: SlotCost,
-    block: u64,
-    hops: u64,
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Pace {
+    pub(super) cost: SlotCost,
+    pub(super) block: u64,
+    pub(super) hops: u64,
+    /// How often blocks go along the tree: in an all_reduce twice.
+    pub(super) halves: u64,
 }
 
 impl Pace {
-    fn new(cost: SlotCost, block: u64, hops: u64) -> Pace {
-        Pace { cost, block, hops }
-    }
-
     fn slot(&self, volume: u32) -> u64 {
         let bytes = Bytes::new(self.block.saturating_mul(volume.into()));
         self.cost.slots(1, bytes, self.hops)
     }
 
+    /// The first slot of both halves, or the one in which they meet.
+    fn first(&self, meeting: Option<u32>) -> u64 {
+        match meeting {
+            None => self.slot(1).saturating_mul(self.halves),
+            Some(volume) => self.slot(volume),
+        }
+    }
+
     /// Of slots with such volumes after the first.
-    fn time(&self, volumes: &[u32]) -> u64 {
-        let volumes = [1].iter().chain(volumes);
-        volumes.fold(0, |sum: u64, &volume| sum.saturating_add(self.slot(volume)))
+    fn time(&self, meeting: Option<u32>, volumes: &[u32]) -> u64 {
+        let slots = volumes.iter().map(|&volume| self.slot(volume));
+        let half = slots.fold(0, u64::saturating_add);
+        let halves = half.saturating_mul(self.halves);
+        self.first(meeting).saturating_add(halves)
     }
 
     /// Of so many slots whose volumes have such a sum.
@@ -228,38 +322,107 @@ impl Pace {
         slots as f64 * empty as f64 + f64::from(sum) * block as f64
     }
 
+    /// The time of a frame, at least.
+    fn of_frame(&self, slots: usize, meeting: Option<u32>, least: f32) -> f64 {
+        self.first(meeting) as f64 + self.halves as f64 * self.of_sum(slots - 1, least)
+    }
+
     /// Slots and groups that may take so many times what the best of them may.
     fn frames(&self, ring: &WdmRing, far: f64) -> Vec<Frame> {
-        let channels = 2.0 * ring.channels() as f32;
         let mut frames: Vec<Frame> = Vec::new();
         let mut best = f64::INFINITY;
-        for group in groups(ring.ranks) {
+        let most = if self.halves == 2 {
+            MOST_MEETING
+        } else {
+            MOST_GROUP
+        };
+        for group in groups(ring.ranks, most) {
             let grouping = Grouping::new(ring, group);
-            let lengths = lengths(&grouping);
-            let costs = Costs::new(&grouping, &lengths, MOST_SLOTS);
-            for slots in 3..MOST_SLOTS {
+            let costs = AllCosts::new(&grouping);
+            for slots in 2..MOST_SLOTS {
                 interrupt::check();
-                let whole = costs.of_gaps(slots)[ring.ranks as usize - 1] / channels;
-                if self.of_sum(slots, whole) > best {
-                    continue;
-                }
-                let starts = starts(&grouping, costs.of_gaps(slots - 1), STARTS);
-                let Some(start) = starts.first() else {
-                    continue;
+                let gathered = (slots > 2 && group <= MOST_GROUP)
+                    .then(|| self.gathering(&grouping, &costs, slots, best))
+                    .flatten();
+                let met = match self.halves {
+                    2 => self.meeting(&grouping, &costs, slots, best),
+                    _ => Vec::new(),
                 };
-                let least = 1.0 + start.left / channels;
-                best = best.min(far * self.of_sum(slots, least));
-                frames.push(Frame {
-                    slots,
-                    grouping: grouping.clone(),
-                    lengths: lengths.clone(),
-                    starts,
-                    least,
-                });
+                for frame in gathered.into_iter().chain(met) {
+                    let time = self.of_frame(frame.slots, frame.meeting, frame.least);
+                    best = best.min(far * time);
+                    frames.push(frame);
+                }
             }
         }
-        frames.retain(|frame| self.of_sum(frame.slots, frame.least) <= best);
+        frames.retain(|frame| self.of_frame(frame.slots, frame.meeting, frame.least) <= best);
         frames
+    }
+
+    /// Owners send to holders first, where that may be as fast as the best.
+    fn gathering(
+        &self,
+        grouping: &Grouping,
+        costs: &AllCosts,
+        slots: usize,
+        best: f64,
+    ) -> Option<Frame> {
+        let whole = costs.of_gaps(slots)[grouping.ranks as usize - 1] / grouping.room();
+        if self.halves as f64 * self.of_sum(slots, whole) > best {
+            return None;
+        }
+        let (lengths, costs) = costs.of(slots - 1);
+        let starts = starts(grouping, costs.of_gaps(slots - 1), STARTS);
+        let least = starts.first()?.left / grouping.room();
+        Some(Frame {
+            slots,
+            grouping: grouping.clone(),
+            lengths: lengths.clone(),
+            meeting: None,
+            starts,
+            least,
+        })
+    }
+
+    /// Holders of sums exchange them, where that may be as fast as the best: with so many blocks on a lightpath as
+    /// take the least time.
+    fn meeting(
+        &self,
+        grouping: &Grouping,
+        costs: &AllCosts,
+        slots: usize,
+        best: f64,
+    ) -> Vec<Frame> {
+        let (lengths, costs) = costs.of(slots - 1);
+        let even = Evenly::all(grouping, costs.of_gaps(slots - 1));
+        let group = grouping.group;
+        let parts = MEETING_PARTS.into_iter().filter(|part| group % part == 0);
+        let volumes = parts.map(|part| group / part);
+        let volumes = volumes.chain(MEETING_TIMES.map(|times| times * group).into_iter().skip(1));
+        let mut timed: Vec<(f64, u32)> = Vec::new();
+        for volume in volumes {
+            let room = grouping.room() * volume as f32;
+            let fitting = even.iter().find(|evenly| evenly.length as f32 <= room);
+            timed.extend(fitting.map(|evenly| {
+                let least = evenly.left / grouping.room();
+                (self.of_frame(slots, Some(volume), least), volume)
+            }));
+        }
+        timed.retain(|(time, _)| *time <= best);
+        timed.sort_by(|one, other| one.0.total_cmp(&other.0).then(one.1.cmp(&other.1)));
+        let frames = timed.into_iter().filter_map(|(_, volume)| {
+            let starts = meetings(grouping, &even, volume, STARTS);
+            let least = starts.first()?.left / grouping.room();
+            Some(Frame {
+                slots,
+                grouping: grouping.clone(),
+                lengths: lengths.clone(),
+                meeting: Some(volume),
+                starts,
+                least,
+            })
+        });
+        frames.take(MEETINGS).collect()
     }
 }
 
@@ -267,7 +430,7 @@ impl Pace {
 fn volumes(frame: &Frame) -> Vec<(Vec<u32>, u32)> {
     let group = frame.grouping.group;
     let middle = frame.slots - 2;
-    let sum = (SLACK * frame.least).ceil() as u32;
+    let sum = (SLACK * (1.0 + frame.least)).ceil() as u32;
     let mut all = Vec::new();
     // With few slots each counts, and there are few ways.
     let (most, rise) = if frame.slots <= FEW_SLOTS {
@@ -286,7 +449,12 @@ fn volumes(frame: &Frame) -> Vec<(Vec<u32>, u32)> {
                 let before = 1 + volumes.iter().sum::<u32>();
                 let last = sum.saturating_sub(before).max(1);
                 let usual = volumes.last().copied().unwrap_or(group);
-                if last <= MOST_MORE * usual && before <= sum + sum / 4 {
+                let most = if volumes.is_empty() {
+                    MOST_LAST
+                } else {
+                    MOST_MORE
+                };
+                if last <= most * usual && before <= sum + sum / 4 {
                     all.push((volumes, last));
                 }
             }

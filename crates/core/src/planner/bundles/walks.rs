@@ -66,26 +66,55 @@ pub(super) fn places(
         if leaving[class as usize].is_empty() {
             continue;
         }
-        let walk = closed_walk(group, class, &mut leaving);
-        let length: u32 = walk.iter().map(|step| step.length).sum();
-        let channels = length / group;
-        if groups % channels != 0 {
-            return None;
-        }
-        let mut offset = class;
-        for step in walk {
-            if let Some(index) = step.lightpath {
-                places[index] = Some(Place {
-                    first,
-                    channels,
-                    offset,
-                });
+        let whole = closed_walk(group, class, &mut leaving);
+        for (class, walk) in parts(group, groups, class, whole)? {
+            let channels = links(&walk) / group;
+            let mut offset = class;
+            for step in walk {
+                if let Some(index) = step.lightpath {
+                    places[index] = Some(Place {
+                        first,
+                        channels,
+                        offset,
+                    });
+                }
+                offset += step.length;
             }
-            offset += step.length;
+            first += channels;
         }
-        first += channels;
     }
     places.into_iter().collect()
+}
+
+fn links(walk: &[Step]) -> u32 {
+    walk.iter().map(|step| step.length).sum()
+}
+
+/// Closed walks, with the classes at which they begin, that a closed walk consists of and whose channels divide the groups:
+/// itself, or where it comes to a class again what lies between, where that has such a number of channels.
+fn parts(group: u32, groups: u32, class: u32, whole: Vec<Step>) -> Option<Vec<(u32, Vec<Step>)>> {
+    let fits = |walk: &[Step]| groups % (links(walk) / group) == 0;
+    if fits(&whole) {
+        return Some(vec![(class, whole)]);
+    }
+    let mut parts = Vec::new();
+    // The classes before each step that is left, and the one after the last.
+    let (mut rest, mut classes) = (Vec::new(), vec![class]);
+    for step in whole {
+        let to = (classes[classes.len() - 1] + step.length) % group;
+        rest.push(step);
+        let known = (0..classes.len())
+            .rev()
+            .find(|&at| classes[at] == to && fits(&rest[at..]));
+        match known {
+            Some(at) => {
+                parts.push((to, rest.split_off(at)));
+                classes.truncate(at + 1);
+            }
+            None => classes.push(to),
+        }
+    }
+    rest.is_empty().then_some(parts)
 }
 
 /// How often a lightpath passes the link behind a class.

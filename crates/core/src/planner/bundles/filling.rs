@@ -1,0 +1,507 @@
+//! A slot that is filled with lightpaths, one after the other.
+
+use std::cmp::{Ordering, Reverse};
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::super::prices::PricedStep;
+use super::gaps::OpenGap;
+use super::grouping::Grouping;
+use super::walks::{self, Place};
+use crate::interrupt;
+
+/// How to choose among lightpaths.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Taste {
+    /// How much more a longer one is worth, for each doubling or so.
+    pub(super) longer: f32,
+    /// How much less one over full links is worth.
+    pub(super) level: f32,
+    /// How much chance adds at most.
+    pub(super) chance: f32,
+    pub(super) seed: u64,
+    /// The part of the room that cheapest trees may take before lightpaths are chosen one by one.
+    pub(super) planned: f32,
+}
+
+/// Edges of the tree of one direction, class and length, and the lightpaths that carry them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Family {
+    pub(super) clockwise: bool,
+    pub(super) length: u32,
+    /// Where its edges begin, as ranks beside group 0.
+    pub(super) senders: Vec<u32>,
+    /// Its lightpaths: the first channel of the part, and the place in it.
+    pub(super) lightpaths: Vec<(u32, Place)>,
+}
+
+impl Family {
+    pub(super) fn new(clockwise: bool, length: u32, senders: Vec<u32>) -> Family {
+        Family {
+            clockwise,
+            length,
+            senders,
+            lightpaths: Vec::new(),
+        }
+    }
+}
+
+/// A slot of the tree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct BundleSlot {
+    /// The most blocks of a lightpath.
+    pub(super) volume: u32,
+    pub(super) families: Vec<Family>,
+}
+
+/// The loads of the parts of both directions, by class of link.
+#[derive(Clone)]
+struct Loads {
+    group: u32,
+    /// What a link may have in each part of each direction.
+    limits: [Vec<u32>; 2],
+    loads: [Vec<Vec<u32>>; 2],
+}
+
+impl Loads {
+    fn new(grouping: &Grouping, limits: &[Vec<u32>; 2]) -> Loads {
+        let none = vec![vec![0; grouping.group as usize]; grouping.parts.len()];
+        Loads {
+            group: grouping.group,
+            limits: limits.clone(),
+            loads: [none.clone(), none],
+        }
+    }
+
+    /// The first part with room for a lightpath, and how full its fullest link is.
+    fn room(&self, direction: usize, class: u32, length: u32) -> Option<(usize, f32)> {
+        let parts = self.loads[direction].iter().zip(&self.limits[direction]);
+        parts.enumerate().find_map(|(part, (loads, &limit))| {
+            let mut fullest = 0;
+            for (link, &load) in (0..).zip(loads) {
+                let passes = walks::passes(self.group, class, length, link);
+                if load + passes > limit {
+                    return None;
+                }
+                fullest = fullest.max(if passes > 0 { load } else { 0 });
+            }
+            Some((part, fullest as f32 / limit.max(1) as f32))
+        })
+    }
+
+    fn add(&mut self, direction: usize, part: usize, class: u32, length: u32) {
+        for (link, load) in (0..).zip(&mut self.loads[direction][part]) {
+            *load += walks::passes(self.group, class, length, link);
+        }
+    }
+
+    /// Puts so many lightpaths into parts with room, if all find it; with how full the fullest link was.
+    fn put(&mut self, direction: usize, class: u32, length: u32, count: u32) -> Option<Vec<usize>> {
+        let place = |_| {
+            let (part, _) = self.room(direction, class, length)?;
+            self.add(direction, part, class, length);
+            Some(part)
+        };
+        (0..count).map(place).collect()
+    }
+}
+
+/// A family in the making.
+#[derive(Debug, Clone, Default)]
+struct Growing {
+    senders: Vec<u32>,
+    parts: Vec<usize>,
+}
+
+/// A lightpath of a family, which some edges of the tree take.
+struct Choice {
+    worth: f32,
+    family: usize,
+    more: u32,
+    edges: usize,
+}
+
+/// A slot that is being filled.
+struct Filling<'a> {
+    grouping: &'a Grouping,
+    lengths: &'a [u32],
+    later: &'a [f32],
+    volume: u32,
+    taste: Taste,
+    gaps: Vec<OpenGap>,
+    loads: Loads,
+    /// By direction, class and length.
+    families: Vec<Growing>,
+    /// What each gap would save by an edge of a family, the best first.
+    candidates: Vec<Vec<(f32, usize)>>,
+    /// The families of which some gap would save by an edge.
+    open: BTreeSet<usize>,
+    random: u64,
+}
+
+impl<'a> Filling<'a> {
+    fn new(
+        grouping: &'a Grouping,
+        lengths: &'a [u32],
+        later: &'a [f32],
+        volume: u32,
+        taste: Taste,
+        gaps: &[OpenGap],
+        limits: &[Vec<u32>; 2],
+    ) -> Filling<'a> {
+        let count = 2 * grouping.group as usize * lengths.len();
+        let mut filling = Filling {
+            grouping,
+            lengths,
+            later,
+            volume,
+            taste,
+            gaps: gaps.to_vec(),
+            loads: Loads::new(grouping, limits),
+            families: vec![Growing::default(); count],
+            candidates: vec![Vec::new(); count],
+            open: BTreeSet::new(),
+            random: taste.seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1,
+        };
+        for gap in 0..filling.gaps.len() {
+            filling.enter(gap);
+        }
+        filling
+    }
+
+    /// The families of an end of a gap, one for each length.
+    fn families_of(&self, gap: usize, near: bool) -> usize {
+        let class = self.grouping.class(self.gaps[gap].end(near), near);
+        let direction = usize::from(!near);
+        (direction * self.grouping.group as usize + class as usize) * self.lengths.len()
+    }
+
+    /// Direction, class and length of a family.
+    fn of_family(&self, family: usize) -> (usize, u32, u32) {
+        let (row, length) = (family / self.lengths.len(), family % self.lengths.len());
+        let group = self.grouping.group as usize;
+        (row / group, (row % group) as u32, self.lengths[length])
+    }
+
+    /// Enters what a gap would save.
+    fn enter(&mut self, gap: usize) {
+        for near in [true, false] {
+            let first = self.families_of(gap, near);
+            for (index, &length) in self.lengths.iter().enumerate() {
+                if length > self.gaps[gap].size {
+                    break;
+                }
+                if let Some(saved) = self.gaps[gap].saved(near, length, self.later) {
+                    let known = &mut self.candidates[first + index];
+                    let at = known.partition_point(|one| before(one, &(saved, gap)).is_lt());
+                    known.insert(at, (saved, gap));
+                    self.open.insert(first + index);
+                }
+            }
+        }
+    }
+
+    /// Takes back what a gap would have saved.
+    fn leave(&mut self, gap: usize) {
+        for near in [true, false] {
+            let first = self.families_of(gap, near);
+            let reached = self
+                .lengths
+                .partition_point(|length| *length <= self.gaps[gap].size);
+            for family in first..first + reached {
+                let known = &mut self.candidates[family];
+                if let Some(at) = known.iter().position(|one| one.1 == gap) {
+                    known.remove(at);
+                    if known.is_empty() {
+                        self.open.remove(&family);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Lights what the cheapest trees of all gaps have, at the least price at which they fit into a part of the room.
+    fn plan(&mut self, price: f32) {
+        let room = self.grouping.room() * self.volume as f32 * self.taste.planned;
+        if room == 0.0 {
+            return;
+        }
+        let trees = |price: f32| -> Vec<[Vec<u32>; 2]> {
+            let step = PricedStep::new(self.lengths, price, self.later);
+            let mut known: BTreeMap<u32, [Vec<u32>; 2]> = BTreeMap::new();
+            let gaps = self.gaps.iter().map(|gap| {
+                let tree = known.entry(gap.size);
+                tree.or_insert_with(|| step.lengths(gap.size as usize))
+                    .clone()
+            });
+            gaps.collect()
+        };
+        let load = |trees: &[[Vec<u32>; 2]]| {
+            let links: u32 = trees.iter().flatten().flatten().sum();
+            links as f32
+        };
+        let (mut low, mut high) = (price / 4.0, price * 4.0);
+        let mut fitting = Vec::new();
+        for _ in 0..10 {
+            let middle = (low * high).sqrt();
+            let trees = trees(middle);
+            match load(&trees) <= room {
+                true => (fitting, high) = (trees, middle),
+                false => low = middle,
+            }
+        }
+        let mut edges: Vec<(u32, usize, bool)> = Vec::new();
+        for (gap, tree) in fitting.into_iter().enumerate() {
+            for (near, lengths) in [true, false].into_iter().zip(tree) {
+                edges.extend(lengths.into_iter().map(|length| (length, gap, near)));
+            }
+        }
+        edges.sort_unstable_by(|one, other| other.cmp(one));
+        for (length, gap, near) in edges {
+            let at = self.lengths.partition_point(|known| *known < length);
+            let family = self.families_of(gap, near) + at;
+            let known = &self.families[family];
+            let (edges, lit) = (known.senders.len() as u32, known.parts.len() as u32);
+            let needed = ((edges + 1) * self.grouping.group)
+                .div_ceil(self.volume)
+                .max(lit);
+            let (direction, class, length) = self.of_family(family);
+            let fits = needed == lit || {
+                let mut loads = self.loads.clone();
+                loads.put(direction, class, length, needed - lit).is_some()
+            };
+            if fits {
+                let parts = self.loads.put(direction, class, length, needed - lit);
+                self.families[family]
+                    .parts
+                    .extend(parts.unwrap_or_default());
+                self.take(family, gap, near, length);
+            }
+        }
+    }
+
+    /// An edge of a family in a gap.
+    fn take(&mut self, family: usize, gap: usize, near: bool, length: u32) {
+        self.leave(gap);
+        let open = &mut self.gaps[gap];
+        let sender = open.end(near);
+        let own = if near { &mut open.near } else { &mut open.far };
+        own.insert(own.partition_point(|known| *known < length), length);
+        self.families[family]
+            .senders
+            .push(sender % self.grouping.ranks);
+        self.enter(gap);
+    }
+
+    /// What chance adds, with its next state.
+    fn chance(&self, random: &mut u64) -> f32 {
+        if self.taste.chance == 0.0 {
+            return 0.0;
+        }
+        *random ^= *random << 13;
+        *random ^= *random >> 7;
+        *random ^= *random << 17;
+        (*random >> 40) as f32 / (1u64 << 24) as f32 * self.taste.chance
+    }
+
+    /// The lightpath that is worth most.
+    fn best(&mut self) -> Option<Choice> {
+        let (group, volume) = (self.grouping.group, self.volume);
+        let mut best: Option<Choice> = None;
+        let mut random = self.random;
+        for family in self.open.iter().copied() {
+            let known = &self.families[family];
+            let (edges, lit) = (known.senders.len() as u32, known.parts.len() as u32);
+            let needed = ((edges + 1) * group).div_ceil(volume).max(lit);
+            let (more, room) = (needed - lit, (needed * volume / group - edges) as usize);
+            let saved: f32 = self.candidates[family]
+                .iter()
+                .take(room)
+                .map(|one| one.0)
+                .sum();
+            if more == 0 {
+                return Some(Choice {
+                    worth: f32::INFINITY,
+                    family,
+                    more,
+                    edges: room,
+                });
+            }
+            let (direction, class, length) = self.of_family(family);
+            let worth =
+                saved / (length * more) as f32 * (1.0 + self.taste.longer * (length as f32).ln());
+            let worth = worth * (1.0 + self.chance(&mut random));
+            if best.as_ref().is_some_and(|best| worth <= best.worth) {
+                continue;
+            }
+            let Some((_, fullest)) = self.loads.room(direction, class, length) else {
+                continue;
+            };
+            let worth = worth * (1.0 - self.taste.level * fullest);
+            let is_better = best
+                .as_ref()
+                .is_none_or(|best| worth > best.worth * 1.000_001);
+            if !is_better
+                || (more > 1
+                    && self
+                        .loads
+                        .clone()
+                        .put(direction, class, length, more)
+                        .is_none())
+            {
+                continue;
+            }
+            best = Some(Choice {
+                worth,
+                family,
+                more,
+                edges: room,
+            });
+        }
+        self.random = random;
+        best
+    }
+
+    /// Lights lightpaths as long as any is worth something.
+    fn fill(&mut self) {
+        while let Some(Choice {
+            family,
+            more,
+            edges,
+            ..
+        }) = self.best()
+        {
+            interrupt::check();
+            let (direction, class, length) = self.of_family(family);
+            let Some(parts) = self.loads.put(direction, class, length, more) else {
+                break;
+            };
+            self.families[family].parts.extend(parts);
+            let near = direction == 0;
+            let taken: Vec<usize> = self.candidates[family]
+                .iter()
+                .take(edges)
+                .map(|one| one.1)
+                .collect();
+            for gap in taken {
+                self.take(family, gap, near, length);
+            }
+        }
+    }
+
+    /// The families with their channels; the part of a direction that has none where there is one.
+    fn families(&self) -> Result<Vec<Family>, (usize, usize)> {
+        let mut families: Vec<Family> = Vec::new();
+        let mut lightpaths: Vec<PartOf> = Vec::new();
+        for (family, known) in self.families.iter().enumerate() {
+            if known.senders.is_empty() {
+                continue;
+            }
+            let (direction, class, length) = self.of_family(family);
+            let into = families.len();
+            lightpaths.extend(known.parts.iter().map(|&part| PartOf {
+                direction,
+                part,
+                class,
+                length,
+                family: into,
+            }));
+            let senders = known.senders.clone();
+            families.push(Family::new(direction == 0, length, senders));
+        }
+        light(self.grouping, &lightpaths, &mut families)?;
+        Ok(families)
+    }
+}
+
+/// What saves most first, then by gaps.
+fn before(one: &(f32, usize), other: &(f32, usize)) -> Ordering {
+    other.0.total_cmp(&one.0).then(one.1.cmp(&other.1))
+}
+
+/// A lightpath of a family in a part of a direction's channels.
+struct PartOf {
+    direction: usize,
+    part: usize,
+    class: u32,
+    length: u32,
+    family: usize,
+}
+
+/// Gives all lightpaths channels; where a part has no closed walks, that part with its direction.
+fn light(
+    grouping: &Grouping,
+    lightpaths: &[PartOf],
+    families: &mut [Family],
+) -> Result<(), (usize, usize)> {
+    let (group, groups) = (grouping.group, grouping.ranks / grouping.group);
+    for direction in 0..2 {
+        let mut first = 0;
+        for (part, &channels) in grouping.parts.iter().enumerate() {
+            let own = lightpaths
+                .iter()
+                .filter(|one| (one.direction, one.part) == (direction, part));
+            let own: Vec<&PartOf> = own.collect();
+            let walks: Vec<(u32, u32)> = own.iter().map(|one| (one.class, one.length)).collect();
+            let places = walks::places(group, groups, channels, &walks).ok_or((direction, part))?;
+            for (one, place) in own.iter().zip(places) {
+                families[one.family].lightpaths.push((first, place));
+            }
+            first += channels;
+        }
+    }
+    Ok(())
+}
+
+/// A slot of families that are all known, each with so many lightpaths; `None` where they do not find channels.
+pub(super) fn lit(
+    grouping: &Grouping,
+    volume: u32,
+    mut known: Vec<(Family, u32)>,
+) -> Option<BundleSlot> {
+    known.sort_by_key(|(family, _)| Reverse(family.length));
+    let limits = [grouping.parts.clone(), grouping.parts.clone()];
+    let mut loads = Loads::new(grouping, &limits);
+    let mut lightpaths = Vec::new();
+    for (index, (family, count)) in known.iter().enumerate() {
+        let (direction, length) = (usize::from(!family.clockwise), family.length);
+        let class = grouping.class(family.senders[0], family.clockwise);
+        let parts = loads.put(direction, class, length, *count)?;
+        lightpaths.extend(parts.into_iter().map(|part| PartOf {
+            direction,
+            part,
+            class,
+            length,
+            family: index,
+        }));
+    }
+    let mut families: Vec<Family> = known.into_iter().map(|(family, _)| family).collect();
+    light(grouping, &lightpaths, &mut families).ok()?;
+    Some(BundleSlot { volume, families })
+}
+
+/// A slot, and the gaps that it leaves. Where closed walks have no channels, dark links are kept free for them.
+pub(super) fn filled(
+    grouping: &Grouping,
+    lengths: &[u32],
+    (price, later): (f32, &[f32]),
+    volume: u32,
+    taste: Taste,
+    gaps: &[OpenGap],
+) -> Option<(BundleSlot, Vec<OpenGap>)> {
+    let mut limits = [grouping.parts.clone(), grouping.parts.clone()];
+    loop {
+        let mut filling = Filling::new(grouping, lengths, later, volume, taste, gaps, &limits);
+        filling.plan(price);
+        filling.fill();
+        match filling.families() {
+            Ok(families) => {
+                let rest = filling.gaps.iter().flat_map(OpenGap::rest).collect();
+                return Some((BundleSlot { volume, families }, rest));
+            }
+            Err((direction, part)) => {
+                let limit = &mut limits[direction][part];
+                *limit = limit.checked_sub(1)?;
+            }
+        }
+    }
+}
