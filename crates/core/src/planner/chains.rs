@@ -440,7 +440,7 @@ impl Room {
         let channels = used.clone().next()?.channels;
         let is_alike = used.clone().all(|side| side.channels == channels);
         let fills = channels <= ring.wavelengths || channels % ring.wavelengths == 0;
-        let is_whole = kind == CollectiveKind::Broadcast && ring.is_even();
+        let is_whole = kind == CollectiveKind::Broadcast && ring.is_intact();
         (is_whole && is_alike && fills).then_some(channels)
     }
 

@@ -6,7 +6,9 @@
 //! - **Form.** Numbers of a copy are in range if those of the first lightpath are, and those of its last copy.
 //! - **Light.** No rule of rings asks for more where fewer lightpaths are up. If all circuits, of all first lightpaths on all
 //!   stripes, can be up in one slot, then any of them can in each slot. This is more than the plan needs if it has fewer pieces than slots
-//!   of its first chunks. Two first lightpaths on one circuit are refused, for their pieces would meet on it.
+//!   of its first chunks. Two first lightpaths on one circuit, on any of their stripes, are refused, for their pieces would meet on it.
+//!   Where ranks can share passing light, circuits have to do without it: then no two lightpaths from one rank are on one channel, so that
+//!   none is a branch of a light tree.
 //! - **Data.** Chunks have nothing to do with one another. If K P divides the chunks of a block, and each first chunk is a
 //!   multiple of K P, then every chunk is the copy of just one first chunk, in the same block, and has the same demand. Its
 //!   transfers are those of its first chunk in the same order, each p steps later. So one plan of the first chunks only is replayed,
@@ -19,8 +21,8 @@ use super::report::{Report, each, named};
 use super::wdm_ring;
 use super::{Violation, ViolationKind, claims, data};
 use crate::collective::Collective;
-use crate::fabric::Light;
-use crate::family::wdm_ring::{CONVERTED, WdmLight, WdmRing};
+use crate::fabric::{Fabric, Light};
+use crate::family::wdm_ring::{CONVERTED, Direction, WdmLight, WdmRing};
 use crate::interrupt;
 use crate::memory;
 use crate::plan::{Lightpath, PipelinedPlan, Plan};
@@ -137,23 +139,31 @@ fn light(plan: &PipelinedPlan, ring: &WdmRing, report: &mut Report) {
     let first = &plan.first;
     let circuits = first.len() as u64 * u64::from(plan.stripes);
     memory::take("verifying this plan", circuits * BYTES_PER_CIRCUIT);
-    let mut taken: Vec<((u32, u32), Light, usize)> = (0..first.len())
-        .map(|index| (first.schedule.ends(index), first.light[index], index))
+    let mut taken: Vec<((u32, u32), Direction, u64, usize)> = (0..first.len())
+        .map(|index| {
+            let light = WdmLight::from(first.light[index]);
+            let ends = first.schedule.ends(index);
+            (ends, light.direction, channel(ring, light), index)
+        })
         .collect();
     taken.sort_unstable();
     for pair in taken.windows(2) {
-        if (pair[0].0, pair[0].1) == (pair[1].0, pair[1].1) {
+        let [(ends, direction, channel, _), (others, other, above, index)] = [pair[0], pair[1]];
+        if (ends, direction) == (others, other) && above - channel < u64::from(plan.stripes) {
             let problem = "is on the circuit of another first chunk";
-            fault(first, ViolationKind::Symmetry, pair[1].2, problem, report);
+            fault(first, ViolationKind::Symmetry, index, problem, report);
         }
     }
     let mut together = first.without_lightpaths();
+    together.fabric = Fabric::new(WdmRing {
+        multicast: false,
+        ..ring.clone()
+    });
     together.step_slots = std::iter::once(0..1).collect();
     together.schedule.begin_step();
     for index in 0..first.len() {
         let light = WdmLight::from(first.light[index]);
-        let channel =
-            u64::from(light.fibre) * u64::from(ring.wavelengths) + u64::from(light.wavelength);
+        let channel = channel(ring, light);
         let above = channel + u64::from(plan.stripes);
         if light.wavelength == CONVERTED
             || above > u64::from(ring.wavelengths) * u64::from(ring.fibres)
@@ -187,6 +197,11 @@ fn light(plan: &PipelinedPlan, ring: &WdmRing, report: &mut Report) {
         let order = AdmittedOrder::by_slot(&together, &admitted);
         (wdm_ring::RULES.check)(&together, &admitted, &order, report);
     }
+}
+
+/// The number of a channel, fibre by fibre.
+fn channel(ring: &WdmRing, light: WdmLight) -> u64 {
+    u64::from(light.fibre) * u64::from(ring.wavelengths) + u64::from(light.wavelength)
 }
 
 /// The first chunks alone, numbered one after the other.

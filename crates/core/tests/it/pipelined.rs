@@ -27,6 +27,16 @@ const CASES: &[(&str, u32, u32)] = &[
     ("wdm_ring:ranks=6,wavelengths=3,conversion=100ns", 2, 16),
     ("wdm_ring:ranks=12,wavelengths=8,reach=1", 0, 5),
     ("wdm_ring:ranks=4,wavelengths=2,converters=full", 0, 5),
+    (
+        "wdm_ring:ranks=6,wavelengths=3,ports=4,multicast=drop_and_continue",
+        1,
+        9,
+    ),
+    (
+        "wdm_ring:ranks=7,wavelengths=2,fibres=2,multicast=drop_and_continue,reach=2",
+        3,
+        4,
+    ),
     ("wdm_ring:ranks=4,wavelengths=2,reconfiguration=0s", 0, 5),
 ];
 
@@ -136,6 +146,43 @@ fn repetitions_over_slots_that_are_no_pipeline_are_written_out() {
     let error = format!("{head}steps 1 1\nslot 1\ncopy 0 0>1 cw 0.0 x2 chunk+1 slot+1\nend 2\n");
     let error = text::read_any(&error).unwrap_err().to_string();
     assert!(error.contains("leaves the slots"), "{error}");
+}
+
+#[test]
+fn shared_light_is_no_pipeline() {
+    // A light tree for each chunk; and two streams whose stripes meet on wavelength 1, where one lightpath carries a chunk of either.
+    for (head, body, kind) in [
+        (
+            "collective broadcast ranks=3 root=0 pieces=2\n\
+             fabric wdm_ring:ranks=3,wavelengths=2,multicast=drop_and_continue\n",
+            "copy 0 0>1 cw 0.0 x2 chunk+1 slot+1\ncopy 0 0>2 cw 0.0 x2 chunk+1 slot+1\nend 4\n",
+            ViolationKind::Collision,
+        ),
+        (
+            "collective broadcast ranks=2 root=0 pieces=8\nfabric wdm_ring:ranks=2,wavelengths=3\n",
+            "copy 0 0>1 cw 0.0 x2 chunk+2 wavelength+1 x2 chunk+1 slot+1\n\
+             copy 4 0>1 cw 0.1 x2 chunk+2 wavelength+1 x2 chunk+1 slot+1\nend 8\n",
+            ViolationKind::Symmetry,
+        ),
+    ] {
+        let head = format!("opticoll plan 1\n{head}algorithm by hand\nsteps 1 1\nslot 0\n");
+        let AnyPlan::Full(whole) = text::read_any(&format!("{head}{body}")).unwrap() else {
+            panic!("{body}");
+        };
+        assert_eq!(verify(&whole), [], "{body}");
+        let firsts = body.lines().filter(|line| !line.starts_with("end"));
+        let firsts: Vec<&str> = firsts
+            .map(|line| line.split_once(" x").unwrap().0)
+            .collect();
+        let first = format!("{head}{}\nend {}\n", firsts.join("\n"), firsts.len());
+        let mut first = text::read(&first).unwrap();
+        first.step_slots.truncate(1);
+        let stripes = whole.len() as u32 / 4;
+        let plan = PipelinedPlan::new(first, stripes, 2);
+        assert!(AnyPlan::Pipelined(plan.clone()).is_same(&AnyPlan::Full(whole)));
+        let kinds: Vec<ViolationKind> = verify(&plan).iter().map(|one| one.kind).collect();
+        assert_eq!(kinds, [kind], "{body}");
+    }
 }
 
 fn simulated<'a>(plan: impl Into<PlanRef<'a>>, size: u64, policy: Policy) -> Outcome {
