@@ -145,7 +145,11 @@ fn repetitions_over_slots_that_are_no_pipeline_are_written_out() {
     }
     let error = format!("{head}steps 1 1\nslot 1\ncopy 0 0>1 cw 0.0 x2 chunk+1 slot+1\nend 2\n");
     let error = text::read_any(&error).unwrap_err().to_string();
-    assert!(error.contains("leaves the slots"), "{error}");
+    assert_eq!(
+        error,
+        "line 7, column 30: `slot+1`: the last of 2 copies would be in slot 2, but the slots of the plan are 0 to 1: x1 at most in \
+         place of x2, or more slots in the line `steps`"
+    );
 }
 
 #[test]
