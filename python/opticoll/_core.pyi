@@ -1200,6 +1200,9 @@ class Plan:
         []
         """
     @property
+    def pipeline(self) -> tuple[int, int] | None:
+        """The wavelengths and the pieces of a pipelined plan, for all of which a transfer stands that it keeps; None of other plans."""
+    @property
     def pipelined(self) -> bool:
         """Whether the plan is pipelined and kept as the transfers of its first chunks."""
     @property

@@ -253,6 +253,15 @@ impl Plan {
         matches!(*self.plan, AnyPlan::Pipelined(_))
     }
 
+    /// The wavelengths and the pieces of a pipelined plan, for all of which a transfer stands that it keeps; None of other plans.
+    #[getter]
+    fn pipeline(&self) -> Option<(u32, u32)> {
+        match &*self.plan {
+            AnyPlan::Pipelined(plan) => Some((plan.stripes, plan.pieces)),
+            _ => None,
+        }
+    }
+
     /// The number of different wavelengths in use; 0 on fabrics without wavelengths.
     #[getter]
     fn wavelengths_used(&self, py: Python<'_>) -> PyResult<u32> {
