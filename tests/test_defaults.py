@@ -119,6 +119,7 @@ def test_plan_files_take_nothing_that_a_plan_is_chosen_for(run: Run, plan_file: 
         finished = run("verify", plan_file, *options)
         assert finished.code == 2
         assert f"{options[0]} cannot be given with a plan file" in finished.err
+        assert f"leave {options[0]} out, or time the plan with `opticoll simulate" in finished.err
 
 
 def test_several_fabrics_are_compared_each_with_its_own_settings(run: Run, tmp_path: Path) -> None:

@@ -452,11 +452,22 @@ def test_repetitions_are_unfolded_innermost_first() -> None:
     ]
 
 
-def test_the_example_of_the_format_is_proved() -> None:
+def test_the_examples_of_the_format_are_proved_by_both_readers() -> None:
     with open(__file__.replace("tests/test_reference.py", "docs/plan-format.md")) as file:
-        example = re.search(r"^opticoll plan 1$.*?^end \d+$", file.read(), re.MULTILINE | re.DOTALL)
-    assert example is not None
-    assert verify_text(example[0]) == []
+        pattern = re.compile(r"^opticoll plan 1$.*?^end \d+$", re.MULTILINE | re.DOTALL)
+        examples = pattern.findall(file.read())
+    forms = []
+    for example in examples:
+        assert verify_text(example) == []
+        plan = _core.Plan.from_text(f"{example}\n")
+        assert plan.verify() == []
+        assert plan.to_text() == f"{example}\n"
+        forms.append((plan.collective.kind, plan.folded, plan.pipelined))
+    assert forms == [
+        ("all_gather", True, False),
+        ("all_to_all", True, False),
+        ("broadcast", False, True),
+    ]
 
 
 WHOLE = write(TO_TWO, PAIR, "1", "slot 0\ncopy 0 0>1 cw 0.0")

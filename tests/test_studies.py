@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
 import random
@@ -27,7 +28,8 @@ from conftest import Run, written_study
 from opticoll.errors import FileError
 from opticoll.study import document, forecast, progress
 from opticoll.study.points import points
-from opticoll.study.store import Result, Store
+from opticoll.study.results import table_of
+from opticoll.study.store import Result, Store, StudyRecord
 
 RINGS = """
 study: rings
@@ -273,6 +275,36 @@ def test_shards_merged_are_one_run(run: Run, tmp_path: Path) -> None:
     whole = table(tmp_path / "whole.sqlite", run)
     assert table(tmp_path / "merged.sqlite", run) == whole
     assert table(parts[0], run, "--beside", parts[1], "--beside", parts[2]) == whole
+
+
+def test_the_table_of_results_has_the_order_of_the_study_whatever_was_computed_first(
+    tmp_path: Path,
+) -> None:
+    rows: dict[int, dict[str, Any]] = {
+        0: {"bottleneck": "a link", "transfers": 12, "time_s": 0.5},
+        1: {"transfers": 24, "reconfigurations": 3, "time_s": 0.25},
+        2: {"steps": 4, "transfers": 48, "time_s": 0.125},
+    }
+    axes = ["size", "fabric", "algorithm"]
+    listed = [
+        (number, f"key {number}", 0, dict.fromkeys(axes, str(number)), "opticoll simulate")
+        for number in rows
+    ]
+    stores = [tmp_path / f"{number}.sqlite" for number in rows]
+    for number, path in enumerate(stores):
+        with Store.open(path) as store:
+            store.define(StudyRecord("rings", "simulate", axes, replicated=False), listed)
+            store.keep([Result.of(f"key {number}", [rows[number]])])
+    order = [*axes, "steps", "transfers", "time_s", "reconfigurations", "bottleneck"]
+    for several in itertools.permutations(stores):
+        for count in range(1, 4):
+            table = table_of(several[:count])
+            points = [row.point for row in table]
+            assert points == sorted(points)
+            assert len(points) == count
+            columns = [name for name in table[0] if name in order]
+            assert columns == [name for name in order if name in columns]
+            assert len(columns) == len(axes) + len({key for point in points for key in rows[point]})
 
 
 CROSSBAR = """

@@ -699,8 +699,8 @@ class Plan:
     <Plan of all_gather by optree:radices=4x4 on 16 ranks: 12 slots, 240 transfers>
     >>> plan.collective.kind, plan.fabric.ranks, plan.algorithm, plan.asked, plan.size_bytes
     ('all_gather', 16, 'optree:radices=4x4', 'optree:radices=4x4', None)
-    >>> len(plan), plan.slots, plan.step_slots, plan.claimed_steps, plan.folded, plan.pipelined
-    (240, 12, [4, 8], 12, False, False)
+    >>> len(plan), plan.slots, plan.step_slots, plan.claimed_steps, plan.folded, plan.pipelined, plan.pipeline
+    (240, 12, [4, 8], 12, False, False, None)
     >>> plan.wavelengths_used, plan.configurations, plan.bound[:2]
     (2, 8, (5, 'relay_tree'))
 
@@ -1199,6 +1199,9 @@ class Plan:
         >>> opticoll.plan("all_gather", "wdm_ring:ranks=16,wavelengths=2", "ring").verify()
         []
         """
+    @property
+    def pipeline(self) -> tuple[int, int] | None:
+        """The wavelengths and the pieces of a pipelined plan, for all of which a transfer stands that it keeps; None of other plans."""
     @property
     def pipelined(self) -> bool:
         """Whether the plan is pipelined and kept as the transfers of its first chunks."""

@@ -180,7 +180,9 @@ def check_planned(source: str, size: str | None, settings: Settings) -> None:
     option = next((option for option, value in options.items() if value is not None), None)
     if option is not None and names_file(source):
         raise errors.UsageError(
-            f"{option} cannot be given with a plan file: it says what a plan is chosen for"
+            f"{option} cannot be given with a plan file: it says what a plan is chosen for; leave "
+            f"{option} out, or time the plan with `opticoll simulate {source} {option} "
+            f"{options[option]}`"
         )
 
 

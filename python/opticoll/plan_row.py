@@ -35,6 +35,11 @@ from opticoll.layout import (
 )
 from opticoll.optimum import before_and_now
 from opticoll.proof import (
+    FORM,
+    NOT_PIPELINED,
+    OF_PIECES,
+    ON_WAVELENGTHS,
+    Form,
     PlanHead,
     ViolationRow,
     algorithm_name,
@@ -115,6 +120,9 @@ class PlanRow(PlanHead):
         absent="there is no bound on the steps",
     )
     transfers: Count = means("Number of transfers; on a ring each is one lightpath")
+    form: Form = means(FORM)
+    pipeline_wavelengths: Count | None = means(ON_WAVELENGTHS, absent=NOT_PIPELINED)
+    pipeline_pieces: Count | None = means(OF_PIECES, absent=NOT_PIPELINED)
     wavelengths_used: Count | None = means(
         "Number of different wavelengths in use", absent="the fabric has no wavelengths"
     )
@@ -324,7 +332,7 @@ def plan_summary(plan: Plan, row: PlanRow) -> str:
         ["injection", f"{format_rate(row.injection_bandwidth)} per rank"],
         ["size", describe_size(row.size_bytes, row.size_convention)],
         ["steps", f"{slots}{pieces}{paper}"],
-        ["transfers", str(row.transfers)],
+        ["transfers", _transfers(row)],
         *(light if lit else []),
         ["time", f"{human_time(row.time_ps)} ({rule(row)}, simulator {row.simulator})"],
         *([] if row.bottleneck is None else [["bottleneck", row.bottleneck]]),
@@ -335,6 +343,21 @@ def plan_summary(plan: Plan, row: PlanRow) -> str:
     if row.candidates:
         parts += ["", *wrapped(row.reasons, 0), "", _candidate_table(row.candidates)]
     return "\n".join(parts)
+
+
+def _transfers(row: PlanRow) -> str:
+    """How many transfers a plan has, and of how many of them it is made."""
+    if row.form == "folded":
+        kept = row.transfers // row.ranks
+        return f"{row.transfers}, kept as {kept} of rank 0 that rotate to every rank"
+    if row.pipeline_wavelengths is not None and row.pipeline_pieces is not None:
+        each = row.pipeline_wavelengths * row.pipeline_pieces
+        return (
+            f"{row.transfers}, kept as {row.transfers // max(each, 1)} of the first chunks, each "
+            f"for {plural(row.pipeline_pieces, 'piece')} on "
+            f"{plural(row.pipeline_wavelengths, 'wavelength')}"
+        )
+    return str(row.transfers)
 
 
 def _candidate_table(candidates: Sequence[CandidateRow]) -> str:

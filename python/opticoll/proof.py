@@ -29,6 +29,17 @@ MOST_VIOLATIONS = 20
 """Violations printed for people; machines get all of them."""
 
 
+Form = Literal["full", "folded", "pipelined"]
+
+FORM = (
+    "Form in which the plan is kept: `full` with every transfer, `folded` with the transfers of "
+    "rank 0 and their rotations, `pipelined` with the transfers of the first chunks"
+)
+ON_WAVELENGTHS = "Number of wavelengths on which each transfer of a pipelined plan repeats"
+OF_PIECES = "Number of chunks on each wavelength for which a transfer of a pipelined plan stands"
+NOT_PIPELINED = "the plan is not pipelined"
+
+
 class FibreRow(Row):
     """A directed fibre between two neighbours."""
 
@@ -67,6 +78,7 @@ class PlanHead(Row):
 
 def head(plan: Plan) -> dict[str, Any]:
     """What rows of plans have in common, and how much a plan is."""
+    wavelengths, pieces = plan.pipeline or (None, None)
     return {
         "collective": plan.collective.kind,
         "algorithm": plan.asked,
@@ -76,6 +88,9 @@ def head(plan: Plan) -> dict[str, Any]:
         "wavelengths": plan.fabric.option("wavelengths"),
         "steps": plan.slots,
         "transfers": len(plan),
+        "form": "folded" if plan.folded else "pipelined" if plan.pipelined else "full",
+        "pipeline_wavelengths": wavelengths,
+        "pipeline_pieces": pieces,
     }
 
 
@@ -84,6 +99,9 @@ class ProofRow(PlanHead):
 
     steps: Count = means("Number of time slots really used")
     transfers: Count = means("Number of transfers; on a ring each is one lightpath")
+    form: Form = means(FORM)
+    pipeline_wavelengths: Count | None = means(ON_WAVELENGTHS, absent=NOT_PIPELINED)
+    pipeline_pieces: Count | None = means(OF_PIECES, absent=NOT_PIPELINED)
     verified: bool = means("Whether there are no violations")
     violations: list[ViolationRow] = means("Everything that is wrong with the plan")
     command: str = command_field(default=OMITTED)

@@ -127,6 +127,47 @@ pub(crate) fn least_over_slots(
     Ok(least)
 }
 
+/// A vector over slots one after the other, at one of `ranks` ranks or at all of them.
+pub(crate) struct VectorInSlots {
+    pub(crate) ranks: u64,
+    /// Of each rank.
+    pub(crate) ports: u64,
+    /// There are so many slots or more.
+    pub(crate) fewest: u64,
+    /// What a slot takes beside the bytes.
+    pub(crate) per_slot: Time,
+    /// What the vector takes over all ports of a rank.
+    pub(crate) sending: Time,
+}
+
+impl VectorInSlots {
+    /// The time of the vector so many times over all ports of a rank. A factor is the sum and quotient of few dozens of numbers: what
+    /// they are rounded by is taken off.
+    pub(crate) fn stretched(&self, factor: f64) -> Time {
+        Time::from_ps((self.sending.ps() as f64 * factor * (1.0 - 1e-9)) as u64)
+    }
+
+    /// The least time over all numbers of slots, where the ports of a rank take the vector `factor` times in so many slots; none where
+    /// those are too few. In any number of slots they take `at_least`.
+    ///
+    /// # Errors
+    /// A time beyond 64 bits.
+    pub(crate) fn least(
+        &self,
+        at_least: Time,
+        factor: impl Fn(u64) -> Option<f64>,
+    ) -> Result<Option<Time>, UnitError> {
+        least_over_slots(self.fewest, |slots| {
+            let paid = self.per_slot.times(slots)?;
+            let Some(factor) = factor(slots) else {
+                return Ok(None);
+            };
+            let stretched = self.stretched(factor).max(at_least);
+            Ok(Some((paid.plus(stretched)?, paid.plus(at_least)?)))
+        })
+    }
+}
+
 /// Of more slots nothing is asked but what any number of them takes.
 const MOST_SLOTS: u64 = 1 << 12;
 

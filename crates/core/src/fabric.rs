@@ -41,7 +41,7 @@ use crate::spec::{Role, Spec, SpecError};
 use crate::units::Time;
 pub use circuits::Circuits;
 pub use groups::Groups;
-pub use light::{Hop, Light, LightKind, Rotation};
+pub use light::{Hop, Light, LightKind, NumberedChannels, Rotation};
 pub use options::FabricOption;
 pub use planes::{Plane, Planes};
 pub use switches::Switches;
@@ -257,6 +257,11 @@ pub trait Machine: Object {
     /// Whether data moves as light.
     fn has_light(&self) -> bool {
         self.circuits().is_some()
+    }
+
+    /// Channels side by side, where the fabric numbers them: pipelined plans have their stripes on such channels.
+    fn numbered_channels(&self) -> Option<&dyn NumberedChannels> {
+        self.circuits()?.numbered_channels()
     }
 
     /// What a rotation of the ranks does to light, where the fabric looks the same from every rank: plans

@@ -92,6 +92,27 @@ impl Transfer {
             action: Action::Reduce,
         }
     }
+
+    /// What a rank sends where each keeps a range of the chunks, the first and how many: it reduces the chunks that the destination
+    /// keeps, and copies those that it keeps itself.
+    pub fn of_kept(
+        action: Action,
+        source: u32,
+        destination: u32,
+        kept: impl FnOnce(u32) -> (u32, u32),
+    ) -> Transfer {
+        let (chunk, count) = kept(match action {
+            Action::Reduce => destination,
+            Action::Copy => source,
+        });
+        Transfer {
+            chunk,
+            count,
+            source,
+            destination,
+            action,
+        }
+    }
 }
 
 /// What the algorithm's author claims of a schedule.

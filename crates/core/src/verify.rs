@@ -320,7 +320,7 @@ impl fmt::Display for Violation {
 
 /// Everything that is wrong with a plan; empty where it is proved. A folded plan is proved through
 /// its symmetry: transfers are then orbits, and each violation stands for all its rotations. So is a pipelined plan: each
-/// violation of its first chunks stands for all others.
+/// violation of its first chunks stands for all others, and has the numbers of the plan written out.
 ///
 /// Of each kind the first 100 000 violations are listed, and one more counts the rest.
 pub fn verify<'a>(plan: impl Into<PlanRef<'a>>) -> Vec<Violation> {
@@ -364,7 +364,7 @@ fn full(plan: &Plan) -> Vec<Violation> {
         routes::check(plan, &admitted, &mut report);
         let chunks = 0..plan.schedule.collective.chunks();
         data::check(plan, &admitted, chunks, &mut report);
-        claims::check(plan, &admitted, &mut report);
+        claims::check(plan, &admitted, 1, &mut report);
     }
     report.finish()
 }

@@ -38,8 +38,8 @@ use choice::Choice;
 /// <Plan of all_gather by optree:radices=4x4 on 16 ranks: 12 slots, 240 transfers>
 /// >>> plan.collective.kind, plan.fabric.ranks, plan.algorithm, plan.asked, plan.size_bytes
 /// ('all_gather', 16, 'optree:radices=4x4', 'optree:radices=4x4', None)
-/// >>> len(plan), plan.slots, plan.step_slots, plan.claimed_steps, plan.folded, plan.pipelined
-/// (240, 12, [4, 8], 12, False, False)
+/// >>> len(plan), plan.slots, plan.step_slots, plan.claimed_steps, plan.folded, plan.pipelined, plan.pipeline
+/// (240, 12, [4, 8], 12, False, False, None)
 /// >>> plan.wavelengths_used, plan.configurations, plan.bound[:2]
 /// (2, 8, (5, 'relay_tree'))
 ///
@@ -282,6 +282,15 @@ impl Plan {
     #[getter]
     fn pipelined(&self) -> bool {
         matches!(*self.plan, AnyPlan::Pipelined(_))
+    }
+
+    /// The wavelengths and the pieces of a pipelined plan, for all of which a transfer stands that it keeps; None of other plans.
+    #[getter]
+    fn pipeline(&self) -> Option<(u32, u32)> {
+        match &*self.plan {
+            AnyPlan::Pipelined(plan) => Some((plan.stripes, plan.pieces)),
+            _ => None,
+        }
     }
 
     /// The number of different wavelengths in use; 0 on fabrics without wavelengths.

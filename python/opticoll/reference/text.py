@@ -190,6 +190,7 @@ def read_transfers(
             known = name in (*SHIFTS, *plan.fabric.shifted)
             expect(bool(blocks) and known, "expected a repetition")
             blocks[-1][1][name] = whole(by)
+            expect(name != "turn" or int(by) < len(ranks), "a turn by all ranks or more")
     return repeat(plan, transfer, blocks)
 
 

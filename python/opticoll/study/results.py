@@ -142,7 +142,9 @@ def table_of(
                     known[place] = point
     if study is not None and study not in records:
         raise UsageError(f"there is no study `{study}`; there are {', '.join(records)}")
+    places = list(records)
     points = [one for one in known.values() if one.result is not None or unfinished]
+    points.sort(key=lambda one: (places.index(one.study), one.number))
     return _table(points, records, condition, tables)
 
 
@@ -161,6 +163,10 @@ def _table(
     within = () if tables else _tables(records)
     in_rows = list(dict.fromkeys(name for _, row in raw for name in row or ()))
     in_rows = [name for name in in_rows if name not in within and name != "command"]
+    # As the commands declare them, whichever points there are.
+    declared = dict.fromkeys(one.name for own in records.values() for one in _columns(own.command))
+    order = {name: place for place, name in enumerate(declared)}
+    in_rows.sort(key=lambda name: order.get(name.partition(".")[0], len(order)))
     axes = list(dict.fromkeys(name for point in points for name in records[point.study].axes))
     fixed = {column.name for column in columns(ResultRow)}
     named = {name: f"axis_{name}" if name in {*in_rows, *fixed} else name for name in axes}

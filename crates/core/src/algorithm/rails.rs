@@ -195,28 +195,19 @@ fn all_reduce(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
                 true => share(rank),
                 false => share(rank) + rank / size,
             };
-            let mut send = |action, source, destination, (chunk, count)| {
-                schedule.push(Transfer {
-                    chunk,
-                    count,
-                    source,
-                    destination,
-                    action,
-                });
+            let action = match phase {
+                Phase::SumGroup | Phase::SumRail => Action::Reduce,
+                Phase::HandOutRail | Phase::HandOutGroup => Action::Copy,
             };
             for rank in 0..ranks {
                 match phase {
-                    Phase::SumGroup => rails.group(rank).for_each(|other| {
-                        send(Action::Reduce, rank, other, (share(other), cut));
+                    Phase::SumGroup | Phase::HandOutGroup => rails.group(rank).for_each(|other| {
+                        let kept = |rank| (share(rank), cut);
+                        schedule.push(Transfer::of_kept(action, rank, other, kept));
                     }),
-                    Phase::SumRail => rails.rail(rank).for_each(|other| {
-                        send(Action::Reduce, rank, other, (own_part(other), 1));
-                    }),
-                    Phase::HandOutRail => rails.rail(rank).for_each(|other| {
-                        send(Action::Copy, rank, other, (own_part(rank), 1));
-                    }),
-                    Phase::HandOutGroup => rails.group(rank).for_each(|other| {
-                        send(Action::Copy, rank, other, (share(rank), cut));
+                    Phase::SumRail | Phase::HandOutRail => rails.rail(rank).for_each(|other| {
+                        let kept = |rank| (own_part(rank), 1);
+                        schedule.push(Transfer::of_kept(action, rank, other, kept));
                     }),
                 }
             }

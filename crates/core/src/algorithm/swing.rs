@@ -134,28 +134,23 @@ fn all_reduce(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     let whole = choice(request.spec, "least", &[("bytes", false), ("steps", true)])?;
     let pieces = if whole { 1 } else { ranks };
     let mut schedule = Schedule::new(request.collective.with_pieces(pieces)?);
-    let mut exchange = |step, action, range_of: &dyn Fn(u32, u32) -> (u32, u32)| {
+    let kept = |rank, step| match whole {
+        true => (0, 1),
+        false => swing.reached(rank, step),
+    };
+    let mut exchange = |step, action| {
         schedule.begin_step();
         for source in 0..ranks {
             let destination = swing.partner(source, step);
-            let (chunk, count) = range_of(source, destination);
-            schedule.push(Transfer {
-                chunk,
-                count,
-                source,
-                destination,
-                action,
-            });
+            let kept = |rank| kept(rank, step);
+            schedule.push(Transfer::of_kept(action, source, destination, kept));
         }
     };
     for step in 0..swing.steps {
-        exchange(step, Action::Reduce, &|_, destination| match whole {
-            true => (0, 1),
-            false => swing.reached(destination, step),
-        });
+        exchange(step, Action::Reduce);
     }
     for step in (0..swing.steps).rev().filter(|_| !whole) {
-        exchange(step, Action::Copy, &|source, _| swing.reached(source, step));
+        exchange(step, Action::Copy);
     }
     let (steps, sent) = match whole {
         true => (swing.steps, swing.steps),

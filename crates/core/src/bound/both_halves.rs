@@ -15,38 +15,29 @@
 //! ranks is N at least. So the mean of e is at least that of two numbers of transfers, mixed such that the mean of g is N; the least over all
 //! pairs. The greatest over s counts.
 
+use super::VectorInSlots;
 use crate::units::{Time, UnitError};
 
 /// With more ports few slots are enough in any case, and there are too many numbers of transfers.
 const MOST_PORTS: u64 = 16;
 
-/// The least time with `per_slot` for each slot, where the vector takes `sending` over all ports of a rank, in `fewest` slots or more.
+/// The least time of an all_reduce of a vector.
 ///
 /// # Errors
 /// A time beyond 64 bits.
-pub(crate) fn time(
-    ranks: u64,
-    ports: u64,
-    fewest: u64,
-    per_slot: Time,
-    sending: Time,
-) -> Result<Option<Time>, UnitError> {
+pub(crate) fn time(vector: &VectorInSlots) -> Result<Option<Time>, UnitError> {
+    let (ranks, ports) = (vector.ranks, vector.ports);
     let both = 2.0 * (ranks - 1) as f64 / ranks as f64;
     let growth = super::growth(ranks, ports);
-    super::least_over_slots(fewest, |slots| {
+    vector.least(vector.stretched(both), |slots| {
         if slots < growth {
-            return Ok(None);
+            return None;
         }
-        let paid = per_slot.times(slots)?;
         // In twice the least number of slots halves that follow one another are enough.
-        let factor = match ports > MOST_PORTS || slots >= 2 * growth {
+        Some(match ports > MOST_PORTS || slots >= 2 * growth {
             true => both,
             false => both.max(passing(ranks, ports, slots)),
-        };
-        // Sums and quotients of few numbers.
-        let times =
-            |factor: f64| Time::from_ps((sending.ps() as f64 * factor * (1.0 - 1e-9)) as u64);
-        Ok(Some((paid.plus(times(factor))?, paid.plus(times(both))?)))
+        })
     })
 }
 

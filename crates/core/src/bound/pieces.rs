@@ -34,29 +34,16 @@
 //!
 //! Backwards, with the last slot in which the root receives something of a byte in place of j, both hold for what all ranks add.
 
+use super::VectorInSlots;
 use crate::units::{Time, UnitError};
 
-/// The least time with `per_slot` for each slot, where the vector takes `sending` over all ports of a rank, in `fewest` slots or more.
+/// The least time of a broadcast or a reduce of a vector.
 ///
 /// # Errors
 /// A time beyond 64 bits.
-pub(crate) fn time(
-    ranks: u64,
-    ports: u64,
-    fewest: u64,
-    per_slot: Time,
-    sending: Time,
-) -> Result<Option<Time>, UnitError> {
-    super::least_over_slots(fewest, |slots| {
-        let paid = per_slot.times(slots)?;
-        let Some(factor) = least(ranks, ports, slots) else {
-            return Ok(None);
-        };
-        let stretched = Time::from_ps((sending.ps() as f64 * factor) as u64);
-        Ok(Some((
-            paid.plus(stretched.max(sending))?,
-            paid.plus(sending)?,
-        )))
+pub(crate) fn time(vector: &VectorInSlots) -> Result<Option<Time>, UnitError> {
+    vector.least(vector.sending, |slots| {
+        least(vector.ranks, vector.ports, slots)
     })
 }
 
@@ -66,12 +53,10 @@ fn least(ranks: u64, ports: u64, slots: u64) -> Option<f64> {
     if slots < growth {
         return None;
     }
-    let factor = match slots > MOST_PRICED {
+    Some(match slots > MOST_PRICED {
         true => waiting(ranks, ports, growth, slots),
         false => Prices::new(ranks, ports, growth, slots).greatest(),
-    };
-    // Sums of few dozens of fractions.
-    Some(factor * (1.0 - 1e-9))
+    })
 }
 
 fn waiting(ranks: u64, ports: u64, growth: u64, slots: u64) -> f64 {

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use super::light::{Hop, Light, LightKind, Rotation};
+use super::light::{Hop, Light, LightKind, NumberedChannels, Rotation};
 use super::transmission::Transmission;
 pub use crate::ports::Port;
 use crate::units::{Time, UnitError};
@@ -177,6 +177,11 @@ pub struct RingShape {
 pub trait Circuits: Send + Sync {
     /// What the light of a plan says.
     fn light(&self) -> &'static LightKind;
+
+    /// Channels side by side, where the fabric numbers them.
+    fn numbered_channels(&self) -> Option<&dyn NumberedChannels> {
+        None
+    }
 
     /// What a rotation of the ranks does to light, where the fabric looks the same from every rank.
     fn rotation(&self) -> Option<&dyn Rotation> {

@@ -85,13 +85,19 @@ pub struct Hop {
     pub slot: u32,
 }
 
-/// What a rotation of the ranks does to light, on fabrics that look the same from every rank.
-pub trait Rotation {
-    /// On how many channels side by side the rotations of a hop are.
-    fn span(&self, hop: &Hop) -> u32;
+/// Channels side by side, numbered one after the other: a lightpath on one of them could be on any other.
+pub trait NumberedChannels {
+    /// The number of the channel of light; none where it is on no channel of the fabric.
+    fn channel_number(&self, light: Light) -> Option<u32>;
 
     /// Light `by` channels further; light on no channel of the fabric stays.
-    fn turn(&self, light: Light, by: u32) -> Light;
+    fn further(&self, light: Light, by: u32) -> Light;
+}
+
+/// What a rotation of the ranks does to light, on fabrics that look the same from every rank.
+pub trait Rotation: NumberedChannels {
+    /// On how many channels side by side the rotations of a hop are.
+    fn span(&self, hop: &Hop) -> u32;
 
     /// Light `by` channels back, where the `span` channels from there on exist.
     fn turn_back(&self, light: Light, span: u32, by: u32) -> Option<Light>;

@@ -107,7 +107,7 @@ impl FoldedPlan {
             light, transfer, ..
         } = lightpath;
         let light = match self.orbits.fabric.rotation() {
-            Some(rotation) => rotation.turn(light, by % rotation.span(&hop(&lightpath))),
+            Some(rotation) => rotation.further(light, by % rotation.span(&hop(&lightpath))),
             None => light,
         };
         Lightpath {

@@ -70,8 +70,8 @@ impl PipelinedPlan {
     }
 
     fn beside(&self, light: Light, stripe: u32) -> Light {
-        let rotation = self.first.fabric.rotation();
-        rotation.map_or(light, |rotation| rotation.turn(light, stripe))
+        let channels = self.first.fabric.numbered_channels();
+        channels.map_or(light, |channels| channels.further(light, stripe))
     }
 
     /// The first lightpaths of which a piece is under way in a slot.

@@ -26,14 +26,19 @@
 //!
 //! Every rank gets every chunk at most once, so that backwards a broadcast is a reduce and a scatter a gather.
 
+mod lanes;
+mod room;
+
+use self::lanes::Lane;
+use self::room::{Room, copying};
 use super::contest::Contender;
 use super::few_slots::{self, Estimate, Recipe};
 use super::slot_cost::SlotCost;
-use super::{Planner, PlannerError, Question, capability, empty_plan, mirror, reachable};
+use super::{Planner, PlannerError, Question, empty_plan, mirror};
 use crate::algorithm::AlgorithmError;
 use crate::collective::{Collective, CollectiveKind};
 use crate::fabric::Fabric;
-use crate::family::wdm_ring::{Direction, WdmRing};
+use crate::family::wdm_ring::WdmRing;
 use crate::interrupt;
 use crate::plan::{AnyPlan, Lightpath, PipelinedPlan, Plan};
 use crate::schedule::{Action, Transfer};
@@ -111,7 +116,7 @@ impl Chains {
                 each(hops_of_all.sum(), hops)
             }
             _ => {
-                let lanes: Vec<Lane> = room.lanes(pieces).collect();
+                let lanes: Vec<Lane> = lanes::of(&room, pieces).collect();
                 Chains {
                     pieces,
                     transfers: lanes.iter().map(Lane::transfers).sum(),
@@ -131,15 +136,6 @@ fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, Planner
     match question.collective.kind() {
         CollectiveKind::AllReduce if is_whole => Ok(Vec::new()),
         _ => few_slots::contenders::<Chains>(question),
-    }
-}
-
-/// The collective whose plan is made: that which copies what the given one combines on the way to the root.
-fn copying(kind: CollectiveKind) -> CollectiveKind {
-    match kind {
-        CollectiveKind::Reduce => CollectiveKind::Broadcast,
-        CollectiveKind::Gather => CollectiveKind::Scatter,
-        kind => kind,
     }
 }
 
@@ -331,256 +327,10 @@ fn there_and_back(
     plan
 }
 
-/// What a channel brings to one side of the root: so many pieces of each of these ranks, given by how far they
-/// are from the root, and the circuits on its way.
-struct Lane {
-    direction: Direction,
-    channel: u32,
-    /// The nearest first, with their pieces.
-    ranks: Vec<(u32, Vec<u32>)>,
-    /// How far from the root the circuits end, the nearest first.
-    stops: Vec<u32>,
-}
-
-impl Lane {
-    /// The circuits on the way to a rank.
-    fn stops_to(&self, far: u32) -> impl Iterator<Item = u32> + '_ {
-        self.stops
-            .iter()
-            .copied()
-            .take_while(move |&stop| stop <= far)
-    }
-
-    /// The ranks whose pieces leave the root one after the other, the farthest first, with the circuits on their way.
-    fn leaving(&self) -> impl Iterator<Item = (u32, u32, u64)> + '_ {
-        let ranks = self.ranks.iter().rev();
-        ranks.flat_map(|(far, own)| {
-            let hops = self.stops_to(*far).count() as u64;
-            own.iter().map(move |piece| (*far, *piece, hops))
-        })
-    }
-
-    fn transfers(&self) -> u64 {
-        self.leaving().map(|(.., hops)| hops).sum()
-    }
-
-    fn slots(&self) -> u64 {
-        let arriving = (0..).zip(self.leaving());
-        let arriving = arriving.map(|(leaves, (.., hops))| leaves + hops);
-        arriving.max().unwrap_or(0)
-    }
-
-    fn longest(&self) -> u32 {
-        let first = self.stops.first().copied();
-        let others = self.stops.windows(2).map(|pair| pair[1] - pair[0]);
-        others.chain(first).max().unwrap_or(1)
-    }
-}
-
-/// One side of the root.
-#[derive(Clone, Copy)]
-struct Side {
-    direction: Direction,
-    /// The channels that leave the root there.
-    channels: u32,
-    /// The ranks that are reached there.
-    ranks: u32,
-    /// The part of the vector that the first of its channels carries.
-    first_stream: u32,
-}
-
-/// What of a ring the chains of a collective take.
-struct Room {
-    /// Both sides of the root; of an all_reduce, the way there and the way back.
-    sides: [Side; 2],
-    /// The rank at which they begin.
-    start: u32,
-    /// The most links of a lightpath.
-    reach: u32,
-}
-
-impl Room {
-    fn new(ring: &WdmRing, collective: Collective) -> Option<Room> {
-        if ring.ranks < 2 {
-            return None;
-        }
-        let backwards;
-        let (root, kind) = (collective.root(), copying(collective.kind()));
-        let ring = match kind == collective.kind() {
-            true => ring,
-            false => {
-                backwards = capability::backwards(ring);
-                &backwards
-            }
-        };
-        let (sides, start) = match (kind, ring.broken.is_empty()) {
-            (CollectiveKind::AllReduce, _) => along_line(ring)?,
-            (_, true) => (both_ways(ring, kind), root),
-            (_, false) => (up_to_cuts(ring, root)?, root),
-        };
-        let reach = ring.longest();
-        Some(Room {
-            sides,
-            start,
-            reach,
-        })
-    }
-
-    /// The parts of the vector that go side by side.
-    fn streams(&self) -> u32 {
-        let ends = self.sides.iter().filter(|side| side.ranks > 0);
-        let ends = ends.map(|side| side.first_stream + side.channels);
-        ends.max().unwrap_or(0)
-    }
-
-    /// The channels of each side, where the first chunk of the first channel stands for all chunks of a broadcast: on a ring that is the
-    /// same on all channels, which fill whole fibres or a part of one.
-    fn stripes(&self, ring: &WdmRing, kind: CollectiveKind) -> Option<u32> {
-        let used = self.sides.iter().filter(|side| side.channels > 0);
-        let channels = used.clone().next()?.channels;
-        let is_alike = used.clone().all(|side| side.channels == channels);
-        let fills = channels <= ring.wavelengths || channels % ring.wavelengths == 0;
-        let is_whole = kind == CollectiveKind::Broadcast && ring.is_even();
-        (is_whole && is_alike && fills).then_some(channels)
-    }
-
-    /// The same with one channel on each side.
-    fn of_first_chunks(&self) -> Room {
-        let one = |side: Side| Side {
-            channels: side.channels.min(1),
-            ..side
-        };
-        Room {
-            sides: self.sides.map(one),
-            ..*self
-        }
-    }
-
-    fn farthest(&self) -> u32 {
-        let ranks = self.sides.iter().map(|side| side.ranks);
-        ranks.max().unwrap_or(0)
-    }
-
-    /// The channels of both sides, each with an equal part of its side's pieces.
-    fn lanes(&self, pieces: u32) -> impl Iterator<Item = Lane> + use<> {
-        let reaches = self.farthest() <= self.reach;
-        self.sides.into_iter().flat_map(move |side| {
-            (0..side.channels).map(move |channel| match reaches {
-                true => neighbouring(side, channel, pieces),
-                false => hop_by_hop(side, channel, pieces),
-            })
-        })
-    }
-}
-
-/// The channels on which a rank can send, and receive, at once in all.
-fn channels(ring: &WdmRing) -> u32 {
-    let both = 2 * ring.channels();
-    ring.ports.map_or(both, |ports| ports.min(both))
-}
-
-/// Parts of the vector that go all around, each over a channel; or blocks to the ranks of either half.
-fn both_ways(ring: &WdmRing, kind: CollectiveKind) -> [Side; 2] {
-    let (all, others) = (channels(ring), ring.ranks - 1);
-    let clockwise = all.div_ceil(2);
-    let share = (u64::from(others) * u64::from(clockwise)).div_ceil(all.max(1).into()) as u32;
-    let ranks = match kind {
-        CollectiveKind::Scatter => [share, others - share],
-        _ => [others, others],
-    };
-    let [first, second] = ranks;
-    [
-        Side {
-            direction: Direction::Clockwise,
-            channels: clockwise,
-            ranks: first,
-            first_stream: 0,
-        },
-        Side {
-            direction: Direction::CounterClockwise,
-            channels: all - clockwise,
-            ranks: second,
-            first_stream: clockwise,
-        },
-    ]
-}
-
-/// The ranks before the cuts on either side, each side with the whole vector.
-fn up_to_cuts(ring: &WdmRing, root: u32) -> Option<[Side; 2]> {
-    let (clockwise, counter) = reachable::sides(ring, root)?;
-    let ways = u32::from(clockwise > 0) + u32::from(counter > 0);
-    let own = ring.channels().min(channels(ring) / ways.max(1));
-    let side = |direction, ranks| Side {
-        direction,
-        channels: if ranks > 0 { own } else { 0 },
-        ranks,
-        first_stream: 0,
-    };
-    let sides = [
-        side(Direction::Clockwise, clockwise),
-        side(Direction::CounterClockwise, counter),
-    ];
-    (own > 0).then_some(sides)
-}
-
-/// The way from one side of the cut clockwise to the other, and back; with the rank at which it begins.
-fn along_line(ring: &WdmRing) -> Option<([Side; 2], u32)> {
-    let cut = ring
-        .broken
-        .first()
-        .map_or(ring.ranks - 1, |link| link.position);
-    let own = ring.channels().min(channels(ring) / 2);
-    let side = |direction| Side {
-        direction,
-        channels: own,
-        ranks: ring.ranks - 1,
-        first_stream: 0,
-    };
-    let is_line = ring.broken.iter().all(|link| link.position == cut);
-    let start = (cut + 1) % ring.ranks;
-    (own > 0 && is_line).then(|| (Direction::BOTH.map(side), start))
-}
-
-/// The pieces of neighbouring ranks, with a circuit to the first of them.
-fn neighbouring(side: Side, channel: u32, pieces: u32) -> Lane {
-    let (channels, pieces) = (u64::from(side.channels), u64::from(pieces));
-    let all = u64::from(side.ranks) * pieces;
-    let place = u64::from(channel);
-    let (first, end) = (all * place / channels, all * (place + 1) / channels);
-    let ranks = (first / pieces..end.div_ceil(pieces)).filter(|_| first < end);
-    let own = |rank: u64| {
-        let from = first.saturating_sub(rank * pieces);
-        let to = (end - rank * pieces).min(pieces);
-        (rank as u32 + 1, (from as u32..to as u32).collect())
-    };
-    let ranks: Vec<(u32, Vec<u32>)> = ranks.map(own).collect();
-    Lane {
-        direction: side.direction,
-        channel,
-        stops: ranks.iter().map(|&(far, _)| far).collect(),
-        ranks,
-    }
-}
-
-/// Every piece whose number has the channel's remainder, with circuits between neighbours.
-fn hop_by_hop(side: Side, channel: u32, pieces: u32) -> Lane {
-    let own = |far: u32| {
-        let number = |piece: &u32| u64::from(far - 1) * u64::from(pieces) + u64::from(*piece);
-        let is_own = |piece: &u32| number(piece) % u64::from(side.channels) == u64::from(channel);
-        (far, (0..pieces).filter(is_own).collect())
-    };
-    Lane {
-        direction: side.direction,
-        channel,
-        ranks: (1..=side.ranks).map(own).collect(),
-        stops: (1..=side.ranks).collect(),
-    }
-}
-
 fn scatter(fabric: &Fabric, ring: &WdmRing, collective: Collective, room: &Room) -> Plan {
     let (root, pieces) = (collective.root(), collective.pieces());
     let mut of_slot: Vec<Vec<Lightpath>> = Vec::new();
-    for lane in room.lanes(pieces) {
+    for lane in lanes::of(room, pieces) {
         let direction = lane.direction;
         let light = ring.light(direction, lane.channel);
         for (leaves, (far, piece, _)) in (0..).zip(lane.leaving()) {

@@ -152,19 +152,8 @@ fn placed(question: &Question<'_>, halvings: u32) -> Result<Plan, PlannerError> 
         schedule.begin_step();
         for source in 0..ranks {
             let destination = source ^ (1 << dimension);
-            // It reduces what the partner keeps, and copies what it has kept itself.
-            let keeper = match action {
-                Action::Reduce => destination,
-                Action::Copy => source,
-            };
-            let (chunk, count) = kept(keeper, halved);
-            schedule.push(Transfer {
-                chunk,
-                count,
-                source,
-                destination,
-                action,
-            });
+            let kept = |rank| kept(rank, halved);
+            schedule.push(Transfer::of_kept(action, source, destination, kept));
         }
     };
     for dimension in 0..halvings {

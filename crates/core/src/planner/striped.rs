@@ -7,8 +7,8 @@
 
 use super::{PlannerError, Question};
 use crate::algorithm::AlgorithmError;
-use crate::fabric::Light;
-use crate::family::wdm_ring::{CONVERTED, WdmLight, WdmRing};
+use crate::fabric::NumberedChannels;
+use crate::family::wdm_ring::WdmRing;
 use crate::plan::{AnyPlan, FoldedPlan, Lightpath, Plan, fold};
 use crate::schedule::{Claims, Schedule, Transfer};
 use crate::spec::{OptionRecord, Spec};
@@ -29,16 +29,14 @@ const MOST_FULL: u64 = 1 << 27;
 fn used(plan: &Plan) -> Option<u32> {
     let ring = plan.fabric.downcast::<WdmRing>()?;
     let single = plan.schedule.is_in_single_chunks();
-    let light = plan.light.iter().map(|light| WdmLight::from(*light));
-    let converted = light.clone().any(|light| light.wavelength == CONVERTED);
-    if !single || !ring.is_even() || ring.ports.is_some() || converted {
+    if !single || !ring.is_even() || ring.ports.is_some() {
         return None;
     }
-    light.map(|light| channel(ring, light) + 1).max()
-}
-
-fn channel(ring: &WdmRing, light: WdmLight) -> u32 {
-    u32::from(light.fibre) * ring.wavelengths + u32::from(light.wavelength)
+    let mut lights = plan.light.iter();
+    let used = lights.try_fold(0, |used, light| {
+        Some(ring.channel_number(*light)?.max(used))
+    })?;
+    (!plan.is_empty()).then_some(used + 1)
 }
 
 /// The most stripes that a plan leaves room for, at least 1.
@@ -194,16 +192,9 @@ fn cut(plan: &Plan, stripes: u32, used: u32) -> Result<Plan, PlannerError> {
         striped.schedule.begin_step();
         for index in plan.schedule.step(step) {
             let whole = plan.lightpath(index);
-            let light = WdmLight::from(whole.light);
             for stripe in 0..stripes {
-                let beside = channel(ring, light) + stripe * used;
-                let (fibre, wavelength) = ring.channel(beside);
                 striped.push(Lightpath {
-                    light: Light::from(WdmLight {
-                        fibre,
-                        wavelength,
-                        ..light
-                    }),
+                    light: ring.further(whole.light, stripe * used),
                     transfer: Transfer {
                         chunk: whole.transfer.chunk * stripes + stripe,
                         ..whole.transfer

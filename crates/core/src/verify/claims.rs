@@ -9,8 +9,8 @@ use crate::plan::Plan;
 
 const KIND: ViolationKind = ViolationKind::Claim;
 
-/// Checks the claims that are enforced.
-pub(super) fn check(plan: &Plan, admitted: &Admitted, report: &mut Report) {
+/// Checks the claims that are enforced, of a plan of which each transfer stands for so many of its rank.
+pub(super) fn check(plan: &Plan, admitted: &Admitted, copies: u64, report: &mut Report) {
     let claims = &plan.schedule.claims;
     if claims.neighbours_only {
         neighbours(plan, admitted, report);
@@ -26,7 +26,7 @@ pub(super) fn check(plan: &Plan, admitted: &Admitted, report: &mut Report) {
         report.add(KIND, || Violation::new(KIND, sentence));
     }
     if let Some(claimed) = claims.chunks_sent_per_rank {
-        sent(plan, admitted, claimed, report);
+        sent(plan, admitted, (copies, claimed), report);
     }
 }
 
@@ -56,18 +56,19 @@ fn neighbours(plan: &Plan, admitted: &Admitted, report: &mut Report) {
 }
 
 /// The rank that sends most sends as many chunks as claimed.
-fn sent(plan: &Plan, admitted: &Admitted, claimed: u64, report: &mut Report) {
+fn sent(plan: &Plan, admitted: &Admitted, (copies, claimed): (u64, u64), report: &mut Report) {
     let mut sent = vec![0u64; plan.schedule.collective.ranks() as usize];
     for step in 0..plan.schedule.steps() {
         for (_, moved) in admitted.moved(plan, step) {
             sent[moved.source as usize] += u64::from(moved.count);
         }
     }
-    let (rank, &most) = sent
+    let (rank, most) = sent
         .iter()
         .enumerate()
         .reduce(|first, other| if other.1 > first.1 { other } else { first })
-        .unwrap_or((0, &0));
+        .map_or((0, 0), |(rank, most)| (rank, *most));
+    let most = most * copies;
     if most != claimed {
         report.add(KIND, || Violation {
             rank: Some(rank as u32),

@@ -92,7 +92,7 @@ fn check(orbits: &Plan, report: &mut Report) {
         };
         data::check(&turned, &admitted, 0..of_rank_0, report);
     }
-    claims::check(orbits, &admitted, report);
+    claims::check(orbits, &admitted, 1, report);
 }
 
 /// The chunks of a block: what a rotation by one rank moves a chunk by, but in an all_to_all, whose blocks turn with both ranks.

@@ -122,6 +122,30 @@ pub(super) fn named(plan: &Plan, transfer: usize) -> String {
     format!("{transfer} (rank {source} to {destination})")
 }
 
+/// A sentence in which transfers (see [`named`]) and chunks have other numbers.
+pub(super) fn renumbered(
+    sentence: &str,
+    transfer: impl Fn(usize) -> String,
+    chunk: impl Fn(u32) -> u64,
+) -> String {
+    let words: Vec<&str> = sentence.split(' ').collect();
+    let number = |(place, word): (usize, &str)| {
+        let before = place.checked_sub(1).map(|before| words[before]);
+        let behind = words.get(place + 1).copied();
+        let digits = word.trim_end_matches(|letter: char| !letter.is_ascii_digit());
+        let rest = &word[digits.len()..];
+        if behind == Some("(rank") {
+            return word.parse().map_or_else(|_| word.into(), &transfer);
+        }
+        match (before, digits.parse()) {
+            (Some("chunk"), Ok(number)) => format!("{}{rest}", chunk(number)),
+            _ => word.into(),
+        }
+    };
+    let numbered: Vec<String> = words.iter().copied().enumerate().map(number).collect();
+    numbered.join(" ")
+}
+
 /// `1 thing`, `2 things`.
 pub(super) fn counted(count: u64, thing: &str) -> String {
     if count == 1 {

@@ -12,6 +12,29 @@ use opticoll::simulate::{self, Method, Policy};
 use opticoll::spec::Spec;
 use opticoll::units::{Bytes, Time};
 use opticoll::verify::verify;
+use proptest::prelude::*;
+
+/// Fails where the plan of `auto` is wrong, or takes less than the bound on its time.
+pub(crate) fn auto_is_not_below_its_bound(
+    fabric: &str,
+    kind: CollectiveKind,
+    policy: Policy,
+    size: Bytes,
+) -> Result<(), TestCaseError> {
+    let fabric = Fabric::parse(fabric).unwrap();
+    let collective = Collective::new(kind, fabric.ranks()).unwrap();
+    let (spec, method) = ("auto".parse().unwrap(), Method::from(policy));
+    let planned = planner::plan(&spec, &fabric, collective, size, &method).unwrap();
+    prop_assert_eq!(verify(&planned.plan), []);
+    let time = simulate::run(&planned.plan, size, &method).unwrap().time;
+    let least = planner::time_bound(&fabric, &collective, size, &method).unwrap();
+    let least = least.unwrap().time;
+    prop_assert!(
+        time >= least,
+        "{collective:?} on {fabric} in {time}, below {least}"
+    );
+    Ok(())
+}
 
 /// One question for `auto`.
 struct Question {

@@ -10,7 +10,7 @@ use opticoll::planner;
 use opticoll::schedule::Action;
 use opticoll::simulate::{self, Method, Policy, circuit};
 use opticoll::units::Bytes;
-use opticoll::verify::{ViolationKind, verify};
+use opticoll::verify::{Violation, ViolationKind, verify};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
@@ -27,6 +27,16 @@ const CASES: &[(&str, u32, u32)] = &[
     ("wdm_ring:ranks=6,wavelengths=3,conversion=100ns", 2, 16),
     ("wdm_ring:ranks=12,wavelengths=8,reach=1", 0, 5),
     ("wdm_ring:ranks=4,wavelengths=2,converters=full", 0, 5),
+    (
+        "wdm_ring:ranks=6,wavelengths=3,ports=4,multicast=drop_and_continue",
+        1,
+        9,
+    ),
+    (
+        "wdm_ring:ranks=7,wavelengths=2,fibres=2,multicast=drop_and_continue,reach=2",
+        3,
+        4,
+    ),
     ("wdm_ring:ranks=4,wavelengths=2,reconfiguration=0s", 0, 5),
 ];
 
@@ -135,7 +145,48 @@ fn repetitions_over_slots_that_are_no_pipeline_are_written_out() {
     }
     let error = format!("{head}steps 1 1\nslot 1\ncopy 0 0>1 cw 0.0 x2 chunk+1 slot+1\nend 2\n");
     let error = text::read_any(&error).unwrap_err().to_string();
-    assert!(error.contains("leaves the slots"), "{error}");
+    assert_eq!(
+        error,
+        "line 7, column 30: `slot+1`: the last of 2 copies would be in slot 2, but the slots of the plan are 0 to 1: x1 at most in \
+         place of x2, or more slots in the line `steps`"
+    );
+}
+
+#[test]
+fn shared_light_is_no_pipeline() {
+    // A light tree for each chunk; and two streams whose stripes meet on wavelength 1, where one lightpath carries a chunk of either.
+    for (head, body, kind) in [
+        (
+            "collective broadcast ranks=3 root=0 pieces=2\n\
+             fabric wdm_ring:ranks=3,wavelengths=2,multicast=drop_and_continue\n",
+            "copy 0 0>1 cw 0.0 x2 chunk+1 slot+1\ncopy 0 0>2 cw 0.0 x2 chunk+1 slot+1\nend 4\n",
+            ViolationKind::Collision,
+        ),
+        (
+            "collective broadcast ranks=2 root=0 pieces=8\nfabric wdm_ring:ranks=2,wavelengths=3\n",
+            "copy 0 0>1 cw 0.0 x2 chunk+2 wavelength+1 x2 chunk+1 slot+1\n\
+             copy 4 0>1 cw 0.1 x2 chunk+2 wavelength+1 x2 chunk+1 slot+1\nend 8\n",
+            ViolationKind::Symmetry,
+        ),
+    ] {
+        let head = format!("opticoll plan 1\n{head}algorithm by hand\nsteps 1 1\nslot 0\n");
+        let AnyPlan::Full(whole) = text::read_any(&format!("{head}{body}")).unwrap() else {
+            panic!("{body}");
+        };
+        assert_eq!(verify(&whole), [], "{body}");
+        let firsts = body.lines().filter(|line| !line.starts_with("end"));
+        let firsts: Vec<&str> = firsts
+            .map(|line| line.split_once(" x").unwrap().0)
+            .collect();
+        let first = format!("{head}{}\nend {}\n", firsts.join("\n"), firsts.len());
+        let mut first = text::read(&first).unwrap();
+        first.step_slots.truncate(1);
+        let stripes = whole.len() as u32 / 4;
+        let plan = PipelinedPlan::new(first, stripes, 2);
+        assert!(AnyPlan::Pipelined(plan.clone()).is_same(&AnyPlan::Full(whole)));
+        let kinds: Vec<ViolationKind> = verify(&plan).iter().map(|one| one.kind).collect();
+        assert_eq!(kinds, [kind], "{body}");
+    }
 }
 
 fn simulated<'a>(plan: impl Into<PlanRef<'a>>, size: u64, policy: Policy) -> Outcome {
@@ -249,7 +300,7 @@ fn mutated(plan: &PipelinedPlan, random: &mut Pcg64Mcg) -> PipelinedPlan {
 #[test]
 fn every_mutation_that_spoils_the_whole_plan_is_rejected_by_its_first_chunks() {
     let mut random = Pcg64Mcg::seed_from_u64(22);
-    let (mut rejected, mut same) = (0, 0);
+    let (mut rejected, mut same, mut said) = (0, 0, 0);
     for plan in pipelined_plans() {
         for _ in 0..300 {
             let changed = mutated(&plan, &mut random);
@@ -266,6 +317,7 @@ fn every_mutation_that_spoils_the_whole_plan_is_rejected_by_its_first_chunks() {
                 continue;
             }
             let of_whole = verify(&changed.unfold());
+            said += are_those_of_the_whole(&changed, &violations, &of_whole);
             if !of_whole.is_empty() {
                 assert!(!violations.is_empty(), "{} {of_whole:?}", name(&plan));
                 rejected += 1;
@@ -273,6 +325,92 @@ fn every_mutation_that_spoils_the_whole_plan_is_rejected_by_its_first_chunks() {
         }
     }
     assert!(rejected > 3000 && same < 1000, "{rejected} {same}");
+    assert!(said > 3000, "{said}");
+}
+
+/// Whether what is wrong with the first chunks is said as of the plan written out, with its numbers; how much is.
+fn are_those_of_the_whole(
+    plan: &PipelinedPlan,
+    of_firsts: &[Violation],
+    of_whole: &[Violation],
+) -> usize {
+    let ring = plan.first.fabric.downcast::<WdmRing>().unwrap();
+    // What only the form has; all circuits of a rank, in place of those of a slot; light that is shared in no pipeline.
+    let differs = |one: &&Violation| match one.kind {
+        ViolationKind::Symmetry | ViolationKind::WavelengthRange | ViolationKind::Ports => true,
+        ViolationKind::Collision => ring.multicast || one.slot.is_none(),
+        _ => false,
+    };
+    let same = of_firsts.iter().filter(|one| !differs(one));
+    let same = same.inspect(|one| {
+        let sentence = one.sentence.split(" (and likewise").next().unwrap();
+        let said = Violation {
+            sentence: sentence.into(),
+            ..(*one).clone()
+        };
+        assert!(
+            of_whole.contains(&said),
+            "{} {said:?} {of_whole:?}",
+            name(plan)
+        );
+    });
+    same.count()
+}
+
+#[test]
+fn what_is_wrong_with_a_pipelined_plan_is_said_in_plain_words() {
+    let plan = |fabric: &str, pieces, lines: &str| {
+        let head = format!(
+            "opticoll plan 1\ncollective broadcast ranks=3 root=0 pieces={pieces}\nfabric {fabric}"
+        );
+        let count = lines.matches("copy").count();
+        let text = format!("{head}\nalgorithm by hand\nsteps 1 1\nslot 0\n{lines}\nend {count}\n");
+        text::read(&text).unwrap()
+    };
+    let chain = "copy 0 0>1 cw 0.0\nslot 1\ncopy 0 1>2 cw 0.0";
+    let around = "copy 0 0>2 cw 0.0\nslot 1\ncopy 0 2>1 cw 0.0";
+    let ring = "wdm_ring:ranks=3,wavelengths=2";
+    for (first, stripes, pieces, expected) in [
+        (
+            plan(ring, 10, chain),
+            2,
+            4,
+            "each transfer of the plan stands for 8 chunks, a piece in each of 4 slots on each of 2 wavelengths, but a block has \
+             10 chunks, which is no multiple of 8; `pieces=16` of the collective would be one",
+        ),
+        (
+            plan(ring, 12, chain),
+            3,
+            4,
+            "slot 0: transfer 0 (rank 0 to 1) is not on the first of 3 wavelengths that follow one another (and likewise for \
+             all pieces on all wavelengths)",
+        ),
+        // In slot 1 two transfers of each: the second chunk around the ring and the first one on.
+        (
+            plan(ring, 8, around),
+            2,
+            4,
+            "slot 1: transfers 2 (rank 0 to 2) and 4 (rank 2 to 1) share wavelength 0 on the clockwise fibre 0 between ranks \
+             0 and 1 (and likewise for other pieces)",
+        ),
+        (
+            plan(ring, 2, around),
+            2,
+            1,
+            "from slot 0 to 1: transfers 0 (rank 0 to 2) and 2 (rank 2 to 1) share wavelength 0 on the clockwise fibre 0 \
+             between ranks 0 and 1, and all circuits of a pipelined plan stay up; write the transfers without `slot+`",
+        ),
+        (
+            plan(ring, 16, chain),
+            2,
+            4,
+            "at the end rank 1 does not hold chunk 8 (and likewise for all pieces on all wavelengths)",
+        ),
+    ] {
+        let plan = PipelinedPlan::new(first, stripes, pieces);
+        let said = verify(&plan)[0].sentence.clone();
+        assert_eq!(said, expected);
+    }
 }
 
 #[test]

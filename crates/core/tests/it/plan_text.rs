@@ -246,6 +246,20 @@ fn what_is_wrong_is_named_with_its_place() {
             30,
             "expected a shift",
         ),
+        (
+            "x4 chunk+1 rank+1\nslot 1",
+            "x4 chunk+1 turn+9\nslot 1",
+            9,
+            30,
+            "`turn+9`: a turn is 0 to 3 on 4 ranks; turn+1 leads to the same ranks",
+        ),
+        (
+            "x4 chunk+1 rank+1\nslot 1",
+            "x4 chunk+1 slot+1\nslot 1",
+            9,
+            30,
+            "`slot+1`: the last of 4 copies would be in slot 3, but the slots of the plan are 0 to 2: x3 at most",
+        ),
         ("end 12", "end 13", 15, 5, "holds 12 transfers"),
         ("end 12\n", "", 15, 1, "cut short"),
         (

@@ -45,7 +45,8 @@
 //! doubling meets the bound for an all_gather with one port.
 
 use crate::bound::{
-    TimeBound, both_halves, crossing, growth, least_over_slots, over, phases, pieces, places,
+    TimeBound, VectorInSlots, both_halves, crossing, growth, least_over_slots, over, phases,
+    pieces, places,
 };
 use crate::collective::{Collective, CollectiveKind};
 use crate::fabric::circuits::{Charge, Paths};
@@ -138,8 +139,8 @@ pub fn best(
     })
 }
 
-/// The least time of a vector: of so many ranks and ports, in so many slots or more, each of a time, where the ports take a time for it.
-type OfSlots = fn(u64, u64, u64, Time, Time) -> Result<Option<Time>, UnitError>;
+/// The least time of a vector over slots.
+type OfSlots = fn(&VectorInSlots) -> Result<Option<Time>, UnitError>;
 
 /// What a bound is asked for.
 struct Asked<'a> {
@@ -190,11 +191,18 @@ impl Asked<'_> {
     fn over_slots(&self, sending: Time, bound: OfSlots) -> Result<Option<Time>, UnitError> {
         let (ranks, ports, latency) = (self.ranks, self.ports, self.grid.latency);
         let most = growth(ranks, ports);
+        let vector = |fewest, per_slot| VectorInSlots {
+            ranks,
+            ports,
+            fewest,
+            per_slot,
+            sending,
+        };
         if self.has_a_slot_each() {
             let each = self.paid(2)?.ps() - self.paid(1)?.ps();
             let first_free = each - self.paid(1)?.ps();
             let per_slot = Time::from_ps(each).plus(latency)?;
-            let time = bound(ranks, ports, most, per_slot, sending)?;
+            let time = bound(&vector(most, per_slot))?;
             return Ok(time.map(|time| Time::from_ps(time.ps() - first_free)));
         }
         let mut least: Option<Time> = None;
@@ -202,7 +210,7 @@ impl Asked<'_> {
             let Some(slots) = least_slots(ranks, ports, phases) else {
                 continue;
             };
-            if let Some(time) = bound(ranks, ports, slots, latency, sending)? {
+            if let Some(time) = bound(&vector(slots, latency))? {
                 let time = time.plus(self.paid(phases)?)?;
                 least = Some(least.map_or(time, |least| least.min(time)));
             }

@@ -236,7 +236,12 @@ impl WdmRing {
     /// Whether the ring looks the same from every rank, on all its channels, and light goes to one
     /// receiver: no broken links, dead wavelengths or light trees. Plans fold on such rings only.
     pub fn is_even(&self) -> bool {
-        self.broken.is_empty() && self.dead.is_empty() && !self.multicast
+        self.is_intact() && !self.multicast
+    }
+
+    /// Whether all links and all wavelengths can be used.
+    pub fn is_intact(&self) -> bool {
+        self.broken.is_empty() && self.dead.is_empty()
     }
 
     /// Channels per direction that can be used: fibres times wavelengths, without the dead ones.

@@ -61,8 +61,8 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
 use crate::bound::{
-    Bound, LeastCharge, TimeBound, both_halves, crossing, growth, least_over_slots, over, pieces,
-    places,
+    Bound, LeastCharge, TimeBound, VectorInSlots, both_halves, crossing, growth, least_over_slots,
+    over, pieces, places,
 };
 use crate::collective::{Collective, CollectiveKind};
 use crate::fabric::Plane;
@@ -110,22 +110,26 @@ pub fn best(
             name: if slots > 1 { "rounds" } else { name },
             assumption: "slots one after the other, each as long as its longest burst",
         };
+        let most = ports.most().max(1);
+        let vector = || -> Result<VectorInSlots, UnitError> {
+            Ok(VectorInSlots {
+                ranks,
+                ports: most,
+                fewest: slots,
+                per_slot,
+                sending: over(size.get().into(), rate(grid, most))?,
+            })
+        };
         let sharper = match collective.kind() {
             CollectiveKind::Broadcast | CollectiveKind::Reduce => {
-                let most = ports.most().max(1);
-                let whole = over(size.get().into(), rate(grid, most))?;
-                let time = pieces::time(ranks, most, slots, per_slot, whole)?;
-                time.map(|time| TimeBound {
+                pieces::time(&vector()?)?.map(|time| TimeBound {
                     time,
                     name: "pieces",
                     assumption: "slots one after the other; fewer of them carry longer pieces, which ranks wait for",
                 })
             }
             CollectiveKind::AllReduce => {
-                let most = ports.most().max(1);
-                let whole = over(size.get().into(), rate(grid, most))?;
-                let time = both_halves::time(ranks, most, slots, per_slot, whole)?;
-                time.map(|time| TimeBound {
+                both_halves::time(&vector()?)?.map(|time| TimeBound {
                     time,
                     name: "both_halves",
                     assumption: "slots one after the other; in few of them a byte is sent more often to be gathered \

@@ -1,6 +1,7 @@
 //! Pipelined plans as statements, and back: one statement for each lightpath of the first chunks.
 
 use super::compress::{CopyShift, RepeatedLightpath, Repetition};
+use crate::fabric::circuits::LightSharing;
 use crate::fabric::light::{Light, LightKind, MOST_FIELDS};
 use crate::plan::{PipelinedPlan, Plan};
 
@@ -48,11 +49,11 @@ fn stripes_by_field(plan: &PipelinedPlan, light: Light) -> Vec<(usize, u32)> {
     let Some(kind) = plan.first.fabric.light() else {
         return Vec::new();
     };
-    let wavelengths = match plan.first.fabric.rotation() {
-        Some(rotation) => {
+    let wavelengths = match plan.first.fabric.numbered_channels() {
+        Some(channels) => {
             let last = last_shift(kind).unwrap_or(0);
             let on_fibre = |&by: &u32| {
-                let beside = rotation.turn(light, by);
+                let beside = channels.further(light, by);
                 kind.value(beside, last) == kind.value(light, last) + by
             };
             (0..plan.stripes).take_while(on_fibre).count() as u32
@@ -80,9 +81,9 @@ pub(super) struct PipelineReader {
 }
 
 impl PipelineReader {
-    /// A pipelined plan with this head, if its fabric has channels side by side that are alike.
+    /// A pipelined plan with this head, if its fabric has channels side by side.
     pub(super) fn new(head: Plan) -> Option<PipelineReader> {
-        head.fabric.rotation()?;
+        head.fabric.numbered_channels()?;
         let plan = PipelinedPlan {
             first: head,
             stripes: 1,
@@ -111,6 +112,34 @@ impl PipelineReader {
         pieces.shift.slot == 1 && statement(&self.plan, first) == *block
     }
 
+    /// Whether two lightpaths of the first chunks are on one circuit, or could be branches of one light tree, on any of their
+    /// stripes.
+    fn shares_circuits(&self) -> bool {
+        let PipelinedPlan { first, stripes, .. } = &self.plan;
+        let sharing = first.fabric.circuits().map(|circuits| circuits.sharing());
+        let has_trees = matches!(sharing, Some(LightSharing::Tree { .. }));
+        let circuit = |index: usize| {
+            let (source, destination) = first.schedule.ends(index);
+            let ends = (source, (!has_trees).then_some(destination));
+            (ends, first.light[index])
+        };
+        let mut circuits: Vec<_> = (0..first.len()).map(circuit).collect();
+        circuits.sort_unstable();
+        let Some(channels) = first.fabric.numbered_channels() else {
+            return true;
+        };
+        circuits.windows(2).any(|pair| {
+            let [(ends, light), (others, other)] = [pair[0], pair[1]];
+            let numbers = channels
+                .channel_number(light)
+                .zip(channels.channel_number(other));
+            let between = numbers.map(|(from, to)| to.saturating_sub(from));
+            let beside = between.filter(|between| between < stripes);
+            let meets = |by| channels.further(light, by) == other;
+            ends == others && (light == other || beside.is_some_and(meets))
+        })
+    }
+
     /// The plan, where there is any lightpath, each step is a slot, and the verifier knows the form: chunks and circuits of their own
     /// for all first lightpaths.
     pub(super) fn finish(self) -> Option<PipelinedPlan> {
@@ -124,10 +153,7 @@ impl PipelineReader {
         if pieces % copies != 0 || !(0..first.len()).all(is_first) {
             return None;
         }
-        let circuit = |index: usize| (first.schedule.ends(index), first.light[index]);
-        let mut circuits: Vec<_> = (0..first.len()).map(circuit).collect();
-        circuits.sort_unstable();
-        if circuits.windows(2).any(|pair| pair[0] == pair[1]) {
+        if self.shares_circuits() {
             return None;
         }
         let is_by_slot = first.step_slots.iter().all(|slots| slots.len() == 1);

@@ -48,7 +48,7 @@ impl<'a> Statement<'a> {
             true => None,
             false => read_route(words)?,
         };
-        let repetitions = read_repetitions(plan, words, (room, most))?;
+        let repetitions = read_repetitions(plan, slot, words, (room, most))?;
         if !(relays.is_empty() || repetitions.is_empty()) {
             return Err(light.wrong("a relayed transfer is not repeated: write a line for each"));
         }
@@ -248,13 +248,16 @@ fn read_field(
     Ok(Some(value))
 }
 
+/// The repetitions of a lightpath in a slot.
 fn read_repetitions(
     plan: &Plan,
+    slot: u32,
     words: &mut Words<'_>,
     (room, most): (u64, u64),
 ) -> Result<Vec<Repetition>, PlanTextError> {
     let mut repetitions = Vec::new();
     let mut total = 1u64;
+    let mut last = u64::from(slot);
     while let Some(word) = words.optional() {
         let count: u32 = match word.text.strip_prefix('x') {
             Some(count) => word.part(count)?,
@@ -274,17 +277,45 @@ fn read_repetitions(
                 "at most {MOST_REPETITIONS} repetitions to a lightpath"
             )));
         }
-        let shift = read_shift(plan, words)?;
+        let (shift, over_slots) = read_shift(plan, words)?;
+        if let Some(word) = over_slots {
+            last = last_slot(plan, last, (count, shift.slot), &word)?;
+        }
         repetitions.push(Repetition { count, shift });
     }
     Ok(repetitions)
 }
 
-fn read_shift(plan: &Plan, words: &mut Words<'_>) -> Result<CopyShift, PlanTextError> {
+/// The slot of the last of `count` copies, each `by` slots after the one before, the first of which is in slot `first` at the latest.
+fn last_slot(
+    plan: &Plan,
+    first: u64,
+    (count, by): (u32, u32),
+    word: &Word<'_>,
+) -> Result<u64, PlanTextError> {
+    let slots = u64::from(plan.slots());
+    let last = first + u64::from(count - 1) * u64::from(by);
+    if last < slots {
+        return Ok(last);
+    }
+    let most = (slots - 1 - first) / u64::from(by) + 1;
+    let greatest = slots - 1;
+    Err(word.wrong(format!(
+        "the last of {count} copies would be in slot {last}, but the slots of the plan are 0 to {greatest}: x{most} at most in place \
+         of x{count}, or more slots in the line `steps`"
+    )))
+}
+
+/// What a repetition shifts, and the word `slot+T` where it has one.
+fn read_shift<'a>(
+    plan: &Plan,
+    words: &mut Words<'a>,
+) -> Result<(CopyShift, Option<Word<'a>>), PlanTextError> {
     let collective = plan.schedule.collective;
     let fields = plan.fabric.light().map_or(&[][..], |kind| kind.fields);
     let mut data = [0u32; SHIFTED.len()];
     let mut light = [0u32; MOST_FIELDS];
+    let mut over_slots = None;
     while let Some(word) = words.optional_if(|text| !text.starts_with('x')) {
         let (name, by) = word
             .text
@@ -304,17 +335,35 @@ fn read_shift(plan: &Plan, words: &mut Words<'_>) -> Result<CopyShift, PlanTextE
             },
         };
         *shift = word.part(by)?;
+        match name {
+            "slot" => over_slots = Some(word),
+            "turn" if *shift >= collective.ranks() => {
+                return Err(whole_turn(*shift, &collective, &word));
+            }
+            _ => {}
+        }
     }
     let [chunk, rank, source, destination, slot, turn] = data;
     let both = |own: u32| turned(rank, 1, own, collective.ranks());
-    Ok(CopyShift {
+    let shift = CopyShift {
         chunk: chunk % collective.chunks(),
         source: both(source),
         destination: both(destination),
         slot,
-        turn: turn % collective.ranks(),
+        turn,
         light,
-    })
+    };
+    Ok((shift, over_slots))
+}
+
+/// Refuses a turn by as many ranks as there are, or more.
+fn whole_turn(turn: u32, collective: &Collective, word: &Word<'_>) -> PlanTextError {
+    let ranks = collective.ranks();
+    let same = turn % ranks;
+    word.wrong(format!(
+        "a turn is 0 to {} on {ranks} ranks; turn+{same} leads to the same ranks",
+        ranks - 1
+    ))
 }
 
 /// `number + copies * by` modulo another.
@@ -364,10 +413,8 @@ fn expand(
     for copy in 0..outermost.count {
         interrupt::check();
         let mut shifted = base;
-        shifted.slot = match copy.checked_mul(shift.slot) {
-            Some(by) if by < plan.slots() - base.slot => base.slot + by,
-            _ => return Err(word.wrong("the repetition leaves the slots of the plan")),
-        };
+        // Its slots were looked at as it was read.
+        shifted.slot = base.slot + copy * shift.slot;
         let transfer = &mut shifted.transfer;
         let turns = turned(0, copy, shift.turn, collective.ranks());
         if turns > 0 {

@@ -17,7 +17,7 @@ use crate::fabric::circuits::Charge;
 use crate::family::light_path_grid::LightPathGrid;
 use crate::family::wss_grid::WssGrid;
 use crate::interrupt;
-use crate::schedule::Schedule;
+use crate::schedule::{Schedule, Transfer};
 use crate::simulate::Simulator;
 use crate::units::{Bytes, Time};
 
@@ -70,6 +70,20 @@ impl<'a> GridSlot<'a> {
     }
 }
 
+/// The transfers of a step; none in place of one with a rank that does not exist.
+fn transfers(
+    schedule: &Schedule,
+    step: usize,
+    ranks: u32,
+) -> impl Iterator<Item = Option<Transfer>> {
+    schedule.step(step).map(move |index| {
+        interrupt::check();
+        let transfer = schedule.transfer(index);
+        let last = transfer.source.max(transfer.destination);
+        (last < ranks).then_some(transfer)
+    })
+}
+
 /// The time that the slots of all steps take at least.
 pub(super) fn of_schedule(
     schedule: &Schedule,
@@ -87,13 +101,11 @@ pub(super) fn of_schedule(
         // Chunks that ranks send, and receive; partners by rank, on a grid of switches by plane.
         let mut chunks = vec![[0u64; 2]; ranks as usize];
         let mut partners = vec![[0u32; 2]; ranks as usize];
-        for index in schedule.step(step) {
-            interrupt::check();
-            let transfer = schedule.transfer(index);
-            let (source, destination) = (transfer.source, transfer.destination);
-            if source.max(destination) >= ranks {
+        for transfer in transfers(schedule, step, ranks) {
+            let Some(transfer) = transfer else {
                 return Ok(Time::ZERO);
-            }
+            };
+            let (source, destination) = (transfer.source, transfer.destination);
             chunks[source as usize][0] += u64::from(transfer.count);
             chunks[destination as usize][1] += u64::from(transfer.count);
             match switches {
@@ -134,13 +146,11 @@ pub(super) fn of_tuned(
     let mut sent = vec![[(0u64, 0u64); 2]; ranks as usize];
     let mut pairs = FxHashSet::default();
     for step in 0..schedule.steps() {
-        for index in schedule.step(step) {
-            interrupt::check();
-            let transfer = schedule.transfer(index);
-            let (source, destination) = (transfer.source, transfer.destination);
-            if source.max(destination) >= ranks {
+        for transfer in transfers(schedule, step, ranks) {
+            let Some(transfer) = transfer else {
                 return Ok(Time::ZERO);
-            }
+            };
+            let (source, destination) = (transfer.source, transfer.destination);
             if let Some(plane) = grid.shared_plane(source, destination) {
                 let (partners, chunks) = &mut sent[source as usize][plane as usize];
                 *partners += u64::from(pairs.insert((source, destination)));

@@ -7,7 +7,6 @@ use opticoll::family::light_path_grid::LightPathGrid;
 use opticoll::family::light_path_grid::PortsLight;
 use opticoll::family::light_path_grid::bound::{SetUps, best, least_slots};
 use opticoll::plan::Plan;
-use opticoll::planner;
 use opticoll::schedule::{Schedule, Transfer};
 use opticoll::simulate::{self, Method, Paths, Policy};
 use opticoll::units::Bytes;
@@ -15,6 +14,7 @@ use opticoll::verify::verify;
 use proptest::prelude::*;
 
 use super::{algorithms, proved};
+use crate::auto::auto_is_not_below_its_bound;
 
 fn bound(fabric: &Fabric, kind: CollectiveKind, bytes: u64, set_ups: SetUps) -> u64 {
     let collective = Collective::new(kind, fabric.ranks()).unwrap();
@@ -187,6 +187,14 @@ fn no_other_division_into_phases_reaches_more() {
     }
 }
 
+/// A grid whose latency and times to establish and release paths are so many microseconds.
+fn grid(ranks: u32, ports: u32, (latency, establish, release): (u64, u64, u64)) -> String {
+    format!(
+        "light_path_grid:ranks={ranks},ports={ports},latency={latency}us,\
+         establish={establish}us,release={release}us"
+    )
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
@@ -197,11 +205,7 @@ proptest! {
         bytes in 0u64..1_000_000,
         microseconds in (0u64..2000, 0u64..2000, 0u64..2000),
     ) {
-        let (latency, establish, release) = microseconds;
-        let text = format!(
-            "light_path_grid:ranks={ranks},ports={ports},latency={latency}us,\
-             establish={establish}us,release={release}us"
-        );
+        let text = grid(ranks, ports, microseconds);
         for (kind, algorithm) in algorithms(ranks) {
             let plan = proved(kind, algorithm, &text);
             for (policy, paths) in [
@@ -240,21 +244,9 @@ proptest! {
         kind in 0..CollectiveKind::ALL.len(),
         policy in 0usize..3,
     ) {
-        let (latency, establish, release) = microseconds;
-        let text = format!(
-            "light_path_grid:ranks={ranks},ports={ports},latency={latency}us,\
-             establish={establish}us,release={release}us"
-        );
-        let fabric = Fabric::parse(&text).unwrap();
-        let collective = Collective::new(CollectiveKind::ALL[kind], ranks).unwrap();
+        let text = grid(ranks, ports, microseconds);
         let policy = [Policy::EstablishRelease, Policy::EveryStep, Policy::Free][policy];
-        let method = Method { policy: Some(policy), ..Method::default() };
-        let size = Bytes::new(bytes);
-        let planned = planner::plan(&"auto".parse().unwrap(), &fabric, collective, size, &method).unwrap();
-        prop_assert_eq!(verify(&planned.plan), []);
-        let time = simulate::run(&planned.plan, size, &method).unwrap().time;
-        let least = planner::time_bound(&fabric, &collective, size, &method).unwrap().unwrap();
-        prop_assert!(time >= least.time, "{:?} on {}: {} below {}", collective, text, time, least.time);
+        auto_is_not_below_its_bound(&text, CollectiveKind::ALL[kind], policy, Bytes::new(bytes))?;
     }
 }
 

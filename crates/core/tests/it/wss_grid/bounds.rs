@@ -1,5 +1,6 @@
 //! Bounds for grids: values by theory, every plan above them, and the least of all plans of four ranks.
 
+use crate::auto::auto_is_not_below_its_bound;
 use crate::least_charge;
 use opticoll::family::wss_grid::WssGrid;
 use std::cmp::Reverse;
@@ -9,10 +10,8 @@ use opticoll::algorithm::records_for;
 use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;
 use opticoll::family::wss_grid;
-use opticoll::planner;
-use opticoll::simulate::{self, Method, Policy};
+use opticoll::simulate::{self, Policy};
 use opticoll::units::{Bytes, Time};
-use opticoll::verify::verify;
 use proptest::prelude::*;
 
 use super::proved;
@@ -298,15 +297,7 @@ proptest! {
         let text = format!(
             "wss_grid:rows={rows},columns={columns},control={control}ps,tuning={tuning}ps,latency={latency}ps"
         );
-        let fabric = Fabric::parse(&text).unwrap();
-        let collective = Collective::new(CollectiveKind::ALL[kind], fabric.ranks()).unwrap();
         let policy = [Policy::TwoTier, Policy::EveryStep, Policy::Free][policy];
-        let method = Method { policy: Some(policy), ..Method::default() };
-        let size = Bytes::new(bytes);
-        let planned = planner::plan(&"auto".parse().unwrap(), &fabric, collective, size, &method).unwrap();
-        prop_assert_eq!(verify(&planned.plan), []);
-        let time = simulate::run(&planned.plan, size, &method).unwrap().time;
-        let least = planner::time_bound(&fabric, &collective, size, &method).unwrap().unwrap();
-        prop_assert!(time >= least.time, "{:?} on {}: {} below {}", collective, text, time, least.time);
+        auto_is_not_below_its_bound(&text, CollectiveKind::ALL[kind], policy, Bytes::new(bytes))?;
     }
 }

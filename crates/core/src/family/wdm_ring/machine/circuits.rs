@@ -6,13 +6,17 @@ use crate::fabric::circuits::{
     Capacity, Change, Charge, Circuit, Circuits, LightSharing, Lines, NoCircuit, Port, RingShape,
     Tuning,
 };
-use crate::fabric::light::{Hop, LightKind, Rotation};
+use crate::fabric::light::{Hop, LightKind, NumberedChannels, Rotation};
 use crate::fabric::{Light, Transmission};
 use crate::units::{Time, UnitError};
 
 impl Circuits for WdmRing {
     fn light(&self) -> &'static LightKind {
         &LIGHT
+    }
+
+    fn numbered_channels(&self) -> Option<&dyn NumberedChannels> {
+        Some(self)
     }
 
     fn rotation(&self) -> Option<&dyn Rotation> {

@@ -3,7 +3,7 @@
 //! Channels are numbered fibre by fibre, `fibre * wavelengths + wavelength`.
 
 use super::{Direction, WdmRing};
-use crate::fabric::light::{Hop, Light, LightField, LightKind, Rotation};
+use crate::fabric::light::{Hop, Light, LightField, LightKind, NumberedChannels, Rotation};
 
 /// The wavelength of a lightpath that converters may change at every rank.
 pub const CONVERTED: u16 = u16::MAX;
@@ -108,15 +108,6 @@ impl WdmRing {
         })
     }
 
-    /// The channel of a lightpath, where it is on one of the ring: not converted, and no fibre or
-    /// wavelength that does not exist.
-    fn channel_of(&self, light: WdmLight) -> Option<u32> {
-        let (fibre, wavelength) = (u32::from(light.fibre), u32::from(light.wavelength));
-        let exists =
-            fibre < self.fibres && wavelength < self.wavelengths && light.wavelength != CONVERTED;
-        exists.then_some(fibre * self.wavelengths + wavelength)
-    }
-
     /// A lightpath on the channel with a number; beyond the last one on wavelengths that do not exist.
     fn on_channel(&self, light: WdmLight, channel: u32) -> Light {
         let fibre = (channel / self.wavelengths).min(self.fibres - 1);
@@ -126,6 +117,23 @@ impl WdmRing {
             wavelength: wavelength.min(u32::from(CONVERTED) - 1) as u16,
             ..light
         })
+    }
+}
+
+impl NumberedChannels for WdmRing {
+    /// Light that is converted is on no channel, nor is light on a fibre or wavelength that does not exist.
+    fn channel_number(&self, light: Light) -> Option<u32> {
+        let light = WdmLight::from(light);
+        let (fibre, wavelength) = (u32::from(light.fibre), u32::from(light.wavelength));
+        let exists =
+            fibre < self.fibres && wavelength < self.wavelengths && light.wavelength != CONVERTED;
+        exists.then_some(fibre * self.wavelengths + wavelength)
+    }
+
+    fn further(&self, light: Light, by: u32) -> Light {
+        let own = WdmLight::from(light);
+        self.channel_number(light)
+            .map_or(light, |channel| self.on_channel(own, channel + by))
     }
 }
 
@@ -140,18 +148,12 @@ impl Rotation for WdmRing {
         self.hops(from, to, light.direction).max(1)
     }
 
-    fn turn(&self, light: Light, by: u32) -> Light {
-        let own = WdmLight::from(light);
-        self.channel_of(own)
-            .map_or(light, |channel| self.on_channel(own, channel + by))
-    }
-
     fn turn_back(&self, light: Light, span: u32, by: u32) -> Option<Light> {
         let own = WdmLight::from(light);
         if own.wavelength == CONVERTED {
             return Some(light);
         }
-        let first = self.channel_of(own)?.checked_sub(by)?;
+        let first = self.channel_number(light)?.checked_sub(by)?;
         (first + span <= self.channels()).then(|| self.on_channel(own, first))
     }
 }
