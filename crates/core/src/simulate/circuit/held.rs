@@ -134,6 +134,8 @@ fn split(times: &mut BTreeMap<u32, (u32, Since)>, chunk: u32) {
 
 #[cfg(test)]
 mod tests {
+    use rustc_hash::FxHashMap;
+
     use super::{ChunkTimes, Since};
     use crate::units::Time;
 

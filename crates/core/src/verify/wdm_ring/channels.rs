@@ -284,7 +284,10 @@ fn overload(
             .copied()
             .collect();
         let (_, number) = fibre;
-        let dead = ring.dead.iter().filter(|dead| dead.fibre == number.into());
+        let dead = ring
+            .dead
+            .iter()
+            .filter(|dead| dead.fibre == u32::from(number));
         let wavelengths = ring.wavelengths - dead.count() as u32;
         for (link, load) in overloaded(&arcs, ring.ranks, wavelengths) {
             interrupt::check();
