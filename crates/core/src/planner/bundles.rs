@@ -15,7 +15,11 @@
 //! **Volumes.** Where v divides g, a bundle takes g / v lightpaths side by side. Where g divides v, v / g lightpaths of the tree of the
 //! same length whose senders are congruent modulo g share one: their turned copies are the same.
 //!
-//! Every block reaches every rank once, so that backwards the plan is a reduce_scatter. A slot costs its
+//! Every block reaches every rank once, so that backwards the plan is a reduce_scatter, and backwards and forwards an all_reduce. In the middle
+//! of an all_reduce holders send sums to owners, who send the results back. Instead the holders may *meet*: each sends its sums of the bundle to
+//! all others in one slot, and adds up what it gets. `starts` finds holders for both.
+//!
+//! A slot costs its
 //! reconfiguration and v d / B, so that bundles are for blocks whose transmission takes no longer than a reconfiguration.
 
 mod filling;

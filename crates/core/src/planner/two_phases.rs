@@ -129,13 +129,16 @@ fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, Planner
             let question = Question { limit, ..question };
             match plan(&Spec::new(NAME), &question) {
                 Err(PlannerError::NothingFits { .. }) if limit.is_some() => Ok(Made::NotExpected(
-                    "its two phases take longer one after the other",
+                    "its two phases take longer one after the other, or save too little for so many transfers",
                 )),
                 planned => planned.map(|planned| Made::from(planned.plan)),
             }
         }),
     }])
 }
+
+/// Joined plans of more transfers are not made to save less than a tenth of the time: they take seconds to join, time and prove.
+const LARGE: u64 = 1 << 22;
 
 /// The plan that a spec names; a half that it leaves out is the fastest found.
 ///
@@ -182,7 +185,13 @@ fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
     };
     let least = least::of_collective(&half(second, question)?)?;
     let (of_first, fastest, firsts, time) = planned("first", first, least)?;
-    let (of_second, fastest_second, seconds, _) = planned("second", second, time)?;
+    let (of_second, fastest_second, seconds, later) = planned("second", second, time)?;
+    let transfers = fastest.transfers() + fastest_second.transfers();
+    let saves_little = |limit: Time| time.ps() + later.ps() > limit.ps() / 10 * 9;
+    if transfers > LARGE && question.limit.is_some_and(saves_little) {
+        let most = LARGE;
+        return Err(PlannerError::NothingFits { most });
+    }
     let mut refused = None;
     for first in std::iter::once(None).chain(firsts.iter().map(Some)) {
         for second in std::iter::once(None).chain(seconds.iter().map(Some)) {

@@ -32,7 +32,7 @@ const MEETING_TIMES: [u32; 8] = [1, 2, 3, 4, 6, 8, 12, 16];
 const MEETINGS: usize = 2;
 
 /// With so few slots after the first, lightpaths of all lengths are needed.
-const FINE_SLOTS: usize = 2;
+const FINE_SLOTS: usize = 1;
 
 /// More slots are no better than one block on each lightpath.
 const MOST_SLOTS: usize = 20;

@@ -3,13 +3,11 @@
 //! What the tree does is turned by all multiples of g ranks. So a lightpath of length l of the tree loads the links of its direction l / g times
 //! in the mean, by classes of links modulo g ([`super::walks`]).
 //!
-//! In its first slot every owner sends its own block to the *holders*. From then on, the holders of the bundle send all
+//! In its first slot every owner sends its own block to the *holders*, or holders of sums exchange those ([`super::starts`]). From then on, the holders of the bundle send all
 //! g blocks. Lightpaths of the tree of one direction, class and length are a *family*: their rotations have the same ends, so that n of
 //! them, with n g blocks, go over ceil(n g / v) lightpaths in a slot of v blocks for each.
 //!
-//! Slots have prices, as in [`super::super::prices`], with which what is left for later has a value: V. A slot is filled with
-//! one lightpath of a family after the other, with as many edges of the tree as find room on it: always the lightpath that saves most of V for a
-//! link. Edges for which there is room already come first.
+//! Slots have prices, as in [`super::super::prices`], with which what is left for later has a value: V ([`super::filling`]).
 
 use std::ops::RangeInclusive;
 
@@ -22,7 +20,7 @@ use super::starts::Start;
 /// The tree of the blocks of ranks 0 to g - 1.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct BundleTree {
-    /// In the first, owners send to holders of all blocks.
+    /// In the first, owners send to holders of all blocks, or holders to each other.
     pub(super) slots: Vec<BundleSlot>,
 }
 

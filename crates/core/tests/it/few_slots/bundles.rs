@@ -11,11 +11,15 @@ use super::{check, on};
 use crate::least_charge;
 
 /// What slots of so many blocks take: each a reconfiguration and the blocks of a lightpath, one after the other.
-fn of_volumes(volumes: &str, block: u64) -> f64 {
+fn of_volumes(volumes: &[u32], block: u64) -> f64 {
     let (reconfiguration, rate) = (25e-6, 40e9);
-    let volumes = std::iter::once(1.0).chain(volumes.split('x').map(|one| one.parse().unwrap()));
-    let times = volumes.map(|volume: f64| reconfiguration + volume * block as f64 * 8.0 / rate);
+    let bytes = volumes.iter().map(|&volume| u64::from(volume) * block);
+    let times = bytes.map(|bytes| reconfiguration + bytes as f64 * 8.0 / rate);
     times.sum()
+}
+
+fn volumes_of(text: &str) -> Vec<u32> {
+    text.split('x').map(|one| one.parse().unwrap()).collect()
 }
 
 #[test]
@@ -46,10 +50,44 @@ fn bundles_take_a_slot_for_every_volume_and_no_more_than_its_blocks() {
             assert!(f64::from(plan.slots()) <= times * slots, "{kind} {spec}");
             let time =
                 simulate::simulate(&plan, size.parse().unwrap(), Policy::EveryStep, "circuit");
-            let most = times * of_volumes(volumes, 4096);
+            let volumes = [&[1], &volumes_of(volumes)[..]].concat();
+            let most = times * of_volumes(&volumes, 4096);
             let time = time.unwrap().time.seconds();
             assert!(time <= most + 1e-9, "{kind} {spec}: {time} s, {most} s");
         }
+    }
+}
+
+/// Holders exchange their sums in one slot: the all_reduce has a slot less than twice its halves, and takes what its
+/// volumes take.
+#[test]
+fn sums_that_meet_take_one_slot_in_the_middle() {
+    // (ranks, wavelengths, group, meeting, volumes)
+    for (ranks, wavelengths, group, meeting, volumes) in [
+        (64, 8, 8, 16, "32"),
+        (64, 8, 8, 8, "4x8"),
+        (64, 8, 4, 2, "4x4x8"),
+        (60, 4, 3, 1, "3x3x3x3x3"),
+        (256, 32, 8, 8, "8x16"),
+        (1024, 64, 4, 2, "2x2x2x2x4x4x4x4"),
+    ] {
+        let spec = format!("bundles:group={group},meeting={meeting},volumes={volumes}");
+        let collective = Collective::new(CollectiveKind::AllReduce, ranks).unwrap();
+        let fabric = on(ranks, wavelengths);
+        let size = format!("{}B", 4096 * u64::from(ranks));
+        let plan = check(&spec, &fabric, collective, &size, Policy::EveryStep);
+        let slots = 2 * volumes.split('x').count() as u32 + 1;
+        assert!(plan.slots() <= slots, "{spec}: {} slots", plan.slots());
+        let simulated =
+            simulate::simulate(&plan, size.parse().unwrap(), Policy::EveryStep, "circuit");
+        let first = of_volumes(&[1], 4096);
+        let volumes = volumes_of(volumes);
+        let most = of_volumes(&[meeting], 4096) + 2.0 * of_volumes(&volumes, 4096);
+        let without = 2.0 * (first + of_volumes(&volumes, 4096));
+        let time = simulated.unwrap().time.seconds();
+        assert!(time <= most + 1e-9, "{spec}: {time} s, {most} s");
+        // That is the point of it.
+        assert!(time < without, "{spec}: {time} s, {without} s");
     }
 }
 
@@ -99,6 +137,11 @@ fn bundles_refuse_what_has_no_tree() {
             "bundles:group=2,volumes=1x1",
             "ranks=64,wavelengths=8",
             "no tree was found",
+        ),
+        (
+            "bundles:group=2,meeting=2,volumes=2x2",
+            "ranks=64,wavelengths=8",
+            "is for all_reduce",
         ),
         (
             "bundles:volumes=2x5000",
