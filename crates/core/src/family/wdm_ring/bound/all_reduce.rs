@@ -34,6 +34,15 @@ pub(super) struct Question<'a> {
 /// With so many numbers of slots computed, no more are computed for themselves alone.
 const ENOUGH: usize = 6;
 
+/// The argument that counts the most links.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum CountedBy {
+    /// The lightpaths along which something of one rank spreads.
+    Trees,
+    /// Those by which contributions leave growing neighbourhoods.
+    Crossings,
+}
+
 /// How much is known of a number of slots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Known {
@@ -70,6 +79,8 @@ struct Search<'a> {
     asked: &'a Question<'a>,
     /// Links that crossings give, by slots.
     crossed: BTreeMap<u64, u64>,
+    /// Times by prices of scarce slots, by slots.
+    priced: BTreeMap<u64, Time>,
     /// Links of the last computed number over its guess, in parts of 1024.
     ratio: u64,
 }
@@ -133,6 +144,17 @@ impl Search<'_> {
         Ok(telling)
     }
 
+    /// What decides the time of so many slots.
+    fn counted_by(&self, slots: u64, time: Time) -> Result<CountedBy, UnitError> {
+        let ranks = self.asked.ranks;
+        let along_trees = self.by_links(slots, cost(ranks, slots) + u64::from(ranks - 1))?;
+        let priced = self.priced.get(&slots).copied().unwrap_or_default();
+        Ok(match time > along_trees.max(priced) {
+            true => CountedBy::Crossings,
+            false => CountedBy::Trees,
+        })
+    }
+
     fn cross(&mut self, number: u64) {
         let ranks = self.asked.ranks;
         let links = crossings::links(ranks, self.asked.intake, number);
@@ -141,12 +163,13 @@ impl Search<'_> {
     }
 }
 
-/// The least time over all numbers of slots.
-pub(super) fn least(asked: &Question) -> Result<Time, UnitError> {
+/// The least time over all numbers of slots, and by what links are counted there.
+pub(super) fn least(asked: &Question) -> Result<(Time, CountedBy), UnitError> {
     let ranks = u64::from(asked.ranks);
     let mut search = Search {
         asked,
         crossed: BTreeMap::new(),
+        priced: BTreeMap::new(),
         ratio: 1000,
     };
     let mut open: BinaryHeap<Reverse<(Time, u64, Known)>> = BinaryHeap::new();
@@ -157,7 +180,7 @@ pub(super) fn least(asked: &Question) -> Result<Time, UnitError> {
         let top = open.peek().map(|Reverse((time, _, _))| *time);
         if top.is_none_or(|top| floor < top) {
             if next * ranks > MOST_WORK {
-                return Ok(floor);
+                return Ok((floor, CountedBy::Trees));
             }
             let time = search.by_links(next, search.quick(next))?;
             open.push(Reverse((time, next, Known::Quickly)));
@@ -200,9 +223,10 @@ pub(super) fn least(asked: &Question) -> Result<Time, UnitError> {
             }
             Known::Crossed => {
                 let priced = search.time(slots, (asked.priced)(slots)?)?;
+                search.priced.insert(slots, priced);
                 open.push(Reverse((time.max(priced), slots, Known::Priced)));
             }
-            Known::Priced => return Ok(time),
+            Known::Priced => return Ok((time, search.counted_by(slots, time)?)),
         }
     }
 }
@@ -226,7 +250,7 @@ mod tests {
                     sending: &of_link,
                     priced: &|_| Ok(Time::ZERO),
                 };
-                let found = least(&asked).unwrap().ps();
+                let found = least(&asked).unwrap().0.ps();
                 let slots = || 2..2 * u64::from(ranks);
                 let quick = slots().map(|slots| {
                     let both = cost(ranks, slots) + u64::from(ranks - 1);

@@ -30,9 +30,11 @@
 //! along one such tree from the root (see also [`super::leaving`]); backwards, in a reduce, the lightpaths by which every rank
 //! first sends (seen from the end) something of a byte that reaches the root form one. And in an
 //! all_reduce, for each byte of the vector, the lightpaths by which the ranks first get something
-//! that one given rank contributed to; there C_S(N) is but one of several bounds on links (see [`super::crossings`] and, for how the
-//! least over S is found, [`super::all_reduce`]). With light trees this holds of reduce_scatter, reduce and all_reduce backwards: of the
+//! that one given rank contributed to. With light trees this holds of reduce_scatter, reduce and all_reduce backwards: of the
 //! copies of a contribution one at most reaches a given rank, so that the lightpaths by which contributions reach it form a tree.
+//!
+//! **crossings.** The same for an all_reduce whose links are counted by the lightpaths by which contributions leave growing neighbourhoods
+//! ([`super::crossings`]), where that gives more than C_S(N) + N - 1. How the least over S is found: [`super::all_reduce`].
 //!
 //! ```
 //! use opticoll::bound::LeastCharge;
@@ -48,7 +50,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-use super::all_reduce::{self, Question};
+use super::all_reduce::{self, CountedBy, Question};
 use super::any_load::{self, Followed};
 use super::leaving;
 use super::relay_tree::{MOST_WORK, cost};
@@ -126,10 +128,13 @@ pub fn times(
         _ => beside,
     };
     bounds.push(latency(rounds, charged)?);
-    if let Some(time) = relay_tree(ring, collective, size, per_slot, sending)? {
+    if let Some((time, counted_by)) = by_links(ring, collective, size, per_slot, sending)? {
         bounds.push(TimeBound {
             time: time.plus(beside)?,
-            name: "relay_tree",
+            name: match counted_by {
+                CountedBy::Trees => "relay_tree",
+                CountedBy::Crossings => "crossings",
+            },
             assumption: match ring.multicast {
                 false => {
                     "slots one after the other, each as long as its longest lightpath; \
@@ -239,15 +244,15 @@ fn byte_links(ring: &WdmRing, collective: &Collective, size: Bytes, slots: u64, 
     })
 }
 
-/// min over S >= G of S (R + a + delta) + max(`bandwidth`, C_S(N) d / (2 c B)), for collectives along
-/// relay trees.
-fn relay_tree(
+/// min over S >= G of S (R + a + delta) + max(`bandwidth`, E_S d / (2 c B)), with E_S links for a byte of every block: C_S(N) along
+/// relay trees, or more.
+fn by_links(
     ring: &WdmRing,
     collective: &Collective,
     size: Bytes,
     per_slot: Time,
     bandwidth: Time,
-) -> Result<Option<Time>, UnitError> {
+) -> Result<Option<(Time, CountedBy)>, UnitError> {
     let ranks = u64::from(collective.ranks());
     let parts = match collective.kind() {
         CollectiveKind::AllGather if !ring.multicast => 1,
@@ -287,7 +292,8 @@ fn relay_tree(
             break;
         }
         if slots * ranks > MOST_WORK {
-            return Ok(Some(least.map_or(floor, |least| least.min(floor))));
+            let time = least.map_or(floor, |least| least.min(floor));
+            return Ok(Some((time, CountedBy::Trees)));
         }
         let cost = cost(collective.ranks(), slots);
         let needed = byte_links(ring, collective, size, slots, cost);
@@ -297,5 +303,5 @@ fn relay_tree(
             least = Some(time);
         }
     }
-    Ok(least)
+    Ok(least.map(|time| (time, CountedBy::Trees)))
 }
