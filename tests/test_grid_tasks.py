@@ -46,6 +46,16 @@ def test_auto_plans_anew_where_no_algorithm_is_named(run: Run, tmp_path: Path) -
     assert (again.plan.to_text(), again.slowdown) == (made.to_text(), row["slowdown"])
 
 
+def test_a_plan_made_anew_for_one_policy_is_timed_under_any() -> None:
+    before = opticoll.plan("all_reduce", "wss_grid:rows=4,columns=4", size="1MiB")
+    anew = opticoll.replan(before, "leaving=15", size="1MiB", policy="free").plan
+    read = opticoll.Plan.from_text(anew.to_text())
+    for policy in (None, "free", "every_step"):
+        settings = {} if policy is None else {"policy": policy}
+        times = [plan.simulate("1MiB", **settings).time_ps for plan in (anew, read)]
+        assert times[0] == times[1], policy
+
+
 @pytest.mark.parametrize(
     ("arguments", "hint"),
     [

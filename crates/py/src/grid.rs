@@ -28,7 +28,7 @@ pub(crate) fn replan(
     size: Option<Size>,
     settings: Option<Settings>,
 ) -> PyResult<(Plan, u64, u64)> {
-    let method = method(settings)?;
+    let method = method(settings.clone())?;
     let size = plan.size_or(size)?;
     let asked: Spec = algorithm.parse().map_err(SpecError::into_py_err)?;
     let before = plan.representative();
@@ -38,7 +38,7 @@ pub(crate) fn replan(
     })?;
     let anew = anew.map_err(IntoPyErr::into_py_err)?;
     let (before, after) = (anew.before.ps(), anew.after.ps());
-    let plan = Plan::from_planned(anew.planned, Some(&asked.to_string()), None);
+    let plan = Plan::from_planned(anew.planned, Some(&asked.to_string()), settings);
     Ok((plan, before, after))
 }
 

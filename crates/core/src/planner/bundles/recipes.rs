@@ -271,13 +271,17 @@ fn fastest_of(ring: &WdmRing, pace: &Pace, far: f64) -> Option<Timed> {
         if let Some(tree) = grow(grouping, lengths, starts, &volumes, last, &effort) {
             let group = grouping.group;
             let volumes: Vec<u32> = tree.slots.iter().skip(1).map(|slot| slot.volume).collect();
-            most = pace.time(frame.meeting, &volumes);
+            let time = pace.time(frame.meeting, &volumes);
             let recipe = Bundles {
                 group,
                 meeting: frame.meeting,
                 volumes,
             };
-            best = Some(Timed { time: most, recipe });
+            // Who names the recipe gets its tree.
+            if self::tree(ring, &recipe).is_some() {
+                most = time;
+                best = Some(Timed { time, recipe });
+            }
         }
     }
     best

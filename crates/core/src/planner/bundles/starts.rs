@@ -41,10 +41,12 @@ pub(super) fn starts(grouping: &Grouping, later: &[f32], most: usize) -> Vec<Sta
         let mut holders = holders;
         holders.sort_unstable();
         holders.dedup();
-        let length: u32 = (0..group)
-            .flat_map(|owner| holders.iter().map(move |holder| (owner, *holder)))
-            .map(|(owner, holder)| distance(ranks, owner, holder).1)
-            .sum();
+        let pairs = (0..group).flat_map(|owner| holders.iter().map(move |holder| (owner, *holder)));
+        let lengths = pairs.map(|(owner, holder)| distance(ranks, owner, holder).1);
+        if lengths.clone().any(|length| length > grouping.longest) {
+            return false;
+        }
+        let length: u32 = lengths.sum();
         if holders.is_empty() || length > 2 * grouping.channels() * group {
             return false;
         }

@@ -33,7 +33,10 @@ const MOST_PRICED: usize = 40_000_000;
 /// Least price over supply from where on the last slot would have far more blocks than the others.
 const MOST_RATIO: f32 = 1.5;
 
-/// The same where the last slot can have no more: no tree fits, but for rounding.
+/// The same where the last slot can have no more: other starts will not fit, either.
+const LIMITED: f32 = 1.02;
+
+/// A tree whose last slot can have no more does not fit from there on, but for rounding.
 const FITTING: f32 = 1.001;
 
 /// What trees cost at least where all slots have one price.
@@ -95,8 +98,8 @@ pub(super) fn grow(
     // The last slot is to have no more than the one before it.
     let most = last.end();
     let usual = volumes.last().unwrap_or(most).min(most);
+    let is_limited = usual == most;
     let volumes_of_all = volumes.iter().chain([usual]);
-    let hopeless = if usual == most { FITTING } else { MOST_RATIO };
     let of_slot = |volume: &u32| 2.0 * (volume * grouping.channels()) as f32;
     let capacity: Vec<f32> = volumes_of_all.map(of_slot).collect();
     let mut prices = vec![1.0; capacity.len()];
@@ -108,7 +111,7 @@ pub(super) fn grow(
             lengths,
             capacity: &capacity[slot..],
             left_over: LEFT_OVER,
-            hopeless,
+            hopeless: if is_limited { LIMITED } else { MOST_RATIO },
         };
         let (rounds, eagerness) = match slot {
             0 => (rounds, 0.3),
@@ -116,13 +119,19 @@ pub(super) fn grow(
         };
         let sizes = census(&first.gaps);
         let ratio = adjust(&problem, &sizes, &mut prices[slot..], rounds, eagerness);
-        if ratio > hopeless {
+        if ratio > problem.hopeless {
             return None;
         }
         let sizes = partials.iter().flat_map(|partial| &partial.gaps);
         let most = sizes.map(|gap| gap.size).max().unwrap_or(0);
         let table = PriceTable::new(&problem, &prices[slot..], most as usize);
-        let (price, later) = (prices[slot], table.values(1));
+        let (price, now, later) = (prices[slot], table.values(0), table.values(1));
+        if is_limited {
+            // Trees that cost more than all slots offer do not fit, whatever the prices.
+            let offers = prices[slot..].iter().zip(&capacity[slot..]);
+            let supply: f32 = offers.map(|(price, room)| price * room).sum();
+            partials.retain(|partial| value(partial, now) <= FITTING * supply);
+        }
         let grown = |volume: u32| {
             let tastes = effort.tastes.iter();
             let pairs =
@@ -144,7 +153,7 @@ pub(super) fn grow(
             Some(&volume) => partials = best(grown(volume).collect(), later, effort.kept),
             None => {
                 // At its price, the lightpaths that finish a tree cost so much at least.
-                let (now, price) = (table.values(0), prices[slot] * of_slot(&1));
+                let price = price * of_slot(&1);
                 let costs = partials.iter().map(|partial| value(partial, now) / price);
                 let least = costs.fold(f32::INFINITY, f32::min);
                 let least = (least - 0.01).ceil().max(1.0) as u32;

@@ -208,7 +208,11 @@ impl<'a> TransferTimeline<'a> {
             lines,
             change: circuits.change()?,
             period,
-            read: times.clone(),
+            // Only sums wait for what was read before.
+            read: match plan.schedule.collective.combines() {
+                true => times.clone(),
+                false => ChunkTimes::none(),
+            },
             arrived: times,
             free: vec![Since::default(); lines.count() * lines.channels as usize],
             ports: Ports::default(),

@@ -49,8 +49,13 @@ impl ChunkTimes {
                 chunks,
                 times: vec![Since::default(); ranks * chunks],
             },
-            false => ChunkTimes::Single(FxHashMap::default()),
+            false => ChunkTimes::none(),
         }
+    }
+
+    /// None, where none are asked for.
+    pub(super) fn none() -> ChunkTimes {
+        ChunkTimes::Single(FxHashMap::default())
     }
 
     fn ranges(ranks: usize) -> ChunkTimes {

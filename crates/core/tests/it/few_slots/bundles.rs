@@ -103,6 +103,7 @@ fn bundles_are_right_on_rings_of_all_kinds() {
         "ranks=30,wavelengths=4,fibres=2,converters=full",
         "ranks=30,wavelengths=4,multicast=drop_and_continue",
         "ranks=30,wavelengths=8,conversion=1us,propagation=30ns",
+        "ranks=16,wavelengths=20,reach=4",
         "ranks=48,wavelengths=8,reach=7",
         "ranks=48,wavelengths=150",
     ] {
