@@ -100,14 +100,17 @@ impl Loads {
         }
     }
 
-    /// Puts so many lightpaths into parts with room, if all find it; with how full the fullest link was.
+    /// Puts so many lightpaths into parts with room; none where not all find it.
     fn put(&mut self, direction: usize, class: u32, length: u32, count: u32) -> Option<Vec<usize>> {
+        let mut loads = self.clone();
         let place = |_| {
-            let (part, _) = self.room(direction, class, length)?;
-            self.add(direction, part, class, length);
+            let (part, _) = loads.room(direction, class, length)?;
+            loads.add(direction, part, class, length);
             Some(part)
         };
-        (0..count).map(place).collect()
+        let parts = (0..count).map(place).collect::<Option<Vec<usize>>>()?;
+        *self = loads;
+        Some(parts)
     }
 }
 
@@ -227,36 +230,8 @@ impl<'a> Filling<'a> {
 
     /// Lights what the cheapest trees of all gaps have, at the least price at which they fit into a part of the room.
     fn light_cheapest(&mut self, price: f32) {
-        let room = self.grouping.room() * self.volume as f32 * self.taste.planned;
-        if room == 0.0 {
-            return;
-        }
-        let trees = |price: f32| -> Vec<[Vec<u32>; 2]> {
-            let step = PricedStep::new(self.lengths, price, self.later);
-            let mut known: BTreeMap<u32, [Vec<u32>; 2]> = BTreeMap::new();
-            let gaps = self.gaps.iter().map(|gap| {
-                let tree = known.entry(gap.size);
-                tree.or_insert_with(|| step.lengths(gap.size as usize))
-                    .clone()
-            });
-            gaps.collect()
-        };
-        let load = |trees: &[[Vec<u32>; 2]]| {
-            let links: u32 = trees.iter().flatten().flatten().sum();
-            links as f32
-        };
-        let (mut low, mut high) = (price / 4.0, price * 4.0);
-        let mut fitting = Vec::new();
-        for _ in 0..10 {
-            let middle = (low * high).sqrt();
-            let trees = trees(middle);
-            match load(&trees) <= room {
-                true => (fitting, high) = (trees, middle),
-                false => low = middle,
-            }
-        }
         let mut edges: Vec<(u32, usize, bool)> = Vec::new();
-        for (gap, tree) in fitting.into_iter().enumerate() {
+        for (gap, tree) in self.cheapest_that_fit(price).into_iter().enumerate() {
             for (near, lengths) in [true, false].into_iter().zip(tree) {
                 edges.extend(lengths.into_iter().map(|length| (length, gap, near)));
             }
@@ -265,24 +240,48 @@ impl<'a> Filling<'a> {
         for (length, gap, near) in edges {
             let at = self.lengths.partition_point(|known| *known < length);
             let family = self.families_of(gap, near) + at;
-            let known = &self.families[family];
-            let (edges, lit) = (known.senders.len() as u32, known.parts.len() as u32);
-            let needed = ((edges + 1) * self.grouping.group)
-                .div_ceil(self.volume)
-                .max(lit);
             let (direction, class, length) = self.of_family(family);
-            let fits = needed == lit || {
-                let mut loads = self.loads.clone();
-                loads.put(direction, class, length, needed - lit).is_some()
-            };
-            if fits {
-                let parts = self.loads.put(direction, class, length, needed - lit);
-                self.families[family]
-                    .parts
-                    .extend(parts.unwrap_or_default());
+            let more = self.more_for_an_edge(family);
+            if let Some(parts) = self.loads.put(direction, class, length, more) {
+                self.families[family].parts.extend(parts);
                 self.take(family, gap, near, length);
             }
         }
+    }
+
+    /// By gap: lengths from its near end and from its far end.
+    fn cheapest_that_fit(&self, price: f32) -> Vec<[Vec<u32>; 2]> {
+        let room = self.grouping.room() * self.volume as f32 * self.taste.planned;
+        let mut fitting = Vec::new();
+        if room == 0.0 {
+            return fitting;
+        }
+        let (mut low, mut high) = (price / 4.0, price * 4.0);
+        for _ in 0..10 {
+            let middle = (low * high).sqrt();
+            let step = PricedStep::new(self.lengths, middle, self.later);
+            let mut known: BTreeMap<u32, [Vec<u32>; 2]> = BTreeMap::new();
+            let of_gap = |gap: &OpenGap| {
+                let tree = known.entry(gap.size);
+                tree.or_insert_with(|| step.lengths(gap.size as usize))
+                    .clone()
+            };
+            let trees: Vec<[Vec<u32>; 2]> = self.gaps.iter().map(of_gap).collect();
+            let links: u32 = trees.iter().flatten().flatten().sum();
+            match links as f32 <= room {
+                true => (fitting, high) = (trees, middle),
+                false => low = middle,
+            }
+        }
+        fitting
+    }
+
+    /// How many lightpaths a family needs in addition for one more edge.
+    fn more_for_an_edge(&self, family: usize) -> u32 {
+        let known = &self.families[family];
+        let blocks = (known.senders.len() as u32 + 1) * self.grouping.group;
+        let needed = blocks.div_ceil(self.volume);
+        needed.saturating_sub(known.parts.len() as u32)
     }
 
     /// An edge of a family in a gap.
@@ -316,9 +315,9 @@ impl<'a> Filling<'a> {
         let mut random = self.random;
         for family in self.open.iter().copied() {
             let known = &self.families[family];
-            let (edges, lit) = (known.senders.len() as u32, known.parts.len() as u32);
-            let needed = ((edges + 1) * group).div_ceil(volume).max(lit);
-            let (more, room) = (needed - lit, (needed * volume / group - edges) as usize);
+            let more = self.more_for_an_edge(family);
+            let blocks = (known.parts.len() as u32 + more) * volume;
+            let room = blocks as usize / group as usize - known.senders.len();
             let saved: f32 = self.candidates[family]
                 .iter()
                 .take(room)
