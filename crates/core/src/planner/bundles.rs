@@ -104,7 +104,8 @@ const MOST_VOLUME: u32 = 4096;
 /// Slots that nobody asks for.
 const MOST_SLOTS: usize = 64;
 
-/// What bundles take at least is to be so many times less than what other plans take.
+/// On rings of more ranks, what bundles take at least is to be so many times less than what other plans take.
+const LARGE_RING: u32 = 64;
 const WORTH: f64 = 1.03;
 
 /// Where a block takes more than so many reconfigurations, trees of one block on a lightpath do.
@@ -260,7 +261,8 @@ fn is_worth_it(ring: &WdmRing, question: &Question<'_>) -> bool {
         CollectiveKind::AllReduce => least(GroupedLayout::estimated(ring, question)),
         _ => least(Collectors::estimated(ring, question)),
     };
-    recipes::least(ring, &pace(ring, question)) * WORTH < others as f64
+    let worth = if ring.ranks > LARGE_RING { WORTH } else { 1.0 };
+    recipes::least(ring, &pace(ring, question)) * worth < others as f64
 }
 
 /// The least of estimated times.

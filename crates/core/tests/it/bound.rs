@@ -596,11 +596,11 @@ fn the_name_is_that_of_a_bound_that_binds() {
         "bandwidth"
     );
     assert_eq!(bound(AllGather, 2, "1MiB", LeastCharge::Never), "bandwidth");
-    // Blocks of a scatter follow no trees; sums of an all_reduce follow two.
+    // Blocks of a scatter follow no trees; sums of an all_reduce take more links than a tree and N - 1 more.
     assert_eq!(bound(Scatter, 9, "1B", LeastCharge::EverySlot), "rounds");
     assert_eq!(
         bound(AllReduce, 9, "1B", LeastCharge::EverySlot),
-        "relay_tree"
+        "crossings"
     );
     assert_eq!(
         bound(AllGather, 64, "4KiB", LeastCharge::EverySlot),
