@@ -32,8 +32,6 @@ pub(super) struct PriceTable {
     values: Vec<Vec<f32>>,
     /// `one_end[t]`: L_t over [0, lengths...], with the position before it.
     one_end: Vec<Vec<(f32, usize)>>,
-    /// `from_one_end[t][n]`: the price where only one end of the gap sends in step t.
-    from_one_end: Vec<Vec<f32>>,
 }
 
 impl PriceTable {
@@ -44,7 +42,6 @@ impl PriceTable {
         memory::take("the search of a relay tree", bytes);
         let mut values = vec![Vec::new(); steps + 1];
         let mut one_end = vec![Vec::new(); steps];
-        let mut from_one_end = vec![Vec::new(); steps];
         let left = (0..=most).map(|left| (left as f32 * problem.left_over).min(UNREACHED));
         values[steps] = left.collect();
         for step in (0..steps).rev() {
@@ -55,13 +52,8 @@ impl PriceTable {
             let filled = fill(problem.lengths, &reach, &with_one_end);
             values[step] = filled;
             one_end[step] = reach;
-            from_one_end[step] = with_one_end;
         }
-        PriceTable {
-            values,
-            one_end,
-            from_one_end,
-        }
+        PriceTable { values, one_end }
     }
 
     /// V_t: the price of filling gaps from step `step` on.
@@ -84,7 +76,11 @@ impl PriceTable {
         let mut next = vec![0u32; most];
         for (step, load) in loads.iter_mut().enumerate() {
             let (reach, later) = (&self.one_end[step], &self.values[step + 1]);
-            let from_one_end = &self.from_one_end[step];
+            let sizes = || (1..count.len()).filter(|&gap| count[gap] > 0);
+            let (largest, distinct) = (sizes().next_back().unwrap_or(0), sizes().count());
+            // Where that takes less than looking at all pairs of ends.
+            let from_one_end = (distinct * reach.len() > largest)
+                .then(|| fill(lengths, reach, &later[..=largest]));
             next.fill(0);
             for (gap, &times) in count.iter().enumerate().skip(1) {
                 interrupt::check();
@@ -92,7 +88,7 @@ impl PriceTable {
                     continue;
                 }
                 let (left, right, middle) =
-                    cheapest_split(lengths, reach, from_one_end, later, gap);
+                    cheapest_split(lengths, reach, from_one_end.as_deref(), later, gap);
                 next[middle] += times;
                 for mut at in [left, right] {
                     while at > 0 {
@@ -113,7 +109,7 @@ impl PriceTable {
 /// What a table takes: its values, and what it knows of each length.
 pub(super) fn table_bytes(steps: usize, most: usize, lengths: usize) -> u64 {
     let (steps, most, lengths) = (steps as u64, most as u64, lengths as u64);
-    let of_values = (2 * steps + 1) * (most + 1) * size_of::<f32>() as u64;
+    let of_values = (steps + 1) * (most + 1) * size_of::<f32>() as u64;
     of_values + steps * (lengths + 1) * size_of::<(f32, usize)>() as u64
 }
 
@@ -162,7 +158,8 @@ impl<'a> PricedStep<'a> {
     /// The lengths of the lightpaths from both ends of a gap.
     pub(super) fn lengths(&self, gap: usize) -> [Vec<u32>; 2] {
         let PricedStep { lengths, later, .. } = *self;
-        let (left, right, _) = cheapest_split(lengths, &self.reach, &self.from_one_end, later, gap);
+        let (left, right, _) =
+            cheapest_split(lengths, &self.reach, Some(&self.from_one_end), later, gap);
         [left, right].map(|last| {
             let before = |at: &usize| Some(self.reach[*at].1);
             let places = std::iter::successors(Some(last), before);
@@ -194,7 +191,7 @@ fn fill(lengths: &[u32], reach: &[(f32, usize)], other: &[f32]) -> Vec<f32> {
 fn cheapest_split(
     lengths: &[u32],
     reach: &[(f32, usize)],
-    from_one_end: &[f32],
+    from_one_end: Option<&[f32]>,
     later: &[f32],
     gap: usize,
 ) -> (usize, usize, usize) {
@@ -206,9 +203,15 @@ fn cheapest_split(
         }
     };
     let lefts = || (0..reach.len()).take_while(|&left| at(left) <= gap);
-    let of_left = |left: usize| reach[left].0 + from_one_end[gap - at(left)];
-    // No left end that costs more than the cheapest, but for rounding.
-    let least = lefts().map(of_left).fold(f32::INFINITY, f32::min);
+    // Where the best prices with one more end are known: no left end that costs more than the cheapest, but for rounding.
+    let of_left = |left: usize| {
+        let rest = from_one_end.map_or(0.0, |prices| prices[gap - at(left)]);
+        reach[left].0 + rest
+    };
+    let least = match from_one_end {
+        Some(_) => lefts().map(of_left).fold(f32::INFINITY, f32::min),
+        None => f32::INFINITY,
+    };
     let mut best = (f32::INFINITY, 0, 0);
     for left in lefts().filter(|&left| of_left(left) <= least * 1.000_01) {
         interrupt::check();
