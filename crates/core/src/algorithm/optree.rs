@@ -134,10 +134,19 @@ fn choose_tree(spec: &Spec, ring: RingShape) -> Result<(Vec<u32>, Option<u32>), 
     }
 }
 
+/// Loads of more pairs of ranks take longer than their bound is worth: rings of some ten thousand ranks have no plans by OpTree that fit.
+const MOST_PAIRS: u64 = 1 << 25;
+
 /// By default with one stage, or where more save no slots, `one_stage` is as good.
 fn least_slots(spec: &Spec, ring: RingShape) -> Result<Option<u64>, AlgorithmError> {
     let channels = ring.channels;
     let (radices, _) = choose_tree(spec, ring)?;
+    let pairs = radices
+        .iter()
+        .map(|&radix| u64::from(radix) * u64::from(ring.ranks));
+    if pairs.sum::<u64>() > MOST_PAIRS {
+        return Ok(None);
+    }
     let loads = tree::stage_loads(ring.ranks, &radices);
     let slots = loads
         .iter()
