@@ -66,12 +66,6 @@ struct Waiting {
     ports: Vec<(Port, usize)>,
 }
 
-/// A message and those that ride on its light, which comes last.
-pub(super) fn members(block: &MessageBlock, leader: u32) -> impl Iterator<Item = usize> + Clone {
-    let riders = block.riders_of(leader).iter().map(|&(_, rider)| rider);
-    riders.chain([leader]).map(|place| place as usize)
-}
-
 /// Chunks of one block as they are kept, turned back by some ranks.
 struct TurnedChunks {
     ranks: u32,
@@ -352,7 +346,7 @@ impl<'a> TransferTimeline<'a> {
         tunings: &[Tuning],
         leader: u32,
     ) -> Result<Waiting, SimulationError> {
-        let members = members(block, leader);
+        let members = block.members(leader);
         let Tuning {
             transmitter,
             channel,
@@ -412,7 +406,7 @@ impl<'a> TransferTimeline<'a> {
         let Tuning { channel, plane, .. } = tunings[leader as usize];
         let start = waiting.ready.time;
         let mut end = start;
-        for member in members(block, leader) {
+        for member in block.members(leader) {
             let (message, circuit) = (&block.messages[member], &block.circuits[member]);
             end = start.plus(circuit.delay.plus(message.sending)?)?;
             let leads = member == leader as usize;

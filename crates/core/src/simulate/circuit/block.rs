@@ -57,6 +57,12 @@ impl MessageBlock {
         &self.together[start..start + count]
     }
 
+    /// A message and those that ride on its light, which comes last.
+    pub(super) fn members(&self, leader: u32) -> impl Iterator<Item = usize> + Clone + '_ {
+        let riders = self.riders_of(leader).iter().map(|&(_, rider)| rider);
+        riders.chain([leader]).map(|place| place as usize)
+    }
+
     /// The messages that go with the light of another, by length.
     pub(super) fn riders_of(&self, leader: u32) -> &[(u32, u32)] {
         let start = self.riders.partition_point(|&(one, _)| one < leader);

@@ -9,7 +9,6 @@ use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 
-use super::asynchronous::members;
 use super::block::MessageBlock;
 use crate::fabric::circuits::{Change, Port, Tuning};
 use crate::simulate::SimulationError;
@@ -127,7 +126,7 @@ impl PortStates {
     pub(super) fn enter(&mut self, block: &MessageBlock, tunings: &[Tuning], leader: u32) -> Time {
         let own = &tunings[leader as usize];
         let mut changes = self.set(own.transmitter);
-        for member in members(block, leader) {
+        for member in block.members(leader) {
             changes |= self.set(tunings[member].receiver);
         }
         match changes && !own.is_fixed && are_alone(block, tunings, leader) {
@@ -147,6 +146,6 @@ impl PortStates {
 
 /// Whether each port of a message and its riders is the only one of its pool.
 pub(super) fn are_alone(block: &MessageBlock, tunings: &[Tuning], leader: u32) -> bool {
-    let mut receivers = members(block, leader).map(|member| tunings[member].receiver);
+    let mut receivers = block.members(leader).map(|member| tunings[member].receiver);
     tunings[leader as usize].transmitter.size == 1 && receivers.all(|port| port.size == 1)
 }
