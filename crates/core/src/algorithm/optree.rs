@@ -134,7 +134,7 @@ fn choose_tree(spec: &Spec, ring: RingShape) -> Result<(Vec<u32>, Option<u32>), 
     }
 }
 
-/// Loads of more pairs of ranks take longer than their bound is worth: rings of some ten thousand ranks have no plans by OpTree that fit.
+/// Where a tree joins more pairs of ranks in its stages, counting their loads takes longer than the bound saves.
 const MOST_PAIRS: u64 = 1 << 25;
 
 /// By default with one stage, or where more save no slots, `one_stage` is as good.
