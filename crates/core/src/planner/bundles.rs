@@ -12,23 +12,27 @@
 //! would have to take lightpaths of one length; with more, a lightpath carries the blocks of a bundle, and may be up to c g links
 //! long. `tree` finds trees, `walks` their channels, `recipes` the g and v that take the least time.
 //!
-//! **Volumes.** Where v divides g, a bundle takes g / v lightpaths side by side. Where g divides v, v / g lightpaths of the tree of the
-//! same length whose senders are congruent modulo g share one: their turned copies are the same.
+//! **Volumes.** Where v divides g, a bundle takes g / v lightpaths side by side. Where g divides v, v / g edges of the tree of the
+//! same length whose senders are congruent modulo g share a lightpath: their turned copies are the same.
 //!
 //! Every block reaches every rank once, so that backwards the plan is a reduce_scatter, and backwards and forwards an all_reduce. In the middle
 //! of an all_reduce holders send sums to owners, who send the results back. Instead the holders may *meet*: each sends its sums of the bundle to
 //! all others in one slot, and adds up what it gets. `starts` finds holders for both.
 //!
-//! A slot costs its
-//! reconfiguration and v d / B, so that bundles are for blocks whose transmission takes no longer than a reconfiguration.
+//! **Pieces.** A slot costs its reconfiguration and v d / B. Where blocks take longer than a reconfiguration, trees of many slots with less than a
+//! block on a lightpath are the fastest: a block is cut into pieces, and v counts pieces.
 
 mod filling;
 mod gaps;
 mod grouping;
+mod last;
+mod limits;
 mod recipes;
 mod starts;
 mod tree;
 mod walks;
+
+use std::ops::Range;
 
 use super::assembly::{Assembly, SharedMove};
 use super::collectors::Collectors;
@@ -38,23 +42,23 @@ use super::grouped::GroupedLayout;
 use super::{GATHERED, Planned, Planner, PlannerError, Question, mirror};
 use crate::algorithm::AlgorithmError;
 use crate::collective::{Collective, CollectiveKind};
-use crate::fabric::{Circuits, Fabric, Light};
+use crate::fabric::{Fabric, Light};
 use crate::family::wdm_ring::{Direction, WdmRing};
 use crate::interrupt;
 use crate::plan::AnyPlan;
 use crate::simulate::Policy;
 use crate::spec::{OptionRecord, Spec};
-use crate::units::Bytes;
 use filling::Family;
 use grouping::Grouping;
 use recipes::Pace;
 use tree::BundleTree;
 
-/// The ranks of a group, and the most blocks of a lightpath in every slot after the first.
+/// The ranks of a group, the pieces of a block, and the most pieces of a lightpath in every slot after the first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Bundles {
     group: u32,
-    /// Blocks of a lightpath in the slot in which holders of sums exchange them.
+    pieces: u32,
+    /// Pieces of a lightpath in the slot in which holders of sums exchange them.
     meeting: Option<u32>,
     volumes: Vec<u32>,
 }
@@ -65,15 +69,18 @@ pub(super) const PLANNER: Planner = Planner {
         OptionRecord::new("group", "ranks whose blocks travel together")
             .range("a divisor of the ranks")
             .default("the fastest found"),
+        OptionRecord::new("pieces", "pieces of a block, which may take different lightpaths")
+            .range("1 to 64")
+            .default("1; with no options at all, as many as the fastest found has"),
         OptionRecord::new(
             "meeting",
-            "of an all_reduce: blocks of a lightpath in the one slot in which ranks exchange their sums",
+            "of an all_reduce: pieces of a lightpath in the one slot in which ranks exchange their sums",
         )
         .range("1 to 4096")
         .default("the fastest found, or no such slot"),
         OptionRecord::new(
             "volumes",
-            "blocks of a lightpath in each slot after the first, such as 2x2x4",
+            "pieces of a lightpath in each slot after the first, such as 2x2x4",
         )
         .range("numbers joined by x, each 1 to 4096")
         .default("the fastest found"),
@@ -98,8 +105,11 @@ struct Tree {
     is_meeting: bool,
 }
 
-/// More blocks than that are on no lightpath.
+/// More pieces than that are on no lightpath.
 const MOST_VOLUME: u32 = 4096;
+
+/// More pieces than that has no block.
+const MOST_PIECES: u32 = 64;
 
 /// Slots that nobody asks for.
 const MOST_SLOTS: usize = 64;
@@ -107,9 +117,6 @@ const MOST_SLOTS: usize = 64;
 /// On rings of more ranks, what bundles take at least is to be so many times less than what other plans take.
 const LARGE_RING: u32 = 64;
 const WORTH: f64 = 1.03;
-
-/// Where a block takes more than so many reconfigurations, trees of one block on a lightpath do.
-const LONG_BLOCK: u64 = 2;
 
 impl Recipe for Bundles {
     const NAME: &'static str = "bundles";
@@ -120,6 +127,10 @@ impl Recipe for Bundles {
 
     fn spec(&self) -> Spec {
         let spec = Spec::new(Bundles::NAME).with("group", self.group);
+        let spec = match self.pieces {
+            1 => spec,
+            pieces => spec.with("pieces", pieces),
+        };
         let spec = match self.meeting {
             Some(meeting) => spec.with("meeting", meeting),
             None => spec,
@@ -130,7 +141,7 @@ impl Recipe for Bundles {
     fn transfers(&self, ranks: u64) -> u64 {
         let group = u64::from(self.group);
         let least = self.volumes.iter().min().copied().unwrap_or(1);
-        let stripes = group.div_ceil(least.into());
+        let stripes = (group * u64::from(self.pieces)).div_ceil(least.into());
         // In the first slot a rank sends to some holders, as many as a group and some more.
         let gathering = ranks.saturating_mul(group + 8);
         let spreading = ranks.saturating_mul(ranks / group).saturating_mul(stripes);
@@ -140,7 +151,8 @@ impl Recipe for Bundles {
 
     fn plan(&self, fabric: &Fabric, collective: Collective) -> Result<AnyPlan, PlannerError> {
         let ring = fabric.needed::<WdmRing>(Bundles::NAME)?;
-        let blocks = Collective::new(CollectiveKind::AllGather, collective.ranks())?;
+        let blocks = Collective::new(CollectiveKind::AllGather, collective.ranks())?
+            .with_pieces(self.pieces)?;
         let tree = match ring.ranks {
             0 | 1 => None,
             _ => Some(recipes::tree(ring, self).ok_or_else(|| refusal(ring, NOT_SO_FEW))?),
@@ -196,8 +208,10 @@ impl Recipe for Bundles {
             let problem = format!("must divide the {} ranks of the ring", ring.ranks);
             return Err(spec.refuse("group", problem).into());
         }
+        let pieces = spec.count("pieces", 1, MOST_PIECES)?.unwrap_or(1);
         Ok(Some(Bundles {
             group,
+            pieces,
             meeting,
             volumes,
         }))
@@ -248,13 +262,11 @@ fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, Planner
 /// Whether slots cost a reconfiguration that is not short beside a block, and other plans of few slots take longer than
 /// bundles do at least.
 fn is_worth_it(ring: &WdmRing, question: &Question<'_>) -> bool {
-    let block = block(ring, question);
     let charged = match question.policy() {
         Policy::EveryStep | Policy::OnChange | Policy::PerPort => ring.reconfiguration.ps(),
         _ => 0,
     };
-    let sending = ring.transmission().ps(Bytes::new(block));
-    if ring.ranks < 4 || sending > u128::from(charged) * u128::from(LONG_BLOCK) {
+    if ring.ranks < 4 || charged == 0 {
         return false;
     }
     let others = match question.collective.kind() {
@@ -337,6 +349,12 @@ impl Tree {
         (source, destination, light.collect())
     }
 
+    /// The pieces of blocks.
+    fn pieces_of(&self, blocks: Range<u32>) -> Range<u32> {
+        let pieces = self.grouping.pieces;
+        blocks.start * pieces..blocks.end * pieces
+    }
+
     /// From owners to holders.
     fn gather(&self, ring: &WdmRing, family: &Family, moves: &mut Vec<(SharedMove, Light)>) {
         for turn in 0..self.grouping.ranks / self.grouping.group {
@@ -344,7 +362,7 @@ impl Tree {
             let own = SharedMove {
                 source,
                 destination,
-                chunks: std::iter::once(source..source + 1).collect(),
+                chunks: vec![self.pieces_of(source..source + 1)],
             };
             moves.extend(light.first().map(|light| (own, *light)));
         }
@@ -366,7 +384,8 @@ impl Tree {
                     own.end.clamp(owners, owners + group)..owners + group,
                 ]
             });
-            let chunks = bundles.flatten().filter(|chunks| !chunks.is_empty());
+            let blocks = bundles.flatten().filter(|blocks| !blocks.is_empty());
+            let chunks = blocks.map(|blocks| self.pieces_of(blocks));
             let cut = SharedMove::cut(source, destination, chunks.collect(), light.len() as u32);
             moves.extend(cut.into_iter().zip(light));
         }

@@ -54,7 +54,7 @@ impl Family {
 /// A slot of the tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct BundleSlot {
-    /// The most blocks of a lightpath.
+    /// The most pieces of blocks on a lightpath.
     pub(super) volume: u32,
     pub(super) families: Vec<Family>,
 }
@@ -251,26 +251,38 @@ impl<'a> Filling<'a> {
 
     /// By gap: lengths from its near end and from its far end.
     fn cheapest_that_fit(&self, price: f32) -> Vec<[Vec<u32>; 2]> {
-        let room = self.grouping.room() * self.volume as f32 * self.taste.planned;
-        let mut fitting = Vec::new();
+        let room = self.grouping.room(self.volume) * self.taste.planned;
         if room == 0.0 {
-            return fitting;
+            return Vec::new();
         }
-        let (mut low, mut high) = (price / 4.0, price * 4.0);
-        for _ in 0..10 {
-            let middle = (low * high).sqrt();
-            let step = PricedStep::new(self.lengths, middle, self.later);
+        let at_price = |price: f32| -> Vec<[Vec<u32>; 2]> {
+            let step = PricedStep::new(self.lengths, price, self.later);
             let mut known: BTreeMap<u32, [Vec<u32>; 2]> = BTreeMap::new();
             let of_gap = |gap: &OpenGap| {
                 let tree = known.entry(gap.size);
                 tree.or_insert_with(|| step.lengths(gap.size as usize))
                     .clone()
             };
-            let trees: Vec<[Vec<u32>; 2]> = self.gaps.iter().map(of_gap).collect();
-            let links: u32 = trees.iter().flatten().flatten().sum();
-            match links as f32 <= room {
+            self.gaps.iter().map(of_gap).collect()
+        };
+        let links = |trees: &[[Vec<u32>; 2]]| trees.iter().flatten().flatten().sum::<u32>();
+        let (mut low, mut high) = (price / 4.0, price * 4.0);
+        let (mut fitting, mut larger) = (Vec::new(), Vec::new());
+        for _ in 0..10 {
+            let middle = (low * high).sqrt();
+            let trees = at_price(middle);
+            match links(&trees) as f32 <= room {
                 true => (fitting, high) = (trees, middle),
-                false => low = middle,
+                false => (larger, low) = (trees, middle),
+            }
+        }
+        // Between the two prices some gaps get the one tree, some the other.
+        let mut left = room as u32 - links(&fitting);
+        for (own, larger) in fitting.iter_mut().zip(larger) {
+            let more = larger.iter().flatten().sum::<u32>() - own.iter().flatten().sum::<u32>();
+            if more <= left {
+                left -= more;
+                *own = larger;
             }
         }
         fitting
@@ -279,8 +291,8 @@ impl<'a> Filling<'a> {
     /// How many lightpaths a family needs in addition for one more edge.
     fn more_for_an_edge(&self, family: usize) -> u32 {
         let known = &self.families[family];
-        let blocks = (known.senders.len() as u32 + 1) * self.grouping.group;
-        let needed = blocks.div_ceil(self.volume);
+        let pieces = (known.senders.len() as u32 + 1) * self.grouping.bundle();
+        let needed = pieces.div_ceil(self.volume);
         needed.saturating_sub(known.parts.len() as u32)
     }
 
@@ -310,14 +322,14 @@ impl<'a> Filling<'a> {
 
     /// The lightpath that is worth most.
     fn best(&mut self) -> Option<Choice> {
-        let (group, volume) = (self.grouping.group, self.volume);
+        let (bundle, volume) = (self.grouping.bundle(), self.volume);
         let mut best: Option<Choice> = None;
         let mut random = self.random;
         for family in self.open.iter().copied() {
             let known = &self.families[family];
             let more = self.more_for_an_edge(family);
-            let blocks = (known.parts.len() as u32 + more) * volume;
-            let room = blocks as usize / group as usize - known.senders.len();
+            let pieces = (known.parts.len() as u32 + more) * volume;
+            let room = (pieces / bundle) as usize - known.senders.len();
             let saved: f32 = self.candidates[family]
                 .iter()
                 .take(room)

@@ -8,6 +8,8 @@ pub(super) struct Grouping {
     pub(super) ranks: u32,
     /// Ranks of a group, a divisor of those of the ring.
     pub(super) group: u32,
+    /// Pieces of a block, which may take different lightpaths.
+    pub(super) pieces: u32,
     /// Channels side by side, so many in each part: divisors of the number of groups.
     pub(super) parts: Vec<u32>,
     /// The most links of a lightpath.
@@ -30,6 +32,7 @@ impl Grouping {
         Grouping {
             ranks,
             group,
+            pieces: 1,
             parts,
             longest: ring.longest(),
         }
@@ -39,8 +42,35 @@ impl Grouping {
         self.parts.iter().sum()
     }
 
-    /// Links that a lightpath with one block of each owner may take over all channels.
-    pub(super) fn room(&self) -> f32 {
+    /// The same groups with blocks in so many pieces.
+    pub(super) fn in_pieces(&self, pieces: u32) -> Grouping {
+        Grouping {
+            pieces,
+            ..self.clone()
+        }
+    }
+
+    /// The pieces of a bundle.
+    pub(super) fn bundle(&self) -> u32 {
+        self.group * self.pieces
+    }
+
+    /// Links that lightpaths of a tree with so many pieces may have in all. Where a bundle goes over lightpaths side by side,
+    /// channels that are too few for a bundle stay dark.
+    pub(super) fn room(&self, volume: u32) -> f32 {
+        let bundle = self.bundle();
+        let together = if bundle % volume == 0 {
+            bundle / volume
+        } else {
+            1
+        };
+        let used = |channels: &u32| channels - channels % together;
+        let used: u32 = self.parts.iter().map(used).sum();
+        (2 * used * volume) as f32 / self.pieces as f32
+    }
+
+    /// The same of lightpaths with a whole block.
+    pub(super) fn room_of_blocks(&self) -> f32 {
         (2 * self.channels()) as f32
     }
 

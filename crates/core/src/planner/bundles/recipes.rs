@@ -1,17 +1,19 @@
-//! Which groups, how holders get their bundles, and how many blocks a lightpath has in which slot.
+//! Which groups, how holders get their bundles, and how many pieces of blocks a lightpath has in which slot.
 //!
 //! The least length of a tree of S slots ([`super::starts`]) says of how many blocks the longest lightpaths of all slots are
 //! in sum at least. Slots carry few blocks first, when few ranks have the bundle and lightpaths are long, and more of
-//! them later. Volumes that divide the bundle, or that it divides, waste no room on a lightpath. So S - 2 slots take one or two such
-//! volumes in rising order, and the last slot takes what is left. These recipes are tried by their times; the first
+//! them later. A bundle over a whole number of lightpaths, or whole bundles on one, waste no room ([`Share`]). So S - 2 slots take one or
+//! two such volumes in rising order, and the last slot takes what is left. These recipes are tried by their times; the first
 //! that has a tree is the fastest.
 
 use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::filling::Taste;
 use super::grouping::{Grouping, lengths};
+use super::limits::PriceLimits;
 use super::starts::{Evenly, Start, meetings, starts};
-use super::tree::{Costs, Effort, grow};
+use super::tree::{Costs, Effort, Search};
 use super::{Bundles, Tree};
 use crate::family::wdm_ring::WdmRing;
 use crate::interrupt;
@@ -22,7 +24,7 @@ use crate::units::Bytes;
 const MOST_GROUP: u32 = 16;
 
 /// The same where holders of sums meet: they send whole bundles.
-const MOST_MEETING: u32 = 64;
+const MOST_MEETING: u32 = 32;
 
 /// Blocks of a lightpath in a meeting, as parts and multiples of a bundle.
 const MEETING_PARTS: [u32; 3] = [4, 2, 1];
@@ -34,11 +36,8 @@ const MEETINGS: usize = 2;
 /// With so few slots after the first, lightpaths of all lengths are needed.
 const FINE_SLOTS: usize = 1;
 
-/// More slots are no better than one block on each lightpath.
-const MOST_SLOTS: usize = 20;
-
-/// The sum of volumes over what it is at least, where all goes well.
-const SLACK: f32 = 1.03;
+/// With more slots, trees have no shorter lightpaths.
+const MOST_SLOTS: usize = 32;
 
 /// The last slot has so many times the volume of the one before it, at most.
 const MOST_MORE: u32 = 2;
@@ -52,14 +51,27 @@ const FAR: f64 = 1.15;
 /// On rings of so many ranks slots and groups of any time are tried where none of those was found.
 const SMALL: u32 = 256;
 
-/// Recipes that are tried.
-const MOST_TRIED: usize = 64;
+/// Volumes of last slots differ by such a part of all.
+const FINE: u32 = 100;
+
+/// The parts of all links that slots have to spare: first trees that have much of them are looked for.
+const SPARE: [f32; 8] = [0.5, 0.3, 0.15, 0.06, 0.03, 0.015, 0.007, 0.0];
+
+/// Trees that are looked for with so much to spare.
+const MOST_TRIED: usize = 8;
 
 /// So many slots have volumes of more kinds.
 const FEW_SLOTS: usize = 5;
 
+/// The most pieces of a block.
+const MOST_PIECES: u32 = 6;
+
+/// The most lightpaths for a bundle, and the most bundles on a lightpath.
+const MOST_LIGHTPATHS: u32 = 64;
+const MOST_BUNDLES: u32 = 2;
+
 /// Ranks, slots and lengths, multiplied, of all trees that are tried.
-const MOST_WORK: usize = 30_000_000;
+const MOST_WORK: usize = 15_000_000;
 
 /// So many ranks in a group take no more work than one.
 const GROUP: u32 = 8;
@@ -73,6 +85,8 @@ pub(super) struct Timed {
 
 /// A number of slots for groups of a size.
 struct Frame {
+    /// Its place among all.
+    index: usize,
     slots: usize,
     grouping: Grouping,
     lengths: Vec<u32>,
@@ -87,11 +101,12 @@ struct Frame {
 pub(super) fn tree(ring: &WdmRing, recipe: &Bundles) -> Option<Tree> {
     let Bundles {
         group,
+        pieces,
         meeting,
         volumes,
     } = recipe;
     let slots = volumes.len();
-    let grouping = Grouping::new(ring, *group);
+    let grouping = Grouping::new(ring, *group).in_pieces(*pieces);
     let lengths = lengths(&grouping, slots <= FINE_SLOTS);
     let costs = Costs::new(&grouping, &lengths, slots);
     let later = costs.of_gaps(slots);
@@ -99,16 +114,15 @@ pub(super) fn tree(ring: &WdmRing, recipe: &Bundles) -> Option<Tree> {
         None => starts(&grouping, later, STARTS),
         Some(volume) => meetings(&grouping, &Evenly::all(&grouping, later), *volume, STARTS),
     };
-    let (last, volumes) = volumes.split_last()?;
-    let effort = effort(ring.ranks);
-    let tree = grow(
-        &grouping,
-        &lengths,
-        &starts,
+    let search = Search {
+        grouping: &grouping,
+        lengths: &lengths,
+        starts: &starts,
         volumes,
-        *last..=*last,
-        &effort,
-    )?;
+        effort: &effort(ring.ranks),
+        spare: 0.0,
+    };
+    let tree = search.tree(&mut PriceLimits::default())?;
     Some(Tree {
         grouping,
         tree,
@@ -146,13 +160,13 @@ pub(super) fn least(ring: &WdmRing, pace: &Pace) -> f64 {
     let costs = AllCosts::new(&grouping);
     let whole = |slots| {
         let length = costs.of_gaps(slots)[ring.ranks as usize - 1];
-        pace.halves as f64 * pace.of_sum(slots, length / grouping.room())
+        pace.halves as f64 * pace.of_sum(slots, length / grouping.room_of_blocks())
     };
     let meeting = |slots| {
         let later = costs.of_gaps(slots - 1);
         let times = Evenly::all(&grouping, later).into_iter().map(|evenly| {
-            let volume = evenly.length as f32 / grouping.room();
-            let both = 2.0 * pace.of_sum(slots - 1, evenly.left / grouping.room());
+            let volume = evenly.length as f32 / grouping.room_of_blocks();
+            let both = 2.0 * pace.of_sum(slots - 1, evenly.left / grouping.room_of_blocks());
             pace.of_sum(1, volume) + both
         });
         times.fold(f64::INFINITY, f64::min)
@@ -232,56 +246,74 @@ fn search(ring: &WdmRing, pace: &Pace) -> Option<Timed> {
     }
 }
 
+/// A recipe that may have a tree.
+struct Try<'a> {
+    time: u64,
+    frame: &'a Frame,
+    pieces: u32,
+    volumes: Vec<u32>,
+}
+
 /// The same, of slots and groups that may take so many times the least.
 fn fastest_of(ring: &WdmRing, pace: &Pace, far: f64) -> Option<Timed> {
     let frames = pace.frames(ring, far);
-    let mut tries: Vec<(u64, &Frame, Vec<u32>, u32)> = Vec::new();
-    for frame in &frames {
-        for (volumes, last) in volumes(frame) {
-            let whole = [&volumes[..], &[last]].concat();
-            tries.push((pace.time(frame.meeting, &whole), frame, volumes, last));
-        }
-    }
-    tries.sort_by_key(|(time, frame, volumes, _)| (*time, volumes.len(), frame.grouping.group));
+    let tries = frames.iter().flat_map(|frame| tries(pace, frame));
+    let mut tries: Vec<Try<'_>> = tries.collect();
+    tries.sort_by_key(|one| {
+        let last = one.volumes.last().map(|last| last / one.pieces);
+        (one.time, one.volumes.len(), one.frame.grouping.group, last)
+    });
     let effort = effort(ring.ranks);
-    let (mut best, mut work) = (None, 0);
-    let mut most = u64::MAX;
-    for (time, frame, volumes, last) in tries.into_iter().take(MOST_TRIED) {
-        interrupt::check();
-        let families = frame.lengths.len() * frame.grouping.group.div_ceil(GROUP) as usize;
-        work += ring.ranks as usize * (volumes.len() + 1) * families;
-        if time >= most || work > MOST_WORK {
-            break;
-        }
-        // The volumes of the last slot that are still fast enough.
-        let fast = |last: &u32| {
-            let volumes = [&volumes[..], &[*last]].concat();
-            pace.time(frame.meeting, &volumes) < most
-        };
-        let highest = (last..=MOST_LAST * frame.grouping.group)
-            .take_while(fast)
-            .last();
-        let Frame {
-            grouping,
-            lengths,
-            starts,
-            ..
-        } = frame;
-        let last = 1..=highest.unwrap_or(last);
-        if let Some(tree) = grow(grouping, lengths, starts, &volumes, last, &effort) {
-            let group = grouping.group;
-            let volumes: Vec<u32> = tree.slots.iter().skip(1).map(|slot| slot.volume).collect();
-            let time = pace.time(frame.meeting, &volumes);
-            let recipe = Bundles {
-                group,
-                meeting: frame.meeting,
-                volumes,
-            };
-            // Who names the recipe gets its tree.
-            if self::tree(ring, &recipe).is_some() {
-                most = time;
-                best = Some(Timed { time, recipe });
+    let mut limits: BTreeMap<(usize, u32), PriceLimits> = BTreeMap::new();
+    let (mut best, mut most, mut work) = (None, u64::MAX, 0);
+    for spare in SPARE {
+        let mut tried = 0;
+        for one in &tries {
+            interrupt::check();
+            let is_enough = best.is_some() && tried >= MOST_TRIED;
+            if one.time >= most || is_enough || work > MOST_WORK {
+                break;
             }
+            let frame = one.frame;
+            let sum: u32 = one.volumes.iter().sum();
+            if frame.least * one.pieces as f32 > sum as f32 * (1.0 - spare) {
+                continue;
+            }
+            let grouping = frame.grouping.in_pieces(one.pieces);
+            let known = limits.entry((frame.index, one.pieces)).or_default();
+            if !known.allow(&grouping, &one.volumes, spare) {
+                continue;
+            }
+            let starts = frame.starts.iter();
+            let starts: Vec<Start> = starts.map(|start| start.in_pieces(one.pieces)).collect();
+            let search = Search {
+                grouping: &grouping,
+                lengths: &frame.lengths,
+                starts: &starts,
+                volumes: &one.volumes,
+                effort: &effort,
+                spare,
+            };
+            if !search.may_fit(known) {
+                continue;
+            }
+            let families = frame.lengths.len() * grouping.group.div_ceil(GROUP) as usize;
+            work += ring.ranks as usize * one.volumes.len() * families;
+            tried += 1;
+            if search.tree(known).is_none() {
+                continue;
+            }
+            most = one.time;
+            let recipe = Bundles {
+                group: grouping.group,
+                pieces: one.pieces,
+                meeting: frame.meeting.map(|volume| volume * one.pieces),
+                volumes: one.volumes.clone(),
+            };
+            best = Some(Timed {
+                time: one.time,
+                recipe,
+            });
         }
     }
     best
@@ -298,22 +330,28 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    fn slot(&self, volume: u32) -> u64 {
-        let bytes = Bytes::new(self.block.saturating_mul(volume.into()));
-        self.cost.slots(1, bytes, self.hops)
+    /// A slot with so many pieces of blocks on a lightpath.
+    fn slot(&self, volume: u32, pieces: u32) -> u64 {
+        let bytes = self
+            .block
+            .saturating_mul(volume.into())
+            .div_ceil(pieces.into());
+        self.cost.slots(1, Bytes::new(bytes), self.hops)
     }
 
-    /// The first slot of both halves, or the one in which they meet.
+    /// The first slot of both halves, or the one in which they meet, with so many blocks on a lightpath.
     fn first(&self, meeting: Option<u32>) -> u64 {
         match meeting {
-            None => self.slot(1).saturating_mul(self.halves),
-            Some(volume) => self.slot(volume),
+            None => self.slot(1, 1).saturating_mul(self.halves),
+            Some(blocks) => self.slot(blocks, 1),
         }
     }
 
     /// Of slots with such volumes after the first.
-    fn time(&self, meeting: Option<u32>, volumes: &[u32]) -> u64 {
-        let slots = volumes.iter().map(|&volume| self.slot(volume));
+    fn time(&self, grouping: &Grouping, meeting: Option<u32>, volumes: &[u32]) -> u64 {
+        let slots = volumes
+            .iter()
+            .map(|&volume| self.slot(volume, grouping.pieces));
         let half = slots.fold(0, u64::saturating_add);
         let halves = half.saturating_mul(self.halves);
         self.first(meeting).saturating_add(halves)
@@ -321,8 +359,8 @@ impl Pace {
 
     /// Of so many slots whose volumes have such a sum.
     fn of_sum(&self, slots: usize, sum: f32) -> f64 {
-        let empty = self.slot(0);
-        let block = self.slot(1) - empty;
+        let empty = self.slot(0, 1);
+        let block = self.slot(1, 1) - empty;
         slots as f64 * empty as f64 + f64::from(sum) * block as f64
     }
 
@@ -360,6 +398,9 @@ impl Pace {
             }
         }
         frames.retain(|frame| self.of_frame(frame.slots, frame.meeting, frame.least) <= best);
+        for (index, frame) in frames.iter_mut().enumerate() {
+            frame.index = index;
+        }
         frames
     }
 
@@ -371,14 +412,15 @@ impl Pace {
         slots: usize,
         best: f64,
     ) -> Option<Frame> {
-        let whole = costs.of_gaps(slots)[grouping.ranks as usize - 1] / grouping.room();
+        let whole = costs.of_gaps(slots)[grouping.ranks as usize - 1] / grouping.room_of_blocks();
         if self.halves as f64 * self.of_sum(slots, whole) > best {
             return None;
         }
         let (lengths, costs) = costs.of(slots - 1);
         let starts = starts(grouping, costs.of_gaps(slots - 1), STARTS);
-        let least = starts.first()?.left / grouping.room();
+        let least = starts.first()?.left / grouping.room_of_blocks();
         Some(Frame {
+            index: 0,
             slots,
             grouping: grouping.clone(),
             lengths: lengths.clone(),
@@ -405,10 +447,10 @@ impl Pace {
         let volumes = volumes.chain(MEETING_TIMES.map(|times| times * group).into_iter().skip(1));
         let mut timed: Vec<(f64, u32)> = Vec::new();
         for volume in volumes {
-            let room = grouping.room() * volume as f32;
+            let room = grouping.room(volume);
             let fitting = even.iter().find(|evenly| evenly.length as f32 <= room);
             timed.extend(fitting.map(|evenly| {
-                let least = evenly.left / grouping.room();
+                let least = evenly.left / grouping.room_of_blocks();
                 (self.of_frame(slots, Some(volume), least), volume)
             }));
         }
@@ -416,8 +458,9 @@ impl Pace {
         timed.sort_by(|one, other| one.0.total_cmp(&other.0).then(one.1.cmp(&other.1)));
         let frames = timed.into_iter().filter_map(|(_, volume)| {
             let starts = meetings(grouping, &even, volume, STARTS);
-            let least = starts.first()?.left / grouping.room();
+            let least = starts.first()?.left / grouping.room_of_blocks();
             Some(Frame {
+                index: 0,
                 slots,
                 grouping: grouping.clone(),
                 lengths: lengths.clone(),
@@ -430,41 +473,100 @@ impl Pace {
     }
 }
 
-/// Volumes of the slots between the first and the last, with the least of the last.
-fn volumes(frame: &Frame) -> Vec<(Vec<u32>, u32)> {
+/// How much of a bundle is on a lightpath: so many bundles over so many lightpaths, one of which is one.
+#[derive(Debug, Clone, Copy)]
+struct Share {
+    bundles: u32,
+    lightpaths: u32,
+}
+
+impl Share {
+    /// All that there are, the least first.
+    fn all() -> impl Iterator<Item = Share> {
+        let parts = (1..=MOST_LIGHTPATHS).rev().map(|lightpaths| Share {
+            bundles: 1,
+            lightpaths,
+        });
+        let more = (2..=MOST_BUNDLES).map(|bundles| Share {
+            bundles,
+            lightpaths: 1,
+        });
+        parts.chain(more)
+    }
+
+    fn blocks(self, group: u32) -> f32 {
+        (self.bundles * group) as f32 / self.lightpaths as f32
+    }
+
+    /// Pieces on a lightpath where a block has so many, if they are whole ones.
+    fn volume(self, group: u32, pieces: u32) -> Option<u32> {
+        let all = self.bundles * group * pieces;
+        (all % self.lightpaths == 0).then_some(all / self.lightpaths)
+    }
+}
+
+/// What may be tried with a number of slots.
+fn tries<'a>(pace: &Pace, frame: &'a Frame) -> Vec<Try<'a>> {
     let group = frame.grouping.group;
     let middle = frame.slots - 2;
-    let sum = (SLACK * (1.0 + frame.least)).ceil() as u32;
-    let mut all = Vec::new();
+    let mean = frame.least / (frame.slots - 1) as f32;
     // With few slots each counts, and there are few ways.
-    let (most, rise) = if frame.slots <= FEW_SLOTS {
-        (2, 4)
+    let (rise, more) = if frame.slots <= FEW_SLOTS {
+        (4.0, 1)
     } else {
-        (1, 2)
+        (3.0, 6)
     };
-    for many in (1..=most).map(|times| times * group) {
-        // Smaller ones divide the bundle.
-        let fitting = |few: &u32| group % few == 0 && rise * few >= many;
-        for few in (1..=group).filter(fitting) {
-            for count in usize::from(few < many)..=middle {
-                let few = std::iter::repeat_n(few, count);
-                let many = std::iter::repeat_n(many, middle - count);
+    let near = |share: &Share| (mean / rise..=mean * rise).contains(&share.blocks(group));
+    let shares: Vec<Share> = Share::all().filter(near).collect();
+    let mut all: Vec<Try<'_>> = Vec::new();
+    for (place, many) in shares.iter().enumerate() {
+        for few in &shares[..=place] {
+            let both =
+                |pieces: u32| Some((few.volume(group, pieces)?, many.volume(group, pieces)?));
+            let whole = (1..=MOST_PIECES).find_map(|pieces| Some((pieces, both(pieces)?)));
+            let Some((pieces, (low, high))) =
+                whole.filter(|(_, (low, high))| *high as f32 <= rise * *low as f32)
+            else {
+                continue;
+            };
+            let grouping = frame.grouping.in_pieces(pieces);
+            let sum = (frame.least * pieces as f32).ceil() as u32;
+            // All of one kind, or some of each.
+            let counts = if low < high {
+                1..middle
+            } else {
+                middle..middle + 1
+            };
+            for count in counts {
+                let few = std::iter::repeat_n(low, count);
+                let many = std::iter::repeat_n(high, middle - count);
                 let volumes: Vec<u32> = few.chain(many).collect();
-                let before = 1 + volumes.iter().sum::<u32>();
-                let last = sum.saturating_sub(before).max(1);
-                let usual = volumes.last().copied().unwrap_or(group);
-                let most = if volumes.is_empty() {
-                    MOST_LAST
-                } else {
-                    MOST_MORE
+                let before = volumes.iter().sum::<u32>();
+                let least = sum.saturating_sub(before).max(1);
+                let most = match volumes.last() {
+                    Some(usual) => MOST_MORE * usual,
+                    None => MOST_LAST * grouping.bundle(),
                 };
-                if last <= most * usual && before <= sum + sum / 4 {
-                    all.push((volumes, last));
-                }
+                let highest = (sum + sum / more).saturating_sub(before);
+                let next = |last: &u32| Some(last + 1 + (last + before) / FINE);
+                let fine = std::iter::successors(Some(least), next);
+                let even = shares
+                    .iter()
+                    .filter_map(|share| share.volume(group, pieces));
+                let highest = most.min(highest);
+                let fine = fine.take_while(|last| *last <= highest);
+                let lasts: BTreeSet<u32> = fine.chain(even).collect();
+                all.extend(lasts.range(least..=highest.max(least)).map(|&last| {
+                    let volumes = [&volumes[..], &[last]].concat();
+                    Try {
+                        time: pace.time(&grouping, frame.meeting, &volumes),
+                        frame,
+                        pieces,
+                        volumes,
+                    }
+                }));
             }
         }
     }
-    all.sort();
-    all.dedup();
     all
 }

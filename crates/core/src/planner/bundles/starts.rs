@@ -25,6 +25,15 @@ pub(super) struct Start {
     pub(super) slot: BundleSlot,
 }
 
+impl Start {
+    /// The same where a block has so many times the pieces.
+    pub(super) fn in_pieces(&self, pieces: u32) -> Start {
+        let mut start = self.clone();
+        start.slot.volume *= pieces;
+        start
+    }
+}
+
 /// The best sets of holders after the first slot, as many as `most`, for trees that cost so much by the sizes of the gaps
 /// between them.
 pub(super) fn starts(grouping: &Grouping, later: &[f32], most: usize) -> Vec<Start> {
@@ -98,18 +107,18 @@ fn gathering(grouping: &Grouping, holders: &[u32]) -> Option<BundleSlot> {
             families.push((Family::new(clockwise, length, vec![owner]), 1));
         }
     }
-    lit(grouping, 1, families)
+    lit(grouping, grouping.pieces, families)
 }
 
-/// The best sets of holders that exchange sums in a slot of so many blocks for each lightpath, as many as `most`.
+/// The best sets of holders that exchange sums in a slot of so many pieces for each lightpath, as many as `most`.
 pub(super) fn meetings(
     grouping: &Grouping,
     even: &[Evenly],
     volume: u32,
     most: usize,
 ) -> Vec<Start> {
-    let room = 2 * u64::from(grouping.channels()) * u64::from(volume);
-    let fitting = even.iter().filter(|evenly| evenly.length <= room);
+    let room = grouping.room(volume);
+    let fitting = even.iter().filter(|evenly| evenly.length as f32 <= room);
     let start = |evenly: &Evenly| {
         let holders: Vec<u32> = (0..evenly.holders)
             .map(|holder| holder * evenly.step)
@@ -172,7 +181,7 @@ impl Evenly {
 
 /// The slot in which every holder sends the bundle to all others, if it has the channels.
 fn exchange(grouping: &Grouping, holders: &[u32], volume: u32) -> Option<BundleSlot> {
-    let Grouping { ranks, group, .. } = *grouping;
+    let ranks = grouping.ranks;
     let mut families: BTreeMap<(bool, u32, u32), Vec<u32>> = BTreeMap::new();
     for &from in holders {
         for &to in holders.iter().filter(|&&to| to != from) {
@@ -191,7 +200,7 @@ fn exchange(grouping: &Grouping, holders: &[u32], volume: u32) -> Option<BundleS
     let families = families
         .into_iter()
         .map(|((clockwise, length, _), senders)| {
-            let count = (senders.len() as u32 * group).div_ceil(volume);
+            let count = (senders.len() as u32 * grouping.bundle()).div_ceil(volume);
             (Family::new(clockwise, length, senders), count)
         });
     lit(grouping, volume, families.collect())

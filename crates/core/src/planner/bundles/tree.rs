@@ -9,12 +9,12 @@
 //!
 //! Slots have prices, as in [`super::super::prices`], with which what is left for later has a value: V ([`super::filling`]).
 
-use std::ops::RangeInclusive;
-
 use super::super::prices::{PriceProblem, PriceTable, adjust};
 use super::filling::{BundleSlot, Taste, filled};
 use super::gaps::{OpenGap, census, gaps_between};
 use super::grouping::Grouping;
+use super::last::last_slot;
+use super::limits::{FITTING, PriceLimits, offered, rooms};
 use super::starts::Start;
 
 /// The tree of the blocks of ranks 0 to g - 1.
@@ -30,14 +30,17 @@ const LEFT_OVER: f32 = 300.0;
 /// Table entries that price adjustment may fill.
 const MOST_PRICED: usize = 40_000_000;
 
-/// Least price over supply from where on the last slot would have far more blocks than the others.
-const MOST_RATIO: f32 = 1.5;
+/// The part of the last slot that can be filled: links of some classes stay dark.
+const LAST: f32 = 0.97;
 
-/// The same where the last slot can have no more: other starts will not fit, either.
-const LIMITED: f32 = 1.02;
+/// Lightpaths of all lengths may save that much of what trees of the usual lengths cost.
+const NEARLY_FITTING: f32 = 1.01;
 
-/// A tree whose last slot can have no more does not fit from there on, but for rounding.
-const FITTING: f32 = 1.001;
+/// Prices that were found for another try of the same frame need so many times fewer rounds, and those of later slots.
+const ADJUSTED: usize = 4;
+
+/// Before the last slot so many times as many partial trees are kept.
+const MORE_KEPT: usize = 4;
 
 /// What trees cost at least where all slots have one price.
 pub(super) struct Costs {
@@ -53,7 +56,7 @@ impl Costs {
             lengths,
             capacity: &even,
             left_over: LEFT_OVER,
-            hopeless: MOST_RATIO,
+            hopeless: f32::INFINITY,
         };
         let table = PriceTable::new(&problem, &even, grouping.ranks as usize - 1);
         Costs { slots, table }
@@ -80,104 +83,166 @@ pub(super) struct Effort {
     pub(super) kept: usize,
 }
 
-/// The tree, from holders that [`starts`] gave. After the first slot come slots of so many blocks for each lightpath, and a last one of as
-/// few as finish the tree, but within `last`; `None` where no tree was found.
-pub(super) fn grow(
-    grouping: &Grouping,
-    lengths: &[u32],
-    starts: &[Start],
-    volumes: &[u32],
-    last: RangeInclusive<u32>,
-    effort: &Effort,
-) -> Option<BundleTree> {
-    let of_start = |start: &Start| Partial {
-        gaps: gaps_between(grouping.ranks, &start.holders),
-        slots: vec![start.slot.clone()],
-    };
-    let mut partials: Vec<Partial> = starts.iter().map(of_start).collect();
-    // The last slot is to have no more than the one before it.
-    let most = last.end();
-    let usual = volumes.last().unwrap_or(most).min(most);
-    let is_limited = usual == most;
-    let volumes_of_all = volumes.iter().chain([usual]);
-    let of_slot = |volume: &u32| 2.0 * (volume * grouping.channels()) as f32;
-    let capacity: Vec<f32> = volumes_of_all.map(of_slot).collect();
-    let mut prices = vec![1.0; capacity.len()];
-    let table = 2 * grouping.ranks as usize * capacity.len() * lengths.len();
-    let rounds = (MOST_PRICED / table.max(1)).clamp(10, 60);
-    for slot in 0..capacity.len() {
-        let first = partials.first()?;
-        let problem = PriceProblem {
-            lengths,
-            capacity: &capacity[slot..],
-            left_over: LEFT_OVER,
-            hopeless: if is_limited { LIMITED } else { MOST_RATIO },
-        };
-        let (rounds, eagerness) = match slot {
-            0 => (rounds, 0.3),
-            _ => (rounds / 4, 0.15),
-        };
-        let sizes = census(&first.gaps);
-        let ratio = adjust(&problem, &sizes, &mut prices[slot..], rounds, eagerness);
-        if ratio > problem.hopeless {
-            return None;
-        }
-        let sizes = partials.iter().flat_map(|partial| &partial.gaps);
-        let most = sizes.map(|gap| gap.size).max().unwrap_or(0);
-        let table = PriceTable::new(&problem, &prices[slot..], most as usize);
-        let (price, now, later) = (prices[slot], table.values(0), table.values(1));
-        if is_limited {
-            // Trees that cost more than all slots offer do not fit, whatever the prices.
-            let offers = prices[slot..].iter().zip(&capacity[slot..]);
-            let supply: f32 = offers.map(|(price, room)| price * room).sum();
-            partials.retain(|partial| value(partial, now) <= FITTING * supply);
-        }
-        let grown = |volume: u32| {
-            let tastes = effort.tastes.iter();
-            let pairs =
-                tastes.flat_map(|taste| partials.iter().map(move |partial| (taste, partial)));
-            pairs.filter_map(move |(taste, partial)| {
-                let (made, gaps) = filled(
-                    grouping,
-                    lengths,
-                    (price, later),
-                    volume,
-                    *taste,
-                    &partial.gaps,
-                )?;
-                let slots = partial.slots.iter().cloned().chain([made]).collect();
-                Some(Partial { slots, gaps })
-            })
-        };
-        match volumes.get(slot) {
-            Some(&volume) => partials = best(grown(volume).collect(), later, effort.kept),
-            None => {
-                // At its price, the lightpaths that finish a tree cost so much at least.
-                let price = price * of_slot(&1);
-                let costs = partials.iter().map(|partial| value(partial, now) / price);
-                let least = costs.fold(f32::INFINITY, f32::min);
-                let least = (least - 0.01).ceil().max(1.0) as u32;
-                let finished = |volume: u32| grown(volume).find(|partial| partial.gaps.is_empty());
-                let done = least_that(least.max(*last.start()), *last.end(), finished);
-                return done.map(|done| BundleTree { slots: done.slots });
-            }
-        }
-    }
-    None
+/// A tree that is looked for.
+pub(super) struct Search<'a> {
+    pub(super) grouping: &'a Grouping,
+    pub(super) lengths: &'a [u32],
+    pub(super) starts: &'a [Start],
+    /// Pieces on a lightpath in each slot after the first; in the last one fewer will do, too.
+    pub(super) volumes: &'a [u32],
+    pub(super) effort: &'a Effort,
+    /// The part of all links that is to be left at least.
+    pub(super) spare: f32,
 }
 
-/// What is made of the least number from `low` to `high` of which something is made, if more will do, too.
-fn least_that<T>(low: u32, high: u32, make: impl Fn(u32) -> Option<T>) -> Option<T> {
-    let (mut low, mut high) = (low, high);
-    let mut made = (low <= high).then(|| make(high)).flatten()?;
-    while low < high {
-        let middle = low.midpoint(high);
-        match make(middle) {
-            Some(better) => (made, high) = (better, middle),
-            None => low = middle + 1,
+impl Search<'_> {
+    /// The tree, if one was found.
+    pub(super) fn tree(&self, limits: &mut PriceLimits) -> Option<BundleTree> {
+        let mut partials = self.partials();
+        let rooms = rooms(self.grouping, self.volumes);
+        let expected = self.expected(&rooms);
+        let mut prices = vec![1.0; rooms.len()];
+        let ratio = self.adjust(
+            partials.first()?,
+            &self.problem(&expected, f32::INFINITY),
+            &mut prices,
+            1,
+        );
+        let first_prices = prices.clone();
+        let mut lacking = ratio - 1.0;
+        for (slot, &volume) in self.volumes.iter().enumerate() {
+            let (left, prices) = (&rooms[slot..], &mut prices[slot..]);
+            if slot > 0 {
+                let problem = self.problem(&expected[slot..], f32::INFINITY);
+                let ratio = self.adjust(&partials[0], &problem, prices, ADJUSTED);
+                lacking = (ratio - 1.0) * left.iter().sum::<f32>() / rooms.iter().sum::<f32>();
+            }
+            let sizes = partials.iter().flat_map(|partial| &partial.gaps);
+            let most = sizes.map(|gap| gap.size).max().unwrap_or(0);
+            let table = PriceTable::new(&self.problem(left, f32::INFINITY), prices, most as usize);
+            let (now, later) = (table.values(0), table.values(1));
+            // Trees that cost more than all slots offer do not fit, whatever the prices; with lightpaths of all lengths they
+            // cost a little less.
+            let supply = NEARLY_FITTING * offered(prices, left);
+            partials.retain(|partial| value(partial, now) <= supply);
+            if partials.is_empty() {
+                break;
+            }
+            let grown = self.grown(&partials, volume, (prices[0], later));
+            if left.len() == 1 {
+                let whole = grown.into_iter().find(|partial| partial.gaps.is_empty());
+                let whole = whole.map(|partial| BundleTree {
+                    slots: partial.slots,
+                });
+                let tree = whole.or_else(|| self.finished(&partials, volume));
+                if tree.is_some() {
+                    return tree;
+                }
+                break;
+            }
+            let kept = self.effort.kept * if left.len() == 2 { MORE_KEPT } else { 1 };
+            partials = best(grown, later, kept);
+        }
+        limits.miss(&first_prices, &rooms, lacking.max(self.spare / 5.0));
+        None
+    }
+
+    fn partials(&self) -> Vec<Partial> {
+        let of_start = |start: &Start| Partial {
+            gaps: gaps_between(self.grouping.ranks, &start.holders),
+            slots: vec![start.slot.clone()],
+        };
+        self.starts.iter().map(of_start).collect()
+    }
+
+    /// Whether prices of the slots are not known at which trees cost more than the slots offer.
+    pub(super) fn may_fit(&self, limits: &mut PriceLimits) -> bool {
+        let (partials, rooms) = (self.partials(), rooms(self.grouping, self.volumes));
+        let (mut prices, ease) = match limits.latest() {
+            Some(prices) => (prices.to_vec(), ADJUSTED),
+            None => (vec![1.0; rooms.len()], 1),
+        };
+        let Some(first) = partials.first() else {
+            return false;
+        };
+        let ratio = self.adjust(
+            first,
+            &self.problem(&rooms, self.most_ratio()),
+            &mut prices,
+            ease,
+        );
+        let sizes = partials.iter().flat_map(|partial| &partial.gaps);
+        let most = sizes.map(|gap| gap.size).max().unwrap_or(0);
+        let table = PriceTable::new(&self.problem(&rooms, f32::INFINITY), &prices, most as usize);
+        let costs = partials
+            .iter()
+            .map(|partial| value(partial, table.values(0)));
+        limits.learn(&prices, costs.fold(f32::INFINITY, f32::min));
+        ratio <= self.most_ratio()
+    }
+
+    /// Above that ratio of what a tree costs to what slots offer, none is looked for.
+    fn most_ratio(&self) -> f32 {
+        FITTING * (1.0 - self.spare)
+    }
+
+    /// Adjusts prices for the gaps of a partial tree, in so many times fewer rounds; the greatest ratio of what trees cost to what slots
+    /// offer.
+    fn adjust(
+        &self,
+        partial: &Partial,
+        problem: &PriceProblem<'_>,
+        prices: &mut [f32],
+        ease: usize,
+    ) -> f32 {
+        let slots = self.volumes.len();
+        let table = 2 * self.grouping.ranks as usize * slots * self.lengths.len();
+        let rounds = (MOST_PRICED / table.max(1)).clamp(10, 60) / ease;
+        let eagerness = if prices.len() == slots { 0.3 } else { 0.15 };
+        adjust(problem, &census(&partial.gaps), prices, rounds, eagerness)
+    }
+
+    /// Rooms as far as they are expected to be filled: after many slots the last has no more than the one before it.
+    fn expected(&self, rooms: &[f32]) -> Vec<f32> {
+        let mut expected = rooms.to_vec();
+        match &mut expected[..] {
+            [_, _, _, .., before, last] => *last = last.min(*before),
+            [.., last] => *last *= LAST,
+            [] => (),
+        }
+        expected
+    }
+
+    fn problem<'a>(&'a self, rooms: &'a [f32], hopeless: f32) -> PriceProblem<'a> {
+        PriceProblem {
+            lengths: self.lengths,
+            capacity: rooms,
+            left_over: LEFT_OVER,
+            hopeless,
         }
     }
-    Some(made)
+
+    /// Partial trees with another slot, by all tastes.
+    fn grown(&self, partials: &[Partial], volume: u32, prices: (f32, &[f32])) -> Vec<Partial> {
+        let tastes = self.effort.tastes.iter();
+        let pairs = tastes.flat_map(|taste| partials.iter().map(move |partial| (taste, partial)));
+        let grown = pairs.filter_map(|(taste, partial)| {
+            let (grouping, gaps) = (self.grouping, &partial.gaps);
+            let (made, gaps) = filled(grouping, self.lengths, prices, volume, *taste, gaps)?;
+            let slots = partial.slots.iter().cloned().chain([made]).collect();
+            Some(Partial { slots, gaps })
+        });
+        grown.collect()
+    }
+
+    /// A partial tree with its last slot.
+    fn finished(&self, partials: &[Partial], volume: u32) -> Option<BundleTree> {
+        partials.iter().find_map(|partial| {
+            let made = last_slot(self.grouping, volume, &partial.gaps)?;
+            let slots = partial.slots.iter().cloned().chain([made]).collect();
+            Some(BundleTree { slots })
+        })
+    }
 }
 
 /// What the gaps of a partial tree cost, by their sizes.

@@ -1,0 +1,58 @@
+//! What is known of slots that are too few for any tree, or in which none was found: prices of their links, and what the slots must
+//! offer at these prices in all.
+
+use super::grouping::Grouping;
+
+/// Prices have rounding errors: a tree that costs so many times what slots offer still fits.
+pub(super) const FITTING: f32 = 1.001;
+
+/// Where a tree was not found, slots are to offer such a part more at least.
+const MORE: f32 = 0.001;
+
+/// For groups of one size, holders and a number of slots.
+#[derive(Default)]
+pub(super) struct PriceLimits {
+    /// What trees cost at least.
+    least: Vec<(Vec<f32>, f32)>,
+    /// What a tree would have cost that was not found.
+    lacked: Vec<(Vec<f32>, f32)>,
+}
+
+impl PriceLimits {
+    /// Whether slots with so many pieces on a lightpath offer enough, for all that is known, with a part to spare.
+    pub(super) fn allow(&self, grouping: &Grouping, volumes: &[u32], spare: f32) -> bool {
+        let rooms = rooms(grouping, volumes);
+        let offers = |prices: &[f32]| offered(prices, &rooms);
+        let (mut least, mut lacked) = (self.least.iter(), self.lacked.iter());
+        least.all(|(prices, cost)| *cost <= (1.0 - spare) * FITTING * offers(prices))
+            && lacked.all(|(prices, cost)| *cost <= offers(prices))
+    }
+
+    /// The prices that were learned last.
+    pub(super) fn latest(&self) -> Option<&[f32]> {
+        self.least.last().map(|(prices, _)| &prices[..])
+    }
+
+    /// Trees cost so much at least.
+    pub(super) fn learn(&mut self, prices: &[f32], cost: f32) {
+        self.least.push((prices.to_vec(), cost));
+    }
+
+    /// With these rooms no tree was found; it lacked such a part of them.
+    pub(super) fn miss(&mut self, prices: &[f32], rooms: &[f32], lacking: f32) {
+        let cost = offered(prices, rooms) * (1.0 + lacking.max(MORE));
+        self.lacked.push((prices.to_vec(), cost));
+    }
+}
+
+/// Links that lightpaths may have in all in each slot.
+pub(super) fn rooms(grouping: &Grouping, volumes: &[u32]) -> Vec<f32> {
+    let rooms = volumes.iter().map(|volume| grouping.room(*volume));
+    rooms.collect()
+}
+
+/// What slots offer at prices of their links.
+pub(super) fn offered(prices: &[f32], rooms: &[f32]) -> f32 {
+    let offers = prices.iter().zip(rooms);
+    offers.map(|(price, room)| price * room).sum()
+}
