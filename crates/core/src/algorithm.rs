@@ -244,6 +244,48 @@ impl CostFormulas {
     }
 }
 
+/// How much an algorithm loads the links of a ring at least, in single chunks on lightpaths.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LeastLoads {
+    /// Slots.
+    pub slots: u64,
+    /// Chunks over the busiest link of each step, added up over all steps.
+    pub by_step: u64,
+    /// Chunks over the link that is the busiest one over all steps.
+    pub busiest: u64,
+}
+
+impl LeastLoads {
+    /// The loads of so many steps that are alike, where a link carries `chunks` chunks of each over so many channels.
+    pub(crate) fn alike(steps: u64, chunks: u64, channels: u32) -> LeastLoads {
+        LeastLoads {
+            slots: steps * chunks.div_ceil(channels.into()),
+            by_step: steps * chunks,
+            busiest: steps * chunks,
+        }
+    }
+
+    /// The loads of steps in each of which every rank sends so many chunks over such a distance, by the means over all links.
+    pub(crate) fn by_distances(
+        steps: impl Iterator<Item = (u32, u64)>,
+        ring: RingShape,
+    ) -> LeastLoads {
+        let (mut slots, mut by_step, mut both_ways) = (0, 0, 0);
+        for (distance, chunks) in steps {
+            let links = u64::from(distance.min(ring.ranks - distance)) * chunks;
+            let load = links.div_ceil(2);
+            slots += load.div_ceil(ring.channels.into());
+            by_step += load;
+            both_ways += links;
+        }
+        LeastLoads {
+            slots,
+            by_step,
+            busiest: both_ways.div_ceil(2),
+        }
+    }
+}
+
 /// The declaration of an algorithm.
 #[derive(Clone, Copy)]
 pub struct Algorithm {
@@ -267,9 +309,9 @@ pub struct Algorithm {
     pub costs: CostFormulas,
     /// The paper's time over lightpaths that are set up and released.
     pub formula: Option<PathFormula>,
-    /// A number of slots that it is not below on a ring whose ranks all reach each other, by the loads of its
-    /// links; `None` where another algorithm is as good. An error where options do not fit the ring.
-    pub least_slots: fn(&Spec, RingShape) -> Result<Option<u64>, AlgorithmError>,
+    /// What it does not load links less than on a ring whose ranks all reach each other; `None` where another algorithm is as good.
+    /// An error where options do not fit the ring.
+    pub least_loads: fn(&Spec, RingShape) -> Result<Option<LeastLoads>, AlgorithmError>,
     /// Where an option cuts the vector into pieces: so many that follow one another go as the first so many do, each group as many
     /// steps later than the one before.
     pub group_of_pieces: Option<u32>,
@@ -305,7 +347,7 @@ impl Algorithm {
             families: &[],
             costs: CostFormulas::VARIOUS,
             formula: None,
-            least_slots: |_, _| Ok(None),
+            least_loads: |_, _| Ok(None),
             group_of_pieces: None,
             transfers: match collective {
                 AllGather | ReduceScatter | AllToAll => all_pairs,
@@ -550,15 +592,25 @@ pub fn build(
     collective: Collective,
     fabric: &Fabric,
 ) -> Result<Schedule, AlgorithmError> {
-    let schedule = build_ranges(spec, collective, fabric)?;
-    if !fabric
-        .circuits()
-        .is_some_and(|circuits| circuits.carries_one_chunk())
-    {
-        return Ok(schedule);
+    carried(build_ranges(spec, collective, fabric)?, fabric)
+}
+
+/// The deliveries of a schedule of ranges as a fabric carries them: where its circuits carry one chunk, with a transfer for each.
+///
+/// # Errors
+/// More transfers than fit into memory.
+pub fn carried(ranges: Schedule, fabric: &Fabric) -> Result<Schedule, AlgorithmError> {
+    if !carries_one_chunk(fabric) {
+        return Ok(ranges);
     }
-    limit(collective.ranks(), schedule.deliveries())?;
-    Ok(schedule.in_single_chunks())
+    limit(ranges.collective.ranks(), ranges.deliveries())?;
+    Ok(ranges.in_single_chunks())
+}
+
+/// Whether the circuits of a fabric carry one chunk each.
+fn carries_one_chunk(fabric: &Fabric) -> bool {
+    let circuits = fabric.circuits();
+    circuits.is_some_and(|circuits| circuits.carries_one_chunk())
 }
 
 /// Builds the same schedule in as few transfers as there are ranges of chunks: what a network sends

@@ -482,6 +482,8 @@ struct Question<'a> {
     names_routes: bool,
     /// Plans that take as long or longer are of no use.
     limit: Option<Time>,
+    /// The same where the plan is to be joined with another one.
+    joined: Option<two_phases::JoinedLimit>,
     /// How many of the fastest plans are wanted.
     wanted: usize,
     /// Told what is made next.
@@ -516,6 +518,7 @@ impl<'a> Question<'a> {
             most_work: DEFAULT_WORK,
             names_routes: true,
             limit: None,
+            joined: None,
             wanted: 1,
             watch,
         })

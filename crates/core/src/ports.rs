@@ -21,7 +21,9 @@ pub struct Port {
 /// The ports of all ranks; `S` says since when a port is as it is.
 #[derive(Debug, Clone, Default)]
 pub struct Ports<S> {
-    pools: FxHashMap<u64, PortPool<S>>,
+    /// By number of a pool: its index.
+    indices: FxHashMap<u64, u32>,
+    pools: Vec<PortPool<S>>,
 }
 
 /// Most pools have one port, which needs no room elsewhere.
@@ -40,22 +42,27 @@ pub struct TakenPort<S> {
     pub before: Option<(u64, S)>,
     /// Whether that is the circuit.
     pub holds: bool,
+    /// The index of its pool, once one of its ports was set.
+    index: Option<u32>,
 }
 
 impl<S: Copy> Ports<S> {
     /// The port that a circuit takes, where `since` puts ports in the order of their last use.
     pub fn take<K: Ord>(&self, port: Port, since: impl Fn(S) -> K) -> TakenPort<S> {
-        let Some(pool) = self.pools.get(&port.pool) else {
+        let index = self.indices.get(&port.pool).copied();
+        let Some(pool) = index.map(|index| &self.pools[index as usize]) else {
             return TakenPort {
                 place: 0,
                 before: None,
                 holds: false,
+                index,
             };
         };
         let taken = |place, before: Option<(u64, S)>| TakenPort {
             place,
             before,
             holds: before.is_some_and(|(state, _)| state == port.state),
+            index,
         };
         if port.size == 1 {
             return taken(0, pool.first);
@@ -75,14 +82,33 @@ impl<S: Copy> Ports<S> {
         oldest.unwrap_or(taken(0, None))
     }
 
+    /// Sets the port that a circuit takes to what it needs.
+    #[inline]
+    pub fn set_taken(&mut self, port: Port, taken: &TakenPort<S>, since: S) {
+        match taken.index {
+            Some(index) => self.set_at(index, port.state, taken.place, since),
+            None => self.set(port, taken.place, since),
+        }
+    }
+
     /// Sets the port at a place of a pool to what a circuit needs.
     #[inline]
     pub fn set(&mut self, port: Port, place: usize, since: S) {
-        let pool = self.pools.entry(port.pool).or_insert(PortPool {
-            first: None,
-            others: Vec::new(),
-        });
-        let now = Some((port.state, since));
+        let next = self.pools.len() as u32;
+        let index = *self.indices.entry(port.pool).or_insert(next);
+        if index == next {
+            self.pools.push(PortPool {
+                first: None,
+                others: Vec::new(),
+            });
+        }
+        self.set_at(index, port.state, place, since);
+    }
+
+    #[inline]
+    fn set_at(&mut self, index: u32, state: u64, place: usize, since: S) {
+        let pool = &mut self.pools[index as usize];
+        let now = Some((state, since));
         match place.checked_sub(1) {
             None => pool.first = now,
             Some(place) => {
@@ -96,7 +122,8 @@ impl<S: Copy> Ports<S> {
 
     /// Leaves the port at a place of a pool without a circuit.
     pub fn clear(&mut self, pool: u64, place: usize) {
-        if let Some(pool) = self.pools.get_mut(&pool) {
+        if let Some(&index) = self.indices.get(&pool) {
+            let pool = &mut self.pools[index as usize];
             match place.checked_sub(1) {
                 None => pool.first = None,
                 Some(place) => {

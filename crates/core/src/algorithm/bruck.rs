@@ -8,7 +8,8 @@
 //! for every o < N with bit i set: about N/2 of them.
 
 use super::{
-    Algorithm, AlgorithmError, CostFormulas, Request, all_pairs, make_room_for, push_cyclic,
+    Algorithm, AlgorithmError, CostFormulas, LeastLoads, Request, all_pairs, make_room_for,
+    push_cyclic,
 };
 use crate::collective::CollectiveKind;
 use crate::schedule::{Claims, Schedule, Transfer};
@@ -33,6 +34,14 @@ pub const RECORDS: &[Algorithm] = &[
             "<= N / 2 ceil(log2 N)",
         ),
         transfers: |ranks| all_pairs(ranks) * u64::from(ranks.max(2).ilog2()) / 2,
+        least_loads: |_, ring| {
+            let distances = (0..ring.ranks.next_power_of_two().ilog2()).map(|bit| 1 << bit);
+            let steps = distances.map(|distance: u32| {
+                let offsets = (0..ring.ranks).filter(|offset| offset & distance > 0);
+                (distance, offsets.count() as u64)
+            });
+            Ok(Some(LeastLoads::by_distances(steps, ring)))
+        },
         ..Algorithm::new("bruck", "Bruck", CollectiveKind::AllToAll, all_to_all)
     },
 ];

@@ -27,10 +27,13 @@ const fn record(
         citation: CITATION,
         options,
         costs,
-        least_slots: match collective {
-            CollectiveKind::AllReduce => {
-                |_, ring| Ok(one_stage::least_slots(ring).map(|slots| 2 * slots))
-            }
+        least_loads: match collective {
+            CollectiveKind::AllReduce => |_, ring| Ok(one_stage::least_loads(ring, 2)),
+            CollectiveKind::AllToAll => |_, ring| Ok(one_stage::least_loads(ring, 1)),
+            CollectiveKind::AllGather => |spec, ring| {
+                let is_one_step = spec.option("order") == Some("at_once");
+                Ok(one_stage::least_loads(ring, 1).filter(|_| is_one_step))
+            },
             _ => |_, _| Ok(None),
         },
         transfers: match collective {

@@ -4,7 +4,9 @@
 //! targets differ from r in bit i. So the block from rank o to rank t is, before step i, at the rank
 //! with the low i bits of t and the other bits of o.
 
-use super::{Algorithm, AlgorithmError, CostFormulas, Request, make_room_for, powers_of_two};
+use super::{
+    Algorithm, AlgorithmError, CostFormulas, LeastLoads, Request, make_room_for, powers_of_two,
+};
 use crate::collective::CollectiveKind;
 use crate::schedule::{Claims, Schedule, Transfer};
 
@@ -15,6 +17,12 @@ pub const RECORDS: &[Algorithm] = &[Algorithm {
                IEEE Trans. Computers 1989",
     costs: CostFormulas::new("log2 N", "N / 2 log2 N", "N / 2 log2 N"),
     accepts: powers_of_two,
+    least_loads: |_, ring| {
+        let distances = (0..ring.ranks.ilog2()).map(|bit| 1 << bit);
+        let half = u64::from(ring.ranks / 2);
+        let steps = distances.map(|distance| (distance, half));
+        Ok(Some(LeastLoads::by_distances(steps, ring)))
+    },
     ..Algorithm::new(
         "recursive_doubling",
         "Recursive doubling",

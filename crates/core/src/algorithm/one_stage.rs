@@ -1,6 +1,6 @@
 //! One-stage: every rank sends its block straight to every other, in one step.
 
-use super::{Algorithm, AlgorithmError, CostFormulas, Request, make_room};
+use super::{Algorithm, AlgorithmError, CostFormulas, LeastLoads, Request, make_room};
 use crate::collective::CollectiveKind;
 use crate::fabric::circuits::RingShape;
 use crate::schedule::{Claims, Schedule, Transfer};
@@ -10,7 +10,7 @@ pub const RECORDS: &[Algorithm] = &[Algorithm {
     summary: "Every rank sends its block directly to every other rank",
     citation: "Dai et al., OpTree, section III.B, Lemma 1; after Liang and Shen, ToN 2006",
     costs: CostFormulas::new("1", "N - 1", "N - 1"),
-    least_slots: |_, ring| Ok(least_slots(ring)),
+    least_loads: |_, ring| Ok(least_loads(ring, 1)),
     ..Algorithm::new("one_stage", "One-stage", CollectiveKind::AllGather, build)
 }];
 
@@ -33,9 +33,15 @@ pub fn paper_ring_wavelengths(ranks: u32) -> u64 {
     (ranks * ranks).div_ceil(8)
 }
 
-pub(super) fn least_slots(ring: RingShape) -> Option<u64> {
-    let slots = ring_wavelengths(ring.ranks).div_ceil(ring.channels.into());
-    (ring.longest >= ring.ranks / 2).then_some(slots)
+/// The loads of so many all-to-alls, one after the other.
+pub(super) fn least_loads(ring: RingShape, steps: u64) -> Option<LeastLoads> {
+    let chunks = ring_wavelengths(ring.ranks);
+    let loads = LeastLoads {
+        // The mean over all links.
+        busiest: (steps * line_wavelengths(ring.ranks)).div_ceil(2),
+        ..LeastLoads::alike(steps, chunks, ring.channels)
+    };
+    (ring.longest >= ring.ranks / 2).then_some(loads)
 }
 
 fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {

@@ -16,7 +16,7 @@
 
 pub mod tree;
 
-use super::{Algorithm, AlgorithmError, OptionRecord, Request, make_room, one_stage};
+use super::{Algorithm, AlgorithmError, LeastLoads, OptionRecord, Request, make_room, one_stage};
 use crate::collective::CollectiveKind;
 use crate::fabric::circuits::RingShape;
 use crate::schedule::{Claims, Schedule, Transfer};
@@ -45,7 +45,7 @@ pub const RECORDS: &[Algorithm] = &[Algorithm {
         .range("numbers joined by x")
         .default("those of depth"),
     ],
-    least_slots,
+    least_loads,
     ..Algorithm::new("optree", "OpTree", CollectiveKind::AllGather, build)
 }];
 
@@ -138,7 +138,7 @@ fn choose_tree(spec: &Spec, ring: RingShape) -> Result<(Vec<u32>, Option<u32>), 
 const MOST_PAIRS: u64 = 1 << 25;
 
 /// By default with one stage, or where more save no slots, `one_stage` is as good.
-fn least_slots(spec: &Spec, ring: RingShape) -> Result<Option<u64>, AlgorithmError> {
+fn least_loads(spec: &Spec, ring: RingShape) -> Result<Option<LeastLoads>, AlgorithmError> {
     let channels = ring.channels;
     let (radices, _) = choose_tree(spec, ring)?;
     let pairs = radices
@@ -147,17 +147,22 @@ fn least_slots(spec: &Spec, ring: RingShape) -> Result<Option<u64>, AlgorithmErr
     if pairs.sum::<u64>() > MOST_PAIRS {
         return Ok(None);
     }
-    let loads = tree::stage_loads(ring.ranks, &radices);
-    let slots = loads
-        .iter()
+    let mut loads = tree::stage_loads(ring.ranks, &radices);
+    for load in &mut loads {
         // Ties among opposite ranks may be broken better.
-        .map(|load| load.saturating_sub(1).div_ceil(channels.into()))
-        .sum();
+        *load = load.saturating_sub(1);
+    }
+    let slots = loads.iter().map(|load| load.div_ceil(channels.into()));
+    let loads = LeastLoads {
+        slots: slots.sum(),
+        by_step: loads.iter().sum(),
+        busiest: loads.iter().copied().max().unwrap_or(0),
+    };
     let is_plain = spec.options().next().is_none();
-    let one_stage = one_stage::least_slots(ring);
+    let one_stage = one_stage::least_loads(ring, 1);
     Ok(one_stage
-        .filter(|one_stage| !is_plain || slots < *one_stage)
-        .map(|_| slots))
+        .filter(|one_stage| !is_plain || loads.slots < one_stage.slots)
+        .map(|_| loads))
 }
 
 fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {

@@ -1,6 +1,6 @@
 //! Bidirectional ring: the ring algorithm on both directions at once, half the blocks each way.
 
-use super::{Algorithm, AlgorithmError, CostFormulas, Request, make_room};
+use super::{Algorithm, AlgorithmError, CostFormulas, LeastLoads, Request, make_room};
 use crate::collective::CollectiveKind;
 use crate::schedule::{Claims, Schedule, Transfer};
 
@@ -9,7 +9,10 @@ pub const RECORDS: &[Algorithm] = &[Algorithm {
     summary: "Pass blocks to both neighbours in each step, ceil((N-1)/2) times",
     citation: "Folklore; the two-way form of Patarasuk and Yuan's ring, JPDC 2009",
     costs: CostFormulas::new("floor(N / 2)", "N - 1", "N - 1"),
-    least_slots: |_, ring| Ok(Some(u64::from(ring.ranks.saturating_sub(1).div_ceil(2)))),
+    least_loads: |_, ring| {
+        let steps = ring.ranks.saturating_sub(1).div_ceil(2);
+        Ok(Some(LeastLoads::alike(steps.into(), 1, ring.channels)))
+    },
     ..Algorithm::new(
         "ring_bidirectional",
         "Bidirectional ring",

@@ -6,8 +6,8 @@
 //! the root has all.
 
 use super::{
-    Algorithm, AlgorithmError, CostFormulas, OptionRecord, Request, all_pairs, build_ranges,
-    make_room,
+    Algorithm, AlgorithmError, CostFormulas, LeastLoads, OptionRecord, Request, all_pairs,
+    build_ranges, make_room,
 };
 use crate::collective::{Collective, CollectiveKind};
 use crate::fabric::circuits::RingShape;
@@ -36,7 +36,7 @@ pub const RECORDS: &[Algorithm] = &[Algorithm {
     ],
     costs: CostFormulas::new("ceil(log2 N) + N - 1", "2 (N - 1) / N", "1"),
     transfers: all_pairs,
-    least_slots,
+    least_loads,
     ..Algorithm::new(
         "scatter_all_gather",
         "Scatter and all_gather",
@@ -49,13 +49,16 @@ pub const RECORDS: &[Algorithm] = &[Algorithm {
 /// Around a ring some rank keeps nothing. Otherwise the N^2 / 4 links that the parts take to one rank at least are N^3 / 4 in all, each
 /// part that is left out takes N / 2 of them at most, and 2 N links have c channels. Sent 1, 2, 4 ... ranks on they take more, at
 /// least where N is a power of two.
-fn least_slots(spec: &Spec, ring: RingShape) -> Result<Option<u64>, AlgorithmError> {
+fn least_loads(spec: &Spec, ring: RingShape) -> Result<Option<LeastLoads>, AlgorithmError> {
     let ranks = u64::from(ring.ranks);
     let around = ranks.saturating_sub(1);
-    match spec.option("all_gather") {
-        Some("ring_bidirectional") => return Ok(Some(around.div_ceil(2))),
-        None | Some("ring") => return Ok(Some(around)),
-        _ => {}
+    let steps = match spec.option("all_gather") {
+        Some("ring_bidirectional") => Some(around.div_ceil(2)),
+        None | Some("ring") => Some(around),
+        _ => None,
+    };
+    if let Some(steps) = steps {
+        return Ok(Some(LeastLoads::alike(steps, 1, ring.channels)));
     }
     let is_known = match spec.option("all_gather") {
         Some("one_stage") => true,
@@ -68,8 +71,8 @@ fn least_slots(spec: &Spec, ring: RingShape) -> Result<Option<u64>, AlgorithmErr
     }
     let kept = ranks / 2 * u64::from(ring.ranks.next_power_of_two().ilog2()) + ranks;
     let links = (ranks * (ranks * ranks / 4)).saturating_sub(kept * (ranks / 2));
-    let channels = 2 * ranks.max(1) * u64::from(ring.channels);
-    Ok(Some(links.div_ceil(channels)))
+    let chunks = links.div_ceil(2 * ranks.max(1));
+    Ok(Some(LeastLoads::alike(1, chunks, ring.channels)))
 }
 
 fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {

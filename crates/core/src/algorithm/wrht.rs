@@ -10,7 +10,9 @@
 //! *Striping* (all_reduce): a group of m uses floor(m / 2) of the w wavelengths per direction, so
 //! the vector may be cut into floor(w / floor(m / 2)) pieces on wavelengths of their own.
 
-use super::{Algorithm, AlgorithmError, OptionRecord, Request, make_room, one_stage};
+use std::ops::Range;
+
+use super::{Algorithm, AlgorithmError, OptionRecord, Request, one_stage};
 use crate::collective::CollectiveKind;
 use crate::schedule::{Claims, Schedule, Transfer};
 
@@ -210,23 +212,24 @@ fn all_gather(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
         one_stage::paper_ring_wavelengths(representatives) <= u64::from(channels)
     });
     let mut schedule = Schedule::new(request.collective);
-    make_room(&mut schedule, ranks)?;
-    let send =
-        |schedule: &mut Schedule, blocks: &mut dyn Iterator<Item = u32>, source, destination| {
-            for chunk in blocks {
-                schedule.push(Transfer::copy(chunk, source, destination));
-            }
-        };
+    let send = |schedule: &mut Schedule, blocks: Range<u32>, source, destination| {
+        if !blocks.is_empty() {
+            schedule.push(Transfer {
+                count: blocks.len() as u32,
+                ..Transfer::copy(blocks.start, source, destination)
+            });
+        }
+    };
     // The blocks that each rank holds when it has collected, always a contiguous range, and how
     // many it held before each level (a representative's members keep only what they had).
-    let mut held: Vec<std::ops::Range<u32>> = (0..ranks).map(|rank| rank..rank + 1).collect();
+    let mut held: Vec<Range<u32>> = (0..ranks).map(|rank| rank..rank + 1).collect();
     for groups in &hierarchy.levels {
         schedule.begin_step();
         for (middle, members) in groups {
             for &member in members {
                 send(
                     &mut schedule,
-                    &mut held[member as usize].clone(),
+                    held[member as usize].clone(),
                     member,
                     *middle,
                 );
@@ -246,7 +249,7 @@ fn all_gather(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
         for (source, destination) in ordered_pairs(&hierarchy.last) {
             send(
                 &mut schedule,
-                &mut held[source as usize].clone(),
+                held[source as usize].clone(),
                 source,
                 destination,
             );
@@ -257,8 +260,9 @@ fn all_gather(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
         for (middle, members) in groups {
             for &member in members {
                 let own = held[member as usize].clone();
-                let mut missing = (0..ranks).filter(|block| !own.contains(block));
-                send(&mut schedule, &mut missing, *middle, member);
+                for missing in [0..own.start, own.end..ranks] {
+                    send(&mut schedule, missing, *middle, member);
+                }
             }
         }
     }

@@ -227,10 +227,19 @@ fn make_named(
     question: &Question<'_>,
     limit: Option<Time>,
 ) -> Result<Made, PlannerError> {
-    let schedule = algorithm::build(spec, question.collective, question.fabric)?;
+    let ranges = algorithm::build_ranges(spec, question.collective, question.fabric)?;
+    let is_slower = |least: Time| limit.is_some_and(|limit| least >= limit);
+    // A schedule of ranges has few transfers: it soon tells what cannot be fast enough.
+    if limit.is_some() && !ranges.is_in_single_chunks() {
+        let least = least::of_ranges(&ranges, question)?;
+        if is_slower(least) {
+            return Ok(Made::AtLeast(least));
+        }
+    }
+    let schedule = algorithm::carried(ranges, question.fabric)?;
     if limit.is_some() {
         let least = least::of_schedule(&schedule, question)?;
-        if limit.is_some_and(|limit| least >= limit) {
+        if is_slower(least) {
             return Ok(Made::AtLeast(least));
         }
     }

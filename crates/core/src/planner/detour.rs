@@ -164,6 +164,7 @@ fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, Planner
     let inner = inner(question, &whole)?;
     let inner = Question {
         limit: None,
+        joined: None,
         wanted: MOST_LED,
         ..inner
     };

@@ -27,18 +27,21 @@
 //! another, T >= S (alpha + delta) + V / (d B), and so on grids (`least/grids`).
 
 mod grids;
+mod loads;
 mod pieces;
 
+pub(super) use loads::of_ranges;
 pub(super) use pieces::FirstPieces;
+
+use loads::{MOST_RANKS, by_loads};
 
 use super::{PlannerError, Question, time_bound};
 use crate::algorithm::{self, Algorithm, formula};
 use crate::collective::CollectiveKind;
 use crate::fabric::Circuits;
 use crate::family::circuit_switch::CircuitSwitch;
+use crate::family::wdm_ring::WdmRing;
 use crate::family::wdm_ring::bound::relay_tree;
-use crate::family::wdm_ring::route;
-use crate::family::wdm_ring::{Direction, WdmLight, WdmRing};
 use crate::family::wss_grid::WssGrid;
 use crate::interrupt;
 use crate::plan::{NamedRoutes, Plan};
@@ -146,24 +149,29 @@ fn by_load_formula(
     let ring = question.fabric.downcast::<WdmRing>();
     let ring = ring.filter(|ring| !ring.multicast);
     let shape = ring.and_then(WdmRing::ring_shape);
-    let by_loads = match shape {
-        Some(shape) => (record.least_slots)(spec, shape)?,
+    let loads = match shape {
+        Some(shape) => (record.least_loads)(spec, shape)?,
         None => None,
     };
-    let (Some(ring), Some(by_loads)) = (ring, by_loads) else {
+    let (Some(ring), Some(loads)) = (ring, loads) else {
         return Ok((Time::ZERO, 0));
     };
-    // Every slot carries a block, or a part of the vector, over all channels of a direction at most.
+    // A chunk is a block, or a part of the vector.
     let block = match record.collective {
         CollectiveKind::AllReduce | CollectiveKind::Broadcast | CollectiveKind::Reduce => {
             question.size.get() / u64::from(ranks)
         }
         kind => unit(kind, question.size, ranks),
     };
-    let bytes = block.saturating_mul(by_loads);
+    // Where slots overlap, steps whose busiest links are different ones may do so.
+    let chunks = match question.policy() {
+        Policy::PerPort => loads.busiest,
+        _ => loads.by_step,
+    };
+    let bytes = block.saturating_mul(chunks);
     let channels = ring.channels().into();
-    let loaded = of_slots(ring, question.policy(), by_loads, bytes, channels)?;
-    Ok((loaded, by_loads))
+    let loaded = of_slots(ring, question.policy(), loads.slots, bytes, channels)?;
+    Ok((loaded, loads.slots))
 }
 
 /// The time and the slots that single chunks take on a ring at least, of whole blocks in any number of stripes; zero where nothing
@@ -208,9 +216,6 @@ fn in_single_chunks(question: &Question<'_>) -> Result<(Time, u64), PlannerError
     let fewest = whole.find(|&slots| links(slots) <= room * slots);
     Ok((least.unwrap_or_default(), fewest.unwrap_or(0)))
 }
-
-/// Named algorithms of more ranks have too many transfers.
-const MOST_RANKS: u32 = 1 << 13;
 
 /// The time that so many steps take over the ports of a switch at least, in which a rank receives so many bytes.
 fn over_ports(
@@ -335,70 +340,6 @@ fn by_ports(
     Ok(time)
 }
 
-fn by_loads(
-    schedule: &Schedule,
-    ring: &WdmRing,
-    question: &Question<'_>,
-) -> Result<Time, PlannerError> {
-    if ring.multicast || !ring.broken.is_empty() {
-        return Ok(Time::ZERO);
-    }
-    let light = route::shortest_arcs(schedule, ring);
-    let ranks = ring.ranks as usize;
-    let channels = u64::from(ring.channels()).max(1);
-    let (mut slots, mut chunks, mut most) = (0, 0u64, 0u64);
-    // By direction and link: what begins there less what ends there, and over all steps.
-    let mut changes = vec![0i64; 2 * ranks];
-    let mut carried = vec![0u64; 2 * ranks];
-    let mut new_pairs = NewPairs::of(schedule, question.policy());
-    for step in 0..schedule.steps() {
-        changes.fill(0);
-        for index in schedule.step(step) {
-            let (source, destination) = schedule.ends(index);
-            let count = i64::from(schedule.transfer(index).count);
-            let direction = WdmLight::from(light[index]).direction;
-            // The links that light passes clockwise from `from` to `to`, or the other way around.
-            let (from, to) = match direction {
-                Direction::Clockwise => (source, destination),
-                Direction::CounterClockwise => (destination, source),
-            };
-            let own = direction as usize * ranks..(direction as usize + 1) * ranks;
-            lay(&mut changes[own.clone()], from, to, count);
-            if new_pairs.take(source, destination) {
-                lay(&mut new_pairs.changes[own], from, to, 1);
-            }
-        }
-        let mut greatest = 0;
-        for (own, carried) in changes.chunks(ranks).zip(carried.chunks_mut(ranks)) {
-            let mut load = 0;
-            for (change, carried) in own.iter().zip(carried) {
-                load += change;
-                greatest = greatest.max(load);
-                *carried += load as u64;
-            }
-        }
-        slots += (greatest as u64).div_ceil(channels);
-        chunks += greatest as u64;
-        most = most.max(greatest as u64);
-    }
-    let policy = question.policy();
-    let smallest = schedule.collective.least_chunk_bytes(question.size).get();
-    if policy == Policy::PerPort {
-        chunks = carried.iter().copied().max().unwrap_or(0);
-    }
-    let bytes = smallest.saturating_mul(chunks);
-    let by_links = of_slots(ring, policy, slots, bytes, channels)?;
-    if policy == Policy::PerPort {
-        return Ok(by_links.max(new_pairs.busiest(&carried, smallest, ring)));
-    }
-    if !schedule.is_in_single_chunks() {
-        return Ok(by_links);
-    }
-    let stripe = smallest.div_ceil((channels / most.max(1)).max(1));
-    let by_slots = of_slots(ring, policy, slots, stripe.saturating_mul(slots), 1)?;
-    Ok(by_slots.max(by_links))
-}
-
 /// A time that no plan of the question's collective goes below; zero where nothing is known. Ranks sit at their
 /// natural places.
 pub(super) fn of_collective(question: &Question<'_>) -> Result<Time, PlannerError> {
@@ -415,67 +356,5 @@ pub(super) fn of_collective(question: &Question<'_>) -> Result<Time, PlannerErro
     Ok(if links { rounded(time) } else { time })
 }
 
-/// Lays so many lightpaths over the links of a direction from one rank to another: what begins at each less what ends.
-fn lay(changes: &mut [i64], from: u32, to: u32, count: i64) {
-    changes[from as usize] += count;
-    changes[to as usize] -= count;
-    if from > to {
-        changes[0] += count;
-    }
-}
-
-/// The ranks between which there is a circuit, each pair by its first one.
-struct NewPairs {
-    ranks: usize,
-    /// A bit for each pair; none where they are not looked at.
-    seen: Vec<u64>,
-    /// By direction and link: what begins there less what ends there.
-    changes: Vec<i64>,
-}
-
-impl NewPairs {
-    fn of(schedule: &Schedule, policy: Policy) -> NewPairs {
-        let ranks = schedule.collective.ranks() as usize;
-        let is_looked_at = policy == Policy::PerPort && ranks <= MOST_RANKS as usize;
-        let pairs = if is_looked_at { ranks * ranks } else { 0 };
-        NewPairs {
-            ranks,
-            seen: vec![0; pairs.div_ceil(64)],
-            changes: vec![0; 2 * ranks],
-        }
-    }
-
-    /// Whether a circuit is the first between two ranks.
-    fn take(&mut self, source: u32, destination: u32) -> bool {
-        let pair = source as usize * self.ranks + destination as usize;
-        let Some(word) = self.seen.get_mut(pair / 64) else {
-            return false;
-        };
-        let bit = 1 << (pair % 64);
-        let is_new = *word & bit == 0;
-        *word |= bit;
-        is_new
-    }
-
-    /// The time that the busiest link takes at least, of those that carry so many chunks of at least so many bytes.
-    fn busiest(&self, carried: &[u64], chunk: u64, ring: &WdmRing) -> Time {
-        let channels = u128::from(ring.channels().max(1));
-        let times = self.loads().zip(carried).map(|(circuits, &chunks)| {
-            let bytes = u128::from(chunks) * u128::from(chunk);
-            let sending = ring.transmission().least(bytes, channels);
-            let set_up = u128::from(circuits) * u128::from(ring.reconfiguration.ps());
-            set_up / channels + sending.unwrap_or(0)
-        });
-        Time::from_ps(u64::try_from(times.max().unwrap_or(0)).unwrap_or(u64::MAX))
-    }
-
-    /// By direction and link, how many pass it.
-    fn loads(&self) -> impl Iterator<Item = u64> {
-        self.changes.chunks(self.ranks).flat_map(|own| {
-            own.iter().scan(0, |load, change| {
-                *load += change;
-                Some(*load as u64)
-            })
-        })
-    }
-}
+#[cfg(test)]
+mod tests;

@@ -21,8 +21,8 @@ pub(super) fn fewest_slots(ring: &WdmRing) -> Option<(&'static str, u32)> {
         .filter(|record| record.collective == CollectiveKind::AllGather);
     let slots = gathering.filter_map(|record| {
         let plain = Spec::new(record.name);
-        let slots = (record.least_slots)(&plain, ring.ring_shape()?);
-        Some((record, slots.ok()??))
+        let loads = (record.least_loads)(&plain, ring.ring_shape()?);
+        Some((record, loads.ok()??.slots))
     });
     let (record, slots) = slots.min_by_key(|(_, slots)| *slots)?;
     Some((record.name, u32::try_from(slots).unwrap_or(u32::MAX)))

@@ -137,8 +137,31 @@ fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, Planner
     }])
 }
 
-/// Joined plans of more transfers are not made to save less than a tenth of the time: they take seconds to join, time and prove.
+/// Joined plans of more transfers take seconds to join, time and prove: they are to save a tenth of the time.
 const LARGE: u64 = 1 << 22;
+
+/// What a joined plan is made for: less time than a limit, of which one of its halves takes a part.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct JoinedLimit {
+    limit: Time,
+    /// The time of the other half.
+    beside: Time,
+    /// Whether the plan is not folded. With half of [`LARGE`] transfers it is to save a twentieth.
+    is_written_out: bool,
+}
+
+impl JoinedLimit {
+    /// Whether a half of so much time saves enough for as many transfers.
+    pub(super) fn is_worth(self, time: Time, transfers: u64) -> bool {
+        let share = match transfers {
+            transfers if transfers > LARGE => 10,
+            transfers if self.is_written_out && transfers > LARGE / 2 => 20,
+            _ => return true,
+        };
+        let longest = self.limit.ps() - self.limit.ps() / share;
+        time.ps().saturating_add(self.beside.ps()) <= longest
+    }
+}
 
 /// The plan that a spec names; a half that it leaves out is the fastest found.
 ///
@@ -166,6 +189,14 @@ fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
             limit: limit_beside(question, beside)?,
             ..half(kind, question)?
         };
+        let half = Question {
+            joined: question.limit.map(|limit| JoinedLimit {
+                limit,
+                beside,
+                is_written_out: !half.keeps_folds,
+            }),
+            ..half
+        };
         let planned: Planned = match spec.option(key) {
             Some(text) => half.answer(&nested(text)?)?,
             None => half.fastest()?,
@@ -187,9 +218,9 @@ fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
     let (of_first, fastest, firsts, time) = planned("first", first, least)?;
     let (of_second, fastest_second, seconds, later) = planned("second", second, time)?;
     let transfers = fastest.transfers() + fastest_second.transfers();
-    let saves_little = |limit: Time| time.ps() + later.ps() > limit.ps() / 10 * 9;
-    if transfers > LARGE && question.limit.is_some_and(saves_little) {
-        let most = LARGE;
+    let joined = of_second.joined;
+    if joined.is_some_and(|joined| !joined.is_worth(later, transfers)) {
+        let most = question.most_transfers;
         return Err(PlannerError::NothingFits { most });
     }
     let mut refused = None;

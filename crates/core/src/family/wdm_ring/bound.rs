@@ -87,6 +87,7 @@
 //! ```
 
 mod all_reduce;
+mod answers;
 pub mod any_load;
 mod behind_cuts;
 pub mod crossings;

@@ -62,8 +62,11 @@ struct Waiting {
     ready: Since,
     /// The reconfiguration before it.
     retune: Time,
-    /// The ports of it and its riders, each with its place in its pool.
-    ports: Vec<(Port, usize)>,
+    /// Its ports, as they are taken.
+    transmitter: (Port, TakenPort<Since>),
+    receiver: (Port, TakenPort<Since>),
+    /// The receivers of its riders.
+    others: Vec<(Port, TakenPort<Since>)>,
 }
 
 /// Chunks of one block as they are kept, turned back by some ranks.
@@ -76,7 +79,10 @@ struct TurnedChunks {
 impl TurnedChunks {
     /// Where what a rank holds of them is kept.
     fn rank_at(&self, rank: u32) -> u32 {
-        (rank + self.ranks - self.turns) % self.ranks
+        match rank.checked_sub(self.turns) {
+            Some(place) => place,
+            None => rank + self.ranks - self.turns,
+        }
     }
 }
 
@@ -264,7 +270,9 @@ impl<'a> TransferTimeline<'a> {
     ) -> impl Iterator<Item = Range<usize>> + Clone + use<> {
         let [_, (_, columns)] = self.lines.shape;
         let (channels, period) = (self.lines.channels, self.period.min(columns));
-        let rows = circuit.lines.clone().map(|lines| {
+        let lines = circuit.lines.clone().into_iter();
+        let lit = lines.filter(|lines| !lines.is_empty());
+        let rows = lit.flat_map(move |lines| {
             let row = lines.start / columns;
             let first = (row * channels + channel) as usize * period as usize;
             let start = (lines.start - row * columns) % period;
@@ -274,7 +282,6 @@ impl<'a> TransferTimeline<'a> {
             [start..end.min(period), around]
                 .map(|range| first + range.start as usize..first + range.end as usize)
         });
-        let rows = rows.into_iter().flatten();
         rows.filter(|places| !places.is_empty())
     }
 
@@ -356,7 +363,6 @@ impl<'a> TransferTimeline<'a> {
         } = tunings[leader as usize];
         let free_first = |since: Since| since.time;
         let sender = self.ports.take(transmitter, free_first);
-        let receivers = members.clone().map(|member| tunings[member].receiver);
         let mut free = sender.before.map_or(Since::default(), |(_, since)| since);
         for places in self.places(&block.circuits[leader as usize], channel) {
             let latest = self.free[places].iter();
@@ -367,14 +373,16 @@ impl<'a> TransferTimeline<'a> {
         let changes_at =
             |port: &TakenPort<Since>| !(port.holds || first_free && port.before.is_none());
         let mut changes = changes_at(&sender);
-        let mut taken = Vec::with_capacity(2);
-        taken.push((transmitter, sender.place));
-        for receiver in receivers {
+        let mut receive = |member: u32| {
+            let receiver = tunings[member as usize].receiver;
             let port = self.ports.take(receiver, free_first);
             free = free.later(port.before.map_or(Since::default(), |(_, since)| since));
             changes |= changes_at(&port);
-            taken.push((receiver, port.place));
-        }
+            (receiver, port)
+        };
+        let riders = block.riders_of(leader).iter();
+        let others = riders.map(|&(_, rider)| receive(rider)).collect();
+        let receiver = receive(leader);
         let retune = match (&self.planes, changes) {
             (None, true) if !is_fixed => self.change.set_up,
             _ => Time::ZERO,
@@ -390,7 +398,9 @@ impl<'a> TransferTimeline<'a> {
         Ok(Waiting {
             ready: parts.fold(tuned, |ready, part| ready.later(self.chunks_ready(part))),
             retune,
-            ports: taken,
+            transmitter: (transmitter, sender),
+            receiver,
+            others,
         })
     }
 
@@ -439,8 +449,9 @@ impl<'a> TransferTimeline<'a> {
         if let Some(planes) = &mut self.planes {
             planes.end(plane, |ended| ended.map_or(since, |one| one.later(since)));
         }
-        for (port, place) in waiting.ports {
-            self.ports.set(port, place, since);
+        let own = [waiting.transmitter, waiting.receiver];
+        for (port, taken) in own.iter().chain(&waiting.others) {
+            self.ports.set_taken(*port, taken, since);
         }
         Ok(self.began(transfer as usize))
     }
@@ -505,16 +516,21 @@ impl<'a> TransferTimeline<'a> {
         let (ranks, period) = (self.plan.fabric.ranks(), self.period);
         let collective = self.plan.schedule.collective;
         let by_pairs = collective.kind() == CollectiveKind::AllToAll;
-        // Without a period everything is kept where it is.
-        let of_block = match period == ranks {
-            true => u32::MAX,
-            false => collective.chunks() / ranks,
-        };
+        let of_block = collective.chunks() / ranks;
         let mut next = chunks.start;
         std::iter::from_fn(move || {
             let start = next;
             if start >= chunks.end {
                 return None;
+            }
+            // Without a period everything is kept where it is.
+            if period == ranks {
+                next = chunks.end;
+                return Some(TurnedChunks {
+                    ranks,
+                    turns: 0,
+                    range: start..chunks.end,
+                });
             }
             let block = start / of_block;
             next = (block + 1).saturating_mul(of_block).min(chunks.end);

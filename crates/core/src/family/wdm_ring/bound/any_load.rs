@@ -43,7 +43,8 @@
 //! slot than the lightpaths of that tree, or in slot t and not at v. These N - 1 lightpaths are none of the
 //! tree's, and each has a link at least: C_t(N) + N - 1 >= C_S(N) + N - 1 links for every byte.
 
-use super::per_step::{certificate_for, cheapest, loads};
+use super::answers::Answers;
+use super::per_step::{LastSteps, certificate_for};
 use crate::interrupt;
 
 /// More N times S than this are not worth the wait.
@@ -62,6 +63,11 @@ fn held(ranks: u32, intake: u64) -> impl Iterator<Item = u64> {
 /// The least S from `known` on that *spread* does not refute, for `channels` channels over both directions and ranks
 /// that take in so many lightpaths.
 pub fn least_steps(ranks: u32, channels: u64, intake: u64, known: u64) -> u64 {
+    let find = || find_least_steps(ranks, channels, intake, known);
+    STEPS.with(|answers| answers.to((ranks, channels, intake, known), find))
+}
+
+fn find_least_steps(ranks: u32, channels: u64, intake: u64, known: u64) -> u64 {
     let refuted = |steps: &u64| {
         let supply = held(ranks, intake).map(|held| held.saturating_mul(channels));
         let supply: Vec<u64> = supply.take(*steps as usize).collect();
@@ -70,8 +76,16 @@ pub fn least_steps(ranks: u32, channels: u64, intake: u64, known: u64) -> u64 {
     (known..).find(|steps| !refuted(steps)).unwrap_or(known)
 }
 
+thread_local! {
+    /// By ranks, channels, intake and the steps that are known to be needed.
+    static STEPS: Answers<(u32, u64, u64, u64), u64> = const { Answers::new() };
+    /// By ranks, channels, intake, steps and what is followed.
+    static LENGTHS: Answers<(u32, u64, u64, u64, Followed), Option<PricedLength>> =
+        const { Answers::new() };
+}
+
 /// What is followed along relay trees.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Followed {
     /// Blocks that stay apart: a price of 1 is free.
     Blocks,
@@ -100,23 +114,43 @@ pub fn length(
     if u64::from(ranks) * steps > MOST_WORK {
         return None;
     }
+    let find = || find_length(ranks, channels, intake, steps, followed);
+    LENGTHS.with(|answers| answers.to((ranks, channels, intake, steps, followed), find))
+}
+
+fn find_length(
+    ranks: u32,
+    channels: u64,
+    intake: u64,
+    steps: u64,
+    followed: Followed,
+) -> Option<PricedLength> {
     let held: Vec<u64> = held(ranks, intake).take(steps as usize).collect();
     let free = |held: &u64| match followed {
         Followed::Blocks => PART,
         Followed::Contributions => u64::from(ranks) * PART / held,
     };
     let free: Vec<u64> = held.iter().map(free).collect();
-    let mut prices = free.clone();
+    // Only the first steps are scarce. The others stay free.
     let scarce = held.iter().filter(|&&held| held < u64::from(ranks)).count();
+    let (free, others) = free.split_at(scarce);
+    let others = LastSteps::new(ranks, others)?;
+    let mut prices = free.to_vec();
     for _ in 0..PASSES {
         for step in 0..scarce {
-            raise(ranks, &mut prices, step, free[step], held[step] * channels)?;
+            raise(
+                &others,
+                &mut prices,
+                step,
+                free[step],
+                held[step] * channels,
+            )?;
         }
     }
-    let dearer = prices.iter().zip(&free).zip(&held);
+    let dearer = prices.iter().zip(free).zip(&held);
     let paid = dearer.map(|((price, free), held)| (price - free) * held * channels);
     Some(PricedLength {
-        tree: cheapest(ranks, &prices)?,
+        tree: others.cheapest(&prices)?,
         paid: paid.sum(),
     })
 }
@@ -126,11 +160,17 @@ const PASSES: usize = 2;
 
 /// Sets the price of a step where its load in a cheapest tree falls to what there is of it: the difference in
 /// [`length`] is concave in each price, and rises as long as the load is more.
-fn raise(ranks: u32, prices: &mut [u64], step: usize, free: u64, supply: u64) -> Option<()> {
+fn raise(
+    others: &LastSteps,
+    prices: &mut [u64],
+    step: usize,
+    free: u64,
+    supply: u64,
+) -> Option<()> {
     let mut is_short = |price: u64| {
         interrupt::check();
         prices[step] = price;
-        Some(loads(ranks, prices)?[step] > supply)
+        Some(others.loads(prices)?[step] > supply)
     };
     let (mut low, mut high) = (free, free);
     while is_short(high)? {
@@ -147,7 +187,11 @@ fn raise(ranks: u32, prices: &mut [u64], step: usize, free: u64, supply: u64) ->
     // Where trees of several loads cost the same, the load may fall at either price.
     let mut gain = |price: u64| {
         prices[step] = price;
-        Some(cheapest(ranks, prices)?.saturating_sub((price - free) * supply))
+        Some(
+            others
+                .cheapest(prices)?
+                .saturating_sub((price - free) * supply),
+        )
     };
     let better = if gain(low)? >= gain(high)? { low } else { high };
     prices[step] = better;

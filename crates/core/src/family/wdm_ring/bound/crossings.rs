@@ -86,18 +86,14 @@
 
 mod game;
 
-use std::cell::RefCell;
-use std::collections::BTreeMap;
+use super::answers::Answers;
 
 /// More N times S than this are not worth the wait.
 pub const MOST_WORK: u64 = 150_000;
 
-/// Numbers of links are kept for so many rings and slots.
-const MOST_KEPT: usize = 1 << 14;
-
 thread_local! {
-    /// By ranks, slots and intake, of which they are a function.
-    static KNOWN: RefCell<BTreeMap<(u32, u64, u64), u64>> = const { RefCell::new(BTreeMap::new()) };
+    /// By ranks, slots and intake.
+    static KNOWN: Answers<(u32, u64, u64), u64> = const { Answers::new() };
 }
 
 /// What neighbourhoods that grow by two prove of G_S(N).
@@ -125,23 +121,15 @@ pub fn links(ranks: u32, intake: u64, steps: u64) -> u64 {
     if !is_worth(ranks, steps) {
         return closed;
     }
-    let key = (ranks, steps, intake);
-    if let Some(known) = KNOWN.with_borrow(|known| known.get(&key).copied()) {
-        return known;
-    }
-    let reached = reached(ranks as usize, steps as usize, intake);
-    let ring = Ring {
-        ranks: ranks as usize,
-        reached,
+    let find = || {
+        let reached = reached(ranks as usize, steps as usize, intake);
+        let ring = Ring {
+            ranks: ranks as usize,
+            reached,
+        };
+        game::chains(&ring).map_or(closed, |proved| closed.max(proved.links()))
     };
-    let found = game::chains(&ring).map_or(closed, |proved| closed.max(proved.links()));
-    KNOWN.with_borrow_mut(|known| {
-        if known.len() >= MOST_KEPT {
-            known.clear();
-        }
-        known.insert(key, found);
-    });
-    found
+    KNOWN.with(|known| known.to((ranks, steps, intake), find))
 }
 
 /// k_s of all slots.

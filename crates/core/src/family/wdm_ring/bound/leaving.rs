@@ -21,6 +21,7 @@
 //! which its own term still reaches the length, and the length is found by halving. What is returned follows
 //! from the prices alone.
 
+use super::answers::Answers;
 use super::per_step::backwards;
 use crate::interrupt;
 
@@ -33,6 +34,11 @@ const MOST_WORK: u64 = 20_000;
 /// Times that the length is halved.
 const ROUNDS: u32 = 9;
 
+thread_local! {
+    /// By ranks, channels, intake, steps and C_S(N).
+    static LENGTHS: Answers<(u32, u64, u64, u64, u64), u64> = const { Answers::new() };
+}
+
 /// What C_S(N) may be replaced by for a broadcast or reduce in so many slots, rounded down, where that is `cost`; at
 /// most `intake` lightpaths leave a rank.
 pub fn length(ranks: u32, channels: u64, intake: u64, steps: u64, cost: u64) -> u64 {
@@ -44,15 +50,8 @@ pub fn length(ranks: u32, channels: u64, intake: u64, steps: u64, cost: u64) -> 
         steps,
         each: channels * u64::from(ranks) / intake,
     };
-    let (mut low, mut high) = (cost, 2 * cost + 1);
-    for _ in 0..ROUNDS {
-        let middle = low.midpoint(high);
-        match leaving.reaches(middle * ONE) {
-            true => low = middle,
-            false => high = middle,
-        }
-    }
-    low
+    let find = || leaving.longest(cost);
+    LENGTHS.with(|answers| answers.to((ranks, channels, intake, steps, cost), find))
 }
 
 struct Leaving {
@@ -63,6 +62,19 @@ struct Leaving {
 }
 
 impl Leaving {
+    /// The greatest length that is found to be reached, from `cost` on.
+    fn longest(&self, cost: u64) -> u64 {
+        let (mut low, mut high) = (cost, 2 * cost + 1);
+        for _ in 0..ROUNDS {
+            let middle = low.midpoint(high);
+            match self.reaches(middle * ONE) {
+                true => low = middle,
+                false => high = middle,
+            }
+        }
+        low
+    }
+
     /// Whether prices are found with which the terms of all slots reach a length.
     fn reaches(&self, length: u64) -> bool {
         let mut later = backwards::nothing(self.ranks);

@@ -32,9 +32,7 @@
 //! each difference back to the prices that it is made of gives the load of every step in a cheapest
 //! tree, which says where prices should rise.
 
-use std::cell::RefCell;
-use std::collections::BTreeMap;
-
+use super::answers::Answers;
 use crate::interrupt;
 
 /// The difference to what cannot be reached: more than any price that is computed with.
@@ -156,36 +154,74 @@ pub(super) mod backwards {
     }
 }
 
-/// The steps of a cheapest tree, backwards from the last, and its price; `None` where no tree reaches
-/// all ranks, or prices are beyond 2^32 in all.
-fn tree(ranks: u32, prices: &[u64]) -> Option<(Vec<StepGain>, u64)> {
-    let total = prices.iter().try_fold(0u64, |sum, p| sum.checked_add(*p))?;
-    if total > 1 << 32 || ranks == 0 {
-        return None;
+/// The most that prices may add up to.
+const MOST_IN_ALL: u64 = 1 << 32;
+
+/// The prices of the last steps, which stay as they are while those of the first steps change.
+pub(super) struct LastSteps {
+    /// The differences of V_t, where t is the first of these steps.
+    differences: Vec<u64>,
+    /// The sum of their prices.
+    total: u64,
+}
+
+impl LastSteps {
+    /// `None` where prices add up to more than [`MOST_IN_ALL`], or there are no ranks.
+    pub(super) fn new(ranks: u32, prices: &[u64]) -> Option<LastSteps> {
+        let total = sum_of(prices)?;
+        let mut differences = vec![UNREACHED; ranks.checked_sub(1)? as usize];
+        for price in prices.iter().rev() {
+            StepGain::new(*price, &mut differences);
+        }
+        Some(LastSteps { differences, total })
     }
-    let mut differences = vec![UNREACHED; ranks as usize - 1];
-    let backwards = prices.iter().rev();
-    let steps = backwards.map(|price| StepGain::new(*price, &mut differences));
-    let steps: Vec<StepGain> = steps.collect();
-    if differences.last().is_some_and(|last| *last >= UNREACHED) {
-        return None;
+
+    /// The first steps of a cheapest tree at such prices, backwards, and the price of the whole tree; `None` where no tree reaches all
+    /// ranks, or prices add up to more than [`MOST_IN_ALL`].
+    fn tree(&self, first: &[u64]) -> Option<(Vec<StepGain>, u64)> {
+        sum_of(first)?
+            .checked_add(self.total)
+            .filter(|&total| total <= MOST_IN_ALL)?;
+        let mut differences = self.differences.clone();
+        let backwards = first.iter().rev();
+        let steps = backwards.map(|price| StepGain::new(*price, &mut differences));
+        let steps: Vec<StepGain> = steps.collect();
+        if differences.last().is_some_and(|last| *last >= UNREACHED) {
+            return None;
+        }
+        Some((steps, differences.iter().sum()))
     }
-    Some((steps, differences.iter().sum()))
+
+    /// G(p), where the first steps have such prices; `None` as for [`cheapest`].
+    pub(super) fn cheapest(&self, first: &[u64]) -> Option<u64> {
+        self.tree(first).map(|(_, price)| price)
+    }
+
+    /// The total length of lightpaths in each of the first steps of a cheapest tree; `None` as for [`cheapest`].
+    pub(super) fn loads(&self, first: &[u64]) -> Option<Vec<u64>> {
+        let (backwards, _) = self.tree(first)?;
+        let mut uses = vec![1; self.differences.len()];
+        let steps = backwards.iter().rev();
+        Some(steps.map(|step| step.load(&mut uses)).collect())
+    }
+}
+
+/// The sum of prices, where it is no more than [`MOST_IN_ALL`].
+fn sum_of(prices: &[u64]) -> Option<u64> {
+    let total = prices.iter().try_fold(0u64, |sum, p| sum.checked_add(*p));
+    total.filter(|&total| total <= MOST_IN_ALL)
 }
 
 /// G(p): the least priced length of a relay tree of `prices.len()` steps on a ring of `ranks`;
 /// `None` where no tree reaches all ranks (no steps), or where prices are beyond 2^32 in all.
 pub fn cheapest(ranks: u32, prices: &[u64]) -> Option<u64> {
-    tree(ranks, prices).map(|(_, price)| price)
+    LastSteps::new(ranks, &[])?.cheapest(prices)
 }
 
 /// The total length of lightpaths in every step of a cheapest tree, whose priced sum is G(p); `None`
 /// as for [`cheapest`].
 pub fn loads(ranks: u32, prices: &[u64]) -> Option<Vec<u64>> {
-    let (backwards, _) = tree(ranks, prices)?;
-    let mut uses = vec![1; ranks as usize - 1];
-    let steps = backwards.iter().rev();
-    Some(steps.map(|step| step.load(&mut uses)).collect())
+    LastSteps::new(ranks, &[])?.loads(prices)
 }
 
 /// Whether these prices prove that an all_gather of blocks of `pieces` chunks cannot take so few steps
@@ -256,31 +292,46 @@ const MOST_WORK: u64 = 50_000;
 /// What [`least_steps`] is asked: ranks, pieces, channels, and the least number of steps.
 type Asked = (u32, u64, u64, u64);
 
-/// Answers are kept for so many questions.
-const MOST_KEPT: usize = 4096;
-
 thread_local! {
-    /// Planners ask for the bounds of the same all_gathers again and again.
-    static KNOWN: RefCell<BTreeMap<Asked, u64>> = const { RefCell::new(BTreeMap::new()) };
+    static KNOWN: Answers<Asked, u64> = const { Answers::new() };
 }
 
 /// The least S from `least` on that is not refuted by a certificate that was found.
 pub(super) fn least_steps(ranks: u32, pieces: u64, channels: u64, least: u64) -> u64 {
-    let asked = (ranks, pieces, channels, least);
-    if let Some(steps) = KNOWN.with_borrow(|known| known.get(&asked).copied()) {
-        return steps;
-    }
     let affordable = |steps: &u64| u64::from(ranks) * steps <= MOST_WORK;
-    let steps = (least..)
-        .take_while(affordable)
-        .take_while(|&steps| certificate(ranks, pieces, channels, steps).is_some())
-        .last()
-        .map_or(least, |refuted| refuted + 1);
-    KNOWN.with_borrow_mut(|known| {
-        if known.len() >= MOST_KEPT {
-            known.clear();
+    let find = || {
+        (least..)
+            .take_while(affordable)
+            .take_while(|&steps| certificate(ranks, pieces, channels, steps).is_some())
+            .last()
+            .map_or(least, |refuted| refuted + 1)
+    };
+    KNOWN.with(|known| known.to((ranks, pieces, channels, least), find))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{LastSteps, cheapest, loads};
+
+    #[test]
+    fn first_steps_before_known_last_steps_are_those_of_the_whole_tree() {
+        let mut seed = 5u64;
+        let mut random = |below: u64| {
+            seed = seed.wrapping_mul(6364136223846793005).wrapping_add(99);
+            (seed >> 33) % below
+        };
+        for ranks in [1, 2, 3, 8, 33, 100] {
+            for steps in 0..8 {
+                let prices: Vec<u64> = (0..steps).map(|_| random(40)).collect();
+                for first in 0..=steps {
+                    let (first, last) = prices.split_at(first);
+                    let last = LastSteps::new(ranks, last).expect("few prices");
+                    let case = format!("{ranks}: {first:?}, {prices:?}");
+                    assert_eq!(last.cheapest(first), cheapest(ranks, &prices), "{case}");
+                    let of_first = loads(ranks, &prices).map(|loads| loads[..first.len()].to_vec());
+                    assert_eq!(last.loads(first), of_first, "{case}");
+                }
+            }
         }
-        known.insert(asked, steps);
-    });
-    steps
+    }
 }

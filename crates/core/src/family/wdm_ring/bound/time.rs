@@ -284,24 +284,92 @@ fn by_links(
         });
         return least.map(Some);
     }
-    let mut least: Option<Time> = None;
-    for slots in rounds.max(1).. {
-        // No plan of this many slots or more is faster than that, whatever its tree.
-        let floor = per_slot.times(slots)?.plus(shortest)?;
-        if least.is_some_and(|least| floor >= least) {
+    let time = |slots: u64, needed: u128| {
+        let sending = over(ring, needed, parts, channels)?.max(bandwidth);
+        per_slot.times(slots)?.plus(sending)
+    };
+    // No plan of this many slots or more is faster than that, whatever its tree.
+    let floor = |slots: u64| per_slot.times(slots)?.plus(shortest);
+    // Lengths of trees are quick to compute; what prices add is not. The slots that are fastest by lengths alone are nearly as fast by
+    // prices, and few others are left that could be faster.
+    let by_lengths = |slots: u64| {
+        let cost = cost(collective.ranks(), slots);
+        time(slots, bytes * u128::from(cost))
+    };
+    let mut promising: Option<(Time, u64)> = None;
+    let numbers = rounds.max(1)..=MOST_WORK / ranks;
+    for slots in numbers.clone() {
+        if promising.is_some_and(|(least, _)| floor(slots).is_ok_and(|floor| floor >= least)) {
             break;
         }
-        if slots * ranks > MOST_WORK {
-            let time = least.map_or(floor, |least| least.min(floor));
-            return Ok(Some((time, CountedBy::Trees)));
-        }
+        let candidate = (by_lengths(slots)?, slots);
+        promising = Some(promising.map_or(candidate, |known| known.min(candidate)));
+    }
+    let whole = |slots: u64| {
         let cost = cost(collective.ranks(), slots);
-        let needed = byte_links(ring, collective, size, slots, cost);
-        let sending = over(ring, needed, parts, channels)?.max(bandwidth);
-        let time = per_slot.times(slots)?.plus(sending)?;
-        if least.is_none_or(|least| time < least) {
-            least = Some(time);
+        time(slots, byte_links(ring, collective, size, slots, cost))
+    };
+    let mut least = promising.map(|(_, slots)| whole(slots)).transpose()?;
+    for slots in numbers {
+        let floor = floor(slots)?;
+        if least.is_some_and(|least| floor >= least) {
+            return Ok(least.map(|time| (time, CountedBy::Trees)));
+        }
+        if least.is_none_or(|least| by_lengths(slots).is_ok_and(|time| time < least)) {
+            let time = whole(slots)?;
+            least = Some(least.map_or(time, |least| least.min(time)));
         }
     }
-    Ok(least.map(|time| (time, CountedBy::Trees)))
+    // More slots are not looked at.
+    let floor = floor((MOST_WORK / ranks + 1).max(rounds))?;
+    let time = least.map_or(floor, |least| least.min(floor));
+    Ok(Some((time, CountedBy::Trees)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{by_links, byte_links, over};
+    use crate::collective::{Collective, CollectiveKind};
+    use crate::fabric::Fabric;
+    use crate::family::wdm_ring::WdmRing;
+    use crate::family::wdm_ring::bound::relay_tree::cost;
+    use crate::units::{Bytes, Time};
+
+    /// More slots are not the fastest here.
+    const MOST_SLOTS: u64 = 200;
+
+    #[test]
+    fn the_least_time_is_that_of_all_numbers_of_slots() {
+        for ranks in [4, 9, 32, 100] {
+            let fabric = Fabric::parse(&format!("wdm_ring:ranks={ranks},wavelengths=4"));
+            let fabric = fabric.expect("a ring");
+            let ring = fabric.downcast::<WdmRing>().expect("a ring");
+            for kind in [
+                CollectiveKind::AllGather,
+                CollectiveKind::ReduceScatter,
+                CollectiveKind::Broadcast,
+                CollectiveKind::Reduce,
+            ] {
+                let collective = Collective::new(kind, ranks).expect("ranks");
+                let parts = match kind {
+                    CollectiveKind::AllGather => 1,
+                    _ => u64::from(ranks),
+                };
+                for size in [1000, 100_000, 10_000_000].map(Bytes::new) {
+                    let per_slot = Time::from_ps(25_000_000);
+                    let fewest = super::super::any_load(ring, &collective).steps.max(1);
+                    let all = (fewest..MOST_SLOTS).map(|slots| {
+                        let cost = cost(ranks, slots);
+                        let needed = byte_links(ring, &collective, size, slots, cost);
+                        let sending = over(ring, needed, parts, 8).expect("a time");
+                        per_slot.times(slots).and_then(|time| time.plus(sending))
+                    });
+                    let least = all.map(|time| time.expect("a time")).min();
+                    let found = by_links(ring, &collective, size, per_slot, Time::ZERO);
+                    let found = found.expect("a time").map(|(time, _)| time);
+                    assert_eq!(found, least, "{kind} of {size} among {ranks}");
+                }
+            }
+        }
+    }
 }
