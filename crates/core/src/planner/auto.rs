@@ -170,9 +170,10 @@ fn named_contenders<'a>(
             let quickly = !on_ring && transfers <= if on_grid { LARGE } else { QUICKLY_MADE };
             if quickly {
                 match least::of_spec(&spec, question) {
-                    Ok((known, length)) => {
-                        least = least.max(known);
-                        transfers = length;
+                    Ok(known) => {
+                        least = least.max(known.least);
+                        expected = expected.max(known.expected);
+                        transfers = known.transfers;
                     }
                     // It is not for fabrics of this family.
                     Err(PlannerError::Algorithm(AlgorithmError::WrongFamily(_))) => continue,

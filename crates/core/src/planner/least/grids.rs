@@ -5,7 +5,7 @@
 //! ways; on a grid of switches a transceiver sends to one rank of its row or column at a time. Hops of relays are not counted.
 //!
 //! Where circuits that change are charged, a transmitter is tuned once at least for every rank of its row or column that it sends to, and sends
-//! one burst after the other.
+//! one burst after the other; all transmitters of a plane send what is relayed, once each.
 //!
 //! Where parts of a grid of switches are dead, hops are led around them, and partners say nothing.
 
@@ -131,39 +131,91 @@ pub(super) fn of_schedule(
     Ok(time)
 }
 
-/// The time that one of the transmitters takes at least, each tuned for every rank that it sends to.
+/// What the transmitters take that are tuned for a schedule.
+pub(super) struct Tuning {
+    /// No plan takes less.
+    pub(super) least: Time,
+    /// About what a plan takes.
+    pub(super) expected: Time,
+}
+
+/// What a transmitter sends, or all of a plane.
+#[derive(Debug, Clone, Copy, Default)]
+struct Sent {
+    /// Ranks sent to.
+    partners: u64,
+    /// Messages to another rank than the one before: what a rank sends to another in a step is one message.
+    changes: u64,
+    chunks: u64,
+}
+
+/// The time that the transmitters take at least: each is tuned once for every rank of its row or column that it sends to. A transfer to a
+/// rank that shares no switch is sent once in each plane, by transmitters that the schedule does not tell: the busiest of a plane sends
+/// no less than all of them on average.
+///
+/// A plan is expected to tune once more for every relayed message, and for every other one that goes to another rank than the message before.
 pub(super) fn of_tuned(
     schedule: &Schedule,
     grid: &WssGrid,
     size: Bytes,
-) -> Result<Time, PlannerError> {
+) -> Result<Tuning, PlannerError> {
+    let unknown = Tuning {
+        least: Time::ZERO,
+        expected: Time::ZERO,
+    };
     if !grid.is_whole() {
-        return Ok(Time::ZERO);
+        return Ok(unknown);
     }
     let smallest = schedule.collective.least_chunk_bytes(size).get();
-    let ranks = grid.ranks();
-    // By rank and plane: ranks sent to, and chunks.
-    let mut sent = vec![[(0u64, 0u64); 2]; ranks as usize];
+    let ranks = grid.ranks() as usize;
+    // By rank and plane: what goes to ranks of its switch. Of a whole plane: what goes by way of relays.
+    let mut sent = vec![[Sent::default(); 2]; ranks];
+    let mut relayed = Sent::default();
+    let mut last = vec![[u32::MAX; 2]; ranks];
     let mut pairs = FxHashSet::default();
+    let mut messages = FxHashSet::default();
     for step in 0..schedule.steps() {
-        for transfer in transfers(schedule, step, ranks) {
+        messages.clear();
+        for transfer in transfers(schedule, step, grid.ranks()) {
             let Some(transfer) = transfer else {
-                return Ok(Time::ZERO);
+                return Ok(unknown);
             };
             let (source, destination) = (transfer.source, transfer.destination);
-            if let Some(plane) = grid.shared_plane(source, destination) {
-                let (partners, chunks) = &mut sent[source as usize][plane as usize];
-                *partners += u64::from(pairs.insert((source, destination)));
-                *chunks += u64::from(transfer.count);
+            let is_new = messages.insert((source, destination));
+            let Some(plane) = grid.shared_plane(source, destination) else {
+                relayed.changes += u64::from(is_new);
+                relayed.chunks += u64::from(transfer.count);
+                continue;
+            };
+            let own = &mut sent[source as usize][plane as usize];
+            own.chunks += u64::from(transfer.count);
+            if is_new {
+                let last = &mut last[source as usize][plane as usize];
+                own.changes += u64::from(std::mem::replace(last, destination) != destination);
+                own.partners += u64::from(pairs.insert((source, destination)));
             }
         }
     }
     let tuned = grid.change()?.set_up;
-    let mut longest = Time::ZERO;
-    for (partners, chunks) in sent.into_iter().flatten() {
+    let time = |changes: u64, chunks: u64| {
         let bytes = Bytes::new(smallest.saturating_mul(chunks));
         let sending = u64::try_from(grid.transmission().ps(bytes)).unwrap_or(u64::MAX);
-        longest = longest.max(tuned.times(partners)?.plus(Time::from_ps(sending))?);
+        Ok::<_, PlannerError>(tuned.times(changes)?.plus(Time::from_ps(sending))?)
+    };
+    let mut longest = unknown;
+    for plane in [0, 1] {
+        let mut all = relayed;
+        for own in &sent {
+            let own = own[plane];
+            all.chunks += own.chunks;
+            all.changes += own.changes;
+            longest.least = longest.least.max(time(own.partners, own.chunks)?);
+            longest.expected = longest.expected.max(time(own.changes, own.chunks)?);
+        }
+        let [changes, chunks] = [all.changes, all.chunks].map(|sum| sum / ranks as u64);
+        longest.least = longest.least.max(time(u64::from(all.chunks > 0), chunks)?);
+        longest.expected = longest.expected.max(time(changes, chunks)?);
     }
+    longest.expected = longest.expected.max(longest.least);
     Ok(longest)
 }
