@@ -29,6 +29,7 @@
 mod grids;
 mod pieces;
 
+pub(super) use grids::TunedPieces;
 pub(super) use pieces::FirstPieces;
 
 use super::{PlannerError, Question, time_bound};
@@ -275,8 +276,7 @@ pub(super) fn of_spec(spec: &Spec, question: &Question<'_>) -> Result<OfSpec, Pl
 /// The grid of a question where circuits that change are charged.
 fn tuned_grid<'a>(question: &Question<'a>) -> Option<&'a WssGrid> {
     let grid = question.fabric.downcast::<WssGrid>();
-    let is_tuned =
-        question.policy() == Policy::TwoTier && question.collective.demand().is_none();
+    let is_tuned = question.policy() == Policy::TwoTier && question.collective.demand().is_none();
     grid.filter(|_| is_tuned)
 }
 

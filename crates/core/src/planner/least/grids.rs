@@ -12,13 +12,14 @@
 use rustc_hash::FxHashSet;
 
 use super::{PlannerError, Question};
+use crate::algorithm::{self, Algorithm};
 use crate::fabric::Circuits;
 use crate::fabric::circuits::Charge;
 use crate::family::light_path_grid::LightPathGrid;
 use crate::family::wss_grid::WssGrid;
-use crate::interrupt;
 use crate::schedule::{Schedule, Transfer};
 use crate::simulate::Simulator;
+use crate::spec::{Role, Spec};
 use crate::units::{Bytes, Time};
 
 /// What a slot takes at least, and the ports of a rank.
@@ -76,9 +77,8 @@ fn transfers(
     step: usize,
     ranks: u32,
 ) -> impl Iterator<Item = Option<Transfer>> {
-    schedule.step(step).map(move |index| {
-        interrupt::check();
-        let transfer = schedule.transfer(index);
+    let transfers = schedule.columns(step).transfers();
+    transfers.map(move |transfer| {
         let last = transfer.source.max(transfer.destination);
         (last < ranks).then_some(transfer)
     })
@@ -132,11 +132,60 @@ pub(super) fn of_schedule(
 }
 
 /// What the transmitters take that are tuned for a schedule.
-pub(super) struct Tuning {
+pub(in crate::planner) struct Tuning {
     /// No plan takes less.
-    pub(super) least: Time,
+    pub(in crate::planner) least: Time,
     /// About what a plan takes.
-    pub(super) expected: Time,
+    pub(in crate::planner) expected: Time,
+}
+
+/// The schedule of the first pieces of a pipeline on a grid where circuits that change are charged. A record says that all others go like them
+/// ([`Algorithm::group_of_pieces`]).
+pub(in crate::planner) struct TunedPieces<'a> {
+    grid: &'a WssGrid,
+    schedule: Schedule,
+    group: u64,
+}
+
+impl<'a> TunedPieces<'a> {
+    /// Those of a record; none where nothing is known of them.
+    ///
+    /// # Errors
+    /// What the algorithm refuses.
+    pub(in crate::planner) fn of(
+        record: &Algorithm,
+        question: &Question<'a>,
+    ) -> Result<Option<TunedPieces<'a>>, PlannerError> {
+        let option = record.options.iter().find(|one| one.role == Role::Pieces);
+        let (Some(group), Some(option), Some(grid)) =
+            (record.group_of_pieces, option, super::tuned_grid(question))
+        else {
+            return Ok(None);
+        };
+        let spec = Spec::new(record.name).with(option.name, group);
+        let schedule = algorithm::build(&spec, question.collective, question.fabric)?;
+        Ok(Some(TunedPieces {
+            grid,
+            schedule,
+            group: group.into(),
+        }))
+    }
+
+    /// What so many pieces take; none where these are fewer than the first.
+    ///
+    /// # Errors
+    /// A time beyond 64 bits.
+    pub(in crate::planner) fn tuning(
+        &self,
+        pieces: u64,
+        size: Bytes,
+    ) -> Result<Option<Tuning>, PlannerError> {
+        let smallest = Bytes::new(size.get() / pieces.max(1));
+        match pieces / self.group {
+            0 => Ok(None),
+            times => of_tuned_again(&self.schedule, self.grid, smallest, times).map(Some),
+        }
+    }
 }
 
 /// What a transmitter sends, or all of a plane.
@@ -159,6 +208,21 @@ pub(super) fn of_tuned(
     grid: &WssGrid,
     size: Bytes,
 ) -> Result<Tuning, PlannerError> {
+    of_tuned_again(
+        schedule,
+        grid,
+        schedule.collective.least_chunk_bytes(size),
+        1,
+    )
+}
+
+/// The same of a schedule so many times over, with chunks of `smallest` bytes at least.
+fn of_tuned_again(
+    schedule: &Schedule,
+    grid: &WssGrid,
+    smallest: Bytes,
+    times: u64,
+) -> Result<Tuning, PlannerError> {
     let unknown = Tuning {
         least: Time::ZERO,
         expected: Time::ZERO,
@@ -166,7 +230,7 @@ pub(super) fn of_tuned(
     if !grid.is_whole() {
         return Ok(unknown);
     }
-    let smallest = schedule.collective.least_chunk_bytes(size).get();
+    let bytes_of_chunk = smallest.get().saturating_mul(times);
     let ranks = grid.ranks() as usize;
     // By rank and plane: what goes to ranks of its switch. Of a whole plane: what goes by way of relays.
     let mut sent = vec![[Sent::default(); 2]; ranks];
@@ -198,7 +262,7 @@ pub(super) fn of_tuned(
     }
     let tuned = grid.change()?.set_up;
     let time = |changes: u64, chunks: u64| {
-        let bytes = Bytes::new(smallest.saturating_mul(chunks));
+        let bytes = Bytes::new(bytes_of_chunk.saturating_mul(chunks));
         let sending = u64::try_from(grid.transmission().ps(bytes)).unwrap_or(u64::MAX);
         Ok::<_, PlannerError>(tuned.times(changes)?.plus(Time::from_ps(sending))?)
     };
@@ -210,10 +274,12 @@ pub(super) fn of_tuned(
             all.chunks += own.chunks;
             all.changes += own.changes;
             longest.least = longest.least.max(time(own.partners, own.chunks)?);
-            longest.expected = longest.expected.max(time(own.changes, own.chunks)?);
+            let changes = own.changes.saturating_mul(times);
+            longest.expected = longest.expected.max(time(changes, own.chunks)?);
         }
         let [changes, chunks] = [all.changes, all.chunks].map(|sum| sum / ranks as u64);
         longest.least = longest.least.max(time(u64::from(all.chunks > 0), chunks)?);
+        let changes = changes.saturating_mul(times);
         longest.expected = longest.expected.max(time(changes, chunks)?);
     }
     longest.expected = longest.expected.max(longest.least);

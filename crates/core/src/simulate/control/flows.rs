@@ -78,8 +78,8 @@ impl Lists {
     }
 }
 
-/// The join of what needs no arrival.
-const NOTHING: u32 = u32::MAX;
+/// What more flows brought has a join of its own.
+const FEW: usize = 8;
 
 /// What becomes lists when all is known.
 #[derive(Default)]
@@ -125,26 +125,16 @@ impl TransceiverFlows {
         for step in 0..plan.schedule.steps() {
             interrupt::check();
             let transfers = plan.schedule.step(step);
-            let hops: Vec<(Hop, usize)> = transfers
-                .clone()
-                .flat_map(|transfer| plan.hops_of(transfer).map(move |hop| (hop, transfer)))
-                .collect();
+            let mut hops: Vec<(Hop, usize)> = Vec::with_capacity(transfers.len());
+            for transfer in transfers {
+                hops.extend(plan.hops_of(transfer).map(|hop| (hop, transfer)));
+            }
             let alone: Vec<Hop> = hops.iter().map(|&(hop, _)| hop).collect();
             simulate::measure(circuits, &alone, &mut Vec::new(), |hop| hops[hop].1 as u32)?;
-            let flow_of = flows.add(plan, size, &hops)?;
-            let (mut joins, mut relayed) = (FxHashMap::default(), FxHashMap::default());
-            for (place, &(_, transfer)) in hops.iter().enumerate() {
-                interrupt::check();
-                let join = match place.checked_sub(1) {
-                    Some(before) if hops[before].1 == transfer => {
-                        let before = flow_of[before];
-                        let join = relayed.entry(before);
-                        *join.or_insert_with(|| flows.join(&[before], &mut pairs))
-                    }
-                    _ => flows.data_of(plan, transfer, &held, &mut joins, &mut pairs),
-                };
-                flows.wait(flow_of[place], join, &mut pairs);
-            }
+            let mut order: Vec<usize> = (0..hops.len()).collect();
+            order.sort_by_key(|&place| hops[place].0);
+            let flow_of = flows.add(plan, size, &hops, &order)?;
+            flows.join_step(plan, &hops, &order, &flow_of, &held, &mut pairs);
             // What a step brings counts from its end.
             for (place, &(_, transfer)) in hops.iter().enumerate() {
                 if hops.get(place + 1).is_none_or(|next| next.1 != transfer) {
@@ -161,16 +151,15 @@ impl TransceiverFlows {
     }
 
     /// Adds the flows of hops, each with the transfer that it belongs to, and all of one circuit in one
-    /// slot as one flow; returns the flow of every hop.
+    /// slot as one flow; returns the flow of every hop. `order` sorts the hops.
     fn add(
         &mut self,
         plan: &Plan,
         size: Bytes,
         hops: &[(Hop, usize)],
+        order: &[usize],
     ) -> Result<Vec<u32>, SimulationError> {
         let collective = plan.schedule.collective;
-        let mut order: Vec<usize> = (0..hops.len()).collect();
-        order.sort_by_key(|&place| hops[place].0);
         let mut flow_of = vec![0; hops.len()];
         for together in order.chunk_by(|&one, &other| hops[one].0 == hops[other].0) {
             interrupt::check();
@@ -199,33 +188,60 @@ impl TransceiverFlows {
         Ok(flow_of)
     }
 
-    /// The join of what a transfer needs at its source; `joins` has those of its step.
-    fn data_of(
+    /// Joins what every flow of a step needs: one join for all ranges of chunks that few flows brought, and one for every other range. Flows
+    /// of a rank that need the same share the join.
+    fn join_step(
         &mut self,
         plan: &Plan,
-        transfer: usize,
+        hops: &[(Hop, usize)],
+        order: &[usize],
+        flow_of: &[u32],
         held: &[Segments],
-        joins: &mut FxHashMap<(u32, u32, u32), u32>,
         pairs: &mut FlowPairs,
-    ) -> u32 {
-        let moved = plan.schedule.transfer(transfer);
-        if held[moved.source as usize].segments.is_empty() {
-            return NOTHING;
+    ) {
+        let mut of_ranges: FxHashMap<(u32, u32), u32> = FxHashMap::default();
+        let mut needed = Vec::new();
+        let mut before: (Vec<u32>, Option<u32>) = (Vec::new(), None);
+        for together in order.chunk_by(|&one, &other| flow_of[one] == flow_of[other]) {
+            interrupt::check();
+            let flow = flow_of[together[0]];
+            needed.clear();
+            for &place in together {
+                let (hop, transfer) = hops[place];
+                if place > 0 && hops[place - 1].1 == transfer {
+                    needed.push(flow_of[place - 1]);
+                    continue;
+                }
+                let moved = plan.schedule.transfer(transfer);
+                let chunks = moved.chunk..moved.chunk + moved.count;
+                for (start, brought) in held[hop.from as usize].overlapping(chunks) {
+                    match brought {
+                        Brought::ByOne(flow) => needed.push(*flow),
+                        Brought::BySeveral(few) if few.len() <= FEW => needed.extend(few),
+                        Brought::BySeveral(several) => {
+                            let join = of_ranges.entry((hop.from, start));
+                            let join = *join.or_insert_with(|| self.join(several, pairs));
+                            self.wait(flow, join, pairs);
+                        }
+                    }
+                }
+            }
+            needed.sort_unstable();
+            needed.dedup();
+            if needed.is_empty() {
+                continue;
+            }
+            let join = match &before {
+                (same, Some(join)) if *same == needed => *join,
+                _ => self.join(&needed, pairs),
+            };
+            self.wait(flow, join, pairs);
+            before.0.clone_from(&needed);
+            before.1 = Some(join);
         }
-        let key = (moved.source, moved.chunk, moved.count);
-        if let Some(&join) = joins.get(&key) {
-            return join;
-        }
-        let needed = held[moved.source as usize].find(moved.chunk..moved.chunk + moved.count);
-        let join = self.join(&needed, pairs);
-        joins.insert(key, join);
-        join
     }
 
     fn join(&mut self, needed: &[u32], pairs: &mut FlowPairs) -> u32 {
-        if needed.is_empty() {
-            return NOTHING;
-        }
         let join = self.join_needs.len() as u32;
         pairs.feeds.extend(needed.iter().map(|&flow| (flow, join)));
         self.join_needs.push(needed.len() as u32);
@@ -234,7 +250,7 @@ impl TransceiverFlows {
     }
 
     fn wait(&mut self, flow: u32, join: u32, pairs: &mut FlowPairs) {
-        if join != NOTHING && pairs.last_waiter[join as usize] != flow {
+        if pairs.last_waiter[join as usize] != flow {
             pairs.last_waiter[join as usize] = flow;
             pairs.waiters.push((join, flow));
             self.needs[flow as usize] += 1;
@@ -263,57 +279,69 @@ impl TransceiverFlows {
 #[derive(Debug, Clone, Default)]
 struct Segments {
     /// By first chunk: the chunk after the last, and the flows.
-    segments: BTreeMap<u32, (u32, Vec<u32>)>,
+    segments: BTreeMap<u32, (u32, Brought)>,
+}
+
+/// The flows that brought a range of chunks.
+#[derive(Debug, Clone)]
+enum Brought {
+    ByOne(u32),
+    BySeveral(Vec<u32>),
+}
+
+impl Brought {
+    /// Adds a flow.
+    fn add(&mut self, flow: u32) {
+        match self {
+            Brought::ByOne(one) if *one != flow => *self = Brought::BySeveral(vec![*one, flow]),
+            Brought::BySeveral(several) if several.last() != Some(&flow) => several.push(flow),
+            _ => {}
+        }
+    }
 }
 
 impl Segments {
-    /// All flows that brought some of the chunks, in order.
-    fn find(&self, chunks: Range<u32>) -> Vec<u32> {
-        let before = self.segments.range(..chunks.start).next_back();
-        let before = before.filter(|(_, (end, _))| *end > chunks.start);
-        let inside = self.segments.range(chunks);
-        let mut found: Vec<u32> = before
-            .into_iter()
-            .chain(inside)
-            .flat_map(|(_, (_, flows))| flows.iter().copied())
-            .collect();
-        found.sort_unstable();
-        found.dedup();
-        found
+    /// The ranges that have some of the chunks, each by its first chunk, with its flows.
+    fn overlapping(&self, chunks: Range<u32>) -> impl Iterator<Item = (u32, &Brought)> {
+        let begun = self.segments.range(..chunks.end).rev();
+        let overlapping = begun.take_while(move |(_, (end, _))| *end > chunks.start);
+        overlapping.map(|(&start, (_, brought))| (start, brought))
     }
 
     /// Adds a flow that brings chunks.
     fn insert(&mut self, chunks: Range<u32>, flow: u32) {
         let before = self.segments.range(..chunks.end).next_back();
         if before.is_none_or(|(_, (end, _))| *end <= chunks.start) {
-            self.segments.insert(chunks.start, (chunks.end, vec![flow]));
+            let brought = Brought::ByOne(flow);
+            self.segments.insert(chunks.start, (chunks.end, brought));
             return;
         }
         self.split(chunks.start);
         self.split(chunks.end);
         let mut next = chunks.start;
         let mut gaps = Vec::new();
-        for (&start, (end, flows)) in self.segments.range_mut(chunks.clone()) {
+        for (&start, (end, brought)) in self.segments.range_mut(chunks.clone()) {
             if next < start {
                 gaps.push(next..start);
             }
-            flows.push(flow);
+            brought.add(flow);
             next = *end;
         }
         if next < chunks.end {
             gaps.push(next..chunks.end);
         }
         for gap in gaps {
-            self.segments.insert(gap.start, (gap.end, vec![flow]));
+            let brought = Brought::ByOne(flow);
+            self.segments.insert(gap.start, (gap.end, brought));
         }
     }
 
     fn split(&mut self, at: u32) {
-        let Some((_, (end, flows))) = self.segments.range_mut(..at).next_back() else {
+        let Some((_, (end, brought))) = self.segments.range_mut(..at).next_back() else {
             return;
         };
         if *end > at {
-            let rest = (*end, flows.clone());
+            let rest = (*end, brought.clone());
             *end = at;
             self.segments.insert(at, rest);
         }
