@@ -256,6 +256,12 @@ fn make_named(
         }
     }
     let plan = families::place_by_default(schedule, question.fabric, spec.to_string())?;
+    if let Some(limit) = limit {
+        let least = least::of_placed(&plan, question)?;
+        if least >= limit {
+            return Ok(Made::AtLeast(least));
+        }
+    }
     Ok(match Striping::widest(plan, question) {
         Ok(striping) => Made::Striped(striping.into()),
         Err(plan) => AnyPlan::Full(*plan).into(),

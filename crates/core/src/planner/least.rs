@@ -293,6 +293,14 @@ pub(super) fn of_plan(plan: &Plan, question: &Question<'_>) -> Result<Time, Plan
     over_routes(&plan.schedule, &plan.routes, question)
 }
 
+/// The same of a placed plan without routes of its own, where its bursts tell more than its schedule; zero elsewhere.
+pub(super) fn of_placed(plan: &Plan, question: &Question<'_>) -> Result<Time, PlannerError> {
+    match tuned_grid(question) {
+        Some(grid) => grids::of_bursts(plan, grid, question.size),
+        None => Ok(Time::ZERO),
+    }
+}
+
 fn over_routes(
     schedule: &Schedule,
     routes: &NamedRoutes,

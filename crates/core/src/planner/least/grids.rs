@@ -16,7 +16,8 @@ use crate::algorithm::{self, Algorithm};
 use crate::fabric::Circuits;
 use crate::fabric::circuits::Charge;
 use crate::family::light_path_grid::LightPathGrid;
-use crate::family::wss_grid::WssGrid;
+use crate::family::wss_grid::{TunedLight, WssGrid};
+use crate::plan::Plan;
 use crate::schedule::{Schedule, Transfer};
 use crate::simulate::Simulator;
 use crate::spec::{Role, Spec};
@@ -137,6 +138,37 @@ pub(in crate::planner) struct Tuning {
     pub(in crate::planner) least: Time,
     /// About what a plan takes.
     pub(in crate::planner) expected: Time,
+}
+
+/// The time that the busiest transmitter of a placed plan takes at least: it is tuned for every burst to another rank than the one in the slot
+/// before.
+pub(super) fn of_bursts(plan: &Plan, grid: &WssGrid, size: Bytes) -> Result<Time, PlannerError> {
+    let smallest = plan.schedule.collective.least_chunk_bytes(size).get();
+    // By transmitter, in the order of slots: receiver and chunks.
+    let mut bursts: Vec<(u32, u32, u32, u32)> = Vec::with_capacity(plan.len());
+    for step in 0..plan.schedule.steps() {
+        let indices = plan.schedule.step(step);
+        for (index, transfer) in indices.zip(plan.schedule.columns(step).transfers()) {
+            bursts.extend(plan.hops_of(index).map(|hop| {
+                let plane = u32::from(TunedLight::from(hop.light).plane);
+                (2 * hop.from + plane, hop.slot, hop.to, transfer.count)
+            }));
+        }
+    }
+    bursts.sort_unstable();
+    let tuned = grid.change()?.set_up;
+    let mut longest = Time::ZERO;
+    for own in bursts.chunk_by(|one, next| one.0 == next.0) {
+        let keeps = |one: &(u32, u32, u32, u32), next: &(u32, u32, u32, u32)| {
+            one.2 == next.2 && next.1 <= one.1 + 1
+        };
+        let changes = own.chunk_by(keeps).count() as u64;
+        let chunks: u64 = own.iter().map(|burst| u64::from(burst.3)).sum();
+        let bytes = Bytes::new(smallest.saturating_mul(chunks));
+        let sending = u64::try_from(grid.transmission().ps(bytes)).unwrap_or(u64::MAX);
+        longest = longest.max(tuned.times(changes)?.plus(Time::from_ps(sending))?);
+    }
+    Ok(longest)
 }
 
 /// The schedule of the first pieces of a pipeline on a grid where circuits that change are charged. A record says that all others go like them
