@@ -6,14 +6,12 @@
 //! that is relayed there, the hop before. What flows of one rank need for the same chunks in one step is
 //! kept once, as a join.
 
-use std::collections::BTreeMap;
-use std::ops::Range;
-
 use rustc_hash::FxHashMap;
 
 use crate::fabric::{Circuits, Hop};
 use crate::family::wss_grid::TunedLight;
 use crate::interrupt;
+use crate::memory;
 use crate::plan::Plan;
 use crate::simulate::{self, SimulationError};
 use crate::units::Bytes;
@@ -78,8 +76,8 @@ impl Lists {
     }
 }
 
-/// What more flows brought has a join of its own.
-const FEW: usize = 8;
+/// A chunk that more flows brought has a join of its own.
+const FEW: u32 = 16;
 
 /// What becomes lists when all is known.
 #[derive(Default)]
@@ -115,12 +113,17 @@ impl TransceiverFlows {
         size: Bytes,
         circuits: &dyn Circuits,
     ) -> Result<TransceiverFlows, SimulationError> {
+        let bytes = plan
+            .schedule
+            .deliveries()
+            .saturating_mul(BYTES_PER_DELIVERY);
+        memory::take("timing this plan flow by flow", bytes);
         let ranks = plan.fabric.ranks() as usize;
         let mut flows = TransceiverFlows {
             of_transmitter: vec![Vec::new(); 2 * ranks],
             ..TransceiverFlows::default()
         };
-        let mut held: Vec<Segments> = vec![Segments::default(); ranks];
+        let mut held = Held::default();
         let mut pairs = FlowPairs::default();
         for step in 0..plan.schedule.steps() {
             interrupt::check();
@@ -139,8 +142,9 @@ impl TransceiverFlows {
             for (place, &(_, transfer)) in hops.iter().enumerate() {
                 if hops.get(place + 1).is_none_or(|next| next.1 != transfer) {
                     let moved = plan.schedule.transfer(transfer);
-                    let chunks = moved.chunk..moved.chunk + moved.count;
-                    held[moved.destination as usize].insert(chunks, flow_of[place]);
+                    for chunk in moved.chunk..moved.chunk + moved.count {
+                        held.insert(moved.destination, chunk, flow_of[place]);
+                    }
                 }
             }
         }
@@ -188,18 +192,18 @@ impl TransceiverFlows {
         Ok(flow_of)
     }
 
-    /// Joins what every flow of a step needs: one join for all ranges of chunks that few flows brought, and one for every other range. Flows
-    /// of a rank that need the same share the join.
+    /// Joins what every flow of a step needs: one join for all chunks that few flows brought, and one for every other chunk. Flows of a rank
+    /// that need the same share the join.
     fn join_step(
         &mut self,
         plan: &Plan,
         hops: &[(Hop, usize)],
         order: &[usize],
         flow_of: &[u32],
-        held: &[Segments],
+        held: &Held,
         pairs: &mut FlowPairs,
     ) {
-        let mut of_ranges: FxHashMap<(u32, u32), u32> = FxHashMap::default();
+        let mut of_chunks: FxHashMap<u32, u32> = FxHashMap::default();
         let mut needed = Vec::new();
         let mut before: (Vec<u32>, Option<u32>) = (Vec::new(), None);
         for together in order.chunk_by(|&one, &other| flow_of[one] == flow_of[other]) {
@@ -213,17 +217,19 @@ impl TransceiverFlows {
                     continue;
                 }
                 let moved = plan.schedule.transfer(transfer);
-                let chunks = moved.chunk..moved.chunk + moved.count;
-                for (start, brought) in held[hop.from as usize].overlapping(chunks) {
-                    match brought {
-                        Brought::ByOne(flow) => needed.push(*flow),
-                        Brought::BySeveral(few) if few.len() <= FEW => needed.extend(few),
-                        Brought::BySeveral(several) => {
-                            let join = of_ranges.entry((hop.from, start));
-                            let join = *join.or_insert_with(|| self.join(several, pairs));
-                            self.wait(flow, join, pairs);
-                        }
+                for chunk in moved.chunk..moved.chunk + moved.count {
+                    let Some(last) = held.last(hop.from, chunk) else {
+                        continue;
+                    };
+                    if held.arrivals[last as usize].number <= FEW {
+                        needed.extend(held.flows(last));
+                        continue;
                     }
+                    let join = *of_chunks.entry(last).or_insert_with(|| {
+                        let several: Vec<u32> = held.flows(last).collect();
+                        self.join(&several, pairs)
+                    });
+                    self.wait(flow, join, pairs);
                 }
             }
             needed.sort_unstable();
@@ -275,75 +281,67 @@ impl TransceiverFlows {
     }
 }
 
-/// What arrived at a rank, by chunk: ranges of chunks that do not overlap, each with its flows.
-#[derive(Debug, Clone, Default)]
-struct Segments {
-    /// By first chunk: the chunk after the last, and the flows.
-    segments: BTreeMap<u32, (u32, Brought)>,
+/// Chunks whose last arrivals are kept side by side.
+const PAGE: u32 = 16;
+
+/// What the arrival of a chunk takes, with its part of a page.
+const BYTES_PER_DELIVERY: u64 = 20;
+
+/// No arrival.
+const NONE: u32 = u32::MAX;
+
+/// What arrived where.
+#[derive(Default)]
+struct Held {
+    /// By rank and page of chunks, where the page is.
+    page_of: FxHashMap<(u32, u32), u32>,
+    /// The last arrival of each chunk of a page.
+    pages: Vec<[u32; PAGE as usize]>,
+    arrivals: Vec<Arrival>,
 }
 
-/// The flows that brought a range of chunks.
-#[derive(Debug, Clone)]
-enum Brought {
-    ByOne(u32),
-    BySeveral(Vec<u32>),
+/// A chunk at a rank.
+struct Arrival {
+    flow: u32,
+    /// The arrival of the same chunk before it.
+    before: u32,
+    /// How many there are with this one.
+    number: u32,
 }
 
-impl Brought {
-    /// Adds a flow.
-    fn add(&mut self, flow: u32) {
-        match self {
-            Brought::ByOne(one) if *one != flow => *self = Brought::BySeveral(vec![*one, flow]),
-            Brought::BySeveral(several) if several.last() != Some(&flow) => several.push(flow),
-            _ => {}
+impl Held {
+    /// The last arrival of a chunk at a rank.
+    fn last(&self, rank: u32, chunk: u32) -> Option<u32> {
+        let page = *self.page_of.get(&(rank, chunk / PAGE))?;
+        let last = self.pages[page as usize][(chunk % PAGE) as usize];
+        (last != NONE).then_some(last)
+    }
+
+    /// The flows of an arrival and of those before it.
+    fn flows(&self, last: u32) -> impl Iterator<Item = u32> {
+        let arrival = |index: u32| self.arrivals.get(index as usize);
+        let all = std::iter::successors(arrival(last), move |own| arrival(own.before));
+        all.map(|own| own.flow)
+    }
+
+    /// Adds a flow that brings a chunk to a rank.
+    fn insert(&mut self, rank: u32, chunk: u32, flow: u32) {
+        let next = self.pages.len() as u32;
+        let page = *self.page_of.entry((rank, chunk / PAGE)).or_insert(next);
+        if page == next {
+            self.pages.push([NONE; PAGE as usize]);
         }
-    }
-}
-
-impl Segments {
-    /// The ranges that have some of the chunks, each by its first chunk, with its flows.
-    fn overlapping(&self, chunks: Range<u32>) -> impl Iterator<Item = (u32, &Brought)> {
-        let begun = self.segments.range(..chunks.end).rev();
-        let overlapping = begun.take_while(move |(_, (end, _))| *end > chunks.start);
-        overlapping.map(|(&start, (_, brought))| (start, brought))
-    }
-
-    /// Adds a flow that brings chunks.
-    fn insert(&mut self, chunks: Range<u32>, flow: u32) {
-        let before = self.segments.range(..chunks.end).next_back();
-        if before.is_none_or(|(_, (end, _))| *end <= chunks.start) {
-            let brought = Brought::ByOne(flow);
-            self.segments.insert(chunks.start, (chunks.end, brought));
+        let last = &mut self.pages[page as usize][(chunk % PAGE) as usize];
+        let before = self.arrivals.get(*last as usize);
+        if before.is_some_and(|before| before.flow == flow) {
             return;
         }
-        self.split(chunks.start);
-        self.split(chunks.end);
-        let mut next = chunks.start;
-        let mut gaps = Vec::new();
-        for (&start, (end, brought)) in self.segments.range_mut(chunks.clone()) {
-            if next < start {
-                gaps.push(next..start);
-            }
-            brought.add(flow);
-            next = *end;
-        }
-        if next < chunks.end {
-            gaps.push(next..chunks.end);
-        }
-        for gap in gaps {
-            let brought = Brought::ByOne(flow);
-            self.segments.insert(gap.start, (gap.end, brought));
-        }
-    }
-
-    fn split(&mut self, at: u32) {
-        let Some((_, (end, brought))) = self.segments.range_mut(..at).next_back() else {
-            return;
+        let arrival = Arrival {
+            flow,
+            before: *last,
+            number: before.map_or(1, |before| before.number + 1),
         };
-        if *end > at {
-            let rest = (*end, brought.clone());
-            *end = at;
-            self.segments.insert(at, rest);
-        }
+        *last = self.arrivals.len() as u32;
+        self.arrivals.push(arrival);
     }
 }
