@@ -6,12 +6,14 @@
 //! that is relayed there, the hop before. What flows of one rank need for the same chunks in one step is
 //! kept once, as a join.
 
+use std::collections::BTreeMap;
+use std::ops::Range;
+
 use rustc_hash::FxHashMap;
 
 use crate::fabric::{Circuits, Hop};
 use crate::family::wss_grid::TunedLight;
 use crate::interrupt;
-use crate::memory;
 use crate::plan::Plan;
 use crate::simulate::{self, SimulationError};
 use crate::units::Bytes;
@@ -113,17 +115,12 @@ impl TransceiverFlows {
         size: Bytes,
         circuits: &dyn Circuits,
     ) -> Result<TransceiverFlows, SimulationError> {
-        let bytes = plan
-            .schedule
-            .deliveries()
-            .saturating_mul(BYTES_PER_DELIVERY);
-        memory::take("timing this plan flow by flow", bytes);
         let ranks = plan.fabric.ranks() as usize;
         let mut flows = TransceiverFlows {
             of_transmitter: vec![Vec::new(); 2 * ranks],
             ..TransceiverFlows::default()
         };
-        let mut held = Held::default();
+        let mut held = Held::of(plan);
         let mut pairs = FlowPairs::default();
         for step in 0..plan.schedule.steps() {
             interrupt::check();
@@ -142,9 +139,8 @@ impl TransceiverFlows {
             for (place, &(_, transfer)) in hops.iter().enumerate() {
                 if hops.get(place + 1).is_none_or(|next| next.1 != transfer) {
                     let moved = plan.schedule.transfer(transfer);
-                    for chunk in moved.chunk..moved.chunk + moved.count {
-                        held.insert(moved.destination, chunk, flow_of[place]);
-                    }
+                    let chunks = moved.chunk..moved.chunk + moved.count;
+                    held.insert(moved.destination, chunks, flow_of[place]);
                 }
             }
         }
@@ -217,20 +213,18 @@ impl TransceiverFlows {
                     continue;
                 }
                 let moved = plan.schedule.transfer(transfer);
-                for chunk in moved.chunk..moved.chunk + moved.count {
-                    let Some(last) = held.last(hop.from, chunk) else {
-                        continue;
-                    };
+                let chunks = moved.chunk..moved.chunk + moved.count;
+                held.each_last(hop.from, chunks, |last| {
                     if held.arrivals[last as usize].number <= FEW {
                         needed.extend(held.flows(last));
-                        continue;
+                        return;
                     }
                     let join = *of_chunks.entry(last).or_insert_with(|| {
                         let several: Vec<u32> = held.flows(last).collect();
                         self.join(&several, pairs)
                     });
                     self.wait(flow, join, pairs);
-                }
+                });
             }
             needed.sort_unstable();
             needed.dedup();
@@ -281,40 +275,75 @@ impl TransceiverFlows {
     }
 }
 
-/// Chunks whose last arrivals are kept side by side.
-const PAGE: u32 = 16;
-
-/// What the arrival of a chunk takes, with its part of a page.
-const BYTES_PER_DELIVERY: u64 = 20;
-
 /// No arrival.
 const NONE: u32 = u32::MAX;
 
 /// What arrived where.
-#[derive(Default)]
 struct Held {
-    /// By rank and page of chunks, where the page is.
-    page_of: FxHashMap<(u32, u32), u32>,
-    /// The last arrival of each chunk of a page.
-    pages: Vec<[u32; PAGE as usize]>,
     arrivals: Vec<Arrival>,
+    last: LastArrivals,
 }
 
-/// A chunk at a rank.
+/// Some chunks at a rank.
 struct Arrival {
     flow: u32,
-    /// The arrival of the same chunk before it.
+    /// The arrival of the same chunks before it.
     before: u32,
     /// How many there are with this one.
     number: u32,
 }
 
+/// Chunks whose last arrivals are kept side by side.
+const PAGE: u32 = 16;
+
+/// Where transfers carry more chunks on average, ranges of chunks are kept.
+const MOST_ALONE: u64 = 4;
+
+/// The last arrival of every chunk at every rank.
+enum LastArrivals {
+    /// By rank and page of chunks, where the page is.
+    Pages {
+        page_of: FxHashMap<(u32, u32), u32>,
+        pages: Vec<[u32; PAGE as usize]>,
+    },
+    /// By rank and first chunk of a range: the chunk after its last one, and the arrival. Ranges do not overlap.
+    Ranges(Vec<BTreeMap<u32, (u32, u32)>>),
+}
+
 impl Held {
-    /// The last arrival of a chunk at a rank.
-    fn last(&self, rank: u32, chunk: u32) -> Option<u32> {
-        let page = *self.page_of.get(&(rank, chunk / PAGE))?;
-        let last = self.pages[page as usize][(chunk % PAGE) as usize];
-        (last != NONE).then_some(last)
+    fn of(plan: &Plan) -> Held {
+        let alone = (plan.schedule.len() as u64).saturating_mul(MOST_ALONE);
+        Held {
+            arrivals: Vec::new(),
+            last: match plan.schedule.deliveries() > alone {
+                true => LastArrivals::Ranges(vec![BTreeMap::new(); plan.fabric.ranks() as usize]),
+                false => LastArrivals::Pages {
+                    page_of: FxHashMap::default(),
+                    pages: Vec::new(),
+                },
+            },
+        }
+    }
+
+    /// Tells the last arrivals of chunks at a rank.
+    fn each_last(&self, rank: u32, chunks: Range<u32>, mut tell: impl FnMut(u32)) {
+        match &self.last {
+            LastArrivals::Pages { page_of, pages } => {
+                for chunk in chunks {
+                    if let Some(&page) = page_of.get(&(rank, chunk / PAGE)) {
+                        let last = pages[page as usize][(chunk % PAGE) as usize];
+                        if last != NONE {
+                            tell(last);
+                        }
+                    }
+                }
+            }
+            LastArrivals::Ranges(of_rank) => {
+                let begun = of_rank[rank as usize].range(..chunks.end).rev();
+                let overlapping = begun.take_while(|(_, (end, _))| *end > chunks.start);
+                overlapping.for_each(|(_, &(_, last))| tell(last));
+            }
+        }
     }
 
     /// The flows of an arrival and of those before it.
@@ -324,24 +353,72 @@ impl Held {
         all.map(|own| own.flow)
     }
 
-    /// Adds a flow that brings a chunk to a rank.
-    fn insert(&mut self, rank: u32, chunk: u32, flow: u32) {
-        let next = self.pages.len() as u32;
-        let page = *self.page_of.entry((rank, chunk / PAGE)).or_insert(next);
-        if page == next {
-            self.pages.push([NONE; PAGE as usize]);
+    /// Adds a flow that brings chunks to a rank.
+    fn insert(&mut self, rank: u32, chunks: Range<u32>, flow: u32) {
+        let arrivals = &mut self.arrivals;
+        match &mut self.last {
+            LastArrivals::Pages { page_of, pages } => {
+                for chunk in chunks {
+                    let next = pages.len() as u32;
+                    let page = *page_of.entry((rank, chunk / PAGE)).or_insert(next);
+                    if page == next {
+                        pages.push([NONE; PAGE as usize]);
+                    }
+                    arrive(
+                        arrivals,
+                        &mut pages[page as usize][(chunk % PAGE) as usize],
+                        flow,
+                    );
+                }
+            }
+            LastArrivals::Ranges(of_rank) => {
+                let own = &mut of_rank[rank as usize];
+                split(own, chunks.start);
+                split(own, chunks.end);
+                let mut next = chunks.start;
+                let mut gaps = Vec::new();
+                for (&start, (end, last)) in own.range_mut(chunks.clone()) {
+                    if next < start {
+                        gaps.push(next..start);
+                    }
+                    arrive(arrivals, last, flow);
+                    next = *end;
+                }
+                if next < chunks.end {
+                    gaps.push(next..chunks.end);
+                }
+                for gap in gaps {
+                    let mut last = NONE;
+                    arrive(arrivals, &mut last, flow);
+                    own.insert(gap.start, (gap.end, last));
+                }
+            }
         }
-        let last = &mut self.pages[page as usize][(chunk % PAGE) as usize];
-        let before = self.arrivals.get(*last as usize);
-        if before.is_some_and(|before| before.flow == flow) {
-            return;
-        }
-        let arrival = Arrival {
-            flow,
-            before: *last,
-            number: before.map_or(1, |before| before.number + 1),
-        };
-        *last = self.arrivals.len() as u32;
-        self.arrivals.push(arrival);
+    }
+}
+
+/// Puts a flow after the last arrival of some chunks.
+fn arrive(arrivals: &mut Vec<Arrival>, last: &mut u32, flow: u32) {
+    let before = arrivals.get(*last as usize);
+    if before.is_some_and(|before| before.flow == flow) {
+        return;
+    }
+    let arrival = Arrival {
+        flow,
+        before: *last,
+        number: before.map_or(1, |before| before.number + 1),
+    };
+    *last = arrivals.len() as u32;
+    arrivals.push(arrival);
+}
+
+/// Lets a range end where another is to begin.
+fn split(ranges: &mut BTreeMap<u32, (u32, u32)>, at: u32) {
+    if let Some((_, (end, last))) = ranges.range_mut(..at).next_back()
+        && *end > at
+    {
+        let rest = (*end, *last);
+        *end = at;
+        ranges.insert(at, rest);
     }
 }
