@@ -9,7 +9,7 @@ use super::bounds::time_bound;
 use super::contest::{
     Candidate, Contender, Contest, ContestOutcome, LARGE, LeftOut, Made, is_of_one,
 };
-use super::least::FirstPieces;
+use super::least::{FirstPieces, TunedPieces};
 use super::striped::Striping;
 use super::{Planned, Planner, PlannerError, Question, least};
 use crate::algorithm::{self, AlgorithmError};
@@ -136,6 +136,7 @@ fn named_contenders<'a>(
             continue;
         }
         let first_pieces = FirstPieces::of(record, question)?;
+        let tuned_pieces = TunedPieces::of(record, question)?;
         for spec in record.variants() {
             let pieces = record.pieces(&spec);
             // Half as many pieces would do.
@@ -161,18 +162,30 @@ fn named_contenders<'a>(
                 slots = slots.max(first.slots(pieces));
                 expected = first.estimate(pieces, question)?;
             }
+            let tuning = match (pieces, &tuned_pieces) {
+                (Some(pieces), Some(first)) => first.tuning(pieces, question.size)?,
+                _ => None,
+            };
+            if let Some(tuning) = &tuning {
+                least = least.max(tuning.least);
+                expected = expected.max(tuning.expected);
+            }
             if transfers > question.most_transfers {
                 let most = question.most_transfers;
                 let error = PlannerError::TooLarge { transfers, most };
                 refused.push(left_out(&spec, least, error));
                 continue;
             }
-            let quickly = !on_ring && transfers <= if on_grid { LARGE } else { QUICKLY_MADE };
+            let quickly = !on_ring
+                && tuning.is_none()
+                && transfers <= if on_grid { LARGE } else { QUICKLY_MADE };
+            let is_known = quickly || on_ring || tuning.is_some();
             if quickly {
                 match least::of_spec(&spec, question) {
-                    Ok((known, length)) => {
-                        least = least.max(known);
-                        transfers = length;
+                    Ok(known) => {
+                        least = least.max(known.least);
+                        expected = expected.max(known.expected);
+                        transfers = known.transfers;
                     }
                     // It is not for fabrics of this family.
                     Err(PlannerError::Algorithm(AlgorithmError::WrongFamily(_))) => continue,
@@ -187,7 +200,7 @@ fn named_contenders<'a>(
             // few transfers come first.
             let is_large =
                 on_ring && transfers > LATER && !(pieces.is_some() && first_pieces.is_some());
-            let estimate = match (quickly || on_ring, question.fabric.network()) {
+            let estimate = match (is_known, question.fabric.network()) {
                 _ if is_large => LATER_NAMED,
                 (true, Some(_)) => least,
                 (true, None) => {
@@ -252,6 +265,12 @@ fn make_named(
         }
     }
     let plan = families::place_by_default(schedule, question.fabric, spec.to_string())?;
+    if let Some(limit) = limit {
+        let least = least::of_placed(&plan, question)?;
+        if least >= limit {
+            return Ok(Made::AtLeast(least));
+        }
+    }
     Ok(match Striping::widest(plan, question) {
         Ok(striping) => Made::Striped(striping.into()),
         Err(plan) => AnyPlan::Full(*plan).into(),

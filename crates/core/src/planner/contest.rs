@@ -146,7 +146,7 @@ pub(super) struct Contest<'a> {
 /// The fastest plan with its time, and what became of all contenders, the fastest first.
 pub(super) struct ContestOutcome {
     pub(super) fastest: Result<(AnyPlan, Time), PlannerError>,
-    /// What the simulator of circuits said of it, where all of it was simulated.
+    /// What the simulator of circuits, or of flows on them, said of it, where all of it was simulated.
     pub(super) outcome: Option<Box<Outcome>>,
     pub(super) candidates: Vec<Candidate>,
 }
@@ -307,7 +307,7 @@ impl Contest<'_> {
         });
         Ok(ContestOutcome {
             fastest,
-            outcome: outcome.filter(|_| self.is_timed_by_circuits()),
+            outcome: outcome.filter(|_| self.has_circuits()),
             candidates,
         })
     }
@@ -383,6 +383,12 @@ impl Contest<'_> {
         let made = made.unwrap_or_else(|much| Err(much.into()))?;
         candidate.time = made.time;
         Ok(Some(made))
+    }
+
+    /// Whether a plan is timed on circuits, slot by slot or flow by flow, and so as it is whenever it is simulated.
+    fn has_circuits(&self) -> bool {
+        let fabric = self.question.fabric;
+        self.is_timed_by_circuits() || (fabric.has_light() && fabric.network().is_none())
     }
 
     /// Whether a slot's time is that of its messages on their circuits.

@@ -30,6 +30,7 @@ mod grids;
 mod loads;
 mod pieces;
 
+pub(super) use grids::TunedPieces;
 pub(super) use loads::of_ranges;
 pub(super) use pieces::FirstPieces;
 
@@ -248,10 +249,40 @@ pub(super) fn has_grid_slots(question: &Question<'_>) -> Result<bool, PlannerErr
     Ok(grids::GridSlot::of(question)?.is_some())
 }
 
-/// The same for the schedule that a spec names, with its number of transfers.
-pub(super) fn of_spec(spec: &Spec, question: &Question<'_>) -> Result<(Time, u64), PlannerError> {
+/// What is known of the schedule that a spec names.
+pub(super) struct OfSpec {
+    /// No plan of it takes less.
+    pub(super) least: Time,
+    /// What a plan of it may take.
+    pub(super) expected: Time,
+    pub(super) transfers: u64,
+}
+
+/// The same for the schedule that a spec names.
+pub(super) fn of_spec(spec: &Spec, question: &Question<'_>) -> Result<OfSpec, PlannerError> {
     let schedule = algorithm::build(spec, question.collective, question.fabric)?;
-    Ok((of_schedule(&schedule, question)?, schedule.len() as u64))
+    let (least, expected) = match tuned_grid(question) {
+        Some(grid) => {
+            let tuning = grids::of_tuned(&schedule, grid, question.size)?;
+            (tuning.least, tuning.expected)
+        }
+        None => {
+            let least = of_schedule(&schedule, question)?;
+            (least, least)
+        }
+    };
+    Ok(OfSpec {
+        least,
+        expected,
+        transfers: schedule.len() as u64,
+    })
+}
+
+/// The grid of a question where circuits that change are charged.
+fn tuned_grid<'a>(question: &Question<'a>) -> Option<&'a WssGrid> {
+    let grid = question.fabric.downcast::<WssGrid>();
+    let is_tuned = question.policy() == Policy::TwoTier && question.collective.demand().is_none();
+    grid.filter(|_| is_tuned)
 }
 
 /// A time that the plan of a schedule cannot go below; zero where nothing is known.
@@ -267,17 +298,22 @@ pub(super) fn of_plan(plan: &Plan, question: &Question<'_>) -> Result<Time, Plan
     over_routes(&plan.schedule, &plan.routes, question)
 }
 
+/// The same of a placed plan without routes of its own, where its bursts tell more than its schedule; zero elsewhere.
+pub(super) fn of_placed(plan: &Plan, question: &Question<'_>) -> Result<Time, PlannerError> {
+    match tuned_grid(question) {
+        Some(grid) => grids::of_bursts(plan, grid, question.size),
+        None => Ok(Time::ZERO),
+    }
+}
+
 fn over_routes(
     schedule: &Schedule,
     routes: &NamedRoutes,
     question: &Question<'_>,
 ) -> Result<Time, PlannerError> {
     let has_demand = question.collective.demand().is_some();
-    if let Some(grid) = question.fabric.downcast::<WssGrid>()
-        && question.policy() == Policy::TwoTier
-        && !has_demand
-    {
-        return grids::of_tuned(schedule, grid, question.size);
+    if let Some(grid) = tuned_grid(question) {
+        return Ok(grids::of_tuned(schedule, grid, question.size)?.least);
     }
     if !Simulator::chosen(question.fabric, question.method).bounded_by_loads {
         return Ok(Time::ZERO);

@@ -28,6 +28,7 @@ use crate::family::wss_grid::WssGrid;
 use crate::interrupt;
 use crate::plan::AnyPlan;
 use crate::schedule::{Claims, Schedule, Transfer};
+use crate::simulate::Policy;
 use crate::spec::{OptionRecord, Spec};
 use crate::units::{Bytes, Time};
 use line::{Line, Shape};
@@ -71,8 +72,8 @@ const MOST_PIECES: u32 = 1 << 20;
 
 /// More transfers are not worth their making: the last piece is then a small part of all.
 const MOST_TRANSFERS: u64 = 1 << 18;
-/// The same around rings.
-const MOST_AROUND: u64 = 1 << 20;
+/// The same as long as the slots before the last rank has its first piece are more than a 64th of all.
+const MOST_FOR_REST: u64 = 1 << 20;
 
 /// Where pieces go.
 #[derive(Debug, Clone, Copy)]
@@ -256,6 +257,16 @@ fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, Planner
         if transfers > question.most_transfers {
             continue;
         }
+        // Leaves have all pieces of a reduce at the start, and ask for their circuits ahead of others: where changed circuits are charged, a hypercube is
+        // expected to take twice the time.
+        let runs_ahead = question.collective.kind() == CollectiveKind::Reduce
+            && question.policy() == Policy::TwoTier
+            && shape == Shape::Hypercube;
+        let time = if runs_ahead {
+            time.saturating_mul(2)
+        } else {
+            time
+        };
         let question = *question;
         contenders.push(Contender {
             name: named(shape, pieces).to_string(),
@@ -286,7 +297,7 @@ fn fewest(
     given: Option<u32>,
 ) -> Result<(u32, u64), PlannerError> {
     let (parts, after) = course.parts();
-    let per_slot = per_slot(question, course)?;
+    let SlotPrice { per_slot, once } = slot_price(question, course)?;
     let Some(circuits) = question.fabric.circuits() else {
         return Ok((1, 0));
     };
@@ -297,18 +308,13 @@ fn fewest(
     };
     let time = |pieces: u32| {
         let slots = u64::from(pieces) + u64::from(after);
-        slots.saturating_mul(per_slot.saturating_add(sending(pieces)))
+        let all = slots.saturating_mul(per_slot.saturating_add(sending(pieces)));
+        all.saturating_add(once)
     };
     let each = u64::from(parts) * u64::from(question.collective.ranks() - 1);
-    // Around rings many slots pass before the last rank has its first piece: these are a 64th of all then.
-    let enough = match course {
-        Course::Planes { row, column }
-            if row.shape == Shape::Ring && column.shape == Shape::Ring =>
-        {
-            u64::from(after).saturating_mul(64).min(MOST_AROUND / each)
-        }
-        _ => 0,
-    };
+    let enough = u64::from(after)
+        .saturating_mul(64)
+        .min(MOST_FOR_REST / each);
     let room = (MOST_TRANSFERS / each).max(enough);
     let room = room.min(size / u64::from(parts)).max(1);
     let best = (f64::from(after) * sending(1) as f64 / per_slot.max(1) as f64).sqrt();
@@ -322,33 +328,44 @@ fn fewest(
     Ok((pieces, time(pieces)))
 }
 
-/// What a slot takes beside its bytes; a ring of lightpaths stays up.
-fn per_slot(question: &Question<'_>, course: Course) -> Result<u64, PlannerError> {
+/// What slots take beside their bytes, in picoseconds.
+#[derive(Debug, Clone, Copy, Default)]
+struct SlotPrice {
+    per_slot: u64,
+    once: u64,
+}
+
+/// A ring of lightpaths stays up. Where circuits are asked for when there is something to send, those that the first piece takes are set
+/// up one after the other.
+fn slot_price(question: &Question<'_>, course: Course) -> Result<SlotPrice, PlannerError> {
     let (fabric, policy) = (question.fabric, question.policy());
     let Some(circuits) = fabric.circuits() else {
-        return Ok(0);
+        return Ok(SlotPrice::default());
     };
     let change = circuits.change()?;
-    let is_charged = match circuits.charge(policy.name()) {
-        Ok(Charge::Never) => false,
-        Ok(Charge::Groups { each_slot: false } | Charge::ChangedCircuit) => {
-            let goes_around = |line: Line| line.shape == Shape::Ring;
-            !match course {
-                Course::Planes { row, column } => goes_around(row) && goes_around(column),
-                Course::Parts { .. } => false,
-                Course::BothWays { .. } => true,
-            }
-        }
-        _ => true,
+    let goes_around = |line: Line| line.shape == Shape::Ring;
+    let stays_up = match course {
+        Course::Planes { row, column } => goes_around(row) && goes_around(column),
+        Course::Parts { .. } => false,
+        Course::BothWays { .. } => true,
     };
     let latency = match fabric.downcast::<WssGrid>() {
         Some(grid) => grid.latency,
         None => circuits.formula_latency().unwrap_or(Time::ZERO),
     };
     let set_up = change.set_up.plus(change.release)?;
-    Ok(match is_charged {
-        true => set_up.plus(latency)?.ps(),
-        false => latency.ps(),
+    let (per_slot, once) = match circuits.charge(policy.name()) {
+        Ok(Charge::Never) => (Time::ZERO, Time::ZERO),
+        Ok(Charge::ChangedCircuit) if stays_up => {
+            let (_, after) = course.parts();
+            (Time::ZERO, set_up.times(u64::from(after) + 1)?)
+        }
+        Ok(Charge::Groups { each_slot: false }) if stays_up => (Time::ZERO, Time::ZERO),
+        _ => (set_up, Time::ZERO),
+    };
+    Ok(SlotPrice {
+        per_slot: per_slot.plus(latency)?.ps(),
+        once: once.ps(),
     })
 }
 

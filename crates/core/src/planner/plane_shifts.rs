@@ -160,10 +160,11 @@ fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, Planner
     let kept = keeps_circuits(question).then(|| search::steady(torus, kind, &price));
     let contenders = found.into_iter().chain(kept).map(|(sequence, time)| {
         let question = *question;
-        Contender {
+        let tuned = least_tuned(&question, grid, &sequence)?;
+        Ok(Contender {
             name: named(&sequence),
             slots: sequence.slots.len() as u64,
-            least,
+            least: least.max(tuned),
             estimate: Time::from_ps(time),
             // Blocks next to one another are one transfer.
             transfers: question.work(blocks) / 8,
@@ -173,9 +174,47 @@ fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, Planner
                 let plan = families::place_by_default(schedule, question.fabric, named(&sequence))?;
                 Ok(Made::from(AnyPlan::Full(plan)))
             }),
-        }
+        })
     });
-    Ok(contenders.collect())
+    contenders.collect()
+}
+
+/// The time that a sequence takes at least where circuits that change are charged: a transmitter of one of the planes is tuned for each
+/// shift that is not the one before, and sends all blocks of its plane. Zero for collectives whose ranks do not all send the same.
+fn least_tuned(
+    question: &Question<'_>,
+    grid: &WssGrid,
+    sequence: &Sequence,
+) -> Result<Time, PlannerError> {
+    let kind = question.collective.kind();
+    let block = match kind {
+        CollectiveKind::AllGather => question.size.get(),
+        CollectiveKind::ReduceScatter => question.size.get() / u64::from(grid.ranks()),
+        _ => return Ok(Time::ZERO),
+    };
+    let spread = match question.policy() {
+        Policy::TwoTier => Spread::of(torus_of(grid), sequence),
+        _ => None,
+    };
+    let set_up = grid.change()?.set_up;
+    let mut least = Time::ZERO;
+    for plane in [0, 1] {
+        let slots = spread.iter().flat_map(|spread| &spread.slots);
+        let mut shifts: Vec<u32> = Vec::new();
+        let mut blocks = 0;
+        for of_plane in slots.map(|hops| &hops[plane]) {
+            if !of_plane.senders.is_empty() {
+                shifts.push(of_plane.shift);
+                blocks += of_plane.senders.len() as u64;
+            }
+        }
+        shifts.dedup();
+        let bytes = Bytes::new(block.saturating_mul(blocks));
+        let sending = u64::try_from(grid.transmission().ps(bytes)).unwrap_or(u64::MAX);
+        let tuned = set_up.times(shifts.len() as u64)?;
+        least = least.max(tuned.plus(Time::from_ps(sending))?);
+    }
+    Ok(least)
 }
 
 /// Whether circuits that do not change may save time: those of a scatter are asked for one after the other, as its blocks come.

@@ -79,7 +79,7 @@ fn half<'a>(kind: CollectiveKind, question: &Question<'a>) -> Result<Question<'a
 }
 
 /// A plan of the fastest halves as a contender, made last of all; on rings before named algorithms of many transfers, most of which
-/// cannot reach its time.
+/// cannot reach its time; on grids, where halves come near to their bounds, in its turn.
 ///
 /// # Errors
 /// A time beyond 64 bits.
@@ -91,13 +91,21 @@ fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, Planner
         return Ok(Vec::new());
     }
     let least = least::of_collective(question)?;
-    // Two searches are not worth a thousandth. On links messages of the second phase may start while the first one
+    // Two searches are not worth a thousandth. On links, and on tuned circuits, messages of the second phase may start while the first one
     // ends, but most start afterwards: less than two thirds of both bounds together is not to be expected.
     let mut expected = least.plus(Time::from_ps(least.ps() / 1000))?;
-    if question.fabric.network().is_some() {
+    let on_grid = question.fabric.planes().is_some();
+    let mut estimate = match question.fabric.downcast::<WdmRing>() {
+        Some(_) => LATER_NAMED.ps() - 1,
+        None => u64::MAX,
+    };
+    if on_grid || question.fabric.network().is_some() {
         let (first, second) = (half(first, question)?, half(second, question)?);
         let both = least::of_collective(&first)?.plus(least::of_collective(&second)?)?;
         expected = expected.max(Time::from_ps(both.ps() / 3 * 2));
+        if on_grid {
+            estimate = both.ps().saturating_add(both.ps() / ABOVE);
+        }
     }
     let ranks = u64::from(question.collective.ranks());
     // Along rows and columns blocks next to one another are one transfer.
@@ -115,10 +123,7 @@ fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, Planner
         name: NAME.into(),
         slots: 0,
         least,
-        estimate: Time::from_ps(match question.fabric.downcast::<WdmRing>() {
-            Some(_) => LATER_NAMED.ps() - 1,
-            None => u64::MAX,
-        }),
+        estimate: Time::from_ps(estimate),
         transfers,
         make: Box::new(move |limit| {
             if limit.is_some_and(|limit| limit <= expected) {
@@ -136,6 +141,9 @@ fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, Planner
         }),
     }])
 }
+
+/// On grids two phases are expected to take so small a part more than both bounds together.
+const ABOVE: u64 = 32;
 
 /// Joined plans of more transfers take seconds to join, time and prove: they are to save a tenth of the time.
 const LARGE: u64 = 1 << 22;

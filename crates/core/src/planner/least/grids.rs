@@ -5,20 +5,22 @@
 //! ways; on a grid of switches a transceiver sends to one rank of its row or column at a time. Hops of relays are not counted.
 //!
 //! Where circuits that change are charged, a transmitter is tuned once at least for every rank of its row or column that it sends to, and sends
-//! one burst after the other.
+//! one burst after the other; all transmitters of a plane send what is relayed, once each.
 //!
 //! Where parts of a grid of switches are dead, hops are led around them, and partners say nothing.
 
 use rustc_hash::FxHashSet;
 
 use super::{PlannerError, Question};
+use crate::algorithm::{self, Algorithm};
 use crate::fabric::Circuits;
 use crate::fabric::circuits::Charge;
 use crate::family::light_path_grid::LightPathGrid;
-use crate::family::wss_grid::WssGrid;
-use crate::interrupt;
+use crate::family::wss_grid::{TunedLight, WssGrid};
+use crate::plan::Plan;
 use crate::schedule::{Schedule, Transfer};
 use crate::simulate::Simulator;
+use crate::spec::{Role, Spec};
 use crate::units::{Bytes, Time};
 
 /// What a slot takes at least, and the ports of a rank.
@@ -76,9 +78,8 @@ fn transfers(
     step: usize,
     ranks: u32,
 ) -> impl Iterator<Item = Option<Transfer>> {
-    schedule.step(step).map(move |index| {
-        interrupt::check();
-        let transfer = schedule.transfer(index);
+    let transfers = schedule.columns(step).transfers();
+    transfers.map(move |transfer| {
         let last = transfer.source.max(transfer.destination);
         (last < ranks).then_some(transfer)
     })
@@ -131,39 +132,188 @@ pub(super) fn of_schedule(
     Ok(time)
 }
 
-/// The time that one of the transmitters takes at least, each tuned for every rank that it sends to.
+/// What the transmitters take that are tuned for a schedule.
+pub(in crate::planner) struct Tuning {
+    /// No plan takes less.
+    pub(in crate::planner) least: Time,
+    /// About what a plan takes.
+    pub(in crate::planner) expected: Time,
+}
+
+/// The time that the busiest transmitter of a placed plan takes at least: it is tuned for every burst to another rank than the one in the slot
+/// before.
+pub(super) fn of_bursts(plan: &Plan, grid: &WssGrid, size: Bytes) -> Result<Time, PlannerError> {
+    let smallest = plan.schedule.collective.least_chunk_bytes(size).get();
+    // By transmitter, in the order of slots: receiver and chunks.
+    let mut bursts: Vec<(u32, u32, u32, u32)> = Vec::with_capacity(plan.len());
+    for step in 0..plan.schedule.steps() {
+        let indices = plan.schedule.step(step);
+        for (index, transfer) in indices.zip(plan.schedule.columns(step).transfers()) {
+            bursts.extend(plan.hops_of(index).map(|hop| {
+                let plane = u32::from(TunedLight::from(hop.light).plane);
+                (2 * hop.from + plane, hop.slot, hop.to, transfer.count)
+            }));
+        }
+    }
+    bursts.sort_unstable();
+    let tuned = grid.change()?.set_up;
+    let mut longest = Time::ZERO;
+    for own in bursts.chunk_by(|one, next| one.0 == next.0) {
+        let keeps = |one: &(u32, u32, u32, u32), next: &(u32, u32, u32, u32)| {
+            one.2 == next.2 && next.1 <= one.1 + 1
+        };
+        let changes = own.chunk_by(keeps).count() as u64;
+        let chunks: u64 = own.iter().map(|burst| u64::from(burst.3)).sum();
+        let bytes = Bytes::new(smallest.saturating_mul(chunks));
+        let sending = u64::try_from(grid.transmission().ps(bytes)).unwrap_or(u64::MAX);
+        longest = longest.max(tuned.times(changes)?.plus(Time::from_ps(sending))?);
+    }
+    Ok(longest)
+}
+
+/// The schedule of the first pieces of a pipeline on a grid where circuits that change are charged. A record says that all others go like them
+/// ([`Algorithm::group_of_pieces`]).
+pub(in crate::planner) struct TunedPieces<'a> {
+    grid: &'a WssGrid,
+    schedule: Schedule,
+    group: u64,
+}
+
+impl<'a> TunedPieces<'a> {
+    /// Those of a record; none where nothing is known of them.
+    ///
+    /// # Errors
+    /// What the algorithm refuses.
+    pub(in crate::planner) fn of(
+        record: &Algorithm,
+        question: &Question<'a>,
+    ) -> Result<Option<TunedPieces<'a>>, PlannerError> {
+        let option = record.options.iter().find(|one| one.role == Role::Pieces);
+        let (Some(group), Some(option), Some(grid)) =
+            (record.group_of_pieces, option, super::tuned_grid(question))
+        else {
+            return Ok(None);
+        };
+        let spec = Spec::new(record.name).with(option.name, group);
+        let schedule = algorithm::build(&spec, question.collective, question.fabric)?;
+        Ok(Some(TunedPieces {
+            grid,
+            schedule,
+            group: group.into(),
+        }))
+    }
+
+    /// What so many pieces take; none where these are fewer than the first.
+    ///
+    /// # Errors
+    /// A time beyond 64 bits.
+    pub(in crate::planner) fn tuning(
+        &self,
+        pieces: u64,
+        size: Bytes,
+    ) -> Result<Option<Tuning>, PlannerError> {
+        let smallest = Bytes::new(size.get() / pieces.max(1));
+        match pieces / self.group {
+            0 => Ok(None),
+            times => of_tuned_again(&self.schedule, self.grid, smallest, times).map(Some),
+        }
+    }
+}
+
+/// What a transmitter sends, or all of a plane.
+#[derive(Debug, Clone, Copy, Default)]
+struct Sent {
+    /// Ranks sent to.
+    partners: u64,
+    /// Messages to another rank than the one before: what a rank sends to another in a step is one message.
+    changes: u64,
+    chunks: u64,
+}
+
+/// The time that the transmitters take at least: each is tuned once for every rank of its row or column that it sends to. A transfer to a
+/// rank that shares no switch is sent once in each plane, by transmitters that the schedule does not tell: the busiest of a plane sends
+/// no less than all of them on average.
+///
+/// A plan is expected to tune once more for every relayed message, and for every other one that goes to another rank than the message before.
 pub(super) fn of_tuned(
     schedule: &Schedule,
     grid: &WssGrid,
     size: Bytes,
-) -> Result<Time, PlannerError> {
+) -> Result<Tuning, PlannerError> {
+    of_tuned_again(
+        schedule,
+        grid,
+        schedule.collective.least_chunk_bytes(size),
+        1,
+    )
+}
+
+/// The same of a schedule so many times over, with chunks of `smallest` bytes at least.
+fn of_tuned_again(
+    schedule: &Schedule,
+    grid: &WssGrid,
+    smallest: Bytes,
+    times: u64,
+) -> Result<Tuning, PlannerError> {
+    let unknown = Tuning {
+        least: Time::ZERO,
+        expected: Time::ZERO,
+    };
     if !grid.is_whole() {
-        return Ok(Time::ZERO);
+        return Ok(unknown);
     }
-    let smallest = schedule.collective.least_chunk_bytes(size).get();
-    let ranks = grid.ranks();
-    // By rank and plane: ranks sent to, and chunks.
-    let mut sent = vec![[(0u64, 0u64); 2]; ranks as usize];
+    let bytes_of_chunk = smallest.get().saturating_mul(times);
+    let ranks = grid.ranks() as usize;
+    // By rank and plane: what goes to ranks of its switch. Of a whole plane: what goes by way of relays.
+    let mut sent = vec![[Sent::default(); 2]; ranks];
+    let mut relayed = Sent::default();
+    let mut last = vec![[u32::MAX; 2]; ranks];
     let mut pairs = FxHashSet::default();
+    let mut messages = FxHashSet::default();
     for step in 0..schedule.steps() {
-        for transfer in transfers(schedule, step, ranks) {
+        messages.clear();
+        for transfer in transfers(schedule, step, grid.ranks()) {
             let Some(transfer) = transfer else {
-                return Ok(Time::ZERO);
+                return Ok(unknown);
             };
             let (source, destination) = (transfer.source, transfer.destination);
-            if let Some(plane) = grid.shared_plane(source, destination) {
-                let (partners, chunks) = &mut sent[source as usize][plane as usize];
-                *partners += u64::from(pairs.insert((source, destination)));
-                *chunks += u64::from(transfer.count);
+            let is_new = messages.insert((source, destination));
+            let Some(plane) = grid.shared_plane(source, destination) else {
+                relayed.changes += u64::from(is_new);
+                relayed.chunks += u64::from(transfer.count);
+                continue;
+            };
+            let own = &mut sent[source as usize][plane as usize];
+            own.chunks += u64::from(transfer.count);
+            if is_new {
+                let last = &mut last[source as usize][plane as usize];
+                own.changes += u64::from(std::mem::replace(last, destination) != destination);
+                own.partners += u64::from(pairs.insert((source, destination)));
             }
         }
     }
     let tuned = grid.change()?.set_up;
-    let mut longest = Time::ZERO;
-    for (partners, chunks) in sent.into_iter().flatten() {
-        let bytes = Bytes::new(smallest.saturating_mul(chunks));
+    let time = |changes: u64, chunks: u64| {
+        let bytes = Bytes::new(bytes_of_chunk.saturating_mul(chunks));
         let sending = u64::try_from(grid.transmission().ps(bytes)).unwrap_or(u64::MAX);
-        longest = longest.max(tuned.times(partners)?.plus(Time::from_ps(sending))?);
+        Ok::<_, PlannerError>(tuned.times(changes)?.plus(Time::from_ps(sending))?)
+    };
+    let mut longest = unknown;
+    for plane in [0, 1] {
+        let mut all = relayed;
+        for own in &sent {
+            let own = own[plane];
+            all.chunks += own.chunks;
+            all.changes += own.changes;
+            longest.least = longest.least.max(time(own.partners, own.chunks)?);
+            let changes = own.changes.saturating_mul(times);
+            longest.expected = longest.expected.max(time(changes, own.chunks)?);
+        }
+        let [changes, chunks] = [all.changes, all.chunks].map(|sum| sum / ranks as u64);
+        longest.least = longest.least.max(time(u64::from(all.chunks > 0), chunks)?);
+        let changes = changes.saturating_mul(times);
+        longest.expected = longest.expected.max(time(changes, chunks)?);
     }
+    longest.expected = longest.expected.max(longest.least);
     Ok(longest)
 }

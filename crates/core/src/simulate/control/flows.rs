@@ -78,8 +78,8 @@ impl Lists {
     }
 }
 
-/// The join of what needs no arrival.
-const NOTHING: u32 = u32::MAX;
+/// A chunk that more flows brought has a join of its own.
+const FEW: u32 = 16;
 
 /// What becomes lists when all is known.
 #[derive(Default)]
@@ -120,37 +120,27 @@ impl TransceiverFlows {
             of_transmitter: vec![Vec::new(); 2 * ranks],
             ..TransceiverFlows::default()
         };
-        let mut held: Vec<Segments> = vec![Segments::default(); ranks];
+        let mut held = Held::of(plan);
         let mut pairs = FlowPairs::default();
         for step in 0..plan.schedule.steps() {
             interrupt::check();
             let transfers = plan.schedule.step(step);
-            let hops: Vec<(Hop, usize)> = transfers
-                .clone()
-                .flat_map(|transfer| plan.hops_of(transfer).map(move |hop| (hop, transfer)))
-                .collect();
+            let mut hops: Vec<(Hop, usize)> = Vec::with_capacity(transfers.len());
+            for transfer in transfers {
+                hops.extend(plan.hops_of(transfer).map(|hop| (hop, transfer)));
+            }
             let alone: Vec<Hop> = hops.iter().map(|&(hop, _)| hop).collect();
             simulate::measure(circuits, &alone, &mut Vec::new(), |hop| hops[hop].1 as u32)?;
-            let flow_of = flows.add(plan, size, &hops)?;
-            let (mut joins, mut relayed) = (FxHashMap::default(), FxHashMap::default());
-            for (place, &(_, transfer)) in hops.iter().enumerate() {
-                interrupt::check();
-                let join = match place.checked_sub(1) {
-                    Some(before) if hops[before].1 == transfer => {
-                        let before = flow_of[before];
-                        let join = relayed.entry(before);
-                        *join.or_insert_with(|| flows.join(&[before], &mut pairs))
-                    }
-                    _ => flows.data_of(plan, transfer, &held, &mut joins, &mut pairs),
-                };
-                flows.wait(flow_of[place], join, &mut pairs);
-            }
+            let mut order: Vec<usize> = (0..hops.len()).collect();
+            order.sort_by_key(|&place| hops[place].0);
+            let flow_of = flows.add(plan, size, &hops, &order)?;
+            flows.join_step(plan, &hops, &order, &flow_of, &held, &mut pairs);
             // What a step brings counts from its end.
             for (place, &(_, transfer)) in hops.iter().enumerate() {
                 if hops.get(place + 1).is_none_or(|next| next.1 != transfer) {
                     let moved = plan.schedule.transfer(transfer);
                     let chunks = moved.chunk..moved.chunk + moved.count;
-                    held[moved.destination as usize].insert(chunks, flow_of[place]);
+                    held.insert(moved.destination, chunks, flow_of[place]);
                 }
             }
         }
@@ -161,16 +151,15 @@ impl TransceiverFlows {
     }
 
     /// Adds the flows of hops, each with the transfer that it belongs to, and all of one circuit in one
-    /// slot as one flow; returns the flow of every hop.
+    /// slot as one flow; returns the flow of every hop. `order` sorts the hops.
     fn add(
         &mut self,
         plan: &Plan,
         size: Bytes,
         hops: &[(Hop, usize)],
+        order: &[usize],
     ) -> Result<Vec<u32>, SimulationError> {
         let collective = plan.schedule.collective;
-        let mut order: Vec<usize> = (0..hops.len()).collect();
-        order.sort_by_key(|&place| hops[place].0);
         let mut flow_of = vec![0; hops.len()];
         for together in order.chunk_by(|&one, &other| hops[one].0 == hops[other].0) {
             interrupt::check();
@@ -199,33 +188,60 @@ impl TransceiverFlows {
         Ok(flow_of)
     }
 
-    /// The join of what a transfer needs at its source; `joins` has those of its step.
-    fn data_of(
+    /// Joins what every flow of a step needs: one join for all chunks that few flows brought, and one for every other chunk. Flows of a rank
+    /// that need the same share the join.
+    fn join_step(
         &mut self,
         plan: &Plan,
-        transfer: usize,
-        held: &[Segments],
-        joins: &mut FxHashMap<(u32, u32, u32), u32>,
+        hops: &[(Hop, usize)],
+        order: &[usize],
+        flow_of: &[u32],
+        held: &Held,
         pairs: &mut FlowPairs,
-    ) -> u32 {
-        let moved = plan.schedule.transfer(transfer);
-        if held[moved.source as usize].segments.is_empty() {
-            return NOTHING;
+    ) {
+        let mut of_chunks: FxHashMap<u32, u32> = FxHashMap::default();
+        let mut needed = Vec::new();
+        let mut before: (Vec<u32>, Option<u32>) = (Vec::new(), None);
+        for together in order.chunk_by(|&one, &other| flow_of[one] == flow_of[other]) {
+            interrupt::check();
+            let flow = flow_of[together[0]];
+            needed.clear();
+            for &place in together {
+                let (hop, transfer) = hops[place];
+                if place > 0 && hops[place - 1].1 == transfer {
+                    needed.push(flow_of[place - 1]);
+                    continue;
+                }
+                let moved = plan.schedule.transfer(transfer);
+                let chunks = moved.chunk..moved.chunk + moved.count;
+                held.each_last(hop.from, chunks, |last| {
+                    if held.arrivals[last as usize].number <= FEW {
+                        needed.extend(held.flows(last));
+                        return;
+                    }
+                    let join = *of_chunks.entry(last).or_insert_with(|| {
+                        let several: Vec<u32> = held.flows(last).collect();
+                        self.join(&several, pairs)
+                    });
+                    self.wait(flow, join, pairs);
+                });
+            }
+            needed.sort_unstable();
+            needed.dedup();
+            if needed.is_empty() {
+                continue;
+            }
+            let join = match &before {
+                (same, Some(join)) if *same == needed => *join,
+                _ => self.join(&needed, pairs),
+            };
+            self.wait(flow, join, pairs);
+            before.0.clone_from(&needed);
+            before.1 = Some(join);
         }
-        let key = (moved.source, moved.chunk, moved.count);
-        if let Some(&join) = joins.get(&key) {
-            return join;
-        }
-        let needed = held[moved.source as usize].find(moved.chunk..moved.chunk + moved.count);
-        let join = self.join(&needed, pairs);
-        joins.insert(key, join);
-        join
     }
 
     fn join(&mut self, needed: &[u32], pairs: &mut FlowPairs) -> u32 {
-        if needed.is_empty() {
-            return NOTHING;
-        }
         let join = self.join_needs.len() as u32;
         pairs.feeds.extend(needed.iter().map(|&flow| (flow, join)));
         self.join_needs.push(needed.len() as u32);
@@ -234,7 +250,7 @@ impl TransceiverFlows {
     }
 
     fn wait(&mut self, flow: u32, join: u32, pairs: &mut FlowPairs) {
-        if join != NOTHING && pairs.last_waiter[join as usize] != flow {
+        if pairs.last_waiter[join as usize] != flow {
             pairs.last_waiter[join as usize] = flow;
             pairs.waiters.push((join, flow));
             self.needs[flow as usize] += 1;
@@ -259,63 +275,150 @@ impl TransceiverFlows {
     }
 }
 
-/// What arrived at a rank, by chunk: ranges of chunks that do not overlap, each with its flows.
-#[derive(Debug, Clone, Default)]
-struct Segments {
-    /// By first chunk: the chunk after the last, and the flows.
-    segments: BTreeMap<u32, (u32, Vec<u32>)>,
+/// No arrival.
+const NONE: u32 = u32::MAX;
+
+/// What arrived where.
+struct Held {
+    arrivals: Vec<Arrival>,
+    last: LastArrivals,
 }
 
-impl Segments {
-    /// All flows that brought some of the chunks, in order.
-    fn find(&self, chunks: Range<u32>) -> Vec<u32> {
-        let before = self.segments.range(..chunks.start).next_back();
-        let before = before.filter(|(_, (end, _))| *end > chunks.start);
-        let inside = self.segments.range(chunks);
-        let mut found: Vec<u32> = before
-            .into_iter()
-            .chain(inside)
-            .flat_map(|(_, (_, flows))| flows.iter().copied())
-            .collect();
-        found.sort_unstable();
-        found.dedup();
-        found
+/// Some chunks at a rank.
+struct Arrival {
+    flow: u32,
+    /// The arrival of the same chunks before it.
+    before: u32,
+    /// How many there are with this one.
+    number: u32,
+}
+
+/// Chunks whose last arrivals are kept side by side.
+const PAGE: u32 = 16;
+
+/// Where transfers carry more chunks on average, ranges of chunks are kept.
+const MOST_ALONE: u64 = 4;
+
+/// The last arrival of every chunk at every rank.
+enum LastArrivals {
+    /// By rank and page of chunks, where the page is.
+    Pages {
+        page_of: FxHashMap<(u32, u32), u32>,
+        pages: Vec<[u32; PAGE as usize]>,
+    },
+    /// By rank and first chunk of a range: the chunk after its last one, and the arrival. Ranges do not overlap.
+    Ranges(Vec<BTreeMap<u32, (u32, u32)>>),
+}
+
+impl Held {
+    fn of(plan: &Plan) -> Held {
+        let alone = (plan.schedule.len() as u64).saturating_mul(MOST_ALONE);
+        Held {
+            arrivals: Vec::new(),
+            last: match plan.schedule.deliveries() > alone {
+                true => LastArrivals::Ranges(vec![BTreeMap::new(); plan.fabric.ranks() as usize]),
+                false => LastArrivals::Pages {
+                    page_of: FxHashMap::default(),
+                    pages: Vec::new(),
+                },
+            },
+        }
     }
 
-    /// Adds a flow that brings chunks.
-    fn insert(&mut self, chunks: Range<u32>, flow: u32) {
-        let before = self.segments.range(..chunks.end).next_back();
-        if before.is_none_or(|(_, (end, _))| *end <= chunks.start) {
-            self.segments.insert(chunks.start, (chunks.end, vec![flow]));
-            return;
-        }
-        self.split(chunks.start);
-        self.split(chunks.end);
-        let mut next = chunks.start;
-        let mut gaps = Vec::new();
-        for (&start, (end, flows)) in self.segments.range_mut(chunks.clone()) {
-            if next < start {
-                gaps.push(next..start);
+    /// Tells the last arrivals of chunks at a rank.
+    fn each_last(&self, rank: u32, chunks: Range<u32>, mut tell: impl FnMut(u32)) {
+        match &self.last {
+            LastArrivals::Pages { page_of, pages } => {
+                for chunk in chunks {
+                    if let Some(&page) = page_of.get(&(rank, chunk / PAGE)) {
+                        let last = pages[page as usize][(chunk % PAGE) as usize];
+                        if last != NONE {
+                            tell(last);
+                        }
+                    }
+                }
             }
-            flows.push(flow);
-            next = *end;
-        }
-        if next < chunks.end {
-            gaps.push(next..chunks.end);
-        }
-        for gap in gaps {
-            self.segments.insert(gap.start, (gap.end, vec![flow]));
+            LastArrivals::Ranges(of_rank) => {
+                let begun = of_rank[rank as usize].range(..chunks.end).rev();
+                let overlapping = begun.take_while(|(_, (end, _))| *end > chunks.start);
+                overlapping.for_each(|(_, &(_, last))| tell(last));
+            }
         }
     }
 
-    fn split(&mut self, at: u32) {
-        let Some((_, (end, flows))) = self.segments.range_mut(..at).next_back() else {
-            return;
-        };
-        if *end > at {
-            let rest = (*end, flows.clone());
-            *end = at;
-            self.segments.insert(at, rest);
+    /// The flows of an arrival and of those before it.
+    fn flows(&self, last: u32) -> impl Iterator<Item = u32> {
+        let arrival = |index: u32| self.arrivals.get(index as usize);
+        let all = std::iter::successors(arrival(last), move |own| arrival(own.before));
+        all.map(|own| own.flow)
+    }
+
+    /// Adds a flow that brings chunks to a rank.
+    fn insert(&mut self, rank: u32, chunks: Range<u32>, flow: u32) {
+        let arrivals = &mut self.arrivals;
+        match &mut self.last {
+            LastArrivals::Pages { page_of, pages } => {
+                for chunk in chunks {
+                    let next = pages.len() as u32;
+                    let page = *page_of.entry((rank, chunk / PAGE)).or_insert(next);
+                    if page == next {
+                        pages.push([NONE; PAGE as usize]);
+                    }
+                    arrive(
+                        arrivals,
+                        &mut pages[page as usize][(chunk % PAGE) as usize],
+                        flow,
+                    );
+                }
+            }
+            LastArrivals::Ranges(of_rank) => {
+                let own = &mut of_rank[rank as usize];
+                split(own, chunks.start);
+                split(own, chunks.end);
+                let mut next = chunks.start;
+                let mut gaps = Vec::new();
+                for (&start, (end, last)) in own.range_mut(chunks.clone()) {
+                    if next < start {
+                        gaps.push(next..start);
+                    }
+                    arrive(arrivals, last, flow);
+                    next = *end;
+                }
+                if next < chunks.end {
+                    gaps.push(next..chunks.end);
+                }
+                for gap in gaps {
+                    let mut last = NONE;
+                    arrive(arrivals, &mut last, flow);
+                    own.insert(gap.start, (gap.end, last));
+                }
+            }
         }
+    }
+}
+
+/// Puts a flow after the last arrival of some chunks.
+fn arrive(arrivals: &mut Vec<Arrival>, last: &mut u32, flow: u32) {
+    let before = arrivals.get(*last as usize);
+    if before.is_some_and(|before| before.flow == flow) {
+        return;
+    }
+    let arrival = Arrival {
+        flow,
+        before: *last,
+        number: before.map_or(1, |before| before.number + 1),
+    };
+    *last = arrivals.len() as u32;
+    arrivals.push(arrival);
+}
+
+/// Lets a range end where another is to begin.
+fn split(ranges: &mut BTreeMap<u32, (u32, u32)>, at: u32) {
+    if let Some((_, (end, last))) = ranges.range_mut(..at).next_back()
+        && *end > at
+    {
+        let rest = (*end, *last);
+        *end = at;
+        ranges.insert(at, rest);
     }
 }

@@ -254,3 +254,30 @@ fn auto_comes_near_the_bounds_of_a_grid() {
         );
     }
 }
+
+/// Direct plans of so many ranks are relayed over thousands of slots: whoever made them first would have no time for others.
+#[test]
+fn auto_comes_near_the_bound_of_a_thousand_ranks_where_changed_circuits_are_charged() {
+    use CollectiveKind::{AllReduce, AllToAll, ReduceScatter};
+    let fabric = Fabric::parse("wss_grid:rows=32,columns=32").unwrap();
+    let method = Method {
+        policy: Some(Policy::TwoTier),
+        ..Method::default()
+    };
+    let size = Bytes::new(64 << 10);
+    for kind in [AllReduce, AllToAll, ReduceScatter] {
+        let collective = collective(kind, &fabric);
+        let auto = "auto".parse().unwrap();
+        let planned = planner::plan(&auto, &fabric, collective, size, &method).unwrap();
+        // What was said of the plan chosen is what its simulation says.
+        let outcome = simulate::run(&planned.plan, size, &method).unwrap();
+        assert_eq!(planned.outcome.as_deref(), Some(&outcome), "{kind}");
+        let bound = planner::time_bound(&fabric, &collective, size, &method);
+        let bound = bound.unwrap().unwrap().time.ps();
+        let time = outcome.time.ps();
+        assert!(
+            bound <= time && time <= bound / 100 * 110,
+            "{kind}: {time} ps, {bound} at least"
+        );
+    }
+}
