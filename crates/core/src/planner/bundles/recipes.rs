@@ -254,15 +254,24 @@ struct Try<'a> {
     volumes: Vec<u32>,
 }
 
+impl Try<'_> {
+    /// The order in which recipes are tried.
+    fn order(&self) -> (u64, usize, u32, u32, &[u32]) {
+        let (slots, group) = (self.volumes.len(), self.frame.grouping.group);
+        let most = self.volumes.iter().max().unwrap_or(&0);
+        let least = self.volumes.iter().min().unwrap_or(&0);
+        let spread = (most - least).div_ceil(self.pieces);
+        (self.time, slots, group, spread, &self.volumes)
+    }
+}
+
 /// The same, of slots and groups that may take so many times the least.
 fn fastest_of(ring: &WdmRing, pace: &Pace, far: f64) -> Option<Timed> {
     let frames = pace.frames(ring, far);
     let tries = frames.iter().flat_map(|frame| tries(pace, frame));
     let mut tries: Vec<Try<'_>> = tries.collect();
-    tries.sort_by_key(|one| {
-        let last = one.volumes.last().map(|last| last / one.pieces);
-        (one.time, one.volumes.len(), one.frame.grouping.group, last)
-    });
+    // The most even volumes first, and of these the rising ones.
+    tries.sort_by(|one, other| one.order().cmp(&other.order()));
     let effort = effort(ring.ranks);
     let mut limits: BTreeMap<(usize, u32), PriceLimits> = BTreeMap::new();
     let (mut best, mut most, mut work) = (None, u64::MAX, 0);
