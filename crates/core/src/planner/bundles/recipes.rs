@@ -135,7 +135,7 @@ const STARTS: usize = 3;
 
 /// Small trees take little time, and chance helps them.
 fn effort(ranks: u32) -> Effort {
-    let (seeds, kept) = if ranks <= 128 { (8, 8) } else { (1, 2) };
+    let (seeds, kept) = if ranks <= 128 { (3, 3) } else { (1, 2) };
     let tastes = (0..seeds).flat_map(|seed| {
         let chance = if seed == 0 { 0.0 } else { 0.1 };
         let ways = [(0.97, 0.05), (0.0, 0.15)];
