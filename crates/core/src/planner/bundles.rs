@@ -259,7 +259,7 @@ fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, Planner
     }
 }
 
-/// Whether slots cost a reconfiguration that is not short beside a block, and other plans of few slots take longer than
+/// Whether slots cost a reconfiguration, and other plans of few slots take longer than
 /// bundles do at least.
 fn is_worth_it(ring: &WdmRing, question: &Question<'_>) -> bool {
     let charged = match question.policy() {

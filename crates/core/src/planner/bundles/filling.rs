@@ -277,11 +277,13 @@ impl<'a> Filling<'a> {
             }
         }
         // Between the two prices some gaps get the one tree, some the other.
-        let mut left = room as u32 - links(&fitting);
+        let mut left = (room as u32).saturating_sub(links(&fitting));
         for (own, larger) in fitting.iter_mut().zip(larger) {
-            let more = larger.iter().flatten().sum::<u32>() - own.iter().flatten().sum::<u32>();
-            if more <= left {
-                left -= more;
+            let (now, then) = [&*own, &larger]
+                .map(|tree| tree.iter().flatten().sum::<u32>())
+                .into();
+            if let Some(rest) = (left + now).checked_sub(then) {
+                left = rest;
                 *own = larger;
             }
         }

@@ -64,9 +64,9 @@ impl Grouping {
         } else {
             1
         };
-        let used = |channels: &u32| channels - channels % together;
-        let used: u32 = self.parts.iter().map(used).sum();
-        (2 * used * volume) as f32 / self.pieces as f32
+        let all = self.channels();
+        let used = all - all % together;
+        2.0 * used as f32 * volume as f32 / self.pieces as f32
     }
 
     /// The same of lightpaths with a whole block.

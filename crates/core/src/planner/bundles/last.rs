@@ -50,6 +50,8 @@ struct Left {
 struct LastSlot<'a> {
     grouping: &'a Grouping,
     volume: u32,
+    /// How many may be used.
+    channels: u32,
     kinds: Vec<Kind>,
     loads: [Vec<u32>; 2],
     left: Vec<Left>,
@@ -57,28 +59,34 @@ struct LastSlot<'a> {
 
 /// The last slot for such gaps, with so many pieces on a lightpath at most; `None` where none was found.
 pub(super) fn last_slot(grouping: &Grouping, volume: u32, gaps: &[OpenGap]) -> Option<BundleSlot> {
+    let slot = balanced(grouping, volume, gaps, 0)?;
+    // Where closed walks have no channels, one channel less is used.
+    slot.lit()
+        .or_else(|| balanced(grouping, volume, gaps, 1)?.lit())
+}
+
+/// The slot with so many channels that are not used.
+fn balanced<'a>(
+    grouping: &'a Grouping,
+    volume: u32,
+    gaps: &[OpenGap],
+    dark: u32,
+) -> Option<LastSlot<'a>> {
     let mut slot = LastSlot::new(grouping, volume, gaps)?;
+    slot.channels = slot.channels.checked_sub(dark)?;
     slot.balance()?;
-    let mut senders: Vec<Vec<u32>> = slot.kinds.iter().map(|_| Vec::new()).collect();
-    for one in &slot.left {
-        let (kind, end) = one.ways[one.from];
-        senders[kind].push(end);
-    }
-    let kinds = slot.kinds.iter().zip(senders);
-    let lit_ones = kinds.filter(|(_, senders)| !senders.is_empty());
-    let families = lit_ones.map(|(kind, senders)| {
-        let count = slot.lightpaths(kind.edges);
-        let family = Family::new(kind.direction == 0, kind.length, senders);
-        (family, count)
-    });
-    lit(grouping, volume, families.collect())
+    Some(slot)
 }
 
 impl<'a> LastSlot<'a> {
     /// Every rank hears from the nearer end; `None` where that takes more links than there are.
     fn new(grouping: &'a Grouping, volume: u32, gaps: &[OpenGap]) -> Option<LastSlot<'a>> {
         let nearest = |size: u32| (1..=size).map(move |place| place.min(size + 1 - place));
-        let links: u32 = gaps.iter().flat_map(|gap| nearest(gap.size)).sum();
+        let links: u64 = gaps
+            .iter()
+            .flat_map(|gap| nearest(gap.size))
+            .map(u64::from)
+            .sum();
         let too_far = gaps
             .iter()
             .any(|gap| gap.size.div_ceil(2) > grouping.longest);
@@ -88,6 +96,7 @@ impl<'a> LastSlot<'a> {
         let mut slot = LastSlot {
             grouping,
             volume,
+            channels: grouping.channels(),
             kinds: Vec::new(),
             loads: [0, 1].map(|_| vec![0; grouping.group as usize]),
             left: Vec::new(),
@@ -117,6 +126,23 @@ impl<'a> LastSlot<'a> {
             slot.set(kind, edges);
         }
         Some(slot)
+    }
+
+    /// With channels for all lightpaths, if there are.
+    fn lit(&self) -> Option<BundleSlot> {
+        let mut senders: Vec<Vec<u32>> = self.kinds.iter().map(|_| Vec::new()).collect();
+        for one in &self.left {
+            let (kind, end) = one.ways[one.from];
+            senders[kind].push(end);
+        }
+        let kinds = self.kinds.iter().zip(senders);
+        let used = kinds.filter(|(_, senders)| !senders.is_empty());
+        let families = used.map(|(kind, senders)| {
+            let count = self.lightpaths(kind.edges);
+            let family = Family::new(kind.direction == 0, kind.length, senders);
+            (family, count)
+        });
+        lit(self.grouping, self.volume, families.collect())
     }
 
     /// Another kind of lightpath, by direction, class and length.
@@ -152,7 +178,7 @@ impl<'a> LastSlot<'a> {
 
     /// What a link costs with such a load.
     fn cost(&self, load: u32) -> u64 {
-        let over = u64::from(load.saturating_sub(self.grouping.channels()));
+        let over = u64::from(load.saturating_sub(self.channels));
         EXCEEDED * over * over + u64::from(load) * u64::from(load)
     }
 
@@ -178,7 +204,7 @@ impl<'a> LastSlot<'a> {
 
     /// By how much channels are exceeded.
     fn excess(&self) -> u32 {
-        let most = self.grouping.channels();
+        let most = self.channels;
         let loads = self.loads.iter().flatten();
         loads.map(|load| load.saturating_sub(most)).sum()
     }
@@ -222,5 +248,70 @@ impl<'a> LastSlot<'a> {
             }
         }
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::gaps::gaps_between;
+    use super::*;
+    use crate::family::wdm_ring::WdmRing;
+
+    fn grouping(ranks: u32, wavelengths: u32, group: u32) -> Grouping {
+        let spec = format!("wdm_ring:ranks={ranks},wavelengths={wavelengths}");
+        let fabric = crate::fabric::Fabric::parse(&spec).unwrap();
+        Grouping::new(fabric.downcast::<WdmRing>().unwrap(), group)
+    }
+
+    /// Every rank that is left hears once, from an end of its gap, and no link has more lightpaths than channels.
+    #[test]
+    fn every_rank_that_is_left_hears_once() {
+        for (ranks, wavelengths, group, pieces, volume, holders) in [
+            (24, 8, 1, 1, 4, vec![0, 6, 13, 20]),
+            (24, 12, 2, 1, 2, vec![0, 5, 9, 13, 16, 21]),
+            (64, 16, 4, 2, 8, (0..64).step_by(5).collect()),
+            (
+                60,
+                6,
+                3,
+                1,
+                6,
+                (0..60).filter(|rank| rank % 7 < 2).collect(),
+            ),
+        ] {
+            let grouping = grouping(ranks, wavelengths, group).in_pieces(pieces);
+            let gaps = gaps_between(ranks, &holders);
+            let slot = last_slot(&grouping, volume, &gaps).unwrap();
+            let mut heard: Vec<u32> = Vec::new();
+            let mut loads = [0, 1].map(|_| vec![0; group as usize]);
+            for family in &slot.families {
+                let bundles = family.senders.len() as u32;
+                let lightpaths = family.lightpaths.len() as u32;
+                assert!(lightpaths * volume >= bundles * group * pieces);
+                for &sender in &family.senders {
+                    assert!(holders.contains(&sender));
+                    heard.push(match family.clockwise {
+                        true => (sender + family.length) % ranks,
+                        false => (sender + ranks - family.length) % ranks,
+                    });
+                }
+                let class = grouping.class(family.senders[0], family.clockwise);
+                for step in 0..family.length {
+                    let link = (class + step) % group;
+                    loads[usize::from(!family.clockwise)][link as usize] += lightpaths;
+                }
+            }
+            heard.sort_unstable();
+            let left: Vec<u32> = (0..ranks).filter(|rank| !holders.contains(rank)).collect();
+            assert_eq!(heard, left);
+            assert!(loads.iter().flatten().all(|load| *load <= wavelengths));
+        }
+    }
+
+    /// Eleven ranks take 36 links at least, and there are 24 in all.
+    #[test]
+    fn gaps_that_take_more_links_than_there_are_have_no_last_slot() {
+        let grouping = grouping(12, 3, 1);
+        assert!(last_slot(&grouping, 4, &gaps_between(12, &[0])).is_none());
     }
 }

@@ -56,3 +56,27 @@ pub(super) fn offered(prices: &[f32], rooms: &[f32]) -> f32 {
     let offers = prices.iter().zip(rooms);
     offers.map(|(price, room)| price * room).sum()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two slots at prices of 1 and 2: what offers less than trees cost is left out, also where a part is to be spared.
+    #[test]
+    fn slots_that_offer_too_little_are_left_out() {
+        let fabric = crate::fabric::Fabric::parse("wdm_ring:ranks=16,wavelengths=5").unwrap();
+        let ring = fabric.downcast().unwrap();
+        let grouping = Grouping::new(ring, 1);
+        let mut limits = PriceLimits::default();
+        assert!(limits.allow(&grouping, &[1, 1], 0.0));
+        // A slot of v blocks has room for 10 v links: 10 + 2 * 20 = 50.
+        limits.learn(&[1.0, 2.0], 50.0);
+        assert!(limits.allow(&grouping, &[1, 2], 0.0));
+        assert!(!limits.allow(&grouping, &[1, 2], 0.1));
+        assert!(!limits.allow(&grouping, &[2, 1], 0.0));
+        assert!(limits.allow(&grouping, &[2, 2], 0.1));
+        limits.miss(&[1.0, 1.0], &[10.0, 20.0], 0.2);
+        assert!(!limits.allow(&grouping, &[1, 2], 0.0));
+        assert!(limits.allow(&grouping, &[2, 2], 0.0));
+    }
+}

@@ -37,7 +37,7 @@ const MEETINGS: usize = 2;
 const FINE_SLOTS: usize = 1;
 
 /// With more slots, trees have no shorter lightpaths.
-const MOST_SLOTS: usize = 32;
+const MOST_TRIED_SLOTS: usize = 32;
 
 /// The last slot has so many times the volume of the one before it, at most.
 const MOST_MORE: u32 = 2;
@@ -63,8 +63,8 @@ const MOST_TRIED: usize = 8;
 /// So many slots have volumes of more kinds.
 const FEW_SLOTS: usize = 5;
 
-/// The most pieces of a block.
-const MOST_PIECES: u32 = 6;
+/// The most pieces of a block that are tried.
+const MOST_TRIED_PIECES: u32 = 6;
 
 /// The most lightpaths for a bundle, and the most bundles on a lightpath.
 const MOST_LIGHTPATHS: u32 = 64;
@@ -153,7 +153,7 @@ fn effort(ranks: u32) -> Effort {
     }
 }
 
-/// What a plan of any number of slots takes at least.
+/// What a plan takes at least, about.
 pub(super) fn least(ring: &WdmRing, pace: &Pace) -> f64 {
     let group = groups(ring.ranks, MOST_GROUP).last().unwrap_or(1);
     let grouping = Grouping::new(ring, group);
@@ -171,9 +171,11 @@ pub(super) fn least(ring: &WdmRing, pace: &Pace) -> f64 {
         });
         times.fold(f64::INFINITY, f64::min)
     };
-    let mut least = (3..MOST_SLOTS).map(whole).fold(f64::INFINITY, f64::min);
+    let mut least = (3..MOST_TRIED_SLOTS)
+        .map(whole)
+        .fold(f64::INFINITY, f64::min);
     if pace.halves == 2 {
-        least = (2..MOST_SLOTS).map(meeting).fold(least, f64::min);
+        least = (2..MOST_TRIED_SLOTS).map(meeting).fold(least, f64::min);
     }
     least
 }
@@ -198,7 +200,7 @@ impl AllCosts {
         };
         AllCosts {
             fine: with(FINE_SLOTS),
-            usual: with(MOST_SLOTS),
+            usual: with(MOST_TRIED_SLOTS),
         }
     }
 
@@ -390,7 +392,7 @@ impl Pace {
         for group in groups(ring.ranks, most) {
             let grouping = Grouping::new(ring, group);
             let costs = AllCosts::new(&grouping);
-            for slots in 2..MOST_SLOTS {
+            for slots in 2..MOST_TRIED_SLOTS {
                 interrupt::check();
                 let gathered = (slots > 2 && group <= MOST_GROUP)
                     .then(|| self.gathering(&grouping, &costs, slots, best))
@@ -532,7 +534,7 @@ fn tries<'a>(pace: &Pace, frame: &'a Frame) -> Vec<Try<'a>> {
         for few in &shares[..=place] {
             let both =
                 |pieces: u32| Some((few.volume(group, pieces)?, many.volume(group, pieces)?));
-            let whole = (1..=MOST_PIECES).find_map(|pieces| Some((pieces, both(pieces)?)));
+            let whole = (1..=MOST_TRIED_PIECES).find_map(|pieces| Some((pieces, both(pieces)?)));
             let Some((pieces, (low, high))) =
                 whole.filter(|(_, (low, high))| *high as f32 <= rise * *low as f32)
             else {

@@ -114,7 +114,8 @@ impl Search<'_> {
             let (left, prices) = (&rooms[slot..], &mut prices[slot..]);
             if slot > 0 {
                 let problem = self.problem(&expected[slot..], f32::INFINITY);
-                let ratio = self.adjust(&partials[0], &problem, prices, ADJUSTED);
+                let first = partials.first()?;
+                let ratio = self.adjust(first, &problem, prices, ADJUSTED);
                 lacking = (ratio - 1.0) * left.iter().sum::<f32>() / rooms.iter().sum::<f32>();
             }
             let sizes = partials.iter().flat_map(|partial| &partial.gaps);

@@ -58,6 +58,53 @@ fn bundles_take_a_slot_for_every_volume_and_no_more_than_its_blocks() {
     }
 }
 
+/// Blocks in pieces: a slot takes what its pieces take.
+#[test]
+fn slots_take_what_their_pieces_take() {
+    // (ranks, wavelengths, group, pieces, meeting, volumes)
+    for (ranks, wavelengths, group, pieces, meeting, volumes) in [
+        (64, 8, 1, 4, None, "1x1x1x1x1x1x1x2x2x2x2x2x2x2"),
+        (60, 4, 3, 2, None, "6x6x6x6x6"),
+        (64, 8, 2, 3, Some(6), "4x6x6x8"),
+        (256, 32, 1, 2, None, "1x1x1x2x2x2x2x2x2"),
+    ] {
+        let meet = meeting.map(|meeting: u32| format!("meeting={meeting},"));
+        let meet = meet.unwrap_or_default();
+        let spec = format!("bundles:group={group},pieces={pieces},{meet}volumes={volumes}");
+        let collective = Collective::new(CollectiveKind::AllReduce, ranks).unwrap();
+        let block = 60_000;
+        let size = format!("{}B", block * u64::from(ranks));
+        let plan = check(
+            &spec,
+            &on(ranks, wavelengths),
+            collective,
+            &size,
+            Policy::EveryStep,
+        );
+        assert_eq!(
+            plan.representative().schedule.collective.pieces(),
+            pieces * ranks,
+            "{spec}"
+        );
+        let simulated =
+            simulate::simulate(&plan, size.parse().unwrap(), Policy::EveryStep, "circuit");
+        let piece = block / u64::from(pieces);
+        let first = match meeting {
+            Some(meeting) => of_volumes(&[meeting], piece),
+            None => 2.0 * of_volumes(&[pieces], piece),
+        };
+        let most = first + 2.0 * of_volumes(&volumes_of(volumes), piece);
+        let time = simulated.unwrap().time.seconds();
+        assert!(time <= most + 1e-9, "{spec}: {time} s, {most} s");
+        // Whole blocks on every lightpath would take longer.
+        let whole: Vec<u32> = volumes_of(volumes)
+            .iter()
+            .map(|volume| volume.div_ceil(pieces) * pieces)
+            .collect();
+        assert!(time < first + 2.0 * of_volumes(&whole, piece), "{spec}");
+    }
+}
+
 /// Holders exchange their sums in one slot: the all_reduce has a slot less than twice its halves, and takes what its
 /// volumes take.
 #[test]
