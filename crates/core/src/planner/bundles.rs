@@ -259,14 +259,13 @@ fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, Planner
     }
 }
 
-/// Whether slots cost a reconfiguration, and other plans of few slots take longer than
-/// bundles do at least.
+/// Whether other plans of few slots take longer than bundles do at least; on large rings only where slots cost a reconfiguration.
 fn is_worth_it(ring: &WdmRing, question: &Question<'_>) -> bool {
     let charged = match question.policy() {
         Policy::EveryStep | Policy::OnChange | Policy::PerPort => ring.reconfiguration.ps(),
         _ => 0,
     };
-    if ring.ranks < 4 || charged == 0 {
+    if ring.ranks < 4 || (charged == 0 && ring.ranks > LARGE_RING) {
         return false;
     }
     let others = match question.collective.kind() {

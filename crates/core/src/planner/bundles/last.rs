@@ -271,17 +271,18 @@ mod tests {
             (24, 12, 2, 1, 2, vec![0, 5, 9, 13, 16, 21]),
             (64, 16, 4, 2, 8, (0..64).step_by(5).collect()),
             (
-                60,
-                6,
-                3,
+                64,
+                24,
+                4,
                 1,
-                6,
-                (0..60).filter(|rank| rank % 7 < 2).collect(),
+                4,
+                (0..64).filter(|rank| rank % 7 < 2).collect(),
             ),
         ] {
             let grouping = grouping(ranks, wavelengths, group).in_pieces(pieces);
             let gaps = gaps_between(ranks, &holders);
-            let slot = last_slot(&grouping, volume, &gaps).unwrap();
+            let slot = last_slot(&grouping, volume, &gaps);
+            let slot = slot.unwrap_or_else(|| panic!("{ranks} ranks in groups of {group}"));
             let mut heard: Vec<u32> = Vec::new();
             let mut loads = [0, 1].map(|_| vec![0; group as usize]);
             for family in &slot.families {
