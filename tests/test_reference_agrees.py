@@ -161,8 +161,8 @@ def mutants(draw: st.DrawFn) -> str:
     return rewritten(head, steps, transfers)
 
 
-# The same examples on every run. With others the verifiers sometimes name different kinds of problems of a plan
-# that both refuse (`ports`, `missing`), which is to be mended.
+# The same examples on every run. With others the verifiers sometimes name different kinds of
+# problems (`ports`, `missing`) of a plan that both refuse, which is to be mended.
 MANY = settings(
     max_examples=300, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
 )
