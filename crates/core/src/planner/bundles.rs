@@ -223,7 +223,7 @@ impl Recipe for Bundles {
         }
         let pace = pace(ring, question);
         let halves = pace.halves;
-        let found = recipes::fastest(ring, pace);
+        let found = recipes::fastest(ring, &pace);
         let found = found.map(|found| Estimate {
             time: found.time,
             slots: (found.recipe.volumes.len() as u64 + 1) * halves

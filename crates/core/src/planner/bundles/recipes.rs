@@ -7,13 +7,13 @@
 //! that has a tree is the fastest.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::filling::Taste;
 use super::grouping::{Grouping, lengths};
 use super::limits::PriceLimits;
 use super::starts::{Evenly, Start, meetings, starts};
-use super::tree::{Costs, Effort, Search};
+use super::tree::{BundleTree, Costs, Effort, Search};
 use super::{Bundles, Tree};
 use crate::family::wdm_ring::WdmRing;
 use crate::interrupt;
@@ -76,11 +76,12 @@ const MOST_WORK: usize = 15_000_000;
 /// So many ranks in a group take no more work than one.
 const GROUP: u32 = 8;
 
-/// A recipe with its time.
+/// A recipe with its time and its tree.
 #[derive(Debug, Clone)]
 pub(super) struct Timed {
     pub(super) time: u64,
     pub(super) recipe: Bundles,
+    tree: BundleTree,
 }
 
 /// A number of slots for groups of a size.
@@ -99,35 +100,38 @@ struct Frame {
 
 /// The tree of a recipe.
 pub(super) fn tree(ring: &WdmRing, recipe: &Bundles) -> Option<Tree> {
-    let Bundles {
-        group,
-        pieces,
-        meeting,
-        volumes,
-    } = recipe;
+    let grouping = Grouping::new(ring, recipe.group).in_pieces(recipe.pieces);
+    let tree = match found(ring, recipe) {
+        Some(tree) => tree,
+        None => made(ring, &grouping, recipe)?,
+    };
+    Some(Tree {
+        grouping,
+        tree,
+        is_meeting: recipe.meeting.is_some(),
+    })
+}
+
+/// The tree of a recipe, which is looked for anew.
+fn made(ring: &WdmRing, grouping: &Grouping, recipe: &Bundles) -> Option<BundleTree> {
+    let volumes = &recipe.volumes;
     let slots = volumes.len();
-    let grouping = Grouping::new(ring, *group).in_pieces(*pieces);
-    let lengths = lengths(&grouping, slots <= FINE_SLOTS);
-    let costs = Costs::new(&grouping, &lengths, slots);
+    let lengths = lengths(grouping, slots <= FINE_SLOTS);
+    let costs = Costs::new(grouping, &lengths, slots);
     let later = costs.of_gaps(slots);
-    let starts = match meeting {
-        None => starts(&grouping, later, STARTS),
-        Some(volume) => meetings(&grouping, &Evenly::all(&grouping, later), *volume, STARTS),
+    let starts = match recipe.meeting {
+        None => starts(grouping, later, STARTS),
+        Some(volume) => meetings(grouping, &Evenly::all(grouping, later), volume, STARTS),
     };
     let search = Search {
-        grouping: &grouping,
+        grouping,
         lengths: &lengths,
         starts: &starts,
         volumes,
         effort: &effort(ring.ranks),
         spare: 0.0,
     };
-    let tree = search.tree(&mut PriceLimits::default())?;
-    Some(Tree {
-        grouping,
-        tree,
-        is_meeting: meeting.is_some(),
-    })
+    search.tree(&mut PriceLimits::default())
 }
 
 /// Sets of holders to start from.
@@ -218,33 +222,73 @@ impl AllCosts {
 }
 
 /// The fastest recipe that was found with a tree.
-pub(super) fn fastest(ring: &WdmRing, pace: Pace) -> Option<Timed> {
-    let asked = (ring.clone(), pace);
-    let known = LATEST.with_borrow(|latest| {
-        let latest = latest.as_ref().filter(|(known, _)| *known == asked);
-        latest.map(|(_, fastest)| fastest.clone())
+pub(super) fn fastest(ring: &WdmRing, pace: &Pace) -> Option<Timed> {
+    let known = KNOWN.with_borrow(|known| {
+        let asked = known
+            .iter()
+            .find(|one| (&one.ring, &one.pace) == (ring, pace));
+        asked.map(|asked| asked.fastest.clone())
     });
     known.unwrap_or_else(|| {
-        let fastest = search(ring, &asked.1);
-        LATEST.set(Some((asked, fastest.clone())));
+        let fastest = search(ring, pace);
+        KNOWN.with_borrow_mut(|known| {
+            known.truncate(MOST_KNOWN - 1);
+            known.push_front(Answer {
+                ring: ring.clone(),
+                pace: pace.clone(),
+                fastest: fastest.clone(),
+            });
+        });
         fastest
     })
 }
 
+/// The tree that was found with one of the latest recipes.
+fn found(ring: &WdmRing, recipe: &Bundles) -> Option<BundleTree> {
+    KNOWN.with_borrow(|known| {
+        let on_ring = known.iter().filter(|one| one.ring == *ring);
+        let mut fastest = on_ring.filter_map(|one| one.fastest.as_ref());
+        let found = fastest.find(|one| one.recipe == *recipe);
+        found.map(|found| found.tree.clone())
+    })
+}
+
 /// A question, and what was found.
-type Answered = ((WdmRing, Pace), Option<Timed>);
+struct Answer {
+    ring: WdmRing,
+    pace: Pace,
+    fastest: Option<Timed>,
+}
+
+/// An all_reduce and its halves ask for two, and their plans for the trees.
+const MOST_KNOWN: usize = 4;
 
 thread_local! {
-    /// The last one: the halves of an all_reduce ask alike.
-    static LATEST: RefCell<Option<Answered>> = const { RefCell::new(None) };
+    /// The latest ones first.
+    static KNOWN: RefCell<VecDeque<Answer>> = const { RefCell::new(VecDeque::new()) };
 }
 
 fn search(ring: &WdmRing, pace: &Pace) -> Option<Timed> {
-    let near = fastest_of(ring, pace, FAR);
+    // Without a meeting, an all_reduce is an all_gather there and back.
+    let gathered = match pace.halves {
+        1 => None,
+        halves => fastest(
+            ring,
+            &Pace {
+                halves: 1,
+                ..pace.clone()
+            },
+        )
+        .map(|half| Timed {
+            time: half.time.saturating_mul(halves),
+            ..half
+        }),
+    };
+    let near = fastest_of(ring, pace, FAR, gathered.as_ref());
     // With few channels trees may need more slots than their length says.
-    match near.is_none() && ring.ranks <= SMALL {
-        true => fastest_of(ring, pace, f64::INFINITY),
-        false => near,
+    match near.is_none() && gathered.is_none() && ring.ranks <= SMALL {
+        true => fastest_of(ring, pace, f64::INFINITY, None),
+        false => near.or(gathered),
     }
 }
 
@@ -267,21 +311,22 @@ impl Try<'_> {
     }
 }
 
-/// The same, of slots and groups that may take so many times the least.
-fn fastest_of(ring: &WdmRing, pace: &Pace, far: f64) -> Option<Timed> {
-    let frames = pace.frames(ring, far);
+/// The fastest recipe of slots and groups that may take so many times the least, if it is faster than one that is known.
+fn fastest_of(ring: &WdmRing, pace: &Pace, far: f64, known: Option<&Timed>) -> Option<Timed> {
+    let mut most = known.map_or(u64::MAX, |known| known.time);
+    let frames = pace.frames(ring, far, most as f64);
     let tries = frames.iter().flat_map(|frame| tries(pace, frame));
     let mut tries: Vec<Try<'_>> = tries.collect();
     // The most even volumes first, and of these the rising ones.
     tries.sort_by(|one, other| one.order().cmp(&other.order()));
     let effort = effort(ring.ranks);
     let mut limits: BTreeMap<(usize, u32), PriceLimits> = BTreeMap::new();
-    let (mut best, mut most, mut work) = (None, u64::MAX, 0);
+    let (mut best, mut work) = (None, 0);
     for spare in SPARE {
         let mut tried = 0;
         for one in &tries {
             interrupt::check();
-            let is_enough = best.is_some() && tried >= MOST_TRIED;
+            let is_enough = most < u64::MAX && tried >= MOST_TRIED;
             if one.time >= most || is_enough || work > MOST_WORK {
                 break;
             }
@@ -311,9 +356,9 @@ fn fastest_of(ring: &WdmRing, pace: &Pace, far: f64) -> Option<Timed> {
             let families = frame.lengths.len() * grouping.group.div_ceil(GROUP) as usize;
             work += ring.ranks as usize * one.volumes.len() * families;
             tried += 1;
-            if search.tree(known).is_none() {
+            let Some(tree) = search.tree(known) else {
                 continue;
-            }
+            };
             most = one.time;
             let recipe = Bundles {
                 group: grouping.group,
@@ -324,6 +369,7 @@ fn fastest_of(ring: &WdmRing, pace: &Pace, far: f64) -> Option<Timed> {
             best = Some(Timed {
                 time: one.time,
                 recipe,
+                tree,
             });
         }
     }
@@ -350,12 +396,9 @@ impl Pace {
         self.cost.slots(1, Bytes::new(bytes), self.hops)
     }
 
-    /// The first slot of both halves, or the one in which they meet, with so many blocks on a lightpath.
+    /// The first slot, or the one in which both halves meet with so many blocks on a lightpath.
     fn first(&self, meeting: Option<u32>) -> u64 {
-        match meeting {
-            None => self.slot(1, 1).saturating_mul(self.halves),
-            Some(blocks) => self.slot(blocks, 1),
-        }
+        self.slot(meeting.unwrap_or(1), 1)
     }
 
     /// Of slots with such volumes after the first.
@@ -380,10 +423,11 @@ impl Pace {
         self.first(meeting) as f64 + self.halves as f64 * self.of_sum(slots - 1, least)
     }
 
-    /// Slots and groups that may take so many times what the best of them may.
-    fn frames(&self, ring: &WdmRing, far: f64) -> Vec<Frame> {
+    /// Slots and groups that may take so many times what the best of them may, and no longer than so much. In the middle of an all_reduce
+    /// holders meet.
+    fn frames(&self, ring: &WdmRing, far: f64, longest: f64) -> Vec<Frame> {
         let mut frames: Vec<Frame> = Vec::new();
-        let mut best = f64::INFINITY;
+        let mut best = longest;
         let most = if self.halves == 2 {
             MOST_MEETING
         } else {
@@ -394,14 +438,11 @@ impl Pace {
             let costs = AllCosts::new(&grouping);
             for slots in 2..MOST_TRIED_SLOTS {
                 interrupt::check();
-                let gathered = (slots > 2 && group <= MOST_GROUP)
-                    .then(|| self.gathering(&grouping, &costs, slots, best))
-                    .flatten();
-                let met = match self.halves {
+                let frames_of_slots = match self.halves {
                     2 => self.meeting(&grouping, &costs, slots, best),
-                    _ => Vec::new(),
+                    _ => self.gathering(&grouping, &costs, slots, best),
                 };
-                for frame in gathered.into_iter().chain(met) {
+                for frame in frames_of_slots {
                     let time = self.of_frame(frame.slots, frame.meeting, frame.least);
                     best = best.min(far * time);
                     frames.push(frame);
@@ -422,23 +463,25 @@ impl Pace {
         costs: &AllCosts,
         slots: usize,
         best: f64,
-    ) -> Option<Frame> {
+    ) -> Vec<Frame> {
         let whole = costs.of_gaps(slots)[grouping.ranks as usize - 1] / grouping.room_of_blocks();
-        if self.halves as f64 * self.of_sum(slots, whole) > best {
-            return None;
+        if slots == 2 || self.of_sum(slots, whole) > best {
+            return Vec::new();
         }
         let (lengths, costs) = costs.of(slots - 1);
         let starts = starts(grouping, costs.of_gaps(slots - 1), STARTS);
-        let least = starts.first()?.left / grouping.room_of_blocks();
-        Some(Frame {
+        let Some(first) = starts.first() else {
+            return Vec::new();
+        };
+        vec![Frame {
             index: 0,
             slots,
             grouping: grouping.clone(),
             lengths: lengths.clone(),
             meeting: None,
+            least: first.left / grouping.room_of_blocks(),
             starts,
-            least,
-        })
+        }]
     }
 
     /// Holders of sums exchange them, where that may be as fast as the best: with so many blocks on a lightpath as
