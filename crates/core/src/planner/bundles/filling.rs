@@ -102,15 +102,25 @@ impl Loads {
 
     /// Puts so many lightpaths into parts with room; none where not all find it.
     fn put(&mut self, direction: usize, class: u32, length: u32, count: u32) -> Option<Vec<usize>> {
-        let mut loads = self.clone();
+        let before = (count > 1).then(|| self.loads[direction].clone());
         let place = |_| {
-            let (part, _) = loads.room(direction, class, length)?;
-            loads.add(direction, part, class, length);
+            let (part, _) = self.room(direction, class, length)?;
+            self.add(direction, part, class, length);
             Some(part)
         };
-        let parts = (0..count).map(place).collect::<Option<Vec<usize>>>()?;
-        *self = loads;
-        Some(parts)
+        let parts = (0..count).map(place).collect::<Option<Vec<usize>>>();
+        if let (None, Some(before)) = (&parts, before) {
+            self.loads[direction] = before;
+        }
+        parts
+    }
+
+    /// Whether so many lightpaths find room.
+    fn has_room(&mut self, direction: usize, class: u32, length: u32, count: u32) -> bool {
+        let before = self.loads[direction].clone();
+        let has_room = self.put(direction, class, length, count).is_some();
+        self.loads[direction] = before;
+        has_room
     }
 }
 
@@ -121,12 +131,12 @@ struct Growing {
     parts: Vec<usize>,
 }
 
-/// A lightpath of a family, which some edges of the tree take.
-struct Choice {
-    worth: f32,
-    family: usize,
+/// What a family offers: so many lightpaths more for so many edges of the tree, with what they save for a link.
+#[derive(Debug, Clone, Copy)]
+struct Offer {
     more: u32,
     edges: usize,
+    worth: f32,
 }
 
 /// A slot that is being filled.
@@ -142,6 +152,8 @@ struct Filling<'a> {
     families: Vec<Growing>,
     /// What each gap would save by an edge of a family, the best first.
     candidates: Vec<Vec<(f32, usize)>>,
+    /// What families offer, as far as it is known.
+    offers: Vec<Option<Offer>>,
     /// The families of which some gap would save by an edge.
     open: BTreeSet<usize>,
     random: u64,
@@ -158,7 +170,7 @@ impl<'a> Filling<'a> {
         limits: &[Vec<u32>; 2],
     ) -> Filling<'a> {
         let count = 2 * grouping.group as usize * lengths.len();
-        let mut filling = Filling {
+        Filling {
             grouping,
             lengths,
             later,
@@ -168,13 +180,10 @@ impl<'a> Filling<'a> {
             loads: Loads::new(grouping, limits),
             families: vec![Growing::default(); count],
             candidates: vec![Vec::new(); count],
+            offers: vec![None; count],
             open: BTreeSet::new(),
             random: taste.seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1,
-        };
-        for gap in 0..filling.gaps.len() {
-            filling.enter(gap);
         }
-        filling
     }
 
     /// The families of an end of a gap, one for each length.
@@ -202,8 +211,11 @@ impl<'a> Filling<'a> {
                 if let Some(saved) = self.gaps[gap].saved(near, length, self.later) {
                     let known = &mut self.candidates[first + index];
                     let at = known.partition_point(|one| before(one, &(saved, gap)).is_lt());
+                    if known.is_empty() {
+                        self.open.insert(first + index);
+                    }
                     known.insert(at, (saved, gap));
-                    self.open.insert(first + index);
+                    self.offers[first + index] = None;
                 }
             }
         }
@@ -223,6 +235,7 @@ impl<'a> Filling<'a> {
                     if known.is_empty() {
                         self.open.remove(&family);
                     }
+                    self.offers[family] = None;
                 }
             }
         }
@@ -244,7 +257,7 @@ impl<'a> Filling<'a> {
             let more = self.more_for_an_edge(family);
             if let Some(parts) = self.loads.put(direction, class, length, more) {
                 self.families[family].parts.extend(parts);
-                self.take(family, gap, near, length);
+                self.add(family, gap, near, length);
             }
         }
     }
@@ -299,8 +312,7 @@ impl<'a> Filling<'a> {
     }
 
     /// An edge of a family in a gap.
-    fn take(&mut self, family: usize, gap: usize, near: bool, length: u32) {
-        self.leave(gap);
+    fn add(&mut self, family: usize, gap: usize, near: bool, length: u32) {
         let open = &mut self.gaps[gap];
         let sender = open.end(near);
         let own = if near { &mut open.near } else { &mut open.far };
@@ -308,7 +320,6 @@ impl<'a> Filling<'a> {
         self.families[family]
             .senders
             .push(sender % self.grouping.ranks);
-        self.enter(gap);
     }
 
     /// What chance adds, with its next state.
@@ -322,59 +333,52 @@ impl<'a> Filling<'a> {
         (*random >> 40) as f32 / (1u64 << 24) as f32 * self.taste.chance
     }
 
-    /// The lightpath that is worth most.
-    fn best(&mut self) -> Option<Choice> {
-        let (bundle, volume) = (self.grouping.bundle(), self.volume);
-        let mut best: Option<Choice> = None;
+    /// What a family offers.
+    fn offer(&mut self, family: usize) -> Offer {
+        if let Some(known) = self.offers[family] {
+            return known;
+        }
+        let growing = &self.families[family];
+        let more = self.more_for_an_edge(family);
+        let pieces = (growing.parts.len() as u32 + more) * self.volume;
+        let edges = (pieces / self.grouping.bundle()) as usize - growing.senders.len();
+        let candidates = self.candidates[family].iter().take(edges);
+        let saved: f32 = candidates.map(|one| one.0).sum();
+        let (_, _, length) = self.of_family(family);
+        let longer = 1.0 + self.taste.longer * (length as f32).ln();
+        let offer = Offer {
+            more,
+            edges,
+            worth: saved / (length * more) as f32 * longer,
+        };
+        self.offers[family] = Some(offer);
+        offer
+    }
+
+    /// The family that offers most, with its offer.
+    fn best(&mut self) -> Option<(usize, Offer)> {
+        let mut best: Option<(usize, Offer)> = None;
         let mut random = self.random;
-        for family in self.open.iter().copied() {
-            let known = &self.families[family];
-            let more = self.more_for_an_edge(family);
-            let pieces = (known.parts.len() as u32 + more) * volume;
-            let room = (pieces / bundle) as usize - known.senders.len();
-            let saved: f32 = self.candidates[family]
-                .iter()
-                .take(room)
-                .map(|one| one.0)
-                .sum();
-            if more == 0 {
-                return Some(Choice {
-                    worth: f32::INFINITY,
-                    family,
-                    more,
-                    edges: room,
-                });
+        let open: Vec<usize> = self.open.iter().copied().collect();
+        for family in open {
+            let offer = self.offer(family);
+            if offer.more == 0 {
+                return Some((family, offer));
             }
-            let (direction, class, length) = self.of_family(family);
-            let worth =
-                saved / (length * more) as f32 * (1.0 + self.taste.longer * (length as f32).ln());
-            let worth = worth * (1.0 + self.chance(&mut random));
-            if best.as_ref().is_some_and(|best| worth <= best.worth) {
+            let worth = offer.worth * (1.0 + self.chance(&mut random));
+            if best.is_some_and(|(_, best)| worth <= best.worth) {
                 continue;
             }
+            let (direction, class, length) = self.of_family(family);
             let Some((_, fullest)) = self.loads.room(direction, class, length) else {
                 continue;
             };
             let worth = worth * (1.0 - self.taste.level * fullest);
-            let is_better = best
-                .as_ref()
-                .is_none_or(|best| worth > best.worth * 1.000_001);
-            if !is_better
-                || (more > 1
-                    && self
-                        .loads
-                        .clone()
-                        .put(direction, class, length, more)
-                        .is_none())
-            {
-                continue;
+            let is_better = best.is_none_or(|(_, best)| worth > best.worth * 1.000_001);
+            let more = offer.more;
+            if is_better && (more == 1 || self.loads.has_room(direction, class, length, more)) {
+                best = Some((family, Offer { worth, ..offer }));
             }
-            best = Some(Choice {
-                worth,
-                family,
-                more,
-                edges: room,
-            });
         }
         self.random = random;
         best
@@ -382,27 +386,22 @@ impl<'a> Filling<'a> {
 
     /// Lights lightpaths as long as any is worth something.
     fn fill(&mut self) {
-        while let Some(Choice {
-            family,
-            more,
-            edges,
-            ..
-        }) = self.best()
-        {
+        for gap in 0..self.gaps.len() {
+            self.enter(gap);
+        }
+        while let Some((family, Offer { more, edges, .. })) = self.best() {
             interrupt::check();
             let (direction, class, length) = self.of_family(family);
             let Some(parts) = self.loads.put(direction, class, length, more) else {
                 break;
             };
             self.families[family].parts.extend(parts);
-            let near = direction == 0;
-            let taken: Vec<usize> = self.candidates[family]
-                .iter()
-                .take(edges)
-                .map(|one| one.1)
-                .collect();
-            for gap in taken {
-                self.take(family, gap, near, length);
+            self.offers[family] = None;
+            let taken = self.candidates[family].iter().take(edges);
+            for gap in taken.map(|one| one.1).collect::<Vec<usize>>() {
+                self.leave(gap);
+                self.add(family, gap, direction == 0, length);
+                self.enter(gap);
             }
         }
     }
