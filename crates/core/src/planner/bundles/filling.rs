@@ -7,7 +7,7 @@
 //! part, slots lose half a percent to some percent of what they could save.)
 
 use std::cmp::{Ordering, Reverse};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use super::super::prices::PricedStep;
 use super::gaps::OpenGap;
@@ -131,8 +131,9 @@ struct Growing {
     parts: Vec<usize>,
 }
 
-/// What a family offers: so many lightpaths more for so many edges of the tree, with what they save for a link.
-#[derive(Debug, Clone, Copy)]
+/// What a family offers: so many lightpaths more for so many edges of the tree, with what they save for a link; nothing, where no gap would
+/// save by an edge.
+#[derive(Debug, Clone, Copy, Default)]
 struct Offer {
     more: u32,
     edges: usize,
@@ -152,10 +153,11 @@ struct Filling<'a> {
     families: Vec<Growing>,
     /// What each gap would save by an edge of a family, the best first.
     candidates: Vec<Vec<(f32, usize)>>,
-    /// What families offer, as far as it is known.
-    offers: Vec<Option<Offer>>,
-    /// The families of which some gap would save by an edge.
-    open: BTreeSet<usize>,
+    /// What families offer.
+    offers: Vec<Offer>,
+    /// Families whose offers have changed, and whether each is among them.
+    changed: Vec<usize>,
+    is_changed: Vec<bool>,
     random: u64,
 }
 
@@ -180,8 +182,9 @@ impl<'a> Filling<'a> {
             loads: Loads::new(grouping, limits),
             families: vec![Growing::default(); count],
             candidates: vec![Vec::new(); count],
-            offers: vec![None; count],
-            open: BTreeSet::new(),
+            offers: vec![Offer::default(); count],
+            changed: Vec::new(),
+            is_changed: vec![false; count],
             random: taste.seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1,
         }
     }
@@ -211,11 +214,8 @@ impl<'a> Filling<'a> {
                 if let Some(saved) = self.gaps[gap].saved(near, length, self.later) {
                     let known = &mut self.candidates[first + index];
                     let at = known.partition_point(|one| before(one, &(saved, gap)).is_lt());
-                    if known.is_empty() {
-                        self.open.insert(first + index);
-                    }
                     known.insert(at, (saved, gap));
-                    self.offers[first + index] = None;
+                    self.change(first + index);
                 }
             }
         }
@@ -232,10 +232,7 @@ impl<'a> Filling<'a> {
                 let known = &mut self.candidates[family];
                 if let Some(at) = known.iter().position(|one| one.1 == gap) {
                     known.remove(at);
-                    if known.is_empty() {
-                        self.open.remove(&family);
-                    }
-                    self.offers[family] = None;
+                    self.change(family);
                 }
             }
         }
@@ -333,11 +330,16 @@ impl<'a> Filling<'a> {
         (*random >> 40) as f32 / (1u64 << 24) as f32 * self.taste.chance
     }
 
-    /// What a family offers.
-    fn offer(&mut self, family: usize) -> Offer {
-        if let Some(known) = self.offers[family] {
-            return known;
+    /// Marks a family whose offer is to be looked at again.
+    fn change(&mut self, family: usize) {
+        if !self.is_changed[family] {
+            self.is_changed[family] = true;
+            self.changed.push(family);
         }
+    }
+
+    /// What a family offers now.
+    fn offer(&self, family: usize) -> Offer {
         let growing = &self.families[family];
         let more = self.more_for_an_edge(family);
         let pieces = (growing.parts.len() as u32 + more) * self.volume;
@@ -346,22 +348,27 @@ impl<'a> Filling<'a> {
         let saved: f32 = candidates.map(|one| one.0).sum();
         let (_, _, length) = self.of_family(family);
         let longer = 1.0 + self.taste.longer * (length as f32).ln();
-        let offer = Offer {
-            more,
-            edges,
-            worth: saved / (length * more) as f32 * longer,
+        // What needs no lightpath more is worth most.
+        let worth = match saved > 0.0 {
+            true => saved / (length * more) as f32 * longer,
+            false => 0.0,
         };
-        self.offers[family] = Some(offer);
-        offer
+        Offer { more, edges, worth }
     }
 
     /// The family that offers most, with its offer.
     fn best(&mut self) -> Option<(usize, Offer)> {
+        while let Some(family) = self.changed.pop() {
+            self.is_changed[family] = false;
+            self.offers[family] = self.offer(family);
+        }
         let mut best: Option<(usize, Offer)> = None;
         let mut random = self.random;
-        let open: Vec<usize> = self.open.iter().copied().collect();
-        for family in open {
-            let offer = self.offer(family);
+        for family in 0..self.offers.len() {
+            let offer = self.offers[family];
+            if offer.worth == 0.0 {
+                continue;
+            }
             if offer.more == 0 {
                 return Some((family, offer));
             }
@@ -396,7 +403,7 @@ impl<'a> Filling<'a> {
                 break;
             };
             self.families[family].parts.extend(parts);
-            self.offers[family] = None;
+            self.change(family);
             let taken = self.candidates[family].iter().take(edges);
             for gap in taken.map(|one| one.1).collect::<Vec<usize>>() {
                 self.leave(gap);
