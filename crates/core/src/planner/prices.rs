@@ -169,21 +169,33 @@ impl<'a> PricedStep<'a> {
     }
 }
 
+/// So many values stay in registers while all lengths are looked at.
+const AT_ONCE: usize = 32;
+
 /// result[n] = min over positions x of L(x) + other[n - x].
 fn fill(lengths: &[u32], reach: &[(f32, usize)], other: &[f32]) -> Vec<f32> {
+    let longest = lengths.last().map_or(0, |length| *length as usize);
+    // Nothing is before the first.
+    let mut padded = vec![UNREACHED; longest];
+    padded.extend_from_slice(other);
+    padded.resize(padded.len().next_multiple_of(AT_ONCE) + AT_ONCE, UNREACHED);
     let mut filled = other.to_vec();
-    for (&length, &(cost, _)) in lengths.iter().zip(&reach[1..]) {
+    for (first, values) in (0..).step_by(AT_ONCE).zip(filled.chunks_mut(AT_ONCE)) {
         interrupt::check();
-        let length = length as usize;
-        if length >= filled.len() || cost >= UNREACHED {
-            continue;
+        let mut least = [UNREACHED; AT_ONCE];
+        least[..values.len()].copy_from_slice(values);
+        for (&length, &(cost, _)) in lengths.iter().zip(&reach[1..]) {
+            if length as usize >= first + AT_ONCE {
+                break;
+            }
+            let rest = &padded[first + longest - length as usize..][..AT_ONCE];
+            for at in 0..AT_ONCE {
+                // Unlike `min`, one instruction for several numbers.
+                let other = cost + rest[at];
+                least[at] = if other < least[at] { other } else { least[at] };
+            }
         }
-        let (into, from) = (&mut filled[length..], &other[..other.len() - length]);
-        for (value, rest) in into.iter_mut().zip(from) {
-            // Unlike `min`, one instruction for several numbers.
-            let other = cost + rest;
-            *value = if other < *value { other } else { *value };
-        }
+        values.copy_from_slice(&least[..values.len()]);
     }
     filled
 }
