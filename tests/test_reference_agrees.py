@@ -7,10 +7,11 @@ from collections import Counter
 from dataclasses import replace
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from conftest import core_kinds
+from conftest import core_kinds, reference_kinds
 from opticoll import _core
 from opticoll.reference import NotAPlan, Problem, Transfer, read, verify, verify_text
 from opticoll.reference.ring import CONVERTED, Channel
@@ -218,6 +219,65 @@ def test_both_refuse_and_judge_changed_texts_alike(plan: _core.Plan, data: st.Da
         body = body[: start + place.start()] + number + body[start + place.end() :]
     text = f"{head}algorithm {body}"
     assert judge_by_reference(text) == judge_by_core(text)
+
+
+RING = "wdm_ring:ranks=7"
+
+# Collective, fabric and algorithm of a plan; words of its text and what stands in their place; and
+# what follows from that by the rules of docs/model.md, in words and as kinds.
+CHANGED = {
+    "all data arrive, on wavelengths of which two are dead; with the third, two ports suffice": (
+        ("reduce_scatter", "wdm_ring:ranks=5,wavelengths=3", "optree"),
+        [("reconfiguration=25us", "reconfiguration=25us,ports=2,dead=0.1+0.0")],
+        {"dead_wavelength"},
+    ),
+    "with one port, what is on dead wavelengths needs ports as well": (
+        ("reduce_scatter", "wdm_ring:ranks=5,wavelengths=3", "optree"),
+        [("reconfiguration=25us", "reconfiguration=25us,ports=1,dead=0.1+0.0")],
+        {"dead_wavelength", "ports"},
+    ),
+    "as many ports as channels of both directions are no limit": (
+        ("broadcast", "wdm_ring:ranks=3,wavelengths=1", "binomial"),
+        [("reconfiguration=25us", "reconfiguration=25us,ports=2")],
+        set(),
+    ),
+    "the last rank of a chain gets nothing": (
+        ("broadcast", f"{RING},wavelengths=1", "chains:pieces=8"),
+        [("copy 0 5>6 cw", "copy 0 6>6 cw")],
+        {"self_transfer", "missing"},
+    ),
+    "a rank in a chain gets nothing, and sends it on": (
+        ("broadcast", f"{RING},wavelengths=1", "chains:pieces=8"),
+        [("copy 8 6>5 ccw", "copy 8 6>6 ccw")],
+        {"self_transfer", "not_held", "missing"},
+    ),
+    "data arrive over wavelengths that do not exist, for two of four streams": (
+        ("broadcast", f"{RING},wavelengths=4", "chains:pieces=8"),
+        [("5>6 cw 0.0", "5>6 cw 0.2")],
+        {"wavelength_range"},
+    ),
+    "data arrive over a fibre that does not exist": (
+        ("broadcast", f"{RING},wavelengths=1", "chains:pieces=8"),
+        [("5>6 cw 0.0", "5>6 cw 1.0")],
+        {"fibre_range"},
+    ),
+    "wavelengths that do not exist on fibres of which the second does not": (
+        ("broadcast", f"{RING},wavelengths=1,fibres=2", "chains:pieces=8"),
+        [("5>6 cw 0.0", "5>6 cw 1.1")],
+        {"wavelength_range", "fibre_range"},
+    ),
+}
+
+
+@pytest.mark.parametrize("claim", CHANGED)
+def test_both_say_what_follows_from_the_rules(claim: str) -> None:
+    (collective, fabric, algorithm), changes, kinds = CHANGED[claim]
+    text = _core.plan(collective, _core.Fabric(fabric), algorithm).to_text()
+    for old, new in changes:
+        assert text.count(old) == 1
+        text = text.replace(old, new)
+    assert core_kinds(text) == kinds
+    assert reference_kinds(text) == kinds
 
 
 def judge_by_reference(text: str) -> set[str] | None:

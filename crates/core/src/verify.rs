@@ -27,9 +27,17 @@
 //! What rotation makes of a folded plan is proved from what rank 0 sends (`folded`), a pipelined plan from how its first
 //! chunks move (`pipelined`).
 //!
-//! An entry out of range is reported once and takes no part in the later checks. A transfer whose
-//! source does not hold its chunk is reported once and then counts as delivered, so that one
-//! mistake is not repeated for all that follows from it.
+//! A transfer that breaks a rule is still checked by every other rule that has a meaning for it:
+//!
+//! - A transfer with a rank, a chunk or a slot that does not exist, or that ends where it starts, is
+//!   left out of all rules of light, data and claims.
+//! - A transfer on a fibre or wavelength that does not exist, or with a conversion that the fabric
+//!   lacks, occupies no link. It uses ports at both ends, its data arrive, and claims count it.
+//! - Every other transfer is checked by all rules, also one on a dead wavelength, over a broken link,
+//!   beyond reach, in a collision, or in the slot of another step.
+//!
+//! A transfer whose source does not hold its chunk is reported once and then counts as delivered, so
+//! that one mistake is not repeated for all that follows from it.
 //!
 //! ```
 //! use opticoll::collective::{Collective, CollectiveKind};

@@ -92,7 +92,11 @@ class Ring(Fabric):
             fibre, _, wavelength = channel.rpartition(".")
             on = [whole(fibre, self.fibres - 1)] if fibre else range(self.fibres)
             self.dead |= {(number, whole(wavelength, self.wavelengths - 1)) for number in on}
-        expect(len(self.dead) < self.fibres * self.wavelengths, "no wavelength is left")
+        usable = self.fibres * self.wavelengths - len(self.dead)
+        expect(usable > 0, "no wavelength is left")
+        # Who sends more than there are usable channels, both ways, breaks another rule already.
+        if self.ports is not None and self.ports >= 2 * usable:
+            self.ports = None
 
     def reaches(self, links: int, shares: int) -> bool:
         """Whether light arrives over so many links, of which so many ranks took a share.

@@ -14,12 +14,15 @@
 //!   transfers are those of its first chunk in the same order, each p steps later. So one plan of the first chunks only is replayed,
 //!   in which a block has K P times fewer chunks.
 //! - **Claims.** A rank sends K P chunks for each first one.
+//!
+//! This proof may fail for plans that hold, and names each violation once for all copies. So a plan of at most [`MOST_WRITTEN_OUT`]
+//! lightpaths for which it fails is written out, and then judged as any other plan: its form changes nothing of what is said of it.
 
 use super::form;
 use super::order::AdmittedOrder;
 use super::report::{Report, each, named, renumbered, up_to};
 use super::wdm_ring;
-use super::{Violation, ViolationKind, claims, data};
+use super::{Violation, ViolationKind, claims, data, full};
 use crate::collective::Collective;
 use crate::fabric::{Fabric, Light};
 use crate::family::wdm_ring::{CONVERTED, Direction, WdmLight, WdmRing};
@@ -31,11 +34,86 @@ use crate::schedule::{Schedule, Transfer};
 /// What the verifier keeps of a circuit, in bytes.
 const BYTES_PER_CIRCUIT: u64 = 48;
 
+/// The most lightpaths of a plan that is written out where it is not proved.
+const MOST_WRITTEN_OUT: u64 = 1 << 16;
+
 /// Everything that is wrong with a pipelined plan.
 pub(super) fn verify(plan: &PipelinedPlan) -> Vec<Violation> {
     let mut violations = Vec::new();
     check(plan, &mut violations);
+    let is_pipelined = violations
+        .iter()
+        .all(|violation| violation.kind != ViolationKind::Symmetry);
+    if !violations.is_empty()
+        && is_pipelined
+        && let Some(whole) = written_out(plan)
+    {
+        return full(&whole);
+    }
     violations
+}
+
+/// All lightpaths of a small plan: slot by slot, in a slot by first lightpath and then by stripe. `None` where they are too many, or
+/// where one of them has no slot.
+fn written_out(plan: &PipelinedPlan) -> Option<Plan> {
+    let first = &plan.first;
+    let ring = first.fabric.downcast::<WdmRing>()?;
+    let (count, slots) = (first.len(), u64::from(first.slots()));
+    let copies = u64::from(plan.stripes) * u64::from(plan.pieces);
+    let have_columns = first.slot.len() == count && first.light.len() == count;
+    let have_steps = first.schedule.steps() as u64 == slots;
+    let is_last = |slot: &u32| u64::from(*slot) + u64::from(plan.pieces) <= slots;
+    let have_slots = first.slot.is_sorted() && first.slot.iter().all(is_last);
+    let is_small = (count as u64).saturating_mul(copies) <= MOST_WRITTEN_OUT;
+    if !(have_columns && have_steps && have_slots && is_small) {
+        return None;
+    }
+    let mut whole = first.without_lightpaths();
+    for slot in 0..first.slots() {
+        whole.schedule.begin_step();
+        let begun = first.slot.partition_point(|&own| own <= slot);
+        for index in 0..begun {
+            interrupt::check();
+            let piece = slot - first.slot[index];
+            if piece >= plan.pieces {
+                continue;
+            }
+            let lightpath = first.lightpath(index);
+            for stripe in 0..plan.stripes {
+                let behind = stripe.checked_mul(plan.pieces)?.checked_add(piece)?;
+                let transfer = Transfer {
+                    chunk: lightpath.transfer.chunk.checked_add(behind)?,
+                    ..lightpath.transfer
+                };
+                let light = beside(ring, WdmLight::from(lightpath.light), stripe);
+                whole.push(Lightpath {
+                    slot,
+                    light: Light::from(light),
+                    transfer,
+                });
+            }
+        }
+    }
+    Some(whole)
+}
+
+/// The light so many channels further on; beyond the last channel on wavelengths that do not exist. Light on no channel stays.
+fn beside(ring: &WdmRing, light: WdmLight, stripe: u32) -> WdmLight {
+    let exists = u32::from(light.fibre) < ring.fibres
+        && u32::from(light.wavelength) < ring.wavelengths
+        && light.wavelength != CONVERTED;
+    if !exists {
+        return light;
+    }
+    let channel = channel(ring, light) + u64::from(stripe);
+    let wavelengths = u64::from(ring.wavelengths);
+    let fibre = (channel / wavelengths).min(u64::from(ring.fibres) - 1);
+    let wavelength = (channel - fibre * wavelengths).min(u64::from(CONVERTED) - 1);
+    WdmLight {
+        fibre: fibre as u8,
+        wavelength: wavelength as u16,
+        ..light
+    }
 }
 
 fn check(plan: &PipelinedPlan, violations: &mut Vec<Violation>) {

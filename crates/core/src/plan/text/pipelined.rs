@@ -146,9 +146,13 @@ impl PipelineReader {
         let first = &self.plan.first;
         let copies = self.plan.copies();
         let pieces = u64::from(first.schedule.collective.pieces());
+        let channels = first.fabric.numbered_channels()?;
         let is_first = |index: usize| {
             let transfer = first.schedule.transfer(index);
-            u64::from(transfer.chunk) % copies == 0 && transfer.count == 1
+            // Light on no channel has no channels beside it.
+            let has_stripes =
+                self.plan.stripes == 1 || channels.channel_number(first.light[index]).is_some();
+            u64::from(transfer.chunk) % copies == 0 && transfer.count == 1 && has_stripes
         };
         if pieces % copies != 0 || !(0..first.len()).all(is_first) {
             return None;
