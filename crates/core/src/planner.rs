@@ -17,6 +17,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod arcs;
 mod assembly;
 mod auto;
 mod bounds;
@@ -275,6 +276,7 @@ pub const PLANNERS: &[Planner] = &[
     light_tree::PLANNER,
     detour::PLANNER,
     signals::PLANNER,
+    arcs::PLANNER,
     exchange::PLANNER,
     store_and_forward::PLANNER,
     collectors::PLANNER,

@@ -135,8 +135,15 @@ fn named_contenders<'a>(
         if (record.accepts)(question.fabric.ranks()).is_err() {
             continue;
         }
-        let first_pieces = FirstPieces::of(record, question)?;
-        let tuned_pieces = TunedPieces::of(record, question)?;
+        let of_pieces = FirstPieces::of(record, question)
+            .and_then(|first| Ok((first, TunedPieces::of(record, question)?)));
+        let (first_pieces, tuned_pieces) = match of_pieces {
+            Err(error) if is_of_one(&error) => {
+                refused.push(left_out(&Spec::new(record.name), Time::ZERO, error));
+                continue;
+            }
+            known => known?,
+        };
         for spec in record.variants() {
             let pieces = record.pieces(&spec);
             // Half as many pieces would do.

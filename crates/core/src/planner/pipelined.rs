@@ -318,13 +318,15 @@ fn fewest(
     let room = (MOST_TRANSFERS / each).max(enough);
     let room = room.min(size / u64::from(parts)).max(1);
     let best = (f64::from(after) * sending(1) as f64 / per_slot.max(1) as f64).sqrt();
-    let best = (best as u64).clamp(1, room) as u32;
-    let pieces = given.unwrap_or(
-        match time(best + 1) < time(best) && u64::from(best) < room {
-            true => best + 1,
-            false => best,
-        },
-    );
+    let best = (best as u64).clamp(1, room);
+    // Pieces are whole bytes: as few as have no more bytes, or a byte more or less, waste the least.
+    let bytes = |pieces: u64| size.div_ceil(u64::from(parts) * pieces).max(1);
+    let of_bytes = |bytes: u64| size.div_ceil(u64::from(parts) * bytes);
+    let near = bytes(best).saturating_sub(1).max(1)..=bytes(best) + 1;
+    let tried = near.map(of_bytes).chain([best, best + 1]);
+    let tried = tried.map(|pieces| pieces.clamp(1, room) as u32);
+    let least = tried.min_by_key(|&pieces| (time(pieces), pieces));
+    let pieces = given.or(least).unwrap_or(1);
     Ok((pieces, time(pieces)))
 }
 

@@ -251,7 +251,7 @@ const COLUMNS: usize = 64 * WORDS;
 
 /// Which of the signals tell their receivers something, each step a list of sources and destinations. Whether a
 /// signal tells of one rank has nothing to do with other ranks, so that some of them are followed at a time.
-fn of_use(ranks: u32, steps: &[Vec<(u32, u32)>]) -> Vec<Vec<bool>> {
+pub(super) fn of_use(ranks: u32, steps: &[Vec<(u32, u32)>]) -> Vec<Vec<bool>> {
     let ranks = ranks as usize;
     let mut of_use: Vec<Vec<bool>> = steps.iter().map(|step| vec![false; step.len()]).collect();
     for first in (0..ranks).step_by(COLUMNS) {

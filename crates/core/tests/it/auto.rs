@@ -290,3 +290,17 @@ fn auto_is_not_slower_than_two_algorithms_one_after_the_other() {
     assert!(faster.is_empty(), "of {compared}: {faster:#?}");
     assert!(compared > 1_000, "{compared}");
 }
+
+#[test]
+fn what_algorithms_refuse_leaves_others_to_choose_from() {
+    // Named algorithms cut vectors by themselves: pieces are left to planners.
+    let fabric = Fabric::parse("wdm_ring:ranks=8,wavelengths=2").unwrap();
+    let collective = Collective::new(CollectiveKind::Broadcast, 8).unwrap();
+    let collective = collective.with_pieces(2).unwrap();
+    let (spec, size) = (Spec::new("auto"), Bytes::new(1 << 16));
+    let planned = planner::plan(&spec, &fabric, collective, size, &Method::default()).unwrap();
+    assert_eq!(verify(&planned.plan), []);
+    let mut refused = planned.candidates.iter();
+    let chain = refused.find(|one| one.name == "chain").unwrap();
+    assert!(matches!(chain.left_out, Some(LeftOut::Refused(_))));
+}

@@ -19,7 +19,8 @@ use crate::units::Time;
 /// Named algorithms of more ranks have too many transfers.
 pub(super) const MOST_RANKS: u32 = 1 << 13;
 
-/// A time that the plan of a schedule cannot go below whose lightpaths are routed as its transfers are; zero where nothing is known.
+/// A time that the plan of a schedule of single chunks cannot go below whose lightpaths are routed as its transfers are; zero where
+/// nothing is known.
 pub(super) fn by_loads(
     schedule: &Schedule,
     ring: &WdmRing,
@@ -35,9 +36,8 @@ pub(super) fn by_loads(
     for step in 0..schedule.steps() {
         for index in schedule.step(step) {
             let (source, destination) = schedule.ends(index);
-            let count = i64::from(schedule.transfer(index).count);
             let direction = WdmLight::from(light[index]).direction;
-            loads.lay(source, destination, direction, count);
+            loads.lay(source, destination, direction, 1);
             if new_pairs.take(source, destination) {
                 lay(&mut new_pairs.changes, source, destination, direction, 1);
             }
@@ -50,10 +50,7 @@ pub(super) fn by_loads(
         let by_pairs = new_pairs.busiest(&loads.carried, smallest, ring);
         return Ok(by_links.max(by_pairs));
     }
-    match schedule.is_in_single_chunks() {
-        true => loads.time_of_single_chunks(ring, question, smallest),
-        false => loads.time(ring, policy, smallest, loads.chunks),
-    }
+    loads.time_of_single_chunks(ring, question, smallest)
 }
 
 /// A time that the plan of a schedule of ranges cannot go below once these are cut into single chunks; zero where nothing is known.
