@@ -16,6 +16,8 @@ pub(super) struct PriceLimits {
     least: Vec<(Vec<f32>, f32)>,
     /// What a tree would have cost that was not found.
     lacked: Vec<(Vec<f32>, f32)>,
+    /// Rooms in which none was found.
+    missed: Vec<Vec<f32>>,
 }
 
 impl PriceLimits {
@@ -23,6 +25,15 @@ impl PriceLimits {
     pub(super) fn allow(&self, grouping: &Grouping, volumes: &[u32], spare: f32) -> bool {
         let rooms = rooms(grouping, volumes);
         let offers = |prices: &[f32]| offered(prices, &rooms);
+        let is_known = |missed: &Vec<f32>| {
+            rooms
+                .iter()
+                .zip(missed)
+                .all(|(room, missed)| room <= missed)
+        };
+        if self.missed.iter().any(is_known) {
+            return false;
+        }
         let (mut least, mut lacked) = (self.least.iter(), self.lacked.iter());
         least.all(|(prices, cost)| *cost <= (1.0 - spare) * FITTING * offers(prices))
             && lacked.all(|(prices, cost)| *cost <= offers(prices))
@@ -36,6 +47,11 @@ impl PriceLimits {
     /// Trees cost so much at least.
     pub(super) fn learn(&mut self, prices: &[f32], cost: f32) {
         self.least.push((prices.to_vec(), cost));
+    }
+
+    /// With these rooms no tree was found. On small rings that says nothing of other rooms, but of those none of which has more.
+    pub(super) fn miss_these(&mut self, rooms: &[f32]) {
+        self.missed.push(rooms.to_vec());
     }
 
     /// With these rooms no tree was found; it lacked such a part of them.
@@ -75,8 +91,31 @@ mod tests {
         assert!(!limits.allow(&grouping, &[1, 2], 0.1));
         assert!(!limits.allow(&grouping, &[2, 1], 0.0));
         assert!(limits.allow(&grouping, &[2, 2], 0.1));
-        limits.miss(&[1.0, 1.0], &[10.0, 20.0], 0.2);
-        assert!(!limits.allow(&grouping, &[1, 2], 0.0));
-        assert!(limits.allow(&grouping, &[2, 2], 0.0));
+    }
+
+    /// Where no tree was found in slots of 2 and 3 pieces, none is looked for in slots neither of which has more; or in none that offer as
+    /// little at the prices.
+    #[test]
+    fn slots_without_a_tree_are_not_tried_again() {
+        let fabric = crate::fabric::Fabric::parse("wdm_ring:ranks=16,wavelengths=5").unwrap();
+        let grouping = Grouping::new(fabric.downcast().unwrap(), 1);
+        let mut limits = PriceLimits::default();
+        limits.miss_these(&rooms(&grouping, &[2, 3]));
+        for (volumes, allowed) in [
+            ([2, 3], false),
+            ([1, 3], false),
+            ([3, 1], true),
+            ([1, 4], true),
+        ] {
+            assert_eq!(
+                limits.allow(&grouping, &volumes, 0.0),
+                allowed,
+                "{volumes:?}"
+            );
+        }
+        let mut limits = PriceLimits::default();
+        limits.miss(&[1.0; 5], &rooms(&grouping, &[2; 5]), 0.2);
+        assert!(!limits.allow(&grouping, &[1, 2, 2, 2, 3], 0.0));
+        assert!(limits.allow(&grouping, &[3, 3, 3, 2, 2], 0.0));
     }
 }

@@ -13,7 +13,7 @@ use super::filling::Taste;
 use super::grouping::{Grouping, lengths};
 use super::limits::PriceLimits;
 use super::starts::{Evenly, Start, meetings, starts};
-use super::tree::{BundleTree, Costs, Effort, Search};
+use super::tree::{BundleTree, Costs, Effort, SMALL_RING, Search};
 use super::{Bundles, Tree};
 use crate::family::wdm_ring::WdmRing;
 use crate::interrupt;
@@ -57,8 +57,9 @@ const FINE: u32 = 100;
 /// The parts of all links that slots have to spare: first trees that have much of them are looked for.
 const SPARE: [f32; 8] = [0.5, 0.3, 0.15, 0.06, 0.03, 0.015, 0.007, 0.0];
 
-/// Trees that are looked for with so much to spare.
+/// Trees that are looked for with so much to spare; on small rings more.
 const MOST_TRIED: usize = 8;
+const MOST_TRIED_SMALL: usize = 24;
 
 /// So many slots have volumes of more kinds.
 const FEW_SLOTS: usize = 5;
@@ -139,7 +140,7 @@ const STARTS: usize = 3;
 
 /// Small trees take little time, and chance helps them.
 fn effort(ranks: u32) -> Effort {
-    let (seeds, kept) = if ranks <= 128 { (3, 3) } else { (1, 2) };
+    let (seeds, kept) = if ranks <= SMALL_RING { (3, 3) } else { (1, 2) };
     let tastes = (0..seeds).flat_map(|seed| {
         let chance = if seed == 0 { 0.0 } else { 0.1 };
         let ways = [(0.97, 0.05), (0.0, 0.15)];
@@ -322,11 +323,15 @@ fn fastest_of(ring: &WdmRing, pace: &Pace, far: f64, known: Option<&Timed>) -> O
     let effort = effort(ring.ranks);
     let mut limits: BTreeMap<(usize, u32), PriceLimits> = BTreeMap::new();
     let (mut best, mut work) = (None, 0);
+    let most_tried = match ring.ranks <= SMALL_RING {
+        true => MOST_TRIED_SMALL,
+        false => MOST_TRIED,
+    };
     for spare in SPARE {
         let mut tried = 0;
         for one in &tries {
             interrupt::check();
-            let is_enough = most < u64::MAX && tried >= MOST_TRIED;
+            let is_enough = most < u64::MAX && tried >= most_tried;
             if one.time >= most || is_enough || work > MOST_WORK {
                 break;
             }

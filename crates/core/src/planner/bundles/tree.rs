@@ -34,13 +34,16 @@ const MOST_PRICED: usize = 40_000_000;
 const LAST: f32 = 0.97;
 
 /// Lightpaths of all lengths may save that much of what trees of the usual lengths cost.
-const NEARLY_FITTING: f32 = 1.01;
+const NEARLY_FITTING: f32 = 1.004;
 
 /// Prices that were found for another try of the same frame need so many times fewer rounds, and those of later slots.
 const ADJUSTED: usize = 4;
 
 /// Before the last slot so many times as many partial trees are kept.
 const MORE_KEPT: usize = 4;
+
+/// On rings of no more ranks trees take little time to look for, and chance decides whether one is found.
+pub(super) const SMALL_RING: u32 = 128;
 
 /// What trees cost at least where all slots have one price.
 pub(super) struct Costs {
@@ -144,7 +147,10 @@ impl Search<'_> {
             let kept = self.effort.kept * if left.len() == 2 { MORE_KEPT } else { 1 };
             partials = best(grown, later, kept);
         }
-        limits.miss(&first_prices, &rooms, lacking.max(self.spare / 5.0));
+        match self.grouping.ranks <= SMALL_RING {
+            true => limits.miss_these(&rooms),
+            false => limits.miss(&first_prices, &rooms, lacking.max(self.spare / 5.0)),
+        }
         None
     }
 
