@@ -348,7 +348,7 @@ impl<'a> Filling<'a> {
         let saved: f32 = candidates.map(|one| one.0).sum();
         let (_, _, length) = self.of_family(family);
         let longer = 1.0 + self.taste.longer * (length as f32).ln();
-        // What needs no lightpath more is worth most.
+        // Edges that need no further lightpath save infinitely much for a link.
         let worth = match saved > 0.0 {
             true => saved / (length * more) as f32 * longer,
             false => 0.0,

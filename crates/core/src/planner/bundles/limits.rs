@@ -49,7 +49,7 @@ impl PriceLimits {
         self.least.push((prices.to_vec(), cost));
     }
 
-    /// With these rooms no tree was found. On small rings that says nothing of other rooms, but of those none of which has more.
+    /// With these rooms no tree was found. On small rings this excludes only rooms none of which is larger.
     pub(super) fn miss_these(&mut self, rooms: &[f32]) {
         self.missed.push(rooms.to_vec());
     }
