@@ -8,6 +8,7 @@ use crate::collective::Collective;
 use crate::fabric::Fabric;
 use crate::family::wdm_ring::WdmRing;
 use crate::plan::AnyPlan;
+use crate::simulate::Policy;
 use crate::spec::Spec;
 use crate::units::Time;
 
@@ -103,8 +104,10 @@ pub(super) fn contenders<'a, R: Recipe>(
         .into_iter()
         .map(|Estimate { time, recipe, .. }| {
             let transfers = recipe.transfers(ranks);
-            // Ports that do not wait for one another save a tenth at most.
-            let expected = Time::from_ps(if transfers > LARGE { time / 11 * 10 } else { 0 });
+            let expected = Time::from_ps(match transfers > LARGE {
+                true => least_expected(time, question.policy()),
+                false => 0,
+            });
             Contender {
                 name: recipe.spec().to_string(),
                 slots: 0,
@@ -112,14 +115,24 @@ pub(super) fn contenders<'a, R: Recipe>(
                 estimate: Time::from_ps(time),
                 transfers,
                 make: Box::new(move |limit| match limit {
-                    Some(limit) if expected > limit => Ok(Made::NotExpected(
-                        "it is expected to take a tenth longer at least",
-                    )),
+                    Some(limit) if expected > limit => {
+                        Ok(Made::NotExpected("it is expected to take longer"))
+                    }
                     _ => Ok(make(&question, &recipe)?.into()),
                 }),
             }
         })
         .collect())
+}
+
+/// What a plan may take at least whose slots take so long one after the other.
+fn least_expected(time: u64, policy: Policy) -> u64 {
+    match policy {
+        // Slots whose lightpaths are not as full as they may be save next to nothing.
+        Policy::EveryStep => time - time / WORTH,
+        // Ports that do not wait for one another save a tenth at most.
+        _ => time / 11 * 10,
+    }
 }
 
 /// The recipes that a ring has place for.

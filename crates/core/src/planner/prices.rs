@@ -8,6 +8,8 @@
 //! one with room becomes cheaper (multiplicative weights; Arora, Hazan and Kale, Theory of Computing
 //! 2012). The mean of the trees met on the way approaches the best mixture.
 
+use multiversion::multiversion;
+
 use crate::interrupt;
 use crate::memory;
 
@@ -30,8 +32,8 @@ pub(super) struct PriceProblem<'a> {
 pub(super) struct PriceTable {
     /// `values[t][n]` for t in 0..=steps.
     values: Vec<Vec<f32>>,
-    /// `one_end[t]`: L_t over [0, lengths...], with the position before it.
-    one_end: Vec<Vec<(f32, usize)>>,
+    /// `reaches[t]`: L_t.
+    reaches: Vec<Reach>,
 }
 
 impl PriceTable {
@@ -41,19 +43,19 @@ impl PriceTable {
         let bytes = table_bytes(steps, most, problem.lengths.len());
         memory::take("the search of a relay tree", bytes);
         let mut values = vec![Vec::new(); steps + 1];
-        let mut one_end = vec![Vec::new(); steps];
+        let mut reaches = Vec::with_capacity(steps);
         let left = (0..=most).map(|left| (left as f32 * problem.left_over).min(UNREACHED));
         values[steps] = left.collect();
         for step in (0..steps).rev() {
             interrupt::check();
             let later = &values[step + 1];
-            let reach = reaches(problem.lengths, prices[step], later);
-            let with_one_end = fill(problem.lengths, &reach, later);
-            let filled = fill(problem.lengths, &reach, &with_one_end);
-            values[step] = filled;
-            one_end[step] = reach;
+            let reach = Reach::new(problem.lengths, prices[step], later);
+            let with_one_end = reach.fill(later);
+            values[step] = reach.fill(&with_one_end);
+            reaches.push(reach);
         }
-        PriceTable { values, one_end }
+        reaches.reverse();
+        PriceTable { values, reaches }
     }
 
     /// V_t: the price of filling gaps from step `step` on.
@@ -63,8 +65,8 @@ impl PriceTable {
 
     /// The load of each step when `gaps` (how many there are of each size) are filled in the cheapest
     /// way from step 0 on, and its price.
-    pub(super) fn loads(&self, lengths: &[u32], gaps: &[(usize, u32)]) -> (Vec<f32>, f32) {
-        let steps = self.one_end.len();
+    pub(super) fn loads(&self, gaps: &[(usize, u32)]) -> (Vec<f32>, f32) {
+        let steps = self.reaches.len();
         let most = self.values[0].len();
         let mut loads = vec![0.0; steps];
         let mut price = 0.0;
@@ -75,27 +77,26 @@ impl PriceTable {
         }
         let mut next = vec![0u32; most];
         for (step, load) in loads.iter_mut().enumerate() {
-            let (reach, later) = (&self.one_end[step], &self.values[step + 1]);
+            let (reach, later) = (&self.reaches[step], &self.values[step + 1]);
             let sizes = || (1..count.len()).filter(|&gap| count[gap] > 0);
             let (largest, distinct) = (sizes().next_back().unwrap_or(0), sizes().count());
             // Where that takes less than looking at all pairs of ends.
-            let from_one_end = (distinct * reach.len() > largest)
-                .then(|| fill(lengths, reach, &later[..=largest]));
+            let from_one_end = (distinct * reach.places.len() > largest)
+                .then(|| reach.fill(&later[..=largest]));
             next.fill(0);
             for (gap, &times) in count.iter().enumerate().skip(1) {
                 interrupt::check();
                 if times == 0 {
                     continue;
                 }
-                let (left, right, middle) =
-                    cheapest_split(lengths, reach, from_one_end.as_deref(), later, gap);
+                let (ends, middle) = reach.cheapest_split(from_one_end.as_deref(), later, gap);
                 next[middle] += times;
-                for mut at in [left, right] {
+                for mut at in ends {
                     while at > 0 {
-                        let before = reach[at].1;
-                        *load += lengths[at - 1] as f32 * times as f32;
-                        let from = if before == 0 { 0 } else { lengths[before - 1] };
-                        next[(lengths[at - 1] - from - 1) as usize] += times;
+                        let before = reach.before[at];
+                        let (from, to) = (reach.places[before], reach.places[at]);
+                        *load += to as f32 * times as f32;
+                        next[to - from - 1] += times;
                         at = before;
                     }
                 }
@@ -110,46 +111,102 @@ impl PriceTable {
 pub(super) fn table_bytes(steps: usize, most: usize, lengths: usize) -> u64 {
     let (steps, most, lengths) = (steps as u64, most as u64, lengths as u64);
     let of_values = (steps + 1) * (most + 1) * size_of::<f32>() as u64;
-    of_values + steps * (lengths + 1) * size_of::<(f32, usize)>() as u64
+    let of_place = size_of::<(f32, usize, usize)>() as u64;
+    of_values + steps * (lengths + 1) * of_place
 }
 
-/// L_t at 0 and at every length.
-fn reaches(lengths: &[u32], price: f32, later: &[f32]) -> Vec<(f32, usize)> {
-    let mut reach = vec![(0.0, 0)];
-    for (index, &length) in lengths.iter().enumerate() {
-        interrupt::check();
-        let mut best = (UNREACHED, 0);
-        for (at, before) in reach.iter().enumerate() {
-            let from = if at == 0 { 0 } else { lengths[at - 1] };
-            let between = (length - from - 1) as usize;
-            let Some(fill) = later.get(between) else {
+/// L_t at 0 and at every length: what lightpaths from one end cost, the farthest of which has that length, with what is left between them.
+struct Reach {
+    /// 0 and all lengths.
+    places: Vec<usize>,
+    costs: Vec<f32>,
+    /// The index of the place before.
+    before: Vec<usize>,
+}
+
+impl Reach {
+    fn new(lengths: &[u32], price: f32, later: &[f32]) -> Reach {
+        let lengths = lengths.iter().map(|&length| length as usize);
+        let places: Vec<usize> = std::iter::once(0).chain(lengths).collect();
+        let (mut costs, mut before) = (vec![0.0], vec![0]);
+        for (index, &place) in places.iter().enumerate().skip(1) {
+            interrupt::check();
+            // What is between two places is known up to some size.
+            let near = places[..index].partition_point(|from| place - from > later.len());
+            let mut best = (UNREACHED, 0);
+            let from = places[..index].iter().zip(&costs).enumerate().skip(near);
+            for (at, (from, cost)) in from {
+                let cost = cost + later[place - from - 1];
+                if cost < best.0 {
+                    best = (cost, at);
+                }
+            }
+            costs.push((best.0 + price * place as f32).min(UNREACHED));
+            before.push(best.1);
+        }
+        Reach {
+            places,
+            costs,
+            before,
+        }
+    }
+
+    /// result[n] = min over places x of L(x) + other[n - x].
+    fn fill(&self, other: &[f32]) -> Vec<f32> {
+        fill(&self.places[1..], &self.costs[1..], other)
+    }
+
+    /// The places of the farthest lightpaths from both ends, by their indices, and the gap that remains between them.
+    fn cheapest_split(
+        &self,
+        from_one_end: Option<&[f32]>,
+        later: &[f32],
+        gap: usize,
+    ) -> ([usize; 2], usize) {
+        let within = |most: usize| {
+            let count = self.places.partition_point(|place| *place <= most);
+            self.places[..count].iter().zip(&self.costs).enumerate()
+        };
+        // Where the best prices with one more end are known: no left end that costs more than the cheapest, but for rounding.
+        let of_left = |place: usize, cost: f32| {
+            cost + from_one_end.map_or(0.0, |prices| prices[gap - place])
+        };
+        let least = match from_one_end {
+            Some(_) => within(gap)
+                .map(|(_, (&place, &cost))| of_left(place, cost))
+                .fold(f32::INFINITY, f32::min),
+            None => f32::INFINITY,
+        };
+        let (mut best, mut ends) = (f32::INFINITY, [0, 0]);
+        for (left, (&place, &cost)) in within(gap) {
+            if of_left(place, cost) > least * 1.000_01 {
                 continue;
-            };
-            let cost = before.0 + fill;
-            if cost < best.0 {
-                best = (cost, at);
+            }
+            let rest = gap - place;
+            for (right, (other, with_other)) in within(rest) {
+                let cost = cost + with_other + later[rest - other];
+                if cost < best {
+                    (best, ends) = (cost, [left, right]);
+                }
             }
         }
-        debug_assert_eq!(reach.len(), index + 1);
-        reach.push(((best.0 + price * length as f32).min(UNREACHED), best.1));
+        let [left, right] = ends.map(|end| self.places[end]);
+        (ends, gap - left - right)
     }
-    reach
 }
 
 /// The cheapest lightpaths of a step at a price, where what comes later has its value.
 pub(super) struct PricedStep<'a> {
-    lengths: &'a [u32],
     later: &'a [f32],
-    reach: Vec<(f32, usize)>,
+    reach: Reach,
     from_one_end: Vec<f32>,
 }
 
 impl<'a> PricedStep<'a> {
-    pub(super) fn new(lengths: &'a [u32], price: f32, later: &'a [f32]) -> PricedStep<'a> {
-        let reach = reaches(lengths, price, later);
+    pub(super) fn new(lengths: &[u32], price: f32, later: &'a [f32]) -> PricedStep<'a> {
+        let reach = Reach::new(lengths, price, later);
         PricedStep {
-            from_one_end: fill(lengths, &reach, later),
-            lengths,
+            from_one_end: reach.fill(later),
             later,
             reach,
         }
@@ -157,24 +214,24 @@ impl<'a> PricedStep<'a> {
 
     /// The lengths of the lightpaths from both ends of a gap.
     pub(super) fn lengths(&self, gap: usize) -> [Vec<u32>; 2] {
-        let PricedStep { lengths, later, .. } = *self;
-        let (left, right, _) =
-            cheapest_split(lengths, &self.reach, Some(&self.from_one_end), later, gap);
-        [left, right].map(|last| {
-            let before = |at: &usize| Some(self.reach[*at].1);
+        let from_one_end = Some(&self.from_one_end[..]);
+        let (ends, _) = self.reach.cheapest_split(from_one_end, self.later, gap);
+        ends.map(|last| {
+            let before = |at: &usize| Some(self.reach.before[*at]);
             let places = std::iter::successors(Some(last), before);
             let places = places.take_while(|at| *at > 0);
-            places.map(|at| lengths[at - 1]).collect()
+            places.map(|at| self.reach.places[at] as u32).collect()
         })
     }
 }
 
-/// So many values stay in registers while all lengths are looked at.
-const AT_ONCE: usize = 32;
+/// So many values stay in registers while all lengths are looked at: all that the widest registers hold.
+const AT_ONCE: usize = 128;
 
-/// result[n] = min over positions x of L(x) + other[n - x].
-fn fill(lengths: &[u32], reach: &[(f32, usize)], other: &[f32]) -> Vec<f32> {
-    let longest = lengths.last().map_or(0, |length| *length as usize);
+/// result[n] = min over places x of their costs + other[n - x]; of no place other[n].
+#[multiversion(targets("x86_64+avx+avx2+avx512f+avx512vl", "x86_64+avx+avx2"))]
+fn fill(places: &[usize], costs: &[f32], other: &[f32]) -> Vec<f32> {
+    let longest = places.last().copied().unwrap_or(0);
     // Nothing is before the first.
     let mut padded = vec![UNREACHED; longest];
     padded.extend_from_slice(other);
@@ -184,60 +241,20 @@ fn fill(lengths: &[u32], reach: &[(f32, usize)], other: &[f32]) -> Vec<f32> {
         interrupt::check();
         let mut least = [UNREACHED; AT_ONCE];
         least[..values.len()].copy_from_slice(values);
-        for (&length, &(cost, _)) in lengths.iter().zip(&reach[1..]) {
-            if length as usize >= first + AT_ONCE {
+        for (place, cost) in places.iter().zip(costs) {
+            if *place >= first + AT_ONCE {
                 break;
             }
-            let rest = &padded[first + longest - length as usize..][..AT_ONCE];
-            for at in 0..AT_ONCE {
+            let rest = &padded[first + longest - place..][..AT_ONCE];
+            for (least, rest) in least.iter_mut().zip(rest) {
                 // Unlike `min`, one instruction for several numbers.
-                let other = cost + rest[at];
-                least[at] = if other < least[at] { other } else { least[at] };
+                let other = cost + rest;
+                *least = if other < *least { other } else { *least };
             }
         }
         values.copy_from_slice(&least[..values.len()]);
     }
     filled
-}
-
-/// The positions (as indices into [0, lengths...]) of the farthest lightpaths from both ends, and
-/// the gap that remains between them.
-fn cheapest_split(
-    lengths: &[u32],
-    reach: &[(f32, usize)],
-    from_one_end: Option<&[f32]>,
-    later: &[f32],
-    gap: usize,
-) -> (usize, usize, usize) {
-    let at = |index: usize| {
-        if index == 0 {
-            0
-        } else {
-            lengths[index - 1] as usize
-        }
-    };
-    let lefts = || (0..reach.len()).take_while(|&left| at(left) <= gap);
-    // Where the best prices with one more end are known: no left end that costs more than the cheapest, but for rounding.
-    let of_left = |left: usize| {
-        let rest = from_one_end.map_or(0.0, |prices| prices[gap - at(left)]);
-        reach[left].0 + rest
-    };
-    let least = match from_one_end {
-        Some(_) => lefts().map(of_left).fold(f32::INFINITY, f32::min),
-        None => f32::INFINITY,
-    };
-    let mut best = (f32::INFINITY, 0, 0);
-    for left in lefts().filter(|&left| of_left(left) <= least * 1.000_01) {
-        interrupt::check();
-        for right in (0..reach.len()).take_while(|&right| at(left) + at(right) <= gap) {
-            let rest = gap - at(left) - at(right);
-            let cost = reach[left].0 + reach[right].0 + later[rest];
-            if cost < best.0 {
-                best = (cost, left, right);
-            }
-        }
-    }
-    (best.1, best.2, gap - at(best.1) - at(best.2))
 }
 
 /// Adjusts prices for `gaps` over so many rounds. Returns the greatest ratio of least price to
@@ -258,7 +275,7 @@ pub(super) fn adjust(
     let mut weight = 0.0;
     for round in 0..rounds {
         let table = PriceTable::new(problem, prices, most);
-        let (loads, price) = table.loads(problem.lengths, gaps);
+        let (loads, price) = table.loads(gaps);
         if price >= UNREACHED / 2.0 {
             return f32::INFINITY;
         }

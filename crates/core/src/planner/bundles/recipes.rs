@@ -299,16 +299,27 @@ struct Try<'a> {
     frame: &'a Frame,
     pieces: u32,
     volumes: Vec<u32>,
+    /// By how many blocks the volumes differ.
+    spread: u32,
 }
 
-impl Try<'_> {
+impl<'a> Try<'a> {
+    fn new(time: u64, frame: &'a Frame, pieces: u32, volumes: Vec<u32>) -> Try<'a> {
+        let most = volumes.iter().max().unwrap_or(&0);
+        let least = volumes.iter().min().unwrap_or(&0);
+        Try {
+            time,
+            frame,
+            pieces,
+            spread: (most - least).div_ceil(pieces),
+            volumes,
+        }
+    }
+
     /// The order in which recipes are tried.
     fn order(&self) -> (u64, usize, u32, u32, &[u32]) {
         let (slots, group) = (self.volumes.len(), self.frame.grouping.group);
-        let most = self.volumes.iter().max().unwrap_or(&0);
-        let least = self.volumes.iter().min().unwrap_or(&0);
-        let spread = (most - least).div_ceil(self.pieces);
-        (self.time, slots, group, spread, &self.volumes)
+        (self.time, slots, group, self.spread, &self.volumes)
     }
 }
 
@@ -317,7 +328,7 @@ fn fastest_of(ring: &WdmRing, pace: &Pace, far: f64, known: Option<&Timed>) -> O
     let mut most = known.map_or(u64::MAX, |known| known.time);
     let frames = pace.frames(ring, far, most as f64);
     let tries = frames.iter().flat_map(|frame| tries(pace, frame));
-    let mut tries: Vec<Try<'_>> = tries.collect();
+    let mut tries: Vec<Try<'_>> = tries.filter(|one| one.time < most).collect();
     // The most even volumes first, and of these the rising ones.
     tries.sort_by(|one, other| one.order().cmp(&other.order()));
     let effort = effort(ring.ranks);
@@ -617,12 +628,8 @@ fn tries<'a>(pace: &Pace, frame: &'a Frame) -> Vec<Try<'a>> {
                 let lasts: BTreeSet<u32> = fine.chain(even).collect();
                 all.extend(lasts.range(least..=highest.max(least)).map(|&last| {
                     let volumes = [&volumes[..], &[last]].concat();
-                    Try {
-                        time: pace.time(&grouping, frame.meeting, &volumes),
-                        frame,
-                        pieces,
-                        volumes,
-                    }
+                    let time = pace.time(&grouping, frame.meeting, &volumes);
+                    Try::new(time, frame, pieces, volumes)
                 }));
             }
         }

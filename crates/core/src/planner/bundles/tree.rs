@@ -9,6 +9,8 @@
 //!
 //! Slots have prices, as in [`super::super::prices`], with which what is left for later has a value: V ([`super::filling`]).
 
+use std::rc::Rc;
+
 use super::super::prices::{PriceProblem, PriceTable, adjust};
 use super::filling::{BundleSlot, Taste, filled};
 use super::gaps::{OpenGap, census, gaps_between};
@@ -74,7 +76,7 @@ impl Costs {
 /// A tree that is not complete.
 #[derive(Clone)]
 struct Partial {
-    slots: Vec<BundleSlot>,
+    slots: Vec<Rc<BundleSlot>>,
     gaps: Vec<OpenGap>,
 }
 
@@ -135,9 +137,7 @@ impl Search<'_> {
             let grown = self.grown(&partials, volume, (prices[0], later));
             if left.len() == 1 {
                 let whole = grown.into_iter().find(|partial| partial.gaps.is_empty());
-                let whole = whole.map(|partial| BundleTree {
-                    slots: partial.slots,
-                });
+                let whole = whole.map(|partial| complete(&partial.slots, None));
                 let tree = whole.or_else(|| self.finished(&partials, volume));
                 if tree.is_some() {
                     return tree;
@@ -157,7 +157,7 @@ impl Search<'_> {
     fn partials(&self) -> Vec<Partial> {
         let of_start = |start: &Start| Partial {
             gaps: gaps_between(self.grouping.ranks, &start.holders),
-            slots: vec![start.slot.clone()],
+            slots: vec![Rc::new(start.slot.clone())],
         };
         self.starts.iter().map(of_start).collect()
     }
@@ -236,7 +236,8 @@ impl Search<'_> {
         let grown = pairs.filter_map(|(taste, partial)| {
             let (grouping, gaps) = (self.grouping, &partial.gaps);
             let (made, gaps) = filled(grouping, self.lengths, prices, volume, *taste, gaps)?;
-            let slots = partial.slots.iter().cloned().chain([made]).collect();
+            let slots = partial.slots.iter().cloned().chain([Rc::new(made)]);
+            let slots = slots.collect();
             Some(Partial { slots, gaps })
         });
         grown.collect()
@@ -246,9 +247,16 @@ impl Search<'_> {
     fn finished(&self, partials: &[Partial], volume: u32) -> Option<BundleTree> {
         partials.iter().find_map(|partial| {
             let made = last_slot(self.grouping, volume, &partial.gaps)?;
-            let slots = partial.slots.iter().cloned().chain([made]).collect();
-            Some(BundleTree { slots })
+            Some(complete(&partial.slots, Some(made)))
         })
+    }
+}
+
+/// A tree of slots, with a last one that is not yet among them.
+fn complete(slots: &[Rc<BundleSlot>], last: Option<BundleSlot>) -> BundleTree {
+    let slots = slots.iter().map(|slot| BundleSlot::clone(slot));
+    BundleTree {
+        slots: slots.chain(last).collect(),
     }
 }
 
