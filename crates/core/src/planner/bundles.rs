@@ -25,6 +25,7 @@
 mod filling;
 mod gaps;
 mod grouping;
+mod known;
 mod last;
 mod limits;
 mod recipes;

@@ -125,11 +125,10 @@ pub(super) fn contenders<'a, R: Recipe>(
         .collect())
 }
 
-/// What a plan may take at least whose slots take so long one after the other.
+/// What a large plan takes whose slots take so long one after the other, at least; less would save too little to be worth its making.
 fn least_expected(time: u64, policy: Policy) -> u64 {
     match policy {
-        // Slots whose lightpaths are not as full as they may be save next to nothing.
-        Policy::EveryStep => time - time / WORTH,
+        Policy::EveryStep => time,
         // Ports that do not wait for one another save a tenth at most.
         _ => time / 11 * 10,
     }

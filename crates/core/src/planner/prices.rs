@@ -81,8 +81,8 @@ impl PriceTable {
             let sizes = || (1..count.len()).filter(|&gap| count[gap] > 0);
             let (largest, distinct) = (sizes().next_back().unwrap_or(0), sizes().count());
             // Where that takes less than looking at all pairs of ends.
-            let from_one_end = (distinct * reach.places.len() > largest)
-                .then(|| reach.fill(&later[..=largest]));
+            let from_one_end =
+                (distinct * reach.places.len() > largest).then(|| reach.fill(&later[..=largest]));
             next.fill(0);
             for (gap, &times) in count.iter().enumerate().skip(1) {
                 interrupt::check();
@@ -168,9 +168,8 @@ impl Reach {
             self.places[..count].iter().zip(&self.costs).enumerate()
         };
         // Where the best prices with one more end are known: no left end that costs more than the cheapest, but for rounding.
-        let of_left = |place: usize, cost: f32| {
-            cost + from_one_end.map_or(0.0, |prices| prices[gap - place])
-        };
+        let of_left =
+            |place: usize, cost: f32| cost + from_one_end.map_or(0.0, |prices| prices[gap - place]);
         let least = match from_one_end {
             Some(_) => within(gap)
                 .map(|(_, (&place, &cost))| of_left(place, cost))

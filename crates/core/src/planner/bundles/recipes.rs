@@ -6,11 +6,11 @@
 //! two such volumes in rising order, and the last slot takes what is left. These recipes are tried by their times; the first
 //! that has a tree is the fastest.
 
-use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::filling::Taste;
 use super::grouping::{Grouping, lengths};
+use super::known;
 use super::limits::PriceLimits;
 use super::starts::{Evenly, Start, meetings, starts};
 use super::tree::{BundleTree, Costs, Effort, SMALL_RING, Search};
@@ -82,7 +82,7 @@ const GROUP: u32 = 8;
 pub(super) struct Timed {
     pub(super) time: u64,
     pub(super) recipe: Bundles,
-    tree: BundleTree,
+    pub(super) tree: BundleTree,
 }
 
 /// A number of slots for groups of a size.
@@ -102,7 +102,7 @@ struct Frame {
 /// The tree of a recipe.
 pub(super) fn tree(ring: &WdmRing, recipe: &Bundles) -> Option<Tree> {
     let grouping = Grouping::new(ring, recipe.group).in_pieces(recipe.pieces);
-    let tree = match found(ring, recipe) {
+    let tree = match known::tree(ring, recipe) {
         Some(tree) => tree,
         None => made(ring, &grouping, recipe)?,
     };
@@ -224,49 +224,7 @@ impl AllCosts {
 
 /// The fastest recipe that was found with a tree.
 pub(super) fn fastest(ring: &WdmRing, pace: &Pace) -> Option<Timed> {
-    let known = KNOWN.with_borrow(|known| {
-        let asked = known
-            .iter()
-            .find(|one| (&one.ring, &one.pace) == (ring, pace));
-        asked.map(|asked| asked.fastest.clone())
-    });
-    known.unwrap_or_else(|| {
-        let fastest = search(ring, pace);
-        KNOWN.with_borrow_mut(|known| {
-            known.truncate(MOST_KNOWN - 1);
-            known.push_front(Answer {
-                ring: ring.clone(),
-                pace: pace.clone(),
-                fastest: fastest.clone(),
-            });
-        });
-        fastest
-    })
-}
-
-/// The tree that was found with one of the latest recipes.
-fn found(ring: &WdmRing, recipe: &Bundles) -> Option<BundleTree> {
-    KNOWN.with_borrow(|known| {
-        let on_ring = known.iter().filter(|one| one.ring == *ring);
-        let mut fastest = on_ring.filter_map(|one| one.fastest.as_ref());
-        let found = fastest.find(|one| one.recipe == *recipe);
-        found.map(|found| found.tree.clone())
-    })
-}
-
-/// A question, and what was found.
-struct Answer {
-    ring: WdmRing,
-    pace: Pace,
-    fastest: Option<Timed>,
-}
-
-/// An all_reduce and its halves ask for two, and their plans for the trees.
-const MOST_KNOWN: usize = 4;
-
-thread_local! {
-    /// The latest ones first.
-    static KNOWN: RefCell<VecDeque<Answer>> = const { RefCell::new(VecDeque::new()) };
+    known::fastest(ring, pace, || search(ring, pace))
 }
 
 fn search(ring: &WdmRing, pace: &Pace) -> Option<Timed> {

@@ -41,6 +41,9 @@ const NEARLY_FITTING: f32 = 1.004;
 /// Prices that were found for another try of the same frame need so many times fewer rounds, and those of later slots.
 const ADJUSTED: usize = 4;
 
+/// In trees of more slots prices are adjusted so often at most, beginning from those of another try.
+const FEW_ADJUSTED: usize = 12;
+
 /// Before the last slot so many times as many partial trees are kept.
 const MORE_KEPT: usize = 4;
 
@@ -106,18 +109,22 @@ impl Search<'_> {
         let mut partials = self.partials();
         let rooms = rooms(self.grouping, self.volumes);
         let expected = self.expected(&rooms);
-        let mut prices = vec![1.0; rooms.len()];
+        let slots = self.volumes.len();
+        let (mut prices, ease) = match limits.latest() {
+            Some(prices) if slots > FEW_ADJUSTED => (prices.to_vec(), ADJUSTED),
+            _ => (vec![1.0; slots], 1),
+        };
         let ratio = self.adjust(
             partials.first()?,
             &self.problem(&expected, f32::INFINITY),
             &mut prices,
-            1,
+            ease,
         );
         let first_prices = prices.clone();
         let mut lacking = ratio - 1.0;
         for (slot, &volume) in self.volumes.iter().enumerate() {
             let (left, prices) = (&rooms[slot..], &mut prices[slot..]);
-            if slot > 0 {
+            if slot > 0 && slot % slots.div_ceil(FEW_ADJUSTED) == 0 {
                 let problem = self.problem(&expected[slot..], f32::INFINITY);
                 let first = partials.first()?;
                 let ratio = self.adjust(first, &problem, prices, ADJUSTED);
