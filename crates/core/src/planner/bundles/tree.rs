@@ -41,7 +41,7 @@ const NEARLY_FITTING: f32 = 1.004;
 /// Prices that were found for another try of the same frame need so many times fewer rounds, and those of later slots.
 const ADJUSTED: usize = 4;
 
-/// In trees of more slots prices are adjusted so often at most, beginning from those of another try.
+/// In trees of more slots prices are adjusted so often at most, and at first in half as many rounds.
 const FEW_ADJUSTED: usize = 12;
 
 /// Before the last slot so many times as many partial trees are kept.
@@ -110,10 +110,9 @@ impl Search<'_> {
         let rooms = rooms(self.grouping, self.volumes);
         let expected = self.expected(&rooms);
         let slots = self.volumes.len();
-        let (mut prices, ease) = match limits.latest() {
-            Some(prices) if slots > FEW_ADJUSTED => (prices.to_vec(), ADJUSTED),
-            _ => (vec![1.0; slots], 1),
-        };
+        let mut prices = vec![1.0; slots];
+        // Nothing of other tries counts here: a recipe that is given by name has the same tree.
+        let ease = if slots > FEW_ADJUSTED { 2 } else { 1 };
         let ratio = self.adjust(
             partials.first()?,
             &self.problem(&expected, f32::INFINITY),
