@@ -17,6 +17,7 @@ mod held;
 mod ledger;
 mod messages;
 mod pipelined;
+mod places;
 mod planes;
 mod remaining;
 mod settings;
