@@ -16,6 +16,7 @@ mod groups;
 mod held;
 mod ledger;
 mod messages;
+mod pieces;
 mod pipelined;
 mod places;
 mod planes;
