@@ -5,6 +5,55 @@
 
 use rustc_hash::FxHashMap;
 
+/// Numbers for pools in the order in which they are first seen.
+#[derive(Debug, Clone, Default)]
+pub struct PoolNumbers {
+    /// Of pools whose own numbers are small, by these; [`NO_NUMBER`] where there is none yet.
+    near: Vec<u32>,
+    far: FxHashMap<u64, u32>,
+    count: u32,
+}
+
+/// Numbers of pools from here on are looked up by hash.
+const NEAR: u64 = 1 << 18;
+
+const NO_NUMBER: u32 = u32::MAX;
+
+impl PoolNumbers {
+    /// The number of a pool, where it has one.
+    #[inline]
+    pub fn known(&self, pool: u64) -> Option<u32> {
+        match pool < NEAR {
+            true => {
+                let number = self.near.get(pool as usize).copied();
+                number.filter(|&number| number != NO_NUMBER)
+            }
+            false => self.far.get(&pool).copied(),
+        }
+    }
+
+    /// The number of a pool, which is the next one where it had none.
+    #[inline]
+    pub fn number(&mut self, pool: u64) -> u32 {
+        let next = self.count;
+        let number = match pool < NEAR {
+            true => {
+                if self.near.len() as u64 <= pool {
+                    self.near.resize(pool as usize + 1, NO_NUMBER);
+                }
+                let number = &mut self.near[pool as usize];
+                if *number == NO_NUMBER {
+                    *number = next;
+                }
+                *number
+            }
+            false => *self.far.entry(pool).or_insert(next),
+        };
+        self.count += u32::from(number == next);
+        number
+    }
+}
+
 /// A port for a circuit: one of a pool, and what it must be set to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Port {
@@ -21,16 +70,12 @@ pub struct Port {
 /// The ports of all ranks; `S` says since when a port is as it is.
 #[derive(Debug, Clone, Default)]
 pub struct Ports<S> {
-    /// By number of a pool: its index.
-    indices: FxHashMap<u64, u32>,
-    pools: Vec<PortPool<S>>,
-}
-
-/// Most pools have one port, which needs no room elsewhere.
-#[derive(Debug, Clone)]
-struct PortPool<S> {
-    first: Option<(u64, S)>,
-    others: Vec<Option<(u64, S)>>,
+    /// The index of each pool.
+    indices: PoolNumbers,
+    /// The first port of each pool: what it is set to, and since when.
+    first: Vec<Option<(u64, S)>>,
+    /// Those behind it, as far as a pool has any.
+    others: Vec<Vec<Option<(u64, S)>>>,
 }
 
 /// The port of a pool that a circuit takes.
@@ -48,9 +93,10 @@ pub struct TakenPort<S> {
 
 impl<S: Copy> Ports<S> {
     /// The port that a circuit takes, where `since` puts ports in the order of their last use.
+    #[inline]
     pub fn take<K: Ord>(&self, port: Port, since: impl Fn(S) -> K) -> TakenPort<S> {
-        let index = self.indices.get(&port.pool).copied();
-        let Some(pool) = index.map(|index| &self.pools[index as usize]) else {
+        let index = self.indices.known(port.pool);
+        let Some(at) = index.map(|index| index as usize) else {
             return TakenPort {
                 place: 0,
                 before: None,
@@ -65,14 +111,15 @@ impl<S: Copy> Ports<S> {
             index,
         };
         if port.size == 1 {
-            return taken(0, pool.first);
+            return taken(0, self.first[at]);
         }
-        let ports = || std::iter::once(&pool.first).chain(&pool.others).enumerate();
+        let others = self.others.get(at).map_or(&[][..], Vec::as_slice);
+        let ports = || std::iter::once(&self.first[at]).chain(others).enumerate();
         let held = ports().map(|(place, &one)| taken(place, one));
         if let Some(held) = held.clone().find(|one| one.holds) {
             return held;
         }
-        let next = 1 + pool.others.len();
+        let next = 1 + others.len();
         let unused = ports().find(|(_, one)| one.is_none());
         let unused = unused.map(|(place, _)| place);
         if let Some(place) = unused.or((next < port.size as usize).then_some(next)) {
@@ -94,44 +141,42 @@ impl<S: Copy> Ports<S> {
     /// Sets the port at a place of a pool to what a circuit needs.
     #[inline]
     pub fn set(&mut self, port: Port, place: usize, since: S) {
-        let next = self.pools.len() as u32;
-        let index = *self.indices.entry(port.pool).or_insert(next);
-        if index == next {
-            self.pools.push(PortPool {
-                first: None,
-                others: Vec::new(),
-            });
+        let index = self.indices.number(port.pool);
+        if index as usize == self.first.len() {
+            self.first.push(None);
         }
         self.set_at(index, port.state, place, since);
     }
 
     #[inline]
     fn set_at(&mut self, index: u32, state: u64, place: usize, since: S) {
-        let pool = &mut self.pools[index as usize];
+        let index = index as usize;
         let now = Some((state, since));
-        match place.checked_sub(1) {
-            None => pool.first = now,
-            Some(place) => {
-                if pool.others.len() <= place {
-                    pool.others.resize(place + 1, None);
-                }
-                pool.others[place] = now;
-            }
+        let Some(place) = place.checked_sub(1) else {
+            self.first[index] = now;
+            return;
+        };
+        if self.others.len() <= index {
+            self.others.resize(self.first.len(), Vec::new());
         }
+        let others = &mut self.others[index];
+        if others.len() <= place {
+            others.resize(place + 1, None);
+        }
+        others[place] = now;
     }
 
     /// Leaves the port at a place of a pool without a circuit.
     pub fn clear(&mut self, pool: u64, place: usize) {
-        if let Some(&index) = self.indices.get(&pool) {
-            let pool = &mut self.pools[index as usize];
-            match place.checked_sub(1) {
-                None => pool.first = None,
-                Some(place) => {
-                    if let Some(port) = pool.others.get_mut(place) {
-                        *port = None;
-                    }
-                }
-            }
+        let Some(index) = self.indices.known(pool).map(|index| index as usize) else {
+            return;
+        };
+        let port = match place.checked_sub(1) {
+            None => self.first.get_mut(index),
+            Some(place) => self.others.get_mut(index).and_then(|of| of.get_mut(place)),
+        };
+        if let Some(port) = port {
+            *port = None;
         }
     }
 }
@@ -139,6 +184,19 @@ impl<S: Copy> Ports<S> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn pools_near_and_far_are_numbered_as_they_come() {
+        let mut numbers = PoolNumbers::default();
+        let pools = [NEAR, 3, NEAR - 1, 3, u64::MAX, NEAR, 0, u64::MAX];
+        assert_eq!(
+            pools.map(|pool| numbers.number(pool)),
+            [0, 1, 2, 1, 3, 0, 4, 3]
+        );
+        assert_eq!(numbers.known(u64::MAX), Some(3));
+        assert_eq!((numbers.known(1), numbers.known(NEAR + 1)), (None, None));
+        assert_eq!(numbers.known(NEAR - 1), Some(2));
+    }
 
     const fn port(state: u64) -> Port {
         Port {

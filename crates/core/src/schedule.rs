@@ -334,6 +334,7 @@ impl Schedule {
     }
 
     /// The transfer with an index.
+    #[inline]
     pub fn transfer(&self, index: usize) -> Transfer {
         interrupt::check();
         let StoredStep { start, shift } = self.place_of(index);

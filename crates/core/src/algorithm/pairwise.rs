@@ -4,7 +4,9 @@
 //! With order `shift`, rank r sends to r + s + 1 in step s and receives from r - s - 1. With order
 //! `xor`, for powers of two, the partner of both is r xor (s + 1).
 
-use super::{Algorithm, AlgorithmError, CostFormulas, OptionRecord, Request, choice, make_room};
+use super::{
+    Algorithm, AlgorithmError, CostFormulas, OptionRecord, Request, choice, make_room, one_stage,
+};
 use crate::collective::{Collective, CollectiveKind};
 use crate::schedule::{Claims, Schedule, Transfer};
 
@@ -26,6 +28,7 @@ pub const RECORDS: &[Algorithm] = &[
         options: SHIFT_OR_XOR,
         costs: CostFormulas::new("N - 1", "N - 1", "N - 1"),
         short_messages: &[CollectiveKind::AllToAll],
+        least_loads: |_, ring| Ok(one_stage::rank_by_rank(ring)),
         ..Algorithm::new("pairwise", "Pairwise", CollectiveKind::AllToAll, build)
     },
     Algorithm {
@@ -34,6 +37,7 @@ pub const RECORDS: &[Algorithm] = &[
         options: SHIFT_OR_XOR,
         costs: CostFormulas::new("N - 1", "N - 1", "N - 1"),
         reversed_from: Some(CollectiveKind::AllGather),
+        least_loads: |_, ring| Ok(one_stage::rank_by_rank(ring)),
         ..Algorithm::new("pairwise", "Pairwise", CollectiveKind::ReduceScatter, build)
     },
 ];

@@ -84,6 +84,14 @@ pub(super) struct Embedding {
     pub(super) edges: Vec<u32>,
 }
 
+/// What is left of a transfer.
+pub(super) enum PartOf {
+    Nothing,
+    /// One range of its chunks.
+    Range(Transfer),
+    Several,
+}
+
 /// A plan that grows step by step.
 pub(super) struct Assembly {
     plan: Plan,
@@ -206,9 +214,7 @@ impl Assembly {
         let plan = &mut self.plan;
         for step in 0..part.schedule.steps() {
             plan.schedule.begin_step();
-            for index in part.schedule.step(step) {
-                interrupt::check();
-                let transfer = part.schedule.transfer(index);
+            for transfer in part.schedule.columns(step).transfers() {
                 plan.schedule.push(Transfer {
                     chunk: transfer.chunk * factor,
                     count: transfer.count * factor,
@@ -221,6 +227,36 @@ impl Assembly {
         let ranges = part.step_slots.iter();
         plan.step_slots
             .extend(ranges.map(|range| before + range.start..before + range.end));
+    }
+
+    /// Adds the steps of a plan for the same fabric with what `part_of` says of each transfer; returns false, with only some
+    /// steps added, where that is in several ranges of chunks.
+    pub(super) fn append_parts(
+        &mut self,
+        whole: &Plan,
+        part_of: impl Fn(Transfer) -> PartOf,
+    ) -> bool {
+        let before = self.plan.slots();
+        let plan = &mut self.plan;
+        for step in 0..whole.schedule.steps() {
+            plan.schedule.begin_step();
+            let transfers = whole.schedule.columns(step).transfers();
+            for (index, transfer) in whole.schedule.step(step).zip(transfers) {
+                match part_of(transfer) {
+                    PartOf::Nothing => {}
+                    PartOf::Several => return false,
+                    PartOf::Range(part) => {
+                        plan.schedule.push(part);
+                        plan.light.push(whole.light[index]);
+                        plan.slot.push(before + whole.slot[index]);
+                    }
+                }
+            }
+        }
+        let ranges = whole.step_slots.iter();
+        plan.step_slots
+            .extend(ranges.map(|range| before + range.start..before + range.end));
+        true
     }
 
     /// Adds the steps of a plan for a smaller ring, at all places side by side.

@@ -155,6 +155,9 @@ pub(super) struct ContestOutcome {
 pub(super) const LARGE: u64 = 1 << 16;
 const WORTH: u64 = 300;
 
+/// Such a part of the limit is far within it.
+const FAR: u64 = 4;
+
 impl Contest<'_> {
     /// The time of the slowest of the plans wanted, once there are so many; `fastest` are the times of those made.
     fn limit(&self, fastest: &mut Vec<Time>) -> Option<Time> {
@@ -221,7 +224,9 @@ impl Contest<'_> {
                 _ => {
                     (self.question.watch)(&candidate.name);
                     work = work.saturating_add(contender.transfers);
-                    let tried = memory::attempt(|| self.tried((contender.make)(limit)?, limit));
+                    let expected = contender.estimate;
+                    let tried =
+                        memory::attempt(|| self.tried((contender.make)(limit)?, expected, limit));
                     match tried.unwrap_or_else(|much| Err(much.into())) {
                         Ok(Tried::AtLeast(least)) => {
                             candidate.time = least;
@@ -313,7 +318,12 @@ impl Contest<'_> {
     }
 
     /// Times what was made.
-    fn tried(&self, made: Made, limit: Option<Time>) -> Result<Tried, PlannerError> {
+    fn tried(
+        &self,
+        made: Made,
+        expected: Time,
+        limit: Option<Time>,
+    ) -> Result<Tried, PlannerError> {
         let plan = match made {
             Made::AtLeast(least) => return Ok(Tried::AtLeast(least)),
             Made::NotExpected(reason) => return Ok(Tried::NotExpected(reason)),
@@ -327,8 +337,15 @@ impl Contest<'_> {
                 }
             }
         };
-        let outcome = self.outcome(&*plan, self.question.size, limit)?;
-        Ok(match outcome {
+        // Without barriers it takes a look at all messages to give a plan up early: not where it is expected far within the limit.
+        let is_far = self.is_timed_by_circuits()
+            && !self.has_barriers()
+            && limit.is_some_and(|limit| expected.ps() <= limit.ps() / FAR);
+        let given_up_past = limit.filter(|_| !is_far);
+        let outcome = self.outcome(&*plan, self.question.size, given_up_past)?;
+        let in_time =
+            |outcome: &Outcome| !is_far || limit.is_none_or(|limit| outcome.time <= limit);
+        Ok(match outcome.filter(in_time) {
             Some(outcome) => Tried::Plan(plan, outcome.into()),
             None => Tried::Longer(plan.slots()),
         })

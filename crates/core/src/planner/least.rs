@@ -11,7 +11,8 @@
 //! ```
 //!
 //! with R once under `on_change`, and without it under `free`. Where lightpaths carry single chunks and no step loads a link with more
-//! than m of them, a chunk is cut into floor(c / m) stripes at most, and each slot takes b / floor(c / m) bytes over a channel at least. Under `per_port` slots may overlap: what holds
+//! than m of them, a chunk is cut into floor(c / m) stripes at most, and into no more than make as many transfers as are allowed; each slot
+//! takes the bytes of a stripe over a channel at least. Under `per_port` slots may overlap: what holds
 //! is R + a + delta and, with D circuits between different ranks that pass a link and X bytes over all steps, (D R + X / B) / c: a port is set
 //! to each circuit once at least while its channel is free, and then bytes are sent.
 //!
@@ -34,7 +35,7 @@ pub(super) use grids::TunedPieces;
 pub(super) use loads::of_ranges;
 pub(super) use pieces::FirstPieces;
 
-use loads::{MOST_RANKS, by_loads};
+use loads::{MOST_RANKS, by_loads, of_striped_slots, time_of_pairs};
 
 use super::{PlannerError, Question, time_bound};
 use crate::algorithm::{self, Algorithm, formula};
@@ -170,9 +171,17 @@ fn by_load_formula(
         _ => loads.by_step,
     };
     let bytes = block.saturating_mul(chunks);
-    let channels = ring.channels().into();
+    let channels = u64::from(ring.channels());
     let loaded = of_slots(ring, question.policy(), loads.slots, bytes, channels)?;
-    Ok((loaded, loads.slots))
+    if question.policy() == Policy::PerPort {
+        let by_pairs = time_of_pairs(ring, loads.pairs, bytes);
+        return Ok((loaded.max(by_pairs), loads.slots));
+    }
+    // Every rank gets a chunk from every other at least.
+    let lightpaths = u64::from(ranks) * u64::from(ranks - 1);
+    let room = channels / loads.most.max(1);
+    let by_slots = of_striped_slots(ring, question, [loads.slots, room, lightpaths], block)?;
+    Ok((loaded.max(by_slots), loads.slots))
 }
 
 /// The time and the slots that single chunks take on a ring at least, of whole blocks in any number of stripes; zero where nothing

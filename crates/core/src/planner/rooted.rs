@@ -21,7 +21,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use super::assembly::{Assembly, Move, cut};
+use super::assembly::{Assembly, Move, PartOf, cut};
 use super::few_slots::{self, Estimate, Recipe};
 use super::slot_cost::{SlotCost, spread};
 use super::unfold::{Hand, holder, unfold};
@@ -368,13 +368,11 @@ pub(super) fn scatter_all_gather(
         let chunks = transfer.chunk * by_scatter..end * by_scatter;
         held[transfer.destination as usize].push(chunks);
     }
-    let Some(rest) = without(gather, by_gather, &held)? else {
-        return Ok(None);
-    };
     let mut assembly = Assembly::new(scatter.fabric.needed::<WdmRing>("the planner")?, collective);
     assembly.append_refined(scatter, by_scatter);
-    assembly.append_refined(&rest, 1);
-    Ok(Some(assembly.finish(String::new())))
+    let rest = |transfer: Transfer| without(transfer, by_gather, &held);
+    let is_whole = assembly.append_parts(gather, rest);
+    Ok(is_whole.then(|| assembly.finish(String::new())))
 }
 
 /// How many chunks a chunk of each of two plans is, so that both have as many, and how many these are.
@@ -393,48 +391,27 @@ pub(super) fn least_common_multiple(one: u32, other: u32) -> u32 {
     (one / divisor.max(1)).saturating_mul(other)
 }
 
-/// A plan, each of whose chunks is `factor` chunks, without what its destinations hold already; none where
-/// a lightpath would carry two ranges.
-fn without(
-    plan: &Plan,
-    factor: u32,
-    held: &[Vec<Range<u32>>],
-) -> Result<Option<Plan>, PlannerError> {
-    let collective = plan.schedule.collective;
-    let collective = collective.with_pieces(collective.pieces().saturating_mul(factor))?;
-    let mut rest = Plan {
-        schedule: crate::schedule::Schedule::new(collective),
-        light: Vec::new(),
-        slot: Vec::new(),
-        ..plan.clone()
-    };
-    for step in 0..plan.schedule.steps() {
-        rest.schedule.begin_step();
-        for index in plan.schedule.step(step) {
-            interrupt::check();
-            let mut transfer = plan.schedule.transfer(index);
-            let end = transfer.chunk + transfer.count;
-            let mut chunks = transfer.chunk * factor..end * factor;
-            for known in &held[transfer.destination as usize] {
-                if known.start <= chunks.start {
-                    chunks.start = chunks.start.max(known.end);
-                } else if known.end >= chunks.end {
-                    chunks.end = chunks.end.min(known.start);
-                } else {
-                    return Ok(None);
-                }
-            }
-            if chunks.is_empty() {
-                continue;
-            }
-            transfer.chunk = chunks.start;
-            transfer.count = chunks.end - chunks.start;
-            rest.schedule.push(transfer);
-            rest.light.push(plan.light[index]);
-            rest.slot.push(plan.slot[index]);
+/// A transfer, each of whose chunks is `factor` chunks, without what its destination holds already, which may be all of it.
+fn without(transfer: Transfer, factor: u32, held: &[Vec<Range<u32>>]) -> PartOf {
+    let end = transfer.chunk + transfer.count;
+    let mut chunks = transfer.chunk * factor..end * factor;
+    for known in &held[transfer.destination as usize] {
+        if known.start <= chunks.start {
+            chunks.start = chunks.start.max(known.end);
+        } else if known.end >= chunks.end {
+            chunks.end = chunks.end.min(known.start);
+        } else {
+            return PartOf::Several;
         }
     }
-    Ok(Some(rest))
+    if chunks.is_empty() {
+        return PartOf::Nothing;
+    }
+    PartOf::Range(Transfer {
+        chunk: chunks.start,
+        count: chunks.end - chunks.start,
+        ..transfer
+    })
 }
 
 /// The reduce that combines blocks by one plan and gathers them by another.

@@ -48,6 +48,16 @@ pub(super) fn most(plan: &Plan) -> u32 {
     used(plan).map_or(1, |used| channels / used)
 }
 
+/// The most stripes into which [`Striping::widest`] cuts a plan of at least so many lightpaths, by the transfers that the question
+/// allows.
+pub(super) fn most_by_transfers(lightpaths: u64, question: &Question<'_>) -> u64 {
+    let written = match question.keeps_folds {
+        true => lightpaths / u64::from(question.fabric.ranks()).max(1),
+        false => lightpaths,
+    };
+    (question.most_transfers.min(MOST_FULL) / written.max(1)).max(1)
+}
+
 /// A plan whose chunks are to be cut into so many stripes.
 pub(super) struct Striping {
     /// The plan of whole chunks.

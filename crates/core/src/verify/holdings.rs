@@ -1,5 +1,5 @@
 //! A proof in one go that a plan which only copies delivers everything: what each rank holds, as
-//! ranges of chunks.
+//! ranges of chunks, or as a bit for each where there are few.
 //!
 //! It follows the rules of `copying` for all chunks of a transfer at once: at the start of its step the
 //! source holds them all, and the destination never holds one of them before it gets it. A transfer of
@@ -53,6 +53,85 @@ impl Holding {
     }
 }
 
+/// So many chunks at most are held as bits, of so many over all ranks.
+const FEW_CHUNKS: u32 = 1 << 16;
+const MOST_BITS: u64 = 1 << 26;
+
+/// What each rank holds.
+enum Holdings {
+    Ranges(Vec<Holding>),
+    Bits(HeldBits),
+}
+
+impl Holdings {
+    fn new(collective: &Collective) -> Holdings {
+        let (ranks, chunks) = (collective.ranks(), collective.chunks());
+        match chunks <= FEW_CHUNKS && u64::from(ranks) * u64::from(chunks) <= MOST_BITS {
+            true => Holdings::Bits(HeldBits::new(ranks, chunks)),
+            false => Holdings::Ranges(vec![Holding::default(); ranks as usize]),
+        }
+    }
+
+    /// Whether a rank holds all of `start..end`.
+    #[inline]
+    fn covers(&self, rank: u32, start: u32, end: u32) -> bool {
+        match self {
+            Holdings::Ranges(of_ranks) => of_ranks[rank as usize].covers(start, end),
+            Holdings::Bits(bits) => bits.covers(rank, start, end),
+        }
+    }
+
+    /// Gives `start..end` to a rank; false if it holds some of it, or there come to be too many ranges.
+    #[inline]
+    fn add(&mut self, rank: u32, start: u32, end: u32) -> bool {
+        match self {
+            Holdings::Ranges(of_ranks) => of_ranks[rank as usize].add(start, end),
+            Holdings::Bits(bits) => bits.add(rank, start, end),
+        }
+    }
+}
+
+/// What each rank holds, a bit for each chunk.
+struct HeldBits {
+    words_per_rank: usize,
+    words: Vec<u64>,
+}
+
+impl HeldBits {
+    fn new(ranks: u32, chunks: u32) -> HeldBits {
+        let words_per_rank = chunks.div_ceil(64) as usize;
+        HeldBits {
+            words_per_rank,
+            words: vec![0; words_per_rank * ranks as usize],
+        }
+    }
+
+    /// The words of a range of a rank's chunks, each with the bits of these.
+    fn masks(&self, rank: u32, start: u32, end: u32) -> impl Iterator<Item = (usize, u64)> + use<> {
+        let of_rank = rank as usize * self.words_per_rank;
+        (start / 64..end.div_ceil(64)).map(move |word| {
+            let first = start.saturating_sub(word * 64);
+            let behind = (end - word * 64).min(64);
+            let mask = u64::MAX << first & u64::MAX >> (64 - behind);
+            (of_rank + word as usize, mask)
+        })
+    }
+
+    fn covers(&self, rank: u32, start: u32, end: u32) -> bool {
+        let mut masks = self.masks(rank, start, end);
+        masks.all(|(word, mask)| self.words[word] & mask == mask)
+    }
+
+    fn add(&mut self, rank: u32, start: u32, end: u32) -> bool {
+        self.masks(rank, start, end).all(|(word, mask)| {
+            let held = &mut self.words[word];
+            let is_new = *held & mask == 0;
+            *held |= mask;
+            is_new
+        })
+    }
+}
+
 /// Whether every rank is proved to end with what the collective, which does not combine, demands.
 pub(super) fn suffice(plan: &Plan, admitted: &Admitted) -> bool {
     let collective = &plan.schedule.collective;
@@ -66,12 +145,12 @@ pub(super) fn suffice(plan: &Plan, admitted: &Admitted) -> bool {
     for step in 0..schedule.steps() {
         interrupt::check();
         let founded = admitted.moved(plan, step).all(|(_, moved)| {
-            holdings[moved.source as usize].covers(moved.chunk, moved.chunk + moved.count)
+            holdings.covers(moved.source, moved.chunk, moved.chunk + moved.count)
         });
         let new = founded
             && admitted.moved(plan, step).all(|(_, moved)| {
                 let (start, end) = (moved.chunk, moved.chunk + moved.count);
-                holdings[moved.destination as usize].add(start, end)
+                holdings.add(moved.destination, start, end)
             });
         if !new {
             return false;
@@ -81,12 +160,12 @@ pub(super) fn suffice(plan: &Plan, admitted: &Admitted) -> bool {
 }
 
 /// What the ranks hold before the collective, if that is in few ranges.
-fn before(collective: &Collective) -> Option<Vec<Holding>> {
-    let mut holdings = vec![Holding::default(); collective.ranks() as usize];
+fn before(collective: &Collective) -> Option<Holdings> {
+    let mut holdings = Holdings::new(collective);
     for chunk in 0..collective.chunks() {
         interrupt::check();
         let fits = match collective.before(chunk) {
-            Holders::One(rank) => holdings[rank as usize].add(chunk, chunk + 1),
+            Holders::One(rank) => holdings.add(rank, chunk, chunk + 1),
             Holders::All => false,
         };
         if !fits {
@@ -97,28 +176,28 @@ fn before(collective: &Collective) -> Option<Vec<Holding>> {
 }
 
 /// Whether the ranks hold what is demanded of them after the collective.
-fn meet(collective: &Collective, holdings: &[Holding]) -> bool {
+fn meet(collective: &Collective, holdings: &Holdings) -> bool {
     let mut for_all = Holding::default();
     for chunk in 0..collective.chunks() {
         interrupt::check();
         let met = match collective.after(chunk) {
-            Holders::One(rank) => holdings[rank as usize].covers(chunk, chunk + 1),
+            Holders::One(rank) => holdings.covers(rank, chunk, chunk + 1),
             Holders::All => for_all.add(chunk, chunk + 1),
         };
         if !met {
             return false;
         }
     }
-    let covers_all = |holding: &Holding| {
+    let covers_all = |rank: u32| {
         let mut demanded = for_all.ranges.iter();
-        demanded.all(|&(start, end)| holding.covers(start, end))
+        demanded.all(|&(start, end)| holdings.covers(rank, start, end))
     };
-    holdings.iter().all(covers_all)
+    (0..collective.ranks()).all(covers_all)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Holding;
+    use super::{HeldBits, Holding};
 
     #[test]
     fn ranges_are_sets_of_chunks() {
@@ -130,12 +209,18 @@ mod tests {
             for &second in &ranges {
                 for &third in &ranges {
                     let mut holding = Holding::default();
+                    // Around the end of a word, and beside another rank.
+                    let mut bits = HeldBits::new(2, 67);
                     let mut held = [false; 5];
                     for (start, end) in [first, second, third] {
                         let of = &mut held[start as usize..end as usize];
-                        assert_eq!(holding.covers(start, end), of.iter().all(|held| *held));
+                        let is_held = of.iter().all(|held| *held);
+                        assert_eq!(holding.covers(start, end), is_held);
+                        assert_eq!(bits.covers(1, 61 + start, 61 + end), is_held);
+                        assert!(!bits.covers(0, 61 + start, 61 + end));
                         let free = of.iter().all(|held| !*held);
                         assert_eq!(holding.add(start, end), free);
+                        assert_eq!(bits.add(1, 61 + start, 61 + end), free);
                         if !free {
                             break;
                         }

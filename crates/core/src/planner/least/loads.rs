@@ -2,7 +2,7 @@
 //!
 //! **Ranges.** On a ring a lightpath carries a single chunk. Algorithms make schedules whose transfers are ranges of chunks, which are
 //! cut into single chunks afterwards. The loads of the few ranges tell nearly the same as those of the many chunks, and sooner. How
-//! many chunks each range has is counted. Two things depend on how many transfers a step has:
+//! many chunks each range has is counted, and how many bytes, where some chunks have none. Two things depend on how many transfers a step has:
 //!
 //! - What goes half around the ring goes either way. It is not counted.
 //! - An all-to-all among a single set of ranks may go in circles. There, distances are counted, in the mean over all links.
@@ -11,10 +11,10 @@ use super::of_slots;
 use crate::fabric::Circuits;
 use crate::family::wdm_ring::route::{self, all_to_all};
 use crate::family::wdm_ring::{Direction, WdmLight, WdmRing};
-use crate::planner::{PlannerError, Question};
-use crate::schedule::{Schedule, StepColumns};
+use crate::planner::{PlannerError, Question, striped};
+use crate::schedule::{Schedule, StepColumns, Transfer};
 use crate::simulate::{Policy, Simulator};
-use crate::units::Time;
+use crate::units::{Bytes, Time};
 
 /// Named algorithms of more ranks have too many transfers.
 pub(super) const MOST_RANKS: u32 = 1 << 13;
@@ -33,24 +33,31 @@ pub(super) fn by_loads(
     let policy = question.policy();
     let mut loads = StepLoads::new(ring);
     let mut new_pairs = NewPairs::of(schedule, policy);
+    let smallest = smallest_chunk(schedule, question);
+    let mut bytes = ByteLoads::of(schedule, ring, question, smallest);
     for step in 0..schedule.steps() {
         for index in schedule.step(step) {
             let (source, destination) = schedule.ends(index);
             let direction = WdmLight::from(light[index]).direction;
             loads.lay(source, destination, direction, 1);
+            if let Some(bytes) = &mut bytes {
+                bytes.lay(schedule.transfer(index), direction)?;
+            }
             if new_pairs.take(source, destination) {
                 lay(&mut new_pairs.changes, source, destination, direction, 1);
             }
         }
         loads.end_step();
+        bytes.iter_mut().for_each(ByteLoads::end_step);
     }
-    let smallest = smallest_chunk(schedule, question);
     if policy == Policy::PerPort {
         let by_links = loads.time(ring, policy, smallest, loads.busiest())?;
         let by_pairs = new_pairs.busiest(&loads.carried, smallest, ring);
         return Ok(by_links.max(by_pairs));
     }
-    loads.time_of_single_chunks(ring, question, smallest)
+    let by_chunks = loads.time_of_single_chunks(ring, question, schedule.len() as u64, smallest)?;
+    let by_bytes = bytes.map(|bytes| bytes.time(ring, loads.slots));
+    Ok(by_chunks.max(by_bytes.transpose()?.unwrap_or_default()))
 }
 
 /// A time that the plan of a schedule of ranges cannot go below once these are cut into single chunks; zero where nothing is known.
@@ -66,6 +73,8 @@ pub(in crate::planner) fn of_ranges(
     if !bounded || question.policy() == Policy::PerPort {
         return Ok(Time::ZERO);
     }
+    let smallest = smallest_chunk(ranges, question);
+    let mut bytes = ByteLoads::of(ranges, ring, question, smallest);
     let mut loads = StepLoads::new(ring);
     for step in 0..ranges.steps() {
         let columns = ranges.columns(step);
@@ -76,13 +85,20 @@ pub(in crate::planner) fn of_ranges(
         }
         for transfer in columns.transfers() {
             let (source, destination) = (transfer.source, transfer.destination);
-            if let Some(direction) = route::shorter_way(source, destination, ring.ranks) {
-                loads.lay(source, destination, direction, transfer.count.into());
+            let Some(direction) = route::shorter_way(source, destination, ring.ranks) else {
+                continue;
+            };
+            loads.lay(source, destination, direction, transfer.count.into());
+            if let Some(bytes) = &mut bytes {
+                bytes.lay(transfer, direction)?;
             }
         }
         loads.end_step();
+        bytes.iter_mut().for_each(ByteLoads::end_step);
     }
-    loads.time_of_single_chunks(ring, question, smallest_chunk(ranges, question))
+    let by_chunks = loads.time_of_single_chunks(ring, question, ranges.deliveries(), smallest)?;
+    let by_bytes = bytes.map(|bytes| bytes.time(ring, loads.slots));
+    Ok(by_chunks.max(by_bytes.transpose()?.unwrap_or_default()))
 }
 
 /// The distances that all chunks of a step go, in the mean over the links of both directions, rounded up.
@@ -177,19 +193,91 @@ impl StepLoads {
         of_slots(ring, policy, self.slots, bytes, self.channels)
     }
 
-    /// The same where slots follow one another and lightpaths carry single chunks of so many bytes, which may be cut into stripes.
+    /// The same where slots follow one another and so many lightpaths carry single chunks of so many bytes, which may be cut into
+    /// stripes.
     fn time_of_single_chunks(
         &self,
         ring: &WdmRing,
         question: &Question<'_>,
+        lightpaths: u64,
         bytes: u64,
     ) -> Result<Time, PlannerError> {
         let by_links = self.time(ring, question.policy(), bytes, self.chunks)?;
-        let stripe = bytes.div_ceil((self.channels / self.most.max(1)).max(1));
-        let sent = stripe.saturating_mul(self.slots);
-        let by_slots = of_slots(ring, question.policy(), self.slots, sent, 1)?;
+        let room = self.channels / self.most.max(1);
+        let by_slots = of_striped_slots(ring, question, [self.slots, room, lightpaths], bytes)?;
         Ok(by_slots.max(by_links))
     }
+}
+
+/// The bytes that the steps of a schedule load the links with, where some chunks have none: there they tell more than the chunks.
+struct ByteLoads<'a> {
+    schedule: &'a Schedule,
+    policy: Policy,
+    size: Bytes,
+    loads: StepLoads,
+}
+
+impl<'a> ByteLoads<'a> {
+    fn of(
+        schedule: &'a Schedule,
+        ring: &WdmRing,
+        question: &Question<'_>,
+        smallest: u64,
+    ) -> Option<ByteLoads<'a>> {
+        let policy = question.policy();
+        (smallest == 0 && policy != Policy::PerPort).then(|| ByteLoads {
+            schedule,
+            policy,
+            size: question.size,
+            loads: StepLoads::new(ring),
+        })
+    }
+
+    /// Lays what a transfer carries over its links.
+    fn lay(&mut self, transfer: Transfer, direction: Direction) -> Result<(), PlannerError> {
+        let Transfer {
+            chunk,
+            count,
+            source,
+            destination,
+            ..
+        } = transfer;
+        let bytes = self
+            .schedule
+            .collective
+            .range_bytes(self.size, chunk, count)?;
+        let bytes = i64::try_from(bytes.get()).unwrap_or(0);
+        self.loads.lay(source, destination, direction, bytes);
+        Ok(())
+    }
+
+    fn end_step(&mut self) {
+        self.loads.end_step();
+    }
+
+    /// The time of so many slots.
+    fn time(&self, ring: &WdmRing, slots: u64) -> Result<Time, PlannerError> {
+        of_slots(
+            ring,
+            self.policy,
+            slots,
+            self.loads.chunks,
+            self.loads.channels,
+        )
+    }
+}
+
+/// The time that so many slots take, one after the other, with a chunk of so many bytes in each; each of so many lightpaths at least is
+/// cut into stripes, for as many of which there is room at most.
+pub(super) fn of_striped_slots(
+    ring: &WdmRing,
+    question: &Question<'_>,
+    [slots, room, lightpaths]: [u64; 3],
+    bytes: u64,
+) -> Result<Time, PlannerError> {
+    let stripes = room.min(striped::most_by_transfers(lightpaths, question));
+    let sent = bytes.div_ceil(stripes.max(1)).saturating_mul(slots);
+    of_slots(ring, question.policy(), slots, sent, 1)
 }
 
 /// Lays so many lightpaths over the links from one rank to another: what begins at each link less what ends there, by direction.
@@ -205,6 +293,15 @@ fn lay(changes: &mut [i64], source: u32, destination: u32, direction: Direction,
     if from > to {
         changes[0] += count;
     }
+}
+
+/// The time that a link takes at least, where circuits of so many pairs of ranks pass it, and so many bytes.
+pub(super) fn time_of_pairs(ring: &WdmRing, pairs: u64, bytes: u64) -> Time {
+    let channels = u128::from(ring.channels().max(1));
+    let sending = ring.transmission().least(bytes.into(), channels);
+    let set_up = u128::from(pairs) * u128::from(ring.reconfiguration.ps());
+    let time = set_up / channels + sending.unwrap_or(0);
+    Time::from_ps(u64::try_from(time).unwrap_or(u64::MAX))
 }
 
 /// The ranks between which there is a circuit, each pair by its first one.
@@ -242,14 +339,11 @@ impl NewPairs {
 
     /// The time that the busiest link takes at least, of those that carry so many chunks of at least so many bytes.
     fn busiest(&self, carried: &[u64], chunk: u64, ring: &WdmRing) -> Time {
-        let channels = u128::from(ring.channels().max(1));
-        let times = self.loads().zip(carried).map(|(circuits, &chunks)| {
-            let bytes = u128::from(chunks) * u128::from(chunk);
-            let sending = ring.transmission().least(bytes, channels);
-            let set_up = u128::from(circuits) * u128::from(ring.reconfiguration.ps());
-            set_up / channels + sending.unwrap_or(0)
-        });
-        Time::from_ps(u64::try_from(times.max().unwrap_or(0)).unwrap_or(u64::MAX))
+        let times = self
+            .loads()
+            .zip(carried)
+            .map(|(circuits, &chunks)| time_of_pairs(ring, circuits, chunks.saturating_mul(chunk)));
+        times.max().unwrap_or_default()
     }
 
     /// By direction and link, how many pass it.

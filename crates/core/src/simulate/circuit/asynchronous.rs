@@ -262,27 +262,33 @@ impl<'a> TransferTimeline<'a> {
         self.planes.is_none() && self.plan.relays.is_empty()
     }
 
-    /// Where the channel of a circuit is on its lines, modulo the period: ranges of places.
-    fn places(
-        &self,
-        circuit: &Circuit,
-        channel: u32,
-    ) -> impl Iterator<Item = Range<usize>> + Clone + use<> {
+    /// Where the channel of a circuit is on its lines, modulo the period: ranges of places, some of which may be empty.
+    #[inline]
+    fn places(&self, circuit: &Circuit, channel: u32) -> [Range<usize>; 4] {
+        let [first, second] = &circuit.lines;
+        let [start, around] = self.places_on(first, channel);
+        if second.is_empty() {
+            return [start, around, 0..0, 0..0];
+        }
+        let [second_start, second_around] = self.places_on(second, channel);
+        [start, around, second_start, second_around]
+    }
+
+    #[inline]
+    fn places_on(&self, lines: &Range<u32>, channel: u32) -> [Range<usize>; 2] {
+        if lines.is_empty() {
+            return [0..0, 0..0];
+        }
         let [_, (_, columns)] = self.lines.shape;
-        let (channels, period) = (self.lines.channels, self.period.min(columns));
-        let lines = circuit.lines.clone().into_iter();
-        let lit = lines.filter(|lines| !lines.is_empty());
-        let rows = lit.flat_map(move |lines| {
-            let row = lines.start / columns;
-            let first = (row * channels + channel) as usize * period as usize;
-            let start = (lines.start - row * columns) % period;
-            // Once around at most.
-            let end = start + (lines.len() as u32).min(period);
-            let around = 0..end.saturating_sub(period);
-            [start..end.min(period), around]
-                .map(|range| first + range.start as usize..first + range.end as usize)
-        });
-        rows.filter(|places| !places.is_empty())
+        let period = self.period.min(columns);
+        let row = lines.start / columns;
+        let first = (row * self.lines.channels + channel) as usize * period as usize;
+        let start = (lines.start - row * columns) % period;
+        // Once around at most.
+        let end = start + (lines.len() as u32).min(period);
+        let around = 0..end.saturating_sub(period);
+        [start..end.min(period), around]
+            .map(|range| first + range.start as usize..first + range.end as usize)
     }
 
     /// Gives planes the settings of a slot: the time that one of them waits.
@@ -365,8 +371,9 @@ impl<'a> TransferTimeline<'a> {
         let sender = self.ports.take(transmitter, free_first);
         let mut free = sender.before.map_or(Since::default(), |(_, since)| since);
         for places in self.places(&block.circuits[leader as usize], channel) {
-            let latest = self.free[places].iter();
-            free = latest.fold(free, |free, &since| free.later(since));
+            for &since in &self.free[places] {
+                free = free.later(since);
+            }
         }
         // A port that was never used holds its first circuit from the beginning, where that is free.
         let first_free = self.change.first_free;
@@ -435,8 +442,8 @@ impl<'a> TransferTimeline<'a> {
             transfer: Some(transfer),
         };
         let places = self.places(&block.circuits[leader as usize], channel);
-        for places in places.clone() {
-            self.free[places].fill(since);
+        for places in &places {
+            self.free[places.clone()].fill(since);
         }
         let counted = match self.has_known_changes() && are_alone(block, tunings, leader) {
             true => waiting.retune,
@@ -444,7 +451,7 @@ impl<'a> TransferTimeline<'a> {
         };
         if let Some(remaining) = &mut self.remaining {
             let taken = counted.plus(end)?.ps() - start.ps();
-            remaining.pass(places.flatten(), Time::from_ps(taken), end)?;
+            remaining.pass(places, Time::from_ps(taken), end)?;
         }
         if let Some(planes) = &mut self.planes {
             planes.end(plane, |ended| ended.map_or(since, |one| one.later(since)));
@@ -474,21 +481,25 @@ impl<'a> TransferTimeline<'a> {
                 transfer: Some(part.transfer),
             },
         };
-        let mut ready = relayed;
-        for chunks in self.turned(chunk..chunk + count) {
-            let (here, there) = (chunks.rank_at(source), chunks.rank_at(destination));
-            let latest = |times: &ChunkTimes, rank: u32, ready: Since| {
-                times.latest(rank, chunks.range.clone(), ready)
-            };
+        let latest = |ready: Since, chunks: Range<u32>, here: u32, there: u32| {
+            let mut ready = ready;
             if part.begins {
-                ready = latest(&self.arrived, here, ready);
+                ready = self.arrived.latest(here, chunks.clone(), ready);
             }
             if part.arrives && combines {
-                ready = latest(&self.read, there, ready);
-                ready = latest(&self.arrived, there, ready);
+                ready = self.read.latest(there, chunks.clone(), ready);
+                ready = self.arrived.latest(there, chunks, ready);
             }
+            ready
+        };
+        if self.is_whole() {
+            return latest(relayed, chunk..chunk + count, source, destination);
         }
-        ready
+        self.turned(chunk..chunk + count)
+            .fold(relayed, |ready, chunks| {
+                let (here, there) = (chunks.rank_at(source), chunks.rank_at(destination));
+                latest(ready, chunks.range, here, there)
+            })
     }
 
     /// Lets later steps see what a transfer brought and read.
@@ -500,6 +511,15 @@ impl<'a> TransferTimeline<'a> {
             time,
             transfer: Some(transfer),
         };
+        if self.is_whole() {
+            let chunks = moved.chunk..moved.chunk + moved.count;
+            self.arrived
+                .raise(moved.destination, chunks.clone(), since(end));
+            if combines {
+                self.read.raise(moved.source, chunks, since(start));
+            }
+            return;
+        }
         for chunks in self.turned(moved.chunk..moved.chunk + moved.count) {
             interrupt::check();
             let rank = chunks.rank_at(moved.destination);
@@ -509,6 +529,11 @@ impl<'a> TransferTimeline<'a> {
                 self.read.raise(rank, chunks.range, since(start));
             }
         }
+    }
+
+    /// Whether all transfers are given, so that everything is kept where it is.
+    fn is_whole(&self) -> bool {
+        self.period == self.plan.fabric.ranks()
     }
 
     /// Chunks as they are kept: those of each block turned back to the blocks below the period.
@@ -522,15 +547,6 @@ impl<'a> TransferTimeline<'a> {
             let start = next;
             if start >= chunks.end {
                 return None;
-            }
-            // Without a period everything is kept where it is.
-            if period == ranks {
-                next = chunks.end;
-                return Some(TurnedChunks {
-                    ranks,
-                    turns: 0,
-                    range: start..chunks.end,
-                });
             }
             let block = start / of_block;
             next = (block + 1).saturating_mul(of_block).min(chunks.end);

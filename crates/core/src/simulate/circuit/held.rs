@@ -74,13 +74,16 @@ impl ChunkTimes {
                 .filter_map(|chunk| times.get(&(rank, chunk)))
                 .fold(ready, |ready, &since| ready.later(since)),
             ChunkTimes::Ranges(of_ranks) => {
-                let times = &of_ranks[rank as usize];
-                let before = times.range(..chunks.start).next_back();
-                before
-                    .filter(|(_, (end, _))| *end > chunks.start)
-                    .into_iter()
-                    .chain(times.range(chunks))
-                    .fold(ready, |ready, (_, &(_, since))| ready.later(since))
+                let before = of_ranks[rank as usize].range(..chunks.end).rev();
+                let own = before.take_while(|(_, (end, _))| *end > chunks.start);
+                // The first of those that are equal comes last.
+                let latest = own.map(|(_, &(_, since))| since).reduce(|later, since| {
+                    match since.time >= later.time {
+                        true => since,
+                        false => later,
+                    }
+                });
+                latest.map_or(ready, |since| ready.later(since))
             }
         }
     }
@@ -104,6 +107,20 @@ impl ChunkTimes {
             }
             ChunkTimes::Ranges(of_ranks) => {
                 let times = &mut of_ranks[rank as usize];
+                // As a rule the chunks are one of the ranges, or next to others.
+                let known = times.range_mut(..chunks.end).next_back();
+                let known = known.filter(|(_, (end, _))| *end > chunks.start);
+                match known {
+                    Some((start, (end, known))) if (*start, *end) == (chunks.start, chunks.end) => {
+                        *known = known.later(since);
+                        return;
+                    }
+                    Some(_) => {}
+                    None => {
+                        times.insert(chunks.start, (chunks.end, Since::default().later(since)));
+                        return;
+                    }
+                }
                 split(times, chunks.start);
                 split(times, chunks.end);
                 let mut at = chunks.start;

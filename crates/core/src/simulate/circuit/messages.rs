@@ -1,10 +1,9 @@
 //! The messages of a plan, slot by slot.
 
-use rustc_hash::FxHashMap;
-
 use super::beside;
 use super::block::{Message, MessageBlock};
 use super::chains::{self, ChainHop};
+use super::places::CircuitPlaces;
 use super::slots::hop;
 use super::trees;
 use crate::fabric::circuits::{Circuits, LightSharing};
@@ -45,8 +44,8 @@ pub(super) struct SlotMessages<'a> {
     one_by_one: bool,
     /// The hops of the slot, where transfers may go over several circuits in it.
     chained: Option<Vec<ChainHop>>,
-    /// The place of the message on a circuit. Looked up only.
-    places: FxHashMap<(u32, u32, Light), usize>,
+    /// The place of the message on a circuit.
+    places: CircuitPlaces,
 }
 
 impl<'a> SlotMessages<'a> {
@@ -70,7 +69,7 @@ impl<'a> SlotMessages<'a> {
             beside: circuits.beside(),
             one_by_one: false,
             chained: (circuits.cuts_through() && !plan.relays.is_empty()).then(Vec::new),
-            places: FxHashMap::default(),
+            places: CircuitPlaces::default(),
         }
     }
 
@@ -183,10 +182,8 @@ impl<'a> SlotMessages<'a> {
             let mut before = self.block.hops.iter();
             return before.position(|one| one == hop).unwrap_or(next);
         }
-        *self
-            .places
-            .entry((hop.from, hop.to, hop.light))
-            .or_insert(next)
+        let before = self.places.enter(hop, next as u32);
+        before.map_or(next, |place| place as usize)
     }
 
     /// What a hop carries, alone so far. Asking for a transfer checks for interrupts.

@@ -15,6 +15,7 @@ use rustc_hash::FxHashMap;
 
 use super::ledger::{LineLedger, Sums};
 use super::messages::{Sizes, SlotMessages};
+use super::pieces::{self, Cause, PieceRun, PieceTimes, SlotSpans, Wait, run_of};
 use super::slots::SlotHops;
 use super::{PlanRun, Timing, charge::Charging, give_up_past};
 use crate::fabric::circuits::{Charge, Circuit, Circuits};
@@ -109,6 +110,8 @@ struct Pipeline<'a> {
     plan: &'a PipelinedPlan,
     transfers: Vec<FirstTransfer>,
     streams: Vec<Stream>,
+    /// How long the largest chunk of all streams is sent.
+    most: Time,
 }
 
 impl<'a> Pipeline<'a> {
@@ -157,10 +160,12 @@ impl<'a> Pipeline<'a> {
                 problem,
             });
         }
+        let most = streams.iter().map(|stream| stream.most).max();
         Ok(Pipeline {
             plan,
             transfers,
             streams,
+            most: most.unwrap_or_default(),
         })
     }
 
@@ -258,10 +263,6 @@ impl<'a> Pipeline<'a> {
             false => change.set_up,
         };
         let waits = self.waits();
-        let mut last_use = vec![0; self.transfers.len()];
-        for (place, waits) in waits.iter().enumerate() {
-            waits.iter().for_each(|wait| last_use[wait.on] = place);
-        }
         let slots = self.plan.first.slots() as usize;
         let mut columns = SlotColumns {
             start: vec![Time::from_ps(u64::MAX); slots],
@@ -269,61 +270,45 @@ impl<'a> Pipeline<'a> {
             reconfiguration: vec![Time::ZERO; slots],
             lightpaths: vec![0; slots],
         };
-        let mut started: Vec<Vec<Time>> = vec![Vec::new(); self.transfers.len()];
-        let mut causes: Vec<Vec<u8>> = Vec::with_capacity(self.transfers.len());
+        let mut started: Vec<Vec<PieceRun>> = Vec::with_capacity(self.transfers.len());
         let mut ends = Vec::with_capacity(self.transfers.len());
+        let mut spans = SlotSpans::default();
         for (place, transfer) in self.transfers.iter().enumerate() {
-            let taken = self.taken(place)?;
+            let times = PieceTimes {
+                pieces: self.plan.pieces,
+                retune,
+                taken: self.taken(place)?,
+                limit: run.limit,
+            };
+            let runs = pieces::starts(times, &waits[place], &started)?;
             let first_slot = transfer.hop.slot as usize;
-            let mut starts = Vec::with_capacity(self.plan.pieces as usize);
-            let mut of_pieces = Vec::with_capacity(self.plan.pieces as usize);
-            let (mut free, mut cause) = (retune, NO_CAUSE);
-            let mut began = Time::ZERO;
             columns.reconfiguration[first_slot] = retune;
-            for piece in 0..self.plan.pieces {
-                interrupt::check();
-                let mut start = free;
-                for (number, wait) in waits[place].iter().enumerate() {
-                    let until = started[wait.on][piece as usize].plus(wait.after)?;
-                    if until > start {
-                        start = until;
-                        cause = FIRST_WAIT + number.min(MOST_WAITS) as u8;
-                        began = until;
-                    }
-                }
-                let end = start.plus(taken)?;
-                let slot = first_slot + piece as usize;
-                columns.start[slot] = columns.start[slot].min(began);
-                columns.end[slot] = columns.end[slot].max(end);
-                columns.lightpaths[slot] += u64::from(self.plan.stripes);
-                starts.push(start);
-                of_pieces.push(cause);
-                (free, began, cause) = (end, end, PIECE_BEFORE);
+            let mut end = Time::ZERO;
+            for run in &runs {
+                end = run.last_start()?.plus(times.taken)?;
+                let slot = first_slot + run.first as usize;
+                spans.enter(&mut columns, slot, run, times.taken)?;
             }
-            give_up_past(run.limit, free)?;
-            ends.push(free);
-            started[place] = starts;
-            causes.push(of_pieces);
-            for wait in &waits[place] {
-                if last_use[wait.on] == place {
-                    started[wait.on] = Vec::new();
-                }
+            let of_pieces = first_slot..first_slot + self.plan.pieces as usize;
+            for lightpaths in &mut columns.lightpaths[of_pieces] {
+                *lightpaths += u64::from(self.plan.stripes);
             }
+            ends.push(end);
+            started.push(runs);
         }
+        spans.close(&mut columns);
         self.enter(circuits, &ends, ledger)?;
         let tuned = |time: &&Time| **time > Time::ZERO;
         Ok(Timing {
             reconfigurations: columns.reconfiguration.iter().filter(tuned).count() as u64,
             slots: columns,
-            critical_path: self.critical_path(&ends, &causes, &waits)?,
+            critical_path: self.critical_path(&ends, &started, &waits)?,
         })
     }
 
     /// What a piece takes on a circuit.
     fn taken(&self, place: usize) -> Result<Time, UnitError> {
-        let transfer = &self.transfers[place];
-        let most = self.streams.iter().map(|stream| stream.most).max();
-        transfer.circuit.delay.plus(most.unwrap_or_default())
+        self.transfers[place].circuit.delay.plus(self.most)
     }
 
     /// For each transfer those of earlier slots that its pieces wait for.
@@ -366,7 +351,7 @@ impl<'a> Pipeline<'a> {
     fn critical_path(
         &self,
         ends: &[Time],
-        causes: &[Vec<u8>],
+        started: &[Vec<PieceRun>],
         waits: &[Vec<Wait>],
     ) -> Result<Vec<Critical>, SimulationError> {
         let mut path = Vec::new();
@@ -375,11 +360,11 @@ impl<'a> Pipeline<'a> {
         while let Some((place, piece, end)) = next {
             interrupt::check();
             let start = Time::from_ps(end.ps().saturating_sub(self.taken(place)?.ps()));
-            next = match causes[place][piece as usize] {
-                NO_CAUSE => None,
-                PIECE_BEFORE => Some((place, piece - 1, start)),
-                number => {
-                    let wait = &waits[place][usize::from(number - FIRST_WAIT)];
+            next = match run_of(&started[place], piece).cause {
+                Cause::None => None,
+                Cause::PieceBefore => Some((place, piece - 1, start)),
+                Cause::Wait(number) => {
+                    let wait = &waits[place][number as usize];
                     let began = Time::from_ps(start.ps().saturating_sub(wait.after.ps()));
                     Some((wait.on, piece, began.plus(self.taken(wait.on)?)?))
                 }
@@ -394,15 +379,3 @@ impl<'a> Pipeline<'a> {
         Ok(path)
     }
 }
-
-/// A transfer that another waits for, and how long after its start.
-struct Wait {
-    on: usize,
-    after: Time,
-}
-
-/// What a piece waited for last: its circuit's tuning, the piece before it, or another transfer of its own.
-const NO_CAUSE: u8 = 0;
-const PIECE_BEFORE: u8 = 1;
-const FIRST_WAIT: u8 = 2;
-const MOST_WAITS: usize = (u8::MAX - FIRST_WAIT) as usize;

@@ -7,10 +7,9 @@
 
 use std::ops::Range;
 
-use rustc_hash::FxHashMap;
-
 use super::block::MessageBlock;
 use crate::fabric::circuits::{Change, Port, Tuning};
+use crate::ports::PoolNumbers;
 use crate::simulate::SimulationError;
 use crate::units::Time;
 
@@ -44,10 +43,10 @@ impl Added {
     /// All messages so far do not end within the limit.
     pub(super) fn add(
         &mut self,
-        places: impl Iterator<Item = Range<usize>>,
+        places: [Range<usize>; 4],
         taken: Time,
     ) -> Result<(), SimulationError> {
-        for Range { start, end } in places {
+        for Range { start, end } in places.into_iter().filter(|range| !range.is_empty()) {
             self.changes[start] = self.changes[start].wrapping_add(taken.ps());
             self.changes[end] = self.changes[end].wrapping_sub(taken.ps());
         }
@@ -88,21 +87,22 @@ impl Added {
 }
 
 impl Remaining {
-    /// Lets a message pass that takes so long and ends at a time.
+    /// Lets a message pass ranges of places that takes so long and ends at a time.
     ///
     /// # Errors
     /// What is still to pass does not end within the limit.
     pub(super) fn pass(
         &mut self,
-        places: impl Iterator<Item = usize>,
+        places: [Range<usize>; 4],
         taken: Time,
         end: Time,
     ) -> Result<(), SimulationError> {
         let mut most = 0;
-        for place in places {
-            let left = &mut self.of_places[place];
-            *left = left.saturating_sub(taken.ps());
-            most = most.max(*left);
+        for places in places {
+            for left in &mut self.of_places[places] {
+                *left = left.saturating_sub(taken.ps());
+                most = most.max(*left);
+            }
         }
         super::give_up_past(Some(self.limit), end.plus(Time::from_ps(most))?)
     }
@@ -111,14 +111,17 @@ impl Remaining {
 /// Which messages change ports, as far as the plan says.
 pub(super) struct PortStates {
     change: Change,
-    states: FxHashMap<u64, u64>,
+    pools: PoolNumbers,
+    /// Of pools by number.
+    states: Vec<u64>,
 }
 
 impl PortStates {
     pub(super) fn new(change: Change) -> PortStates {
         PortStates {
             change,
-            states: FxHashMap::default(),
+            pools: PoolNumbers::default(),
+            states: Vec::new(),
         }
     }
 
@@ -137,9 +140,13 @@ impl PortStates {
 
     /// Whether a port changes.
     fn set(&mut self, port: Port) -> bool {
-        match self.states.insert(port.pool, port.state) {
-            Some(before) => before != port.state,
-            None => !self.change.first_free,
+        let number = self.pools.number(port.pool) as usize;
+        match self.states.get_mut(number) {
+            Some(state) => std::mem::replace(state, port.state) != port.state,
+            None => {
+                self.states.push(port.state);
+                !self.change.first_free
+            }
         }
     }
 }

@@ -13,14 +13,23 @@ use std::ops::Range;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::places::CircuitPlaces;
 use super::slots::hop;
 use crate::fabric::circuits::{Capacity, Circuit, Circuits, LightSharing, Tuning};
 use crate::fabric::{Hop, Rotation};
 use crate::hash::hash;
 use crate::plan::Plan;
+use crate::ports::PoolNumbers;
 
 /// Both ends and the light of a circuit.
 type CircuitEnds = (u64, u32);
+
+/// How many ports of a pool are taken, the first of them by which circuit.
+#[derive(Clone, Copy)]
+struct TakenPorts {
+    count: u32,
+    first: CircuitEnds,
+}
 
 /// The setting in force: the circuits that are up.
 pub(super) struct Settings<'a> {
@@ -28,7 +37,9 @@ pub(super) struct Settings<'a> {
     circuits: Option<&'a dyn Circuits>,
     /// Where the plan is folded.
     rotation: Option<&'a dyn Rotation>,
-    in_force: FxHashSet<CircuitEnds>,
+    in_force: CircuitPlaces,
+    /// More of them, which are not looked up yet.
+    unlisted: Vec<Hop>,
     /// The sum over its circuits.
     fingerprint: u128,
     /// The channels that circuits have on lines, where no two share them.
@@ -37,8 +48,10 @@ pub(super) struct Settings<'a> {
     trees: FxHashMap<u32, BTreeMap<u32, (u32, CircuitEnds)>>,
     /// How many circuits a line has whose channel changes on the way.
     converted: FxHashMap<u32, u32>,
-    /// How many ports of a pool are taken.
-    ports: FxHashMap<u64, u32>,
+    pools: PoolNumbers,
+    /// What is taken of each pool, and the pools of which something is.
+    ports: Vec<TakenPorts>,
+    used: Vec<u32>,
     /// Light trees that have a transmitter.
     sent: FxHashSet<CircuitEnds>,
     /// Of the hop looked at.
@@ -53,12 +66,15 @@ impl<'a> Settings<'a> {
             plan,
             circuits: plan.fabric.circuits(),
             rotation: plan.fabric.rotation().filter(|_| is_folded),
-            in_force: FxHashSet::default(),
+            in_force: CircuitPlaces::default(),
+            unlisted: Vec::new(),
             fingerprint: 0,
             taken: TakenLines::default(),
             trees: FxHashMap::default(),
             converted: FxHashMap::default(),
-            ports: FxHashMap::default(),
+            pools: PoolNumbers::default(),
+            ports: Vec::new(),
+            used: Vec::new(),
             sent: FxHashSet::default(),
             circuit: Vec::new(),
             tuning: Vec::new(),
@@ -67,16 +83,19 @@ impl<'a> Settings<'a> {
 
     /// Moves to a slot's circuits; whether a new setting begins with them.
     pub(super) fn enter(&mut self, hops: &[u32]) -> bool {
-        let was_empty = self.in_force.is_empty();
+        let was_empty = self.is_empty();
         if hops.iter().all(|&index| self.add(hop(self.plan, index).0)) {
-            return was_empty && !self.in_force.is_empty();
+            return was_empty && !self.is_empty();
         }
         self.in_force.clear();
+        self.unlisted.clear();
         self.fingerprint = 0;
         self.taken.clear();
         self.trees.clear();
         self.converted.clear();
-        self.ports.clear();
+        for pool in self.used.drain(..) {
+            self.ports[pool as usize].count = 0;
+        }
         self.sent.clear();
         // What has no room beside others of its own slot is for the verifier to find.
         for &index in hops {
@@ -97,31 +116,70 @@ impl<'a> Settings<'a> {
         {
             return true;
         }
-        if !self.in_force.insert(ends) {
-            return true;
-        }
         let tree = match circuits.sharing() {
             LightSharing::Tree { light } => Some((ends.0 >> 32, ends.1 & light)),
             LightSharing::SameCircuit => None,
         };
         self.tuning.clear();
         circuits.tune(&[hop], &mut self.tuning);
-        let has_ports = self.has_ports(tree);
+        if self.holds(&hop, ends, tree.is_some()) {
+            return true;
+        }
+        let has_ports = self.has_ports(ends, tree);
         let has_lines = self.has_lines(circuits, hop, tree);
         self.fingerprint = self.fingerprint.wrapping_add(mixed(ends));
         has_ports && has_lines
     }
 
+    fn is_empty(&self) -> bool {
+        self.unlisted.is_empty() && self.in_force.is_empty()
+    }
+
+    /// Whether a circuit is in force already; otherwise it is from now on.
+    fn holds(&mut self, hop: &Hop, ends: CircuitEnds, may_share: bool) -> bool {
+        // Where one circuit at most has a port of its transmitter's pool, that is the circuit or it is not in force.
+        if let [tuning] = self.tuning[..]
+            && !tuning.is_fixed
+            && !may_share
+        {
+            let pool = self.pools.known(tuning.transmitter.pool);
+            let taken = pool.map(|pool| self.ports[pool as usize]);
+            let taken = taken.filter(|taken| taken.count > 0);
+            if taken.is_none_or(|taken| taken.count == 1) {
+                let holds = taken.is_some_and(|taken| taken.first == ends);
+                if !holds {
+                    self.unlisted.push(*hop);
+                }
+                return holds;
+            }
+        }
+        for one in self.unlisted.drain(..) {
+            self.in_force.enter(&one, 0);
+        }
+        self.in_force.enter(hop, 0).is_some()
+    }
+
     /// Takes a port at each end of a circuit, which may be part of a light tree; whether there is one.
-    fn has_ports(&mut self, tree: Option<CircuitEnds>) -> bool {
+    fn has_ports(&mut self, ends: CircuitEnds, tree: Option<CircuitEnds>) -> bool {
         let mut fits = true;
         for tuning in self.tuning.iter().filter(|one| !one.is_fixed) {
             let leaves = tree.is_none_or(|tree| self.sent.insert(tree));
-            let ends = [leaves.then_some(tuning.transmitter), Some(tuning.receiver)];
-            for port in ends.into_iter().flatten() {
-                let taken = self.ports.entry(port.pool).or_default();
-                *taken += 1;
-                fits &= *taken <= port.size;
+            let ports = [leaves.then_some(tuning.transmitter), Some(tuning.receiver)];
+            for port in ports.into_iter().flatten() {
+                let pool = self.pools.number(port.pool);
+                if pool as usize == self.ports.len() {
+                    self.ports.push(TakenPorts {
+                        count: 0,
+                        first: ends,
+                    });
+                }
+                let taken = &mut self.ports[pool as usize];
+                if taken.count == 0 {
+                    taken.first = ends;
+                    self.used.push(pool);
+                }
+                taken.count += 1;
+                fits &= taken.count <= port.size;
             }
         }
         fits
@@ -188,7 +246,7 @@ impl<'a> Settings<'a> {
     /// A number that equal settings share, whatever their order: the sum of a well-mixed 128-bit
     /// hash over the circuits. Two different settings share one with a chance of about 2^-128. None before the first circuit.
     pub(super) fn fingerprint(&self) -> Option<u128> {
-        (!self.in_force.is_empty()).then_some(self.fingerprint)
+        (!self.is_empty()).then_some(self.fingerprint)
     }
 }
 

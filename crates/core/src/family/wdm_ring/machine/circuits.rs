@@ -143,9 +143,14 @@ impl Circuits for WdmRing {
             let channel = u32::from(light.fibre) * self.wavelengths + u32::from(light.wavelength);
             let tuned = u64::from(light.direction as u32 * channels + channel);
             let port = |rank: u32, end: u64, other: u32| {
-                let ports = u64::from(rank) << 33 | end << 32;
+                let ports = u64::from(rank) << 1 | end;
+                // Their numbers follow one another, but for those of light that changes its wavelength on the way.
+                let resonator = match channel < channels {
+                    true => ports * 2 * u64::from(channels) + tuned,
+                    false => 1 << 63 | ports << 32 | tuned,
+                };
                 Port {
-                    pool: self.ports.map_or(ports | tuned, |_| ports),
+                    pool: self.ports.map_or(resonator, |_| ports),
                     size: self.ports.unwrap_or(1),
                     state: u64::from(other) << 32 | tuned,
                 }
