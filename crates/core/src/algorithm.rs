@@ -321,6 +321,9 @@ pub struct Algorithm {
     /// What it does not load links less than on a ring whose ranks all reach each other; `None` where another algorithm is as good.
     /// An error where options do not fit the ring.
     pub least_loads: fn(&Spec, RingShape) -> Result<Option<LeastLoads>, AlgorithmError>,
+    /// The same where more is known, which decides whether a schedule is made, but neither when nor which is first; `None` where it is
+    /// not.
+    pub closer_loads: fn(&Spec, RingShape) -> Result<Option<LeastLoads>, AlgorithmError>,
     /// Where an option cuts the vector into pieces: so many that follow one another go as the first so many do, each group as many
     /// steps later than the one before.
     pub group_of_pieces: Option<u32>,
@@ -357,6 +360,7 @@ impl Algorithm {
             costs: CostFormulas::VARIOUS,
             formula: None,
             least_loads: |_, _| Ok(None),
+            closer_loads: |_, _| Ok(None),
             group_of_pieces: None,
             transfers: match collective {
                 AllGather | ReduceScatter | AllToAll => all_pairs,

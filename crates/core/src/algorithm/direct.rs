@@ -31,10 +31,15 @@ const fn record(
             CollectiveKind::AllReduce => |_, ring| Ok(one_stage::least_loads(ring, 2)),
             CollectiveKind::AllToAll => |_, ring| Ok(one_stage::least_loads(ring, 1)),
             CollectiveKind::AllGather => |spec, ring| {
-                Ok(match spec.option("order") {
-                    Some("at_once") => one_stage::least_loads(ring, 1),
-                    _ => one_stage::rank_by_rank(ring),
-                })
+                let is_one_step = spec.option("order") == Some("at_once");
+                Ok(one_stage::least_loads(ring, 1).filter(|_| is_one_step))
+            },
+            _ => |_, _| Ok(None),
+        },
+        closer_loads: match collective {
+            CollectiveKind::AllGather => |spec, ring| {
+                let is_one_step = spec.option("order") == Some("at_once");
+                Ok(one_stage::rank_by_rank(ring).filter(|_| !is_one_step))
             },
             _ => |_, _| Ok(None),
         },

@@ -16,7 +16,7 @@ pub const RECORDS: &[Algorithm] = &[Algorithm {
                Cluster with Fast Ethernet, HPC Asia 2005",
     costs: CostFormulas::new("N / 2", "N - 1", "N - 1"),
     accepts: even_ranks,
-    least_loads: |_, ring| Ok(least_loads(ring)),
+    closer_loads: |_, ring| Ok(least_loads(ring)),
     ..Algorithm::new(
         "neighbour_exchange",
         "Neighbour exchange",

@@ -28,7 +28,7 @@ pub const RECORDS: &[Algorithm] = &[
         options: SHIFT_OR_XOR,
         costs: CostFormulas::new("N - 1", "N - 1", "N - 1"),
         short_messages: &[CollectiveKind::AllToAll],
-        least_loads: |_, ring| Ok(one_stage::rank_by_rank(ring)),
+        closer_loads: |_, ring| Ok(one_stage::rank_by_rank(ring)),
         ..Algorithm::new("pairwise", "Pairwise", CollectiveKind::AllToAll, build)
     },
     Algorithm {
@@ -37,7 +37,7 @@ pub const RECORDS: &[Algorithm] = &[
         options: SHIFT_OR_XOR,
         costs: CostFormulas::new("N - 1", "N - 1", "N - 1"),
         reversed_from: Some(CollectiveKind::AllGather),
-        least_loads: |_, ring| Ok(one_stage::rank_by_rank(ring)),
+        closer_loads: |_, ring| Ok(one_stage::rank_by_rank(ring)),
         ..Algorithm::new("pairwise", "Pairwise", CollectiveKind::ReduceScatter, build)
     },
 ];

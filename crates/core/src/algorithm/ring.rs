@@ -39,7 +39,7 @@ pub const RECORDS: &[Algorithm] = &[
         options: OPTIONS,
         costs: GATHERING,
         formula: Some(FORMULA),
-        least_loads: |spec, ring| {
+        closer_loads: |spec, ring| {
             let is_plain = spec.options().next().is_none();
             let steps = ring.ranks.saturating_sub(1).into();
             Ok(is_plain.then(|| LeastLoads::alike(steps, 1, ring.channels)))

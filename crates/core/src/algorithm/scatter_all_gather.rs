@@ -37,6 +37,7 @@ pub const RECORDS: &[Algorithm] = &[Algorithm {
     costs: CostFormulas::new("ceil(log2 N) + N - 1", "2 (N - 1) / N", "1"),
     transfers: all_pairs,
     least_loads,
+    closer_loads,
     ..Algorithm::new(
         "scatter_all_gather",
         "Scatter and all_gather",
@@ -48,9 +49,7 @@ pub const RECORDS: &[Algorithm] = &[Algorithm {
 /// Those of the all_gather alone, without what ranks keep from the scatter: N / 2 ceil(log2 N) parts in all, and N at the root.
 /// Around a ring some rank keeps nothing. Otherwise the N^2 / 4 links that the parts take to one rank at least are N^3 / 4 in all, each
 /// part that is left out takes N / 2 of them at most, and 2 N links have c channels. Sent 1, 2, 4 ... ranks on they take more, at
-/// least where N is a power of two. In one step of the scatter all parts leave the root over its two links, or, along a binomial
-/// tree with D the greatest power of two below N, D / 2 parts go to distance D / 2. Around a ring N - 1 parts more leave the root, which
-/// no neighbour of it has.
+/// least where N is a power of two.
 fn least_loads(spec: &Spec, ring: RingShape) -> Result<Option<LeastLoads>, AlgorithmError> {
     let ranks = u64::from(ring.ranks);
     let around = ranks.saturating_sub(1);
@@ -59,25 +58,8 @@ fn least_loads(spec: &Spec, ring: RingShape) -> Result<Option<LeastLoads>, Algor
         None | Some("ring") => Some(around),
         _ => None,
     };
-    let of_scatter = match spec.option("scatter") {
-        None | Some("binomial") => around.checked_ilog2().map_or(0, |log2| (1 << log2) / 2),
-        Some("direct") => around.div_ceil(2),
-        _ => 0,
-    };
-    let channels = u64::from(ring.channels);
-    let with_scatter = |loads: LeastLoads| LeastLoads {
-        slots: loads.slots + of_scatter.div_ceil(channels),
-        by_step: loads.by_step + of_scatter,
-        most: loads.most.max(of_scatter),
-        ..loads
-    };
     if let Some(steps) = steps {
-        let loads = LeastLoads::alike(steps, 1, ring.channels);
-        let busiest = match of_scatter {
-            0 => loads.busiest,
-            _ => loads.busiest.max(around),
-        };
-        return Ok(Some(with_scatter(LeastLoads { busiest, ..loads })));
+        return Ok(Some(LeastLoads::alike(steps, 1, ring.channels)));
     }
     let is_known = match spec.option("all_gather") {
         Some("one_stage") => true,
@@ -91,11 +73,36 @@ fn least_loads(spec: &Spec, ring: RingShape) -> Result<Option<LeastLoads>, Algor
     let kept = ranks / 2 * u64::from(ring.ranks.next_power_of_two().ilog2()) + ranks;
     let links = (ranks * (ranks * ranks / 4)).saturating_sub(kept * (ranks / 2));
     let chunks = links.div_ceil(2 * ranks.max(1));
-    Ok(Some(with_scatter(LeastLoads::alike(
-        1,
-        chunks,
-        ring.channels,
-    ))))
+    Ok(Some(LeastLoads::alike(1, chunks, ring.channels)))
+}
+
+/// Those of the scatter as well. In one step of it all parts leave the root over its two links, or, along a binomial tree with D the
+/// greatest power of two below N, D / 2 parts go to distance D / 2. Around a ring N - 1 parts more leave the root, which no neighbour
+/// of it has.
+fn closer_loads(spec: &Spec, ring: RingShape) -> Result<Option<LeastLoads>, AlgorithmError> {
+    let Some(loads) = least_loads(spec, ring)? else {
+        return Ok(None);
+    };
+    let around = u64::from(ring.ranks).saturating_sub(1);
+    let of_scatter = match spec.option("scatter") {
+        None | Some("binomial") => around.checked_ilog2().map_or(0, |log2| (1 << log2) / 2),
+        Some("direct") => around.div_ceil(2),
+        _ => return Ok(None),
+    };
+    let is_ring = matches!(
+        spec.option("all_gather"),
+        None | Some("ring" | "ring_bidirectional")
+    );
+    Ok(Some(LeastLoads {
+        slots: loads.slots + of_scatter.div_ceil(ring.channels.into()),
+        by_step: loads.by_step + of_scatter,
+        busiest: match is_ring {
+            true => loads.busiest.max(around),
+            false => loads.busiest,
+        },
+        most: loads.most.max(of_scatter),
+        ..loads
+    }))
 }
 
 fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {

@@ -34,7 +34,7 @@ pub const RECORDS: &[Algorithm] = &[
         citation: CITATION,
         costs: CostFormulas::new("log2 N", "N - 1", "N - 1"),
         accepts: powers_of_two,
-        least_loads: |_, ring| {
+        closer_loads: |_, ring| {
             let swing = Swing::new(ring.ranks.max(1));
             let steps =
                 (0..swing.steps).map(|step| (swing.moved(0, step, 1), ring.ranks >> (step + 1)));

@@ -12,7 +12,7 @@ use super::contest::{
 use super::least::{FirstPieces, TunedPieces};
 use super::striped::Striping;
 use super::{Planned, Planner, PlannerError, Question, least};
-use crate::algorithm::{self, AlgorithmError};
+use crate::algorithm::{self, Algorithm, AlgorithmError};
 use crate::collective::CollectiveKind;
 use crate::families;
 use crate::family::wdm_ring::WdmRing;
@@ -224,7 +224,7 @@ fn named_contenders<'a>(
                 least,
                 estimate,
                 transfers,
-                make: Box::new(move |limit| make_named(&spec, &question, limit)),
+                make: Box::new(move |limit| make_named(record, &spec, &question, limit)),
             });
         }
     }
@@ -243,12 +243,19 @@ fn left_out(spec: &Spec, least: Time, error: PlannerError) -> Candidate {
 /// The plan of a named algorithm, or a time that it cannot go below where that is past the limit. On a ring
 /// of wavelengths it is striped as far as there is room.
 fn make_named(
+    record: &Algorithm,
     spec: &Spec,
     question: &Question<'_>,
     limit: Option<Time>,
 ) -> Result<Made, PlannerError> {
-    let ranges = algorithm::build_ranges(spec, question.collective, question.fabric)?;
     let is_slower = |least: Time| limit.is_some_and(|limit| least >= limit);
+    if limit.is_some() {
+        let least = least::before_it_is_made(record, spec, question)?;
+        if is_slower(least) {
+            return Ok(Made::AtLeast(least));
+        }
+    }
+    let ranges = algorithm::build_ranges(spec, question.collective, question.fabric)?;
     // A schedule of ranges has few transfers: it soon tells what cannot be fast enough.
     if limit.is_some() && !ranges.is_in_single_chunks() {
         let least = least::of_ranges(&ranges, question)?;

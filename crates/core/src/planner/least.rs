@@ -11,8 +11,8 @@
 //! ```
 //!
 //! with R once under `on_change`, and without it under `free`. Where lightpaths carry single chunks and no step loads a link with more
-//! than m of them, a chunk is cut into floor(c / m) stripes at most, and into no more than make as many transfers as are allowed; each slot
-//! takes the bytes of a stripe over a channel at least. Under `per_port` slots may overlap: what holds
+//! than m of them, a chunk is cut into floor(c / m) stripes at most, and of large schedules into no more than make as many transfers as are allowed;
+//! each slot takes the bytes of a stripe over a channel at least. Under `per_port` slots may overlap: what holds
 //! is R + a + delta and, with D circuits between different ranks that pass a link and X bytes over all steps, (D R + X / B) / c: a port is set
 //! to each circuit once at least while its channel is free, and then bytes are sent.
 //!
@@ -35,10 +35,10 @@ pub(super) use grids::TunedPieces;
 pub(super) use loads::of_ranges;
 pub(super) use pieces::FirstPieces;
 
-use loads::{MOST_RANKS, by_loads, of_striped_slots, time_of_pairs};
+use loads::{MOST_RANKS, by_loads, has_loads, of_striped_slots, time_of_pairs};
 
 use super::{PlannerError, Question, time_bound};
-use crate::algorithm::{self, Algorithm, formula};
+use crate::algorithm::{self, Algorithm, LeastLoads, formula};
 use crate::collective::CollectiveKind;
 use crate::fabric::Circuits;
 use crate::family::circuit_switch::CircuitSwitch;
@@ -147,7 +147,6 @@ fn by_load_formula(
     spec: &Spec,
     question: &Question<'_>,
 ) -> Result<(Time, u64), PlannerError> {
-    let ranks = question.fabric.ranks();
     let ring = question.fabric.downcast::<WdmRing>();
     let ring = ring.filter(|ring| !ring.multicast);
     let shape = ring.and_then(WdmRing::ring_shape);
@@ -158,30 +157,68 @@ fn by_load_formula(
     let (Some(ring), Some(loads)) = (ring, loads) else {
         return Ok((Time::ZERO, 0));
     };
-    // A chunk is a block, or a part of the vector.
-    let block = match record.collective {
+    let bytes = chunk(record, question).saturating_mul(loaded(loads, question));
+    let channels = ring.channels().into();
+    let time = of_slots(ring, question.policy(), loads.slots, bytes, channels)?;
+    Ok((time, loads.slots))
+}
+
+/// The bytes of a chunk of an algorithm: a block, or a part of the vector.
+fn chunk(record: &Algorithm, question: &Question<'_>) -> u64 {
+    let ranks = question.fabric.ranks();
+    match record.collective {
         CollectiveKind::AllReduce | CollectiveKind::Broadcast | CollectiveKind::Reduce => {
             question.size.get() / u64::from(ranks)
         }
         kind => unit(kind, question.size, ranks),
-    };
-    // Where slots overlap, steps whose busiest links are different ones may do so.
-    let chunks = match question.policy() {
+    }
+}
+
+/// The chunks over a link that count. Where slots overlap, steps whose busiest links are different ones may do so.
+fn loaded(loads: LeastLoads, question: &Question<'_>) -> u64 {
+    match question.policy() {
         Policy::PerPort => loads.busiest,
         _ => loads.by_step,
+    }
+}
+
+/// What [`of_schedule`] says of a schedule at least, before it is made; zero where nothing is known.
+pub(super) fn before_it_is_made(
+    record: &Algorithm,
+    spec: &Spec,
+    question: &Question<'_>,
+) -> Result<Time, PlannerError> {
+    let ranks = question.fabric.ranks();
+    let ring = question.fabric.downcast::<WdmRing>();
+    let Some(ring) = ring.filter(|ring| has_loads(ring)) else {
+        return Ok(Time::ZERO);
     };
-    let bytes = block.saturating_mul(chunks);
+    let bounded = Simulator::chosen(question.fabric, question.method).bounded_by_loads;
+    if !bounded || ranks < 2 || question.collective.demand().is_some() {
+        return Ok(Time::ZERO);
+    }
+    let Some(shape) = ring.ring_shape() else {
+        return Ok(Time::ZERO);
+    };
+    let loads = match (record.closer_loads)(spec, shape)? {
+        Some(loads) => Some(loads),
+        None => (record.least_loads)(spec, shape)?,
+    };
+    let Some(loads) = loads else {
+        return Ok(Time::ZERO);
+    };
+    let chunk = chunk(record, question);
+    let bytes = chunk.saturating_mul(loaded(loads, question));
     let channels = u64::from(ring.channels());
-    let loaded = of_slots(ring, question.policy(), loads.slots, bytes, channels)?;
+    let by_links = of_slots(ring, question.policy(), loads.slots, bytes, channels)?;
     if question.policy() == Policy::PerPort {
-        let by_pairs = time_of_pairs(ring, loads.pairs, bytes);
-        return Ok((loaded.max(by_pairs), loads.slots));
+        return Ok(by_links.max(time_of_pairs(ring, loads.pairs, bytes)));
     }
     // Every rank gets a chunk from every other at least.
     let lightpaths = u64::from(ranks) * u64::from(ranks - 1);
     let room = channels / loads.most.max(1);
-    let by_slots = of_striped_slots(ring, question, [loads.slots, room, lightpaths], block)?;
-    Ok((loaded.max(by_slots), loads.slots))
+    let by_slots = of_striped_slots(ring, question, [loads.slots, room, lightpaths], chunk)?;
+    Ok(by_links.max(by_slots))
 }
 
 /// The time and the slots that single chunks take on a ring at least, of whole blocks in any number of stripes; zero where nothing

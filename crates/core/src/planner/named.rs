@@ -11,17 +11,14 @@ use crate::family::wdm_ring::WdmRing;
 use crate::plan::AnyPlan;
 use crate::spec::{OptionRecord, Spec};
 
-/// Their loads are means over links, or those of others are no greater: none of them is the first.
-const NEVER_FIRST: [&str; 4] = ["direct", "neighbour_exchange", "ring", "swing"];
-
 /// The all_gather algorithm of the fewest slots by its loads, and the slots that it is not below.
 ///
 /// Bruck's and recursive doubling's lightpaths are at least as long as those of one stage, and WRHT's
 /// all_gather sends every block to half of a group over single channels; none is ever the first.
 pub(super) fn fewest_slots(ring: &WdmRing) -> Option<(&'static str, u32)> {
-    let gathering = algorithm::records().iter().filter(|record| {
-        record.collective == CollectiveKind::AllGather && !NEVER_FIRST.contains(&record.name)
-    });
+    let gathering = algorithm::records()
+        .iter()
+        .filter(|record| record.collective == CollectiveKind::AllGather);
     let slots = gathering.filter_map(|record| {
         let plain = Spec::new(record.name);
         let loads = (record.least_loads)(&plain, ring.ring_shape()?);

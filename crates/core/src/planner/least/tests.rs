@@ -1,6 +1,6 @@
-use super::{by_formulas, of_ranges, of_schedule};
-use crate::algorithm;
-use crate::collective::Collective;
+use super::{before_it_is_made, by_formulas, of_ranges, of_schedule};
+use crate::algorithm::{self, Algorithm};
+use crate::collective::{Collective, CollectiveKind};
 use crate::fabric::Fabric;
 use crate::families;
 use crate::plan::PlanRef;
@@ -20,6 +20,17 @@ const MOST_PIECES: u64 = 4;
 /// Every named algorithm on small rings: how many bounds of formulas, and of ranges, there are beside zero. Where plans are written out,
 /// they have so many transfers at most.
 fn check(ring: &str, policy: Policy, size: Bytes, written_out: Option<u64>) -> [usize; 2] {
+    check_those(ring, policy, size, written_out, |_| true)
+}
+
+/// The same of some algorithms.
+fn check_those(
+    ring: &str,
+    policy: Policy,
+    size: Bytes,
+    written_out: Option<u64>,
+    is_one: impl Fn(&Algorithm) -> bool,
+) -> [usize; 2] {
     let fabric = Fabric::parse(ring).expect("a ring");
     let method = Method {
         policy: Some(policy),
@@ -35,7 +46,7 @@ fn check(ring: &str, policy: Policy, size: Bytes, written_out: Option<u64>) -> [
             keeps_folds: written_out.is_none(),
             ..question
         };
-        if (record.accepts)(fabric.ranks()).is_err() {
+        if (record.accepts)(fabric.ranks()).is_err() || !is_one(record) {
             continue;
         }
         for spec in record.variants() {
@@ -51,6 +62,7 @@ fn check(ring: &str, policy: Policy, size: Bytes, written_out: Option<u64>) -> [
             let Ok((by_formulas, slots)) = by_formulas(record, &spec, &question) else {
                 continue;
             };
+            let before = before_it_is_made(record, &spec, &question).expect("a time");
             let by_ranges = of_ranges(&ranges, &question).expect("a time");
             let schedule = algorithm::carried(ranges, &fabric).expect("few transfers");
             let by_loads = of_schedule(&schedule, &question).expect("a time");
@@ -69,6 +81,7 @@ fn check(ring: &str, policy: Policy, size: Bytes, written_out: Option<u64>) -> [
             assert!(by_formulas <= took, "{case}: {by_formulas} and {took}");
             assert!(slots <= used.into(), "{case}: {slots} and {used} slots");
             assert!(by_ranges <= by_loads, "{case}: {by_ranges} and {by_loads}");
+            assert!(before <= by_loads, "{case}: {before} and {by_loads}");
             assert!(by_loads <= took, "{case}: {by_loads} and {took}");
             known[0] += usize::from(by_formulas > Time::ZERO);
             known[1] += usize::from(by_ranges > Time::ZERO);
@@ -97,6 +110,22 @@ fn no_named_algorithm_is_faster_than_what_is_known_before_it_is_placed() {
         }
     }
     assert!(known[0] > 2000 && known[1] > 2000, "{known:?}");
+}
+
+/// Large schedules are cut into no more stripes than make as many transfers as are allowed, and have chunks without a byte.
+#[test]
+fn no_large_algorithm_is_faster_than_what_is_known_before_it_is_placed() {
+    let ring = "wdm_ring:ranks=260,wavelengths=8";
+    for (bytes, most) in [(10_000, 150_000), (10_000, 300_000), (100, 1 << 24)] {
+        let around = |record: &Algorithm| {
+            let kinds = [CollectiveKind::AllGather, CollectiveKind::AllReduce];
+            kinds.contains(&record.collective)
+                && ["ring", "ring_bidirectional", "neighbour_exchange"].contains(&record.name)
+        };
+        let size = Bytes::new(bytes);
+        let known = check_those(ring, Policy::Free, size, Some(most), around);
+        assert!(known[1] > 2, "{known:?}");
+    }
 }
 
 /// Steps of the ranges of long vectors load links nearly as much as the chunks do.
