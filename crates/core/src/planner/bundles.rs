@@ -28,6 +28,7 @@ mod grouping;
 mod known;
 mod last;
 mod limits;
+mod pace;
 mod recipes;
 mod starts;
 mod tree;
@@ -51,7 +52,7 @@ use crate::simulate::Policy;
 use crate::spec::{OptionRecord, Spec};
 use filling::Family;
 use grouping::Grouping;
-use recipes::Pace;
+use pace::Pace;
 use tree::BundleTree;
 
 /// The ranks of a group, the pieces of a block, and the most pieces of a lightpath in every slot after the first.

@@ -4,9 +4,17 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 
 use super::Bundles;
-use super::recipes::{Pace, Timed};
+use super::pace::Pace;
 use super::tree::BundleTree;
 use crate::family::wdm_ring::WdmRing;
+
+/// A recipe with its time and its tree.
+#[derive(Debug, Clone)]
+pub(super) struct Timed {
+    pub(super) time: u64,
+    pub(super) recipe: Bundles,
+    pub(super) tree: BundleTree,
+}
 
 /// A question, and what was found.
 struct Answer {

@@ -10,15 +10,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::filling::Taste;
 use super::grouping::{Grouping, lengths};
-use super::known;
+use super::known::{self, Timed};
 use super::limits::PriceLimits;
+use super::pace::Pace;
 use super::starts::{Evenly, Start, meetings, starts};
 use super::tree::{BundleTree, Costs, Effort, SMALL_RING, Search};
 use super::{Bundles, Tree};
 use crate::family::wdm_ring::WdmRing;
 use crate::interrupt;
-use crate::planner::slot_cost::SlotCost;
-use crate::units::Bytes;
 
 /// More ranks in a group find no channels in the first slot.
 const MOST_GROUP: u32 = 16;
@@ -76,14 +75,6 @@ const MOST_WORK: usize = 15_000_000;
 
 /// So many ranks in a group take no more work than one.
 const GROUP: u32 = 8;
-
-/// A recipe with its time and its tree.
-#[derive(Debug, Clone)]
-pub(super) struct Timed {
-    pub(super) time: u64,
-    pub(super) recipe: Bundles,
-    pub(super) tree: BundleTree,
-}
 
 /// A number of slots for groups of a size.
 struct Frame {
@@ -350,53 +341,7 @@ fn fastest_of(ring: &WdmRing, pace: &Pace, far: f64, known: Option<&Timed>) -> O
     best
 }
 
-/// What slots take for blocks of a size.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Pace {
-    pub(super) cost: SlotCost,
-    pub(super) block: u64,
-    pub(super) hops: u64,
-    /// How often blocks go along the tree: in an all_reduce twice.
-    pub(super) halves: u64,
-}
-
 impl Pace {
-    /// A slot with so many pieces of blocks on a lightpath.
-    fn slot(&self, volume: u32, pieces: u32) -> u64 {
-        let bytes = self
-            .block
-            .saturating_mul(volume.into())
-            .div_ceil(pieces.into());
-        self.cost.slots(1, Bytes::new(bytes), self.hops)
-    }
-
-    /// The first slot, or the one in which both halves meet with so many blocks on a lightpath.
-    fn first(&self, meeting: Option<u32>) -> u64 {
-        self.slot(meeting.unwrap_or(1), 1)
-    }
-
-    /// Of slots with such volumes after the first.
-    fn time(&self, grouping: &Grouping, meeting: Option<u32>, volumes: &[u32]) -> u64 {
-        let slots = volumes
-            .iter()
-            .map(|&volume| self.slot(volume, grouping.pieces));
-        let half = slots.fold(0, u64::saturating_add);
-        let halves = half.saturating_mul(self.halves);
-        self.first(meeting).saturating_add(halves)
-    }
-
-    /// Of so many slots whose volumes have such a sum.
-    fn of_sum(&self, slots: usize, sum: f32) -> f64 {
-        let empty = self.slot(0, 1);
-        let block = self.slot(1, 1) - empty;
-        slots as f64 * empty as f64 + f64::from(sum) * block as f64
-    }
-
-    /// The time of a frame, at least.
-    fn of_frame(&self, slots: usize, meeting: Option<u32>, least: f32) -> f64 {
-        self.first(meeting) as f64 + self.halves as f64 * self.of_sum(slots - 1, least)
-    }
-
     /// Slots and groups that may take so many times what the best of them may, and no longer than so much. In the middle of an all_reduce
     /// holders meet.
     fn frames(&self, ring: &WdmRing, far: f64, longest: f64) -> Vec<Frame> {
