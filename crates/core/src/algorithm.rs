@@ -321,8 +321,8 @@ pub struct Algorithm {
     /// What it does not load links less than on a ring whose ranks all reach each other; `None` where another algorithm is as good.
     /// An error where options do not fit the ring.
     pub least_loads: fn(&Spec, RingShape) -> Result<Option<LeastLoads>, AlgorithmError>,
-    /// The same where more is known, which decides whether a schedule is made, but neither when nor which is first; `None` where it is
-    /// not.
+    /// Greater loads, where more is known. They leave out schedules that cannot be fast enough, but do not count for the order in which
+    /// schedules are tried. `None` where nothing more is known.
     pub closer_loads: fn(&Spec, RingShape) -> Result<Option<LeastLoads>, AlgorithmError>,
     /// Where an option cuts the vector into pieces: so many that follow one another go as the first so many do, each group as many
     /// steps later than the one before.

@@ -123,3 +123,17 @@ pub fn side_by_side<P: Send, R: Send>(
             .collect()
     })
 }
+
+/// Does two parts of this thread's work at once, the second on a thread of its own; both stop when the whole does.
+pub fn both<A, B: Send>(here: impl FnOnce() -> A, there: impl FnOnce() -> B + Send) -> (A, B) {
+    let begun = BEGUN.get();
+    thread::scope(|scope| {
+        let other = scope.spawn(move || {
+            BEGUN.set(begun);
+            there()
+        });
+        let one = here();
+        let other = other.join().unwrap_or_else(|left| resume_unwind(left));
+        (one, other)
+    })
+}

@@ -544,6 +544,11 @@ impl<'a> Question<'a> {
         (planner.plan)(spec, self)
     }
 
+    /// A time that no plan goes below.
+    fn least(&self) -> Result<Time, PlannerError> {
+        least::of_collective(self.fabric, &self.collective, self.size, self.method)
+    }
+
     /// The fastest plan found.
     fn fastest(&self) -> Result<Planned, PlannerError> {
         auto::choose(self)

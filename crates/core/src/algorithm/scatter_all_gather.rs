@@ -77,8 +77,8 @@ fn least_loads(spec: &Spec, ring: RingShape) -> Result<Option<LeastLoads>, Algor
 }
 
 /// Those of the scatter as well. In one step of it all parts leave the root over its two links, or, along a binomial tree with D the
-/// greatest power of two below N, D / 2 parts go to distance D / 2. Around a ring N - 1 parts more leave the root, which no neighbour
-/// of it has.
+/// greatest power of two below N, D / 2 parts go to distance D / 2. Around a ring the root passes N - 1 parts
+/// on once more: 2 (N - 1) parts leave over its two links, N - 1 over one of them at least.
 fn closer_loads(spec: &Spec, ring: RingShape) -> Result<Option<LeastLoads>, AlgorithmError> {
     let Some(loads) = least_loads(spec, ring)? else {
         return Ok(None);

@@ -77,7 +77,7 @@ fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, Planner
     Ok(vec![Contender {
         name: NAME.to_owned(),
         slots: slots.into(),
-        least: least.max(least::of_collective(&question)?),
+        least,
         // It is asked for fewer slots than the others have.
         estimate: Time::from_ps(u64::MAX),
         transfers: question.work(WORK),

@@ -213,6 +213,7 @@ impl Assembly {
         let before = self.plan.slots();
         let plan = &mut self.plan;
         for step in 0..part.schedule.steps() {
+            interrupt::check();
             plan.schedule.begin_step();
             for transfer in part.schedule.columns(step).transfers() {
                 plan.schedule.push(Transfer {
@@ -239,6 +240,7 @@ impl Assembly {
         let before = self.plan.slots();
         let plan = &mut self.plan;
         for step in 0..whole.schedule.steps() {
+            interrupt::check();
             plan.schedule.begin_step();
             let transfers = whole.schedule.columns(step).transfers();
             for (index, transfer) in whole.schedule.step(step).zip(transfers) {

@@ -16,6 +16,7 @@ use crate::algorithm::{self, Algorithm, AlgorithmError};
 use crate::collective::CollectiveKind;
 use crate::families;
 use crate::family::wdm_ring::WdmRing;
+use crate::interrupt;
 use crate::names::plural;
 use crate::plan::AnyPlan;
 use crate::simulate::Simulator;
@@ -81,15 +82,17 @@ fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
 /// # Errors
 /// Settings that no simulator knows, ranks that nothing joins, or no plan at all.
 pub(super) fn choose(question: &Question<'_>) -> Result<Planned, PlannerError> {
+    let (fabric, collective) = (question.fabric, &question.collective);
+    let (size, method) = (question.size, question.method);
+    let (contenders, least) = interrupt::both(
+        || contenders(question),
+        || least::of_collective(fabric, collective, size, method),
+    );
+    let (contenders, refused) = contenders?;
     let contest = Contest {
         question,
-        least: least::of_collective(question)?,
+        least: least?,
     };
-    // Named algorithms come first: of plans alike the simpler one is taken.
-    let (mut contenders, refused) = named_contenders(question)?;
-    for planner in question.planners() {
-        contenders.extend((planner.candidates)(question)?);
-    }
     let ContestOutcome {
         fastest,
         outcome,
@@ -103,6 +106,16 @@ pub(super) fn choose(question: &Question<'_>) -> Result<Planned, PlannerError> {
         outcome,
         ..plan.into()
     })
+}
+
+/// All contenders, and what was refused.
+fn contenders<'a>(question: &Question<'a>) -> Result<(Vec<Contender<'a>>, Refused), PlannerError> {
+    // Named algorithms come first: of plans alike the simpler one is taken.
+    let (mut contenders, refused) = named_contenders(question)?;
+    for planner in question.planners() {
+        contenders.extend((planner.candidates)(question)?);
+    }
+    Ok((contenders, refused))
 }
 
 /// Schedules of no more transfers are made at once, to see what they cannot go below.

@@ -255,27 +255,34 @@ fn pace(ring: &WdmRing, question: &Question<'_>) -> Pace {
 
 fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, PlannerError> {
     let ring = question.fabric.downcast::<WdmRing>();
-    match ring.is_some_and(|ring| is_worth_it(ring, question)) {
-        true => few_slots::contenders::<Bundles>(question),
-        false => Ok(Vec::new()),
+    match ring.and_then(|ring| expected(ring, question)) {
+        None => Ok(Vec::new()),
+        Some(_) if question.policy() == Policy::EveryStep => {
+            few_slots::contenders::<Bundles>(question)
+        }
+        // Where slots do not wait for one another, plans of many are often far faster.
+        Some([own, others]) => Ok(vec![few_slots::sought::<Bundles>(question, own, others)]),
     }
 }
 
-/// Whether other plans of few slots take longer than bundles do at least; on large rings only where slots cost a reconfiguration.
-fn is_worth_it(ring: &WdmRing, question: &Question<'_>) -> bool {
+/// What bundles take at least, and what other plans of few slots take, where that is longer; on large rings only where slots cost a
+/// reconfiguration.
+fn expected(ring: &WdmRing, question: &Question<'_>) -> Option<[u64; 2]> {
     let charged = match question.policy() {
         Policy::EveryStep | Policy::OnChange | Policy::PerPort => ring.reconfiguration.ps(),
         _ => 0,
     };
-    if ring.ranks < 4 || (charged == 0 && ring.ranks > LARGE_RING) {
-        return false;
+    let takes_none = ring.ports.is_some() || !ring.broken.is_empty() || ring.ranks < 4;
+    if takes_none || (charged == 0 && ring.ranks > LARGE_RING) {
+        return None;
     }
     let others = match question.collective.kind() {
         CollectiveKind::AllReduce => least(GroupedLayout::estimated(ring, question)),
         _ => least(Collectors::estimated(ring, question)),
     };
     let worth = if ring.ranks > LARGE_RING { WORTH } else { 1.0 };
-    recipes::least(ring, &pace(ring, question)) * worth < others as f64
+    let own = recipes::least(ring, &pace(ring, question));
+    (own * worth < others as f64).then_some([own as u64, others])
 }
 
 /// The least of estimated times.

@@ -9,7 +9,7 @@
 use std::rc::Rc;
 
 use super::contest::{Contender, Contest, ContestOutcome, Made};
-use super::{Planned, Planner, PlannerError, Question, least};
+use super::{Planned, Planner, PlannerError, Question};
 use crate::algorithm::AlgorithmError;
 use crate::bound::concurrent_flow::{BlockTime, ConcurrentFlow, Pair, pairs};
 use crate::collective::{Collective, CollectiveKind};
@@ -193,10 +193,7 @@ fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
         question.fits(demands.pairs.len() as u64 * u64::from(chunks))?;
         return Ok(demands.plan(chunks, MOST_SEARCH_NAMED, question)?.into());
     }
-    let contest = Contest {
-        question,
-        least: least::of_collective(question)?,
-    };
+    let contest = Contest::new(question)?;
     let contenders = with(&demands, question)?;
     let ContestOutcome { fastest, .. } = contest.run(contenders, Vec::new())?;
     Ok(fastest?.0.into())
@@ -233,7 +230,7 @@ fn with<'a>(
     demands: &Rc<Demands<'a>>,
     question: &Question<'a>,
 ) -> Result<Vec<Contender<'a>>, PlannerError> {
-    let least = least::of_collective(question)?;
+    let least = question.least()?;
     let mut contenders = Vec::new();
     let blocks = question.collective.blocks();
     for chunks in CHOSEN {

@@ -60,7 +60,7 @@ pub(super) struct Contender<'a> {
     pub(super) name: String,
     /// No plan of it has fewer.
     pub(super) slots: u64,
-    /// No plan of it takes less.
+    /// No plan of it takes less; nor less than the bound of the collective.
     pub(super) least: Time,
     /// What it may take; those of little are made first.
     pub(super) estimate: Time,
@@ -155,10 +155,21 @@ pub(super) struct ContestOutcome {
 pub(super) const LARGE: u64 = 1 << 16;
 const WORTH: u64 = 300;
 
-/// Such a part of the limit is far within it.
+/// Plans that are expected to take such a part of the limit are simulated without it.
 const FAR: u64 = 4;
 
-impl Contest<'_> {
+impl<'a> Contest<'a> {
+    /// Of a question whose bound is not known yet.
+    ///
+    /// # Errors
+    /// A time beyond 64 bits.
+    pub(super) fn new(question: &'a Question<'a>) -> Result<Contest<'a>, PlannerError> {
+        Ok(Contest {
+            question,
+            least: question.least()?,
+        })
+    }
+
     /// The time of the slowest of the plans wanted, once there are so many; `fastest` are the times of those made.
     fn limit(&self, fastest: &mut Vec<Time>) -> Option<Time> {
         let wanted = self.question.wanted.max(1);
@@ -170,11 +181,10 @@ impl Contest<'_> {
 
     /// Whether a large contender can save next to nothing of a time.
     fn gains_little(&self, least: Time, transfers: u64, limit: Time) -> bool {
-        let least = least.max(self.least).ps();
         // A folded plan has as many lightpaths from every rank.
         let ranks = u64::from(self.question.fabric.ranks());
         transfers.max(ranks * ranks) > LARGE
-            && limit.ps() - least.min(limit.ps()) <= limit.ps() / WORTH
+            && limit.ps() - least.min(limit).ps() <= limit.ps() / WORTH
     }
 
     /// The fastest of the contenders; `refused` are those that were left out before.
@@ -203,17 +213,18 @@ impl Contest<'_> {
         let mut work = 0u64;
         for (place, contender) in contenders {
             let limit = self.limit(&mut fastest);
+            let least = contender.least.max(self.least);
             let mut candidate = Candidate {
                 name: contender.name,
                 slots: contender.slots,
-                time: contender.least,
+                time: least,
                 left_out: None,
             };
             match limit {
-                Some(limit) if contender.least.max(self.least) >= limit => {
+                Some(limit) if least >= limit => {
                     candidate.left_out = Some(LeftOut::Slower);
                 }
-                Some(limit) if self.gains_little(contender.least, contender.transfers, limit) => {
+                Some(limit) if self.gains_little(least, contender.transfers, limit) => {
                     let reason = "could save a few thousandths of the time at most";
                     candidate.left_out = Some(LeftOut::NotExpected(reason));
                 }
@@ -337,10 +348,11 @@ impl Contest<'_> {
                 }
             }
         };
-        // Without barriers it takes a look at all messages to give a plan up early: not where it is expected far within the limit.
-        let is_far = self.is_timed_by_circuits()
-            && !self.has_barriers()
-            && limit.is_some_and(|limit| expected.ps() <= limit.ps() / FAR);
+        // Without barriers, the simulator has to look through all messages before it can give a plan up early. That is not worth it
+        // where the plan is expected to take a small part of the limit. (Estimates below the bound tell nothing but an order.)
+        let is_far = |limit: Time| expected >= self.least && expected.ps() <= limit.ps() / FAR;
+        let is_far =
+            self.is_timed_by_circuits() && !self.has_barriers() && limit.is_some_and(is_far);
         let given_up_past = limit.filter(|_| !is_far);
         let outcome = self.outcome(&*plan, self.question.size, given_up_past)?;
         let in_time =
@@ -420,9 +432,9 @@ impl Contest<'_> {
     }
 
     /// The time of a plan; none where that is past the limit.
-    pub(super) fn time<'a>(
+    pub(super) fn time<'p>(
         &self,
-        plan: impl Into<PlanRef<'a>>,
+        plan: impl Into<PlanRef<'p>>,
         size: Bytes,
         limit: Option<Time>,
     ) -> Result<Option<Time>, PlannerError> {
@@ -431,9 +443,9 @@ impl Contest<'_> {
     }
 
     /// What the simulator says of a plan; none where its time is past the limit.
-    fn outcome<'a>(
+    fn outcome<'p>(
         &self,
-        plan: impl Into<PlanRef<'a>>,
+        plan: impl Into<PlanRef<'p>>,
         size: Bytes,
         limit: Option<Time>,
     ) -> Result<Option<Outcome>, PlannerError> {

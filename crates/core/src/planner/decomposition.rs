@@ -14,7 +14,7 @@ mod list;
 mod matchings;
 
 use super::contest::{Contender, Made};
-use super::{Planned, Planner, PlannerError, Question, empty_plan, least, shifts};
+use super::{Planned, Planner, PlannerError, Question, empty_plan, shifts};
 use crate::collective::{Collective, CollectiveKind, DemandMatrix};
 use crate::fabric::Light;
 use crate::fabric::circuits::{Charge, Circuits};
@@ -155,7 +155,7 @@ fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, Planner
     if shifts::needed(question, NAME).is_err() {
         return Ok(Vec::new());
     }
-    let least = least::of_collective(question)?;
+    let least = question.least()?;
     let question = *question;
     Ok(vec![Contender {
         name: NAME.into(),

@@ -28,7 +28,7 @@ use super::assembly::{Assembly, Move};
 use super::contest::{Contender, Contest, ContestOutcome, Made};
 use super::demands::{self, Demand, PlacedDemand, Room};
 use super::two_phases::{flat, nested};
-use super::{Planned, Planner, PlannerError, Question, capability, least, mirror};
+use super::{Planned, Planner, PlannerError, Question, capability, mirror};
 use crate::algorithm;
 use crate::collective::{Collective, CollectiveKind, Holders};
 use crate::fabric::Fabric;
@@ -181,7 +181,7 @@ fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, Planner
     if direct.is_ok() && !plans.iter().any(|(name, _)| name == "direct") {
         plans.push(("direct".into(), slowest.unwrap_or(Time::ZERO)));
     }
-    let least = least::of_collective(question)?;
+    let least = question.least()?;
     let transfers = u64::from(ring.ranks) * u64::from(ring.ranks);
     let mut contenders: Vec<Contender<'a>> = Vec::new();
     let packed = |(name, time): &(String, Time)| (Spec::new(NAME).with("plan", flat(name)), *time);
@@ -216,8 +216,7 @@ fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
     if contenders.is_empty() {
         return led(spec, question).map(Planned::from);
     }
-    let least = least::of_collective(question)?;
-    let ContestOutcome { fastest, .. } = Contest { question, least }.run(contenders, Vec::new())?;
+    let ContestOutcome { fastest, .. } = Contest::new(question)?.run(contenders, Vec::new())?;
     Ok(fastest?.0.into())
 }
 

@@ -2,7 +2,7 @@
 //! are made; and the same by name.
 
 use super::contest::{Contender, LARGE, Made};
-use super::{Planned, PlannerError, Question, least};
+use super::{Planned, PlannerError, Question};
 use crate::algorithm::AlgorithmError;
 use crate::collective::Collective;
 use crate::fabric::Fabric;
@@ -73,6 +73,15 @@ pub(super) struct Estimate<R> {
     pub(super) recipe: R,
 }
 
+impl<R> Estimate<R> {
+    /// The time less what light takes over half the ring in every slot: lightpaths of a slot may all be shorter.
+    fn without_light(&self, ring: &WdmRing) -> u64 {
+        let links = u64::from(ring.ranks / 2) * self.slots;
+        let light = ring.propagation.ps().saturating_mul(links);
+        self.time.saturating_sub(light)
+    }
+}
+
 /// The most promising plans for a collective.
 ///
 /// # Errors
@@ -98,38 +107,74 @@ pub(super) fn contenders<'a, R: Recipe>(
         false => MOST_MADE,
     };
     estimates.truncate(most);
-    let least = least::of_collective(question)?;
     let question = *question;
     Ok(estimates
         .into_iter()
-        .map(|Estimate { time, recipe, .. }| {
-            let transfers = recipe.transfers(ranks);
-            let expected = Time::from_ps(match transfers > LARGE {
-                true => least_expected(time, question.policy()),
-                false => 0,
-            });
-            Contender {
-                name: recipe.spec().to_string(),
-                slots: 0,
-                least,
-                estimate: Time::from_ps(time),
-                transfers,
-                make: Box::new(move |limit| match limit {
-                    Some(limit) if expected > limit => {
-                        Ok(Made::NotExpected("it is expected to take longer"))
-                    }
-                    _ => Ok(make(&question, &recipe)?.into()),
-                }),
-            }
+        .map(|estimate| Contender {
+            name: estimate.recipe.spec().to_string(),
+            slots: 0,
+            least: Time::ZERO,
+            estimate: Time::from_ps(estimate.time),
+            transfers: estimate.recipe.transfers(ranks),
+            make: Box::new(move |limit| made(&question, &estimate, limit)),
         })
         .collect())
 }
 
-/// What a large plan takes whose slots take so long one after the other, at least; less would save too little to be worth its making.
-fn least_expected(time: u64, policy: Policy) -> u64 {
+/// A contender whose recipes are looked for in its turn, as they are expected to take so long at least. Large plans of those that take longer than
+/// `others` are not made.
+pub(super) fn sought<'a, R: Recipe>(
+    question: &Question<'a>,
+    least: u64,
+    others: u64,
+) -> Contender<'a> {
+    let ranks = u64::from(question.fabric.ranks());
+    let question = *question;
+    Contender {
+        name: R::NAME.into(),
+        slots: 0,
+        least: Time::ZERO,
+        estimate: Time::from_ps(least),
+        transfers: question.work(ranks * ranks),
+        make: Box::new(move |limit| {
+            if limit.is_some_and(|limit| Time::from_ps(slack(least, question.policy())) > limit) {
+                return Ok(Made::NotExpected(LONGER));
+            }
+            let ring = question.fabric.needed::<WdmRing>(R::NAME)?;
+            let estimates = estimated::<R>(ring, &question).into_iter();
+            let Some(fastest) = estimates.min_by_key(|estimate| estimate.time) else {
+                return Ok(Made::NotExpected("no recipe for it was found"));
+            };
+            let others = Time::from_ps(others);
+            let limit = limit.map_or(others, |limit| limit.min(others));
+            made(&question, &fastest, Some(limit))
+        }),
+    }
+}
+
+/// The plan of a recipe, unless it is large and is not expected to take less than the limit.
+fn made<R: Recipe>(
+    question: &Question<'_>,
+    estimate: &Estimate<R>,
+    limit: Option<Time>,
+) -> Result<Made, PlannerError> {
+    let recipe = &estimate.recipe;
+    let is_large = recipe.transfers(u64::from(question.fabric.ranks())) > LARGE;
+    let ring = question.fabric.needed::<WdmRing>(R::NAME)?;
+    let least = slack(estimate.without_light(ring), question.policy());
+    match limit {
+        Some(limit) if is_large && Time::from_ps(least) > limit => Ok(Made::NotExpected(LONGER)),
+        _ => Ok(make(question, recipe)?.into()),
+    }
+}
+
+const LONGER: &str = "it is expected to take longer";
+
+/// The least time that is expected where slots take so long one after the other: they may not all be as full as they were taken to be, and ports
+/// that do not wait for one another save a tenth at most.
+fn slack(time: u64, policy: Policy) -> u64 {
     match policy {
-        Policy::EveryStep => time,
-        // Ports that do not wait for one another save a tenth at most.
+        Policy::EveryStep => time - time / 100,
         _ => time / 11 * 10,
     }
 }

@@ -9,7 +9,7 @@ use std::rc::Rc;
 
 use super::contest::{Contender, Contest, ContestOutcome, Made};
 use super::matching::{self, First, Found, Pace, Part, Spread};
-use super::{Planned, Planner, PlannerError, Question, least};
+use super::{Planned, Planner, PlannerError, Question};
 use crate::place::{PlacementError, PlacementProblem};
 use crate::plan::{AnyPlan, Plan};
 use crate::spec::{OptionRecord, Spec};
@@ -117,7 +117,7 @@ fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, Planner
     if works.sum::<u64>() > matching::MOST_WORK || transfers > question.most_transfers {
         return Ok(Vec::new());
     }
-    let least = least::of_collective(question)?;
+    let least = question.least()?;
     let far = farthest(question, &parts);
     let one_each = parts
         .iter()
@@ -161,7 +161,6 @@ fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
         let steps = spec.count("steps", 1, u32::MAX)?.unwrap_or(far);
         return Ok(spread_in(question, &parts, steps)?.into());
     }
-    let least = least::of_collective(question)?;
-    let ContestOutcome { fastest, .. } = Contest { question, least }.run(contenders, Vec::new())?;
+    let ContestOutcome { fastest, .. } = Contest::new(question)?.run(contenders, Vec::new())?;
     Ok(fastest?.0.into())
 }

@@ -160,8 +160,7 @@ impl<'a> Gathering<'a> {
                 let pieces = u64::from(ring.ranks - 1) * u64::from(gather.pieces());
                 let most = pieces.div_ceil(2 * u64::from(ring.channels()));
                 let heard = self.piece(gather).saturating_mul(most);
-                let hearing = least::of_slots(ring, policy, most, heard, 1)?;
-                hearing.max(least::of_collective(&self.question)?)
+                least::of_slots(ring, policy, most, heard, 1)?
             }
             _ => least::of_slots(ring, policy, slots, bytes, 1)?,
         };

@@ -231,10 +231,7 @@ fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
         let pieces = chunks.as_ref().map_or(1, Chunks::pieces);
         question.fits(grounds.transfers(trees.unwrap_or(1), pieces))?;
     }
-    let contest = Contest {
-        question,
-        least: least::of_collective(question)?,
-    };
+    let contest = Contest::new(question)?;
     let ContestOutcome { fastest, .. } = contest.run(contenders, Vec::new())?;
     Ok(fastest?.0.into())
 }
@@ -291,7 +288,7 @@ fn with<'a>(
         CollectiveKind::ReduceScatter | CollectiveKind::AllReduce => grounds.links.ranks.into(),
         _ => 1,
     };
-    let least = least::of_collective(question)?;
+    let least = question.least()?;
     let mut contenders = Vec::new();
     let most_work = match trees {
         Some(_) => u64::MAX,

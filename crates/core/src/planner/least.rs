@@ -39,8 +39,8 @@ use loads::{MOST_RANKS, by_loads, has_loads, of_striped_slots, time_of_pairs};
 
 use super::{PlannerError, Question, time_bound};
 use crate::algorithm::{self, Algorithm, LeastLoads, formula};
-use crate::collective::CollectiveKind;
-use crate::fabric::Circuits;
+use crate::collective::{Collective, CollectiveKind};
+use crate::fabric::{Circuits, Fabric};
 use crate::family::circuit_switch::CircuitSwitch;
 use crate::family::wdm_ring::WdmRing;
 use crate::family::wdm_ring::bound::relay_tree;
@@ -49,7 +49,7 @@ use crate::interrupt;
 use crate::plan::{NamedRoutes, Plan};
 use crate::schedule::Schedule;
 use crate::simulate::packet::RankPlacement;
-use crate::simulate::{Policy, SimulationError, Simulator, fluid};
+use crate::simulate::{Method, Policy, SimulationError, Simulator, fluid};
 use crate::spec::Spec;
 use crate::units::{Bytes, Time};
 
@@ -422,15 +422,19 @@ fn by_ports(
     Ok(time)
 }
 
-/// A time that no plan of the question's collective goes below; zero where nothing is known. Ranks sit at their
+/// A time that no plan of a collective goes below; zero where nothing is known. Ranks sit at their
 /// natural places.
-pub(super) fn of_collective(question: &Question<'_>) -> Result<Time, PlannerError> {
-    let links = question.fabric.network().is_some();
-    if links && question.method.packet.placement != RankPlacement::default() {
+pub(super) fn of_collective(
+    fabric: &Fabric,
+    collective: &Collective,
+    size: Bytes,
+    method: &Method,
+) -> Result<Time, PlannerError> {
+    let links = fabric.network().is_some();
+    if links && method.packet.placement != RankPlacement::default() {
         return Ok(Time::ZERO);
     }
-    let (fabric, collective, size) = (question.fabric, &question.collective, question.size);
-    let best = time_bound(fabric, collective, size, question.method)?;
+    let best = time_bound(fabric, collective, size, method)?;
     let time = best.map_or(Time::ZERO, |best| best.time);
     // Times on links are rounded when they are simulated.
     let rounded =

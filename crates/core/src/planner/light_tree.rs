@@ -1,7 +1,7 @@
 //! Broadcasts along light trees, on rings with multicast.
 
 use super::contest::{Contender, Made};
-use super::{Planned, Planner, PlannerError, Question, least, multicast};
+use super::{Planned, Planner, PlannerError, Question, multicast};
 use crate::algorithm::AlgorithmError;
 use crate::collective::CollectiveKind;
 use crate::family::wdm_ring::WdmRing;
@@ -45,7 +45,7 @@ fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, Planner
         if transfers > question.most_transfers || u64::from(pieces) > size {
             continue;
         }
-        let least = least::of_collective(question)?;
+        let least = question.least()?;
         let spec = Spec::new(NAME).with("pieces", pieces);
         let question = *question;
         contenders.push(Contender {

@@ -16,7 +16,7 @@ mod search;
 
 use super::channels::Channels;
 use super::contest::{Contender, Contest, ContestOutcome, Made};
-use super::{Planned, Planner, PlannerError, Question, least};
+use super::{Planned, Planner, PlannerError, Question};
 use crate::algorithm::AlgorithmError;
 use crate::collective::{Collective, CollectiveKind};
 use crate::fabric::Fabric;
@@ -382,7 +382,7 @@ fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, Planner
     let Ok(parts) = parts(question.fabric, question.collective.kind(), NAME) else {
         return Ok(Vec::new());
     };
-    let least = least::of_collective(question)?;
+    let least = question.least()?;
     let numbers = promising(question, &parts);
     let parts = std::rc::Rc::new(parts);
     let contender = |(chunks, estimate): (u32, Time)| {
@@ -409,10 +409,7 @@ fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
     let chunks = spec.count("chunks", 1, MOST_CHUNKS)?;
     let seed = spec.count("seed", 0, u32::MAX)?;
     if chunks.is_none() && seed.is_none() {
-        let contest = Contest {
-            question,
-            least: least::of_collective(question)?,
-        };
+        let contest = Contest::new(question)?;
         let contenders = contenders(question)?;
         if !contenders.is_empty() {
             let ContestOutcome { fastest, .. } = contest.run(contenders, Vec::new())?;

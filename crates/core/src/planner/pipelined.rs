@@ -18,7 +18,7 @@
 mod line;
 
 use super::contest::{Contender, Made};
-use super::{Planned, Planner, PlannerError, Question, least};
+use super::{Planned, Planner, PlannerError, Question};
 use crate::algorithm::{self, AlgorithmError};
 use crate::collective::{Collective, CollectiveKind};
 use crate::fabric::circuits::Charge;
@@ -245,7 +245,6 @@ fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, Planner
     if ranks < 2 {
         return Ok(Vec::new());
     }
-    let least = least::of_collective(question)?;
     let mut contenders = Vec::new();
     for (_, shape) in SHAPES {
         let Ok(course) = Course::of(question, shape) else {
@@ -271,7 +270,7 @@ fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, Planner
         contenders.push(Contender {
             name: named(shape, pieces).to_string(),
             slots: u64::from(pieces) + u64::from(after),
-            least,
+            least: Time::ZERO,
             estimate: Time::from_ps(time),
             transfers: question.work(transfers),
             make: Box::new(move |_| {

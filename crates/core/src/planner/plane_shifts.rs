@@ -24,7 +24,7 @@ mod torus;
 mod ways;
 
 use super::contest::{Contender, Made};
-use super::{Planned, Planner, PlannerError, Question, least};
+use super::{Planned, Planner, PlannerError, Question};
 use crate::algorithm::AlgorithmError;
 use crate::collective::{Collective, CollectiveKind};
 use crate::fabric::circuits::Circuits;
@@ -155,7 +155,6 @@ fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, Planner
         return Ok(Vec::new());
     }
     let price = price(question, grid)?;
-    let least = least::of_collective(question)?;
     let found = search::best(torus, kind, &price);
     let kept = keeps_circuits(question).then(|| search::steady(torus, kind, &price));
     let contenders = found.into_iter().chain(kept).map(|(sequence, time)| {
@@ -164,7 +163,7 @@ fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, Planner
         Ok(Contender {
             name: named(&sequence),
             slots: sequence.slots.len() as u64,
-            least: least.max(tuned),
+            least: tuned,
             estimate: Time::from_ps(time),
             // Blocks next to one another are one transfer.
             transfers: question.work(blocks) / 8,

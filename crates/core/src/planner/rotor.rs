@@ -13,7 +13,7 @@
 //! It is a baseline: the planner `shifts` takes fewer settings where that is faster.
 
 use super::contest::{Contender, Made};
-use super::{Planned, Planner, PlannerError, Question, least, settings};
+use super::{Planned, Planner, PlannerError, Question, settings};
 use crate::algorithm::AlgorithmError;
 use crate::collective::CollectiveKind;
 use crate::fabric::Light;
@@ -106,7 +106,7 @@ fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, Planner
     Ok(vec![Contender {
         name: NAME.into(),
         slots,
-        least: least::of_collective(&question)?,
+        least: Time::ZERO,
         estimate: Time::from_ps(of_slot.saturating_mul(slots).saturating_add(changes)),
         transfers,
         make: Box::new(move |_| Ok(Made::from(AnyPlan::Full(direct(&question, switch, 1)?)))),

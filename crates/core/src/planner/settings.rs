@@ -106,8 +106,7 @@ fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
         let plan = carry_out(question, record.name, choice)?;
         return Ok(AnyPlan::Full(plan).into());
     }
-    let least = least::of_collective(question)?;
-    let contest = Contest { question, least };
+    let contest = Contest::new(question)?;
     let ContestOutcome {
         fastest,
         candidates,
@@ -143,7 +142,7 @@ fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, Planner
 
 /// The plans of all algorithms.
 fn offers<'a>(question: &Question<'a>, choice: Choice) -> Result<Vec<Contender<'a>>, PlannerError> {
-    let least = least::of_collective(question)?;
+    let least = question.least()?;
     let (kind, ranks) = (question.collective.kind(), question.collective.ranks());
     let known = algorithm::records_for(question.fabric).filter(|record| {
         record.collective == kind

@@ -13,7 +13,7 @@ mod sequence;
 mod ways;
 
 use super::contest::{Contender, Contest, ContestOutcome, Made};
-use super::{Planned, Planner, PlannerError, Question, least};
+use super::{Planned, Planner, PlannerError, Question};
 use crate::algorithm::AlgorithmError;
 use crate::collective::CollectiveKind;
 use crate::fabric::Light;
@@ -68,8 +68,7 @@ fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
         let ways = ways.ok_or_else(|| spec.refuse("shifts", "does not lead to all ranks"))?;
         return Ok(AnyPlan::Full(placed(question, switch, &sequence, &ways)?).into());
     }
-    let least = least::of_collective(question)?;
-    let contest = Contest { question, least };
+    let contest = Contest::new(question)?;
     let ContestOutcome {
         fastest,
         candidates,
@@ -138,7 +137,6 @@ fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, Planner
     if ranks < 2 || u64::from(ranks).pow(2) > question.most_transfers {
         return Ok(Vec::new());
     }
-    let least = least::of_collective(question)?;
     let price = Price::new(question, switch)?;
     let timed = match question.policy() {
         Policy::PerPort | Policy::Planes => TIMED,
@@ -150,7 +148,7 @@ fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, Planner
         Contender {
             name: named(&sequence).to_string(),
             slots: ways.slots.into(),
-            least,
+            least: Time::ZERO,
             estimate: Time::from_ps(ways.time(&price)),
             transfers: ways.count(ranks),
             make: Box::new(move |_| {

@@ -6,7 +6,7 @@
 use super::assembly::Assembly;
 use super::auto::LATER_NAMED;
 use super::contest::{Contender, Made, is_of_one};
-use super::{Planned, Planner, PlannerError, Question, least, mirror, rooted};
+use super::{Planned, Planner, PlannerError, Question, mirror, rooted};
 use crate::algorithm::scatter_all_gather;
 use crate::collective::{Collective, CollectiveKind};
 use crate::families;
@@ -90,10 +90,9 @@ fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, Planner
     if question.collective.ranks() < 2 {
         return Ok(Vec::new());
     }
-    let least = least::of_collective(question)?;
-    // Two searches are not worth a thousandth. On links, and on tuned circuits, messages of the second phase may start while the first one
-    // ends, but most start afterwards: less than two thirds of both bounds together is not to be expected.
-    let mut expected = least.plus(Time::from_ps(least.ps() / 1000))?;
+    // On links, and on tuned circuits, messages of the second phase may start while the first one ends, but most start
+    // afterwards: less than two thirds of both bounds together is not to be expected.
+    let mut expected = Time::ZERO;
     let on_grid = question.fabric.planes().is_some();
     let mut estimate = match question.fabric.downcast::<WdmRing>() {
         Some(_) => LATER_NAMED.ps() - 1,
@@ -101,8 +100,8 @@ fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, Planner
     };
     if on_grid || question.fabric.network().is_some() {
         let (first, second) = (half(first, question)?, half(second, question)?);
-        let both = least::of_collective(&first)?.plus(least::of_collective(&second)?)?;
-        expected = expected.max(Time::from_ps(both.ps() / 3 * 2));
+        let both = first.least()?.plus(second.least()?)?;
+        expected = Time::from_ps(both.ps() / 3 * 2);
         if on_grid {
             estimate = both.ps().saturating_add(both.ps() / ABOVE);
         }
@@ -122,10 +121,13 @@ fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, Planner
     Ok(vec![Contender {
         name: NAME.into(),
         slots: 0,
-        least,
+        least: Time::ZERO,
         estimate: Time::from_ps(estimate),
         transfers,
         make: Box::new(move |limit| {
+            // Two searches are not worth a thousandth.
+            let least = question.least()?;
+            let expected = expected.max(least.plus(Time::from_ps(least.ps() / 1000))?);
             if limit.is_some_and(|limit| limit <= expected) {
                 return Ok(Made::NotExpected(
                     "its two phases are not expected to be faster",
@@ -222,7 +224,7 @@ fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
         let time = planned.candidates.first().map(|one| one.time);
         Ok::<_, PlannerError>((half, planned.plan, next, time.unwrap_or_default()))
     };
-    let least = least::of_collective(&half(second, question)?)?;
+    let least = half(second, question)?.least()?;
     let (of_first, fastest, firsts, time) = planned("first", first, least)?;
     let (of_second, fastest_second, seconds, later) = planned("second", second, time)?;
     let transfers = fastest.transfers() + fastest_second.transfers();

@@ -416,14 +416,14 @@ impl<'a> Filling<'a> {
     /// The families with their channels; the part of a direction that has none where there is one.
     fn families(&self) -> Result<Vec<Family>, (usize, usize)> {
         let mut families: Vec<Family> = Vec::new();
-        let mut lightpaths: Vec<PartOf> = Vec::new();
+        let mut lightpaths: Vec<FamilyLightpath> = Vec::new();
         for (family, known) in self.families.iter().enumerate() {
             if known.senders.is_empty() {
                 continue;
             }
             let (direction, class, length) = self.of_family(family);
             let into = families.len();
-            lightpaths.extend(known.parts.iter().map(|&part| PartOf {
+            lightpaths.extend(known.parts.iter().map(|&part| FamilyLightpath {
                 direction,
                 part,
                 class,
@@ -444,7 +444,7 @@ fn before(one: &(f32, usize), other: &(f32, usize)) -> Ordering {
 }
 
 /// A lightpath of a family in a part of a direction's channels.
-struct PartOf {
+struct FamilyLightpath {
     direction: usize,
     part: usize,
     class: u32,
@@ -455,7 +455,7 @@ struct PartOf {
 /// Gives all lightpaths channels; where a part has no closed walks, that part with its direction.
 fn light(
     grouping: &Grouping,
-    lightpaths: &[PartOf],
+    lightpaths: &[FamilyLightpath],
     families: &mut [Family],
 ) -> Result<(), (usize, usize)> {
     let (group, groups) = (grouping.group, grouping.ranks / grouping.group);
@@ -465,7 +465,7 @@ fn light(
             let own = lightpaths
                 .iter()
                 .filter(|one| (one.direction, one.part) == (direction, part));
-            let own: Vec<&PartOf> = own.collect();
+            let own: Vec<&FamilyLightpath> = own.collect();
             let walks: Vec<(u32, u32)> = own.iter().map(|one| (one.class, one.length)).collect();
             let places = walks::places(group, groups, channels, &walks).ok_or((direction, part))?;
             for (one, place) in own.iter().zip(places) {
@@ -491,7 +491,7 @@ pub(super) fn lit(
         let (direction, length) = (usize::from(!family.clockwise), family.length);
         let class = grouping.class(family.senders[0], family.clockwise);
         let parts = loads.put(direction, class, length, *count)?;
-        lightpaths.extend(parts.into_iter().map(|part| PartOf {
+        lightpaths.extend(parts.into_iter().map(|part| FamilyLightpath {
             direction,
             part,
             class,

@@ -9,7 +9,7 @@
 //!
 //! Slots have prices, as in [`super::super::prices`], with which what is left for later has a value: V ([`super::filling`]).
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 use super::super::prices::{PriceProblem, PriceTable, adjust};
 use super::filling::{BundleSlot, Taste, filled};
@@ -18,6 +18,7 @@ use super::grouping::Grouping;
 use super::last::last_slot;
 use super::limits::{FITTING, PriceLimits, offered, rooms};
 use super::starts::Start;
+use crate::interrupt;
 
 /// The tree of the blocks of ranks 0 to g - 1.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,7 +80,7 @@ impl Costs {
 /// A tree that is not complete.
 #[derive(Clone)]
 struct Partial {
-    slots: Vec<Rc<BundleSlot>>,
+    slots: Vec<Arc<BundleSlot>>,
     gaps: Vec<OpenGap>,
 }
 
@@ -163,7 +164,7 @@ impl Search<'_> {
     fn partials(&self) -> Vec<Partial> {
         let of_start = |start: &Start| Partial {
             gaps: gaps_between(self.grouping.ranks, &start.holders),
-            slots: vec![Rc::new(start.slot.clone())],
+            slots: vec![Arc::new(start.slot.clone())],
         };
         self.starts.iter().map(of_start).collect()
     }
@@ -237,16 +238,26 @@ impl Search<'_> {
 
     /// Partial trees with another slot, by all tastes.
     fn grown(&self, partials: &[Partial], volume: u32, prices: (f32, &[f32])) -> Vec<Partial> {
-        let tastes = self.effort.tastes.iter();
-        let pairs = tastes.flat_map(|taste| partials.iter().map(move |partial| (taste, partial)));
-        let grown = pairs.filter_map(|(taste, partial)| {
+        let grow = |(taste, partial): (&Taste, &Partial)| {
             let (grouping, gaps) = (self.grouping, &partial.gaps);
             let (made, gaps) = filled(grouping, self.lengths, prices, volume, *taste, gaps)?;
-            let slots = partial.slots.iter().cloned().chain([Rc::new(made)]);
+            let slots = partial.slots.iter().cloned().chain([Arc::new(made)]);
             let slots = slots.collect();
             Some(Partial { slots, gaps })
+        };
+        let tastes = &self.effort.tastes;
+        // On small rings a thread takes longer to start than a slot to fill.
+        let at_once = match self.grouping.ranks <= SMALL_RING {
+            true => tastes.len(),
+            false => 1,
+        };
+        let grown = interrupt::side_by_side(tastes.chunks(at_once.max(1)), |tastes| {
+            let pairs = tastes
+                .iter()
+                .flat_map(|taste| partials.iter().map(move |partial| (taste, partial)));
+            pairs.filter_map(grow).collect()
         });
-        grown.collect()
+        grown.into_iter().collect::<Vec<Vec<Partial>>>().concat()
     }
 
     /// A partial tree with its last slot.
@@ -259,7 +270,7 @@ impl Search<'_> {
 }
 
 /// A tree of slots, with a last one that is not yet among them.
-fn complete(slots: &[Rc<BundleSlot>], last: Option<BundleSlot>) -> BundleTree {
+fn complete(slots: &[Arc<BundleSlot>], last: Option<BundleSlot>) -> BundleTree {
     let slots = slots.iter().map(|slot| BundleSlot::clone(slot));
     BundleTree {
         slots: slots.chain(last).collect(),

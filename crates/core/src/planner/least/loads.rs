@@ -1,8 +1,8 @@
 //! Times that a schedule cannot go below on a ring of wavelengths, by what it loads the links with: see [`super`].
 //!
 //! **Ranges.** On a ring a lightpath carries a single chunk. Algorithms make schedules whose transfers are ranges of chunks, which are
-//! cut into single chunks afterwards. The loads of the few ranges tell nearly the same as those of the many chunks, and sooner. How
-//! many chunks each range has is counted, and how many bytes, where some chunks have none. Two things depend on how many transfers a step has:
+//! cut into single chunks afterwards. The loads of the few ranges tell nearly the same as those of the many chunks, and sooner. The chunks of each range
+//! are counted, and its bytes where some chunks are empty. Two things depend on how many transfers a step has:
 //!
 //! - What goes half around the ring goes either way. It is not counted.
 //! - An all-to-all among a single set of ranks may go in circles. There, distances are counted, in the mean over all links.
@@ -272,8 +272,8 @@ impl<'a> ByteLoads<'a> {
     }
 }
 
-/// The time that so many slots take, one after the other, with a chunk of so many bytes in each; each of so many lightpaths at least is
-/// cut into stripes, for as many of which there is room at most.
+/// The time that so many slots take at least, one after the other, where each of at least so many lightpaths is cut into as many stripes as
+/// there is room for.
 pub(super) fn of_striped_slots(
     ring: &WdmRing,
     question: &Question<'_>,

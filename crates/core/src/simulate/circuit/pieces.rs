@@ -2,9 +2,8 @@
 //!
 //! Piece p starts on a circuit at x(p) = max(x(p - 1) + t, max over waits of y(p) + a), with t what a piece takes there, and y(p)
 //! the start of p on another circuit, of an earlier slot. Starts are kept as *runs* of pieces that follow one another by the same time for
-//! the same reason. Where x(p) = x(p - 1) + t, so it goes on until some y overtakes, whose own run has the
-//! longer step; where x(p) = y(p) + a with a step above t that no other wait exceeds, so it goes on to the end of that run. All x are
-//! convex, so that there are few runs.
+//! the same reason. Where x(p) = x(p - 1) + t, so it goes on until a y with a longer step overtakes; where x(p) = y(p) + a with a step
+//! above t, until another y with a longer step overtakes, or to the end of that run. Otherwise piece p is a run of its own. All x are convex, so that there are few runs.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -122,8 +121,20 @@ pub(super) fn starts(
             Cause::Wait(number) => {
                 let step = others().nth(number as usize).map(|(run, _)| run.step);
                 let step = step.unwrap_or_default();
-                match step > taken && others().all(|(run, _)| run.step <= step) {
-                    true => (step, known_until - piece),
+                let mut count = u64::from(known_until - piece);
+                for (other, (run, after)) in others().enumerate() {
+                    if run.step > step {
+                        let behind = start.ps() - run.start_of(piece)?.plus(after)?.ps();
+                        let gained = run.step.ps() - step.ps();
+                        // Of waits until the same time the first one counts.
+                        count = count.min(match (other as u32) < number {
+                            true => behind.div_ceil(gained),
+                            false => behind / gained + 1,
+                        });
+                    }
+                }
+                match step > taken {
+                    true => (step, count as u32),
                     false => (taken, 1),
                 }
             }
@@ -371,5 +382,32 @@ mod tests {
             }
         }
         assert!(most_runs >= 3, "{most_runs} runs");
+    }
+
+    /// Pieces that wait for one circuit, then for a slower one that overtakes it, are two runs.
+    #[test]
+    fn waits_that_overtake_one_another_are_few_runs() {
+        const PIECES: u32 = 200_000;
+        let times = |taken: u64, retune: u64| PieceTimes {
+            pieces: PIECES,
+            retune: Time::from_ps(retune),
+            taken: Time::from_ps(taken),
+            limit: None,
+        };
+        let first = |taken, retune| starts(times(taken, retune), &[], &[]).expect("short times");
+        let started = [first(1001, 100_000_000), first(1002, 0)];
+        let waits = [0, 1].map(|on| Wait {
+            on,
+            after: Time::from_ps(7),
+        });
+        let runs = starts(times(1000, 0), &waits, &started).expect("short times");
+        let causes: Vec<Cause> = runs.iter().map(|run| run.cause).collect();
+        assert!(runs.len() <= 3, "{causes:?}");
+        // 1e8 + 1001 p = 1002 p: from piece 1e8 on the slower one would lead, which is beyond the last.
+        assert_eq!(causes, [Cause::Wait(0)]);
+        let near = [first(1001, 100_000), first(1002, 0)];
+        let runs = starts(times(1000, 0), &waits, &near).expect("short times");
+        let known: Vec<_> = runs.iter().map(|run| (run.first, run.cause)).collect();
+        assert_eq!(known, [(0, Cause::Wait(0)), (100_001, Cause::Wait(1))]);
     }
 }

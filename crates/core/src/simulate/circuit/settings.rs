@@ -137,7 +137,7 @@ impl<'a> Settings<'a> {
 
     /// Whether a circuit is in force already; otherwise it is from now on.
     fn holds(&mut self, hop: &Hop, ends: CircuitEnds, may_share: bool) -> bool {
-        // Where one circuit at most has a port of its transmitter's pool, that is the circuit or it is not in force.
+        // Where one circuit at most has a port of the transmitter's pool, either that one is the circuit asked for or none is.
         if let [tuning] = self.tuning[..]
             && !tuning.is_fixed
             && !may_share

@@ -64,7 +64,7 @@ fn held(ranks: u32, intake: u64) -> impl Iterator<Item = u64> {
 /// that take in so many lightpaths.
 pub fn least_steps(ranks: u32, channels: u64, intake: u64, known: u64) -> u64 {
     let find = || find_least_steps(ranks, channels, intake, known);
-    STEPS.with(|answers| answers.to((ranks, channels, intake, known), find))
+    STEPS.to((ranks, channels, intake, known), find)
 }
 
 fn find_least_steps(ranks: u32, channels: u64, intake: u64, known: u64) -> u64 {
@@ -76,13 +76,10 @@ fn find_least_steps(ranks: u32, channels: u64, intake: u64, known: u64) -> u64 {
     (known..).find(|steps| !refuted(steps)).unwrap_or(known)
 }
 
-thread_local! {
-    /// By ranks, channels, intake and the steps that are known to be needed.
-    static STEPS: Answers<(u32, u64, u64, u64), u64> = const { Answers::new() };
-    /// By ranks, channels, intake, steps and what is followed.
-    static LENGTHS: Answers<(u32, u64, u64, u64, Followed), Option<PricedLength>> =
-        const { Answers::new() };
-}
+/// By ranks, channels, intake and the steps that are known to be needed.
+static STEPS: Answers<(u32, u64, u64, u64), u64> = Answers::new();
+/// By ranks, channels, intake, steps and what is followed.
+static LENGTHS: Answers<(u32, u64, u64, u64, Followed), Option<PricedLength>> = Answers::new();
 
 /// What is followed along relay trees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -115,7 +112,7 @@ pub fn length(
         return None;
     }
     let find = || find_length(ranks, channels, intake, steps, followed);
-    LENGTHS.with(|answers| answers.to((ranks, channels, intake, steps, followed), find))
+    LENGTHS.to((ranks, channels, intake, steps, followed), find)
 }
 
 fn find_length(

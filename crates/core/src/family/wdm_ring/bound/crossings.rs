@@ -91,10 +91,8 @@ use super::answers::Answers;
 /// More N times S than this are not worth the wait.
 pub const MOST_WORK: u64 = 150_000;
 
-thread_local! {
-    /// By ranks, slots and intake.
-    static KNOWN: Answers<(u32, u64, u64), u64> = const { Answers::new() };
-}
+/// By ranks, slots and intake.
+static KNOWN: Answers<(u32, u64, u64), u64> = Answers::new();
 
 /// What neighbourhoods that grow by two prove of G_S(N).
 pub fn by_two(ranks: u32, steps: u64) -> u64 {
@@ -129,7 +127,7 @@ pub fn links(ranks: u32, intake: u64, steps: u64) -> u64 {
         };
         game::chains(&ring).map_or(closed, |proved| closed.max(proved.links()))
     };
-    KNOWN.with(|known| known.to((ranks, steps, intake), find))
+    KNOWN.to((ranks, steps, intake), find)
 }
 
 /// k_s of all slots.

@@ -34,10 +34,8 @@ const MOST_WORK: u64 = 20_000;
 /// Times that the length is halved.
 const ROUNDS: u32 = 9;
 
-thread_local! {
-    /// By ranks, channels, intake, steps and C_S(N).
-    static LENGTHS: Answers<(u32, u64, u64, u64, u64), u64> = const { Answers::new() };
-}
+/// By ranks, channels, intake, steps and C_S(N).
+static LENGTHS: Answers<(u32, u64, u64, u64, u64), u64> = Answers::new();
 
 /// What C_S(N) may be replaced by for a broadcast or reduce in so many slots, rounded down, where that is `cost`; at
 /// most `intake` lightpaths leave a rank.
@@ -51,7 +49,7 @@ pub fn length(ranks: u32, channels: u64, intake: u64, steps: u64, cost: u64) -> 
         each: channels * u64::from(ranks) / intake,
     };
     let find = || leaving.longest(cost);
-    LENGTHS.with(|answers| answers.to((ranks, channels, intake, steps, cost), find))
+    LENGTHS.to((ranks, channels, intake, steps, cost), find)
 }
 
 struct Leaving {

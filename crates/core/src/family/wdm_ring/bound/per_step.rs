@@ -292,9 +292,7 @@ const MOST_WORK: u64 = 50_000;
 /// What [`least_steps`] is asked: ranks, pieces, channels, and the least number of steps.
 type Asked = (u32, u64, u64, u64);
 
-thread_local! {
-    static KNOWN: Answers<Asked, u64> = const { Answers::new() };
-}
+static KNOWN: Answers<Asked, u64> = Answers::new();
 
 /// The least S from `least` on that is not refuted by a certificate that was found.
 pub(super) fn least_steps(ranks: u32, pieces: u64, channels: u64, least: u64) -> u64 {
@@ -306,7 +304,7 @@ pub(super) fn least_steps(ranks: u32, pieces: u64, channels: u64, least: u64) ->
             .last()
             .map_or(least, |refuted| refuted + 1)
     };
-    KNOWN.with(|known| known.to((ranks, pieces, channels, least), find))
+    KNOWN.to((ranks, pieces, channels, least), find)
 }
 
 #[cfg(test)]
