@@ -32,6 +32,7 @@ mod pace;
 mod recipes;
 mod starts;
 mod tree;
+mod trials;
 mod walks;
 
 use std::ops::Range;
@@ -166,15 +167,16 @@ impl Recipe for Bundles {
             }
             AnyPlan::Full(assembly.finish(self.spec().to_string()))
         };
-        let gather = slots_from(0);
         match collective.kind() {
             CollectiveKind::AllReduce if self.meeting.is_some() => {
                 // What holders exchange are sums; the results go along the rest of the tree.
-                mirror::joined(mirror::reduce_scatter(&gather)?, slots_from(1))
+                let (reduced, spread) =
+                    interrupt::both(|| mirror::reduce_scatter(&slots_from(0)), || slots_from(1));
+                mirror::joined(reduced?, spread)
             }
-            CollectiveKind::AllReduce => mirror::all_reduce(&gather),
-            CollectiveKind::ReduceScatter => mirror::reduce_scatter(&gather),
-            _ => Ok(gather),
+            CollectiveKind::AllReduce => mirror::all_reduce(&slots_from(0)),
+            CollectiveKind::ReduceScatter => mirror::reduce_scatter(&slots_from(0)),
+            _ => Ok(slots_from(0)),
         }
     }
 

@@ -170,11 +170,11 @@ fn made<R: Recipe>(
 
 const LONGER: &str = "it is expected to take longer";
 
-/// The least time that is expected where slots take so long one after the other: they may not all be as full as they were taken to be, and ports
-/// that do not wait for one another save a tenth at most.
+/// The least time that is expected where slots take so long one after the other: ports that do not wait for one another save a tenth at most, and
+/// what saves less than a part in [`WORTH`] is not worth its making.
 fn slack(time: u64, policy: Policy) -> u64 {
     match policy {
-        Policy::EveryStep => time - time / 100,
+        Policy::EveryStep => time - time / WORTH,
         _ => time / 11 * 10,
     }
 }

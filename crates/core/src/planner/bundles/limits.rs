@@ -10,33 +10,28 @@ pub(super) const FITTING: f32 = 1.001;
 const MORE: f32 = 0.001;
 
 /// For groups of one size, holders and a number of slots.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct PriceLimits {
     /// What trees cost at least.
     least: Vec<(Vec<f32>, f32)>,
-    /// What a tree would have cost that was not found.
-    lacked: Vec<(Vec<f32>, f32)>,
-    /// Rooms in which none was found.
-    missed: Vec<Vec<f32>>,
+    /// Where none was found.
+    missed: Vec<Missed>,
 }
 
 impl PriceLimits {
     /// Whether slots with so many pieces on a lightpath offer enough, for all that is known, with a part to spare.
     pub(super) fn allow(&self, grouping: &Grouping, volumes: &[u32], spare: f32) -> bool {
-        let rooms = rooms(grouping, volumes);
-        let offers = |prices: &[f32]| offered(prices, &rooms);
-        let is_known = |missed: &Vec<f32>| {
-            rooms
-                .iter()
-                .zip(missed)
-                .all(|(room, missed)| room <= missed)
-        };
-        if self.missed.iter().any(is_known) {
+        if self
+            .missed
+            .iter()
+            .any(|one| one.excludes(grouping, volumes))
+        {
             return false;
         }
-        let (mut least, mut lacked) = (self.least.iter(), self.lacked.iter());
+        let rooms = rooms(grouping, volumes);
+        let offers = |prices: &[f32]| offered(prices, &rooms);
+        let mut least = self.least.iter();
         least.all(|(prices, cost)| *cost <= (1.0 - spare) * FITTING * offers(prices))
-            && lacked.all(|(prices, cost)| *cost <= offers(prices))
     }
 
     /// The prices that were learned last.
@@ -49,15 +44,35 @@ impl PriceLimits {
         self.least.push((prices.to_vec(), cost));
     }
 
-    /// With these rooms no tree was found. On small rings this excludes only rooms none of which is larger.
-    pub(super) fn miss_these(&mut self, rooms: &[f32]) {
-        self.missed.push(rooms.to_vec());
+    /// No tree was found.
+    pub(super) fn miss(&mut self, missed: Missed) {
+        self.missed.push(missed);
+    }
+}
+
+/// What is known where no tree was found.
+#[derive(Clone)]
+pub(super) enum Missed {
+    /// There is none in these rooms, nor in others none of which is larger.
+    These(Vec<f32>),
+    /// What a tree would have cost.
+    Cost { prices: Vec<f32>, cost: f32 },
+}
+
+impl Missed {
+    /// Whether slots with so many pieces on a lightpath offer too little for all that this says.
+    pub(super) fn excludes(&self, grouping: &Grouping, volumes: &[u32]) -> bool {
+        let offers = rooms(grouping, volumes);
+        match self {
+            Missed::These(rooms) => offers.iter().zip(rooms).all(|(offer, room)| offer <= room),
+            Missed::Cost { prices, cost } => *cost > offered(prices, &offers),
+        }
     }
 
-    /// With these rooms no tree was found; it lacked such a part of them.
-    pub(super) fn miss(&mut self, prices: &[f32], rooms: &[f32], lacking: f32) {
-        let cost = offered(prices, rooms) * (1.0 + lacking.max(MORE));
-        self.lacked.push((prices.to_vec(), cost));
+    /// Of a tree that lacked such a part of what rooms offer.
+    pub(super) fn at(prices: Vec<f32>, rooms: &[f32], lacking: f32) -> Missed {
+        let cost = offered(&prices, rooms) * (1.0 + lacking.max(MORE));
+        Missed::Cost { prices, cost }
     }
 }
 
@@ -100,7 +115,7 @@ mod tests {
         let fabric = crate::fabric::Fabric::parse("wdm_ring:ranks=16,wavelengths=5").unwrap();
         let grouping = Grouping::new(fabric.downcast().unwrap(), 1);
         let mut limits = PriceLimits::default();
-        limits.miss_these(&rooms(&grouping, &[2, 3]));
+        limits.miss(Missed::These(rooms(&grouping, &[2, 3])));
         for (volumes, allowed) in [
             ([2, 3], false),
             ([1, 3], false),
@@ -114,7 +129,8 @@ mod tests {
             );
         }
         let mut limits = PriceLimits::default();
-        limits.miss(&[1.0; 5], &rooms(&grouping, &[2; 5]), 0.2);
+        let rooms = rooms(&grouping, &[2; 5]);
+        limits.miss(Missed::at(vec![1.0; 5], &rooms, 0.2));
         assert!(!limits.allow(&grouping, &[1, 2, 2, 2, 3], 0.0));
         assert!(limits.allow(&grouping, &[3, 3, 3, 2, 2], 0.0));
     }

@@ -6,15 +6,14 @@
 //! two such volumes in rising order, and the last slot takes what is left. These recipes are tried by their times; the first
 //! that has a tree is the fastest.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use super::filling::Taste;
 use super::grouping::{Grouping, lengths};
 use super::known::{self, Timed};
-use super::limits::PriceLimits;
 use super::pace::Pace;
-use super::starts::{Evenly, Start, meetings, starts};
-use super::tree::{BundleTree, Costs, Effort, SMALL_RING, Search};
+use super::starts::{Evenly, meetings, starts};
+use super::tree::{BundleTree, Costs, Effort, Search};
+use super::trials::{Frame, Trials, Try};
 use super::{Bundles, Tree};
 use crate::family::wdm_ring::WdmRing;
 use crate::interrupt;
@@ -53,13 +52,6 @@ const SMALL: u32 = 256;
 /// Volumes of last slots differ by such a part of all.
 const FINE: u32 = 100;
 
-/// The parts of all links that slots have to spare: first trees that have much of them are looked for.
-const SPARE: [f32; 8] = [0.5, 0.3, 0.15, 0.06, 0.03, 0.015, 0.007, 0.0];
-
-/// Trees that are looked for with so much to spare; on small rings more.
-const MOST_TRIED: usize = 8;
-const MOST_TRIED_SMALL: usize = 24;
-
 /// So many slots have volumes of more kinds.
 const FEW_SLOTS: usize = 5;
 
@@ -69,26 +61,6 @@ const MOST_TRIED_PIECES: u32 = 6;
 /// The most lightpaths for a bundle, and the most bundles on a lightpath.
 const MOST_LIGHTPATHS: u32 = 64;
 const MOST_BUNDLES: u32 = 2;
-
-/// Ranks, slots and lengths, multiplied, of all trees that are tried.
-const MOST_WORK: usize = 15_000_000;
-
-/// So many ranks in a group take no more work than one.
-const GROUP: u32 = 8;
-
-/// A number of slots for groups of a size.
-struct Frame {
-    /// Its place among all.
-    index: usize,
-    slots: usize,
-    grouping: Grouping,
-    lengths: Vec<u32>,
-    /// Blocks of a lightpath in the slot in which holders of sums meet.
-    meeting: Option<u32>,
-    starts: Vec<Start>,
-    /// The sum of volumes after the first slot, at least.
-    least: f32,
-}
 
 /// The tree of a recipe.
 pub(super) fn tree(ring: &WdmRing, recipe: &Bundles) -> Option<Tree> {
@@ -120,34 +92,14 @@ fn made(ring: &WdmRing, grouping: &Grouping, recipe: &Bundles) -> Option<BundleT
         lengths: &lengths,
         starts: &starts,
         volumes,
-        effort: &effort(ring.ranks),
+        effort: &Effort::of(ring.ranks),
         spare: 0.0,
     };
-    search.tree(&mut PriceLimits::default())
+    search.tree().ok()
 }
 
 /// Sets of holders to start from.
 const STARTS: usize = 3;
-
-/// Small trees take little time, and chance helps them.
-fn effort(ranks: u32) -> Effort {
-    let (seeds, kept) = if ranks <= SMALL_RING { (3, 3) } else { (1, 2) };
-    let tastes = (0..seeds).flat_map(|seed| {
-        let chance = if seed == 0 { 0.0 } else { 0.1 };
-        let ways = [(0.97, 0.05), (0.0, 0.15)];
-        ways.map(|(planned, longer)| Taste {
-            planned,
-            longer,
-            level: 0.2,
-            chance,
-            seed,
-        })
-    });
-    Effort {
-        tastes: tastes.collect(),
-        kept,
-    }
-}
 
 /// What a plan takes at least, about.
 pub(super) fn least(ring: &WdmRing, pace: &Pace) -> f64 {
@@ -242,103 +194,16 @@ fn search(ring: &WdmRing, pace: &Pace) -> Option<Timed> {
     }
 }
 
-/// A recipe that may have a tree.
-struct Try<'a> {
-    time: u64,
-    frame: &'a Frame,
-    pieces: u32,
-    volumes: Vec<u32>,
-    /// By how many blocks the volumes differ.
-    spread: u32,
-}
-
-impl<'a> Try<'a> {
-    fn new(time: u64, frame: &'a Frame, pieces: u32, volumes: Vec<u32>) -> Try<'a> {
-        let most = volumes.iter().max().unwrap_or(&0);
-        let least = volumes.iter().min().unwrap_or(&0);
-        Try {
-            time,
-            frame,
-            pieces,
-            spread: (most - least).div_ceil(pieces),
-            volumes,
-        }
-    }
-
-    /// The order in which recipes are tried.
-    fn order(&self) -> (u64, usize, u32, u32, &[u32]) {
-        let (slots, group) = (self.volumes.len(), self.frame.grouping.group);
-        (self.time, slots, group, self.spread, &self.volumes)
-    }
-}
-
 /// The fastest recipe of slots and groups that may take so many times the least, if it is faster than one that is known.
 fn fastest_of(ring: &WdmRing, pace: &Pace, far: f64, known: Option<&Timed>) -> Option<Timed> {
-    let mut most = known.map_or(u64::MAX, |known| known.time);
+    let most = known.map_or(u64::MAX, |known| known.time);
     let frames = pace.frames(ring, far, most as f64);
     let tries = frames.iter().flat_map(|frame| tries(pace, frame));
     let mut tries: Vec<Try<'_>> = tries.filter(|one| one.time < most).collect();
     // The most even volumes first, and of these the rising ones.
     tries.sort_by(|one, other| one.order().cmp(&other.order()));
-    let effort = effort(ring.ranks);
-    let mut limits: BTreeMap<(usize, u32), PriceLimits> = BTreeMap::new();
-    let (mut best, mut work) = (None, 0);
-    let most_tried = match ring.ranks <= SMALL_RING {
-        true => MOST_TRIED_SMALL,
-        false => MOST_TRIED,
-    };
-    for spare in SPARE {
-        let mut tried = 0;
-        for one in &tries {
-            interrupt::check();
-            let is_enough = most < u64::MAX && tried >= most_tried;
-            if one.time >= most || is_enough || work > MOST_WORK {
-                break;
-            }
-            let frame = one.frame;
-            let sum: u32 = one.volumes.iter().sum();
-            if frame.least * one.pieces as f32 > sum as f32 * (1.0 - spare) {
-                continue;
-            }
-            let grouping = frame.grouping.in_pieces(one.pieces);
-            let known = limits.entry((frame.index, one.pieces)).or_default();
-            if !known.allow(&grouping, &one.volumes, spare) {
-                continue;
-            }
-            let starts = frame.starts.iter();
-            let starts: Vec<Start> = starts.map(|start| start.in_pieces(one.pieces)).collect();
-            let search = Search {
-                grouping: &grouping,
-                lengths: &frame.lengths,
-                starts: &starts,
-                volumes: &one.volumes,
-                effort: &effort,
-                spare,
-            };
-            if !search.may_fit(known) {
-                continue;
-            }
-            let families = frame.lengths.len() * grouping.group.div_ceil(GROUP) as usize;
-            work += ring.ranks as usize * one.volumes.len() * families;
-            tried += 1;
-            let Some(tree) = search.tree(known) else {
-                continue;
-            };
-            most = one.time;
-            let recipe = Bundles {
-                group: grouping.group,
-                pieces: one.pieces,
-                meeting: frame.meeting.map(|volume| volume * one.pieces),
-                volumes: one.volumes.clone(),
-            };
-            best = Some(Timed {
-                time: one.time,
-                recipe,
-                tree,
-            });
-        }
-    }
-    best
+    let effort = Effort::of(ring.ranks);
+    Trials::new(ring.ranks, &tries, &effort, most).fastest()
 }
 
 impl Pace {

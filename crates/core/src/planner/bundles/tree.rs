@@ -16,7 +16,7 @@ use super::filling::{BundleSlot, Taste, filled};
 use super::gaps::{OpenGap, census, gaps_between};
 use super::grouping::Grouping;
 use super::last::last_slot;
-use super::limits::{FITTING, PriceLimits, offered, rooms};
+use super::limits::{FITTING, Missed, PriceLimits, offered, rooms};
 use super::starts::Start;
 use crate::interrupt;
 
@@ -92,6 +92,28 @@ pub(super) struct Effort {
     pub(super) kept: usize,
 }
 
+impl Effort {
+    /// Small trees take little time, and chance helps them.
+    pub(super) fn of(ranks: u32) -> Effort {
+        let (seeds, kept) = if ranks <= SMALL_RING { (3, 3) } else { (1, 2) };
+        let tastes = (0..seeds).flat_map(|seed| {
+            let chance = if seed == 0 { 0.0 } else { 0.1 };
+            let ways = [(0.97, 0.05), (0.0, 0.15)];
+            ways.map(|(planned, longer)| Taste {
+                planned,
+                longer,
+                level: 0.2,
+                chance,
+                seed,
+            })
+        });
+        Effort {
+            tastes: tastes.collect(),
+            kept,
+        }
+    }
+}
+
 /// A tree that is looked for.
 pub(super) struct Search<'a> {
     pub(super) grouping: &'a Grouping,
@@ -105,17 +127,20 @@ pub(super) struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// The tree, if one was found.
-    pub(super) fn tree(&self, limits: &mut PriceLimits) -> Option<BundleTree> {
+    /// The tree, or what is known where none was found.
+    pub(super) fn tree(&self) -> Result<BundleTree, Missed> {
         let mut partials = self.partials();
         let rooms = rooms(self.grouping, self.volumes);
         let expected = self.expected(&rooms);
         let slots = self.volumes.len();
         let mut prices = vec![1.0; slots];
+        let Some(first) = partials.first() else {
+            return Err(Missed::These(rooms));
+        };
         // Nothing of other tries counts here: a recipe that is given by name has the same tree.
         let ease = if slots > FEW_ADJUSTED { 2 } else { 1 };
         let ratio = self.adjust(
-            partials.first()?,
+            first,
             &self.problem(&expected, f32::INFINITY),
             &mut prices,
             ease,
@@ -126,7 +151,9 @@ impl Search<'_> {
             let (left, prices) = (&rooms[slot..], &mut prices[slot..]);
             if slot > 0 && slot % slots.div_ceil(FEW_ADJUSTED) == 0 {
                 let problem = self.problem(&expected[slot..], f32::INFINITY);
-                let first = partials.first()?;
+                let Some(first) = partials.first() else {
+                    break;
+                };
                 let ratio = self.adjust(first, &problem, prices, ADJUSTED);
                 lacking = (ratio - 1.0) * left.iter().sum::<f32>() / rooms.iter().sum::<f32>();
             }
@@ -146,19 +173,18 @@ impl Search<'_> {
                 let whole = grown.into_iter().find(|partial| partial.gaps.is_empty());
                 let whole = whole.map(|partial| complete(&partial.slots, None));
                 let tree = whole.or_else(|| self.finished(&partials, volume));
-                if tree.is_some() {
-                    return tree;
+                match tree {
+                    Some(tree) => return Ok(tree),
+                    None => break,
                 }
-                break;
             }
             let kept = self.effort.kept * if left.len() == 2 { MORE_KEPT } else { 1 };
             partials = best(grown, later, kept);
         }
-        match self.grouping.ranks <= SMALL_RING {
-            true => limits.miss_these(&rooms),
-            false => limits.miss(&first_prices, &rooms, lacking.max(self.spare / 5.0)),
-        }
-        None
+        Err(match self.grouping.ranks <= SMALL_RING {
+            true => Missed::These(rooms),
+            false => Missed::at(first_prices, &rooms, lacking.max(self.spare / 5.0)),
+        })
     }
 
     fn partials(&self) -> Vec<Partial> {
