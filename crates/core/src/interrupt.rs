@@ -124,7 +124,8 @@ pub fn side_by_side<P: Send, R: Send>(
     })
 }
 
-/// Does two parts of this thread's work at once, the second on a thread of its own; both stop when the whole does.
+/// Does two parts of this thread's work at once, the second on a thread of its own; both stop when the whole does. Where one
+/// part panics, the other is still waited for.
 pub fn both<A, B: Send>(here: impl FnOnce() -> A, there: impl FnOnce() -> B + Send) -> (A, B) {
     let begun = BEGUN.get();
     thread::scope(|scope| {

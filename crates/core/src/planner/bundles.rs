@@ -256,20 +256,28 @@ fn pace(ring: &WdmRing, question: &Question<'_>) -> Pace {
 }
 
 fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, PlannerError> {
-    let ring = question.fabric.downcast::<WdmRing>();
-    match ring.and_then(|ring| expected(ring, question)) {
-        None => Ok(Vec::new()),
-        Some(_) if question.policy() == Policy::EveryStep => {
-            few_slots::contenders::<Bundles>(question)
-        }
-        // Where slots do not wait for one another, plans of many are often far faster.
-        Some([own, others]) => Ok(vec![few_slots::sought::<Bundles>(question, own, others)]),
+    let Some(ring) = question.fabric.downcast::<WdmRing>() else {
+        return Ok(Vec::new());
+    };
+    let Some(others) = slower(ring, question) else {
+        return Ok(Vec::new());
+    };
+    // Where circuits may stay, plans of many slots are often far faster, so that no tree needs to be looked for.
+    let may_stay = matches!(question.policy(), Policy::OnChange | Policy::PerPort);
+    if !may_stay || ring.ranks <= LARGE_RING {
+        return few_slots::contenders::<Bundles>(question);
     }
+    let without_light = Pace {
+        hops: 0,
+        ..pace(ring, question)
+    };
+    let least = recipes::least(ring, &without_light) as u64;
+    Ok(vec![few_slots::sought::<Bundles>(question, least, others)])
 }
 
-/// What bundles take at least, and what other plans of few slots take, where that is longer; on large rings only where slots cost a
-/// reconfiguration.
-fn expected(ring: &WdmRing, question: &Question<'_>) -> Option<[u64; 2]> {
+/// What other plans of few slots take, where that is longer than bundles do at least, on large rings by a factor of [`WORTH`]. There, bundles are
+/// only for slots that cost a reconfiguration.
+fn slower(ring: &WdmRing, question: &Question<'_>) -> Option<u64> {
     let charged = match question.policy() {
         Policy::EveryStep | Policy::OnChange | Policy::PerPort => ring.reconfiguration.ps(),
         _ => 0,
@@ -284,7 +292,7 @@ fn expected(ring: &WdmRing, question: &Question<'_>) -> Option<[u64; 2]> {
     };
     let worth = if ring.ranks > LARGE_RING { WORTH } else { 1.0 };
     let own = recipes::least(ring, &pace(ring, question));
-    (own * worth < others as f64).then_some([own as u64, others])
+    (own * worth < others as f64).then_some(others)
 }
 
 /// The least of estimated times.

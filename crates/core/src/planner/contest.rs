@@ -60,7 +60,7 @@ pub(super) struct Contender<'a> {
     pub(super) name: String,
     /// No plan of it has fewer.
     pub(super) slots: u64,
-    /// No plan of it takes less; nor less than the bound of the collective.
+    /// No plan of it takes less, by an argument of its own; zero where it knows none. The contest adds the bound of the collective.
     pub(super) least: Time,
     /// What it may take; those of little are made first.
     pub(super) estimate: Time,
@@ -198,7 +198,7 @@ impl<'a> Contest<'a> {
     ) -> Result<ContestOutcome, PlannerError> {
         let mut contenders: Vec<(usize, Contender<'_>)> =
             contenders.into_iter().enumerate().collect();
-        contenders.sort_by_key(|(_, one)| (one.estimate, one.least));
+        contenders.sort_by_key(|(_, one)| (one.estimate, one.least.max(self.least)));
         let mut best: Option<Best> = None;
         let mut uncut: Vec<Uncut> = Vec::new();
         let mut first_refusal = None;
@@ -349,7 +349,7 @@ impl<'a> Contest<'a> {
             }
         };
         // Without barriers, the simulator has to look through all messages before it can give a plan up early. That is not worth it
-        // where the plan is expected to take a small part of the limit. (Estimates below the bound tell nothing but an order.)
+        // where the plan is expected to take a small part of the limit. (An estimate below the bound only gives an order.)
         let is_far = |limit: Time| expected >= self.least && expected.ps() <= limit.ps() / FAR;
         let is_far =
             self.is_timed_by_circuits() && !self.has_barriers() && limit.is_some_and(is_far);

@@ -121,8 +121,8 @@ pub(super) fn contenders<'a, R: Recipe>(
         .collect())
 }
 
-/// A contender whose recipes are looked for in its turn, as they are expected to take so long at least. Large plans of those that take longer than
-/// `others` are not made.
+/// A contender whose recipes are looked for in its turn, as they are expected to take `least` picoseconds at least. A large plan is not made where it is
+/// expected to take longer than `others`.
 pub(super) fn sought<'a, R: Recipe>(
     question: &Question<'a>,
     least: u64,
@@ -135,7 +135,7 @@ pub(super) fn sought<'a, R: Recipe>(
         slots: 0,
         least: Time::ZERO,
         estimate: Time::from_ps(least),
-        transfers: question.work(ranks * ranks),
+        transfers: question.work(2 * ranks * ranks),
         make: Box::new(move |limit| {
             if limit.is_some_and(|limit| Time::from_ps(slack(least, question.policy())) > limit) {
                 return Ok(Made::NotExpected(LONGER));
@@ -143,7 +143,7 @@ pub(super) fn sought<'a, R: Recipe>(
             let ring = question.fabric.needed::<WdmRing>(R::NAME)?;
             let estimates = estimated::<R>(ring, &question).into_iter();
             let Some(fastest) = estimates.min_by_key(|estimate| estimate.time) else {
-                return Ok(Made::NotExpected("no recipe for it was found"));
+                return Err(refuse::<R>(ring, "no recipe for it was found".into()));
             };
             let others = Time::from_ps(others);
             let limit = limit.map_or(others, |limit| limit.min(others));
@@ -170,8 +170,8 @@ fn made<R: Recipe>(
 
 const LONGER: &str = "it is expected to take longer";
 
-/// The least time that is expected where slots take so long one after the other: ports that do not wait for one another save a tenth at most, and
-/// what saves less than a part in [`WORTH`] is not worth its making.
+/// The least time that is expected where slots take so long one after the other. Ports that do not wait for one another save a tenth at most.
+/// Under other policies, the estimate may be too long by one part in [`WORTH`].
 fn slack(time: u64, policy: Policy) -> u64 {
     match policy {
         Policy::EveryStep => time - time / WORTH,

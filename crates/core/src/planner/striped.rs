@@ -48,8 +48,8 @@ pub(super) fn most(plan: &Plan) -> u32 {
     used(plan).map_or(1, |used| channels / used)
 }
 
-/// No more stripes than that does [`Striping::widest`] cut a plan of at least so many lightpaths into, for the transfers that the
-/// question allows.
+/// The most stripes into which [`Striping::widest`] can cut a plan of at least so many lightpaths, by the transfers that the question
+/// allows.
 pub(super) fn most_by_transfers(lightpaths: u64, question: &Question<'_>) -> u64 {
     let written = match question.keeps_folds {
         true => lightpaths / u64::from(question.fabric.ranks()).max(1),

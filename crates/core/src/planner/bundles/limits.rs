@@ -55,12 +55,12 @@ impl PriceLimits {
 pub(super) enum Missed {
     /// There is none in these rooms, nor in others none of which is larger.
     These(Vec<f32>),
-    /// What a tree would have cost.
+    /// At these prices, slots must offer so much.
     Cost { prices: Vec<f32>, cost: f32 },
 }
 
 impl Missed {
-    /// Whether slots with so many pieces on a lightpath offer too little for all that this says.
+    /// Whether slots with so many pieces on a lightpath are known to have no tree.
     pub(super) fn excludes(&self, grouping: &Grouping, volumes: &[u32]) -> bool {
         let offers = rooms(grouping, volumes);
         match self {

@@ -404,3 +404,44 @@ fn tries<'a>(pace: &Pace, frame: &'a Frame) -> Vec<Try<'a>> {
     }
     all
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fabric::Fabric;
+    use crate::planner::slot_cost::SlotCost;
+    use crate::simulate::Policy;
+
+    /// Recipes tried two at a time against the same recipes tried one by one, on rings below and above [`super::super::tree::SMALL_RING`].
+    #[test]
+    fn two_trees_at_once_are_found_as_one_by_one() {
+        let (mut found, mut all_missed) = (0, 0);
+        for (ranks, wavelengths) in [(12, 2), (30, 4), (64, 8), (144, 9)] {
+            let text = format!("wdm_ring:ranks={ranks},wavelengths={wavelengths}");
+            let fabric = Fabric::parse(&text).unwrap();
+            let ring: &WdmRing = fabric.downcast().unwrap();
+            for (block, halves) in [(1 << 10, 1), (1 << 16, 1), (1 << 10, 2), (1 << 16, 2)] {
+                let pace = Pace {
+                    cost: SlotCost::new(ring, Policy::EveryStep),
+                    block,
+                    hops: 0,
+                    halves,
+                };
+                let frames = pace.frames(ring, FAR, f64::INFINITY);
+                let tries = frames.iter().flat_map(|frame| tries(&pace, frame));
+                let mut tries: Vec<Try<'_>> = tries.collect();
+                tries.sort_by(|one, other| one.order().cmp(&other.order()));
+                let effort = Effort::of(ranks);
+                let trials = || Trials::new(ranks, &tries, &effort, u64::MAX);
+                let (expected, missed) = trials().fastest_one_by_one();
+                let both = [trials().fastest(), expected];
+                let [own, expected] =
+                    both.map(|one| one.map(|one| (one.time, one.recipe, one.tree)));
+                assert_eq!(own, expected, "{text}, {block} bytes, {halves} halves");
+                found += usize::from(own.is_some());
+                all_missed += missed;
+            }
+        }
+        assert!(found >= 8 && all_missed >= 8, "{found}, {all_missed}");
+    }
+}

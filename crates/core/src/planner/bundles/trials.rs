@@ -9,6 +9,7 @@ use super::limits::PriceLimits;
 use super::starts::Start;
 use super::tree::{BundleTree, Effort, SMALL_RING, Search};
 use crate::interrupt;
+use crate::memory;
 
 /// The parts of all links that slots have to spare: first trees that have much of them are looked for.
 const SPARE: [f32; 8] = [0.5, 0.3, 0.15, 0.06, 0.03, 0.015, 0.007, 0.0];
@@ -146,7 +147,7 @@ pub(super) struct Trials<'a> {
 }
 
 impl<'a> Trials<'a> {
-    /// Of recipes that take less than `most`, if there is such a limit.
+    /// Only recipes that take less than `most` picoseconds are tried.
     pub(super) fn new(
         ranks: u32,
         tries: &'a [Try<'a>],
@@ -178,8 +179,8 @@ impl<'a> Trials<'a> {
         fastest
     }
 
-    /// The first recipe that is found with a tree. While the tree of one is looked for, so is that of the next one, as if the first one had
-    /// none: on two threads that takes half the time.
+    /// The first recipe that is found with a tree. At the same time the tree of the next recipe is looked for, as if the first had none. It
+    /// counts only if the first one's miss leaves out none of the recipes looked at.
     fn first(&mut self, spare: f32) -> Option<Timed> {
         let mut next = self.next(0, spare);
         while let Some(first) = next {
@@ -187,9 +188,11 @@ impl<'a> Trials<'a> {
             self.known.priced.clear();
             let (ahead, tree) = interrupt::both(
                 || {
-                    let second = self.next(first.place + 1, spare)?;
-                    let tree = second.search().tree();
-                    Some((second, tree))
+                    memory::attempt(|| {
+                        let second = self.next(first.place + 1, spare)?;
+                        let tree = second.search().tree();
+                        Some((second, tree))
+                    })
                 },
                 || first.search().tree(),
             );
@@ -200,7 +203,6 @@ impl<'a> Trials<'a> {
                 }
                 Err(missed) => missed,
             };
-            // What came next counts unless the first one's miss would have left some of it out.
             let is_left_out = |&place: &usize| {
                 let one = &self.tries[place];
                 one.key() == first.one.key() && missed.excludes(&first.grouping, &one.volumes)
@@ -212,7 +214,7 @@ impl<'a> Trials<'a> {
                 continue;
             }
             self.limits(first.one).miss(missed);
-            let (second, tree) = ahead?;
+            let (second, tree) = ahead.unwrap_or_else(|much| memory::refuse(much))?;
             match tree {
                 Ok(tree) => return Some(second.timed(tree)),
                 Err(missed) => self.limits(second.one).miss(missed),
@@ -259,5 +261,31 @@ impl<'a> Trials<'a> {
             }
         }
         None
+    }
+}
+
+#[cfg(test)]
+impl Trials<'_> {
+    /// The same, one recipe after the other.
+    pub(super) fn fastest_one_by_one(mut self) -> (Option<Timed>, usize) {
+        let (mut fastest, mut missed) = (None, 0);
+        for spare in SPARE {
+            self.known.tried = 0;
+            let mut next = self.next(0, spare);
+            while let Some(trial) = next {
+                match trial.search().tree() {
+                    Ok(tree) => {
+                        self.most = trial.one.time;
+                        fastest = Some(trial.timed(tree));
+                    }
+                    Err(miss) => {
+                        missed += 1;
+                        self.limits(trial.one).miss(miss);
+                    }
+                }
+                next = self.next(trial.place + 1, spare);
+            }
+        }
+        (fastest, missed)
     }
 }

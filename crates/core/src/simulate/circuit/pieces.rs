@@ -1,9 +1,14 @@
 //! When the pieces of a stream start on one circuit after the other.
 //!
 //! Piece p starts on a circuit at x(p) = max(x(p - 1) + t, max over waits of y(p) + a), with t what a piece takes there, and y(p)
-//! the start of p on another circuit, of an earlier slot. Starts are kept as *runs* of pieces that follow one another by the same time for
-//! the same reason. Where x(p) = x(p - 1) + t, so it goes on until a y with a longer step overtakes; where x(p) = y(p) + a with a step
-//! above t, until another y with a longer step overtakes, or to the end of that run. Otherwise piece p is a run of its own. All x are convex, so that there are few runs.
+//! the start of p on another circuit, of an earlier slot. Starts are kept as *runs* of pieces that follow one another by the same
+//! time for the same reason:
+//!
+//! - Where x(p) = x(p - 1) + t, so it goes on until a y with a longer step overtakes.
+//! - Where x(p) = y(p) + a with a step above t, so it goes on until another y with a longer step overtakes, or until the run of y ends.
+//! - Otherwise, piece p is a run of its own.
+//!
+//! All x are convex, so that there are few runs.
 
 use std::collections::BTreeMap;
 use std::ops::Range;

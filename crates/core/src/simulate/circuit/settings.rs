@@ -137,7 +137,7 @@ impl<'a> Settings<'a> {
 
     /// Whether a circuit is in force already; otherwise it is from now on.
     fn holds(&mut self, hop: &Hop, ends: CircuitEnds, may_share: bool) -> bool {
-        // Where one circuit at most has a port of the transmitter's pool, either that one is the circuit asked for or none is.
+        // Where one circuit at most has a port of the pool, either that one is the circuit asked for, or it has to be set up.
         if let [tuning] = self.tuning[..]
             && !tuning.is_fixed
             && !may_share
