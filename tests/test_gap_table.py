@@ -49,9 +49,10 @@ def test_every_gap_above_15_percent_has_its_sentence() -> None:
     table = rows()
     assert len(table) > 41 * 8
     for fabric, row in table:
-        above = float(row["gap"].removesuffix(" %")) > 15
-        assert bool(row["note"]) == above, (fabric, row)
-        assert not above or 1 <= int(row["note"]) <= len(notes)
+        gap = float(row["gap"].removesuffix(" %"))
+        # What is printed as 15.0 % may be a little more.
+        assert bool(row["note"]) == (gap > 15) or gap == 15, (fabric, row)
+        assert not row["note"] or 1 <= int(row["note"]) <= len(notes)
     assert {int(row["note"]) for _, row in table if row["note"]} == set(range(1, len(notes) + 1))
 
 

@@ -129,8 +129,7 @@ def page(entries: list[Entry], sentences: list[Reason]) -> str:
 
 def note(one: Entry, sentences: list[Reason]) -> int:
     """The place of an entry's sentence, from 1 on; 0 where it needs none."""
-    # As printed.
-    if round(one.gap, 1) <= MOST:
+    if one.gap <= MOST:
         return 0
     for place, reason in enumerate(sentences, 1):
         if reason.is_about(one):
