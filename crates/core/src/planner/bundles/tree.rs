@@ -273,17 +273,17 @@ impl Search<'_> {
         };
         let tastes = &self.effort.tastes;
         // On small rings a thread takes longer to start than a slot to fill.
-        let at_once = match self.grouping.ranks <= SMALL_RING {
-            true => tastes.len(),
+        let of_a_thread = match self.grouping.ranks <= SMALL_RING {
+            true => tastes.len().max(1),
             false => 1,
         };
-        let grown = interrupt::side_by_side(tastes.chunks(at_once.max(1)), |tastes| {
+        let grown = interrupt::side_by_side(tastes.chunks(of_a_thread), |tastes| {
             let pairs = tastes
                 .iter()
                 .flat_map(|taste| partials.iter().map(move |partial| (taste, partial)));
-            pairs.filter_map(grow).collect()
+            pairs.filter_map(grow).collect::<Vec<Partial>>()
         });
-        grown.into_iter().collect::<Vec<Vec<Partial>>>().concat()
+        grown.into_iter().flatten().collect()
     }
 
     /// A partial tree with its last slot.
