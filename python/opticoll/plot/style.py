@@ -160,8 +160,16 @@ def algorithm_name(spelled: str, collective: str | None = None) -> str:
 
     >>> algorithm_name("relay_tree:pieces=2"), algorithm_name("mine:all_gather,skip=2")
     ('Relay tree (pieces=2)', 'mine:all_gather,skip=2')
+
+    Four or more equal numbers in a row are written as a power, which keeps long names short:
+
+    >>> algorithm_name("bundles:group=2,volumes=2x3x3x3x3x4")
+    'Bundles (group=2,volumes=2x3^4x4)'
     """
     name, _, options = spelled.partition(":")
+    options = re.sub(
+        r"(?<!\d)(\d+)(?:x\1(?!\d)){3,}", lambda run: f"{run[1]}^{run[0].count('x') + 1}", options
+    )
     labels = _labels()
     label = labels.get((collective, name)) or labels.get((None, name), name)
     if not options:
