@@ -199,6 +199,16 @@ pub trait Machine: Object {
         None
     }
 
+    /// The part that some of its ranks have for themselves, numbered anew in their order: of a fabric with links these
+    /// ranks and all links, of circuits a fabric of as many ranks.
+    ///
+    /// # Errors
+    /// A fabric that has no such part.
+    fn part(&self, members: &[u32]) -> Result<Fabric, FabricError> {
+        let nodes = members.iter().map(|&rank| self.node(rank));
+        part::of_members(self.record(), &self.spec(), self.network().is_some(), nodes)
+    }
+
     /// What it is made of, in words: `16 ranks, 1 fibre per direction, ...`.
     fn words(&self) -> String {
         let links = self.network().map_or(0, |network| network.links().len());
@@ -309,6 +319,17 @@ impl Fabric {
     /// The name of its family.
     pub fn family(&self) -> &'static str {
         self.record().name
+    }
+
+    /// The part that some of its ranks have for themselves, as [`Machine::part`]; of all ranks the fabric itself.
+    ///
+    /// # Errors
+    /// A fabric that has no such part.
+    pub fn part(&self, members: &[u32]) -> Result<Fabric, FabricError> {
+        match members.len() as u32 == self.ranks() {
+            true => Ok(self.clone()),
+            false => self.0.part(members),
+        }
     }
 
     /// The same fabric with no time for what options of a role stand for.

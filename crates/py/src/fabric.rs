@@ -139,6 +139,25 @@ impl Fabric {
         Fabric::new(&self.spec(), options)
     }
 
+    /// The part of the fabric that some of its ranks have for themselves, numbered anew in their order.
+    ///
+    /// Of a fabric with links these ranks and all links, of circuits a fabric of as many ranks.
+    ///
+    /// Raises
+    /// ------
+    /// FabricError
+    ///     The fabric has no such part.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import opticoll
+    /// >>> opticoll.Fabric("torus:dims=4x4").part([0, 4, 8]).ranks
+    /// 3
+    fn part(&self, members: Vec<u32>) -> PyResult<Fabric> {
+        let part = self.fabric.part(&members).map_err(IntoPyErr::into_py_err)?;
+        Ok(Fabric { fabric: part })
+    }
+
     /// The ranks, switches and links of an electrical fabric as one of the family `custom`, with the names that it has for them.
     ///
     /// Its routes have the fewest links, as those of all custom fabrics, whatever the routes of this fabric are.

@@ -200,6 +200,24 @@ impl Part {
     }
 }
 
+/// The part of a machine that these of its ranks have for themselves, for families that say nothing else.
+pub(super) fn of_members(
+    record: &FamilyRecord,
+    spec: &Spec,
+    has_links: bool,
+    members: impl ExactSizeIterator<Item = u32>,
+) -> Result<Fabric, FabricError> {
+    if !has_links {
+        return (record.build)(&spec.without("ranks").with("ranks", members.len()));
+    }
+    let whole = (record.build)(&spec.without(WITHOUT.name).without(MEMBERS.name))?;
+    let members: Vec<u32> = members.collect();
+    let spec = spec
+        .without(MEMBERS.name)
+        .with(MEMBERS.name, joined(&members, u32::to_string));
+    Part::of(whole, &spec)
+}
+
 /// The vertices of a network, ranks and those that its links join.
 fn vertices(network: &dyn Network) -> u32 {
     let ends = network.wiring().ends();

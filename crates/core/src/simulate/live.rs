@@ -20,6 +20,20 @@ pub trait Live {
         ready: Time,
     ) -> Result<(), SimulationError>;
 
+    /// Carries out a planned collective, under a number that no message has, when its circuits are free.
+    ///
+    /// # Errors
+    /// A network whose collectives are messages; a time that leaves 64 bits.
+    fn carry_out(
+        &mut self,
+        _number: u32,
+        _planned: PlannedCollective,
+        _ready: Time,
+    ) -> Result<(), SimulationError> {
+        let problem = "this network carries messages, not plans";
+        Err(SimulationError::refused("live", problem))
+    }
+
     /// When something happens next, if nothing is sent before; `None`: never.
     ///
     /// # Errors
@@ -40,7 +54,17 @@ pub trait Live {
     fn close(self: Box<Self>, time: Time) -> Result<Details, SimulationError>;
 }
 
-/// What has become of a message.
+/// A collective that is carried out by its plan: with the plan's circuits, in the plan's time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PlannedCollective {
+    /// The time of the plan, from its first circuit to its last delivery.
+    pub time: Time,
+    /// The ranks of the network between which its circuits lie: the first, and how many follow one
+    /// another. Its circuits may use any link between two of them.
+    pub span: (u32, u32),
+}
+
+/// What has become of a message, or of a planned collective.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MessageEvent {
     /// Its number.

@@ -19,10 +19,15 @@
 //! another; a message from the same source to the same destination that finds it so pays nothing. A new
 //! lightpath takes the first free channel on which nothing stays set along its way, otherwise the first
 //! free one. Where ports are limited, what stayed set longest unused goes first.
+//!
+//! A planned collective holds every channel of the links between the ranks that it spans (of all ranks:
+//! of the whole ring), and with limited ports every port of these ranks, for the time of its plan, which
+//! contains the plan's own reconfigurations. It waits in the same queue as messages. Lightpaths that
+//! stayed set on its links are gone when it begins.
 
 use std::collections::BTreeMap;
 
-use super::live::{Live, MessageEvent};
+use super::live::{Live, MessageEvent, PlannedCollective};
 use super::{Policy, SimulationError};
 use crate::event::EventQueue;
 use crate::fabric::Circuits;
@@ -39,7 +44,7 @@ crate::totals! {
         pub set_ups: u64,
         /// Time that setting up took, summed over messages.
         pub setting_up: Time,
-        /// Messages that had to wait for a channel or a port.
+        /// Messages and planned collectives that had to wait for a channel or a port.
         pub waited: u64,
         /// Time of their waiting, summed.
         pub waiting: Time,
@@ -66,12 +71,39 @@ struct PathRequest {
     asked: Time,
 }
 
-/// A lightpath that carries a message.
-struct Lit {
-    message: PathRequest,
-    path: RingPath,
-    /// `None` where converters take any.
-    channel: Option<u32>,
+/// A planned collective that holds its links or waits for them.
+#[derive(Debug, Clone, Copy)]
+struct CollectiveRequest {
+    number: u32,
+    planned: PlannedCollective,
+    asked: Time,
+}
+
+/// What waits for channels or ports.
+#[derive(Debug, Clone, Copy)]
+enum Request {
+    Message(PathRequest),
+    Collective(CollectiveRequest),
+}
+
+impl Request {
+    fn asked(self) -> Time {
+        match self {
+            Request::Message(PathRequest { asked, .. })
+            | Request::Collective(CollectiveRequest { asked, .. }) => asked,
+        }
+    }
+}
+
+/// What holds channels until it ends.
+enum Lit {
+    /// A lightpath that carries a message; its channel is `None` where converters take any.
+    Path {
+        message: PathRequest,
+        path: RingPath,
+        channel: Option<u32>,
+    },
+    Collective(CollectiveRequest),
 }
 
 /// A lightpath that stayed set.
@@ -100,7 +132,7 @@ pub struct OnDemand<'a> {
     /// When each lightpath ends, by its place.
     ends: EventQueue<u32>,
     begun: u64,
-    waiting: Vec<PathRequest>,
+    waiting: Vec<Request>,
     /// What stayed set, by when it was last used.
     kept: BTreeMap<u64, SetPath>,
     used: LightPathUse,
@@ -163,10 +195,21 @@ impl Live for OnDemand<'_> {
             );
             return Err(SimulationError::refused("on_demand", problem));
         }
-        if !self.light(message, now)? {
-            self.waiting.push(message);
-        }
-        Ok(())
+        self.ask(Request::Message(message), now)
+    }
+
+    fn carry_out(
+        &mut self,
+        number: u32,
+        planned: PlannedCollective,
+        now: Time,
+    ) -> Result<(), SimulationError> {
+        let request = CollectiveRequest {
+            number,
+            planned,
+            asked: now,
+        };
+        self.ask(Request::Collective(request), now)
     }
 
     fn next_time(&mut self) -> Result<Option<Time>, SimulationError> {
@@ -183,14 +226,14 @@ impl Live for OnDemand<'_> {
             happened.extend(arrived.map(|message| MessageEvent::arrival(message, now)));
         }
         let waiting = std::mem::take(&mut self.waiting);
-        for message in waiting {
+        for request in waiting {
             interrupt::check();
-            if self.light(message, now)? {
+            if self.begin(request, now)? {
                 self.used.waited += 1;
-                let waited = Time::from_ps(now.ps() - message.asked.ps());
+                let waited = Time::from_ps(now.ps() - request.asked().ps());
                 self.used.waiting = self.used.waiting.plus(waited)?;
             } else {
-                self.waiting.push(message);
+                self.waiting.push(request);
             }
         }
         Ok(())
@@ -202,6 +245,82 @@ impl Live for OnDemand<'_> {
 }
 
 impl<'a> OnDemand<'a> {
+    /// Begins what is asked for, or lets it wait.
+    fn ask(&mut self, request: Request, now: Time) -> Result<(), SimulationError> {
+        if !self.begin(request, now)? {
+            self.waiting.push(request);
+        }
+        Ok(())
+    }
+
+    /// Begins what is asked for, if there is all it needs.
+    fn begin(&mut self, request: Request, now: Time) -> Result<bool, SimulationError> {
+        match request {
+            Request::Message(message) => self.light(message, now),
+            Request::Collective(collective) => self.begin_collective(collective, now),
+        }
+    }
+
+    /// Begins a planned collective, if no light is on its links and its ports are free.
+    fn begin_collective(
+        &mut self,
+        request: CollectiveRequest,
+        now: Time,
+    ) -> Result<bool, SimulationError> {
+        let span = request.planned.span;
+        let mut ranks = self.spanned_ranks(span);
+        let ports_in_use = self.ring.ports.is_some()
+            && ranks.any(|rank| self.sending[rank] > 0 || self.receiving[rank] > 0);
+        if ports_in_use || self.spanned_links(span).any(|link| self.load[link] > 0) {
+            return Ok(false);
+        }
+        let end = now.plus(request.planned.time)?;
+        self.hold(span, true);
+        let mut kept = std::mem::take(&mut self.kept);
+        kept.retain(|_, kept| {
+            self.links(kept.path)
+                .all(|link| self.load[link] < self.channels)
+        });
+        self.kept = kept;
+        self.until(end, Lit::Collective(request));
+        Ok(true)
+    }
+
+    /// Takes every channel and port of a span, or gives them back.
+    fn hold(&mut self, span: (u32, u32), taken: bool) {
+        let channels = self.channels as usize;
+        for link in self.spanned_links(span) {
+            self.load[link] = if taken { self.channels } else { 0 };
+            self.taken[link * channels..][..channels].fill(taken);
+        }
+        let Some(ports) = self.ring.ports else {
+            return;
+        };
+        let ports = if taken { ports } else { 0 };
+        for rank in self.spanned_ranks(span) {
+            (self.sending[rank], self.receiving[rank]) = (ports, ports);
+        }
+    }
+
+    fn spanned_ranks(&self, (first, count): (u32, u32)) -> impl Iterator<Item = usize> + use<> {
+        let ranks = self.ring.ranks;
+        (first..first + count).map(move |rank| (rank % ranks) as usize)
+    }
+
+    /// The indices in [`OnDemand::load`] of the links between the ranks of a span, both ways.
+    fn spanned_links(&self, (first, count): (u32, u32)) -> impl Iterator<Item = usize> + use<> {
+        let ranks = self.ring.ranks as usize;
+        let joints = if count < self.ring.ranks {
+            count.saturating_sub(1)
+        } else {
+            count
+        };
+        (first..first + joints).flat_map(move |rank| {
+            let rank = rank as usize;
+            [rank % ranks, ranks + (rank + 1) % ranks]
+        })
+    }
+
     /// The shortest ways that light can take, clockwise first.
     fn paths(&self, source: u32, destination: u32) -> impl Iterator<Item = RingPath> + use<'a> {
         let ring = self.ring;
@@ -285,18 +404,23 @@ impl<'a> OnDemand<'a> {
         if self.keeps() {
             self.make_room(message.source, message.destination, path, channel);
         }
-        let lit = Some(Lit {
+        let lit = Lit::Path {
             message,
             path,
             channel,
-        });
+        };
+        self.until(end, lit);
+    }
+
+    /// Keeps what holds channels until it ends.
+    fn until(&mut self, end: Time, lit: Lit) {
         let place = match self.free_places.pop() {
             Some(place) => {
-                self.lit[place as usize] = lit;
+                self.lit[place as usize] = Some(lit);
                 place
             }
             None => {
-                self.lit.push(lit);
+                self.lit.push(Some(lit));
                 self.lit.len() as u32 - 1
             }
         };
@@ -304,25 +428,36 @@ impl<'a> OnDemand<'a> {
         self.used.most_at_once = self.used.most_at_once.max(self.ends.len() as u32);
     }
 
-    /// A lightpath has carried its message; returns the message's number.
+    /// Gives back what a message or collective held that has ended; returns its number.
     fn darken(&mut self, place: u32) -> Option<u32> {
         let lit = self.lit[place as usize].take()?;
         self.free_places.push(place);
-        self.change(lit.path, lit.channel, false);
-        let (source, destination) = (lit.message.source, lit.message.destination);
+        let (message, path, channel) = match lit {
+            Lit::Path {
+                message,
+                path,
+                channel,
+            } => (message, path, channel),
+            Lit::Collective(request) => {
+                self.hold(request.planned.span, false);
+                return Some(request.number);
+            }
+        };
+        self.change(path, channel, false);
+        let (source, destination) = (message.source, message.destination);
         self.sending[source as usize] -= 1;
         self.receiving[destination as usize] -= 1;
         if self.keeps() {
             let kept = SetPath {
                 source,
                 destination,
-                path: lit.path,
-                channel: lit.channel,
+                path,
+                channel,
             };
             self.begun += 1;
             self.kept.insert(self.begun, kept);
         }
-        Some(lit.message.number)
+        Some(message.number)
     }
 
     fn change(&mut self, path: RingPath, channel: Option<u32>, taken: bool) {

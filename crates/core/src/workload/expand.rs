@@ -1,7 +1,8 @@
 //! From the calls of an MPI program to the program that is replayed: collectives become messages.
 //!
 //! Each call begins with its local work, which requires what came before. A message of a collective's
-//! step requires all messages of the rank's steps before; those of one step go side by side. A member
+//! step requires all messages of the rank's steps before; those of one step go side by side. On a fabric both ends of a
+//! message must be ready, whatever the eager limit: the start rule `rendezvous`, by which plans are timed. A member
 //! sends each step's transfers to one rank with one action as one message; a step without bytes still
 //! sends (a barrier's signals, empty blocks). A communicator of one member does nothing.
 //!
@@ -9,12 +10,16 @@
 //! paths that they need, and releases them after; see [`SetUp`]. The schedule of every collective is
 //! checked by the verifier before its messages are taken for the collective.
 //!
+//! On a fabric of circuits a collective is carried out by a plan of its own, and its members meet for it
+//! ([`planned`]).
+//!
 //! Messages of a program and of collectives never match each other, nor those of two communicators.
 
 mod agree;
 mod choice;
 mod held_paths;
 mod parts;
+mod planned;
 
 use std::collections::BTreeMap;
 
@@ -27,13 +32,15 @@ use crate::algorithm;
 use crate::collective::{Collective, CollectiveKind};
 use crate::fabric::Fabric;
 use crate::interrupt;
+use crate::planner;
 use crate::simulate::{Method, Paths};
 use crate::spec::Spec;
 use crate::units::{Bytes, Time};
-use agree::{Entered, agree};
+use agree::{Entered, agree, has_few_sizes};
 pub use choice::ChosenAlgorithm;
 use held_paths::{HeldPaths, PathChange};
 use parts::{MemberSchedule, by_member, group_from, plain_bytes, various_bytes};
+use planned::PlannedCollectives;
 
 /// The algorithm of each collective.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -92,12 +99,12 @@ pub struct SetUp {
 /// What collectives run on.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct CollectiveTarget<'a> {
-    /// The fabric that algorithms are asked to fit, in communicators of as many ranks; otherwise a ring.
+    /// The fabric on parts of which `auto` plans, and that algorithms are asked to fit, in communicators of as many ranks;
+    /// otherwise a ring.
     pub fabric: Option<&'a Fabric>,
     /// Lightpaths that are set up for messages; `None`: messages find their way.
     pub set_up: Option<SetUp>,
-    /// A fabric without its number of ranks that `auto` plans on for communicators of other sizes than the
-    /// fabric's, and where there is no fabric.
+    /// A fabric without its number of ranks that `auto` plans on where there is no fabric.
     pub resembles: Option<&'a Spec>,
     /// How plans are timed.
     pub method: Option<&'a Method>,
@@ -134,11 +141,13 @@ pub fn expand_on(
 ) -> Result<Expanded, TraceError> {
     let collectives = agree(trace)?;
     let mut expansion = Expansion {
+        is_exact: has_few_sizes(trace, &collectives),
         trace,
         algorithms,
         target,
         collectives,
         schedules: FxHashMap::default(),
+        planned: PlannedCollectives::default(),
         chosen: Vec::new(),
         tags: FxHashMap::default(),
         builder: ProgramBuilder::new(),
@@ -200,6 +209,10 @@ struct Expansion<'a> {
     target: CollectiveTarget<'a>,
     collectives: Entered,
     schedules: FxHashMap<ScheduleKey, MemberSchedule>,
+    /// Whether collectives are planned for their own sizes.
+    is_exact: bool,
+    /// Those of a fabric of circuits.
+    planned: PlannedCollectives,
     chosen: Vec<ChosenAlgorithm>,
     tags: FxHashMap<(u32, Option<u32>), u32>,
     builder: ProgramBuilder,
@@ -457,6 +470,19 @@ impl Expansion<'_> {
             return Ok(());
         }
         let place = self.trace.place(rank, enter.event as usize);
+        if let Some(fabric) = self.target.fabric.filter(|one| one.circuits().is_some()) {
+            let (meeting, sent) = self.meeting(fabric, place, event, (entered, number))?;
+            let node = Node {
+                amount: meeting,
+                kind: NodeKind::Collective,
+                ..enter
+            };
+            let node = self.push(node, before)?;
+            self.builder.join(meeting, sent);
+            before.clear();
+            before.push(node);
+            return Ok(());
+        }
         let tag = self.tag(event.communicator, None);
         let key = self.prepare(place, event, members, entered)?;
         // Taken out while nodes are pushed, then put back.
@@ -496,6 +522,7 @@ impl Expansion<'_> {
                 })?,
                 peer: members[part.peer as usize],
                 tag,
+                is_rendezvous: self.target.fabric.is_some(),
                 kind: if part.sends {
                     NodeKind::Send
                 } else {
@@ -511,6 +538,14 @@ impl Expansion<'_> {
         }
         self.schedules.insert(key, parts);
         Ok(())
+    }
+
+    /// The size that a collective is planned for; none where plans do not depend on it.
+    fn planned_size(&self, spec: &Spec, kind: CollectiveKind, size: u64) -> Option<Bytes> {
+        let size = size.max(1);
+        let rounded = || size.checked_next_power_of_two().unwrap_or(size);
+        let by_size = planner::find(kind, spec.name()).is_some_and(|record| record.by_size);
+        by_size.then(|| Bytes::new(if self.is_exact { size } else { rounded() }))
     }
 
     /// The bytes that one member has for another in the nth collective of a communicator.
@@ -580,15 +615,20 @@ impl Expansion<'_> {
             Call::AllToAllVarious => self.mean_of_various(event.communicator, entered),
             _ => event.bytes,
         };
-        let size = choice::planned_size(spec, kind, size);
+        let size = self.planned_size(spec, kind, size);
         let key = (kind, ranks, root, size);
         if self.schedules.contains_key(&key) {
             return Ok(key);
         }
         let collective = Collective::new(kind, ranks).and_then(|one| one.with_root(root));
         let collective = collective.map_err(|error| TraceError::at(place, error))?;
-        let (schedule, chosen) =
-            choice::schedule(self.algorithms, self.target, collective, size, place)?;
+        let (schedule, chosen) = choice::schedule(
+            self.algorithms,
+            self.target,
+            (collective, members),
+            size,
+            place,
+        )?;
         // Roots differ more often than what is chosen for them.
         if !self.chosen.contains(&chosen) {
             self.chosen.push(chosen);

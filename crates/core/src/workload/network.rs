@@ -11,8 +11,6 @@
 //!
 //! What a rank spends on a message, and which messages leave at once, are the [`EndCosts`] of all of them.
 
-use crate::family::wdm_ring::WdmRing;
-use crate::family::wss_grid::WssGrid;
 use std::fmt;
 
 use super::bursts::OverBursts;
@@ -92,9 +90,8 @@ impl Transport {
     }
 
     /// A fabric without its number of ranks whose messages cost about as much; `None` where they cost
-    /// nothing. Of Hockney's model every pair of ranks has a cable, of LogGP's every rank has one, of a
-    /// network of bursts every rank has its ports; of an electrical fabric or a grid of tunable circuits
-    /// every rank has a cable of the bandwidth that it injects.
+    /// nothing, and of a fabric, on which plans are made. Of Hockney's model every pair of ranks has a cable, of
+    /// LogGP's every rank has one, of a network of bursts every rank has its ports.
     fn shape(&self) -> Option<Spec> {
         let cables = |family: &str, latency: Time, rate: &dyn fmt::Display| {
             let spec = Spec::new(family).with("rate", rate);
@@ -124,22 +121,7 @@ impl Transport {
                     .with("establish", congestion.establish)
                     .with("release", congestion.release)
             }
-            Transport::Fabric(fabric) => match fabric.downcast::<WdmRing>() {
-                Some(_) => {
-                    let spec = fabric.spec();
-                    // Places of faults mean nothing among fewer ranks.
-                    let kept = spec
-                        .options()
-                        .filter(|(key, _)| !["ranks", "broken"].contains(key));
-                    kept.fold(Spec::new(spec.name()), |spec, (key, value)| {
-                        spec.with(key, value)
-                    })
-                }
-                None => {
-                    let rate = format!("{}b/s", fabric.injection_bandwidth());
-                    cables("crossbar", half(latency_across(fabric)), &rate)
-                }
-            },
+            Transport::Fabric(_) => return None,
         })
     }
 
@@ -162,22 +144,6 @@ impl fmt::Display for Transport {
             Transport::Bursts(over) => formatter.write_str(over.network.specification()),
         }
     }
-}
-
-/// The latency between the first and the last rank.
-fn latency_across(fabric: &Fabric) -> Time {
-    if let Some(grid) = fabric.downcast::<WssGrid>() {
-        return grid.latency;
-    }
-    let mut route = Vec::new();
-    let Some(network) = fabric.network().filter(|network| network.ranks() > 1) else {
-        return Time::ZERO;
-    };
-    network.route(0, network.ranks() - 1, &mut route);
-    let latencies = route
-        .iter()
-        .map(|&link| network.links()[link as usize].latency.ps());
-    Time::from_ps(latencies.fold(0, u64::saturating_add))
 }
 
 /// The method of a replay, with what messages cost at their ends where flows are simulated and nothing

@@ -14,14 +14,15 @@
 //!   fairly; a message has left when it has arrived, since it holds the links all along;
 //! * under `packet`: each message is handed to its rank's terminal, which cuts it into chunks; it has left
 //!   when the last chunk is on the terminal's link;
-//! * a ring of wavelengths: each message asks for a lightpath ([`crate::simulate::on_demand`]) and waits for one if
-//!   there is none; it has left when it has arrived.
+//! * a ring of wavelengths: collectives are carried out by their plans, and wait until the links that they use are
+//!   free; each other message asks for a lightpath ([`crate::simulate::on_demand`]) and waits for one if there is none;
+//!   it has left when it has arrived.
 //!
 //! A message to the rank itself costs nothing. What messages cost at their ends is the replay's matter
 //! ([`EndCosts`](super::replay::EndCosts)).
 
 use crate::fabric::Fabric;
-use crate::simulate::live::{Live, MessageEvent};
+use crate::simulate::live::{Live, MessageEvent, PlannedCollective};
 use crate::simulate::{Method, SimulationError, Simulator};
 use crate::units::{Bytes, Time};
 
@@ -74,6 +75,20 @@ pub trait NetworkModel {
         number: u32,
         message: ReadyMessage,
     ) -> Result<Option<MessageTimes>, SimulationError>;
+
+    /// Carries out a planned collective; only time will tell when it ends.
+    ///
+    /// # Errors
+    /// A network that carries messages alone; a time that leaves 64 bits.
+    fn carry_out(
+        &mut self,
+        _number: u32,
+        _planned: PlannedCollective,
+        _ready: Time,
+    ) -> Result<(), SimulationError> {
+        let problem = "a cost of messages carries out no plans";
+        Err(SimulationError::refused("replay", problem))
+    }
 
     /// When something happens next, if nothing is sent before; `None`: never.
     ///
@@ -141,6 +156,15 @@ impl NetworkModel for SimulatedNetwork<'_> {
         let ends = (message.source, message.destination);
         self.live.send(number, ends, message.bytes, message.ready)?;
         Ok(None)
+    }
+
+    fn carry_out(
+        &mut self,
+        number: u32,
+        planned: PlannedCollective,
+        ready: Time,
+    ) -> Result<(), SimulationError> {
+        self.live.carry_out(number, planned, ready)
     }
 
     fn next_time(&mut self) -> Result<Option<Time>, SimulationError> {

@@ -9,6 +9,7 @@
 use rustc_hash::FxHashMap;
 
 use super::error::{Place, TraceError};
+use crate::simulate::live::PlannedCollective;
 use crate::table::{Cell, Value, Values};
 
 /// No partner, no event, no line.
@@ -24,6 +25,8 @@ pub enum NodeKind {
     Enter,
     /// Setting up or releasing lightpaths; `amount` is picoseconds, `tag` 1 if any are set up.
     SetUp,
+    /// A rank's part in a planned collective; `amount` is its index in the program.
+    Collective,
     /// A message to `peer`; `amount` is bytes.
     Send,
     /// A message from `peer`; `amount` is the room for it in bytes.
@@ -143,6 +146,8 @@ pub struct Node {
     pub call: Call,
     /// The processor of the rank that does it; the work of one processor is done one after another.
     pub processor: u8,
+    /// Whether a message leaves only when its receive has begun, whatever the eager limit.
+    pub is_rendezvous: bool,
 }
 
 impl Node {
@@ -158,6 +163,7 @@ impl Node {
             kind,
             call: Call::Local,
             processor: 0,
+            is_rendezvous: false,
         }
     }
 }
@@ -167,6 +173,17 @@ pub(super) const FOLLOWS: u32 = 1 << 31;
 
 /// The most nodes that a program may have.
 pub const MOST_NODES: usize = FOLLOWS as usize - 1;
+
+/// A collective that is carried out by its plan, when all its members have come to it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct MeetingOfRanks {
+    /// What the network carries out.
+    pub(super) planned: PlannedCollective,
+    /// Messages of the plan.
+    pub(super) messages: u64,
+    /// The node of each member, and the bytes that it sends.
+    pub(super) members: Vec<(u32, u64)>,
+}
 
 /// Nodes of all ranks with their dependencies, messages matched.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -180,6 +197,8 @@ pub struct Program {
     pub(super) dependent_starts: Vec<u32>,
     /// Nodes that depend, with [`FOLLOWS`] where on the begin.
     pub(super) dependents: Vec<u32>,
+    /// Collectives that are carried out by their plans.
+    pub(super) meetings: Vec<MeetingOfRanks>,
 }
 
 impl Program {
@@ -250,6 +269,7 @@ pub struct ProgramBuilder {
     /// Per dependency, in the order of dependents: what it waits for, with [`FOLLOWS`].
     awaited: Vec<u32>,
     waits: Vec<u32>,
+    meetings: Vec<MeetingOfRanks>,
 }
 
 impl ProgramBuilder {
@@ -301,6 +321,22 @@ impl ProgramBuilder {
         self.require(earlier | FOLLOWS);
     }
 
+    /// Adds a collective that its members' nodes name by the index that it gets.
+    pub(super) fn meeting(&mut self, planned: PlannedCollective, messages: u64) -> u64 {
+        self.meetings.push(MeetingOfRanks {
+            planned,
+            messages,
+            members: Vec::new(),
+        });
+        self.meetings.len() as u64 - 1
+    }
+
+    /// The node pushed last is a member of a collective, in which it sends so many bytes.
+    pub(super) fn join(&mut self, meeting: u64, bytes: u64) {
+        let node = self.nodes.len() as u32 - 1;
+        self.meetings[meeting as usize].members.push((node, bytes));
+    }
+
     /// Matches the messages and turns dependencies around.
     ///
     /// # Errors
@@ -316,6 +352,7 @@ impl ProgramBuilder {
             waits: self.waits,
             dependent_starts,
             dependents,
+            meetings: self.meetings,
         };
         match_messages(&mut program)?;
         Ok(program)

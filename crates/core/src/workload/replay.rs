@@ -9,6 +9,8 @@
 //! program, so costs never change who receives what; whether ranks deadlock depends on the eager limit
 //! alone.
 //!
+//! A planned collective begins when the last of its members has come to it, and ends at all of them when its plan ends.
+//!
 //! LogGOPSim differs in three things: it streams n - 1 bytes, we n; its receiver is blocked for the whole
 //! length of a message that came before its receive, ours takes it at once; and its receiving port
 //! serves messages when they are matched, ours when they come.
@@ -110,7 +112,7 @@ crate::columns! {
         pub calls: Time,
         /// Time that setting up and releasing circuits took it.
         pub setting_up: Time,
-        /// Messages sent.
+        /// Messages sent, without those of planned collectives.
         pub messages: u64,
         /// Bytes sent.
         pub bytes: u64 as "B",

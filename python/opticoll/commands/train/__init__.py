@@ -31,6 +31,7 @@ from opticoll.commands.train.groups import (
     is_grouped,
     refuse_too_large,
     way_of,
+    why_alone,
 )
 from opticoll.commands.train.prices import (
     GRADIENTS,
@@ -374,10 +375,13 @@ def compute(asked: Train, watch: Watch) -> Iterator[TrainingRow]:
     if asked.gradients not in GRADIENTS:
         raise UsageError(f"there are no gradients in `{asked.gradients}`; {', '.join(GRADIENTS)}")
     warnings: dict[str, None] = {}
-    for fabric in fabrics:
-        own = settings_on(fabric, fabrics, settings)
-        one = _grouped if is_grouped(asked) else _replicated
-        row = one(asked, fabric, own, watch)
+    own = [(fabric, settings_on(fabric, fabrics, settings)) for fabric in fabrics]
+    alone = why_alone(asked, own) if is_grouped(asked) else None
+    for fabric, method in own:
+        if is_grouped(asked):
+            row = _grouped(asked, fabric, method, alone, watch)
+        else:
+            row = _replicated(asked, fabric, method, watch)
         warnings |= dict.fromkeys(row.warnings)
         yield row
     watch.notes += [f"warning: {warning}" for warning in warnings]
@@ -400,7 +404,9 @@ def _replicated(asked: Train, fabric: Fabric, settings: Settings, watch: Watch) 
     return _row(asked, fabric, batch, named, rule, model, prices, iteration)
 
 
-def _grouped(asked: Train, fabric: Fabric, settings: Settings, watch: Watch) -> TrainingRow:
+def _grouped(
+    asked: Train, fabric: Fabric, settings: Settings, alone: str | None, watch: Watch
+) -> TrainingRow:
     """An iteration in which groups of ranks divide the model."""
     if asked.profile is not None or asked.model is None:
         raise UsageError(
@@ -408,7 +414,7 @@ def _grouped(asked: Train, fabric: Fabric, settings: Settings, watch: Watch) -> 
         )
     model, named, batch = timed(asked)
     rule = check_buckets(asked.buckets)
-    way = way_of(asked, fabric, settings)
+    way = way_of(asked, fabric, alone)
     wide = GRADIENTS[asked.gradients]
     training = divide(asked, named.name, batch, fabric.ranks, wide)
     memory = memory_row(

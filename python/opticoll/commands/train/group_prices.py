@@ -21,7 +21,6 @@ import opticoll
 from opticoll import _core
 from opticoll._core import Fabric, GroupedTraining, Plan
 from opticoll.commands.train.group_rows import GroupCollectiveRow, collective_row
-from opticoll.errors import FabricError
 from opticoll.layout import PICOSECONDS
 
 if TYPE_CHECKING:
@@ -55,7 +54,7 @@ class GroupPrices:
 
     def find(self, one: GroupCollectiveRecord) -> None:
         """Plan a collective, verify the plan, simulate it."""
-        part = part_of(self._fabric, members_of(self._training, one))
+        part = self._fabric.part(members_of(self._training, one))
         if one["layer"] is None:
             plan, size = self._even(one, part), one["size_bytes"]
         else:
@@ -183,27 +182,3 @@ def members_of(training: GroupedTraining, one: GroupCollectiveRecord) -> list[in
     }
     step = steps[one["group"]]
     return [step * number for number in range(one["ranks"])]
-
-
-def part_of(fabric: Fabric, members: Sequence[int]) -> Fabric:
-    """The part of a fabric that some of its ranks have for themselves.
-
-    Of a fabric with links these ranks, and all links; of circuits a fabric of as many ranks.
-    """
-    ranks = len(members)
-    if ranks == fabric.ranks:
-        return fabric
-    if fabric.electrical:
-        return fabric.with_options(members="+".join(map(str, members)))
-    options = fabric.options
-    if "ranks" in options:
-        return fabric.with_options(ranks=ranks)
-    if "rows" in options and "columns" in options:
-        columns = fabric.option("columns")
-        if members[1] - members[0] == columns:
-            return fabric.with_options(rows=ranks, columns=1)
-        if ranks <= columns:
-            return fabric.with_options(rows=1, columns=ranks)
-        if ranks % columns == 0:
-            return fabric.with_options(rows=ranks // columns, columns=columns)
-    raise FabricError(f"{fabric.family} has no part of {ranks} ranks; take other groups")

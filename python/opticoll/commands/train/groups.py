@@ -6,7 +6,7 @@ is planned and timed on the part of the fabric that its group has, as if the gro
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -131,8 +131,8 @@ class Way:
     reconfigure: str | None
 
 
-def way_of(asked: Train, fabric: Fabric, settings: Settings) -> Way:
-    """The way of collectives on a fabric."""
+def way_of(asked: Train, fabric: Fabric, alone: str | None) -> Way:
+    """The way of collectives on a fabric, and why each group is timed alone, if it is."""
     switch = fabric.family == "circuit_switch"
     if asked.reconfigure is not None and not switch:
         raise UsageError(
@@ -141,7 +141,7 @@ def way_of(asked: Train, fabric: Fabric, settings: Settings) -> Way:
         )
     exchanges = (asked.expert_parallel or 1) > 1
     reconfigure = asked.reconfigure or "layer" if switch and exchanges else None
-    return Way(_algorithms(asked), _why_alone(asked, fabric, settings), reconfigure)
+    return Way(_algorithms(asked), alone, reconfigure)
 
 
 def carry_out(
@@ -207,15 +207,23 @@ def _algorithms(asked: Train) -> dict[str, str]:
     return chosen
 
 
-def _why_alone(asked: Train, fabric: Fabric, settings: Settings) -> str | None:
-    """Why groups are timed one by one; None where they meet in the network."""
+def why_alone(asked: Train, fabrics: Sequence[tuple[Fabric, Settings]]) -> str | None:
+    """Why groups are timed one by one; None where they meet in the network.
+
+    All fabrics of a comparison are judged alike.
+    """
     if asked.contention == "none":
         return "as asked for"
-    if carries_messages(fabric, **settings):
+    without = [
+        fabric.family for fabric, settings in fabrics if not carries_messages(fabric, **settings)
+    ]
+    if not without:
         return None
-    reason = f"no simulator sends single messages over {fabric.family}"
+    reason = f"no simulator sends single messages over {', '.join(dict.fromkeys(without))}"
     if asked.contention == "simulated":
         raise UsageError(f"contention: {reason}; leave it out, and groups are timed one by one")
+    if len(without) < len(fabrics):
+        reason += ", and all fabrics of a comparison are judged alike"
     return reason
 
 
@@ -257,7 +265,7 @@ def _chosen(
     one: GroupCollectiveRecord,
     chosen: Mapping[tuple[str, int, int | None], str],
 ) -> str | None:
-    """The algorithm of a collective, which may have been chosen for the next power of two bytes."""
+    """The algorithm of a collective, chosen for its size or for the next power of two bytes."""
     if one["collective"] is None:
         return None
     size = one["size_bytes"]
@@ -265,4 +273,5 @@ def _chosen(
         size = mean_size(training, one)
     rounded = 1 << max(size - 1, 0).bit_length()
     kind = (one["collective"], one["ranks"])
-    return chosen.get((*kind, rounded), chosen.get((*kind, None)))
+    found = (chosen.get((*kind, bytes_)) for bytes_ in (size, rounded, None))
+    return next((one for one in found if one is not None), None)

@@ -327,6 +327,23 @@ impl Machine for WssGrid {
         self.ranks()
     }
 
+    /// Ranks below one another have a column, others a row or whole rows.
+    fn part(&self, members: &[u32]) -> Result<Fabric, FabricError> {
+        let (ranks, columns) = (members.len() as u32, self.columns);
+        let below = ranks > 1 && members[1] - members[0] == columns;
+        let (rows, columns) = match () {
+            () if below => (ranks, 1),
+            () if ranks <= columns => (1, ranks),
+            () if ranks % columns == 0 => (ranks / columns, columns),
+            () => {
+                let problem = format!("no whole rows make up a part of {ranks} ranks");
+                return Err(self.spec().refuse("columns", problem).into());
+            }
+        };
+        let spec = self.spec().without("rows").without("columns");
+        (RECORD.build)(&spec.with("rows", rows).with("columns", columns))
+    }
+
     fn words(&self) -> String {
         format!(
             "{} on {} x {} nodes, {} per laser, {} per transceiver, {} to tune",

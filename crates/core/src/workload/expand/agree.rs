@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::kind;
 use crate::interrupt;
@@ -12,6 +12,23 @@ use crate::workload::trace::Trace;
 
 /// Per communicator, the collectives that its members enter: for each the event of every member.
 pub(super) type Entered = BTreeMap<u32, Vec<Vec<u32>>>;
+
+/// The most distinct collectives, by kind, ranks and size, that are planned for their own sizes. A program of more has plans
+/// for sizes that are powers of two, so that it needs few.
+const MAX_EXACT_SIZES: usize = 64;
+
+/// Whether the collectives of a trace are planned for their own sizes.
+pub(super) fn has_few_sizes(trace: &Trace, collectives: &Entered) -> bool {
+    let mut distinct = FxHashSet::default();
+    for (communicator, entered) in collectives {
+        let members = &trace.communicators[communicator];
+        for events in entered {
+            let event = &trace.ranks[members[0] as usize][events[0] as usize];
+            distinct.insert((event.call, members.len(), event.bytes));
+        }
+    }
+    distinct.len() <= MAX_EXACT_SIZES
+}
 
 /// Checks that the members of each communicator enter the same collectives in the same order.
 pub(super) fn agree(trace: &Trace) -> Result<Entered, TraceError> {

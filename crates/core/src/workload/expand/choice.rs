@@ -1,15 +1,15 @@
 //! Which schedule a collective of a program runs by: a named algorithm's, or one that the planner chooses.
 //!
-//! A communicator of all ranks of a fabric is planned for on that fabric, with the method of the replay.
-//! Any other communicator, and any on a cost model, is planned for on a fabric of as many ranks that
-//! resembles the network: [`CollectiveTarget::resembles`]. What plans depend on is the size rounded up to a power of
-//! two, so that a program of many sizes needs few plans.
+//! A communicator is planned for on the part of the fabric that its members have ([`Fabric::part`]), with the method of the
+//! replay; of communicators with as many members, the first. On a cost model it is planned for on a fabric of as many ranks
+//! that resembles the network: [`CollectiveTarget::resembles`]. Plans are made for the size of the
+//! collective, or for the next power of two in a program of many sizes.
 
 use super::{Algorithms, CollectiveTarget};
 use crate::algorithm;
-use crate::collective::{Collective, CollectiveKind};
+use crate::collective::Collective;
 use crate::fabric::Fabric;
-use crate::plan::Plan;
+use crate::plan::{Plan, PlanRef};
 use crate::planner;
 use crate::schedule::Schedule;
 use crate::simulate::{Method, Policy, default_simulator};
@@ -35,18 +35,11 @@ crate::rows! {
     }
 }
 
-/// The size that plans are made for: a power of two, and none where the algorithm's do not depend on it.
-pub(super) fn planned_size(spec: &Spec, kind: CollectiveKind, size: u64) -> Option<Bytes> {
-    let by_size = planner::find(kind, spec.name()).is_some_and(|record| record.by_size);
-    let rounded = || size.max(1).checked_next_power_of_two().unwrap_or(size);
-    by_size.then(|| Bytes::new(rounded()))
-}
-
 /// The schedule of a collective, verified, and by what algorithm it was made.
 pub(super) fn schedule(
     algorithms: &Algorithms,
     target: CollectiveTarget<'_>,
-    collective: Collective,
+    (collective, members): (Collective, &[u32]),
     size: Option<Bytes>,
     place: Place,
 ) -> Result<(Schedule, ChosenAlgorithm), TraceError> {
@@ -55,11 +48,20 @@ pub(super) fn schedule(
     let made = |text: String| Fabric::parse(&text).map_err(|error| TraceError::at(place, error));
     let ring = || made(format!("wdm_ring:ranks={ranks},wavelengths=1"));
     planner::check_name(kind, spec.name()).map_err(|error| TraceError::at(place, error))?;
-    let same = target.fabric.filter(|fabric| fabric.ranks() == ranks);
-    let alike = match target.resembles {
-        Some(shape) => Some(made(shape.clone().with("ranks", ranks).to_string())?),
-        None => None,
+    let on = match (target.fabric, target.resembles) {
+        (Some(fabric), _) => {
+            let part = fabric.part(members);
+            let part = part.map_err(|error| TraceError::at(place, error))?;
+            Some((part, target.method.cloned().unwrap_or_default()))
+        }
+        (None, Some(shape)) => {
+            let alike = made(shape.clone().with("ranks", ranks).to_string())?;
+            let method = method_on(&alike, target);
+            Some((alike, method))
+        }
+        (None, None) => None,
     };
+    let same = target.fabric.filter(|fabric| fabric.ranks() == ranks);
     let named = |spec: &Spec| {
         let ring = ring()?;
         algorithm::build_ranges(spec, collective, same.unwrap_or(&ring))
@@ -69,17 +71,14 @@ pub(super) fn schedule(
     let (schedule, algorithm) = match planner::find(kind, spec.name()) {
         None => named(spec)?,
         // Where messages cost nothing, no plan is better than another.
-        Some(planner) if planner.chooses && same.is_none() && alike.is_none() => {
+        Some(planner) if planner.chooses && on.is_none() => {
             named(&Algorithms::default().chosen[kind.name()])?
         }
         Some(planner) => {
-            let (fabric, method) = match (same, alike) {
-                (Some(fabric), _) => (fabric.clone(), target.method.cloned().unwrap_or_default()),
-                (None, Some(fabric)) if (planner.applies)(&fabric) => {
-                    let method = method_on(&fabric, target);
-                    (fabric, method)
-                }
-                _ => (ring()?, Method::default()),
+            let fits = on.filter(|(fabric, _)| (planner.applies)(fabric));
+            let (fabric, method) = match fits {
+                Some(fits) => fits,
+                None => (ring()?, Method::default()),
             };
             let size = size.unwrap_or(Bytes::new(1));
             let planned =
@@ -91,24 +90,29 @@ pub(super) fn schedule(
     };
     let crossbar = made(format!("crossbar:ranks={ranks}"))?;
     let plan = Plan::without_light(&crossbar, schedule, algorithm);
-    match verify(&plan).first() {
-        None => Ok((
-            plan.schedule,
-            ChosenAlgorithm {
-                collective: kind.name(),
-                ranks,
-                size,
-                algorithm: spec.to_string(),
-                chosen: plan.algorithm,
-            },
-        )),
-        Some(violation) => {
-            let (algorithm, sentence) = (&plan.algorithm, &violation.sentence);
-            let problem =
-                format!("the plan of {algorithm} among {ranks} ranks is wrong: {sentence}");
-            Err(TraceError::at(place, problem))
-        }
-    }
+    prove(&plan, place)?;
+    let chosen = ChosenAlgorithm {
+        collective: kind.name(),
+        ranks,
+        size,
+        algorithm: spec.to_string(),
+        chosen: plan.algorithm,
+    };
+    Ok((plan.schedule, chosen))
+}
+
+/// Refuses a plan that the verifier refuses.
+pub(super) fn prove<'a>(plan: impl Into<PlanRef<'a>>, place: Place) -> Result<(), TraceError> {
+    let plan = plan.into();
+    let Some(violation) = verify(plan).into_iter().next() else {
+        return Ok(());
+    };
+    let Plan {
+        algorithm, fabric, ..
+    } = plan.representative();
+    let (ranks, sentence) = (fabric.ranks(), violation.sentence);
+    let problem = format!("the plan of {algorithm} among {ranks} ranks is wrong: {sentence}");
+    Err(TraceError::at(place, problem))
 }
 
 /// Whether a policy is one of a fabric with circuits.

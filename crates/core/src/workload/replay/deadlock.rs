@@ -4,9 +4,20 @@ use super::engine::{NodePhase, ReplayEngine};
 use crate::interrupt;
 use crate::workload::error::{Place, TraceError};
 use crate::workload::network_model::NetworkModel;
-use crate::workload::program::{FOLLOWS, NONE};
+use crate::workload::program::{FOLLOWS, NONE, NodeKind};
 
 impl<C: NetworkModel> ReplayEngine<'_, C> {
+    fn other_end(&self, node: u32) -> u32 {
+        let plain = &self.program.nodes[node as usize];
+        if plain.kind != NodeKind::Collective {
+            return plain.partner;
+        }
+        let members = &self.program.meetings[plain.amount as usize].members;
+        let mut members = members.iter().map(|&(member, _)| member);
+        let absent = |member: &u32| self.phase[*member as usize] == NodePhase::Idle;
+        members.find(absent).unwrap_or(node)
+    }
+
     /// Follows what waits for what until a node comes twice.
     pub(super) fn deadlock(&self) -> TraceError {
         let mut awaited = vec![NONE; self.program.len()];
@@ -36,8 +47,8 @@ impl<C: NetworkModel> ReplayEngine<'_, C> {
                 waiting.push(place);
             }
             node = match self.waits[node as usize] {
-                // It has begun and waits for its other end.
-                0 => self.program.nodes[node as usize].partner,
+                // It has begun and waits for its other end, or for a member.
+                0 => self.other_end(node),
                 _ => awaited[node as usize],
             };
         }

@@ -35,6 +35,10 @@ pub(super) struct ReplayEngine<'a, C> {
     network: &'a mut C,
     /// Messages that the network has and that have not arrived.
     under_way: u64,
+    /// By planned collective, the members that have not come to it.
+    absent: Vec<u32>,
+    /// Messages of the planned collectives that have begun.
+    planned_messages: u64,
     happened: Vec<MessageEvent>,
     settings: ReplaySettings,
     overhead: u64,
@@ -112,6 +116,12 @@ impl<'a, C: NetworkModel> ReplayEngine<'a, C> {
             overhead: settings.ends.overhead.ps(),
             network,
             under_way: 0,
+            absent: program
+                .meetings
+                .iter()
+                .map(|meeting| meeting.members.len() as u32)
+                .collect(),
+            planned_messages: 0,
             happened: Vec::new(),
             settings,
             now: 0,
@@ -202,6 +212,15 @@ impl<'a, C: NetworkModel> ReplayEngine<'a, C> {
     /// Something has become of a message.
     fn hear(&mut self, one: MessageEvent) {
         let time = one.time.ps().max(self.now);
+        let program = self.program;
+        let plain = &program.nodes[one.message as usize];
+        if plain.kind == NodeKind::Collective {
+            self.under_way -= 1;
+            for &(node, _) in &program.meetings[plain.amount as usize].members {
+                self.schedule(time, END | u64::from(node));
+            }
+            return;
+        }
         if one.left && self.phase[one.message as usize] == NodePhase::Begun {
             self.schedule(time, END | u64::from(one.message));
         }
@@ -248,7 +267,7 @@ impl<'a, C: NetworkModel> ReplayEngine<'a, C> {
         }
         let plain = &self.program.nodes[node as usize];
         let held = match plain.kind {
-            NodeKind::Receive => return self.begin(node),
+            NodeKind::Receive | NodeKind::Collective => return self.begin(node),
             NodeKind::Send => self.overhead,
             NodeKind::Compute | NodeKind::Enter => self.work(plain.amount)?,
             NodeKind::SetUp => plain.amount,
@@ -289,6 +308,14 @@ impl<'a, C: NetworkModel> ReplayEngine<'a, C> {
                 let handed = self.plus(self.now, self.overhead)?;
                 self.schedule(handed, LEAVE | u64::from(node));
             }
+            NodeKind::Collective => {
+                self.phase[node as usize] = NodePhase::Begun;
+                let absent = &mut self.absent[plain.amount as usize];
+                *absent -= 1;
+                if *absent == 0 {
+                    return self.begin_collective(node);
+                }
+            }
             NodeKind::Receive => {
                 let arrived = self.phase[node as usize] == NodePhase::Arrived;
                 self.phase[node as usize] = NodePhase::Begun;
@@ -303,10 +330,32 @@ impl<'a, C: NetworkModel> ReplayEngine<'a, C> {
         Ok(())
     }
 
+    /// The last member of a planned collective has come to it.
+    fn begin_collective(&mut self, last: u32) -> Result<(), TraceError> {
+        let program = self.program;
+        let plain = &program.nodes[last as usize];
+        let meeting = &program.meetings[plain.amount as usize];
+        let begun = self
+            .network
+            .carry_out(last, meeting.planned, Time::from_ps(self.now));
+        begun.map_err(|error| TraceError::at(program.place(last), error))?;
+        self.under_way += 1;
+        let sent = &mut self.sent[plain.call as usize];
+        sent.messages += meeting.messages;
+        self.planned_messages += meeting.messages;
+        for &(node, bytes) in &meeting.members {
+            let rank = self.rank_of.get(program, node) as usize;
+            for sum in [&mut self.ranks.bytes[rank], &mut sent.bytes] {
+                *sum = sum.checked_add(bytes).ok_or_else(too_many)?;
+            }
+        }
+        Ok(())
+    }
+
     /// The overhead of a send is over.
     fn leave(&mut self, send: u32) -> Result<(), TraceError> {
         let plain = &self.program.nodes[send as usize];
-        if self.settings.ends.is_eager(plain.amount) {
+        if !plain.is_rendezvous && self.settings.ends.is_eager(plain.amount) {
             self.hand_over(send)?;
             return self.end(send);
         }
@@ -456,7 +505,7 @@ impl<'a, C: NetworkModel> ReplayEngine<'a, C> {
         let finish = self.ranks.finish.iter().copied();
         Ok(Replayed {
             time: finish.max().unwrap_or(Time::ZERO),
-            messages: self.ranks.messages.iter().sum(),
+            messages: self.ranks.messages.iter().sum::<u64>() + self.planned_messages,
             bytes,
             events: self.events,
             ranks: self.ranks,
