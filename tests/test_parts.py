@@ -112,3 +112,81 @@ def test_ranks_that_are_cut_off_are_named(capsys: pytest.CaptureFixture[str]) ->
     asked = ["plan", "all_gather", "--fabric", "mesh:dims=4x1", "--without", "rank 1 <-> rank 2"]
     assert main(asked) == 2
     assert "no links lead from rank 0 to rank 2, rank 3" in capsys.readouterr().err
+
+
+RING_COLLECTIVES = [*COLLECTIVES, "gather", "reduce"]
+EVERY_STEP_PS = 25_000_000
+
+
+@pytest.mark.parametrize("kind", RING_COLLECTIVES)
+@pytest.mark.parametrize("part", ["members=0+4+8+12+13", "members=1-6,without=3", "without=5+9"])
+def test_ranks_of_a_ring_of_light_plan_as_a_ring_of_as_many(kind: str, part: str) -> None:
+    some = Fabric(f"wdm_ring:ranks=16,wavelengths=4,{part}")
+    alone = Fabric("wdm_ring:wavelengths=4", ranks=some.ranks)
+    plans = [opticoll.plan(kind, fabric, size="256KiB") for fabric in (some, alone)]
+    proved(plans[0])
+    assert opticoll.Plan.from_text(plans[0].to_text()) == plans[0]
+    times = {plan.simulate("256KiB").time_ps for plan in plans}
+    assert (len(times), plans[0].algorithm) == (1, plans[1].algorithm)
+
+
+def test_light_takes_its_time_over_every_link_between_nodes() -> None:
+    fabric = Fabric("wdm_ring:ranks=16,wavelengths=1,rate=8Gb/s,propagation=1us,members=0+1+3+7")
+    plan = opticoll.plan("all_gather", fabric, "ring", size="1000B")
+    proved(plan)
+    # Three slots of 1 us for the bytes; the longest lightpath leads from node 7 to node 16.
+    assert plan.simulate("1000B").time_ps == 3 * (EVERY_STEP_PS + 1_000_000 + 9_000_000)
+
+
+@pytest.mark.parametrize("kind", RING_COLLECTIVES)
+@pytest.mark.parametrize(
+    "part",
+    [
+        "members=0+1+3+4+6+9,reach=4,propagation=200ns",
+        "members=0+2+4+6+8+10,reach=4",
+        "without=5,reach=1",
+        "members=0+3+5+8,broken=1-2,multicast=drop_and_continue",
+        "without=2+7,launch_power=0dBm,sensitivity=-20dBm,through_loss=1dB,converters=full",
+    ],
+)
+def test_plans_on_some_ranks_of_a_ring_of_light_keep_to_its_limits(kind: str, part: str) -> None:
+    fabric = Fabric(f"wdm_ring:ranks=12,wavelengths=4,{part}")
+    plan = opticoll.plan(kind, fabric, size="64KiB")
+    proved(plan)
+    _, bounds = opticoll._core.time_bounds(kind, fabric, 65536, 0, None, None, None)
+    assert all(plan.simulate("64KiB").time_ps >= bound[0] for bound in bounds)
+
+
+def test_a_rank_of_a_ring_of_light_fails() -> None:
+    plan = opticoll.plan("broadcast", "wdm_ring:ranks=8,wavelengths=2", size="1MiB", root=6)
+    row = opticoll.replan(plan, "rank 5", algorithm="auto")
+    assert (row.violations, row.ranks, row.root) == ([], 7, 5)
+    assert row.fabric.endswith("without=5")
+    cut = opticoll.replan(row.plan, "3>4", algorithm="auto")
+    assert cut.violations == []
+    assert cut.fabric.endswith("broken=3-4cw,without=5")
+    with pytest.raises(opticoll.OpticollError, match="the root, node 6, has left"):
+        opticoll.replan(plan, "6", algorithm="auto")
+    assert opticoll.Fabric(row.fabric).intact == plan.fabric
+
+
+def test_a_port_of_a_circuit_switch_fails() -> None:
+    plan = opticoll.plan("all_gather", "circuit_switch:ranks=4,ports=2", size="1MiB")
+    row = opticoll.replan(plan, "dead_ports=1.0", algorithm="auto")
+    assert (row.violations, row.slowdown >= 1) == ([], True)
+
+
+@pytest.mark.parametrize(
+    ("part", "problem"),
+    [
+        ("without=0+1+2+3+4+5+6+7", "no rank is left"),
+        ("members=3,without=3", "no rank is left"),
+        ("members=8", "ranks are 0 to 7"),
+        ("without=9", "there is no rank 9"),
+        ("without=NIC", "write ranks such as 5"),
+        ("without=2>4", "2 and 4 are no neighbours"),
+    ],
+)
+def test_what_is_no_part_of_a_ring_of_light_is_refused(part: str, problem: str) -> None:
+    with pytest.raises(opticoll.errors.FabricError, match=problem):
+        Fabric(f"wdm_ring:ranks=8,wavelengths=2,{part}")

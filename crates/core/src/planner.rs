@@ -127,8 +127,8 @@ pub enum PlannerError {
     },
     /// Some rank cannot reach some other.
     #[error(
-        "the ring falls apart: its broken links leave ranks that cannot reach others; a ring can lose \
-         links of one direction in any places, such as 3-4cw+9-10cw, or both directions between one \
+        "the ring falls apart: cuts, or links to the next rank that are longer than light reaches, leave ranks that \
+         cannot reach others; a ring can lose links of one direction in any places, such as 3-4cw+9-10cw, or both directions between one \
          pair of neighbours, such as 3-4"
     )]
     CutOff,

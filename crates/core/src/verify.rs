@@ -275,7 +275,7 @@ impl fmt::Display for ViolationKind {
 /// A directed fibre between two neighbours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RingLink {
-    /// The rank at which it starts.
+    /// The rank at which it starts; where only some ranks take part, its node.
     pub rank: u32,
     /// The way around the ring.
     pub direction: Direction,

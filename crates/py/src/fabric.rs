@@ -6,7 +6,7 @@ use numpy::{IntoPyArray, PyArrayMethods, PyUntypedArrayMethods};
 use opticoll::fabric::{self, Plane};
 use opticoll::family::custom::Custom;
 use opticoll::simulate;
-use opticoll::spec::Spec;
+use opticoll::spec::{Role, Spec};
 use opticoll::units::{Rate, Time};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -185,7 +185,7 @@ impl Fabric {
         Ok(Fabric { fabric })
     }
 
-    /// The same fabric with nothing broken; itself if its option `without` is not set.
+    /// The same fabric with nothing broken.
     ///
     /// Examples
     /// --------
@@ -194,8 +194,13 @@ impl Fabric {
     /// 16
     #[getter]
     fn intact(&self) -> PyResult<Fabric> {
-        let spec = self.fabric.spec().without("without").to_string();
-        let fabric = fabric::Fabric::parse(&spec).map_err(IntoPyErr::into_py_err)?;
+        let records = self.fabric.record().all_options();
+        let broken = records
+            .iter()
+            .map(|option| &option.record)
+            .filter(|record| record.role == Role::Broken);
+        let spec = broken.fold(self.fabric.spec(), |spec, record| spec.without(record.name));
+        let fabric = fabric::Fabric::parse(&spec.to_string()).map_err(IntoPyErr::into_py_err)?;
         Ok(Fabric { fabric })
     }
 

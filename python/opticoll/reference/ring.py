@@ -42,6 +42,8 @@ OPTIONS: dict[str, Check] = {
     "resonators": count(2**16),
     "broken": like(r"[0-9]+-[0-9]+(c?cw)?(\+[0-9]+-[0-9]+(c?cw)?)*"),
     "dead": like(r"[0-9]+(\.[0-9]+)?(\+[0-9]+(\.[0-9]+)?)*"),
+    "without": like(r"[0-9]+(\+[0-9]+)*"),
+    "members": like(r"[0-9]+(-[0-9]+)?(\+[0-9]+(-[0-9]+)?)*"),
 }
 
 CONVERTED = None
@@ -65,7 +67,14 @@ class Ring(Fabric):
     ranks: int
 
     def __init__(self, options: dict[str, str]) -> None:
-        self.ranks = whole(options["ranks"])
+        self.nodes = whole(options["ranks"])
+        # The node of each rank that takes part; light passes the other nodes.
+        failed = {whole(node, self.nodes - 1) for node in items(options, "without")}
+        runs = [read_run(run, self.nodes) for run in items(options, "members")]
+        asked = set(range(self.nodes)) if not runs else set().union(*runs)
+        self.places = sorted(asked - failed)
+        self.ranks = len(self.places)
+        expect(self.ranks > 0, "no rank is left")
         self.wavelengths = whole(options["wavelengths"])
         self.fibres = whole(options.get("fibres", "1"))
         # How many transfers a rank may send, and receive, at once; None: no limit of its own.
@@ -78,17 +87,17 @@ class Ring(Fabric):
         self.multicast = options.get("multicast") == "drop_and_continue"
         check_flits(options)
         # The most links that light may span.
-        self.reach = whole(options["reach"]) if "reach" in options else self.ranks
+        self.reach = whole(options["reach"]) if "reach" in options else self.nodes
         self.levels = read_levels(options)
         self.resonators = whole(options.get("resonators", str(self.wavelengths)))
         expect(self.reaches(1, 0), "light does not even reach a neighbour")
-        # Links that nothing crosses: the way that they go and the rank at which they start.
+        # Links that nothing crosses: the way that they go and the node at which they start.
         self.broken: set[tuple[str, int]] = set()
-        for cut in filter(None, options.get("broken", "").split("+")):
-            self.broken |= read_cut(cut, self.ranks)
+        for cut in items(options, "broken"):
+            self.broken |= read_cut(cut, self.nodes)
         # Fibres with wavelengths on them that cannot be used, on the whole ring, either way.
         self.dead: set[tuple[int, int | None]] = set()
-        for channel in filter(None, options.get("dead", "").split("+")):
+        for channel in items(options, "dead"):
             fibre, _, wavelength = channel.rpartition(".")
             on = [whole(fibre, self.fibres - 1)] if fibre else range(self.fibres)
             self.dead |= {(number, whole(wavelength, self.wavelengths - 1)) for number in on}
@@ -112,10 +121,11 @@ class Ring(Fabric):
         return self.levels["launch_power"] - lost >= self.levels["sensitivity"]
 
     def links(self, transfer: Transfer) -> list[int]:
-        """The ranks at which the links of the path start."""
+        """The nodes at which the links of the path start."""
         turn = 1 if transfer.light.way == "cw" else -1
-        length = turn * (transfer.destination - transfer.source) % self.ranks
-        return [(transfer.source + turn * passed) % self.ranks for passed in range(length)]
+        source, destination = self.places[transfer.source], self.places[transfer.destination]
+        length = turn * (destination - source) % self.nodes
+        return [(source + turn * passed) % self.nodes for passed in range(length)]
 
     def read_light(self, words: list[str], over: list[str]) -> tuple[Channel, list[str]]:
         way, channel, *others = words
@@ -178,7 +188,7 @@ class Ring(Fabric):
             says = f"slot {transfer.slot}: transfer {index}"
             broken = [link for link in self.links(transfer) if (way, link) in self.broken]
             if broken:
-                crosses = f"{says} crosses the broken {way} link from rank {broken[0]}"
+                crosses = f"{says} crosses the broken {way} link from node {broken[0]}"
                 yield Problem("broken_fibre", crosses)
             if (fibre, wavelength) in self.dead:
                 channel = f"{fibre}.{wavelength}"
@@ -199,7 +209,7 @@ class Ring(Fabric):
     def collisions(self, plan: Plan, shining: Transfers) -> Iterator[Problem]:
         """A wavelength of a fibre carries one light on each link in each slot.
 
-        A link is named by the rank at which it starts and the way that it goes.
+        A link is named by the node at which it starts and the way that it goes.
         """
         taken: dict[object, int] = {}
         for index, transfer in shining.items():
@@ -208,7 +218,7 @@ class Ring(Fabric):
                 other = taken.setdefault((transfer.slot, transfer.light, link), index)
                 if other != index:
                     both = f"transfers {plan.name(other)} and {plan.name(index)}"
-                    on = f"wavelength {wavelength} on {way} fibre {fibre} from rank {link}"
+                    on = f"wavelength {wavelength} on {way} fibre {fibre} from node {link}"
                     yield Problem("collision", f"slot {transfer.slot}: {both} share {on}")
                     break
 
@@ -225,7 +235,7 @@ class Ring(Fabric):
         for (slot, way, fibre, link), paths in load.items():
             usable = sum((fibre, one) not in self.dead for one in range(self.wavelengths))
             if (slot, way, fibre) in converted and paths > usable:
-                here = f"{way} fibre {fibre} from rank {link}, but {usable} wavelengths"
+                here = f"{way} fibre {fibre} from node {link}, but {usable} wavelengths"
                 yield Problem("overload", f"slot {slot}: {paths} lightpaths on {here}")
 
     def crowded_ports(self, transfers: Transfers, riding: set[int]) -> Iterator[Problem]:
@@ -246,6 +256,19 @@ class Ring(Fabric):
             if self.ports is not None and len(lights) > self.ports:
                 many = f"{verb} {len(lights)} lightpaths, but has {self.ports} ports"
                 yield Problem("ports", f"slot {slot}: rank {rank} {many}")
+
+
+def items(options: dict[str, str], key: str) -> list[str]:
+    """The items of an option, joined by `+`."""
+    return options[key].split("+") if key in options else []
+
+
+def read_run(run: str, nodes: int) -> range:
+    """`3` is node 3, `0-7` are nodes 0 to 7."""
+    first, _, last = run.partition("-")
+    numbers = range(whole(first), whole(last or first, nodes - 1) + 1)
+    expect(len(numbers) > 0, f"`{run}`: the last comes before the first")
+    return numbers
 
 
 def read_cut(cut: str, ranks: int) -> set[tuple[str, int]]:

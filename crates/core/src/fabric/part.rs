@@ -311,16 +311,12 @@ impl Names {
             Some((ends, number)) => (ends, Some(whole(number.trim())?)),
             None => (item, None),
         };
-        // `-` and `>` last: they stand in the others and may stand in names.
-        let both = ["<->", "->", "-", ">"].map(|arrow| (arrow, arrow == "<->" || arrow == "-"));
-        both.into_iter().find_map(|(arrow, both_ways)| {
-            let (from, to) = ends.split_once(arrow)?;
-            Some(Broken::Links {
-                from: self.vertex(from.trim())?,
-                to: self.vertex(to.trim())?,
-                both_ways,
-                cable,
-            })
+        let (from, to, both_ways) = ends_of(ends, |name| self.vertex(name))?;
+        Some(Broken::Links {
+            from,
+            to,
+            both_ways,
+            cable,
         })
     }
 
@@ -354,8 +350,21 @@ impl Names {
     }
 }
 
+/// The ends of `0>1`, `0-1`, `rank 0 -> rank 1` or `rank 0 <-> rank 1`, and whether both ways are meant.
+pub(crate) fn ends_of(
+    item: &str,
+    vertex: impl Fn(&str) -> Option<u32>,
+) -> Option<(u32, u32, bool)> {
+    // `-` and `>` last: they stand in the others and may stand in names.
+    let both = ["<->", "->", "-", ">"].map(|arrow| (arrow, arrow == "<->" || arrow == "-"));
+    both.into_iter().find_map(|(arrow, both_ways)| {
+        let (from, to) = item.split_once(arrow)?;
+        Some((vertex(from.trim())?, vertex(to.trim())?, both_ways))
+    })
+}
+
 /// Ranks such as `3` or `0-7`, as first and last.
-fn run(item: &str, ranks: u32) -> Result<(u32, u32), String> {
+pub(crate) fn run(item: &str, ranks: u32) -> Result<(u32, u32), String> {
     let (first, last) = item.split_once('-').unwrap_or((item, item));
     match (whole(first.trim()), whole(last.trim())) {
         (Some(first), Some(last)) if first <= last && last < ranks => Ok((first, last)),
@@ -364,8 +373,16 @@ fn run(item: &str, ranks: u32) -> Result<(u32, u32), String> {
     }
 }
 
+/// As [`run`] reads it.
+pub(crate) fn run_text(&(first, last): &(u32, u32)) -> String {
+    match first == last {
+        true => first.to_string(),
+        false => format!("{first}-{last}"),
+    }
+}
+
 /// Values joined by `+`.
-fn joined<T>(items: &[T], text: impl Fn(&T) -> String) -> String {
+pub(crate) fn joined<T>(items: &[T], text: impl Fn(&T) -> String) -> String {
     items.iter().map(text).collect::<Vec<String>>().join("+")
 }
 
@@ -385,11 +402,7 @@ impl Machine for Part {
             spec = spec.without(WITHOUT.name).with(WITHOUT.name, together);
         }
         if !self.members.is_empty() {
-            let run = |&(first, last): &(u32, u32)| match first == last {
-                true => first.to_string(),
-                false => format!("{first}-{last}"),
-            };
-            spec = spec.with(MEMBERS.name, joined(&self.members, run));
+            spec = spec.with(MEMBERS.name, joined(&self.members, run_text));
         }
         spec
     }

@@ -314,6 +314,8 @@ impl Assembly {
 pub(super) fn smaller(ring: &WdmRing, ranks: u32, channels: u32) -> Fabric {
     Fabric::new(WdmRing {
         ranks,
+        nodes: ranks,
+        places: Vec::new(),
         wavelengths: channels.min(u32::from(CONVERTED) - 1),
         fibres: 1,
         converters: false,

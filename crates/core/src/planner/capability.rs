@@ -134,6 +134,7 @@ fn tree(ring: &WdmRing, pieces: u32, channels: u32) -> Option<Vec<TreeEdge>> {
         fibres: 1,
         wavelengths: channels,
         broken: Vec::new(),
+        cuts: Vec::new(),
         dead: Vec::new(),
         ..ring.clone()
     };
@@ -165,7 +166,7 @@ fn tree(ring: &WdmRing, pieces: u32, channels: u32) -> Option<Vec<TreeEdge>> {
 /// The demands of a tree rotated to all origins, in the order of its steps; those that would cross a cut
 /// go the other way around. `None` where they cannot. `timed`: no demand goes before its step.
 fn rotated(ring: &WdmRing, pieces: u32, tree: &[TreeEdge], timed: bool) -> Option<Vec<Demand>> {
-    let ranks = ring.ranks;
+    let (ranks, longest) = (ring.ranks, ring.longest());
     let mut demands = Vec::with_capacity(tree.len() * ranks as usize);
     for origin in 0..ranks {
         for edge in tree {
@@ -181,7 +182,7 @@ fn rotated(ring: &WdmRing, pieces: u32, tree: &[TreeEdge], timed: bool) -> Optio
                 .into_iter()
                 .find(|&direction| ring.is_whole(source, destination, direction))?;
             let length = ring.hops(source, destination, direction);
-            if length > ring.longest() {
+            if length > longest {
                 return None;
             }
             demands.push(Demand {
@@ -290,18 +291,19 @@ fn in_order(ring: &WdmRing, mut demands: Vec<Demand>, timed: bool) -> Vec<Demand
 /// The ring on which an all_gather is planned that will run backwards on `ring`: without light
 /// trees, which do not combine, and with every one-way cut in the other direction.
 pub(super) fn backwards(ring: &WdmRing) -> WdmRing {
-    let mut broken: Vec<BrokenLink> = ring
-        .broken
-        .iter()
-        .map(|link| BrokenLink {
+    let turned = |links: &[BrokenLink]| {
+        let turned = links.iter().map(|link| BrokenLink {
             direction: link.direction.opposite(),
             ..*link
-        })
-        .collect();
-    broken.sort_unstable();
+        });
+        let mut turned: Vec<BrokenLink> = turned.collect();
+        turned.sort_unstable();
+        turned
+    };
     WdmRing {
         multicast: false,
-        broken,
+        broken: turned(&ring.broken),
+        cuts: turned(&ring.cuts),
         ..ring.clone()
     }
 }

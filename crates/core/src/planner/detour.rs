@@ -126,6 +126,7 @@ fn rings(ring: &WdmRing, kind: CollectiveKind) -> (WdmRing, Fabric) {
         reach: None,
         budget: None,
         broken: Vec::new(),
+        cuts: Vec::new(),
         dead: Vec::new(),
         ports: ring.ports.filter(|_| capability::has_few_ports(ring)),
         ..ring.clone()

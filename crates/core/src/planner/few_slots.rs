@@ -77,7 +77,8 @@ impl<R> Estimate<R> {
     /// The time less what light takes over half the ring in every slot: lightpaths of a slot may all be shorter.
     fn without_light(&self, ring: &WdmRing) -> u64 {
         let links = u64::from(ring.ranks / 2) * self.slots;
-        let light = ring.propagation.ps().saturating_mul(links);
+        let propagation = ring.least_propagation().map_or(u64::MAX, Time::ps);
+        let light = propagation.saturating_mul(links);
         self.time.saturating_sub(light)
     }
 }

@@ -63,7 +63,7 @@ pub(super) fn of_slots(
     channels: u64,
 ) -> Result<Time, PlannerError> {
     let transmission = ring.transmission();
-    let hop = transmission.latency().plus(ring.propagation)?;
+    let hop = transmission.latency().plus(ring.least_propagation()?)?;
     let sending = transmission.least((bytes / channels.max(1)).into(), 1);
     let sending = sending.and_then(|sending| u64::try_from(sending).ok());
     let sending = Time::from_ps(sending.unwrap_or(u64::MAX));

@@ -4,7 +4,7 @@
 use crate::fabric::{Circuits, Transmission};
 use crate::family::wdm_ring::WdmRing;
 use crate::simulate::Policy;
-use crate::units::Bytes;
+use crate::units::{Bytes, Time};
 
 /// The cost of slots on a ring under a policy, in picoseconds; too long counts as `u64::MAX`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,7 +23,7 @@ impl SlotCost {
         };
         SlotCost {
             per_slot: reconfiguration,
-            per_hop: ring.propagation.ps(),
+            per_hop: ring.least_propagation().map_or(u64::MAX, Time::ps),
             transmission: ring.transmission(),
         }
     }

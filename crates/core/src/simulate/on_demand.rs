@@ -324,9 +324,8 @@ impl<'a> OnDemand<'a> {
     /// The shortest ways that light can take, clockwise first.
     fn paths(&self, source: u32, destination: u32) -> impl Iterator<Item = RingPath> + use<'a> {
         let ring = self.ring;
-        let farthest = ring.longest();
         let possible = move |direction: &Direction| {
-            ring.hops(source, destination, *direction) <= farthest
+            ring.reaches(ring.span(source, destination, *direction))
                 && ring.is_whole(source, destination, *direction)
         };
         let directions = Direction::BOTH.into_iter().filter(possible);
@@ -388,7 +387,8 @@ impl<'a> OnDemand<'a> {
             false => Time::ZERO,
         };
         let ring = self.ring;
-        let flight = ring.propagation.times(path.hops.into())?;
+        let span = ring.span(source, destination, path.direction);
+        let flight = ring.propagation.times(span.into())?;
         let flight = flight.plus(ring.transmission().time(message.bytes)?)?;
         let end = now.plus(reconfiguration)?.plus(flight)?;
         self.used.set_ups += u64::from(set_up);

@@ -31,6 +31,7 @@ use crate::collective::{Collective, CollectiveKind};
 use crate::family::wdm_ring::{CONVERTED, Direction, WdmLight, WdmRing};
 use crate::interrupt;
 use crate::plan::{FoldedPlan, Plan};
+use crate::units::Time;
 
 /// Everything that is wrong with a folded plan.
 pub(super) fn verify(plan: &FoldedPlan) -> Vec<Violation> {
@@ -62,7 +63,8 @@ fn check(orbits: &Plan, report: &mut Report) {
             Violation::new(ViolationKind::Symmetry, sentence)
         });
     };
-    if !ring.broken.is_empty() || !ring.dead.is_empty() || ring.multicast {
+    let is_uneven = spacing(ring).is_none();
+    if is_uneven || !ring.broken.is_empty() || !ring.dead.is_empty() || ring.multicast {
         let sentence = "a folded plan needs a ring that looks the same from every rank, with all its \
                         wavelengths and no light trees; unfold it";
         return report.add(ViolationKind::Symmetry, || {
@@ -93,6 +95,20 @@ fn check(orbits: &Plan, report: &mut Report) {
         data::check(&turned, &admitted, 0..of_rank_0, report);
     }
     claims::check(orbits, &admitted, 1, report);
+}
+
+/// The links between nodes from each rank to the next, where all have as many, or their number is of no matter.
+fn spacing(ring: &WdmRing) -> Option<u64> {
+    let counts = ring.reach.is_some() || ring.budget.is_some() || ring.propagation != Time::ZERO;
+    let (Some(first), true) = (ring.places.first(), counts) else {
+        return Some(1);
+    };
+    let around = first + ring.nodes;
+    let next = ring.places.iter().skip(1).chain(std::iter::once(&around));
+    let gaps = ring.places.iter().zip(next);
+    let mut gaps = gaps.map(|(place, next)| u64::from(next - place));
+    let gap = gaps.next()?;
+    gaps.all(|other| other == gap).then_some(gap)
 }
 
 /// The chunks of a block: what a rotation by one rank moves a chunk by, but in an all_to_all, whose blocks turn with both ranks.
@@ -185,6 +201,7 @@ impl ChannelGroup {
 fn light(orbits: &Plan, ring: &WdmRing, admitted: &Admitted, slot: &[usize], report: &mut Report) {
     let wavelengths = u64::from(ring.wavelengths);
     let channels = wavelengths * u64::from(ring.fibres);
+    let spacing = spacing(ring).unwrap_or(1);
     let mut groups = Vec::new();
     // Loads of converted orbits: direction, fibre, links.
     let mut converted = Vec::new();
@@ -193,7 +210,7 @@ fn light(orbits: &Plan, ring: &WdmRing, admitted: &Admitted, slot: &[usize], rep
         let light = WdmLight::from(orbits.light[orbit]);
         let (direction, fibre) = (light.direction, u64::from(light.fibre));
         let links = links(orbits, ring, orbit);
-        if let Some(problem) = wdm_ring::too_far(ring, links, 0) {
+        if let Some(problem) = wdm_ring::too_far(ring, links * spacing, 0) {
             fault(orbits, ViolationKind::Reach, vec![orbit], &problem, report);
         }
         if light.wavelength == CONVERTED {

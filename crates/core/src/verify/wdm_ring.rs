@@ -1,5 +1,7 @@
 //! The rules of a `wdm_ring`: light gets where it should (`light`), and every channel and port is used by one
 //! lightpath at a time (`channels`).
+//!
+//! All links are those between nodes: light passes the nodes of ranks that take no part.
 
 mod channels;
 mod light;
@@ -73,8 +75,16 @@ struct LitLinks {
 
 impl LitLinks {
     /// The arc of a transfer on a ring.
-    fn new(plan: &Plan, ranks: u32, transfer: usize) -> LitLinks {
+    fn new(plan: &Plan, ring: &WdmRing, transfer: usize) -> LitLinks {
+        let ranks = ring.nodes;
         let (source, destination) = plan.schedule.ends(transfer);
+        let (source, destination) = match ring.places.is_empty() {
+            true => (source, destination),
+            false => (
+                ring.places[source as usize],
+                ring.places[destination as usize],
+            ),
+        };
         let apart = |from: u32, to: u32| {
             if to >= from {
                 to - from
@@ -143,8 +153,13 @@ fn link_at(plan: &Plan, transfer: usize, rank: u32) -> RingLink {
     }
 }
 
-/// `clockwise fibre 0 between ranks 2 and 3`.
-fn link_name(link: RingLink, ranks: u32) -> String {
+/// `clockwise fibre 0 between ranks 2 and 3`; nodes where not every node has a rank.
+fn link_name(link: RingLink, ring: &WdmRing) -> String {
+    let ranks = ring.nodes;
+    let ends = match ring.places.is_empty() {
+        true => "ranks",
+        false => "nodes",
+    };
     let (name, next) = match link.direction {
         Direction::Clockwise => (
             "clockwise",
@@ -164,7 +179,7 @@ fn link_name(link: RingLink, ranks: u32) -> String {
         ),
     };
     format!(
-        "{name} fibre {} between ranks {} and {next}",
+        "{name} fibre {} between {ends} {} and {next}",
         link.fibre, link.rank
     )
 }

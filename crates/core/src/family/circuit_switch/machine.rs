@@ -230,7 +230,7 @@ fn declared(options: &mut Options<'_, CircuitSwitch>) -> Result<CircuitSwitch, F
             "ports of a switch; with too few for all ranks a plane is several switches, of ranks that differ in one digit"
             default "as many as join all ranks";
         dead_ports "dead_ports" list(|spec| wiring::read_dead_ports(spec, ranks, ports), wiring::print_dead_ports)
-            "ports out of order, by rank and port" range "3.0+5.1";
+            Broken "ports out of order, by rank and port" range "3.0+5.1";
         rate "rate" value(Printed(Rate::gigabits(800))) "rate of a port, in each direction" source CHOSEN;
         reconfiguration "reconfiguration" value(Printed(Reconfiguration::new(Time::from_ps(10_000_000)))) Reconfiguration
             "time to change the setting, or its parts: control+switching+lock" source CHOSEN;

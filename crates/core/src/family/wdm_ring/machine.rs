@@ -6,14 +6,17 @@
 //! to another wavelength on the way only where the fabric has converters.
 //!
 //! The link with index i of a direction is the one that *starts* at rank i: clockwise i -> i+1,
-//! counter-clockwise i -> i-1.
+//! counter-clockwise i -> i-1. Where ranks take no part or have failed, light passes their nodes, and
+//! a link to the next rank is as many links between nodes (`members`).
 
 mod circuits;
 mod faults;
 mod light;
 mod loss;
+mod members;
 
 use crate::fabric::options::{self, Options, Otherwise::*, declare};
+use crate::fabric::part::{self, MEMBERS, WITHOUT};
 use crate::fabric::{Circuits, Fabric, FabricError, FamilyRecord, Machine, Named, PresetRecord};
 use crate::names::plural;
 use crate::spec::{OptionRecord, Role, Spec};
@@ -56,8 +59,10 @@ impl Direction {
 /// A bidirectional ring with wavelength-division multiplexing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WdmRing {
-    /// Ranks on the ring, N.
+    /// Ranks on the ring that take part, N.
     pub ranks: u32,
+    /// Nodes on the ring, one for each rank of the whole ring.
+    pub nodes: u32,
     /// Wavelengths per directed fibre, w.
     pub wavelengths: u32,
     /// Fibres per direction.
@@ -73,7 +78,7 @@ pub struct WdmRing {
     pub flit: Option<Bytes>,
     /// Bytes of flits that are converted while the next ones are sent; `None`: all of a message.
     pub packet: Option<Bytes>,
-    /// Propagation over one link.
+    /// Propagation over one link between nodes.
     pub propagation: Time,
     /// How many lightpaths a rank may send at once, and likewise receive; `None`: as many as its
     /// fibres have channels.
@@ -83,14 +88,22 @@ pub struct WdmRing {
     /// Whether a rank can take a share of passing light and let the rest go on, so that one
     /// lightpath delivers at several ranks (drop-and-continue).
     pub multicast: bool,
-    /// The most links that a lightpath may span, where that is given outright.
+    /// The most links between nodes that a lightpath may span, where that is given outright.
     pub reach: Option<u32>,
     /// The powers and losses that limit how far light goes, where they are given.
     pub budget: Option<LossBudget>,
-    /// Links that nothing crosses, in order.
+    /// Links between ranks that nothing crosses, in order: those with a cut, or longer than light reaches.
     pub broken: Vec<BrokenLink>,
+    /// The cuts between nodes, in order.
+    pub cuts: Vec<BrokenLink>,
     /// Channels that nobody can use, in order.
     pub dead: Vec<DeadChannel>,
+    /// The nodes whose ranks are to take part, in order; empty: all.
+    pub members: Vec<u32>,
+    /// The nodes whose ranks have failed, in order.
+    pub failed: Vec<u32>,
+    /// The node of each rank; empty: every node has a rank that takes part.
+    pub places: Vec<u32>,
 }
 
 /// The largest counts accepted: beyond them link and channel numbers would not fit their columns.
@@ -139,7 +152,7 @@ fn declared(options: &mut Options<'_, WdmRing>) -> Result<WdmRing, FabricError> 
     let conversions = [("none", false), ("full", true)];
     let sharings = [("none", false), ("drop_and_continue", true)];
     declare! { options of WdmRing;
-        ranks "ranks" count(MOST_RANKS, Required) "number of ranks";
+        nodes "ranks" count(MOST_RANKS, Required) "number of ranks";
         wavelengths "wavelengths" count(MOST_WAVELENGTHS, Required)
             "wavelengths per directed fibre";
         fibres "fibres" count(MOST_FIBRES, Printed(1)) "fibres per direction" source "one as in the OpTree paper; TeraRack has two";
@@ -187,17 +200,37 @@ fn declared(options: &mut Options<'_, WdmRing>) -> Result<WdmRing, FabricError> 
         |ring| ring.budget,
     )?;
     declare! { options of WdmRing;
-        broken "broken" list(|spec| faults::read_broken(spec, ranks), |all| faults::print_broken(all, ranks))
+        cuts "broken" list(|spec| faults::read_broken(spec, nodes), |all| faults::print_broken(all, nodes))
             Broken "cuts between neighbours" range "3-4, or one way 3-4cw, 3-4ccw; several joined by +";
         dead "dead" list(|spec| faults::read_dead(spec, fibres, wavelengths), |all| faults::print_dead(all, fibres))
             Broken "wavelengths out of order" range "5, or on one fibre 1.5; several joined by +";
     }
+    let failed = options.list(
+        OptionRecord {
+            meaning: "ranks that failed, whose nodes light still passes; those that are left are numbered anew",
+            range: "5, or rank 5; also cuts, 3-4, or one way 3>4; several joined by +",
+            ..WITHOUT
+        },
+        |spec| faults::read_failed(spec, nodes),
+        |failed| part::joined(failed, u32::to_string),
+        |ring| ring.failed.clone(),
+    )?;
+    let members = options.list(
+        OptionRecord {
+            meaning: "ranks that take part, numbered anew; light passes the nodes of the others",
+            ..MEMBERS
+        },
+        |spec| members::read(spec, nodes, &failed),
+        |members| members::print(members),
+        |ring| ring.members.clone(),
+    )?;
     // A limit that limits nothing is none.
     let channels = (fibres * wavelengths).saturating_sub(dead.len() as u32);
     let ports = ports.filter(|&ports| ports < 2 * channels);
-    let reach = reach.filter(|&links| links + 1 < ranks);
-    Ok(WdmRing {
-        ranks,
+    let reach = reach.filter(|&links| links + 1 < nodes);
+    let ring = WdmRing {
+        ranks: nodes,
+        nodes,
         wavelengths,
         fibres,
         rate,
@@ -211,9 +244,14 @@ fn declared(options: &mut Options<'_, WdmRing>) -> Result<WdmRing, FabricError> 
         multicast,
         reach,
         budget,
-        broken,
+        broken: cuts.clone(),
+        cuts,
         dead,
-    })
+        members,
+        failed,
+        places: Vec::new(),
+    };
+    Ok(ring.among_members())
 }
 
 /// The packet that holds a whole message.
@@ -234,9 +272,9 @@ fn read_packet(spec: &Spec, flit: Option<Bytes>) -> Result<Option<Bytes>, Fabric
 
 impl WdmRing {
     /// Whether the ring looks the same from every rank, on all its channels, and light goes to one
-    /// receiver: no broken links, dead wavelengths or light trees. Plans fold on such rings only.
+    /// receiver: no broken links, dead wavelengths or light trees, and ranks evenly spaced. Plans fold on such rings only.
     pub fn is_even(&self) -> bool {
-        self.is_intact() && !self.multicast
+        self.is_intact() && !self.multicast && self.is_evenly_spaced()
     }
 
     /// Whether all links and all wavelengths can be used.
@@ -269,22 +307,29 @@ impl WdmRing {
         self.wavelengths - dead.count() as u32
     }
 
-    /// The most links that a lightpath may span, at most N - 1.
+    /// The most links that any lightpath may span, wherever it starts, at most N - 1.
     pub fn longest(&self) -> u32 {
-        self.farthest(0)
+        self.links_within(self.farthest(0))[0]
+    }
+
+    /// The most links that some lightpath may span, at most N - 1: more than any may where ranks are not evenly spaced.
+    pub fn longest_of_all(&self) -> u32 {
+        self.links_within(self.farthest(0))[1]
     }
 
     /// The most links that a lightpath may span that delivers at every rank on its way.
     pub fn longest_tree(&self) -> u32 {
-        self.farthest(self.budget.map_or(0, |loss| loss.split_loss.millionths()))
+        let split = self.budget.map_or(0, |loss| loss.split_loss.millionths());
+        self.links_within(self.farthest(split))[0]
     }
 
-    fn farthest(&self, lost_per_rank: i64) -> u32 {
+    /// The most links between nodes over which light that loses so much at each is received.
+    pub(super) fn farthest(&self, lost_per_node: i64) -> u32 {
         let given = self.reach.unwrap_or(u32::MAX);
         let lit = self
             .budget
-            .map_or(u32::MAX, |budget| budget.farthest(lost_per_rank));
-        given.min(lit).min(self.ranks.saturating_sub(1).max(1))
+            .map_or(u32::MAX, |budget| budget.farthest(lost_per_node));
+        given.min(lit)
     }
 
     /// Whether no link of the path from `source` to `destination` in a direction is broken.
@@ -358,9 +403,17 @@ impl Machine for WdmRing {
         self.ranks
     }
 
+    fn node(&self, rank: u32) -> u32 {
+        self.places.get(rank as usize).copied().unwrap_or(rank)
+    }
+
     fn words(&self) -> String {
+        let of_all = match self.places.is_empty() {
+            true => String::new(),
+            false => format!(" of {}", self.nodes),
+        };
         format!(
-            "{}, {} per direction, {} per fibre, {} per wavelength, {} to reconfigure",
+            "{}{of_all}, {} per direction, {} per fibre, {} per wavelength, {} to reconfigure",
             plural(self.ranks as usize, "rank"),
             plural(self.fibres as usize, "fibre"),
             plural(self.wavelengths as usize, "wavelength"),

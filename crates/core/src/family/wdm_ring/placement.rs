@@ -360,7 +360,6 @@ impl StepAssignment<'_> {
         let range = schedule.step(step);
         let columns = schedule.columns(step);
         let ends = |offset: usize| (columns.source()[offset], columns.destination()[offset]);
-        let reach = ring.longest();
         let arcs = range
             .clone()
             .enumerate()
@@ -380,13 +379,14 @@ impl StepAssignment<'_> {
                         destination,
                     });
                 }
-                if arc.hops > reach {
+                let span = ring.span(source, destination, direction);
+                if !ring.reaches(span) {
                     return Err(WavelengthError::TooFar {
                         index,
                         source_rank: source,
                         destination,
-                        hops: arc.hops,
-                        reach,
+                        hops: span,
+                        reach: ring.farthest(0),
                     });
                 }
                 Ok(arc)

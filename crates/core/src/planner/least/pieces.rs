@@ -160,7 +160,7 @@ impl FirstPieces {
             return Ok(Time::ZERO);
         };
         let transmission = ring.transmission();
-        let hop = transmission.latency().plus(ring.propagation)?;
+        let hop = transmission.latency().plus(ring.least_propagation()?)?;
         let channels = u64::from(ring.channels());
         let piece = question.size.get() / pieces;
         let stripes = self.stripes(groups, channels, question);

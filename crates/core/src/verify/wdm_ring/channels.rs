@@ -1,7 +1,7 @@
 //! Is every channel used by one lightpath at a time, and has every rank ports enough?
 //!
 //! Slot by slot the lightpaths are grouped by channel: a wavelength of a fibre of a direction. A
-//! channel runs over N links, numbered by the rank at which they start. A lightpath occupies
+//! channel runs over N links, numbered by the node at which they start. A lightpath occupies
 //! consecutive ones: clockwise from s to d the links s, s+1, ..., d-1, counter-clockwise the links
 //! d+1, ..., s-1, s, all modulo N. Of each group a set of links is filled, word by word; only
 //! where an arc meets links that are taken are the lightpaths compared one with another.
@@ -68,7 +68,7 @@ pub(in crate::verify) fn one_of_each_lightpath(plan: &Plan, transfers: &mut Vec<
 /// The lightpaths of a slot, grouped by channel. All columns are kept from slot to slot.
 struct SlotChannels<'a> {
     plan: &'a Plan,
-    ranks: u32,
+    ring: &'a WdmRing,
     fibres: u32,
     wavelengths: u32,
     /// Lightpaths of each channel, then the place of its next one; all zero between slots.
@@ -85,7 +85,7 @@ struct SlotChannels<'a> {
 }
 
 impl<'a> SlotChannels<'a> {
-    fn new(plan: &'a Plan, ring: &WdmRing, admitted: &Admitted) -> SlotChannels<'a> {
+    fn new(plan: &'a Plan, ring: &'a WdmRing, admitted: &Admitted) -> SlotChannels<'a> {
         let fibres = plan.light[0..admitted.transfers].iter();
         let most_fibre = fibres
             .map(|light| u32::from(WdmLight::from(*light).fibre))
@@ -96,7 +96,7 @@ impl<'a> SlotChannels<'a> {
         let fibres = ring.fibres.min(most_fibre + 1);
         SlotChannels {
             plan,
-            ranks: ring.ranks,
+            ring,
             fibres,
             wavelengths,
             next: vec![0; 2 * fibres as usize * wavelengths as usize],
@@ -104,7 +104,7 @@ impl<'a> SlotChannels<'a> {
             arcs: Vec::new(),
             channel: Vec::new(),
             grouped: Vec::new(),
-            taken: vec![0; (ring.ranks as usize).div_ceil(64)],
+            taken: vec![0; (ring.nodes as usize).div_ceil(64)],
         }
     }
 
@@ -115,7 +115,7 @@ impl<'a> SlotChannels<'a> {
         self.channel.clear();
         for transfer in transfers {
             interrupt::check();
-            let arc = LitLinks::new(self.plan, self.ranks, transfer);
+            let arc = LitLinks::new(self.plan, self.ring, transfer);
             let light = WdmLight::from(self.plan.light[transfer]);
             if light.wavelength == CONVERTED {
                 converted.push(arc);
@@ -149,7 +149,7 @@ impl<'a> SlotChannels<'a> {
     fn lightpaths(&self) -> Vec<LitLinks> {
         let mut transfers: Vec<usize> = self.arcs.iter().map(|arc| arc.transfer as usize).collect();
         one_of_each_lightpath(self.plan, &mut transfers);
-        let arc = |transfer| LitLinks::new(self.plan, self.ranks, transfer);
+        let arc = |transfer| LitLinks::new(self.plan, self.ring, transfer);
         transfers.into_iter().map(arc).collect()
     }
 
@@ -171,13 +171,13 @@ impl<'a> SlotChannels<'a> {
                 if before.last().is_some_and(same) {
                     continue;
                 }
-                if take(&mut self.taken, arc, self.ranks) {
+                if take(&mut self.taken, arc, self.ring.nodes) {
                     let others = before.iter().filter(|other| !same(other));
-                    pairs(self.plan, self.ranks, others, arc, report);
+                    pairs(self.plan, self.ring, others, arc, report);
                 }
             }
             for arc in group {
-                release(&mut self.taken, arc, self.ranks);
+                release(&mut self.taken, arc, self.ring.nodes);
             }
         }
     }
@@ -221,7 +221,7 @@ fn release(taken: &mut [u64], arc: &LitLinks, ranks: u32) {
 /// One collision for each earlier lightpath of the channel that shares a link with this one.
 fn pairs<'a>(
     plan: &Plan,
-    ranks: u32,
+    ring: &WdmRing,
     earlier: impl Iterator<Item = &'a LitLinks>,
     arc: &LitLinks,
     report: &mut Report,
@@ -233,7 +233,7 @@ fn pairs<'a>(
     }
     for other in earlier {
         interrupt::check();
-        let Some(shared) = other.shared(arc, ranks) else {
+        let Some(shared) = other.shared(arc, ring.nodes) else {
             continue;
         };
         report.add(kind, || {
@@ -245,7 +245,7 @@ fn pairs<'a>(
                 "slot {slot}: transfers {} and {} share wavelength {wavelength} on the {}",
                 named(plan, one),
                 named(plan, two),
-                link_name(link, ranks)
+                link_name(link, ring)
             );
             Violation {
                 transfers: vec![one, two],
@@ -289,12 +289,12 @@ fn overload(
             .iter()
             .filter(|dead| dead.fibre == u32::from(number));
         let wavelengths = ring.wavelengths - dead.count() as u32;
-        for (link, load) in overloaded(&arcs, ring.ranks, wavelengths) {
+        for (link, load) in overloaded(&arcs, ring.nodes, wavelengths) {
             interrupt::check();
             report.add(ViolationKind::Overload, || {
                 let crossing: Vec<usize> = arcs
                     .iter()
-                    .filter(|arc| arc.contains(link, ring.ranks))
+                    .filter(|arc| arc.contains(link, ring.nodes))
                     .map(|arc| arc.transfer as usize)
                     .collect();
                 let place = link_at(plan, crossing[0], link);
@@ -302,7 +302,7 @@ fn overload(
                 let sentence = format!(
                     "slot {slot}: {load} lightpaths cross the {}, which has {wavelengths} \
                      wavelengths",
-                    link_name(place, ring.ranks),
+                    link_name(place, ring),
                 );
                 Violation {
                     transfers: crossing,

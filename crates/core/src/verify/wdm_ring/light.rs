@@ -51,7 +51,7 @@ pub(super) fn check(
     report: &mut Report,
 ) -> Riders {
     let mut riders = Riders(Vec::new());
-    if !ring.broken.is_empty() || !ring.dead.is_empty() {
+    if !ring.cuts.is_empty() || !ring.dead.is_empty() {
         for transfer in admitted.transfers().filter(|&path| admitted.is_lit(path)) {
             interrupt::check();
             cut(plan, ring, transfer, report);
@@ -78,14 +78,14 @@ pub(super) fn check(
 /// Reports the first broken link that a lightpath crosses.
 fn cut(plan: &Plan, ring: &WdmRing, transfer: usize, report: &mut Report) {
     let direction = WdmLight::from(plan.light[transfer]).direction;
-    let arc = LitLinks::new(plan, ring.ranks, transfer);
-    let crossed = ring.broken.iter().find_map(|link| {
+    let arc = LitLinks::new(plan, ring, transfer);
+    let crossed = ring.cuts.iter().find_map(|link| {
         let start = match direction {
             Direction::Clockwise => link.position,
-            Direction::CounterClockwise if link.position + 1 == ring.ranks => 0,
+            Direction::CounterClockwise if link.position + 1 == ring.nodes => 0,
             Direction::CounterClockwise => link.position + 1,
         };
-        let meets = link.direction == direction && arc.contains(start, ring.ranks);
+        let meets = link.direction == direction && arc.contains(start, ring.nodes);
         meets.then_some(start)
     });
     let Some(start) = crossed else { return };
@@ -96,7 +96,7 @@ fn cut(plan: &Plan, ring: &WdmRing, transfer: usize, report: &mut Report) {
         let sentence = format!(
             "slot {slot}: transfer {} crosses the {}, which is broken",
             named(plan, transfer),
-            link_name(link, ring.ranks)
+            link_name(link, ring)
         );
         Violation {
             transfers: vec![transfer],
@@ -143,7 +143,7 @@ fn trees(
     branches: &mut [Branch],
     report: &mut Report,
 ) {
-    let links = |transfer: usize| LitLinks::new(plan, ring.ranks, transfer).links;
+    let links = |transfer: usize| LitLinks::new(plan, ring, transfer).links;
     let tree = |transfer: usize| {
         let sent = plan.schedule.transfer(transfer);
         let light = plan.light[transfer];
@@ -172,7 +172,7 @@ fn trees(
 
 /// Reports a lightpath that is too long, or too weak after `drops` ranks have taken a share of it.
 fn received(plan: &Plan, ring: &WdmRing, transfer: usize, drops: u32, report: &mut Report) {
-    let links = LitLinks::new(plan, ring.ranks, transfer).links;
+    let links = LitLinks::new(plan, ring, transfer).links;
     let Some(problem) = too_far(ring, links.into(), drops) else {
         return;
     };

@@ -79,7 +79,8 @@ pub fn times(
         LeastCharge::Never => Time::ZERO,
         _ => ring.reconfiguration,
     };
-    let hop = ring.transmission().latency().plus(ring.propagation)?;
+    let propagation = ring.least_propagation()?;
+    let hop = ring.transmission().latency().plus(propagation)?;
     let behind = u128::from(behind_cuts::ranks(ring, collective)) * u128::from(size.get());
     let behind = over(ring, behind, 1, u64::from(ring.channels()))?;
     let sending = bandwidth(ring, collective, size)?.max(behind);
@@ -88,7 +89,7 @@ pub fn times(
         name: "bandwidth",
         assumption: "no rank sends or receives faster than all its channels at once",
     }];
-    let light = ring.propagation.times(farthest(ring, collective))?;
+    let light = propagation.times(farthest(ring, collective))?;
     let latency = |rounds: u64, charged: Time| {
         let converted = ring.transmission().latency().times(rounds)?;
         Ok::<_, UnitError>(TimeBound {

@@ -1,4 +1,4 @@
-//! Lightpaths around the ring, slot by slot: they take propagation * hops beside the time of
+//! Lightpaths around the ring, slot by slot: they take propagation times the links between nodes beside the time of
 //! their bytes with conversion (`fabric/transmission`).
 
 use super::{CONVERTED, Direction, LIGHT, WdmLight, WdmRing};
@@ -127,7 +127,9 @@ impl Circuits for WdmRing {
             };
             let to_end = links.min(self.ranks - first);
             circuits.push(Circuit {
-                delay: self.propagation.times(links.into())?,
+                delay: self
+                    .propagation
+                    .times(self.span(from, to, light.direction).into())?,
                 lines: [row + first..row + first + to_end, row..row + links - to_end],
             });
         }

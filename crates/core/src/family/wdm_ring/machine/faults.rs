@@ -3,8 +3,12 @@
 //! `broken=3-4` is a cable cut between ranks 3 and 4: nothing goes through in either direction, on
 //! any fibre. `3-4cw` and `3-4ccw` are one direction of it. `dead=5` is wavelength 5 on every fibre,
 //! `dead=1.5` the same on fibre 1 of each direction, on the whole ring. Several are joined by `+`.
+//!
+//! `without` has the words of fabrics with links: `3-4`, `3>4` or `rank 3 <-> rank 4` for cuts, `5` or `rank 5` for a rank
+//! that failed.
 
 use super::Direction;
+use crate::fabric::part;
 use crate::names::shown;
 use crate::spec::{Spec, SpecError, whole};
 
@@ -26,13 +30,61 @@ pub struct DeadChannel {
     pub wavelength: u32,
 }
 
-/// The links listed under `broken`, in order and each once.
+/// A rank by its number or name.
+fn rank(text: &str) -> Option<u32> {
+    whole(text.strip_prefix("rank ").unwrap_or(text))
+}
+
+/// The items listed under `without`.
+fn without(spec: &Spec) -> impl Iterator<Item = &str> {
+    let list = spec.option("without").into_iter();
+    list.flat_map(|list| list.split('+')).map(str::trim)
+}
+
+/// The ranks listed under `without`, in order and each once.
+pub(super) fn read_failed(spec: &Spec, ranks: u32) -> Result<Vec<u32>, SpecError> {
+    let refuse = |problem: &str| Err(spec.refuse("without", problem));
+    let mut failed = Vec::new();
+    for item in without(spec).filter(|item| part::ends_of(item, rank).is_none()) {
+        match rank(item) {
+            Some(rank) if rank < ranks => failed.push(rank),
+            Some(rank) => {
+                return refuse(&format!("there is no rank {rank}; ranks are below {ranks}"));
+            }
+            None => {
+                let item = shown(item);
+                return refuse(&format!(
+                    "`{item}`: write ranks such as 5, cuts such as 3-4 or one way 3>4"
+                ));
+            }
+        }
+    }
+    failed.sort_unstable();
+    failed.dedup();
+    match failed.len() as u32 == ranks {
+        true => refuse("no rank is left"),
+        false => Ok(failed),
+    }
+}
+
+/// The links listed under `broken` and `without`, in order and each once.
 pub(super) fn read_broken(spec: &Spec, ranks: u32) -> Result<Vec<BrokenLink>, SpecError> {
-    let Some(list) = spec.option("broken") else {
-        return Ok(Vec::new());
-    };
     let mut broken = Vec::new();
-    for item in list.split('+') {
+    for (from, to, both_ways) in without(spec).filter_map(|item| part::ends_of(item, rank)) {
+        let position = position(spec, "without", ranks, from, to)?;
+        let onward = Direction::BOTH[usize::from(position != from)];
+        let directions = Direction::BOTH.into_iter();
+        let cut = directions.filter(|direction| both_ways || *direction == onward);
+        broken.extend(cut.map(|direction| BrokenLink {
+            position,
+            direction,
+        }));
+    }
+    for item in spec
+        .option("broken")
+        .into_iter()
+        .flat_map(|list| list.split('+'))
+    {
         let (ends, directions) = if let Some(ends) = item.strip_suffix("ccw") {
             (ends, &Direction::BOTH[1..])
         } else if let Some(ends) = item.strip_suffix("cw") {
@@ -52,7 +104,7 @@ pub(super) fn read_broken(spec: &Spec, ranks: u32) -> Result<Vec<BrokenLink>, Sp
                     ),
                 )
             })
-            .and_then(|(one, other)| position(spec, ranks, one, other))?;
+            .and_then(|(one, other)| position(spec, "broken", ranks, one, other))?;
         broken.extend(directions.iter().map(|&direction| BrokenLink {
             position,
             direction,
@@ -64,17 +116,17 @@ pub(super) fn read_broken(spec: &Spec, ranks: u32) -> Result<Vec<BrokenLink>, Sp
 }
 
 /// The place between two neighbours. On a ring of two, 0-1 and 1-0 are its two places.
-fn position(spec: &Spec, ranks: u32, one: u32, other: u32) -> Result<u32, SpecError> {
+fn position(spec: &Spec, option: &str, ranks: u32, one: u32, other: u32) -> Result<u32, SpecError> {
     if one.max(other) >= ranks {
         let problem = format!("ranks are below {ranks}");
-        return Err(spec.refuse("broken", problem));
+        return Err(spec.refuse(option, problem));
     }
     if ranks > 1 && (one + 1) % ranks == other {
         Ok(one)
     } else if ranks > 1 && (other + 1) % ranks == one {
         Ok(other)
     } else {
-        Err(spec.refuse("broken", format!("{one} and {other} are no neighbours")))
+        Err(spec.refuse(option, format!("{one} and {other} are no neighbours")))
     }
 }
 
