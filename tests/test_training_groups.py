@@ -17,7 +17,6 @@ from opticoll.commands.train import Train, TrainingRow, training_text
 from opticoll.commands.train.group_prices import (
     largest_source,
     members_of,
-    part_of,
     with_demand,
 )
 from opticoll.commands.train.groups import divide
@@ -150,7 +149,7 @@ def test_light_without_single_messages_times_groups_alone(fabric: str) -> None:
     training = divide(Train(model=MODEL, tensor_parallel=4, sharded=1), MODEL, 4, 8, 4)
     whole = Fabric(fabric)
     for one in training.made_of():
-        part = part_of(whole, members_of(training, one))
+        part = whole.part(members_of(training, one))
         assert part.ranks == one["ranks"]
         plan = opticoll.plan(one["collective"], part, size=one["size_bytes"])
         proved(plan)

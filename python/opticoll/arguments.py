@@ -295,3 +295,17 @@ def algorithms_by_collective(
             raise errors.UsageError(f"--collective: {kind} is given twice")
         algorithms[kind] = algorithm
     return algorithms
+
+
+def carried_out(fabric: Fabric) -> str:
+    """How a program's collectives and messages go over a fabric that simulates both.
+
+    >>> carried_out(Fabric("crossbar:ranks=2"))
+    'messages over the routes of the fabric; in collectives, when both ends are ready'
+    """
+    if fabric.electrical:
+        return "messages over the routes of the fabric; in collectives, when both ends are ready"
+    return (
+        "collectives by the lightpaths, slots and settings of their plans; "
+        "each other message by a lightpath of one wavelength"
+    )

@@ -22,7 +22,7 @@ from cyclopts import Parameter
 
 from opticoll import _core, config, registry, words
 from opticoll._core import Fabric, Outcome, Trace, format_size, replay_trace
-from opticoll.arguments import algorithms_by_collective, key_values
+from opticoll.arguments import algorithms_by_collective, carried_out, key_values
 from opticoll.commands.replay import timeline
 from opticoll.errors import TraceError, UsageError
 from opticoll.formats import trace_file
@@ -169,7 +169,7 @@ class LightPathRow(Row, core="requests"):
         "Time for setup and teardown, summed over ranks; on a ring, over messages"
     )
     waited: Count | None = means(
-        "Number of messages that waited for a lightpath",
+        "Number of messages and planned collectives that waited for lightpaths",
         absent="waiting is not simulated",
         default=None,
     )
@@ -188,7 +188,8 @@ class CollectiveRow(Row, core="replay.collectives"):
     collective: str
     ranks: Positive
     size_bytes: Bytes | None = means(
-        "Size that the algorithm was chosen for, a power of two",
+        "Size that the algorithm was chosen for: the collective's own, or the next power of two "
+        "in a program of more than 64 kinds and sizes of collectives",
         absent="the algorithm does not depend on the size",
     )
     algorithm: str
@@ -212,6 +213,7 @@ class ReplayRow(Row, core="replay"):
     collectives: list[CollectiveRow] = means(
         "Algorithms of collectives, for each number of ranks and size planned for"
     )
+    carried_out: str = means("How collectives and messages go over the network")
     cpu_factor: str = means("Factor of local work, as a fraction")
     eager: str = means(
         "Largest message that leaves before its receive has begun: all, none or a size"
@@ -306,6 +308,7 @@ def compute(asked: Asked, watch: Watch) -> Iterator[ReplayRow]:
         trace=None if isinstance(asked.trace, Trace) else os.fspath(asked.trace),
         settings=shown | (bursts or {}),
         injection_bandwidth=Fabric(done.network).injection_bandwidth if measured else None,
+        carried_out=carried_out(Fabric(done.network)) if measured else "message by message",
         cpu_factor=str(factor),
         eager=_spell_eager(eager_bytes, none=rendezvous or light),
         overhead_s=overhead_ps / PICOSECONDS,
@@ -398,6 +401,7 @@ def _text(asked: Asked, rows: list[ReplayRow]) -> str:
         ["simulator", f"{row.simulator}{settings}"],
         *([] if injected is None else [["injection", f"{format_rate(injected)} per rank"]]),
         *labelled("collectives", _collectives(row.collectives) or ["none"]),
+        ["carried out", row.carried_out],
         ["compute scale", row.cpu_factor],
         ["overhead", f"{duration(row.overhead_s)} per message sent or received"],
         ["eager", EAGER.get(row.eager, f"messages of up to {row.eager}")],
@@ -442,9 +446,9 @@ def _light(row: ReplayRow) -> str:
             f"{words}; {used.waited:,} of them waited for ports or after blocking, "
             f"{duration(used.waiting_s)} in total; at most {used.most_at_once} at a time"
         )
-    waited = plural(used.waited, "message")
+    waited = plural(used.waited, "request")
     return (
-        f"{words}; {waited} waited for a lightpath, {duration(used.waiting_s)} in total; "
+        f"{words}; {waited} waited for lightpaths, {duration(used.waiting_s)} in total; "
         f"at most {used.most_at_once} at a time"
     )
 

@@ -71,6 +71,7 @@ class GroupsRow(Row, core="groups"):
     alone: str | None = means(
         "Why groups are timed one by one", absent="all groups are simulated together"
     )
+    carried_out: str = means("How collectives and messages of the groups go over the fabric")
     expert_skew: str | None = means("Skew of tokens among experts", absent="all experts are alike")
     dropped: Fraction | None = means(
         "Share of assignments of tokens to experts above the capacity of the experts",

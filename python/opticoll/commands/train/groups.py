@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from opticoll import _core, registry, user_algorithm
 from opticoll._core import Fabric, GroupedTraining, Outcome, carries_messages
-from opticoll.arguments import algorithms_by_collective
+from opticoll.arguments import algorithms_by_collective, carried_out
 from opticoll.commands.train.experts import capacity_millionths, read_skew
 from opticoll.commands.train.group_prices import GroupPrices
 from opticoll.commands.train.group_rows import (
@@ -166,7 +166,7 @@ def carry_out(
         return Grouped(
             training=training,
             iteration=iteration,
-            row=_row(asked, training, iteration, rows, way),
+            row=_row(asked, training, fabric, iteration, rows, way),
             simulator=iteration.simulator,
             policy=settings.get("policy"),
             violations=[],
@@ -179,7 +179,7 @@ def carry_out(
     return Grouped(
         training=training,
         iteration=iteration,
-        row=_row(asked, training, iteration, prices.rows, way),
+        row=_row(asked, training, fabric, iteration, prices.rows, way),
         simulator=prices.simulator,
         policy=prices.policy,
         violations=prices.violations,
@@ -230,6 +230,7 @@ def why_alone(asked: Train, fabrics: Sequence[tuple[Fabric, Settings]]) -> str |
 def _row(
     asked: Train,
     training: GroupedTraining,
+    fabric: Fabric,
     iteration: Outcome,
     collectives: list[GroupCollectiveRow],
     way: Way,
@@ -251,6 +252,7 @@ def _row(
         micro_batches=micro_batches,
         contention="simulated" if way.alone is None else "none",
         alone=way.alone,
+        carried_out=carried_out(fabric) if way.alone is None else "each collective by its plan",
         reconfigure=way.reconfigure,
         expert_skew=asked.expert_skew,
         dropped=dropped / assigned if assigned else None,

@@ -407,6 +407,21 @@ impl Machine for WdmRing {
         self.places.get(rank as usize).copied().unwrap_or(rank)
     }
 
+    /// Ranks that follow one another have the links between them, others the whole ring.
+    fn part(&self, members: &[u32]) -> Result<Fabric, FabricError> {
+        let nodes: Vec<u32> = members.iter().map(|&rank| self.node(rank)).collect();
+        let mut spec = self.spec().without(MEMBERS.name);
+        spec = spec.with(MEMBERS.name, part::joined(&nodes, u32::to_string));
+        let consecutive = members.windows(2).all(|pair| pair[1] == pair[0] + 1);
+        if let (Some(&last), true) = (nodes.last(), consecutive) {
+            let cut = format!("{last}-{}", (last + 1) % self.nodes);
+            let cuts = spec.option("broken").map(|cuts| format!("{cuts}+"));
+            let cuts = cuts.unwrap_or_default() + &cut;
+            spec = spec.without("broken").with("broken", cuts);
+        }
+        (RECORD.build)(&spec)
+    }
+
     fn words(&self) -> String {
         let of_all = match self.places.is_empty() {
             true => String::new(),

@@ -3,7 +3,7 @@
 use opticoll::fabric::Fabric;
 use opticoll::family::wdm_ring::{Direction, WdmRing};
 use opticoll::simulate::Policy;
-use opticoll::simulate::live::Live;
+use opticoll::simulate::live::{Live, PlannedCollective};
 use opticoll::simulate::on_demand::OnDemand;
 use opticoll::units::{Bytes, Time};
 
@@ -258,4 +258,56 @@ fn many_messages_arrive_when_a_slow_simulation_says() {
             "case {case}: {options}"
         );
     }
+}
+
+#[test]
+fn a_planned_collective_holds_the_links_that_it_spans() {
+    enum Asked {
+        Message(u32, u32),
+        Collective((u32, u32)),
+    }
+    use Asked::{Collective, Message};
+    // Messages of 50 bytes take 50 ns, plans 100 ns. What is asked for at (ns), and when it ends.
+    let asked = [
+        (0, Message(0, 1), 50),
+        // Waits for the message on the link between 0 and 1.
+        (10, Collective((0, 3)), 150),
+        (20, Collective((3, 3)), 120),
+        // Waits for the first collective; nothing holds the link between 2 and 3.
+        (60, Message(1, 2), 200),
+        (60, Message(2, 3), 110),
+        // The whole ring waits for all that was asked for before.
+        (70, Collective((0, 6)), 300),
+        (80, Message(5, 0), 130),
+    ];
+    let ring = ring("ranks=6,wavelengths=2");
+    let mut on_demand = OnDemand::new(&ring, Policy::Free).unwrap();
+    let mut ends = [0; 7];
+    let mut next = 0;
+    loop {
+        let due = asked.get(next).map(|one| Time::from_ps(one.0 * 1000));
+        match (due, on_demand.next_time().unwrap()) {
+            (Some(due), event) if event.is_none_or(|event| due < event) => {
+                let number = next as u32;
+                match asked[next].1 {
+                    Message(from, to) => on_demand.send(number, (from, to), Bytes::new(50), due),
+                    Collective(span) => {
+                        let time = Time::from_ps(100_000);
+                        on_demand.carry_out(number, PlannedCollective { time, span }, due)
+                    }
+                }
+                .unwrap();
+                next += 1;
+            }
+            (_, Some(_)) => {
+                let mut happened = Vec::new();
+                on_demand.advance(&mut happened).unwrap();
+                for one in happened {
+                    ends[one.message as usize] = one.time.ps() / 1000;
+                }
+            }
+            _ => break,
+        }
+    }
+    assert_eq!(ends, asked.map(|one| one.2));
 }

@@ -1,0 +1,121 @@
+"""Collectives inside programs are carried out as they are planned."""
+
+from collections.abc import Mapping, Sequence
+
+import pytest
+
+import opticoll
+from opticoll import Fabric, Trace
+from opticoll.commands.train import Train
+from opticoll.commands.train.groups import why_alone
+from opticoll.settings import Settings
+
+CALLS = {
+    "all_reduce": "Allreduce",
+    "all_gather": "Allgather",
+    "all_to_all": "Alltoall",
+    "reduce_scatter": "Reduce_scatter",
+    "broadcast": "Bcast",
+    "gather": "Gather",
+}
+ROOTED = ("broadcast", "gather")
+RING = "wdm_ring:ranks=8,wavelengths=4,rate=25Gb/s,reconfiguration=10us"
+
+
+def program(
+    collective: str, ranks: int, size: int, groups: Mapping[int, Sequence[int]] | None = None
+) -> Trace:
+    """A trace in which every group of ranks carries out a collective once."""
+    groups = groups or {0: range(ranks)}
+    lines = [f"# app=one ranks={ranks}"]
+    lines += [
+        f"# comm {number} = {' '.join(map(str, members))}"
+        for number, members in groups.items()
+        if number
+    ]
+    lines.append("rank,call,peer,send_bytes,recv_bytes,tag,comm,req,compute_ns")
+    for number, members in groups.items():
+        root = members[0] if collective in ROOTED else ""
+        lines += [
+            f"{rank},{CALLS[collective]},{root},{size},{size},,{number},,0" for rank in members
+        ]
+    return opticoll.read_trace("\n".join([*lines, ""]).encode())
+
+
+@pytest.mark.parametrize("collective", CALLS)
+@pytest.mark.parametrize(
+    "fabric",
+    [
+        RING,
+        RING + ",broken=1-2",
+        RING + ",multicast=drop_and_continue",
+        "wdm_ring:ranks=9,wavelengths=3,rate=25Gb/s,members=0+2+3+7",
+    ],
+)
+def test_a_collective_on_light_takes_the_time_of_its_plan(fabric: str, collective: str) -> None:
+    ranks = Fabric(fabric).ranks
+    for size in (1000, 1 << 20):
+        row = opticoll.replay(program(collective, ranks, size), fabric)
+        (chosen,) = row.collectives
+        plan = opticoll.plan(collective, fabric, size=chosen.size_bytes)
+        assert not plan.verify()
+        assert row.time_ps == plan.simulate(chosen.size_bytes).time_ps
+
+
+@pytest.mark.parametrize("collective", CALLS)
+@pytest.mark.parametrize(
+    "fabric",
+    [
+        "crossbar:ranks=8,rate=100Gb/s,latency=1us",
+        "torus:dims=3x3,rate=100Gb/s,latency=1us",
+        "fat_tree:down=4x2,up=1x2,rate=100Gb/s,latency=1us",
+    ],
+)
+def test_messages_of_a_collective_start_as_its_plan_says(fabric: str, collective: str) -> None:
+    ranks = Fabric(fabric).ranks
+    algorithms = {"broadcast": "chain:segments=7", "gather": "direct"}
+    algorithm = algorithms.get(collective, "direct" if collective == "all_to_all" else "ring")
+    size = 1 << 20
+    row = opticoll.replay(
+        program(collective, ranks, size), fabric, collectives={collective: algorithm}
+    )
+    plan = opticoll.plan(collective, fabric, algorithm, size=size)
+    assert row.time_ps == plan.simulate(size).time_ps
+
+
+def test_neighbours_share_no_links_and_others_take_turns() -> None:
+    def time_ps(groups: Mapping[int, Sequence[int]]) -> int:
+        return opticoll.replay(program("all_reduce", 8, 1 << 20, groups), RING).time_ps
+
+    one, other = range(4), range(4, 8)
+    assert time_ps({1: one, 2: other}) == time_ps({1: one}) == time_ps({1: other})
+    even, odd = range(0, 8, 2), range(1, 8, 2)
+    assert time_ps({1: even, 2: odd}) == time_ps({1: even}) + time_ps({1: odd})
+
+
+@pytest.mark.parametrize(
+    "fabric",
+    ["wdm_ring:ranks=16,wavelengths=8,rate=25Gb/s", "crossbar:ranks=16,rate=400Gb/s,latency=1us"],
+)
+def test_stating_the_defaults_of_groups_changes_no_iteration(fabric: str) -> None:
+    def iteration_s(**stated: int) -> float:
+        row = opticoll.train("bert_large", fabric, batch=4, device="a100", **stated)
+        return row.iteration_s
+
+    plain = iteration_s()
+    for stated in ({"data_parallel": 16}, {"micro_batches": 1}, {"tensor_parallel": 1}):
+        assert iteration_s(**stated) == plain
+
+
+def test_fabrics_of_a_comparison_are_judged_alike() -> None:
+    asked = Train(tensor_parallel=2)
+    electrical: Settings = {}
+    fabrics = [
+        (Fabric("crossbar:ranks=8"), electrical),
+        (Fabric("passive_star:ranks=8,wavelengths=4"), electrical),
+    ]
+    assert why_alone(asked, fabrics[:1]) is None
+    reason = why_alone(asked, fabrics)
+    assert reason is not None
+    assert "passive_star" in reason
+    assert "alike" in reason
