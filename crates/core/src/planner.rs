@@ -400,7 +400,10 @@ pub const DEFAULT_SIZE: Bytes = Bytes::new(4 << 20);
 const DEFAULT_TRANSFERS: u64 = 1 << 24;
 
 /// The transfers made and timed for a choice, where nothing else is said: a minute's.
-const DEFAULT_WORK: u64 = 60_000_000;
+pub const DEFAULT_WORK: u64 = 60_000_000;
+
+/// The same for one of the groups of a program, which plans on a part of the fabric: a second's.
+pub const PART_WORK: u64 = 1_000_000;
 
 /// Makes the plan that `spec` names, by a planner or else by an algorithm with the default routes and
 /// wavelengths, for a size and a way to time it. Of the method a ring minds the policy alone.
@@ -420,7 +423,8 @@ pub fn plan(
     Ok(planned)
 }
 
-/// As [`plan`], but by the routes of the fabric alone: for whoever carries out the schedule of the plan and nothing else.
+/// As [`plan`], but by the routes of the fabric alone: for whoever carries out the schedule of the plan and nothing else. `most_work`
+/// is the most transfers made and timed in all, such as [`DEFAULT_WORK`].
 ///
 /// # Errors
 /// Those of [`plan`].
@@ -430,9 +434,11 @@ pub fn plan_by_routes_of_fabric(
     collective: Collective,
     size: Bytes,
     method: &Method,
+    most_work: u64,
 ) -> Result<Planned, PlannerError> {
     let question = Question {
         names_routes: false,
+        most_work,
         ..Question::new(fabric, collective, size, method, &|_| {})?
     };
     question.answer(spec)

@@ -81,8 +81,9 @@ pub(super) fn schedule(
                 None => (ring()?, Method::default()),
             };
             let size = size.unwrap_or(Bytes::new(1));
+            let work = same.map_or(planner::PART_WORK, |_| planner::DEFAULT_WORK);
             let planned =
-                planner::plan_by_routes_of_fabric(spec, &fabric, collective, size, &method);
+                planner::plan_by_routes_of_fabric(spec, &fabric, collective, size, &method, work);
             let plan = planned.map_err(|error| TraceError::at(place, error))?;
             let plan = plan.plan.unfold();
             (plan.schedule, plan.algorithm)
