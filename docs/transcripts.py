@@ -33,7 +33,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(
-    r"^(?:<!-- (?:exit (\d+))?(?:; )?(?:shows (\".*\"))? -->\n)?```(?:console)?\n(\$ .*?)^```$",
+    r"^(?:<!-- (?:exit (\d+))?(?:; )?(?:shows (\"[^\n]*\"))? -->\n)?```(?:console)?\n(\$ .*?)^```$",
     re.DOTALL | re.MULTILINE,
 )
 LEFT_OUT = "..."
@@ -71,7 +71,8 @@ def matches(shown: str, output: str) -> bool:
 def mistakes(page: Path, write: bool = False) -> list[str]:
     """What a page says and its commands do not; with `write`, what is left to mend by hand."""
     text = page.read_text(encoding="utf-8")
-    found: list[str] = []
+    marks = re.findall(r"^<!-- (?:exit|shows) .*", BLOCK.sub("", text), re.MULTILINE)
+    found = [f"a comment of no block: {mark}" for mark in marks]
     with _folder() as folder:
 
         def block(match: re.Match[str]) -> str:
