@@ -6,13 +6,13 @@ RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml $(wildc
 export PATH := $(CURDIR)/$(BIN):$(PATH):$(HOME)/.cargo/bin
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
-.PHONY: demo test check stub bench fuzz validate golden figures reference papers docs wheel clean
+.PHONY: demo test check stub bench fuzz validate golden figures reference papers rustdoc docs newest wheel clean
 
 demo: $(VENV)/built
 	mkdir -p out
 	opticoll compare all_gather --fabric optree_paper --size 4MiB --figure out/demo.svg
 
-test: $(VENV)/built
+test: $(VENV)/built rustdoc
 	cargo test --release --package opticoll
 	pytest -n 2
 
@@ -68,11 +68,14 @@ papers: $(VENV)/built
 	opticoll reproduce --output reproduced > reproduced.txt && rm reproduced.txt
 	for paper in $$(ls reproduced); do cp reproduced/$$paper/claims.md docs/papers/$$paper.md; done
 
+# The reference of the crate; a link that leads nowhere is an error.
+rustdoc:
+	RUSTDOCFLAGS='--deny warnings' cargo doc --quiet --no-deps --package opticoll
+
 # The documentation site, in out/docs, with the reference of the crate in out/docs/rust; a warning is an error.
-docs: $(VENV)/built
+docs: $(VENV)/built rustdoc
 	pip install --quiet --requirement docs/requirements.txt
 	sphinx-build --quiet --fail-on-warning --keep-going -b html docs out/docs
-	RUSTDOCFLAGS='--deny warnings' cargo doc --quiet --no-deps --package opticoll
 	rm -rf out/docs/rust && cp -r target/doc out/docs/rust
 	@echo 'open out/docs/index.html'
 
