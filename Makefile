@@ -79,6 +79,17 @@ docs: $(VENV)/built rustdoc
 	rm -rf out/docs/rust && cp -r target/doc out/docs/rust
 	@echo 'open out/docs/index.html'
 
+# The tests with the newest version of every package, whatever the upper bounds in pyproject.toml.
+NEWEST = $(shell grep -oE '"[A-Za-z0-9._-]+>=' pyproject.toml | tr -d '">=' | sort -u)
+
+newest: export PATH := $(CURDIR)/.newest/bin:$(PATH)
+newest: export VIRTUAL_ENV := $(CURDIR)/.newest
+newest:
+	$(PYTHON) -m venv .newest
+	pip install --quiet --upgrade $(NEWEST)
+	pip install --quiet --no-deps --no-build-isolation --editable .
+	pytest -n 2
+
 # Wheels without a need for Rust, and the source distribution, in dist/. zig links them against an old
 # glibc, so that they run on any Linux since 2014. WHEEL_TARGETS are targets that rustup has.
 WHEEL_TARGETS ?= x86_64-unknown-linux-gnu aarch64-unknown-linux-gnu
@@ -101,4 +112,4 @@ $(VENV)/built: $(VENV)/installed pyproject.toml $(RUST)
 	touch $@
 
 clean:
-	rm -rf $(VENV) target out
+	rm -rf $(VENV) .newest target out

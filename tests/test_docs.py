@@ -103,7 +103,7 @@ def test_every_cell_of_the_table_of_tools_has_a_link() -> None:
 def test_workflows_call_targets_of_the_makefile() -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     workflows = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
-    assert {file.stem for file in workflows} == {"tests", "wheels", "docs", "release"}
+    assert {file.stem for file in workflows} == {"tests", "nightly", "wheels", "docs", "release"}
     for file in workflows:
         for run in re.findall(r"run: (.*)", file.read_text(encoding="utf-8")):
             program, *targets = run.split()
