@@ -6,13 +6,13 @@ RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml $(wildc
 export PATH := $(CURDIR)/$(BIN):$(PATH):$(HOME)/.cargo/bin
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
-.PHONY: demo test check stub bench fuzz validate golden figures reference papers docs wheel clean
+.PHONY: demo test check stub bench fuzz validate golden figures reference papers rustdoc docs newest wheel clean
 
 demo: $(VENV)/built
 	mkdir -p out
 	opticoll compare all_gather --fabric optree_paper --size 4MiB --figure out/demo.svg
 
-test: $(VENV)/built
+test: $(VENV)/built rustdoc
 	cargo test --release --package opticoll
 	pytest -n 2
 
@@ -68,13 +68,27 @@ papers: $(VENV)/built
 	opticoll reproduce --output reproduced > reproduced.txt && rm reproduced.txt
 	for paper in $$(ls reproduced); do cp reproduced/$$paper/claims.md docs/papers/$$paper.md; done
 
+# The reference of the crate; a link that leads nowhere is an error.
+rustdoc:
+	RUSTDOCFLAGS='--deny warnings' cargo doc --quiet --no-deps --package opticoll
+
 # The documentation site, in out/docs, with the reference of the crate in out/docs/rust; a warning is an error.
-docs: $(VENV)/built
+docs: $(VENV)/built rustdoc
 	pip install --quiet --requirement docs/requirements.txt
 	sphinx-build --quiet --fail-on-warning --keep-going -b html docs out/docs
-	RUSTDOCFLAGS='--deny warnings' cargo doc --quiet --no-deps --package opticoll
 	rm -rf out/docs/rust && cp -r target/doc out/docs/rust
 	@echo 'open out/docs/index.html'
+
+# The tests with the newest version of every package, whatever the upper bounds in pyproject.toml.
+NEWEST = $(shell grep -oE '"[A-Za-z0-9._-]+>=' pyproject.toml | tr -d '">=' | sort -u)
+
+newest: export PATH := $(CURDIR)/.newest/bin:$(PATH)
+newest: export VIRTUAL_ENV := $(CURDIR)/.newest
+newest:
+	$(PYTHON) -m venv .newest
+	pip install --quiet --upgrade $(NEWEST)
+	pip install --quiet --no-deps --no-build-isolation --editable .
+	pytest -n 2
 
 # Wheels without a need for Rust, and the source distribution, in dist/. zig links them against an old
 # glibc, so that they run on any Linux since 2014. WHEEL_TARGETS are targets that rustup has.
@@ -98,4 +112,4 @@ $(VENV)/built: $(VENV)/installed pyproject.toml $(RUST)
 	touch $@
 
 clean:
-	rm -rf $(VENV) target out
+	rm -rf $(VENV) .newest target out

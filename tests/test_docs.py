@@ -103,7 +103,7 @@ def test_every_cell_of_the_table_of_tools_has_a_link() -> None:
 def test_workflows_call_targets_of_the_makefile() -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     workflows = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
-    assert {file.stem for file in workflows} == {"tests", "wheels", "docs", "release"}
+    assert {file.stem for file in workflows} == {"tests", "nightly", "wheels", "docs", "release"}
     for file in workflows:
         for run in re.findall(r"run: (.*)", file.read_text(encoding="utf-8")):
             program, *targets = run.split()
@@ -144,7 +144,49 @@ def test_pages_show_what_their_commands_print(page: Path, monkeypatch: pytest.Mo
     transcripts = __import__("transcripts")
     shown = list(transcripts.transcripts(page.read_text(encoding="utf-8")))
     assert len(shown) >= LEAST_SHOWN.get(name_of(page), 1)
-    assert transcripts.stale(page) == [], "run `python docs/transcripts.py --write`"
+    assert transcripts.mistakes(page) == [], "run `python docs/transcripts.py --write`"
+
+
+@pytest.mark.parametrize(
+    ("said", "code", "mistake"),
+    [
+        ("verified: NO, 8 ms", 1, []),
+        ("verified: NO, 9 ms", 1, ["a number without a source: 8 ms"]),
+        ("verified: yes, 8 ms", 1, ["shows no 'NO': "]),
+        ("verified: NO, 8 ms", 0, ["exit code 0, not 1: "]),
+    ],
+)
+def test_a_block_that_does_not_bear_out_what_its_page_says_is_not_written(
+    said: str, code: int, mistake: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(ROOT / "docs")
+    transcripts = __import__("transcripts")
+    command = f"echo '{said}'; exit {code}"
+    block = f'<!-- exit 1; shows "NO" -->\n```console\n$ {command}\nverified: NO, 8 ms\n```\n'
+    page = tmp_path / "page.md"
+    page.write_text(f"{block}\nThe proof takes 8 ms.\n", encoding="utf-8")
+    found = transcripts.mistakes(page, write=True)
+    assert [one.replace(command, "") for one in found] == mistake
+    written = said if code and "NO" in said else "verified: NO, 8 ms"
+    assert f"\n{written}\n```" in page.read_text(encoding="utf-8")
+
+
+def test_numbers_of_a_text_are_those_of_its_code_or_of_the_source_that_it_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(ROOT / "docs")
+    transcripts = __import__("transcripts")
+    page = tmp_path / "page.md"
+    lines = [
+        "# Title\n\n3 ms, 4 ms.\n\n    opticoll --time 3ms\n",
+        "<!-- numbers: $ echo 5 us -->\n5 us, 5 ms.\n",
+        "<!-- numbers: measured -->\n6 ms.\n\n7 ms.\n",
+        "## Part\n\n<!-- numbers: LICENSE -->\n\n2.0 s, 2004 s, 8.2 s.\n\n### Deeper\n\n8.1 s\n",
+        "## Next\n\n- 9 ms\n  <!-- numbers: measured -->\n- 10 ms\n- 11 ms",
+    ]
+    page.write_text("\n".join(lines), encoding="utf-8")
+    wrong = ["4 ms", "5 ms", "7 ms", "8.2 s", "8.1 s", "9 ms", "11 ms"]
+    assert [one.split(": ")[1] for one in transcripts.mistakes(page)] == wrong
 
 
 def commands(page: Path) -> Iterator[str]:

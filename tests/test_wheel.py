@@ -11,6 +11,7 @@ import venv
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 import opticoll
 
@@ -72,13 +73,13 @@ def test_a_missing_extra_is_named_where_it_is_needed(installed: Path, tmp_path: 
     assert "pip install 'opticoll[trace]'" in refused.stderr
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_completion_is_written_for_each_shell(installed: Path, tmp_path: Path, shell: str) -> None:
-    words = ["--install-completion", "--shell", shell, "--output", "completion"]
-    done = said(installed / "opticoll", *words, folder=tmp_path)
-    assert done.returncode == 0, done.stderr
-    text = (tmp_path / "completion").read_text(encoding="utf-8")
-    for name in ("plan", "verify", "--fabric"):
-        assert name in text
-    if shutil.which(shell):
-        subprocess.run([shell, "-n", tmp_path / "completion"], check=True)
+def test_dependencies_have_upper_bounds_above_the_versions_that_are_tested() -> None:
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        project = tomllib.load(file)["project"]
+    extras = project["optional-dependencies"].values()
+    pins = [line for line in (ROOT / "constraints.txt").read_text().splitlines() if line[0] != "#"]
+    tested = {name.lower(): version for name, version in (line.split("==") for line in pins)}
+    for line in [*project["dependencies"], *(line for extra in extras for line in extra)]:
+        needed = Requirement(line)
+        assert any(one.operator == "<" for one in needed.specifier), line
+        assert needed.name not in tested or tested[needed.name] in needed.specifier, line

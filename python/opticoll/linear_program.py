@@ -7,7 +7,10 @@ computes from them, exactly, a time that no plan goes below.
 
 from __future__ import annotations
 
+import ctypes
+import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from fractions import Fraction
 from functools import cache
 from math import lcm
@@ -42,15 +45,16 @@ def optimum(fabric: _core.Fabric, kind: str, root: int) -> Proved | None:
 
 @cache
 def _solved(spec: str, kind: str, root: int) -> Proved | None:
-    try:
-        import highspy
-    except ImportError:
-        return None
     fabric = _core.Fabric(spec)
     program = Program(fabric, kind, root)
     if program.variables > MOST_VARIABLES:
         return None
-    solved = program.solve(highspy)
+    with _printed_on_standard_error():
+        try:
+            import highspy
+        except ImportError:
+            return None
+        solved = program.solve(highspy)
     if solved is None:
         return None
     time, multipliers = solved
@@ -64,6 +68,23 @@ def _solved(spec: str, kind: str, root: int) -> Proved | None:
     if best is None:
         return None
     return Proved(*best, float(best[0]) >= time * (1 - AGREES))
+
+
+@contextmanager
+def _printed_on_standard_error() -> Iterator[None]:
+    """Sends what a library in C prints to standard error: standard output is for results only."""
+    try:
+        kept = os.dup(1)
+        os.dup2(2, 1)
+    except OSError:  # One of the two is closed.
+        yield
+        return
+    try:
+        yield
+    finally:
+        ctypes.CDLL(None).fflush(None)
+        os.dup2(kept, 1)
+        os.close(kept)
 
 
 def whole(multipliers: list[float]) -> Iterator[list[int]]:

@@ -19,6 +19,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
 from itertools import pairwise
+from typing import Literal
 
 from cyclopts import App, CycloptsError, Group
 
@@ -44,7 +45,16 @@ app = App(
     result_action="return_value",
     suppress_keyboard_interrupt=False,
 )
-app.register_install_completion_command(help="Completion for your shell: bash, zsh or fish")
+
+
+@app.command(name="--completion")
+def completion(shell: Literal["bash", "zsh", "fish"], /) -> Answer:
+    """Script that completes words in bash, zsh or fish."""
+    from opticoll.completion import script
+
+    return Answer(script(shell).rstrip("\n"), 0)
+
+
 app["--help"].help = "Help; each command also takes --memory-limit 4GiB"
 app["--version"].help = "Version"
 for _place, (_title, _commands) in enumerate(GROUPS.items()):

@@ -1,7 +1,7 @@
 //! Any network: ranks, switches and the links between them, as read from a file.
 //!
 //! Vertices are numbered ranks first, then switches, and all of them forward. A route has the fewest
-//! links; among several ways of as many, the option `ties` chooses ([`Ties`]).
+//! links; among several ways of as many, the option `ties` chooses (`Ties`).
 //!
 //! Links are written by their vertices: `0-4` is a full-duplex cable (two links), `0~4` a half-duplex
 //! cable (one link), `0>4` one link from 0 to 4; what differs from the fabric's rate, latency and

@@ -36,7 +36,7 @@ impl Replanned {
     }
 }
 
-/// Plans anew on what failures leave of the fabric of a plan ([`families::after`]): by `algorithm`. On
+/// Plans anew on what failures leave of the fabric of a plan: by `algorithm`. On
 /// a grid of tunable circuits with the grid's wavelength plan, or else with one that joins any two ports. Ranks keep
 /// what they had: the root is the same.
 ///

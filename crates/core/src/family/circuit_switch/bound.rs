@@ -9,7 +9,7 @@
 //!
 //! **settings.** Where the whole switch changes at once, let the setting be another P - 1 times. In s slots of one setting
 //! something of a rank reaches at most 1 + d + ... + d^s ranks, for every rank has d circuits out. So S(P) slots at
-//! least are needed for all ranks ([`phases`]), with P >= 1 settings,
+//! least are needed for all ranks (`phases`), with P >= 1 settings,
 //!
 //! T >= min over P of c(P) + alpha + S(P) delta + m / (d B),
 //!

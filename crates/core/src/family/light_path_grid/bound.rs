@@ -37,9 +37,9 @@
 //! N - 1 blocks of a rank take H hops at least, as many of one as can be, then of two ([`crate::bound::places`]): with blocks of b bytes
 //! m above is b H. Fewer phases or slots have more hops; the bound is the least over their number.
 //!
-//! **both_halves.** In an all_reduce what is gathered must be spread ([`crate::bound::both_halves`]).
+//! **both_halves.** In an all_reduce what is gathered must be spread (`crate::bound::both_halves`).
 //!
-//! **pieces.** A vector that one rank has takes the longer the fewer the slots are ([`crate::bound::pieces`]); backwards, what all add.
+//! **pieces.** A vector that one rank has takes the longer the fewer the slots are (`crate::bound::pieces`); backwards, what all add.
 //!
 //! More phases than slots are of no use, and with as many as G, (1 + k)^G >= N, a slot each is enough. Recursive
 //! doubling meets the bound for an all_gather with one port.

@@ -21,7 +21,7 @@
 //! 1 + r times as many have it afterwards: S >= ceil(log_(1+r) N) where something of one rank
 //! reaches all, or of all ranks one. The last is the same backwards. Every collective here is so: in
 //! a scatter and an all_to_all, too, something of one rank reaches all. It holds for any number of
-//! chunks per lightpath ([`any_load`]). Source for D = 2: Bermond, Gargano, Perennes, Rescigno and
+//! chunks per lightpath (`any_load`). Source for D = 2: Bermond, Gargano, Perennes, Rescigno and
 //! Vaccaro, Theoretical Computer Science 2000.
 //!
 //! Next to a broken link ranks tell fewer. Let o_v be how many lightpaths rank v can send in a slot, the first
@@ -64,7 +64,7 @@
 //! send). On a line of N ranks, cut in both directions, this is the cut bound: N - 1 blocks must cross
 //! the last link over c channels, S >= ceil(P (N - 1) / c), and at the k-th link only max(k, N - k).
 //! In the cut bound of all_to_all one of the two links between the halves is chosen broken. The blocks of a
-//! scatter or gather for ranks behind a cut go over one direction alone: see [`behind_cuts`](mod@behind_cuts).
+//! scatter or gather for ranks behind a cut go over one direction alone: see the module `behind_cuts`.
 //!
 //! **Light trees.** A lightpath that delivers at every rank on its way (`multicast`) tells any number
 //! of ranks in a slot, and a tree of total length N - 1 may have depth 1: neither growth from one rank nor relay_tree

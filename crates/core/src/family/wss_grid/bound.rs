@@ -50,8 +50,8 @@
 //! **Slot by slot.** Where every slot is charged, or none is, slots follow one another (simulator
 //! `circuit`), each as long as its longest burst of b bytes: c + L + b / B, or L + b / B. A transceiver
 //! receives b at most in it. So with G slots by growth and s the greatest of all m / (w B) above,
-//! T >= G (c + L) + s, or G L + s. More slots than G carry less each (**pieces**, of a broadcast or reduce: [`crate::bound::pieces`]; **both_halves**, of an all_reduce:
-//! [`crate::bound::both_halves`]).
+//! T >= G (c + L) + s, or G L + s. More slots than G carry less each (**pieces**, of a broadcast or reduce: `crate::bound::pieces`; **both_halves**, of an all_reduce:
+//! `crate::bound::both_halves`).
 //! In an all_to_all of S slots (**hops**) a rank sends by S circuits of each plane at most, so that of the ranks on its row switch S at most are one
 //! hop away, and C(S, 2) two; so on its column switch; of the others, which a block reaches by both planes, C(S, h) (2^h - 2) at most are h >= 2
 //! hops away. That gives the least hops of all blocks; T is the least over S. Under `two_tier` flows overlap: a latency passes while the next burst is

@@ -76,7 +76,7 @@
 //!
 //! # Weights
 //!
-//! For S < J chains that grow faster give more, with u = 1. [`links`] has them from [`game`], in floating point, and takes from
+//! For S < J chains that grow faster give more, with u = 1. [`links`] has them from `game`, in floating point, and takes from
 //! there nothing but the chains and their whole weights w_j. What they prove is computed in whole numbers: with W their
 //! sum and F the greatest (sum of w_j 2 count_s(l)) / (l - 1) over all s and l, z_j = 2 N w_j / F fulfils (*), and
 //! G_S(N) >= 2 N W / F + 2 (N - 1), rounded up, since G_S(N) is a whole number. So what is printed is proved,

@@ -34,7 +34,7 @@
 //! copies of a contribution one at most reaches a given rank, so that the lightpaths by which contributions reach it form a tree.
 //!
 //! **crossings.** The same for an all_reduce whose links are counted by the lightpaths by which contributions leave growing neighbourhoods
-//! ([`super::crossings`]), where that gives more than C_S(N) + N - 1. How the least over S is found: [`super::all_reduce`].
+//! ([`super::crossings`]), where that gives more than C_S(N) + N - 1. How the least over S is found: `super::all_reduce`.
 //!
 //! ```
 //! use opticoll::bound::LeastCharge;

@@ -1,0 +1,161 @@
+"""Completion in the shell: the scripts for bash, zsh and fish, with the names that commands take.
+
+The scripts complete commands, options, and values that have names; where none fits, files.
+
+>>> "'all_gather all_reduce" in script("bash")
+True
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from importlib import import_module
+from typing import Any, Literal, get_args, get_origin
+
+from opticoll import command_line, registry
+from opticoll.commands import COMMANDS
+
+Shell = Literal["bash", "zsh", "fish"]
+
+KINDS = {
+    "algorithm": ("algorithms",),
+    "algorithms": ("algorithms",),
+    "collective": ("collectives",),
+    "congestion": ("congestion_policies",),
+    "device": ("devices",),
+    "fabric": ("fabrics", "presets"),
+    "instead": ("algorithms",),
+    "kind": registry.KINDS,
+    "model": ("models",),
+    "policy": ("policies",),
+    "simulator": ("simulators",),
+    "start": ("start_rules",),
+    "wavelength": ("wavelengths",),
+}
+"""What the values of an option name, by the option."""
+
+ALWAYS = ("--help", "--help-all", "--memory-limit")
+FIRST = ("--completion", "--help", "--help-all", "--version")
+
+BASH = """\
+_opticoll() {{
+    local cur=${{COMP_WORDS[COMP_CWORD]}} prev=${{COMP_WORDS[COMP_CWORD-1]}} before= words=
+    [[ $cur == = ]] && cur=
+    [[ $prev == = ]] && prev=${{COMP_WORDS[COMP_CWORD-2]}}
+    if ((COMP_CWORD == 1)); then
+        words='{commands}'
+        [[ $cur == -* ]] && words='{first}'
+    elif [[ $cur == -* ]]; then
+        case ${{COMP_WORDS[1]}} in
+{options}
+        esac
+    else
+        case $prev in
+{values}
+        -*) ;;
+        *) ((COMP_CWORD == 2)) && case ${{COMP_WORDS[1]}} in
+{places}
+            esac ;;
+        esac
+    fi
+    [[ $cur == *,* ]] && before=${{cur%,*}},
+    COMPREPLY=($(compgen -P "$before" -W "$words" -- "${{cur##*,}}"))
+}}
+complete -o default -F _opticoll opticoll
+"""
+
+
+def script(shell: Shell) -> str:
+    """The script for a shell, which writes nothing."""
+    places: dict[str, list[str]] = {}
+    options: dict[str, list[str]] = {}
+    values: dict[str, list[str]] = {}
+    for command in COMMANDS:
+        record = import_module(f"opticoll.commands.{command}").COMMAND
+        options[command] = [f"--{file.option.replace('_', '-')}" for file in record.files]
+        for option in command_line.options(record.asks).values():
+            if option.unsaid:
+                continue
+            if not option.flag:
+                places[command] = _words(option)
+                continue
+            options[command].append(option.flag)
+            known = values.setdefault(option.flag, [])
+            known += [word for word in _words(option) if word not in known]
+        options[command] += ["--json", *ALWAYS]
+    for of in (places, values):
+        for name in [name for name, words in of.items() if not words]:
+            del of[name]
+    values["--completion"] = list(get_args(Shell))
+    if shell == "fish":
+        return _fish(options, values, places)
+    bash = BASH.format(
+        commands=" ".join(COMMANDS),
+        first=" ".join(FIRST),
+        options=_cases(options),
+        values=_cases(values),
+        places=_cases(places),
+    )
+    if shell == "bash":
+        return bash
+    return f"#compdef opticoll\nautoload -U +X compinit bashcompinit\nbashcompinit\n{bash}"
+
+
+def _words(option: command_line.Option) -> list[str]:
+    """The names among the values of an option."""
+    hints: list[Any] = [option.hint, *get_args(option.hint)]
+    for hint in hints:
+        if get_origin(hint) is Literal:
+            return list(get_args(hint))
+    if int in hints or bool in hints:
+        return []
+    if option.name == "format":
+        from opticoll.formats import FORMATS
+
+        return list(dict.fromkeys(one.name for one in FORMATS))
+    if option.name == "name":
+        from opticoll.papers import PAPERS
+
+        return list(PAPERS)
+    kinds = KINDS.get(option.name, ())
+    found = [record.name for kind in kinds for record in registry.records(kind)]
+    if option.name == "kind":
+        found = [*registry.KINDS, "formats", "schemas", *found]
+    if option.name.startswith("algorithm") or option.name == "instead":
+        found.append(registry.DEFAULT_ALGORITHM)
+    for kind in ("settings", "burst_settings"):
+        about = [one for one in registry.records(kind) if one.name == option.name and not kinds]
+        lists = [part.meaning for one in about for part in one.options if part.name == "values"]
+        found += [
+            word
+            for text in lists
+            if re.fullmatch(r"\w+(, \w+)+", text)
+            for word in text.split(", ")
+        ]
+    return list(dict.fromkeys(found))
+
+
+def _cases(words: dict[str, list[str]]) -> str:
+    """The branches of a `case` that sets the words of each name."""
+    return "\n".join(f"        {name}) words='{' '.join(own)}' ;;" for name, own in words.items())
+
+
+def _fish(
+    options: dict[str, list[str]], values: dict[str, list[str]], places: dict[str, list[str]]
+) -> str:
+    """A line for each command, each option and each first word of a command."""
+    lines = [
+        f"complete -c opticoll -n __fish_use_subcommand -f -a {name} -d {shlex.quote(summary)}"
+        for name, summary in COMMANDS.items()
+    ]
+    lines += [f"complete -c opticoll -n __fish_use_subcommand -l {name[2:]}" for name in FIRST]
+    for name in dict.fromkeys(name for own in options.values() for name in own):
+        commands = " ".join(command for command, own in options.items() if name in own)
+        words = f" -a '{' '.join(values[name])}'" if name in values else ""
+        place = f"complete -c opticoll -n '__fish_seen_subcommand_from {commands}' -l {name[2:]}"
+        lines.append(place + (f" -r{words}" if words else ""))
+    for command, words in places.items():
+        place = f"complete -c opticoll -n '__fish_seen_subcommand_from {command}'"
+        lines.append(f"{place} -a '{' '.join(words)}'")
+    return "\n".join([*lines, ""])
