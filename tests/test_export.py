@@ -86,3 +86,17 @@ def test_what_cannot_be_written_is_refused(
     assert finished.code == 2
     assert why in finished.err
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("rank", [1, 3])
+def test_files_of_one_export_are_all_written_or_none(run: Run, tmp_path: Path, rank: int) -> None:
+    blocked = tmp_path / f"ring.{rank}.et"
+    blocked.mkdir()
+    finished = run("export", *SWITCH, "--output", tmp_path / "ring.et")
+    assert finished.code == 2
+    assert f"cannot write `{blocked}`" in finished.err
+    assert list(tmp_path.iterdir()) == [blocked]
+    blocked.rmdir()
+    assert run("export", *SWITCH, "--output", tmp_path / "ring.et").code == 0
+    written = sorted(one.name for one in tmp_path.iterdir())
+    assert written == ["ring.0.et", "ring.1.et", "ring.2.et", "ring.3.et"]

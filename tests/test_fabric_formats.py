@@ -93,6 +93,19 @@ def test_what_is_no_matrix_of_rates_is_refused(tmp_path: Path, matrix: Any) -> N
         read_graph(path, unit="GB/s")
 
 
+@pytest.mark.parametrize("shape", ["(4000000000, 4000000000)", "((1, 1)", "(" * 4000])
+def test_the_head_of_an_npy_file_is_looked_at_before_its_numbers(
+    run: Run, tmp_path: Path, shape: str
+) -> None:
+    path = tmp_path / "rates.npy"
+    head = f"{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}, }}\n".encode()
+    path.write_bytes(b"\x93NUMPY\x01\x00" + len(head).to_bytes(2, "little") + head)
+    finished = run("plan", "all_gather", "--fabric", path)
+    assert (finished.code, finished.out) == (2, "")
+    assert len(finished.err.splitlines()) == 1
+    assert "too large: at most" in finished.err or "no npy file of numbers" in finished.err
+
+
 def test_a_matrix_and_a_fabric_file_do_not_both_name_an_option(run: Run, tmp_path: Path) -> None:
     (tmp_path / "rates.csv").write_text(MATRIX)
     path = tmp_path / "fabric.yaml"

@@ -255,6 +255,11 @@ PLANS: Files = {
         PLAN_HEAD.format("custom:ranks=2,links=0-1,names=a%1B+b"),
         ("line 3", "\\u001b", "do not print"),
     ),
+    "JSON nested too deeply": (
+        "p.json",
+        '{"7-Flows": ["Chunk 0 from 0 traveled over 0->1 in epoch 0"], "x": ' + "[" * 100_000,
+        ("no JSON", "nested too deeply"),
+    ),
     "a word of ten megabytes": ("p.plan", f"opticoll plan 1\n{'x' * 10**7}\n", ("line 2", "xx...")),
     "a size of a megabyte": (
         "p.plan",

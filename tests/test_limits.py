@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+import zstandard
 
 import opticoll
 from conftest import RING, Run
@@ -42,6 +45,58 @@ def test_memory_is_refused_with_forecast_and_limit(
     assert what in error
     assert "the limit is 1.00 GB" in error
     assert "--memory-limit" in hint
+
+
+PLAN = """opticoll plan 1
+collective broadcast ranks=2 root=0 pieces=1
+fabric wdm_ring:ranks=2,wavelengths=1
+algorithm x
+steps {steps}
+slot 0
+copy 0 0>1 cw 0.0 x{copies} {shift}
+end {copies}
+"""
+
+
+@pytest.mark.parametrize(("steps", "shift"), [(1, ""), (2**20, "slot+1")])
+def test_copies_in_a_plan_file_are_counted_before_they_are_made(
+    run: Run, tmp_path: Path, steps: int, shift: str
+) -> None:
+    path = tmp_path / "copies.plan"
+    path.write_text(PLAN.format(steps=steps, copies=2**20, shift=shift))
+    finished = run("verify", path, "--memory-limit", "16MB")
+    assert (finished.code, finished.out) == (2, "")
+    assert "reading this plan needs" in finished.err
+
+
+MEGABYTES = b"0,1\n" * 2**20
+FILES = {
+    "p.plan.zst": zstandard.compress(MEGABYTES),
+    "p.plan": MEGABYTES,
+    "p.csv": b"# all_gather ranks=2\n" + MEGABYTES,
+    "p.json": b'{" traveled over ": [' + MEGABYTES.replace(b"\n", b",") + b"1]}",
+    "p.xml": b"<algo>" + MEGABYTES,
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_what_files_hold_is_counted_before_it_is_read(run: Run, tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    path.write_bytes(FILES[name])
+    assert run("verify", path).code == 2
+    assert "reading" in run("verify", path, "--memory-limit", "8MB").err
+
+
+@pytest.mark.parametrize("name", ["g.graphml", "g.json", "g.csv"])
+def test_fabrics_in_files_are_counted_before_they_are_read(
+    run: Run, tmp_path: Path, name: str
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(b"<graph/>" + MEGABYTES)
+    finished = run("plan", "all_gather", "--fabric", path, "--memory-limit", "8MB")
+    assert (finished.code, finished.out) == (2, "")
+    assert "reading" in finished.err
+    assert "the limit is 8.00 MB" in finished.err
 
 
 def test_whole_blocks_of_a_million_ranks_need_no_table(run: Run) -> None:

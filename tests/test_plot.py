@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 import opticoll
+from conftest import Run
 from opticoll import plot
 from opticoll.errors import FileError, OpticollError
 from opticoll.plot import output
@@ -300,3 +301,26 @@ def test_pages_share_their_axes(drawn: list[Figure], tmp_path: Path) -> None:
     plot.comparison(rows, tmp_path / "f.svg")
     first, second = (figure.axes[0].get_ylim() for figure in drawn)
     assert first == second
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        ("show", "all_gather", "--algorithm", "ring"),
+        ("show", "all_gather", "--algorithm", "ring", "--view", "space_time"),
+        ("compare", "all_gather", "--algorithms", "ring"),
+        ("compare", "all_gather", "--algorithms", "ring", "--sizes", "1KiB,1MiB"),
+        ("train", "--model", "resnet50", "--batch", "8", "--device", "a100", "--algorithm", "ring"),
+    ],
+)
+def test_titles_name_what_is_damaged_and_no_default(
+    run: Run, tmp_path: Path, asked: tuple[str, ...]
+) -> None:
+    fabric = "wdm_ring:ranks=6,wavelengths=4,fibres=2,dead=1,broken=2-3"
+    figure = tmp_path / "figure.svg"
+    finished = run(*asked, "--fabric", fabric, "--figure", figure)
+    assert finished.code == 0, finished.err
+    words = " ".join(re.findall("<!-- (.*?) -->", figure.read_text(), re.DOTALL))
+    words = " ".join(words.split())
+    for option in ("fibres 2", "dead wavelengths 1", "cuts 2-3"):
+        assert option in words

@@ -172,15 +172,15 @@ def test_what_a_killed_process_left_is_removed_by_the_next_that_writes_there(
         assert writer.stdin is not None
         assert writer.stdout.readline() == "writing\n"
         assert not left.exists()
-        own = [".opticoll-mine", ".opticoll-7-note"]
-        (tmp_path / own[0]).write_text("not of this kind")
+        own = [".opticoll-mine", ".opticoll-writing-note"]
+        (tmp_path / own[0]).mkdir()
         os.mkfifo(tmp_path / own[1])
         with replacing(tmp_path / "c.svg") as temporary:
             temporary.write_text("whole")
         # A file that somebody still writes is left alone.
         assert len(list(tmp_path.iterdir())) == 4
         writer.stdin.close()
-    assert sorted(one.name for one in tmp_path.iterdir()) == [*own[1:], *own[:1], "b.svg", "c.svg"]
+    assert sorted(one.name for one in tmp_path.iterdir()) == [*own, "b.svg", "c.svg"]
 
 
 def test_own_algorithm_of_the_current_folder_runs(tmp_path: Path) -> None:

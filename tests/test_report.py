@@ -186,6 +186,31 @@ def test_every_kind_of_figure_is_drawn_as_svg(kind: str, rows: list[dict[str, An
     assert drawn.count("<path") > 10
 
 
+def test_a_figure_says_what_it_holds_and_what_it_leaves_out() -> None:
+    ring = "wdm_ring:ranks=8,wavelengths={},reconfiguration={}"
+    cells = [
+        (ring.format(*one), wavelengths)
+        for wavelengths in (2, 4)
+        for one in [(wavelengths, "1us"), (wavelengths, "25us")]
+    ]
+    rows = [
+        {"fabric": fabric, "wavelengths": wavelengths, "time_s": 1e-3 * place}
+        for place, (fabric, wavelengths) in enumerate([*cells, ("fat_tree:down=8,up=1", None)], 1)
+    ]
+    shown = table.of_rows(rows, None)
+    choice = figures.first_choice(shown)
+    assert choice is not None
+    choice |= {"x": "wavelengths", "colour": "", "facet": "", "held": {"reconfiguration": 25e-6}}
+    said = {
+        kind: figures.specification(shown, {**choice, "kind": kind})["title"]["text"]
+        for kind in ("lines", "points")
+    }
+    held = "Reconfiguration: 25.00 us"
+    assert said["lines"] == [held, "3 of 5 rows", "dashed across: fabric fat_tree"]
+    assert said["points"] == [held, "2 of 5 rows", "left out: fabric fat_tree"]
+    assert held in figures.svg(figures.specification(shown, choice))
+
+
 def test_the_front_of_pareto_has_what_nothing_else_beats() -> None:
     points = [(1, 9), (2, 5), (3, 6), (4, 5), (5, 1)]
     held = [{"steps": steps, "time_s": time} for steps, time in points]

@@ -390,6 +390,40 @@ def test_what_is_no_store_is_refused_and_left_alone(
         assert store.read_bytes() == content
 
 
+DAMAGE = {
+    "a text that is no UTF-8": "UPDATE results SET rows = CAST(x'5bff' AS TEXT)",
+    "compressed rows cut short": "UPDATE results SET rows = x'28b52ffd04'",
+    "rows that are no JSON": "UPDATE results SET rows = '[{'",
+    "axes that are no set": "UPDATE points SET axes = '[1]'",
+    "a column that is missing": "ALTER TABLE runs RENAME COLUMN machine TO mashine",
+}
+
+
+@pytest.mark.parametrize("damage", [*DAMAGE, "pages overwritten"])
+def test_a_damaged_store_is_refused_by_every_command(run: Run, tmp_path: Path, damage: str) -> None:
+    study, store = written_study(tmp_path, RINGS), tmp_path / "study.sqlite"
+    opticoll.sweep(study, store, shard="1/9")
+    with contextlib.closing(sqlite3.connect(store)) as connection, connection:
+        connection.execute(DAMAGE.get(damage, "VACUUM"))
+        (size,) = connection.execute("PRAGMA page_size").fetchone()
+        connection.execute("PRAGMA journal_mode = DELETE")
+    if damage not in DAMAGE:
+        content = store.read_bytes()
+        store.write_bytes(content[:size] + b"\xa5" * (len(content) - size))
+    said = []
+    for words in (
+        ("results", store),
+        ("report", store, "--output", tmp_path / "page.html"),
+        ("sweep", study, "--shard", "1/9", "--jobs", "1"),
+        ("sweep", study, "--store", tmp_path / "new.sqlite", "--merge", store, "--shard", "1/99"),
+    ):
+        finished = run(*words)
+        assert "internal" not in finished.err
+        assert finished.code in (0, 2)
+        said += [finished.err] * (finished.code == 2)
+    assert any("damaged" in one for one in said)
+
+
 def test_another_sqlite_file_is_no_store(run: Run, tmp_path: Path) -> None:
     study, store = written_study(tmp_path, RINGS), tmp_path / "study.sqlite"
     with sqlite3.connect(store) as connection:

@@ -2279,6 +2279,27 @@ def simulate_traffic(
 def slots_bound(kind: str, fabric: Fabric, root: int = 0) -> tuple[int, str, str]:
     """The lower bound on slots, its name and its assumption; blocks are whole."""
 
+def take_memory(what: str, bytes: int) -> None:
+    """Refuse work that needs more memory than the limit, before it takes any.
+
+    Parameters
+    ----------
+    what : str
+        What needs the memory, as the error names it.
+    bytes : int
+        The forecast.
+
+    Raises
+    ------
+    MemoryLimitError
+        The forecast is above the limit.
+
+    Examples
+    --------
+    >>> import opticoll
+    >>> opticoll._core.take_memory("reading `a.json`", 1000)
+    """
+
 def task_conflicts(plans: list[Plan]) -> list[Violation]:
     """What is wrong with running plans side by side on one grid."""
 

@@ -23,7 +23,8 @@ from typing import (
     get_type_hints,
 )
 
-from opticoll import registry
+from opticoll import memory, registry
+from opticoll._core import take_memory
 from opticoll.errors import ConfigError, FileError, OpticollError
 
 if TYPE_CHECKING:
@@ -40,11 +41,14 @@ MOST_BYTES = 8 * 2**20
 MOST_VALUES = 10**6
 """Values that a YAML file stands for, those that it repeats by name (`*name`) counted each time."""
 
+MOST_TEXT_BYTES = 2**28
+"""Bytes of any other text file."""
+
 MOST_DEPTH = 64
 """Lists and sets of fields inside one another."""
 
 
-def read_text(path: Path, encoding: str = "utf-8", most: int | None = None) -> str:
+def read_text(path: Path, encoding: str = "utf-8", most: int = MOST_TEXT_BYTES) -> str:
     """The text of a file of at most so many bytes.
 
     Raises
@@ -53,11 +57,14 @@ def read_text(path: Path, encoding: str = "utf-8", most: int | None = None) -> s
         It cannot be read, or is larger.
     ConfigError
         It is no text.
+    MemoryLimitError
+        It needs more memory than the limit.
     """
     try:
+        take_memory(f"reading `{path}`", 2 * min(path.stat().st_size, most))
         with path.open("rb") as file:
-            content = file.read(-1 if most is None else most + 1)
-        if most is not None and len(content) > most:
+            content = file.read(most + 1)
+        if len(content) > most:
             raise FileError(f"`{path}` is too large: it holds more than {most} bytes")
         return content.decode(encoding)
     except FileNotFoundError as error:
@@ -77,6 +84,8 @@ def read_json(path: Path) -> Any:
         It cannot be read.
     ConfigError
         It is no JSON.
+    MemoryLimitError
+        It needs more memory than the limit.
     """
 
     def fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -87,8 +96,24 @@ def read_json(path: Path) -> Any:
             raise ValueError(f"the field `{twice}` is given twice")
         return given
 
+    return parse_json(read_text(path), fields)
+
+
+def parse_json(
+    text: str, fields: Callable[[list[tuple[str, Any]]], dict[str, Any]] | None = None
+) -> Any:
+    """The content of a JSON text; a function may make the fields of objects.
+
+    Raises
+    ------
+    ConfigError
+        It is no JSON.
+    MemoryLimitError
+        Its values need more memory than the limit.
+    """
+    memory.take_values("reading this JSON", text)
     try:
-        return json.loads(read_text(path), object_pairs_hook=fields)
+        return json.loads(text, object_pairs_hook=fields)
     except RecursionError as error:
         raise ConfigError("this is no JSON: it is nested too deeply") from error
     except ValueError as error:

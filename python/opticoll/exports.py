@@ -18,6 +18,7 @@ from opticoll._core import Plan, Program
 from opticoll.arguments import size_of
 from opticoll.errors import UsageError
 from opticoll.formats import FORMATS, Format, of
+from opticoll.formats.atomic import together
 from opticoll.registry import canonical, nearest
 
 COLUMNS = ("slot", "action", "chunk", "count", "source", "destination")
@@ -119,9 +120,10 @@ def export(
         raise UsageError(f"size: {form.name} states chunks and no bytes")
     size_bytes = size if isinstance(size, int) else size_of(plan, size)
     sizes = [size_bytes] if form.sized else []
-    written = form.write(CONTENTS[form.holds](plan), *sizes, place) or [place]
-    if not plan.names_routes and (form.holds == "rows" or plan.fabric.electrical):
-        return written
-    beside = place.with_name(f"{place.name}.plan")
-    of("plan")[0].write(plan, beside)
-    return [*written, beside]
+    with together():
+        written = form.write(CONTENTS[form.holds](plan), *sizes, place) or [place]
+        if not plan.names_routes and (form.holds == "rows" or plan.fabric.electrical):
+            return written
+        beside = place.with_name(f"{place.name}.plan")
+        of("plan")[0].write(plan, beside)
+        return [*written, beside]

@@ -4,6 +4,7 @@
 >>> share(4)
 1073741824
 >>> set_limit(None)
+>>> take_values("the numbers", "1,2,3")
 """
 
 from __future__ import annotations
@@ -11,6 +12,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from opticoll import _core
+
+BYTES_PER_VALUE = 100
+"""What a value takes that was read from text: its object, and its place in a list or table."""
 
 _given: int | None = None
 
@@ -32,6 +36,17 @@ def share(processes: int) -> int | None:
     """The bytes for each of so many processes; None where nothing is known of the machine."""
     whole = available() if _given is None else _given
     return None if whole is None else whole // processes
+
+
+def take_values(what: str, text: str, marks: str = ",[{\n", each: int = BYTES_PER_VALUE) -> None:
+    """Refuse a text whose values need more memory than the limit; marks begin or part values.
+
+    Raises
+    ------
+    MemoryLimitError
+        They need more.
+    """
+    _core.take_memory(what, len(text) + each * sum(map(text.count, marks)))
 
 
 def available() -> int | None:

@@ -222,8 +222,11 @@ class Answer:
 
     def write(self, path: Path, write: Callable[[], Sequence[Path] | None]) -> None:
         """Write a file; one that fails leaves the answer and the other files as they are."""
+        from opticoll.formats.atomic import together
+
         try:
-            written = write()
+            with together():
+                written = write()
         except (Exception, KeyboardInterrupt) as failure:
             self.failure = self.failure or failure
         else:

@@ -66,7 +66,7 @@ mod _core {
     #[pymodule_export]
     use crate::interrupt::interrupt_all;
     #[pymodule_export]
-    use crate::memory::set_memory_limit;
+    use crate::memory::{set_memory_limit, take_memory};
     #[pymodule_export]
     use crate::method::check_settings;
     #[pymodule_export]

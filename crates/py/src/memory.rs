@@ -8,7 +8,7 @@ use opticoll::memory;
 use opticoll::units::Bytes;
 use pyo3::prelude::*;
 
-use crate::error::IntoPyErr;
+use crate::error::{IntoPyErr, MemoryLimitError};
 
 /// How long what the machine has left is taken for true.
 const FRESH: Duration = Duration::from_secs(1);
@@ -43,6 +43,32 @@ pub(crate) fn set_memory_limit(limit: Option<&str>) -> PyResult<()> {
     let bytes = bytes.map_err(IntoPyErr::into_py_err)?.map(Bytes::get);
     *LIMIT.lock().unwrap_or_else(PoisonError::into_inner) = bytes;
     Ok(())
+}
+
+/// Refuse work that needs more memory than the limit, before it takes any.
+///
+/// Parameters
+/// ----------
+/// what : str
+///     What needs the memory, as the error names it.
+/// bytes : int
+///     The forecast.
+///
+/// Raises
+/// ------
+/// MemoryLimitError
+///     The forecast is above the limit.
+///
+/// Examples
+/// --------
+/// >>> import opticoll
+/// >>> opticoll._core.take_memory("reading `a.json`", 1000)
+#[pyfunction]
+#[pyo3(signature = (what, bytes))]
+pub(crate) fn take_memory(what: &str, bytes: u64) -> PyResult<()> {
+    set_limit();
+    memory::attempt(|| memory::take(what, bytes))
+        .map_err(|much| MemoryLimitError::new_err(much.to_string()))
 }
 
 /// Tells the core the limit.

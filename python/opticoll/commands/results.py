@@ -131,8 +131,8 @@ def _text(asked: Asked, rows: list[ResultRow]) -> str:
 def _table(rows: list[ResultRow], known: dict[str, Column], most: int) -> str:
     """The axes, times, and what else differs between rows, as far as a line has room.
 
-    An axis that follows from another one shown, such as an option of one of two fabrics, is left
-    out. The first time, and what a rank can inject, always have room.
+    The axes, the first time, and what a rank can inject always have room: without an axis, points
+    that differ would look alike. An axis that follows from others shown is left out.
     """
     names = sorted(
         (name for name in rows[0] if name not in OF_POINTS), key=lambda name: _rank(name, known)
@@ -143,14 +143,14 @@ def _table(rows: list[ResultRow], known: dict[str, Column], most: int) -> str:
     names = [name for name in names if name in kept or len(set(cells[name])) > 1]
     if all(row.replication == 0 for row in rows):
         names = [name for name in names if name != "replication"]
-    always += [name for name in names if _rank(name, known) == 2]
+    always += [name for name in names if _rank(name, known) in (0, 2)]
     shown: list[str] = []
-    for name in [*always, *names]:
+    for name in dict.fromkeys([*always, *names]):
         axes = [one for one in shown if one not in known]
         follows = any(_follows(cells[name], cells[one]) for one in axes) and name not in known
         twice = any(cells[name] == cells[one] for one in shown)
         width = sum(2 + max(map(len, [one, *cells[one]])) for one in [*shown, name])
-        if name not in shown and not follows and not twice and width <= WIDEST:
+        if not follows and not twice and (name in always or width <= WIDEST):
             shown.append(name)
     shown.sort(key=names.index)
     shown += [name for name in ("error", "found") if any(row[name] for row in rows)]

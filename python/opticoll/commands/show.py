@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 
 from opticoll import words
-from opticoll._core import BESIDE, CONVERTED, Plan
+from opticoll._core import BESIDE, CONVERTED, Plan, take_memory
 from opticoll.arguments import FileSource, check_planned, obtain, size_of
 from opticoll.circuit_settings import settings
 from opticoll.circuit_switches import SwitchRow, switch_lines, switches
@@ -35,6 +35,9 @@ from opticoll.trees import Tree, trees
 
 MOST_LIGHTPATHS = 40
 """Lightpaths of a slot printed for people."""
+
+BYTES_PER_LIGHTPATH = 1000
+"""What the row of a lightpath takes."""
 
 MOST_HEARD = 8
 """Ranks printed that hear one light."""
@@ -258,6 +261,8 @@ def _setting_lines(listed: list[CircuitSettingRow]) -> str:
 
 def _lightpaths(plan: Plan, slot: int) -> list[LightpathRow]:
     columns = plan.slot_columns(slot)
+    rows = len(columns["transfer"])
+    take_memory(f"a row for each transfer of slot {slot}", rows * BYTES_PER_LIGHTPATH)
     fields = plan.fabric.light_fields
     return [
         LightpathRow(

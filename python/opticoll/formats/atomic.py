@@ -12,10 +12,12 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
 from pathlib import Path
-from typing import IO
+from tempfile import mkdtemp
 
 from opticoll.errors import FileError
 
@@ -69,7 +71,7 @@ def make_folder(path: str | os.PathLike[str]) -> Path:
 
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """A temporary path with the same suffix, renamed to `path` at the end, removed on an error.
+    """A temporary path of the same name, renamed to `path` at the end, removed on an error.
 
     A file that exists keeps its mode, a link what it points at; a device is written to directly.
 
@@ -79,57 +81,95 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
         The file cannot be written.
     """
     target = _real(check_writable(path))
-    try:
+    with together() as files, _named(path):
         # A rename would replace a device or pipe by a file.
         if is_device(target):
             yield target
             return
-        _remove_stale(target.parent)
-        temporary = target.with_name(f"{_PREFIX}{os.getpid()}-{target.name}")
-        with _held(temporary):
-            yield temporary
-            if target.exists():
-                temporary.chmod(target.stat().st_mode & 0o7777)
-            os.replace(temporary, target)
+        temporary = files.folder_in(target.parent) / target.name
+        yield temporary
+        files.complete.append((path, temporary, target))
+
+
+@contextmanager
+def together() -> Iterator[_Files]:
+    """All files that are replaced within appear at the end, or none where one fails.
+
+    Raises
+    ------
+    FileError
+        A file cannot be written.
+    """
+    outer = _OPEN.get()
+    if outer is not None:
+        yield outer
+        return
+    with _Files() as files:
+        before = _OPEN.set(files)
+        try:
+            yield files
+        finally:
+            _OPEN.reset(before)
+        for path, temporary, target in files.complete:
+            with _named(path):
+                if target.exists():
+                    temporary.chmod(target.stat().st_mode & 0o7777)
+                os.replace(temporary, target)
+
+
+class _Files(ExitStack):
+    """Files that are written together, in temporary folders that are locked meanwhile."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.complete: list[tuple[str | os.PathLike[str], Path, Path]] = []
+        """Paths as given, temporary files, and what these will replace."""
+        self._folders: dict[Path, Path] = {}
+
+    def folder_in(self, folder: Path) -> Path:
+        """The temporary folder within a folder; what writers left that were killed is removed."""
+        if folder not in self._folders:
+            for left in folder.glob(f"{_PREFIX}*"):
+                if left.is_dir() and not left.is_symlink():
+                    with _locked(left) as is_ours:
+                        if is_ours:
+                            shutil.rmtree(left, ignore_errors=True)
+            own = Path(mkdtemp(prefix=_PREFIX, dir=folder))
+            self.callback(shutil.rmtree, own, ignore_errors=True)
+            self.enter_context(_locked(own))
+            self._folders[folder] = own
+        return self._folders[folder]
+
+
+_OPEN: ContextVar[_Files | None] = ContextVar("files that are written together", default=None)
+
+_PREFIX = ".opticoll-writing-"
+"""Begins the names of temporary folders."""
+
+
+@contextmanager
+def _named(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Errors of the system as those of a file."""
+    try:
+        yield
     except OSError as error:
         raise FileError(f"cannot write `{path}`: {error.strerror or error}") from error
 
 
-_PREFIX = ".opticoll-"
-"""Begins the names of temporary files; the process number and the name of the file follow."""
-
-
 @contextmanager
-def _held(temporary: Path) -> Iterator[None]:
-    """A file that is locked while it is written, and gone afterwards."""
-    with temporary.open("wb") as file:
-        _lock(file)
+def _locked(folder: Path) -> Iterator[bool]:
+    """Whether a folder was locked for as long as this lasts, which no other process had done."""
+    with ExitStack() as stack:
         try:
-            yield
-        finally:
-            with suppress(OSError):
-                temporary.unlink(missing_ok=True)
+            import fcntl
 
-
-def _remove_stale(folder: Path) -> None:
-    """Remove temporary files in a folder whose writers were killed: nobody holds their locks."""
-    for path in folder.glob(f"{_PREFIX}[0-9]*-*"):
-        if path.is_symlink() or not path.is_file():
-            continue
-        with suppress(OSError), path.open("r+b") as file:
-            if _lock(file):
-                path.unlink()
-
-
-def _lock(file: IO[bytes]) -> bool:
-    """Whether a file was locked for as long as it is open, which no other process had done."""
-    try:
-        import fcntl
-
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except (ImportError, OSError):
-        return False
-    return True
+            handle = os.open(folder, os.O_RDONLY)
+            stack.callback(os.close, handle)
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except (ImportError, OSError):
+            yield False
+        else:
+            yield True
 
 
 def _real(path: Path) -> Path:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 
+from opticoll._core import take_memory
 from opticoll.errors import FileError
 
 MOST_BYTES = 4 * 2**30
@@ -21,6 +22,9 @@ MOST_OF_A_SCHEDULE = 2**28
 
 BEGINNING = 2**24
 """Bytes in which a file shows its format."""
+
+_COPIES = 3
+"""How often a content is in memory: while its parts are joined, and while it becomes text."""
 
 _MAGIC = b"\x28\xb5\x2f\xfd"
 
@@ -37,6 +41,8 @@ def read_content(path: str | os.PathLike[str], most: int | None = None) -> bytes
     ------
     FileError
         The file cannot be read or decompressed, or has more bytes than `most`.
+    MemoryLimitError
+        The content needs more memory than the limit.
     """
     limit = MOST_BYTES if most is None else most
     return decompressed(_read_bytes(path, limit), path, limit)
@@ -86,15 +92,18 @@ def beginning(path: str | os.PathLike[str]) -> bytes:
         raise FileError(f"`{path}` is no intact zstd file: {error}") from error
 
 
-def _too_large(path: str | os.PathLike[str], most: int) -> FileError:
-    return FileError(f"`{path}` is too large: it holds more than {most} bytes")
+def _check_size(size: int, path: str | os.PathLike[str], most: int) -> None:
+    """Refuse a content that has more bytes than `most`, or needs more memory than the limit."""
+    if size > most:
+        raise FileError(f"`{path}` is too large: it holds more than {most} bytes")
+    take_memory(f"reading `{path}`", _COPIES * size)
 
 
 def _read_bytes(path: str | os.PathLike[str], most: int | None) -> bytes:
     """All bytes of a file, or its first ones."""
     try:
-        if most is not None and os.stat(path).st_size > most:
-            raise _too_large(path, most)
+        if most is not None:
+            _check_size(os.stat(path).st_size, path, most)
         with open(path, "rb") as file:
             return file.read(BEGINNING if most is None else -1)
     except FileNotFoundError as error:
@@ -112,6 +121,8 @@ def decompressed(
     ------
     FileError
         It cannot be decompressed.
+    MemoryLimitError
+        It needs more memory than the limit.
     """
     if not content.startswith(_MAGIC):
         return content
@@ -124,8 +135,7 @@ def decompressed(
             if reader.eof:
                 break
             text += reader.decompress(content[start : start + _PORTION])
-            if len(text) > most:
-                raise _too_large(path, most)
+            _check_size(len(text), path, most)
     except zstandard.ZstdError as error:
         raise FileError(f"`{path}` is no intact zstd file: {error}") from error
     if not reader.eof:

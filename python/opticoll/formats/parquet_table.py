@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from opticoll._core import EventTable, Trace
+from opticoll._core import EventTable, Trace, take_memory
 from opticoll.errors import FileError, UsageError
 
 NUMBERS = {
@@ -37,7 +37,10 @@ ABSENT = 2**64 - 1
 """Stands for a number that is missing, as in the core."""
 
 MOST_ROWS = 2**26
-"""Rows beyond which a file is taken for damaged or hostile: they would take 3 GB of memory."""
+"""Rows beyond which a file is taken for damaged or hostile."""
+
+BYTES_PER_ROW = 48
+"""What a row takes as an event."""
 
 _ROWS_AT_ONCE = 2**16
 
@@ -84,6 +87,9 @@ def _read(file: Any) -> Trace:
         raise FileError(
             f"the Parquet table is too large: {rows} rows, of which {MOST_ROWS} are read"
         )
+    groups = (file.metadata.row_group(place) for place in range(file.metadata.num_row_groups))
+    decompressed = max((group.total_byte_size for group in groups), default=0)
+    take_memory("reading this Parquet table", rows * BYTES_PER_ROW + decompressed)
     for name in COLUMNS:
         if schema.names.count(name) != 1:
             few = "no column" if name not in schema.names else "more than one column"

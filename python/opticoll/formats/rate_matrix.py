@@ -155,18 +155,29 @@ def _json(path: Path) -> tuple[list[list[str]], dict[str, object]]:
 
 
 def _npy(path: Path) -> list[list[str]]:
+    headers = {
+        (1, 0): np.lib.format.read_array_header_1_0,
+        (2, 0): np.lib.format.read_array_header_2_0,
+    }
     try:
-        matrix = np.load(path, mmap_mode="r", allow_pickle=False)
+        with path.open("rb") as file:
+            header = headers.get(np.lib.format.read_magic(file))
+            shape, _, kind = ((), False, np.dtype("O")) if header is None else header(file)
+            if len(shape) != 2 or kind.kind not in "uif":
+                raise ConfigError("this is no npy file of a matrix of numbers")
+            if max(shape) > MOST_VERTICES:
+                raise ConfigError(
+                    f"a matrix of {' times '.join(map(str, shape))} is too large: at most "
+                    f"{MOST_VERTICES} rows"
+                )
+            file.seek(0)
+            matrix = np.load(file, allow_pickle=False)
     except FileNotFoundError as error:
         raise FileError(f"there is no file `{path}`") from error
     except OSError as error:
         raise FileError(f"cannot read `{path}`: {error.strerror or error}") from error
-    except (ValueError, EOFError) as error:
+    except ConfigError:
+        raise
+    except Exception as error:  # numpy evaluates the header as Python, and raises what that does
         raise ConfigError(f"this is no npy file of numbers: {error}") from error
-    if not isinstance(matrix, np.ndarray) or matrix.ndim != 2 or matrix.dtype.kind not in "uif":
-        raise ConfigError("this is no npy file of a matrix of numbers")
-    if max(matrix.shape) > MOST_VERTICES:
-        raise ConfigError(
-            f"a matrix of {matrix.shape[0]} rows is too large: at most {MOST_VERTICES}"
-        )
     return [[str(one) for one in row] for row in matrix]

@@ -17,6 +17,7 @@ import os
 import re
 from collections.abc import Iterator
 
+from opticoll import memory
 from opticoll._core import Collective, OpticollError, Plan, Schedule
 from opticoll.errors import FileError
 from opticoll.formats.atomic import replacing
@@ -40,7 +41,9 @@ def read(path: str | os.PathLike[str], _ranks: int | None = None) -> tuple[Sched
     OpticollError
         The collective cannot be, or a transfer is none of it.
     """
-    lines = read_text(path, "CSV file", "utf-8-sig", MOST_OF_A_SCHEDULE).splitlines()
+    text = read_text(path, "CSV file", "utf-8-sig", MOST_OF_A_SCHEDULE)
+    memory.take_values(f"reading `{path}`", text)
+    lines = text.splitlines()
     collective = _collective(lines, path)
     return schedule_of(collective, _transfers(lines, path)), []
 

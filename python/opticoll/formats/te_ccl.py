@@ -21,10 +21,11 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from opticoll._core import Collective, Plan, Program, Schedule
-from opticoll.errors import FileError
+from opticoll.document import parse_json
+from opticoll.errors import ConfigError, FileError
 from opticoll.formats import sends_csv
 from opticoll.formats.atomic import replacing
-from opticoll.formats.content import MOST_OF_A_SCHEDULE, read_content
+from opticoll.formats.content import MOST_OF_A_SCHEDULE, read_text
 from opticoll.formats.sends_csv import Line, schedule_of
 
 FLOW = re.compile(
@@ -62,9 +63,9 @@ def read(path: str | os.PathLike[str], ranks: int | None = None) -> tuple[Schedu
         The file is no result of TE-CCL, a flow is not whole, or the number of ranks does not fit.
     """
     try:
-        content = json.loads(read_content(path, MOST_OF_A_SCHEDULE))
-    except (ValueError, RecursionError) as error:
-        raise FileError(f"`{path}` is no JSON: {error}") from error
+        content = parse_json(read_text(path, "JSON file", most=MOST_OF_A_SCHEDULE))
+    except ConfigError as error:
+        raise FileError(f"`{path}`: {error}") from error
     if not isinstance(content, dict):
         raise FileError(f"`{path}` is no result of TE-CCL: it is not a JSON object")
     flows = [_flow(text, path) for text in _entries(content, "flows", list, path)]

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from xml.parsers import expat
 
+from opticoll import memory
 from opticoll.network_graph import MisplacedError
 
 MOST_BYTES = 64 * 2**20
@@ -23,7 +24,10 @@ MOST_DEPTH = 64
 """Elements inside one another."""
 
 MOST_ELEMENTS = 2**21
-"""Elements of a file; one takes some 300 bytes."""
+"""Elements of a file."""
+
+BYTES_PER_ELEMENT = 400
+"""What an element takes, or an attribute with its name."""
 
 MOST_ATTRIBUTE = 4096
 """Characters of an attribute."""
@@ -103,6 +107,7 @@ def parse(text: str) -> Element:
     parser.StartDoctypeDeclHandler = document_type
     if len(text) > MOST_BYTES:
         raise MisplacedError((), f"the file is too large: it holds more than {MOST_BYTES} bytes")
+    memory.take_values("reading this XML", text, "<=", BYTES_PER_ELEMENT)
     try:
         parser.Parse(text.encode("utf-8"), True)
     except (expat.ExpatError, ValueError) as error:

@@ -134,9 +134,8 @@ def _heading(rows: Sequence[Row]) -> str:
             if key == "size_bytes" and rows[0].get("size_convention"):
                 parts[-1] += f" ({rows[0]['size_convention']})"
     parts += dict.fromkeys(_rule(row) for row in rows)
-    conditions = {style.conditions(str(row.get("fabric", ""))) for row in rows}
-    if len(conditions) == 1 and (shared := conditions.pop()):
-        parts.append(shared)
+    told = [style.told_options(str(row.get("fabric", ""))) for row in rows]
+    parts += [option for option in told[0] if all(option in other for other in told)]
     return ", ".join(parts)
 
 

@@ -125,11 +125,7 @@ def _figure(
     if "Messages" in what:
         bar.locator = whole_numbers()
         bar.update_ticks()
-    shape = plan.fabric.spec.partition(",rate=")[0]
-    shown = [shape if len(shape) <= 70 else plan.fabric.family, style.conditions(plan.fabric.spec)]
-    if plan.fabric.family == "custom":
-        del shown[0]
-    title = ", ".join(filter(None, [style.heading(plan), *shown]))
+    title = f"{style.heading(plan)}, {style.named_fabric(plan.fabric.spec)}"
     headed(figure, f"{title}\n{more}", fontsize=10.5)
     return figure
 

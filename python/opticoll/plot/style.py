@@ -13,8 +13,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from opticoll._core import Fabric
+from opticoll.errors import OpticollError
+from opticoll.escapes import shortened
 from opticoll.layout import in_decimal_units
-from opticoll.registry import fabric_text
+from opticoll.registry import fabric_text, records
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -216,28 +219,85 @@ OF_ALGORITHMS = tuple(colour for colour in COLOURS if colour != "#000000")
 """The colours of algorithms with a name of their own."""
 
 CONDITIONS = ("rate", "reconfiguration", "tuning", "slow_switch", "establish")
-"""Options of fabrics that titles of figures say."""
+"""Options of fabrics that titles of figures say, default or not."""
+
+ELSEWHERE = ("ranks", "wavelengths", "rows", "columns")
+"""Required options of fabrics, which titles say in words of their own."""
+
+WORDS = {"dead": "dead wavelengths", "broken": "cuts"}
+"""Options of fabrics whose names do not say what they list."""
+
+LONGEST_VALUE = 40
+"""Characters of an option that a title repeats."""
+
+
+def named_fabric(spec: str) -> str:
+    """A fabric in the title of a figure: its family and the options that titles say.
+
+    >>> named_fabric("torus:dims=4x4,rate=100Gb/s,latency=1us")
+    'torus, dims 4x4, rate 100 Gb/s, latency 1 µs'
+    """
+    family = spec.partition(":")[0]
+    return ", ".join([*([] if family == "custom" else [family]), *told_options(spec)])
 
 
 def conditions(spec: str) -> str:
-    """Rate and reconfiguration of a fabric, as in the title of a figure; a custom one in words.
+    """The options of a fabric that the title of a figure says.
 
     >>> conditions("wdm_ring:ranks=4,wavelengths=2,rate=40Gb/s,reconfiguration=25us")
     'rate 40 Gb/s, reconfiguration 25 µs'
     """
+    return ", ".join(told_options(spec))
+
+
+def told_options(spec: str) -> list[str]:
+    """Rate and reconfiguration of a fabric, and each option that is not a default.
+
+    Of a custom fabric its summary.
+
+    >>> told_options("wdm_ring:ranks=4,wavelengths=2,fibres=2,rate=40Gb/s,broken=0-1,dead=1")
+    ['fibres 2', 'rate 40 Gb/s', 'cuts 0-1', 'dead wavelengths 1']
+    """
     if spec.startswith("custom:"):
-        return fabric_text(spec)
-    pairs = [part.partition("=") for part in spec.partition(":")[2].split(",")]
-    given = {name: value for name, _, value in pairs}
-    shown = (
-        f"{name.replace('_', ' ')} {_spaced(given[name])}" for name in CONDITIONS if name in given
-    )
-    return ", ".join(shown)
+        return [fabric_text(spec)]
+    defaults = _defaults(spec.partition(":")[0])
+    given = dict(part.partition("=")[::2] for part in spec.partition(":")[2].split(",") if part)
+    elsewhere = {name for name in ELSEWHERE if defaults.get(name, "") is None}
+    usual = _usual(spec)
+    return [
+        f"{WORDS.get(name, name.replace('_', ' '))} {shortened(_spaced(value), LONGEST_VALUE)}"
+        for name, value in given.items()
+        if name not in elsewhere and (name in CONDITIONS or value != usual.get(name))
+    ]
+
+
+@functools.cache
+def _defaults(family: str) -> dict[str, str | None]:
+    """The options of a family with their defaults in words; None of those that are required."""
+    return {
+        one.name: None if one.required else one.default or ""
+        for record in records("fabrics")
+        if record.name == family
+        for one in record.options
+    }
+
+
+def _usual(spec: str) -> dict[str, str]:
+    """The options that a fabric has where only those that are required are given."""
+    family, _, options = spec.partition(":")
+    needed = [name for name, default in _defaults(family).items() if default is None]
+    kept = [part for part in options.split(",") if part.partition("=")[0] in needed]
+    try:
+        usual = Fabric(f"{family}:{','.join(kept)}").spec
+    except OpticollError:
+        return {}
+    every = dict(part.partition("=")[::2] for part in usual.partition(":")[2].split(","))
+    return {name: value for name, value in every.items() if name not in needed}
 
 
 def _spaced(value: str) -> str:
     """A number apart from its unit."""
-    return re.sub(r"(?<=[0-9])(?=[A-Za-z])", " ", value).replace(" us", " µs")
+    return re.sub(r"(?<=[0-9])(?!x[0-9])(?=[A-Za-z])", " ", value).replace(" us", " µs")
 
 
 def logarithmic(axes: "Axes") -> None:

@@ -7,16 +7,19 @@ columns, so that both draw alike.
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from opticoll._core import format_size
 from opticoll.errors import UsageError
+from opticoll.layout import format_rate, human_seconds
 from opticoll.plot import style
 from opticoll.report.table import LAST, Shown, ShownTable
 
@@ -58,6 +61,24 @@ LABELS = {
     "": "datum.value >= 1 ? format(datum.value, ',~r') : format(datum.value, '~g')",
 }
 """How axes write numbers of a unit, as Vega expressions."""
+
+READINGS: dict[str, Callable[[Any], str]] = {
+    "s": human_seconds,
+    "B": format_size,
+    "bit/s": format_rate,
+    "%": "{:.1%}".format,
+}
+"""How captions write numbers of a unit."""
+
+CAPTION: Spec = {
+    "anchor": "start",
+    "color": "#555555",
+    "fontSize": 11,
+    "fontWeight": "normal",
+    "orient": "bottom",
+    "offset": 8,
+}
+"""The title under a figure that says what it holds."""
 
 WIDE = 10
 """Ratio of the largest to the smallest value from which an axis is logarithmic at first."""
@@ -280,7 +301,44 @@ def specification(table: ShownTable, choice: Spec, width: int = 300, columns: in
     facet = told.get(choice["facet"])
     if facet is not None:
         values = _in_every_panel(values, facet["field"])
-    return whole(choice["kind"], gaps, facet, values, width, columns)
+    spec = whole(choice["kind"], gaps, facet, values, width, columns)
+    caption = _caption(table, choice, rows)
+    return {**spec, "title": {"text": caption, **CAPTION}} if caption else spec
+
+
+def _caption(table: ShownTable, choice: Spec, rows: Sequence[int]) -> list[str]:
+    """What a figure holds, and what it leaves out; the page's `captionOf` does the same."""
+    used = [choice[role] for role in ("x", "y", "colour", "facet")]
+    held = [one for one in table.columns if one.name in choice["held"] and one.name not in used]
+    used += [*LAST, *(one.name for one in held)]
+    lines = [f"{one.heading}: {_reading(choice['held'][one.name], one.unit)}" for one in held]
+    (across,) = (one for one in table.columns if one.name == choice["x"])
+    drawn = [row for row in rows if across.values[row] is not None]
+    level: list[int] = []
+    if choice["kind"] == "lines":
+        level, drawn = [row for row in rows if across.values[row] is None], list(rows)
+    if len(drawn) < len(table):
+        lines.append(f"{len(drawn)} of {len(table)} rows")
+    texts = [one for one in table.columns if one.asked and not one.number and one.name not in used]
+    left_out = [
+        (one, [each for each in one.distinct if each not in _at(one, drawn)]) for one in texts
+    ]
+    dashed = [(one, _at(one, level)) for one in texts if len(one.distinct) > 1]
+    for said, named in (("left out", left_out), ("dashed across", dashed)):
+        told = ((one, values) for one, values in named if values and None not in values)
+        for one, values in itertools.islice(told, 1):
+            lines.append(f"{said}: {one.heading.lower()} {', '.join(map(str, values))}")
+    return lines
+
+
+def _at(column: Shown, rows: Iterable[int]) -> list[Any]:
+    """The values of a column in some rows, each once."""
+    return list(dict.fromkeys(column.values[row] for row in rows))
+
+
+def _reading(value: Any, unit: str) -> str:
+    """A value as people read it."""
+    return READINGS.get(unit, str)(value)
 
 
 def _is_dashed(column: Shown) -> bool:

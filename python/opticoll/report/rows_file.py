@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import re
 from collections.abc import Iterable, Mapping
 from functools import cache
@@ -19,7 +18,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from opticoll.errors import FileError, UsageError
+from opticoll import memory
+from opticoll._core import take_memory
+from opticoll.document import parse_json
+from opticoll.errors import ConfigError, FileError, UsageError
 from opticoll.formats.content import read_text
 from opticoll.rows import Row, columns
 
@@ -45,6 +47,7 @@ def read(path: Path) -> Rows:
         rows = _parquet(path)
     else:
         text = read_text(path, "text", "utf-8-sig")
+        memory.take_values(f"reading `{path}`", text)
         rows = _csv(text) if path.suffix.lower() == ".csv" else _json(path, text)
     if not rows or not all(isinstance(row, dict) and row for row in rows):
         raise FileError(f"`{path}` holds no rows: a command writes them with --json or --csv")
@@ -53,9 +56,9 @@ def read(path: Path) -> Rows:
 
 def _json(path: Path, text: str) -> Rows:
     try:
-        held = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise FileError(f"`{path}` is no JSON: {error}") from error
+        held = parse_json(text)
+    except ConfigError as error:
+        raise FileError(f"`{path}`: {error}") from error
     return held if isinstance(held, list) else [held]
 
 
@@ -88,7 +91,10 @@ def _parquet(path: Path) -> Rows:
             "`pip install pyarrow` does it"
         ) from error
     try:
-        rows: Rows = parquet.read_table(path).to_pylist()
+        with parquet.ParquetFile(path) as file:
+            cells = file.metadata.num_rows * file.metadata.num_columns
+            take_memory(f"reading `{path}`", cells * memory.BYTES_PER_VALUE)
+            rows: Rows = file.read().to_pylist()
     except (pyarrow.ArrowException, OSError) as error:
         raise FileError(f"cannot read `{path}`: {error}") from error
     return rows

@@ -21,18 +21,20 @@ import sqlite3
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import zstandard
 
 from opticoll._core import __version__
 from opticoll.build import build
-from opticoll.errors import FileError, UsageError
+from opticoll.errors import FileError, OpticollError, UsageError
 from opticoll.formats.atomic import check_writable
+
+T = TypeVar("T")
 
 FORMAT = 1
 """The number of this layout of tables; a store of a greater one was written by a newer opticoll."""
@@ -94,7 +96,10 @@ class Result:
         """The rows, read from their text."""
         if self.text is None:
             return None
-        rows: list[dict[str, Any]] = json.loads(self.text)
+        with _damaged(f"the result {self.key}"):
+            rows = _json(self.text, list)
+            if not all(isinstance(row, dict) for row in rows):
+                raise TypeError("its rows are no objects")
         return rows
 
 
@@ -219,7 +224,14 @@ class Store:
             )
 
     def _one(self, query: str, *values: Any) -> Any:
-        return self._connection.execute(query, values).fetchone()
+        with _named(self.path):
+            return self._connection.execute(query, values).fetchone()
+
+    def _every(self, query: str, *values: Any) -> Iterator[Any]:
+        """The rows that a query finds, one after the other."""
+        with _named(self.path):
+            for row in self._connection.execute(query, values):  # noqa: UP028 - closes no cursor
+                yield row
 
     @contextmanager
     def _changing(self) -> Iterator[None]:
@@ -293,13 +305,13 @@ class Store:
             "ON points.study = found.study AND points.number = found.number "
             "WHERE found.study = ? ORDER BY found.rowid"
         )
-        return self._connection.execute(query, (study,)).fetchall()
+        return list(self._every(query, study))
 
     def missing(self, keys: Iterable[str], *, retry: bool = False) -> list[str]:
         """The keys without a result; with `retry` also those whose result is an error."""
         known = {
             key
-            for key, error in self._connection.execute("SELECT key, error IS NOT NULL FROM results")
+            for key, error in self._every("SELECT key, error IS NOT NULL FROM results")
             if not (retry and error)
         }
         return [key for key in keys if key not in known]
@@ -356,32 +368,32 @@ class Store:
 
     def result(self, key: str) -> Result | None:
         """The result of a task; None where it is not there yet."""
-        with _named(self.path):
-            found = self._one("SELECT rows, error, seconds FROM results WHERE key = ?", key)
-        return None if found is None else Result(key, _unpacked(found[0]), *found[1:])
+        found = self._one("SELECT rows, error, seconds FROM results WHERE key = ?", key)
+        return None if found is None else self._result(key, *found)
+
+    def _result(self, key: str, packed: Any, *others: Any) -> Result:
+        with _damaged(f"the store `{self.path}`"):
+            return Result(key, _unpacked(packed), *others)
 
     def merge(self, other: Store) -> int:
         """Keep the results of another store; returns how many there were."""
         query = "SELECT key, rows, error, seconds, refuted FROM results"
-        rows = [
-            Result(key, _unpacked(packed), *others)
-            for key, packed, *others in other._connection.execute(query)
-        ]
+        rows = [other._result(*found) for found in other._every(query)]
         self.keep(rows)
         return len(rows)
 
     def seconds(self, keys: Iterable[str]) -> list[float]:
         """How long the tasks took that have rows."""
         query = "SELECT key, seconds FROM results WHERE error IS NULL"
-        known = dict(self._connection.execute(query).fetchall())
+        known = dict(self._every(query))
         return [known[key] for key in keys if key in known]
 
     def studies(self) -> list[StudyRecord]:
         """All studies, in the order in which they were swept first."""
-        with _named(self.path):
+        with _damaged(f"the store `{self.path}`"):
             return [
-                StudyRecord(name, command, json.loads(axes), bool(replicated), text)
-                for name, command, axes, replicated, text in self._connection.execute(
+                StudyRecord(name, command, _json(axes, list), bool(replicated), text)
+                for name, command, axes, replicated, text in self._every(
                     "SELECT name, command, axes, replicated, text FROM studies ORDER BY rowid"
                 )
             ]
@@ -404,14 +416,14 @@ class Store:
             "FROM points LEFT JOIN results ON results.key = points.key "
             "WHERE points.study = ? ORDER BY number"
         )
-        with _named(self.path):
-            for name in [study] if study is not None else names:
-                for row in self._connection.execute(query, (name,)):
-                    number, replication, axes, command, key, rows, error, seconds, found = row
-                    there = seconds is not None
-                    result = Result(key, _unpacked(rows), error, seconds) if there else None
-                    own = json.loads(axes)
-                    yield StoredPoint(name, number, replication, own, command, result, found)
+        for name in [study] if study is not None else names:
+            for row in self._every(query, name):
+                number, replication, axes, command, key, rows, error, seconds, found = row
+                there = seconds is not None
+                result = self._result(key, rows, error, seconds) if there else None
+                with _damaged(f"the store `{self.path}`"):
+                    own = _json(axes, dict)
+                yield StoredPoint(name, number, replication, own, command, result, found)
 
     def tally(self, keys: Iterable[str]) -> tuple[int, int]:
         """How many tasks have an error, and how many of their rows a plan that is violated."""
@@ -419,15 +431,18 @@ class Store:
             "SELECT key, error IS NOT NULL, refuted FROM results "
             "WHERE error IS NOT NULL OR refuted > 0"
         )
-        known = {key: marks for key, *marks in self._connection.execute(query)}
+        known = {key: marks for key, *marks in self._every(query)}
         marks = [known[key] for key in keys if key in known]
         return sum(error for error, _ in marks), sum(refuted for _, refuted in marks)
 
     def runs(self) -> list[dict[str, Any]]:
         """The sweeps that wrote here: study, command, version, build, machine and times."""
-        with closing(self._connection.execute("SELECT * FROM runs ORDER BY id")) as cursor:
-            names = [one[0] for one in cursor.description]
-            return [dict(zip(names, row, strict=True)) for row in cursor]
+        names = (
+            *("id", "study", "command", "version", "build", "python", "machine", "cores", "host"),
+            *("process", "started", "seen", "ended"),
+        )
+        rows = self._every(f"SELECT {', '.join(names)} FROM runs ORDER BY id")
+        return [dict(zip(names, row, strict=True)) for row in rows]
 
 
 def _alive(run: tuple[str, int, float], here: str, now: float) -> bool:
@@ -468,13 +483,36 @@ def _unpacked(packed: str | bytes | None) -> str | None:
     return packed
 
 
+def _json(text: Any, kind: type[T]) -> T:
+    """What a text in JSON holds, which must be of a kind."""
+    held = json.loads(text)
+    if not isinstance(held, kind):
+        raise TypeError(f"`{text[:80]}` is no {kind.__name__}")
+    return held
+
+
+@contextmanager
+def _damaged(what: str) -> Iterator[None]:
+    """Errors of what decodes as those of a file."""
+    try:
+        yield
+    except OpticollError:
+        raise
+    except (zstandard.ZstdError, ValueError, TypeError, RecursionError) as error:
+        raise FileError(f"{what} is damaged: {error}") from error
+
+
 @contextmanager
 def _named(path: Path) -> Iterator[None]:
     """Errors of SQLite as those of the file, with what it says."""
     try:
         yield
+    except UnicodeDecodeError as error:
+        raise FileError(f"the store `{path}` is damaged: {error}") from error
     except sqlite3.DatabaseError as error:
-        text = str(error)
-        if "not a database" in text or "malformed" in text:
+        text = str(error).partition(" with text ")[0]
+        if "not a database" in text:
             raise FileError(f"`{path}` is no store of opticoll: {text}") from error
+        if any(word in text for word in ("malformed", "decode", "no such")):
+            raise FileError(f"the store `{path}` is damaged: {text}") from error
         raise FileError(f"cannot read or write the store `{path}`: {text}") from error

@@ -36,7 +36,7 @@ def draw(asked: Any, rows: list[TrainingRow], path: Path) -> None:
         stacked_bars([panel], names, path, x_label="Iteration", title=title)
         return
     time = style.time_text(row.iteration_s)
-    title = f"{title}, {row.ranks} ranks: iteration {time}"
+    title = f"{title}, {row.ranks} ranks of {style.named_fabric(row.fabric)}: iteration {time}"
     if row.groups is not None:
         *stages, _ = row.groups.parts
         names = [f"stage {stage.stage}" for stage in stages]

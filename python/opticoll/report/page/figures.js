@@ -118,6 +118,27 @@ function follows(column, others, rows) {
   });
 }
 
+// What a figure holds, and what it leaves out; `_caption` of figures.py does the same.
+function captionOf(part, chosen, held, rows, count) {
+  const used = [chosen.x, chosen.y, chosen.colour, chosen.facet, ...held.map((one) => one.name), ...FOLLOW];
+  const lines = held.map((one) => `${one.heading}: ${reading(chosen.held[one.name], one.unit)}`);
+  const across = part.columns.find((one) => one.name === chosen.x);
+  const isThere = (row) => across.values[row] !== null;
+  const isLines = chosen.kind === "lines";
+  const drawn = isLines ? rows : rows.filter(isThere);
+  const level = isLines ? rows.filter((row) => !isThere(row)) : [];
+  if (drawn.length < count) lines.push(`${drawn.length} of ${count} rows`);
+  const texts = part.columns.filter((one) => one.asked && !one.number && !used.includes(one.name));
+  const at = (one, some) => [...new Set(some.map((row) => one.values[row]))];
+  const leftOut = texts.map((one) => [one, [...new Set(one.values)].filter((value) => !at(one, drawn).includes(value))]);
+  const dashed = texts.filter((one) => new Set(one.values).size > 1).map((one) => [one, at(one, level)]);
+  for (const [said, named] of [["left out", leftOut], ["dashed across", dashed]]) {
+    const told = named.find(([, values]) => values.length && !values.includes(null));
+    if (told) lines.push(`${said}: ${told[0].heading.toLowerCase()} ${told[1].join(", ")}`);
+  }
+  return lines;
+}
+
 function figureSection(table) {
   const part = table.part;
   const chosen = {...part.choice, held: {...part.choice.held}};
@@ -149,7 +170,9 @@ function figureSection(table) {
     const narrow = room < 620;
     const width = Math.max(180, Math.floor((room - (narrow ? 90 : 290)) / across - (facet ? 45 : 0)));
     const size = {width, height: Math.round(Math.max(220, Math.min(440, 0.7 * width)))};
+    const caption = captionOf(part, chosen, held, rows, table.kept.length);
     const spec = {
+      ...(caption.length ? {title: {text: caption, ...CONTENT.caption}} : {}),
       data: {values},
       config: {...CONTENT.config, ...(narrow ? {legend: {...CONTENT.config.legend, orient: "bottom", columns: 1}} : {})},
       ...(facet

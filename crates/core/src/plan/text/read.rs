@@ -10,6 +10,7 @@ use super::{MAGIC, PlanTextError};
 use crate::collective::{Collective, CollectiveError, DemandMatrix};
 use crate::fabric::Fabric;
 use crate::interrupt;
+use crate::memory;
 use crate::plan::{AnyPlan, NamedRoutes, Plan};
 use crate::schedule::{Claims, Schedule};
 use crate::units::Bytes;
@@ -104,6 +105,12 @@ impl Sink for PlanReader {
 
     fn take(&mut self, statement: &Statement<'_>) -> Result<bool, PlanTextError> {
         self.is_over_slots |= statement.is_over_slots();
+        let lightpaths = self.plan.len() as u64 + statement.block.lightpaths();
+        let plans = 1 + u64::from(self.is_over_slots);
+        memory::take(
+            "reading this plan",
+            lightpaths * plans * BYTES_PER_LIGHTPATH,
+        );
         statement.expand(&mut self.plan)?;
         Ok(true)
     }
@@ -234,6 +241,9 @@ fn read_slots(
     }
     Ok(true)
 }
+
+/// What a lightpath takes while its file is read, in bytes: 29 in columns, which double as they grow.
+const BYTES_PER_LIGHTPATH: u64 = 58;
 
 /// The most lightpaths that a plan file may hold: some 7 GB.
 const MOST_LIGHTPATHS: u64 = 1 << 27;
