@@ -87,8 +87,9 @@ def read_json(path: Path) -> Any:
             raise ValueError(f"the field `{twice}` is given twice")
         return given
 
+    text = read_text(path)
     try:
-        return json.loads(read_text(path), object_pairs_hook=fields)
+        return json.loads(text, object_pairs_hook=fields)
     except RecursionError as error:
         raise ConfigError("this is no JSON: it is nested too deeply") from error
     except ValueError as error:

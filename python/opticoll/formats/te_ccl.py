@@ -61,8 +61,9 @@ def read(path: str | os.PathLike[str], ranks: int | None = None) -> tuple[Schedu
     FileError
         The file is no result of TE-CCL, a flow is not whole, or the number of ranks does not fit.
     """
+    held = read_content(path, MOST_OF_A_SCHEDULE)
     try:
-        content = json.loads(read_content(path, MOST_OF_A_SCHEDULE))
+        content = json.loads(held)
     except (ValueError, RecursionError) as error:
         raise FileError(f"`{path}` is no JSON: {error}") from error
     if not isinstance(content, dict):

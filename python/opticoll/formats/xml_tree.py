@@ -105,6 +105,8 @@ def parse(text: str) -> Element:
         raise MisplacedError((), f"the file is too large: it holds more than {MOST_BYTES} bytes")
     try:
         parser.Parse(text.encode("utf-8"), True)
+    except MisplacedError:
+        raise
     except (expat.ExpatError, ValueError) as error:
         raise MisplacedError((), f"this is no XML: {error}") from error
     return outermost.children[0]
