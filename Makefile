@@ -10,7 +10,8 @@ export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
 demo: $(VENV)/built
 	mkdir -p out
-	opticoll compare all_gather --fabric optree_paper --size 4MiB --figure out/demo.svg
+	opticoll compare all_gather --fabric optree_paper --size 4MiB \
+		--algorithms ring,neighbour_exchange,wrht,optree,relay_tree --figure out/demo.svg
 
 test: $(VENV)/built rustdoc
 	cargo test --release --package opticoll

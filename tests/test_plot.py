@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -171,6 +172,72 @@ def test_panels_fill_a_rectangle(
     assert len(drawn[0].axes) == count
     assert grid is not None
     assert (grid.ncols, grid.nrows) == (columns, lines)
+
+
+MANY = [
+    row(name, size_bytes=size, time_s=(12 + place) * (1e-5 + size * 2e-10), bound_time_s=1e-5)
+    for place, name in enumerate(["ring", "auto", *(f"mine:number_{n}" for n in range(18))])
+    for size in (1024, 4096, 16384)
+]
+# One is the fastest of all but `auto`, at one size.
+MANY += [row("mine:leader", size_bytes=4096, time_s=1e-5)]
+
+
+def test_of_many_algorithms_six_have_a_colour_and_a_name_at_their_end(
+    drawn: list[Figure], tmp_path: Path
+) -> None:
+    plot.comparison(MANY, tmp_path / "f.png")
+    (axes,) = drawn[0].axes
+    grey = [line for line in axes.get_lines() if line.get_color() == plot.style.FAINT]
+    named = shown(axes.texts)
+    assert len(named) == 7
+    assert {"Ring", "Auto", "mine:leader", "lower bound"} <= {*named}
+    assert len([line for line in grey if len(line.get_xdata()) > 0]) == 21 - 6
+    # Names stand apart, within the figure and beside the panel, of which they leave the most.
+    # Without the lines that lead to them.
+    boxes = [Text.get_window_extent(text) for text in axes.texts]
+    boxes.sort(key=lambda box: box.y0)
+    assert all(one.y1 <= other.y0 for one, other in pairwise(boxes))
+    panel = axes.get_window_extent()
+    assert panel.width > 0.7 * drawn[0].bbox.width
+    assert all(panel.x1 < box.x0 and box.x1 <= drawn[0].bbox.x1 for box in boxes)
+
+
+def test_a_legend_does_not_cover_the_title(drawn: list[Figure], tmp_path: Path) -> None:
+    rows = [one | {"ranks": ranks} for ranks in (16, 32) for one in MANY]
+    plot.comparison(rows, tmp_path / "f.png")
+    (legend,) = drawn[0].legends
+    assert len(shown(legend.get_texts())) == 6 + len(["other algorithms", "lower bound"])
+    assert drawn[0]._suptitle is not None
+    assert legend.get_window_extent().y1 < drawn[0].axes[0].get_window_extent().y0
+    assert drawn[0]._suptitle.get_window_extent().y0 > drawn[0].axes[0].get_window_extent().y1
+
+
+TREE = "fat_tree:down=4x4,up=1x4,rate=100Gb/s"
+FABRICS = [
+    one | {"fabric": fabric, "policy": policy, "start": "step", "injection_bandwidth": bandwidth}
+    for fabric, policy, bandwidth in (
+        ("wdm_ring:ranks=16,wavelengths=2,rate=40Gb/s", "every_step", 160 * 10**9),
+        (TREE, None, 100 * 10**9),
+        ("wdm_ring:ranks=16,wavelengths=2,rate=25Gb/s", "every_step", 100 * 10**9),
+    )
+    for one in SIZES
+]
+TITLES = [
+    "wdm_ring:rate=40Gb/s\npolicy every_step, 160 Gb/s per rank",
+    "fat_tree\nstart step, 100 Gb/s per rank",
+    "wdm_ring:rate=25Gb/s\npolicy every_step, 100 Gb/s per rank",
+]
+
+
+@pytest.mark.parametrize("rows", [FABRICS, [one for one in FABRICS if one["size_bytes"] == 4096]])
+def test_fabrics_keep_their_order_and_say_how_they_differ(
+    rows: list[dict[str, Any]], drawn: list[Figure], tmp_path: Path
+) -> None:
+    plot.comparison(rows, tmp_path / "f.png")
+    titles = [axes.get_title(loc="left") for axes in drawn[0].axes]
+    assert [title for title in titles if title] == TITLES
+    assert "start step" not in drawn[0].get_suptitle()
 
 
 def test_times_of_nothing_are_in_seconds(drawn: list[Figure], tmp_path: Path) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -16,7 +18,7 @@ from opticoll.commands.report import COMMAND
 from opticoll.errors import UsageError
 from opticoll.main import main
 from opticoll.plot import style
-from opticoll.report import figures, parts, plan_page, rows_file, table
+from opticoll.report import document, figures, parts, plan_page, rows_file, table
 from opticoll.rows import plain
 
 RING = "wdm_ring:ranks=8,wavelengths=2"
@@ -43,6 +45,75 @@ def command_line(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[in
     code = main([*map(str, words)])
     said = capsys.readouterr()
     return code, said.out, said.err
+
+
+def timed(algorithm: str, size: int, time_s: float, **more: Any) -> dict[str, Any]:
+    return {"algorithm": algorithm, "size_bytes": size, "time_s": time_s, "verified": True} | more
+
+
+@pytest.mark.parametrize(
+    ("compared", "answer"),
+    [
+        (
+            [timed("ring", 1024, 2e-6), timed("tree:k=2", 1024, 1e-6, chosen="tree:k=4")],
+            [("Least time", 1e-6), ("Algorithm", "tree:k=4")],
+        ),
+        (
+            [
+                *(timed("ring", size, 2e-6) for size in (1024, 4096, 16384)),
+                *(timed("tree:k=2", size, size * 1e-9) for size in (1024, 4096, 16384)),
+            ],
+            [("Least time", ["ring in 2 of 3 cases", "tree in 1"])],
+        ),
+        # A plan that is wrong wins nothing.
+        (
+            [timed("ring", 1024, 2e-6), timed("tree", 1024, 1e-6, verified=False)],
+            [("Least time", 2e-6), ("Algorithm", "ring")],
+        ),
+        ([{"ranks": 2, "bytes": 5}, {"ranks": 4, "bytes": 9}], []),
+    ],
+)
+def test_a_part_begins_with_who_has_the_least_time(
+    compared: list[dict[str, Any]], answer: list[tuple[str, Any]]
+) -> None:
+    chosen = {"chosen": "ring"} if any("chosen" in row for row in compared) else {}
+    part = parts.of_rows("times", [chosen | row for row in compared])
+    assert [(name, value) for name, value, *_ in part.answer] == answer
+
+
+def test_the_columns_of_the_figure_come_first(rows: list[dict[str, Any]]) -> None:
+    part = parts.of_rows("times", rows)
+    names = [one["name"] for one in part.content["columns"]]
+    assert names[:5] == ["algorithm", "fabric", "size_bytes", "time_s", "gap"]
+
+
+def test_a_browser_shows_the_answer_first_and_prints_all_rows(tmp_path: Path) -> None:
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        pytest.skip("needs chromium")
+    # Two axes; the rate follows from the fabric.
+    fabrics = [f"crossbar:ranks={ranks},rate={ranks}Gb/s" for ranks in (2, 4)]
+    compared = [
+        timed(algorithm, size, size * 1e-9, fabric=fabric)
+        for algorithm in ("ring", "direct")
+        for size in range(1024, 1064)
+        for fabric in fabrics
+    ]
+    page = document.html("times", [parts.of_rows("times", compared)])
+    begun = '<script>dispatchEvent(new Event("beforeprint"));</script></body>'
+    (tmp_path / "page.html").write_text(page.replace("</body>", begun), encoding="utf-8")
+    words = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-sync"]
+    words += ["--disable-background-networking", "--disable-component-update", "--disable-quic"]
+    words += [f"--user-data-dir={tmp_path / 'profile'}", "--dump-dom"]
+    shown = subprocess.run(
+        [chromium, *words, (tmp_path / "page.html").as_uri()], capture_output=True, check=True
+    ).stdout.decode()
+    parts_of_page = ("Least time", "Figure", "Table", "What was asked")
+    places = [shown.index(f">{name}<") for name in parts_of_page]
+    assert places == sorted(places)
+    assert len(re.findall(r'<tr data-row="', shown)) == len(compared)
+    assert 'data-role="x"' in shown
+    assert "held_rate" not in shown
 
 
 def test_a_page_is_one_file_that_fetches_nothing(
@@ -528,7 +599,7 @@ def test_what_a_search_found_is_on_the_page_with_its_values(
     assert code == 0
     command_line(capsys, "report", tmp_path / "study.sqlite", "--output", page)
     (part,) = content(page.read_text(encoding="utf-8"))["parts"]
-    found = [value for name, value, *_ in part["facts"] if name == "Found"]
+    found = [value for name, value, *_ in part["answer"] if name == "Found"]
     assert len(found) == 2
     for told, size in zip(found, ("1MiB", "16MiB"), strict=True):
         assert told.startswith(f"cheapest for size = {size}: fabric.wavelengths = 1, time_s = ")

@@ -5,8 +5,10 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, ClassVar, Literal, TypedDict, Unpack, final
 
+import networkx
 import numpy as np
 import pandas
+from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
 from opticoll.commands.run import RunRow
@@ -17,7 +19,7 @@ BESIDE: int
 CONVERTED: int
 """In the column `wavelength`: converters choose it link by link."""
 
-class OpticollError(Exception):
+class OpticollError(ValueError):
     """Base of all errors of opticoll."""
 
     field: tuple[str | int, ...]

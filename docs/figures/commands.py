@@ -14,7 +14,10 @@ __all__ = ["COMMANDS", "MAPS", "STUDIES", "SWEEPS", "draw", "reproduce", "sweep"
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 COMMANDS = {
-    "all_gather": "compare all_gather --fabric optree_paper --size 4MiB --figure",
+    "all_gather": (
+        "compare all_gather --fabric optree_paper --size 4MiB "
+        "--algorithms ring,neighbour_exchange,wrht,optree,relay_tree --figure"
+    ),
     "cookbook_times": (
         "compare all_gather --fabric wdm_ring:ranks=64,wavelengths=16 --sizes 1KiB..64MiB "
         "--algorithms ring,optree,relay_tree --figure"

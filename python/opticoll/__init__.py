@@ -38,7 +38,14 @@ from opticoll._core import (
     parse_time,
     set_memory_limit,
 )
-from opticoll.interface.files import read_plan, read_program, read_trace, write_csv, write_plan
+from opticoll.interface.files import (
+    read_fabric,
+    read_plan,
+    read_program,
+    read_trace,
+    write_csv,
+    write_plan,
+)
 from opticoll.interface.networks import bursts, congestion, traffic
 from opticoll.interface.planning import compare, measure, plan, records, replan, tasks
 from opticoll.interface.programs import replay, train
@@ -73,6 +80,7 @@ __all__ = [
     "parse_size",
     "parse_time",
     "plan",
+    "read_fabric",
     "read_plan",
     "read_program",
     "read_trace",
@@ -88,6 +96,10 @@ __all__ = [
     "write_csv",
     "write_plan",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
 
 
 def __getattr__(name: str) -> Any:

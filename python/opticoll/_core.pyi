@@ -5,8 +5,10 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, ClassVar, Literal, TypedDict, Unpack, final
 
+import networkx
 import numpy as np
 import pandas
+from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
 from opticoll.commands.run import RunRow
@@ -17,7 +19,7 @@ BESIDE: int
 CONVERTED: int
 """In the column `wavelength`: converters choose it link by link."""
 
-class OpticollError(Exception):
+class OpticollError(ValueError):
     """Base of all errors of opticoll."""
 
     field: tuple[str | int, ...]
@@ -189,16 +191,13 @@ class Collective:
     >>> opticoll.Collective("all_to_all", 2, demand=opticoll.Demand([[0, 3], [1, 0]])).demand.amounts
     [[0, 3], [1, 0]]
     """
+    def __copy__(self) -> Collective: ...
+    def __deepcopy__(self, memo: Any, /) -> Collective: ...
     def __eq__(self, value: object, /) -> bool: ...
+    def __getnewargs_ex__(self) -> tuple[tuple[str, int], dict[str, Any]]: ...
     def __ne__(self, value: object, /) -> bool: ...
     def __new__(
-        cls,
-        kind: str,
-        ranks: int,
-        *,
-        root: int = 0,
-        pieces: int = 1,
-        demand: Demand | None = None,
+        cls, kind: str, ranks: int, *, root: int = 0, pieces: int = 1, demand: Demand | None = None
     ) -> Collective: ...
     def __repr__(self) -> str: ...
     def after(self, chunk: int) -> int | None:
@@ -289,7 +288,10 @@ class Demand:
     >>> demand.ranks, demand.largest, demand.amounts[0]
     (3, 400, [0, 300, 100])
     """
+    def __copy__(self) -> Demand: ...
+    def __deepcopy__(self, memo: Any, /) -> Demand: ...
     def __eq__(self, value: object, /) -> bool: ...
+    def __getnewargs__(self) -> tuple[list[list[int]]]: ...
     def __hash__(self) -> int: ...
     def __ne__(self, value: object, /) -> bool: ...
     def __new__(cls, amounts: list[list[int]]) -> Demand: ...
@@ -327,7 +329,7 @@ class EventTable:
 class Fabric:
     """A network: a family, such as `wdm_ring` or `dragonfly`, and its options.
 
-    Fabrics are equal if their specifications are; they can be pickled.
+    Fabrics are equal if their specifications are; they can be pickled, and be keys of a dictionary.
 
     Parameters
     ----------
@@ -363,7 +365,10 @@ class Fabric:
     >>> star.drawing["places"].shape
     (3, 2)
     """
+    def __copy__(self) -> Fabric: ...
+    def __deepcopy__(self, memo: Any, /) -> Fabric: ...
     def __eq__(self, value: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
     def __ne__(self, value: object, /) -> bool: ...
     def __new__(cls, spec: str, /, **options: str | int) -> Fabric: ...
     def __reduce__(self) -> tuple[Any, tuple[str]]: ...
@@ -522,6 +527,28 @@ class Fabric:
         >>> torus.switches[-1]
         ('switch z 3.3', [('cube 0 +z', 'cube 1 -z'), ('cube 1 +z', 'cube 0 -z')])
         """
+    def to_networkx(self) -> networkx.Graph:
+        """The ranks, switches and links of an electrical fabric as a graph of NetworkX, which functions take in place of a fabric.
+
+        Nodes have the attribute `kind` (`rank` or `switch`), edges `rate` and `latency`. The graph is directed where links
+        lead one way.
+
+        Raises
+        ------
+        FabricError
+            The fabric has no links that messages share.
+        UsageError
+            The package `networkx` is not installed.
+
+        Examples
+        --------
+        >>> import opticoll
+        >>> graph = opticoll.Fabric("crossbar:ranks=2,rate=40Gb/s").to_networkx()
+        >>> graph.edges["rank 0", "switch"]
+        {'rate': '40Gb/s', 'latency': '0s'}
+        >>> opticoll.plan("all_reduce", graph, "ring").fabric.family
+        'custom'
+        """
     def with_options(self, **options: str | int) -> Fabric:
         """The same fabric with other values of options.
 
@@ -563,14 +590,14 @@ class GroupedTraining:
         bytes_per_parameter: int = 4,
         buckets: str = "ddp",
         overlap: bool = True,
-        zipf: tuple[float, int] | None = None,
+        zipf: tuple[float | int, int] | None = None,
         weights: list[list[list[int]]] | None = None,
         capacity: int | None = None,
     ) -> GroupedTraining:
         """Divides a model; raises TrainingError where numbers do not fit.
 
-        `groups` are ranks of tensor, pipeline and expert parallelism, `zipf` is (exponent, seed) of Zipf's law, `weights` are
-        those of each layer, source and expert, `capacity` is the capacity factor in millionths.
+        `groups` are ranks of tensor, pipeline and expert parallelism, `zipf` is (exponent, seed) of Zipf's law, `weights`
+        are those of each layer, source and expert, `capacity` is the capacity factor in millionths.
         """
     @property
     def assignments(self) -> tuple[int, int]:
@@ -605,7 +632,8 @@ class Outcome:
     """The result of a simulation: totals, which are single values, and tables of columns.
 
     Totals and tables are attributes: `outcome.time_ps`, `outcome.slots["start_ps"]`. Each simulator has its own totals and
-    tables; `describe` says what the totals mean, with their units, and `Table.describe` does for columns.
+    tables; `describe` says what the totals mean, with their units, and `Table.describe` does for columns. Outcomes are
+    equal if their totals and tables are; they can be pickled.
 
     Examples
     --------
@@ -619,8 +647,22 @@ class Outcome:
     >>> outcome.slots["start_ps"][:2]
     array([        0, 863860800], dtype=uint64)
     """
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+    def __copy__(self) -> Outcome: ...
+    def __deepcopy__(self, memo: Any, /) -> Outcome: ...
     def __dir__(self) -> list[str]: ...
+    def __eq__(self, other: object, /) -> bool: ...
     def __getattr__(self, name: str, /) -> Any: ...
+    def __hash__(self) -> int: ...
+    def __reduce__(
+        self,
+    ) -> tuple[
+        Any,
+        tuple[
+            list[tuple[str, str, str, Any]],
+            list[tuple[str, str, list[tuple[str, int]], list[tuple[str, str, str, Any]]]],
+        ],
+    ]: ...
     def __repr__(self) -> str: ...
     def _repr_html_(self) -> str: ...
     def describe(self) -> list[FieldRecord]:
@@ -633,25 +675,34 @@ class Outcome:
         >>> outcome.describe()[3]
         {'name': 'time_ps', 'unit': 'ps', 'meaning': 'From the start to the last delivery.'}
         """
-    def plot(self, path: str | PathLike[str], plan: Plan | None = None, title: str = "") -> None:
+    def plot(
+        self,
+        path: str | PathLike[str] | None = None,
+        plan: Plan | None = None,
+        title: str = "",
+        *,
+        ax: Axes | None = None,
+    ) -> None:
         """Draw what the simulator measured over time, by `opticoll.plot.outcome`.
 
         Of plans these are the slots, of packets the latencies, and of bursts the losses.
 
         Parameters
         ----------
-        path : str or PathLike
+        path : str or PathLike, optional
             The file; its suffix (svg, png or pdf) chooses the format.
         plan : Plan, optional
             The plan that was simulated: the use of its links is drawn if it was simulated with a `link_bin`, and the load of a
             dragonfly beside the latencies.
         title : str
             The title of the figure.
+        ax : matplotlib.axes.Axes, optional
+            The axes in which the figure is drawn, in place of a file.
 
         Raises
         ------
         PlotError
-            The suffix is unknown, or the outcome has nothing over time.
+            The suffix is unknown, the outcome has nothing over time, or the figure has several panels and is asked for in axes.
         FileError
             The file cannot be written.
 
@@ -689,7 +740,7 @@ class Plan:
 
     `opticoll.plan` makes a plan and `opticoll.read_plan` reads one. `len(plan)` is the number of transfers. Plans are equal
     if they have the same transfers with the same light and slots in each step, in any order, and the same fabric,
-    collective, algorithm and size.
+    collective, algorithm and size. Plans can be pickled.
 
     Examples
     --------
@@ -712,8 +763,15 @@ class Plan:
     >>> plan.reasons[1]
     'next is optree with 3 slots and 2.5915824ms (simulated)'
     """
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+    def __copy__(self) -> Plan: ...
+    def __deepcopy__(self, memo: Any, /) -> Plan: ...
     def __eq__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
     def __len__(self) -> int: ...
+    def __reduce__(
+        self,
+    ) -> tuple[Any, tuple[str, str | None, list[tuple[str, int, int, str]], list[str]]]: ...
     def __repr__(self) -> str: ...
     def _repr_html_(self) -> str: ...
     @property
@@ -970,21 +1028,28 @@ class Plan:
         >>> opticoll.plan("broadcast", "electrical_ring:ranks=3", "linear").names_routes
         False
         """
+    @property
+    def pipeline(self) -> tuple[int, int] | None:
+        """The wavelengths and the pieces of a pipelined plan, for all of which a transfer stands that it keeps; None of other plans."""
+    @property
+    def pipelined(self) -> bool:
+        """Whether the plan is pipelined and kept as the transfers of its first chunks."""
     def plot(
         self,
-        path: str | PathLike[str],
+        path: str | PathLike[str] | None = None,
         view: str | None = None,
         *,
         slot: int | None = None,
         size: int | None = None,
         rank: int | None = None,
         chunk: int | None = None,
+        ax: Axes | None = None,
     ) -> None:
-        """Draw the plan to a file, by `opticoll.plot.plan`.
+        """Draw the plan to a file or in axes of matplotlib, by `opticoll.plot.plan`.
 
         Parameters
         ----------
-        path : str or PathLike
+        path : str or PathLike, optional
             The file; its suffix (svg, png or pdf) chooses the format.
         view : str, optional
             The view, such as `space_time` (default: the usual view of the fabric).
@@ -994,11 +1059,14 @@ class Plan:
             Size of the collective in bytes, for views of time.
         rank, chunk : int, optional
             The rank or the chunk whose trees the view `trees` draws.
+        ax : matplotlib.axes.Axes, optional
+            The axes in which the figure is drawn, in place of a file.
 
         Raises
         ------
         PlotError
-            The suffix or the view is unknown, or the plan does not fit the view.
+            The suffix or the view is unknown, the plan does not fit the view, or the view has several panels and is asked for
+            in axes.
         FileError
             The file cannot be written.
 
@@ -1199,12 +1267,6 @@ class Plan:
         >>> opticoll.plan("all_gather", "wdm_ring:ranks=16,wavelengths=2", "ring").verify()
         []
         """
-    @property
-    def pipeline(self) -> tuple[int, int] | None:
-        """The wavelengths and the pieces of a pipelined plan, for all of which a transfer stands that it keeps; None of other plans."""
-    @property
-    def pipelined(self) -> bool:
-        """Whether the plan is pipelined and kept as the transfers of its first chunks."""
     @property
     def wavelengths_used(self) -> int:
         """The number of different wavelengths in use; 0 on fabrics without wavelengths."""
@@ -1687,10 +1749,14 @@ class Table:
     >>> next(iter(outcome.slots))
     {'start_ps': 0, 'end_ps': 863860800, 'reconfiguration_ps': 25000000, 'lightpaths': 16}
     """
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
     def __contains__(self, name: str, /) -> bool: ...
+    def __copy__(self) -> Table: ...
+    def __deepcopy__(self, memo: Any, /) -> Table: ...
     def __getitem__(self, name: str, /) -> Any: ...
     def __iter__(self) -> Iterator[dict[str, Any]]: ...
     def __len__(self) -> int: ...
+    def __reduce__(self) -> tuple[Any, tuple[Outcome, str]]: ...
     def __repr__(self) -> str: ...
     def _repr_html_(self) -> str: ...
     @property
@@ -2109,6 +2175,14 @@ def parse_time(text: str) -> int:
     >>> opticoll.parse_time("25us")
     25000000
     """
+
+def pickled_outcome(totals: list[Any], tables: list[Any]) -> Outcome:
+    """The outcome of a pickle."""
+
+def pickled_plan(
+    text: str, asked: str | None, candidates: list[tuple[str, int, int, str]], reasons: list[str]
+) -> Plan:
+    """The plan of a pickle, with what it was chosen from."""
 
 def place_ranks(
     fabric: str,

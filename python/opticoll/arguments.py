@@ -252,7 +252,7 @@ def with_parts(fabric: Any, parts: Mapping[str, str]) -> Any:
     return whole.with_options(**given).spec
 
 
-def need_fabric(fabric: Fabric | str | None) -> Fabric:
+def need_fabric(fabric: "config.FabricLike | None") -> Fabric:
     """The fabric of an option that must be given."""
     if fabric is None:
         raise errors.UsageError(
@@ -262,7 +262,7 @@ def need_fabric(fabric: Fabric | str | None) -> Fabric:
     return config.to_fabric(fabric)
 
 
-def need_fabrics(fabrics: Sequence[Fabric | str] | None) -> list[Fabric]:
+def need_fabrics(fabrics: "Sequence[config.FabricLike] | None") -> list[Fabric]:
     """The fabrics of an option that must be given and may be given again."""
     return config.to_fabrics([need_fabric(fabric) for fabric in fabrics or ()] or need_fabric(None))
 

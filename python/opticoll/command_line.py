@@ -149,6 +149,15 @@ def words(command: str, places: Iterable[str], given: Mapping[str, object]) -> s
     return shlex.join(["opticoll", command, *places, *(word for pair in named for word in pair)])
 
 
+def _said(value: object) -> Any:
+    """A value as the command line takes it; None where it has no words."""
+    if isinstance(value, Fabric):
+        return value.spec
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    return value if isinstance(value, str | int | float) else None
+
+
 def line_of(command: str, asked: Any, changes: Mapping[str, Any] | None = None) -> str | None:
     """The command line of parameters, some of them changed; None where a value is no text.
 
@@ -163,11 +172,9 @@ def line_of(command: str, asked: Any, changes: Mapping[str, Any] | None = None) 
         (field,) = [one for one in dataclasses.fields(holder) if one.name == option.field]
         if value is None or name in WITHOUT_EFFECT or value == field.default:
             continue
-        if isinstance(value, Fabric):
-            value = value.spec
-        if isinstance(value, os.PathLike):
-            value = os.fspath(value)
-        if not isinstance(value, str | int | float | list) or option.unsaid:
+        several = isinstance(value, list)
+        said = [_said(one) for one in (value if several else [value])]
+        if None in said or option.unsaid:
             return None
-        given[name] = value
+        given[name] = said if several else said[0]
     return line(command, type(asked), given)

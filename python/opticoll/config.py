@@ -65,14 +65,24 @@ from opticoll._core import (
 )
 from opticoll.document import Document, Place, Text, text, whole
 from opticoll.errors import ConfigError, UsageError
+from opticoll.formats import node_link
 from opticoll.formats.content import read_content
 from opticoll.settings import NAMES, Settings, given
 
 if TYPE_CHECKING:
+    from typing import TypeAlias
+
+    import networkx
+
     from opticoll.user_algorithm import UserAlgorithm
+
+    FabricLike: TypeAlias = Fabric | str | os.PathLike[str] | networkx.Graph
 
 GRAPHS = formats.suffixes("fabric")
 """Endings by which a fabric is taken for a graph in a file."""
+
+FILES = tuple(dict.fromkeys([".yaml", ".yml", *GRAPHS]))
+"""Endings of files of fabrics."""
 
 SIZE_RANGE_FACTOR = 4
 """Sizes of a range `A..B` grow by this factor up to B, the last of them."""
@@ -114,7 +124,7 @@ class Scenario:
 
 def to_scenario(
     collective: str,
-    fabric: Fabric | str | Iterable[Fabric | str],
+    fabric: FabricLike | Iterable[FabricLike],
     algorithms: str | Iterable[str | UserAlgorithm] | None = None,
     *,
     sizes: str | int | Iterable[str | int] = "4MiB",
@@ -150,8 +160,8 @@ def to_scenario(
     )
 
 
-def to_fabric(fabric: Fabric | str) -> Fabric:
-    """The fabric, from one, from a spelling or from the name of a YAML file.
+def to_fabric(fabric: FabricLike) -> Fabric:
+    """The fabric, from one, from a spelling, from a YAML file or a graph in a file, or a graph.
 
     Raises
     ------
@@ -160,15 +170,27 @@ def to_fabric(fabric: Fabric | str) -> Fabric:
     """
     if isinstance(fabric, Fabric):
         return fabric
+    if node_link.is_graph(fabric):
+        return node_link.from_networkx(fabric)
+    if isinstance(fabric, os.PathLike):
+        fabric = _file_name(fabric)
     if not isinstance(fabric, str):
         raise FabricError(
             f"`{fabric!r}` is no fabric; give an opticoll.Fabric, a spelling such as optree_paper, "
-            "or the name of a YAML file"
+            "the name of a YAML file, or a graph of NetworkX"
         )
     return parse_fabric(fabric)
 
 
-def to_medium(fabric: Fabric | str) -> str:
+def _file_name(path: os.PathLike[str]) -> str:
+    """The name of a file of a fabric, which is no specification."""
+    name = os.fspath(path)
+    if not name.endswith(FILES):
+        raise FabricError(f"`{name}` is no file of a fabric; its name ends in {', '.join(FILES)}")
+    return name
+
+
+def to_medium(fabric: FabricLike) -> str:
     """The specification of a fabric, a network of bursts or a cost model, or of the YAML file.
 
     Raises
@@ -178,6 +200,8 @@ def to_medium(fabric: Fabric | str) -> str:
     FabricError
         It is something else.
     """
+    if isinstance(fabric, os.PathLike):
+        fabric = _file_name(fabric)
     if isinstance(fabric, str) and is_yaml(fabric):
         return _medium_in(fabric)
     if isinstance(fabric, str) and not fabric.endswith(GRAPHS):
@@ -199,7 +223,7 @@ def _medium_in(path: str) -> str:
 
 
 def to_fabrics(
-    fabric: Fabric | str | Iterable[Fabric | str], ranks: list[int] | None = None
+    fabric: FabricLike | Iterable[FabricLike], ranks: list[int] | None = None
 ) -> list[Fabric]:
     """One fabric or several, each once; with the first of `ranks` where one says nothing of them.
 
@@ -208,15 +232,16 @@ def to_fabrics(
     FabricError
         One of them is no fabric, or there is none.
     """
-    one = isinstance(fabric, Fabric | str) or not isinstance(fabric, Iterable)
-    listed = cast("Iterable[Fabric | str]", [fabric] if one else fabric)
+    several = isinstance(fabric, Iterable) and not isinstance(fabric, str)
+    one = not several or node_link.is_graph(fabric)
+    listed = cast("Iterable[FabricLike]", [fabric] if one else fabric)
     made = [_of_any_size(member, ranks) for member in listed]
     if not made:
         raise FabricError("there is no fabric; give at least one such as optree_paper")
     return list({one.spec: one for one in made}.values())
 
 
-def _of_any_size(fabric: Fabric | str, ranks: list[int] | None) -> Fabric:
+def _of_any_size(fabric: FabricLike, ranks: list[int] | None) -> Fabric:
     """The fabric; where it says nothing of ranks, with the first number that is compared."""
     try:
         return to_fabric(fabric)

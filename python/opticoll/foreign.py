@@ -89,7 +89,7 @@ def check_ranks(found: int, fabric: Fabric | None, ranks: int | None = None) -> 
 def read_plan(
     path: str | os.PathLike[str],
     name: str | None = None,
-    fabric: Fabric | str | None = None,
+    fabric: config.FabricLike | None = None,
     ranks: int | None = None,
 ) -> tuple[Plan, list[str]]:
     """The plan in a file, and notes on how it came to be.

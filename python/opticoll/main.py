@@ -102,6 +102,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise answer.failure
         return code
     except CycloptsError as error:
+        if isinstance(error.__cause__, errors.OpticollError):
+            return refuse(str(error.__cause__), error.__cause__.hint, error.__cause__)
         command = " ".join(error.command_chain or ())
         hint = separated(words) or f"see `opticoll {command} --help`".replace("  ", " ")
         return refuse(str(error), hint)

@@ -19,7 +19,7 @@ import numpy as np
 from opticoll._core import Outcome, Plan, Table, format_size
 from opticoll.layout import format_rate, human_seconds, human_time
 from opticoll.plot.output import PlotError
-from opticoll.rows import Row, columns, dataframe
+from opticoll.rows import Row, arrow_stream, columns, dataframe
 
 if TYPE_CHECKING:
     import pandas
@@ -59,15 +59,31 @@ def frame(value: Plan | Outcome | Table) -> pandas.DataFrame:
     The rows of a table with several axes have an index of these. Raises UsageError where the
     package `pandas` is not installed.
     """
-    if isinstance(value, Plan):
-        return dataframe(value.columns())
-    if isinstance(value, Outcome):
-        return dataframe([value.totals])
-    made = dataframe({name: np.ravel(one) for name, one in value.columns.items()})
-    places = np.unravel_index(np.arange(len(value)), value.shape)
-    if len(value.axes) > 1:
-        made = made.set_index(list(places)).rename_axis(list(value.axes))
+    made = dataframe(_columns_of(value))
+    if isinstance(value, Table) and len(value.axes) > 1:
+        made = made.set_index(list(value.axes))
     return made
+
+
+def stream(value: Plan | Outcome | Table, requested_schema: object = None) -> object:
+    """What `frame` holds as a stream of Arrow, in which several axes are columns.
+
+    Raises UsageError where the package `pyarrow` is not installed.
+    """
+    return arrow_stream(_columns_of(value), requested_schema)
+
+
+def _columns_of(value: Plan | Outcome | Table) -> dict[str, Any]:
+    """Columns by name, several axes before what they lead to."""
+    if isinstance(value, Plan):
+        return value.columns()
+    if isinstance(value, Outcome):
+        return {name: [total] for name, total in value.totals.items()}
+    columns = {name: np.ravel(one) for name, one in value.columns.items()}
+    if len(value.axes) < 2:
+        return columns
+    places = np.unravel_index(np.arange(len(value)), value.shape)
+    return dict(zip(value.axes, places, strict=True)) | columns
 
 
 def rows_html(rows: Sequence[Row]) -> str:

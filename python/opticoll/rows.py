@@ -369,6 +369,29 @@ def dataframe(content: Any) -> pandas.DataFrame:
     return DataFrame(content)
 
 
+def arrow_stream(content: Any, requested_schema: object = None) -> object:
+    """Rows, or columns by name, as a stream of Arrow (a capsule of the PyCapsule interface).
+
+    Raises
+    ------
+    UsageError
+        The package `pyarrow` is not installed, or Arrow has no type for the values of a column.
+    """
+    try:
+        import pyarrow
+    except ImportError as error:
+        raise UsageError(
+            "Arrow streams need the package `pyarrow`, which is not installed; "
+            "`pip install 'opticoll[study]'` does it"
+        ) from error
+    try:
+        made = pyarrow.table(content) if isinstance(content, dict) else None
+        made = pyarrow.Table.from_pylist(content) if made is None else made
+    except (pyarrow.ArrowException, OverflowError) as error:
+        raise UsageError(f"Arrow cannot hold the rows: {error}") from error
+    return made.__arrow_c_stream__(requested_schema)
+
+
 def table(rows: Sequence[Row], names: Iterable[str], left: Iterable[str] = ()) -> str:
     """Columns of rows as aligned text; numbers to the right, but those in `left`."""
     known = {column.name: column for column in columns(type(rows[0]))}

@@ -84,7 +84,7 @@ pub struct Column<'a> {
     /// The name, which ends in the unit: `start_ps`, `sent_bytes`.
     pub name: String,
     /// The unit; empty for numbers of things.
-    pub unit: &'static str,
+    pub unit: &'a str,
     /// What the values are, in a sentence.
     pub meaning: String,
     /// One value a row.
@@ -93,7 +93,7 @@ pub struct Column<'a> {
 
 impl<'a> Column<'a> {
     /// A column with its unit already in the name.
-    pub fn new(name: &str, unit: &'static str, meaning: &str, values: Values<'a>) -> Column<'a> {
+    pub fn new(name: &str, unit: &'a str, meaning: &str, values: Values<'a>) -> Column<'a> {
         Column {
             name: name.into(),
             unit,
@@ -124,11 +124,11 @@ pub type Shape = Vec<(&'static str, usize)>;
 /// A table.
 pub struct Table<'a> {
     /// The name.
-    pub name: &'static str,
+    pub name: &'a str,
     /// What a row is, in a sentence.
     pub row: String,
     /// The axes.
-    pub shape: Shape,
+    pub shape: Vec<(&'a str, usize)>,
     /// The columns.
     pub columns: Vec<Column<'a>>,
 }
@@ -140,13 +140,25 @@ impl Table<'_> {
     }
 }
 
+impl PartialEq for Table<'_> {
+    fn eq(&self, other: &Table<'_>) -> bool {
+        let mut columns = self.columns.iter().zip(&other.columns);
+        (self.name, &self.row, &self.shape) == (other.name, &other.row, &other.shape)
+            && self.columns.len() == other.columns.len()
+            && columns.all(|(one, same)| {
+                (&one.name, one.unit, &one.meaning) == (&same.name, same.unit, &same.meaning)
+                    && (0..self.rows()).all(|row| one.value(row) == same.value(row))
+            })
+    }
+}
+
 /// A number or text that is one for the whole result.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Total<'a> {
     /// The name, which ends in the unit.
     pub name: String,
     /// The unit; empty for numbers of things.
-    pub unit: &'static str,
+    pub unit: &'a str,
     /// What the value is, in a sentence.
     pub meaning: String,
     /// The value.
@@ -154,7 +166,7 @@ pub struct Total<'a> {
 }
 
 /// All totals and tables of a result.
-#[derive(Default)]
+#[derive(Default, PartialEq)]
 pub struct Description<'a> {
     /// The totals.
     pub totals: Vec<Total<'a>>,

@@ -83,7 +83,7 @@ impl Demand {
 
     /// The bytes from each source, a row each, to each destination.
     #[getter]
-    fn amounts(&self) -> Vec<Vec<u64>> {
+    pub(crate) fn amounts(&self) -> Vec<Vec<u64>> {
         let rows = self.matrix();
         rows.chunks(self.ranks().max(1) as usize)
             .map(<[u64]>::to_vec)
@@ -200,32 +200,32 @@ impl Collective {
 
     /// The bytes of each block of an all_to_all; None where all blocks are alike.
     #[getter]
-    fn demand(&self) -> Option<Demand> {
+    pub(crate) fn demand(&self) -> Option<Demand> {
         let whole = self.collective.demand()?.in_whole_blocks();
         Demand::of(whole).ok()
     }
 
     /// The name of the collective, such as `all_gather`.
     #[getter]
-    fn kind(&self) -> &'static str {
+    pub(crate) fn kind(&self) -> &'static str {
         self.collective.kind().name()
     }
 
     /// The number of ranks.
     #[getter]
-    fn ranks(&self) -> u32 {
+    pub(crate) fn ranks(&self) -> u32 {
         self.collective.ranks()
     }
 
     /// The root rank; 0 for collectives without a root.
     #[getter]
-    fn root(&self) -> u32 {
+    pub(crate) fn root(&self) -> u32 {
         self.collective.root()
     }
 
     /// The number of chunks into which each block is cut.
     #[getter]
-    fn pieces(&self) -> u32 {
+    pub(crate) fn pieces(&self) -> u32 {
         self.collective.pieces()
     }
 

@@ -14,7 +14,7 @@ use opticoll::spec::SpecError;
 use opticoll::units::UnitError as UnitProblem;
 use opticoll::workload::training::TrainingError as TrainingProblem;
 use pyo3::create_exception;
-use pyo3::exceptions::PyException;
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 /// Declares the exceptions, and `add_to`, which adds them to the module, each with its `hint`.
@@ -35,7 +35,7 @@ macro_rules! exceptions {
 }
 
 exceptions! {
-    OpticollError(PyException): "Base class of all errors of opticoll; the message is one sentence that names the value at fault.", None;
+    OpticollError(PyValueError): "Base class of all errors of opticoll; the message is one sentence that names the value at fault.", None;
     UnitError(OpticollError): "A size, a time or a rate is malformed, or has no unit.", None;
     FabricError(OpticollError): "A fabric cannot be built; the attribute `option` names the option at fault, or is None.",
         Some("see `opticoll list fabrics`");

@@ -16,7 +16,7 @@ use crate::interrupt;
 
 /// A network: a family, such as `wdm_ring` or `dragonfly`, and its options.
 ///
-/// Fabrics are equal if their specifications are; they can be pickled.
+/// Fabrics are equal if their specifications are; they can be pickled, and be keys of a dictionary.
 ///
 /// Parameters
 /// ----------
@@ -183,6 +183,32 @@ impl Fabric {
         })?;
         let fabric = fabric::Fabric::new(custom.map_err(IntoPyErr::into_py_err)?);
         Ok(Fabric { fabric })
+    }
+
+    /// The ranks, switches and links of an electrical fabric as a graph of NetworkX, which functions take in place of a fabric.
+    ///
+    /// Nodes have the attribute `kind` (`rank` or `switch`), edges `rate` and `latency`. The graph is directed where links
+    /// lead one way.
+    ///
+    /// Raises
+    /// ------
+    /// FabricError
+    ///     The fabric has no links that messages share.
+    /// UsageError
+    ///     The package `networkx` is not installed.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import opticoll
+    /// >>> graph = opticoll.Fabric("crossbar:ranks=2,rate=40Gb/s").to_networkx()
+    /// >>> graph.edges["rank 0", "switch"]
+    /// {'rate': '40Gb/s', 'latency': '0s'}
+    /// >>> opticoll.plan("all_reduce", graph, "ring").fabric.family
+    /// 'custom'
+    #[pyo3(signature = () -> "networkx.Graph")]
+    fn to_networkx<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        let graphs = slf.py().import("opticoll.formats.node_link")?;
+        graphs.call_method1("to_networkx", (slf,))
     }
 
     /// The same fabric with nothing broken.
@@ -461,6 +487,10 @@ impl Fabric {
 
     fn __repr__(&self) -> String {
         format!("Fabric('{}')", self.fabric)
+    }
+
+    fn __hash__(&self, py: Python<'_>) -> PyResult<isize> {
+        self.spec().into_pyobject(py)?.hash()
     }
 
     fn __reduce__(&self, py: Python<'_>) -> PyResult<(Py<PyAny>, (String,))> {

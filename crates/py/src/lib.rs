@@ -23,6 +23,7 @@ mod interrupt;
 mod memory;
 mod method;
 mod packets;
+mod pickle;
 mod plan;
 mod planning;
 mod program;
@@ -71,6 +72,8 @@ mod _core {
     use crate::method::check_settings;
     #[pymodule_export]
     use crate::packets::{expected_traffic, simulate_traffic, traffic_patterns};
+    #[pymodule_export]
+    use crate::pickle::{pickled_outcome, pickled_plan};
     #[pymodule_export]
     use crate::plan::Plan;
     #[pymodule_export]

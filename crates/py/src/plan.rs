@@ -1,6 +1,6 @@
 //! `Plan`: what Python sees of a plan.
 
-mod choice;
+pub(crate) mod choice;
 mod timing;
 mod transfers;
 mod uses;
@@ -22,13 +22,13 @@ use crate::fabric::Fabric;
 use crate::interrupt;
 use crate::method::Settings;
 use crate::violation::Violation;
-use choice::Choice;
+use choice::{CandidateRow, Choice};
 
 /// A schedule with a route, a wavelength and a slot for every transfer.
 ///
 /// `opticoll.plan` makes a plan and `opticoll.read_plan` reads one. `len(plan)` is the number of transfers. Plans are equal
 /// if they have the same transfers with the same light and slots in each step, in any order, and the same fabric,
-/// collective, algorithm and size.
+/// collective, algorithm and size. Plans can be pickled.
 ///
 /// Examples
 /// --------
@@ -53,7 +53,7 @@ use choice::Choice;
 #[pyclass(frozen, module = "opticoll._core")]
 pub(crate) struct Plan {
     plan: Arc<AnyPlan>,
-    choice: Arc<Choice>,
+    pub(crate) choice: Arc<Choice>,
     counts: Arc<Counts>,
     timed: Option<Arc<TimedChoice>>,
 }
@@ -123,7 +123,7 @@ impl Plan {
             plan: Arc::new(planned.plan),
             choice: Arc::new(Choice {
                 asked: asked.map(|asked| asked.trim().to_owned()),
-                candidates: planned.candidates,
+                candidates: planned.candidates.iter().map(choice::row).collect(),
                 reasons: planned.reasons,
             }),
             counts: Arc::default(),
@@ -268,6 +268,14 @@ impl Plan {
         self.plan.transfers() as usize
     }
 
+    fn __hash__(&self, py: Python<'_>) -> PyResult<isize> {
+        let plan = self.representative();
+        let kind = plan.schedule.collective.kind().name();
+        let shape = (self.plan.transfers(), plan.size.map(Bytes::get));
+        let parts = (plan.fabric.to_string(), kind, &*plan.algorithm, shape);
+        parts.into_pyobject(py)?.hash()
+    }
+
     fn __eq__(&self, py: Python<'_>, other: &Plan) -> PyResult<bool> {
         interrupt::run(py, || self.plan.is_same(&other.plan))
     }
@@ -334,8 +342,8 @@ impl Plan {
     /// The chosen plan is first. The reason is empty if the plan was simulated, and otherwise says why it was left out; slots
     /// and time are then lower bounds. The list is empty for other algorithms.
     #[getter]
-    fn candidates(&self) -> Vec<(&str, u64, u64, String)> {
-        self.choice.rows()
+    fn candidates(&self) -> Vec<CandidateRow> {
+        self.choice.candidates.clone()
     }
 
     /// The reasons for which `auto` chose this plan, as a list of sentences; empty for other algorithms.

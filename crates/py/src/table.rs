@@ -18,7 +18,8 @@ use pyo3::types::{PyDict, PyList, PyTuple};
 /// The result of a simulation: totals, which are single values, and tables of columns.
 ///
 /// Totals and tables are attributes: `outcome.time_ps`, `outcome.slots["start_ps"]`. Each simulator has its own totals and
-/// tables; `describe` says what the totals mean, with their units, and `Table.describe` does for columns.
+/// tables; `describe` says what the totals mean, with their units, and `Table.describe` does for columns. Outcomes are
+/// equal if their totals and tables are; they can be pickled.
 ///
 /// Examples
 /// --------
@@ -33,7 +34,7 @@ use pyo3::types::{PyDict, PyList, PyTuple};
 /// array([        0, 863860800], dtype=uint64)
 #[pyclass(frozen, module = "opticoll._core")]
 pub(crate) struct Outcome {
-    result: Arc<dyn Described>,
+    pub(crate) result: Arc<dyn Described>,
 }
 
 impl Outcome {
@@ -124,18 +125,20 @@ impl Outcome {
     ///
     /// Parameters
     /// ----------
-    /// path : str or PathLike
+    /// path : str or PathLike, optional
     ///     The file; its suffix (svg, png or pdf) chooses the format.
     /// plan : Plan, optional
     ///     The plan that was simulated: the use of its links is drawn if it was simulated with a `link_bin`, and the load of a
     ///     dragonfly beside the latencies.
     /// title : str
     ///     The title of the figure.
+    /// ax : matplotlib.axes.Axes, optional
+    ///     The axes in which the figure is drawn, in place of a file.
     ///
     /// Raises
     /// ------
     /// PlotError
-    ///     The suffix is unknown, or the outcome has nothing over time.
+    ///     The suffix is unknown, the outcome has nothing over time, or the figure has several panels and is asked for in axes.
     /// FileError
     ///     The file cannot be written.
     ///
@@ -144,15 +147,16 @@ impl Outcome {
     /// >>> import opticoll
     /// >>> plan = opticoll.plan("all_gather", "wdm_ring:ranks=16,wavelengths=2", "ring")
     /// >>> plan.simulate("4MiB").plot("slots.svg")
-    #[pyo3(signature = (path: "str | PathLike[str]", plan: "Plan | None" = None, title: "str" = "") -> "None")]
+    #[pyo3(signature = (path: "str | PathLike[str] | None" = None, plan: "Plan | None" = None, title: "str" = "", *, ax: "Axes | None" = None) -> "None")]
     fn plot<'py>(
         slf: &Bound<'py, Self>,
-        path: &Bound<'py, PyAny>,
+        path: Option<&Bound<'py, PyAny>>,
         plan: Option<&Bound<'py, PyAny>>,
         title: &str,
+        ax: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let plots = slf.py().import("opticoll.plot")?;
-        plots.call_method1("outcome", (slf, path, plan, title))
+        plots.call_method1("outcome", (slf, ax.or(path), plan, title))
     }
 
     /// The totals as a DataFrame of pandas with one row; `Table.to_pandas` has the rows of a table.
@@ -173,9 +177,28 @@ impl Outcome {
         notebook(slf, "frame")
     }
 
+    #[pyo3(signature = (requested_schema: "object | None" = None) -> "object")]
+    fn __arrow_c_stream__<'py>(
+        slf: &Bound<'py, Self>,
+        requested_schema: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let module = slf.py().import("opticoll.notebook")?;
+        module.call_method1("stream", (slf, requested_schema))
+    }
+
     #[pyo3(signature = () -> "str")]
     fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         notebook(slf, "html")
+    }
+
+    fn __eq__(&self, other: &Outcome) -> bool {
+        Arc::ptr_eq(&self.result, &other.result)
+            || Description::of(&*self.result) == Description::of(&*other.result)
+    }
+
+    fn __hash__(&self, py: Python<'_>) -> PyResult<isize> {
+        let totals = format!("{:?}", Description::of(&*self.result).totals);
+        totals.into_pyobject(py)?.hash()
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
@@ -193,15 +216,15 @@ pub(crate) fn notebook<'py>(value: &Bound<'py, PyAny>, name: &str) -> PyResult<B
 #[derive(IntoPyObject)]
 pub(crate) struct FieldRecord {
     name: String,
-    unit: &'static str,
+    unit: String,
     meaning: String,
 }
 
 impl FieldRecord {
-    fn new(name: String, unit: &'static str, meaning: String) -> FieldRecord {
+    fn new(name: String, unit: &str, meaning: String) -> FieldRecord {
         FieldRecord {
             name,
-            unit,
+            unit: unit.to_owned(),
             meaning,
         }
     }
@@ -227,8 +250,8 @@ impl FieldRecord {
 /// {'start_ps': 0, 'end_ps': 863860800, 'reconfiguration_ps': 25000000, 'lightpaths': 16}
 #[pyclass(frozen, module = "opticoll._core")]
 pub(crate) struct Table {
-    result: Arc<dyn Described>,
-    name: String,
+    pub(crate) result: Arc<dyn Described>,
+    pub(crate) name: String,
 }
 
 impl Table {
@@ -339,6 +362,15 @@ impl Table {
         notebook(slf, "frame")
     }
 
+    #[pyo3(signature = (requested_schema: "object | None" = None) -> "object")]
+    fn __arrow_c_stream__<'py>(
+        slf: &Bound<'py, Self>,
+        requested_schema: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let module = slf.py().import("opticoll.notebook")?;
+        module.call_method1("stream", (slf, requested_schema))
+    }
+
     #[pyo3(signature = () -> "str")]
     fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         notebook(slf, "html")
@@ -409,7 +441,7 @@ fn lengths(table: &table::Table<'_>) -> Vec<usize> {
     table.shape.iter().map(|(_, length)| *length).collect()
 }
 
-fn to_python<'py>(py: Python<'py>, value: Value<'_>) -> PyResult<Bound<'py, PyAny>> {
+pub(crate) fn to_python<'py>(py: Python<'py>, value: Value<'_>) -> PyResult<Bound<'py, PyAny>> {
     Ok(match value {
         Value::Absent => py.None().into_bound(py),
         Value::Flag(flag) => flag.into_pyobject(py)?.to_owned().into_any(),
@@ -420,7 +452,7 @@ fn to_python<'py>(py: Python<'py>, value: Value<'_>) -> PyResult<Bound<'py, PyAn
 }
 
 /// A column as an array of the table's shape, or as a list.
-fn column<'py>(
+pub(crate) fn column<'py>(
     py: Python<'py>,
     table: &table::Table<'_>,
     column: &table::Column<'_>,

@@ -164,8 +164,9 @@ def _protobuf(path: Path) -> Any:
     except ImportError as error:
         hint = "pip install 'opticoll[infragraph]', or write the file as YAML"
         raise UsageError(f"`{path}`: protobuf needs the package infragraph; {hint}") from error
+    content = read_content(path)
     try:
-        message = Infrastructure.FromString(read_content(path))
+        message = Infrastructure.FromString(content)
         return MessageToDict(message, preserving_proto_field_name=True)
     except (DecodeError, ValueError, RecursionError) as error:
         raise ConfigError(f"this is no protobuf of InfraGraph: {error}") from error

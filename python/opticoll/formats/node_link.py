@@ -14,12 +14,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from opticoll._core import Fabric
 from opticoll.document import read_json
-from opticoll.errors import FabricError
+from opticoll.errors import FabricError, UsageError
 from opticoll.formats.atomic import replacing
 from opticoll.network_graph import FABRIC_OPTIONS, Graph, MisplacedError, edges_of, texts
+
+if TYPE_CHECKING:
+    import networkx
 
 
 def read(path: Path) -> Fabric:
@@ -72,7 +76,53 @@ def fabric_of(content: object, file: str = "") -> Fabric:
 
 def _identity(value: object) -> str:
     """A node's name; NetworkX numbers the nodes of grids by tuples, which JSON holds as lists."""
-    return ".".join(map(str, value)) if isinstance(value, list) else str(value)
+    return ".".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+
+
+def is_graph(value: object) -> TypeGuard[networkx.Graph]:
+    """Whether a value is a graph of NetworkX, which is not loaded for that."""
+    return hasattr(value, "is_directed") and hasattr(value, "nodes")
+
+
+def from_networkx(graph: networkx.Graph) -> Fabric:
+    """The custom fabric of a graph.
+
+    Raises
+    ------
+    MisplacedError
+        It is no fabric; with node or edge.
+    """
+    nodes = [{**own, "id": name} for name, own in graph.nodes(data=True)]
+    edges = [{**own, "source": one, "target": other} for one, other, own in graph.edges(data=True)]
+    directed = graph.is_directed()
+    return fabric_of({"directed": directed, "graph": graph.graph, "nodes": nodes, "edges": edges})
+
+
+def to_networkx(fabric: Fabric) -> networkx.Graph:
+    """The links of an electrical fabric as a graph, with the content that `write` writes.
+
+    Raises
+    ------
+    FabricError
+        As for `write`.
+    UsageError
+        The package `networkx` is not installed.
+    """
+    try:
+        import networkx
+    except ImportError as error:
+        raise UsageError(
+            "graphs are made by the package `networkx`, which is not installed; "
+            "`pip install networkx` does it"
+        ) from error
+    content = content_of(fabric)
+    kind = "Multi" * content["multigraph"] + ("DiGraph" if content["directed"] else "Graph")
+    graph = getattr(networkx, kind)(**content["graph"])
+    for node in content["nodes"]:
+        graph.add_node(node.pop("id"), **node)
+    for edge in content["edges"]:
+        graph.add_edge(edge.pop("source"), edge.pop("target"), **edge)
+    return graph
 
 
 def write(fabric: Fabric, path: Path) -> None:
@@ -86,6 +136,19 @@ def write(fabric: Fabric, path: Path) -> None:
         It has no links that messages share, or half-duplex links beside those that lead one way.
     FileError
         The file cannot be written.
+    """
+    content = content_of(fabric)
+    with replacing(path) as temporary:
+        temporary.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+
+
+def content_of(fabric: Fabric) -> dict[str, Any]:
+    """The content of the file that `write` writes.
+
+    Raises
+    ------
+    FabricError
+        As for `write`.
     """
     ranks, switches, edges = edges_of(fabric)
     kinds = {edge.kind for edge in edges}
@@ -106,7 +169,7 @@ def write(fabric: Fabric, path: Path) -> None:
     multiple = len({*ends}) < len(ends)
     if multiple:
         written = [{**one, "key": number} for number, one in enumerate(written)]
-    content = {
+    return {
         "directed": directed,
         "multigraph": multiple,
         "graph": {"fabric": fabric.spec, **({"ties": str(ties)} if ties else {})},
@@ -116,5 +179,3 @@ def write(fabric: Fabric, path: Path) -> None:
         ],
         "edges": written,
     }
-    with replacing(path) as temporary:
-        temporary.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")

@@ -202,6 +202,8 @@ def _unpack(path: Path, content: bytes, folder: Path) -> None:
                         f"`{path}` is too large: more than {MOST_FILES} files or {MOST_BYTES} bytes"
                     )
                 _unpack_member(path, packed, member, folder)
+    except FileError:
+        raise
     except (tarfile.TarError, EOFError, ValueError, ArithmeticError, OSError) as error:
         said = getattr(error, "strerror", None) or error
         raise FileError(f"`{path}` is no intact tar file: {said}") from error

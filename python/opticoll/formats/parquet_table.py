@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opticoll._core import EventTable, Trace, take_memory
-from opticoll.errors import FileError, UsageError
+from opticoll.errors import FileError, OpticollError, UsageError
 
 NUMBERS = {
     "rank": "a rank",
@@ -73,6 +73,8 @@ def trace(content: bytes) -> Trace:
     try:
         # In this thread alone: threads of pyarrow that outlive the reading may abort the process.
         return _read(parquet.ParquetFile(io.BytesIO(content), pre_buffer=False))
+    except OpticollError:
+        raise
     except (pyarrow.ArrowException, OSError) as error:
         said = " ".join(str(error).split())
         raise FileError(f"the trace is no intact Parquet file: {said}") from error

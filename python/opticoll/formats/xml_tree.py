@@ -110,6 +110,8 @@ def parse(text: str) -> Element:
     memory.take_values("reading this XML", text, "<=", BYTES_PER_ELEMENT)
     try:
         parser.Parse(text.encode("utf-8"), True)
+    except MisplacedError:
+        raise
     except (expat.ExpatError, ValueError) as error:
         raise MisplacedError((), f"this is no XML: {error}") from error
     return outermost.children[0]

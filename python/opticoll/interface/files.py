@@ -4,15 +4,54 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from os import PathLike
+from typing import TYPE_CHECKING
 
 from opticoll._core import Fabric, Plan, Program, Trace
+
+if TYPE_CHECKING:
+    from opticoll.config import FabricLike
+
+
+def read_fabric(source: FabricLike) -> Fabric:
+    """Read a fabric from a YAML file, a graph in a file, or a graph of NetworkX.
+
+    Functions that take a fabric take the same.
+
+    Parameters
+    ----------
+    source
+        The file, or the graph. Nodes are ranks, or switches if their attribute `kind` says so;
+        edges may have `rate`, `latency`, `sharing` and `duplex`, and the graph itself the defaults
+        of these.
+
+    Raises
+    ------
+    ConfigError
+        The file or the graph is no fabric; the message names the place.
+    FileError
+        The file cannot be read.
+    FabricError
+        It is something else.
+
+    Examples
+    --------
+    >>> import networkx, opticoll
+    >>> graph = networkx.cycle_graph(4)
+    >>> networkx.set_edge_attributes(graph, "40Gb/s", "rate")
+    >>> fabric = opticoll.read_fabric(graph)
+    >>> fabric.family, fabric.ranks, fabric.link_count, fabric.link_rates[0]
+    ('custom', 4, 8, 40000000000)
+    """
+    from opticoll import config
+
+    return config.to_fabric(source)
 
 
 def read_plan(
     path: str | PathLike[str],
     *,
     format: str | None = None,
-    fabric: Fabric | str | None = None,
+    fabric: FabricLike | None = None,
     ranks: int | None = None,
 ) -> Plan:
     """Read a plan file, or the schedule of others, compressed with zstd or not.

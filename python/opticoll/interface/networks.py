@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from opticoll._core import Fabric
 from opticoll.interface.command import one
 
 if TYPE_CHECKING:
@@ -13,11 +12,12 @@ if TYPE_CHECKING:
 
     from opticoll.commands.congestion import CongestionRow
     from opticoll.commands.traffic import BurstRow, TrafficRow
+    from opticoll.config import FabricLike
     from opticoll.settings import Settings
 
 
 def traffic(
-    fabric: Fabric | str,
+    fabric: FabricLike,
     pattern: str,
     *,
     size: str,
@@ -31,7 +31,7 @@ def traffic(
     Parameters
     ----------
     fabric
-        An electrical fabric, its specification, or the name of its YAML file.
+        An electrical fabric, its specification, its file, or a graph of NetworkX.
     pattern
         Who sends to whom, such as `uniform`.
     size, period
@@ -65,7 +65,9 @@ def traffic(
     return row
 
 
-def bursts(fabric: str, settings: Mapping[str, str] | None = None, *, threads: int = 1) -> BurstRow:
+def bursts(
+    fabric: FabricLike, settings: Mapping[str, str] | None = None, *, threads: int = 1
+) -> BurstRow:
     """Simulate a burst-switched network (OBS), in which random bursts may be blocked.
 
     Parameters
@@ -105,7 +107,7 @@ def bursts(fabric: str, settings: Mapping[str, str] | None = None, *, threads: i
 
 def congestion(
     collective: str,
-    fabric: str,
+    fabric: FabricLike,
     algorithm: str | None = None,
     *,
     size: str | int,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from opticoll import _core, errors
-from opticoll._core import Collective, Fabric, Plan
+from opticoll._core import Collective, Plan
 from opticoll.interface.command import one, rows
 
 if TYPE_CHECKING:
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from opticoll.commands.compare import Comparison
     from opticoll.commands.replan import ReplanRow
     from opticoll.commands.tasks import TaskRow
+    from opticoll.config import FabricLike
     from opticoll.demands import DemandLike
     from opticoll.plan_row import PlanRow
     from opticoll.registry import RecordRow
@@ -55,7 +56,7 @@ def records(kind: str) -> list[RecordRow]:
 
 def plan(
     collective: str,
-    fabric: Fabric | str,
+    fabric: FabricLike,
     algorithm: str | UserAlgorithm | None = None,
     *,
     size: str | int | None = None,
@@ -72,7 +73,8 @@ def plan(
     collective
         The name of a collective, such as `all_gather`.
     fabric
-        A fabric, its specification, such as `optree_paper:ranks=512`, or the name of its YAML file.
+        A fabric, its specification, such as `optree_paper:ranks=512`, its file (YAML, GraphML and
+        others) as text or `Path`, or a graph of NetworkX.
     algorithm
         A specification such as `optree:depth=5`, a user's function, or the function as
         `module:function` (default: `auto`, the fastest plan found for the size and the settings).
@@ -184,7 +186,7 @@ def measure(plan: Plan, size: str | int, **settings: Unpack[Settings]) -> PlanRo
 
 def compare(
     collective: str,
-    fabric: Fabric | str | Iterable[Fabric | str],
+    fabric: FabricLike | Iterable[FabricLike],
     algorithms: str | Iterable[str | UserAlgorithm] | None = None,
     *,
     sizes: str | int | Iterable[str | int] = "4MiB",
@@ -205,7 +207,7 @@ def compare(
     collective
         The name of a collective, such as `all_gather`.
     fabric
-        A fabric, its specification, the name of its YAML file, or several of these.
+        A fabric as for `plan`, or several.
     algorithms
         Specifications or users' functions in a list, or one text such as `"ring,optree"`. An
         algorithm that is named must run on every fabric. By default all algorithms of the
@@ -328,7 +330,7 @@ def replan(
     return row
 
 
-def tasks(fabric: Fabric | str, tasks: Iterable[Task]) -> list[TaskRow]:
+def tasks(fabric: FabricLike, tasks: Iterable[Task]) -> list[TaskRow]:
     """Run tasks on one `wss_grid`, where an arbiter admits each task when its ports are free.
 
     All plans are verified; that no two tasks share a switch port at one time is verified, too.
@@ -336,7 +338,7 @@ def tasks(fabric: Fabric | str, tasks: Iterable[Task]) -> list[TaskRow]:
     Parameters
     ----------
     fabric
-        The grid, its specification, or the name of its YAML file.
+        The grid, its specification, or its file.
     tasks
         Tasks, each an `opticoll.task_list.Task`: a collective on some nodes, carried out in rounds.
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from os import PathLike
 from typing import TYPE_CHECKING
 
-from opticoll._core import Fabric, Trace
+from opticoll._core import Trace
 from opticoll.interface.command import one
 
 if TYPE_CHECKING:
@@ -14,13 +14,14 @@ if TYPE_CHECKING:
 
     from opticoll.commands.replay import ReplayRow
     from opticoll.commands.train import TrainingRow
+    from opticoll.config import FabricLike
     from opticoll.settings import Settings
     from opticoll.user_algorithm import UserAlgorithm
 
 
 def replay(
     trace: str | PathLike[str] | Trace,
-    fabric: Fabric | str = "zero",
+    fabric: FabricLike = "zero",
     *,
     collectives: Mapping[str, str] | None = None,
     cpu_factor: str | float = 1,
@@ -38,7 +39,7 @@ def replay(
     trace
         A trace that `read_trace` has read, or its file or folder.
     fabric
-        A fabric, its specification or YAML file, or a cost model such as
+        A fabric, its specification or file, a graph of NetworkX, or a cost model such as
         `hockney:latency=1us,rate=10Gb/s` (`zero`, `hockney`, `loggp`, `light_path_grid`).
     collectives
         The algorithm of each collective by its name, such as `{"all_reduce": "ring"}`; the other
@@ -87,7 +88,7 @@ def replay(
 
 def train(
     model: str | None,
-    fabric: Fabric | str,
+    fabric: FabricLike,
     *,
     batch: int | None = None,
     device: str | None = None,
@@ -122,7 +123,7 @@ def train(
         A model such as `resnet50` or `gpt:layers=12,width=768` (see `opticoll list models`); None
         with a profile.
     fabric
-        The fabric, its specification, or the name of its YAML file; its ranks are the devices.
+        The fabric, its specification, its file, or a graph of NetworkX; its ranks are the devices.
     batch
         Samples per replica of the model and iteration, which is a device unless groups of ranks
         divide the model; a profile may contain it.

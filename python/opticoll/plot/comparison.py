@@ -7,8 +7,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from opticoll import break_even
+from opticoll.layout import format_rate
 from opticoll.plot import style
-from opticoll.plot.output import PlotError, check_path, headed, save_pages, sheet
+from opticoll.plot.output import (
+    PlotError,
+    check_path,
+    draw_in,
+    headed,
+    is_axes,
+    name_at_ends,
+    save_pages,
+    sheet,
+)
 from opticoll.plot.reconfiguration import reconfiguration
 from opticoll.registry import fabric_labels
 
@@ -27,36 +37,48 @@ _AXES = {
 _NEEDED = ("algorithm", "ranks", "size_bytes", "steps", "time_s")
 _MOST_PANELS = 12  # on one page
 _APART = 0.085  # of an axis' length: nearer numbers overprint
+_MOST_NAMED = 6
+"""Algorithms that have a colour and a name; further ones are grey."""
 _BOUND = "lower bound"
 _UNPROVED = "not verified"
+_OTHERS = {"color": style.FAINT, "linewidth": 1.0, "marker": "", "zorder": 1.5}
+"""The look of algorithms without a colour."""
 
 
 def comparison(rows: Sequence[Row], path: str | os.PathLike[str]) -> list[Path]:
     """Draw the rows of `opticoll compare --json` (seconds, bytes); returns the files.
 
     Several sizes, wavelength counts or numbers of ranks become the horizontal axis of one line per
-    algorithm, in this order of precedence, and what else varies becomes panels. More than 12 panels
-    become several pages: one .pdf, or files such as `times-1.svg`, `times-2.svg`. A single case
-    becomes bars, fastest first: the steps really needed, with the paper's claim as a marker, and
-    the time. A lower bound on the time, where rows have one, is a dashed line. Of an algorithm that
-    chooses, such as `auto`, the label names what it chose. Of several reconfiguration times
-    `plot.reconfiguration` draws curves or a map.
+    algorithm, in this order of precedence, and what else varies becomes panels; fabrics keep their
+    order. Of more than six algorithms `auto`, the first, and those that lead most often have a
+    colour, the others are grey. More than 12 panels become several pages: one .pdf, or files such
+    as `times-1.svg`, `times-2.svg`. A single case becomes bars, fastest first, a panel for each
+    fabric: the steps really needed, with the paper's claim as a marker, and the time. A lower bound
+    on the time, where rows have one, is a dashed line. Of an algorithm that chooses, such as
+    `auto`, the label names what it chose. Of several reconfiguration times `plot.reconfiguration`
+    draws curves or a map. In place of a path, axes of matplotlib hold a figure of one panel.
 
     Raises PlotError for no rows, rows that lack a value, or rows of several policies.
     """
+    if is_axes(path):
+        draw_in(path, lambda: _figures(rows))
+        return []
     target = check_path(path)
+    with style.applied():
+        return save_pages(_figures(rows), target)
+
+
+def _figures(rows: Sequence[Row]) -> "list[Figure]":
     _check(rows)
     over_times, _ = break_even.apart(rows)
     if over_times:
-        with style.applied():
-            return save_pages(reconfiguration(over_times, _heading(rows)), target)
+        return reconfiguration(over_times, _heading(rows))
     rows = _with_machines(rows)
     varying = [key for key in _AXES if len({row[key] for row in rows if row[key] is not None}) > 1]
     if len({row["machine"] for row in rows}) > 1:
         varying = [key for key in varying if all(row[key] is not None for row in rows)]
         varying += ["machine"] if varying else []
-    with style.applied():
-        return save_pages(_lines(rows, varying) if varying else [_bars(rows)], target)
+    return _lines(rows, varying) if varying else [_bars(rows)]
 
 
 def _with_machines(rows: Sequence[Row]) -> list[Row]:
@@ -87,10 +109,10 @@ def _check(rows: Sequence[Row]) -> None:
 
 
 def _rule(row: Row) -> str:
-    """The policy; on electrical fabrics, which have none, the start rule and the fabric."""
+    """The policy; on electrical fabrics, which have none, the start rule."""
     if row.get("policy") is not None:
         return f"policy {row['policy']}"
-    return f"start {row.get('start')}, {str(row.get('fabric')).partition(':')[0]}"
+    return f"start {row.get('start')}"
 
 
 def _names(rows: Sequence[Row]) -> dict[str, str]:
@@ -133,10 +155,40 @@ def _heading(rows: Sequence[Row]) -> str:
             parts.append(_value_text(key, rows[0][key]))
             if key == "size_bytes" and rows[0].get("size_convention"):
                 parts[-1] += f" ({rows[0]['size_convention']})"
-    parts += dict.fromkeys(_rule(row) for row in rows)
+    rules = dict.fromkeys(_rule(row) for row in rows)
+    parts += rules if len(rules) == 1 else []
     told = [style.told_options(str(row.get("fabric", ""))) for row in rows]
     parts += [option for option in told[0] if all(option in other for other in told)]
     return ", ".join(parts)
+
+
+def _machine_text(rows: Sequence[Row], machine: str) -> str:
+    """A fabric as a title names it: with rule and bandwidth where fabrics differ in them."""
+    own = next(row for row in rows if row["machine"] == machine)
+    parts = []
+    if len({_rule(row) for row in rows}) > 1:
+        parts.append(_rule(own))
+    if len({row.get("injection_bandwidth") for row in rows}) > 1:
+        parts.append(f"{format_rate(own['injection_bandwidth'])} per rank")
+    return "\n".join([machine, *([", ".join(parts)] if parts else [])])
+
+
+def _few(rows: Sequence[Row], names: Iterable[str]) -> list[str]:
+    """The algorithms that have a colour, in the order of `names`.
+
+    Where there are too many: `auto`, the first, and those that are the fastest of the others in
+    most cases.
+    """
+    names = list(names)
+    fastest: dict[tuple[Any, ...], Row] = {}
+    for row in rows:
+        case = tuple(row[key] for key in (*_AXES, "machine"))
+        if row["algorithm"] != "auto" and row.get("verified") is not False:
+            known = fastest.setdefault(case, row)
+            fastest[case] = row if row["time_s"] < known["time_s"] else known
+    leads = Counter(row["algorithm"] for row in fastest.values())
+    ranked = sorted(names, key=lambda name: (name not in ("auto", names[0]), -leads[name]))
+    return [name for name in names if name in ranked[:_MOST_NAMED]]
 
 
 def _looks(spellings: Iterable[str]) -> dict[str, dict[str, Any]]:
@@ -154,12 +206,16 @@ def _lines(rows: Sequence[Row], varying: list[str]) -> "list[Figure]":
     """The pages of the panels."""
     axis, *others = varying
     panels: dict[tuple[Any, ...], list[Row]] = {}
-    for row in sorted(rows, key=lambda row: [row[key] for key in others]):
+    machines = list(dict.fromkeys(row["machine"] for row in rows))
+    placed = {"machine": machines.index}
+    for row in sorted(rows, key=lambda row: [placed.get(key, int)(row[key]) for key in others]):
         panels.setdefault(tuple(row[key] for key in others), []).append(row)
-    titled = [
-        (", ".join(_value_text(k, v) for k, v in zip(others, values, strict=True)), panel)
-        for values, panel in panels.items()
-    ]
+    titled = []
+    for values, panel in panels.items():
+        texts = (_value_text(key, value) for key, value in zip(others, values, strict=True))
+        machine = panel[0]["machine"]
+        shown = {machine: _machine_text(rows, machine)}
+        titled.append((", ".join(shown.get(text, text) for text in texts), panel))
     pages = [titled[start : start + _MOST_PANELS] for start in range(0, len(titled), _MOST_PANELS)]
     figures = [_page(rows, axis, page) for page in pages]
     # Panels share their axes, wherever they are.
@@ -175,14 +231,16 @@ def _lines(rows: Sequence[Row], varying: list[str]) -> "list[Figure]":
 
 def _page(rows: Sequence[Row], axis: str, panels: list[tuple[str, list[Row]]]) -> "Figure":
     names = _names(rows)
+    few = _few(rows, names)
     columns = 2 if len(panels) == 4 else min(len(panels), 3)
     ticks = sorted({row[axis] for row in rows})
     lines = -(-len(panels) // columns)
-    figure = sheet(1.4 + 4.4 * columns, 0.6 + 3.3 * lines)
+    alone = len(panels) == 1
+    figure = sheet(10.0, 5.4) if alone else sheet(4.4 * columns + 0.4, 3.3 * lines + 1.2)
     grid = figure.subplots(lines, columns, sharex=True, sharey=True, squeeze=False)
     spare = list(grid.flat)
     for axes, (title, panel) in zip(spare, panels, strict=False):
-        _line_panel(axes, panel, axis, names)
+        _line_panel(axes, panel, axis, names, few)
         _label_values(axes, axis, ticks)
         axes.set_title(title)
         axes.label_outer()
@@ -196,16 +254,29 @@ def _page(rows: Sequence[Row], axis: str, panels: list[tuple[str, list[Row]]]) -
     for axes in spare[: len(panels)]:
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
             handles.setdefault(label, handle)
-    for label in (_BOUND, _UNPROVED):
-        if label in handles:
-            handles[label] = handles.pop(label)
-    figure.legend(handles.values(), handles.keys(), loc="outside right center")
+    last = [label for label in handles if label not in [names[spelled] for spelled in few]]
+    for label in last:
+        handles[label] = handles.pop(label)
+    if alone:
+        # Every line with a colour has its name at its end.
+        handles = {label: handles[label] for label in last if label != _BOUND}
+        name_at_ends(spare[0], [*(names[spelled] for spelled in few), _BOUND])
+    if alone and handles:
+        spare[0].legend(handles.values(), handles.keys(), loc="best")
+    elif handles:
+        figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=columns)
     return figure
 
 
-def _line_panel(axes: "Axes", rows: Sequence[Row], axis: str, names: dict[str, str]) -> None:
-    looks = _looks(names)
-    for index, (spelled, label) in enumerate(names.items()):
+def _line_panel(
+    axes: "Axes", rows: Sequence[Row], axis: str, names: dict[str, str], few: Sequence[str]
+) -> None:
+    """The lines of algorithms; the few are in colour, on top of the others."""
+    others = style.counted(len(names) - len(few), "other algorithm")
+    ordered = {spelled: others for spelled in names if spelled not in few}
+    ordered |= {spelled: names[spelled] for spelled in few}
+    looks = _looks(few) | dict.fromkeys(ordered.keys() - {*few}, _OTHERS)
+    for index, (spelled, label) in enumerate(ordered.items(), len(few) - len(names)):
         own = sorted(
             (row for row in rows if row["algorithm"] == spelled), key=lambda row: float(row[axis])
         )
@@ -216,7 +287,7 @@ def _line_panel(axes: "Axes", rows: Sequence[Row], axis: str, names: dict[str, s
             [row[axis] for row in own],
             [row["time_s"] for row in own],
             label=label,
-            **(style.thinner(index) | looks[spelled]),
+            **(style.thinner(max(index, 0)) | looks[spelled]),
         )
         axes.plot(
             [row[axis] for row in unproved],
@@ -230,7 +301,7 @@ def _line_panel(axes: "Axes", rows: Sequence[Row], axis: str, names: dict[str, s
         )
     bound = _bound(rows, axis)
     if bound:
-        axes.plot(*zip(*bound, strict=True), color=style.GREY, linestyle="--", label=_BOUND)
+        axes.plot(*zip(*bound, strict=True), color=style.INK, linestyle="--", label=_BOUND)
     axes.set_xscale("log", base=2)
     axes.set_yscale("log")
     axes.set_ylabel("Time")
@@ -259,12 +330,31 @@ def _label_values(axes: "Axes", axis: str, values: list[Any]) -> None:
 
 
 def _bars(rows: Sequence[Row]) -> "Figure":
-    ordered = sorted(rows, key=lambda row: (float(row["time_s"]), str(row["algorithm"])))
-    several = len({row["machine"] for row in rows}) > 1
-    figure = sheet(10.0, 1.5 + 0.42 * len(ordered))
-    left, right = figure.subplots(1, 2, sharey=True)
+    """Steps and times of one case, a line of panels for each fabric."""
+    machines: dict[str, list[Row]] = {}
+    for row in sorted(rows, key=lambda row: (float(row["time_s"]), str(row["algorithm"]))):
+        machines.setdefault(row["machine"], []).append(row)
+    # As they were compared.
+    machines = {row["machine"]: machines[row["machine"]] for row in rows}
+    heights = [len(own) + 1 for own in machines.values()]
+    figure = sheet(10.0, 1.1 + 0.42 * sum(heights))
+    grid = figure.subplots(
+        len(machines), 2, sharex="col", sharey="row", squeeze=False, height_ratios=heights
+    )
+    for panels, (machine, own) in zip(grid, machines.items(), strict=True):
+        _bar_panels(panels, own, rows)
+        if len(machines) > 1:
+            panels[0].set_title(_machine_text(rows, machine))
+    headed(figure, _heading(rows))
+    figure.legend(handles=_bar_legend(rows), loc="outside lower center", ncols=4)
+    return figure
+
+
+def _bar_panels(panels: "Sequence[Axes]", ordered: Sequence[Row], rows: Sequence[Row]) -> None:
+    """The steps and the times of plans on one fabric, in the scales of all rows."""
+    left, right = panels
     places = range(len(ordered))
-    looks = _looks({str(row["algorithm"]) for row in ordered})
+    looks = _looks({str(row["algorithm"]) for row in rows})
     colours = [
         style.GREY if row.get("verified") is False else looks[str(row["algorithm"])]["color"]
         for row in ordered
@@ -275,11 +365,7 @@ def _bars(rows: Sequence[Row]) -> "Figure":
         # The number stays clear of the marker, wherever that is.
         end = max(float(row["steps"]), float(row.get("claimed_steps") or 0))
         _value(left, place, end, f"{row['steps']:,}")
-    claimed = [
-        (float(row["claimed_steps"]), place)
-        for place, row in zip(places, ordered, strict=True)
-        if row.get("claimed_steps") is not None
-    ]
+    claimed = [(count, place) for place, row in enumerate(ordered) for count in _claims([row])]
     if claimed:
         left.scatter(
             *zip(*claimed, strict=True),
@@ -291,40 +377,42 @@ def _bars(rows: Sequence[Row]) -> "Figure":
             zorder=3,
             clip_on=False,
         )
-    factor, unit = style.time_unit(max(float(row["time_s"]) for row in ordered))
+    factor, unit = style.time_unit(max(float(row["time_s"]) for row in rows))
     times = [float(row["time_s"]) / factor for row in ordered]
     right.barh(places, times, 0.62, color=colours, hatch=hatches)
     for place, row in zip(places, ordered, strict=True):
         _value(right, place, times[place], style.time_text(float(row["time_s"])))
-    bounds = [float(row["bound_time_s"]) for row in ordered if row.get("bound_time_s") is not None]
-    # Each machine has a bound of its own.
-    bounds = [] if several else bounds
-    if bounds:
+    if bounds := _bounds(ordered):
         right.axvline(max(bounds) / factor, color=style.INK, linestyle="--", linewidth=1.2)
     left.set_yticks(
         places,
         [
             _names([row])[str(row["algorithm"])]
-            + (f", {row['machine']}" if several else "")
             + (" (not verified)" if row.get("verified") is False else "")
             for row in ordered
         ],
     )
-    left.invert_yaxis()
-    _scale(left, [float(row["steps"]) for row in ordered], [count for count, _ in claimed])
-    _scale(right, times, [bound / factor for bound in bounds])
+    left.set_ylim(len(ordered) - 0.4, -0.6)
+    _scale(left, [float(row["steps"]) for row in rows], _claims(rows))
+    _scale(
+        right,
+        [float(row["time_s"]) / factor for row in rows],
+        [bound / factor for bound in _bounds(rows)],
+    )
     left.set_xlabel("Steps (time slots)")
     right.set_xlabel(f"Time ({unit})")
-    for axes in (left, right):
+    for axes in panels:
+        axes.label_outer()
         axes.grid(axis="y", visible=False)
         axes.tick_params("y", length=0)
-    headed(figure, _heading(rows))
-    figure.legend(
-        handles=_bar_legend(rows, bool(claimed), bool(bounds)),
-        loc="outside lower center",
-        ncols=4,
-    )
-    return figure
+
+
+def _claims(rows: Sequence[Row]) -> list[float]:
+    return [float(row["claimed_steps"]) for row in rows if row.get("claimed_steps") is not None]
+
+
+def _bounds(rows: Sequence[Row]) -> list[float]:
+    return [float(row["bound_time_s"]) for row in rows if row.get("bound_time_s") is not None]
 
 
 def _value(axes: "Axes", place: int, value: float, text: str) -> None:
@@ -352,7 +440,7 @@ def _scale(axes: "Axes", bars: list[float], marks: list[float]) -> None:
         axes.locator_params("x", nbins=6)
 
 
-def _bar_legend(rows: Sequence[Row], claimed: bool, bound: bool) -> list[Any]:
+def _bar_legend(rows: Sequence[Row]) -> list[Any]:
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
@@ -365,7 +453,7 @@ def _bar_legend(rows: Sequence[Row], claimed: bool, bound: bool) -> list[Any]:
         handles.append(Patch(facecolor="white", edgecolor=style.INK, label="constructed"))
     if any(row.get("verified") is False for row in rows):
         handles.append(Patch(facecolor=style.GREY, hatch="///", label=_UNPROVED))
-    if claimed:
+    if _claims(rows):
         handles.append(
             Line2D(
                 [],
@@ -378,6 +466,6 @@ def _bar_legend(rows: Sequence[Row], claimed: bool, bound: bool) -> list[Any]:
                 label="steps claimed in the paper",
             )
         )
-    if bound:
+    if _bounds(rows):
         handles.append(Line2D([], [], color=style.INK, linestyle="--", label=_BOUND))
     return handles

@@ -2,12 +2,15 @@
 
 import functools
 import inspect
+import itertools
+import math
 import os
 import re
 import textwrap
 from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ParamSpec
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeGuard, cast
 
 from opticoll.errors import OpticollError
 from opticoll.escapes import escaped_lines, shortened
@@ -16,6 +19,7 @@ from opticoll.plot import style
 
 if TYPE_CHECKING:
     import numpy as np
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
@@ -45,6 +49,8 @@ def check_path(path: str | os.PathLike[str]) -> Path:
 
     Raises PlotError for an unknown suffix, FileError for a path that cannot be written.
     """
+    if not isinstance(path, str | os.PathLike):
+        raise PlotError(f"`{path!r}` is neither the name of a file nor axes of matplotlib")
     target = Path(path)
     try:
         import matplotlib.figure  # noqa: F401
@@ -63,23 +69,82 @@ P = ParamSpec("P")
 def drawn(draw: "Callable[P, Figure]") -> "Callable[P, None]":
     """A function that draws one figure, made one that writes it to its argument `path`.
 
-    Whether a figure can be written there is found out before it is drawn.
+    Whether a figure can be written there is found out before it is drawn. Where `path` is axes of
+    matplotlib, the figure is drawn in these.
     """
     signature = inspect.signature(draw)
 
     @functools.wraps(draw)
     def written(*arguments: P.args, **options: P.kwargs) -> None:
-        target = check_path(signature.bind(*arguments, **options).arguments["path"])
+        path = signature.bind(*arguments, **options).arguments["path"]
+        if is_axes(path):
+            draw_in(path, lambda: draw(*arguments, **options))
+            return
+        target = check_path(path)
         with style.applied():
             save(draw(*arguments, **options), target)
 
     return written
 
 
+def is_axes(target: object) -> "TypeGuard[Axes]":
+    """Whether a figure is asked for in axes of matplotlib, not in a file."""
+    return hasattr(target, "get_subplotspec")
+
+
+_AXES: "ContextVar[Axes | None]" = ContextVar("axes", default=None)
+"""The axes that stand for a sheet while a figure is drawn in them."""
+
+
+def draw_in(axes: "Axes", draw: "Callable[[], object]") -> None:
+    """Draw a figure in axes; raises PlotError where it has several panels."""
+    before = _AXES.set(axes)
+    try:
+        with style.applied():
+            draw()
+    finally:
+        _AXES.reset(before)
+    _show_as_text(axes, [axes])
+
+
+class _Part:
+    """Axes in somebody's figure, in place of a figure."""
+
+    def __init__(self, axes: "Axes") -> None:
+        self.axes = [axes]
+
+    def subplots(self, *counts: int, squeeze: bool = True, **_: object) -> Any:
+        from numpy import array
+
+        if any(count > 1 for count in counts):
+            raise PlotError(
+                "the figure has several panels and does not fit into axes: give the name of a file"
+            )
+        return self.axes[0] if squeeze else array([self.axes])
+
+    def subfigures(self, *counts: int, **_: object) -> Any:
+        return self.subplots(*counts)
+
+    def get_figwidth(self) -> float:
+        (axes,) = self.axes
+        return float(axes.get_window_extent().width / axes.figure.dpi)
+
+    def suptitle(self, title: str, **_: object) -> None:
+        self.axes[0].set_title(title, loc="left")
+
+    def legend(self, *what: Any, loc: str, ncols: int = 1, **options: Any) -> None:
+        self.axes[0].legend(*what, **options)
+
+    def colorbar(self, image: Any, **options: Any) -> Any:
+        return self.axes[0].figure.colorbar(image, **options)
+
+
 def sheet(width: float, height: float) -> "Figure":
     """An empty figure of a size in inches, whose parts make room for one another."""
     from matplotlib.figure import Figure
 
+    if (axes := _AXES.get()) is not None:
+        return cast("Figure", _Part(axes))
     return Figure(figsize=(width, height), layout="constrained")
 
 
@@ -92,6 +157,42 @@ def headed(figure: "Figure", title: str, fontsize: float = 11) -> None:
     lines = [line.replace("\N{NO-BREAK SPACE}", " ") for line in lines]
     if lines:
         figure.suptitle("\n".join(lines), x=0.01, ha="left", fontsize=fontsize)
+
+
+def name_at_ends(axes: "Axes", labels: Sequence[str]) -> None:
+    """Write the names of lines beside their last points, apart from one another.
+
+    The vertical axis is logarithmic, and its limits are set.
+    """
+    by_label = {str(line.get_label()): line for line in axes.get_lines()}
+    lines = [by_label[label] for label in labels if label in by_label]
+    ends = [(float(line.get_xdata()[-1]), float(line.get_ydata()[-1])) for line in lines]  # type: ignore[index, arg-type]
+    low, high = (math.log(limit) for limit in axes.get_ylim())
+    order = sorted(range(len(lines)), key=lambda place: ends[place][1])
+    own = [(math.log(ends[place][1]) - low) / (high - low) for place in order]
+    # Halfway between names that are only pushed up and names that are only pushed down.
+    up = itertools.accumulate(own, lambda below, height: max(height, below + NAMES_APART))
+    down = itertools.accumulate(own[::-1], lambda above, height: min(height, above - NAMES_APART))
+    heights = [(one + other) / 2 for one, other in zip(up, [*down][::-1], strict=True)]
+    for place, height in zip(order, heights, strict=True):
+        axes.annotate(
+            str(lines[place].get_label()),
+            ends[place],
+            xytext=(1.04, height),
+            textcoords="axes fraction",
+            va="center",
+            fontsize=9,
+            color=lines[place].get_color(),
+            annotation_clip=False,
+            arrowprops={
+                "arrowstyle": "-", "color": lines[place].get_color(), "linewidth": 0.6,
+                "relpos": (0.0, 0.5), "shrinkA": 1, "shrinkB": 4,
+            },
+        )  # fmt: skip
+
+
+NAMES_APART = 0.05
+"""Distance of names beside a panel, as a share of its height."""
 
 
 def colour_key(
@@ -139,17 +240,17 @@ def colour_key(
 def save(figure: "Figure", path: Path) -> None:
     """Write a figure in the format of its suffix; raises FileError where that fails."""
     suffix = _suffix(path)
-    _show_as_text(figure)
+    _show_as_text(figure, figure.axes)
     with replacing(path) as temporary:
         figure.savefig(temporary, format=suffix, metadata=_METADATA[suffix])
 
 
-def _show_as_text(figure: "Figure") -> None:
+def _show_as_text(figure: "Figure | Axes", panels: "Sequence[Axes]") -> None:
     """Names of strangers are no formulas, and hold no characters that a file cannot."""
     from matplotlib.text import Text
 
     # Powers of ten on logarithmic axes are the only formulas.
-    axes = [one for pair in figure.axes for one in (pair.xaxis, pair.yaxis)]
+    axes = [one for pair in panels for one in (pair.xaxis, pair.yaxis)]
     ticks = [
         tick
         for axis in axes

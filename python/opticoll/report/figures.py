@@ -232,7 +232,7 @@ def first_choice(table: ShownTable) -> Spec | None:
         one.name
         for one in [*texts[1:], *axes[1:]]
         if len(one.distinct) <= FEW and None not in one.distinct
-        if not _follows(one, apart, range(len(table)))
+        if not follows(one, apart, range(len(table)))
     ]
     colour, facet = texts[0].name if texts else "", panels[0] if panels else ""
     return {
@@ -259,7 +259,7 @@ def _held(table: ShownTable, used: list[str]) -> dict[str, Any]:
     for column in table.columns:
         if not column.asked or column.name in (*used, "specification", "chosen"):
             continue
-        if _follows(column, [by_name[name] for name in used if name], rows):
+        if follows(column, [by_name[name] for name in used if name], rows):
             continue
         some = [column.values[row] for row in rows if column.values[row] is not None]
         held[column.name] = max(some) if column.number else some[-1]
@@ -267,7 +267,7 @@ def _held(table: ShownTable, used: list[str]) -> dict[str, Any]:
     return held
 
 
-def _follows(column: Shown, others: Sequence[Shown], rows: Sequence[int]) -> bool:
+def follows(column: Shown, others: Sequence[Shown], rows: Sequence[int]) -> bool:
     """Whether in these rows the values of other columns say which one a column has."""
     known: dict[tuple[Any, ...], Any] = {}
     return all(
@@ -291,7 +291,7 @@ def specification(table: ShownTable, choice: Spec, width: int = 300, columns: in
     apart = [
         one.name
         for one in table.columns
-        if one.asked and one.name not in used and not _follows(one, axes, rows)
+        if one.asked and one.name not in used and not follows(one, axes, rows)
     ]
     fields = list(dict.fromkeys([*used, *apart]))
     values = [{told[name]["field"]: by_name[name].values[row] for name in fields} for row in rows]

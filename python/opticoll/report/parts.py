@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -53,6 +54,8 @@ class Part:
     title: str
     content: dict[str, Any]
     asked: list[str] = field(default_factory=list)
+    answer: list[Fact] = field(default_factory=list)
+    """What a reader wants to know first."""
     facts: list[Fact] = field(default_factory=list)
     also: list[Fact] = field(default_factory=list)
     """What is the same in every row, though nobody asked for it."""
@@ -85,6 +88,8 @@ def of_rows(
         rows = [{key: cell for key, cell in row.items() if key != "command"} for row in rows]
     table = tables.of_rows(rows, found, axes)
     choice = figures.first_choice(table)
+    if choice is not None:
+        table = tables.led_by(table, [choice[role] for role in ("colour", "facet", "x", "y")])
     told = {
         "columns": [
             {**tables.encoded(one), "channel": figures.channel(one)} for one in table.columns
@@ -100,6 +105,7 @@ def of_rows(
         title,
         told,
         asked=list(asked),
+        answer=_answer(table, choice),
         facts=[
             *(_fact(one) for one in table.same if one.asked),
             *(
@@ -150,7 +156,7 @@ def of_points(
         asked=asked,
     )
     found = [("Found", row["found"], "", row["command"]) for row in rows if row.get("found")]
-    part.facts[:0] = found
+    part.answer[:0] = found
     if failed:
         part.notes.append(f"{plural(len(failed), 'point')} failed{first}")
     return part
@@ -183,6 +189,47 @@ def draw(results: Results, path: str | os.PathLike[str]) -> None:
         raise UsageError("there is nothing to draw: the rows differ in no number")
     with replacing(path) as temporary:
         temporary.write_bytes(figures.drawn(spec, ending))
+
+
+def _answer(table: ShownTable, choice: figures.Spec | None) -> list[Fact]:
+    """Who has the least time, in how many of the cases that were compared."""
+    least, of = (table.named(choice[role]) for role in ("y", "colour")) if choice else (None, None)
+    if least is None or of is None or least.unit != "s":
+        return []
+    rows = range(len(table))
+    apart = (*tables.LAST, of.name)
+    cases = [one for one in table.columns if one.asked and one.name not in apart]
+    cases = [one for one in cases if not figures.follows(one, [of], rows)]
+    wrong = [one.values for one in (*table.columns, *table.same) if one.name == "verified"]
+    best: dict[tuple[Any, ...], int] = {}
+    for row in rows:
+        if least.values[row] is not None and not any(values[row] is False for values in wrong):
+            other = best.setdefault(tuple(one.values[row] for one in cases), row)
+            if least.values[row] < least.values[other]:
+                best[tuple(one.values[row] for one in cases)] = row
+    chosen = [one.values for one in (*table.columns, *table.same) if one.name == "chosen"]
+    names = chosen[0] if chosen and of.name == "algorithm" else of.values
+    about = f"Least {least.heading.lower()}"
+    if len(best) == 1:
+        (row,) = best.values()
+        gap = table.named("gap")
+        told = [] if gap is None else [(gap.heading, gap.values[row], gap.unit, gap.meaning)]
+        return [
+            (about, least.values[row], least.unit, least.meaning),
+            (of.heading, names[row], "", of.meaning),
+            *told,
+        ]
+    wins = Counter(_without_options(str(names[row])) for row in best.values())
+    shares = [f"{name} in {count}" for name, count in wins.most_common(MOST_VALUES)]
+    if not shares:
+        return []
+    return [(about, [f"{shares[0]} of {plural(len(best), 'case')}", *shares[1:]], "", "")]
+
+
+def _without_options(spelled: str) -> str:
+    """An algorithm without its options; what follows the colon of a user's own is none."""
+    name, _, options = spelled.partition(":")
+    return name if "=" in options else spelled
 
 
 def _tables(table: ShownTable) -> list[dict[str, Any]]:
@@ -250,6 +297,12 @@ def of_plan(
     outcome = plan.simulate(size_bytes, **settings)
     row = plan_row(plan, plan.verify(), outcome, size_bytes)
     told = plan_page.content(plan, size_bytes, outcome)
+    answer: list[Fact] = [
+        ("Time", row.time_ps / PICOSECONDS, "s", ""),
+        ("Gap to bound", row.time_s / row.bound_time_s - 1 if row.bound_time_s else None, "%", ""),
+        ("Slots", row.steps, "", ""),
+        ("Verified", row.verified, "", ""),
+    ]
     facts: list[Fact] = [
         ("Collective", plan.collective.kind, "", ""),
         ("Algorithm", _chosen(row.chosen, row.algorithm), "", ""),
@@ -257,13 +310,9 @@ def of_plan(
         ("Injection", row.injection_bandwidth, "bit/s", "Bandwidth that a rank can inject"),
         ("Size", describe_size(size_bytes, row.size_convention), "", ""),
         ("Method", f"{row.policy or row.start}, simulator {row.simulator}", "", ""),
-        ("Slots", row.steps, "", ""),
         ("Lower bound of slots", row.bound_steps, "", row.bound_assumption or ""),
         ("Transfers", row.transfers, "", ""),
-        ("Time", row.time_ps / PICOSECONDS, "s", ""),
         ("Lower bound of time", row.bound_time_s, "s", row.bound_time_assumption or ""),
-        ("Gap to bound", row.time_s / row.bound_time_s - 1 if row.bound_time_s else None, "%", ""),
-        ("Verified", row.verified, "", ""),
     ]
     notes = [violation.sentence for violation in row.violations[:20]]
     if told["left_out"]:
@@ -274,8 +323,8 @@ def of_plan(
         )
     options = {"size": format_size(size_bytes), **settings}
     asked = [] if source is None else [words("simulate", [source], options)]
-    shown = [fact for fact in facts if fact[1] is not None]
-    return Part("plan", title, told, asked=asked, facts=shown, notes=notes)
+    answer, facts = ([fact for fact in own if fact[1] is not None] for own in (answer, facts))
+    return Part("plan", title, told, asked=asked, answer=answer, facts=facts, notes=notes)
 
 
 def _chosen(chosen: str, asked: str) -> str:
@@ -304,19 +353,21 @@ def of_training(title: str, row: Mapping[str, Any]) -> Part:
             for name, one in zip(names, timeline, strict=True)
         ],
     }
+    answer: list[Fact] = [
+        ("Iteration", row["iteration_s"], "s", ""),
+        ("Exposed communication", row["exposed_communication_s"], "s", ""),
+        ("Computing share", row["efficiency"], "%", ""),
+        ("Verified", row["verified"], "", ""),
+    ]
     facts: list[Fact] = [
         ("Model", row["label"], "", ""),
         ("Fabric", row["fabric"], "", ""),
         ("Injection", row["injection_bandwidth"], "bit/s", "Bandwidth that a rank can inject"),
         ("Algorithm", f"all_reduce by {row['algorithm']}", "", ""),
         ("Batch per device", row["batch"], "", ""),
-        ("Iteration", row["iteration_s"], "s", ""),
         ("Computing", row["compute_s"], "s", ""),
-        ("Exposed communication", row["exposed_communication_s"], "s", ""),
         ("Exposed reconfiguration", row["reconfiguration_s"], "s", ""),
         ("Exposed control", row["control_s"], "s", ""),
-        ("Computing share", row["efficiency"], "%", ""),
-        ("Verified", row["verified"], "", ""),
     ]
     command = row.get("command")
     return Part(
@@ -324,6 +375,7 @@ def of_training(title: str, row: Mapping[str, Any]) -> Part:
         title,
         told,
         asked=[] if command is None else [command],
+        answer=answer,
         facts=facts,
         notes=list(row["warnings"]),
     )
@@ -336,7 +388,7 @@ def _megabytes(count: int) -> str:
 def plain(part: Part) -> dict[str, Any]:
     """A part as the page holds it."""
     told: dict[str, Any] = {"kind": part.kind, "title": part.title, "asked": part.asked}
-    told |= {"facts": part.facts, "also": part.also, "notes": part.notes}
+    told |= {"answer": part.answer, "facts": part.facts, "also": part.also, "notes": part.notes}
     told["source"] = part.source
     inner = part.content if part.kind == "rows" else {"content": part.content}
     held: dict[str, Any] = json.loads(json.dumps({**told, **inner}))

@@ -141,6 +141,13 @@ def of_rows(
     return ShownTable(sorted(differ, key=_place), same, nested)
 
 
+def led_by(table: ShownTable, names: Iterable[str]) -> ShownTable:
+    """The table with the columns of these names, and the gap to the bound, before all others."""
+    order = {name: place for place, name in enumerate([*names, "gap"])}
+    led = sorted(table.columns, key=lambda one: order.get(one.name, len(order)))
+    return dataclasses.replace(table, columns=led)
+
+
 def _place(one: Shown) -> tuple[bool, int]:
     """What was asked comes first, then what most readers look for."""
     if one.asked:

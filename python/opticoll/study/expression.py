@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from opticoll.errors import UsageError
+from opticoll.errors import OpticollError, UsageError
 
 LONGEST = 1000
 """Characters of an expression."""
@@ -186,6 +186,8 @@ class Expression:
         """
         try:
             return self._value(self._tree, lookup)
+        except OpticollError:
+            raise
         except (TypeError, ValueError, ArithmeticError, RecursionError) as error:
             raise UsageError(f"`{self.text}`: {error}") from error
 

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from opticoll.errors import UsageError
 from opticoll.layout import plural
 from opticoll.registry import nearest
-from opticoll.rows import Column, Count, Row, columns, dataframe, means
+from opticoll.rows import Column, Count, Row, arrow_stream, columns, dataframe, means, plain
 from opticoll.study.expression import UNITS, Expression, quantity
 from opticoll.study.points import command_of
 from opticoll.study.store import Store, StoredPoint, StudyRecord
@@ -85,6 +85,9 @@ class Results(Sequence[ResultRow]):
             The package `pandas` is not installed.
         """
         return dataframe([dict(row) for row in self._rows])
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return arrow_stream([plain(row) for row in self._rows], requested_schema)
 
     def plot(self, path: str | os.PathLike[str]) -> None:
         """Write the figure with which a page of `opticoll report` shows the rows.

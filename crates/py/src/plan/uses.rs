@@ -8,16 +8,25 @@ use crate::table::notebook;
 
 #[pymethods]
 impl Plan {
+    #[pyo3(signature = (requested_schema: "object | None" = None) -> "object")]
+    fn __arrow_c_stream__<'py>(
+        slf: &Bound<'py, Self>,
+        requested_schema: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let module = slf.py().import("opticoll.notebook")?;
+        module.call_method1("stream", (slf, requested_schema))
+    }
+
     #[pyo3(signature = () -> "str")]
     fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         notebook(slf, "html")
     }
 
-    /// Draw the plan to a file, by `opticoll.plot.plan`.
+    /// Draw the plan to a file or in axes of matplotlib, by `opticoll.plot.plan`.
     ///
     /// Parameters
     /// ----------
-    /// path : str or PathLike
+    /// path : str or PathLike, optional
     ///     The file; its suffix (svg, png or pdf) chooses the format.
     /// view : str, optional
     ///     The view, such as `space_time` (default: the usual view of the fabric).
@@ -27,11 +36,14 @@ impl Plan {
     ///     Size of the collective in bytes, for views of time.
     /// rank, chunk : int, optional
     ///     The rank or the chunk whose trees the view `trees` draws.
+    /// ax : matplotlib.axes.Axes, optional
+    ///     The axes in which the figure is drawn, in place of a file.
     ///
     /// Raises
     /// ------
     /// PlotError
-    ///     The suffix or the view is unknown, or the plan does not fit the view.
+    ///     The suffix or the view is unknown, the plan does not fit the view, or the view has several panels and is asked for
+    ///     in axes.
     /// FileError
     ///     The file cannot be written.
     ///
@@ -40,15 +52,17 @@ impl Plan {
     /// >>> import opticoll
     /// >>> plan = opticoll.plan("all_gather", "wdm_ring:ranks=16,wavelengths=2", "optree:radices=4x4")
     /// >>> plan.plot("slot0.svg", slot=0)
-    #[pyo3(signature = (path: "str | PathLike[str]", view: "str | None" = None, *, slot: "int | None" = None, size: "int | None" = None, rank: "int | None" = None, chunk: "int | None" = None))]
+    #[pyo3(signature = (path: "str | PathLike[str] | None" = None, view: "str | None" = None, *, slot: "int | None" = None, size: "int | None" = None, rank: "int | None" = None, chunk: "int | None" = None, ax: "Axes | None" = None))]
+    #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
     fn plot(
         slf: &Bound<'_, Plan>,
-        path: &Bound<'_, PyAny>,
+        path: Option<&Bound<'_, PyAny>>,
         view: Option<&str>,
         slot: Option<u32>,
         size: Option<u64>,
         rank: Option<u32>,
         chunk: Option<u32>,
+        ax: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
         let options = PyDict::new(slf.py());
         options.set_item("slot", slot)?;
@@ -57,7 +71,7 @@ impl Plan {
         options.set_item("size", size)?;
         let plots = slf.py().import("opticoll.plot")?;
         plots
-            .call_method("plan", (slf, path, view), Some(&options))
+            .call_method("plan", (slf, ax.or(path), view), Some(&options))
             .map(drop)
     }
 

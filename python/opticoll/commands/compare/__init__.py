@@ -54,13 +54,14 @@ from opticoll.options import (
     WavelengthOption,
 )
 from opticoll.plan_row import PlanRow, plan_row
-from opticoll.rows import dataframe, plain
+from opticoll.rows import arrow_stream, dataframe, plain
 from opticoll.runner import Command, Watch, figure_file, on_command_line, rows_file
 from opticoll.settings import Settings, given
 from opticoll.user_algorithm import UserAlgorithm
 
 if TYPE_CHECKING:
     import pandas
+    from matplotlib.axes import Axes
 
 STRIPED = ":stripes=all"
 
@@ -126,17 +127,24 @@ class Comparison:
     rows: list[PlanRow] = field(default_factory=list)
     refusals: list[Refusal] = field(default_factory=list)
 
-    def plot(self, path: str | PathLike[str]) -> list[Path]:
-        """Draw the times over what varies; returns the files, several where there are many panels.
+    def plot(
+        self, path: str | PathLike[str] | None = None, *, ax: "Axes | None" = None
+    ) -> list[Path]:
+        """Draw the times over what varies, to a file or in axes of matplotlib.
+
+        Returns the files, several where there are many panels.
 
         Raises
         ------
         PlotError
-            The suffix is unknown, or the rows do not compare.
+            The suffix is unknown, the rows do not compare, or there are several panels for `ax`.
         """
         from opticoll import plot
 
-        return plot.comparison(self.rows, path)
+        return plot.comparison(self.rows, path if ax is None else ax)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return arrow_stream([plain(row) for row in self.rows], requested_schema)
 
     def to_pandas(self) -> "pandas.DataFrame":
         """The rows as a DataFrame of pandas, with a column for each field.

@@ -132,7 +132,7 @@ class BurstRow(Row, core="bursts"):
 
 
 def cases(
-    fabric: str | None, settings: dict[str, str], of_packets: Mapping[str, str]
+    fabric: config.FabricLike | None, settings: dict[str, str], of_packets: Mapping[str, str]
 ) -> list[Case]:
     """A case of each combination of values with commas between them."""
     if fabric is None:
@@ -140,7 +140,7 @@ def cases(
             "--fabric is missing; give ladder:rungs=5,hosts=10,wavelengths=28,rate=10Gb/s "
             "or the like"
         )
-    fabric = config.to_medium(fabric)
+    network = config.to_medium(fabric)
     if "routing" in of_packets:
         settings = {**settings, "routing": of_packets["routing"]}
     for name in of_packets:
@@ -150,7 +150,7 @@ def cases(
     made = []
     for combination in itertools.product(*values):
         own = dict(zip(NAMED, combination, strict=True))
-        made.append(Case(fabric, {**settings, **{name: own[name] for name in own if own[name]}}))
+        made.append(Case(network, {**settings, **{name: own[name] for name in own if own[name]}}))
     return made
 
 

@@ -228,9 +228,12 @@ function figureSection(table) {
       }
       if (pareto) asked.push([`${axis}_more`, tick(`more is better ${name}`, Boolean(chosen[`${axis}_more`]), set(`${axis}_more`))]);
     }
+    const used = part.columns.filter((one) => [chosen.x, chosen.colour, chosen.facet].includes(one.name));
+    const every = Array.from({length: part.count}, (_, row) => row);
     for (const column of part.columns) {
-      if (!column.asked || column.long || !column.channel.domain) continue;
-      if ([chosen.x, chosen.y, chosen.colour, chosen.facet].includes(column.name)) continue;
+      if (!column.asked || column.long || !column.channel.domain || FOLLOW.includes(column.name)) continue;
+      // What the figure shows says the value already.
+      if (column.name === chosen.y || follows(column, used, every)) continue;
       const known = column.channel.domain;
       const at = known.indexOf(chosen.held[column.name]);
       asked.push([`held_${column.name}`, choice(column.heading, [["-1", "all"], ...known.map((value, place) => [String(place), reading(value, column.unit)])], String(at), (place) => {

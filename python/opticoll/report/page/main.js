@@ -22,6 +22,10 @@ CONTENT.parts.forEach((part, number) => {
   const id = `part-${number}`;
   const section = element("article", {id}, element("h2", {}, part.title));
   document.getElementById("parts").append(section);
+  // The answer comes first: what was asked, and all facts, follow.
+  if (part.answer.length) section.append(factsOf(part.answer));
+  for (const note of part.notes) section.append(element("p", {class: "note"}, note));
+  section.append(...SECTIONS[part.kind](part));
   section.append(element("h3", {}, "What was asked"));
   for (const command of part.asked) section.append(commandLine(command));
   if (part.source) {
@@ -31,8 +35,6 @@ CONTENT.parts.forEach((part, number) => {
   if (part.also.length) {
     section.append(element("details", {}, element("summary", {}, "The same in every row"), factsOf(part.also)));
   }
-  for (const note of part.notes) section.append(element("p", {class: "note"}, note));
-  section.append(...SECTIONS[part.kind](part));
 });
 
 if (CONTENT.parts.length > 1) {

@@ -79,6 +79,7 @@ function tableSection(table) {
   const pages = element("div", {class: "controls"});
   const head = element("thead");
   const body = element("tbody");
+  let printing = false;
   holder.append(element("table", {}, head, body));
 
   const drawHead = () => {
@@ -124,7 +125,8 @@ function tableSection(table) {
   const drawRows = () => {
     const shown = table.columns.filter((one) => one.shown);
     body.replaceChildren();
-    for (const row of table.kept.slice(table.first, table.first + ROWS_AT_ONCE)) {
+    const rows = printing ? table.kept : table.kept.slice(table.first, table.first + ROWS_AT_ONCE);
+    for (const row of rows) {
       const open = table.open.has(row);
       const button = element("button", {
         type: "button", "aria-expanded": String(open), "aria-label": `Details of row ${row + 1}`,
@@ -149,7 +151,7 @@ function tableSection(table) {
     const last = Math.min(table.first + ROWS_AT_ONCE, table.kept.length);
     said.textContent = table.kept.length === table.count
       ? plural(table.count, "row") : `${table.kept.length.toLocaleString("en")} of ${plural(table.count, "row")}`;
-    if (table.kept.length > ROWS_AT_ONCE) said.textContent += `; rows ${table.first + 1} to ${last} are shown`;
+    if (rows.length < table.kept.length) said.textContent += `; rows ${table.first + 1} to ${last} are shown`;
     drawPages();
   };
 
@@ -196,6 +198,10 @@ function tableSection(table) {
   table.kept = keptRows(table);
   drawHead();
   drawRows();
+  // Paper has all rows.
+  for (const [event, now] of [["beforeprint", true], ["afterprint", false]]) {
+    addEventListener(event, () => { printing = now; drawRows(); });
+  }
   box.append(element("h3", {}, "Table"), hint, said, columns, holder, element("div", {class: "controls"}, clear), pages);
   return box;
 }
