@@ -129,10 +129,10 @@ def compute(asked: Asked, watch: Watch) -> Iterator[BoundsRow]:
     check_root(kind, asked.root)
     fabric = need_fabric(asked.fabric)
     root = asked.root or 0
-    demand, own_size = (
-        (None, None) if asked.demand is None else demands.to_demand(asked.demand, fabric.ranks)
-    )
-    size_bytes = config.to_bytes(asked.size or own_size or DEFAULT_SIZE)
+    demand, size_bytes = None, config.to_bytes(asked.size or DEFAULT_SIZE)
+    if asked.demand is not None:
+        own = None if asked.size is None else size_bytes
+        demand, size_bytes = demands.asked(kind, asked.demand, fabric.ranks, own)
     collective = _core.Collective(kind, fabric.ranks, root=root, demand=demand)
     at_least, at_most = (None, None) if demand else optimum(kind, fabric, root)
     broken = fabric.option("without") is not None and demand is None

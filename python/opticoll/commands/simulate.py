@@ -210,7 +210,7 @@ def compute(asked: Simulate, watch: Watch) -> Iterator[SimulateRow]:
     settings = asked.settings
     _check_per(asked.per, settings)
     plan = obtain(asked, asked.wavelength, watch)
-    size_bytes = size_of(plan, asked.size)
+    size_bytes = size_of(plan, asked.size, asked.demand)
     drawn = "figure" in watch.files
     if drawn:
         settings = _to_be_drawn(plan.fabric, settings)
