@@ -152,7 +152,9 @@ class PlanRow(PlanHead):
         absent="the fabric has no such time",
     )
     reconfigurations: Count | None = means(
-        "How often the fabric is reconfigured", absent="the simulator counts no reconfigurations"
+        "Number of slots to which a reconfiguration was charged; on a grid of tunable circuits, "
+        "how often lasers were tuned",
+        absent="a formula or an electrical fabric",
     )
     bottleneck: str | None = means(
         "Link, in words, that bounds the critical path for the longest time; of packets, the link "
@@ -205,6 +207,8 @@ def plan_row(
     fabric = plan.fabric
     lit = "wavelengths" in fabric.options
     link = outcome.totals.get("bottleneck")
+    is_formula = outcome.simulator == "closed_form"
+    counted = None if is_formula or fabric.electrical else outcome.totals.get("reconfigurations")
     rates = None
     if plan.collective.demand is None:
         rates = bandwidths(kind, fabric.ranks, size_bytes, outcome.time_ps / PICOSECONDS)
@@ -230,7 +234,7 @@ def plan_row(
         algorithm_bandwidth=algorithm,
         bus_bandwidth=bus,
         fabric_reconfiguration_s=_reconfiguration_s(fabric),
-        reconfigurations=outcome.totals.get("reconfigurations"),
+        reconfigurations=counted,
         bottleneck=None if link is None else fabric.link_name(link),
         bound_time_s=None if least_ps is None else least_ps / PICOSECONDS,
         bound_time_name=time_name,
