@@ -118,7 +118,7 @@ def test_a_bound_with_a_size_has_the_latencies_of_its_cut(bounds: Bounds) -> Non
 
 def test_the_text_names_the_bottleneck(run: Run) -> None:
     out = run("bound", "broadcast", "--fabric", "ndv2").out
-    assert "optimum: 2/25 s for a vector of 1 GB" in out
+    assert "optimum: 2/25 s (80.00 ms) for a vector of 1 GB" in out
     assert "rank 0 -> rank 9" in out
     out = run("bound", "all_gather", "--fabric", "optree_paper").out
     assert "relay_tree" in out
@@ -162,7 +162,7 @@ def test_both_ways_share_a_half_duplex_cable_in_the_fraction(
 def test_what_is_no_optimum_is_at_most_the_bandwidth(run: Run) -> None:
     out = run("bound", "all_gather", "--fabric", "mesh:dims=4x4,duplex=half").out
     # A corner takes in 15 blocks and sends its own over two cables of 100 Gb/s.
-    assert "optimum: at least 16/25 s for a block of 1 GB" in out
+    assert "optimum: at least 16/25 s (640.0 ms) for a block of 1 GB" in out
     assert "bandwidth of the buffer: at most 25.000 GB/s" in out
 
 
@@ -215,3 +215,71 @@ def test_plans_whose_transfers_share_lightpaths_have_the_bound_of_any_number_of_
     assert plan.slots == 2
     assert plan.bound is not None
     assert plan.bound[0] <= 2
+
+
+TWO_STARS = "custom:ranks=8,switches=2,links=" + "+".join(
+    [*(f"{rank}-{8 + rank % 2}@100Gb/s" for rank in range(8)), "8-9@10Gb/s"]
+)
+"""Even ranks at one switch, odd ranks at the other, and a thin cable between the two."""
+
+
+@pytest.mark.parametrize("command", ["plan", "simulate", "compare"])
+def test_a_plan_that_meets_the_bound_of_bound_has_no_gap(
+    bounds: Bounds, run: Run, command: str
+) -> None:
+    # 4 x 4 blocks of 1 MB cross the thin cable each way: 16 MB at 10 Gb/s.
+    asked = ("all_to_all", "--fabric", TWO_STARS, "--size", "8MB")
+    rows = json.loads(run(command, *asked, "--json").out)
+    row = rows if isinstance(rows, dict) else rows[-1]
+    assert row["bound_time_s"] == pytest.approx(12.8e-3)
+    assert row["time_s"] == pytest.approx(12.8e-3)
+    assert bounds("all_to_all", TWO_STARS, "--size", "8MB")["bounds"][0]["time_s"] == pytest.approx(
+        12.8e-3
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "buffer", "share"),
+    # 8 ranks; the size is 1 GB, the buffer of blocks holds 8 of them.
+    [
+        ("all_reduce", 1, 2 * 7 / 8),
+        ("reduce_scatter", 1, 7 / 8),
+        ("all_to_all", 1, 7 / 8),
+        ("all_gather", 8, 7 / 8),
+        ("gather", 8, 7 / 8),
+        ("scatter", 8, 7 / 8),
+        ("broadcast", 1, 1),
+        ("reduce", 1, 1),
+    ],
+)
+def test_bandwidths_are_those_of_nccl_tests(kind: str, buffer: int, share: float) -> None:
+    plan = opticoll.plan(kind, "crossbar:ranks=8", size="1GB")
+    row = opticoll.measure(plan, "1GB")
+    assert row.algorithm_bandwidth == pytest.approx(buffer / row.time_s)
+    assert row.bus_bandwidth == pytest.approx(buffer / row.time_s * share)
+
+
+def test_where_no_bytes_move_there_is_no_bandwidth() -> None:
+    row = opticoll.measure(opticoll.plan("barrier", "crossbar:ranks=8,latency=1us"), "1GB")
+    assert (row.algorithm_bandwidth, row.bus_bandwidth) == (None, None)
+    differ = opticoll.plan("all_to_all", "crossbar:ranks=2", "direct", demand=[[0, 1], [2, 0]])
+    assert opticoll.measure(differ, 2).bus_bandwidth is None
+
+
+def test_a_comparison_of_sizes_ends_with_the_sizes_at_which_each_plan_leads(run: Run) -> None:
+    # At 1 us a message a tree of few steps leads for little; for much whoever sends least.
+    fabric = "crossbar:ranks=8,latency=1us,rate=8Gb/s"
+    asked = ("--algorithms", "recursive_doubling,ring", "--sizes", "1KiB..16MiB")
+    comparison = json.loads(run("compare", "all_reduce", "--fabric", fabric, *asked, "--json").out)
+    out = run("compare", "all_reduce", "--fabric", fabric, *asked).out
+    table = out.partition("the fastest plan by size\n")[2].partition("\nfrom, to:")[0]
+    lines = [line.split() for line in table.splitlines()[1:]]
+    assert (lines[0][0], lines[-1][1]) == ("1KiB", "16MiB")
+    least = min(row["time_s"] for row in comparison if row["size_bytes"] == 16 << 20)
+    (winner,) = {
+        row["chosen"].partition(":")[0]
+        for row in comparison
+        if row["size_bytes"] == 16 << 20 and row["algorithm"] == "auto"
+    }
+    assert lines[-1][2].partition(":")[0] == winner
+    assert least > 0

@@ -36,7 +36,7 @@ def test_the_break_even_is_where_the_formulas_cross() -> None:
     assert all(row.verified for row in rows)
     (ring,) = break_even.break_evens(break_even.leads(rows))
     assert ring.kind == "ring"
-    assert crossing_s() <= ring.time_ps / 1e12 <= 1.011 * crossing_s()
+    assert crossing_s() <= ring.at / 1e12 <= 1.011 * crossing_s()
 
 
 def test_ranges_of_times_grow_by_one_two_five() -> None:

@@ -2,6 +2,7 @@
 
 import random
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -196,6 +197,55 @@ def test_what_is_printed_says_that_blocks_differ(run: Run, tmp_path: Path) -> No
     words = "blocks differ: 3 pairs; a rank sends 2kB to others at most, and receives 3kB"
     assert words in " ".join(run("plan", *asked).out.split())
     assert f"blocks as demanded: {matrix}" in run("compare", *asked).out
+
+
+EIGHT = "circuit_switch:ranks=8,ports=2,rate=400Gb/s,latency=500ns,reconfiguration="
+
+
+@pytest.mark.parametrize("fabric", [f"{EIGHT}10ms", f"{EIGHT}10ns", "torus:dims=4x2"])
+@pytest.mark.parametrize("command", ["plan", "simulate", "compare", "bound"])
+@pytest.mark.parametrize("own", [0, 2, 5])
+def test_a_uniform_demand_is_no_demand(
+    run: Run, tmp_path: Path, fabric: str, command: str, own: int
+) -> None:
+    # 2 MiB of each pair of 8 ranks; a rank keeps some MiB, which counts in what it sends at most.
+    rows = [
+        ",".join("2MiB" if one != rank else f"{own}MiB" for one in range(8)) for rank in range(8)
+    ]
+    matrix = written(tmp_path / "uniform.csv", "\n".join(rows))
+    given: list[tuple[object, ...]] = [
+        ("--size", "16MiB"),
+        ("--size", "16MiB", "--demand", "uniform"),
+        ("--demand", matrix),
+        ("--demand", matrix, "--size", f"{14 + own}MiB"),
+    ]
+    answers = []
+    for options in given:
+        asked = (command, "all_to_all", "--fabric", fabric, *options)
+        answers.append(without_command(run_json(run, command, *asked)))
+    assert all(one == answers[0] for one in answers)
+
+
+def without_command(rows: Any) -> list[dict[str, Any]]:
+    """Rows without the command line that computes each."""
+    listed = rows if isinstance(rows, list) else [rows]
+    return [{key: row[key] for key in row if key != "command"} for row in listed]
+
+
+def test_equal_blocks_are_cut_where_ports_would_idle() -> None:
+    # 7 blocks of 2 MiB on 2 ports leave one idle; 14 halves do not: 7 slots of 1 MiB at 400 Gb/s,
+    # each with a latency and a change.
+    plan = opticoll.plan("all_to_all", f"{EIGHT}10ns", size="16MiB")
+    assert (plan.algorithm, plan.slots) == ("decomposition", 7)
+    slot_ps = (1 << 20) * 20 + 500_000 + 10_000
+    assert plan.simulate("16MiB").time_ps == pytest.approx(7 * slot_ps, abs=10_000)
+    proved(plan)
+
+
+def test_in_python_the_size_of_a_demand_is_that_of_its_bytes() -> None:
+    matrix = [[0, 600, 400], [0, 0, 0], [0, 100, 0]]
+    rows = opticoll.compare("all_to_all", "crossbar:ranks=3", "direct", demand=matrix).rows
+    assert {row.size_bytes for row in rows} == {1000}
 
 
 def test_bounds_count_the_ports_of_a_rank_that_work(run: Run, tmp_path: Path) -> None:

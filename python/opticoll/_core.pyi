@@ -246,7 +246,7 @@ class Collective:
         """Whether the collective reduces chunks, as reduce, reduce_scatter and all_reduce do."""
     @property
     def demand(self) -> Demand | None:
-        """The bytes of each block of an all_to_all; None where all blocks are alike."""
+        """The bytes of each block of an all_to_all; None where all blocks are alike, a rank's own included."""
     @property
     def kind(self) -> str:
         """The name of the collective, such as `all_gather`."""
@@ -299,6 +299,9 @@ class Demand:
     @property
     def amounts(self) -> list[list[int]]:
         """The bytes from each source, a row each, to each destination."""
+    @property
+    def even_block(self) -> int | None:
+        """The bytes for each pair of different ranks where all these are alike; None where blocks differ."""
     @property
     def largest(self) -> int:
         """The most bytes that a rank sends, to itself too: the size of the collective for which amounts are bytes."""

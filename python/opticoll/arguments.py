@@ -10,8 +10,9 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 import opticoll
-from opticoll import _core, config, errors, foreign, registry
+from opticoll import _core, config, demands, errors, foreign, registry
 from opticoll._core import Fabric, Outcome, Plan
+from opticoll.demands import DEFAULT_SIZE
 from opticoll.once import plan_once
 from opticoll.options import (
     NO_METHOD,
@@ -29,8 +30,6 @@ from opticoll.options import (
 )
 from opticoll.runner import Watch
 from opticoll.settings import Settings, given
-
-DEFAULT_SIZE = "4MiB"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,10 +157,14 @@ def simulate(
     return plan.simulate(size_bytes, watch=progress, timeline=timeline, **settings)
 
 
-def size_of(plan: Plan, size: str | None) -> int:
+def size_of(plan: Plan, size: str | None, demand: str | None = None) -> int:
     """The size in bytes: as asked for, else as in the plan, else the default."""
     if size is not None:
-        return config.to_bytes(size)
+        size_bytes = config.to_bytes(size)
+        if demand is None:
+            return size_bytes
+        collective = plan.collective
+        return demands.asked(collective.kind, demand, collective.ranks, size_bytes)[1]
     return _core.parse_size(DEFAULT_SIZE) if plan.size_bytes is None else plan.size_bytes
 
 

@@ -1,4 +1,4 @@
-"""Which plan is the fastest over the reconfiguration time, and where one overtakes another.
+"""Which plan leads over the reconfiguration time or the size, and where one overtakes another.
 
 Plans that differ only in numbers of their options, such as `shifts:shifts=1x15x11` and
 `shifts:shifts=1x12`, are of one kind: the planner chose the numbers for the time at hand.
@@ -18,7 +18,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import Any, TypeVar
 
 from opticoll._core import Fabric, format_time
@@ -85,9 +85,9 @@ def apart(rows: Sequence[Of]) -> tuple[list[list[Of]], list[Of]]:
 
 @dataclass(frozen=True)
 class Lead:
-    """The fastest verified plan at a reconfiguration time."""
+    """The fastest verified plan at a reconfiguration time in picoseconds, or a size in bytes."""
 
-    time_ps: int
+    at: int
     row: Row
 
     @property
@@ -105,18 +105,18 @@ def _plan(row: Row) -> tuple[str, int | None]:
     return kind(row), row.get("reconfigurations")
 
 
-def leads(rows: Sequence[Row]) -> list[Lead]:
-    """The fastest plan at each reconfiguration time, in their order.
+def leads(rows: Sequence[Row], place: Callable[[Row], int] = _time_ps) -> list[Lead]:
+    """The fastest plan at each reconfiguration time, or other place, in their order.
 
-    Of plans that are equally fast that which led at the time before goes on, or else its kind, or
+    Of plans that are equally fast that which led at the place before goes on, or else its kind, or
     else the one with the shortest name leads.
     """
-    at: dict[int, list[Row]] = {}
+    by_place: dict[int, list[Row]] = {}
     for row in rows:
         if row["verified"]:
-            at.setdefault(_time_ps(row), []).append(row)
+            by_place.setdefault(place(row), []).append(row)
     leading: list[Lead] = []
-    for time_ps, own in sorted(at.items()):
+    for at, own in sorted(by_place.items()):
         least = min(row["time_ps"] for row in own)
         equal = [row for row in own if row["time_ps"] == least]
         before = leading[-1].plan if leading else (None, None)
@@ -125,7 +125,7 @@ def leads(rows: Sequence[Row]) -> list[Lead]:
             for row in equal
         ]
         best = equal[order.index(min(order))]
-        leading.append(Lead(time_ps, best))
+        leading.append(Lead(at, best))
     return leading
 
 
@@ -152,13 +152,9 @@ def sought(
 def _widest(leading: Sequence[Lead]) -> int | None:
     """The middle of the first interval in which the lead changes and that is too wide."""
     for low, high in pairwise(leading):
-        start = max(low.time_ps, 1)
-        middle = _rounded(math.sqrt(start * high.time_ps))
-        if (
-            low.plan != high.plan
-            and high.time_ps > WITHIN * start
-            and start < middle < high.time_ps
-        ):
+        start = max(low.at, 1)
+        middle = _rounded(math.sqrt(start * high.at))
+        if low.plan != high.plan and high.at > WITHIN * start and start < middle < high.at:
             return middle
     return None
 
@@ -166,6 +162,11 @@ def _widest(leading: Sequence[Lead]) -> int | None:
 def _rounded(time_ps: float) -> int:
     """With four significant digits."""
     return int(float(f"{time_ps:.3e}"))
+
+
+def runs(leading: Sequence[Lead]) -> list[list[Lead]]:
+    """Leads of one kind that follow one another."""
+    return [list(own) for _, own in groupby(leading, key=lambda lead: lead.kind)]
 
 
 def break_evens(leading: Sequence[Lead]) -> list[Lead]:
@@ -183,5 +184,5 @@ def spans(leading: Sequence[Lead]) -> str:
     overtaking = break_evens(leading)
     if not overtaking:
         return f"fastest at all these times: {leading[0].kind}"
-    then = [f"from {human_time(lead.time_ps)} on {lead.kind}" for lead in overtaking]
+    then = [f"from {human_time(lead.at)} on {lead.kind}" for lead in overtaking]
     return "; ".join([f"fastest: {leading[0].kind}", *then])

@@ -127,7 +127,7 @@ def to_scenario(
     fabric: FabricLike | Iterable[FabricLike],
     algorithms: str | Iterable[str | UserAlgorithm] | None = None,
     *,
-    sizes: str | int | Iterable[str | int] = "4MiB",
+    sizes: str | int | Iterable[str | int] | None = None,
     ranks: Iterable[int] | None = None,
     wavelengths: Iterable[int] | None = None,
     reconfiguration: str | Iterable[str] | None = None,
@@ -141,8 +141,13 @@ def to_scenario(
         An unknown collective, or something that is no fabric or size.
     """
     ranks = None if ranks is None else list(ranks)
+    fabrics = to_fabrics(fabric, ranks)
     if isinstance(algorithms, str):
         algorithms = split_algorithms(algorithms)
+    if sizes is None:
+        demand = others.get("demand")
+        own = None if demand is None else demands.to_demand(demand, fabrics[0].ranks)[1]
+        sizes = demands.DEFAULT_SIZE if own is None else own
     if isinstance(sizes, str):
         sizes_bytes = split_sizes(sizes)
     else:
@@ -150,7 +155,7 @@ def to_scenario(
         sizes_bytes = list(dict.fromkeys(to_bytes(size) for size in listed))
     return Scenario(
         collective=collective_kind(collective),
-        fabrics=to_fabrics(fabric, ranks),
+        fabrics=fabrics,
         sizes=sizes_bytes,
         algorithms=None if algorithms is None else list(algorithms),
         ranks=ranks,

@@ -1,10 +1,14 @@
 """The demand of an all_to_all whose blocks differ: from a file, a matrix or a generator.
 
+Where the blocks of all pairs are alike there is no demand: the same question, the same answer.
+
 >>> demand, size_bytes = to_demand([[0, 300, 100], [0, 0, 200], [50, 0, 0]], 3)
 >>> demand, size_bytes
 (<Demand of 3 ranks, 400 bytes of one rank at most>, 400)
 >>> to_demand("one_hot:seed=1", 4)[1] is None
 True
+>>> asked("all_to_all", [[0, 100, 100], [100, 0, 100], [100, 100, 0]], 3, None)
+(None, 300)
 """
 
 from __future__ import annotations
@@ -13,7 +17,7 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from opticoll._core import Demand, OpticollError, generated_demand, parse_size
+from opticoll._core import Collective, Demand, OpticollError, generated_demand, parse_size
 from opticoll.errors import CollectiveError, FileError
 from opticoll.formats.content import read_text
 
@@ -26,6 +30,8 @@ if TYPE_CHECKING:
 
 HEADING = ["source", "destination", "bytes"]
 """The heading of a file with a line for each pair; without it a file is a matrix."""
+
+DEFAULT_SIZE = "4MiB"
 
 MOST = 2**64 - 1
 MOST_OF_A_FILE = 2**30
@@ -58,6 +64,26 @@ def to_demand(demand: Any, ranks: int) -> tuple[Demand, int | None]:
             "a matrix has a row and a column for each rank"
         )
     return made, made.largest
+
+
+def asked(kind: str, demand: Any, ranks: int, size_bytes: int | None) -> tuple[Demand | None, int]:
+    """The demand, None where all blocks are alike, and the size: as given, its own or the default.
+
+    What ranks have for themselves does not move. Where the others are alike, the size counts as
+    much for the rank itself, as without a demand.
+
+    Raises
+    ------
+    CollectiveError
+        As for `to_demand`; and only an all_to_all takes a demand.
+    """
+    made, own_size = to_demand(demand, ranks)
+    Collective(kind, ranks, demand=made)
+    if size_bytes is None:
+        size_bytes = parse_size(DEFAULT_SIZE) if own_size is None else own_size
+    if made.even_block is None:
+        return made, size_bytes
+    return None, size_bytes * made.even_block * ranks // made.largest
 
 
 def names_file(demand: str) -> bool:

@@ -3,17 +3,21 @@
 >>> from opticoll import Fabric
 >>> torus = Fabric("torus:dims=4x4,rate=8Gb/s")
 >>> seconds(*optimum("all_gather", torus))
-'15/4 s'
+'15/4 s (3.750 s)'
 >>> before_and_now("all_gather", Fabric(torus.spec, without="0>1"))
-'5 s for a block of 1 GB; 15/4 s with nothing broken'
+'5 s for a block of 1 GB; 15/4 s (3.750 s) with nothing broken'
 """
 
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import NamedTuple
 
 from opticoll import _core, linear_program
 from opticoll._core import Fabric
+from opticoll.layout import PICOSECONDS, human_seconds
+
+GIGABYTE = 10**9
 
 
 def optimum(kind: str, fabric: Fabric, root: int = 0) -> tuple[Fraction | None, Fraction | None]:
@@ -35,13 +39,52 @@ def optimum(kind: str, fabric: Fabric, root: int = 0) -> tuple[Fraction | None, 
     return least, most
 
 
+class ProvedTime(NamedTuple):
+    """Picoseconds that no all_to_all goes below, and the multipliers of the links that prove it."""
+
+    time_ps: int
+    multipliers: list[int]
+
+
+LINEAR = "linear_program"
+ALL_AT_ONCE = "the links carry all messages at once, whatever ways these take"
+
+
+def proved_time(kind: str, fabric: Fabric, size_bytes: int) -> ProvedTime | None:
+    """What the linear program adds to the bounds of the core on the time of any plan.
+
+    None where it adds nothing: the extra `lp` is not installed, the program is too large, or the
+    core knows the optimum.
+    """
+    if kind != "all_to_all" or not linear_program.is_small(fabric):
+        return None
+    known = _core.throughput_optimum(kind, fabric) or (None, None)
+    least, most = (None if one is None else Fraction(*one) for one in known)
+    if least is None or least == most:
+        return None
+    proved = linear_program.optimum(fabric, kind, 0)
+    if proved is None or proved.bound <= least * fabric.ranks:
+        return None
+    time = proved.bound * (size_bytes // fabric.ranks) / GIGABYTE
+    return ProvedTime(int(time * PICOSECONDS), proved.multipliers)
+
+
 def seconds(least: Fraction | None, most: Fraction | None) -> str | None:
     """The optimum in words; None where nothing is known of it."""
     if least is None:
         return None
     if least == most:
-        return f"{least} s"
-    return f"at least {least} s" + ("" if most is None else f", at most {most} s")
+        return exact(least)
+    return f"at least {exact(least)}" + ("" if most is None else f", at most {exact(most)}")
+
+
+def exact(time_s: Fraction) -> str:
+    """Seconds as a fraction, and where it is one, as a decimal, too.
+
+    >>> exact(Fraction(35, 8376)), exact(Fraction(5))
+    ('35/8376 s (4.179 ms)', '5 s')
+    """
+    return f"{time_s} s" + ("" if time_s.denominator == 1 else f" ({human_seconds(time_s)})")
 
 
 def unit(kind: str) -> str:

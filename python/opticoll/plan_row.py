@@ -23,6 +23,7 @@ from opticoll._core import (
     parse_time,
     time_bound,
 )
+from opticoll.formulas import bandwidths
 from opticoll.layout import (
     PICOSECONDS,
     align,
@@ -33,7 +34,7 @@ from opticoll.layout import (
     plural,
     wrapped,
 )
-from opticoll.optimum import before_and_now
+from opticoll.optimum import ALL_AT_ONCE, LINEAR, before_and_now, proved_time
 from opticoll.proof import (
     FORM,
     NOT_PIPELINED,
@@ -53,6 +54,7 @@ from opticoll.rows import (
     BitsPerSecond,
     Bytes,
     Count,
+    GigabytesPerSecond,
     Picoseconds,
     Row,
     Seconds,
@@ -63,6 +65,8 @@ from opticoll.rows import (
 
 ROUNDING = 1e-12
 """Share of a time by which the fluid simulator may round it down."""
+
+NO_BANDWIDTH = "no bytes move, no time passes, or the blocks of an all_to_all differ"
 
 MOST_CANDIDATES = 12
 """Candidates of `auto` printed for people."""
@@ -131,12 +135,26 @@ class PlanRow(PlanHead):
     )
     time_s: Seconds = means("Time")
     time_ps: Picoseconds = means("The same time, exact")
+    algorithm_bandwidth: GigabytesPerSecond | None = means(
+        "Bytes of the buffer, which holds the blocks of all ranks, over the time, as the algbw of "
+        "nccl-tests",
+        "algbw",
+        absent=NO_BANDWIDTH,
+    )
+    bus_bandwidth: GigabytesPerSecond | None = means(
+        "`algorithm_bandwidth` times 2 (N - 1) / N of an all_reduce, 1 of a broadcast or reduce, "
+        "(N - 1) / N of others, as the busbw of nccl-tests",
+        "busbw",
+        absent=NO_BANDWIDTH,
+    )
     fabric_reconfiguration_s: Seconds | None = means(
         "Time that the fabric takes from one setting to the next",
         absent="the fabric has no such time",
     )
     reconfigurations: Count | None = means(
-        "How often the fabric is reconfigured", absent="the simulator counts no reconfigurations"
+        "Number of slots to which a reconfiguration was charged; on a grid of tunable circuits, "
+        "how often lasers were tuned",
+        absent="a formula or an electrical fabric",
     )
     bottleneck: str | None = means(
         "Link, in words, that bounds the critical path for the longest time; of packets, the link "
@@ -189,6 +207,12 @@ def plan_row(
     fabric = plan.fabric
     lit = "wavelengths" in fabric.options
     link = outcome.totals.get("bottleneck")
+    is_formula = outcome.simulator == "closed_form"
+    counted = None if is_formula or fabric.electrical else outcome.totals.get("reconfigurations")
+    rates = None
+    if plan.collective.demand is None:
+        rates = bandwidths(kind, fabric.ranks, size_bytes, outcome.time_ps / PICOSECONDS)
+    algorithm, bus = rates or (None, None)
     return PlanRow.of(
         head(plan),
         injection_bandwidth=fabric.injection_bandwidth,
@@ -207,8 +231,10 @@ def plan_row(
         configurations=plan.configurations if lit else None,
         time_s=outcome.time_ps / PICOSECONDS,
         time_ps=outcome.time_ps,
+        algorithm_bandwidth=algorithm,
+        bus_bandwidth=bus,
         fabric_reconfiguration_s=_reconfiguration_s(fabric),
-        reconfigurations=outcome.totals.get("reconfigurations"),
+        reconfigurations=counted,
         bottleneck=None if link is None else fabric.link_name(link),
         bound_time_s=None if least_ps is None else least_ps / PICOSECONDS,
         bound_time_name=time_name,
@@ -243,8 +269,18 @@ def _reconfiguration_s(fabric: Fabric) -> float | None:
 def _time_bound(
     kind: str, fabric: str, size_bytes: int, *method: Any
 ) -> tuple[int | None, str | None, str]:
-    """The lower bound on time (picoseconds, name, assumption), found once for all algorithms."""
-    return time_bound(kind, Fabric(fabric), size_bytes, *method)
+    """The lower bound on time (picoseconds, name, assumption), found once for all algorithms.
+
+    The greatest of those of `opticoll bound`.
+    """
+    machine = Fabric(fabric)
+    least_ps, name, assumption = time_bound(kind, machine, size_bytes, *method)
+    if least_ps is None or method[-1] is not None:
+        return least_ps, name, assumption
+    proved = proved_time(kind, machine, size_bytes)
+    if proved is None or proved.time_ps <= least_ps:
+        return least_ps, name, assumption
+    return proved.time_ps, LINEAR, ALL_AT_ONCE
 
 
 def _demand_words(plan: Plan, row: PlanRow) -> str:
@@ -335,6 +371,7 @@ def plan_summary(plan: Plan, row: PlanRow) -> str:
         ["transfers", _transfers(row)],
         *(light if lit else []),
         ["time", f"{human_time(row.time_ps)} ({rule(row)}, simulator {row.simulator})"],
+        *([] if row.algorithm_bandwidth is None else [["bandwidth", _bandwidths(row)]]),
         *([] if row.bottleneck is None else [["bottleneck", row.bottleneck]]),
         *labelled("bounds hold for", [line for bound in bounds for line in wrapped([bound], 0)]),
         ["verified", verdict(row.violations, electrical=electrical)],
@@ -343,6 +380,11 @@ def plan_summary(plan: Plan, row: PlanRow) -> str:
     if row.candidates:
         parts += ["", *wrapped(row.reasons, 0), "", _candidate_table(row.candidates)]
     return "\n".join(parts)
+
+
+def _bandwidths(row: PlanRow) -> str:
+    """Both bandwidths by the names of nccl-tests."""
+    return f"algbw {row.algorithm_bandwidth:.4g} GB/s, busbw {row.bus_bandwidth:.4g} GB/s"
 
 
 def _transfers(row: PlanRow) -> str:

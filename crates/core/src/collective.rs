@@ -264,7 +264,8 @@ impl Collective {
         }
     }
 
-    /// The same all_to_all with blocks as a demand says.
+    /// The same all_to_all with blocks as a demand says; without a demand where all blocks are alike, since that is the
+    /// same question.
     pub fn with_demand(self, demand: DemandMatrix) -> Result<Collective, CollectiveError> {
         if self.kind != CollectiveKind::AllToAll {
             return Err(CollectiveError::NoDemand { kind: self.kind });
@@ -277,6 +278,9 @@ impl Collective {
         if self.pieces != 1 {
             let pieces = self.pieces;
             return Err(CollectiveError::CutDemand { pieces });
+        }
+        if let Some(pieces) = demand.uniform_pieces() {
+            return self.without_demand().with_pieces(pieces);
         }
         Ok(Collective {
             demand: Some(demand::StoredDemand::new(demand)),

@@ -1,5 +1,7 @@
 //! `Collective`.
 
+use std::sync::Arc;
+
 use opticoll::collective::demand::generate;
 use opticoll::collective::{self, CollectiveError, CollectiveKind, DemandMatrix, Holders};
 use opticoll::spec::SpecError;
@@ -33,22 +35,16 @@ use crate::error::IntoPyErr;
 #[pyclass(frozen, eq, hash, module = "opticoll._core", from_py_object)]
 #[derive(Clone, PartialEq, Hash)]
 pub(crate) struct Demand {
-    /// The all_to_all that has it.
-    collective: collective::Collective,
+    matrix: Arc<DemandMatrix>,
 }
 
 impl Demand {
+    /// Of an all_to_all that can have it.
     fn of(demand: DemandMatrix) -> Result<Demand, CollectiveError> {
-        let collective = collective::Collective::new(CollectiveKind::AllToAll, demand.ranks())?;
-        let collective = collective.with_demand(demand)?;
-        Ok(Demand { collective })
-    }
-
-    fn matrix(&self) -> Vec<u64> {
-        self.collective
-            .demand()
-            .map(DemandMatrix::matrix)
-            .unwrap_or_default()
+        collective::Collective::new(CollectiveKind::AllToAll, demand.ranks())?;
+        Ok(Demand {
+            matrix: Arc::new(demand),
+        })
     }
 }
 
@@ -72,19 +68,25 @@ impl Demand {
     /// The number of ranks.
     #[getter]
     fn ranks(&self) -> u32 {
-        self.collective.ranks()
+        self.matrix.ranks()
     }
 
     /// The most bytes that a rank sends, to itself too: the size of the collective for which amounts are bytes.
     #[getter]
     fn largest(&self) -> u64 {
-        self.collective.demand().map_or(0, DemandMatrix::largest)
+        self.matrix.largest()
+    }
+
+    /// The bytes for each pair of different ranks where all these are alike; None where blocks differ.
+    #[getter]
+    fn even_block(&self) -> Option<u64> {
+        self.matrix.even_block()
     }
 
     /// The bytes from each source, a row each, to each destination.
     #[getter]
     pub(crate) fn amounts(&self) -> Vec<Vec<u64>> {
-        let rows = self.matrix();
+        let rows = self.matrix.matrix();
         rows.chunks(self.ranks().max(1) as usize)
             .map(<[u64]>::to_vec)
             .collect()
@@ -116,9 +118,9 @@ pub(crate) fn asked(
     let collective = collective::Collective::new(kind, ranks)
         .and_then(|collective| collective.with_root(root))
         .map_err(IntoPyErr::into_py_err)?;
-    match demand.and_then(|demand| demand.collective.demand()) {
+    match demand {
         Some(demand) => collective
-            .with_demand(demand.clone())
+            .with_demand(DemandMatrix::clone(&demand.matrix))
             .map_err(IntoPyErr::into_py_err),
         None => Ok(collective),
     }
@@ -198,7 +200,7 @@ impl Collective {
         Ok(Collective { collective })
     }
 
-    /// The bytes of each block of an all_to_all; None where all blocks are alike.
+    /// The bytes of each block of an all_to_all; None where all blocks are alike, a rank's own included.
     #[getter]
     pub(crate) fn demand(&self) -> Option<Demand> {
         let whole = self.collective.demand()?.in_whole_blocks();

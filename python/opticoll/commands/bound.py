@@ -9,10 +9,19 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from opticoll import _core, config, demands, linear_program, registry
+from opticoll import _core, config, demands, registry
 from opticoll.arguments import DEFAULT_SIZE, PartOptions, check_root, need_fabric
 from opticoll.layout import PICOSECONDS, align, format_rate, human_seconds, plural
-from opticoll.optimum import optimum, seconds, unit
+from opticoll.optimum import (
+    ALL_AT_ONCE,
+    GIGABYTE,
+    LINEAR,
+    exact,
+    optimum,
+    proved_time,
+    seconds,
+    unit,
+)
 from opticoll.options import (
     NO_BOUNDED,
     BoundedOption,
@@ -32,8 +41,6 @@ from opticoll.rows import (
     means,
 )
 from opticoll.runner import Command, Watch, on_command_line
-
-GIGABYTE = 10**9
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,10 +136,10 @@ def compute(asked: Asked, watch: Watch) -> Iterator[BoundsRow]:
     check_root(kind, asked.root)
     fabric = need_fabric(asked.fabric)
     root = asked.root or 0
-    demand, own_size = (
-        (None, None) if asked.demand is None else demands.to_demand(asked.demand, fabric.ranks)
-    )
-    size_bytes = config.to_bytes(asked.size or own_size or DEFAULT_SIZE)
+    demand, size_bytes = None, config.to_bytes(asked.size or DEFAULT_SIZE)
+    if asked.demand is not None:
+        own = None if asked.size is None else size_bytes
+        demand, size_bytes = demands.asked(kind, asked.demand, fabric.ranks, own)
     collective = _core.Collective(kind, fabric.ranks, root=root, demand=demand)
     at_least, at_most = (None, None) if demand else optimum(kind, fabric, root)
     broken = fabric.option("without") is not None and demand is None
@@ -154,8 +161,8 @@ def compute(asked: Asked, watch: Watch) -> Iterator[BoundsRow]:
         )
         for time_ps, name, assumption, shown in found
     ]
-    if kind == "all_to_all" and at_least is not None:
-        bounds += _by_linear_program(fabric, at_least, size_bytes)
+    if demand is None:
+        bounds += _by_linear_program(kind, fabric, size_bytes)
     yield BoundsRow(
         collective=kind,
         fabric=fabric.spec,
@@ -173,20 +180,16 @@ def compute(asked: Asked, watch: Watch) -> Iterator[BoundsRow]:
     )
 
 
-def _by_linear_program(
-    fabric: _core.Fabric, at_least: Fraction, size_bytes: int
-) -> Iterator[BoundRow]:
+def _by_linear_program(kind: str, fabric: _core.Fabric, size_bytes: int) -> Iterator[BoundRow]:
     """The bound of an all_to_all where it took the linear program to find it."""
-    core, _ = _core.throughput_optimum("all_to_all", fabric) or ((0, 1), None)
-    proved = linear_program.optimum(fabric, "all_to_all", 0)
-    if at_least <= Fraction(*core) * fabric.ranks or proved is None:
+    proved = proved_time(kind, fabric, size_bytes)
+    if proved is None:
         return
     weighted = [(link, one) for link, one in enumerate(proved.multipliers) if one > 0]
-    block = size_bytes // fabric.ranks
     yield BoundRow(
-        name="linear_program",
-        assumption="the links carry all messages at once, whatever ways these take",
-        time_s=float(at_least * block / GIGABYTE),
+        name=LINEAR,
+        assumption=ALL_AT_ONCE,
+        time_s=proved.time_ps / PICOSECONDS,
         witness=WitnessRow(
             ranks=[],
             parts=0,
@@ -210,7 +213,7 @@ def _text(asked: Asked, rows: list[BoundsRow]) -> str:
     )
     if least is not None:
         known = f"optimum: {seconds(least, most)} {unit(row.collective)}"
-        lines.append(known + ("" if before is None else f"; {before} s with nothing broken"))
+        lines.append(known + ("" if before is None else f"; {exact(before)} with nothing broken"))
     elif row.policy is not None:
         lines.append("optimum: computed on electrical fabrics only, whose links are always up")
     if row.algbw_bytes_per_s is not None:

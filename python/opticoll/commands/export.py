@@ -101,7 +101,7 @@ def compute(asked: Asked, watch: Watch) -> Iterator[AnyRow]:
         return
     check_planned(asked.source, None if form.sized else asked.size, asked.settings)
     plan = obtain(asked, asked.wavelength, watch)
-    size_bytes = size_of(plan, asked.size) if form.sized else None
+    size_bytes = size_of(plan, asked.size, asked.demand) if form.sized else None
     yield ExportRow.of(head(plan), format=form.name, size_bytes=size_bytes, plan=plan)
 
 

@@ -36,7 +36,7 @@ def compute(asked: Asked, watch: Watch) -> Iterator[PlanRow]:
         As for `opticoll.plan`.
     """
     plan = build(asked.collective, asked, asked.wavelength, watch)
-    size_bytes = size_of(plan, asked.size)
+    size_bytes = size_of(plan, asked.size, asked.demand)
     violations = verify_once(plan)
     outcome = simulate(plan, size_bytes, asked.settings, watch)
     yield replace(plan_row(plan, violations, outcome, size_bytes), plan=plan)

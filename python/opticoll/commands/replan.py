@@ -86,7 +86,7 @@ def compute(asked: Replan, watch: Watch) -> Iterator[ReplanRow]:
     """
     settings = asked.settings
     before = obtain(asked, None, watch)
-    size_bytes = size_of(before, asked.size)
+    size_bytes = size_of(before, asked.size, asked.demand)
     instead = asked.instead or asked.algorithm or "auto"
     instead = algorithm_spelling(before.collective.kind, instead)
     plan, before_ps, after_ps = core_replan(before, asked.failed, instead, size_bytes, **settings)

@@ -18,7 +18,7 @@ from opticoll.layout import PICOSECONDS, align, human_seconds, plural
 from opticoll.once import verify_once
 from opticoll.options import NO_FURTHER_METHOD, FurtherMethodOption, WavelengthOption
 from opticoll.proof import program_proof_rows, program_refuted, refuted
-from opticoll.rows import Bytes, Count, Number, Positive, Row, Seconds, means
+from opticoll.rows import Bytes, Count, GigabytesPerSecond, Positive, Row, Seconds, means
 from opticoll.runner import Command, Watch, on_command_line, rows_file
 
 
@@ -96,8 +96,12 @@ class RunRow(Row):
     operator: str = means("How reductions combine elements", "operator")
     root: Count = means("Root; 0 where the collective has none", "root")
     time_s: Seconds = means("Time of one execution on this machine", "time")
-    algorithm_bandwidth: Number = means("Size over time, in GB/s, as nccl-tests has it", "algbw")
-    bus_bandwidth: Number = means("Bandwidth of the bus, in GB/s, as nccl-tests has it", "busbw")
+    algorithm_bandwidth: GigabytesPerSecond = means(
+        "Bytes of the buffer over the time, as the algbw of nccl-tests", "algbw"
+    )
+    bus_bandwidth: GigabytesPerSecond = means(
+        "Bandwidth of the bus, as the busbw of nccl-tests", "busbw"
+    )
     wrong: Count = means("Elements of outputs that differ from the definition", "wrong")
     library_time_s: Seconds | None = means(
         "Time of the MPI library's own collective", "library", absent="no MPI library ran"

@@ -228,7 +228,7 @@ def _tree_row(tree: Tree) -> TreeRow:
 
 
 def _settings(plan: Plan, asked: Show) -> list[CircuitSettingRow]:
-    slots = plan.simulate(size_of(plan, asked.size)).slots
+    slots = plan.simulate(size_of(plan, asked.size, asked.demand)).slots
     return [
         CircuitSettingRow(
             slots=[one.first, one.last],
@@ -316,7 +316,7 @@ def _text(asked: Show, rows: list[SlotRow]) -> str:
     if row.plan.fabric.switch_ports:
         parts.insert(1, switch_lines(row.plan.fabric))
     if row.loaded:
-        parts.append(_loads(row.plan, size_of(row.plan, asked.size)))
+        parts.append(_loads(row.plan, size_of(row.plan, asked.size, asked.demand)))
     return "\n\n".join(parts)
 
 
@@ -449,7 +449,7 @@ def _draw(asked: Show, rows: list[SlotRow], path: Path) -> None:
         path,
         row.view,
         slot=asked.slot,
-        size=size_of(row.plan, asked.size),
+        size=size_of(row.plan, asked.size, asked.demand),
         rank=asked.of_rank,
         chunk=asked.of_chunk,
     )

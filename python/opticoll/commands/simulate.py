@@ -161,11 +161,6 @@ class PacketRow(Row, core="packets"):
 class SimulateRow(PlanRow, core="tuned"):
     """The plan, and where its time goes. A formula gives the total only."""
 
-    reconfigurations: Count | None = means(
-        "Number of slots to which a reconfiguration was charged; on a grid of tunable circuits, "
-        "how often lasers were tuned",
-        absent="a formula or an electrical fabric",
-    )
     utilisation: Utilisation | None = means(
         "Share of link-wavelength-slots that carry light, or of the capacity of all links",
         absent="a formula",
@@ -210,7 +205,7 @@ def compute(asked: Simulate, watch: Watch) -> Iterator[SimulateRow]:
     settings = asked.settings
     _check_per(asked.per, settings)
     plan = obtain(asked, asked.wavelength, watch)
-    size_bytes = size_of(plan, asked.size)
+    size_bytes = size_of(plan, asked.size, asked.demand)
     drawn = "figure" in watch.files
     if drawn:
         settings = _to_be_drawn(plan.fabric, settings)
@@ -269,7 +264,6 @@ def _totals(plan: Plan, outcome: Outcome) -> dict[str, Any]:
     loaded = {"most_loaded_link": _name(plan, outcome.most_loaded_link)} if flows else {}
     return {
         **loaded,
-        "reconfigurations": None if formula or flows else outcome.reconfigurations,
         "utilisation": None if formula else outcome.utilisation,
         "link_bytes": None if formula else int(outcome.links["bytes"].sum()),
         "critical_path": path,

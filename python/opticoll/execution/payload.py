@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from opticoll._core import Collective, parse_size
 from opticoll.errors import UsageError
+from opticoll.formulas import bandwidths
 
 TYPES = ("int8", "uint8", "int32", "uint32", "int64", "uint64", "float32", "float64")
 """Types of elements."""
@@ -136,16 +137,9 @@ class Payload:
 
     def bus_bandwidth(self, seconds: float) -> tuple[float, float]:
         """Bytes a second of the algorithm and of the bus, in GB/s, as nccl-tests defines them."""
-        ranks = self.collective.ranks
-        kind = self.collective.kind
-        whole = self.size_bytes * (ranks if kind in OF_BLOCKS else 1)
-        algorithm = whole / seconds / 1e9 if seconds > 0 else 0.0
-        share = {
-            "all_reduce": 2 * (ranks - 1) / ranks,
-            "broadcast": 1.0,
-            "reduce": 1.0,
-        }.get(kind, (ranks - 1) / ranks)
-        return algorithm, algorithm * share
+        collective = self.collective
+        known = bandwidths(collective.kind, collective.ranks, self.size_bytes, seconds)
+        return known or (0.0, 0.0)
 
 
 def _parts(collective: Collective) -> int:

@@ -86,7 +86,7 @@ def plan(
     demand
         What each rank sends to each other in an all_to_all: a matrix of bytes with a row for each
         source, a CSV file, or the name of a generator such as `zipf:exponent=1.2,seed=0`
-        (default: the same of all pairs).
+        (default: the same of all pairs, which a demand of equal blocks is, too).
     wavelength
         Assignment of wavelengths, such as `first_fit:order=longest`.
     watch
@@ -114,8 +114,9 @@ def plan(
     fabric = config.to_fabric(fabric)
     root = config.to_root(root, fabric)
     size_bytes = None if size is None else config.to_bytes(size)
-    wanted, own_size = (None, None) if demand is None else demands.to_demand(demand, fabric.ranks)
-    size_bytes = own_size if size_bytes is None else size_bytes
+    wanted = None
+    if demand is not None:
+        wanted, size_bytes = demands.asked(collective, demand, fabric.ranks, size_bytes)
     if algorithm is None:
         algorithm = registry.DEFAULT_ALGORITHM
     if isinstance(algorithm, str) and not user_algorithm.is_user_algorithm(algorithm):
@@ -189,7 +190,7 @@ def compare(
     fabric: FabricLike | Iterable[FabricLike],
     algorithms: str | Iterable[str | UserAlgorithm] | None = None,
     *,
-    sizes: str | int | Iterable[str | int] = "4MiB",
+    sizes: str | int | Iterable[str | int] | None = None,
     ranks: Iterable[int] | None = None,
     wavelengths: Iterable[int] | None = None,
     reconfiguration: str | Iterable[str] | None = None,
@@ -214,7 +215,8 @@ def compare(
         collective are compared, and `Comparison.refusals` names those that do not run.
     sizes
         Sizes of the collective, in bytes or as text with a unit; also one text such as
-        `"1KiB..1GiB"`, where each size is four times the size before; the end is the last size.
+        `"1KiB..1GiB"`, where each size is four times the size before; the end is the last size
+        (default: 4 MiB, or the size of a demand in bytes).
     ranks, wavelengths
         Numbers of ranks and of wavelengths per fibre, in place of those of the fabric; all
         combinations are compared.

@@ -44,7 +44,7 @@ def reconfiguration(cases: Sequence[Sequence[Row]], heading: str) -> "list[Figur
 
 
 def _times(leading: Sequence[Lead]) -> list[float]:
-    return [max(lead.time_ps / PICOSECONDS, NEAR) for lead in leading]
+    return [max(lead.at / PICOSECONDS, NEAR) for lead in leading]
 
 
 def _curves(cases: Sequence[Sequence[Row]]) -> "Figure":
@@ -89,7 +89,7 @@ def _panel(axes: "Axes", rows: Sequence[Row]) -> None:
     if bound:
         axes.plot(*_points(bound), color=style.GREY, linestyle="--", label="lower bound")
     for lead in break_even.break_evens(leading):
-        point = (lead.time_ps / PICOSECONDS, lead.row["time_s"])
+        point = (lead.at / PICOSECONDS, lead.row["time_s"])
         axes.plot(*point, marker="o", color=style.INK, zorder=4, linestyle="none")
         axes.annotate(
             style.time_text(point[0]),

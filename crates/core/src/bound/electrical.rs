@@ -96,8 +96,11 @@ use links::{Links, NONE, UNBOUNDED};
 pub use optimum::optimum;
 pub use ratio::{Optimum, Ratio};
 
-/// Most steps over links in search of the tightest cut, where it is one bound of several.
+/// Most steps over links in search of the tightest cut, where a planner asks: it is one bound of several.
 const MOST_WORK: u64 = 1 << 24;
+
+/// The same where the bound is an answer of its own, or stands beside a time.
+pub const THOROUGH_WORK: u64 = 1 << 28;
 
 /// A bound, and what shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -133,9 +136,13 @@ pub fn best(
     collective: &Collective,
     size: Bytes,
 ) -> Result<Option<TimeBound>, UnitError> {
-    let bounds = bounds(network, collective, size, MOST_WORK)?;
+    Ok(greatest(bounds(network, collective, size, MOST_WORK)?))
+}
+
+/// The greatest of some bounds; of equal ones the first.
+pub fn greatest(bounds: Vec<WitnessedBound>) -> Option<TimeBound> {
     let bounds = bounds.into_iter().map(|one| one.bound);
-    Ok(bounds.reduce(|best, next| if next.time > best.time { next } else { best }))
+    bounds.reduce(|best, next| if next.time > best.time { next } else { best })
 }
 
 /// All bounds on the time of any plan, those first that assume least; none where some cable of a rank is not shared,
@@ -233,6 +240,7 @@ pub fn bounds(
     .collect();
     bounds.extend(concurrent::bound(
         network,
+        &links,
         collective,
         size,
         most_work > MOST_WORK,

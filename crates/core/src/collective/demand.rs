@@ -200,6 +200,39 @@ impl DemandMatrix {
         matrix
     }
 
+    /// The block of every pair of different ranks where these are all alike, whatever ranks have for themselves.
+    pub fn even_block(&self) -> Option<u64> {
+        let (mut others, mut block) = (0, None);
+        for (source, destination, chunks) in self.pairs() {
+            if source == destination {
+                continue;
+            }
+            let amount = self.edge(chunks.end) - self.edge(chunks.start);
+            if *block.get_or_insert(amount) != amount {
+                return None;
+            }
+            others += 1;
+        }
+        let all = u64::from(self.ranks) * u64::from(self.ranks - 1);
+        block.filter(|_| others == all)
+    }
+
+    /// The number of chunks of each block where all blocks, a rank's own included, and all chunks are alike: then the demand
+    /// says what an all_to_all without a demand says.
+    pub(super) fn uniform_pieces(&self) -> Option<u32> {
+        let blocks = u64::from(self.ranks).pow(2);
+        let pieces = self.blocks.len() as u64 / blocks;
+        let first = *self.ends.first()?;
+        let is_uniform = self.blocks.len() as u64 == blocks * pieces
+            && (0u64..)
+                .zip(&self.blocks)
+                .all(|(chunk, own)| u64::from(*own) == chunk / pieces)
+            && (1u64..)
+                .zip(&self.ends)
+                .all(|(count, end)| Some(*end) == first.checked_mul(count));
+        is_uniform.then_some(pieces as u32)
+    }
+
     /// The same demand with one chunk for each pair.
     pub fn in_whole_blocks(&self) -> DemandMatrix {
         let pairs = self.pairs().map(|(source, destination, chunks)| {

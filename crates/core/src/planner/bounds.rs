@@ -2,9 +2,8 @@
 
 use thiserror::Error;
 
-use crate::bound;
 use crate::bound::TimeBound;
-use crate::bound::electrical::WitnessedBound;
+use crate::bound::electrical::{self, THOROUGH_WORK, WitnessedBound};
 use crate::collective::Collective;
 use crate::fabric::Fabric;
 use crate::families;
@@ -41,7 +40,8 @@ pub enum NoBound {
     Unit(#[from] UnitError),
 }
 
-/// The bound on the time of any plan of a collective; `None` where none is known.
+/// The bound on the time of any plan of a collective that is soon known, for planners; `None` where none is. What stands beside
+/// a time is [`stated_bound`].
 ///
 /// # Errors
 /// A time that leaves 64 bits.
@@ -55,7 +55,7 @@ pub fn time_bound(
         return of_circuits(fabric, collective, size, method, families::time_bound);
     }
     match on_links(fabric, collective, method) {
-        Some((network, placed)) => bound::electrical::best(network, &placed, size),
+        Some((network, placed)) => electrical::best(network, &placed, size),
         None => Ok(None),
     }
 }
@@ -81,7 +81,7 @@ pub fn time_bounds(
         return Ok(best.into_iter().chain(direct).map(bare).collect());
     }
     match on_links(fabric, collective, method) {
-        Some((network, placed)) => bound::electrical::bounds(network, &placed, size, u64::MAX),
+        Some((network, placed)) => electrical::bounds(network, &placed, size, THOROUGH_WORK),
         None => Ok(Vec::new()),
     }
 }
@@ -93,7 +93,7 @@ fn on_links<'a>(
     method: &Method,
 ) -> Option<(&'a dyn Network, Collective)> {
     let places = method.packet.placement.terminals(fabric.ranks());
-    let placed = bound::electrical::placed(collective, &places)?;
+    let placed = electrical::placed(collective, &places)?;
     Some((fabric.network()?, placed))
 }
 
@@ -122,7 +122,7 @@ fn of_circuits(
     bound(fabric, &asked)
 }
 
-/// The bound that stands beside the times of a method.
+/// The bound that stands beside the times of a method: the greatest of [`time_bounds`] that holds for any plan.
 ///
 /// # Errors
 /// Why there is none.
@@ -135,7 +135,10 @@ pub fn stated_bound(
     if method.simulator.is_some_and(|one| !one.times_plans) {
         return Err(NoBound::Formula);
     }
-    let bound = time_bound(fabric, collective, size, method)?;
+    let bound = match fabric.circuits() {
+        Some(_) => time_bound(fabric, collective, size, method)?,
+        None => electrical::greatest(time_bounds(fabric, collective, size, method)?),
+    };
     let bound = bound.ok_or(match fabric.network() {
         Some(_) => NoBound::Unshared,
         None => NoBound::Unknown,

@@ -15,7 +15,7 @@ mod matchings;
 
 use super::contest::{Contender, Made};
 use super::{Planned, Planner, PlannerError, Question, empty_plan, shifts};
-use crate::collective::{Collective, CollectiveKind, DemandMatrix};
+use crate::collective::{CollectiveKind, DemandMatrix};
 use crate::fabric::Light;
 use crate::fabric::circuits::{Charge, Circuits};
 use crate::family::circuit_switch::{CircuitSwitch, FirstSetting, SwitchedLight};
@@ -129,7 +129,7 @@ struct Decomposed {
 
 fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
     let switch = shifts::needed(question, NAME)?;
-    let amounts = Amounts::of(&question.collective)?;
+    let amounts = Amounts::of(question);
     let terms = Terms::of(question, switch, amounts.largest)?;
     let decomposed = match spec.option("longest") {
         None => amounts.fastest(&terms),
@@ -149,12 +149,9 @@ fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
 }
 
 fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, PlannerError> {
-    let Some(demand) = question.collective.demand() else {
+    let Ok(switch) = shifts::needed(question, NAME) else {
         return Ok(Vec::new());
     };
-    if shifts::needed(question, NAME).is_err() {
-        return Ok(Vec::new());
-    }
     let least = question.least()?;
     let question = *question;
     Ok(vec![Contender {
@@ -162,8 +159,16 @@ fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, Planner
         slots: 1,
         least,
         estimate: least,
-        transfers: demand.len().into(),
-        make: Box::new(move |_| Ok(Made::from(plan(&Spec::new(NAME), &question)?.plan))),
+        transfers: question.collective.chunks().into(),
+        make: Box::new(move |limit| {
+            let amounts = Amounts::of(&question);
+            let terms = Terms::of(&question, switch, amounts.largest)?;
+            let least = amounts.least(&amounts.lines(), &terms, u64::MAX);
+            if limit.is_some_and(|limit| !terms.one_by_one && least >= limit.ps() as f64) {
+                return Ok(Made::NotExpected("its fewest settings take longer"));
+            }
+            Ok(Made::from(plan(&Spec::new(NAME), &question)?.plan))
+        }),
     }])
 }
 
@@ -173,25 +178,28 @@ struct Amounts {
     largest: u64,
     /// Row by row; nothing from a rank to itself.
     matrix: Vec<u64>,
-    may_cut: bool,
 }
 
 impl Amounts {
-    /// Of a collective without a demand all alike, which are not cut.
-    fn of(collective: &Collective) -> Result<Amounts, PlannerError> {
+    /// Without a demand blocks of bytes, all alike.
+    fn of(question: &Question<'_>) -> Amounts {
+        let collective = &question.collective;
         let ranks = collective.ranks();
         let (largest, mut matrix) = match collective.demand() {
             Some(demand) => (demand.largest(), demand.matrix()),
-            None => (ranks.into(), vec![1; collective.blocks() as usize]),
+            None => {
+                let block = (question.size.get() / u64::from(ranks)).max(1);
+                let matrix = vec![block; collective.blocks() as usize];
+                (block * u64::from(ranks), matrix)
+            }
         };
         let diagonal = matrix.iter_mut().step_by(ranks as usize + 1);
         diagonal.for_each(|amount| *amount = 0);
-        Ok(Amounts {
+        Amounts {
             ranks,
             largest,
             matrix,
-            may_cut: collective.demand().is_some(),
-        })
+        }
     }
 
     /// Bytes at a size as an amount; `None` where the largest block has more than 4,096 such chunks.
@@ -205,7 +213,6 @@ impl Amounts {
 
     /// The pairs with their amounts, cut into chunks of at most `longest`.
     fn chunks(&self, longest: u64) -> Vec<(u32, u32, u64)> {
-        let longest = if self.may_cut { longest } else { u64::MAX };
         let mut chunks = Vec::new();
         for (place, &amount) in (0u64..).zip(&self.matrix) {
             let ranks = u64::from(self.ranks);
@@ -224,7 +231,7 @@ impl Amounts {
     fn fastest(&self, terms: &Terms) -> Decomposed {
         let mut best = self.decomposed(terms, u64::MAX);
         let most = self.matrix.iter().max().copied().unwrap_or(0);
-        if terms.one_by_one || !self.may_cut {
+        if terms.one_by_one {
             return best;
         }
         let lines = self.lines();
@@ -324,7 +331,11 @@ fn placed(
     chunks.sort_by_key(|one| (one.source, one.destination, one.slot, one.port));
     let collective = match asked.demand() {
         Some(demand) => asked.without_demand().with_demand(cut(demand, &chunks)?)?,
-        None => asked,
+        // All blocks are cut alike.
+        None => {
+            let blocks = asked.blocks() - u64::from(asked.ranks());
+            asked.with_pieces((chunks.len() as u64 / blocks.max(1)).max(1) as u32)?
+        }
     };
     let slots = chunks.iter().map(|one| one.slot + 1).max().unwrap_or(0);
     if chunks.is_empty() {

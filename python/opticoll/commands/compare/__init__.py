@@ -342,13 +342,21 @@ def _rows(
 ) -> Iterator[PlanRow]:
     """One plan, verified once and simulated for each size."""
     settings = settings_on(ring, scenario.fabrics, scenario.settings)
+    demand = None
+    if scenario.demand is not None:
+        made, _ = demands.to_demand(scenario.demand, ring.ranks)
+        asked = [
+            demands.asked(scenario.collective, made, ring.ranks, size_bytes)
+            for size_bytes in sizes_bytes
+        ]
+        demand, sizes_bytes = asked[0][0], [size_bytes for _, size_bytes in asked]
     plan = opticoll.plan(
         scenario.collective,
         ring,
         algorithm,
         size=sizes_bytes[0],
         root=scenario.root,
-        demand=scenario.demand,
+        demand=demand,
         wavelength=scenario.wavelength if algorithm != registry.DEFAULT_ALGORITHM else "auto",
         **settings,
     )
@@ -365,12 +373,14 @@ def _rows(
 def _command(scenario: Scenario, plan: Plan, size_bytes: int, settings: Settings) -> str:
     """The command line that computes a row alone."""
     auto = plan.asked == registry.DEFAULT_ALGORITHM
+    named = plan.collective.demand is not None and isinstance(scenario.demand, str)
+    demand = scenario.demand if named else None
     options = {
         "fabric": plan.fabric.spec,
         "algorithm": plan.asked,
         "size": f"{size_bytes}B",
         "root": scenario.root or None,
-        "demand": scenario.demand if isinstance(scenario.demand, str) else None,
+        "demand": demand,
         "wavelength": None if auto or scenario.wavelength == "auto" else scenario.wavelength,
     }
     return words("plan", [scenario.collective], {**options, **settings})
@@ -467,7 +477,8 @@ def _text(asked: Any, rows: list[PlanRow]) -> str:
     """A table for each fabric and size; where reconfiguration times vary, one for all of them."""
     of_times, others = break_even.apart(rows)
     tables = [reconfiguration_table(own) for own in of_times]
-    demanded = f"\nblocks as demanded: {asked.demand}" if asked.demand is not None else ""
+    differ = asked.demand is not None and any("--demand" in str(row.command) for row in rows)
+    demanded = f"\nblocks as demanded: {asked.demand}" if differ else ""
     return "\n\n".join([*tables, *([comparison_table(others)] if others else [])]) + demanded
 
 

@@ -35,6 +35,8 @@ def comparison_table(rows: Sequence[PlanRow]) -> str:
                 str(row.wavelengths_used),
                 str(row.configurations),
                 human_time(row.time_ps),
+                "-" if row.algorithm_bandwidth is None else f"{row.algorithm_bandwidth:.4g}",
+                _bus(row),
                 _ratio(row, best),
                 "yes" if row.verified else verdict(row.violations),
             ]
@@ -47,6 +49,8 @@ def comparison_table(rows: Sequence[PlanRow]) -> str:
             "wavelengths",
             "configurations",
             "time",
+            "algbw",
+            "busbw",
             "ratio",
             "verified",
         ]
@@ -55,15 +59,15 @@ def comparison_table(rows: Sequence[PlanRow]) -> str:
         title += f" of {registry.fabric_text(first.fabric)}"
         title += f", {format_rate(first.injection_bandwidth)} per rank"
         if first.wavelengths is None:
-            kept = [0, 1, 5, 6, 7]
+            kept = [0, 1, 5, 6, 7, 8, 9]
             cells = [
                 [*(cell[index] for index in kept), row.bottleneck or "-"]
                 for cell, row in zip(cells, group, strict=True)
             ]
             heading = [*(heading[index] for index in kept), "bottleneck"]
-            tables.append(f"{title}\n{align(cells, heading, right=range(1, 4))}")
+            tables.append(f"{title}\n{align(cells, heading, right=range(1, 6))}")
         else:
-            tables.append(f"{title}\n{align(cells, heading, right=range(1, 7))}")
+            tables.append(f"{title}\n{align(cells, heading, right=range(1, 9))}")
         if first.bound_time_s is not None:
             bound = f"lower bound: {human_time(round(first.bound_time_s * PICOSECONDS))}"
             tables[-1] += f"\n{bound} ({first.bound_time_name})"
@@ -75,6 +79,7 @@ def comparison_table(rows: Sequence[PlanRow]) -> str:
                 if row.algorithm == registry.DEFAULT_ALGORITHM:
                     tables[-1] += _equals(row, group)
     tables += _fastest_by_fabric(rows)
+    tables += _leads_by_size(rows)
     under = dict.fromkeys(line for row in rows for line in conditions(row))
     return "\n\n".join([*tables, "\n".join(under)])
 
@@ -103,7 +108,8 @@ def conditions(row: PlanRow) -> list[str]:
         if row.simulator == "packet":
             legend = "bottleneck: the link that was sending for the longest time"
     columns = "per rank: the bandwidth that a rank can inject; ratio: the time over the least here"
-    return [conditions, legend, columns]
+    bandwidths = "algbw, busbw: GB/s, as nccl-tests defines them"
+    return [conditions, legend, columns, bandwidths]
 
 
 def _fastest_by_fabric(rows: Sequence[PlanRow]) -> list[str]:
@@ -144,6 +150,41 @@ def _fastest_by_fabric(rows: Sequence[PlanRow]) -> list[str]:
     return tables
 
 
+def _leads_by_size(rows: Sequence[PlanRow]) -> list[str]:
+    """Of each fabric with several sizes: which kind of plan leads from which size to which."""
+    fabrics: dict[str, list[PlanRow]] = {}
+    for row in rows:
+        fabrics.setdefault(row.fabric, []).append(row)
+    sizes = size_names(row.size_bytes for row in rows)
+    tables = []
+    for fabric, own in fabrics.items():
+        leading = break_even.leads(own, lambda row: int(row["size_bytes"]))
+        if len(leading) < 2:
+            continue
+        cells = [
+            [
+                sizes[run[0].at],
+                sizes[run[-1].at],
+                run[0].kind,
+                *(human_time(lead.row["time_ps"]) for lead in (run[0], run[-1])),
+                *(_bus(lead.row) for lead in (run[0], run[-1])),
+            ]
+            for run in break_even.runs(leading)
+        ]
+        heading = ["from", "to", "fastest", "time at from", "at to", "busbw at from", "at to"]
+        title = f"{own[0].collective} on {plural(own[0].ranks, 'rank')}"
+        title += f" of {registry.fabric_text(fabric)}, the fastest plan by size"
+        table = align(cells, heading, right=(0, 1, 3, 4, 5, 6))
+        tables.append(f"{title}\n{table}")
+    if tables:
+        tables[-1] += "\nfrom, to: first and last of the sizes compared at which a plan leads"
+    return tables
+
+
+def _bus(row: Mapping[str, Any]) -> str:
+    return "-" if row["bus_bandwidth"] is None else f"{row['bus_bandwidth']:.4g}"
+
+
 def _ratio(row: PlanRow, best: int | None) -> str:
     """The time in multiples of the best, or `-` where there is no time to trust."""
     if best is None or not row.verified:
@@ -171,7 +212,7 @@ def reconfiguration_table(rows: Sequence[PlanRow]) -> str:
         return f"{title}\nno plan is verified"
     cells = [
         [
-            human_time(lead.time_ps),
+            human_time(lead.at),
             lead.row["chosen"],
             "-" if lead.row["reconfigurations"] is None else str(lead.row["reconfigurations"]),
             human_time(lead.row["time_ps"]),

@@ -18,7 +18,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import opticoll
-from opticoll import _core
+from opticoll import _core, registry
 from opticoll._core import Fabric, GroupedTraining, Plan
 from opticoll.commands.train.group_rows import GroupCollectiveRow, collective_row
 from opticoll.layout import PICOSECONDS
@@ -107,7 +107,16 @@ class GroupPrices:
         return Plan.from_text(with_demand(self._for_all.to_text(), demand))
 
     def _planned(self, demand: list[list[int]], part: Fabric, algorithm: str) -> Plan:
-        return opticoll.plan("all_to_all", part, algorithm, demand=demand, **self._settings)
+        # A demand even where blocks are alike: `with_demand` puts other bytes in its place.
+        made = _core.Demand(demand)
+        return _core.plan(
+            "all_to_all",
+            part,
+            registry.algorithm_spelling("all_to_all", algorithm),
+            size_bytes=made.largest,
+            demand=made,
+            **self._settings,
+        )
 
     def _sum(self) -> list[list[int]]:
         """The demand of all uneven exchanges of an iteration together."""

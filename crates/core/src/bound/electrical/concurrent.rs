@@ -5,8 +5,9 @@
 //! its destination has, and that all together carry no more than their rates; lengths on the links of a cut alone say
 //! what crosses it. Where a time that some ways take is that of the bound, it is the optimum.
 
+use super::links::Links;
 use super::ratio::{Optimum, Ratio};
-use super::{Witness, WitnessedBound};
+use super::{Witness, WitnessedBound, cuts};
 use crate::bound::concurrent_flow::{BlockTime, ChunkWays, ConcurrentFlow, Pair, pairs};
 use crate::bound::{TimeBound, over};
 use crate::collective::{Collective, CollectiveKind};
@@ -46,8 +47,30 @@ struct Enclosed {
     most: BlockTime,
 }
 
-fn search(flow: &ConcurrentFlow<'_>, pairs: &[Pair]) -> Option<Enclosed> {
+/// What the best cut that is tried says, as lengths of one on its links: ways that take no longer end the search.
+fn of_cut(
+    flow: &ConcurrentFlow<'_>,
+    pairs: &[Pair],
+    links: &Links,
+    collective: &Collective,
+) -> Option<(BlockTime, Vec<u64>)> {
+    let (_, cut) = cuts::best_ratio(links, collective)?;
+    let mut lengths = vec![0; links.edges.len()];
+    cut.links
+        .iter()
+        .for_each(|link| lengths[*link as usize] = 1);
+    Some((flow.bound(pairs, &lengths)?, lengths))
+}
+
+fn search(
+    flow: &ConcurrentFlow<'_>,
+    pairs: &[Pair],
+    cut: Option<(BlockTime, Vec<u64>)>,
+) -> Option<Enclosed> {
     let (mut bound, mut lengths) = flow.best_bound(pairs, None)?;
+    if let Some(cut) = cut.filter(|cut| bound.is_below(cut.0)) {
+        (bound, lengths) = cut;
+    }
     // In floating point, since a block divided among thousands of ways has no small denominator.
     let (evenly, uses) = flow.evenly_divided(pairs)?;
     let reaches = |bound: BlockTime| evenly <= bound.seconds() * (1.0 + AGREES);
@@ -87,6 +110,7 @@ fn search(flow: &ConcurrentFlow<'_>, pairs: &[Pair]) -> Option<Enclosed> {
 /// A time beyond 64 bits of picoseconds.
 pub(super) fn bound(
     network: &dyn Network,
+    links: &Links,
     collective: &Collective,
     size: Bytes,
     thorough: bool,
@@ -95,7 +119,10 @@ pub(super) fn bound(
         return Ok(None);
     };
     let best = match thorough {
-        true => search(&flow, &pairs).map(|found| (found.bound, found.lengths)),
+        true => {
+            let cut = of_cut(&flow, &pairs, links, collective);
+            search(&flow, &pairs, cut).map(|found| (found.bound, found.lengths))
+        }
         false => flow.best_bound(&pairs, None),
     };
     let Some((best, lengths)) = best else {
@@ -130,7 +157,8 @@ fn witness(lengths: &[u64]) -> Witness {
 /// What is known of the optimum of an all_to_all.
 pub(super) fn optimum(network: &dyn Network, collective: &Collective) -> Option<Optimum> {
     let (flow, pairs) = demands(network, collective)?;
-    let found = search(&flow, &pairs)?;
+    let links = Links::of(network)?;
+    let found = search(&flow, &pairs, of_cut(&flow, &pairs, &links, collective))?;
     let ranks = u128::from(collective.ranks());
     let of = |time: BlockTime| {
         Ratio {

@@ -1,0 +1,273 @@
+"""One question has one answer: drawn questions, asked in every way; and defaults that are stated.
+
+A further way to ask is one function with `@way`, which returns an answer for each question.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import random
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import opticoll
+from conftest import Run, written_study
+from opticoll import errors, registry
+from opticoll.rows import plain
+
+Settings = dict[str, str]
+
+DRAWN = 60
+SEED = 38
+
+ELECTRICAL: list[Settings] = [
+    {},
+    {"start": "step"},
+    {"start": "sender"},
+    {"simulator": "bulk_synchronous", "step_overhead": "1us"},
+]
+
+FABRICS: list[tuple[str, list[Settings]]] = [
+    (
+        "wdm_ring:ranks={},wavelengths=2",
+        [{}, *({"policy": one} for one in ("on_change", "per_port", "free"))],
+    ),
+    ("wdm_ring:ranks={},wavelengths=4,dead=1", [{}, {"policy": "on_change"}]),
+    (
+        "circuit_switch:ranks={},ports=2,latency=500ns,reconfiguration=1us",
+        [{}, {"policy": "per_port"}, {"policy": "every_step"}],
+    ),
+    ("circuit_switch:ranks={},ports=2,planes=2", [{}, {"policy": "planes"}]),
+    ("light_path_grid:ranks={},ports=2", [{}]),
+    ("passive_star:ranks={},wavelengths=3", [{}, {"policy": "free"}]),
+    ("wss_grid:rows=2,columns=3", [{}, {"policy": "free"}]),
+    ("crossbar:ranks={},latency=1us", ELECTRICAL),
+    ("fully_connected:ranks={},latency=500ns", ELECTRICAL),
+    ("electrical_ring:ranks={}", ELECTRICAL),
+    ("mesh:dims=3x2,duplex=half,latency=1us", ELECTRICAL),
+    ("torus:dims=3x3,latency=100ns", ELECTRICAL),
+    ("fat_tree:down=2x4,up=1x2,latency=1us", ELECTRICAL),
+    ("dgx_a100", ELECTRICAL),
+    ("dragonfly:terminals_per_router=1,routers_per_group=2,global_per_router=1", ELECTRICAL),
+    ("custom:ranks=5,links=0-1@40Gb/s+1-2+2-3@10Gb/s+3-4+4-0+1-3,latency=1us", ELECTRICAL),
+    ("custom:ranks=4,switches=2,links=0-4+2-4+1-5+3-5+4-5@10Gb/s", ELECTRICAL),
+]
+
+
+@dataclasses.dataclass(frozen=True)
+class Question:
+    """A collective on a fabric, its size and how it is timed."""
+
+    collective: str
+    fabric: str
+    size: str
+    root: int | None
+    demand: str | None
+    settings: Settings
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """What is asked for beside collective, fabric and size."""
+        own = {"root": self.root, "demand": self.demand, **self.settings}
+        return {name: value for name, value in own.items() if value is not None}
+
+    @property
+    def arguments(self) -> list[str]:
+        """The same as a command line without the name of the command."""
+        words = [self.collective, "--fabric", self.fabric, "--size", self.size]
+        for name, value in self.given.items():
+            words += [f"--{name.replace('_', '-')}", str(value)]
+        return words
+
+
+def drawn() -> Iterator[Question]:
+    """Questions by a seed, as many of each fabric."""
+    generator = random.Random(SEED)
+    kinds = [record["name"] for record in registry.records("collectives")]
+    for number in range(DRAWN):
+        spec, settings = FABRICS[number % len(FABRICS)]
+        fabric = opticoll.Fabric(spec.format(generator.randint(2, 9)))
+        kind = generator.choice([*kinds, "all_to_all", "all_reduce"])
+        has_root = registry.has_root(kind) and generator.random() < 0.5
+        demands = [None, "uniform", "random:seed=3", "zipf:exponent=0", "one_hot"]
+        yield Question(
+            kind,
+            fabric.spec,
+            generator.choice(["1B", "1000B", "64KiB", "1MiB", "5MB", "64MiB"]),
+            generator.randrange(fabric.ranks) if has_root else None,
+            generator.choice(demands) if kind == "all_to_all" else None,
+            generator.choice(settings),
+        )
+
+
+QUESTIONS = list(drawn())
+
+Answer = dict[str, Any]
+"""A row without its command line, or `refused` with the reason."""
+
+Way = Callable[[Run, Path, Sequence[Question]], list[Answer]]
+
+WAYS: dict[str, Way] = {}
+
+
+def way(asks: Way) -> Way:
+    WAYS[asks.__name__] = asks
+    return asks
+
+
+def printed(run: Run, *arguments: str) -> Any:
+    """What a command prints as JSON, or why it refuses."""
+    finished = run(*arguments, "--json")
+    if finished.code == 2:
+        return {"refused": finished.err}
+    assert finished.code == 0, finished.err
+    return json.loads(finished.out)
+
+
+@way
+def plan(run: Run, folder: Path, questions: Sequence[Question]) -> list[Answer]:
+    return [printed(run, "plan", *one.arguments) for one in questions]
+
+
+@way
+def simulate(run: Run, folder: Path, questions: Sequence[Question]) -> list[Answer]:
+    return [printed(run, "simulate", *one.arguments) for one in questions]
+
+
+@way
+def simulate_of_a_file(run: Run, folder: Path, questions: Sequence[Question]) -> list[Answer]:
+    answers = []
+    for one in questions:
+        path = folder / "one.plan"
+        finished = run("plan", *one.arguments, "--output", path)
+        if finished.code == 2:
+            answers.append({"refused": finished.err})
+            continue
+        settings = [
+            word
+            for name, value in one.settings.items()
+            for word in (f"--{name.replace('_', '-')}", value)
+        ]
+        row = printed(run, "simulate", str(path), *settings)
+        # A file keeps no record of the choice, and sorts transfers: of links that bound the time
+        # alike it may name another.
+        for name in ("candidates", "reasons", "algorithm", "bottleneck"):
+            row.pop(name)
+        answers.append(row)
+    return answers
+
+
+@way
+def compare(run: Run, folder: Path, questions: Sequence[Question]) -> list[Answer]:
+    answers = []
+    for one in questions:
+        rows = printed(run, "compare", *one.arguments, "--algorithms", "auto")
+        answers.append(rows if isinstance(rows, dict) else rows[-1])
+    return answers
+
+
+@way
+def bound(run: Run, folder: Path, questions: Sequence[Question]) -> list[Answer]:
+    answers = []
+    for one in questions:
+        words = dataclasses.replace(
+            one,
+            settings={name: own for name, own in one.settings.items() if name in ("policy",)},
+        ).arguments
+        row = printed(run, "bound", *words)
+        if "refused" not in row:
+            # `direct` holds for plans without relays only; what is left out is zero.
+            times = [own["time_s"] for own in row["bounds"] if own["name"] != "direct"]
+            row = {
+                **{name: row[name] for name in ("collective", "fabric", "size_bytes", "policy")},
+                "bound_time_s": times[0] if times else 0.0,
+            }
+        answers.append(row)
+    return answers
+
+
+@way
+def sweep(run: Run, folder: Path, questions: Sequence[Question]) -> list[Answer]:
+    points = [
+        {
+            "collective": one.collective,
+            "fabric": one.fabric,
+            "size": one.size,
+            **{name.replace("_", "-"): value for name, value in one.given.items()},
+        }
+        for one in questions
+    ]
+    path = written_study(folder, json.dumps({"study": "one", "command": "plan", "points": points}))
+    store = folder / "one.sqlite"
+    finished = run("sweep", path, "--store", store)
+    assert finished.code in (0, 1), finished.err
+    answers = {}
+    for row in printed(run, "results", str(store)):
+        answers[row["point"]] = row
+    return [answers.get(number, {"refused": "a failed point"}) for number in range(len(points))]
+
+
+@way
+def in_python(run: Run, folder: Path, questions: Sequence[Question]) -> list[Answer]:
+    answers = []
+    for one in questions:
+        try:
+            made = opticoll.plan(one.collective, one.fabric, size=one.size, **one.given)
+            size_bytes = made.size_bytes
+            assert size_bytes is not None
+            row = opticoll.measure(made, size_bytes, **one.settings)  # type: ignore[arg-type]
+            answers.append(plain(row))
+        except errors.OpticollError as error:
+            answers.append({"refused": str(error)})
+    return answers
+
+
+@way
+def compare_in_python(run: Run, folder: Path, questions: Sequence[Question]) -> list[Answer]:
+    answers = []
+    for one in questions:
+        try:
+            rows = opticoll.compare(
+                one.collective, one.fabric, "auto", sizes=one.size, **one.given
+            ).rows
+            answers.append(plain(rows[-1]))
+        except errors.OpticollError as error:
+            answers.append({"refused": str(error)})
+    return answers
+
+
+@pytest.fixture(scope="module")
+def answers() -> dict[str, list[Answer]]:
+    """The answers of the ways asked so far."""
+    return {}
+
+
+@pytest.mark.parametrize("name", WAYS)
+def test_every_way_to_ask_gives_the_answer_of_plan(
+    run: Run, tmp_path: Path, answers: dict[str, list[Answer]], name: str
+) -> None:
+    for asked in dict.fromkeys(["plan", name]):
+        if asked not in answers:
+            answers[asked] = WAYS[asked](run, tmp_path, QUESTIONS)
+    assert len(answers[name]) == len(QUESTIONS)
+    for question, first, own in zip(QUESTIONS, answers["plan"], answers[name], strict=True):
+        assert ("refused" in first) == ("refused" in own), (question, first, own)
+        if "refused" in first:
+            assert first["refused"]
+            assert own["refused"]
+            continue
+        shared = [one for one in first if one in own and one != "command"]
+        if not first["bound_time_s"]:
+            # Where no bound is known, a reason stands beside it, and `bound` lists none.
+            assert first["bound_time_s"] == 0 or first["bound_time_assumption"]
+            shared.remove("bound_time_s")
+        assert len(shared) > 3
+        assert {one: own[one] for one in shared} == {one: first[one] for one in shared}, question
+
+
+def test_most_questions_have_an_answer(run: Run, tmp_path: Path) -> None:
+    assert sum("refused" not in one for one in plan(run, tmp_path, QUESTIONS)) > DRAWN * 3 // 4
