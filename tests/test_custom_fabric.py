@@ -11,8 +11,8 @@ import pytest
 import opticoll
 from conftest import Run
 from opticoll import network_graph, registry
-from opticoll.config import parse_fabric, read_scenario
-from opticoll.errors import ConfigError
+from opticoll.config import parse_fabric, read_scenario, to_medium
+from opticoll.errors import ConfigError, ReadingNote
 from opticoll.formats import node_link
 
 RACK = "custom:ranks=2,switches=1,links=0-2+1-2@400Gb/s@1us,names=gpu0+gpu1+leaf,rate=100Gb/s"
@@ -268,3 +268,125 @@ def test_electrical_fabrics_are_pickled_and_have_no_wavelengths() -> None:
     assert pickle.loads(pickle.dumps(fabric)) == fabric
     assert (fabric.family, fabric.ranks) == ("custom", 2)
     assert fabric.option("wavelengths") is None
+
+
+def drawn(edge: dict[str, object], **more: object) -> str:
+    """A file of three nodes in a row, whose edges have attributes."""
+    edges = [{"source": one, "target": one + 1, **edge} for one in range(2)]
+    return json.dumps({"nodes": [{"id": one} for one in range(3)], "edges": edges, **more})
+
+
+CONVENTIONS: dict[str, tuple[dict[str, object], str]] = {
+    "Topology Zoo": ({"LinkSpeedRaw": "2500000000.0", "LinkSpeed": "9"}, "rate=2.5Gb/s"),
+    "Topology Zoo by units": ({"LinkSpeed": "155", "LinkSpeedUnits": "M"}, "rate=155Mb/s"),
+    "capacity in bits": ({"capacity": 1e9}, "rate=1Gb/s"),
+    "capacity in gigabits": ({"capacity": 10}, "rate=10Gb/s"),
+    "bandwidth with its unit": ({"bandwidth": "40Gb/s"}, "rate=40Gb/s"),
+    "rate before others": ({"capacity": 10, "rate": "25Gb/s"}, "rate=25Gb/s"),
+    "delay": ({"rate": "1Gb/s", "delay": 0.001}, "rate=1Gb/s,latency=1ms"),
+    "delay with its unit": ({"rate": "1Gb/s", "delay": "5ms"}, "rate=1Gb/s,latency=5ms"),
+}
+
+
+@pytest.mark.parametrize("name", CONVENTIONS)
+@pytest.mark.filterwarnings("ignore::opticoll.errors.ReadingNote")
+def test_attributes_have_the_units_of_their_conventions(tmp_path: Path, name: str) -> None:
+    edge, options = CONVENTIONS[name]
+    path = tmp_path / "g.json"
+    path.write_text(drawn(edge))
+    networkx_form = tmp_path / "g.graphml"
+    keys = "".join(f'<key id="{key}" for="edge" attr.name="{key}"/>' for key in edge)
+    own = "".join(f'<data key="{key}">{value}</data>' for key, value in edge.items())
+    links = "".join(f'<edge source="{one}" target="{one + 1}">{own}</edge>' for one in range(2))
+    nodes = "".join(f'<node id="{one}"/>' for one in range(3))
+    networkx_form.write_text(f"<graphml>{keys}<graph>{nodes}{links}</graph></graphml>")
+    expected = opticoll.Fabric(f"custom:ranks=3,links=0-1+1-2,names=0+1+2,{options}")
+    for file in (path, networkx_form):
+        assert parse_fabric(str(file)).link_rates == expected.link_rates
+        plans = [opticoll.plan("broadcast", one, "direct") for one in (str(file), expected)]
+        assert len({plan.simulate("1MiB").time_ps for plan in plans}) == 1
+
+
+def test_notes_say_what_stands_for_what_and_what_is_not_read(run: Run, tmp_path: Path) -> None:
+    nodes = [
+        {"id": 0, "label": "Oslo", "Latitude": 59.9},
+        {"id": 1, "label": "Bern"},
+        {"id": 2, "label": "Bern", "type": "switch"},
+    ]
+    edges: list[dict[str, object]] = [
+        {"source": 0, "target": 2, "capacity": 10, "weight": 1},
+        {"source": 1, "target": 2},
+        {"source": 1, "target": 1},
+    ]
+    path = tmp_path / "g.json"
+    path.write_text(json.dumps({"nodes": nodes, "edges": edges, "graph": {"Creator": "me"}}))
+    finished = run("show", "broadcast", "--fabric", path, "--algorithm", "direct")
+    assert finished.code == 0
+    for words in (
+        "`capacity` is the rate (10 is 10 Gb/s)",
+        "`label` is the name",
+        "`type` says which nodes are switches",
+        "not read: Latitude of nodes; weight of edges; Creator of the graph",
+        "1 of 2 links without a rate of their own: they take 100Gb/s",
+        "links of a node to itself (edges.2 at Bern (1))",
+    ):
+        assert words in finished.err
+    with pytest.warns(ReadingNote):
+        fabric = parse_fabric(str(path))
+    assert (fabric.ranks, fabric.link_names[0]) == (2, "Oslo -> Bern (2)")
+
+
+@pytest.mark.filterwarnings("ignore::opticoll.errors.ReadingNote")
+def test_fields_beside_a_graph_give_defaults_and_name_the_attribute_of_rates(
+    run: Run, tmp_path: Path
+) -> None:
+    (tmp_path / "g.json").write_text(drawn({"speed": 3, "rate": "1Gb/s"}))
+    path = tmp_path / "f.yaml"
+    head = "family: custom\ngraph: g.json\n"
+    path.write_text(f"{head}rate_from: speed\nunit: GB/s\nlatency: 2us\nwavelengths: 4\n")
+    expected = "custom:ranks=3,links=0-1+1-2,names=0+1+2,rate=24Gb/s,latency=2us"
+    assert parse_fabric(str(path)).link_rates == opticoll.Fabric(expected).link_rates
+    assert to_medium(str(path)).endswith("latency=2us,wavelengths=4")
+    path.write_text(f"{head}rate_from: sped\n")
+    finished = run("plan", "broadcast", "--fabric", path)
+    assert finished.code == 2
+    assert "line 3, rate_from" in finished.err
+    assert "did you mean `speed`?" in finished.err
+
+
+@pytest.mark.filterwarnings("ignore::opticoll.errors.ReadingNote")
+def test_a_graph_that_falls_apart_is_planned_on_the_members_of_a_part(
+    run: Run, tmp_path: Path
+) -> None:
+    nodes = [{"id": one, "label": label} for one, label in enumerate(["a", "x", "b", "c", "y"])]
+    edges = [{"source": one, "target": two} for one, two in [(0, 2), (2, 3), (1, 4)]]
+    path = tmp_path / "g.json"
+    path.write_text(json.dumps({"nodes": nodes, "edges": edges}))
+    refused = run("plan", "all_gather", "--fabric", path)
+    assert refused.code == 2
+    assert "2 parts" in refused.err
+    assert "a, b, c; x, y" in refused.err
+    assert "members=0+2-3" in refused.err
+    planned = run("plan", "all_gather", "--fabric", path, "--members", "0+2-3", "--json")
+    assert planned.code == 0
+    assert json.loads(planned.out)["ranks"] == 3
+    spelled = "custom:ranks=5,links=0-2+2-3+1-4"
+    assert run("plan", "all_gather", "--fabric", spelled, "--members", "0+2-3").code == 0
+    still = run("plan", "all_gather", "--fabric", path, "--members", "0-2")
+    assert still.code == 2
+    assert "no links lead from" in still.err
+
+
+@pytest.mark.parametrize(
+    ("rate", "hint"),
+    [("50Gbps", "write 50Gb/s"), ("1.5e9", "give the unit, such as 40Gb/s")],
+)
+def test_a_rate_gets_the_hint_of_a_specification(
+    run: Run, tmp_path: Path, rate: str, hint: str
+) -> None:
+    path = tmp_path / "f.yaml"
+    path.write_text(yaml(f"  - {{between: [a, b], rate: '{rate}'}}\n"))
+    assert hint in run("plan", "broadcast", "--fabric", path).err
+    if "bps" in rate:
+        spelled = f"custom:ranks=2,links=0-1@{rate}"
+        assert hint in run("plan", "broadcast", "--fabric", spelled).err

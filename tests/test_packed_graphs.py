@@ -12,7 +12,7 @@ import pytest
 import opticoll
 from conftest import proved
 from opticoll import _core
-from opticoll._core import Fabric, Plan
+from opticoll._core import Fabric, FabricError, OpticollError, Plan
 
 SIZE = "240MB"
 """Large, and divisible by the number of ranks, trees and chunks."""
@@ -150,3 +150,50 @@ def test_sizes_of_chunks_are_whole_numbers(chunks: str) -> None:
 def test_only_trees_of_one_root_take_chunks_of_several_sizes() -> None:
     with pytest.raises(_core.AlgorithmError, match="only broadcast and reduce"):
         opticoll.plan("all_gather", "dgx_a100", "tree_packing:chunks=1+2")
+
+
+def one_way(seed: int) -> str:
+    """A connected graph of links that mostly lead one way, some to a switch that leads nowhere."""
+    draw = random.Random(seed)
+    while True:
+        ranks, switches = draw.randint(2, 6), draw.randint(1, 4)
+        vertices = ranks + switches
+        links = []
+        for _ in range(draw.randint(vertices, 4 * vertices)):
+            one, two = draw.sample(range(vertices), 2)
+            letter, rate = draw.choice(">>>>-~"), draw.choice(["", "@25Gb/s", "@1Gb/s"])
+            links.append(f"{one}{letter}{two}{rate}")
+        fabric = f"custom:ranks={ranks},switches={switches},latency=1us,links={'+'.join(links)}"
+        try:
+            return Fabric(fabric).spec
+        except FabricError:
+            continue
+
+
+DEAD_ENDS = [
+    "custom:ranks=2,switches=1,links=1-0+0>2,latency=1us",
+    "fat_tree:down=2x2,up=1x2,without=leaf 0 -> spine 1+leaf 1 -> spine 1",
+    *map(one_way, range(20)),
+]
+
+
+@pytest.mark.parametrize("fabric", DEAD_ENDS)
+def test_every_collective_is_planned_where_links_lead_one_way(fabric: str) -> None:
+    for record in opticoll.records("collectives"):
+        proved(opticoll.plan(record["name"], fabric, size="1KiB"))
+
+
+@pytest.mark.parametrize(
+    "fabric", ["crossbar:ranks=4,rate=1kb/s", "wdm_ring:ranks=4,wavelengths=1,rate=1kb/s"]
+)
+def test_a_candidate_whose_time_does_not_fit_into_64_bits_is_left_out(fabric: str) -> None:
+    size = 1_200_000_000
+    # One transfer after another of the whole vector takes longer than 2^64 ps, a pipeline does not.
+    sending = Fraction(8 * size, 1000) * 10**12
+    assert sending < 2**64 < 2 * sending
+    with pytest.raises(OpticollError, match="64 bits"):
+        opticoll.plan("broadcast", fabric, "binomial").simulate(size)
+    planned = opticoll.plan("broadcast", fabric, size=size)
+    assert planned.verify() == []
+    # A rank has at most two links.
+    assert sending // 2 <= planned.simulate(size).time_ps

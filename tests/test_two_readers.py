@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
 from opticoll import _core
 from opticoll.reference import NotAPlan, TooLarge, read, verify_text
+from opticoll.reference.families import read_fabric
 
 RING = "wdm_ring:ranks=3,wavelengths=2,fibres=2"
 GRID = "wss_grid:rows=2,columns=2"
@@ -290,3 +293,55 @@ def test_the_reference_refuses_what_would_take_it_too_long() -> None:
     assert core_takes(text)
     with pytest.raises(TooLarge, match="1000000000 chunks"):
         verify_text(text)
+
+
+FABRICS = [
+    *("wdm_ring:ranks=8,wavelengths=4", "wdm_ring:ranks=8,wavelengths=4,fibres=2,dead=0.1"),
+    *("wss_grid:rows=4,columns=4", "light_path_grid:ranks=8,ports=2"),
+    *("passive_star:ranks=8,wavelengths=4", "circuit_switch:ranks=8,ports=2"),
+    *("crossbar:ranks=4", "fully_connected:ranks=4", "electrical_ring:ranks=5"),
+    *("torus:dims=3x3", "mesh:dims=3x3,terminals=2", "ladder:rungs=4", "ocs_torus:dims=4x4x4"),
+    *("fat_tree:down=2x2,up=1x2", "fat_tree:arity=4,levels=2", "gpu_servers:model=dgx_a100"),
+    "dragonfly:terminals_per_router=2,routers_per_group=2,global_per_router=1",
+    "custom:ranks=3,switches=1,links=0-3+1-3@400Gb/s+2~3,names=a+b+c+d",
+]
+
+VALUES = """
+0 1 2 3 7 16 1000 4294967296 -1 1.5 yes no none all full 0s 25us 0.1ps 0b/s 40Gb/s
+4x4 0x2 2x 2x2x2 1-2 7-0 0-1cw 3+3 0+1 half shared per_flow cyclic simgrid valiant first
+0.1 1usx2us 1Gb/sx2Gb/s 0-1 0>1+1-2 1-0+2-0+3-0@x a+b a+b+c+d 3dB any
+"""
+
+
+def mutated(seed: int) -> str:
+    """A specification of a fabric in which options are changed, added or left out."""
+    draw = random.Random(seed)
+    family, _, given = draw.choice(FABRICS).partition(":")
+    (record,) = (one for one in _core.records("fabrics") if one["name"] == family)
+    known = [option["name"] for option in record["options"]]
+    options = dict(one.split("=") for one in given.split(","))
+    for _ in range(draw.randint(1, 3)):
+        # Which vertices there are to be broken only the core knows.
+        name = draw.choice([one for one in [*known, *options, "depth"] if one != "without"])
+        if draw.random() < 0.1:
+            options.pop(name, None)
+        else:
+            options[name] = draw.choice(VALUES.split())
+    return f"{family}:{','.join(f'{name}={value}' for name, value in options.items())}"
+
+
+def test_what_the_core_refuses_as_a_fabric_the_reference_refuses() -> None:
+    accepted = {}
+    refused = 0
+    for text in map(mutated, range(4000)):
+        try:
+            _core.Fabric(text)
+        except _core.OpticollError as error:
+            refused += 1
+            try:
+                read_fabric(text)
+            except (NotAPlan, KeyError, ValueError):
+                continue
+            accepted[text] = str(error)
+    assert accepted == {}
+    assert refused > 2000

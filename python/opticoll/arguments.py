@@ -248,11 +248,9 @@ def with_parts(fabric: Any, parts: Mapping[str, str]) -> Any:
         raise errors.UsageError(f"--{next(iter(given))} goes with --fabric, whose parts it names")
     if isinstance(fabric, list):
         return [with_parts(one, given) for one in fabric]
-    whole = config.to_fabric(fabric)
-    earlier = whole.option("without")
-    if earlier is not None and "without" in given:
-        given["without"] = f"{earlier}+{given['without']}"
-    return whole.with_options(**given).spec
+    if isinstance(fabric, Fabric):
+        fabric = fabric.spec
+    return config.parse_fabric(fabric, **given).spec
 
 
 def need_fabric(fabric: "config.FabricLike | None") -> Fabric:

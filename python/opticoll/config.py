@@ -41,13 +41,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, make_dataclass
 from fractions import Fraction
 from functools import partial
 from itertools import cycle
 from numbers import Integral
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, TypeGuard, cast
 
 from opticoll import demands, formats, network_graph, registry
@@ -209,9 +210,15 @@ def to_medium(fabric: FabricLike) -> str:
         fabric = _file_name(fabric)
     if isinstance(fabric, str) and is_yaml(fabric):
         return _medium_in(fabric)
-    if isinstance(fabric, str) and not fabric.endswith(GRAPHS):
-        return fabric
+    if isinstance(fabric, str):
+        return _with_light(read_graph(fabric)) if fabric.endswith(GRAPHS) else fabric
     return to_fabric(fabric).spec
+
+
+def _with_light(fabric: Fabric, own: Mapping[str, Any] = MappingProxyType({})) -> str:
+    """The specification of a fabric, with the wavelengths and hosts of its graph or its own."""
+    light = {**network_graph.LIGHT_OF.get(fabric.spec, {}), **own}
+    return fabric.spec + "".join(f",{key}={value}" for key, value in light.items())
 
 
 def _medium_in(path: str) -> str:
@@ -221,10 +228,9 @@ def _medium_in(path: str) -> str:
     family = registry.canonical(str(document.content.get("family")), records)
     own = {option["name"] for option in records[family]["options"]} if family else set()
     fields = dict(document.content)
-    shared = ("hosts", "wavelengths") if "hosts" in own else ()
+    shared = network_graph.LIGHT if "hosts" in own else ()
     common = {key: fields.pop(key) for key in shared if key in fields}
-    machine = _fabric(document, fields, ()).spec
-    return machine + "".join(f",{key}={value}" for key, value in common.items())
+    return _with_light(_fabric(document, fields, ()), common)
 
 
 def to_fabrics(
@@ -421,8 +427,11 @@ def is_yaml(text: str) -> bool:
     return text.endswith((".yaml", ".yml"))
 
 
-def parse_fabric(text: str) -> Fabric:
+def parse_fabric(text: str, **parts: str) -> Fabric:
     """The fabric of a command line: a spelling, a preset, a YAML file or a graph in a file.
+
+    `parts` are the options `without` and `members`; a part of a graph may be connected where the
+    whole is not.
 
     Raises
     ------
@@ -431,15 +440,29 @@ def parse_fabric(text: str) -> Fabric:
     FabricError
         The spelling is none.
     """
-    if is_yaml(text):
-        return read_fabric(text)
-    return read_graph(text) if text.endswith(GRAPHS) else Fabric(text)
+    if not text.endswith((".yaml", ".yml", *GRAPHS)):
+        own, others = _parts_of(parts, ["members"])
+        return _part(Fabric(text, **own), others)
+    fabric = read_fabric(text, **parts) if is_yaml(text) else read_graph(text, parts)
+    if light := network_graph.LIGHT_OF.get(fabric.spec):
+        network_graph.note(text, f"only bursts (`congestion`) use its {' and '.join(light)}")
+    return fabric
 
 
-def read_graph(path: str | os.PathLike[str], **fields: Any) -> Fabric:
+def _part(whole: Fabric, parts: Mapping[str, str]) -> Fabric:
+    """The part of a fabric that is used; what it is without already stays away."""
+    earlier = whole.option("without")
+    if earlier is not None and "without" in parts:
+        parts = {**parts, "without": f"{earlier}+{parts['without']}"}
+    return whole.with_options(**parts) if parts else whole
+
+
+def read_graph(
+    path: str | os.PathLike[str], parts: Mapping[str, str] = MappingProxyType({}), **fields: Any
+) -> Fabric:
     """The custom fabric in a file of a format of fabrics other than YAML.
 
-    `fields` say what the format leaves open.
+    `fields` say what the format leaves open; `parts` are those of `parse_fabric`.
 
     Raises
     ------
@@ -462,19 +485,28 @@ def read_graph(path: str | os.PathLike[str], **fields: Any) -> Fabric:
             raise network_graph.MisplacedError(
                 (key,), f"there is no such field beside a graph of the format {form.name}{hint}"
             )
+    own, others = _parts_of(parts, [key for key in form.fields() if key not in fields])
     try:
-        fabric: Fabric = form.read(path, **fields)
+        fabric: Fabric = form.read(path, **fields, **own)
     except ConfigError as error:
         place = getattr(error, "place", ())
         # Readers of YAML name file and line themselves.
         if is_yaml(path.name) or (place and place[0] in fields):
             raise
         raise ConfigError(f"{path}: {error}") from error
-    return fabric
+    return _part(fabric, others)
 
 
-def read_fabric(path: str | os.PathLike[str]) -> Fabric:
-    """The fabric in a YAML file.
+def _parts_of(
+    parts: Mapping[str, str], known: Sequence[str]
+) -> tuple[dict[str, str], dict[str, str]]:
+    """The parts that are known, and the others."""
+    own = {key: value for key, value in parts.items() if key in known}
+    return own, {key: value for key, value in parts.items() if key not in known}
+
+
+def read_fabric(path: str | os.PathLike[str], **parts: str) -> Fabric:
+    """The fabric in a YAML file; `parts` as in `parse_fabric`.
 
     Raises
     ------
@@ -485,8 +517,8 @@ def read_fabric(path: str | os.PathLike[str]) -> Fabric:
     """
     document = Document.read(path)
     if "instances" in document.content and not {"family", "preset"} & document.content.keys():
-        return read_graph(path)
-    return _fabric(document, document.content, ())
+        return read_graph(path, parts)
+    return _fabric(document, document.content, (), parts)
 
 
 def read_scenario(path: str | os.PathLike[str]) -> Scenario:
@@ -548,8 +580,13 @@ def _is_whole(value: object) -> TypeGuard[int]:
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
-def _fabric(document: Document, fields: dict[str, Any], place: Place) -> Fabric:
-    """The fabric that `family` or `preset` and options make."""
+def _fabric(
+    document: Document,
+    fields: dict[str, Any],
+    place: Place,
+    parts: Mapping[str, str] = MappingProxyType({}),
+) -> Fabric:
+    """The part of a fabric that `family` or `preset` and options make."""
     names = [key for key in ("family", "preset") if key in fields]
     if len(names) != 1:
         problem = "is given twice, as `family` and as `preset`" if names else "is missing"
@@ -565,32 +602,43 @@ def _fabric(document: Document, fields: dict[str, Any], place: Place) -> Fabric:
         hint = registry.nearest(str(fields[name]), known)
         raise document.error((*place, name), f"unknown {name} `{fields[name]}`{hint}")
     if chosen == "custom":
-        return _custom(document, fields, name, place)
+        return _custom(document, fields, name, place, parts)
     for key, value in fields.items():
         if not isinstance(value, (bool, int, float, str)):
             raise document.error((*place, key), "must be one value, such as `ranks: 16`")
     options = {key: str(value) for key, value in fields.items() if key != name}
     try:
-        return Fabric(chosen, **options)
+        return _part(Fabric(chosen, **options), parts)
     except OpticollError as error:
         wrong = getattr(error, "option", None)
         raise document.error((*place, wrong if wrong in options else name), str(error)) from error
 
 
-def _custom(document: Document, fields: dict[str, Any], name: str, place: Place) -> Fabric:
+def _custom(
+    document: Document,
+    fields: dict[str, Any],
+    name: str,
+    place: Place,
+    parts: Mapping[str, str],
+) -> Fabric:
     """The fabric that ranks, switches and links make, here or in the file of a `graph`."""
     fields = {key: value for key, value in fields.items() if key != name}
     graph = fields.pop("graph", None)
+    light = {key: str(fields.pop(key)) for key in network_graph.LIGHT if key in fields}
     try:
         if graph is None:
-            return network_graph.from_fields(fields, document.path.name)
-        if not isinstance(graph, str) or not graph.endswith(GRAPHS):
+            own, others = _parts_of(parts, [key for key in parts if key not in fields])
+            fabric = _part(network_graph.from_fields(fields | own, document.path.name), others)
+        elif isinstance(graph, str) and graph.endswith(GRAPHS):
+            fabric = read_graph(document.path.parent / graph, parts, **fields)
+        else:
             problem = f"must be the name of a file that ends in {' or '.join(GRAPHS)}"
             raise network_graph.MisplacedError(("graph",), problem)
-        return read_graph(document.path.parent / graph, **fields)
     except network_graph.MisplacedError as error:
         where = (*place, *error.place) if error.place else (*place, name)
         raise document.error(where, error.problem) from error
+    network_graph.LIGHT_OF[fabric.spec] = network_graph.LIGHT_OF.get(fabric.spec, {}) | light
+    return fabric
 
 
 def _read_fabric_field(value: Any) -> Any:

@@ -37,6 +37,7 @@ __all__ = [
     "OpticollError",
     "PlanFileError",
     "ProgramError",
+    "ReadingNote",
     "RunError",
     "ScheduleError",
     "SimulationError",
@@ -47,6 +48,10 @@ __all__ = [
     "UserAlgorithmError",
     "WavelengthError",
 ]
+
+
+class ReadingNote(UserWarning):
+    """How a file was read: what stands for what, and what was left out."""
 
 
 class UsageError(OpticollError):

@@ -15,11 +15,12 @@ import io
 import os
 import re
 import sys
-from collections.abc import Sequence
-from contextlib import suppress
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from itertools import pairwise
-from typing import Literal
+from typing import Any, Literal
 
 from cyclopts import App, CycloptsError, Group
 
@@ -91,7 +92,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     prepare()
     try:
         words = without_memory_limit(words)
-        with all_settings_shown("--help-all" in words):
+        with all_settings_shown("--help-all" in words), notes_said():
             answer = app(words, exit_on_error=False, print_error=False)
         if not isinstance(answer, Answer):
             return deliver(after_help(words))
@@ -184,6 +185,25 @@ def rounded_rates(words: Sequence[str]) -> list[str]:
             if rounded := _core.rounded_rate(rate):
                 notes[rate] = f"the rate {rate} is rounded to {rounded}"
     return list(notes.values())
+
+
+@contextmanager
+def notes_said() -> Iterator[None]:
+    """Say how files are read, each note once, as soon as it is known."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", errors.ReadingNote)
+        others = warnings.showwarning
+        said: set[str] = set()
+
+        def show(message: Warning | str, category: type[Warning], *place: Any) -> None:
+            if not issubclass(category, errors.ReadingNote):
+                others(message, category, *place)
+            elif str(message) not in said:
+                said.add(str(message))
+                say(f"opticoll: {message}")
+
+        warnings.showwarning = show
+        yield
 
 
 def deliver(text: str, code: int = 0) -> int:

@@ -10,23 +10,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote, unquote
 
-from opticoll import registry
+from opticoll import _core, registry
 from opticoll._core import Fabric, FabricError
 from opticoll.document import Place
-from opticoll.errors import ConfigError
+from opticoll.errors import ConfigError, ReadingNote, UnitError
 
 LINK_OPTIONS = ("rate", "latency", "sharing")
 """What a link may have of its own."""
 
-FABRIC_OPTIONS = (*LINK_OPTIONS, "ties")
-"""What a fabric may give to all links."""
+FABRIC_OPTIONS = (*LINK_OPTIONS, "ties", "members", "without")
+"""What a fabric may give to all links, and the parts of it that are used."""
 
-_KINDS = {"rank": False, "host": False, "switch": True, "router": True}
+LIGHT = ("wavelengths", "hosts")
+"""What makes a graph a network of bursts."""
+
+LIGHT_OF: dict[str, dict[str, str]] = {}
+"""The attributes `LIGHT` of graphs in files, by the specification of their fabrics."""
+
+_KINDS = {"rank": False, "host": False, "gpu": False, "server": False}
+_KINDS |= {"switch": True, "router": True}
+
+
+def is_kind(value: object) -> bool:
+    """Whether a word says that a vertex is a rank or a switch."""
+    return isinstance(value, str) and value in _KINDS
 
 
 class MisplacedError(ConfigError):
@@ -48,16 +62,17 @@ class Graph:
     links: list[str] = field(default_factory=list)
     places: list[Place] = field(default_factory=list)
     options: dict[str, str] = field(default_factory=dict)
+    light: dict[str, str] = field(default_factory=dict)
     file: str = ""
     _numbers: dict[str, int] = field(default_factory=dict)
 
     def vertex(self, place: Place, name: str, kind: object) -> None:
         """Add a vertex; it is a rank, unless `kind` says that it is a switch."""
-        if kind is not None and not (isinstance(kind, str) and kind in _KINDS):
+        if kind is not None and not is_kind(kind):
             raise MisplacedError((*place, "kind"), f"`{kind}` is no kind; write rank or switch")
         if not name:
             raise MisplacedError(place, "a name is not empty")
-        (self.switches if kind is not None and _KINDS[kind] else self.ranks).append(name)
+        (self.switches if kind is not None and _KINDS[str(kind)] else self.ranks).append(name)
 
     def number(self, ranks: Place, switches: Place) -> None:
         """Number the vertices, ranks first; the places are those of their names."""
@@ -125,10 +140,40 @@ class Graph:
             place: Place = () if option is None else (option,)
             if link is not None:
                 place = self.places[link]
-            raise MisplacedError(place, str(error)) from error
+            raise MisplacedError(place, f"{error}{self._parts()}") from error
         if self.file:
             registry.CUSTOM_FILES[fabric.spec] = (self.file, set(self.options))
+            LIGHT_OF[fabric.spec] = self.light
         return fabric
+
+    def _parts(self) -> str:
+        """The parts of a graph that falls apart, and how one of them is picked; empty of others."""
+        names = [*self.ranks, *self.switches]
+        part = list(range(len(names)))
+
+        def first(vertex: int) -> int:
+            while part[vertex] != vertex:
+                part[vertex] = vertex = part[part[vertex]]
+            return vertex
+
+        for link in self.links:
+            one, other = re.findall("[0-9]+", link.partition("@")[0])
+            low, high = sorted((first(int(one)), first(int(other))))
+            part[high] = low
+        parts: dict[int, list[int]] = {}
+        for rank in range(len(self.ranks)):
+            parts.setdefault(first(rank), []).append(rank)
+        if len(parts) < 2 or "members" in self.options:
+            return ""
+        listed = [listing([names[rank] for rank in ranks]) for ranks in parts.values()]
+        largest = max(parts.values(), key=len)
+        starts = [rank for rank in largest if rank - 1 not in largest]
+        ends = [rank for rank in largest if rank + 1 not in largest]
+        runs = [f"{a}-{b}" if a < b else str(a) for a, b in zip(starts, ends, strict=True)]
+        return (
+            f"; it has {len(parts)} parts that no links join, with the ranks {'; '.join(listed)}: "
+            f"members={'+'.join(runs)} picks the largest"
+        )
 
 
 @dataclass(frozen=True)
@@ -260,7 +305,8 @@ def texts(place: Place, given: Mapping[str, object], known: Sequence[str]) -> di
 def _text(place: Place, value: object) -> str:
     """The text of an option, which holds nothing that would separate it from others."""
     text = str(value)
-    apart = any(letter in text for letter in ",+@=:") or not text.isprintable()
+    separators = "," if place[-1] in ("members", "without") else ",+@=:"
+    apart = any(letter in text for letter in separators) or not text.isprintable()
     if not text or apart or not isinstance(value, (str, int)):
         example = {
             "rate": " as text with its unit, such as 40Gb/s",
@@ -268,4 +314,39 @@ def _text(place: Place, value: object) -> str:
         }
         hint = f"; write it{example[key]}" if (key := str(place[-1])) in example else ""
         raise MisplacedError(place, f"`{text}` is no value{hint}")
+    if place[-1] == "rate":
+        check_rate(place, text)
     return text
+
+
+def check_rate(place: Place, text: str) -> str:
+    """The text of a rate with its unit.
+
+    Raises
+    ------
+    MisplacedError
+        It is none.
+    """
+    try:
+        _core.rounded_rate(text)
+    except UnitError as error:
+        has_hint = re.search("such as|write", str(error)) or not re.fullmatch("[0-9.eE+-]+", text)
+        hint = "" if has_hint else "; give the unit, such as 40Gb/s"
+        raise MisplacedError(place, f"{error}{hint}") from error
+    return text
+
+
+def listing(names: Iterable[str], most: int = 8) -> str:
+    """Names separated by commas, and how many more there are.
+
+    >>> listing("abcdef", 4)
+    'a, b, c, d and 2 more'
+    """
+    every = list(names)
+    more = f" and {len(every) - most} more" if len(every) > most else ""
+    return ", ".join(every[:most]) + more
+
+
+def note(file: str, sentence: str) -> None:
+    """Say how a file was read."""
+    warnings.warn(f"{file}: {sentence}", ReadingNote, stacklevel=2)

@@ -135,6 +135,11 @@ pub trait Network: Sync {
         format!("rank {vertex}")
     }
 
+    /// A sentence on ranks that no links join, where there are any. Only networks that users draw can have them.
+    fn cut_off(&self) -> Option<String> {
+        None
+    }
+
     /// A link in words: `leaf 3 -> spine 0`, or `leaf 3 <-> spine 0` where both directions share.
     fn link_name(&self, link: u32) -> String {
         let Some((from, to)) = self.ends(link) else {

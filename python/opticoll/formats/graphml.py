@@ -1,6 +1,6 @@
 """Graphs in GraphML, as `networkx.write_graphml(graph, path)` writes them.
 
-Nodes, edges and the graph have the attributes that `opticoll.formats.node_link` names. The text is
+Nodes, edges and the graph have the attributes that `opticoll.formats.attributes` names. The text is
 read as UTF-8, whatever encoding it names.
 """
 
@@ -12,10 +12,10 @@ from xml.etree import ElementTree
 from opticoll._core import Fabric
 from opticoll.document import read_text
 from opticoll.formats.atomic import replacing
+from opticoll.formats.attributes import Item, fabric_of
 from opticoll.formats.xml_tree import Element, parse
-from opticoll.network_graph import FABRIC_OPTIONS, Graph, MisplacedError, edges_of, texts
+from opticoll.network_graph import MisplacedError, edges_of
 
-_ATTRIBUTES = (*FABRIC_OPTIONS, "kind", "duplex")
 _WRITTEN = {
     "graph": ("fabric", "ties"),
     "node": ("kind",),
@@ -23,8 +23,17 @@ _WRITTEN = {
 }
 
 
-def read(path: Path) -> Fabric:
-    """The custom fabric in a file.
+def read(
+    path: Path,
+    *,
+    rate: object = None,
+    latency: object = None,
+    members: object = None,
+    without: object = None,
+    rate_from: object = None,
+    unit: object = None,
+) -> Fabric:
+    """The custom fabric in a file, with the fields that a fabric file has beside `graph`.
 
     Raises
     ------
@@ -43,42 +52,38 @@ def read(path: Path) -> Fabric:
     if any(whole.named("hyperedge")):
         problem = "a link joins two vertices; write an edge, or a switch with an edge to each end"
         raise MisplacedError(("hyperedge", 0), problem)
-    names: dict[str, str] = {}
+    keys = list(root.named("key"))
+    names = {key.attributes.get("id", ""): key.attributes.get("attr.name", "") for key in keys}
     defaults: dict[str, dict[str, str]] = {"graph": {}, "node": {}, "edge": {}}
-    for key in root.named("key"):
-        name = key.attributes.get("attr.name", "")
-        if name in _ATTRIBUTES:
-            names[key.attributes.get("id", "")] = name
-            for default in key.named("default"):
-                for kind in defaults:
-                    if key.attributes.get("for") in (kind, "all"):
-                        defaults[kind][name] = default.text.strip()
+    for key in keys:
+        for default in key.named("default"):
+            for kind in defaults:
+                if key.attributes.get("for") in (kind, "all"):
+                    defaults[kind][key.attributes.get("attr.name", "")] = default.text.strip()
 
     def attributes(element: Element) -> dict[str, str]:
         given = dict(defaults[element.tag])
         for one in element.named("data"):
-            named = names.get(one.attributes.get("key", ""))
-            if named is not None:
-                given[named] = one.text.strip()
+            if name := names.get(one.attributes.get("key", "")):
+                given[name] = one.text.strip()
         return given
 
-    options = texts((), attributes(whole), FABRIC_OPTIONS)
-    graph = Graph(options=options, file=path.name)
+    nodes, edges = [], []
     for position, node in enumerate(whole.named("node")):
         if "id" not in node.attributes:
             raise MisplacedError(("node", position), "a node needs an `id`")
-        graph.vertex(("node", position), node.attributes["id"], attributes(node).get("kind"))
-    graph.number(("node",), ("node",))
+        nodes.append(Item(("node", position), (node.attributes["id"],), attributes(node)))
     otherwise = str(whole.attributes.get("edgedefault") == "directed")
     for position, edge in enumerate(whole.named("edge")):
         given = edge.attributes
         if not {"source", "target"} <= given.keys():
             raise MisplacedError(("edge", position), "an edge needs `source` and `target`")
         one_way = given.get("directed", otherwise).lower() == "true"
-        graph.edge(
-            ("edge", position), (given["source"], given["target"]), one_way, attributes(edge)
-        )
-    return graph.fabric()
+        ends = (given["source"], given["target"])
+        edges.append(Item(("edge", position), ends, attributes(edge), one_way))
+    beside = {"rate": rate, "latency": latency, "members": members, "without": without}
+    beside |= {"rate_from": rate_from, "unit": unit}
+    return fabric_of(path.name, attributes(whole), nodes, edges, beside)
 
 
 def write(fabric: Fabric, path: Path) -> None:

@@ -18,7 +18,7 @@ from pathlib import Path
 from opticoll._core import Fabric
 from opticoll.document import read_text
 from opticoll.formats.xml_tree import MOST_BYTES, MOST_ELEMENTS, Element, parse
-from opticoll.network_graph import Graph, MisplacedError
+from opticoll.network_graph import Graph, MisplacedError, texts
 
 PCI_LANE = {"2.5": 1500, "5": 3000, "8": 6000, "16": 12_000, "32": 24_000, "64": 48_000}
 """Mb/s of a PCI lane by its GT/s (`kvDictPciGen`)."""
@@ -51,8 +51,10 @@ MOST_PROCESSORS = 256
 """Processors of a server: each has a link to each other."""
 
 
-def read(path: Path, *, boxes: int = 1) -> Fabric:
+def read(path: Path, *, boxes: int = 1, latency: object = None) -> Fabric:
     """The custom fabric of `boxes` copies of the servers in a file.
+
+    `latency` is that of links other than those of NICs that have their own.
 
     Raises
     ------
@@ -82,6 +84,7 @@ def read(path: Path, *, boxes: int = 1) -> Fabric:
         raise MisplacedError((), problem)
     joined = any(one.tag == "nvlink" and _is_switch(one) for one in elements)
     numbers = {rank: number for number, rank in enumerate(sorted(gpus))}
+    given = {} if latency is None else {"latency": latency}
     servers = _Servers(numbers, networked=boxes > 1 or (len(hosts) > 1 and not joined))
     for box in range(boxes):
         servers.box, of_box = box, f" of box {box}" if boxes > 1 else ""
@@ -90,7 +93,7 @@ def read(path: Path, *, boxes: int = 1) -> Fabric:
             servers.suffix = (f" of host {host}" if len(hosts) > 1 else "") + of_box
             servers.server(processors)
         servers.direct_links()
-    return servers.fabric(boxes, path.name)
+    return servers.fabric(boxes, path.name, texts((), given, given))
 
 
 @dataclass
@@ -122,9 +125,9 @@ class _Servers:
     links: dict[tuple[str, str, str], _Link] = field(default_factory=dict)
     """By ends and kind of element; NCCL adds up the rates of links that are equal in these."""
 
-    def fabric(self, boxes: int, file: str) -> Fabric:
+    def fabric(self, boxes: int, file: str, options: dict[str, str]) -> Fabric:
         """The fabric; two links that differ in their directions alone are one cable."""
-        graph = Graph(file=file)
+        graph = Graph(file=file, options=options)
         graph.ranks = [f"gpu {rank}" for rank in range(boxes * len(self.numbers))]
         graph.switches = list(self.switches)
         graph.number((), ())
@@ -133,8 +136,10 @@ class _Servers:
             back = self.links.get((other, one, kind))
             both = back is not None and back.rate_mbps == link.rate_mbps
             if (other, one, kind) not in cables:
-                options = [f"{link.rate_mbps}Mb/s", f"{link.latency_ps}ps"]
-                graph.link((f"line {link.line}",), one, other, "-" if both else ">", options)
+                own = [f"{link.rate_mbps}Mb/s"]
+                if link.latency_ps or not options:
+                    own.append(f"{link.latency_ps}ps")
+                graph.link((f"line {link.line}",), one, other, "-" if both else ">", own)
             if both:
                 cables.add((one, other, kind))
         return graph.fabric()

@@ -1,8 +1,7 @@
 """Graphs in NetworkX's node-link form, as `json.dump(networkx.node_link_data(graph), file)` writes.
 
-A node is a switch where its attribute `kind` says so, otherwise a rank; edges may have the
-attributes `rate`, `latency`, `sharing` and `duplex`, and the graph itself the options of the
-fabric. An edge of a directed graph leads one way only.
+Nodes, edges and the graph have the attributes that `opticoll.formats.attributes` names. An edge of
+a directed graph leads one way only.
 
 >>> nodes = [{"id": "a"}, {"id": "b"}, {"id": "hub", "kind": "switch"}]
 >>> links = [{"source": "a", "target": "hub"}, {"source": "hub", "target": "b", "rate": "1Gb/s"}]
@@ -13,21 +12,34 @@ fabric. An edge of a directed graph leads one way only.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from opticoll._core import Fabric
-from opticoll.document import read_json
+from opticoll.document import Place, read_json
 from opticoll.errors import FabricError, UsageError
+from opticoll.formats import attributes
 from opticoll.formats.atomic import replacing
-from opticoll.network_graph import FABRIC_OPTIONS, Graph, MisplacedError, edges_of, texts
+from opticoll.formats.attributes import Item
+from opticoll.network_graph import MisplacedError, edges_of
 
 if TYPE_CHECKING:
     import networkx
 
 
-def read(path: Path) -> Fabric:
-    """The custom fabric in a file.
+def read(
+    path: Path,
+    *,
+    rate: object = None,
+    latency: object = None,
+    members: object = None,
+    without: object = None,
+    rate_from: object = None,
+    unit: object = None,
+) -> Fabric:
+    """The custom fabric in a file, with the fields that a fabric file has beside `graph`.
 
     Raises
     ------
@@ -36,10 +48,14 @@ def read(path: Path) -> Fabric:
     FileError
         The file cannot be read.
     """
-    return fabric_of(read_json(path), path.name)
+    beside = {"rate": rate, "latency": latency, "members": members, "without": without}
+    beside |= {"rate_from": rate_from, "unit": unit}
+    return fabric_of(read_json(path), path.name, beside)
 
 
-def fabric_of(content: object, file: str = "") -> Fabric:
+def fabric_of(
+    content: object, file: str = "", beside: Mapping[str, object] = MappingProxyType({})
+) -> Fabric:
     """The custom fabric of a graph.
 
     Raises
@@ -52,26 +68,24 @@ def fabric_of(content: object, file: str = "") -> Fabric:
     key = "edges" if "edges" in content else "links"
     if not isinstance(content.get(key), list):
         raise MisplacedError((), "this is no graph in node-link form: no list `links` or `edges`")
-    graph = Graph(file=file)
     whole, directed = content.get("graph", {}), content.get("directed", False)
     if not isinstance(whole, dict):
         raise MisplacedError(("graph",), "the attributes of the graph are a set of fields")
     if not isinstance(directed, bool):
         raise MisplacedError(("directed",), "must be true or false")
-    graph.options = texts(("graph",), whole, FABRIC_OPTIONS)
+    nodes, edges = [], []
     for position, node in enumerate(content["nodes"]):
-        place = ("nodes", position)
+        place: Place = ("nodes", position)
         if not isinstance(node, dict) or "id" not in node:
             raise MisplacedError(place, "a node needs an `id`")
-        graph.vertex(place, _identity(node["id"]), node.get("kind"))
-    graph.number(("nodes",), ("nodes",))
+        nodes.append(Item(place, (_identity(node["id"]),), node))
     for position, edge in enumerate(content[key]):
         place = (key, position)
         if not isinstance(edge, dict) or not {"source", "target"} <= edge.keys():
             raise MisplacedError(place, "an edge needs `source` and `target`")
         ends = (_identity(edge["source"]), _identity(edge["target"]))
-        graph.edge(place, ends, directed, edge)
-    return graph.fabric()
+        edges.append(Item(place, ends, edge, directed))
+    return attributes.fabric_of(file, whole, nodes, edges, beside, ("graph",))
 
 
 def _identity(value: object) -> str:

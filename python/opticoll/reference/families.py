@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from opticoll.reference import circuit_switch, grid, light_paths, links, ring, star
 from opticoll.reference.plan import Fabric
@@ -14,7 +15,9 @@ FAMILIES: dict[str, tuple[dict[str, Check], Callable[[dict[str, str]], Fabric]]]
     "light_path_grid": (light_paths.OPTIONS, light_paths.LightPaths),
     "passive_star": (star.OPTIONS, star.Star),
     "circuit_switch": (circuit_switch.OPTIONS, circuit_switch.CircuitSwitch),
-    **{family: (options, links.Links) for family, options in links.OPTIONS.items()},
+    **{
+        family: (options, partial(links.Links, family)) for family, options in links.OPTIONS.items()
+    },
 }
 """The options of each family, and what makes a fabric of them."""
 

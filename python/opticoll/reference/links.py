@@ -1,52 +1,257 @@
 """Electrical fabrics: any rank may send to any other; links matter only where a plan names them.
 
-How many ranks their options make and which links, the core must say; most options are known by name
-only.
+Which links their options make, and with them what `without` may name, the core must say.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
+from math import prod
 from typing import Any
+from urllib.parse import unquote
 
 from opticoll.reference.plan import Fabric, Plan, Problem, Transfer, Transfers
-from opticoll.reference.words import Check, rate, time, whole
+from opticoll.reference.words import RANKS, Check, count, expect, like, one_of, rate, time, whole
 
 
-def named(*options: str) -> dict[str, Check]:
-    return dict.fromkeys(options, len)
+def each(check: Check) -> Check:
+    """A number or a quantity for each level or dimension, such as `4x4`."""
+
+    def check_each(word: str) -> None:
+        for part in word.split("x"):
+            check(part)
+
+    return check_each
 
 
-CABLES = {"rate": rate, "latency": time, **named("duplex", "sharing")}
-TERMINALS = named("terminals", "terminal_rate", "terminal_latency")
-OPTIONS: dict[str, dict[str, Check]] = {
-    "crossbar": named("ranks") | CABLES,
-    # Here rates and latencies may be lists.
-    "fat_tree": named("down", "up", "links", "arity", "levels", "taper", *CABLES),
-    "dragonfly": named(
-        *("terminals_per_router", "routers_per_group", "global_per_router", "groups"),
-        *("arrangement", "routing", "seed", "terminal_rate", "terminal_latency"),
-        *("local_rate", "local_latency", "global_rate", "global_latency"),
-    )
-    | CABLES,
-    "torus": named("dims", *CABLES) | TERMINALS,
-    "mesh": named("dims", *CABLES) | TERMINALS,
-    "ladder": named("rungs", *CABLES) | TERMINALS,
-    "electrical_ring": named("ranks", *CABLES),
-    "ocs_torus": named("dims", "cube", "twisted", "spares", "ports") | CABLES,
-    "fully_connected": named("ranks") | CABLES,
-    "gpu_servers": named("model", "boxes") | {"latency": time},
-    "custom": named("ranks", "switches", "links", "names", "ties", "rate", "latency", "sharing"),
+def number(least: int, most: int) -> Check:
+    return lambda word: expect(least <= whole(word, most), f"`{word}` is less than {least}")
+
+
+RUNS = like(r"[0-9]+(-[0-9]+)?(\+[0-9]+(-[0-9]+)?)*")
+PARTS: dict[str, Check] = {"without": len, "members": RUNS}
+KIND: dict[str, Check] = {
+    "duplex": one_of("full", "half"),
+    "sharing": one_of("shared", "per_flow"),
+    **PARTS,
 }
-for own in OPTIONS.values():
-    own.update(named("without", "members"))
+CABLES: dict[str, Check] = {"rate": rate, "latency": time, **KIND}
+BY_DIMENSION: dict[str, Check] = {"rate": each(rate), "latency": each(time), **KIND}
+TERMINALS: dict[str, Check] = {
+    "terminals": RANKS,
+    "terminal_rate": rate,
+    "terminal_latency": time,
+}
+OPTIONS: dict[str, dict[str, Check]] = {
+    "crossbar": {"ranks": RANKS, **CABLES},
+    "fat_tree": {
+        **dict.fromkeys(("down", "up", "links"), each(RANKS)),
+        "arity": RANKS,
+        "levels": count(16),
+        "taper": RANKS,
+        **BY_DIMENSION,
+        "latency": time,
+    },
+    "dragonfly": {
+        **dict.fromkeys(("terminals_per_router", "routers_per_group"), RANKS),
+        **dict.fromkeys(("global_per_router", "groups"), RANKS),
+        "arrangement": one_of("absolute", "simgrid"),
+        "routing": one_of("minimal", "valiant"),
+        "seed": number(0, 2**64 - 1),
+        **dict.fromkeys(("terminal_rate", "local_rate", "global_rate"), rate),
+        **dict.fromkeys(("terminal_latency", "local_latency", "global_latency"), time),
+        **CABLES,
+    },
+    "torus": {"dims": each(RANKS), **BY_DIMENSION, **TERMINALS},
+    "mesh": {"dims": each(RANKS), **BY_DIMENSION, **TERMINALS},
+    "ladder": {"rungs": RANKS, **BY_DIMENSION, **TERMINALS},
+    "electrical_ring": {"ranks": RANKS, **BY_DIMENSION},
+    "ocs_torus": {
+        "dims": each(RANKS),
+        "cube": count(64),
+        "twisted": one_of("no", "yes"),
+        "spares": number(0, 2**20),
+        "ports": like("any|[0-9]+"),
+        **CABLES,
+    },
+    "fully_connected": {"ranks": RANKS, **CABLES},
+    "gpu_servers": {
+        "model": one_of("dgx_a100", "dgx_h100", "dgx1", "ndv2", "dgx2", "mi250", "nvl72"),
+        "boxes": RANKS,
+        "latency": time,
+        **PARTS,
+    },
+    "custom": {
+        "ranks": count(2**14),
+        "switches": number(0, 2**14),
+        "links": len,
+        "names": len,
+        "ties": one_of("spread", "first"),
+        "rate": rate,
+        "latency": time,
+        "sharing": KIND["sharing"],
+        **PARTS,
+    },
+}
+MOST_RANKS = 2**20
+MOST_LINKS = 2**24
+GPUS = {"dgx2": 16, "mi250": 16, "nvl72": 72}
+"""GPUs of a box; of other models 8."""
+
+MOST_BOXES = {"dgx1": 1, "dgx2": 2, "ndv2": 2, "dgx_a100": 512, "dgx_h100": 512}
+"""Boxes that the source of a model joins; of others, as many as have room for all ranks."""
+
+
+def needs(options: dict[str, str], *names: str) -> list[str]:
+    for name in names:
+        expect(name in options, f"option {name} is missing")
+    return [options[name] for name in names]
+
+
+def sides(word: str) -> list[int]:
+    return [whole(part) for part in word.split("x")]
+
+
+def check_values(options: dict[str, str], dimensions: int, *names: str) -> None:
+    """One value for all dimensions, or one for each."""
+    for name in names:
+        values = len(options.get(name, "").split("x"))
+        expect(values in (1, dimensions), f"{name} has {values} values for {dimensions} dimensions")
+
+
+def ranks_of_grid(options: dict[str, str], dims: list[int]) -> int:
+    check_values(options, len(dims), "rate", "latency")
+    own = {"terminal_rate", "terminal_latency"} & options.keys()
+    expect(not own or "terminals" in options, "cables to ranks are for terminals")
+    return prod(dims) * whole(options.get("terminals", "1"))
+
+
+def ranks_of_fat_tree(options: dict[str, str]) -> int:
+    if "arity" not in options:
+        expect(not {"levels", "taper"} & options.keys(), "levels and taper go with arity")
+        down, up = map(sides, needs(options, "down", "up"))
+        links = sides(options["links"]) if "links" in options else up
+        expect(len(down) == len(up) == len(links), "levels differ in down, up and links")
+        check_values(options, len(down), "rate")
+        return prod(down)
+    expect(not {"down", "up", "links"} & options.keys(), "either arity or down and up")
+    arity, levels = whole(options["arity"]), whole(options.get("levels", "2"))
+    expect(arity % whole(options.get("taper", "1")) == 0, "taper divides arity")
+    check_values(options, levels, "rate")
+    return arity**levels
+
+
+def ranks_of_dragonfly(options: dict[str, str]) -> int:
+    names = ("terminals_per_router", "routers_per_group", "global_per_router")
+    terminals, routers, cables = map(whole, needs(options, *names))
+    most = routers * cables + 1
+    if options.get("arrangement") == "simgrid":
+        expect(cables == 1, "the arrangement has one global cable a router")
+        most = routers
+    groups = whole(options.get("groups", str(most)))
+    expect(groups <= most, f"there are {most} groups at most")
+    drawn = options.get("routing") == "valiant"
+    expect(drawn or "seed" not in options, "seed goes with routing=valiant")
+    links = groups * (routers * (routers - 1 + 2 * terminals) + groups - 1)
+    expect(links <= MOST_LINKS, f"more than {MOST_LINKS} links")
+    return terminals * routers * groups
+
+
+def ranks_of_cubes(options: dict[str, str]) -> int:
+    dims, cube = sides(*needs(options, "dims")), whole(options.get("cube", "4"))
+    expect(len(dims) == 3, "there are three sides")
+    expect(cube >= 2, "a cube has two ranks along a side")
+    within = max(dims) <= cube
+    expect(within or all(side % cube == 0 for side in dims), "sides are whole cubes")
+    if options.get("twisted") == "yes":
+        expect(sorted({*dims}) == [min(dims), 2 * min(dims)], "twisted sides are n and 2n")
+    cubes = whole(options.get("spares", "0")) + (1 if within else prod(dims) // cube**3)
+    if options.get("ports", "any") != "any":
+        expect(2 * cubes <= whole(options["ports"], MOST_RANKS), "the switches have fewer ports")
+    return prod(dims)
+
+
+def ranks_of_servers(options: dict[str, str]) -> int:
+    (model,) = needs(options, "model")
+    boxes = whole(options.get("boxes", "1"))
+    expect(boxes <= MOST_BOXES.get(model, MOST_RANKS), f"{model} has fewer boxes")
+    return boxes * GPUS.get(model, 8)
+
+
+def ranks_of_all_pairs(options: dict[str, str]) -> int:
+    ranks = whole(*needs(options, "ranks"))
+    expect(ranks * (ranks - 1) <= MOST_LINKS, f"more than {MOST_LINKS} links")
+    return ranks
+
+
+def ranks_of_graph(options: dict[str, str]) -> int:
+    ranks, switches = whole(*needs(options, "ranks")), whole(options.get("switches", "0"))
+    vertices = ranks + switches
+    expect(vertices <= 2**14, "there are too many ranks and switches")
+    expect(ranks == 1 or "links" in options, "option links is missing")
+    after: list[set[int]] = [set() for _ in range(vertices)]
+    before: list[set[int]] = [set() for _ in range(vertices)]
+    for cable in filter(None, options.get("links", "").split("+")):
+        ends, *own = cable.split("@")
+        expect(re.search("[-~>]", ends) is not None, f"`{ends}` joins no two vertices")
+        one, course, other = re.split("([-~>])", ends, maxsplit=1)
+        source, destination = whole(one, vertices - 1), whole(other, vertices - 1)
+        expect(source != destination, f"`{ends}` joins a vertex to itself")
+        for here, there in [(source, destination), (destination, source)][: 1 + (course != ">")]:
+            after[here].add(there)
+            before[there].add(here)
+        for value in own:
+            if value not in ("shared", "per_flow"):
+                (rate if re.search("/s|[bB]", value) else time)(value)
+    if "names" in options:
+        names = [unquote(name, errors="strict") for name in options["names"].split("+")]
+        expect(len(names) == len(set(names)) == vertices, "each vertex has a name of its own")
+        expect(all(name and name.isprintable() for name in names), "names are printed")
+        bad = re.search("%(?![0-9A-Fa-f]{2})", options["names"])
+        expect(bad is None, "a name has % without two digits")
+    # A part may be connected where the whole is not; which links it has the core must say.
+    if not {"members", "without"} & options.keys():
+        for beside in (after, before):
+            expect(set(range(ranks)) <= reached(beside), "no links lead to some rank, or from it")
+    return ranks
+
+
+def reached(beside: list[set[int]]) -> set[int]:
+    """The vertices that links lead to from rank 0."""
+    known, waiting = {0}, [0]
+    while waiting:
+        new = beside[waiting.pop()] - known
+        known |= new
+        waiting += new
+    return known
+
+
+RANKS_OF: dict[str, Callable[[dict[str, str]], int]] = {
+    "fat_tree": ranks_of_fat_tree,
+    "dragonfly": ranks_of_dragonfly,
+    **dict.fromkeys(("torus", "mesh"), lambda own: ranks_of_grid(own, sides(*needs(own, "dims")))),
+    "ladder": lambda own: ranks_of_grid(own, [whole(*needs(own, "rungs")), 2]),
+    "electrical_ring": lambda own: ranks_of_grid(own, [whole(*needs(own, "ranks"))]),
+    "ocs_torus": ranks_of_cubes,
+    "gpu_servers": ranks_of_servers,
+    "fully_connected": ranks_of_all_pairs,
+    "custom": ranks_of_graph,
+}
+"""How many ranks options make; refuses those that do not go together. Others say `ranks`."""
 
 
 class Links(Fabric):
     """A fabric without light."""
 
-    def __init__(self, options: dict[str, str]) -> None:
-        """Of the options none matters."""
+    def __init__(self, family: str, options: dict[str, str]) -> None:
+        """The options only have to go together."""
+        ranks_of = RANKS_OF.get(family, lambda own: whole(*needs(own, "ranks")))
+        ranks = ranks_of(options)
+        expect(ranks <= MOST_RANKS, f"more than {MOST_RANKS} ranks")
+        for run in filter(None, options.get("members", "").split("+")):
+            first, _, last = run.partition("-")
+            expect(whole(first) <= whole(last or first) < ranks, f"there are no ranks {run}")
 
     def read_light(self, words: list[str], over: list[str]) -> tuple[Any, list[str]]:
         """In place of light, the numbers of the links of `via 3.7.12`."""

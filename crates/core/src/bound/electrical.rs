@@ -333,9 +333,11 @@ fn rounds(
 
 /// So many bytes over the root's cables to those of the others, in one round or in two.
 fn one_or_two(root: u128, others: u128, bytes: u128, latency: Time) -> Result<Time, UnitError> {
-    let (one, two) = (over(bytes, root)?.plus(latency)?, latency.times(2)?);
-    if one <= two {
-        return Ok(one);
+    // Two rounds may fit into 64 bits where one does not.
+    let one = over(bytes, root).and_then(|one| one.plus(latency));
+    let two = latency.times(2)?;
+    if one.as_ref().is_ok_and(|one| *one <= two) {
+        return one;
     }
     let first = root.checked_mul(u128::from(latency.ps()));
     let left = bits_ps(bytes)?.saturating_sub(first.ok_or_else(too_long)?);
@@ -346,13 +348,14 @@ fn one_or_two(root: u128, others: u128, bytes: u128, latency: Time) -> Result<Ti
 fn exchange(cables: &[CutPart], size: Bytes, latency: Time) -> Result<Time, UnitError> {
     let (ranks, size) = (cables.len() as u128, u128::from(size.get()));
     let (all, _) = together(cables);
-    let direct = over(ranks * (ranks - 1) * size, all)?.plus(latency)?;
+    let direct = over(ranks * (ranks - 1) * size, all).and_then(|direct| direct.plus(latency));
     let least = over(2 * (ranks - 1) * size, all)?.plus(latency)?;
     // Rounded up, since it is taken off.
     let earlier = Time::from_ps(latency.ps().div_ceil(cables.len() as u64 - 1));
     let meet = over(ranks * size, all)?.plus(latency.times(2)?)?;
     let meet = Time::from_ps(meet.ps().saturating_sub(earlier.ps()));
-    Ok(meet.max(least).min(direct))
+    // Both ways may fit into 64 bits where sending directly does not.
+    Ok(direct.map_or(meet.max(least), |direct| direct.min(meet.max(least))))
 }
 
 /// The bytes that a part of the ranks, the root among them or not, has to take in and to send.

@@ -111,7 +111,13 @@ impl Part {
             return Ok(whole);
         };
         if left.is_empty() && members.is_none() {
-            return Ok(whole);
+            return match network.cut_off() {
+                Some(problem) => Err(FabricError::Graph {
+                    problem,
+                    link: None,
+                }),
+                None => Ok(whole),
+            };
         }
         let names = Names::of(network);
         let broken = |item: &str| {
@@ -127,16 +133,16 @@ impl Part {
             run.map_err(|problem| spec.refuse(MEMBERS.name, problem))
         });
         let part = Part::with(&whole, network, without, members.collect::<Result<_, _>>()?);
+        let option = if part.members.is_empty() {
+            WITHOUT
+        } else {
+            MEMBERS
+        };
         if part.ranks == 0 {
-            let option = if part.members.is_empty() {
-                WITHOUT
-            } else {
-                MEMBERS
-            };
             return Err(spec.refuse(option.name, "no rank is left").into());
         }
         match part.routes.cut_off(|vertex| part.vertex_name(vertex)) {
-            Some(problem) => Err(spec.refuse(WITHOUT.name, problem).into()),
+            Some(problem) => Err(spec.refuse(option.name, problem).into()),
             None => Ok(Fabric::new(part)),
         }
     }

@@ -172,12 +172,7 @@ impl Eq for Custom {}
 impl Custom {
     /// Reads a specification such as `custom:ranks=2,switches=1,links=0-2+1-2@400Gb/s`.
     pub fn parse(spec: &Spec) -> Result<Custom, FabricError> {
-        let custom = Custom::of(options::read(spec, &RECORD, declared)?);
-        let name = |vertex| shown(&custom.vertex_name(vertex)).to_string();
-        match custom.routes.cut_off(name) {
-            Some(problem) => Err(wrong(problem)),
-            None => Ok(custom),
-        }
+        Ok(Custom::of(options::read(spec, &RECORD, declared)?))
     }
 
     /// The vertices and links of any network, by their names; its routes become those of this family.
@@ -322,7 +317,7 @@ fn cable(text: &str, default: Link, vertices: u32) -> Result<Cable, String> {
     for value in parts {
         if let Some(sharing) = wiring::sharing_named(value) {
             link.sharing = sharing;
-        } else if value.contains("/s") {
+        } else if value.contains("/s") || value.contains(['b', 'B']) {
             link.rate = value.parse().map_err(|error| format!("{error}"))?;
         } else {
             link.latency = value.parse().map_err(|error| format!("{error}"))?;
@@ -430,5 +425,10 @@ impl Network for Custom {
 
     fn cable_number(&self, link: u32) -> Option<u32> {
         self.parallel[link as usize]
+    }
+
+    fn cut_off(&self) -> Option<String> {
+        let name = |vertex| shown(&self.vertex_name(vertex)).to_string();
+        self.routes.cut_off(name)
     }
 }

@@ -111,9 +111,12 @@ pub(super) fn choose(question: &Question<'_>) -> Result<Planned, PlannerError> {
 /// All contenders, and what was refused.
 fn contenders<'a>(question: &Question<'a>) -> Result<(Vec<Contender<'a>>, Refused), PlannerError> {
     // Named algorithms come first: of plans alike the simpler one is taken.
-    let (mut contenders, refused) = named_contenders(question)?;
+    let (mut contenders, mut refused) = named_contenders(question)?;
     for planner in question.planners() {
-        contenders.extend((planner.candidates)(question)?);
+        match (planner.candidates)(question) {
+            Ok(own) => contenders.extend(own),
+            Err(error) => refused.push(left_out(&Spec::new(planner.name), Time::ZERO, error)?),
+        }
     }
     Ok((contenders, refused))
 }
@@ -138,119 +141,120 @@ fn named_contenders<'a>(
     question: &Question<'a>,
 ) -> Result<(Vec<Contender<'a>>, Refused), PlannerError> {
     let (mut contenders, mut refused): (Vec<Contender<'a>>, Refused) = (Vec::new(), Vec::new());
-    let kind = question.collective.kind();
-    let on_ring = question.fabric.downcast::<WdmRing>().is_some();
-    // The formulas of records say enough there, until a good time is known.
-    let on_grid = least::has_grid_slots(question)?;
+    let (kind, ranks) = (question.collective.kind(), question.fabric.ranks());
     for record in algorithm::records_for(question.fabric).filter(|one| one.collective == kind) {
-        let ranks = question.fabric.ranks();
-        let about = (record.transfers)(ranks);
-        if (record.accepts)(question.fabric.ranks()).is_err() {
+        if (record.accepts)(ranks).is_err() {
             continue;
         }
-        let of_pieces = FirstPieces::of(record, question)
+        let pieces = FirstPieces::of(record, question)
             .and_then(|first| Ok((first, TunedPieces::of(record, question)?)));
-        let (first_pieces, tuned_pieces) = match of_pieces {
-            Err(error) if is_of_one(&error) => {
-                refused.push(left_out(&Spec::new(record.name), Time::ZERO, error));
+        let pieces = match pieces {
+            Ok(pieces) => pieces,
+            Err(error) => {
+                refused.push(left_out(&Spec::new(record.name), Time::ZERO, error)?);
                 continue;
             }
-            known => known?,
         };
         for spec in record.variants() {
-            let pieces = record.pieces(&spec);
-            // Half as many pieces would do.
-            if pieces.is_some_and(|pieces| pieces / 2 >= question.size.get().max(1)) {
-                continue;
+            let mut least = Time::ZERO;
+            match named_contender(record, &spec, &pieces, question, &mut least) {
+                Ok(one) => contenders.extend(one),
+                Err(error) => refused.push(left_out(&spec, least, error)?),
             }
-            // Every rank sends every piece; of a vector once.
-            let of_a_piece = match kind {
-                CollectiveKind::AllGather | CollectiveKind::ReduceScatter => about,
-                _ => ranks.into(),
-            };
-            let mut transfers = pieces.map_or(about, |pieces| pieces.saturating_mul(of_a_piece));
-            let (mut least, mut slots) = match least::by_formulas(record, &spec, question) {
-                Err(error) if is_of_one(&error) => {
-                    refused.push(left_out(&spec, Time::ZERO, error));
-                    continue;
-                }
-                known => known?,
-            };
-            let mut expected = Time::ZERO;
-            if let (Some(pieces), Some(first)) = (pieces, &first_pieces) {
-                least = least.max(first.least(pieces, question)?);
-                slots = slots.max(first.slots(pieces));
-                expected = first.estimate(pieces, question)?;
-            }
-            let tuning = match (pieces, &tuned_pieces) {
-                (Some(pieces), Some(first)) => first.tuning(pieces, question.size)?,
-                _ => None,
-            };
-            if let Some(tuning) = &tuning {
-                least = least.max(tuning.least);
-                expected = expected.max(tuning.expected);
-            }
-            if transfers > question.most_transfers {
-                let most = question.most_transfers;
-                let error = PlannerError::TooLarge { transfers, most };
-                refused.push(left_out(&spec, least, error));
-                continue;
-            }
-            let quickly = !on_ring
-                && tuning.is_none()
-                && transfers <= if on_grid { LARGE } else { QUICKLY_MADE };
-            let is_known = quickly || on_ring || tuning.is_some();
-            if quickly {
-                match least::of_spec(&spec, question) {
-                    Ok(known) => {
-                        least = least.max(known.least);
-                        expected = expected.max(known.expected);
-                        transfers = known.transfers;
-                    }
-                    // It is not for fabrics of this family.
-                    Err(PlannerError::Algorithm(AlgorithmError::WrongFamily(_))) => continue,
-                    Err(error) if is_of_one(&error) => {
-                        refused.push(left_out(&spec, least, error));
-                        continue;
-                    }
-                    Err(error) => return Err(error),
-                }
-            }
-            // Large ones come when a good time is known, which most of them cannot reach by their loads; on grids those of
-            // few transfers come first.
-            let is_large =
-                on_ring && transfers > LATER && !(pieces.is_some() && first_pieces.is_some());
-            let estimate = match (is_known, question.fabric.network()) {
-                _ if is_large => LATER_NAMED,
-                (true, Some(_)) => least,
-                (true, None) => {
-                    let order = Time::from_ps(if on_ring { slots } else { transfers });
-                    least.max(order).max(expected)
-                }
-                (false, _) => LATER_NAMED,
-            };
-            let transfers = question.work(transfers);
-            let question = *question;
-            contenders.push(Contender {
-                name: spec.to_string(),
-                slots,
-                least,
-                estimate,
-                transfers,
-                make: Box::new(move |limit| make_named(record, &spec, &question, limit)),
-            });
         }
     }
     Ok((contenders, refused))
 }
 
-fn left_out(spec: &Spec, least: Time, error: PlannerError) -> Candidate {
-    Candidate {
+/// A named algorithm with values of its options; `None` where it has nothing to offer. `least` becomes what it cannot go
+/// below, as far as that is known.
+fn named_contender<'a>(
+    record: &'static Algorithm,
+    spec: &Spec,
+    (first_pieces, tuned_pieces): &(Option<FirstPieces>, Option<TunedPieces>),
+    question: &Question<'a>,
+    least: &mut Time,
+) -> Result<Option<Contender<'a>>, PlannerError> {
+    let ranks = question.fabric.ranks();
+    let about = (record.transfers)(ranks);
+    let on_ring = question.fabric.downcast::<WdmRing>().is_some();
+    // The formulas of records say enough there, until a good time is known.
+    let on_grid = least::has_grid_slots(question)?;
+    let pieces = record.pieces(spec);
+    // Half as many pieces would do.
+    if pieces.is_some_and(|pieces| pieces / 2 >= question.size.get().max(1)) {
+        return Ok(None);
+    }
+    // Every rank sends every piece; of a vector once.
+    let of_a_piece = match record.collective {
+        CollectiveKind::AllGather | CollectiveKind::ReduceScatter => about,
+        _ => ranks.into(),
+    };
+    let mut transfers = pieces.map_or(about, |pieces| pieces.saturating_mul(of_a_piece));
+    let mut slots;
+    (*least, slots) = least::by_formulas(record, spec, question)?;
+    let mut expected = Time::ZERO;
+    if let (Some(pieces), Some(first)) = (pieces, first_pieces) {
+        *least = first.least(pieces, question)?.max(*least);
+        slots = slots.max(first.slots(pieces));
+        expected = first.estimate(pieces, question)?;
+    }
+    let tuning = match (pieces, tuned_pieces) {
+        (Some(pieces), Some(first)) => first.tuning(pieces, question.size)?,
+        _ => None,
+    };
+    if let Some(tuning) = &tuning {
+        *least = tuning.least.max(*least);
+        expected = expected.max(tuning.expected);
+    }
+    question.fits(transfers)?;
+    let quickly =
+        !on_ring && tuning.is_none() && transfers <= if on_grid { LARGE } else { QUICKLY_MADE };
+    let is_known = quickly || on_ring || tuning.is_some();
+    if quickly {
+        let known = match least::of_spec(spec, question) {
+            // It is not for fabrics of this family.
+            Err(PlannerError::Algorithm(AlgorithmError::WrongFamily(_))) => return Ok(None),
+            known => known?,
+        };
+        *least = known.least.max(*least);
+        expected = expected.max(known.expected);
+        transfers = known.transfers;
+    }
+    // Large ones come when a good time is known, which most of them cannot reach by their loads; on grids those of
+    // few transfers come first.
+    let is_large = on_ring && transfers > LATER && !(pieces.is_some() && first_pieces.is_some());
+    let estimate = match (is_known, question.fabric.network()) {
+        _ if is_large => LATER_NAMED,
+        (true, Some(_)) => *least,
+        (true, None) => {
+            let order = Time::from_ps(if on_ring { slots } else { transfers });
+            order.max(*least).max(expected)
+        }
+        (false, _) => LATER_NAMED,
+    };
+    let (question, spec) = (*question, spec.clone());
+    Ok(Some(Contender {
+        name: spec.to_string(),
+        slots,
+        least: *least,
+        estimate,
+        transfers: question.work(transfers),
+        make: Box::new(move |limit| make_named(record, &spec, &question, limit)),
+    }))
+}
+
+/// What an error leaves out, where it says nothing of the others.
+fn left_out(spec: &Spec, least: Time, error: PlannerError) -> Result<Candidate, PlannerError> {
+    if !is_of_one(&error) {
+        return Err(error);
+    }
+    Ok(Candidate {
         name: spec.to_string(),
         slots: 0,
         time: least,
         left_out: Some(LeftOut::Refused(error)),
-    }
+    })
 }
 
 /// The plan of a named algorithm, or a time that it cannot go below where that is past the limit. On a ring

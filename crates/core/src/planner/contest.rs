@@ -468,19 +468,12 @@ impl<'a> Contest<'a> {
     }
 }
 
-/// Whether an error says that one way to plan does not fit, and nothing of the others.
+/// Whether an error says that one way to plan does not fit, and nothing of the others: all but those of settings.
 pub(super) fn is_of_one(error: &PlannerError) -> bool {
-    matches!(
+    use SimulationError::{Fabric, Setting, Unknown};
+    !matches!(
         error,
-        PlannerError::Algorithm(_)
-            | PlannerError::Placement(_)
-            | PlannerError::NotFound { .. }
-            | PlannerError::TooLarge { .. }
-            | PlannerError::NothingFits { .. }
-            | PlannerError::Unit(_)
-            | PlannerError::Spec(_)
-            | PlannerError::CollectiveSize(_)
-            | PlannerError::Memory(_)
-            | PlannerError::Simulation(SimulationError::Unit(_) | SimulationError::Refused { .. })
+        PlannerError::OnlyFormulas
+            | PlannerError::Simulation(Unknown { .. } | Fabric { .. } | Setting { .. })
     )
 }

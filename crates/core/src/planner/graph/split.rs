@@ -206,6 +206,8 @@ fn remove(
         targets: side(|ends| (ends.0, ends.1)),
     };
     if around.targets.is_empty() || around.sources.is_empty() {
+        // Links that end at the switch carry nothing.
+        capacities.retain(|ends, _| ends.0 != switch && ends.1 != switch);
         return Some(Vec::new());
     }
     let order: Vec<u32> = (0..supply.len() as u32).collect();

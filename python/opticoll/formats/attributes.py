@@ -1,0 +1,253 @@
+"""Graphs of nodes and edges with attributes, by the names that people give these.
+
+A name with a unit by convention is read in that unit. A note says so, and what is not read.
+
+| of | attribute | is |
+|---|---|---|
+| node | `kind`, else `type` | rank, host, gpu or server (the default); switch or router |
+| node | `label` | the name of the rank or switch |
+| edge | `rate`, `latency`, `sharing`, `duplex` | text with its unit |
+| edge | `LinkSpeedRaw` | rate in b/s (Topology Zoo) |
+| edge | `LinkSpeed` | rate in b/s times `LinkSpeedUnits`, one of K, M, G and T (Topology Zoo) |
+| edge | `capacity`, `bandwidth` | rate in b/s; in Gb/s where one is below a million |
+| edge | `delay` | latency in seconds |
+| graph | `rate`, `latency`, `sharing`, `ties`, `members`, `without` | options of the fabric |
+| graph | `wavelengths`, `hosts` | those of a network of bursts |
+
+Of several names for the rate the first in the table is read. `rate_from` names another attribute,
+and `unit` its unit. An edge of a node to itself is left out.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+
+from opticoll import registry
+from opticoll._core import Fabric
+from opticoll.document import Place
+from opticoll.layout import format_rate, plural
+from opticoll.network_graph import (
+    FABRIC_OPTIONS,
+    LIGHT,
+    LINK_OPTIONS,
+    Graph,
+    MisplacedError,
+    check_rate,
+    is_kind,
+    listing,
+    note,
+    texts,
+)
+
+RATES = ("rate", "LinkSpeedRaw", "LinkSpeed", "capacity", "bandwidth")
+"""Attributes that hold the rate of a link, the first first."""
+
+SPEED_UNITS = {"K": "kb/s", "M": "Mb/s", "G": "Gb/s", "T": "Tb/s"}
+"""Units of `LinkSpeed`, by `LinkSpeedUnits`."""
+
+IN_BITS = 10**6
+"""From here on a number without a unit is taken for bits per second, below for gigabits."""
+
+STRUCTURE = ("id", "key", "source", "target", "name", "fabric")
+"""What says which node, edge or graph it is."""
+
+
+_OWN = (*LINK_OPTIONS, "duplex")
+"""What an edge says as an option of a link."""
+
+
+@dataclass(frozen=True)
+class Item:
+    """A node or an edge with its place in the file."""
+
+    place: Place
+    ends: tuple[str, ...]
+    """The name of the node, or those of both ends."""
+    attributes: Mapping[str, object]
+    one_way: bool = False
+
+
+def fabric_of(
+    file: str,
+    whole: Mapping[str, object],
+    nodes: Sequence[Item],
+    edges: Sequence[Item],
+    beside: Mapping[str, object],
+    place: Place = (),
+) -> Fabric:
+    """The custom fabric of a graph; `beside` are fields of a fabric file, `place` that of `whole`.
+
+    Raises
+    ------
+    MisplacedError
+        There is none of this graph; with node or edge.
+    """
+    given = {key: value for key, value in beside.items() if value is not None}
+    known = [key for key in FABRIC_OPTIONS if key not in given]
+    options = texts(place, whole, known) | texts((), given, FABRIC_OPTIONS)
+    graph = Graph(options=options, file=file, light=texts(place, whole, LIGHT))
+    read = {"node": {*STRUCTURE, "kind"}, "edge": {*STRUCTURE, *_OWN}}
+    names = _add_nodes(graph, nodes, read["node"])
+    ends = [[_end(end, names, edge.place) for end in edge.ends] for edge in edges]
+    loops = [edge for edge, (one, other) in zip(edges, ends, strict=True) if one == other]
+    if loops:
+        where = (f"{'.'.join(map(str, one.place))} at {names[one.ends[0]]}" for one in loops)
+        note(file, f"left out: links of a node to itself ({listing(where)})")
+        edges = [edge for edge in edges if edge.ends[0] != edge.ends[1]]
+    name, rates = _rates(edges, given, read["edge"])
+    unrated = rates.count(None)
+    if 0 < unrated < len(edges) and "rate" not in options:
+        some = f"{unrated} of {plural(len(edges), 'link')} without a rate of their own"
+        hint = "`rate` beside `graph` in a fabric file sets another one"
+        note(file, f"{some}: they take 100Gb/s; {hint}")
+    for edge, rate in zip(edges, rates, strict=True):
+        own = {key: edge.attributes[key] for key in _OWN if key in edge.attributes}
+        own |= {} if rate is None else {"rate": rate}
+        latency = _latency(edge, read["edge"])
+        own |= {} if latency is None else {"latency": latency}
+        graph.edge(edge.place, (names[edge.ends[0]], names[edge.ends[1]]), edge.one_way, own)
+    read["graph"] = {*STRUCTURE, *FABRIC_OPTIONS, *LIGHT}
+    _say_what_stands(file, edges, read, name, rates)
+    listed = {"node": nodes, "edge": edges, "graph": [Item((), (), whole)]}
+    _say_what_is_left_out(file, listed, read, any(rates))
+    return graph.fabric()
+
+
+def _add_nodes(graph: Graph, nodes: Sequence[Item], read: set[str]) -> dict[str, str]:
+    """Add ranks and switches; their names by the identities of their nodes."""
+    given = [node.attributes.get("label") for node in nodes]
+    labels = ["" if label is None else str(label).strip() for label in given]
+    count = Counter(labels)
+    if any(labels):
+        read.add("label")
+    if any(is_kind(node.attributes.get("type")) for node in nodes):
+        read.add("type")
+    names: dict[str, str] = {}
+    for node, label in zip(nodes, labels, strict=True):
+        (identity,) = node.ends
+        if identity in names:
+            raise MisplacedError(node.place[:1], f"there are two ranks or switches `{identity}`")
+        name = label if count[label] == 1 else f"{label} ({identity})"
+        names[identity] = name if label else identity
+        kind = node.attributes.get("kind")
+        if kind is None and is_kind(node.attributes.get("type")):
+            kind = node.attributes["type"]
+        graph.vertex(node.place, names[identity], kind)
+    place = nodes[0].place[:1] if nodes else ()
+    graph.number(place, place)
+    return names
+
+
+def _end(identity: str, names: Mapping[str, str], place: Place) -> str:
+    if identity not in names:
+        near = registry.nearest(identity, names) if names else ""
+        hint = near if "did you mean" in near else ""
+        raise MisplacedError(place, f"there is no rank or switch `{identity}`{hint}")
+    return names[identity]
+
+
+def _rates(
+    edges: Sequence[Item], given: Mapping[str, object], read: set[str]
+) -> tuple[str, list[str | None]]:
+    """The attribute of rates, and the rate of each edge as a text; None where it has none."""
+    present = {key for edge in edges for key in edge.attributes}
+    name = str(given.get("rate_from", next((one for one in RATES if one in present), "rate")))
+    if "rate_from" in given and name not in present:
+        hint = registry.nearest(name, sorted(present)) if present else ""
+        raise MisplacedError(("rate_from",), f"no edge has an attribute `{name}`{hint}")
+    read.add(name)
+    if name == "rate" and "unit" not in given:
+        given_as = [edge.attributes.get(name) for edge in edges]
+        return name, [None if one is None else str(one) for one in given_as]
+    if "unit" in given:
+        unit: str | None = str(given["unit"])
+        check_rate(("unit",), f"1{unit}")
+    else:
+        numbers = [_number((*edge.place, name), edge.attributes.get(name)) for edge in edges]
+        smallest = min((one for one in numbers if isinstance(one, Decimal) and one), default=0)
+        unit = "b/s" if name == "LinkSpeedRaw" or smallest >= IN_BITS else "Gb/s"
+    if name == "LinkSpeed" and "unit" not in given:
+        read.add("LinkSpeedUnits")
+        unit = None
+    return name, [_rate(edge, name, unit) for edge in edges]
+
+
+def _rate(edge: Item, name: str, unit: str | None) -> str | None:
+    place = (*edge.place, name)
+    number = _number(place, edge.attributes.get(name))
+    if not isinstance(number, Decimal):
+        return number if number is None else check_rate(place, number)
+    if unit is None:
+        letter = str(edge.attributes.get("LinkSpeedUnits", "")).strip()[:1].upper()
+        if letter not in SPEED_UNITS:
+            problem = f"`{letter}` is no unit of LinkSpeed; known are {', '.join(SPEED_UNITS)}"
+            raise MisplacedError((*edge.place, "LinkSpeedUnits"), problem)
+        unit = SPEED_UNITS[letter]
+    if not number:
+        raise MisplacedError(place, "a link whose rate is 0 carries nothing; leave it out")
+    return check_rate(place, f"{number:f}{unit}")
+
+
+def _latency(edge: Item, read: set[str]) -> str | None:
+    """The latency that `delay` gives to an edge without `latency`."""
+    if "delay" not in edge.attributes or "latency" in edge.attributes:
+        return None
+    read.add("delay")
+    delay = _number((*edge.place, "delay"), edge.attributes["delay"])
+    return f"{delay * 10**12:.0f}ps" if isinstance(delay, Decimal) else delay
+
+
+def _number(place: Place, value: object) -> Decimal | str | None:
+    """A number of 0 or more, a text with a unit, or None where nothing is said."""
+    text = str(value).strip()
+    if value is None or text.lower() in ("", "none", "nan"):
+        return None
+    try:
+        number = Decimal(text)
+    except InvalidOperation:
+        return text
+    if isinstance(value, bool) or not number.is_finite() or not 0 <= number < 10**24:
+        raise MisplacedError(place, f"`{text}` is no number of 0 or more")
+    return number
+
+
+def _say_what_stands(
+    file: str,
+    edges: Sequence[Item],
+    read: Mapping[str, set[str]],
+    name: str,
+    rates: Sequence[str | None],
+) -> None:
+    """Say which attributes stand for what."""
+    stands = []
+    rated = [(edge, rate) for edge, rate in zip(edges, rates, strict=True) if rate is not None]
+    if rated and name != "rate":
+        edge, rate = rated[0]
+        shown = format_rate(int(Fabric("crossbar", ranks=2, rate=rate).option("rate")))
+        stands.append(f"`{name}` is the rate ({edge.attributes[name]} is {shown})")
+    if "delay" in read["edge"]:
+        stands.append("`delay` is the latency, in seconds")
+    if "label" in read["node"]:
+        stands.append("`label` is the name of a rank or switch")
+    if "type" in read["node"]:
+        stands.append("`type` says which nodes are switches")
+    if stands:
+        note(file, "; ".join(stands))
+
+
+def _say_what_is_left_out(
+    file: str, items: Mapping[str, Sequence[Item]], read: Mapping[str, set[str]], is_rated: bool
+) -> None:
+    """Say which attributes are not read; `is_rated`: some edge has a rate."""
+    left_out = []
+    for of, listed in items.items():
+        names = dict.fromkeys(key for item in listed for key in item.attributes)
+        unread = [key for key in names if key not in read[of]]
+        if unread:
+            left_out.append(f"{listing(unread)} of {of}s".replace("of graphs", "of the graph"))
+    if left_out:
+        hint = "" if is_rated else "; `rate_from` beside `graph` in a fabric file names the rate"
+        note(file, f"not read: {'; '.join(left_out)}{hint}")
