@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import opticoll
-from conftest import Run
+from conftest import Run, proved
 from opticoll import errors, registry
 from test_cli import run_json
 
@@ -271,6 +271,33 @@ def test_fabrics_of_unequal_size_are_compared_with_a_warning(run: Run, command: 
     printed = run(*command, *batch, "--algorithm", "ring", *fabrics).out
     assert "differ in the number of ranks, from 4 to 8" in printed
     assert any(line.split()[:2] == ["fabric", "ranks"] for line in printed.splitlines())
+
+
+@pytest.mark.parametrize(
+    ("options", "stripes"),
+    [
+        ("dead=3", 7),
+        ("dead=0+5", 6),
+        ("fibres=2,dead=1.0+1.7", 14),
+        ("broken=2-3", 8),
+        ("broken=2-3cw", 8),
+        ("converters=full", 8),
+        ("converters=full,dead=2", 7),
+        ("ports=3", 3),
+        ("multicast=drop_and_continue", 8),
+        ("reach=5,broken=0-1", 8),
+    ],
+)
+def test_a_ring_is_striped_over_every_wavelength_that_can_be_used(
+    options: str, stripes: int
+) -> None:
+    ring = f"wdm_ring:ranks=6,wavelengths=8,rate=8Gb/s,{options}"
+    plan = opticoll.plan("all_gather", ring, "ring:stripes=all", size="840KB")
+    proved(plan)
+    # Five slots: a reconfiguration each, and the part of a block on one wavelength at 1 B/ns.
+    assert plan.simulate("840KB").time_ps == 5 * (25_000_000 + 840_000_000 // stripes)
+    with pytest.raises(errors.AlgorithmError, match=f"leave room for {stripes} on"):
+        opticoll.plan("all_gather", ring, f"ring:stripes={stripes + 1}", size="840KB")
 
 
 def test_compare_says_what_is_not_striped_and_which_row_auto_is(run: Run) -> None:

@@ -63,8 +63,8 @@ pub(super) fn plan(
         _ => PlannerError::Assignment(problem),
     })?;
     let stripes = match spec.option(STRIPES.name) {
-        Some("all") => striped::most(&plan),
-        _ => spec.count(STRIPES.name, 1, u32::MAX)?.unwrap_or(1),
+        Some("all") => None,
+        _ => Some(spec.count(STRIPES.name, 1, u32::MAX)?.unwrap_or(1)),
     };
     striped::plan(plan, stripes)
 }

@@ -1,14 +1,20 @@
 //! Plans whose lightpaths are cut into stripes over wavelengths side by side.
 //!
-//! Let a plan use the channels 0..u of each direction, of c. Cut each of its chunks into k <= c / u parts, and
-//! let part i travel where the chunk did, on the channel i u further on. Two lightpaths that shared neither a
+//! Let a plan use the channels 0..u of each direction, of c that can be used. Cut each of its chunks into k <= c / u
+//! parts, and let part i travel where the chunk did, on the channel i u further on. Two lightpaths that shared neither a
 //! link nor a channel in a slot do not now either: the parts with one i are a copy of the plan on channels of
-//! their own. So there are as many slots, and transmission takes a k-th of the time in each.
+//! their own. So there are as many slots, and transmission takes a k-th of the time in each. Cuts, limits of reach and
+//! light trees are the same for every copy. Where ranks have p ports and at most s lightpaths at a time, k <= p / s. With
+//! converters the plan is placed on wavelengths that it keeps, if it takes no more slots so.
+
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{PlannerError, Question};
 use crate::algorithm::AlgorithmError;
-use crate::fabric::NumberedChannels;
+use crate::fabric::Fabric;
+use crate::families;
 use crate::family::wdm_ring::WdmRing;
+use crate::interrupt;
 use crate::plan::{AnyPlan, FoldedPlan, Lightpath, Plan, fold};
 use crate::schedule::{Claims, Schedule, Transfer};
 use crate::spec::{OptionRecord, Spec};
@@ -28,24 +34,61 @@ const MOST_FULL: u64 = 1 << 27;
 /// The channels 0..u of a direction that a plan uses, as u; none where its light cannot be striped.
 fn used(plan: &Plan) -> Option<u32> {
     let ring = plan.fabric.downcast::<WdmRing>()?;
-    let single = plan.schedule.is_in_single_chunks();
-    if !single || !ring.is_even() || ring.ports.is_some() {
+    if !plan.schedule.is_in_single_chunks() {
         return None;
     }
     let mut lights = plan.light.iter();
     let used = lights.try_fold(0, |used, light| {
-        Some(ring.channel_number(*light)?.max(used))
+        Some(ring.usable_channel(*light)?.max(used))
     })?;
     (!plan.is_empty()).then_some(used + 1)
 }
 
+/// The most lightpaths that a rank sends, or receives, in a slot.
+fn at_once(plan: &Plan) -> u32 {
+    let mut lightpaths = FxHashSet::default();
+    let mut ends: FxHashMap<(u32, u32, bool), u32> = FxHashMap::default();
+    for index in 0..plan.len() {
+        interrupt::check();
+        let ((source, destination), slot) = (plan.schedule.ends(index), plan.slot[index]);
+        if lightpaths.insert((slot, source, destination, plan.light[index])) {
+            *ends.entry((slot, source, true)).or_default() += 1;
+            *ends.entry((slot, destination, false)).or_default() += 1;
+        }
+    }
+    ends.into_values().max().unwrap_or(1)
+}
+
 /// The most stripes that a plan leaves room for, at least 1.
-pub(super) fn most(plan: &Plan) -> u32 {
-    let channels = plan
-        .fabric
-        .downcast::<WdmRing>()
-        .map_or(1, WdmRing::channels);
-    used(plan).map_or(1, |used| channels / used)
+fn most(plan: &Plan) -> u32 {
+    let (Some(ring), Some(used)) = (plan.fabric.downcast::<WdmRing>(), used(plan)) else {
+        return 1;
+    };
+    let room = ring.channels() / used;
+    match ring.ports {
+        Some(ports) => room.min(ports / at_once(plan)).max(1),
+        None => room,
+    }
+}
+
+/// The plan on wavelengths that its light keeps, where it takes no more slots so.
+fn unconverted(plan: Plan) -> Plan {
+    let ring = plan.fabric.downcast::<WdmRing>();
+    let Some(ring) = ring.filter(|ring| ring.converters) else {
+        return plan;
+    };
+    let keeping = Fabric::new(WdmRing {
+        converters: false,
+        ..ring.clone()
+    });
+    let schedule = plan.schedule.clone();
+    match families::place_by_default(schedule, &keeping, plan.algorithm.clone()) {
+        Ok(placed) if placed.slots() <= plan.slots() => Plan {
+            fabric: plan.fabric,
+            ..placed
+        },
+        _ => plan,
+    }
 }
 
 /// The most stripes into which [`Striping::widest`] can cut a plan of at least so many lightpaths, by the transfers that the question
@@ -71,6 +114,7 @@ impl Striping {
     /// In as many stripes as there is room for, if that is more than one and the striped plan has no more transfers than the question
     /// allows; otherwise the plan as it is.
     pub(super) fn widest(whole: Plan, question: &Question<'_>) -> Result<Striping, Box<Plan>> {
+        let whole = unconverted(whole);
         let stripes = self::most(&whole);
         let collective = &whole.schedule.collective;
         let pieces = collective.pieces().saturating_mul(stripes);
@@ -148,12 +192,18 @@ impl Striping {
     }
 }
 
-/// The plan with each chunk in so many stripes; folded where it looks the same from every rank.
+/// The plan with each chunk in so many stripes, or as many as there is room for; folded where it looks the same from
+/// every rank.
 ///
 /// # Errors
 /// More stripes than there is room for, or more lightpaths than fit into memory.
-pub(super) fn plan(plan: Plan, stripes: u32) -> Result<AnyPlan, PlannerError> {
+pub(super) fn plan(plan: Plan, stripes: Option<u32>) -> Result<AnyPlan, PlannerError> {
+    if stripes == Some(1) {
+        return Ok(AnyPlan::Full(plan));
+    }
+    let plan = unconverted(plan);
     let most = most(&plan);
+    let stripes = stripes.unwrap_or(most);
     if stripes > most {
         let reason =
             format!("its lightpaths leave room for {most} on these wavelengths, not for {stripes}");
@@ -204,7 +254,7 @@ fn cut(plan: &Plan, stripes: u32, used: u32) -> Result<Plan, PlannerError> {
             let whole = plan.lightpath(index);
             for stripe in 0..stripes {
                 striped.push(Lightpath {
-                    light: ring.further(whole.light, stripe * used),
+                    light: ring.further_usable(whole.light, stripe * used),
                     transfer: Transfer {
                         chunk: whole.transfer.chunk * stripes + stripe,
                         ..whole.transfer

@@ -108,6 +108,39 @@ impl WdmRing {
         })
     }
 
+    /// Light whose wavelength may change, on each fibre of a direction.
+    pub(crate) fn converted(&self, direction: Direction) -> impl Iterator<Item = WdmLight> {
+        (0..self.fibres).map(move |fibre| WdmLight {
+            direction,
+            fibre: fibre as u8,
+            wavelength: CONVERTED,
+        })
+    }
+
+    /// The number 0..channels of light's channel among those that can be used.
+    pub(crate) fn usable_channel(&self, light: Light) -> Option<u32> {
+        let number = self.channel_number(light)?;
+        let numbers = self
+            .dead
+            .iter()
+            .map(|dead| dead.fibre * self.wavelengths + dead.wavelength);
+        let dead_before = numbers.filter(|dead| *dead < number).count();
+        Some(number - dead_before as u32)
+    }
+
+    /// Light so many channels further on among those that can be used.
+    pub(crate) fn further_usable(&self, light: Light, by: u32) -> Light {
+        let own = WdmLight::from(light);
+        self.usable_channel(light).map_or(light, |channel| {
+            let (fibre, wavelength) = self.channel(channel + by);
+            Light::from(WdmLight {
+                fibre,
+                wavelength,
+                ..own
+            })
+        })
+    }
+
     /// A lightpath on the channel with a number; beyond the last one on wavelengths that do not exist.
     fn on_channel(&self, light: WdmLight, channel: u32) -> Light {
         let fibre = (channel / self.wavelengths).min(self.fibres - 1);
