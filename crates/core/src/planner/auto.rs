@@ -157,7 +157,7 @@ fn named_contenders<'a>(
             }
             known => known?,
         };
-        for spec in record.variants() {
+        for spec in record.variants(question.fabric) {
             let pieces = record.pieces(&spec);
             // Half as many pieces would do.
             if pieces.is_some_and(|pieces| pieces / 2 >= question.size.get().max(1)) {
