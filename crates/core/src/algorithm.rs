@@ -499,10 +499,22 @@ pub(crate) const CHANNELS: OptionRecord = OptionRecord {
 
 /// The channels asked for.
 pub(crate) fn channels(request: &Request<'_>) -> Result<u32, SpecError> {
-    let most = group_size(request.fabric);
-    match request.spec.option(CHANNELS.name) {
-        Some("all") => Ok(most),
-        _ => Ok(request.spec.count(CHANNELS.name, 1, most)?.unwrap_or(1)),
+    let (spec, most) = (request.spec, group_size(request.fabric));
+    let asked = match spec.option(CHANNELS.name) {
+        Some("all") => Some(most),
+        _ => spec.count(CHANNELS.name, 1, u32::MAX)?,
+    };
+    let asked = asked.unwrap_or(1);
+    match (asked > most, most) {
+        (false, _) => Ok(asked),
+        (true, 1) => {
+            let problem = "the ranks form no groups here, such as servers: leave it out";
+            Err(spec.refuse(CHANNELS.name, problem))
+        }
+        (true, _) => {
+            let problem = format!("a group has {most} ranks here: give at most {most}, or all");
+            Err(spec.refuse(CHANNELS.name, problem))
+        }
     }
 }
 

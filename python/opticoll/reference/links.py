@@ -35,7 +35,7 @@ OPTIONS: dict[str, dict[str, Check]] = {
     "electrical_ring": named("ranks", *CABLES),
     "ocs_torus": named("dims", "cube", "twisted", "spares", "ports") | CABLES,
     "fully_connected": named("ranks") | CABLES,
-    "gpu_servers": named("model", "boxes") | {"latency": time},
+    "gpu_servers": named("model", "boxes") | {"latency": time, "network_latency": time},
     "custom": named("ranks", "switches", "links", "names", "ties", "rate", "latency", "sharing"),
 }
 for own in OPTIONS.values():
