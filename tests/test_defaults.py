@@ -308,3 +308,61 @@ def test_compare_says_what_is_not_striped_and_which_row_auto_is(run: Run) -> Non
         finished.err
     )
     assert re.search(r"^auto chose .* \(the (plan of|same steps and time as) ", finished.out, re.M)
+
+
+def test_results_say_the_latency_that_the_fabric_says(run: Run) -> None:
+    star, both = "crossbar:ranks=4,latency=1us", ["--fabric", "crossbar:ranks=4"]
+    row = run_json(run, "plan", "plan", "all_reduce", "--fabric", star)
+    # Up to the switch and down.
+    assert (row["fabric_latency_s"], row["warnings"]) == (2e-6, [])
+    both += ["--fabric", star]
+    differ = "differ in latency, from 0 s to 2.000 us to the farthest rank"
+    said = run("compare", "all_reduce", *both, "--algorithms", "ring").out
+    assert differ in " ".join(said.split())
+    said = run("train", "--model", "resnet50", "--batch", "32", *both, "--algorithm", "ring").out
+    assert differ in " ".join(said.split())
+    one = run("compare", "all_reduce", "--fabric", star, "--algorithms", "ring").out
+    assert "differ in latency" not in one
+
+
+def test_steps_without_latency_are_warned_of(run: Run) -> None:
+    warning = "warning: crossbar says no latency, so that many steps take no longer"
+    options = ["all_reduce", "--fabric", "crossbar:ranks=4", "--algorithm", "ring"]
+    row = run_json(run, "plan", "plan", *options)
+    assert row["steps"] == 6
+    assert len(row["warnings"]) == 1
+    assert warning in run("plan", *options).out
+    assert warning in run("simulate", *options).out
+    assert warning in run("compare", *options).out
+    train = ["train", "--model", "resnet50", "--batch", "32", *options[1:]]
+    assert warning in run(*train).err
+    # One step is as long as its bytes take, and circuits take time to be set up.
+    single = ["all_gather", "--fabric", "crossbar:ranks=4", "--algorithm", "direct:order=at_once"]
+    assert run_json(run, "plan", "plan", *single)["warnings"] == []
+    assert run_json(run, "plan", "plan", "all_gather", "--fabric", RING)["warnings"] == []
+
+
+def test_a_plan_says_what_circuits_that_stay_up_would_take(run: Run) -> None:
+    plan = ["all_reduce", "--fabric", "wdm_ring:ranks=16,wavelengths=4", "--size", "1MiB"]
+    row = run_json(run, "plan", "plan", *plan)
+    other = run_json(run, "plan", "plan", *plan, "--policy", "on_change")
+    assert (row["policy"], row["held_time_s"]) == ("every_step", other["time_s"])
+    assert row["held_algorithm"] == other["chosen"]
+    assert (other["held_time_s"], other["held_algorithm"]) == (None, None)
+    stated = run_json(run, "plan", "plan", *plan, "--policy", "every_step")
+    assert stated["held_time_s"] == row["held_time_s"]
+    assert row["time_s"] > 1.1 * row["held_time_s"]
+    said = " ".join(run("plan", *plan).out.split())
+    times = row["time_s"] / row["held_time_s"]
+    assert f"(--policy on_change), {other['chosen']} takes" in said
+    assert f"every_step takes {times:.3g} times as long" in said
+    # A ring of named order has the same circuits in all of its 30 slots: 29 set-ups of 25 us fewer.
+    ring = [*plan, "--algorithm", "ring"]
+    row = run_json(run, "plan", "plan", *ring)
+    assert row["steps"] == 30
+    assert row["held_algorithm"] == "ring"
+    assert row["time_s"] - row["held_time_s"] == pytest.approx(29 * 25e-6)
+    # One slot is set up once under both.
+    single = ["all_gather", "--fabric", "wdm_ring:ranks=4,wavelengths=4", "--algorithm"]
+    assert "stay up" not in run("plan", *single, "one_stage").out
+    assert run_json(run, "plan", "plan", "all_reduce", "--fabric", TREE)["held_time_s"] is None

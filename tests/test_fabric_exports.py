@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from collections import Counter
 from pathlib import Path
@@ -174,11 +175,14 @@ def test_what_is_no_export_of_a_fabric_is_refused(
     assert not path.exists()
 
 
+RINGS, TREES = "ring:channels=all", "double_binary_tree:channels=all"
+
+
 def compared(**changes: Any) -> dict[str, Any]:
     """A row as `compare` writes it, as far as the table needs it."""
     row = {
         "collective": "all_reduce",
-        "chosen": "ring",
+        "chosen": "ring:channels=all",
         "ranks": 16,
         "size_bytes": 1024,
         "time_ps": 1000,
@@ -199,19 +203,20 @@ def table(run: Run, tmp_path: Path, rows: list[dict[str, Any]]) -> tuple[list[st
 
 def test_a_comparison_becomes_a_table_of_what_nccl_takes(run: Run, tmp_path: Path) -> None:
     times = {
-        1024: {"double_binary_tree": 5, "ring": 90},
-        4096: {"double_binary_tree": 10, "ring": 80},
+        1024: {TREES: 5, RINGS: 90},
+        4096: {f"{TREES},segments=64": 10, TREES: 20, RINGS: 80},
         # Neither is NCCL's: the fastest that NCCL has is taken, and the other said.
-        16384: {"double_binary_tree": 40, "ring": 20, "tree_packing:trees=2": 5},
+        16384: {TREES: 40, RINGS: 20, "tree_packing:trees=2": 5},
         65536: {"tree_packing:trees=2": 5},
-        262144: {"ring": 20},
+        # A ring through one interface of each server is none of NCCL's.
+        262144: {RINGS: 20, "double_binary_tree": 10},
     }
     rows = [
         compared(size_bytes=size, chosen=chosen, time_ps=time)
         for size, own in times.items()
         for chosen, time in own.items()
     ]
-    rows.append(compared(size_bytes=1024, chosen="ring", time_ps=1, verified=False))
+    rows.append(compared(size_bytes=1024, time_ps=1, verified=False))
     lines, said = table(run, tmp_path, rows)
     # Choices change halfway, by factors, between the sizes that were compared.
     assert [line for line in lines if not line.startswith("#")] == [
@@ -220,9 +225,25 @@ def test_a_comparison_becomes_a_table_of_what_nccl_takes(run: Run, tmp_path: Pat
         "allreduce,131073,262144,ring,simple,-1,2,16",
     ]
     for text in (said, "\n".join(lines)):
-        assert "16KiB on 16 ranks: tree_packing is up to 4 times as fast as ring" in text
+        assert f"16KiB on 16 ranks: tree_packing is up to 4 times as fast as {RINGS}" in text
         assert "64KiB on 16 ranks: no row is of an algorithm that NCCL has" in text
     assert all(len(line) < 256 for line in lines)
+
+
+def test_the_ring_of_a_table_for_two_servers_uses_all_interfaces(run: Run, tmp_path: Path) -> None:
+    rows, path = tmp_path / "rows.csv", tmp_path / "table.conf"
+    fabric = "dgx_a100:boxes=2,latency=2us"
+    options = ["--algorithms", f"{RINGS},{TREES},ring", "--size", "128MiB"]
+    assert run("compare", "all_reduce", "--fabric", fabric, *options, "--csv", rows).code == 0
+    with rows.open() as file:
+        times = {row["algorithm"]: float(row["time_s"]) for row in csv.DictReader(file)}
+    # 30 steps of 1 MiB over each of 8 interfaces of 25 GB/s and 4 links of 2 us; or of 8 MiB over
+    # one, and over 2 links more, since GPUs 7 and 8 are on two switches.
+    assert times[RINGS] == pytest.approx(30 * (2**20 / 25e9 + 8e-6), rel=1e-6)
+    assert times["ring"] == pytest.approx(30 * (2**23 / 25e9 + 12e-6), rel=1e-6)
+    assert run("export", rows, "--output", path).code == 0
+    faster = "ring" if times[RINGS] < times[TREES] else "tree"
+    assert path.read_text().splitlines()[-1].split(",")[3] == faster
 
 
 def test_sizes_are_those_that_nccl_counts(run: Run, tmp_path: Path) -> None:
@@ -250,6 +271,8 @@ def test_sizes_are_those_that_nccl_counts(run: Run, tmp_path: Path) -> None:
     [
         ([compared(chosen="halving_doubling")], ("no row is of an algorithm", "ring")),
         ([compared(chosen="ring:stripes=2")], ("no row is of an algorithm",)),
+        ([compared(chosen="ring")], ("no row is of an algorithm", "ring:channels=all")),
+        ([compared(chosen="double_binary_tree:segments=4")], ("no row is of an algorithm",)),
         ([compared(), compared(fabric="crossbar:ranks=16")], ("differ in `fabric`",)),
         ([compared(), compared(start="step")], ("differ in `start`",)),
         ([{"step": 3}], ("not of `compare`", "collective")),

@@ -296,7 +296,12 @@ REFUSED: dict[str, tuple[list[str], tuple[str, ...]]] = {
     "collective": ([*ASKED, "--collective", "ring"], ("all_reduce=ring",)),
     "too little memory": (
         [*ASKED, "--data-parallel", "8", "--device-memory", "40GB"],
-        ("GPT-3 6.7B does not fit the device", "and the device has 40.0 GB", "GB"),
+        (
+            "GPT-3 6.7B does not fit the device",
+            "and the device has 40.0 GB",
+            "GB of that are activations, counted without recomputation and FlashAttention, of all "
+            "micro-batches under way and without sequence parallelism",
+        ),
     ),
     "no simulation": (
         [

@@ -422,6 +422,9 @@ class Fabric:
         16
         """
     @property
+    def latency_ps(self) -> int:
+        """The time in picoseconds in which a message without bytes comes from rank 0 to the farthest rank."""
+    @property
     def light_fields(self) -> dict[str, list[str]]:
         """The fields of light that a plan on this fabric has for each transfer, with the names of their values.
 

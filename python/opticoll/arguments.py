@@ -87,22 +87,25 @@ class FileSource(Source):
 
 def build(collective: str, asked: PlanOptions, wavelength: str | None, watch: Watch) -> Plan:
     """The plan that a collective and options ask for, for its size and settings."""
+    key = plan_key(collective, asked, wavelength)
+    return plan_once(key, lambda: make(collective, asked, wavelength, watch))
+
+
+def make(collective: str, asked: PlanOptions, wavelength: str | None, watch: Watch) -> Plan:
+    """As `build`, without regard to the plan made last."""
     kind = _core.collective_kind(collective)
     check_root(kind, asked.root)
     check_rule(wavelength, "wavelengths=2 in --fabric sets how many there are")
-    return plan_once(
-        plan_key(collective, asked, wavelength),
-        lambda: opticoll.plan(
-            kind,
-            need_fabric(asked.fabric),
-            asked.algorithm,
-            size=_planned_size(asked),
-            root=0 if asked.root is None else asked.root,
-            demand=asked.demand,
-            wavelength="auto" if wavelength is None else wavelength,
-            watch=lambda candidate: watch.update(f"trying {candidate}", 0, 0),
-            **asked.settings,
-        ),
+    return opticoll.plan(
+        kind,
+        need_fabric(asked.fabric),
+        asked.algorithm,
+        size=_planned_size(asked),
+        root=0 if asked.root is None else asked.root,
+        demand=asked.demand,
+        wavelength="auto" if wavelength is None else wavelength,
+        watch=lambda candidate: watch.update(f"trying {candidate}", 0, 0),
+        **asked.settings,
     )
 
 

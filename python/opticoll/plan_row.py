@@ -67,6 +67,11 @@ ROUNDING = 1e-12
 """Share of a time by which the fluid simulator may round it down."""
 
 NO_BANDWIDTH = "no bytes move, no time passes, or the blocks of an all_to_all differ"
+FABRIC_LATENCY = (
+    "Latency that the fabric says: the time in which a message without bytes comes from rank 0 to "
+    "the rank farthest from it, over links, or as light over one circuit that is up"
+)
+"""Meaning of a field of rows."""
 
 MOST_CANDIDATES = 12
 """Candidates of `auto` printed for people."""
@@ -96,6 +101,7 @@ class PlanRow(PlanHead):
     injection_bandwidth: BitsPerSecond = means(
         "Bandwidth that a rank can inject; of ranks that differ, the least"
     )
+    fabric_latency_s: Seconds = means(FABRIC_LATENCY)
     root: Count = means("Root rank; 0 where the collective has none")
     size_bytes: Bytes = means("Size of the collective")
     size_convention: str = means("What the size counts, in words")
@@ -181,8 +187,26 @@ class PlanRow(PlanHead):
     reasons: list[str] = means(
         "Why `auto` chose this plan, in sentences; empty for other algorithms"
     )
+    warnings: list[str] = means(
+        "What to check before the time is trusted, such as a fabric that says no latency"
+    )
     command: str = command_field(default=OMITTED)
     plan: Plan = hidden(default=None)
+
+
+def latency_s(fabric: Fabric) -> float:
+    """The latency that a fabric says, as rows have it."""
+    return fabric.latency_ps / PICOSECONDS
+
+
+def latency_warnings(fabric: Fabric, steps: int) -> list[str]:
+    """A sentence where steps cost nothing by themselves, since no link has a latency."""
+    if steps < 2 or not fabric.electrical or fabric.latency_ps:
+        return []
+    return [
+        f"{fabric.family} says no latency, so that many steps take no longer than one with as many "
+        "bytes; state one, such as latency=500ns"
+    ]
 
 
 def plan_row(
@@ -216,6 +240,7 @@ def plan_row(
     return PlanRow.of(
         head(plan),
         injection_bandwidth=fabric.injection_bandwidth,
+        fabric_latency_s=latency_s(fabric),
         root=plan.collective.root,
         size_bytes=size_bytes,
         size_convention=plan.collective.size_convention,
@@ -252,6 +277,7 @@ def plan_row(
             for name, slots, time_ps, left_out in plan.candidates
         ],
         reasons=plan.reasons,
+        warnings=latency_warnings(fabric, plan.slots),
     )
 
 
@@ -366,6 +392,7 @@ def plan_summary(plan: Plan, row: PlanRow) -> str:
         *labelled("fabric", describe_fabric(plan.fabric)),
         *([] if broken is None else [["optimum", broken]]),
         ["injection", f"{format_rate(row.injection_bandwidth)} per rank"],
+        latency_fact(row.fabric_latency_s),
         ["size", describe_size(row.size_bytes, row.size_convention)],
         ["steps", f"{slots}{pieces}{paper}"],
         ["transfers", _transfers(row)],
@@ -377,6 +404,7 @@ def plan_summary(plan: Plan, row: PlanRow) -> str:
         ["verified", verdict(row.violations, electrical=electrical)],
     ]
     parts = [_plan_line(row), "", align(facts), *violation_lines(row.violations)]
+    parts += wrapped([f"warning: {warning}" for warning in row.warnings], 0)
     if row.candidates:
         parts += ["", *wrapped(row.reasons, 0), "", _candidate_table(row.candidates)]
     return "\n".join(parts)
@@ -385,6 +413,11 @@ def plan_summary(plan: Plan, row: PlanRow) -> str:
 def _bandwidths(row: PlanRow) -> str:
     """Both bandwidths by the names of nccl-tests."""
     return f"algbw {row.algorithm_bandwidth:.4g} GB/s, busbw {row.bus_bandwidth:.4g} GB/s"
+
+
+def latency_fact(seconds: float) -> list[str]:
+    """The latency of a fabric as a fact of a summary."""
+    return ["latency", f"{human_time(round(seconds * PICOSECONDS))} to the farthest rank"]
 
 
 def _transfers(row: PlanRow) -> str:
@@ -433,13 +466,22 @@ def different_ranks(rows: Sequence[Any]) -> bool:
 
 
 def capacity_lines(rows: Sequence[Any]) -> list[str]:
-    """A sentence where rows differ in their ranks, and one where they differ in bandwidth."""
+    """A sentence where rows differ in their ranks, in latency and in bandwidth each."""
     lines = []
     if different_ranks(rows):
         ranks = [row.ranks for row in rows]
         lines.append(
             f"These fabrics differ in the number of ranks, from {min(ranks)} to {max(ranks)}: "
             "the times compare machines of different size."
+        )
+    latencies = {row.fabric_latency_s for row in rows}
+    if len(latencies) > 1:
+        least, most = (
+            human_time(round(end * PICOSECONDS)) for end in (min(latencies), max(latencies))
+        )
+        lines.append(
+            f"These fabrics differ in latency, from {least} to {most} to the farthest rank: of "
+            "short messages the times compare that."
         )
     return [*lines, *bandwidth_lines(rows)]
 

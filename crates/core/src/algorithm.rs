@@ -379,11 +379,14 @@ impl Algorithm {
         names.any(|own| same_name(own, name))
     }
 
-    /// Its name with every choice among the values that its options have for the planner to try; the plain
-    /// name first.
-    pub fn variants(&self) -> Vec<Spec> {
+    /// Its name with every choice among the values that its options have for the planner to try on a fabric; the
+    /// plain name first.
+    pub fn variants(&self, fabric: &Fabric) -> Vec<Spec> {
         let mut specs = vec![Spec::new(self.name)];
-        for option in self.options {
+        let are_tried = |option: &&OptionRecord| {
+            option.role != Role::Channels || ranks_leave_groups_by_own_links(fabric)
+        };
+        for option in self.options.iter().filter(are_tried) {
             let plain = specs.clone();
             for value in option.tries {
                 let chosen = plain
@@ -479,6 +482,59 @@ pub(crate) const SEGMENTS: &[OptionRecord] = &[OptionRecord {
 pub(crate) fn segments(spec: &Spec) -> Result<u32, SpecError> {
     let asked = spec.count("segments", 1, u32::MAX)?;
     Ok(asked.unwrap_or(DEFAULT_SEGMENTS))
+}
+
+/// The option `channels` of rings and trees that NCCL runs side by side; [`channels`] is the number.
+pub(crate) const CHANNELS: OptionRecord = OptionRecord {
+    role: Role::Channels,
+    tries: &["all"],
+    ..OptionRecord::new(
+        "channels",
+        "parts of the data that travel side by side and leave each group, such as a server, at a rank of \
+         their own",
+    )
+    .range("1 to the number of ranks of a group; all, as many")
+    .default("1, through the ranks without regard to groups")
+};
+
+/// The channels asked for.
+pub(crate) fn channels(request: &Request<'_>) -> Result<u32, SpecError> {
+    let (spec, most) = (request.spec, group_size(request.fabric));
+    let asked = match spec.option(CHANNELS.name) {
+        Some("all") => Some(most),
+        _ => spec.count(CHANNELS.name, 1, u32::MAX)?,
+    };
+    let asked = asked.unwrap_or(1);
+    match (asked > most, most) {
+        (false, _) => Ok(asked),
+        (true, 1) => {
+            let problem = "the ranks form no groups here, such as servers: leave it out";
+            Err(spec.refuse(CHANNELS.name, problem))
+        }
+        (true, _) => {
+            let problem = format!("a group has {most} ranks here: give at most {most}, or all");
+            Err(spec.refuse(CHANNELS.name, problem))
+        }
+    }
+}
+
+/// The number of ranks of a group; 1 where ranks form no groups.
+pub(crate) fn group_size(fabric: &Fabric) -> u32 {
+    let network = fabric.network();
+    network
+        .and_then(|network| network.group_size())
+        .unwrap_or(1)
+}
+
+/// Whether ranks form several groups, and have links beside the one within their group: what leaves at another rank then
+/// leaves by another link.
+fn ranks_leave_groups_by_own_links(fabric: &Fabric) -> bool {
+    let Some(network) = fabric.network() else {
+        return false;
+    };
+    let is_at_first = |&(from, to, both_ways): &(u32, u32, bool)| from == 0 || both_ways && to == 0;
+    let leaving = network.wiring().ends().filter(is_at_first).count();
+    (2..fabric.ranks()).contains(&group_size(fabric)) && leaving > 1
 }
 
 /// Adds the copies of `count` chunks from `first` on, which go on from 0 after the last chunk: one

@@ -38,7 +38,7 @@ use crate::drawing::Drawing;
 use crate::names::{plural, shown};
 use crate::network::{self, Network};
 use crate::spec::{Role, Spec, SpecError};
-use crate::units::Time;
+use crate::units::{Bytes, Time};
 pub use circuits::Circuits;
 pub use groups::Groups;
 pub use light::{Hop, Light, LightKind, NumberedChannels, Rotation};
@@ -227,6 +227,27 @@ pub trait Machine: Object {
     /// ```
     fn injection_bandwidth(&self) -> u128 {
         self.network().map_or(0, network::injection_bandwidth)
+    }
+
+    /// The time in which a message without bytes comes from rank 0 to the rank farthest from it, where nothing else is
+    /// sent: over links, or as light over one circuit that is up.
+    ///
+    /// ```
+    /// use opticoll::fabric::Fabric;
+    /// let star = Fabric::parse("crossbar:ranks=16,latency=500ns")?;
+    /// assert_eq!(star.latency(), "1us".parse().unwrap());
+    /// # Ok::<(), opticoll::fabric::FabricError>(())
+    /// ```
+    fn latency(&self) -> Time {
+        let of_circuit = |circuits: &dyn Circuits| {
+            let converted = circuits.transmission().time(Bytes::new(0))?;
+            circuits.startup().plus(converted)?.plus(circuits.delay()?)
+        };
+        match (self.network(), self.circuits()) {
+            (Some(network), _) => network::latency(network),
+            (None, Some(circuits)) => of_circuit(circuits).unwrap_or(Time::from_ps(u64::MAX)),
+            (None, None) => Time::ZERO,
+        }
     }
 
     /// Links that flows share; `None` where data moves as light.

@@ -236,6 +236,20 @@ impl Network for Routed {
     }
 }
 
+/// The time in which a message without bytes comes from rank 0 to the rank farthest from it.
+pub fn latency(network: &dyn Network) -> Time {
+    let mut route = Vec::new();
+    let of_route = |destination: u32| {
+        route.clear();
+        network.route(0, destination, &mut route);
+        let links = route
+            .iter()
+            .map(|&link| network.links()[link as usize].latency.ps());
+        links.fold(0, u64::saturating_add)
+    };
+    Time::from_ps((1..network.ranks()).map(of_route).max().unwrap_or(0))
+}
+
 /// The bits per second that a rank can send: the rates of the links that leave it, a half-duplex cable once; of
 /// ranks that differ, the least.
 pub fn injection_bandwidth(network: &dyn Network) -> u128 {

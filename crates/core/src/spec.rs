@@ -99,6 +99,8 @@ pub enum Role {
     Own,
     /// Into how many pieces a vector is cut.
     Pieces,
+    /// How many rings or trees run side by side through groups of ranks.
+    Channels,
     /// How long circuits take to change.
     Reconfiguration,
     /// How long control messages take.

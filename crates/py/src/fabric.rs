@@ -308,6 +308,12 @@ impl Fabric {
         py.detach(|| self.fabric.injection_bandwidth())
     }
 
+    /// The time in picoseconds in which a message without bytes comes from rank 0 to the farthest rank.
+    #[getter]
+    fn latency_ps(&self, py: Python<'_>) -> u64 {
+        py.detach(|| self.fabric.latency().ps())
+    }
+
     /// The name of the simulator that times plans by default.
     #[getter]
     fn simulator(&self) -> &'static str {

@@ -5,15 +5,19 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 
 import opticoll
-from opticoll.arguments import PlanOptions, build, plan_key, simulate, size_of
+from opticoll import registry
+from opticoll._core import OpticollError, Plan
+from opticoll.arguments import PlanOptions, build, make, plan_key, simulate, size_of
+from opticoll.layout import PICOSECONDS, human_time, wrapped
 from opticoll.once import verify_once
 from opticoll.options import WavelengthOption
 from opticoll.plan_row import PlanRow, plan_row, plan_summary
+from opticoll.rows import Seconds, means
 from opticoll.runner import Command, Watch, on_command_line, text_file
 
 
@@ -27,7 +31,34 @@ class Asked(PlanOptions):
     wavelength: WavelengthOption = None
 
 
-def compute(asked: Asked, watch: Watch) -> Iterator[PlanRow]:
+HELD = "on_change"
+"""The policy under which circuits stay up until others are needed."""
+
+CHARGED = "every_step"
+"""The rule of papers, which is the default on rings."""
+
+QUICK = "auto:budget=1s"
+"""The choice of a plan for the other policy: what it adds to planning is a second or so."""
+
+WORTH_SAYING = 1.1
+"""How many times as long a plan takes before the other policy is worth a line."""
+
+ELSEWHERE = f"the policy is not `{CHARGED}`, or the circuits of the fabric have no `{HELD}`"
+
+
+class PlannedRow(PlanRow):
+    """A plan, and what circuits that stay up would take."""
+
+    held_time_s: Seconds | None = means(
+        f"Time under the policy `{HELD}`, with circuits that stay up until others are needed: of "
+        "the same plan, or of the one that `auto` chooses for that policy within a budget of 1 s",
+        absent=ELSEWHERE,
+        default=None,
+    )
+    held_algorithm: str | None = means("Algorithm of that plan", absent=ELSEWHERE, default=None)
+
+
+def compute(asked: Asked, watch: Watch) -> Iterator[PlannedRow]:
     """Build a plan, verify and simulate it.
 
     Raises
@@ -39,14 +70,41 @@ def compute(asked: Asked, watch: Watch) -> Iterator[PlanRow]:
     size_bytes = size_of(plan, asked.size, asked.demand)
     violations = verify_once(plan)
     outcome = simulate(plan, size_bytes, asked.settings, watch)
-    yield replace(plan_row(plan, violations, outcome, size_bytes), plan=plan)
+    row = plan_row(plan, violations, outcome, size_bytes)
+    held = _held(plan, size_bytes, asked, watch) if outcome.policy == CHARGED else {}
+    yield PlannedRow.of(row, plan=plan, **held)
 
 
-def _text(asked: Asked, rows: list[PlanRow]) -> str:
-    return plan_summary(rows[0].plan, rows[0])
+def _held(plan: Plan, size_bytes: int, asked: Asked, watch: Watch) -> dict[str, Any]:
+    """The time and algorithm of a plan where circuits stay up; nothing where they cannot."""
+    asked = replace(asked, algorithm=QUICK, method=replace(asked.method, policy=HELD))
+    try:
+        if plan.asked == registry.DEFAULT_ALGORITHM:
+            plan = make(asked.collective, asked, asked.wavelength, watch)
+        outcome = plan.simulate(size_bytes, **asked.settings)
+    except OpticollError:
+        return {}
+    if plan.verify():
+        return {}
+    return {"held_time_s": outcome.time_ps / PICOSECONDS, "held_algorithm": plan.algorithm}
 
 
-def _write(asked: Asked, rows: list[PlanRow], path: Path) -> None:
+def _text(asked: Asked, rows: list[PlannedRow]) -> str:
+    (row,) = rows
+    text = plan_summary(row.plan, row)
+    if row.held_time_s is None or row.time_s <= WORTH_SAYING * row.held_time_s:
+        return text
+    said = (
+        f"{CHARGED}, the rule of papers, sets up all circuits anew for every slot. If circuits "
+        f"stay up (--policy {HELD}), {row.held_algorithm} takes "
+        f"{human_time(round(row.held_time_s * PICOSECONDS))}"
+    )
+    if row.held_time_s:
+        said += f": {CHARGED} takes {row.time_s / row.held_time_s:.3g} times as long"
+    return "\n".join([text, "", *wrapped([said], 0)])
+
+
+def _write(asked: Asked, rows: list[PlannedRow], path: Path) -> None:
     opticoll.write_plan(rows[0].plan, path)
 
 
@@ -54,7 +112,7 @@ COMMAND = Command(
     name="plan",
     example="opticoll plan all_gather --fabric optree_paper",
     asks=Asked,
-    gives=PlanRow,
+    gives=PlannedRow,
     compute=compute,
     text=_text,
     doing="planning",

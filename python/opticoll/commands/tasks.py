@@ -22,6 +22,7 @@ from opticoll._core import Fabric, OpticollError, parse_time, simulate_tasks, ta
 from opticoll._core import plan as core_plan
 from opticoll.errors import UsageError
 from opticoll.layout import PICOSECONDS, plural
+from opticoll.plan_row import FABRIC_LATENCY, latency_s
 from opticoll.registry import algorithm_spelling
 from opticoll.rows import (
     OMITTED,
@@ -66,6 +67,7 @@ class TaskRow(Row):
     injection_bandwidth: BitsPerSecond = means(
         "Bandwidth that a rank can inject; of ranks that differ, the least"
     )
+    fabric_latency_s: Seconds = means(FABRIC_LATENCY)
     size_bytes: Bytes = means("Size of the collective")
     rounds: Positive = means("Number of times that the collective runs")
     request_s: Seconds = means("Time of the request to the arbiter", "request")
@@ -139,6 +141,7 @@ def compute(asked: Tasks, watch: Watch) -> Iterator[TaskRow]:
             chosen=plan.algorithm,
             ranks=plan.fabric.ranks,
             injection_bandwidth=plan.fabric.injection_bandwidth,
+            fabric_latency_s=latency_s(plan.fabric),
             size_bytes=sizes[index],
             rounds=task.rounds,
             request_s=requests[index] / PICOSECONDS,

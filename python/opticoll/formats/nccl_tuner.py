@@ -86,19 +86,35 @@ def choices(rows: Iterable[Mapping[str, Any]]) -> tuple[list[Choice], list[str]]
         for row in own:
             if row["verified"] is True:
                 of_sizes.setdefault(int(row["size_bytes"]), []).append(row)
-        best = {size: _best(collective, rows) for size, rows in sorted(of_sizes.items())}
+        best = {size: _best(rows) for size, rows in sorted(of_sizes.items())}
         made += _ranges(collective, ranks, _nodes(own[0]["fabric"]), best)
         left += _left(f"on {ranks} ranks", collective, of_sizes, best)
     if not made:
         names = ", ".join(sorted({name for _, name in ALGORITHMS}))
-        raise UsageError(f"no row is of an algorithm that NCCL has: {names}")
+        raise UsageError(
+            f"no row is of an algorithm that NCCL has: {names}; of several servers those with "
+            "channels, such as ring:channels=all"
+        )
     return made, left
 
 
-def _best(collective: str, rows: list[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+def _best(rows: list[Mapping[str, Any]]) -> Mapping[str, Any] | None:
     """The fastest row of an algorithm that NCCL has."""
-    named = [row for row in rows if (collective, row["chosen"]) in ALGORITHMS]
+    named = [row for row in rows if _of_nccl(row) is not None]
     return min(named, key=lambda row: int(row["time_ps"]), default=None)
+
+
+def _of_nccl(row: Mapping[str, Any]) -> tuple[str, str] | None:
+    """NCCL's names of the collective and algorithm of a row, in whatever number of pieces.
+
+    Through several servers NCCL has a ring or tree for each network interface, as with
+    `channels=all`: one alone would leave all interfaces but one idle.
+    """
+    name, _, options = str(row["chosen"]).partition(":")
+    others = [one for one in options.split(",") if one and not one.startswith("segments=")]
+    alone = not others and (name == "chain" or _nodes(row["fabric"]) < 2)
+    same = alone or others == ["channels=all"]
+    return ALGORITHMS.get((row["collective"], name)) if same else None
 
 
 def _ranges(
@@ -110,14 +126,15 @@ def _ranges(
     sizes = [size * factor for size in best]
     made: list[Choice] = []
     for place, row in enumerate(best.values()):
-        if row is None:
+        named = None if row is None else _of_nccl(row)
+        if named is None:
             continue
         least = most = sizes[place]
         if place > 0:
             least = min(isqrt(sizes[place - 1] * sizes[place]) + 1, least)
         if place + 1 < len(sizes):
             most = max(isqrt(sizes[place] * sizes[place + 1]), most)
-        name, algorithm = ALGORITHMS[collective, row["chosen"]]
+        name, algorithm = named
         before = made[-1] if made else None
         if before and (before.algorithm, before.most + 1) == (algorithm, least):
             least = made.pop().least
@@ -139,10 +156,11 @@ def _left(
         times = 1.0
         if one is not None:
             times = int(one["time_ps"]) / max(int(fastest["time_ps"]), 1)
-        alike = (
-            str(fastest["chosen"]).partition(":")[0] if times > 1 or one is None else "",
-            chosen,
-        )
+        faster = str(fastest["chosen"])
+        # Plans of one algorithm that NCCL does not have are alike, whatever their options.
+        if faster.partition(":")[0] != chosen.partition(":")[0]:
+            faster = faster.partition(":")[0]
+        alike = (faster if times > 1 or one is None else "", chosen)
         if not runs or runs[-1][0] != alike:
             runs.append((alike, []))
         runs[-1][1].append((size, times))
@@ -181,8 +199,8 @@ def write(rows: Iterable[Mapping[str, Any]], path: Path) -> None:
     made, left = choices(rows)
     lines = [
         "# collective_type,min_bytes,max_bytes,algorithm,protocol,channels,nNodes,nRanks",
-        "# Times are simulated, of one ring in the order of the ranks and of trees without pieces;",
-        "# NCCL has a ring or tree for each channel. Sizes not compared are left to NCCL.",
+        "# Times are simulated, of a ring or two trees for each network interface of a server.",
+        "# Sizes not compared are left to NCCL.",
         *(f"# {line}" for sentence in left for line in wrap(sentence, MOST_LINE)),
     ]
     for one in made:

@@ -80,6 +80,7 @@ OPTIONS: dict[str, dict[str, Check]] = {
         "model": one_of("dgx_a100", "dgx_h100", "dgx1", "ndv2", "dgx2", "mi250", "nvl72"),
         "boxes": RANKS,
         "latency": time,
+        "network_latency": time,
         **PARTS,
     },
     "custom": {

@@ -22,7 +22,7 @@ from opticoll.command_line import words
 from opticoll.errors import UsageError
 from opticoll.formats.atomic import replacing
 from opticoll.layout import PICOSECONDS, describe_size, plural
-from opticoll.plan_row import plan_row
+from opticoll.plan_row import FABRIC_LATENCY, plan_row
 from opticoll.report import figures, plan_page, rows_file
 from opticoll.report import table as tables
 from opticoll.report.rows_file import Rows
@@ -282,7 +282,14 @@ def _notes(rows: Rows, table: ShownTable) -> list[str]:
             "The fabrics differ in the bandwidth that a rank can inject: the times compare "
             "machines of different capacity."
         )
-    return notes
+    latencies = table.named("fabric_latency_s")
+    if latencies is not None and len(rows) > 1:
+        notes.append(
+            "The fabrics differ in the latency to the farthest rank: of short messages the times "
+            "compare that."
+        )
+    said = [row["warnings"] for row in rows if isinstance(row.get("warnings"), list)]
+    return [*notes, *dict.fromkeys(warning for warnings in said for warning in warnings)]
 
 
 def of_plan(
@@ -308,13 +315,14 @@ def of_plan(
         ("Algorithm", _chosen(row.chosen, row.algorithm), "", ""),
         ("Fabric", plan.fabric.spec, "", ""),
         ("Injection", row.injection_bandwidth, "bit/s", "Bandwidth that a rank can inject"),
+        ("Latency", row.fabric_latency_s, "s", FABRIC_LATENCY),
         ("Size", describe_size(size_bytes, row.size_convention), "", ""),
         ("Method", f"{row.policy or row.start}, simulator {row.simulator}", "", ""),
         ("Lower bound of slots", row.bound_steps, "", row.bound_assumption or ""),
         ("Transfers", row.transfers, "", ""),
         ("Lower bound of time", row.bound_time_s, "s", row.bound_time_assumption or ""),
     ]
-    notes = [violation.sentence for violation in row.violations[:20]]
+    notes = [*row.warnings, *(violation.sentence for violation in row.violations[:20])]
     if told["left_out"]:
         held = len(told["slots"])
         notes.append(
@@ -363,6 +371,7 @@ def of_training(title: str, row: Mapping[str, Any]) -> Part:
         ("Model", row["label"], "", ""),
         ("Fabric", row["fabric"], "", ""),
         ("Injection", row["injection_bandwidth"], "bit/s", "Bandwidth that a rank can inject"),
+        ("Latency", row["fabric_latency_s"], "s", FABRIC_LATENCY),
         ("Algorithm", f"all_reduce by {row['algorithm']}", "", ""),
         ("Batch per device", row["batch"], "", ""),
         ("Computing", row["compute_s"], "s", ""),

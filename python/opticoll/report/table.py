@@ -29,7 +29,7 @@ ENDINGS = {"_s": "s", "_ps": "ps", "_bytes": "B", "bandwidth": "bit/s"}
 
 ALWAYS_ASKED = (
     *("collective", "algorithm", "fabric", "ranks", "wavelengths", "size_bytes"),
-    *("injection_bandwidth", "simulator", "policy", "start"),
+    *("injection_bandwidth", "fabric_latency_s", "simulator", "policy", "start"),
 )
 """Columns that say what was asked, though no option of the command has their name."""
 
@@ -39,7 +39,7 @@ BOUNDS = {"time_s": "bound_time_s", "steps": "bound_steps"}
 FIRST = ("time_s", "gap", "bound_time_s", "steps", "gap_steps", "bound_steps")
 """Results that stand before others."""
 
-LAST = ("injection_bandwidth", "chosen", "specification")
+LAST = ("injection_bandwidth", "fabric_latency_s", "chosen", "specification")
 """What follows from other columns that were asked for stands behind them."""
 
 LONG = 40

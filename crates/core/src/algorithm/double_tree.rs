@@ -12,10 +12,17 @@
 //! follow down as soon as they are complete. Both pipelines run side by side, so that in a step a rank
 //! may send one piece up and another down. K + 4 floor(log2(N - 1)) + 2 steps at most; every rank
 //! sends and receives 2 M at most, which is what any all_reduce needs for large N.
+//!
+//! In k **channels**, as NCCL runs it, the vector is cut into k parts, each with two trees of its own. The trees of channel c
+//! join the ranks c of all groups, such as servers; from there a chain goes through the ranks of each group. So what
+//! leaves a group leaves at k ranks, and by k network interfaces.
 
 mod trees;
 
-use super::{Algorithm, AlgorithmError, CostFormulas, Request, SEGMENTS, make_room_for, segments};
+use super::{
+    Algorithm, AlgorithmError, CHANNELS, CostFormulas, Request, SEGMENTS, channels, group_size,
+    make_room_for, segments,
+};
 use crate::collective::CollectiveKind;
 use crate::schedule::{Action, Claims, Schedule, Transfer};
 use trees::DoubleTreeEdge;
@@ -28,7 +35,7 @@ pub const RECORDS: &[Algorithm] = &[
     Algorithm {
         summary: "Reduce each half of the vector up its own tree, then broadcast it down the same tree",
         citation: CITATION,
-        options: SEGMENTS,
+        options: &[SEGMENTS[0], CHANNELS],
         group_of_pieces: Some(2),
         costs: CostFormulas::new(
             "<= K + 4 floor(log2(N - 1)) + 2",
@@ -57,21 +64,34 @@ pub const RECORDS: &[Algorithm] = &[
     },
 ];
 
-/// The trees of a request, and the pieces that go along them: piece 2i + t is the i-th of tree t.
+/// The trees of a request, and the pieces that go along them: piece 2i + t of a channel is the i-th of its tree t.
 struct Pipelines {
-    edges: Vec<DoubleTreeEdge>,
+    /// Of all channels; ranks are counted from the root of the collective.
+    edges: Vec<(u32, DoubleTreeEdge)>,
     ranks: u32,
     root: u32,
+    /// Of a channel.
     pieces: u32,
+    channels: u32,
 }
 
 impl Pipelines {
     fn new(request: &Request<'_>) -> Result<Pipelines, AlgorithmError> {
+        let (ranks, channels) = (request.ranks(), channels(request)?);
+        let size = match channels {
+            1 => 1,
+            _ => group_size(request.fabric),
+        };
+        let edges = (0..channels).flat_map(|channel| {
+            let edges = trees::through_groups(ranks, size, channel);
+            edges.into_iter().map(move |edge| (channel, edge))
+        });
         Ok(Pipelines {
-            edges: trees::edges(request.ranks()),
-            ranks: request.ranks(),
+            edges: edges.collect(),
+            ranks,
             root: request.collective.root(),
             pieces: segments(request.spec)?,
+            channels,
         })
     }
 
@@ -80,48 +100,41 @@ impl Pipelines {
         (self.pieces + 1 - tree as u32) / 2
     }
 
+    /// The edges along which pieces go.
+    fn used(&self) -> impl Iterator<Item = &DoubleTreeEdge> {
+        let edges = self.edges.iter().map(|(_, edge)| edge);
+        edges.filter(|edge| self.pieces_of(edge.tree) > 0)
+    }
+
     /// The step in which the last of the edges in use is used first.
     fn deepest(&self) -> u32 {
-        let used = self
-            .edges
-            .iter()
-            .filter(|edge| self.pieces_of(edge.tree) > 0);
-        used.map(|edge| edge.step).max().unwrap_or(0)
+        self.used().map(|edge| edge.step).max().unwrap_or(0)
     }
 
     /// The step after the last one in which something goes down.
     fn end(&self) -> u32 {
-        let last = |edge: &DoubleTreeEdge| match self.pieces_of(edge.tree) {
-            0 => 0,
-            pieces => edge.step + 2 * (pieces - 1) + 1,
-        };
-        self.edges.iter().map(last).max().unwrap_or(0)
+        let last = |edge: &DoubleTreeEdge| edge.step + 2 * (self.pieces_of(edge.tree) - 1) + 1;
+        self.used().map(last).max().unwrap_or(0)
     }
 
-    /// The pieces of the vector that one rank hands to others: none where there are none.
-    fn whole(&self) -> u64 {
-        match self.ranks {
-            1 => 0,
-            _ => self.pieces.into(),
-        }
-    }
-
-    /// The most pieces that a rank other than the root sends to children.
-    fn sent_down(&self) -> u64 {
+    /// The most pieces that a rank sends: to its children, and where sums go up, to its parents.
+    fn most_sent(&self, goes_up: bool) -> u64 {
         let mut sent = vec![0u64; self.ranks as usize];
-        for edge in &self.edges {
-            sent[edge.parent as usize] += u64::from(self.pieces_of(edge.tree));
+        for edge in self.used() {
+            let pieces = u64::from(self.pieces_of(edge.tree));
+            sent[edge.parent as usize] += pieces;
+            sent[edge.child as usize] += if goes_up { pieces } else { 0 };
         }
-        sent.into_iter().skip(1).max().unwrap_or(0)
+        sent.into_iter().max().unwrap_or(0)
     }
 
     /// The pieces on their way down: (step, transfer), in the order of edges.
     fn down(&self) -> impl Iterator<Item = (u32, Transfer)> + '_ {
-        self.edges.iter().flat_map(move |edge| {
+        self.edges.iter().flat_map(move |(channel, edge)| {
             let rank = |from_root| (self.root + from_root) % self.ranks;
             let (parent, child) = (rank(edge.parent), rank(edge.child));
             (0..self.pieces_of(edge.tree)).map(move |index| {
-                let piece = 2 * index + edge.tree as u32;
+                let piece = channel * self.pieces + 2 * index + edge.tree as u32;
                 (edge.step + 2 * index, Transfer::copy(piece, parent, child))
             })
         })
@@ -132,7 +145,7 @@ impl Pipelines {
         let deepest = self.deepest();
         self.down().map(move |(step, copy)| {
             // The i-th piece of a tree starts two steps after the one before, up as down.
-            let waits = 2 * (copy.chunk / 2);
+            let waits = 2 * (copy.chunk % self.pieces / 2);
             let transfer = Transfer {
                 source: copy.destination,
                 destination: copy.source,
@@ -150,7 +163,11 @@ impl Pipelines {
         mut timed: Vec<(u32, Transfer)>,
         claims: Claims,
     ) -> Result<Schedule, AlgorithmError> {
-        let mut schedule = Schedule::new(request.collective.with_pieces(self.pieces)?);
+        let mut schedule = Schedule::new(
+            request
+                .collective
+                .with_pieces(self.pieces.saturating_mul(self.channels))?,
+        );
         schedule.reserve(timed.len());
         timed.sort_by_key(|(step, _)| *step);
         for (step, transfer) in timed {
@@ -165,7 +182,8 @@ impl Pipelines {
 
     /// Refuses more transfers than there is room for, `ways` for each edge and piece.
     fn limit(&self, request: &Request<'_>, times: u64) -> Result<(), AlgorithmError> {
-        let transfers = times * u64::from(self.ranks - 1) * u64::from(self.pieces);
+        let pieces = u64::from(self.pieces) * u64::from(self.channels);
+        let transfers = times * u64::from(self.ranks - 1) * pieces;
         make_room_for(&mut Schedule::new(request.collective), transfers)
     }
 }
@@ -173,11 +191,9 @@ impl Pipelines {
 fn broadcast(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     let pipelines = Pipelines::new(request)?;
     pipelines.limit(request, 1)?;
-    // The root sends every piece once, others the pieces of one tree to two children.
-    let most = pipelines.whole().max(pipelines.sent_down());
     let claims = Claims {
         schedule_steps: Some(pipelines.end()),
-        chunks_sent_per_rank: Some(most),
+        chunks_sent_per_rank: Some(pipelines.most_sent(false)),
         ..Claims::default()
     };
     pipelines.schedule(request, pipelines.down().collect(), claims)
@@ -195,8 +211,7 @@ fn all_reduce(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     timed.extend(pipelines.down().map(|(step, copy)| (turn + step, copy)));
     let claims = Claims {
         schedule_steps: Some(turn + pipelines.end()),
-        // The root only sends down, the others also up.
-        chunks_sent_per_rank: Some(pipelines.whole() + pipelines.sent_down()),
+        chunks_sent_per_rank: Some(pipelines.most_sent(true)),
         ..Claims::default()
     };
     pipelines.schedule(request, timed, claims)

@@ -52,11 +52,11 @@ pub const RECORDS: &[Algorithm] = &[
 ];
 
 fn all_gather(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
-    ring::all_gather_along(request, &order(request.groups()?))
+    ring::all_gather_along(request, &[order(request.groups()?)])
 }
 
 fn all_reduce(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
-    ring::all_reduce_along(request, &order(request.groups()?))
+    ring::all_reduce_along(request, &[order(request.groups()?)])
 }
 
 /// The ranks in the order of the ring.

@@ -207,6 +207,12 @@ pub trait Circuits: Send + Sync {
     /// What a circuit takes for the bytes of a message.
     fn transmission(&self) -> Transmission;
 
+    /// The delay of the longest circuit.
+    ///
+    /// # Errors
+    /// A time beyond 64 bits.
+    fn delay(&self) -> Result<Time, UnitError>;
+
     /// Whether circuits of a group of slots may stay up after it, as [`Paths`] say.
     fn keeps_paths(&self) -> bool {
         false

@@ -13,16 +13,30 @@
 //! | `dgx2` | 16 V100, 125 GB/s each to one switch | two servers: 12.5 GB/s from GPU 1, 3, ... of each to GPU 0, 2, ... of the other |
 //! | `mi250` | 16 dies, links of 50 GB/s, up to 4 side by side | 16 GB/s of each die to one switch |
 //! | `nvl72` | 72 GPUs, 900 GB/s each to one switch | NICs of 50 GB/s to one switch |
+//!
+//! Latencies from GPU to GPU, divided evenly among the cables of a route:
+//!
+//! | model | within a server | between servers |
+//! |---|---|---|
+//! | `dgx_a100`, `dgx_h100`, `nvl72` | 1.1, 0.8, 1.15 us | 2.7 us |
+//! | `dgx1`, `ndv2`, `dgx2` | 0.3 us | 2.6 us |
+//! | `mi250` | 0.6 us | 2.7 us |
+//!
+//! The first three within a server are measured: what a further rank adds to NCCL's all_gather of 512 B, from 2 ranks to
+//! 8 (4 of a GB200), in the times that ai-dynamo/aiconfigurator publishes (A100 8.98 and 15.56 us, H100 5.31 and 10.14 us,
+//! GB200 9.36 and 11.65 us). Those of V100 servers are TACCL's profiles (microsoft/taccl, `topo-ndv2-1MB.json`,
+//! `topo-dgx2-1MB.json`). 2.7 and 0.6 us are what NCCL's own model takes for a hop over a network and over NVLink (`hwLat` in
+//! `tuning.cc`, ring, LL); an MI250 is taken to be alike.
 
 use std::fmt::Write;
 
 use crate::drawing::{self, Drawing, Point};
 use crate::fabric::options::{self, Options, Otherwise::*};
-use crate::fabric::{self, Fabric, FabricError, FamilyRecord, PresetRecord, wiring};
+use crate::fabric::{self, Fabric, FabricError, FamilyRecord, PresetRecord};
 use crate::family::custom::Custom;
 use crate::network::{Network, Wiring};
 use crate::spec::{OptionRecord, Spec};
-use crate::units::Time;
+use crate::units::{Quantity, Time};
 
 /// The most servers of a cluster.
 const MOST_SERVERS: u32 = 512;
@@ -111,12 +125,21 @@ const MI250: [(u32, u32, u32); 28] = [
     (14, 15, 4),
 ];
 
+/// The delay of a cable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Latencies {
+    /// Within a server.
+    within: Time,
+    /// Between servers.
+    between: Time,
+}
+
 /// Servers of one model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GpuServers {
     model: Model,
     boxes: u32,
-    latency: Time,
+    latencies: Latencies,
     graph: Custom,
 }
 
@@ -134,64 +157,102 @@ pub const RECORD: FamilyRecord = FamilyRecord {
 pub const PRESETS: &[PresetRecord] = &[
     PresetRecord {
         name: "dgx_a100",
-        summary: "DGX A100: 8 GPUs around an NVSwitch, 300 GB/s each; between boxes 25 GB/s each; latency 0 unless given",
+        summary: "DGX A100: 8 GPUs around an NVSwitch, 300 GB/s each; between boxes 25 GB/s each; 1.1 us within, 2.7 us between",
         citation: "NVIDIA DGX A100 data sheet; as a graph in ForestColl, arXiv 2402.06787",
         spec: "gpu_servers:model=dgx_a100",
-        unconfirmed: "",
+        unconfirmed: "2.7 us between boxes is a constant of NCCL's model (hwLat of tuning.cc), not measured on this machine",
     },
     PresetRecord {
         name: "dgx_h100",
-        summary: "DGX H100: 8 GPUs around an NVSwitch, 450 GB/s each; between boxes 50 GB/s each; latency 0 unless given",
+        summary: "DGX H100: 8 GPUs around an NVSwitch, 450 GB/s each; between boxes 50 GB/s each; 0.8 us within, 2.7 us between",
         citation: "NVIDIA DGX H100 data sheet; as a graph in ForestColl, arXiv 2402.06787",
         spec: "gpu_servers:model=dgx_h100",
-        unconfirmed: "",
+        unconfirmed: "2.7 us between boxes is a constant of NCCL's model (hwLat of tuning.cc), not measured on this machine",
     },
     PresetRecord {
         name: "dgx1",
-        summary: "DGX-1 with 8 V100: a hybrid cube mesh of NVLinks of 25 GB/s, single and double; latency 0 unless given",
+        summary: "DGX-1 with 8 V100: a hybrid cube mesh of NVLinks of 25 GB/s, single and double; 0.3 us over a link",
         citation: "Cai et al., Synthesizing Optimal Collective Algorithms (SCCL), PPoPP 2021",
         spec: "gpu_servers:model=dgx1",
-        unconfirmed: "",
+        unconfirmed: "0.3 us is that of TACCL's profile of an NDv2",
     },
     PresetRecord {
         name: "ndv2",
-        summary: "Azure NDv2: two DGX-1 joined by 12.5 GB/s from GPU 0 to GPU 1; latency 0 unless given",
+        summary: "Azure NDv2: two DGX-1 joined by 12.5 GB/s from GPU 0 to GPU 1; 0.3 us within, 2.6 us between",
         citation: "Liu et al., Rethinking Machine Learning Collective Communication (TE-CCL), SIGCOMM 2024",
         spec: "gpu_servers:model=ndv2,boxes=2",
-        unconfirmed: "",
+        unconfirmed: "latencies are those of TACCL's profile (microsoft/taccl, topo-ndv2-1MB.json)",
     },
     PresetRecord {
         name: "dgx2",
-        summary: "DGX-2: 16 V100 around a switch, 125 GB/s each; between two boxes 12.5 GB/s per pair; latency 0 unless given",
+        summary: "DGX-2: 16 V100 around a switch, 125 GB/s each; between two boxes 12.5 GB/s per pair; 0.3 us within, 2.6 us between",
         citation: "Liu et al., Rethinking Machine Learning Collective Communication (TE-CCL), SIGCOMM 2024",
         spec: "gpu_servers:model=dgx2,boxes=2",
-        unconfirmed: "",
+        unconfirmed: "latencies are those of TACCL's profile (microsoft/taccl, topo-dgx2-1MB.json)",
     },
     PresetRecord {
         name: "mi250",
-        summary: "8 AMD MI250: 16 dies with links of 50 GB/s; between boxes 16 GB/s each; latency 0 unless given",
+        summary: "8 AMD MI250: 16 dies with links of 50 GB/s; between boxes 16 GB/s each; 0.6 us over a link, 2.7 us between",
         citation: "AMD Instinct MI250 system topology; as a graph in ForestColl, arXiv 2402.06787",
         spec: "gpu_servers:model=mi250",
-        unconfirmed: "",
+        unconfirmed: "latencies are constants of NCCL's model for NVLink and networks (hwLat of tuning.cc), not measured on this machine",
     },
     PresetRecord {
         name: "nvl72",
-        summary: "GB200 NVL72: 72 GPUs, 900 GB/s each to one switch; between racks 50 GB/s each; latency 0 unless given",
+        summary: "GB200 NVL72: 72 GPUs, 900 GB/s each to one switch; between racks 50 GB/s each; 1.15 us within, 2.7 us between",
         citation: "NVIDIA GB200 NVL72 data sheet",
         spec: "gpu_servers:model=nvl72",
-        unconfirmed: "",
+        unconfirmed: "2.7 us between racks is a constant of NCCL's model (hwLat of tuning.cc), not measured on this machine",
     },
 ];
 
-fn declared(options: &mut Options<'_, GpuServers>) -> Result<(Model, u32, Time), FabricError> {
+const LATENCY: OptionRecord = OptionRecord::new("latency", "delay of a cable within a server")
+    .unit(Time::UNIT)
+    .range(Time::RANGE)
+    .default("that of the model; 400ns for dgx_h100")
+    .source(LATENCY_SOURCE);
+
+const NETWORK_LATENCY: OptionRecord =
+    OptionRecord::new("network_latency", "delay of a cable between servers")
+        .unit(Time::UNIT)
+        .range(Time::RANGE)
+        .default("latency where that is given, otherwise that of the model; 675ns for dgx_h100")
+        .source(LATENCY_SOURCE);
+
+const LATENCY_SOURCE: &str = "DGX A100, DGX H100 and NVL72 within a server: measured, NCCL's all_gather of 512 B, \
+                              ai-dynamo/aiconfigurator; V100: profiles of TACCL; others: NCCL, hwLat of tuning.cc";
+
+fn declared(options: &mut Options<'_, GpuServers>) -> Result<(Model, u32, Latencies), FabricError> {
     let model = OptionRecord::new("model", "model of the servers");
     let model = options.word(model, MODELS, Required, |servers| servers.model)?;
     let boxes = OptionRecord::new("boxes", "number of servers")
         .range("1 to as many as the source of the model joins");
     let most = model.most_servers();
     let boxes = options.count(boxes, most, Printed(1), |servers| servers.boxes)?;
-    let latency = wiring::latency(options, |servers| servers.latency)?;
-    Ok((model, boxes, latency))
+    let read = |spec: &Spec| {
+        let (own, given) = (model.latencies(), spec.value("latency")?);
+        let between = spec.value("network_latency")?.or(given);
+        let within = given.unwrap_or(own.within);
+        Ok(Latencies {
+            within,
+            // No cable has it where there is one server.
+            between: if boxes > 1 {
+                between.unwrap_or(own.between)
+            } else {
+                within
+            },
+        })
+    };
+    let print = |spec: Spec, latencies: &Latencies| {
+        let spec = spec.with("latency", latencies.within);
+        match latencies.between == latencies.within {
+            true => spec,
+            false => spec.with("network_latency", latencies.between),
+        }
+    };
+    let records = [LATENCY, NETWORK_LATENCY];
+    let latencies = options.several(&records, read, print, |servers| servers.latencies)?;
+    Ok((model, boxes, latencies))
 }
 
 impl Model {
@@ -224,6 +285,23 @@ impl Model {
         }
     }
 
+    /// The delays of cables: of those from GPU to GPU, an equal part each.
+    fn latencies(self) -> Latencies {
+        let (within, between) = match self {
+            Model::DgxA100 => (1100 / 2, 2700 / 4),
+            Model::DgxH100 => (800 / 2, 2700 / 4),
+            Model::Nvl72 => (1150 / 2, 2700 / 4),
+            Model::Dgx1 | Model::Ndv2 => (300, 2600),
+            Model::Dgx2 => (300 / 2, 2600),
+            Model::Mi250 => (600, 2700 / 2),
+        };
+        let nanoseconds = |count: u64| Time::from_ps(1000 * count);
+        Latencies {
+            within: nanoseconds(within),
+            between: nanoseconds(between),
+        }
+    }
+
     /// The rate of each GPU to the network between servers, the number of switches there, and whether a NIC of its
     /// own is between.
     fn network(self) -> Option<(&'static str, u32, bool)> {
@@ -239,7 +317,7 @@ impl Model {
 impl GpuServers {
     /// Reads a specification such as `gpu_servers:model=dgx_a100,boxes=2`.
     pub fn parse(spec: &Spec) -> Result<GpuServers, FabricError> {
-        let (model, boxes, latency) = options::read(spec, &RECORD, declared)?;
+        let (model, boxes, latencies) = options::read(spec, &RECORD, declared)?;
         let ranks = model.ranks() * boxes;
         let mut cables = String::new();
         let mut add = |one: u32, letter: char, other: u32, rate: &str| {
@@ -274,7 +352,9 @@ impl GpuServers {
             }
         }
         if boxes > 1 {
+            let rate_and_delay = |rate: &str| format!("{rate}@{}", latencies.between);
             if let Some((rate, switches, nics)) = model.network() {
+                let rate = &rate_and_delay(rate);
                 let first = vertices + if nics { ranks } else { 0 };
                 for rank in 0..ranks {
                     let switch = first + rank % model.ranks() % switches;
@@ -288,15 +368,16 @@ impl GpuServers {
                 vertices = first + switches;
             }
             let (apart, pairs) = (model.ranks(), model.ranks() / 2);
+            let rate = &rate_and_delay("12.5GB/s");
             match model {
                 Model::Ndv2 => {
-                    add(0, '>', apart + 1, "12.5GB/s");
-                    add(apart, '>', 1, "12.5GB/s");
+                    add(0, '>', apart + 1, rate);
+                    add(apart, '>', 1, rate);
                 }
                 Model::Dgx2 => {
                     for even in (0..pairs).map(|pair| 2 * pair) {
-                        add(even + 1, '>', apart + even, "12.5GB/s");
-                        add(apart + even + 1, '>', even, "12.5GB/s");
+                        add(even + 1, '>', apart + even, rate);
+                        add(apart + even + 1, '>', even, rate);
                     }
                 }
                 _ => {}
@@ -306,11 +387,11 @@ impl GpuServers {
             .with("ranks", ranks)
             .with("switches", vertices - ranks)
             .with("links", cables)
-            .with("latency", latency);
+            .with("latency", latencies.within);
         Ok(GpuServers {
             model,
             boxes,
-            latency,
+            latencies,
             graph: Custom::parse(&graph)?,
         })
     }

@@ -155,7 +155,7 @@ fn named_contenders<'a>(
                 continue;
             }
         };
-        for spec in record.variants() {
+        for spec in record.variants(question.fabric) {
             let mut least = Time::ZERO;
             match named_contender(record, &spec, &pieces, question, &mut least) {
                 Ok(one) => contenders.extend(one),

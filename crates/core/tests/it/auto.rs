@@ -79,7 +79,7 @@ impl Question {
         let of_kind = records.filter(|record| record.collective == kind);
         let mut names: Vec<String> = of_kind
             .filter(|record| (record.accepts)(self.fabric.ranks()).is_ok())
-            .flat_map(|record| record.variants())
+            .flat_map(|record| record.variants(&self.fabric))
             .filter(|spec| !self.cuts_bytes(spec))
             .map(|spec| spec.to_string())
             .collect();

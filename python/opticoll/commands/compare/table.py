@@ -11,7 +11,7 @@ from typing import Any
 
 from opticoll import break_even, registry
 from opticoll.break_even import Lead
-from opticoll.layout import PICOSECONDS, align, format_rate, human_time, plural, size_names
+from opticoll.layout import PICOSECONDS, align, format_rate, human_time, plural, size_names, wrapped
 from opticoll.plan_row import PlanRow, capacity_lines, different_ranks, rule
 from opticoll.proof import verdict
 
@@ -80,6 +80,8 @@ def comparison_table(rows: Sequence[PlanRow]) -> str:
                     tables[-1] += _equals(row, group)
     tables += _fastest_by_fabric(rows)
     tables += _leads_by_size(rows)
+    warned = dict.fromkeys(f"warning: {one}" for row in rows for one in row.warnings)
+    tables += ["\n".join(wrapped(warned, 0))] if warned else []
     under = dict.fromkeys(line for row in rows for line in conditions(row))
     return "\n\n".join([*tables, "\n".join(under)])
 

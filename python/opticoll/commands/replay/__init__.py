@@ -28,6 +28,7 @@ from opticoll.errors import TraceError, UsageError
 from opticoll.formats import trace_file
 from opticoll.layout import PICOSECONDS, align, duration, format_rate, labelled, plural
 from opticoll.options import FURTHER, NO_REPLAY, ReplayOption
+from opticoll.plan_row import FABRIC_LATENCY, latency_fact, latency_s
 from opticoll.proof import algorithm_name
 from opticoll.rows import (
     OMITTED,
@@ -208,6 +209,9 @@ class ReplayRow(Row, core="replay"):
         "Bandwidth that a rank can inject; of ranks that differ, the least",
         absent="cost models and networks of bursts",
     )
+    fabric_latency_s: Seconds | None = means(
+        FABRIC_LATENCY, absent="cost models and networks of bursts"
+    )
     simulator: str = means("Simulator of the fabric; of another network, its name")
     settings: dict[str, str] = means("Settings of the simulator, as given")
     collectives: list[CollectiveRow] = means(
@@ -309,6 +313,7 @@ def compute(asked: Asked, watch: Watch) -> Iterator[ReplayRow]:
         settings=shown | (bursts or {}),
         injection_bandwidth=Fabric(done.network).injection_bandwidth if measured else None,
         carried_out=carried_out(Fabric(done.network)) if measured else "message by message",
+        fabric_latency_s=latency_s(Fabric(done.network)) if measured else None,
         cpu_factor=str(factor),
         eager=_spell_eager(eager_bytes, none=rendezvous or light),
         overhead_s=overhead_ps / PICOSECONDS,
@@ -400,6 +405,7 @@ def _text(asked: Asked, rows: list[ReplayRow]) -> str:
         ["network", registry.fabric_text(row.fabric)],
         ["simulator", f"{row.simulator}{settings}"],
         *([] if injected is None else [["injection", f"{format_rate(injected)} per rank"]]),
+        *([] if row.fabric_latency_s is None else [latency_fact(row.fabric_latency_s)]),
         *labelled("collectives", _collectives(row.collectives) or ["none"]),
         ["carried out", row.carried_out],
         ["compute scale", row.cpu_factor],

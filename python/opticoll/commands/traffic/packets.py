@@ -24,6 +24,7 @@ from opticoll._core import (
 from opticoll.config import split_algorithms
 from opticoll.errors import UsageError
 from opticoll.layout import PICOSECONDS, align, format_rate, human_seconds
+from opticoll.plan_row import FABRIC_LATENCY, latency_fact, latency_s
 from opticoll.rows import (
     OMITTED,
     BitsPerSecond,
@@ -73,6 +74,7 @@ class TrafficRow(Row, core="packets"):
     injection_bandwidth: BitsPerSecond = means(
         "Bandwidth that a rank can inject, in bits per second: of ranks that differ, the least"
     )
+    fabric_latency_s: Seconds = means(FABRIC_LATENCY)
     pattern: str = means("Pattern of who sends to whom, as given")
     message_bytes: Bytes = means("Bytes of a message")
     period_s: Seconds = means("Time from one message of a terminal to its next")
@@ -210,6 +212,7 @@ def _row(case: Case, packets: Outcome) -> TrafficRow:
         fabric=case.fabric.spec,
         terminals=case.fabric.ranks,
         injection_bandwidth=case.fabric.injection_bandwidth,
+        fabric_latency_s=latency_s(case.fabric),
         pattern=case.pattern,
         message_bytes=parse_size(case.size),
         period_s=parse_time(case.period) / PICOSECONDS,
@@ -247,6 +250,7 @@ def _summary(row: TrafficRow) -> str:
         ["messages", f"{sent}{row.terminals} terminals, one every {time(row.period_s)}"],
         ["fabric", registry.fabric_text(row.fabric)],
         ["injection", f"{format_rate(row.injection_bandwidth)} per terminal"],
+        latency_fact(row.fabric_latency_s),
         ["settings", row.settings or "plain"],
         [
             "delivered",

@@ -25,6 +25,7 @@ from opticoll.arguments import need_fabrics, settings_on
 from opticoll.commands.train.figure import draw
 from opticoll.commands.train.group_rows import GroupsRow
 from opticoll.commands.train.groups import (
+    activations,
     carry_out,
     cure_of,
     divide,
@@ -53,6 +54,7 @@ from opticoll.options import (
     MethodOption,
     WavelengthOption,
 )
+from opticoll.plan_row import FABRIC_LATENCY, latency_s, latency_warnings
 from opticoll.rows import (
     OMITTED,
     BitsPerSecond,
@@ -298,6 +300,7 @@ class TrainingRow(Row, core="iteration"):
     injection_bandwidth: BitsPerSecond = means(
         "Bandwidth that a rank can inject; of ranks that differ, the least"
     )
+    fabric_latency_s: Seconds = means(FABRIC_LATENCY)
     algorithm: str = means("Algorithm of the all_reduce as asked for")
     batch: Positive = means("Number of samples per replica of the model and iteration")
     compute: str = means(
@@ -420,7 +423,7 @@ def _grouped(
     memory = memory_row(
         training.memory_of_device(), memory_of(asked, device=asked.throughput is None)
     )
-    refuse_too_large(named.label, training, memory.total_bytes, memory.device_bytes)
+    refuse_too_large(named, training, memory)
     named = replace(named, memory=memory)
     grouped = carry_out(asked, training, fabric, way, settings, watch)
     *_, mean = grouped.row.parts
@@ -462,6 +465,7 @@ def _warnings(asked: Train, named: Model, batch: int, ranks: int) -> list[str]:
     if asked.profile is None:
         wide = GRADIENTS[asked.gradients]
         cure = cure_of(divide(asked, named.name, batch, ranks, wide), have)
+        cure = f"{activations(named, memory)}; {cure}"
     size = "a smaller batch fits" if states < have else "no batch fits"
     return [
         f"{named.label} does not fit the device: it takes {need / 1e9:,.1f} GB at a batch of "
@@ -489,7 +493,10 @@ def _row(
         _common(asked, fabric, batch, named, rule, model, iteration.time_ps),
         iteration,
         any_cost or {"simulator": "", "policy": None, "start": None},
-        warnings=_warnings(asked, named, batch, fabric.ranks),
+        warnings=[
+            *_warnings(asked, named, batch, fabric.ranks),
+            *latency_warnings(fabric, fabric.ranks),
+        ],
         gradient_bytes=sum(sizes),
         algorithm=prices.algorithm,
         efficiency=iteration.compute_ps / max(iteration.time_ps, 1),
@@ -526,13 +533,14 @@ def _common(
     return {
         "model": named.name,
         "label": named.label,
-        "warnings": [],
+        "warnings": latency_warnings(fabric, fabric.ranks),
         "parameters": named.parameters,
         "tensors": sum(len(tensors) for _, tensors, _, _ in model.layers),
         "gradients": asked.gradients,
         "fabric": fabric.spec,
         "ranks": fabric.ranks,
         "injection_bandwidth": fabric.injection_bandwidth,
+        "fabric_latency_s": latency_s(fabric),
         "batch": batch,
         "compute": named.compute,
         "memory": named.memory,

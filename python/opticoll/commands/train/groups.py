@@ -27,6 +27,7 @@ from opticoll.errors import TrainingError, UsageError
 if TYPE_CHECKING:
     from opticoll._core import GroupCollectiveRecord
     from opticoll.commands.train import Train
+    from opticoll.commands.train.prices import MemoryRow, Model
     from opticoll.runner import Watch
     from opticoll.settings import Settings
 
@@ -87,14 +88,23 @@ def divide(asked: Train, model: str, batch: int, ranks: int, gradient_bytes: int
     )
 
 
-def refuse_too_large(label: str, training: GroupedTraining, need: int, have: int | None) -> None:
+def refuse_too_large(named: Model, training: GroupedTraining, memory: MemoryRow) -> None:
     """Refuse a model that does not fit the device, with what would make it fit."""
-    if have is None or need <= have:
+    if memory.fits is not False:
         return
+    have = memory.device_bytes or 0
     raise TrainingError(
-        f"{label} does not fit the device: a rank needs {need / 1e9:,.1f} GB, and the device has "
-        f"{have / 1e9:,.1f} GB; {cure_of(training, have)}"
+        f"{named.label} does not fit the device: a rank needs {memory.total_bytes / 1e9:,.1f} GB, "
+        f"and the device has {have / 1e9:,.1f} GB; {activations(named, memory)}, of all "
+        f"micro-batches under way and without sequence parallelism; {cure_of(training, have)}"
     )
+
+
+def activations(named: Model, memory: MemoryRow) -> str:
+    """What the forecast of activations takes for granted."""
+    count = (memory.activations_bytes or 0) / 1e9
+    attention = "" if named.sample == "image" else " and FlashAttention"
+    return f"{count:,.1f} GB of that are activations, counted without recomputation{attention}"
 
 
 def cure_of(training: GroupedTraining, have: int) -> str:

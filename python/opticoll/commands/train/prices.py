@@ -59,6 +59,7 @@ class Model:
     compute: str
     epoch_samples: int | None
     memory: MemoryRow
+    sample: str = "sample"
 
 
 def timed(asked: Train) -> tuple[TimedModel, Model, int]:
@@ -86,6 +87,7 @@ def timed(asked: Train) -> tuple[TimedModel, Model, int]:
         memory=memory_row(
             model.memory(asked.batch), memory_of(asked, device=asked.throughput is None)
         ),
+        sample=model.sample,
     )
     return layers, named, asked.batch
 

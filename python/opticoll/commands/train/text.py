@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from opticoll import registry
 from opticoll.layout import align, duration, format_rate, plural, size_names
-from opticoll.plan_row import capacity_lines, different_ranks
+from opticoll.plan_row import capacity_lines, different_ranks, latency_fact
 
 if TYPE_CHECKING:
     from opticoll.commands.train import TrainingRow
@@ -97,6 +97,7 @@ def _facts(row: TrainingRow) -> list[list[str]]:
         ["gradients", f"{row.gradients}, {row.gradient_bytes / 1e6:,.1f} MB"],
         ["fabric", f"{plural(row.ranks, 'rank')}: {registry.fabric_text(row.fabric)}"],
         ["injection", f"{format_rate(row.injection_bandwidth)} per rank"],
+        latency_fact(row.fabric_latency_s),
         *([] if groups is None else _group_facts(groups)),
         ["algorithm", f"all_reduce by {row.algorithm}"],
         ["computing", f"a batch of {row.batch} per {sender}, {row.compute}"],

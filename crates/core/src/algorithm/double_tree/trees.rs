@@ -13,6 +13,10 @@
 //! colour share no sender and no receiver. In even steps the edges of colour 0 are used, in odd steps
 //! those of colour 1: each rank sends at most once and receives at most once in a step, and both all
 //! the time while the pipeline is full.
+//!
+//! **Groups.** The trees of a channel have one rank of each group as their ranks, and a chain from it through the rest of its
+//! group. Each edge of a chain is used in the step after the one before it. Pieces of the two trees reach a group in
+//! steps of different parity, so that each rank of a chain still sends and receives once in a step.
 
 use std::array;
 
@@ -41,6 +45,31 @@ pub(super) fn edges(ranks: u32) -> Vec<DoubleTreeEdge> {
         reached[edge.tree][edge.child as usize] = Some(edge.step);
     }
     edges
+}
+
+/// The edges of a channel on `ranks` ranks in groups of `size`: trees among the ranks number `channel` of all groups, and
+/// chains through each group from there.
+pub(super) fn through_groups(ranks: u32, size: u32, channel: u32) -> Vec<DoubleTreeEdge> {
+    let rank = |group: u32, place: u32| group * size + (channel + place) % size;
+    let between = edges(ranks / size);
+    // When the first piece of each tree is at each group, beginning with the root's.
+    let at_root = (0..2).map(|tree| (0, tree, tree as u32));
+    let at_child = |edge: &DoubleTreeEdge| (edge.child, edge.tree, edge.step + 1);
+    let reached = at_root.chain(between.iter().map(at_child));
+    let chains = reached.flat_map(|(group, tree, ready)| {
+        (1..size).map(move |place| DoubleTreeEdge {
+            tree,
+            parent: rank(group, place - 1),
+            child: rank(group, place),
+            step: ready + place - 1,
+        })
+    });
+    let between = between.iter().map(|edge| DoubleTreeEdge {
+        parent: rank(edge.parent, 0),
+        child: rank(edge.child, 0),
+        ..*edge
+    });
+    between.chain(chains).collect()
 }
 
 /// The edges of one tree, from the top down.

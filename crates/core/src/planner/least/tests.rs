@@ -49,7 +49,7 @@ fn check_those(
         if (record.accepts)(fabric.ranks()).is_err() || !is_one(record) {
             continue;
         }
-        for spec in record.variants() {
+        for spec in record.variants(&fabric) {
             if record
                 .pieces(&spec)
                 .is_some_and(|pieces| pieces > MOST_PIECES)

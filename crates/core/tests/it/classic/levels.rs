@@ -5,6 +5,7 @@ use opticoll::algorithm::{self, AlgorithmError, find};
 use opticoll::collective::{Collective, CollectiveKind, CollectiveKind::*};
 use opticoll::fabric::Fabric;
 use opticoll::plan::Plan;
+use opticoll::schedule::{Schedule, Transfer};
 use opticoll::simulate::{self, Method};
 use opticoll::units::Bytes;
 
@@ -141,6 +142,114 @@ fn rails_of_two_servers_take_their_formula() {
         halves,
         "least=bytes",
     );
+}
+
+/// The chunks that each rank sends to ranks of other servers of 8, and whether all of them stay on their rail.
+fn crossing(schedule: &Schedule) -> (Vec<usize>, bool) {
+    let crosses = |one: &Transfer| one.source / 8 != one.destination / 8;
+    let across: Vec<Transfer> = schedule.transfers().filter(crosses).collect();
+    let mut sent = vec![0; schedule.collective.ranks() as usize];
+    for one in &across {
+        sent[one.source as usize] += one.count as usize;
+    }
+    let stay = across
+        .iter()
+        .all(|one| one.source % 8 == one.destination % 8);
+    (sent, stay)
+}
+
+/// Each of 8 rings leaves a server once a step, at a rank of its own.
+#[test]
+fn channels_of_a_ring_leave_servers_at_all_ranks() {
+    for boxes in 2..6 {
+        let fabric = Fabric::parse(&format!("dgx_h100:boxes={boxes}")).unwrap();
+        let values = of_ranks(fabric.ranks());
+        for (kind, passes) in [(AllGather, 1), (ReduceScatter, 1), (AllReduce, 2)] {
+            let schedule = proved(kind, "ring:channels=all", &fabric, 0);
+            check_costs(find(kind, "ring").unwrap(), &schedule, &values);
+            let steps = passes * (8 * boxes - 1);
+            let (sent, stay) = crossing(&schedule);
+            assert_eq!(sent, vec![steps; 8 * boxes], "{kind} {boxes}");
+            assert!(stay, "{kind} {boxes}");
+        }
+    }
+}
+
+/// Between two servers every piece goes up once and down once; a server with two below it sends it twice. Each chain adds
+/// 7 steps both ways to the trees among servers.
+#[test]
+fn channels_of_trees_leave_servers_at_all_ranks() {
+    for boxes in 1..9usize {
+        let fabric = Fabric::parse(&format!("dgx_h100:boxes={boxes}")).unwrap();
+        for (channels, pieces) in [("all", 8), ("3", 8), ("all", 5)] {
+            let spec = format!("double_binary_tree:channels={channels},segments={pieces}");
+            let schedule = proved(AllReduce, &spec, &fabric, 0);
+            let depth = (boxes - 1)
+                .checked_ilog2()
+                .map_or(0, |levels| 4 * levels + 2) as usize;
+            assert!(schedule.steps() <= pieces + depth + 2 * 8, "{spec} {boxes}");
+            let (sent, stay) = crossing(&schedule);
+            assert!(stay, "{spec} {boxes}");
+            let first = if channels == "all" { 8 } else { 3 };
+            for server in sent.chunks(8) {
+                let (used, idle) = server.split_at(first);
+                assert!(
+                    used.iter().all(|own| *own == used[0]),
+                    "{spec} {boxes}: {sent:?}"
+                );
+                assert!(used[0] <= 2 * pieces + 1, "{spec} {boxes}: {sent:?}");
+                assert!(idle.iter().all(|own| *own == 0), "{spec} {boxes}: {sent:?}");
+                assert!(boxes != 2 || used[0] == pieces, "{spec}: {sent:?}");
+            }
+        }
+    }
+}
+
+/// In each step a chunk crosses by each interface: 4 links, the slowest of 25 GB/s.
+#[test]
+fn a_ring_of_eight_channels_takes_an_eighth_of_the_bytes_over_an_interface() {
+    for boxes in [2u32, 3] {
+        let fabric = format!("dgx_a100:boxes={boxes},latency=2us");
+        let ranks = 8 * boxes;
+        let chunk = 1u64 << 20;
+        let step = 4.0 * 2e-6 + chunk as f64 / 25e9;
+        let by_hand = f64::from(2 * (ranks - 1)) * step;
+        let size = u64::from(8 * ranks) * chunk;
+        let found = time(AllReduce, "ring:channels=all", &fabric, size);
+        check_time(found, by_hand, &fabric);
+    }
+}
+
+#[test]
+fn channels_that_there_are_no_ranks_for_are_refused() {
+    for (spec, fabric, words) in [
+        ("ring:channels=9", "dgx_a100:boxes=2", "a group has 8 ranks"),
+        ("ring:channels=2", "crossbar:ranks=8", "no groups"),
+        (
+            "double_binary_tree:channels=2",
+            "torus:dims=4x4",
+            "no groups",
+        ),
+        ("ring:channels=0", "dgx_a100:boxes=2", "from 1"),
+        (
+            "ring:channels=2,order=shuffled",
+            "dgx_a100:boxes=2",
+            "order=natural",
+        ),
+    ] {
+        let fabric = Fabric::parse(fabric).unwrap();
+        let collective = Collective::new(AllReduce, fabric.ranks()).unwrap();
+        let refused = algorithm::build(&spec.parse().unwrap(), collective, &fabric);
+        let said = refused.err().map(|error| error.to_string());
+        assert!(said.is_some_and(|said| said.contains(words)), "{spec}");
+    }
+    // Where ranks form no groups, there is one channel.
+    let star = Fabric::parse("crossbar:ranks=6").unwrap();
+    for spec in ["ring", "double_binary_tree"] {
+        let all = proved(AllReduce, &format!("{spec}:channels=all"), &star, 0);
+        let plain = proved(AllReduce, spec, &star, 0);
+        assert!(all.transfers().eq(plain.transfers()), "{spec}");
+    }
 }
 
 #[test]

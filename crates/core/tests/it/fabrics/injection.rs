@@ -1,6 +1,8 @@
-//! The bandwidth that a rank can inject, against a count by hand of what leaves a rank.
+//! The bandwidth that a rank can inject, against a count by hand of what leaves a rank; and the latency to the farthest rank,
+//! against a sum by hand over its route.
 
 use opticoll::fabric::Fabric;
+use opticoll::units::Time;
 
 const GIGA: u128 = 1_000_000_000;
 
@@ -56,5 +58,73 @@ fn a_rank_injects_what_leaves_it() {
     for (spelling, expected) in COUNTED {
         let fabric = Fabric::parse(spelling).unwrap();
         assert_eq!(fabric.injection_bandwidth(), expected * GIGA, "{spelling}");
+    }
+}
+
+/// Spellings with the nanoseconds to the rank farthest from rank 0, by hand.
+const FAR: &[(&str, u64)] = &[
+    ("crossbar:ranks=8", 0),
+    ("crossbar:ranks=1,latency=1us", 0),
+    ("crossbar:ranks=8,latency=500ns", 2 * 500),
+    ("fat_tree:down=4x4,up=1x2,latency=100ns", 4 * 100),
+    ("torus:dims=4x4,latency=100ns", 4 * 100),
+    ("mesh:dims=4x4,latency=100ns", 6 * 100),
+    (
+        "dragonfly:terminals_per_router=2,routers_per_group=4,global_per_router=2,latency=10ns,global_latency=300ns",
+        2 * 10 + 2 * 10 + 300,
+    ),
+    // Over an NVSwitch, and over two interfaces and a switch.
+    ("dgx_a100", 1100),
+    ("dgx_h100", 800),
+    ("nvl72", 1150),
+    // GPUs 0 and 9 have interfaces at two switches: over one of the boxes' NVSwitches, too.
+    ("dgx_a100:boxes=2", 2700 + 1100),
+    ("dgx_h100:boxes=3", 2700),
+    ("nvl72:boxes=2", 2700),
+    ("mi250:boxes=2", 2700),
+    ("dgx_h100:boxes=2,latency=2us", 8000),
+    ("dgx_h100:boxes=2,network_latency=1us", 4000),
+    // A GPU without a link to the other box is two NVLinks away from one that has, and so is the last of the other.
+    ("dgx2:boxes=2", 300 + 2600 + 300),
+    ("wdm_ring:ranks=8,wavelengths=4", 0),
+    (
+        "wdm_ring:ranks=8,wavelengths=4,propagation=10ns,conversion=3ns",
+        4 * 10 + 3,
+    ),
+    (
+        "wdm_ring:ranks=8,wavelengths=4,propagation=10ns,reach=2",
+        2 * 10,
+    ),
+    ("light_path_grid:ranks=16,ports=3,latency=100us", 100_000),
+    (
+        "circuit_switch:ranks=8,ports=2,rate=400Gb/s,latency=500ns",
+        500,
+    ),
+    ("passive_star:ranks=8,wavelengths=4,latency=70ns", 70),
+    ("wss_grid:rows=4,columns=4,latency=90ns", 90),
+];
+
+#[test]
+fn the_farthest_rank_is_as_far_as_its_route_is_long() {
+    for (spelling, nanoseconds) in FAR {
+        let fabric = Fabric::parse(spelling).unwrap_or_else(|error| panic!("{spelling}: {error}"));
+        let expected = Time::from_ps(1000 * nanoseconds);
+        assert_eq!(fabric.latency(), expected, "{spelling}");
+        // A specification says all, whatever a model's defaults will be.
+        let read = Fabric::parse(&fabric.to_string()).unwrap();
+        assert_eq!((read.latency(), &read), (expected, &fabric));
+    }
+}
+
+#[test]
+fn latencies_of_servers_that_are_stated_change_nothing() {
+    for boxes in [1, 2] {
+        let parse = |options: &str| Fabric::parse(&format!("dgx_h100:boxes={boxes}{options}"));
+        let plain = parse("").unwrap();
+        assert_eq!(
+            parse(",latency=400ns,network_latency=675ns").unwrap(),
+            plain
+        );
+        assert_eq!(parse(",network_latency=675ns").unwrap(), plain);
     }
 }

@@ -41,6 +41,10 @@ impl Circuits for CircuitSwitch {
         Transmission::at(self.rate)
     }
 
+    fn delay(&self) -> Result<Time, UnitError> {
+        Ok(self.latency)
+    }
+
     fn startup(&self) -> Time {
         self.startup
     }

@@ -35,6 +35,10 @@ impl Circuits for LightPathGrid {
         Transmission::at(self.rate)
     }
 
+    fn delay(&self) -> Result<Time, UnitError> {
+        Ok(self.latency)
+    }
+
     fn keeps_paths(&self) -> bool {
         true
     }

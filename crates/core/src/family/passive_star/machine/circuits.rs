@@ -6,7 +6,7 @@ use crate::fabric::circuits::{
     Capacity, Change, Charge, Circuit, Circuits, LightSharing, Lines, NoCircuit, Port, Tuning,
 };
 use crate::fabric::light::{Hop, LightKind};
-use crate::units::UnitError;
+use crate::units::{Time, UnitError};
 
 impl Circuits for PassiveStar {
     fn light(&self) -> &'static LightKind {
@@ -38,6 +38,10 @@ impl Circuits for PassiveStar {
 
     fn transmission(&self) -> Transmission {
         Transmission::at(self.rate)
+    }
+
+    fn delay(&self) -> Result<Time, UnitError> {
+        Ok(self.latency)
     }
 
     /// Whoever hears the same chunks on one wavelength hears one light.

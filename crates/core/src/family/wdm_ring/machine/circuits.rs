@@ -68,6 +68,10 @@ impl Circuits for WdmRing {
         }
     }
 
+    fn delay(&self) -> Result<Time, UnitError> {
+        self.propagation.times(self.longest().into())
+    }
+
     fn sharing(&self) -> LightSharing {
         match self.multicast {
             true => LightSharing::Tree { light: u32::MAX },

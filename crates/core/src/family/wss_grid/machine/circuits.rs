@@ -36,6 +36,10 @@ impl Circuits for WssGrid {
         Transmission::at(self.rate)
     }
 
+    fn delay(&self) -> Result<Time, UnitError> {
+        Ok(self.latency)
+    }
+
     fn sharing(&self) -> LightSharing {
         LightSharing::SameCircuit
     }
