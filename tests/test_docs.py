@@ -74,6 +74,14 @@ def test_links_lead_somewhere(page: Path) -> None:
             assert (page.parent / target).exists(), target
 
 
+def test_nothing_is_said_to_be_on_a_package_index() -> None:
+    # With the first release, docs/install.md says `pip install opticoll`, and this test goes.
+    sources = [*(ROOT / "python").rglob("*.py"), *(ROOT / "docs").rglob("*.ipynb")]
+    for file in [*PAGES, *sources]:
+        text = file.read_text(encoding="utf-8")
+        assert re.search(r"(install|uvx|pipx run) [\"']?opticoll\b", text) is None, file
+
+
 @pytest.mark.parametrize(
     "page",
     [*PAGES, ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md"],

@@ -16,7 +16,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from opticoll.errors import UsageError
+from opticoll.errors import UsageError, installing
 from opticoll.plot import style
 from opticoll.report.table import LAST, Shown, ShownTable
 
@@ -458,7 +458,7 @@ def library() -> Any:
     except ImportError as error:
         raise UsageError(
             "pages are made by the package `vl-convert-python`, which is not installed; "
-            '`pip install "opticoll[report]"` does it'
+            f"`{installing('report')}` does it"
         ) from error
     return vl_convert
 
