@@ -41,7 +41,7 @@ def page() -> str:
         names = " or ".join(f"[{kind.__name__}](#{kind.__name__.lower()})" for kind in own)
         lines.append(
             f"| `{command.name} --json` | {SHAPES[command.shape].format(names)} "
-            f"| `{command.example}` |"
+            f"| `{command.example.splitlines()[-1]}` |"
         )
         kinds += own
     about = "If a key can be null or absent, its meaning says when, after `null:`."

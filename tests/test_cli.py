@@ -498,8 +498,8 @@ def test_help_fits_a_screen_and_ends_with_an_example(
     assert len(lines) <= HELP_LINES
     assert max(map(len, lines)) <= HELP_COLUMNS
     assert finished.out == run(*name.split(), "-h").out
-    example = " ".join(finished.out.partition("Example:")[2].replace("\\\n", " ").split())
-    assert example.startswith(f"opticoll {name or 'compare'} ")
+    example = finished.out.partition("\nExample")[2].replace("\\\n", " ").splitlines()
+    assert example[-1].startswith(f"  opticoll {name or 'compare'} ")
 
 
 @pytest.mark.parametrize("name", COMMANDS)

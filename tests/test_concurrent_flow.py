@@ -133,7 +133,7 @@ def test_without_highs_an_inexact_optimum_says_what_would_help(
     # A triangle with a slow side: the detour is worth a part of the block that no quarter is.
     spec = "custom:ranks=3,links=0-1@7GB/s+1-2@7GB/s+0-2@3GB/s"
     out = run("bound", "all_to_all", "--fabric", spec).out
-    assert "opticoll[lp]" in out or "optimum: at least" not in out
+    assert "pip install 'highspy" in out or "optimum: at least" not in out
 
 
 LARGE = {

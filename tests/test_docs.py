@@ -6,12 +6,14 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib import import_module
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
+from conftest import Run
 from opticoll.commands import COMMANDS
 from opticoll.main import app
 from opticoll.papers.judging import MEANINGS
@@ -72,6 +74,14 @@ def test_links_lead_somewhere(page: Path) -> None:
             assert (page.parent / target).exists(), target
 
 
+def test_nothing_is_said_to_be_on_a_package_index() -> None:
+    # With the first release, docs/install.md says `pip install opticoll`, and this test goes.
+    sources = [*(ROOT / "python").rglob("*.py"), *(ROOT / "docs").rglob("*.ipynb")]
+    for file in [*PAGES, *sources]:
+        text = file.read_text(encoding="utf-8")
+        assert re.search(r"(install|uvx|pipx run) [\"']?opticoll\b", text) is None, file
+
+
 @pytest.mark.parametrize(
     "page",
     [*PAGES, ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md"],
@@ -121,9 +131,68 @@ def test_the_page_of_papers_names_every_verdict_and_paper() -> None:
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_example_of_a_command_has_options_that_it_takes(name: str) -> None:
     command = import_module(f"opticoll.commands.{name}").COMMAND
-    program, *words = shlex.split(command.example)
-    assert (program, words[0], command.name) == ("opticoll", name, name)
-    app.parse_args(words, exit_on_error=False, print_error=False)
+    lines = [shlex.split(line) for line in command.example.splitlines()]
+    assert lines[-1][1] == command.name == name
+    for program, *words in lines:
+        assert program == "opticoll"
+        app.parse_args(words, exit_on_error=False, print_error=False)
+
+
+FILE = re.compile(
+    r"[\w./-]*\w\.(csv|et|goal|graphml|html|json|npy|otf2|parquet|plan|sqlite|xml|ya?ml|zst)"
+)
+OF_READERS = ("theirs.", "server.", "work.")
+"""Beginnings of names of files from other programs, which a reader has."""
+WRITES = {"--csv", "--figure", "--figures", "--output", "--store", "--timeline", ">"}
+"""Words after which the name of a file stands that a command writes."""
+
+
+def faults(lines: Iterable[str]) -> list[str]:
+    """Redirects in command lines, but behind `$`, and files that nothing has: no line before them,
+    and neither the project nor its examples."""
+    found: list[str] = []
+    made: set[str] = set()
+    for line in lines:
+        lexer = shlex.shlex(line.removeprefix("$ "), posix=True, punctuation_chars=True)
+        lexer.whitespace_split = True
+        words = ["", *lexer]
+        made |= {word for before, word in pairwise(words) if before in WRITES}
+        if line[0] == "$":
+            continue  # `transcripts.py` runs it.
+        found += [f"`{word}`: {line}" for word in words if word and not word.strip("<>|&;()")]
+        files = [word for word in words if FILE.fullmatch(word) and not word.startswith(OF_READERS)]
+        missing = [word for word in files if not (ROOT / "examples" / word).exists()]
+        missing = [word for word in missing if word not in made and not (ROOT / word).exists()]
+        found += [f"no file {word}: {line}" for word in missing]
+    return found
+
+
+def test_a_redirect_and_a_missing_file_are_faults() -> None:
+    good = [
+        "opticoll sweep study.yaml --store a.sqlite",
+        "opticoll results a.sqlite --where 'a < 1'",
+    ]
+    assert faults(good) == []
+    bad = ["opticoll results a.sqlite --where a < 1ms", "opticoll verify tree.plan"]
+    assert [fault.split(": ")[0] for fault in faults(bad)] == [
+        *("`<`", "no file a.sqlite", "no file tree.plan")
+    ]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_example_in_help_needs_no_file_and_redirects_nothing(name: str, run: Run) -> None:
+    shown = run(name, "--help").out.partition("\nExample")[2].partition("\n")[2]
+    lines = re.sub(r"\\\n\s*", "", shown).splitlines()
+    assert lines
+    assert faults(line.strip() for line in lines) == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_commands_of_a_page_name_files_that_are_there(page: Path) -> None:
+    text = re.sub(r"\\\n\s*", "", page.read_text(encoding="utf-8"))
+    code = "\n".join(re.findall(r"^```.*?^```$|^ {4}.*?$", text, re.DOTALL | re.MULTILINE))
+    lines = re.findall(r"^ *((?:\$|opticoll) .*?)(?: +#.*)?$", code, re.MULTILINE)
+    assert faults(lines) == []
 
 
 SHOWN_SLOWLY = {"from-question-to-report.md", "obs-grid.md"}

@@ -498,7 +498,7 @@ def test_a_missing_package_is_named(
         path = tmp_path / "trace.parquet"
         path.write_bytes(b"PAR1")
     monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(errors.UsageError, match=r"pip install .opticoll\[trace\]"):
+    with pytest.raises(errors.UsageError, match=r"pip install .otf2.* .pyarrow"):
         trace_file.read(path)
 
 

@@ -401,7 +401,7 @@ def test_a_page_without_its_package_leaves_nothing_behind(
     words = ("--output", tmp_path / "page.html", "--figures", tmp_path / "figures")
     code, _, err = command_line(capsys, "report", "missing.json", *words)
     assert code == 2
-    assert 'pip install "opticoll[report]"' in err
+    assert "pip install 'vl-convert-python" in err
     assert list(tmp_path.iterdir()) == []
 
 

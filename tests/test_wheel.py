@@ -70,7 +70,7 @@ def test_a_missing_extra_is_named_where_it_is_needed(installed: Path, tmp_path: 
     (tmp_path / "run.parquet").write_bytes(b"PAR1 PAR1")
     refused = said(installed / "opticoll", "replay", "run.parquet", folder=tmp_path)
     assert refused.returncode == 2
-    assert "pip install 'opticoll[trace]'" in refused.stderr
+    assert "pip install 'otf2" in refused.stderr
 
 
 def test_dependencies_have_upper_bounds_above_the_versions_that_are_tested() -> None:

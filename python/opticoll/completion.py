@@ -155,7 +155,7 @@ def _fish(
         words = f" -a '{' '.join(values[name])}'" if name in values else ""
         place = f"complete -c opticoll -n '__fish_seen_subcommand_from {commands}' -l {name[2:]}"
         lines.append(place + (f" -r{words}" if words else ""))
-    for command, words in places.items():
+    for command, own in places.items():
         place = f"complete -c opticoll -n '__fish_seen_subcommand_from {command}'"
-        lines.append(f"{place} -a '{' '.join(words)}'")
+        lines.append(f"{place} -a '{' '.join(own)}'")
     return "\n".join([*lines, ""])

@@ -11,6 +11,9 @@ sentence that names the value at fault, with a hint where the cure is known.
 FabricError
 """
 
+import shlex
+from importlib import metadata
+
 from opticoll._core import (
     AlgorithmError,
     CollectiveError,
@@ -74,3 +77,10 @@ class FileError(OpticollError):
 
 class UserAlgorithmError(OpticollError):
     """A user's own algorithm that cannot be imported or called, or returned no schedule."""
+
+
+def installing(extra: str) -> str:
+    """Says the command that installs the packages of an extra, wherever opticoll came from."""
+    needed = [one.split(";") for one in metadata.requires("opticoll") or []]
+    own = [one[0].strip() for one in needed if one[1:] and shlex.split(one[1])[-1] == extra]
+    return f"pip install {shlex.join(own)}"

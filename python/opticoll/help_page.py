@@ -82,26 +82,30 @@ def described(entry: HelpEntry) -> str:
     return f"{text} (default: {default})"
 
 
-def example(line: str, width: int = 80) -> str:
-    """A command line for a shell, in lines of at most so many columns where its words allow it.
+def example(commands: str, width: int = 80) -> str:
+    """Command lines for a shell, in lines of at most so many columns where their words allow it.
 
     >>> print(example("opticoll plan all_gather --fabric optree_paper", 40))
     Example:
       opticoll plan all_gather \\
         --fabric optree_paper
     """
-    lines, words = ["Example:", " "], shlex.split(line)
-    parts: list[str] = []
-    for word in words:
-        if parts and parts[-1].startswith("-") and " " not in parts[-1] and word[0] != "-":
-            parts[-1] += f" {word}"
-        else:
-            parts.append(word)
-    for part in parts:
-        if len(lines[-1]) + len(part) + 3 > width and lines[-1].strip():
-            lines[-1] += " \\"
-            lines.append("   ")
-        lines[-1] += f" {part}"
+    lines = ["Example:"]
+    if "examples/" in commands:
+        lines = ["Example, in the folder of the source:"]
+    for command in commands.splitlines():
+        parts: list[str] = []
+        for word in map(shlex.quote, shlex.split(command)):
+            if parts and parts[-1].startswith("-") and " " not in parts[-1] and word[0] != "-":
+                parts[-1] += f" {word}"
+            else:
+                parts.append(word)
+        lines.append(" ")
+        for part in parts:
+            if len(lines[-1]) + len(part) + 3 > width and lines[-1].strip():
+                lines[-1] += " \\"
+                lines.append("   ")
+            lines[-1] += f" {part}"
     return "\n".join(lines)
 
 

@@ -11,6 +11,7 @@ from cyclopts import Parameter
 
 from opticoll import _core, config, demands, registry
 from opticoll.arguments import DEFAULT_SIZE, PartOptions, check_root, need_fabric
+from opticoll.errors import installing
 from opticoll.layout import PICOSECONDS, align, format_rate, human_seconds, plural
 from opticoll.optimum import (
     ALL_AT_ONCE,
@@ -241,7 +242,7 @@ def _text(asked: Asked, rows: list[BoundsRow]) -> str:
         whose = "" if shown.time_s == row.bounds[0].time_s else f" of {shown.name}"
         lines += ["", f"bottleneck{whose}: {_bottleneck(shown.witness)}"]
     if row.collective == "all_to_all" and row.optimum is None and least is not None:
-        lines += ["", "the exact optimum is that of a linear program: pip install 'opticoll[lp]'"]
+        lines += ["", f"the exact optimum is that of a linear program: {installing('lp')}"]
     return "\n".join(lines)
 
 

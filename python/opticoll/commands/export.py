@@ -171,7 +171,7 @@ def _write(asked: Asked, rows: list[AnyRow], path: Path) -> list[Path] | None:
 
 COMMAND: Command[Asked, AnyRow] = Command(
     name="export",
-    example="opticoll export tree.plan --output transfers.csv",
+    example="opticoll export all_gather --fabric torus:dims=4x4 --output transfers.csv",
     asks=Asked,
     gives=(ExportRow, ExportedFabricRow, ExportedChoicesRow),
     compute=compute,

@@ -79,7 +79,8 @@ def _write(asked: Import, rows: list[ImportRow], path: Path) -> None:
 
 COMMAND = Command(
     name="import",
-    example="opticoll import theirs.xml --output theirs.plan",
+    example="opticoll export all_reduce --fabric torus:dims=2x4 --output ours.xml\n"
+    "opticoll import ours.xml --output ours.plan",
     asks=Import,
     gives=ImportRow,
     compute=compute,

@@ -202,7 +202,8 @@ def _check_folder(path: Path) -> None:
 
 COMMAND = Command(
     name="report",
-    example="opticoll report times.json tree.plan --output report.html",
+    example="opticoll plan all_gather --fabric optree_paper:ranks=64 --output tree.plan\n"
+    "opticoll report tree.plan --output report.html",
     asks=Report,
     gives=PartRow,
     compute=compute,

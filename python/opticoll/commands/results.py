@@ -196,7 +196,8 @@ def _cells(name: str, rows: list[ResultRow], known: dict[str, Column]) -> list[s
 
 COMMAND = Command(
     name="results",
-    example="opticoll results study.sqlite --where 'time_s < 1ms'",
+    example="opticoll sweep examples/study.yaml --store study.sqlite\n"
+    "opticoll results study.sqlite --where 'time_s < 1ms'",
     asks=Asked,
     gives=ResultRow,
     compute=compute,

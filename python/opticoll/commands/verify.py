@@ -57,7 +57,8 @@ def _text(asked: Asked, rows: list[Row]) -> str:
 
 COMMAND = Command(
     name="verify",
-    example="opticoll verify tree.plan",
+    example="opticoll plan all_gather --fabric optree_paper:ranks=64 --output tree.plan\n"
+    "opticoll verify tree.plan",
     asks=Asked,
     gives=(ProofRow, ProgramProofRow),
     compute=compute,

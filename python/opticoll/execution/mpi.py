@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from opticoll._core import Program
-from opticoll.errors import RunError, UsageError
+from opticoll.errors import RunError, UsageError, installing
 from opticoll.execution import mpi_rank
 from opticoll.execution.mpi_rank import died, lives
 from opticoll.execution.payload import Payload
@@ -66,9 +66,9 @@ def check() -> None:
         A package or `mpiexec` is missing.
     """
     if find_spec("mpi4py") is None:
-        raise UsageError("--on mpi needs mpi4py and an MPI; install them as opticoll[mpi]")
+        raise UsageError(f"--on mpi needs mpi4py and an MPI: {installing('mpi')}")
     if not launched() and _mpiexec() is None:
-        raise UsageError("--on mpi finds no mpiexec; install the extra opticoll[mpi]")
+        raise UsageError(f"--on mpi finds no mpiexec: {installing('mpi')}")
 
 
 def _mpiexec() -> str | None:

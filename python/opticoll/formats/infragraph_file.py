@@ -27,7 +27,7 @@ from typing import Annotated, Any, TypeVar
 
 from opticoll._core import Fabric
 from opticoll.document import Document, Place, read_fields, read_json, text, whole
-from opticoll.errors import ConfigError, FabricError, UsageError
+from opticoll.errors import ConfigError, FabricError, UsageError, installing
 from opticoll.formats.atomic import replacing
 from opticoll.formats.content import read_content
 from opticoll.network_graph import Graph, MisplacedError, edges_of, texts
@@ -162,7 +162,7 @@ def _protobuf(path: Path) -> Any:
         from google.protobuf.message import DecodeError
         from infragraph.infragraph_pb2 import Infrastructure
     except ImportError as error:
-        hint = "pip install 'opticoll[infragraph]', or write the file as YAML"
+        hint = f"{installing('infragraph')}, or write the file as YAML"
         raise UsageError(f"`{path}`: protobuf needs the package infragraph; {hint}") from error
     content = read_content(path)
     try:

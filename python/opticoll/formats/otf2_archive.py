@@ -35,7 +35,7 @@ from typing import Any
 import numpy as np
 
 from opticoll._core import EventTable, Trace, TraceError
-from opticoll.errors import FileError, UsageError
+from opticoll.errors import FileError, UsageError, installing
 from opticoll.formats.content import MOST_BYTES
 from opticoll.formats.parquet_table import ABSENT, NUMBERS
 
@@ -84,7 +84,7 @@ def trace(path: Path, content: bytes) -> Trace:
     except ImportError as error:
         raise UsageError(
             "OTF2 archives are read by the package `otf2`, which is not installed; "
-            "`pip install 'opticoll[trace]'` does it"
+            f"`{installing('trace')}` does it"
         ) from error
     with unpacked(path, content) as anchor:
         try:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opticoll._core import EventTable, Trace, take_memory
-from opticoll.errors import FileError, OpticollError, UsageError
+from opticoll.errors import FileError, OpticollError, UsageError, installing
 
 NUMBERS = {
     "rank": "a rank",
@@ -68,7 +68,7 @@ def trace(content: bytes) -> Trace:
     except ImportError as error:
         raise UsageError(
             "Parquet tables are read by the package `pyarrow`, which is not installed; "
-            "`pip install 'opticoll[trace]'` does it"
+            f"`{installing('trace')}` does it"
         ) from error
     try:
         # In this thread alone: threads of pyarrow that outlive the reading may abort the process.

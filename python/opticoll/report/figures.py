@@ -18,7 +18,7 @@ from importlib.resources import files
 from typing import Any
 
 from opticoll._core import format_size
-from opticoll.errors import UsageError
+from opticoll.errors import UsageError, installing
 from opticoll.layout import format_rate, human_seconds
 from opticoll.plot import style
 from opticoll.report.table import LAST, Shown, ShownTable
@@ -516,7 +516,7 @@ def library() -> Any:
     except ImportError as error:
         raise UsageError(
             "pages are made by the package `vl-convert-python`, which is not installed; "
-            '`pip install "opticoll[report]"` does it'
+            f"`{installing('report')}` does it"
         ) from error
     return vl_convert
 

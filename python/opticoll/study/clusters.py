@@ -23,7 +23,7 @@ from typing import Any, Literal
 
 from opticoll.build import build
 from opticoll.document import Document, whole
-from opticoll.errors import ConfigError, FileError, UsageError
+from opticoll.errors import ConfigError, FileError, UsageError, installing
 from opticoll.registry import nearest
 from opticoll.study.engines import Feed, Supply, arrived, fed
 from opticoll.study.worker import Solved, Task, solve_all
@@ -203,5 +203,5 @@ def _imported(package: str) -> Any:
     except ImportError as error:
         raise UsageError(
             f"clusters need the package `{package}`, which is not installed; "
-            "`pip install opticoll[study]` does it"
+            f"`{installing('study')}` does it"
         ) from error

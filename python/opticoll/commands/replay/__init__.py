@@ -511,7 +511,8 @@ def _rows(asked: Asked, rows: list[ReplayRow]) -> Sequence[Row]:
 
 COMMAND: Command[Asked, ReplayRow] = Command(
     name="replay",
-    example="opticoll replay trace.csv --fabric optree_paper:ranks=16",
+    example="opticoll export all_reduce --fabric torus:dims=4x4 --size 1MiB --output ours.goal\n"
+    "opticoll replay ours.goal --fabric optree_paper:ranks=16",
     asks=Asked,
     gives=ReplayRow,
     compute=compute,

@@ -5,14 +5,29 @@ use std::path::Path;
 
 use opticoll::algorithm::{Algorithm, records};
 use opticoll::collective::CollectiveKind;
+use opticoll::fabric::Fabric;
+use opticoll::families::FAMILIES;
+use opticoll::planner::{PLANNERS, Planner};
 
 const BEGIN: &str =
     "<!-- made from the records; `OPTICOLL_WRITE_DOCS=1 make test` writes it anew -->\n";
 const END: &str = "<!-- end -->\n";
 
-/// One table for each collective.
+/// A table of the planners, and one of algorithms for each collective.
 fn tables() -> String {
-    let mut text = String::new();
+    let mut text = "\n## Planners\n\nA planner builds plans for the fabric and the size, and `auto` chooses among \
+        its plans and the algorithms below. `opticoll list NAME` prints its options and its source.\n\n\
+        | name | what it does | collectives | fabrics |\n|---|---|---|---|\n"
+        .to_string();
+    for planner in PLANNERS {
+        let names = planner.collectives.iter().map(ToString::to_string);
+        let collectives = match planner.collectives.len() {
+            all if all == CollectiveKind::ALL.len() => "all".into(),
+            _ => names.collect::<Vec<_>>().join(", "),
+        };
+        let (name, what, fabrics) = (planner.name, sentence(planner.summary), fabrics(planner));
+        text += &format!("| `{name}` | {what} | {collectives} | {fabrics} |\n");
+    }
     for kind in CollectiveKind::ALL {
         text += &format!(
             "\n## {kind}\n\n| name | what it does | steps | sent | received | source |\n\
@@ -23,6 +38,27 @@ fn tables() -> String {
         }
     }
     text + "\n"
+}
+
+/// The families on whose example, or on a ring with a cut and light trees, a planner plans.
+fn fabrics(planner: &Planner) -> String {
+    let ring = "wdm_ring:ranks=16,wavelengths=4,broken=3-4,multicast=drop_and_continue";
+    let (mut own, mut others) = (Vec::new(), Vec::new());
+    for record in FAMILIES.iter().map(|family| family.record) {
+        let Ok(example) = Fabric::parse(record.example) else {
+            continue; // A cost model of messages.
+        };
+        let special = Fabric::parse(ring).unwrap();
+        let applies =
+            (planner.applies)(&example) || record.name == "wdm_ring" && (planner.applies)(&special);
+        let names = if applies { &mut own } else { &mut others };
+        names.push(format!("`{}`", record.name));
+    }
+    match others.len() {
+        0 => "all".into(),
+        few if few < own.len() => format!("all but {}", others.join(", ")),
+        _ => own.join(", "),
+    }
 }
 
 fn row(record: &Algorithm) -> String {
