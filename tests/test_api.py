@@ -86,13 +86,13 @@ def test_fabric_error_names_its_option() -> None:
         (lambda: opticoll.plan("all_gather", RING, size=2**64), errors.UnitError),
         (lambda: opticoll.plan("all_gather", RING, size=1.5), errors.UnitError),  # type: ignore[arg-type]
         (lambda: opticoll.plan("all_gather", RING, root=0.5), errors.CollectiveError),  # type: ignore[arg-type]
-        (lambda: opticoll.plan("all_gather", 3), errors.FabricError),  # type: ignore[arg-type]
+        (lambda: opticoll.plan("all_gather", 3), errors.FabricError),
         (lambda: opticoll.plan("all_gather", "missing.yaml"), errors.FileError),
         (lambda: opticoll.plan("all_gather", RING, "ring").simulate(), errors.UnitError),
         (lambda: opticoll.plan("all_gather", RING).simulate(-1), errors.UnitError),
         (lambda: opticoll.plan("all_gather", RING).simulate(1.5), errors.UnitError),  # type: ignore[arg-type]
         (lambda: opticoll.compare("all_gather", RING, sizes=[1.5]), errors.UnitError),  # type: ignore[list-item]
-        (lambda: opticoll.compare("all_gather", 3), errors.FabricError),  # type: ignore[arg-type]
+        (lambda: opticoll.compare("all_gather", 3), errors.FabricError),
     ],
 )
 def test_every_error_is_an_opticoll_error_of_its_kind(make: Any, kind: type[Exception]) -> None:

@@ -63,7 +63,19 @@ def timed(algorithm: str, size: int, time_s: float, **more: Any) -> dict[str, An
                 *(timed("ring", size, 2e-6) for size in (1024, 4096, 16384)),
                 *(timed("tree:k=2", size, size * 1e-9) for size in (1024, 4096, 16384)),
             ],
-            [("Least time", ["ring in 2 of 3 cases", "tree in 1"])],
+            [
+                ("Least time, 1KiB", "1.024 us by tree:k=2"),
+                ("Least time, 4KiB", "2.000 us by ring"),
+                ("Least time, 16KiB", "2.000 us by ring"),
+            ],
+        ),
+        (
+            [
+                *(timed("ring", 2**power, 2e-6) for power in range(8, 15)),
+                *(timed("tree:k=2", 2**power, 2**power * 1e-9) for power in range(8, 15)),
+            ],
+            # 2,048 ns and more are above 2 us.
+            [("Least time", ["ring in 4 of 7 cases", "tree in 3"])],
         ),
         # A plan that is wrong wins nothing.
         (
@@ -79,6 +91,17 @@ def test_a_part_begins_with_who_has_the_least_time(
     chosen = {"chosen": "ring"} if any("chosen" in row for row in compared) else {}
     part = parts.of_rows("times", [chosen | row for row in compared])
     assert [(name, value) for name, value, *_ in part.answer] == answer
+
+
+def test_fabrics_of_one_case_stand_side_by_side() -> None:
+    fabrics = ("crossbar:ranks=4,rate=10Gb/s", "torus:dims=2x2,rate=40Gb/s")
+    compared = [
+        timed(algorithm, 1024, 1e-6 + place, fabric=fabric, injection_bandwidth=place)
+        for algorithm in ("ring", "direct")
+        for place, fabric in enumerate(fabrics)
+    ]
+    choice = parts.of_rows("times", compared).content["choice"]
+    assert (choice["x"], choice["colour"], choice["kind"]) == ("fabric", "algorithm", "points")
 
 
 def test_the_columns_of_the_figure_come_first(rows: list[dict[str, Any]]) -> None:

@@ -44,24 +44,20 @@ fn function<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
     py.import("opticoll._core")?.getattr(name)
 }
 
+/// The text of a plan, what was asked, the candidates and the reasons.
+type ToldPlan = (String, Option<String>, Vec<CandidateRow>, Vec<String>);
+
 #[pymethods]
 impl Plan {
-    fn __reduce__<'py>(
-        &self,
-        py: Python<'py>,
-    ) -> Reduced<'py, (String, Option<String>, Vec<CandidateRow>, Vec<String>)> {
+    fn __reduce__<'py>(&self, py: Python<'py>) -> Reduced<'py, ToldPlan> {
         let text = interrupt::run(py, || text::write(self.whole()))?;
         let Choice {
             asked,
             candidates,
             reasons,
         } = &*self.choice;
-        let choice = (asked.clone(), candidates.clone(), reasons.clone());
-        let (asked, candidates, reasons) = choice;
-        Ok((
-            function(py, "pickled_plan")?,
-            (text, asked, candidates, reasons),
-        ))
+        let told = (text, asked.clone(), candidates.clone(), reasons.clone());
+        Ok((function(py, "pickled_plan")?, told))
     }
 }
 

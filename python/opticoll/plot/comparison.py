@@ -45,7 +45,7 @@ _OTHERS = {"color": style.FAINT, "linewidth": 1.0, "marker": "", "zorder": 1.5}
 """The look of algorithms without a colour."""
 
 
-def comparison(rows: Sequence[Row], path: str | os.PathLike[str]) -> list[Path]:
+def comparison(rows: Sequence[Row], path: "str | os.PathLike[str] | Axes | None") -> list[Path]:
     """Draw the rows of `opticoll compare --json` (seconds, bytes); returns the files.
 
     Several sizes, wavelength counts or numbers of ranks become the horizontal axis of one line per
@@ -368,7 +368,8 @@ def _bar_panels(panels: "Sequence[Axes]", ordered: Sequence[Row], rows: Sequence
     claimed = [(count, place) for place, row in enumerate(ordered) for count in _claims([row])]
     if claimed:
         left.scatter(
-            *zip(*claimed, strict=True),
+            [count for count, _ in claimed],
+            [place for _, place in claimed],
             marker="D",
             s=34,
             facecolor="white",

@@ -44,7 +44,7 @@ def formats() -> list[str]:
     return sorted(_METADATA)
 
 
-def check_path(path: str | os.PathLike[str]) -> Path:
+def check_path(path: object) -> Path:
     """The path, if a figure can be written there; found out before the work, not after.
 
     Raises PlotError for an unknown suffix, FileError for a path that cannot be written.

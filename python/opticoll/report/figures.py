@@ -32,7 +32,7 @@ SHAPES = {
     "D": "diamond",
     "v": "triangle-down",
     "P": "cross",
-    "X": "stroke",
+    "X": "M-1,-.6L-.6,-1L0,-.4L.6,-1L1,-.6L.4,0L1,.6L.6,1L0,.4L-.6,1L-1,.6L-.4,0Z",
     "<": "triangle-left",
     "*": "M0,-1L.22,-.31L.95,-.31L.36,.12L.59,.81L0,.38L-.59,.81L-.36,.12L-.95,-.31L-.22,-.31Z",
 }
@@ -209,10 +209,17 @@ def _looks(column: Shown) -> Spec:
 def first_choice(table: ShownTable) -> Spec | None:
     """What the figure of a table shows before its reader chooses; None where nothing differs."""
     asked = [one for one in table.columns if one.asked and one.name != "specification"]
-    axes = sorted(
-        (one for one in asked if one.number and len(one.distinct) > 1),
-        key=lambda one: (-len(one.distinct), one.name not in USUAL),
-    )
+    rows = range(len(table))
+    fabrics = [one for one in asked if one.name == "fabric" and not one.number]
+    # What a fabric brings along, such as its rate, is no axis of its own.
+    axes = [
+        one
+        for one in asked
+        if one.number
+        and len(one.distinct) > 1
+        and ((one.name in USUAL and None not in one.distinct) or not follows(one, fabrics, rows))
+    ]
+    axes.sort(key=lambda one: (-len(one.distinct), one.name not in USUAL))
     results = [one for one in table.columns if one.number and not one.asked]
     times = [one for one in results if one.unit == "s" and not one.name.startswith("bound_")]
     if len(table) < 2 or not results:
@@ -226,7 +233,8 @@ def first_choice(table: ShownTable) -> Spec | None:
     ]
     order = {name: place for place, name in enumerate(TOLD_APART)}
     texts.sort(key=lambda one: order.get(one.name, len(order)))
-    x = axes[0] if axes else (others or [y])[0]
+    x = (axes or (fabrics if len(texts) > 1 else []) or others or [y])[0]
+    texts = [one for one in texts if one is not x]
     apart = [x, *texts[:1]]
     panels = [
         one.name
@@ -455,6 +463,9 @@ def _axis(told: Spec, log: bool) -> Spec:
         if log:
             axis["scale"] = {"type": "log", "base": told["base"], "nice": False, "padding": EDGE}
             axis["axis"]["values"] = told["ticks"]
+    elif "domain" in told:
+        # As they were compared.
+        axis |= {"sort": told["domain"], "axis": {"labelAngle": 0}}
     return axis
 
 

@@ -22,6 +22,7 @@ from opticoll.command_line import words
 from opticoll.errors import UsageError
 from opticoll.formats.atomic import replacing
 from opticoll.layout import PICOSECONDS, describe_size, plural
+from opticoll.notebook import UNITS
 from opticoll.plan_row import FABRIC_LATENCY, plan_row
 from opticoll.report import figures, plan_page, rows_file
 from opticoll.report import table as tables
@@ -41,6 +42,9 @@ MOST_NESTED = 10_000
 
 MOST_VALUES = 12
 """Values of a column that are listed above its table."""
+
+MOST_CASES = 6
+"""Cases whose fastest plans are named one by one."""
 
 MOST_BUCKETS_APART = 40
 """Buckets of a training that have a line each; of more, all are in one line."""
@@ -219,11 +223,32 @@ def _answer(table: ShownTable, choice: figures.Spec | None) -> list[Fact]:
             (of.heading, names[row], "", of.meaning),
             *told,
         ]
+    deciding: list[Shown] = []
+    for one in sorted(cases, key=lambda one: one.name != "fabric"):
+        if not figures.follows(one, deciding, rows):
+            deciding.append(one)
+    if len(deciding) == 1 and len(best) <= MOST_CASES:
+        (one,) = deciding
+        return [
+            (
+                f"{about}, {_reading(one, row)}",
+                f"{_reading(least, row)} by {names[row]}",
+                "",
+                least.meaning,
+            )
+            for row in best.values()
+        ]
     wins = Counter(_without_options(str(names[row])) for row in best.values())
     shares = [f"{name} in {count}" for name, count in wins.most_common(MOST_VALUES)]
     if not shares:
         return []
     return [(about, [f"{shares[0]} of {plural(len(best), 'case')}", *shares[1:]], "", "")]
+
+
+def _reading(one: Shown, row: int) -> str:
+    """A value in words."""
+    value = one.values[row]
+    return UNITS[one.unit](value) if one.unit in UNITS and value is not None else str(value)
 
 
 def _without_options(spelled: str) -> str:

@@ -30,6 +30,9 @@ function axisOf(told, log) {
     axis.axis = {labelExpr: told.labels, labelOverlap: "greedy", labelSeparation: 6};
     if (log) axis.axis.values = told.ticks;
     axis.scale = log ? {type: "log", base: told.base, nice: false, padding: EDGE} : {zero: false, padding: EDGE};
+  } else if (told.domain) {
+    axis.sort = told.domain;
+    axis.axis = {labelAngle: 0};
   }
   return axis;
 }
