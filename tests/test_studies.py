@@ -572,9 +572,7 @@ def test_a_terminal_has_a_bar_with_rate_and_time_left(tmp_path: Path) -> None:
     assert said.count(b"opticoll: ") == 0
 
 
-def test_a_log_has_a_line_a_minute(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_sweep_says_its_rate_and_the_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
     monkeypatch.setattr("opticoll.study.progress.time.monotonic", lambda: now[0])
     told: list[str] = []
@@ -582,10 +580,7 @@ def test_a_log_has_a_line_a_minute(
     for second in range(0, 301, 20):
         now[0] = float(second)
         shown(second, 600)
-    lines = capsys.readouterr().err.splitlines()
-    assert len(lines) == 5
-    assert lines[0] == "opticoll: 60 of 600 points, 1.0 points/s, 9 min 0 s left"
-    assert len(told) == 16
+    assert told[3] == "60 of 600 points, 1.0 points/s, 9 min 0 s left"
 
 
 def test_a_sample_is_from_all_parts_of_a_study(tmp_path: Path) -> None:
