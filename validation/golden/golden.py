@@ -22,8 +22,8 @@ import os
 import re
 import shlex
 import sys
-import threading
 import tempfile
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
