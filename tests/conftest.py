@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import random
+import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from opticoll import _core, errors, reference
+from opticoll import _core, errors, reference, waiting
 from opticoll.main import main
 
 RING = "wdm_ring:ranks=16,wavelengths=2"
@@ -41,8 +42,10 @@ Run = Callable[..., Finished]
 
 
 @pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Run:
+def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
     """Run `opticoll` with arguments in this process."""
+    # What a slow machine adds to standard error is no part of an answer.
+    monkeypatch.setattr(waiting, "LINE_S", threading.TIMEOUT_MAX)
 
     def run_in_process(*arguments: str | Path) -> Finished:
         capsys.readouterr()

@@ -87,6 +87,18 @@ def test_what_files_hold_is_counted_before_it_is_read(run: Run, tmp_path: Path, 
     assert "reading" in run("verify", path, "--memory-limit", "8MB").err
 
 
+@pytest.mark.parametrize("name", ["trace.tit", "trace.csv", "trace.goal"])
+def test_events_of_traces_are_counted_before_they_are_read(
+    run: Run, tmp_path: Path, name: str
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(b"num_ranks 1\n" * (name == "trace.goal") + b"0 compute 1\n" * 2**16)
+    finished = run("replay", path, "--fabric", RING, "--memory-limit", "8MB")
+    assert (finished.code, finished.out) == (2, "")
+    assert "reading" in finished.err
+    assert "the limit is 8.00 MB" in finished.err
+
+
 @pytest.mark.parametrize("name", ["g.graphml", "g.json", "g.csv"])
 def test_fabrics_in_files_are_counted_before_they_are_read(
     run: Run, tmp_path: Path, name: str

@@ -7,12 +7,14 @@ import os
 import resource
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from conftest import RING
+from opticoll import waiting
 from opticoll.formats.atomic import replacing
 from test_cli import without_one
 
@@ -224,3 +226,28 @@ def test_what_a_library_in_c_prints_does_not_reach_standard_output(tmp_path: Pat
     done = opticoll_process("bound", "all_to_all", "--fabric", fabric, "--json", env=environment)
     assert json.loads(done.stdout)["fabric"].startswith(fabric)
     assert "Running HiGHS" in done.stderr
+
+
+def test_without_a_terminal_a_line_says_every_few_seconds_what_is_done(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    log = tempfile.NamedTemporaryFile("w+")  # noqa: SIM115
+    monkeypatch.setattr(waiting, "LINE_S", 0.001)
+    monkeypatch.setattr(sys, "stderr", log)
+
+    def written(count: int) -> list[str]:
+        while True:
+            lines = Path(log.name).read_text().splitlines()
+            if len(lines) >= count:
+                return lines
+
+    with waiting.Waiting("planning") as shown:
+        assert written(1)[0].startswith("opticoll: planning; ")
+        shown.update("ring\x1b on 8 ranks", 3, 20)
+        known = len(written(0))
+        assert written(known + 2)[-1].startswith("opticoll: ring\\u001b on 8 ranks, 3 of 20; ")
+    lines = written(0)
+    # Whatever is written from here on comes after the answer.
+    shown.update("nothing more", 0, 0)
+    assert written(0) == lines
+    log.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 import shlex
@@ -16,6 +17,7 @@ import pytest
 import opticoll
 from opticoll.commands.report import COMMAND
 from opticoll.errors import UsageError
+from opticoll.formats.table import write_csv
 from opticoll.main import main
 from opticoll.plot import style
 from opticoll.report import document, figures, parts, plan_page, rows_file, table
@@ -655,3 +657,17 @@ def test_results_written_as_rows_have_the_page_of_their_study(
     (of_store,) = content(page.read_text(encoding="utf-8"))["parts"]
     assert part["columns"] == of_store["columns"]
     assert part["commands"] == of_store["commands"]
+
+
+@pytest.mark.parametrize("name", ["=1+1", "+x", "-x", "@x", "\tx", "'x", "-", "-1.5", "a=b"])
+def test_a_name_is_no_formula_in_csv_and_reads_as_it_was(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "rows.csv"
+    write_csv([{name: name, "names": [name, "b"], "negative": -1.5}], path)
+    heading, values = csv.reader(path.read_text().splitlines())
+    assert values[2] == "-1.5"
+    # What spreadsheets take for a formula begins so, numbers and a dash alone apart.
+    for cell in (heading[0], values[0], values[1]):
+        assert cell == "-" or cell[0] not in "=+-@\t\r"
+    (row,) = rows_file.read(path)
+    assert row["negative"] == -1.5
+    assert row["names"] == f"{name}; b"

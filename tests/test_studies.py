@@ -572,9 +572,7 @@ def test_a_terminal_has_a_bar_with_rate_and_time_left(tmp_path: Path) -> None:
     assert said.count(b"opticoll: ") == 0
 
 
-def test_a_log_has_a_line_a_minute(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_sweep_says_its_rate_and_the_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
     monkeypatch.setattr("opticoll.study.progress.time.monotonic", lambda: now[0])
     told: list[str] = []
@@ -582,10 +580,7 @@ def test_a_log_has_a_line_a_minute(
     for second in range(0, 301, 20):
         now[0] = float(second)
         shown(second, 600)
-    lines = capsys.readouterr().err.splitlines()
-    assert len(lines) == 5
-    assert lines[0] == "opticoll: 60 of 600 points, 1.0 points/s, 9 min 0 s left"
-    assert len(told) == 16
+    assert told[3] == "60 of 600 points, 1.0 points/s, 9 min 0 s left"
 
 
 def test_a_sample_is_from_all_parts_of_a_study(tmp_path: Path) -> None:
@@ -660,3 +655,44 @@ def test_all_rows_are_in_the_table_when_asked(run: Run, tmp_path: Path) -> None:
     assert "the first 40 of 45 rows; all with --all" in shown.out
     shown = run("results", tmp_path / "study.sqlite", "--all")
     assert len(shown.out.splitlines()) == 1 + 45 + 2
+
+
+def test_no_file_of_the_current_folder_stands_in_for_a_module(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in ("queue", "statistics", "zstandard", "ruamel"):
+        (tmp_path / f"{module}.py").write_text("open('imported', 'w')\nraise SystemExit(99)\n")
+    (tmp_path / "mine_too").mkdir()
+    (tmp_path / "mine_too/__init__.py").write_text("open('imported', 'w')\n")
+    (tmp_path / "mine_too/rings.py").write_text("1\n")
+    study = written_study(tmp_path, RINGS)
+    monkeypatch.chdir(tmp_path)
+    assert run("sweep", study, "--dry-run").code == 0
+    assert run("sweep", study, "--shard", "1/9", "--jobs", "1").code == 0
+    # What the result of a task depends on is found out without importing it.
+    text = RINGS.replace("[ring, neighbour_exchange, auto]", "['mine_too.rings:f']")
+    own = document.read(written_study(tmp_path, text))
+    before = [one.key for one in points(own)]
+    (tmp_path / "mine_too/rings.py").write_text("2\n")
+    assert not {one.key for one in points(own)} & set(before)
+    assert not (tmp_path / "imported").exists()
+
+
+def test_the_table_of_results_tells_all_points_apart(run: Run, tmp_path: Path) -> None:
+    text = """
+study: tiny
+command: simulate
+options: {collective: all_reduce, size: 1MiB}
+points:
+  - {fabric: wdm_ring, fabric.ranks: [4, 8], fabric.wavelengths: [2, 4], fabric.rate: 25Gb/s,
+     fabric.reconfiguration: [1us, 25us], algorithm: [auto, ring], policy: [on_change]}
+  - {fabric: "fat_tree:down=4x4,up=1x4", algorithm: [auto, ring]}
+"""
+    study = written_study(tmp_path, text)
+    assert run("sweep", study).code == 0
+    finished = run("results", tmp_path / "study.sqlite")
+    heading, *lines = finished.out.splitlines()[: 1 + 2 * 2 * 2 * 2 + 2]
+    axes = heading.partition("time_s")[0]
+    assert "axis_algorithm" in axes
+    points = [line[: len(axes)].split() for line in lines]
+    assert len({tuple(point[:5]) for point in points}) == len(lines)

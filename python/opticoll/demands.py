@@ -17,6 +17,7 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from opticoll import memory
 from opticoll._core import Collective, Demand, OpticollError, generated_demand, parse_size
 from opticoll.errors import CollectiveError, FileError
 from opticoll.formats.content import read_text
@@ -116,7 +117,9 @@ def read_csv(path: str | os.PathLike[str], ranks: int) -> Demand:
     CollectiveError
         Nothing is demanded.
     """
-    lines = list(_cells(read_text(path, "CSV file", "utf-8-sig", MOST_OF_A_FILE)))
+    text = read_text(path, "CSV file", "utf-8-sig", MOST_OF_A_FILE)
+    memory.take_values(f"reading `{path}`", text)
+    lines = list(_cells(text))
     if lines and [cell.lower() for cell in lines[0][1]] == HEADING:
         amounts = _of_pairs(path, lines[1:], ranks)
     else:

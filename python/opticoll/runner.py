@@ -296,7 +296,8 @@ def answer(
     done = verified and not watch.failed
     said = Answer(_said(command, asked, rows, as_json), 0 if done else 1, watch.notes)
     for file, path in asked_for:
-        said.write(path, lambda file=file, path=path: file.write(asked, rows, path))  # type: ignore[misc]
+        with Waiting(f"writing {path}"):
+            said.write(path, lambda file=file, path=path: file.write(asked, rows, path))  # type: ignore[misc]
     return said
 
 

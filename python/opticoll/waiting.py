@@ -1,11 +1,15 @@
-"""A progress bar for whoever waits at a terminal."""
+"""What whoever waits is told: a progress bar at a terminal, lines in a log."""
 
 from __future__ import annotations
 
 import sys
 import threading
+import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
+
+from opticoll.escapes import escaped
+from opticoll.layout import duration
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -15,12 +19,18 @@ if TYPE_CHECKING:
 FORWARDS_PER_SECOND = 3_000_000
 """About as fast as a processor of 2024 simulates packets in a network under load."""
 
+LINE_S = 10.0
+"""Seconds between two lines of a log."""
+
 ANNOUNCED = FORWARDS_PER_SECOND
 """Fewer forwards are done before anybody has read of them."""
 
 
 class Waiting:
-    """A progress bar on standard error, once a second has passed and only on a terminal."""
+    """What is being done, on standard error.
+
+    At a terminal it is a progress bar, once a second has passed; otherwise a line every 10 s.
+    """
 
     def __init__(self, label: str) -> None:
         self._label = label
@@ -28,12 +38,12 @@ class Waiting:
         self._bar: Progress | None = None
         self._task: TaskID | None = None
         self._lock = threading.Lock()
-        self._timer = threading.Timer(1.0, self._appear) if sys.stderr.isatty() else None
+        self._ended = threading.Event()
+        self._stream = sys.stderr
+        self._started = time.monotonic()
 
     def __enter__(self) -> Waiting:
-        if self._timer is not None:
-            self._timer.daemon = True
-            self._timer.start()
+        threading.Thread(target=self._tell, daemon=True).start()
         return self
 
     def __exit__(
@@ -42,10 +52,8 @@ class Waiting:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
         with self._lock:
-            self._timer = None
+            self._ended.set()
             if self._bar is not None:
                 self._bar.stop()
 
@@ -54,10 +62,7 @@ class Waiting:
         if forwards < ANNOUNCED:
             return
         line = f"{messages} messages in {chunks} chunks, about {forwards:.2g} forwards by routers"
-        seconds = forwards / FORWARDS_PER_SECOND
-        with suppress(OSError):
-            sys.stderr.write(f"opticoll: {line}: some {seconds:.0f} s\n")
-            sys.stderr.flush()
+        self._write(f"{line}: some {forwards / FORWARDS_PER_SECOND:.0f} s")
 
     def update(self, label: str, done: int, total: int) -> None:
         """Say what is being done, as number `done` of `total`."""
@@ -66,12 +71,30 @@ class Waiting:
             if self._bar is not None and self._task is not None:
                 self._bar.update(self._task, description=label, completed=done, total=total)
 
+    def _tell(self) -> None:
+        if self._stream.isatty():
+            if not self._ended.wait(1.0):
+                self._appear()
+            return
+        while not self._ended.wait(LINE_S):
+            with self._lock:
+                line = f"{self._label}, {self._done} of {self._total}"
+                # A sweep counts its points itself.
+                line = line if self._total and str(self._total) not in self._label else self._label
+                if not self._ended.is_set():
+                    self._write(f"{escaped(line)}; {duration(time.monotonic() - self._started)}")
+
+    def _write(self, line: str) -> None:
+        with suppress(OSError, ValueError):
+            self._stream.write(f"opticoll: {line}\n")
+            self._stream.flush()
+
     def _appear(self) -> None:
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
         with self._lock:
-            if self._timer is None:
+            if self._ended.is_set():
                 return
             columns = (
                 TextColumn("{task.description}", markup=False),

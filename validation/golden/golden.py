@@ -23,6 +23,7 @@ import re
 import shlex
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -93,8 +94,10 @@ def words_of(step: str) -> list[str]:
 
 def outputs(words: list[str], folder: Path) -> str:
     """What one command line prints and writes when it runs in a folder."""
+    from opticoll import waiting
     from opticoll.main import main
 
+    waiting.LINE_S = threading.TIMEOUT_MAX  # a slow machine adds no lines
     out, err = io.StringIO(), io.StringIO()
     os.chdir(folder)
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):

@@ -202,7 +202,7 @@ def carry_out(
             own = [_described(job, rank, folder, time_limit_s) for job in jobs]
             Path(folder, f"{rank}.job").write_bytes(pickle.dumps(own))
         progress = np.memmap(Path(folder, "progress"), np.int64, "w+", shape=(ranks, 5))
-        command = [str(_mpiexec()), *_lasting(), "-n", str(ranks), sys.executable, "-m"]
+        command = [str(_mpiexec()), *_lasting(), "-n", str(ranks), sys.executable, "-P", "-m"]
         with open(Path(folder, "said"), "wb") as said:
             process = subprocess.Popen(
                 [*command, "opticoll.execution.mpi_rank", folder],

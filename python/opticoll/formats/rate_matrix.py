@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from opticoll import memory
 from opticoll._core import Fabric
 from opticoll.document import read_json, read_text
 from opticoll.errors import ConfigError, FileError
@@ -125,7 +126,9 @@ def _numbers(given: object, vertices: int) -> set[int]:
 def _csv(path: Path) -> tuple[list[list[str]], dict[str, object]]:
     own: dict[str, object] = {}
     rows = []
-    for number, line in enumerate(read_text(path, "utf-8-sig", MOST_BYTES).splitlines(), 1):
+    text = read_text(path, "utf-8-sig", MOST_BYTES)
+    memory.take_values(f"reading `{path}`", text)
+    for number, line in enumerate(text.splitlines(), 1):
         if line.lstrip().startswith("#"):
             for word in line.lstrip("# \t").split():
                 name, equals, value = word.partition("=")

@@ -12,16 +12,21 @@ import csv
 import io
 import json
 import os
+import re
 from collections.abc import Mapping, Sequence
 
 from opticoll.formats.atomic import replacing
 from opticoll.rows import plain
+
+FORMULA = re.compile("[=+@\\t\\r]|-.")
+"""How texts begin that spreadsheets take for formulas; a dash alone stands for no value."""
 
 
 def to_csv(rows: Sequence[Mapping[str, object]]) -> str:
     """The rows as text under a heading of their keys; None is written empty.
 
     A list of texts is written with `; ` between them, one of rows as JSON, an empty one empty.
+    A text that spreadsheets take for a formula begins with an apostrophe, which they do not show.
 
     Raises
     ------
@@ -32,8 +37,7 @@ def to_csv(rows: Sequence[Mapping[str, object]]) -> str:
         raise ValueError("a table needs at least one row")
     text = io.StringIO()
     writer = csv.DictWriter(text, fieldnames=list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    for row in rows:
+    for row in ({name: name for name in rows[0]}, *rows):
         writer.writerow({key: _cell(value) for key, value in row.items()})
     return text.getvalue()
 
@@ -53,8 +57,7 @@ def write_csv(rows: Sequence[Mapping[str, object]], path: str | os.PathLike[str]
 def _cell(value: object) -> object:
     if isinstance(value, bool):
         return str(value).lower()
-    if not isinstance(value, list):
-        return value
-    if all(isinstance(part, str) for part in value):
-        return "; ".join(value)
-    return json.dumps(plain(value), ensure_ascii=False)
+    if isinstance(value, list):
+        texts = all(isinstance(part, str) for part in value)
+        value = "; ".join(value) if texts else json.dumps(plain(value), ensure_ascii=False)
+    return f"'{value}" if isinstance(value, str) and FORMULA.match(value) else value

@@ -22,13 +22,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 from opticoll import formats
-from opticoll._core import Trace, TraceError, read_goal_file
+from opticoll._core import Trace, TraceError, read_goal_file, take_memory
 from opticoll._core import read_trace as read_in_core
 from opticoll.errors import UsageError
 from opticoll.formats.content import begins_with, decompressed, read_content
 
 DEFAULT_OPERATIONS = 1_000_000_000
 """Floating-point operations per second, for traces that count operations and not time."""
+
+BYTES_PER_LINE = 200
+"""What a line of a text form takes as an event."""
 
 Source = str | os.PathLike[str]
 
@@ -65,6 +68,8 @@ def read(
             return read_goal_file(path)
         else:
             content = read_content(path)
+        events = BYTES_PER_LINE * content.count(b"\n")
+        take_memory(f"reading `{path}`", len(content) + events)
         chosen = chosen or formats.shown("trace", content)
         if chosen.name != "time_independent":
             _refuse_rate(path, operations_per_second)

@@ -23,6 +23,7 @@ from opticoll._core import take_memory
 from opticoll.document import parse_json
 from opticoll.errors import ConfigError, FileError, UsageError
 from opticoll.formats.content import read_text
+from opticoll.formats.table import FORMULA
 from opticoll.rows import Row, columns
 
 Rows = list[dict[str, Any]]
@@ -76,6 +77,8 @@ def _csv(text: str) -> Rows:
 def _typed(cell: str) -> Any:
     if cell in _WORDS:
         return _WORDS[cell]
+    if cell.startswith("'") and FORMULA.match(cell[1:]):
+        return cell[1:]
     if _NUMBER.fullmatch(cell):
         return float(cell) if set(cell) & set(".eE") else int(cell)
     return cell

@@ -18,9 +18,9 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import importlib.util
 import json
 import os
+import sys
 import typing
 from collections.abc import Mapping
 from contextlib import suppress
@@ -28,6 +28,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, lru_cache
 from importlib import import_module
+from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import Any
 
@@ -141,7 +142,7 @@ def points(study: Study) -> list[Point]:
     UsageError
         A condition or a derived value names what no point has, or no point is left.
     """
-    for cached in (_digest, _with_content, _spelled):
+    for cached in (_digest, _with_content, _spelled, _module_digest):
         cached.cache_clear()
     found: list[Point] = []
     known: set[str] = set()
@@ -276,12 +277,17 @@ def _spelled(text: str) -> str:
 
 @cache
 def _module_digest(module: str) -> str:
-    """A digest of the source of a module, nothing where there is none."""
-    try:
-        found = importlib.util.find_spec(module)
-    except (ImportError, ValueError):
-        return ""
-    return "" if found is None or found.origin is None else _digest(found.origin)
+    """A digest of the source of a module, nothing where there is none.
+
+    Neither the module nor a package around it is imported: their folders are searched.
+    """
+    places, origin = [os.getcwd(), *sys.path], None
+    for part in module.split("."):
+        found = PathFinder.find_spec(part, places)
+        if found is None:
+            return ""
+        places, origin = list(found.submodule_search_locations or ()), found.origin
+    return "" if origin is None else _digest(origin)
 
 
 @cache

@@ -1,4 +1,4 @@
-"""How far a sweep is: its rate and the time left, on a terminal or as a line a minute in a log.
+"""How far a sweep is: its rate and the time left.
 
 >>> print(told(500, 1000, 100, 20.0))
 500 of 1000 points, 5.0 points/s, 1 min 40 s left
@@ -6,13 +6,8 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable
-from contextlib import suppress
-
-LINE_S = 60.0
-"""Seconds between two lines of a log."""
 
 
 def told(there: int, points: int, computed: int, seconds: float) -> str:
@@ -36,13 +31,12 @@ def duration(seconds: float) -> str:
 
 
 class Progress:
-    """Says how far a sweep is: to a progress bar, and where there is no terminal in a log."""
+    """Says how far a sweep is."""
 
     def __init__(self, update: Callable[[str, int, int], object]) -> None:
         self._update = update
-        self._started = self._last = time.monotonic()
+        self._started = time.monotonic()
         self._before: int | None = None
-        self._logs = not sys.stderr.isatty()
         self.line = "no point is computed yet"
         """What was said last."""
 
@@ -52,8 +46,3 @@ class Progress:
         now = time.monotonic()
         self.line = line = told(there, points, there - self._before, now - self._started)
         self._update(line, there, points)
-        if self._logs and now - self._last >= LINE_S:
-            self._last = now
-            with suppress(OSError):
-                sys.stderr.write(f"opticoll: {line}\n")
-                sys.stderr.flush()

@@ -100,9 +100,12 @@ def solve_all(
 
 
 def start() -> subprocess.Popen[str]:
-    """A worker process that reads tasks from its standard input and answers on its output."""
+    """A worker process that reads tasks from its standard input and answers on its output.
+
+    No file of the current folder stands in for a module that the worker imports (`-P`).
+    """
     return subprocess.Popen(
-        [sys.executable, "-m", "opticoll.study.worker"],
+        [sys.executable, "-P", "-m", "opticoll.study.worker"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,

@@ -242,7 +242,7 @@ fn read_slots(
     Ok(true)
 }
 
-/// What a lightpath takes while its file is read, in bytes: 29 in columns, which double as they grow.
+/// What a lightpath takes while its file is read, in bytes: 29 in columns that double as they grow.
 const BYTES_PER_LIGHTPATH: u64 = 58;
 
 /// The most lightpaths that a plan file may hold: some 7 GB.
