@@ -57,7 +57,7 @@ const MOST_HALVINGS: u32 = 12;
 /// Shorter chunks are tried while they take less than this part of the time, and given up after so many lengths that do not: without a
 /// cost of settings ever more of them would save ever less.
 const WORTH: f64 = 1.0 - 1.0 / 300.0;
-const PATIENCE: u32 = 2;
+const PATIENCE: u32 = 5;
 
 /// What one circuit carries in one slot.
 #[derive(Debug, Clone, Copy)]
