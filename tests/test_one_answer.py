@@ -8,11 +8,15 @@ from __future__ import annotations
 import dataclasses
 import json
 import random
+import re
+import typing
 from collections.abc import Callable, Iterator, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
+from cyclopts import Parameter
 
 import opticoll
 from conftest import Run, written_study
@@ -271,3 +275,126 @@ def test_every_way_to_ask_gives_the_answer_of_plan(
 
 def test_most_questions_have_an_answer(run: Run, tmp_path: Path) -> None:
     assert sum("refused" not in one for one in plan(run, tmp_path, QUESTIONS)) > DRAWN * 3 // 4
+
+
+RING = "wdm_ring:ranks=4,wavelengths=2"
+SWITCH = "crossbar:ranks=4,latency=1us"
+ROUTERS = "dragonfly:terminals_per_router=1,routers_per_group=2,global_per_router=1"
+
+METHODS = [
+    ("broadcast", "--fabric", RING),
+    ("all_to_all", "--fabric", SWITCH),
+    ("all_gather", "--fabric", "fat_tree:down=2x2,up=1x2", "--simulator", "bulk_synchronous"),
+    ("scatter", "--fabric", ROUTERS, "--size", "4KiB", "--simulator", "packet"),
+    ("gather", "--fabric", "light_path_grid:ranks=4,ports=2"),
+]
+"""Collectives that together take every setting of a method."""
+
+COMMANDS: dict[str, list[tuple[str, ...]]] = {
+    "plan": METHODS,
+    "simulate": METHODS,
+    "verify": METHODS,
+    "show": METHODS,
+    "compare": [(*one, "--algorithms", "auto") for one in METHODS[:3]],
+    "bound": METHODS[:2],
+    "replan": [
+        ("all_to_all", "--fabric", SWITCH, "--failed", "members=0-2"),
+        ("broadcast", "--fabric", RING, "--failed", "broken=1-2"),
+    ],
+    "run": [("all_reduce", "--fabric", SWITCH, "--algorithm", "ring", "--size", "4KiB")],
+    "traffic": [
+        ("--fabric", ROUTERS, "--messages", "4"),
+        (
+            *("--fabric", "ladder:rungs=2,hosts=2,wavelengths=2,rate=10Gb/s"),
+            *("--simulator", "burst", "--bursts", "2000"),
+        ),
+    ],
+}
+"""For each command arguments that answer quickly."""
+
+IN_WORDS = {
+    "that of the fabric": lambda fabric: fabric.simulator,
+    "all": lambda fabric: f"0-{fabric.ranks - 1}",
+    "the fabric's": lambda fabric: str(fabric.ranks),
+    "the same of all pairs": lambda _: "uniform",
+    "--algorithm": lambda _: "auto",
+}
+"""Defaults that are said in words, as values."""
+
+
+def options(kind: type) -> Iterator[tuple[str, str]]:
+    """The options of a record of parameters, and the defaults that their help states."""
+    for name, hint in typing.get_type_hints(kind, include_extras=True).items():
+        within = getattr(hint, "__origin__", hint)
+        if dataclasses.is_dataclass(within):
+            yield from options(typing.cast("type", within))
+        for one in getattr(hint, "__metadata__", ()):
+            stated = re.search(
+                r"\(default: (.*)\)\s*$", getattr(one, "help", None) or "", re.DOTALL
+            )
+            if isinstance(one, Parameter) and stated is not None:
+                names = one.name if one.name and one.name != ("*",) else (f"--{name}",)
+                yield names[0].replace("_", "-"), stated[1]
+
+
+def value(default: str, fabric: opticoll.Fabric, answer: Any) -> str:
+    """The value that a default is, without the words after it."""
+    if default.startswith("the fabric's own"):
+        row = answer[0] if isinstance(answer, list) else answer
+        return str(row.get("policy") or "every_step")
+    head = re.split(r"[,;:] ", default)[0]
+    return IN_WORDS[head](fabric) if head in IN_WORDS else head
+
+
+def bare(answer: Any) -> Any:
+    """Rows without the command line that computes each, and without times of this machine."""
+    if isinstance(answer, list):
+        return [bare(one) for one in answer]
+    times = ("time_s", "algorithm_bandwidth", "bus_bandwidth") if "elements" in answer else ()
+    return {name: one for name, one in answer.items() if name not in ("command", *times)}
+
+
+UNSTATED = {
+    "--without": "names what is broken",
+    "--wavelengths": "numbers of a fabric that may have none",
+    "--reconfiguration": "times of a fabric that may have none",
+    "--sizes": "stands in place of --size",
+    "--per": "no table",
+    "--view": "as the fabric's light is",
+    "--slot": "of some views",
+    "--of-rank": "of some views",
+    "--of-chunk": "of some views",
+    "--ranks": "of files",
+    "--format": "of files",
+    "--virtual-channels": "as many as routes need",
+    "--warm-up": "for each host",
+    "--jobs": "of the machine",
+    "--instead": "of plans from files",
+}
+"""Options whose default is no value that can be typed, and why."""
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_an_option_given_its_own_default_changes_nothing(run: Run, command: str) -> None:
+    asks = import_module(f"opticoll.commands.{command}").COMMAND.asks
+    accepted: set[str] = set()
+    stated = dict(options(asks))
+    for base in COMMANDS[command]:
+        answer = printed(run, command, *base)
+        assert "refused" not in answer, answer
+        spec = base[base.index("--fabric") + 1]
+        # A network of bursts is no fabric; no option of it is said in words of one.
+        fabric = opticoll.Fabric(SWITCH if spec.startswith("ladder") else spec)
+        for option, default in stated.items():
+            if option in base or option in UNSTATED:
+                continue
+            again = printed(run, command, *base, option, value(default, fabric, answer))
+            if "refused" in again:
+                # Settings of other simulators, a root or a demand of other collectives.
+                assert option.strip("-") in again["refused"].replace("_", "-"), again
+                continue
+            accepted.add(option)
+            assert bare(again) == bare(answer), (base, option, default)
+    assert accepted
+    if command == "simulate":
+        assert accepted | set(UNSTATED) >= set(stated)

@@ -11,9 +11,9 @@ True
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache
-from typing import Literal, cast, get_args
+from typing import Any, Literal, cast, get_args
 
 from opticoll import _core
 from opticoll.errors import AlgorithmError, CollectiveError, UsageError
@@ -294,3 +294,18 @@ def nearest(name: str, known: Iterable[str], otherwise: str | None = None) -> st
 
 def _letters(name: str) -> str:
     return name.replace("-", "").replace("_", "").lower()
+
+
+def without_defaults(kind: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of a kind that differ from their defaults.
+
+    >>> without_defaults("settings", {"routing": "minimal", "packet": "4KiB"})
+    {'packet': '4KiB'}
+    """
+    default = {
+        record["name"]: one["meaning"]
+        for record in _core.records(kind)
+        for one in record["options"]
+        if one["name"] == "default"
+    }
+    return {name: value for name, value in given.items() if str(value) != default.get(name)}

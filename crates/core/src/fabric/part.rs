@@ -132,7 +132,19 @@ impl Part {
             let run = run(item.trim(), network.ranks());
             run.map_err(|problem| spec.refuse(MEMBERS.name, problem))
         });
-        let part = Part::with(&whole, network, without, members.collect::<Result<_, _>>()?);
+        let mut members: Vec<(u32, u32)> = members.collect::<Result<_, _>>()?;
+        let is_member = |rank| {
+            members
+                .iter()
+                .any(|(first, last)| (*first..=*last).contains(&rank))
+        };
+        if (0..network.ranks()).all(is_member) {
+            members.clear();
+        }
+        if without.is_empty() && members.is_empty() {
+            return Ok(whole);
+        }
+        let part = Part::with(&whole, network, without, members);
         let option = if part.members.is_empty() {
             WITHOUT
         } else {

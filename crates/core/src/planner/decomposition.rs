@@ -54,6 +54,11 @@ const NAME: &str = "decomposition";
 /// How often the length of chunks is halved at most.
 const MOST_HALVINGS: u32 = 12;
 
+/// Shorter chunks are tried while they take less than this part of the time, and given up after so many lengths that do not: without a
+/// cost of settings ever more of them would save ever less.
+const WORTH: f64 = 1.0 - 1.0 / 300.0;
+const PATIENCE: u32 = 5;
+
 /// What one circuit carries in one slot.
 #[derive(Debug, Clone, Copy)]
 struct PlacedChunk {
@@ -131,9 +136,10 @@ fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
     let switch = shifts::needed(question, NAME)?;
     let amounts = Amounts::of(question);
     let terms = Terms::of(question, switch, amounts.largest)?;
+    let mut work = matchings::MOST_WORK;
     let decomposed = match spec.option("longest") {
         None => amounts.fastest(&terms),
-        Some("whole") => amounts.decomposed(&terms, u64::MAX),
+        Some("whole") => amounts.decomposed(&terms, u64::MAX, &mut work),
         Some(text) => {
             let longest: Bytes = text
                 .parse()
@@ -141,7 +147,7 @@ fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
             let longest = amounts.of_bytes(longest, question.size);
             let longest = longest
                 .ok_or_else(|| spec.refuse("longest", "cuts a block into more than 4096 chunks"))?;
-            amounts.decomposed(&terms, longest)
+            amounts.decomposed(&terms, longest, &mut work)
         }
     };
     question.fits(decomposed.chunks.len() as u64)?;
@@ -152,6 +158,12 @@ fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, Planner
     let Ok(switch) = shifts::needed(question, NAME) else {
         return Ok(Vec::new());
     };
+    // Equal blocks fill all ports but in the last setting of whole blocks.
+    let (ports, others) = (shifts::ports_of_all(switch).len() as u64, switch.ranks - 1);
+    let idle = ports - 1 - (u64::from(others) + ports - 1) % ports;
+    if question.collective.demand().is_none() && idle * 300 < u64::from(others) {
+        return Ok(Vec::new());
+    }
     let least = question.least()?;
     let question = *question;
     Ok(vec![Contender {
@@ -229,19 +241,24 @@ impl Amounts {
 
     /// The fastest of a few lengths of chunks.
     fn fastest(&self, terms: &Terms) -> Decomposed {
-        let mut best = self.decomposed(terms, u64::MAX);
+        let mut work = matchings::MOST_WORK;
+        let mut best = self.decomposed(terms, u64::MAX, &mut work);
         let most = self.matrix.iter().max().copied().unwrap_or(0);
         if terms.one_by_one {
             return best;
         }
         let lines = self.lines();
+        let mut since = 0;
         for halvings in 1..=MOST_HALVINGS {
             interrupt::check();
             let longest = most.div_ceil(1 << halvings);
-            if longest < 2 || self.least(&lines, terms, longest) >= best.time {
+            let enough = best.time * WORTH;
+            let least = self.least(&lines, terms, longest);
+            if longest < 2 || least >= enough || since == PATIENCE || work == 0 {
                 break;
             }
-            let cut = self.decomposed(terms, longest);
+            let cut = self.decomposed(terms, longest, &mut work);
+            since = if cut.time < enough { 0 } else { since + 1 };
             if cut.time < best.time {
                 best = cut;
             }
@@ -273,12 +290,13 @@ impl Amounts {
         lines.iter().map(of_line).fold(0.0, f64::max)
     }
 
-    fn decomposed(&self, terms: &Terms, longest: u64) -> Decomposed {
+    /// The chunks of at most `longest` in slots; `work` is what may be spent on exchanges between matchings.
+    fn decomposed(&self, terms: &Terms, longest: u64, work: &mut u64) -> Decomposed {
         let chunks = self.chunks(longest);
         if terms.one_by_one {
             return list::started_one_by_one(self.ranks, terms, &chunks);
         }
-        let matchings = matchings::of_like_size(self.ranks, &chunks);
+        let matchings = matchings::of_like_size(self.ranks, &chunks, work);
         in_lanes(terms, matchings)
     }
 }

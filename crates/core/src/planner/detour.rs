@@ -85,6 +85,28 @@ const NAME: &str = "detour";
 /// So many of the fastest plans of the ring without faults are led around.
 const MOST_LED: usize = 4;
 
+/// The most transfers that are packed anew, some seconds of list scheduling; but one for each pair of ranks in any case.
+const MOST_PACKED: u64 = 1 << 18;
+
+fn most_packed(ring: &WdmRing) -> u64 {
+    MOST_PACKED.max(u64::from(ring.ranks) * u64::from(ring.ranks))
+}
+
+/// A plan's name with fewer pieces where each piece on every channel to every rank would be too many transfers.
+fn of_fewer_pieces(name: String, ring: &WdmRing) -> String {
+    let of_a_piece = u64::from(ring.ranks) * u64::from(ring.channels()).max(1);
+    let most = (most_packed(ring) / of_a_piece).max(1);
+    let Ok(spec) = name.parse::<Spec>() else {
+        return name;
+    };
+    match spec.value::<u64>("pieces") {
+        Ok(Some(pieces)) if pieces > most => {
+            spec.without("pieces").with("pieces", most).to_string()
+        }
+        _ => name,
+    }
+}
+
 /// Whether there is something to go around or to relay.
 fn leads(ring: &WdmRing) -> bool {
     ring.ranks > 1 && (!ring.broken.is_empty() || ring.longest() < ring.ranks - 1)
@@ -173,7 +195,8 @@ fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, Planner
         Ok(found) => {
             let made = found.candidates.into_iter();
             let made = made.filter(|one| one.left_out.is_none()).take(MOST_LED);
-            made.map(|one| (one.name, one.time)).collect()
+            made.map(|one| (of_fewer_pieces(one.name, ring), one.time))
+                .collect()
         }
         Err(_) => Vec::new(),
     };
@@ -268,6 +291,10 @@ fn led(spec: &Spec, question: &Question<'_>) -> Result<AnyPlan, PlannerError> {
         Some(text) => of_whole.answer(&nested(text)?)?,
         None => of_whole.fastest()?,
     };
+    let (transfers, most) = (planned.plan.transfers(), most_packed(ring));
+    if !keeps_slots && transfers > most {
+        return Err(PlannerError::TooLarge { transfers, most });
+    }
     let planned = planned.plan.unfold();
     let mut plan = match kind {
         _ if keeps_slots => kept(&there, &planned)?,

@@ -135,7 +135,7 @@ const OWN: &[(SettingDeclaration<Method>, Given)] = &[
             "background",
             "Background traffic, such as nearest:rate=1GB/s",
             SettingValues::Text(
-                "PATTERN:rate=1GB/s,start=0s,end=1ms with PATTERN one of nearest, \
+                "none, or PATTERN:rate=1GB/s,start=0s,end=1ms with PATTERN one of nearest, \
              shift:by=4, group_shift, permutation:seed=1, hot_spot:rank=0 or \
              pair:from=0,to=5; for packets also uniform, and \
              bytes=2KiB,period=2us,messages=100 instead of a rate; several with a \
@@ -143,7 +143,7 @@ const OWN: &[(SettingDeclaration<Method>, Given)] = &[
             ),
             "none",
             &["fluid", "packet"],
-            |method, text| put(&mut method.background, said(background::parse(text))),
+            |method, text| put(&mut method.background, traffic(text)),
         )
         .further(),
         |method| !method.background.is_empty() || !method.fluid.background.is_empty(),
@@ -265,6 +265,14 @@ fn link_bin(text: &str) -> Result<Option<LinkBin>, String> {
         fitted if same_name(fitted, "fitted") => Some(LinkBin::Fitted),
         length => Some(LinkBin::Length(said(length.parse())?)),
     })
+}
+
+/// The background traffic that a text names; `none` for none.
+fn traffic(text: &str) -> Result<Vec<Background>, String> {
+    match same_name(text, "none") {
+        true => Ok(Vec::new()),
+        false => said(background::parse(text)),
+    }
 }
 
 /// The costs at the ends that a specification names; `none` for the plain model.

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from opticoll import config
+from opticoll import config, registry
 from opticoll._core import Outcome, burst_rate, check_bursts, records, simulate_bursts
 from opticoll.errors import UsageError
 from opticoll.layout import align, human_seconds
@@ -102,7 +102,8 @@ class BurstRow(Row, core="bursts"):
     converters: str = means("Wavelength converters: none, full or a number for each node")
     routing: str = means("Routing: fixed or least_loaded")
     settings: str = means(
-        "Other settings given, as name=value with spaces between them; empty where there are none"
+        "Other settings that are no defaults, as name=value with spaces between them; empty where "
+        "there are none"
     )
     bursts: Count
     lost: Count
@@ -177,7 +178,8 @@ def simulate(cases: Sequence[Case], threads: int, watch: Watch) -> Iterator[Burs
 def _row(case: Case, outcome: Outcome) -> BurstRow:
     utilisation = outcome.links["utilisation"]
     busiest = int(utilisation.argmax())
-    others = {name: text for name, text in case.settings.items() if name not in NAMED}
+    given = {name: text for name, text in case.settings.items() if name not in NAMED}
+    others = registry.without_defaults("burst_settings", given)
     return BurstRow.of(
         outcome,
         fabric=outcome.network,

@@ -81,7 +81,8 @@ class TrafficRow(Row, core="packets"):
     messages: Count = means("Number of messages of each terminal")
     routing: str = means("Routing: minimal, valiant, adaptive or progressive")
     settings: str = means(
-        "Settings given, as name=value with spaces between them; empty where there are none"
+        "Settings that are no defaults, as name=value with spaces between them; empty where there "
+        "are none"
     )
     last_delivery_s: Seconds = means("Time at which the last message is delivered")
     mean_last_delivery_s: Seconds = means("Mean over terminals of the time of their last delivery")
@@ -206,7 +207,8 @@ def _row(case: Case, packets: Outcome) -> TrafficRow:
     for name in ("mean", "p50", "p90", "p99", "p99_9", "max"):
         field = f"{name.replace('_', '')}_message_latency_s"
         used[field] = message[f"{name}_ps"] / PICOSECONDS
-    settings = {name: value for name, value in case.settings.items() if name != "simulator"}
+    given = {name: value for name, value in case.settings.items() if name != "simulator"}
+    settings = registry.without_defaults("settings", given)
     return TrafficRow.of(
         packets,
         fabric=case.fabric.spec,

@@ -16,8 +16,8 @@ use crate::interrupt;
 /// No rank.
 const NONE: u32 = u32::MAX;
 
-/// Exchanges between two matchings at most: chunks looked at.
-const MOST_WORK: u64 = 1 << 27;
+/// Exchanges between two matchings at most, of all lengths of chunks that are tried: chunks looked at. Some seconds.
+pub(super) const MOST_WORK: u64 = 1 << 26;
 
 /// Pairs of ranks, each rank in one as source and in one as destination at most, with what they send.
 #[derive(Debug, Clone)]
@@ -83,10 +83,25 @@ impl Matching {
 }
 
 /// Matchings of chunks: source, destination and amount.
-pub(super) fn of_like_size(ranks: u32, chunks: &[(u32, u32, u64)]) -> Vec<Matching> {
+pub(super) fn of_like_size(
+    ranks: u32,
+    chunks: &[(u32, u32, u64)],
+    work: &mut u64,
+) -> Vec<Matching> {
     let mut matchings = fewest(ranks, chunks);
-    until_nothing_changes(&mut matchings, ranks, Matching::cubes, gather_large);
-    until_nothing_changes(&mut matchings, ranks, |one| one.longest() as f64, shorten);
+    // Half of what is left for each.
+    let mut first = *work / 2;
+    *work -= first;
+    until_nothing_changes(
+        &mut matchings,
+        ranks,
+        Matching::cubes,
+        gather_large,
+        &mut first,
+    );
+    *work += first;
+    let longest = |one: &Matching| one.longest() as f64;
+    until_nothing_changes(&mut matchings, ranks, longest, shorten, work);
     matchings
 }
 
@@ -96,8 +111,8 @@ fn until_nothing_changes(
     ranks: u32,
     order: fn(&Matching) -> f64,
     exchange: fn(&mut Matching, &mut Matching) -> bool,
+    work: &mut u64,
 ) {
-    let mut work = 0u64;
     let mut changed = true;
     while changed {
         changed = false;
@@ -105,8 +120,8 @@ fn until_nothing_changes(
         for one in 0..matchings.len() {
             for other in one + 1..matchings.len() {
                 interrupt::check();
-                work += u64::from(ranks);
-                if work > MOST_WORK {
+                *work = work.saturating_sub(u64::from(ranks));
+                if *work == 0 {
                     return;
                 }
                 let (before, after) = matchings.split_at_mut(other);

@@ -15,7 +15,7 @@ use super::{
     Arbitration, Buffers, Issue, Overheads, PacketOptions, PacketRouting, RouterDelay, Traffic,
 };
 use crate::hash::shuffled;
-use crate::names::suggest;
+use crate::names::{same_name, suggest};
 use crate::simulate::setting::{
     HelpLevel, SettingDeclaration, SettingRecord, SettingValues, find, names, one_of, parsed,
     settings, whole, words,
@@ -81,7 +81,7 @@ pub const SETTINGS: &[SettingDeclaration<PacketSettings>] = settings! {
     "small_delays" .options.overheads: "Delays of hand-overs inside terminals and routers: codes (those of CODES) or none",
         words(OVERHEADS), "codes";
     "jitter" .options.jitter: "Seed by which the small delays are drawn from their ranges",
-        whole(0, u64::MAX) Some, "none";
+        text("none, or a whole number", jitter), "none";
     "routing_seed" .options.seed: "Seed of the random groups of routing", whole(0, u64::MAX), "1";
     "virtual_channels" .options.virtual_channels: "Maximum number of virtual channels of a link",
         whole(1, u32::MAX as u64) Some, "as many as routes need";
@@ -93,6 +93,13 @@ pub const SETTINGS: &[SettingDeclaration<PacketSettings>] = settings! {
     "placement" .placement: "Terminals of the ranks: natural, shuffled-SEED, or all of them joined by -",
         text("natural, shuffled-SEED, or all terminals joined by -", placement), "natural";
 };
+
+fn jitter(text: &str) -> Result<Option<u64>, String> {
+    match same_name(text, "none") {
+        true => Ok(None),
+        false => whole(text, 0, u64::MAX).map(Some),
+    }
+}
 
 /// Routings as typed.
 const ROUTINGS: &[(&str, PacketRouting)] = &[
