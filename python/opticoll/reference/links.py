@@ -284,8 +284,8 @@ class Links(Fabric):
 
 def checked(family: str, options: dict[str, str]) -> Links:
     """A fabric of a family, whose options go together."""
-    ranks_of = RANKS_OF.get(family, lambda own: whole(given(own, "ranks")))
-    ranks = ranks_of(options)
+    ranks_of = RANKS_OF.get(family)
+    ranks = whole(given(options, "ranks")) if ranks_of is None else ranks_of(options)
     expect(ranks <= MOST_RANKS, f"more than {MOST_RANKS} ranks")
     for run in filter(None, options.get("members", "").split("+")):
         first, _, last = run.partition("-")
