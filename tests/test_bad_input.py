@@ -535,9 +535,17 @@ def test_binary_file_is_no_plan(run: Run, tmp_path: Path) -> None:
     check(run, tmp_path, ["verify", str(path)], "noise.plan", "UTF-8")
 
 
-def test_plan_for_another_fabric_is_refused(run: Run, plan_file: Path) -> None:
-    arguments = ["verify", str(plan_file), "--fabric", "wdm_ring:ranks=16,wavelengths=4"]
-    check(run, plan_file.parent, arguments, "another fabric", "wavelengths=2", "wavelengths=4")
+@pytest.mark.parametrize(
+    ("fabric", "words"),
+    [
+        ("wdm_ring:ranks=8,wavelengths=2", ["8 ranks", "16"]),
+        ("crossbar:ranks=16", ["does not fit crossbar", "wavelengths=2", "line"]),
+    ],
+)
+def test_a_fabric_that_a_plan_does_not_fit_is_refused(
+    run: Run, plan_file: Path, fabric: str, words: list[str]
+) -> None:
+    check(run, plan_file.parent, ["verify", str(plan_file), "--fabric", fabric], *words)
 
 
 @pytest.mark.parametrize(

@@ -196,3 +196,18 @@ def test_what_is_missing_is_named(run: Run) -> None:
     finished = run("congestion", *COMMAND[:place], *COMMAND[place + 2 :])
     assert finished.code == 2
     assert "--fabric is missing" in finished.err
+
+
+def test_an_algorithm_of_a_family_runs_where_a_rank_is_at_each_node(run: Run) -> None:
+    asked = ("congestion", "all_reduce", "--algorithm", "multi_ring", "--size", "1KiB")
+    torus = run(*asked, "--fabric", "torus:dims=2x2,wavelengths=4", "--replications", "1")
+    assert torus.code == 0
+    assert "on the burst network torus:dims=2x2" in torus.out
+    for fabric, words in (
+        ("torus:dims=2x2,wavelengths=4,hosts=2", "one rank at each: give hosts=1"),
+        ("ladder:rungs=2,wavelengths=4", "needs a torus; got ladder"),
+        ("ladder:rungs=2,terminals=2,wavelengths=4", "which make it a network of bursts; write"),
+    ):
+        refused = run(*asked, "--fabric", fabric)
+        assert refused.code == 2
+        assert words in refused.err

@@ -5,11 +5,12 @@ Optima by hand: the ranks of a set X receive the blocks of all ranks outside ove
 
 import json
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
 
 import opticoll
-from conftest import proved
+from conftest import Run, proved
 from opticoll import Fabric
 from opticoll.main import main
 from opticoll.optimum import optimum
@@ -114,6 +115,7 @@ def test_ranks_that_are_cut_off_are_named(capsys: pytest.CaptureFixture[str]) ->
     assert "no links lead from rank 0 to rank 2, rank 3" in capsys.readouterr().err
 
 
+<<<<<<< HEAD
 RING_COLLECTIVES = [*COLLECTIVES, "gather", "reduce"]
 EVERY_STEP_PS = 25_000_000
 
@@ -190,3 +192,46 @@ def test_a_port_of_a_circuit_switch_fails() -> None:
 def test_what_is_no_part_of_a_ring_of_light_is_refused(part: str, problem: str) -> None:
     with pytest.raises(opticoll.errors.FabricError, match=problem):
         Fabric(f"wdm_ring:ranks=8,wavelengths=2,{part}")
+=======
+def test_an_old_plan_is_timed_and_verified_on_a_degraded_fabric(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "old.plan"
+    ring = "wdm_ring:ranks=8,wavelengths=2"
+    plan = opticoll.plan("all_gather", ring, "ring:stripes=2", size="1MiB")
+    opticoll.write_plan(plan, path)
+    on_dead = int((plan.columns()["wavelength"] == 1).sum())
+    refuted = run("verify", path, "--fabric", f"{ring},dead=1", "--json")
+    assert refuted.code == 1
+    assert json.loads(refuted.out)["violations"][0]["kind"] == "dead_wavelength"
+    assert len(json.loads(refuted.out)["violations"]) == on_dead > 0
+    assert "was planned for wdm_ring:ranks=8,wavelengths=2," in refuted.err
+    path = tmp_path / "wires.plan"
+    wires = "electrical_ring:ranks=6,latency=1ms"
+    opticoll.write_plan(opticoll.plan("all_gather", wires, "ring", size="1MiB"), path)
+    times = []
+    for fabric in (wires, f"{wires},rate=50Gb/s", f"{wires},without=0>1"):
+        finished = run("simulate", path, "--fabric", fabric, "--start", "step", "--json")
+        assert finished.code == 0
+        times.append(json.loads(finished.out)["time_s"])
+    # Five steps of a block each; the message from rank 0 to 1 goes five links the other way round.
+    sending = 5 * 2**20 * 8 / 100e9
+    expected = [5e-3 + sending, 5e-3 + 2 * sending, 25e-3 + sending]
+    assert times == pytest.approx(expected)
+
+
+def test_routes_of_an_old_plan_keep_their_links(run: Run, tmp_path: Path) -> None:
+    fabric = "custom:ranks=2,switches=2,links=0-2+1-2+0-3+1-3"
+    text = (
+        "opticoll plan 1\ncollective broadcast ranks=2 root=0 pieces=1\n"
+        f"fabric {Fabric(fabric).spec}\nalgorithm by hand\nsteps 1\nslot 0\n"
+        "copy 0 0>1 via 4.7\nend 1\n"
+    )
+    path = tmp_path / "old.plan"
+    path.write_text(text)
+    # Without the link 0>2 all numbers behind it are one lower.
+    assert run("verify", path, "--fabric", fabric, "--format", "plan").code == 0
+    degraded = run("verify", path, "--fabric", f"{fabric},without=2>0")
+    assert (degraded.code, degraded.err.count("error")) == (0, 0)
+    gone = run("verify", path, "--fabric", f"{fabric},without=0>3")
+    assert gone.code == 2
+    assert "sends over rank 0 -> switch 1" in gone.err
+>>>>>>> 1a6ba22c13b5b3d6336853653ef2393bce87cabf

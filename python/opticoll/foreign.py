@@ -99,8 +99,8 @@ def read_plan(
     Raises
     ------
     OpticollError
-        The file cannot be read, is of another fabric, or does not become a plan; a violation of a
-        schedule of others.
+        The file cannot be read, does not fit the fabric, or does not become a plan; a violation of
+        a schedule of others.
     """
     form = format_of(path, name)
     on = None if fabric is None else config.to_fabric(fabric)
@@ -113,10 +113,8 @@ def read_plan(
     else:
         plan, notes = form.read(path), []
         if on is not None and on.spec != plan.fabric.spec:
-            raise errors.UsageError(
-                f"`{path}` is a plan for another fabric: it holds for {plan.fabric.spec}, "
-                f"given was {on.spec}"
-            )
+            notes.append(f"`{path}` was planned for {plan.fabric.spec}; it is used on {on.spec}")
+            plan = _moved(plan, on, path)
     check_ranks(plan.collective.ranks, None, ranks)
     return plan, notes
 
@@ -148,6 +146,36 @@ def _placed(
         return make_plan(schedule, on, _spec(name))
     except errors.ScheduleError as error:
         raise errors.ScheduleError(f"{path}: {error}") from error
+
+
+def _moved(plan: Plan, fabric: Fabric, path: str | os.PathLike[str]) -> Plan:
+    """The same transfers, lightpaths and slots on another fabric, such as a degraded one.
+
+    Raises
+    ------
+    UsageError
+        The plan states what the fabric does not have.
+    """
+    check_ranks(plan.collective.ranks, fabric)
+    named = {name: number for number, name in enumerate(fabric.link_names)}
+    before = plan.fabric.link_names
+
+    def renumbered(route: re.Match[str]) -> str:
+        """The links of a route by the numbers that they have here."""
+        names = [before[int(link)] for link in route[1].split(".")]
+        for name in names:
+            if name not in named:
+                raise errors.UsageError(f"`{path}` sends over {name}, which {fabric.spec} has not")
+        return " via " + ".".join(str(named[name]) for name in names)
+
+    head, given, rest = plan.to_text().partition(f"\nfabric {plan.fabric.spec}\n")
+    rest = re.sub(r" via ([0-9.]+)", renumbered, rest)
+    try:
+        return Plan.from_text(f"{head}\nfabric {fabric.spec}\n{rest}") if given else plan
+    except errors.OpticollError as error:
+        raise errors.UsageError(
+            f"`{path}` is a plan for {plan.fabric.spec} and does not fit {fabric.spec}: {error}"
+        ) from error
 
 
 def _check_ends(plan: Plan, fabric: Fabric | None, notes: list[str]) -> None:

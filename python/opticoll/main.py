@@ -195,9 +195,9 @@ def notes_said() -> Iterator[None]:
         others = warnings.showwarning
         said: set[str] = set()
 
-        def show(message: Warning | str, category: type[Warning], *place: Any) -> None:
+        def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
             if not issubclass(category, errors.ReadingNote):
-                others(message, category, *place)
+                others(message, category, *place, **more)
             elif str(message) not in said:
                 said.add(str(message))
                 say(f"opticoll: {message}")

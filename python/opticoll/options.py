@@ -38,7 +38,10 @@ FabricOption = Annotated[
 ]
 PlannedFabricOption = Annotated[
     str | None,
-    Parameter(help="Fabric: a preset, family:key=value,... or a file (required for a collective)"),
+    Parameter(
+        help="Fabric: a preset, family:key=value,... or a file (required for a collective; beside "
+        "a plan file: where to use the plan, such as a degraded fabric)"
+    ),
 ]
 PlacedFabricOption = Annotated[
     str | None,

@@ -23,6 +23,7 @@ from cyclopts import Parameter
 import opticoll
 from opticoll import config, proof, registry, words
 from opticoll._core import (
+    Fabric,
     OpticollError,
     Outcome,
     Plan,
@@ -37,6 +38,7 @@ from opticoll._core import (
 from opticoll.arguments import DEFAULT_SIZE, check_root, key_values
 from opticoll.errors import AlgorithmError, UsageError
 from opticoll.layout import PICOSECONDS, describe_size, format_rate, plural
+from opticoll.network_graph import LIGHT
 from opticoll.options import FURTHER, NO_CONGESTION, CongestionOption, RootOption, SizeOption
 from opticoll.registry import canonical, nearest
 from opticoll.rows import (
@@ -156,7 +158,7 @@ class CongestionRow(Row):
     collectives of a replication.
     """
 
-    fabric: str = means("Complete specification of the network, its hosts and wavelengths")
+    fabric: str = means("Complete specification of the burst network, with hosts and wavelengths")
     collective: str = means("Collective")
     algorithm: str = means("Algorithm as asked for")
     chosen: str = means(
@@ -399,6 +401,27 @@ def _fastest(case: _Case, names: list[str], threads: int) -> tuple[Plan, _Places
     return best[1:]
 
 
+def _planned(case: _Case, algorithm: str, ranks: int) -> Plan:
+    """What moves, proved: planned on a crossbar, which says nothing of routes.
+
+    An algorithm of a family is planned on the links of the network, where a rank is at each node.
+    """
+    crossbar = f"crossbar:ranks={ranks},rate=10Gb/s"
+    try:
+        return opticoll.plan(case.collective, crossbar, algorithm, root=case.root)
+    except AlgorithmError:
+        family, _, options = case.fabric.partition(":")
+        kept = [one for one in options.split(",") if one.partition("=")[0] not in LIGHT]
+        links = Fabric(f"{family}:{','.join(kept)}" if kept else family)
+        plan = opticoll.plan(case.collective, links, algorithm, root=case.root)
+    if plan.collective.ranks != ranks or case.copies != 1:
+        raise AlgorithmError(
+            f"{algorithm} goes by the nodes of {family}, with one rank at each: give hosts=1, and "
+            "neither --ranks nor --collectives"
+        )
+    return plan
+
+
 def _place(case: _Case, algorithm: str) -> tuple[Plan, _Places]:
     nodes, each = burst_hosts(case.fabric)
     copies = case.copies
@@ -408,10 +431,7 @@ def _place(case: _Case, algorithm: str) -> tuple[Plan, _Places]:
             f"{copies} collectives of {ranks} ranks do not fit the {nodes * each} hosts of "
             f"`{case.fabric}`; give fewer ranks or collectives, or hosts=... at each node"
         )
-    # A crossbar says nothing of routes: the plan is only what moves, proved.
-    plan = opticoll.plan(
-        case.collective, f"crossbar:ranks={ranks},rate=10Gb/s", algorithm, root=case.root
-    )
+    plan = _planned(case, algorithm, ranks)
     if violations := plan.verify():
         raise proof.refuted(plan, violations)
     natural = list(range(ranks * copies))
@@ -510,7 +530,7 @@ def _text(asked: Congestion, rows: list[CongestionRow]) -> str:
         f"{first.collective} by {first.algorithm}: {at_once}{first.ranks} ranks, "
         f"{describe_size(first.size_bytes, first.size_convention)}, "
         f"{plural(first.ports, 'port')} each, "
-        f"{format_rate(first.injection_bandwidth)} per rank, on {first.fabric}",
+        f"{format_rate(first.injection_bandwidth)} per rank, on the burst network {first.fabric}",
         f"mean time of {plural(first.replications, 'replication')}, with intervals of 95 %; "
         f"{proved}",
     ]

@@ -93,7 +93,7 @@ def read(path: Path, *, boxes: int = 1, latency: object = None) -> Fabric:
             servers.suffix = (f" of host {host}" if len(hosts) > 1 else "") + of_box
             servers.server(processors)
         servers.direct_links()
-    return servers.fabric(boxes, path.name, texts((), given, given))
+    return servers.fabric(boxes, path.name, texts((), given, ("latency",)))
 
 
 @dataclass

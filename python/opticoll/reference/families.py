@@ -16,7 +16,8 @@ FAMILIES: dict[str, tuple[dict[str, Check], Callable[[dict[str, str]], Fabric]]]
     "passive_star": (star.OPTIONS, star.Star),
     "circuit_switch": (circuit_switch.OPTIONS, circuit_switch.CircuitSwitch),
     **{
-        family: (options, partial(links.Links, family)) for family, options in links.OPTIONS.items()
+        family: (options, partial(links.checked, family))
+        for family, options in links.OPTIONS.items()
     },
 }
 """The options of each family, and what makes a fabric of them."""

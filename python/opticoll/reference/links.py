@@ -104,10 +104,9 @@ MOST_BOXES = {"dgx1": 1, "dgx2": 2, "ndv2": 2, "dgx_a100": 512, "dgx_h100": 512}
 """Boxes that the source of a model joins; of others, as many as have room for all ranks."""
 
 
-def needs(options: dict[str, str], *names: str) -> list[str]:
-    for name in names:
-        expect(name in options, f"option {name} is missing")
-    return [options[name] for name in names]
+def given(options: dict[str, str], name: str) -> str:
+    expect(name in options, f"option {name} is missing")
+    return options[name]
 
 
 def sides(word: str) -> list[int]:
@@ -131,7 +130,7 @@ def ranks_of_grid(options: dict[str, str], dims: list[int]) -> int:
 def ranks_of_fat_tree(options: dict[str, str]) -> int:
     if "arity" not in options:
         expect(not {"levels", "taper"} & options.keys(), "levels and taper go with arity")
-        down, up = map(sides, needs(options, "down", "up"))
+        down, up = (sides(given(options, name)) for name in ("down", "up"))
         links = sides(options["links"]) if "links" in options else up
         expect(len(down) == len(up) == len(links), "levels differ in down, up and links")
         check_values(options, len(down), "rate")
@@ -140,12 +139,12 @@ def ranks_of_fat_tree(options: dict[str, str]) -> int:
     arity, levels = whole(options["arity"]), whole(options.get("levels", "2"))
     expect(arity % whole(options.get("taper", "1")) == 0, "taper divides arity")
     check_values(options, levels, "rate")
-    return arity**levels
+    return int(arity**levels)
 
 
 def ranks_of_dragonfly(options: dict[str, str]) -> int:
     names = ("terminals_per_router", "routers_per_group", "global_per_router")
-    terminals, routers, cables = map(whole, needs(options, *names))
+    terminals, routers, cables = (whole(given(options, name)) for name in names)
     most = routers * cables + 1
     if options.get("arrangement") == "simgrid":
         expect(cables == 1, "the arrangement has one global cable a router")
@@ -160,7 +159,7 @@ def ranks_of_dragonfly(options: dict[str, str]) -> int:
 
 
 def ranks_of_cubes(options: dict[str, str]) -> int:
-    dims, cube = sides(*needs(options, "dims")), whole(options.get("cube", "4"))
+    dims, cube = sides(given(options, "dims")), whole(options.get("cube", "4"))
     expect(len(dims) == 3, "there are three sides")
     expect(cube >= 2, "a cube has two ranks along a side")
     within = max(dims) <= cube
@@ -174,20 +173,20 @@ def ranks_of_cubes(options: dict[str, str]) -> int:
 
 
 def ranks_of_servers(options: dict[str, str]) -> int:
-    (model,) = needs(options, "model")
+    model = given(options, "model")
     boxes = whole(options.get("boxes", "1"))
     expect(boxes <= MOST_BOXES.get(model, MOST_RANKS), f"{model} has fewer boxes")
     return boxes * GPUS.get(model, 8)
 
 
 def ranks_of_all_pairs(options: dict[str, str]) -> int:
-    ranks = whole(*needs(options, "ranks"))
+    ranks = whole(given(options, "ranks"))
     expect(ranks * (ranks - 1) <= MOST_LINKS, f"more than {MOST_LINKS} links")
     return ranks
 
 
 def ranks_of_graph(options: dict[str, str]) -> int:
-    ranks, switches = whole(*needs(options, "ranks")), whole(options.get("switches", "0"))
+    ranks, switches = whole(given(options, "ranks")), whole(options.get("switches", "0"))
     vertices = ranks + switches
     expect(vertices <= 2**14, "there are too many ranks and switches")
     expect(ranks == 1 or "links" in options, "option links is missing")
@@ -231,9 +230,9 @@ def reached(beside: list[set[int]]) -> set[int]:
 RANKS_OF: dict[str, Callable[[dict[str, str]], int]] = {
     "fat_tree": ranks_of_fat_tree,
     "dragonfly": ranks_of_dragonfly,
-    **dict.fromkeys(("torus", "mesh"), lambda own: ranks_of_grid(own, sides(*needs(own, "dims")))),
-    "ladder": lambda own: ranks_of_grid(own, [whole(*needs(own, "rungs")), 2]),
-    "electrical_ring": lambda own: ranks_of_grid(own, [whole(*needs(own, "ranks"))]),
+    **dict.fromkeys(("torus", "mesh"), lambda own: ranks_of_grid(own, sides(given(own, "dims")))),
+    "ladder": lambda own: ranks_of_grid(own, [whole(given(own, "rungs")), 2]),
+    "electrical_ring": lambda own: ranks_of_grid(own, [whole(given(own, "ranks"))]),
     "ocs_torus": ranks_of_cubes,
     "gpu_servers": ranks_of_servers,
     "fully_connected": ranks_of_all_pairs,
@@ -245,14 +244,8 @@ RANKS_OF: dict[str, Callable[[dict[str, str]], int]] = {
 class Links(Fabric):
     """A fabric without light."""
 
-    def __init__(self, family: str, options: dict[str, str]) -> None:
-        """The options only have to go together."""
-        ranks_of = RANKS_OF.get(family, lambda own: whole(*needs(own, "ranks")))
-        ranks = ranks_of(options)
-        expect(ranks <= MOST_RANKS, f"more than {MOST_RANKS} ranks")
-        for run in filter(None, options.get("members", "").split("+")):
-            first, _, last = run.partition("-")
-            expect(whole(first) <= whole(last or first) < ranks, f"there are no ranks {run}")
+    def __init__(self, options: dict[str, str]) -> None:
+        """Of the options none matters."""
 
     def read_light(self, words: list[str], over: list[str]) -> tuple[Any, list[str]]:
         """In place of light, the numbers of the links of `via 3.7.12`."""
@@ -288,3 +281,14 @@ class Links(Fabric):
                 return
         if here != transfer.destination:
             yield f"ends at vertex {here}, not where its route should"
+
+
+def checked(family: str, options: dict[str, str]) -> Links:
+    """A fabric of a family, whose options go together."""
+    ranks_of = RANKS_OF.get(family)
+    ranks = whole(given(options, "ranks")) if ranks_of is None else ranks_of(options)
+    expect(ranks <= MOST_RANKS, f"more than {MOST_RANKS} ranks")
+    for run in filter(None, options.get("members", "").split("+")):
+        first, _, last = run.partition("-")
+        expect(whole(first) <= whole(last or first) < ranks, f"there are no ranks {run}")
+    return Links(options)

@@ -110,14 +110,15 @@ impl Part {
         let Some(network) = whole.network() else {
             return Ok(whole);
         };
+        let intact = || match network.cut_off() {
+            Some(problem) => Err(FabricError::Graph {
+                problem,
+                link: None,
+            }),
+            None => Ok(whole.clone()),
+        };
         if left.is_empty() && members.is_none() {
-            return match network.cut_off() {
-                Some(problem) => Err(FabricError::Graph {
-                    problem,
-                    link: None,
-                }),
-                None => Ok(whole),
-            };
+            return intact();
         }
         let names = Names::of(network);
         let broken = |item: &str| {
@@ -142,7 +143,7 @@ impl Part {
             members.clear();
         }
         if without.is_empty() && members.is_empty() {
-            return Ok(whole);
+            return intact();
         }
         let part = Part::with(&whole, network, without, members);
         let option = if part.members.is_empty() {

@@ -137,7 +137,12 @@ impl Medium {
                 return Err(FabricError::Spec(SpecError::UnknownOption {
                     name: spec.name().into(),
                     key: (*old).into(),
-                    hint: format!("; write {new}=..."),
+                    hint: match given && record.has(old) {
+                        true => format!(
+                            " with wavelengths, which make it a network of bursts; write {new}=..."
+                        ),
+                        false => format!("; write {new}=..."),
+                    },
                 }));
             }
         }

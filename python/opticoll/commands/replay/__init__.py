@@ -294,6 +294,12 @@ def compute(asked: Asked, watch: Watch) -> Iterator[ReplayRow]:
         if isinstance(asked.trace, Trace):
             raise
         raise TraceError(f"{os.fspath(asked.trace)}: {error}") from error
+    if done.simulator == "burst":
+        family = done.network.partition(":")[0]
+        watch.notes.append(
+            f"wavelengths make `{family}` a burst network, where messages request lightpaths; "
+            "leave them out to share its links"
+        )
     factor = Rational(numerator, denominator)
     measured = done.simulator not in (*MODELS, "burst")
     light = done.network.startswith("light_path_grid")
@@ -395,14 +401,14 @@ def _text(asked: Asked, rows: list[ReplayRow]) -> str:
         f"{duration(row.compute_s)}; {plural(row.messages, 'message')}, "
         f"{_amount(row.bytes)}"
     )
-    injected = row.injection_bandwidth
+    injected, on_bursts = row.injection_bandwidth, row.simulator == "burst"
     settings = "".join(f", {name}={value}" for name, value in row.settings.items())
     facts = [
         [
             "trace",
             f"{row.trace}: {plural(row.ranks, 'rank')}, {row.trace_events:,} events",
         ],
-        ["network", registry.fabric_text(row.fabric)],
+        ["burst network" if on_bursts else "network", registry.fabric_text(row.fabric)],
         ["simulator", f"{row.simulator}{settings}"],
         *([] if injected is None else [["injection", f"{format_rate(injected)} per rank"]]),
         *([] if row.fabric_latency_s is None else [latency_fact(row.fabric_latency_s)]),

@@ -208,7 +208,7 @@ def text(rows: list[BurstRow]) -> str:
     """One case fact by fact, several in a table."""
     if len(rows) == 1:
         return _summary(rows[0])
-    head = f"losses, with intervals of 95 %, of {rows[0].fabric}"
+    head = f"losses, with intervals of 95 %, of the burst network {rows[0].fabric}"
     return f"{head}\n{table(rows, SHOWN, left=('offered_load',))}"
 
 
@@ -225,7 +225,7 @@ def _summary(row: BurstRow) -> str:
         f"{row.lost_at_receivers} at receivers",
     ]
     facts = [
-        ["network", row.fabric],
+        ["burst network", row.fabric],
         ["source", f"{row.source}, {row.offered_load:g} Erlang from each host"],
         [
             "wavelengths",
