@@ -79,14 +79,14 @@ def test_an_all_reduce_has_two_fractions_where_they_do_not_meet(bounds: Bounds) 
 
 ALL_TO_ALL = {
     "electrical_ring:ranks=8,rate=1GB/s": 8,
-    "dgx1": 8 / 3 / 25,
+    "dgx1:latency=0s": 8 / 3 / 25,
     "mesh:dims=4x4,rate=1GB/s": 16,
     "torus:dims=4x4,rate=1GB/s": 8,
     "torus:dims=8x8,rate=1GB/s": 64,
     "torus:dims=4x4x4,rate=1GB/s": 32,
     "torus:dims=8x8x8,rate=1GB/s": 512,
-    "dgx_a100:boxes=2": 0.32,
-    "dgx_h100:boxes=2": 0.16,
+    "dgx_a100:boxes=2,latency=0s": 0.32,
+    "dgx_h100:boxes=2,latency=0s": 0.16,
 }
 """Seconds for 1 GB per pair: optima of the maximum concurrent flow."""
 

@@ -300,7 +300,7 @@ REFUSED: dict[str, tuple[list[str], tuple[str, ...]]] = {
             "GPT-3 6.7B does not fit the device",
             "and the device has 40.0 GB",
             "GB of that are activations, counted without recomputation and FlashAttention, of all "
-            "micro-batches under way and without sequence parallelism",
+            "micro-batches in flight and without sequence parallelism",
         ),
     ),
     "no simulation": (

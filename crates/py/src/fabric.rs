@@ -49,6 +49,8 @@ use crate::interrupt;
 /// >>> star = opticoll.Fabric("crossbar:ranks=2")
 /// >>> star.link_count, star.link_names, star.link_rates, star.link_ends
 /// (4, ['rank 0 -> switch', 'switch -> rank 0', 'rank 1 -> switch', 'switch -> rank 1'], [100000000000, 100000000000, 100000000000, 100000000000], [(0, 2), (2, 0), (1, 2), (2, 1)])
+/// >>> opticoll.Fabric("crossbar:ranks=2,latency=1us").latency_ps
+/// 2000000
 /// >>> star.drawing["places"].shape
 /// (3, 2)
 #[pyclass(frozen, eq, module = "opticoll._core", from_py_object)]

@@ -207,7 +207,7 @@ pub trait Circuits: Send + Sync {
     /// What a circuit takes for the bytes of a message.
     fn transmission(&self) -> Transmission;
 
-    /// The delay of the longest circuit.
+    /// The delay of a circuit to the farthest of the ranks that one circuit reaches.
     ///
     /// # Errors
     /// A time beyond 64 bits.

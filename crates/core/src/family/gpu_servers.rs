@@ -158,14 +158,14 @@ pub const PRESETS: &[PresetRecord] = &[
     PresetRecord {
         name: "dgx_a100",
         summary: "DGX A100: 8 GPUs around an NVSwitch, 300 GB/s each; between boxes 25 GB/s each; 1.1 us within, 2.7 us between",
-        citation: "NVIDIA DGX A100 data sheet; as a graph in ForestColl, arXiv 2402.06787",
+        citation: "NVIDIA DGX A100 data sheet; as a graph in ForestColl, arXiv 2402.06787; latency in a box: NCCL's all_gather of 512 B, ai-dynamo/aiconfigurator, commit 095f58a5",
         spec: "gpu_servers:model=dgx_a100",
         unconfirmed: "2.7 us between boxes is a constant of NCCL's model (hwLat of tuning.cc), not measured on this machine",
     },
     PresetRecord {
         name: "dgx_h100",
         summary: "DGX H100: 8 GPUs around an NVSwitch, 450 GB/s each; between boxes 50 GB/s each; 0.8 us within, 2.7 us between",
-        citation: "NVIDIA DGX H100 data sheet; as a graph in ForestColl, arXiv 2402.06787",
+        citation: "NVIDIA DGX H100 data sheet; as a graph in ForestColl, arXiv 2402.06787; latency in a box: NCCL's all_gather of 512 B, ai-dynamo/aiconfigurator, commit 095f58a5",
         spec: "gpu_servers:model=dgx_h100",
         unconfirmed: "2.7 us between boxes is a constant of NCCL's model (hwLat of tuning.cc), not measured on this machine",
     },
@@ -200,7 +200,7 @@ pub const PRESETS: &[PresetRecord] = &[
     PresetRecord {
         name: "nvl72",
         summary: "GB200 NVL72: 72 GPUs, 900 GB/s each to one switch; between racks 50 GB/s each; 1.15 us within, 2.7 us between",
-        citation: "NVIDIA GB200 NVL72 data sheet",
+        citation: "NVIDIA GB200 NVL72 data sheet; latency in a rack: NCCL's all_gather of 512 B, ai-dynamo/aiconfigurator, commit 095f58a5",
         spec: "gpu_servers:model=nvl72",
         unconfirmed: "2.7 us between racks is a constant of NCCL's model (hwLat of tuning.cc), not measured on this machine",
     },

@@ -96,7 +96,7 @@ def refuse_too_large(named: Model, training: GroupedTraining, memory: MemoryRow)
     raise TrainingError(
         f"{named.label} does not fit the device: a rank needs {memory.total_bytes / 1e9:,.1f} GB, "
         f"and the device has {have / 1e9:,.1f} GB; {activations(named, memory)}, of all "
-        f"micro-batches under way and without sequence parallelism; {cure_of(training, have)}"
+        f"micro-batches in flight and without sequence parallelism; {cure_of(training, have)}"
     )
 
 

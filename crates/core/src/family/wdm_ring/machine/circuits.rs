@@ -69,7 +69,8 @@ impl Circuits for WdmRing {
     }
 
     fn delay(&self) -> Result<Time, UnitError> {
-        self.propagation.times(self.longest().into())
+        let farthest = self.longest().min(self.ranks / 2);
+        self.propagation.times(farthest.into())
     }
 
     fn sharing(&self) -> LightSharing {
