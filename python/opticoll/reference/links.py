@@ -39,7 +39,7 @@ OPTIONS: dict[str, dict[str, Check]] = {
     "custom": named("ranks", "switches", "links", "names", "ties", "rate", "latency", "sharing"),
 }
 for own in OPTIONS.values():
-    own.update(named("without", "members"))
+    own.update(named("without", "degraded", "members"))
 
 
 class Links(Fabric):

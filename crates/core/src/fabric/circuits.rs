@@ -207,6 +207,16 @@ pub trait Circuits: Send + Sync {
     /// What a circuit takes for the bytes of a message.
     fn transmission(&self) -> Transmission;
 
+    /// What the circuit of a hop takes for the bytes of a message, where it is measured.
+    fn transmission_of(&self, _hop: &Hop) -> Transmission {
+        self.transmission()
+    }
+
+    /// Whether some circuits take longer than [`Circuits::transmission`] says.
+    fn is_degraded(&self) -> bool {
+        false
+    }
+
     /// Whether circuits of a group of slots may stay up after it, as [`Paths`] say.
     fn keeps_paths(&self) -> bool {
         false

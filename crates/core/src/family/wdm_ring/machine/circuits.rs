@@ -68,6 +68,17 @@ impl Circuits for WdmRing {
         }
     }
 
+    fn transmission_of(&self, hop: &Hop) -> Transmission {
+        Transmission {
+            rate: self.rate_of(hop.from, hop.to, WdmLight::from(hop.light)),
+            ..self.transmission()
+        }
+    }
+
+    fn is_degraded(&self) -> bool {
+        !self.degraded.is_empty()
+    }
+
     fn sharing(&self) -> LightSharing {
         match self.multicast {
             true => LightSharing::Tree { light: u32::MAX },
