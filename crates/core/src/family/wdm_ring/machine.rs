@@ -233,7 +233,7 @@ fn declared(options: &mut Options<'_, WdmRing>) -> Result<WdmRing, FabricError> 
             ..MEMBERS
         },
         |spec| members::read(spec, nodes, &failed),
-        |members| members::print(members),
+        members::print,
         |ring| ring.members.clone(),
     )?;
     // A limit that limits nothing is none.
