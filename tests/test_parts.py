@@ -115,8 +115,101 @@ def test_ranks_that_are_cut_off_are_named(capsys: pytest.CaptureFixture[str]) ->
     assert "no links lead from rank 0 to rank 2, rank 3" in capsys.readouterr().err
 
 
-<<<<<<< HEAD
 RING_COLLECTIVES = [*COLLECTIVES, "gather", "reduce"]
+
+SLOWER = [
+    # Rank 1 receives 15 blocks of 8 Gb over three links of 100 Gb/s and one of 25.
+    ("torus:dims=4x4", "0>1@25Gb/s", Fraction(15 * 8, 325)),
+    ("torus:dims=4x4", "rank 0 <-> rank 1@25Gb/s", Fraction(15 * 8, 325)),
+    # All links of rank 3 are slower.
+    ("torus:dims=4x4", "rank 3@40Gb/s", Fraction(15 * 8, 160)),
+    # Rank 3 receives at 300 GB/s over NVSwitch and 12.5 over its NIC; its box has 7 others of 25.
+    ("dgx_a100:boxes=2", "NIC of rank 3@100Gb/s", max(Fraction(150, 3125), Fraction(80, 1875))),
+    ("electrical_ring:ranks=6", "2-3@1Gb/s+2-3@50Gb/s", Fraction(5 * 8, 101)),
+]
+
+
+@pytest.mark.parametrize(("spec", "degraded", "seconds"), SLOWER)
+def test_the_optimum_knows_what_is_slower(spec: str, degraded: str, seconds: Fraction) -> None:
+    fabric = Fabric(spec, degraded=degraded)
+    assert Fabric(fabric.spec) == fabric
+    assert fabric.intact == Fabric(spec)
+    assert optimum("all_gather", fabric) == (seconds, seconds)
+    plan = opticoll.plan("all_gather", fabric, size="64KiB")
+    assert plan.verify() == []
+    assert plan.simulate("64KiB").time_ps >= seconds * 65536 * 1000
+    row = opticoll.replan(opticoll.plan("all_gather", spec, size="64KiB"), degraded)
+    assert (row.fabric, row.violations) == (fabric.spec, [])
+
+
+@pytest.mark.parametrize(
+    ("spec", "degraded", "problem"),
+    [
+        ("torus:dims=4x4", "0-1", "write 0-1@50Gb/s"),
+        ("torus:dims=4x4", "0-1@100Gb/s", "a degraded link has less"),
+        ("torus:dims=4x4", "0-2@1Gb/s", "the fabric has no `0-2`"),
+        ("torus:dims=4x4", "0-1@1GHz", "GHz"),
+        ("wdm_ring:ranks=8,wavelengths=2", "3@1Gb/s", "write links such as 3-4"),
+        ("wdm_ring:ranks=8,wavelengths=2", "w2@1Gb/s", "are below 2"),
+        ("wdm_ring:ranks=8,wavelengths=2", "w1@40Gb/s", "a degraded part has less"),
+        ("wdm_ring:ranks=8,wavelengths=2", "3-5@1Gb/s", "3 and 5 are no neighbours"),
+    ],
+)
+def test_what_is_no_slower_part_is_refused(spec: str, degraded: str, problem: str) -> None:
+    with pytest.raises(opticoll.errors.FabricError, match=problem):
+        Fabric(spec, degraded=degraded)
+
+
+def by_hand(fabric: str, steps: str, slots: str) -> opticoll.Plan:
+    return opticoll.Plan.from_text(
+        f"opticoll plan 1\ncollective broadcast ranks=4 root=0 pieces=1\nfabric {fabric}\n"
+        f"algorithm by hand\nsteps {steps}\n{slots}\nend {slots.count('copy')}\n"
+    )
+
+
+def test_a_lightpath_has_the_rate_of_its_slowest_part() -> None:
+    ring = "wdm_ring:ranks=4,wavelengths=2,rate=8Gb/s,degraded=1>2@2Gb/s+w1@4Gb/s"
+    slots = "slot 0\ncopy 0 0>1 cw 0.0\nslot 1\ncopy 0 0>3 ccw 0.1\nslot 2\ncopy 0 1>2 cw 0.1"
+    plan = by_hand(ring, "1 1 1", slots)
+    proved(plan)
+    # 1,000 bytes at 8, 4 and 2 Gb/s; counter-clockwise no link is slower.
+    times = [1_000_000, 2_000_000, 4_000_000]
+    assert plan.simulate("1000B", policy="free").time_ps == sum(times)
+    back = by_hand(ring, "1", "slot 0\ncopy 0 0>2 ccw 0.0\ncopy 0 0>1 cw 0.0\ncopy 0 0>3 ccw 0.1")
+    assert back.simulate("1000B", policy="free").time_ps == 2_000_000
+    some = by_hand(
+        "wdm_ring:ranks=8,wavelengths=1,rate=8Gb/s,members=0+1+3+4,degraded=1>2@2Gb/s",
+        "1 1",
+        "slot 0\ncopy 0 0>1 cw 0.0\nslot 1\ncopy 0 1>2 cw 0.0",
+    )
+    # From node 1 to node 3, over the link from 1 to 2.
+    assert some.simulate("1000B", policy="free").time_ps == 1_000_000 + 4_000_000
+
+
+@pytest.mark.parametrize("kind", ["all_gather", "all_reduce", "broadcast"])
+@pytest.mark.parametrize("policy", ["every_step", "per_port"])
+@pytest.mark.parametrize(
+    ("degraded", "slowest", "broken"),
+    [
+        ("w1@39Gb/s", 39, {"dead": "1"}),
+        ("w1@1Gb/s", 1, {"dead": "1"}),
+        ("2>3@30Gb/s", 30, {"broken": "2-3cw"}),
+        ("2-3@2Gb/s+w0@1Gb/s", 1, {"broken": "2-3", "dead": "0"}),
+    ],
+)
+def test_what_is_slower_is_used_or_left_out(
+    kind: str, policy: str, degraded: str, slowest: int, broken: dict[str, str]
+) -> None:
+    whole = Fabric("wdm_ring:ranks=6,wavelengths=4")
+    fabrics = [whole, whole.with_options(degraded=degraded), whole.with_options(**broken)]
+    plans = [opticoll.plan(kind, one, size="64KiB", policy=policy) for one in fabrics]
+    assert plans[1].verify() == []
+    full, time, without = (plan.simulate("64KiB", policy=policy).time_ps for plan in plans)
+    # What lasts longer does so by 40 Gb/s over the lowest rate at most, and rounds up.
+    assert time <= without
+    assert time * slowest <= (full + 1000) * 40
+
+
 EVERY_STEP_PS = 25_000_000
 
 
@@ -192,7 +285,8 @@ def test_a_port_of_a_circuit_switch_fails() -> None:
 def test_what_is_no_part_of_a_ring_of_light_is_refused(part: str, problem: str) -> None:
     with pytest.raises(opticoll.errors.FabricError, match=problem):
         Fabric(f"wdm_ring:ranks=8,wavelengths=2,{part}")
-=======
+
+
 def test_an_old_plan_is_timed_and_verified_on_a_degraded_fabric(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "old.plan"
     ring = "wdm_ring:ranks=8,wavelengths=2"
@@ -234,4 +328,3 @@ def test_routes_of_an_old_plan_keep_their_links(run: Run, tmp_path: Path) -> Non
     gone = run("verify", path, "--fabric", f"{fabric},without=0>3")
     assert gone.code == 2
     assert "sends over rank 0 -> switch 1" in gone.err
->>>>>>> 1a6ba22c13b5b3d6336853653ef2393bce87cabf

@@ -415,7 +415,7 @@ class Fabric:
         """The bandwidth in bits per second that a rank can inject; if ranks differ, the least."""
     @property
     def intact(self) -> Fabric:
-        """The same fabric with nothing broken; itself if its option `without` is not set.
+        """The same fabric with nothing broken.
 
         Examples
         --------

@@ -381,7 +381,7 @@ def plan_summary(plan: Plan, row: PlanRow) -> str:
         ["configurations", f"{row.configurations} different circuit settings"],
     ]
     broken = None
-    if plan.fabric.option("without") is not None and plan.collective.demand is None:
+    if plan.fabric.intact != plan.fabric and plan.collective.demand is None:
         broken = before_and_now(row.collective, plan.fabric, row.root)
     used = f"{plural(row.steps, 'time slot')} really used"
     slots = f"{plural(row.steps, 'step')}, one after the other" if electrical else used

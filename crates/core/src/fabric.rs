@@ -209,6 +209,12 @@ pub trait Machine: Object {
         part::of_members(self.record(), &self.spec(), self.network().is_some(), nodes)
     }
 
+    /// Where parts of it are slower: the machine as if they were not, and the machine without them, where it is one. Plans are made
+    /// for these, and timed on this one.
+    fn undegraded(&self) -> Vec<Fabric> {
+        Vec::new()
+    }
+
     /// What it is made of, in words: `16 ranks, 1 fibre per direction, ...`.
     fn words(&self) -> String {
         let links = self.network().map_or(0, |network| network.links().len());

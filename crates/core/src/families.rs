@@ -6,7 +6,7 @@ pub mod medium;
 
 use crate::bound::{Bound, TimeBound};
 use crate::collective::Collective;
-use crate::fabric::part::WITHOUT;
+use crate::fabric::part::{DEGRADED, WITHOUT};
 use crate::fabric::{Fabric, FabricError, PresetRecord};
 use crate::family::{
     AUTO, Charged, CircuitPlans, Family, circuit_switch, crossbar, custom, dragonfly, fat_tree,
@@ -84,10 +84,11 @@ pub fn after(fabric: &Fabric, failures: &str) -> Result<Fabric, FabricError> {
     if let Some(left) = fabric.after(failures) {
         return Ok(left?);
     }
-    // A name alone is that of a part which is broken.
-    let named = match failures.contains('=') {
-        true => failures.to_owned(),
-        false => format!("{}={failures}", WITHOUT.name),
+    // A name alone is that of a part which is broken, or slower where it has a rate.
+    let named = match (failures.contains('='), failures.contains('@')) {
+        (true, _) => failures.to_owned(),
+        (false, true) => format!("{}={failures}", DEGRADED.name),
+        (false, false) => format!("{}={failures}", WITHOUT.name),
     };
     let failures: Spec = format!("{}:{named}", fabric.family()).parse()?;
     let options = fabric.record().all_options();

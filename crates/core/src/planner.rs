@@ -29,6 +29,7 @@ mod collectors;
 mod concurrent_flow;
 mod contest;
 mod decomposition;
+mod degraded;
 mod demands;
 mod detour;
 mod exchange;
@@ -534,6 +535,10 @@ impl<'a> Question<'a> {
 
     /// The plan that a spec names.
     fn answer(&self, spec: &Spec) -> Result<Planned, PlannerError> {
+        let undegraded = self.fabric.undegraded();
+        if !undegraded.is_empty() {
+            return degraded::plan(self, spec, &undegraded);
+        }
         let Some(planner) = find(self.collective.kind(), spec.name()) else {
             return named::plan(spec, self.fabric, self.collective, AUTO).map(Planned::from);
         };

@@ -143,7 +143,7 @@ def compute(asked: Asked, watch: Watch) -> Iterator[BoundsRow]:
         demand, size_bytes = demands.asked(kind, asked.demand, fabric.ranks, own)
     collective = _core.Collective(kind, fabric.ranks, root=root, demand=demand)
     at_least, at_most = (None, None) if demand else optimum(kind, fabric, root)
-    broken = fabric.option("without") is not None and demand is None
+    broken = fabric.intact != fabric and demand is None
     before, _ = optimum(kind, fabric.intact, root) if broken else (None, None)
     # The buffer holds the blocks of all ranks.
     gathered = kind in ("all_gather", "reduce_scatter", "gather", "scatter", "all_to_all")

@@ -30,7 +30,7 @@ def number(least: int, most: int) -> Check:
 
 
 RUNS = like(r"[0-9]+(-[0-9]+)?(\+[0-9]+(-[0-9]+)?)*")
-PARTS: dict[str, Check] = {"without": len, "members": RUNS}
+PARTS: dict[str, Check] = {"without": len, "degraded": len, "members": RUNS}
 KIND: dict[str, Check] = {
     "duplex": one_of("full", "half"),
     "sharing": one_of("shared", "per_flow"),

@@ -8,16 +8,19 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 from decimal import Decimal
+from fractions import Fraction
 from typing import ClassVar, NamedTuple
 
 from opticoll.reference.plan import Fabric, Plan, Problem, Transfer, Transfers
 from opticoll.reference.words import (
     RANKS,
+    RATES,
     Check,
     count,
     expect,
     like,
     one_of,
+    quantity,
     rate,
     size,
     time,
@@ -25,6 +28,7 @@ from opticoll.reference.words import (
 )
 
 LOSS = r"[0-9]{1,3}(\.[0-9]{1,6})?dB"
+SLOWER = r"(w[0-9]+(\.[0-9]+)?|[0-9]+[->][0-9]+)@[^+@]+"
 OPTIONS: dict[str, Check] = {
     "ranks": RANKS,
     "wavelengths": count(4096),
@@ -42,6 +46,7 @@ OPTIONS: dict[str, Check] = {
     "resonators": count(2**16),
     "broken": like(r"[0-9]+-[0-9]+(c?cw)?(\+[0-9]+-[0-9]+(c?cw)?)*"),
     "dead": like(r"[0-9]+(\.[0-9]+)?(\+[0-9]+(\.[0-9]+)?)*"),
+    "degraded": like(rf"{SLOWER}(\+{SLOWER})*"),
     "without": like(r"[0-9]+(\+[0-9]+)*"),
     "members": like(r"[0-9]+(-[0-9]+)?(\+[0-9]+(-[0-9]+)?)*"),
 }
@@ -98,14 +103,30 @@ class Ring(Fabric):
         # Fibres with wavelengths on them that cannot be used, on the whole ring, either way.
         self.dead: set[tuple[int, int | None]] = set()
         for channel in items(options, "dead"):
-            fibre, _, wavelength = channel.rpartition(".")
-            on = [whole(fibre, self.fibres - 1)] if fibre else range(self.fibres)
-            self.dead |= {(number, whole(wavelength, self.wavelengths - 1)) for number in on}
+            self.dead |= self.channels(channel)
+        for part in items(options, "degraded"):
+            self.check_slower(part, quantity(options.get("rate", "40Gb/s"), RATES))
         usable = self.fibres * self.wavelengths - len(self.dead)
         expect(usable > 0, "no wavelength is left")
         # Who sends more than there are usable channels, both ways, breaks another rule already.
         if self.ports is not None and self.ports >= 2 * usable:
             self.ports = None
+
+    def channels(self, channel: str) -> set[tuple[int, int | None]]:
+        """`5` is wavelength 5 on every fibre, `1.5` on fibre 1."""
+        fibre, _, wavelength = channel.rpartition(".")
+        on = [whole(fibre, self.fibres - 1)] if fibre else range(self.fibres)
+        return {(number, whole(wavelength, self.wavelengths - 1)) for number in on}
+
+    def check_slower(self, part: str, full: Fraction) -> None:
+        """`3-4@10Gb/s` is a link, `3>4@10Gb/s` one way of it, `w5@10Gb/s` a wavelength."""
+        name, _, speed = part.partition("@")
+        rate(speed)
+        expect(quantity(speed, RATES) < full, f"`{part}` is no slower than the rest")
+        if name.startswith("w"):
+            self.channels(name.removeprefix("w"))
+        else:
+            read_cut(name.replace(">", "-"), self.nodes)
 
     def reaches(self, links: int, shares: int) -> bool:
         """Whether light arrives over so many links, of which so many ranks took a share.

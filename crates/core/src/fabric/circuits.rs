@@ -213,6 +213,16 @@ pub trait Circuits: Send + Sync {
     /// A time beyond 64 bits.
     fn delay(&self) -> Result<Time, UnitError>;
 
+    /// What the circuit of a hop takes for the bytes of a message, where it is measured.
+    fn transmission_of(&self, _hop: &Hop) -> Transmission {
+        self.transmission()
+    }
+
+    /// Whether some circuits take longer than [`Circuits::transmission`] says.
+    fn is_degraded(&self) -> bool {
+        false
+    }
+
     /// Whether circuits of a group of slots may stay up after it, as [`Paths`] say.
     fn keeps_paths(&self) -> bool {
         false

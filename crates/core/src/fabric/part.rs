@@ -1,10 +1,12 @@
-//! A part of a fabric: some of its links, switches or ranks are broken, or some of its ranks only forward.
+//! A part of a fabric: some of its links, switches or ranks are broken, some of its links are slower, or some of its ranks
+//! only forward.
 //!
-//! Every family with links has two options for it:
+//! Every family with links has three options for it:
 //!
 //! | option | example | what is meant |
 //! |---|---|---|
 //! | `without` | `0>1+2-3+17` | the links from vertex 0 to 1, those between 2 and 3 both ways, vertex 17 with all its links |
+//! | `degraded` | `0-1@50Gb/s+3@40Gb/s` | the links between 0 and 1 have 50 Gb/s each, all of vertex 3 have 40 Gb/s |
 //! | `members` | `0-7+16` | ranks 0 to 7 and 16 take part in collectives; the others forward, as switches do |
 //!
 //! Vertices are numbered ranks first, then switches; names do as well: `rank 0 -> rank 1`, `NIC of rank 3`. A `#2` behind a
@@ -27,7 +29,8 @@ use crate::interrupt;
 use crate::names::{plural, shown};
 use crate::network::fewest_links::{FewestLinks, Ties};
 use crate::network::{Duplex, Network, Wiring};
-use crate::spec::{OptionRecord, Role, Spec, whole};
+use crate::spec::{OptionRecord, Role, Spec, SpecError, whole};
+use crate::units::{Rate, UnitError};
 
 /// The option for what is broken.
 pub(crate) const WITHOUT: OptionRecord = OptionRecord::new(
@@ -35,6 +38,15 @@ pub(crate) const WITHOUT: OptionRecord = OptionRecord::new(
     "links, switches and ranks that are broken; ranks that are left are numbered anew",
 )
 .range("0>1 a link, 0-1 both ways, 17 a vertex, or their names; joined by +")
+.default("none")
+.role(Role::Broken);
+
+/// The option for what is slower than it was.
+pub(crate) const DEGRADED: OptionRecord = OptionRecord::new(
+    "degraded",
+    "links that are slower, and their rate; of a switch, NIC or rank all its links",
+)
+.range("0-1@50Gb/s, 0>1@50Gb/s, 17@50Gb/s, or names before the @; joined by +")
 .default("none")
 .role(Role::Broken);
 
@@ -51,7 +63,8 @@ pub(crate) const MEMBERS: OptionRecord = OptionRecord::new(
 #[derive(Debug)]
 pub(crate) struct Part {
     whole: Fabric,
-    without: Vec<Broken>,
+    without: Vec<Place>,
+    degraded: Vec<(Place, Rate)>,
     /// Runs of ranks, first and last; empty: all.
     members: Vec<(u32, u32)>,
     ranks: u32,
@@ -68,9 +81,9 @@ pub(crate) struct Part {
 /// The number of what is broken.
 const GONE: u32 = u32::MAX;
 
-/// What is broken, by vertices of the whole fabric.
+/// What an item names, by vertices of the whole fabric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Broken {
+enum Place {
     Vertex(u32),
     Links {
         from: u32,
@@ -84,17 +97,23 @@ enum Broken {
 impl PartialEq for Part {
     /// Everything else follows from the options.
     fn eq(&self, other: &Part) -> bool {
-        (&self.whole, &self.without, &self.members)
-            == (&other.whole, &other.without, &other.members)
+        let options = |part: &Part| {
+            (
+                part.without.clone(),
+                part.degraded.clone(),
+                part.members.clone(),
+            )
+        };
+        self.whole == other.whole && options(self) == options(other)
     }
 }
 
 impl Part {
-    /// The part of a fabric with links that the options `without` and `members` of a specification name; the fabric
-    /// itself where neither is given.
+    /// The part of a fabric with links that the options `without`, `degraded` and `members` of a specification name; the
+    /// fabric itself where none is given.
     ///
     /// # Errors
-    /// Vertices or links that the fabric does not have, or ranks that cannot be reached any more.
+    /// Vertices or links that the fabric does not have, rates that are not lower, or ranks that cannot be reached any more.
     pub(crate) fn of(whole: Fabric, spec: &Spec) -> Result<Fabric, FabricError> {
         let items = |option: &OptionRecord| spec.option(option.name).map(|text| text.split('+'));
         let (without, members) = (items(&WITHOUT), items(&MEMBERS));
@@ -117,17 +136,41 @@ impl Part {
             }),
             None => Ok(whole.clone()),
         };
-        if left.is_empty() && members.is_none() {
+        if left.is_empty() && members.is_none() && spec.option(DEGRADED.name).is_none() {
             return intact();
         }
         let names = Names::of(network);
-        let broken = |item: &str| {
-            let broken = names.broken(item);
-            let broken = broken.filter(|one| one.is_of(network, names.vertices));
-            broken.ok_or_else(|| spec.refuse(WITHOUT.name, names.unknown(item)))
+        let place = |option: OptionRecord, item: &str| {
+            let place = names.place(item);
+            let place = place.filter(|one| one.is_of(network, names.vertices));
+            place.ok_or_else(|| spec.refuse(option.name, names.unknown(item)))
         };
-        let without = left.into_iter().map(broken);
-        let without: Vec<Broken> = without.collect::<Result<_, _>>()?;
+        let without = left.into_iter().map(|item| place(WITHOUT, item));
+        let without: Vec<Place> = without.collect::<Result<_, _>>()?;
+        let refuse = |problem: String| spec.refuse(DEGRADED.name, problem);
+        let degraded = items(&DEGRADED).into_iter().flatten().map(|item| {
+            let (named, rate) = item.rsplit_once('@').ok_or_else(|| {
+                let item = shown(item);
+                refuse(format!(
+                    "`{item}` has no rate; write {item}@50Gb/s, perhaps"
+                ))
+            })?;
+            let (place, rate) = (place(DEGRADED, named.trim())?, rate.trim());
+            let rate: Rate = rate
+                .parse()
+                .map_err(|error: UnitError| refuse(error.to_string()))?;
+            match place.fastest(network) {
+                Some(whole) if rate < whole => Ok((place, rate)),
+                whole => {
+                    let whole = whole.map_or("no link".to_owned(), |whole| whole.to_string());
+                    Err(refuse(format!(
+                        "`{}` has {whole}; a degraded link has less",
+                        named.trim()
+                    )))
+                }
+            }
+        });
+        let degraded: Vec<(Place, Rate)> = degraded.collect::<Result<_, SpecError>>()?;
         let members = members.into_iter().flatten();
         let members = members.map(|item| {
             let run = run(item.trim(), network.ranks());
@@ -142,10 +185,10 @@ impl Part {
         if (0..network.ranks()).all(is_member) {
             members.clear();
         }
-        if without.is_empty() && members.is_empty() {
+        if without.is_empty() && degraded.is_empty() && members.is_empty() {
             return intact();
         }
-        let part = Part::with(&whole, network, without, members);
+        let part = Part::with(&whole, network, without, degraded, members);
         let option = if part.members.is_empty() {
             WITHOUT
         } else {
@@ -163,7 +206,8 @@ impl Part {
     fn with(
         whole: &Fabric,
         network: &dyn Network,
-        without: Vec<Broken>,
+        without: Vec<Place>,
+        degraded: Vec<(Place, Rate)>,
         members: Vec<(u32, u32)>,
     ) -> Part {
         let whole_links = network.links().len() as u32;
@@ -191,18 +235,23 @@ impl Part {
             interrupt::check();
             let (from, to, both_ways) = ends;
             let (one, other) = (number[from as usize], number[to as usize]);
-            let is_broken = |broken: &Broken| broken.holds(ends, network.cable_number(link));
+            let is_broken = |broken: &Place| broken.holds(ends, network.cable_number(link));
             if one == GONE || other == GONE || without.iter().any(is_broken) {
                 continue;
             }
-            kept[link as usize] =
-                wiring.add_link(one, other, network.links()[link as usize], both_ways);
+            let slower = degraded
+                .iter()
+                .filter(|(place, _)| place.has(ends, network.cable_number(link)));
+            let mut own = network.links()[link as usize];
+            own.rate = slower.map(|(_, rate)| *rate).fold(own.rate, Rate::min);
+            kept[link as usize] = wiring.add_link(one, other, own, both_ways);
             links.push(link);
         }
         Part {
             routes: FewestLinks::new(&wiring, part.len() as u32, ranks, Ties::Spread),
             whole: whole.clone(),
             without,
+            degraded,
             members,
             ranks,
             vertices: part,
@@ -229,7 +278,11 @@ pub(super) fn of_members(
     if !has_links {
         return (record.build)(&spec.without("ranks").with("ranks", members.len()));
     }
-    let whole = (record.build)(&spec.without(WITHOUT.name).without(MEMBERS.name))?;
+    let parts = [WITHOUT, MEMBERS, DEGRADED];
+    let plain = parts
+        .iter()
+        .fold(spec.clone(), |spec, one| spec.without(one.name));
+    let whole = (record.build)(&plain)?;
     let members: Vec<u32> = members.collect();
     let spec = spec
         .without(MEMBERS.name)
@@ -244,19 +297,19 @@ fn vertices(network: &dyn Network) -> u32 {
     last.unwrap_or(0).max(network.ranks())
 }
 
-impl Broken {
+impl Place {
     fn vertex(self) -> Option<u32> {
         match self {
-            Broken::Vertex(vertex) => Some(vertex),
-            Broken::Links { .. } => None,
+            Place::Vertex(vertex) => Some(vertex),
+            Place::Links { .. } => None,
         }
     }
 
     /// Whether it means a link with these ends, and this number among several between them.
     fn holds(&self, (one, other, half): (u32, u32, bool), number: Option<u32>) -> bool {
         match *self {
-            Broken::Vertex(_) => false,
-            Broken::Links {
+            Place::Vertex(_) => false,
+            Place::Links {
                 from,
                 to,
                 both_ways,
@@ -268,10 +321,25 @@ impl Broken {
         }
     }
 
+    /// The same, or whether it means a vertex at the end of the link.
+    fn has(&self, ends: (u32, u32, bool), number: Option<u32>) -> bool {
+        match *self {
+            Place::Vertex(vertex) => vertex == ends.0 || vertex == ends.1,
+            Place::Links { .. } => self.holds(ends, number),
+        }
+    }
+
+    /// The highest rate of its links.
+    fn fastest(&self, network: &dyn Network) -> Option<Rate> {
+        let links = (0..).zip(network.links()).zip(network.wiring().ends());
+        let own = links.filter(|((link, _), ends)| self.has(*ends, network.cable_number(*link)));
+        own.map(|((_, link), _)| link.rate).max()
+    }
+
     /// Whether a network has it.
     fn is_of(&self, network: &dyn Network, vertices: u32) -> bool {
         match self {
-            Broken::Vertex(vertex) => *vertex < vertices,
+            Place::Vertex(vertex) => *vertex < vertices,
             links => (0..)
                 .zip(network.wiring().ends())
                 .any(|(link, ends)| links.holds(ends, network.cable_number(link))),
@@ -279,11 +347,11 @@ impl Broken {
     }
 }
 
-impl fmt::Display for Broken {
+impl fmt::Display for Place {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
-            Broken::Vertex(vertex) => write!(formatter, "{vertex}"),
-            Broken::Links {
+            Place::Vertex(vertex) => write!(formatter, "{vertex}"),
+            Place::Links {
                 from,
                 to,
                 both_ways,
@@ -318,9 +386,9 @@ impl Names {
     }
 
     /// What an item means: `0>1`, `0-1`, `0>1#2`, `17`, `rank 0 -> rank 1`, `leaf 0 <-> spine 1 (cable 2)`, `leaf 0`.
-    fn broken(&self, item: &str) -> Option<Broken> {
+    fn place(&self, item: &str) -> Option<Place> {
         if let Some(vertex) = self.vertex(item) {
-            return Some(Broken::Vertex(vertex));
+            return Some(Place::Vertex(vertex));
         }
         let item = item.strip_prefix("link ").unwrap_or(item);
         let named = item
@@ -331,7 +399,7 @@ impl Names {
             None => (item, None),
         };
         let (from, to, both_ways) = ends_of(ends, |name| self.vertex(name))?;
-        Some(Broken::Links {
+        Some(Place::Links {
             from,
             to,
             both_ways,
@@ -413,12 +481,16 @@ impl Machine for Part {
     fn spec(&self) -> Spec {
         let mut spec = self.whole.spec();
         if !self.without.is_empty() {
-            let own = joined(&self.without, Broken::to_string);
+            let own = joined(&self.without, Place::to_string);
             let together = match spec.option(WITHOUT.name) {
                 Some(replaced) => format!("{replaced}+{own}"),
                 None => own,
             };
             spec = spec.without(WITHOUT.name).with(WITHOUT.name, together);
+        }
+        if !self.degraded.is_empty() {
+            let item = |(place, rate): &(Place, Rate)| format!("{place}@{rate}");
+            spec = spec.with(DEGRADED.name, joined(&self.degraded, item));
         }
         if !self.members.is_empty() {
             spec = spec.with(MEMBERS.name, joined(&self.members, run_text));
@@ -427,14 +499,22 @@ impl Machine for Part {
     }
 
     fn nature(&self) -> &'static str {
-        "an electrical fabric of which only a part is used"
+        "an electrical fabric of which a part is used, broken or slower"
     }
 
     fn words(&self) -> String {
         let ranks = plural(self.ranks as usize, "rank");
         let links = plural(self.links.len(), "link");
         let (all, whole_links) = (self.whole.ranks(), self.kept.len());
-        format!("{ranks} of {all}, {links} of {whole_links}")
+        let slower = self.links.iter().zip(self.links());
+        let slower = slower.filter(|(whole, link)| {
+            self.whole_network().links()[**whole as usize].rate != link.rate
+        });
+        let slower = match slower.count() {
+            0 => String::new(),
+            count => format!(", {count} of them slower"),
+        };
+        format!("{ranks} of {all}, {links} of {whole_links}{slower}")
     }
 
     fn node(&self, rank: u32) -> u32 {

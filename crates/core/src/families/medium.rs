@@ -56,7 +56,7 @@ const MOST_HOSTS: u32 = 1 << 20;
 const MOST_WAVELENGTHS: u32 = 1 << 12;
 
 /// Options of all families with links, for a part of their fabrics.
-const OF_PARTS: [OptionRecord; 2] = [part::WITHOUT, part::MEMBERS];
+const OF_PARTS: [OptionRecord; 3] = [part::WITHOUT, part::DEGRADED, part::MEMBERS];
 
 /// Options of all families with links, for bursts of light.
 const OF_BURSTS: [OptionRecord; 2] = [

@@ -93,6 +93,9 @@ pub fn simulate_within<'a>(
         paths,
         limit,
     };
+    // Copies of a transfer take as long as it does only where all circuits are alike.
+    let written_out = circuits.is_degraded().then(|| plan.unfold());
+    let plan = written_out.as_deref().map_or(plan, PlanRef::Full);
     let outcome = match plan {
         PlanRef::Full(plan) => run.simulate(plan, circuits)?,
         PlanRef::Folded(plan) => folded::simulate(plan, circuits, run)?,

@@ -32,6 +32,10 @@ pub fn simulate<'a>(
     if plan.schedule.collective.demand().is_some() {
         return Err(no_claim(plan));
     }
+    if circuits.is_degraded() {
+        let problem = "a formula knows one rate, and parts of the fabric are slower; use the circuit simulator";
+        return Err(SimulationError::refused("closed_form", problem));
+    }
     let Some(latency) = circuits.formula_latency() else {
         return Err(SimulationError::Fabric {
             simulator: "closed_form",

@@ -31,7 +31,8 @@ use super::live::{Live, MessageEvent, PlannedCollective};
 use super::{Policy, SimulationError};
 use crate::event::EventQueue;
 use crate::fabric::Circuits;
-use crate::family::wdm_ring::{Direction, WdmRing};
+use crate::fabric::Transmission;
+use crate::family::wdm_ring::{Direction, WdmLight, WdmRing};
 use crate::interrupt;
 use crate::table::Details;
 use crate::units::{Bytes, Time};
@@ -389,7 +390,19 @@ impl<'a> OnDemand<'a> {
         let ring = self.ring;
         let span = ring.span(source, destination, path.direction);
         let flight = ring.propagation.times(span.into())?;
-        let flight = flight.plus(ring.transmission().time(message.bytes)?)?;
+        // Light whose wavelength changes on the way may be on any fibre.
+        let lights = match channel {
+            Some(channel) => vec![WdmLight::from(ring.light(path.direction, channel))],
+            None => ring.converted(path.direction).collect(),
+        };
+        let rates = lights
+            .into_iter()
+            .map(|light| ring.rate_of(source, destination, light));
+        let transmission = Transmission {
+            rate: rates.min().unwrap_or(ring.rate),
+            ..ring.transmission()
+        };
+        let flight = flight.plus(transmission.time(message.bytes)?)?;
         let end = now.plus(reconfiguration)?.plus(flight)?;
         self.used.set_ups += u64::from(set_up);
         self.used.setting_up = self.used.setting_up.plus(reconfiguration)?;

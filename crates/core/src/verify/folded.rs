@@ -64,6 +64,7 @@ fn check(orbits: &Plan, report: &mut Report) {
         });
     };
     let is_uneven = spacing(ring).is_none();
+    let is_uneven = is_uneven || !ring.degraded.is_empty();
     if is_uneven || !ring.broken.is_empty() || !ring.dead.is_empty() || ring.multicast {
         let sentence = "a folded plan needs a ring that looks the same from every rank, with all its \
                         wavelengths and no light trees; unfold it";

@@ -16,12 +16,12 @@ mod loss;
 mod members;
 
 use crate::fabric::options::{self, Options, Otherwise::*, declare};
-use crate::fabric::part::{self, MEMBERS, WITHOUT};
+use crate::fabric::part::{self, DEGRADED, MEMBERS, WITHOUT};
 use crate::fabric::{Circuits, Fabric, FabricError, FamilyRecord, Machine, Named, PresetRecord};
 use crate::names::plural;
 use crate::spec::{OptionRecord, Role, Spec};
 use crate::units::{Bytes, Rate, Time};
-pub use faults::{BrokenLink, DeadChannel};
+pub use faults::{BrokenLink, DeadChannel, Degraded};
 pub use light::{CONVERTED, LIGHT, WdmLight};
 pub use loss::{Decibels, LossBudget};
 
@@ -98,6 +98,8 @@ pub struct WdmRing {
     pub cuts: Vec<BrokenLink>,
     /// Channels that nobody can use, in order.
     pub dead: Vec<DeadChannel>,
+    /// What is slower than the rest.
+    pub degraded: Degraded,
     /// The nodes whose ranks are to take part, in order; empty: all.
     pub members: Vec<u32>,
     /// The nodes whose ranks have failed, in order.
@@ -205,6 +207,16 @@ fn declared(options: &mut Options<'_, WdmRing>) -> Result<WdmRing, FabricError> 
         dead "dead" list(|spec| faults::read_dead(spec, fibres, wavelengths), |all| faults::print_dead(all, fibres))
             Broken "wavelengths out of order" range "5, or on one fibre 1.5; several joined by +";
     }
+    let degraded = options.option(
+        OptionRecord {
+            meaning: "links and wavelengths that are slower, and their rate",
+            range: "3-4@10Gb/s, one way 3>4@10Gb/s, w5@10Gb/s, or on one fibre w1.5@10Gb/s; several joined by +",
+            ..DEGRADED
+        },
+        |spec| Ok(faults::read_degraded(spec, nodes, (fibres, wavelengths), rate)?),
+        |all| (!all.is_empty()).then(|| faults::print_degraded(all, nodes)),
+        |ring: &WdmRing| ring.degraded.clone(),
+    )?;
     let failed = options.list(
         OptionRecord {
             meaning: "ranks that failed, whose nodes light still passes; those that are left are numbered anew",
@@ -221,7 +233,7 @@ fn declared(options: &mut Options<'_, WdmRing>) -> Result<WdmRing, FabricError> 
             ..MEMBERS
         },
         |spec| members::read(spec, nodes, &failed),
-        |members| members::print(members),
+        members::print,
         |ring| ring.members.clone(),
     )?;
     // A limit that limits nothing is none.
@@ -247,6 +259,7 @@ fn declared(options: &mut Options<'_, WdmRing>) -> Result<WdmRing, FabricError> 
         broken: cuts.clone(),
         cuts,
         dead,
+        degraded,
         members,
         failed,
         places: Vec::new(),
@@ -277,9 +290,59 @@ impl WdmRing {
         self.is_intact() && !self.multicast && self.is_evenly_spaced()
     }
 
-    /// Whether all links and all wavelengths can be used.
+    /// Whether all links and all wavelengths can be used, at their rate.
     pub fn is_intact(&self) -> bool {
-        self.broken.is_empty() && self.dead.is_empty()
+        self.broken.is_empty() && self.dead.is_empty() && self.degraded.is_empty()
+    }
+
+    /// The rate of a lightpath: that of its wavelength, or of the slowest link that it spans. Light whose wavelength changes
+    /// may be on any of its fibre.
+    pub fn rate_of(&self, source: u32, destination: u32, light: WdmLight) -> Rate {
+        let Degraded { links, channels } = &self.degraded;
+        let channels = channels.iter().filter(|(channel, _)| {
+            let here =
+                light.wavelength == CONVERTED || channel.wavelength == u32::from(light.wavelength);
+            here && channel.fibre == u32::from(light.fibre)
+        });
+        let span = self.span(source, destination, light.direction);
+        let first = self.node(match light.direction {
+            Direction::Clockwise => source,
+            Direction::CounterClockwise => destination,
+        });
+        let links = links.iter().filter(|(link, _)| {
+            let behind = (link.position + self.nodes - first) % self.nodes;
+            link.direction == light.direction && behind < span
+        });
+        let slower = channels
+            .map(|(_, rate)| *rate)
+            .chain(links.map(|(_, rate)| *rate));
+        slower.min().unwrap_or(self.rate)
+    }
+
+    /// The bits per second that a rank can send to its neighbours.
+    fn injected(&self, rank: u32) -> u128 {
+        let next = |direction| self.rank_after(rank, direction, 1);
+        let whole = Direction::BOTH
+            .into_iter()
+            .filter(|&direction| self.is_whole(rank, next(direction), direction));
+        let lights = whole.flat_map(|direction| {
+            let channels = 0..self.channels();
+            channels.map(move |channel| (direction, self.channel(channel)))
+        });
+        let rates = lights.map(|(direction, (fibre, wavelength))| {
+            let light = WdmLight {
+                direction,
+                fibre,
+                wavelength,
+            };
+            u128::from(self.rate_of(rank, next(direction), light).bits_per_second())
+        });
+        let mut rates: Vec<u128> = rates.collect();
+        rates.sort_unstable_by_key(|rate| std::cmp::Reverse(*rate));
+        rates
+            .iter()
+            .take(self.ports.map_or(usize::MAX, |ports| ports as usize))
+            .sum()
     }
 
     /// Channels per direction that can be used: fibres times wavelengths, without the dead ones.
@@ -451,7 +514,21 @@ impl Machine for WdmRing {
         let whole = 2 - (0..self.ranks).map(cut).max().unwrap_or(0).min(2);
         let channels = self.channels() * whole;
         let sent = self.ports.map_or(channels, |ports| ports.min(channels));
-        u128::from(sent) * u128::from(self.rate.bits_per_second())
+        let full = u128::from(sent) * u128::from(self.rate.bits_per_second());
+        match self.degraded.is_empty() {
+            true => full,
+            false => (0..self.ranks)
+                .map(|rank| self.injected(rank))
+                .min()
+                .unwrap_or(full),
+        }
+    }
+
+    fn undegraded(&self) -> Vec<Fabric> {
+        self.undegraded_rings()
+            .into_iter()
+            .map(Fabric::new)
+            .collect()
     }
 
     fn circuits(&self) -> Option<&dyn Circuits> {

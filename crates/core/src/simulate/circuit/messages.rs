@@ -35,6 +35,7 @@ pub(super) struct SlotMessages<'a> {
     uniform: Option<Bytes>,
     chunks: u32,
     transmission: Transmission,
+    is_degraded: bool,
     /// The transmission time computed last: most messages are of one size.
     latest: Option<(Bytes, Time)>,
     block: MessageBlock,
@@ -64,6 +65,7 @@ impl<'a> SlotMessages<'a> {
             uniform: plan.schedule.collective.uniform_chunk_bytes(size),
             chunks: plan.schedule.collective.chunks(),
             transmission: circuits.transmission(),
+            is_degraded: circuits.is_degraded(),
             latest: None,
             block: MessageBlock::default(),
             beside: circuits.beside(),
@@ -146,6 +148,10 @@ impl<'a> SlotMessages<'a> {
             message.sending = match self.beside {
                 Some((beside, transmission)) if beside == hop.light => {
                     transmission.time(message.bytes)?
+                }
+                _ if self.is_degraded => {
+                    let own = self.circuits.transmission_of(hop);
+                    own.time(message.bytes)?
                 }
                 _ => time(&mut self.latest, self.transmission, message.bytes)?,
             };

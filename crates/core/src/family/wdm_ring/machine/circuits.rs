@@ -69,8 +69,22 @@ impl Circuits for WdmRing {
     }
 
     fn delay(&self) -> Result<Time, UnitError> {
-        let farthest = self.longest().min(self.ranks / 2);
-        self.propagation.times(farthest.into())
+        let spans = (1..self.ranks).filter_map(|rank| {
+            let both = Direction::BOTH.map(|direction| self.span(0, rank, direction));
+            both.into_iter().min().filter(|span| self.reaches(*span))
+        });
+        self.propagation.times(spans.max().unwrap_or(0).into())
+    }
+
+    fn transmission_of(&self, hop: &Hop) -> Transmission {
+        Transmission {
+            rate: self.rate_of(hop.from, hop.to, WdmLight::from(hop.light)),
+            ..self.transmission()
+        }
+    }
+
+    fn is_degraded(&self) -> bool {
+        !self.degraded.is_empty()
     }
 
     fn sharing(&self) -> LightSharing {

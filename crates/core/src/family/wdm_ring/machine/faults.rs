@@ -4,13 +4,19 @@
 //! any fibre. `3-4cw` and `3-4ccw` are one direction of it. `dead=5` is wavelength 5 on every fibre,
 //! `dead=1.5` the same on fibre 1 of each direction, on the whole ring. Several are joined by `+`.
 //!
+//! `degraded=3-4@10Gb/s` is a cable whose wavelengths all have a lower rate, `3>4@10Gb/s` one direction of it, `w5@10Gb/s` or
+//! `w1.5@10Gb/s` a wavelength on the whole ring.
+//!
 //! `without` has the words of fabrics with links: `3-4`, `3>4` or `rank 3 <-> rank 4` for cuts, `5` or `rank 5` for a rank
 //! that failed.
+
+use std::collections::BTreeMap;
 
 use super::Direction;
 use crate::fabric::part;
 use crate::names::shown;
 use crate::spec::{Spec, SpecError, whole};
+use crate::units::{Rate, UnitError};
 
 /// A direction of the ring that nothing crosses between two neighbours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -28,6 +34,88 @@ pub struct DeadChannel {
     pub fibre: u32,
     /// The wavelength.
     pub wavelength: u32,
+}
+
+/// What is slower than the rest of the ring, and its rate.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Degraded {
+    /// Links between nodes, with all their wavelengths.
+    pub links: BTreeMap<BrokenLink, Rate>,
+    /// Wavelengths on the whole ring.
+    pub channels: BTreeMap<DeadChannel, Rate>,
+}
+
+impl Degraded {
+    /// Whether nothing is slower.
+    pub fn is_empty(&self) -> bool {
+        self.links.is_empty() && self.channels.is_empty()
+    }
+}
+
+/// What is listed under `degraded`; of several rates of one part the lowest.
+pub(super) fn read_degraded(
+    spec: &Spec,
+    ranks: u32,
+    (fibres, wavelengths): (u32, u32),
+    full: Rate,
+) -> Result<Degraded, SpecError> {
+    let refuse = |problem: String| spec.refuse("degraded", problem);
+    let mut degraded = Degraded::default();
+    let items = spec.option("degraded").into_iter();
+    for item in items.flat_map(|list| list.split('+')) {
+        let (name, rate) = item.rsplit_once('@').ok_or_else(|| {
+            let item = shown(item);
+            refuse(format!(
+                "`{item}` has no rate; write {item}@10Gb/s, perhaps"
+            ))
+        })?;
+        let name = name.trim();
+        let rate = rate.trim().parse::<Rate>();
+        let rate = rate.map_err(|error: UnitError| refuse(error.to_string()))?;
+        if rate >= full {
+            return Err(refuse(format!(
+                "`{}` has {full}; a degraded part has less",
+                shown(name)
+            )));
+        }
+        if let Some(ends) = part::ends_of(name, rank) {
+            for link in cuts(spec, "degraded", ranks, ends)? {
+                let slowest = degraded.links.entry(link).or_insert(rate);
+                *slowest = rate.min(*slowest);
+            }
+            continue;
+        }
+        let wavelength = name.strip_prefix("wavelength ").or(name.strip_prefix('w'));
+        let wavelength = wavelength.ok_or_else(|| {
+            let name = shown(name);
+            refuse(format!("`{name}`: write links such as 3-4 or one way 3>4, or wavelengths such as w5 or w1.5"))
+        })?;
+        for channel in channels(spec, "degraded", wavelength, fibres, wavelengths)? {
+            let slowest = degraded.channels.entry(channel).or_insert(rate);
+            *slowest = rate.min(*slowest);
+        }
+    }
+    Ok(degraded)
+}
+
+/// As [`read_degraded`] reads it.
+pub(super) fn print_degraded(degraded: &Degraded, ranks: u32) -> String {
+    let links: Vec<(&BrokenLink, &Rate)> = degraded.links.iter().collect();
+    let links =
+        links.chunk_by(|(one, slow), (other, rate)| (one.position, slow) == (other.position, rate));
+    let links = links.map(|both| {
+        let (link, rate) = both[0];
+        let (lower, upper) = (link.position, (link.position + 1) % ranks);
+        match (both.len(), link.direction) {
+            (1, Direction::Clockwise) => format!("{lower}>{upper}@{rate}"),
+            (1, Direction::CounterClockwise) => format!("{upper}>{lower}@{rate}"),
+            _ => format!("{lower}-{upper}@{rate}"),
+        }
+    });
+    let channels = degraded.channels.iter();
+    let channels =
+        channels.map(|(channel, rate)| format!("w{}.{}@{rate}", channel.fibre, channel.wavelength));
+    links.chain(channels).collect::<Vec<String>>().join("+")
 }
 
 /// A rank by its number or name.
@@ -70,15 +158,8 @@ pub(super) fn read_failed(spec: &Spec, ranks: u32) -> Result<Vec<u32>, SpecError
 /// The links listed under `broken` and `without`, in order and each once.
 pub(super) fn read_broken(spec: &Spec, ranks: u32) -> Result<Vec<BrokenLink>, SpecError> {
     let mut broken = Vec::new();
-    for (from, to, both_ways) in without(spec).filter_map(|item| part::ends_of(item, rank)) {
-        let position = position(spec, "without", ranks, from, to)?;
-        let onward = Direction::BOTH[usize::from(position != from)];
-        let directions = Direction::BOTH.into_iter();
-        let cut = directions.filter(|direction| both_ways || *direction == onward);
-        broken.extend(cut.map(|direction| BrokenLink {
-            position,
-            direction,
-        }));
+    for ends in without(spec).filter_map(|item| part::ends_of(item, rank)) {
+        broken.extend(cuts(spec, "without", ranks, ends)?);
     }
     for item in spec
         .option("broken")
@@ -115,6 +196,23 @@ pub(super) fn read_broken(spec: &Spec, ranks: u32) -> Result<Vec<BrokenLink>, Sp
     Ok(broken)
 }
 
+/// The links from one rank to another, or both ways.
+fn cuts(
+    spec: &Spec,
+    option: &str,
+    ranks: u32,
+    (from, to, both_ways): (u32, u32, bool),
+) -> Result<impl Iterator<Item = BrokenLink>, SpecError> {
+    let position = position(spec, option, ranks, from, to)?;
+    let onward = Direction::BOTH[usize::from(position != from)];
+    let directions = Direction::BOTH.into_iter();
+    let cut = directions.filter(move |direction| both_ways || *direction == onward);
+    Ok(cut.map(move |direction| BrokenLink {
+        position,
+        direction,
+    }))
+}
+
 /// The place between two neighbours. On a ring of two, 0-1 and 1-0 are its two places.
 fn position(spec: &Spec, option: &str, ranks: u32, one: u32, other: u32) -> Result<u32, SpecError> {
     if one.max(other) >= ranks {
@@ -139,28 +237,9 @@ pub(super) fn read_dead(
     let Some(list) = spec.option("dead") else {
         return Ok(Vec::new());
     };
-    let number = |text: &str, what: &str, count: u32| match whole(text) {
-        Some(number) if number < count => Ok(number),
-        Some(_) => Err(spec.refuse("dead", format!("{what} count from 0 and are below {count}"))),
-        None => Err(spec.refuse(
-            "dead",
-            format!(
-                "`{}` is no whole number; expected wavelengths such as 5, or fibre.5",
-                shown(text)
-            ),
-        )),
-    };
     let mut dead = Vec::new();
     for item in list.split('+') {
-        let (on, wavelength) = match item.split_once('.') {
-            Some((fibre, wavelength)) => {
-                let fibre = number(fibre, "fibres", fibres)?;
-                (fibre..fibre + 1, wavelength)
-            }
-            None => (0..fibres, item),
-        };
-        let wavelength = number(wavelength, "wavelengths", wavelengths)?;
-        dead.extend(on.map(|fibre| DeadChannel { fibre, wavelength }));
+        dead.extend(channels(spec, "dead", item, fibres, wavelengths)?);
     }
     dead.sort_unstable();
     dead.dedup();
@@ -168,6 +247,36 @@ pub(super) fn read_dead(
         return Err(spec.refuse("dead", "no wavelength is left"));
     }
     Ok(dead)
+}
+
+/// The channels of an item such as `5` or `1.5`.
+fn channels(
+    spec: &Spec,
+    option: &str,
+    item: &str,
+    fibres: u32,
+    wavelengths: u32,
+) -> Result<impl Iterator<Item = DeadChannel>, SpecError> {
+    let number = |text: &str, what: &str, count: u32| match whole(text) {
+        Some(number) if number < count => Ok(number),
+        Some(_) => Err(spec.refuse(option, format!("{what} count from 0 and are below {count}"))),
+        None => Err(spec.refuse(
+            option,
+            format!(
+                "`{}` is no whole number; expected wavelengths such as 5, or fibre.5",
+                shown(text)
+            ),
+        )),
+    };
+    let (on, wavelength) = match item.split_once('.') {
+        Some((fibre, wavelength)) => {
+            let fibre = number(fibre, "fibres", fibres)?;
+            (fibre..fibre + 1, wavelength)
+        }
+        None => (0..fibres, item),
+    };
+    let wavelength = number(wavelength, "wavelengths", wavelengths)?;
+    Ok(on.map(move |fibre| DeadChannel { fibre, wavelength }))
 }
 
 /// As [`read_broken`] reads it.

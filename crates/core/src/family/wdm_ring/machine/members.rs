@@ -5,7 +5,7 @@
 //! between nodes count for propagation, reach and loss only. A cut between two nodes is one between the ranks before and
 //! after it; so is a link that is longer than light reaches.
 
-use super::{BrokenLink, Direction, WdmRing};
+use super::{BrokenLink, Degraded, Direction, WdmRing};
 use crate::fabric::part;
 use crate::spec::{Spec, SpecError};
 use crate::units::{Time, UnitError};
@@ -19,8 +19,7 @@ pub(super) fn read(spec: &Spec, nodes: u32, failed: &[u32]) -> Result<Vec<u32>, 
         let (first, last) = part::run(item.trim(), nodes).map_err(refuse)?;
         members.extend(first..=last);
     }
-    members.sort_unstable();
-    members.dedup();
+    put_in_order(&mut members);
     if !members.is_empty() && members.iter().all(|node| failed.contains(node)) {
         return Err(refuse("no rank is left".into()));
     }
@@ -35,6 +34,12 @@ pub(super) fn print(members: &[u32]) -> String {
     let runs = members.chunk_by(|one, other| one + 1 == *other);
     let runs: Vec<(u32, u32)> = runs.map(|run| (run[0], run[run.len() - 1])).collect();
     part::joined(&runs, part::run_text)
+}
+
+/// Puts items in order, each once.
+fn put_in_order<T: Ord>(items: &mut Vec<T>) {
+    items.sort_unstable();
+    items.dedup();
 }
 
 impl WdmRing {
@@ -66,10 +71,32 @@ impl WdmRing {
             })
         });
         let mut broken: Vec<BrokenLink> = cuts.chain(too_long).collect();
-        broken.sort_unstable();
-        broken.dedup();
+        put_in_order(&mut broken);
         self.broken = if self.ranks > 1 { broken } else { Vec::new() };
         self
+    }
+
+    /// The ring as if nothing were degraded, and without what is degraded, where that leaves a ring; none where nothing is.
+    pub(super) fn undegraded_rings(&self) -> Vec<WdmRing> {
+        if self.degraded.is_empty() {
+            return Vec::new();
+        }
+        let mut whole = self.clone();
+        let Degraded { links, channels } = std::mem::take(&mut whole.degraded);
+        let mut left = whole.clone();
+        left.cuts.extend(links.into_keys());
+        left.dead.extend(channels.into_keys());
+        put_in_order(&mut left.cuts);
+        put_in_order(&mut left.dead);
+        left.broken.clone_from(&left.cuts);
+        if left.dead.len() as u64 == u64::from(left.fibres) * u64::from(left.wavelengths) {
+            return vec![whole];
+        }
+        let left = left.among_members();
+        let is_left = left.is_connected();
+        std::iter::once(whole)
+            .chain(is_left.then_some(left))
+            .collect()
     }
 
     /// The number of links between nodes that a lightpath from `source` to `destination` spans in a direction.
