@@ -1,6 +1,7 @@
 """Collectives inside programs are carried out as they are planned."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pytest
 
@@ -98,7 +99,7 @@ def test_neighbours_share_no_links_and_others_take_turns() -> None:
     ["wdm_ring:ranks=16,wavelengths=8,rate=25Gb/s", "crossbar:ranks=16,rate=400Gb/s,latency=1us"],
 )
 def test_stating_the_defaults_of_groups_changes_no_iteration(fabric: str) -> None:
-    def iteration_s(**stated: int) -> float:
+    def iteration_s(**stated: Any) -> float:
         row = opticoll.train("bert_large", fabric, batch=4, device="a100", **stated)
         return row.iteration_s
 

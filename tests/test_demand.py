@@ -213,7 +213,7 @@ def test_a_uniform_demand_is_no_demand(
         ",".join("2MiB" if one != rank else f"{own}MiB" for one in range(8)) for rank in range(8)
     ]
     matrix = written(tmp_path / "uniform.csv", "\n".join(rows))
-    given: list[tuple[object, ...]] = [
+    given: list[tuple[str | Path, ...]] = [
         ("--size", "16MiB"),
         ("--size", "16MiB", "--demand", "uniform"),
         ("--demand", matrix),

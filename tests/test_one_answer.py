@@ -223,7 +223,7 @@ def in_python(run: Run, folder: Path, questions: Sequence[Question]) -> list[Ans
             made = opticoll.plan(one.collective, one.fabric, size=one.size, **one.given)
             size_bytes = made.size_bytes
             assert size_bytes is not None
-            row = opticoll.measure(made, size_bytes, **one.settings)  # type: ignore[arg-type]
+            row = opticoll.measure(made, size_bytes, **one.settings)
             answers.append(plain(row))
         except errors.OpticollError as error:
             answers.append({"refused": str(error)})
@@ -312,7 +312,7 @@ COMMANDS: dict[str, list[tuple[str, ...]]] = {
 }
 """For each command arguments that answer quickly."""
 
-IN_WORDS = {
+IN_WORDS: dict[str, typing.Callable[[opticoll.Fabric], str]] = {
     "that of the fabric": lambda fabric: fabric.simulator,
     "all": lambda fabric: f"0-{fabric.ranks - 1}",
     "the fabric's": lambda fabric: str(fabric.ranks),
@@ -333,8 +333,9 @@ def options(kind: type) -> Iterator[tuple[str, str]]:
                 r"\(default: (.*)\)\s*$", getattr(one, "help", None) or "", re.DOTALL
             )
             if isinstance(one, Parameter) and stated is not None:
-                names = one.name if one.name and one.name != ("*",) else (f"--{name}",)
-                yield names[0].replace("_", "-"), stated[1]
+                names = [*(one.name or ())]
+                own = names[0] if names and names != ["*"] else f"--{name}"
+                yield own.replace("_", "-"), stated[1]
 
 
 def value(default: str, fabric: opticoll.Fabric, answer: Any) -> str:

@@ -84,7 +84,7 @@ def exact(time_s: Fraction) -> str:
     >>> exact(Fraction(35, 8376)), exact(Fraction(5))
     ('35/8376 s (4.179 ms)', '5 s')
     """
-    return f"{time_s} s" + ("" if time_s.denominator == 1 else f" ({human_seconds(time_s)})")
+    return f"{time_s} s" + ("" if time_s.denominator == 1 else f" ({human_seconds(float(time_s))})")
 
 
 def unit(kind: str) -> str:

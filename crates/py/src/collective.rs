@@ -30,8 +30,8 @@ use crate::error::IntoPyErr;
 /// >>> demand = opticoll.Demand([[0, 300, 100], [0, 0, 200], [50, 0, 0]])
 /// >>> demand
 /// <Demand of 3 ranks, 400 bytes of one rank at most>
-/// >>> demand.ranks, demand.largest, demand.amounts[0]
-/// (3, 400, [0, 300, 100])
+/// >>> demand.ranks, demand.largest, demand.amounts[0], demand.even_block
+/// (3, 400, [0, 300, 100], None)
 #[pyclass(frozen, eq, hash, module = "opticoll._core", from_py_object)]
 #[derive(Clone, PartialEq, Hash)]
 pub(crate) struct Demand {

@@ -145,6 +145,11 @@ impl Fabric {
     ///
     /// Of a fabric with links these ranks and all links, of circuits a fabric of as many ranks.
     ///
+    /// Parameters
+    /// ----------
+    /// members : list of int
+    ///     The ranks, in increasing order.
+    ///
     /// Raises
     /// ------
     /// FabricError

@@ -10,7 +10,8 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from opticoll import _core, config, demands, registry
-from opticoll.arguments import DEFAULT_SIZE, PartOptions, check_root, need_fabric
+from opticoll.arguments import PartOptions, check_root, need_fabric
+from opticoll.demands import DEFAULT_SIZE
 from opticoll.errors import installing
 from opticoll.layout import PICOSECONDS, align, format_rate, human_seconds, plural
 from opticoll.optimum import (

@@ -35,7 +35,8 @@ from opticoll._core import (
     records,
     simulate_collectives,
 )
-from opticoll.arguments import DEFAULT_SIZE, check_root, key_values
+from opticoll.arguments import check_root, key_values
+from opticoll.demands import DEFAULT_SIZE
 from opticoll.errors import AlgorithmError, UsageError
 from opticoll.layout import PICOSECONDS, describe_size, format_rate, plural
 from opticoll.network_graph import LIGHT

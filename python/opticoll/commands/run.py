@@ -10,7 +10,8 @@ from cyclopts import Parameter
 
 from opticoll import foreign, words
 from opticoll._core import Program, parse_time
-from opticoll.arguments import DEFAULT_SIZE, FileSource, names_file, obtain
+from opticoll.arguments import FileSource, names_file, obtain
+from opticoll.demands import DEFAULT_SIZE
 from opticoll.errors import UsageError
 from opticoll.execution import mpi, threads
 from opticoll.execution.payload import OPERATORS, TYPES, payload_of

@@ -24,7 +24,6 @@ import opticoll
 from opticoll import _core, break_even, config, demands, registry, user_algorithm
 from opticoll._core import Fabric, OpticollError, Plan, format_size
 from opticoll.arguments import (
-    DEFAULT_SIZE,
     PartOptions,
     check_root,
     check_rule,
@@ -34,6 +33,7 @@ from opticoll.arguments import (
 from opticoll.command_line import words
 from opticoll.commands.compare.table import comparison_table, reconfiguration_table
 from opticoll.config import Scenario
+from opticoll.demands import DEFAULT_SIZE
 from opticoll.errors import (
     AlgorithmError,
     CollectiveError,
