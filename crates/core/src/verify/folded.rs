@@ -31,7 +31,6 @@ use crate::collective::{Collective, CollectiveKind};
 use crate::family::wdm_ring::{CONVERTED, Direction, WdmLight, WdmRing};
 use crate::interrupt;
 use crate::plan::{FoldedPlan, Plan};
-use crate::units::Time;
 
 /// Everything that is wrong with a folded plan.
 pub(super) fn verify(plan: &FoldedPlan) -> Vec<Violation> {
@@ -63,8 +62,9 @@ fn check(orbits: &Plan, report: &mut Report) {
             Violation::new(ViolationKind::Symmetry, sentence)
         });
     };
-    let is_uneven = spacing(ring).is_none();
-    let is_uneven = is_uneven || !ring.degraded.is_empty();
+    let degraded = &ring.degraded;
+    let is_degraded = !degraded.links.is_empty() || !degraded.channels.is_empty();
+    let is_uneven = spacing(ring).is_none() || is_degraded;
     if is_uneven || !ring.broken.is_empty() || !ring.dead.is_empty() || ring.multicast {
         let sentence = "a folded plan needs a ring that looks the same from every rank, with all its \
                         wavelengths and no light trees; unfold it";
@@ -100,7 +100,7 @@ fn check(orbits: &Plan, report: &mut Report) {
 
 /// The links between nodes from each rank to the next, where all have as many, or their number is of no matter.
 fn spacing(ring: &WdmRing) -> Option<u64> {
-    let counts = ring.reach.is_some() || ring.budget.is_some() || ring.propagation != Time::ZERO;
+    let counts = ring.reach.is_some() || ring.budget.is_some() || ring.propagation.ps() > 0;
     let (Some(first), true) = (ring.places.first(), counts) else {
         return Some(1);
     };

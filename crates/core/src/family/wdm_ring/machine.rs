@@ -292,7 +292,7 @@ impl WdmRing {
 
     /// Whether all links and all wavelengths can be used, at their rate.
     pub fn is_intact(&self) -> bool {
-        self.broken.is_empty() && self.dead.is_empty() && self.degraded.is_empty()
+        self.broken.is_empty() && self.dead.is_empty() && self.degraded.is_nothing()
     }
 
     /// The rate of a lightpath: that of its wavelength, or of the slowest link that it spans. Light whose wavelength changes
@@ -515,7 +515,7 @@ impl Machine for WdmRing {
         let channels = self.channels() * whole;
         let sent = self.ports.map_or(channels, |ports| ports.min(channels));
         let full = u128::from(sent) * u128::from(self.rate.bits_per_second());
-        match self.degraded.is_empty() {
+        match self.degraded.is_nothing() {
             true => full,
             false => (0..self.ranks)
                 .map(|rank| self.injected(rank))

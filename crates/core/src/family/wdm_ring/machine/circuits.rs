@@ -84,7 +84,7 @@ impl Circuits for WdmRing {
     }
 
     fn is_degraded(&self) -> bool {
-        !self.degraded.is_empty()
+        !self.degraded.is_nothing()
     }
 
     fn sharing(&self) -> LightSharing {

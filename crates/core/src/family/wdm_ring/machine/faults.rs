@@ -47,7 +47,7 @@ pub struct Degraded {
 
 impl Degraded {
     /// Whether nothing is slower.
-    pub fn is_empty(&self) -> bool {
+    pub fn is_nothing(&self) -> bool {
         self.links.is_empty() && self.channels.is_empty()
     }
 }

@@ -78,7 +78,7 @@ impl WdmRing {
 
     /// The ring as if nothing were degraded, and without what is degraded, where that leaves a ring; none where nothing is.
     pub(super) fn undegraded_rings(&self) -> Vec<WdmRing> {
-        if self.degraded.is_empty() {
+        if self.degraded.is_nothing() {
             return Vec::new();
         }
         let mut whole = self.clone();
