@@ -214,7 +214,7 @@ fn declared(options: &mut Options<'_, WdmRing>) -> Result<WdmRing, FabricError> 
             ..DEGRADED
         },
         |spec| Ok(faults::read_degraded(spec, nodes, (fibres, wavelengths), rate)?),
-        |all| (!all.is_empty()).then(|| faults::print_degraded(all, nodes)),
+        |all| (!all.is_nothing()).then(|| faults::print_degraded(all, nodes)),
         |ring: &WdmRing| ring.degraded.clone(),
     )?;
     let failed = options.list(
