@@ -486,6 +486,27 @@ class Fabric:
 
         Times are in picoseconds (unit `ps`), rates in bits per second (unit `bit/s`).
         """
+    def part(self, members: list[int]) -> Fabric:
+        """The part of the fabric that some of its ranks have for themselves, numbered anew in their order.
+
+        Of a fabric with links these ranks and all links, of circuits a fabric of as many ranks.
+
+        Parameters
+        ----------
+        members : list of int
+            The ranks, in increasing order.
+
+        Raises
+        ------
+        FabricError
+            The fabric has no such part.
+
+        Examples
+        --------
+        >>> import opticoll
+        >>> opticoll.Fabric("torus:dims=4x4").part([0, 4, 8]).ranks
+        3
+        """
     @property
     def ranks(self) -> int:
         """The number of ranks."""
