@@ -135,10 +135,7 @@ fn a_part_that_is_none_is_refused_with_its_place() {
             "electrical_ring:ranks=4,without=1>0+3>0",
             "no links lead from rank 1, rank 2, rank 3 to rank 0",
         ),
-        (
-            "wdm_ring:ranks=4,wavelengths=1,without=0",
-            "no option `without`",
-        ),
+        ("wss_grid:rows=2,columns=2,without=0", "no option `without`"),
     ];
     for (spec, sentence) in refusals {
         let refused = Fabric::parse(spec).unwrap_err().to_string();
