@@ -117,7 +117,7 @@ def test_rooted_plans_meet_the_maximum_flow_but_for_rounding(kind: str, seed: in
 def test_bound_prints_the_optimum_and_its_multipliers(run: Run) -> None:
     command = ("bound", "all_to_all", "--fabric", "dgx1", "--size", "8GB")
     finished = run(*command)
-    assert "optimum: 8/75 s for a block of 1 GB" in finished.out
+    assert "optimum: 8/75 s (106.7 ms) for a block of 1 GB" in finished.out
     row = json.loads(run(*command, "--json").out)
     assert row["optimum"] == "8/75"
     (flow,) = [bound for bound in row["bounds"] if bound["name"] == "concurrent_flow"]

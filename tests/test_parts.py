@@ -70,7 +70,8 @@ def test_the_command_line_names_what_is_broken(capsys: pytest.CaptureFixture[str
     assert json.loads(capsys.readouterr().out) == row
     assert main(asked[:-1]) == 0
     text = capsys.readouterr().out
-    assert "optimum: 1/20 s for a block of 1 GB; 3/65 s with nothing broken" in text
+    optimum = "optimum: 1/20 s (50.00 ms) for a block of 1 GB"
+    assert f"{optimum}; 3/65 s (46.15 ms) with nothing broken" in text
 
 
 def test_what_breaks_later_is_added(capsys: pytest.CaptureFixture[str]) -> None:

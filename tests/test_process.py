@@ -222,7 +222,7 @@ def test_what_a_library_in_c_prints_does_not_reach_standard_output(tmp_path: Pat
     printing = 'import ctypes\nctypes.CDLL(None).puts(b"Running HiGHS")\nraise ImportError\n'
     (tmp_path / "highspy.py").write_text(printing, encoding="utf-8")
     environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
-    fabric = "custom:ranks=4,links=0-1+1-2+2-3+0-2@50Gb/s"
+    fabric = "custom:ranks=5,links=0-1+1-2+2-3+3-4+0-2@50Gb/s+1-4@70Gb/s"
     done = opticoll_process("bound", "all_to_all", "--fabric", fabric, "--json", env=environment)
     assert json.loads(done.stdout)["fabric"].startswith(fabric)
     assert "Running HiGHS" in done.stderr

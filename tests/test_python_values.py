@@ -201,7 +201,7 @@ def test_a_path_of_another_file_is_refused() -> None:
         opticoll.plan("all_gather", Path("ring.txt"))
 
 
-@pytest.mark.parametrize("name", errors.__all__)
+@pytest.mark.parametrize("name", sorted({*errors.__all__} - {"ReadingNote"}))
 def test_errors_are_value_errors(name: str) -> None:
     assert issubclass(getattr(errors, name), ValueError)
 

@@ -2,7 +2,7 @@
 
 The scripts complete commands, options, and values that have names; where none fits, files.
 
->>> "'all_gather all_reduce" in script("bash")
+>>> "double_tree scatter_all_gather" in script("bash")
 True
 """
 

@@ -41,11 +41,10 @@ class Replan(Source):
     failed: Annotated[
         str,
         Parameter(
-            help="Failures: on fabrics with links and rings of wavelengths names of parts, such as "
-            "'rank 5', 'NIC of rank 3', '0>1+5' or 'cube 3', or members=0-11 for the ranks that "
-            "are left; dead=5 for a wavelength of a ring; dead_ports=3.0 on a circuit_switch; on a "
-            "wss_grid dead_transceivers=5.row+9.column, dead_ports=row3.2, or leaving=5+8-11 for "
-            "nodes"
+            help="Failures: parts such as 'rank 5', 'NIC of rank 3', '0>1+5', 'cube 3' or "
+            "'0-1@25Gb/s'; members=0-11 for the ranks left; dead=5 for a wavelength; "
+            "dead_ports=3.0 on a circuit_switch; on a wss_grid dead_transceivers=5.row+9.column, "
+            "dead_ports=row3.2 or leaving=5+8-11"
         ),
     ]
     instead: Annotated[

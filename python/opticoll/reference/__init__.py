@@ -22,7 +22,7 @@ A new family is a module and a line of the list. For a fabric of no family liste
 ... '''
 >>> for sentence in verify_text(text):
 ...     print(sentence)
-slot 0: transfers 0 (rank 0 to 1) and 1 (rank 0 to 2) share wavelength 0 on cw fibre 0 from rank 0
+slot 0: transfers 0 (rank 0 to 1) and 1 (rank 0 to 2) share wavelength 0 on cw fibre 0 from node 0
 """
 
 from __future__ import annotations

@@ -15,11 +15,11 @@ from opticoll.reference.plan import Fabric, Plan, Problem, Transfer, Transfers
 from opticoll.reference.words import RANKS, Check, count, expect, like, one_of, rate, time, whole
 
 
-def each(check: Check) -> Check:
+def each(check: Check, between: str = "x") -> Check:
     """A number or a quantity for each level or dimension, such as `4x4`."""
 
     def check_each(word: str) -> None:
-        for part in word.split("x"):
+        for part in word.split(between):
             check(part)
 
     return check_each
@@ -30,7 +30,11 @@ def number(least: int, most: int) -> Check:
 
 
 RUNS = like(r"[0-9]+(-[0-9]+)?(\+[0-9]+(-[0-9]+)?)*")
-PARTS: dict[str, Check] = {"without": len, "degraded": len, "members": RUNS}
+PARTS: dict[str, Check] = {
+    "without": len,
+    "degraded": each(lambda word: rate(word.rpartition("@")[2]), "+"),
+    "members": RUNS,
+}
 KIND: dict[str, Check] = {
     "duplex": one_of("full", "half"),
     "sharing": one_of("shared", "per_flow"),

@@ -112,8 +112,12 @@ pub(super) struct Striping {
 
 impl Striping {
     /// In as many stripes as there is room for, if that is more than one and the striped plan has no more transfers than the question
-    /// allows; otherwise the plan as it is.
+    /// allows; otherwise the plan as it is. Where ports are limited, stripes share them, and one stripe does not tell the time of all.
     pub(super) fn widest(whole: Plan, question: &Question<'_>) -> Result<Striping, Box<Plan>> {
+        let ring = whole.fabric.downcast::<WdmRing>();
+        if ring.is_some_and(|ring| ring.ports.is_some()) {
+            return Err(whole.into());
+        }
         let whole = unconverted(whole);
         let stripes = self::most(&whole);
         let collective = &whole.schedule.collective;
