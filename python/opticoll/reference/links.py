@@ -29,10 +29,17 @@ def number(least: int, most: int) -> Check:
     return lambda word: expect(least <= whole(word, most), f"`{word}` is less than {least}")
 
 
+def slower(word: str) -> None:
+    """A part and its rate, such as `0-1@50Gb/s`."""
+    part, _, own = word.rpartition("@")
+    expect(part != "", f"`{word}` has no rate")
+    rate(own)
+
+
 RUNS = like(r"[0-9]+(-[0-9]+)?(\+[0-9]+(-[0-9]+)?)*")
 PARTS: dict[str, Check] = {
     "without": len,
-    "degraded": each(lambda word: rate(word.rpartition("@")[2]), "+"),
+    "degraded": each(slower, "+"),
     "members": RUNS,
 }
 KIND: dict[str, Check] = {
