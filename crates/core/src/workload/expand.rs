@@ -11,7 +11,7 @@
 //! checked by the verifier before its messages are taken for the collective.
 //!
 //! On a fabric of circuits a collective is carried out by a plan of its own, and its members meet for it
-//! ([`planned`]).
+//! (`planned.rs`).
 //!
 //! Messages of a program and of collectives never match each other, nor those of two communicators.
 
