@@ -49,7 +49,7 @@ from typing import (
 )
 
 from opticoll._core import Outcome, fields_of, format_size
-from opticoll.errors import UsageError
+from opticoll.errors import UsageError, installing
 from opticoll.layout import PICOSECONDS, align, format_rate, human_seconds, human_time
 
 if typing.TYPE_CHECKING:
@@ -383,7 +383,7 @@ def arrow_stream(content: Any, requested_schema: object = None) -> object:
     except ImportError as error:
         raise UsageError(
             "Arrow streams need the package `pyarrow`, which is not installed; "
-            "`pip install 'opticoll[study]'` does it"
+            f"`{installing('study')}` does it"
         ) from error
     try:
         made = pyarrow.table(content) if isinstance(content, dict) else None
