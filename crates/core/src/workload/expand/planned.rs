@@ -1,8 +1,8 @@
-//! Collectives on a fabric of circuits, each carried out by a plan of its own: with the lightpaths, slots and
-//! reconfigurations that the planner and the simulator of plans give it.
+//! Collectives on a fabric of circuits, each carried out by a plan of its own: with the lightpaths,
+//! slots and reconfigurations that the planner and the simulator of plans give it.
 //!
-//! A group of ranks plans on the part of the fabric that it has ([`Fabric::part`]). Groups that lie alike share a plan if
-//! the fabric looks the same from every rank.
+//! A group of ranks plans on the part of the fabric that it has ([`Fabric::part`]). Groups that lie
+//! alike share a plan if the fabric looks the same from every rank.
 
 use std::rc::Rc;
 
@@ -143,8 +143,9 @@ impl PlannedCollectives {
 }
 
 impl Expansion<'_> {
-    /// Plans the collective that a member enters, unless another member has; returns its index in the program and the
-    /// bytes that the member sends. The member is given by its number, the collective by those entered before.
+    /// Plans the collective that a member enters, unless another member has; returns its index in
+    /// the program and the bytes that the member sends. The member is given by its number, the
+    /// collective by those entered before.
     pub(super) fn meeting(
         &mut self,
         fabric: &Fabric,
@@ -208,7 +209,8 @@ impl Expansion<'_> {
         Ok((meeting, sent))
     }
 
-    /// The bytes from each rank of a group to each other in an exchange of various sizes, by their numbers in the part.
+    /// The bytes from each rank of a group to each other in an exchange of various sizes, by their
+    /// numbers in the part.
     fn demand(&self, event: &Event, nth: usize, group: &Group) -> Vec<u64> {
         if event.call != Call::AllToAllVarious {
             return Vec::new();
