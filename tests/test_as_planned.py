@@ -1,11 +1,13 @@
 """Collectives inside programs are carried out as they are planned."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import opticoll
+from conftest import Run
 from opticoll import Fabric, Trace
 from opticoll.commands.train import Train
 from opticoll.commands.train.groups import why_alone
@@ -82,6 +84,49 @@ def test_messages_of_a_collective_start_as_its_plan_says(fabric: str, collective
     )
     plan = opticoll.plan(collective, fabric, algorithm, size=size)
     assert row.time_ps == plan.simulate(size).time_ps
+
+
+@pytest.mark.parametrize("ending", ["goal", "bin", "tit", "et"])
+@pytest.mark.parametrize(
+    "fabric",
+    [
+        RING,
+        "torus:dims=4x2,rate=100Gb/s,latency=1us",
+        "circuit_switch:ranks=8,ports=2",
+        "light_path_grid:ranks=8,ports=2",
+        "passive_star:ranks=8,wavelengths=4",
+        "wss_grid:rows=2,columns=4",
+    ],
+)
+@pytest.mark.parametrize("collective", ["all_reduce", "all_to_all"])
+def test_an_exported_plan_is_replayed_as_planned(
+    tmp_path: Path, fabric: str, collective: str, ending: str
+) -> None:
+    size = 3 << 20
+    plan = opticoll.plan(collective, fabric, size=size)
+    path = plan.export(tmp_path / f"one.{ending}", size=size)[0]
+    row = opticoll.replay(path, fabric)
+    assert row.time_ps == plan.simulate(size).time_ps
+    assert "plan" in row.carried_out
+    assert row.collectives[0].chosen == plan.algorithm
+    # The plan counts on its own fabric only.
+    elsewhere = opticoll.replay(path, "hockney:latency=1us,rate=10Gb/s")
+    assert elsewhere.carried_out == "message by message"
+
+
+def test_a_trace_that_was_changed_is_replayed_message_by_message(tmp_path: Path) -> None:
+    plan = opticoll.plan("all_reduce", RING, size="1MiB")
+    path = plan.export(tmp_path / "one.goal")[0]
+    path.write_text(path.read_text().replace("calc 0", "calc 7"))
+    row = opticoll.replay(path, RING)
+    assert row.time_ps != plan.simulate().time_ps
+    assert row.carried_out == "each message by a lightpath of one wavelength"
+
+
+def test_a_plan_file_is_no_trace(run: Run, tmp_path: Path) -> None:
+    opticoll.write_plan(opticoll.plan("all_gather", RING), tmp_path / "one.plan")
+    finished = run("replay", tmp_path / "one.plan", "--fabric", RING)
+    assert (finished.code, "is a plan and no trace" in finished.err) == (2, True)
 
 
 def test_neighbours_share_no_links_and_others_take_turns() -> None:

@@ -10,6 +10,7 @@ import pytest
 
 import opticoll
 from conftest import RING, Run
+from opticoll import formats
 from opticoll.exports import KNOWN
 
 SWITCH = ("all_gather", "--fabric", "crossbar:ranks=4", "--algorithm", "ring")
@@ -62,9 +63,11 @@ def test_every_format_is_written_and_told(run: Run, tmp_path: Path, name: str) -
     assert finished.code == 0
     row = json.loads(finished.out)
     assert (row["format"], row["transfers"], row["chosen"]) == (name, 12, "ring")
-    # Traces of Chakra are a file for each rank.
-    ranks = [tmp_path / f"plan.{rank}.et" for rank in range(4)]
-    assert sorted(tmp_path.iterdir()) == (ranks if name == "chakra" else [path])
+    # Traces of Chakra are a file for each rank; the plan is beside every trace.
+    files = [tmp_path / f"plan.{rank}.et" for rank in range(4)] if name == "chakra" else [path]
+    traces = {one.name for one in formats.of("trace")} - {"parquet"}
+    files += [path.with_name(f"{path.name}.plan")] if name in traces else []
+    assert sorted(tmp_path.iterdir()) == files
 
 
 @pytest.mark.parametrize(
@@ -99,4 +102,4 @@ def test_files_of_one_export_are_all_written_or_none(run: Run, tmp_path: Path, r
     blocked.rmdir()
     assert run("export", *SWITCH, "--output", tmp_path / "ring.et").code == 0
     written = sorted(one.name for one in tmp_path.iterdir())
-    assert written == ["ring.0.et", "ring.1.et", "ring.2.et", "ring.3.et"]
+    assert written == ["ring.0.et", "ring.1.et", "ring.2.et", "ring.3.et", "ring.et.plan"]

@@ -238,7 +238,8 @@ def test_replays_take_as_long_as_the_plan(tmp_path: Path, kind: str, fabric: str
         size = size_of(plan)
         simulated = plan.simulate(size)
         for path in (text, binary, actions):
-            plan.export(path, size=size)
+            *_, beside = plan.export(path, size=size)
+            beside.unlink()
             # A message begins when both ranks have ended what they did before: rendezvous.
             replayed = opticoll.replay(path, fabric, eager="none").outcome
             assert abs(replayed.time_ps - simulated.time_ps) <= 1e-9 * simulated.time_ps
@@ -354,7 +355,7 @@ def test_a_ring_of_three_is_written_line_by_line(run: Run, tmp_path: Path) -> No
     for name, text in (("ring.goal", RING), ("ring.tit", ACTIONS)):
         path = tmp_path / name
         finished = run("export", *RING_OF_THREE, "--size", "10B", "--output", path)
-        assert (finished.code, finished.err) == (0, f"opticoll: wrote {path}\n")
+        assert (finished.code, finished.err) == (0, f"opticoll: wrote {path}, {path}.plan\n")
         assert path.read_text() == text
 
 

@@ -1865,19 +1865,46 @@ class Trace:
     ... )
     >>> trace
     <Trace 2 ranks, 2 events>
-    >>> trace.ranks, trace.events, trace.messages, trace.has_calls
-    (2, 2, (1, 8), True)
+    >>> trace.ranks, trace.events, trace.messages, trace.has_calls, trace.planned_on
+    (2, 2, (1, 8), True, None)
     """
     def __repr__(self) -> str: ...
     @property
     def events(self) -> int:
         """The number of calls; of a GOAL file, the number of operations, of a Chakra trace, of nodes."""
+    def exported_from(self, plan: Plan, size_bytes: int) -> Trace:
+        """The same trace with the plan that was exported as it, by which it is carried out on the plan's fabric.
+
+        Parameters
+        ----------
+        plan : Plan
+            The plan.
+        size_bytes : int
+            The size of its collective in bytes.
+
+        Raises
+        ------
+        OverflowError
+            The size is negative or not below 2^64.
+
+        Examples
+        --------
+        >>> import opticoll
+        >>> plan = opticoll.plan("all_gather", "wdm_ring:ranks=2,wavelengths=1", "ring")
+        >>> messages = b"num_ranks 2\\nrank 0 {\\nl0: send 8b to 1\\n}\\nrank 1 {\\nl0: recv 8b from 0\\n}\\n"
+        >>> trace = opticoll.read_trace(messages).exported_from(plan, 16)
+        >>> trace.planned_on == plan.fabric.spec
+        True
+        """
     @property
     def has_calls(self) -> bool:
         """Whether the trace has calls, one after another at each rank, and not only messages or a graph."""
     @property
     def messages(self) -> tuple[int, int]:
         """The number of point-to-point messages of the program, without collectives, and their bytes."""
+    @property
+    def planned_on(self) -> str | None:
+        """The fabric of the plan that was exported as this trace: there it is carried out as planned."""
     @property
     def ranks(self) -> int:
         """The number of ranks of the program."""

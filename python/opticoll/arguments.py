@@ -301,15 +301,19 @@ def algorithms_by_collective(
     return algorithms
 
 
-def carried_out(fabric: Fabric) -> str:
+def carried_out(fabric: Fabric, *, collectives: bool = True, messages: bool = True) -> str:
     """How a program's collectives and messages go over a fabric that simulates both.
 
     >>> carried_out(Fabric("crossbar:ranks=2"))
     'messages over the routes of the fabric; in collectives, when both ends are ready'
+    >>> carried_out(Fabric("wdm_ring:ranks=2,wavelengths=1"), collectives=False)
+    'each message by a lightpath of one wavelength'
     """
     if fabric.electrical:
-        return "messages over the routes of the fabric; in collectives, when both ends are ready"
-    return (
-        "collectives by the lightpaths, slots and settings of their plans; "
-        "each other message by a lightpath of one wavelength"
-    )
+        ends = "; in collectives, when both ends are ready" if collectives else ""
+        return f"messages over the routes of the fabric{ends}"
+    planned = "collectives by the lightpaths, slots and settings of their plans"
+    alone = "by a lightpath of one wavelength"
+    if not collectives:
+        return f"each message {alone}"
+    return f"{planned}; each other message {alone}" if messages else planned

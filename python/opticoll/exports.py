@@ -10,14 +10,17 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Mapping
+from filecmp import cmp
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
-from opticoll._core import Plan, Program
+from opticoll._core import Plan, Program, Trace
 from opticoll.arguments import size_of
-from opticoll.errors import UsageError
-from opticoll.formats import FORMATS, Format, of
+from opticoll.errors import OpticollError, UsageError
+from opticoll.formats import FORMATS, Format, of, trace_file
 from opticoll.formats.atomic import together
 from opticoll.registry import canonical, nearest
 
@@ -58,6 +61,9 @@ CONTENTS: dict[str, Callable[[Plan], Any]] = {
 KNOWN = {one.name: one for one in FORMATS if one.writes and one.holds in CONTENTS}
 """The formats that plans are written in."""
 
+TRACES = {one.name for one in of("trace")} - {one.name for one in of("rows")}
+"""The formats that `replay` reads."""
+
 FABRICS = {one.name: one for one in of("fabric") if one.writes}
 """The formats that fabrics are written in."""
 
@@ -91,7 +97,7 @@ def export(
     format: str | None = None,
     size: str | int | None = None,
 ) -> list[Path]:
-    """Write a plan; of what has no words for light, slots and routes, the plan file beside it.
+    """Write a plan, and the plan file beside traces and beside what leaves out light or routes.
 
     Parameters
     ----------
@@ -120,10 +126,56 @@ def export(
         raise UsageError(f"size: {form.name} states chunks and no bytes")
     size_bytes = size if isinstance(size, int) else size_of(plan, size)
     sizes = [size_bytes] if form.sized else []
+    with_plan = form.name in TRACES if plan.fabric.electrical else form.holds != "rows"
     with together():
-        written = form.write(CONTENTS[form.holds](plan), *sizes, place) or [place]
-        if not plan.names_routes and (form.holds == "rows" or plan.fabric.electrical):
-            return written
+        if not with_plan and not plan.names_routes:
+            return form.write(CONTENTS[form.holds](plan), *sizes, place) or [place]
         beside = place.with_name(f"{place.name}.plan")
-        of("plan")[0].write(plan, beside)
+        of("plan")[0].write(plan.with_size(size_bytes) if form.sized else plan, beside)
+        if form.name in TRACES:
+            # The plan that is read from the file has its transfers in another order.
+            plan = Plan.from_text(plan.to_text())
+        written = form.write(CONTENTS[form.holds](plan), *sizes, place) or [place]
         return [*written, beside]
+
+
+def exported_from(path: str | os.PathLike[str]) -> Plan | None:
+    """The plan file beside a file, if the plan is exported as just this file.
+
+    Raises
+    ------
+    FileError, PlanFileError
+        The plan file cannot be read, or is malformed.
+    """
+    place = Path(path)
+    # One file of Chakra stands for those of all ranks.
+    place = place.with_name(re.sub(r"\.\d+\.et$", ".et", place.name))
+    beside = place.with_name(f"{place.name}.plan")
+    if not beside.is_file():
+        return None
+    plan: Plan = of("plan")[0].read(beside)
+    with TemporaryDirectory() as folder:
+        try:
+            written = export(plan, Path(folder, place.name))
+        except OpticollError:
+            return None
+        pairs = [(one, place.with_name(one.name)) for one in written if one.name != beside.name]
+        same = (there.is_file() and cmp(one, there, shallow=False) for one, there in pairs)
+        return plan if all(same) else None
+
+
+def read_trace(
+    source: trace_file.Source | bytes,
+    form: str | None = None,
+    operations_per_second: int | None = None,
+) -> Trace:
+    """The trace in a file or folder, and the plan that was exported as it, if that is beside it.
+
+    Raises
+    ------
+    OpticollError
+        As `trace_file.read` and `exported_from`.
+    """
+    trace = trace_file.read(source, form, operations_per_second)
+    plan = None if isinstance(source, bytes) else exported_from(source)
+    return trace if plan is None else trace.exported_from(plan, size_of(plan, None))

@@ -134,6 +134,10 @@ impl Plan {
         self.plan.representative()
     }
 
+    pub(crate) fn shared(&self) -> Arc<AnyPlan> {
+        self.plan.clone()
+    }
+
     pub(crate) fn whole(&self) -> PlanRef<'_> {
         PlanRef::from(&*self.plan)
     }

@@ -5,10 +5,12 @@ use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Write};
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use numpy::PyReadonlyArray1;
 use opticoll::collective::CollectiveKind;
 use opticoll::families::Medium;
+use opticoll::plan::AnyPlan;
 use opticoll::units::{Bytes, Time};
 use opticoll::workload::error::TraceError as TraceProblem;
 use opticoll::workload::expand::Algorithms;
@@ -40,11 +42,22 @@ use crate::table::Outcome;
 /// ... )
 /// >>> trace
 /// <Trace 2 ranks, 2 events>
-/// >>> trace.ranks, trace.events, trace.messages, trace.has_calls
-/// (2, 2, (1, 8), True)
+/// >>> trace.ranks, trace.events, trace.messages, trace.has_calls, trace.planned_on
+/// (2, 2, (1, 8), True, None)
 #[pyclass(frozen, module = "opticoll._core")]
 pub(crate) struct Trace {
     source: TraceContent,
+    /// The plan that was exported as this trace, and the size of its collective.
+    exported: Option<(Arc<AnyPlan>, Bytes)>,
+}
+
+impl From<TraceContent> for Trace {
+    fn from(source: TraceContent) -> Trace {
+        Trace {
+            source,
+            exported: None,
+        }
+    }
 }
 
 #[pymethods]
@@ -77,6 +90,42 @@ impl Trace {
     #[getter]
     fn has_calls(&self) -> bool {
         matches!(&self.source, TraceContent::Calls(trace) if trace.after.is_empty())
+    }
+
+    /// The fabric of the plan that was exported as this trace: there it is carried out as planned.
+    #[getter]
+    fn planned_on(&self) -> Option<String> {
+        let (plan, _) = self.exported.as_ref()?;
+        Some(plan.representative().fabric.to_string())
+    }
+
+    /// The same trace with the plan that was exported as it, by which it is carried out on the plan's fabric.
+    ///
+    /// Parameters
+    /// ----------
+    /// plan : Plan
+    ///     The plan.
+    /// size_bytes : int
+    ///     The size of its collective in bytes.
+    ///
+    /// Raises
+    /// ------
+    /// OverflowError
+    ///     The size is negative or not below 2^64.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import opticoll
+    /// >>> plan = opticoll.plan("all_gather", "wdm_ring:ranks=2,wavelengths=1", "ring")
+    /// >>> messages = b"num_ranks 2\nrank 0 {\nl0: send 8b to 1\n}\nrank 1 {\nl0: recv 8b from 0\n}\n"
+    /// >>> trace = opticoll.read_trace(messages).exported_from(plan, 16)
+    /// >>> trace.planned_on == plan.fabric.spec
+    /// True
+    fn exported_from(&self, plan: &Plan, size_bytes: u64) -> Trace {
+        Trace {
+            source: self.source.clone(),
+            exported: Some((plan.shared(), Bytes::new(size_bytes))),
+        }
     }
 
     fn __repr__(&self) -> String {
@@ -141,10 +190,8 @@ impl EventTable {
     /// The trace of all rows; the table is empty afterwards. Raises TraceError.
     fn finish(&mut self) -> PyResult<Trace> {
         let read = std::mem::take(&mut self.table).finish();
-        read.map(|trace| Trace {
-            source: TraceContent::Calls(trace),
-        })
-        .map_err(TraceError::new_err)
+        read.map(|trace| TraceContent::Calls(trace).into())
+            .map_err(TraceError::new_err)
     }
 }
 
@@ -176,7 +223,7 @@ pub(crate) fn read_trace(
             _ => TraceContent::Calls(csv::read(text()?)?),
         })
     })?;
-    read.map(|source| Trace { source })
+    read.map(Trace::from)
         .map_err(|error: TraceProblem| error.into_py_err())
 }
 
@@ -188,10 +235,8 @@ pub(crate) fn read_chakra(py: Python<'_>, contents: Vec<PyBackedBytes>) -> PyRes
         let contents: Vec<&[u8]> = contents.iter().map(|content| &content[..]).collect();
         chakra::read(&contents)
     })?;
-    read.map(|trace| Trace {
-        source: TraceContent::Calls(trace),
-    })
-    .map_err(|error: TraceProblem| error.into_py_err())
+    read.map(|trace| TraceContent::Calls(trace).into())
+        .map_err(|error: TraceProblem| error.into_py_err())
 }
 
 /// Read binary GOAL rank by rank, without holding the file; raises OSError and TraceError.
@@ -202,9 +247,7 @@ pub(crate) fn read_goal_file(py: Python<'_>, path: PathBuf) -> PyResult<Trace> {
         Ok::<_, io::Error>(goal_binary::read_from(&mut BufReader::new(file)))
     })?;
     read?
-        .map(|program| Trace {
-            source: TraceContent::Messages(program),
-        })
+        .map(|program| TraceContent::Messages(program).into())
         .map_err(|error: TraceProblem| error.into_py_err())
 }
 
@@ -303,10 +346,17 @@ pub(crate) fn replay_trace(
             },
         },
     };
-    let source = &trace.get().source;
-    interrupt::run(py, || network::run(source, &request))?
-        .map(Outcome::from_core)
-        .map_err(IntoPyErr::into_py_err)
+    let Trace { source, exported } = trace.get();
+    let fabric = request.network.to_string();
+    let planned = exported
+        .as_ref()
+        .filter(|_| trace.get().planned_on().as_ref() == Some(&fabric));
+    interrupt::run(py, || match planned {
+        Some((plan, size)) => network::carry_out(plan, *size, &request),
+        None => network::run(source, &request),
+    })?
+    .map(Outcome::from_core)
+    .map_err(IntoPyErr::into_py_err)
 }
 
 fn specification_error(error: opticoll::spec::SpecError) -> PyErr {

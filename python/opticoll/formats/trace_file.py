@@ -70,6 +70,8 @@ def read(
             content = read_content(path)
         events = BYTES_PER_LINE * content.count(b"\n")
         take_memory(f"reading `{path}`", len(content) + events)
+        if content.startswith(b"opticoll plan "):
+            raise UsageError(f"`{path}` is a plan and no trace; `opticoll simulate` times it")
         chosen = chosen or formats.shown("trace", content)
         if chosen.name != "time_independent":
             _refuse_rate(path, operations_per_second)

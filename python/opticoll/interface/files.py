@@ -227,6 +227,6 @@ def read_trace(
     ... )
     <Trace 2 ranks, 2 events>
     """
-    from opticoll.formats import trace_file
+    from opticoll import exports
 
-    return trace_file.read(source, form, operations_per_second)
+    return exports.read_trace(source, form, operations_per_second)

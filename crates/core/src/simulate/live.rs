@@ -79,7 +79,7 @@ pub struct MessageEvent {
 
 impl MessageEvent {
     /// A message that has left when it has arrived, since it holds its links or circuit all along.
-    pub(super) fn arrival(message: u32, time: Time) -> MessageEvent {
+    pub(crate) fn arrival(message: u32, time: Time) -> MessageEvent {
         MessageEvent {
             message,
             left: true,

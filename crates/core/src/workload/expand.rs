@@ -41,6 +41,7 @@ pub use choice::ChosenAlgorithm;
 use held_paths::{HeldPaths, PathChange};
 use parts::{MemberSchedule, by_member, group_from, plain_bytes, various_bytes};
 use planned::PlannedCollectives;
+pub(super) use planned::expand_plan;
 
 /// The algorithm of each collective.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -16,7 +16,9 @@ use std::fmt;
 use super::bursts::OverBursts;
 use super::cost::{Hockney, LogGp, Zero};
 use super::error::TraceError;
-use super::expand::{Algorithms, ChosenAlgorithm, CollectiveTarget, SetUp, expand_on};
+use super::expand::{
+    Algorithms, ChosenAlgorithm, CollectiveTarget, Expanded, SetUp, expand_on, expand_plan,
+};
 use super::network_model::{MessageTimes, NetworkModel, ReadyMessage, SimulatedNetwork, on_fabric};
 use super::program::Program;
 use super::replay::{Eager, EndCosts, ReplaySettings, Replayed, replay};
@@ -26,8 +28,10 @@ use crate::families::Medium;
 use crate::family::light_path_grid;
 use crate::family::light_path_grid::LightPathGrid;
 use crate::family::message_cost::MessageCost;
+use crate::plan::AnyPlan;
 use crate::simulate::burst::BurstError;
 use crate::simulate::fluid::Endpoint;
+use crate::simulate::live::{MessageEvent, PlannedCollective};
 use crate::simulate::{Method, SimulationError, Simulator};
 use crate::spec::Spec;
 use crate::table::Details;
@@ -258,6 +262,25 @@ pub fn run(source: &TraceContent, request: &ReplayRequest<'_>) -> Result<Done, T
     }
 }
 
+/// Carries out a plan on its own fabric, for a collective of a size.
+///
+/// # Errors
+/// What the verifier or the simulator refuses; a time that leaves 64 bits.
+pub fn carry_out(
+    plan: &AnyPlan,
+    size: Bytes,
+    request: &ReplayRequest<'_>,
+) -> Result<Done, TraceError> {
+    let method = with_overhead(request);
+    let Expanded { program, chosen } = expand_plan(plan, size, &method)?;
+    let simulator = Simulator::chosen(&plan.representative().fabric, &method).name;
+    let replayed = replay(&program, &mut AsPlanned::default(), request.settings)?;
+    Ok(Done {
+        collectives: chosen,
+        ..done(replayed, simulator, Details::default(), &program, request)
+    })
+}
+
 fn replay_program(program: &Program, request: &ReplayRequest<'_>) -> Result<Done, TraceError> {
     match *request.network {
         Transport::Messages(cost) => {
@@ -312,6 +335,41 @@ fn replay_program(program: &Program, request: &ReplayRequest<'_>) -> Result<Done
             let model = over_bursts(over, request.method)?;
             simulated(program, model, "burst", request)
         }
+    }
+}
+
+/// Carries out one collective, alone, in the time of its plan.
+#[derive(Default)]
+struct AsPlanned(Option<MessageEvent>);
+
+impl NetworkModel for AsPlanned {
+    fn send(
+        &mut self,
+        _number: u32,
+        _message: ReadyMessage,
+    ) -> Result<Option<MessageTimes>, SimulationError> {
+        let problem = "a plan that is carried out has no messages of its own";
+        Err(SimulationError::refused("replay", problem))
+    }
+
+    fn carry_out(
+        &mut self,
+        number: u32,
+        planned: PlannedCollective,
+        ready: Time,
+    ) -> Result<(), SimulationError> {
+        let end = ready.plus(planned.time)?;
+        self.0 = Some(MessageEvent::arrival(number, end));
+        Ok(())
+    }
+
+    fn next_time(&mut self) -> Result<Option<Time>, SimulationError> {
+        Ok(self.0.as_ref().map(|end| end.time))
+    }
+
+    fn advance(&mut self, happened: &mut Vec<MessageEvent>) -> Result<(), SimulationError> {
+        happened.extend(self.0.take());
+        Ok(())
     }
 }
 

@@ -20,12 +20,11 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from opticoll import _core, config, registry, words
+from opticoll import _core, config, exports, registry, words
 from opticoll._core import Fabric, Outcome, Trace, format_size, replay_trace
 from opticoll.arguments import algorithms_by_collective, carried_out, key_values
 from opticoll.commands.replay import timeline
 from opticoll.errors import TraceError, UsageError
-from opticoll.formats import trace_file
 from opticoll.layout import PICOSECONDS, align, duration, format_rate, labelled, plural
 from opticoll.options import FURTHER, NO_REPLAY, ReplayOption
 from opticoll.plan_row import FABRIC_LATENCY, latency_fact, latency_s
@@ -276,7 +275,7 @@ def compute(asked: Asked, watch: Watch) -> Iterator[ReplayRow]:
     }
     trace = asked.trace
     if not isinstance(trace, Trace):
-        trace = trace_file.read(trace, None, asked.operations_per_second)
+        trace = exports.read_trace(trace, None, asked.operations_per_second)
     try:
         done = replay_trace(
             trace,
@@ -318,7 +317,7 @@ def compute(asked: Asked, watch: Watch) -> Iterator[ReplayRow]:
         trace=None if isinstance(asked.trace, Trace) else os.fspath(asked.trace),
         settings=shown | (bursts or {}),
         injection_bandwidth=Fabric(done.network).injection_bandwidth if measured else None,
-        carried_out=carried_out(Fabric(done.network)) if measured else "message by message",
+        carried_out=_carried_out(trace, done, measured=measured),
         fabric_latency_s=latency_s(Fabric(done.network)) if measured else None,
         cpu_factor=str(factor),
         eager=_spell_eager(eager_bytes, none=rendezvous or light),
@@ -326,6 +325,15 @@ def compute(asked: Asked, watch: Watch) -> Iterator[ReplayRow]:
         outcome=done,
         in_order=trace.has_calls,
     )
+
+
+def _carried_out(trace: Trace, done: Outcome, *, measured: bool) -> str:
+    if trace.planned_on == done.network:
+        return "the collective by the plan that was exported as this trace"
+    if not measured:
+        return "message by message"
+    collectives, (messages, _) = bool(done.collectives), trace.messages
+    return carried_out(Fabric(done.network), collectives=collectives, messages=messages > 0)
 
 
 def _of_bursts(text: str | None) -> dict[str, str] | None:

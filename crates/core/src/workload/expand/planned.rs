@@ -8,16 +8,17 @@ use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
 
-use super::{ChosenAlgorithm, CollectiveTarget, Expansion, choice, kind};
+use super::{ChosenAlgorithm, CollectiveTarget, Expanded, Expansion, choice, kind};
 use crate::collective::demand::DemandMatrix;
 use crate::collective::{Collective, CollectiveKind};
 use crate::fabric::Fabric;
-use crate::simulate;
+use crate::plan::{AnyPlan, PlanRef};
 use crate::simulate::live::PlannedCollective;
+use crate::simulate::{self, Method};
 use crate::spec::Spec;
 use crate::units::{Bytes, Time};
 use crate::workload::error::{Place, TraceError};
-use crate::workload::program::Call;
+use crate::workload::program::{Call, Node, NodeKind, ProgramBuilder};
 use crate::workload::trace::Event;
 
 /// What a plan costs when it is carried out.
@@ -29,6 +30,32 @@ struct PlanCost {
     sent: Vec<u64>,
     /// The algorithm of the plan.
     algorithm: String,
+}
+
+impl PlanCost {
+    /// Verifies and simulates a plan.
+    ///
+    /// # Errors
+    /// What the verifier or the simulator refuses.
+    fn new(
+        plan: PlanRef<'_>,
+        size: Bytes,
+        method: &Method,
+        place: Place,
+    ) -> Result<PlanCost, TraceError> {
+        choice::prove(plan, place)?;
+        let outcome = simulate::run(plan, size, method);
+        let outcome = outcome.map_err(|error| TraceError::at(place, error))?;
+        let plan = plan.representative();
+        let mut sent = outcome.ranks.sent;
+        sent.resize(plan.fabric.ranks() as usize, 0);
+        Ok(PlanCost {
+            time: outcome.time,
+            messages: outcome.slots.lightpaths.iter().sum(),
+            sent,
+            algorithm: plan.algorithm.clone(),
+        })
+    }
 }
 
 /// The ranks of a communicator on the fabric.
@@ -126,17 +153,8 @@ impl PlannedCollectives {
         let planned_for = Bytes::new(call.planned_size.max(1));
         let plan = crate::planner::plan(spec, &group.part, collective, planned_for, &method);
         let plan = plan.map_err(|error| refused(&error))?.plan;
-        choice::prove(&plan, place)?;
-        let outcome = simulate::run(&plan, Bytes::new(call.size), &method);
-        let outcome = outcome.map_err(|error| refused(&error))?;
-        let mut sent = outcome.ranks.sent;
-        sent.resize(ranks as usize, 0);
-        let cost = Rc::new(PlanCost {
-            time: outcome.time,
-            messages: outcome.slots.lightpaths.iter().sum(),
-            sent,
-            algorithm: plan.representative().algorithm.clone(),
-        });
+        let cost = PlanCost::new((&plan).into(), Bytes::new(call.size), &method, place)?;
+        let cost = Rc::new(cost);
         self.costs.insert(key, cost.clone());
         Ok(cost)
     }
@@ -226,4 +244,50 @@ impl Expansion<'_> {
         }
         demand
     }
+}
+
+/// The program in which all ranks carry out a plan once, for a collective of a size.
+///
+/// # Errors
+/// What the verifier or the simulator refuses.
+pub(in crate::workload) fn expand_plan(
+    plan: &AnyPlan,
+    size: Bytes,
+    method: &Method,
+) -> Result<Expanded, TraceError> {
+    let place = Place {
+        rank: 0,
+        event: 0,
+        line: 0,
+    };
+    let cost = PlanCost::new(plan.into(), size, method, place)?;
+    let own = plan.representative();
+    let (collective, ranks) = (own.schedule.collective.kind(), own.fabric.ranks());
+    let call = Call::ALL
+        .into_iter()
+        .find(|&call| kind(call) == Some(collective));
+    let mut builder = ProgramBuilder::new();
+    let planned = PlannedCollective {
+        time: cost.time,
+        span: (0, ranks),
+    };
+    let meeting = builder.meeting(planned, cost.messages);
+    for sent in cost.sent {
+        builder.begin_rank();
+        builder.push(Node {
+            call: call.expect("every collective is a call"),
+            ..Node::work(NodeKind::Collective, meeting)
+        })?;
+        builder.join(meeting, sent);
+    }
+    Ok(Expanded {
+        program: builder.finish()?,
+        chosen: vec![ChosenAlgorithm {
+            collective: collective.name(),
+            ranks,
+            size: Some(size),
+            algorithm: cost.algorithm.clone(),
+            chosen: cost.algorithm,
+        }],
+    })
 }
