@@ -354,8 +354,8 @@ class Fabric:
     >>> ring = opticoll.Fabric("wdm_ring:ranks=16,wavelengths=2", rate="25Gb/s")
     >>> ring.spec
     'wdm_ring:ranks=16,wavelengths=2,fibres=1,rate=25Gb/s,reconfiguration=25us'
-    >>> ring.family, ring.ranks, ring.electrical, ring.simulator, ring.injection_bandwidth
-    ('wdm_ring', 16, False, 'circuit', 100000000000)
+    >>> ring.family, ring.ranks, ring.electrical, ring.simulator, ring.policy, ring.injection_bandwidth
+    ('wdm_ring', 16, False, 'circuit', 'every_step', 100000000000)
     >>> ring.words
     '16 ranks, 1 fibre per direction, 2 wavelengths per fibre, 25 Gb/s per wavelength, 25us to reconfigure'
     >>> ring.options["rate"]["value"], ring.options["rate"]["unit"]
@@ -532,6 +532,9 @@ class Fabric:
         >>> [torus.link_name(link) for link in torus.route(0, 5)]
         ['rank 0 -> rank 1', 'rank 1 -> rank 5']
         """
+    @property
+    def policy(self) -> str | None:
+        """The policy by which reconfiguration is charged by default; None on an electrical fabric."""
     @property
     def simulator(self) -> str:
         """The name of the simulator that times plans by default."""

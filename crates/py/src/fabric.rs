@@ -38,8 +38,8 @@ use crate::interrupt;
 /// >>> ring = opticoll.Fabric("wdm_ring:ranks=16,wavelengths=2", rate="25Gb/s")
 /// >>> ring.spec
 /// 'wdm_ring:ranks=16,wavelengths=2,fibres=1,rate=25Gb/s,reconfiguration=25us'
-/// >>> ring.family, ring.ranks, ring.electrical, ring.simulator, ring.injection_bandwidth
-/// ('wdm_ring', 16, False, 'circuit', 100000000000)
+/// >>> ring.family, ring.ranks, ring.electrical, ring.simulator, ring.policy, ring.injection_bandwidth
+/// ('wdm_ring', 16, False, 'circuit', 'every_step', 100000000000)
 /// >>> ring.words
 /// '16 ranks, 1 fibre per direction, 2 wavelengths per fibre, 25 Gb/s per wavelength, 25us to reconfigure'
 /// >>> ring.options["rate"]["value"], ring.options["rate"]["unit"]
@@ -325,6 +325,13 @@ impl Fabric {
     #[getter]
     fn simulator(&self) -> &'static str {
         simulate::default_simulator(&self.fabric).name
+    }
+
+    /// The policy by which reconfiguration is charged by default; None on an electrical fabric.
+    #[getter]
+    fn policy(&self) -> Option<&'static str> {
+        let has_circuits = self.fabric.circuits().is_some();
+        has_circuits.then(|| simulate::default_policy(&self.fabric).name())
     }
 
     /// Whether messages share links, as on all fabrics without circuits.

@@ -178,7 +178,7 @@ def carry_out(
             iteration=iteration,
             row=_row(asked, training, fabric, iteration, rows, way),
             simulator=iteration.simulator,
-            policy=settings.get("policy"),
+            policy=settings.get("policy", fabric.policy),
             violations=[],
         )
     prices = GroupPrices(fabric, training, algorithms, settings, way.reconfigure)
