@@ -72,24 +72,25 @@ impl Power {
         }
     }
 
-    /// By the recurrence of powers of a polynomial: m c_m is the sum over i from 1 to k of (i (a + 1) - m) c_(m - i).
+    /// By the recurrence that follows from (1 - x) (1 - x^(k+1)) P' = a (1 - (k + 1) x^k + k x^(k+1)) P:
+    /// m c_m = (m - 1 + a) c_(m-1) + (m - 1 - k - a (k + 1)) c_(m-1-k) + (a k - m + k + 2) c_(m-2-k).
     ///
     /// None is asked for after one that is greater than the number of ranks, so that no product leaves 128 bits.
     fn coefficient(&mut self, degree: u64) -> u128 {
-        if degree > self.highest.saturating_mul(self.exponent) {
+        let [k, a] = [self.highest, self.exponent].map(i128::from);
+        if i128::from(degree) > k * a {
             return 0;
         }
         while self.coefficients.len() as u64 <= degree {
-            let next = self.coefficients.len() as u64;
-            let terms = (1..=self.highest.min(next)).map(|back| {
-                let factor = i128::from(back) * i128::from(self.exponent + 1) - i128::from(next);
-                factor * self.coefficients[(next - back) as usize] as i128
-            });
-            let own = match self.exponent {
-                1 => 1,
-                _ => terms.sum::<i128>() / i128::from(next),
+            let m = self.coefficients.len() as i128;
+            let earlier = |back: i128| match usize::try_from(m - back) {
+                Ok(index) => self.coefficients[index] as i128,
+                Err(_) => 0,
             };
-            self.coefficients.push(own as u128);
+            let sum = (m - 1 + a) * earlier(1)
+                + (m - 1 - k - a * (k + 1)) * earlier(k + 1)
+                + (a * k - m + k + 2) * earlier(k + 2);
+            self.coefficients.push((sum / m) as u128);
         }
         self.coefficients[degree as usize]
     }

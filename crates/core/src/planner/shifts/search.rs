@@ -9,6 +9,7 @@
 //! commute, all other settings may come first: their hops are counted once for all values of the shift.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use rand::RngExt;
 use rand_pcg::Pcg64;
@@ -158,12 +159,14 @@ impl<'a> Search<'a> {
             }
             let mut best: Option<Shape> = None;
             let mut fewest = u128::MAX;
-            for slots in settings..ranks {
+            let hops_in = |slots: u64| fewest_hops(ranks - 1, ports, settings, slots);
+            for slots in first_that(settings..ranks, |slots| hops_in(slots).is_some()) {
+                interrupt::check();
                 let latencies = self.price.estimate(settings, slots, 0);
                 if best.is_some_and(|best| latencies >= best.least) {
                     break;
                 }
-                let Some(hops) = fewest_hops(ranks - 1, ports, settings, slots) else {
+                let Some(hops) = hops_in(slots) else {
                     continue;
                 };
                 // More slots do not help any more.
@@ -182,7 +185,10 @@ impl<'a> Search<'a> {
                     best = Some(shape);
                 }
             }
-            let fits = |shape: &Shape| shape.hops.saturating_mul(ranks) <= self.most_transfers;
+            let fits = |shape: &Shape| {
+                let once = shape.settings.saturating_mul(shape.slots) * ranks;
+                shape.hops.saturating_mul(ranks) <= self.most_transfers && once <= MOST_WORK
+            };
             shapes.extend(best.filter(fits));
         }
         shapes
@@ -281,12 +287,15 @@ impl<'a> Search<'a> {
                 return;
             }
             let mut best = own;
-            let mut passes = 2 * u64::from(self.ranks);
             for shift in 1..self.ranks {
                 interrupt::check();
+                if self.work > MOST_WORK {
+                    break;
+                }
                 shifts[port] = shift;
                 let used = before.after(shifts, slots[setting], &mut scratch);
-                passes += u64::from(used) * u64::from(self.ports);
+                let passes = 2 + u64::from(used) * u64::from(self.ports);
+                self.work += u64::from(self.ranks) * passes;
                 let hops = scratch[0].sum();
                 if hops < fewest {
                     (fewest, best) = (hops, shift);
@@ -294,7 +303,20 @@ impl<'a> Search<'a> {
             }
             sequence.0[setting][port] = best;
             unchanged = if best == own { unchanged + 1 } else { 0 };
-            self.work += u64::from(self.ranks) * passes;
         }
     }
+}
+
+/// The part of a range that begins with the first number for which `holds`, which then holds for all after it.
+fn first_that(range: Range<u64>, holds: impl Fn(u64) -> bool) -> Range<u64> {
+    let Range { mut start, end } = range;
+    let mut until = end;
+    while start < until {
+        let middle = start + (until - start) / 2;
+        match holds(middle) {
+            true => until = middle,
+            false => start = middle + 1,
+        }
+    }
+    start..end
 }
