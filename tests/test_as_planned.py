@@ -123,6 +123,18 @@ def test_a_trace_that_was_changed_is_replayed_message_by_message(tmp_path: Path)
     assert row.carried_out == "each message by a lightpath of one wavelength"
 
 
+@pytest.mark.parametrize("collective", CALLS)
+@pytest.mark.parametrize(
+    "fabric", ["torus:dims=4x2,latency=500ns", "dgx_a100:boxes=2", "fat_tree:down=4x2,up=1x2"]
+)
+def test_plans_that_name_routes_are_carried_out_by_them(fabric: str, collective: str) -> None:
+    size = 1 << 20
+    row = opticoll.replay(program(collective, Fabric(fabric).ranks, size), fabric)
+    plan = opticoll.plan(collective, fabric, size=row.collectives[0].size_bytes)
+    assert plan.algorithm == row.collectives[0].chosen
+    assert row.time_ps == plan.simulate(row.collectives[0].size_bytes).time_ps
+
+
 def test_a_plan_file_is_no_trace(run: Run, tmp_path: Path) -> None:
     opticoll.write_plan(opticoll.plan("all_gather", RING), tmp_path / "one.plan")
     finished = run("replay", tmp_path / "one.plan", "--fabric", RING)

@@ -424,22 +424,21 @@ pub fn plan(
     Ok(planned)
 }
 
-/// As [`plan`], but by the routes of the fabric alone: for whoever carries out the schedule of the plan and nothing else. `most_work`
-/// is the most transfers made and timed in all, such as [`DEFAULT_WORK`].
+/// As [`plan`], for one of the groups of a program, which others of as many ranks share: by the routes of the fabric alone, and
+/// found in [`PART_WORK`].
 ///
 /// # Errors
 /// Those of [`plan`].
-pub fn plan_by_routes_of_fabric(
+pub fn plan_of_group(
     spec: &Spec,
     fabric: &Fabric,
     collective: Collective,
     size: Bytes,
     method: &Method,
-    most_work: u64,
 ) -> Result<Planned, PlannerError> {
     let question = Question {
         names_routes: false,
-        most_work,
+        most_work: PART_WORK,
         ..Question::new(fabric, collective, size, method, &|_| {})?
     };
     question.answer(spec)

@@ -2,13 +2,15 @@
 
 use super::{SimulationError, link_shares};
 use crate::network::Network;
+use crate::plan::NamedRoutes;
 use crate::table::Details;
 use crate::units::{Bytes, Time};
 
 /// A network under a simulator whose clock is moved from outside.
 pub trait Live {
-    /// Sends a message with a number of its own between two ranks. Calls come in the order of `ready`,
-    /// which is not before the instant reached last.
+    /// Sends a message with a number of its own between two ranks, by a route that the program names or by
+    /// the fabric's ([`OF_FABRIC`](crate::plan::routes::OF_FABRIC)). Calls come in the order of `ready`, which is
+    /// not before the instant reached last.
     ///
     /// # Errors
     /// A message that cannot be carried; a time that leaves 64 bits.
@@ -16,9 +18,19 @@ pub trait Live {
         &mut self,
         number: u32,
         ends: (u32, u32),
+        route: u32,
         bytes: Bytes,
         ready: Time,
     ) -> Result<(), SimulationError>;
+
+    /// Takes over the routes that a program names for its messages, before any is sent.
+    ///
+    /// # Errors
+    /// A network without links that messages share one by one.
+    fn take_routes(&mut self, _routes: &NamedRoutes) -> Result<(), SimulationError> {
+        let problem = "this network has routes of its own only";
+        Err(SimulationError::refused("named_routes", problem))
+    }
 
     /// Carries out a planned collective, under a number that no message has, when its circuits are free.
     ///

@@ -179,6 +179,7 @@ impl Live for OnDemand<'_> {
         &mut self,
         number: u32,
         (source, destination): (u32, u32),
+        _route: u32,
         bytes: Bytes,
         now: Time,
     ) -> Result<(), SimulationError> {

@@ -32,6 +32,7 @@ use crate::algorithm;
 use crate::collective::{Collective, CollectiveKind};
 use crate::fabric::Fabric;
 use crate::interrupt;
+use crate::plan::routes::OF_FABRIC;
 use crate::planner;
 use crate::simulate::{Method, Paths};
 use crate::spec::Spec;
@@ -201,8 +202,9 @@ fn kind(call: Call) -> Option<CollectiveKind> {
 /// Tags from here on are of communicators other than the world, and of collectives.
 const OWN_TAGS: u32 = 1 << 31;
 
-/// A collective, the ranks and the root of its communicator, and the size that it is planned for.
-type ScheduleKey = (CollectiveKind, u32, u32, Option<Bytes>);
+/// A collective, the ranks and the root of its communicator, the size that it is planned for, and whether the members are
+/// the ranks of the fabric in their order.
+type ScheduleKey = (CollectiveKind, u32, u32, Option<Bytes>, bool);
 
 struct Expansion<'a> {
     trace: &'a Trace,
@@ -532,6 +534,9 @@ impl Expansion<'_> {
                 ..enter
             };
             step_nodes.push(self.push(node, before)?);
+            if part.sends && part.route != OF_FABRIC {
+                self.builder.take_route(parts.routes.links(part.route));
+            }
         }
         if !step_nodes.is_empty() {
             std::mem::swap(before, &mut step_nodes);
@@ -617,17 +622,25 @@ impl Expansion<'_> {
             _ => event.bytes,
         };
         let size = self.planned_size(spec, kind, size);
-        let key = (kind, ranks, root, size);
+        let has_all = |fabric: &Fabric| fabric.ranks() == ranks && members.is_sorted();
+        let key = (
+            kind,
+            ranks,
+            root,
+            size,
+            self.target.fabric.is_some_and(has_all),
+        );
         if self.schedules.contains_key(&key) {
             return Ok(key);
         }
         let collective = Collective::new(kind, ranks).and_then(|one| one.with_root(root));
         let collective = collective.map_err(|error| TraceError::at(place, error))?;
-        let (schedule, chosen) = choice::schedule(
+        let (plan, chosen) = choice::plan(
             self.algorithms,
             self.target,
             (collective, members),
             size,
+            key.4,
             place,
         )?;
         // Roots differ more often than what is chosen for them.
@@ -635,7 +648,8 @@ impl Expansion<'_> {
             self.chosen.push(chosen);
         }
         let ports = self.target.set_up.map_or(u32::MAX, |paths| paths.ports);
-        self.schedules.insert(key, by_member(&schedule, ports));
+        self.schedules
+            .insert(key, by_member(&plan.schedule, plan.routes, ports));
         Ok(key)
     }
 }

@@ -444,6 +444,9 @@ fn simulated(
     simulator: &'static str,
     request: &ReplayRequest<'_>,
 ) -> Result<Done, TraceError> {
+    if !program.routes.is_empty() {
+        model.live.take_routes(&program.routes)?;
+    }
     let replayed = replay(program, &mut model, request.settings)?;
     let found = model.live.close(replayed.time)?;
     Ok(done(replayed, simulator, found, program, request))

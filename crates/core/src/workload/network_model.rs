@@ -33,6 +33,8 @@ pub struct ReadyMessage {
     pub source: u32,
     /// The receiving rank.
     pub destination: u32,
+    /// The route that the program names for it; [`OF_FABRIC`](crate::plan::routes::OF_FABRIC) otherwise.
+    pub route: u32,
     /// Its size.
     pub bytes: Bytes,
     /// When it is ready.
@@ -154,7 +156,8 @@ impl NetworkModel for SimulatedNetwork<'_> {
             return Ok(Some(delivery));
         }
         let ends = (message.source, message.destination);
-        self.live.send(number, ends, message.bytes, message.ready)?;
+        self.live
+            .send(number, ends, message.route, message.bytes, message.ready)?;
         Ok(None)
     }
 

@@ -9,6 +9,7 @@
 use rustc_hash::FxHashMap;
 
 use super::error::{Place, TraceError};
+use crate::plan::NamedRoutes;
 use crate::simulate::live::PlannedCollective;
 use crate::table::{Cell, Value, Values};
 
@@ -199,6 +200,8 @@ pub struct Program {
     pub(super) dependents: Vec<u32>,
     /// Collectives that are carried out by their plans.
     pub(super) meetings: Vec<MeetingOfRanks>,
+    /// By node, the route that a plan names for its message.
+    pub(super) routes: NamedRoutes,
 }
 
 impl Program {
@@ -270,6 +273,7 @@ pub struct ProgramBuilder {
     awaited: Vec<u32>,
     waits: Vec<u32>,
     meetings: Vec<MeetingOfRanks>,
+    routes: NamedRoutes,
 }
 
 impl ProgramBuilder {
@@ -337,6 +341,11 @@ impl ProgramBuilder {
         self.meetings[meeting as usize].members.push((node, bytes));
     }
 
+    /// The message of the node pushed last takes these links.
+    pub(super) fn take_route(&mut self, links: &[u32]) {
+        self.routes.assign(self.nodes.len() - 1, links);
+    }
+
     /// Matches the messages and turns dependencies around.
     ///
     /// # Errors
@@ -353,6 +362,7 @@ impl ProgramBuilder {
             dependent_starts,
             dependents,
             meetings: self.meetings,
+            routes: self.routes,
         };
         match_messages(&mut program)?;
         Ok(program)

@@ -14,6 +14,8 @@ use super::shares::Shares;
 use super::{FluidError, Weights};
 use crate::interrupt;
 use crate::network::{Network, Sharing};
+use crate::plan::NamedRoutes;
+use crate::plan::routes::OF_FABRIC;
 
 /// Classes without flows are kept, for the next flow of the same pair of ranks, up to this many.
 const KEPT_CLASSES: usize = 4096;
@@ -65,6 +67,8 @@ struct FlowClass {
 /// All classes, and the links that they share.
 pub(super) struct Classes<'a> {
     network: &'a dyn Network,
+    /// Routes that flows name beside those of the network: route r leads from `r` to [`OF_FABRIC`].
+    routes: NamedRoutes,
     /// Where each flow stands for a colour of flows.
     quotient: Option<&'a Quotient>,
     weights: Weights,
@@ -90,6 +94,7 @@ impl<'a> Classes<'a> {
         let capacities = network.links().iter().map(|link| bytes_per_ps(link.rate));
         Classes {
             network,
+            routes: NamedRoutes::default(),
             quotient,
             weights,
             shares: Shares::new(capacities),
@@ -103,6 +108,11 @@ impl<'a> Classes<'a> {
             route: Vec::new(),
             times: Vec::new(),
         }
+    }
+
+    /// Takes over routes that flows name.
+    pub(super) fn take_routes(&mut self, routes: &NamedRoutes) {
+        self.routes = routes.clone();
     }
 
     /// The class of a flow with a cap (bytes per ps): that of its pair of ranks, or its own if the
@@ -133,7 +143,10 @@ impl<'a> Classes<'a> {
 
     fn add(&mut self, pair: (u32, u32), cap: f64) -> Result<u32, FluidError> {
         self.route.clear();
-        self.network.route(pair.0, pair.1, &mut self.route);
+        match pair.1 == OF_FABRIC && !self.routes.is_empty() {
+            true => self.route.extend_from_slice(self.routes.links(pair.0)),
+            false => self.network.route(pair.0, pair.1, &mut self.route),
+        }
         let links = self.network.links();
         let unknown = |&&link: &&u32| link as usize >= links.len();
         if let Some(&link) = self.route.iter().find(unknown) {

@@ -5,13 +5,14 @@
 //!
 //! ```
 //! use opticoll::fabric::Fabric;
+//! use opticoll::plan::routes::OF_FABRIC;
 //! use opticoll::simulate::fluid::{DrivenFlows, FlowOptions};
 //! use opticoll::simulate::live::Live;
 //! use opticoll::units::{Bytes, Time};
 //! let fabric = Fabric::parse("crossbar:ranks=2,rate=8Gb/s,latency=0s")?;
 //! let options = FlowOptions::default();
 //! let mut flows = DrivenFlows::new(fabric.network().unwrap(), &options)?;
-//! flows.send(7, (0, 1), Bytes::new(1000), Time::from_ps(500))?;
+//! flows.send(7, (0, 1), OF_FABRIC, Bytes::new(1000), Time::from_ps(500))?;
 //! let end = flows.next_time()?;
 //! assert_eq!(end, Some(Time::from_ps(1_000_500)));
 //! let mut happened = Vec::new();
@@ -25,7 +26,7 @@ use super::instant::to_time;
 use super::program::FlowStart;
 use super::{FlowOptions, FluidError, check_background, check_ends};
 use crate::network::Network;
-use crate::plan::routes::OF_FABRIC;
+use crate::plan::NamedRoutes;
 use crate::simulate::SimulationError;
 use crate::simulate::live::{BusiestLink, Live, MessageEvent};
 use crate::table::Details;
@@ -73,10 +74,16 @@ impl<'a> DrivenFlows<'a> {
 }
 
 impl Live for DrivenFlows<'_> {
+    fn take_routes(&mut self, routes: &NamedRoutes) -> Result<(), SimulationError> {
+        self.engine.take_routes(routes);
+        Ok(())
+    }
+
     fn send(
         &mut self,
         flow: u32,
         (source, destination): (u32, u32),
+        route: u32,
         bytes: Bytes,
         time: Time,
     ) -> Result<(), SimulationError> {
@@ -98,7 +105,7 @@ impl Live for DrivenFlows<'_> {
             flow,
             source,
             destination,
-            route: OF_FABRIC,
+            route,
             bytes: bytes.get(),
             cap: f64::INFINITY,
             start: now,

@@ -13,6 +13,7 @@ use super::{FlowOptions, FluidError};
 use crate::event::EventQueue;
 use crate::interrupt;
 use crate::network::Network;
+use crate::plan::NamedRoutes;
 use crate::plan::routes::OF_FABRIC;
 
 /// Instants that near to one another are one instant (see [`super`]).
@@ -99,6 +100,11 @@ impl<'a> FluidEngine<'a> {
             background: vec![u32::MAX; options.background.len()],
             ledger: FlowLedger::new(network, options.record_flows, meter.transpose()?),
         })
+    }
+
+    /// Takes over routes that messages name.
+    pub(super) fn take_routes(&mut self, routes: &NamedRoutes) {
+        self.classes.take_routes(routes);
     }
 
     /// Sets the begins and ends of the traffic beside the flows.

@@ -2,12 +2,13 @@
 //!
 //! ```
 //! use opticoll::fabric::Fabric;
+//! use opticoll::plan::routes::OF_FABRIC;
 //! use opticoll::simulate::live::{Live, MessageEvent};
 //! use opticoll::simulate::packet::{DrivenPackets, PacketSettings};
 //! use opticoll::units::{Bytes, Time};
 //! let fabric = Fabric::parse("crossbar:ranks=2,rate=10GB/s,latency=10ns")?;
 //! let mut packets = DrivenPackets::new(&fabric, &PacketSettings::default())?;
-//! packets.send(7, (0, 1), Bytes::new(4096), Time::ZERO)?;
+//! packets.send(7, (0, 1), OF_FABRIC, Bytes::new(4096), Time::ZERO)?;
 //! let mut events = Vec::new();
 //! while !events.iter().any(|event: &MessageEvent| event.arrived) {
 //!     packets.advance(&mut events)?;
@@ -73,6 +74,7 @@ impl Live for DrivenPackets<'_> {
         &mut self,
         message: u32,
         (source, destination): (u32, u32),
+        _route: u32,
         bytes: Bytes,
         time: Time,
     ) -> Result<(), SimulationError> {

@@ -11,7 +11,6 @@ use crate::collective::Collective;
 use crate::fabric::Fabric;
 use crate::plan::{Plan, PlanRef};
 use crate::planner;
-use crate::schedule::Schedule;
 use crate::simulate::{Method, Policy, default_simulator};
 use crate::spec::Spec;
 use crate::units::Bytes;
@@ -35,14 +34,16 @@ crate::rows! {
     }
 }
 
-/// The schedule of a collective, verified, and by what algorithm it was made.
-pub(super) fn schedule(
+/// The plan of a collective, verified, and by what algorithm it was made. It names routes only where the members are all
+/// ranks of the fabric in their order.
+pub(super) fn plan(
     algorithms: &Algorithms,
     target: CollectiveTarget<'_>,
     (collective, members): (Collective, &[u32]),
     size: Option<Bytes>,
+    has_all: bool,
     place: Place,
-) -> Result<(Schedule, ChosenAlgorithm), TraceError> {
+) -> Result<(Plan, ChosenAlgorithm), TraceError> {
     let (kind, ranks) = (collective.kind(), collective.ranks());
     let spec = &algorithms.chosen[kind.name()];
     let made = |text: String| Fabric::parse(&text).map_err(|error| TraceError::at(place, error));
@@ -62,13 +63,16 @@ pub(super) fn schedule(
         (None, None) => None,
     };
     let same = target.fabric.filter(|fabric| fabric.ranks() == ranks);
+    let crossbar = made(format!("crossbar:ranks={ranks}"))?;
+    let without_light =
+        |schedule, algorithm| Plan::without_light(same.unwrap_or(&crossbar), schedule, algorithm);
     let named = |spec: &Spec| {
         let ring = ring()?;
         algorithm::build_ranges(spec, collective, same.unwrap_or(&ring))
-            .map(|schedule| (schedule, spec.to_string()))
+            .map(|schedule| without_light(schedule, spec.to_string()))
             .map_err(|error| TraceError::at(place, error))
     };
-    let (schedule, algorithm) = match planner::find(kind, spec.name()) {
+    let plan = match planner::find(kind, spec.name()) {
         None => named(spec)?,
         // Where messages cost nothing, no plan is better than another.
         Some(planner) if planner.chooses && on.is_none() => {
@@ -81,25 +85,26 @@ pub(super) fn schedule(
                 None => (ring()?, Method::default()),
             };
             let size = size.unwrap_or(Bytes::new(1));
-            let work = same.map_or(planner::PART_WORK, |_| planner::DEFAULT_WORK);
-            let planned =
-                planner::plan_by_routes_of_fabric(spec, &fabric, collective, size, &method, work);
+            let planned = match has_all {
+                true => planner::plan(spec, &fabric, collective, size, &method),
+                false => planner::plan_of_group(spec, &fabric, collective, size, &method),
+            };
             let plan = planned.map_err(|error| TraceError::at(place, error))?;
             let plan = plan.plan.unfold();
-            (plan.schedule, plan.algorithm)
+            let mut bare = without_light(plan.schedule, plan.algorithm);
+            bare.routes = plan.routes;
+            bare
         }
     };
-    let crossbar = made(format!("crossbar:ranks={ranks}"))?;
-    let plan = Plan::without_light(&crossbar, schedule, algorithm);
     prove(&plan, place)?;
     let chosen = ChosenAlgorithm {
         collective: kind.name(),
         ranks,
         size,
         algorithm: spec.to_string(),
-        chosen: plan.algorithm,
+        chosen: plan.algorithm.clone(),
     };
-    Ok((plan.schedule, chosen))
+    Ok((plan, chosen))
 }
 
 /// Refuses a plan that the verifier refuses.

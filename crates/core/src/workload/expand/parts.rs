@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use crate::collective::Collective;
 use crate::interrupt;
+use crate::plan::NamedRoutes;
 use crate::schedule::{Action, Schedule};
 use crate::units::Bytes;
 
@@ -14,20 +15,24 @@ pub(super) struct MemberMessage {
     pub(super) peer: u32,
     pub(super) sends: bool,
     pub(super) chunks: Vec<(u32, u32)>,
+    /// The route that the plan names for it; [`OF_FABRIC`](crate::plan::routes::OF_FABRIC) otherwise.
+    pub(super) route: u32,
 }
 
 /// A schedule as each member sees it.
 pub(super) struct MemberSchedule {
     pub(super) collective: Collective,
     pub(super) members: Vec<Vec<MemberMessage>>,
+    /// The routes that the plan names.
+    pub(super) routes: NamedRoutes,
 }
 
-/// The messages of a step: source, destination and action, with their chunks.
-type ChunksByMessage = BTreeMap<(u32, u32, Action), Vec<(u32, u32)>>;
+/// The messages of a step: source, destination, action and route, with their chunks.
+type ChunksByMessage = BTreeMap<(u32, u32, Action, u32), Vec<(u32, u32)>>;
 
 /// A schedule cut by member: messages in order of steps, sends before receives. Steps with more partners
 /// than ports are cut into parts, which count as steps.
-pub(super) fn by_member(schedule: &Schedule, ports: u32) -> MemberSchedule {
+pub(super) fn by_member(schedule: &Schedule, routes: NamedRoutes, ports: u32) -> MemberSchedule {
     let ranks = schedule.collective.ranks() as usize;
     let mut members: Vec<Vec<MemberMessage>> = (0..ranks).map(|_| Vec::new()).collect();
     let mut number = 0;
@@ -36,13 +41,14 @@ pub(super) fn by_member(schedule: &Schedule, ports: u32) -> MemberSchedule {
         for index in schedule.step(step) {
             interrupt::check();
             let transfer = schedule.transfer(index);
-            let ends = (transfer.source, transfer.destination, transfer.action);
-            let chunks = messages.entry(ends).or_default();
+            let (source, destination) = (transfer.source, transfer.destination);
+            let message = (source, destination, transfer.action, routes.number(index));
+            let chunks = messages.entry(message).or_default();
             chunks.push((transfer.chunk, transfer.count));
         }
         for messages in cut(messages, ranks, ports as usize) {
             for sends in [true, false] {
-                for ((source, destination, _), chunks) in &messages {
+                for ((source, destination, _, route), chunks) in &messages {
                     let (own, peer) = match sends {
                         true => (*source, *destination),
                         false => (*destination, *source),
@@ -52,6 +58,7 @@ pub(super) fn by_member(schedule: &Schedule, ports: u32) -> MemberSchedule {
                         peer,
                         sends,
                         chunks: chunks.clone(),
+                        route: *route,
                     });
                 }
             }
@@ -61,6 +68,7 @@ pub(super) fn by_member(schedule: &Schedule, ports: u32) -> MemberSchedule {
     MemberSchedule {
         collective: schedule.collective,
         members,
+        routes,
     }
 }
 

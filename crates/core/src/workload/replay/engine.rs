@@ -374,6 +374,7 @@ impl<'a, C: NetworkModel> ReplayEngine<'a, C> {
         let message = ReadyMessage {
             source,
             destination: plain.peer,
+            route: self.program.routes.number(send as usize),
             bytes: Bytes::new(plain.amount),
             ready: Time::from_ps(self.now),
         };

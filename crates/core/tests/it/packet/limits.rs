@@ -3,6 +3,7 @@
 use opticoll::algorithm;
 use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;
+use opticoll::plan::routes::OF_FABRIC;
 use opticoll::schedule::Schedule;
 use opticoll::simulate::SimulationError;
 use opticoll::simulate::live::Live;
@@ -150,7 +151,7 @@ fn a_driven_network_ends_there_too() {
     let fabric = Fabric::parse("crossbar:ranks=2,rate=1b/s").unwrap();
     let mut packets = DrivenPackets::new(&fabric, &PacketSettings::default()).unwrap();
     let send = |packets: &mut DrivenPackets<'_>, ps| {
-        packets.send(0, (0, 1), Bytes::new(200_000), Time::from_ps(ps))
+        packets.send(0, (0, 1), OF_FABRIC, Bytes::new(200_000), Time::from_ps(ps))
     };
     let too_long = SimulationError::from(PacketError::TooLong);
     assert_eq!(send(&mut packets, END_PS), Err(too_long.clone()));

@@ -2,6 +2,7 @@
 //! delivered where bursts refuse them.
 
 use opticoll::families::Medium;
+use opticoll::plan::routes::OF_FABRIC;
 use opticoll::simulate::SimulationError;
 use opticoll::simulate::burst::collective::{OnRequest, RequestUse};
 use opticoll::simulate::live::Live;
@@ -273,7 +274,9 @@ fn quickly(ports: usize, asked: &[((u32, u32), u64, u64)]) -> Vec<u64> {
                 let number = order.next().unwrap();
                 let (direction, bytes, _) = asked[number];
                 let bytes = Bytes::new(bytes);
-                paths.send(number as u32, direction, bytes, due).unwrap();
+                paths
+                    .send(number as u32, direction, OF_FABRIC, bytes, due)
+                    .unwrap();
             }
             (_, Some(event)) => {
                 let mut happened = Vec::new();

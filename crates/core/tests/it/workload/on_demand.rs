@@ -2,6 +2,7 @@
 
 use opticoll::fabric::Fabric;
 use opticoll::family::wdm_ring::{Direction, WdmRing};
+use opticoll::plan::routes::OF_FABRIC;
 use opticoll::simulate::Policy;
 use opticoll::simulate::live::{Live, PlannedCollective};
 use opticoll::simulate::on_demand::OnDemand;
@@ -41,7 +42,7 @@ fn arrivals(ring: &WdmRing, policy: Policy, asked: &[Asked]) -> Vec<u64> {
                 let (source, destination, bytes, _) = asked[next];
                 let bytes = Bytes::new(bytes);
                 on_demand
-                    .send(next as u32, (source, destination), bytes, due)
+                    .send(next as u32, (source, destination), OF_FABRIC, bytes, due)
                     .unwrap();
                 next += 1;
             }
@@ -290,7 +291,9 @@ fn a_planned_collective_holds_the_links_that_it_spans() {
             (Some(due), event) if event.is_none_or(|event| due < event) => {
                 let number = next as u32;
                 match asked[next].1 {
-                    Message(from, to) => on_demand.send(number, (from, to), Bytes::new(50), due),
+                    Message(from, to) => {
+                        on_demand.send(number, (from, to), OF_FABRIC, Bytes::new(50), due)
+                    }
                     Collective(span) => {
                         let time = Time::from_ps(100_000);
                         on_demand.carry_out(number, PlannedCollective { time, span }, due)

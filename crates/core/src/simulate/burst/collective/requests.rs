@@ -159,6 +159,7 @@ impl Live for OnRequest<'_> {
         &mut self,
         number: u32,
         direction: (u32, u32),
+        _route: u32,
         bytes: Bytes,
         now: Time,
     ) -> Result<(), SimulationError> {
