@@ -8,7 +8,7 @@ import pytest
 
 import opticoll
 from conftest import Run
-from opticoll import Fabric, Trace
+from opticoll import Fabric, Trace, errors
 from opticoll.commands.train import Train
 from opticoll.commands.train.groups import why_alone
 from opticoll.settings import Settings
@@ -177,3 +177,49 @@ def test_fabrics_of_a_comparison_are_judged_alike() -> None:
     assert reason is not None
     assert "passive_star" in reason
     assert "alike" in reason
+
+
+def calls(ranks: int, groups: Mapping[int, Sequence[int]], *rows: str) -> Trace:
+    lines = [f"# app=one ranks={ranks}"]
+    lines += [f"# comm {one} = {' '.join(map(str, group))}" for one, group in groups.items()]
+    lines.append("rank,call,peer,send_bytes,recv_bytes,tag,comm,req,compute_ns")
+    return opticoll.read_trace("\n".join([*lines, *rows, ""]).encode())
+
+
+@pytest.mark.parametrize(
+    "damage", ["broken=1-2", "broken=1-2cw", "broken=1-2cw+6-7cw", "degraded=1-2@100Mb/s"]
+)
+def test_a_group_whose_links_are_damaged_goes_around_the_ring(damage: str) -> None:
+    ring = f"wdm_ring:ranks=8,wavelengths=2,{damage}"
+
+    def time_ps(members: Sequence[int]) -> int:
+        return opticoll.replay(program("all_reduce", 8, 10**6, {1: members}), ring).time_ps
+
+    assert time_ps(range(4)) <= time_ps(range(8))
+    assert time_ps([1, 2]) <= time_ps(range(8))
+
+
+def test_a_plan_releases_the_ports_of_its_ranks() -> None:
+    message = ("0,Send,7,1000,0,0,0,,0", "7,Recv,0,0,1000,0,0,,0")
+    collective = [f"{rank},Allreduce,,1000000,1000000,0,1,,0" for rank in range(4)]
+    trace = calls(8, {1: range(4)}, *message, *collective, *message)
+    for ports, set_ups in (("", 1), (",ports=1", 2)):
+        ring = f"wdm_ring:ranks=8,wavelengths=2{ports}"
+        used = opticoll.replay(trace, ring, policy="on_change").light_paths
+        assert used is not None
+        assert used.set_ups == set_ups
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_an_exchange_of_various_equal_blocks_is_an_exchange_of_equal_blocks(ranks: int) -> None:
+    ring = f"wdm_ring:ranks={ranks},wavelengths={2 * ranks},rate=10Gb/s"
+    sizes = "# v " + " ".join(["100000"] * ranks)
+    various = [f"{rank},Alltoallv,,{ranks * 100000},0,0,0,,0\n{sizes}" for rank in range(ranks)]
+    even = opticoll.replay(program("all_to_all", ranks, 100000 * ranks), ring)
+    assert opticoll.replay(calls(ranks, {}, *various), ring).time_ps == even.time_ps
+
+
+@pytest.mark.parametrize("fabric", ["wdm_ring:ranks=4,wavelengths=2", "crossbar:ranks=4"])
+def test_a_trace_of_more_ranks_than_the_fabric_says_so(fabric: str) -> None:
+    with pytest.raises(errors.TraceError, match="8 ranks, the fabric 4"):
+        opticoll.replay(program("all_reduce", 8, 1000), fabric)

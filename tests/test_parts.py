@@ -11,7 +11,7 @@ import pytest
 
 import opticoll
 from conftest import Run, proved
-from opticoll import Fabric
+from opticoll import Fabric, foreign
 from opticoll.main import main
 from opticoll.optimum import optimum
 
@@ -329,3 +329,41 @@ def test_routes_of_an_old_plan_keep_their_links(run: Run, tmp_path: Path) -> Non
     gone = run("verify", path, "--fabric", f"{fabric},without=0>3")
     assert gone.code == 2
     assert "sends over rank 0 -> switch 1" in gone.err
+
+
+LEAVES = "fat_tree:down=4x4,up=1x2,latency=500ns"
+
+
+@pytest.mark.parametrize(
+    ("spec", "degraded", "without"),
+    [
+        (LEAVES, "16-20@{}Gb/s", "16-20"),
+        ("torus:dims=4x4,latency=1us", "0-1@{}Gb/s", "0-1"),
+        ("dgx_a100:boxes=2", "NIC of rank 3@{}Gb/s", "NIC of rank 3"),
+    ],
+)
+@pytest.mark.parametrize("collective", ["all_reduce", "all_gather", "broadcast"])
+def test_a_slower_link_is_never_worse_than_none_nor_a_plan_than_the_old_one(
+    tmp_path: Path, collective: str, spec: str, degraded: str, without: str
+) -> None:
+    size = 1 << 20
+    path = tmp_path / "old.plan"
+    opticoll.write_plan(opticoll.plan(collective, spec, size=size), path)
+    gone = opticoll.plan(collective, Fabric(spec, without=without), size=size)
+    most = gone.simulate(size).time_ps
+    for rate in (1, 25, 75):
+        fabric = Fabric(spec, degraded=degraded.format(rate))
+        plan = opticoll.plan(collective, fabric, size=size)
+        assert not plan.verify()
+        time_ps = plan.simulate(size).time_ps
+        assert time_ps <= most
+        old, _ = foreign.read_plan(path, fabric=fabric)
+        assert time_ps <= old.simulate(size).time_ps
+
+
+def test_an_algorithm_of_a_whole_fabric_runs_by_name_where_a_link_is_slower() -> None:
+    slower = Fabric("dgx_a100:boxes=2", degraded="NIC of rank 3@100Gb/s")
+    plan = opticoll.plan("all_reduce", slower, "rails:least=steps", size="16KiB")
+    whole = opticoll.plan("all_reduce", "dgx_a100:boxes=2", "rails:least=steps", size="16KiB")
+    assert not plan.verify()
+    assert plan.simulate().time_ps > whole.simulate().time_ps

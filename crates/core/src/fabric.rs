@@ -209,6 +209,12 @@ pub trait Machine: Object {
         part::of_members(self.record(), &self.spec(), self.network().is_some(), nodes)
     }
 
+    /// The ranks between which the circuits of a part lie: the first, and how many follow one another. Those of parts with
+    /// spans that do not overlap share nothing.
+    fn part_span(&self, _members: &[u32]) -> (u32, u32) {
+        (0, self.ranks())
+    }
+
     /// Where parts of it are slower: the machine as if they were not, and the machine without them, where it is one. Plans are made
     /// for these, and timed on this one.
     fn undegraded(&self) -> Vec<Fabric> {

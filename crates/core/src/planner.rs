@@ -536,8 +536,13 @@ impl<'a> Question<'a> {
     fn answer(&self, spec: &Spec) -> Result<Planned, PlannerError> {
         let undegraded = self.fabric.undegraded();
         if !undegraded.is_empty() {
-            return degraded::plan(self, spec, &undegraded);
+            return degraded::plan(self, spec, undegraded);
         }
+        self.answer_on_whole(spec)
+    }
+
+    /// The same, with no regard to parts that are slower.
+    fn answer_on_whole(&self, spec: &Spec) -> Result<Planned, PlannerError> {
         let Some(planner) = find(self.collective.kind(), spec.name()) else {
             return named::plan(spec, self.fabric, self.collective, AUTO).map(Planned::from);
         };

@@ -261,6 +261,14 @@ impl Part {
         }
     }
 
+    /// The number here of a link of another part of the same fabric, or of the whole; none where it is gone.
+    pub(crate) fn link_of(&self, other: &Fabric, link: u32) -> Option<u32> {
+        let whole = other
+            .downcast::<Part>()
+            .map_or(link, |part| part.links[link as usize]);
+        Some(self.kept[whole as usize]).filter(|own| *own != GONE)
+    }
+
     fn whole_network(&self) -> &dyn Network {
         self.whole
             .network()
@@ -515,6 +523,23 @@ impl Machine for Part {
             count => format!(", {count} of them slower"),
         };
         format!("{ranks} of {all}, {links} of {whole_links}{slower}")
+    }
+
+    fn undegraded(&self) -> Vec<Fabric> {
+        if self.degraded.is_empty() {
+            return Vec::new();
+        }
+        let spec = self.spec().without(DEGRADED.name);
+        let own = spec.option(WITHOUT.name).map(str::to_owned);
+        let slower = self.degraded.iter().map(|(place, _)| place.to_string());
+        let gone: Vec<String> = own.into_iter().chain(slower).collect();
+        let left = spec
+            .clone()
+            .without(WITHOUT.name)
+            .with(WITHOUT.name, gone.join("+"));
+        let parts = [spec, left].map(|spec| Part::of(self.whole.clone(), &spec));
+        let parts = parts.into_iter().flatten();
+        parts.filter(|part| part.ranks() == self.ranks).collect()
     }
 
     fn node(&self, rank: u32) -> u32 {

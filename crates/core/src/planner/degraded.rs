@@ -1,14 +1,16 @@
 //! Plans for machines of which parts are slower: plans made as if these were not slower, and plans that leave them out.
 //!
-//! Planners know one rate. A plan for the whole machine stays correct where a part is slower; its slots last as long as
+//! Planners of rings know one rate, and some of graphs want the machine whole. A plan for the whole machine stays correct where a part is slower; its slots last as long as
 //! their slowest transfer. A plan that leaves the part out has fewer resources, at their full rate. Both are timed on the
-//! machine as it is, and the faster one is taken.
+//! machine as it is, with links beside the plan for it, and the fastest one is taken.
 
 use super::contest::Candidate;
 use super::{Planned, PlannerError, Question, find};
 use crate::fabric::Fabric;
+use crate::fabric::part::Part;
+use crate::interrupt;
 use crate::names::plural;
-use crate::plan::Plan;
+use crate::plan::{NamedRoutes, Plan};
 use crate::simulate;
 use crate::spec::Spec;
 
@@ -20,16 +22,20 @@ use crate::spec::Spec;
 pub(super) fn plan(
     question: &Question<'_>,
     spec: &Spec,
-    undegraded: &[Fabric],
+    mut undegraded: Vec<Fabric>,
 ) -> Result<Planned, PlannerError> {
+    // Planners of links know different rates, too.
+    if question.fabric.network().is_some() {
+        undegraded.push(question.fabric.clone());
+    }
     let mut made: Vec<(Candidate, Plan)> = Vec::new();
     let mut refused = None;
-    for fabric in undegraded {
+    for fabric in &undegraded {
         let planned = match (Question {
             fabric,
             ..*question
         })
-        .answer(spec)
+        .answer_on_whole(spec)
         {
             Ok(planned) => planned,
             Err(problem) => {
@@ -38,8 +44,16 @@ pub(super) fn plan(
             }
         };
         let mut plan = planned.plan.unfold();
+        let routes = routes_on(question.fabric, &plan);
         plan.fabric = question.fabric.clone();
-        let outcome = simulate::run(&plan, question.size, question.method)?;
+        plan.routes = routes.filter(|_| question.names_routes).unwrap_or_default();
+        let mut outcome = simulate::run(&plan, question.size, question.method);
+        if outcome.is_err() && !plan.routes.is_empty() {
+            // Some simulators know the routes of the fabric alone.
+            plan.routes = NamedRoutes::default();
+            outcome = simulate::run(&plan, question.size, question.method);
+        }
+        let outcome = outcome?;
         let candidate = Candidate {
             name: plan.algorithm.clone(),
             slots: plan.slots().into(),
@@ -59,7 +73,7 @@ pub(super) fn plan(
         false => planned,
         true => Planned {
             reasons: vec![format!(
-                "{} takes {}, the least of {} made as if no part were slower, or without the parts that are",
+                "{} takes {}, the least of {} made as if no part were slower, without the parts that are, and for the fabric as it is",
                 candidates[0].name,
                 candidates[0].time,
                 plural(candidates.len(), "plan")
@@ -68,4 +82,31 @@ pub(super) fn plan(
             ..planned
         },
     })
+}
+
+/// The routes of a plan on a part of its fabric: named where those of the part are others. None without links, and where a
+/// route uses a link that the part has lost.
+fn routes_on(part: &Fabric, plan: &Plan) -> Option<NamedRoutes> {
+    let (own, network) = (part.network()?, plan.fabric.network()?);
+    let numbers = part.downcast::<Part>()?;
+    let mut routes = NamedRoutes::default();
+    let (mut theirs, mut ours) = (Vec::new(), Vec::new());
+    for (number, transfer) in plan.schedule.transfers().enumerate() {
+        interrupt::check();
+        let (source, destination) = (transfer.source, transfer.destination);
+        theirs.clear();
+        match plan.routes.of(number) {
+            Some(links) => theirs.extend_from_slice(links),
+            None => network.route(source, destination, &mut theirs),
+        }
+        for link in &mut theirs {
+            *link = numbers.link_of(&plan.fabric, *link)?;
+        }
+        ours.clear();
+        own.route(source, destination, &mut ours);
+        if ours != theirs {
+            routes.assign(number, &theirs);
+        }
+    }
+    Some(routes)
 }

@@ -278,10 +278,17 @@ impl<'a> OnDemand<'a> {
         }
         let end = now.plus(request.planned.time)?;
         self.hold(span, true);
+        // The plan sets the ports of its ranks anew, where they are limited.
+        let limited = self.ring.ports.is_some();
+        let ranks: Vec<usize> = self.spanned_ranks(span).filter(|_| limited).collect();
         let mut kept = std::mem::take(&mut self.kept);
         kept.retain(|_, kept| {
-            self.links(kept.path)
-                .all(|link| self.load[link] < self.channels)
+            let ends = [kept.source, kept.destination];
+            let is_free = ends.iter().all(|end| !ranks.contains(&(*end as usize)));
+            is_free
+                && self
+                    .links(kept.path)
+                    .all(|link| self.load[link] < self.channels)
         });
         self.kept = kept;
         self.until(end, Lit::Collective(request));

@@ -229,6 +229,11 @@ crate::totals! {
 /// As [`expand_on`] and [`replay`]; a setting of a simulator where there is none; an eager limit or
 /// messages without calls over lightpaths.
 pub fn run(source: &TraceContent, request: &ReplayRequest<'_>) -> Result<Done, TraceError> {
+    let trace = source.ranks();
+    match request.network.fabric().map(|fabric| fabric.ranks()) {
+        Some(fabric) if trace > fabric => return Err(TraceError::Ranks { trace, fabric }),
+        _ => {}
+    }
     let resembles = request.network.shape();
     let method = with_overhead(request);
     let target = CollectiveTarget {

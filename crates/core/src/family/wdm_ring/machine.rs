@@ -470,13 +470,33 @@ impl Machine for WdmRing {
         self.places.get(rank as usize).copied().unwrap_or(rank)
     }
 
-    /// Ranks that follow one another have the links between them, others the whole ring.
+    /// Ranks that follow one another, with intact links between them; of others the whole ring.
+    fn part_span(&self, members: &[u32]) -> (u32, u32) {
+        let whole = (0, self.ranks);
+        let (Some(&first), Some(&last)) = (members.first(), members.last()) else {
+            return whole;
+        };
+        let consecutive = members.windows(2).all(|pair| pair[1] == pair[0] + 1);
+        let nodes = self.node(first)..self.node(last);
+        let mut slower = self.degraded.links.keys();
+        let is_intact = self
+            .broken
+            .iter()
+            .all(|cut| !(first..last).contains(&cut.position))
+            && slower.all(|link| !nodes.contains(&link.position));
+        match consecutive && is_intact {
+            true => (first, last + 1 - first),
+            false => whole,
+        }
+    }
+
+    /// Ranks with a span of their own have the links in it, others the whole ring.
     fn part(&self, members: &[u32]) -> Result<Fabric, FabricError> {
         let nodes: Vec<u32> = members.iter().map(|&rank| self.node(rank)).collect();
         let mut spec = self.spec().without(MEMBERS.name);
         spec = spec.with(MEMBERS.name, part::joined(&nodes, u32::to_string));
-        let consecutive = members.windows(2).all(|pair| pair[1] == pair[0] + 1);
-        if let (Some(&last), true) = (nodes.last(), consecutive) {
+        let has_span = self.part_span(members).1 as usize == members.len();
+        if let (Some(&last), true) = (nodes.last(), has_span) {
             let cut = format!("{last}-{}", (last + 1) % self.nodes);
             let cuts = spec.option("broken").map(|cuts| format!("{cuts}+"));
             let cuts = cuts.unwrap_or_default() + &cut;

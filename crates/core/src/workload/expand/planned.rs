@@ -79,12 +79,7 @@ impl Group {
         sorted.sort_unstable();
         let number = |member| sorted.binary_search(member).expect("a member") as u32;
         let places = members.iter().map(number).collect();
-        let (first, count) = (sorted[0], sorted.len() as u32);
-        let consecutive = sorted.last() == Some(&(first + count - 1));
-        let span = match consecutive {
-            true => (first, count),
-            false => (0, fabric.ranks()),
-        };
+        let (first, span) = (sorted[0], fabric.part_span(&sorted));
         let circuits = fabric.circuits();
         if circuits.is_some_and(|circuits| circuits.rotation().is_some()) {
             sorted.iter_mut().for_each(|member| *member -= first);
@@ -189,14 +184,27 @@ impl Expansion<'_> {
         }
         let kind = kind(event.call).expect("a collective");
         let root = members.iter().position(|&member| member == event.peer);
-        let demand = self.demand(event, entered, &group);
-        let size = match event.call {
-            Call::AllToAllVarious => {
-                let rows = demand.chunks(members.len().max(1));
-                rows.map(|row| row.iter().sum()).max().unwrap_or(0)
-            }
-            _ => event.bytes,
+        let mut demand = self.demand(event, entered, &group);
+        let even_block = || {
+            let matrix = DemandMatrix::of_matrix(members.len() as u32, &demand);
+            matrix.ok()?.even_block()
         };
+        let various = event.call == Call::AllToAllVarious;
+        let size = match (event.call, various.then(even_block).flatten()) {
+            // Equal blocks are no demand; a rank's own block counts in the size, though nobody sends it.
+            (Call::AllToAllVarious, Some(block)) => {
+                demand.clear();
+                block.checked_mul(members.len() as u64)
+            }
+            (Call::AllToAllVarious, None) => {
+                let rows = demand.chunks(members.len().max(1));
+                let sum = |row: &[u64]| row.iter().try_fold(0u64, |sum, own| sum.checked_add(*own));
+                rows.map(sum).max().flatten()
+            }
+            _ => Some(event.bytes),
+        };
+        let too_large = || TraceError::at(place, "its sizes leave 64 bits");
+        let size = size.ok_or_else(too_large)?;
         let spec = &self.algorithms.chosen[kind.name()];
         let planned_size = self.planned_size(spec, kind, size);
         let call = PlannedCall {
