@@ -366,7 +366,7 @@ def test_goal_that_states_a_schedule_is_proved_simulated_and_kept(run: Run, tmp_
     assert run("simulate", path, "--fabric", "torus:dims=3").code == 0
     assert run("import", path, "--output", kept).code == 0
     plan = opticoll.read_plan(kept)
-    assert (plan.verify(), len(plan), len(plan.step_slots)) == ([], 6, 2)
+    assert (plan.verify(), len(plan), len(plan.step_slots), plan.size_bytes) == ([], 6, 2, 10)
     # As a trace it is what it was.
     assert run("replay", path).code == 0
 

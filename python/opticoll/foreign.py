@@ -26,6 +26,10 @@ SUFFIXES = tuple(suffix for one in KNOWN.values() for suffix in one.suffixes)
 """The endings of their files."""
 
 
+STATED_SIZE = re.compile(rb"\s*//[^\n]*\bsize=(\d+)")
+"""The size of the collective in bytes, in the first comment of GOAL."""
+
+
 def format_of(path: str | os.PathLike[str], name: str | None = None) -> formats.Format:
     """The format with a name, or the one that the content of a file or folder shows, or its ending.
 
@@ -109,6 +113,8 @@ def read_plan(
     elif form.holds == "schedule":
         schedule, notes = form.read(path, ranks if ranks is not None or on is None else on.ranks)
         plan = _placed(schedule, path, form.name, on)
+        stated = STATED_SIZE.match(beginning(path)) if form.name == "goal" else None
+        plan = plan if stated is None else plan.with_size(int(stated[1]))
         _check_ends(plan, on if form.on_links else None, notes)
     else:
         plan, notes = form.read(path), []
