@@ -499,6 +499,7 @@ def test_results_are_filtered_and_written_in_every_format(run: Run, tmp_path: Pa
     assert {(row["ranks"], row["size"]) for row in few} == {(8, "1KiB")}
     assert few.units["time_s"] == "s"
     assert few.axes == ["fabric.ranks", "fabric.wavelengths", "axis_algorithm", "size"]
+    assert few != opticoll.results(store) == opticoll.results(store)
     frame = opticoll.results(store).to_pandas()
     assert len(frame) == 36
     assert frame["time_ps"].dtype == "int64"

@@ -70,6 +70,11 @@ class Results(Sequence[ResultRow]):
         studies = ", ".join(dict.fromkeys(row.study for row in self._rows))
         return f"Results({plural(len(self), 'row')} of {studies or 'no study'})"
 
+    def __eq__(self, other: object) -> bool:
+        return vars(self) == vars(other) if isinstance(other, Results) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]
+
     def __len__(self) -> int:
         return len(self._rows)
 
