@@ -12,6 +12,7 @@ import pytest
 import opticoll
 from conftest import Run, proved
 from opticoll import Fabric
+from opticoll.commands import replan
 from opticoll.main import main
 from opticoll.optimum import optimum
 
@@ -329,3 +330,28 @@ def test_routes_of_an_old_plan_keep_their_links(run: Run, tmp_path: Path) -> Non
     gone = run("verify", path, "--fabric", f"{fabric},without=0>3")
     assert gone.code == 2
     assert "sends over rank 0 -> switch 1" in gone.err
+
+
+def test_several_failures_are_a_list() -> None:
+    plan = opticoll.plan("all_gather", "torus:dims=4x4", "ring", size="1MiB")
+    several = opticoll.replan(plan, ["rank 5", "0-1@50Gb/s", "rank 6"])
+    assert several.fabric.endswith("without=5+6,degraded=0-1@50Gb/s")
+    asked = ["replan", "all_gather", "--fabric", "torus:dims=4x4", "--json"]
+    assert main([*asked, "--failed", "rank 5", "--failed", "rank 6"]) == 0
+
+
+def test_a_failure_is_checked_before_a_plan_is_made(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(replan, "obtain")
+    for failed in ("switch 0", "switch 0@1Gb/s"):
+        asked = ["replan", "all_gather", "--fabric", "torus:dims=4x4", "--failed", failed]
+        assert main(asked) == 2
+        assert "there is no `switch 0`" in capsys.readouterr().err
+
+
+def test_parts_of_a_plan_file_are_those_of_its_fabric(
+    capsys: pytest.CaptureFixture[str], plan_file: Path
+) -> None:
+    assert main(["verify", str(plan_file), "--without", "3>4"]) == 1
+    assert "broken" in capsys.readouterr().out
