@@ -336,6 +336,44 @@ def test_notes_say_what_stands_for_what_and_what_is_not_read(run: Run, tmp_path:
     assert (fabric.ranks, fabric.link_names[0]) == (2, "Oslo -> Bern (2)")
 
 
+@pytest.mark.parametrize(
+    ("edge", "said"),
+    [
+        ({"capacity": float("nan")}, "2 of 2 links without a rate of their own"),
+        ({"delay": "5us"}, "`delay` is the latency (5us)"),
+        ({"delay": 0.001}, "`delay` is the latency (0.001 s)"),
+    ],
+)
+def test_notes_say_which_values_were_read(
+    tmp_path: Path, edge: dict[str, object], said: str
+) -> None:
+    path = tmp_path / "g.json"
+    path.write_text(drawn(edge))
+    with pytest.warns(ReadingNote, match=re.escape(said)):
+        parse_fabric(str(path))
+
+
+def test_rates_on_both_sides_of_a_million_need_a_unit(tmp_path: Path) -> None:
+    rates = [1e10, 5e5]
+    edges = [{"source": one, "target": one + 1, "capacity": rates[one]} for one in range(2)]
+    path = tmp_path / "g.json"
+    path.write_text(json.dumps({"nodes": [{"id": one} for one in range(3)], "edges": edges}))
+    with pytest.raises(ConfigError, match=r"edges\.0\.capacity: `1.*E?.*` would be b/s.*`unit:"):
+        parse_fabric(str(path))
+    named = tmp_path / "f.yaml"
+    named.write_text("family: custom\ngraph: g.json\nunit: b/s\n")
+    with pytest.warns(ReadingNote):
+        assert parse_fabric(str(named)).link_rates[0] == 10**10
+
+
+def test_a_kind_may_begin_with_a_capital(tmp_path: Path) -> None:
+    nodes = [{"id": 0}, {"id": 1}, {"id": 2, "kind": "Switch"}]
+    edges = [{"source": one, "target": 2, "rate": "1Gb/s"} for one in range(2)]
+    path = tmp_path / "g.json"
+    path.write_text(json.dumps({"nodes": nodes, "edges": edges}))
+    assert parse_fabric(str(path)).ranks == 2
+
+
 @pytest.mark.filterwarnings("ignore::opticoll.errors.ReadingNote")
 def test_fields_beside_a_graph_give_defaults_and_name_the_attribute_of_rates(
     run: Run, tmp_path: Path

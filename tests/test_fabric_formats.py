@@ -13,7 +13,7 @@ import pytest
 import opticoll
 from conftest import Run
 from opticoll.config import parse_fabric, read_graph
-from opticoll.errors import ConfigError
+from opticoll.errors import ConfigError, ReadingNote
 
 MATRIX = """\
 # unit=GB/s switches=2 latency=500ns
@@ -57,11 +57,11 @@ BAD_MATRICES: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "no unit": ("m.csv", "0,1\n1,0\n", ("no unit", "unit=GB/s")),
     "no square": ("m.csv", "# unit=GB/s\n0,1\n1,0,0\n", ("row 1", "3 entries")),
     "no rows": ("m.csv", "# unit=GB/s\n", ("0 rows",)),
-    "a heading": ("m.csv", "# unit=GB/s\na,b\n0,1\n", ("row 0.column 0", "`a`")),
+    "a heading": ("m.csv", "# unit=GB/s\na,b\n0,1\n1,0\n", ("row 0.column 0", "`a`", "headings")),
+    "of pandas": ("m.csv", "# unit=GB/s\n,a,b\na,0,1\nb,1,0\n", ("row 0", "``", "header=False")),
     "a negative rate": ("m.csv", "# unit=GB/s\n0,1\n-1,0\n", ("row 1.column 0", "`-1`")),
     "no number": ("m.csv", "# unit=GB/s\n0,1\nnan,0\n", ("row 1.column 0", "`nan`")),
     "without end": ("m.json", '{"rates": [[0, 1e999], [1, 0]], "unit": "GB/s"}', ("`inf`",)),
-    "a link to itself": ("m.csv", "# unit=GB/s\n3,1\n1,0\n", ("row 0.column 0", "write 0")),
     "no such unit": ("m.csv", "# unit=apples\n0,1\n1,0\n", ("row 0.column 1", "apples")),
     "no such switch": ("m.csv", "# unit=GB/s switches=7\n0,1\n1,0\n", ("switches", "`7`")),
     "all switches": ("m.csv", "# unit=GB/s switches=0-1\n0,1\n1,0\n", ("no ranks",)),
@@ -83,6 +83,14 @@ def test_a_bad_matrix_is_refused_with_its_place(tmp_path: Path, name: str) -> No
         read_graph(path)
     for word in (file, *words):
         assert word in str(caught.value)
+
+
+def test_links_of_a_vertex_to_itself_are_left_out_with_a_note(tmp_path: Path) -> None:
+    path = tmp_path / "m.csv"
+    path.write_text("# unit=GB/s\n3,1\n1,0\n")
+    with pytest.warns(ReadingNote, match=r"left out: links of a vertex to itself \(0\)"):
+        fabric = read_graph(path)
+    assert fabric == opticoll.Fabric("custom:ranks=2,links=0-1@1GB/s")
 
 
 @pytest.mark.parametrize("matrix", [np.zeros(4), np.array([[object()]]), np.zeros((5000, 2))])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import os
 import sys
 from pathlib import Path
 
@@ -134,3 +135,24 @@ def test_the_figure_shows_the_links_of_the_critical_path(
     assert len(shown) == module.MOST_LINKS
     assert named
     assert {plan.fabric.link_name(link) for link in named} <= set(shown)
+
+
+def test_a_pipe_is_read_once_and_kept(run: Run, tmp_path: Path) -> None:
+    ring = ("all_gather", "--fabric", "torus:dims=4", "--algorithm", "ring")
+    plan, trace, rows = (tmp_path / name for name in ("p.plan", "t.bin", "rows.json"))
+    assert run("plan", *ring, "--output", plan).code == 0
+    assert run("export", *ring, "--format", "goal_binary", "--output", trace).code == 0
+    rows.write_text(run("simulate", plan, "--size", "1KiB", "--json").out)
+    page = ("--output", tmp_path / "page.html")
+    for file, command, more in (
+        (plan, "verify", ()),
+        (trace, "replay", ("--fabric", "torus:dims=4")),
+        (rows, "report", page),
+        (plan, "report", page),
+    ):
+        reading, writing = os.pipe()
+        with os.fdopen(reading), os.fdopen(writing, "wb") as pipe:
+            pipe.write(file.read_bytes())
+            pipe.close()
+            finished = run(command, f"/dev/fd/{reading}", *more)
+        assert finished.code == 0, finished.err

@@ -12,6 +12,7 @@ import pytest
 import opticoll
 from conftest import Run, proved
 from opticoll import Fabric, foreign
+from opticoll.commands import replan
 from opticoll.main import main
 from opticoll.optimum import optimum
 
@@ -367,3 +368,28 @@ def test_an_algorithm_of_a_whole_fabric_runs_by_name_where_a_link_is_slower() ->
     whole = opticoll.plan("all_reduce", "dgx_a100:boxes=2", "rails:least=steps", size="16KiB")
     assert not plan.verify()
     assert plan.simulate().time_ps > whole.simulate().time_ps
+
+
+def test_several_failures_are_a_list() -> None:
+    plan = opticoll.plan("all_gather", "torus:dims=4x4", "ring", size="1MiB")
+    several = opticoll.replan(plan, ["rank 5", "0-1@50Gb/s", "rank 6"])
+    assert several.fabric.endswith("without=5+6,degraded=0-1@50Gb/s")
+    asked = ["replan", "all_gather", "--fabric", "torus:dims=4x4", "--json"]
+    assert main([*asked, "--failed", "rank 5", "--failed", "rank 6"]) == 0
+
+
+def test_a_failure_is_checked_before_a_plan_is_made(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(replan, "obtain")
+    for failed in ("switch 0", "switch 0@1Gb/s"):
+        asked = ["replan", "all_gather", "--fabric", "torus:dims=4x4", "--failed", failed]
+        assert main(asked) == 2
+        assert "there is no `switch 0`" in capsys.readouterr().err
+
+
+def test_parts_of_a_plan_file_are_those_of_its_fabric(
+    capsys: pytest.CaptureFixture[str], plan_file: Path
+) -> None:
+    assert main(["verify", str(plan_file), "--without", "3>4"]) == 1
+    assert "broken" in capsys.readouterr().out

@@ -215,7 +215,7 @@ def test_full_standard_output_is_refused_in_one_line(arguments: list[str]) -> No
     assert process.returncode == 2
     (line,) = process.stderr.splitlines()
     assert line.startswith("opticoll: error: ")
-    assert "No space left" in line
+    assert "cannot print the result: No space left" in line
 
 
 def test_what_a_library_in_c_prints_does_not_reach_standard_output(tmp_path: Path) -> None:

@@ -673,3 +673,18 @@ def test_a_name_is_no_formula_in_csv_and_reads_as_it_was(tmp_path: Path, name: s
     (row,) = rows_file.read(path)
     assert row["negative"] == -1.5
     assert row["names"] == f"{name}; b"
+
+
+def test_each_panel_has_an_axis_of_its_own_and_room_for_its_labels(tmp_path: Path) -> None:
+    (tmp_path / "study.yaml").write_text(
+        "study: three\ncommand: simulate\n"
+        "options: {collective: all_gather, fabric: 'wdm_ring:ranks=8,wavelengths=2'}\n"
+        "grid: {policy: [free, every_step, on_change], algorithm: [ring, optree], "
+        "size: [64KiB, 1MiB, 16MiB]}\n"
+    )
+    opticoll.sweep(tmp_path / "study.yaml", jobs=1)
+    figure = parts.of_results("three", opticoll.results(tmp_path / "study.sqlite")).figure
+    assert figure is not None
+    drawn = figures.svg(figure)
+    assert drawn.count(">16 MiB<") == 3
+    assert re.search(r'text-anchor="end"[^>]*>16 MiB<', drawn)

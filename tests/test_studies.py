@@ -25,7 +25,7 @@ import pytest
 
 import opticoll
 from conftest import Run, written_study
-from opticoll.errors import FileError
+from opticoll.errors import FileError, UsageError
 from opticoll.study import document, forecast, progress
 from opticoll.study.points import points
 from opticoll.study.results import table_of
@@ -499,6 +499,11 @@ def test_results_are_filtered_and_written_in_every_format(run: Run, tmp_path: Pa
     assert {(row["ranks"], row["size"]) for row in few} == {(8, "1KiB")}
     assert few.units["time_s"] == "s"
     assert few.axes == ["fabric.ranks", "fabric.wavelengths", "axis_algorithm", "size"]
+    assert few != opticoll.results(store) == opticoll.results(store)
+    none = opticoll.results(store, where="ranks > 1e6").to_pandas()
+    assert none.columns.tolist() == opticoll.results(store).to_pandas().columns.tolist()
+    with pytest.raises(UsageError, match="YAML file, not a dict"):
+        opticoll.sweep({"command": "plan"})  # type: ignore[arg-type]
     frame = opticoll.results(store).to_pandas()
     assert len(frame) == 36
     assert frame["time_ps"].dtype == "int64"

@@ -42,7 +42,15 @@ class PartOptions:
     def __post_init__(self) -> None:
         """Make the parts options of the fabric, so that nothing else has to know them."""
         parts = {"without": "+".join(self.without or ()), "members": self.members or ""}
-        object.__setattr__(self, "fabric", with_parts(vars(self)["fabric"], parts))
+        fabric, source = vars(self)["fabric"], vars(self).get("source")
+        if (
+            any(parts.values())
+            and fabric is None
+            and isinstance(source, str)
+            and names_file(source)
+        ):
+            fabric = foreign.read_plan(source, vars(self).get("format"))[0].fabric
+        object.__setattr__(self, "fabric", with_parts(fabric, parts))
         object.__setattr__(self, "without", None)
         object.__setattr__(self, "members", None)
 

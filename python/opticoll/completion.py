@@ -51,9 +51,9 @@ _opticoll() {{
 {options}
         esac
     else
-        case $prev in
+        case ${{COMP_WORDS[1]}}:$prev in
 {values}
-        -*) ;;
+        *:-*) ;;
         *) ((COMP_CWORD == 2)) && case ${{COMP_WORDS[1]}} in
 {places}
             esac ;;
@@ -70,7 +70,7 @@ def script(shell: Shell) -> str:
     """The script for a shell, which writes nothing."""
     places: dict[str, list[str]] = {}
     options: dict[str, list[str]] = {}
-    values: dict[str, list[str]] = {}
+    values: dict[str, dict[str, list[str]]] = {}
     for command in COMMANDS:
         record = import_module(f"opticoll.commands.{command}").COMMAND
         options[command] = [f"--{file.option.replace('_', '-')}" for file in record.files]
@@ -78,23 +78,25 @@ def script(shell: Shell) -> str:
             if option.unsaid:
                 continue
             if not option.flag:
-                places[command] = _words(option)
+                places[command] = _words(option, command)
                 continue
             options[command].append(option.flag)
-            known = values.setdefault(option.flag, [])
-            known += [word for word in _words(option) if word not in known]
+            values.setdefault(option.flag, {})[command] = _words(option, command)
         options[command] += ["--json", *ALWAYS]
-    for of in (places, values):
-        for name in [name for name, words in of.items() if not words]:
-            del of[name]
-    values["--completion"] = list(get_args(Shell))
+    values["--completion"] = {"--completion": list(get_args(Shell))}
     if shell == "fish":
         return _fish(options, values, places)
     bash = BASH.format(
         commands=" ".join(COMMANDS),
         first=" ".join(FIRST),
         options=_cases(options),
-        values=_cases(values),
+        values=_cases(
+            {
+                f"{'*' if _alike(own) else command}:{flag}": words
+                for flag, own in values.items()
+                for command, words in own.items()
+            }
+        ),
         places=_cases(places),
     )
     if shell == "bash":
@@ -102,8 +104,13 @@ def script(shell: Shell) -> str:
     return f"#compdef opticoll\nautoload -U +X compinit bashcompinit\nbashcompinit\n{bash}"
 
 
-def _words(option: command_line.Option) -> list[str]:
-    """The names among the values of an option."""
+def _alike(own: dict[str, list[str]]) -> bool:
+    """Whether an option has the same words in all its commands."""
+    return len({*map(tuple, own.values())}) == 1
+
+
+def _words(option: command_line.Option, command: str) -> list[str]:
+    """The names among the values of an option of a command."""
     hints: list[Any] = [option.hint, *get_args(option.hint)]
     for hint in hints:
         if get_origin(hint) is Literal:
@@ -111,9 +118,10 @@ def _words(option: command_line.Option) -> list[str]:
     if int in hints or bool in hints:
         return []
     if option.name == "format":
-        from opticoll.formats import FORMATS
+        from opticoll import exports, foreign
 
-        return list(dict.fromkeys(one.name for one in FORMATS))
+        written = [*exports.KNOWN, *exports.FABRICS, *exports.CHOICES]
+        return written if command == "export" else list(foreign.KNOWN)
     if option.name == "name":
         from opticoll.papers import PAPERS
 
@@ -137,12 +145,15 @@ def _words(option: command_line.Option) -> list[str]:
 
 
 def _cases(words: dict[str, list[str]]) -> str:
-    """The branches of a `case` that sets the words of each name."""
-    return "\n".join(f"        {name}) words='{' '.join(own)}' ;;" for name, own in words.items())
+    """The branches of a `case` that sets the words of each name that has some."""
+    some = {name: own for name, own in words.items() if own}
+    return "\n".join(f"        {name}) words='{' '.join(own)}' ;;" for name, own in some.items())
 
 
 def _fish(
-    options: dict[str, list[str]], values: dict[str, list[str]], places: dict[str, list[str]]
+    options: dict[str, list[str]],
+    values: dict[str, dict[str, list[str]]],
+    places: dict[str, list[str]],
 ) -> str:
     """A line for each command, each option and each first word of a command."""
     lines = [
@@ -151,11 +162,15 @@ def _fish(
     ]
     lines += [f"complete -c opticoll -n __fish_use_subcommand -l {name[2:]}" for name in FIRST]
     for name in dict.fromkeys(name for own in options.values() for name in own):
-        commands = " ".join(command for command, own in options.items() if name in own)
-        words = f" -a '{' '.join(values[name])}'" if name in values else ""
-        place = f"complete -c opticoll -n '__fish_seen_subcommand_from {commands}' -l {name[2:]}"
-        lines.append(place + (f" -r{words}" if words else ""))
+        by_words: dict[str, list[str]] = {}
+        for command in (command for command, own in options.items() if name in own):
+            words = " ".join(values.get(name, {}).get(command, []))
+            by_words.setdefault(words, []).append(command)
+        for words, commands in by_words.items():
+            seen = f"__fish_seen_subcommand_from {' '.join(commands)}"
+            place = f"complete -c opticoll -n '{seen}' -l {name[2:]}"
+            lines.append(place + (f" -r -a '{words}'" if words else ""))
     for command, own in places.items():
         place = f"complete -c opticoll -n '__fish_seen_subcommand_from {command}'"
-        lines.append(f"{place} -a '{' '.join(own)}'")
+        lines += [f"{place} -a '{' '.join(own)}'"] if own else []
     return "\n".join([*lines, ""])

@@ -26,6 +26,7 @@ from typing import (
 from opticoll import memory, registry
 from opticoll._core import take_memory
 from opticoll.errors import ConfigError, FileError, OpticollError
+from opticoll.formats.content import opened
 
 if TYPE_CHECKING:
     from ruamel.yaml.nodes import MappingNode, Node
@@ -61,8 +62,9 @@ def read_text(path: Path, encoding: str = "utf-8", most: int = MOST_TEXT_BYTES) 
         It needs more memory than the limit.
     """
     try:
-        take_memory(f"reading `{path}`", 2 * min(path.stat().st_size, most))
-        with path.open("rb") as file:
+        with opened(path) as file:
+            take_memory(f"reading `{path}`", 2 * min(file.seek(0, os.SEEK_END), most))
+            file.seek(0)
             content = file.read(most + 1)
         if len(content) > most:
             raise FileError(f"`{path}` is too large: it holds more than {most} bytes")

@@ -126,7 +126,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         except OSError:
             forget_output()
         place = "" if error.filename is None else f" `{error.filename}`"
-        return refuse(f"cannot read or write{place}: {error.strerror or error}", None)
+        # Only help and the version are printed before `deliver`.
+        is_help = not words or {"--help", "--help-all", "--version"} & {*words}
+        what = "print the result" if is_help else f"read or write{place}"
+        return refuse(f"cannot {what}: {error.strerror or error}", None)
     except BaseException as error:
         # Whatever the input was, this is our bug; a panic of the compiled core is no Exception.
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":

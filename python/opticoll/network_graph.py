@@ -40,7 +40,7 @@ _KINDS |= {"switch": True, "router": True}
 
 def is_kind(value: object) -> bool:
     """Whether a word says that a vertex is a rank or a switch."""
-    return isinstance(value, str) and value in _KINDS
+    return isinstance(value, str) and value.lower() in _KINDS
 
 
 class MisplacedError(ConfigError):
@@ -72,7 +72,8 @@ class Graph:
             raise MisplacedError((*place, "kind"), f"`{kind}` is no kind; write rank or switch")
         if not name:
             raise MisplacedError(place, "a name is not empty")
-        (self.switches if kind is not None and _KINDS[str(kind)] else self.ranks).append(name)
+        is_switch = kind is not None and _KINDS[str(kind).lower()]
+        (self.switches if is_switch else self.ranks).append(name)
 
     def number(self, ranks: Place, switches: Place) -> None:
         """Number the vertices, ranks first; the places are those of their names."""

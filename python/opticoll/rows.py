@@ -73,7 +73,14 @@ class Length:
     entries: int
 
 
-OMITTED: Any = object()
+class _Omitted:
+    """The type of `OMITTED`, of which copies and pickles are the same object."""
+
+    def __reduce__(self) -> str:
+        return "OMITTED"
+
+
+OMITTED: Any = _Omitted()
 """The value of a field that a row does not have."""
 
 Seconds = Annotated[float, Unit("s", human_seconds)]

@@ -9,7 +9,7 @@
 
 # Not `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -17,8 +17,10 @@ from typing import Annotated
 from cyclopts import Parameter
 
 import opticoll
+from opticoll import registry
+from opticoll._core import Fabric
 from opticoll._core import replan as core_replan
-from opticoll.arguments import Source, obtain, size_of
+from opticoll.arguments import Source, need_fabric, obtain, size_of
 from opticoll.circuit_switches import RematchedRow, change_lines, fibres, rematched
 from opticoll.layout import PICOSECONDS, align, human_time
 from opticoll.plan_row import PlanRow, plan_row, plan_summary
@@ -39,18 +41,65 @@ class Replan(Source):
     """What `opticoll replan` takes."""
 
     failed: Annotated[
-        str,
+        list[str],
         Parameter(
-            help="Failures: parts such as 'rank 5', 'NIC of rank 3', '0>1+5', 'cube 3' or "
+            help="Failures, one option for each or several joined by +: parts such as 'rank 5', "
+            "'NIC of rank 3', '0>1+5', 'cube 3' or "
             "'0-1@25Gb/s'; members=0-11 for the ranks left; dead=5 for a wavelength; "
             "dead_ports=3.0 on a circuit_switch; on a wss_grid dead_transceivers=5.row+9.column, "
-            "dead_ports=row3.2 or leaving=5+8-11"
+            "dead_ports=row3.2 or leaving=5+8-11",
+            negative=(),
         ),
     ]
     instead: Annotated[
         str | None,
         Parameter(help="Algorithm after the failures (default: --algorithm, or else auto)"),
     ] = None
+
+    def __post_init__(self) -> None:
+        """Join the failures, which Python may give as one text."""
+        super().__post_init__()
+        given = [self.failed] if isinstance(self.failed, str) else self.failed
+        object.__setattr__(self, "failed", [_joined(given)])
+
+
+def _joined(failed: Sequence[str]) -> str:
+    """Failures as one text, those of an option joined by `+`.
+
+    >>> _joined(["rank 5", "0-1@50Gb/s", "rank 6"])
+    'without=rank 5+rank 6,degraded=0-1@50Gb/s'
+    """
+    if len(failed) == 1:
+        return failed[0]
+    return ",".join(f"{key}={value}" for key, value in _options(failed).items())
+
+
+def _options(failed: Sequence[str]) -> dict[str, str]:
+    """Failures by the options of a fabric that state them."""
+    options: dict[str, str] = {}
+    for one in ",".join(failed).split(","):
+        key, equals, value = one.partition("=")
+        if not equals:
+            key, value = "degraded" if "@" in one else "without", one
+        options[key] = f"{options[key]}+{value}" if key in options else value
+    return options
+
+
+def _check(failed: str, fabric: Fabric) -> None:
+    """Refuse parts that a fabric does not have, before a plan is made on it.
+
+    Raises
+    ------
+    FabricError
+        There is no such part, or nothing is left.
+    """
+    (known,) = (one for one in registry.records("fabrics") if one.name == fabric.family)
+    names = {option["name"] for option in known.options} & {"without", "degraded"}
+    for key in names & (options := _options([failed])).keys():
+        earlier = fabric.option(key)
+        fabric.with_options(
+            **{key: options[key] if earlier is None else f"{earlier}+{options[key]}"}
+        )
 
 
 NO_SWITCHES = "no circuit switches join parts of the fabric"
@@ -84,18 +133,21 @@ def compute(asked: Replan, watch: Watch) -> Iterator[ReplanRow]:
         Places that are not on the grid, a root that has left, nodes that no light reaches any more.
     """
     settings = asked.settings
+    (failed,) = asked.failed
+    if asked.fabric is not None:
+        _check(failed, need_fabric(asked.fabric))
     before = obtain(asked, None, watch)
     size_bytes = size_of(before, asked.size, asked.demand)
     instead = asked.instead or asked.algorithm or "auto"
     instead = algorithm_spelling(before.collective.kind, instead)
-    plan, before_ps, after_ps = core_replan(before, asked.failed, instead, size_bytes, **settings)
+    plan, before_ps, after_ps = core_replan(before, failed, instead, size_bytes, **settings)
     row = plan_row(plan, plan.verify(), plan.simulate(size_bytes, **settings), size_bytes)
     changes = rematched(before.fabric, plan.fabric)
     has_switches = plan.fabric.switch_ports > 0
     yield ReplanRow.of(
         row,
         plan=plan,
-        failed=asked.failed,
+        failed=failed,
         before_fabric=before.fabric.spec,
         before_algorithm=before.algorithm,
         before_time_s=before_ps / PICOSECONDS,

@@ -87,12 +87,10 @@ def _parts(asked: Report, source: str, fabrics: list[Fabric]) -> Iterator[tuple[
     from opticoll.study.results import ResultRow
 
     path = Path(source)
-    if not path.exists():
-        raise FileError(f"there is no file `{source}`")
     if begins_with(path, SQLITE):
         yield from _studies(path)
         return
-    if source.endswith(suffixes("plan")):
+    if source.endswith(suffixes("plan")) or begins_with(path, b"opticoll plan "):
         plan = opticoll.read_plan(source)
         settings = settings_on(plan.fabric, fabrics, given(vars(asked.method)))
         part = parts.of_plan(path.name, plan, size_of(plan, asked.size), settings, source)

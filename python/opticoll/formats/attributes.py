@@ -9,8 +9,8 @@ A name with a unit by convention is read in that unit. A note says so, and what 
 | edge | `rate`, `latency`, `sharing`, `duplex` | text with its unit |
 | edge | `LinkSpeedRaw` | rate in b/s (Topology Zoo) |
 | edge | `LinkSpeed` | rate in b/s times `LinkSpeedUnits`, one of K, M, G and T (Topology Zoo) |
-| edge | `capacity`, `bandwidth` | rate in b/s; in Gb/s where one is below a million |
-| edge | `delay` | latency in seconds |
+| edge | `capacity`, `bandwidth` | rate in b/s; in Gb/s where all are below a million |
+| edge | `delay` | latency in seconds, or text with its unit |
 | graph | `rate`, `latency`, `sharing`, `ties`, `members`, `without` | options of the fabric |
 | graph | `wavelengths`, `hosts` | those of a network of bursts |
 
@@ -99,18 +99,18 @@ def fabric_of(
         edges = [edge for edge in edges if edge.ends[0] != edge.ends[1]]
     name, rates = _rates(edges, given, read["edge"])
     unrated = rates.count(None)
-    if 0 < unrated < len(edges) and "rate" not in options:
+    if unrated and "rate" not in options and any(name in edge.attributes for edge in edges):
         some = f"{unrated} of {plural(len(edges), 'link')} without a rate of their own"
         hint = "`rate` beside `graph` in a fabric file sets another one"
         note(file, f"{some}: they take 100Gb/s; {hint}")
-    for edge, rate in zip(edges, rates, strict=True):
+    delays = [_latency(edge, read["edge"]) for edge in edges]
+    for edge, rate, latency in zip(edges, rates, delays, strict=True):
         own = {key: edge.attributes[key] for key in _OWN if key in edge.attributes}
         own |= {} if rate is None else {"rate": rate}
-        latency = _latency(edge, read["edge"])
         own |= {} if latency is None else {"latency": latency}
         graph.edge(edge.place, (names[edge.ends[0]], names[edge.ends[1]]), edge.one_way, own)
     read["graph"] = {*STRUCTURE, *FABRIC_OPTIONS, *LIGHT}
-    _say_what_stands(file, edges, read, name, rates)
+    _say_what_stands(file, edges, read, name, rates, delays)
     listed = {"node": nodes, "edge": edges, "graph": [Item((), (), whole)]}
     _say_what_is_left_out(file, listed, read, any(rates))
     return graph.fabric()
@@ -166,8 +166,17 @@ def _rates(
         unit: str | None = str(given["unit"])
         check_rate(("unit",), f"1{unit}")
     else:
-        numbers = [_number((*edge.place, name), edge.attributes.get(name)) for edge in edges]
-        smallest = min((one for one in numbers if isinstance(one, Decimal) and one), default=0)
+        places = [(*edge.place, name) for edge in edges]
+        read_as = [
+            _number(place, edge.attributes.get(name))
+            for place, edge in zip(places, edges, strict=True)
+        ]
+        numbers = [one for one in read_as if isinstance(one, Decimal) and one] or [Decimal(0)]
+        smallest, largest = min(numbers), max(numbers)
+        if not name.startswith("LinkSpeed") and 0 < smallest < IN_BITS <= largest:
+            problem = f"`{largest}` would be b/s, `{smallest}` of another link Gb/s"
+            hint = "`unit` beside `graph` in a fabric file, such as `unit: b/s`, names one for all"
+            raise MisplacedError(places[read_as.index(largest)], f"{problem}; {hint}")
         unit = "b/s" if name == "LinkSpeedRaw" or smallest >= IN_BITS else "Gb/s"
     if name == "LinkSpeed" and "unit" not in given:
         read.add("LinkSpeedUnits")
@@ -195,8 +204,9 @@ def _latency(edge: Item, read: set[str]) -> str | None:
     """The latency that `delay` gives to an edge without `latency`."""
     if "delay" not in edge.attributes or "latency" in edge.attributes:
         return None
-    read.add("delay")
     delay = _number((*edge.place, "delay"), edge.attributes["delay"])
+    if delay is not None:
+        read.add("delay")
     return f"{delay * 10**12:.0f}ps" if isinstance(delay, Decimal) else delay
 
 
@@ -220,6 +230,7 @@ def _say_what_stands(
     read: Mapping[str, set[str]],
     name: str,
     rates: Sequence[str | None],
+    delays: Sequence[str | None],
 ) -> None:
     """Say which attributes stand for what."""
     stands = []
@@ -228,8 +239,11 @@ def _say_what_stands(
         edge, rate = rated[0]
         shown = format_rate(int(Fabric("crossbar", ranks=2, rate=rate).option("rate")))
         stands.append(f"`{name}` is the rate ({edge.attributes[name]} is {shown})")
-    if "delay" in read["edge"]:
-        stands.append("`delay` is the latency, in seconds")
+    delayed = [(edge, one) for edge, one in zip(edges, delays, strict=True) if one is not None]
+    if delayed:
+        edge, delay = delayed[0]
+        value = str(edge.attributes["delay"]).strip()
+        stands.append(f"`delay` is the latency ({value if value == delay else f'{value} s'})")
     if "label" in read["node"]:
         stands.append("`label` is the name of a rank or switch")
     if "type" in read["node"]:

@@ -9,7 +9,10 @@ b'some bytes'
 
 from __future__ import annotations
 
+import io
 import os
+import stat
+from typing import BinaryIO
 
 from opticoll._core import take_memory
 from opticoll.errors import FileError
@@ -64,10 +67,41 @@ def read_text(
         raise FileError(f"`{path}` is no {what}: byte {error.start} is no UTF-8 text") from error
 
 
+_PIPED: dict[tuple[int, int], bytes] = {}
+"""What pipes held, by device and inode: the bytes of a pipe can be read once only."""
+
+
+def opened(path: str | os.PathLike[str]) -> BinaryIO:
+    """A file to read; a pipe is read once, and its bytes are kept.
+
+    Raises
+    ------
+    OSError
+        The file cannot be opened.
+    FileError
+        The pipe holds more than MOST_BYTES.
+    MemoryLimitError
+        The bytes of the pipe need more memory than the limit.
+    """
+
+    known = os.stat(path)
+    key = (known.st_dev, known.st_ino)
+    if stat.S_ISREG(known.st_mode):
+        return open(path, "rb")
+    if key not in _PIPED:
+        content = bytearray()
+        with open(path, "rb") as file:
+            while portion := file.read(BEGINNING):
+                content += portion
+                _check_size(len(content), path, MOST_BYTES)
+        _PIPED[key] = bytes(content)
+    return io.BytesIO(_PIPED[key])
+
+
 def begins_with(path: str | os.PathLike[str], magic: bytes) -> bool:
     """Whether a file that can be read begins with these bytes, as it is."""
     try:
-        with open(path, "rb") as file:
+        with opened(path) as file:
             return file.read(len(magic)) == magic
     except OSError:
         return False
@@ -102,9 +136,10 @@ def _check_size(size: int, path: str | os.PathLike[str], most: int) -> None:
 def _read_bytes(path: str | os.PathLike[str], most: int | None) -> bytes:
     """All bytes of a file, or its first ones."""
     try:
-        if most is not None:
-            _check_size(os.stat(path).st_size, path, most)
-        with open(path, "rb") as file:
+        with opened(path) as file:
+            if most is not None:
+                _check_size(file.seek(0, os.SEEK_END), path, most)
+                file.seek(0)
             return file.read(BEGINNING if most is None else -1)
     except FileNotFoundError as error:
         raise FileError(f"there is no file `{path}`") from error

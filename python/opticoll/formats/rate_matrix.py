@@ -1,9 +1,10 @@
 """Square matrices of rates, as planners of collectives take them: CSV, JSON or NumPy's npy.
 
 The entry in row i and column j is the rate of the link from vertex i to vertex j, 0 where there is
-none. `unit` is that of all rates, `switches` are the vertices that are not ranks, and `latency` is
-that of all links. A CSV file names them in a comment, a JSON file as fields beside `rates`; of all
-files a fabric file may name them beside `graph`. Without `switches` all vertices are ranks.
+none; rates of a vertex to itself are left out. `unit` is that of all rates, `switches` are the
+vertices that are not ranks, and `latency` is that of all links. A CSV file has no headings and
+names these in a comment, a JSON file as fields beside `rates`; of all files a fabric file may name
+them beside `graph`. Without `switches` all vertices are ranks.
 
     # unit=GB/s switches=2 latency=500ns
     0,0,25
@@ -25,11 +26,12 @@ from opticoll import memory
 from opticoll._core import Fabric
 from opticoll.document import read_json, read_text
 from opticoll.errors import ConfigError, FileError
-from opticoll.network_graph import Graph, MisplacedError, texts
+from opticoll.network_graph import Graph, MisplacedError, listing, note, texts
 
 MOST_BYTES = 64 * 2**20
 MOST_VERTICES = 2048
 OPTIONS = ("unit", "switches", "latency")
+HEADINGS = "; write rows without headings, in pandas `to_csv(file, header=False, index=False)`"
 
 
 def read(
@@ -63,7 +65,11 @@ def _fabric(rows: list[list[str]], given: Mapping[str, Any], file: str) -> Fabri
     vertices = len(rows)
     if not 1 <= vertices <= MOST_VERTICES:
         raise MisplacedError((), f"there are {vertices} rows; a matrix has 1 to {MOST_VERTICES}")
-    for number, entries in enumerate(rows):
+    matrix = [
+        [_rate(text, row, column) for column, text in enumerate(entries)]
+        for row, entries in enumerate(rows)
+    ]
+    for number, entries in enumerate(matrix):
         if len(entries) != vertices:
             problem = (
                 f"{len(entries)} entries; a square matrix of {vertices} rows has {vertices} in each"
@@ -81,11 +87,14 @@ def _fabric(rows: list[list[str]], given: Mapping[str, Any], file: str) -> Fabri
     # Where ranks come first, vertices have the numbers of their rows without names.
     graph.named = [*graph.ranks, *graph.switches] != names
     graph.number((), ())
+    loops = [vertex for vertex in range(vertices) if matrix[vertex][vertex]]
+    if loops:
+        note(file, f"left out: links of a vertex to itself ({listing(map(str, loops))})")
     rates = {
         (row, column): rate
-        for row, line in enumerate(rows)
-        for column, text in enumerate(line)
-        if (rate := _rate(text, row, column))
+        for row, line in enumerate(matrix)
+        for column, rate in enumerate(line)
+        if rate and row != column
     }
     for (row, column), rate in rates.items():
         both = rates.get((column, row)) == rate
@@ -103,9 +112,8 @@ def _rate(text: str, row: int, column: int) -> Decimal:
     except InvalidOperation:
         rate = Decimal("nan")
     if not rate.is_finite() or not 0 <= rate < 10**15:
-        raise MisplacedError(place, f"`{text}` is no number of a rate, 0 or more, without a unit")
-    if row == column and rate:
-        raise MisplacedError(place, f"`{text}` would be a link of vertex {row} to itself; write 0")
+        problem = f"`{text}` is no number of a rate, 0 or more, without a unit"
+        raise MisplacedError(place, f"{problem}{'' if row else HEADINGS}")
     return rate
 
 

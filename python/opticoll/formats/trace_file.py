@@ -63,7 +63,11 @@ def read(
         elif os.path.isdir(path):
             one_a_rank = any(Path(path).glob("*.et*"))
             content, chosen = b"", chosen or known["chakra" if one_a_rank else "otf2"]
-        elif form in (None, "goal_binary") and begins_with(path, formats.GOAL_BINARY):
+        elif (
+            form in (None, "goal_binary")
+            and begins_with(path, formats.GOAL_BINARY)
+            and os.path.isfile(path)
+        ):
             _refuse_rate(path, operations_per_second)
             return read_goal_file(path)
         else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from opticoll import _core, errors
@@ -282,7 +282,7 @@ def compare(
 
 def replan(
     plan: Plan,
-    failed: str,
+    failed: str | Sequence[str],
     algorithm: str = "auto",
     *,
     size: str | int | None = None,
@@ -299,7 +299,7 @@ def replan(
         `members=0-11` for the ranks that are left; `broken=3-4` on a ring of wavelengths; on a
         `wss_grid`
         `dead_transceivers=5.row+9.column`, `dead_ports=row3.2` or nodes that are
-        `leaving=5+8-11`; several with commas.
+        `leaving=5+8-11`; several options with commas, or a list.
     algorithm
         The algorithm on what is left (default: `auto`).
     size

@@ -32,6 +32,7 @@ def html(title: str, shown: Sequence[Part]) -> str:
         "parts": [parts.plain(part) for part in shown],
         "templates": figures.templates(),
         "config": figures.CONFIG,
+        "resolve": figures.RESOLVE,
         "caption": figures.CAPTION,
         "dashes": list(figures.DASHES.values()),
         "time_labels": figures.LABELS["s"],

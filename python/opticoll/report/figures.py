@@ -107,10 +107,17 @@ MOST_DASHES = len(DASHES)
 MOST_COLOURS = 32
 """Values of a column that may have colours at first: more are told apart by nobody."""
 
+FLUSH = 14
+"""Pixels from the end of an axis within which a label stays inside: panels are close together."""
+
+RESOLVE: Spec = {"axis": {"x": "independent"}}
+"""Each panel has an axis below it: a shared one stands below columns, also where a panel lacks."""
+
 CONFIG: Spec = {
     "font": "DejaVu Sans, Verdana, sans-serif",
     "background": "white",
     "axis": {"gridColor": "#E4E4E4", "labelFontSize": 11, "titleFontSize": 12},
+    "axisX": {"labelFlush": FLUSH},
     "legend": {"labelFontSize": 11, "titleFontSize": 11, "labelLimit": 260, "symbolSize": 70},
     "header": {"labelFontSize": 11, "titleFontSize": 11},
     "view": {"stroke": "#B0B0B0"},
@@ -377,7 +384,8 @@ def whole(
     panels = {"field": facet["field"], "title": facet["title"], "type": "nominal"}
     if "labels" in facet:
         panels["header"] = {"labelExpr": facet["labels"]}
-    return {**head, "facet": panels, "columns": columns, "spec": {**view, **size}}
+    parts = {"facet": panels, "columns": columns, "resolve": RESOLVE, "spec": {**view, **size}}
+    return {**head, **parts}
 
 
 def _gaps(told: dict[str, Spec], choice: Spec, apart: list[str], dashed: str | None) -> Spec:

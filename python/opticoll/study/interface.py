@@ -8,6 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from opticoll.errors import UsageError
 from opticoll.runner import run
 from opticoll.study.results import Results, table_of
 
@@ -60,6 +61,8 @@ def sweep(
     >>> row.points, row.plans, row.computed, row.errors
     (4, 2, 4, 0)
     """
+    if not isinstance(study, str | os.PathLike):
+        raise UsageError(f"a study is the name of its YAML file, not a {type(study).__name__}")
     command = import_module("opticoll.commands.sweep").COMMAND
     values = {"jobs": jobs, "shard": shard, "retry": retry, "dry_run": dry_run}
     path = None if store is None else Path(store)

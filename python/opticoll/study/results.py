@@ -61,14 +61,20 @@ class Results(Sequence[ResultRow]):
         axes: Sequence[str],
         units: dict[str, str],
         unknown: int = 0,
+        names: Sequence[str] = (),
     ) -> None:
-        self._rows, self.axes, self.units = rows, list(axes), units
+        self._rows, self.axes, self.units, self._names = rows, list(axes), units, list(names)
         self.unknown = unknown
         """Rows that were left out as they lack a value that the condition asks for."""
 
     def __repr__(self) -> str:
         studies = ", ".join(dict.fromkeys(row.study for row in self._rows))
         return f"Results({plural(len(self), 'row')} of {studies or 'no study'})"
+
+    def __eq__(self, other: object) -> bool:
+        return vars(self) == vars(other) if isinstance(other, Results) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -84,7 +90,7 @@ class Results(Sequence[ResultRow]):
         UsageError
             The package `pandas` is not installed.
         """
-        return dataframe([dict(row) for row in self._rows])
+        return dataframe({name: [row[name] for row in self._rows] for name in self._names})
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return arrow_stream([plain(row) for row in self._rows], requested_schema)
@@ -174,6 +180,8 @@ def _table(
     fixed = {column.name for column in columns(ResultRow)}
     named = {name: f"axis_{name}" if name in {*in_rows, *fixed} else name for name in axes}
     shown = {name: f"row_{name}" if name in fixed else name for name in in_rows}
+    names = [column.name for column in columns(ResultRow) if not column.spread]
+    names += [*named.values(), *shown.values()]
     rows = []
     for point, row in raw:
         cells = {named[name]: point.axes.get(name) for name in axes}
@@ -199,7 +207,7 @@ def _table(
         unknown = sum(
             row.error is not None and not (holds or all_known) for row, holds, all_known in judged
         )
-    return Results(rows, list(named.values()), units, unknown)
+    return Results(rows, list(named.values()), units, unknown, names)
 
 
 def _error(point: StoredPoint) -> str | None:

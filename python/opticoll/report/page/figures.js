@@ -181,7 +181,7 @@ function figureSection(table) {
       ...(facet
         ? {
           facet: {field: facet.field, title: facet.title, type: "nominal", header: facet.labels ? {labelExpr: facet.labels} : {}},
-          columns: across, spec: {...shown, ...size},
+          columns: across, resolve: CONTENT.resolve, spec: {...shown, ...size},
         }
         : {...shown, ...size}),
     };

@@ -100,8 +100,9 @@ fn of_rank(
         };
         let mut effects = effects(one.operation);
         let range = |operand: Operand| {
-            let start = layout.start(rank, operand.buffer) + operand.offset as usize;
-            start..start + one.count as usize
+            let start = layout.start(rank, operand.buffer);
+            let start = start.saturating_add(operand.offset as usize);
+            start..start.saturating_add(one.count as usize)
         };
         // In place, copies of the input to where it is already change nothing.
         if one.operation == Operation::Copy && range(one.source) == range(one.destination) {
