@@ -120,7 +120,7 @@ def read_plan(
         plan, notes = form.read(path), []
         if on is not None and on.spec != plan.fabric.spec:
             notes.append(f"`{path}` was planned for {plan.fabric.spec}; it is used on {on.spec}")
-            plan = _moved(plan, on, path)
+            plan = moved(plan, on, f"`{path}`")
     check_ranks(plan.collective.ranks, None, ranks)
     return plan, notes
 
@@ -154,8 +154,9 @@ def _placed(
         raise errors.ScheduleError(f"{path}: {error}") from error
 
 
-def _moved(plan: Plan, fabric: Fabric, path: str | os.PathLike[str]) -> Plan:
-    """The same transfers, lightpaths and slots on another fabric, such as a degraded one.
+def moved(plan: Plan, fabric: Fabric, what: str = "the plan") -> Plan:
+    """The same transfers, lightpaths and slots on another fabric, such as a degraded one; errors
+    name `what` it is.
 
     Raises
     ------
@@ -171,7 +172,7 @@ def _moved(plan: Plan, fabric: Fabric, path: str | os.PathLike[str]) -> Plan:
         names = [before[int(link)] for link in route[1].split(".")]
         for name in names:
             if name not in named:
-                raise errors.UsageError(f"`{path}` sends over {name}, which {fabric.spec} has not")
+                raise errors.UsageError(f"{what} sends over {name}, which {fabric.spec} has not")
         return " via " + ".".join(str(named[name]) for name in names)
 
     head, given, rest = plan.to_text().partition(f"\nfabric {plan.fabric.spec}\n")
@@ -180,7 +181,7 @@ def _moved(plan: Plan, fabric: Fabric, path: str | os.PathLike[str]) -> Plan:
         return Plan.from_text(f"{head}\nfabric {fabric.spec}\n{rest}") if given else plan
     except errors.OpticollError as error:
         raise errors.UsageError(
-            f"`{path}` is a plan for {plan.fabric.spec} and does not fit {fabric.spec}: {error}"
+            f"{what} is a plan for {plan.fabric.spec} and does not fit {fabric.spec}: {error}"
         ) from error
 
 

@@ -18,10 +18,12 @@ from cyclopts import Parameter
 
 import opticoll
 from opticoll import registry
-from opticoll._core import Fabric
+from opticoll._core import Fabric, Plan
 from opticoll._core import replan as core_replan
 from opticoll.arguments import Source, need_fabric, obtain, size_of
 from opticoll.circuit_switches import RematchedRow, change_lines, fibres, rematched
+from opticoll.errors import OpticollError
+from opticoll.foreign import moved
 from opticoll.layout import PICOSECONDS, align, human_time
 from opticoll.plan_row import PlanRow, plan_row, plan_summary
 from opticoll.registry import algorithm_spelling
@@ -113,6 +115,10 @@ class ReplanRow(PlanRow):
     before_algorithm: str = means("Algorithm of the plan as it was")
     before_time_s: Seconds = means("Time of that plan")
     before_time_ps: Picoseconds = means("The same time, exact")
+    kept_time_s: Seconds | None = means(
+        "Time of the plan that it replaces on what is left of the fabric",
+        absent="that plan does not work there",
+    )
     slowdown: Number = means("Time of the new plan over that of the old one; 1 if that is 0")
     fibres_rematched: Count = means(
         "Fibres that circuit switches join and did not join before",
@@ -142,6 +148,7 @@ def compute(asked: Replan, watch: Watch) -> Iterator[ReplanRow]:
     instead = algorithm_spelling(before.collective.kind, instead)
     plan, before_ps, after_ps = core_replan(before, failed, instead, size_bytes, **settings)
     row = plan_row(plan, plan.verify(), plan.simulate(size_bytes, **settings), size_bytes)
+    kept = _kept(before, plan.fabric)
     changes = rematched(before.fabric, plan.fabric)
     has_switches = plan.fabric.switch_ports > 0
     yield ReplanRow.of(
@@ -152,10 +159,20 @@ def compute(asked: Replan, watch: Watch) -> Iterator[ReplanRow]:
         before_algorithm=before.algorithm,
         before_time_s=before_ps / PICOSECONDS,
         before_time_ps=before_ps,
+        kept_time_s=kept.simulate(size_bytes, **settings).time_ps / PICOSECONDS if kept else None,
         slowdown=after_ps / before_ps if before_ps else 1.0,
         fibres_rematched=fibres(changes) if has_switches else OMITTED,
         rematched=changes if has_switches else OMITTED,
     )
+
+
+def _kept(before: Plan, fabric: Fabric) -> Plan | None:
+    """The plan as it was on what is left of its fabric; None where it does not work there."""
+    try:
+        kept = moved(before, fabric)
+    except OpticollError:
+        return None
+    return None if kept.verify() else kept
 
 
 def _text(asked: Replan, rows: list[ReplanRow]) -> str:
@@ -165,6 +182,12 @@ def _text(asked: Replan, rows: list[ReplanRow]) -> str:
     facts = [
         ["failed", row.failed],
         ["before", f"{row.before_algorithm}: {before}"],
+        [
+            "kept as it was",
+            "does not work any more"
+            if row.kept_time_s is None
+            else f"{human_time(round(row.kept_time_s * PICOSECONDS))} on what is left",
+        ],
         ["now", f"{row.chosen}: {after}, {row.slowdown:.4g} times as long"],
     ]
     parts = [align(facts), plan_summary(row.plan, row)]
