@@ -313,12 +313,12 @@ def carried_out(fabric: Fabric, *, collectives: bool = True, messages: bool = Tr
     """How a program's collectives and messages go over a fabric that simulates both.
 
     >>> carried_out(Fabric("crossbar:ranks=2"))
-    'messages over the routes of the fabric; in collectives, when both ends are ready'
+    'messages over the routes of the fabric; in collectives as planned, when both ends are ready'
     >>> carried_out(Fabric("wdm_ring:ranks=2,wavelengths=1"), collectives=False)
     'each message by a lightpath of one wavelength'
     """
     if fabric.electrical:
-        ends = "; in collectives, when both ends are ready" if collectives else ""
+        ends = "; in collectives as planned, when both ends are ready" if collectives else ""
         return f"messages over the routes of the fabric{ends}"
     planned = "collectives by the lightpaths, slots and settings of their plans"
     alone = "by a lightpath of one wavelength"
