@@ -12,10 +12,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from opticoll import config, foreign, layer_profile, task_list
+from opticoll.content import read_content
 from opticoll.errors import OpticollError
 from opticoll.escapes import escaped
 from opticoll.formats import otf2_archive, parquet_table
-from opticoll.formats.content import read_content
 
 FUZZ = Path(__file__).parent
 ARCHIVE = FUZZ.parent / "tests/data/ep.A.16.otf2.tar.zst"

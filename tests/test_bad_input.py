@@ -9,8 +9,7 @@ import zstandard
 
 import opticoll
 from conftest import RING, Run
-from opticoll import errors
-from opticoll.formats import content
+from opticoll import content, errors
 
 LIMIT = "must be"
 

@@ -15,8 +15,8 @@ import pytest
 import opticoll
 from conftest import Run
 from opticoll import errors
+from opticoll.content import read_content
 from opticoll.formats import chrome_trace, parquet_table, trace_file
-from opticoll.formats.content import read_content
 from opticoll.plot import rank_timeline
 from opticoll.settings import Settings
 from test_bad_input import check as refused

@@ -64,10 +64,10 @@ from opticoll._core import (
     parse_size,
     parse_time,
 )
+from opticoll.content import read_content
 from opticoll.document import Document, Place, Text, text, whole
 from opticoll.errors import ConfigError, UsageError
 from opticoll.formats import node_link
-from opticoll.formats.content import read_content
 from opticoll.settings import NAMES, Settings, given
 
 if TYPE_CHECKING:

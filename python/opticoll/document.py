@@ -25,8 +25,8 @@ from typing import (
 
 from opticoll import memory, registry
 from opticoll._core import take_memory
+from opticoll.content import opened
 from opticoll.errors import ConfigError, FileError, OpticollError
-from opticoll.formats.content import opened
 
 if TYPE_CHECKING:
     from ruamel.yaml.nodes import MappingNode, Node

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from opticoll import config, errors, formats
 from opticoll._core import Fabric, Plan, Program, Schedule, make_plan
-from opticoll.formats.content import beginning
+from opticoll.content import beginning
 from opticoll.layout import plural
 from opticoll.proof import program_proof_rows, program_refuted, refuted, violation_row
 from opticoll.registry import canonical, nearest

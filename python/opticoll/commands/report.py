@@ -14,10 +14,10 @@ import opticoll
 from opticoll import registry
 from opticoll._core import Fabric
 from opticoll.arguments import settings_on, size_of
+from opticoll.content import begins_with
 from opticoll.errors import FileError, UsageError
 from opticoll.formats import suffixes
 from opticoll.formats.atomic import check_writable
-from opticoll.formats.content import begins_with
 from opticoll.layout import align, plural
 from opticoll.options import NO_METHOD, MethodOption, SizeOption
 from opticoll.rows import Count, Row, columns, hidden, means
