@@ -215,6 +215,16 @@ pub trait Machine: Object {
         (0, self.ranks())
     }
 
+    /// The number that a link has in the fabric of which this is a part.
+    fn link_of_whole(&self, link: u32) -> u32 {
+        link
+    }
+
+    /// The number here of a link of the fabric of which this is a part; none where it is gone.
+    fn own_link(&self, whole: u32) -> Option<u32> {
+        Some(whole)
+    }
+
     /// Where parts of it are slower: the machine as if they were not, and the machine without them, where it is one. Plans are made
     /// for these, and timed on this one.
     fn undegraded(&self) -> Vec<Fabric> {

@@ -261,14 +261,6 @@ impl Part {
         }
     }
 
-    /// The number here of a link of another part of the same fabric, or of the whole; none where it is gone.
-    pub(crate) fn link_of(&self, other: &Fabric, link: u32) -> Option<u32> {
-        let whole = other
-            .downcast::<Part>()
-            .map_or(link, |part| part.links[link as usize]);
-        Some(self.kept[whole as usize]).filter(|own| *own != GONE)
-    }
-
     fn whole_network(&self) -> &dyn Network {
         self.whole
             .network()
@@ -523,6 +515,14 @@ impl Machine for Part {
             count => format!(", {count} of them slower"),
         };
         format!("{ranks} of {all}, {links} of {whole_links}{slower}")
+    }
+
+    fn link_of_whole(&self, link: u32) -> u32 {
+        self.links[link as usize]
+    }
+
+    fn own_link(&self, whole: u32) -> Option<u32> {
+        Some(self.kept[whole as usize]).filter(|own| *own != GONE)
     }
 
     fn undegraded(&self) -> Vec<Fabric> {

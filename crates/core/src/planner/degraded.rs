@@ -1,13 +1,13 @@
 //! Plans for machines of which parts are slower: plans made as if these were not slower, and plans that leave them out.
 //!
-//! Planners of rings know one rate, and some of graphs want the machine whole. A plan for the whole machine stays correct where a part is slower; its slots last as long as
-//! their slowest transfer. A plan that leaves the part out has fewer resources, at their full rate. Both are timed on the
-//! machine as it is, with links beside the plan for it, and the fastest one is taken.
+//! Planners of rings know one rate, and some of graphs want the machine whole. A plan for the whole machine stays correct
+//! where a part is slower; its slots last as long as their slowest transfer. A plan that leaves the part out has fewer
+//! resources, at their full rate. Both are timed on the machine as it is, with links beside the plan for it, and the fastest
+//! one is taken.
 
 use super::contest::Candidate;
 use super::{Planned, PlannerError, Question, find};
 use crate::fabric::Fabric;
-use crate::fabric::part::Part;
 use crate::interrupt;
 use crate::names::plural;
 use crate::plan::{NamedRoutes, Plan};
@@ -88,7 +88,6 @@ pub(super) fn plan(
 /// route uses a link that the part has lost.
 fn routes_on(part: &Fabric, plan: &Plan) -> Option<NamedRoutes> {
     let (own, network) = (part.network()?, plan.fabric.network()?);
-    let numbers = part.downcast::<Part>()?;
     let mut routes = NamedRoutes::default();
     let (mut theirs, mut ours) = (Vec::new(), Vec::new());
     for (number, transfer) in plan.schedule.transfers().enumerate() {
@@ -100,7 +99,7 @@ fn routes_on(part: &Fabric, plan: &Plan) -> Option<NamedRoutes> {
             None => network.route(source, destination, &mut theirs),
         }
         for link in &mut theirs {
-            *link = numbers.link_of(&plan.fabric, *link)?;
+            *link = part.own_link(plan.fabric.link_of_whole(*link))?;
         }
         ours.clear();
         own.route(source, destination, &mut ours);
