@@ -223,3 +223,22 @@ def test_an_exchange_of_various_equal_blocks_is_an_exchange_of_equal_blocks(rank
 def test_a_trace_of_more_ranks_than_the_fabric_says_so(fabric: str) -> None:
     with pytest.raises(errors.TraceError, match="8 ranks, the fabric 4"):
         opticoll.replay(program("all_reduce", 8, 1000), fabric)
+
+
+@pytest.mark.parametrize(
+    "fabric",
+    [
+        "crossbar:ranks=8,latency=500ns,degraded=0@25Gb/s",
+        "electrical_ring:ranks=8,latency=500ns",
+        "fat_tree:down=4x4,up=1x2,latency=1us,degraded=0-16@25Gb/s",
+        RING,
+    ],
+)
+@pytest.mark.parametrize("collective", CALLS)
+def test_the_order_of_a_communicator_changes_nothing(fabric: str, collective: str) -> None:
+    ranks = Fabric(fabric).ranks
+    times = {
+        opticoll.replay(program(collective, ranks, 1 << 20, {1: members}), fabric).time_ps
+        for members in ([6, 7, 0, 1], [6, 0, 1, 7])
+    }
+    assert len(times) == 1

@@ -309,17 +309,21 @@ def algorithms_by_collective(
     return algorithms
 
 
-def carried_out(fabric: Fabric, *, collectives: bool = True, messages: bool = True) -> str:
-    """How a program's collectives and messages go over a fabric that simulates both.
+def carried_out(
+    fabric: Fabric, *, collectives: bool = True, messages: bool = True, whole: bool = False
+) -> str:
+    """How a program's collectives and messages go over a fabric that simulates both; `whole` where
+    some collective is among all its ranks.
 
     >>> carried_out(Fabric("crossbar:ranks=2"))
-    'messages over the routes of the fabric; in collectives as planned, when both ends are ready'
+    'messages over the routes of the fabric; collectives when both ends are ready'
     >>> carried_out(Fabric("wdm_ring:ranks=2,wavelengths=1"), collectives=False)
     'each message by a lightpath of one wavelength'
     """
     if fabric.electrical:
-        ends = "; in collectives as planned, when both ends are ready" if collectives else ""
-        return f"messages over the routes of the fabric{ends}"
+        ends = "; collectives when both ends are ready" if collectives else ""
+        named = ", among all ranks by the routes of their plans" if whole else ""
+        return f"messages over the routes of the fabric{ends}{named}"
     planned = "collectives by the lightpaths, slots and settings of their plans"
     alone = "by a lightpath of one wavelength"
     if not collectives:

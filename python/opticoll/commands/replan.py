@@ -22,7 +22,7 @@ from opticoll._core import Fabric, Plan
 from opticoll._core import replan as core_replan
 from opticoll.arguments import Source, need_fabric, obtain, size_of
 from opticoll.circuit_switches import RematchedRow, change_lines, fibres, rematched
-from opticoll.errors import OpticollError
+from opticoll.errors import OpticollError, UsageError
 from opticoll.foreign import moved
 from opticoll.layout import PICOSECONDS, align, human_time
 from opticoll.plan_row import PlanRow, plan_row, plan_summary
@@ -82,6 +82,8 @@ def _options(failed: Sequence[str]) -> dict[str, str]:
         key, equals, value = one.partition("=")
         if not equals:
             key, value = "degraded" if "@" in one else "without", one
+        if key == "members" and key in options:
+            raise UsageError("--failed: `members=` says which ranks are left; give it once")
         options[key] = f"{options[key]}+{value}" if key in options else value
     return options
 

@@ -487,6 +487,19 @@ impl Expansion<'_> {
             return Ok(());
         }
         let tag = self.tag(event.communicator, None);
+        // Parts of a fabric number their ranks in the order of the fabric, whatever the order of the communicator.
+        let mut order: Vec<u32> = (0..members.len() as u32).collect();
+        if self.target.fabric.is_some() {
+            order.sort_by_key(|&member| members[member as usize]);
+        }
+        let number = order.iter().position(|&member| member == number);
+        let number = number.expect("a member") as u32;
+        let communicator = members;
+        let members: Vec<u32> = order
+            .iter()
+            .map(|&member| communicator[member as usize])
+            .collect();
+        let members = &members[..];
         let key = self.prepare(place, event, members, entered)?;
         // Taken out while nodes are pushed, then put back.
         let parts = self.schedules.remove(&key).expect("just prepared");
@@ -512,7 +525,8 @@ impl Expansion<'_> {
             }
             let bytes = match event.call {
                 Call::AllToAllVarious => {
-                    let size = |origin, target| {
+                    let size = |origin: u32, target: u32| {
+                        let [origin, target] = [origin, target].map(|one| order[one as usize]);
                         self.block_of_various(event.communicator, entered, origin, target)
                     };
                     various_bytes(&parts.collective, size, part)
@@ -622,7 +636,7 @@ impl Expansion<'_> {
             _ => event.bytes,
         };
         let size = self.planned_size(spec, kind, size);
-        let has_all = |fabric: &Fabric| fabric.ranks() == ranks && members.is_sorted();
+        let has_all = |fabric: &Fabric| fabric.ranks() == ranks;
         let key = (
             kind,
             ranks,

@@ -333,7 +333,9 @@ def _carried_out(trace: Trace, done: Outcome, *, measured: bool) -> str:
     if not measured:
         return "message by message"
     collectives, (messages, _) = bool(done.collectives), trace.messages
-    return carried_out(Fabric(done.network), collectives=collectives, messages=messages > 0)
+    fabric = Fabric(done.network)
+    whole = any(one["ranks"] == fabric.ranks for one in done.collectives.rows())
+    return carried_out(fabric, collectives=collectives, messages=messages > 0, whole=whole)
 
 
 def _of_bursts(text: str | None) -> dict[str, str] | None:
