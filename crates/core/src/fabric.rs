@@ -209,8 +209,8 @@ pub trait Machine: Object {
         part::of_members(self.record(), &self.spec(), self.network().is_some(), nodes)
     }
 
-    /// The ranks between which the circuits of a part lie: the first, and how many follow one another. Those of parts with
-    /// spans that do not overlap share nothing.
+    /// The ranks between which the circuits of a part lie: the first, and how many follow one
+    /// another. Those of parts with spans that do not overlap share nothing.
     fn part_span(&self, _members: &[u32]) -> (u32, u32) {
         (0, self.ranks())
     }

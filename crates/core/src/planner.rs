@@ -424,8 +424,8 @@ pub fn plan(
     Ok(planned)
 }
 
-/// As [`plan`], for one of the groups of a program, which others of as many ranks share: by the routes of the fabric alone, and
-/// found in [`PART_WORK`].
+/// As [`plan`], for one of the groups of a program, which others of as many ranks share: by the
+/// routes of the fabric alone, and found in [`PART_WORK`].
 ///
 /// # Errors
 /// Those of [`plan`].

@@ -1,9 +1,9 @@
 //! Plans for machines of which parts are slower: plans made as if these were not slower, and plans that leave them out.
 //!
-//! Planners of rings know one rate, and some of graphs want the machine whole. A plan for the whole machine stays correct
-//! where a part is slower; its slots last as long as their slowest transfer. A plan that leaves the part out has fewer
-//! resources, at their full rate. Both are timed on the machine as it is, with links beside the plan for it, and the fastest
-//! one is taken.
+//! Planners of rings know one rate, and some of graphs want the machine whole. A plan for the whole
+//! machine stays correct where a part is slower; its slots last as long as their slowest transfer.
+//! A plan that leaves the part out has fewer resources, at their full rate. Both are timed on the
+//! machine as it is, with links beside the plan for it, and the fastest one is taken.
 
 use super::contest::Candidate;
 use super::{Planned, PlannerError, Question, find};
@@ -84,8 +84,8 @@ pub(super) fn plan(
     })
 }
 
-/// The routes of a plan on a part of its fabric: named where those of the part are others. None without links, and where a
-/// route uses a link that the part has lost.
+/// The routes of a plan on a part of its fabric: named where those of the part are others. None
+/// without links, and where a route uses a link that the part has lost.
 fn routes_on(part: &Fabric, plan: &Plan) -> Option<NamedRoutes> {
     let (own, network) = (part.network()?, plan.fabric.network()?);
     let mut routes = NamedRoutes::default();

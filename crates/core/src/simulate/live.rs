@@ -8,9 +8,9 @@ use crate::units::{Bytes, Time};
 
 /// A network under a simulator whose clock is moved from outside.
 pub trait Live {
-    /// Sends a message with a number of its own between two ranks, by a route that the program names or by
-    /// the fabric's ([`OF_FABRIC`](crate::plan::routes::OF_FABRIC)). Calls come in the order of `ready`, which is
-    /// not before the instant reached last.
+    /// Sends a message with a number of its own between two ranks, by a route that the program
+    /// names or by the fabric's ([`OF_FABRIC`](crate::plan::routes::OF_FABRIC)). Calls come in the
+    /// order of `ready`, which is not before the instant reached last.
     ///
     /// # Errors
     /// A message that cannot be carried; a time that leaves 64 bits.

@@ -202,8 +202,8 @@ fn kind(call: Call) -> Option<CollectiveKind> {
 /// Tags from here on are of communicators other than the world, and of collectives.
 const OWN_TAGS: u32 = 1 << 31;
 
-/// A collective, the ranks and the root of its communicator, the size that it is planned for, and whether the members are
-/// the ranks of the fabric in their order.
+/// A collective, the ranks and the root of its communicator, the size that it is planned for, and
+/// whether the members are the ranks of the fabric in their order.
 type ScheduleKey = (CollectiveKind, u32, u32, Option<Bytes>, bool);
 
 struct Expansion<'a> {
@@ -487,7 +487,8 @@ impl Expansion<'_> {
             return Ok(());
         }
         let tag = self.tag(event.communicator, None);
-        // Parts of a fabric number their ranks in the order of the fabric, whatever the order of the communicator.
+        // Parts of a fabric number their ranks in the order of the fabric, whatever the order of
+        // the communicator.
         let mut order: Vec<u32> = (0..members.len() as u32).collect();
         if self.target.fabric.is_some() {
             order.sort_by_key(|&member| members[member as usize]);

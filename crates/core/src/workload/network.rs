@@ -270,7 +270,7 @@ pub fn run(source: &TraceContent, request: &ReplayRequest<'_>) -> Result<Done, T
 /// Carries out a plan on its own fabric, for a collective of a size.
 ///
 /// # Errors
-/// What the verifier or the simulator refuses; a time that leaves 64 bits.
+/// The verifier or the simulator refuses the plan; a time that leaves 64 bits.
 pub fn carry_out(
     plan: &AnyPlan,
     size: Bytes,

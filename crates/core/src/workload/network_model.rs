@@ -33,7 +33,8 @@ pub struct ReadyMessage {
     pub source: u32,
     /// The receiving rank.
     pub destination: u32,
-    /// The route that the program names for it; [`OF_FABRIC`](crate::plan::routes::OF_FABRIC) otherwise.
+    /// The route that the program names for it; [`OF_FABRIC`](crate::plan::routes::OF_FABRIC)
+    /// otherwise.
     pub route: u32,
     /// Its size.
     pub bytes: Bytes,

@@ -307,7 +307,8 @@ impl<'a> Search<'a> {
     }
 }
 
-/// The part of a range that begins with the first number for which `holds`, which then holds for all after it.
+/// The part of a range that begins with the first number for which `holds`, which then holds for
+/// all after it.
 fn first_that(range: Range<u64>, holds: impl Fn(u64) -> bool) -> Range<u64> {
     let Range { mut start, end } = range;
     let mut until = end;

@@ -34,8 +34,8 @@ crate::rows! {
     }
 }
 
-/// The plan of a collective, verified, and by what algorithm it was made. It names routes only where the members are all
-/// ranks of the fabric in their order.
+/// The plan of a collective, verified, and by what algorithm it was made. It names routes only
+/// where the members are all ranks of the fabric in their order.
 pub(super) fn plan(
     algorithms: &Algorithms,
     target: CollectiveTarget<'_>,

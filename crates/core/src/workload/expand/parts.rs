@@ -15,7 +15,8 @@ pub(super) struct MemberMessage {
     pub(super) peer: u32,
     pub(super) sends: bool,
     pub(super) chunks: Vec<(u32, u32)>,
-    /// The route that the plan names for it; [`OF_FABRIC`](crate::plan::routes::OF_FABRIC) otherwise.
+    /// The route that the plan names for it; [`OF_FABRIC`](crate::plan::routes::OF_FABRIC)
+    /// otherwise.
     pub(super) route: u32,
 }
 

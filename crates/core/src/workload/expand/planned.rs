@@ -36,7 +36,7 @@ impl PlanCost {
     /// Verifies and simulates a plan.
     ///
     /// # Errors
-    /// What the verifier or the simulator refuses.
+    /// The verifier or the simulator refuses the plan.
     fn new(
         plan: PlanRef<'_>,
         size: Bytes,
@@ -191,7 +191,8 @@ impl Expansion<'_> {
         };
         let various = event.call == Call::AllToAllVarious;
         let size = match (event.call, various.then(even_block).flatten()) {
-            // Equal blocks are no demand; a rank's own block counts in the size, though nobody sends it.
+            // Equal blocks are no demand; a rank's own block counts in the size, though nobody
+            // sends it.
             (Call::AllToAllVarious, Some(block)) => {
                 demand.clear();
                 block.checked_mul(members.len() as u64)
@@ -257,7 +258,7 @@ impl Expansion<'_> {
 /// The program in which all ranks carry out a plan once, for a collective of a size.
 ///
 /// # Errors
-/// What the verifier or the simulator refuses.
+/// The verifier or the simulator refuses the plan.
 pub(in crate::workload) fn expand_plan(
     plan: &AnyPlan,
     size: Bytes,
