@@ -104,6 +104,12 @@ def test_a_name_alone_says_what_failed() -> None:
     assert named.fabric == spelled.fabric
     assert named.fabric.endswith("without=21")
     assert named.chosen != plan.algorithm
+    for spec, slower in (
+        ("circuit_switch:ranks=4,ports=2", "1.1@9Gb/s"),
+        ("wss_grid:rows=2,columns=2", "1.row@9Gb/s"),
+    ):
+        row = opticoll.replan(opticoll.plan("all_gather", spec, size="1MiB"), slower)
+        assert (row.violations, row.fabric) == ([], Fabric(spec, degraded=slower).spec)
     # Ranks that are left are named anew, by their numbers in the whole fabric.
     members = opticoll.replan(plan, "members=0-11")
     assert (members.ranks, members.fabric[-12:]) == (12, "members=0-11")
@@ -147,14 +153,19 @@ def test_the_optimum_knows_what_is_slower(spec: str, degraded: str, seconds: Fra
 @pytest.mark.parametrize(
     ("spec", "degraded", "problem"),
     [
-        ("torus:dims=4x4", "0-1", "write 0-1@50Gb/s"),
-        ("torus:dims=4x4", "0-1@100Gb/s", "a degraded link has less"),
+        ("torus:dims=4x4", "0-1", "write 0-1@10Gb/s"),
+        ("torus:dims=4x4", "0-1@100Gb/s", "a degraded part has less"),
         ("torus:dims=4x4", "0-2@1Gb/s", "the fabric has no `0-2`"),
         ("torus:dims=4x4", "0-1@1GHz", "GHz"),
         ("wdm_ring:ranks=8,wavelengths=2", "3@1Gb/s", "write links such as 3-4"),
         ("wdm_ring:ranks=8,wavelengths=2", "w2@1Gb/s", "are below 2"),
         ("wdm_ring:ranks=8,wavelengths=2", "w1@40Gb/s", "a degraded part has less"),
         ("wdm_ring:ranks=8,wavelengths=2", "3-5@1Gb/s", "3 and 5 are no neighbours"),
+        ("circuit_switch:ranks=4,ports=2", "3.2@1Gb/s", "no port of 4 ranks with 2 each"),
+        ("circuit_switch:ranks=4,ports=2", "3.0@800Gb/s", "a degraded part has less"),
+        ("circuit_switch:ranks=4,ports=2", "3.0", "write 3.0@10Gb/s"),
+        ("wss_grid:rows=2,columns=2", "4.row@1Gb/s", "no such place on the grid"),
+        ("wss_grid:rows=2,columns=2", "3.row@100Gb/s", "a degraded part has less"),
     ],
 )
 def test_what_is_no_slower_part_is_refused(spec: str, degraded: str, problem: str) -> None:
@@ -210,6 +221,72 @@ def test_what_is_slower_is_used_or_left_out(
     # What lasts longer does so by 40 Gb/s over the lowest rate at most, and rounds up.
     assert time <= without
     assert time * slowest <= (full + 1000) * 40
+
+
+def test_a_circuit_has_the_rate_of_its_slower_port() -> None:
+    switch = "circuit_switch:ranks=4,ports=2,rate=8Gb/s,degraded=1.0@2Gb/s+2.1@4Gb/s+1.0@3Gb/s"
+    slots = "slot 0\ncopy 0 0>1 0.0\nslot 1\ncopy 0 0>2 1.1\nslot 2\ncopy 0 1>3 1.1"
+    plan = by_hand(switch, "1 1 1", slots)
+    proved(plan)
+    assert Fabric(plan.fabric.spec) == plan.fabric
+    # 1,000 bytes at 2 Gb/s, into the slower port, then at 4 and 8 Gb/s.
+    assert plan.simulate("1000B", policy="free").time_ps == 4_000_000 + 2_000_000 + 1_000_000
+
+
+@pytest.mark.parametrize("simulator", ["circuit", "control"])
+def test_light_has_the_rate_of_its_slower_transceiver(simulator: str) -> None:
+    grid = (
+        "wss_grid:rows=2,columns=2,rate=8Gb/s,tuning=0s,slow_switch=0s,"
+        "degraded=1.row@2Gb/s+2.row@4Gb/s+2.column@1Gb/s"
+    )
+    slots = "slot 0\ncopy 0 0>1 row.0\nslot 1\ncopy 0 1>3 column.0\nslot 2\ncopy 0 3>2 row.0"
+    plan = by_hand(grid, "1 1 1", slots)
+    proved(plan)
+    # 1,000 bytes at 2, 8 and 4 Gb/s.
+    policy = "two_tier" if simulator == "control" else "every_step"
+    outcome = plan.simulate("1000B", simulator=simulator, policy=policy)
+    assert outcome.time_ps == 4_000_000 + 1_000_000 + 2_000_000
+
+
+@pytest.mark.parametrize("kind", ["all_gather", "all_reduce", "all_to_all", "broadcast"])
+@pytest.mark.parametrize(
+    ("spec", "degraded", "broken"),
+    [
+        ("circuit_switch:ranks=6,ports=3,latency=1us", "2.0@{}Gb/s", {"dead_ports": "2.0"}),
+        (
+            "circuit_switch:ranks=6,ports=2,planes=2,rate=100Gb/s,startup=1us",
+            "2.0@{0}Gb/s+4.1@{0}Gb/s",
+            {"dead_ports": "2.0+4.1"},
+        ),
+        ("wss_grid:rows=3,columns=3", "4.row@{}Gb/s", {"dead_transceivers": "4.row"}),
+    ],
+)
+@pytest.mark.parametrize("slowest", [60, 1])
+def test_slower_ports_are_used_or_left_out(
+    kind: str, spec: str, degraded: str, broken: dict[str, str], slowest: int
+) -> None:
+    whole = Fabric(spec)
+    slower = whole.with_options(degraded=degraded.format(slowest))
+    plans = [
+        opticoll.plan(kind, one, size="16KiB")
+        for one in (whole, slower, whole.with_options(**broken))
+    ]
+    proved(plans[1])
+    full, time, without = (plan.simulate("16KiB").time_ps for plan in plans)
+    rate = 800 if "latency" in spec else 100
+    assert time <= without
+    assert time * slowest <= (full + 1000) * rate
+    _, bounds = opticoll._core.time_bounds(kind, slower, 2**14, 0, None, None, None)
+    assert all(time >= bound[0] for bound in bounds)
+
+
+def test_the_bound_of_a_rank_counts_its_slower_ports() -> None:
+    # Rank 3 receives seven blocks of 1,000 bytes over ports of 8 and 2 Gb/s, which are 10 Gb/s.
+    fabric = Fabric(
+        "circuit_switch:ranks=8,ports=2,rate=8Gb/s,reconfiguration=0s,degraded=3.1@2Gb/s"
+    )
+    _, bounds = opticoll._core.time_bounds("all_gather", fabric, 1000, 0, "free", None, None)
+    assert max(bound[0] for bound in bounds) == 7000 * 1000 * 8 // 10
 
 
 EVERY_STEP_PS = 25_000_000

@@ -81,15 +81,15 @@ impl Fabric {
 /// # Errors
 /// Options that do not say what is broken, or places that the fabric does not have.
 pub fn after(fabric: &Fabric, failures: &str) -> Result<Fabric, FabricError> {
-    if let Some(left) = fabric.after(failures) {
-        return Ok(left?);
-    }
     // A name alone is that of a part which is broken, or slower where it has a rate.
     let named = match (failures.contains('='), failures.contains('@')) {
         (true, _) => failures.to_owned(),
         (false, true) => format!("{}={failures}", DEGRADED.name),
         (false, false) => format!("{}={failures}", WITHOUT.name),
     };
+    if let Some(left) = fabric.after(&named) {
+        return Ok(left?);
+    }
     let failures: Spec = format!("{}:{named}", fabric.family()).parse()?;
     let options = fabric.record().all_options();
     let options = options.iter().map(|option| option.record);

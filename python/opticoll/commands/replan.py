@@ -47,8 +47,8 @@ class Replan(Source):
         Parameter(
             help="Failure, once or more often: a part such as 'rank 5', 'NIC of rank 3', 0>1 or "
             "0-1@25Gb/s; members=0-11 for the ranks left; dead=5 for a wavelength; dead_ports=3.0 "
-            "on a circuit_switch; dead_transceivers=5.row+9.column, dead_ports=row3.2 or "
-            "leaving=5+8-11 on a wss_grid",
+            "or 3.0@50Gb/s on a circuit_switch; dead_transceivers=5.row, 5.row@25Gb/s, "
+            "dead_ports=row3.2 or leaving=5+8-11 on a wss_grid",
             negative=(),
         ),
     ]

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from opticoll.reference.plan import Fabric, Plan, Problem, Transfer, Transfers
-from opticoll.reference.words import RANKS, Check, count, expect, one_of, rate, time, whole
+from opticoll.reference.words import RANKS, Check, count, expect, one_of, rate, slower, time, whole
 
 
 def _parts(text: str) -> None:
@@ -36,6 +36,7 @@ OPTIONS: dict[str, Check] = {
     "planes": count(2**8),
     "switch_ports": count(2**28),
     "dead_ports": _ports_of_ranks,
+    "degraded": len,
     "rate": rate,
     "reconfiguration": _parts,
     "first_setting": one_of("free", "charged"),
@@ -83,8 +84,11 @@ class CircuitSwitch(Fabric):
         self.digits = _digits(self.ranks, joined, planes)
         self.joined = joined
         self.dead = set(_ports_of_ranks(options["dead_ports"]) if "dead_ports" in options else [])
-        fits = all(rank < self.ranks and port < self.ports for rank, port in self.dead)
-        expect(fits, "a dead port does not exist")
+        named = set(self.dead)
+        for port in slower(options.get("degraded", ""), options.get("rate", "800Gb/s")):
+            named.update(_ports_of_ranks(port))
+        fits = all(rank < self.ranks and port < self.ports for rank, port in named)
+        expect(fits, "a dead or slower port does not exist")
         expect(not self.dead or self.reaches_all(), "dead ports part the ranks")
 
     def read_light(self, words: list[str], over: list[str]) -> tuple[Light, list[str]]:

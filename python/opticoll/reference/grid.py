@@ -14,8 +14,9 @@ from collections.abc import Iterator
 from typing import ClassVar, NamedTuple
 
 from opticoll.reference.plan import Fabric, Plan, Problem, Transfer, Transfers
-from opticoll.reference.words import Check, count, expect, like, one_of, rate, time, whole
+from opticoll.reference.words import Check, count, expect, like, one_of, rate, slower, time, whole
 
+TRANSCEIVER = r"[0-9]+\.(row|column)"
 NUMBERS = r"[0-9]+(-[0-9]+)?(\+[0-9]+(-[0-9]+)?)*"
 OPTIONS: dict[str, Check] = {
     "rows": count(4096),
@@ -26,8 +27,9 @@ OPTIONS: dict[str, Check] = {
     **dict.fromkeys(("tuning", "lock", "control", "latency", "slow_switch"), time),
     "plan": one_of("xor", "cyclic", "edge_colouring"),
     "nodes": like(rf"all|{NUMBERS}"),
-    "dead_transceivers": like(r"[0-9]+\.(row|column)(\+[0-9]+\.(row|column))*"),
+    "dead_transceivers": like(rf"{TRANSCEIVER}(\+{TRANSCEIVER})*"),
     "dead_ports": like(r"(row|column)[0-9]+\.[0-9]+(\+(row|column)[0-9]+\.[0-9]+)*"),
+    "degraded": like(rf"{TRANSCEIVER}@[^+@]+(\+{TRANSCEIVER}@[^+@]+)*"),
 }
 
 
@@ -74,7 +76,11 @@ class Grid(Fabric):
             switch, _, port = part.partition(".")
             plane = switch.rstrip("0123456789")
             self.dead.add((plane, int(switch.removeprefix(plane)), int(port)))
-        for plane, number, of_switch in self.dead:
+        named = set(self.dead)
+        for part in slower(options.get("degraded", ""), options.get("rate", "100Gb/s")):
+            node, _, plane = part.partition(".")
+            named.add((plane, *self.place(int(node), plane)))
+        for plane, number, of_switch in named:
             most = (self.rows, self.columns) if plane == "row" else (self.columns, self.rows)
             exists = number < most[0] and of_switch < most[1]
             expect(exists, f"no port {of_switch} of {plane} {number}")

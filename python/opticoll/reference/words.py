@@ -86,3 +86,15 @@ def rate(word: str) -> None:
 
 
 RANKS = count(2**20)
+
+
+def slower(listed: str, full: str) -> list[str]:
+    """The parts of a list such as `3.0@100Gb/s+5.1@50Gb/s`, each of which is slower than `full`."""
+    parts = []
+    for item in filter(None, listed.split("+")):
+        part, _, speed = item.rpartition("@")
+        rate(speed)
+        expect(part != "", f"`{item}` has no rate")
+        expect(quantity(speed, RATES) < quantity(full, RATES), f"`{item}` is no slower than {full}")
+        parts.append(part)
+    return parts

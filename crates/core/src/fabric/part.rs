@@ -50,6 +50,43 @@ pub(crate) const DEGRADED: OptionRecord = OptionRecord::new(
 .default("none")
 .role(Role::Broken);
 
+/// The parts that `degraded` lists, each with its rate. `place` gives a part by its name, and the rate that it has otherwise.
+pub(crate) fn read_degraded<P>(
+    spec: &Spec,
+    mut place: impl FnMut(&str) -> Result<(P, Rate), SpecError>,
+) -> Result<Vec<(P, Rate)>, SpecError> {
+    let refuse = |problem: String| spec.refuse(DEGRADED.name, problem);
+    let items = spec.option(DEGRADED.name).into_iter();
+    let slower = items.flat_map(|list| list.split('+')).map(|item| {
+        let (named, rate) = item.rsplit_once('@').ok_or_else(|| {
+            let item = shown(item);
+            refuse(format!(
+                "`{item}` has no rate; write {item}@10Gb/s, perhaps"
+            ))
+        })?;
+        let named = named.trim();
+        let (part, full) = place(named)?;
+        let rate = rate.trim().parse::<Rate>();
+        let rate = rate.map_err(|error: UnitError| refuse(error.to_string()))?;
+        match rate < full {
+            true => Ok((part, rate)),
+            false => {
+                let named = shown(named);
+                let problem = format!("`{named}` has {full}; a degraded part has less");
+                Err(refuse(problem))
+            }
+        }
+    });
+    slower.collect()
+}
+
+/// The same in the order of the parts; of several rates of one part the lowest.
+pub(crate) fn slowest_first<P: Ord>(mut slower: Vec<(P, Rate)>) -> Vec<(P, Rate)> {
+    slower.sort_unstable();
+    slower.dedup_by(|later, first| later.0 == first.0);
+    slower
+}
+
 /// The option for who takes part.
 pub(crate) const MEMBERS: OptionRecord = OptionRecord::new(
     "members",
@@ -147,30 +184,17 @@ impl Part {
         };
         let without = left.into_iter().map(|item| place(WITHOUT, item));
         let without: Vec<Place> = without.collect::<Result<_, _>>()?;
-        let refuse = |problem: String| spec.refuse(DEGRADED.name, problem);
-        let degraded = items(&DEGRADED).into_iter().flatten().map(|item| {
-            let (named, rate) = item.rsplit_once('@').ok_or_else(|| {
-                let item = shown(item);
-                refuse(format!(
-                    "`{item}` has no rate; write {item}@50Gb/s, perhaps"
-                ))
-            })?;
-            let (place, rate) = (place(DEGRADED, named.trim())?, rate.trim());
-            let rate: Rate = rate
-                .parse()
-                .map_err(|error: UnitError| refuse(error.to_string()))?;
-            match place.fastest(network) {
-                Some(whole) if rate < whole => Ok((place, rate)),
-                whole => {
-                    let whole = whole.map_or("no link".to_owned(), |whole| whole.to_string());
-                    Err(refuse(format!(
-                        "`{}` has {whole}; a degraded link has less",
-                        named.trim()
-                    )))
-                }
-            }
-        });
-        let degraded: Vec<(Place, Rate)> = degraded.collect::<Result<_, SpecError>>()?;
+        let degraded = read_degraded(spec, |named| {
+            let place = place(DEGRADED, named)?;
+            let fastest = place.fastest(network);
+            Ok((
+                place,
+                fastest.ok_or_else(|| {
+                    let named = shown(named);
+                    spec.refuse(DEGRADED.name, format!("`{named}` has no link"))
+                })?,
+            ))
+        })?;
         let members = members.into_iter().flatten();
         let members = members.map(|item| {
             let run = run(item.trim(), network.ranks());

@@ -4,8 +4,8 @@
 //! what is sent on has arrived in an earlier slot.
 //!
 //! **bandwidth.** A rank that must send, or receive, m bytes needs m / (d B). All ranks together receive 2 (n - 1) M bytes
-//! in an all_reduce of M (Patarasuk and Yuan, Journal of Parallel and Distributed Computing 2009), at n d B. Where ports are dead,
-//! n d is the number of those that work, and the rank with the fewest bounds what each must send or receive.
+//! in an all_reduce of M (Patarasuk and Yuan, Journal of Parallel and Distributed Computing 2009), at n d B. Where ports are dead
+//! or slower, n d B is the sum of the rates of those that work, and the rank with the least bounds what each must send or receive.
 //!
 //! **settings.** Where the whole switch changes at once, let the setting be another P - 1 times. In s slots of one setting
 //! something of a rank reaches at most 1 + d + ... + d^s ranks, for every rank has d circuits out. So S(P) slots at
@@ -41,8 +41,6 @@
 //! b (t - L), and in the first slot d B (t - alpha - delta) and b (t - L), so that
 //!
 //! T >= min(alpha + delta, L) + m / (d B + b), and R more where each slot is charged.
-
-use rustc_hash::FxHashMap;
 
 use crate::bound::places::power;
 pub use crate::bound::places::{fewest_hops, hops, ordered};
@@ -104,7 +102,7 @@ pub fn best(
         ranks,
         reached,
         ports: u64::from(switch.ports),
-        alive: AlivePorts::new(switch, collective),
+        rates: PortRates::new(switch, collective),
     };
     if switch.beside_rate.is_some() {
         return Ok(TimeBound {
@@ -147,7 +145,7 @@ struct Asked<'a> {
     /// The ranks, itself included, that something of a rank must reach.
     reached: u64,
     ports: u64,
-    alive: AlivePorts,
+    rates: PortRates,
 }
 
 impl Asked<'_> {
@@ -291,20 +289,18 @@ impl Asked<'_> {
         let Some(demanded) = &self.demanded else {
             return self.sending_over(hops(u128::from(self.ranks) - 1, ways));
         };
-        let rate = u128::from(self.switch.rate.bits_per_second());
         let beside = self.switch.bits_beside();
-        let all = rate * self.alive.all + u128::from(self.ranks) * beside;
+        let all = self.rates.all + u128::from(self.ranks) * beside;
         let of_one = demanded.slowest(self.switch)?;
         Ok(of_one.max(over(demanded.hops(&ways), all)?))
     }
 
     /// The same; the blocks of a rank in an all_to_all, all alike, make so many hops.
     fn sending_over(&self, hops: u128) -> Result<Time, UnitError> {
-        let rate = u128::from(self.switch.rate.bits_per_second());
         let (collective, size) = (self.collective, self.size);
         let ranks = u128::from(self.ranks);
         let beside = self.switch.bits_beside();
-        let all = rate * self.alive.all + ranks * beside;
+        let all = self.rates.all + ranks * beside;
         let together = match collective.kind() {
             CollectiveKind::AllToAll => {
                 let block = u128::from(size.get()) / ranks;
@@ -314,40 +310,36 @@ impl Asked<'_> {
             _ => Time::ZERO,
         };
         let of_one = |is_root: bool| {
-            let ports = self.alive.of_one[usize::from(is_root)];
+            let own = self.rates.of_one[usize::from(is_root)];
             over(
                 crossing(collective, size, 1, is_root),
-                rate * ports + beside,
+                own.saturating_add(beside),
             )
         };
         Ok(together.max(of_one(true)?).max(of_one(false)?))
     }
 }
 
-/// Ports that work.
-struct AlivePorts {
+/// Bits per second of the ports that work.
+struct PortRates {
     /// Of all ranks together.
     all: u128,
-    /// The fewest of a rank that is not the root, and those of the root.
+    /// The least of a rank that is not the root, and those of the root.
     of_one: [u128; 2],
 }
 
-impl AlivePorts {
-    fn new(switch: &CircuitSwitch, collective: &Collective) -> AlivePorts {
-        let (ranks, root) = (collective.ranks(), collective.root());
-        let mut dead: FxHashMap<u32, u32> = FxHashMap::default();
-        for port in switch.dead_ports.iter().filter(|port| port.rank < ranks) {
-            *dead.entry(port.rank).or_default() += 1;
+impl PortRates {
+    fn new(switch: &CircuitSwitch, collective: &Collective) -> PortRates {
+        let root = collective.root();
+        let mut all = 0;
+        let mut of_one = [u128::MAX; 2];
+        for rank in 0..collective.ranks() {
+            let own = switch.bits_of_ports(rank);
+            all += own;
+            let least = &mut of_one[usize::from(rank == root)];
+            *least = own.min(*least);
         }
-        let all = u128::from(ranks) * u128::from(switch.ports);
-        let of_others = dead.iter().filter(|(rank, _)| **rank != root);
-        let most = of_others.map(|(_, dead)| *dead).max().unwrap_or(0);
-        let of_root = dead.get(&root).copied().unwrap_or(0);
-        let alive = |dead: u32| u128::from(switch.ports - dead);
-        AlivePorts {
-            all: all - dead.values().map(|dead| u128::from(*dead)).sum::<u128>(),
-            of_one: [alive(most), alive(of_root)],
-        }
+        PortRates { all, of_one }
     }
 }
 

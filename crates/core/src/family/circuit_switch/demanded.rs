@@ -118,8 +118,7 @@ pub fn direct(
 
 /// What all ports of a rank that work send together, and the network beside the switch: bits per second.
 fn rate_of(switch: &CircuitSwitch, rank: u32) -> u128 {
-    u128::from(switch.rate.bits_per_second()) * u128::from(switch.ports_alive(rank))
-        + switch.bits_beside()
+    switch.bits_of_ports(rank) + switch.bits_beside()
 }
 
 fn of_line(

@@ -19,7 +19,7 @@ use crate::fabric::{Circuits, Fabric, FabricError, FamilyRecord, Machine, Named}
 use crate::names::plural;
 use crate::spec::{OptionRecord, Role, Spec};
 use crate::units::{Quantity, Rate, Time, UnitError};
-pub use wiring::DeadRankPort;
+pub use wiring::RankPort;
 
 /// Ranks around an optical circuit switch.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,7 +33,9 @@ pub struct CircuitSwitch {
     /// Ports of each switch; a plane is several switches where they are too few for all ranks.
     pub switch_ports: u32,
     /// Ports that neither send nor receive, in order.
-    pub dead_ports: Vec<DeadRankPort>,
+    pub dead_ports: Vec<RankPort>,
+    /// Ports that are slower, out and in, and their rates; in order.
+    pub degraded: Vec<(RankPort, Rate)>,
     /// Rate of a port; 1 / beta.
     pub rate: Rate,
     /// From one setting to the next, alpha_r.
@@ -232,6 +234,8 @@ fn declared(options: &mut Options<'_, CircuitSwitch>) -> Result<CircuitSwitch, F
         dead_ports "dead_ports" list(|spec| wiring::read_dead_ports(spec, ranks, ports), wiring::print_dead_ports)
             Broken "ports out of order, by rank and port" range "3.0+5.1";
         rate "rate" value(Printed(Rate::gigabits(800))) "rate of a port, in each direction" source CHOSEN;
+        degraded "degraded" list(|spec| wiring::read_degraded(spec, (ranks, ports), rate), wiring::print_degraded)
+            Broken "ports that are slower, out and in, and their rate" range "3.0@100Gb/s+5.1@50Gb/s";
         reconfiguration "reconfiguration" value(Printed(Reconfiguration::new(Time::from_ps(10_000_000)))) Reconfiguration
             "time to change the setting, or its parts: control+switching+lock" source CHOSEN;
         first_setting "first_setting" word(&FirstSetting::ALL, Silent(FirstSetting::Free)) Reconfiguration
@@ -253,6 +257,7 @@ fn declared(options: &mut Options<'_, CircuitSwitch>) -> Result<CircuitSwitch, F
         planes,
         switch_ports,
         dead_ports,
+        degraded,
         rate,
         reconfiguration,
         first_setting,
@@ -300,13 +305,27 @@ impl Machine for CircuitSwitch {
         )
     }
 
-    /// The rates of the ports, and of that beside the switch.
+    /// The rates of the ports that work, and of that beside the switch; of ranks that differ, the least.
     fn injection_bandwidth(&self) -> u128 {
-        u128::from(self.ports) * u128::from(self.rate.bits_per_second()) + self.bits_beside()
+        let dead = self.dead_ports.iter().map(|port| port.rank);
+        let slower = self.degraded.iter().map(|(port, _)| port.rank);
+        let least = dead
+            .chain(slower)
+            .map(|rank| self.bits_of_ports(rank))
+            .min();
+        let whole = u128::from(self.ports) * u128::from(self.rate.bits_per_second());
+        least.unwrap_or(whole) + self.bits_beside()
     }
 
     fn circuits(&self) -> Option<&dyn Circuits> {
         Some(self)
+    }
+
+    fn undegraded(&self) -> Vec<Fabric> {
+        self.undegraded_switches()
+            .into_iter()
+            .map(Fabric::new)
+            .collect()
     }
 
     /// The switch in the middle.

@@ -5,6 +5,7 @@
 //! receives from one at a time, any wavelength. c = 2 control + tuning + lock is paid for a circuit that
 //! the transmitter does not have already; light is under way for L. A burst carries any number of
 //! chunks, a relay receives and sends like any other rank, and what is sent on has arrived before.
+//! Where transceivers have different rates, u_r B and w B are sums of their rates, and g B is that of g at the full rate.
 //!
 //! **growth.** In a slot, a rank that has something of a given rank tells at most g others: at least
 //! ceil(log_(1+g) N) slots where something of one rank reaches all, or of all ranks one, as in every
@@ -137,7 +138,7 @@ pub fn best(
                 })
             }
             CollectiveKind::AllToAll => {
-                let time = ports.forwarding(grid, size, slots, per_slot)?;
+                let time = ports.forwarding(size, slots, per_slot)?;
                 time.map(|time| TimeBound {
                     time,
                     name: "hops",
@@ -208,8 +209,8 @@ fn told(ranks: u64, most: u64, first: Time, next: Time) -> Result<Time, UnitErro
 
 /// The transceivers of a grid that are usable.
 struct UsableTransceivers {
-    /// By rank, for row and column.
-    usable: Vec<[bool; 2]>,
+    /// Bits per second by rank, for row and column; 0 of one that is not usable.
+    rates: Vec<[u128; 2]>,
     /// Ordered pairs of ranks that share a switch by transceivers that work.
     direct: u128,
     /// How many ranks have so many others on their switches, by transceivers that work, for row and column.
@@ -227,20 +228,23 @@ impl UsableTransceivers {
                 working[plane as usize][grid.port(rank, plane).0 as usize] += 1;
             }
         }
-        let mut usable = vec![[false; 2]; grid.ranks() as usize];
+        let mut rates = vec![[0; 2]; grid.ranks() as usize];
         let mut partners = BTreeMap::new();
-        for (rank, own) in (0..).zip(&mut usable) {
+        for (rank, own) in (0..).zip(&mut rates) {
             interrupt::check();
             let others = Plane::BOTH.map(|plane| match grid.works(rank, plane) {
                 true => working[plane as usize][grid.port(rank, plane).0 as usize] - 1,
                 false => 0,
             });
-            *own = others.map(|others| others > 0);
+            *own = Plane::BOTH.map(|plane| match others[plane as usize] {
+                0 => 0,
+                _ => grid.rate_of(rank, plane).bits_per_second().into(),
+            });
             *partners.entry(others).or_insert(0) += 1;
         }
         let pairs = working.iter().flatten().map(|&count| count * count - count);
         UsableTransceivers {
-            usable,
+            rates,
             direct: pairs.sum(),
             partners,
         }
@@ -249,13 +253,12 @@ impl UsableTransceivers {
     /// The least time of an all_to_all over all numbers of slots.
     fn forwarding(
         &self,
-        grid: &WssGrid,
         size: Bytes,
         fewest: u64,
         per_slot: Time,
     ) -> Result<Option<Time>, UnitError> {
-        let ranks = self.usable.len() as u128;
-        let everywhere = rate(grid, self.usable.iter().map(count).sum());
+        let ranks = self.rates.len() as u128;
+        let everywhere = self.rates.iter().flatten().sum();
         let block = u128::from(size.get()) / ranks;
         let shortest = 2 * ranks * (ranks - 1) - self.direct;
         least_over_slots(fewest, |slots| {
@@ -271,8 +274,11 @@ impl UsableTransceivers {
 
     /// g.
     fn most(&self) -> u64 {
-        let counts = self.usable.iter().map(count);
-        counts.max().unwrap_or(0)
+        let usable = self
+            .rates
+            .iter()
+            .map(|own| own.iter().filter(|rate| **rate > 0));
+        usable.map(|own| own.count() as u64).max().unwrap_or(0)
     }
 
     /// The greatest m / (w B), and whether it is that of a rank or of a cut.
@@ -285,9 +291,9 @@ impl UsableTransceivers {
         let ranks = u128::from(collective.ranks());
         let root = collective.root();
         let mut greatest = (Time::ZERO, "bandwidth");
-        let mut enter = |bytes: u128, across: u64, name: &'static str| {
+        let mut enter = |bytes: u128, across: u128, name: &'static str| {
             if across > 0 {
-                let time = over(bytes, rate(grid, across))?;
+                let time = over(bytes, across)?;
                 greatest = if time > greatest.0 {
                     (time, name)
                 } else {
@@ -296,11 +302,11 @@ impl UsableTransceivers {
             }
             Ok::<(), UnitError>(())
         };
-        for (rank, own) in (0..).zip(&self.usable) {
+        for (rank, own) in (0..).zip(&self.rates) {
             let bytes = crossing(collective, size, 1, rank == root);
-            enter(bytes, count(own), "bandwidth")?;
+            enter(bytes, own.iter().sum(), "bandwidth")?;
         }
-        let everywhere = self.usable.iter().map(count).sum();
+        let everywhere = self.rates.iter().flatten().sum();
         let block = u128::from(size.get()) / ranks;
         match collective.kind() {
             CollectiveKind::AllReduce => {
@@ -318,13 +324,13 @@ impl UsableTransceivers {
         }
         for plane in Plane::BOTH {
             let switches = grid.rows * grid.columns / grid.side(plane).max(1);
-            // Ranks, transceivers to the other switches, and whether the root is there.
-            let mut sets = vec![(0u128, 0u64, false); switches as usize];
-            for (rank, own) in (0..).zip(&self.usable) {
+            // Ranks, bits per second to the other switches, and whether the root is there.
+            let mut sets = vec![(0u128, 0u128, false); switches as usize];
+            for (rank, own) in (0..).zip(&self.rates) {
                 interrupt::check();
                 let (inside, across, has_root) = &mut sets[grid.port(rank, plane).0 as usize];
                 *inside += 1;
-                *across += u64::from(own[plane.other() as usize]);
+                *across += own[plane.other() as usize];
                 *has_root |= rank == root;
             }
             for (inside, across, has_root) in sets {
@@ -362,8 +368,4 @@ fn rate(grid: &WssGrid, transceivers: u64) -> u128 {
 
 fn transceivers(grid: &WssGrid) -> impl Iterator<Item = (u32, Plane)> {
     (0..grid.ranks()).flat_map(|rank| Plane::BOTH.map(|plane| (rank, plane)))
-}
-
-fn count(own: &[bool; 2]) -> u64 {
-    own.iter().map(|&usable| u64::from(usable)).sum()
 }

@@ -17,6 +17,7 @@ mod light;
 mod places;
 
 use crate::fabric::options::{self, Options, Otherwise::*, declare};
+use crate::fabric::part::joined;
 use crate::fabric::wiring::CHOSEN;
 use crate::fabric::{Circuits, Fabric, FabricError, FamilyRecord, Machine, Named, Plane, Planes};
 use crate::names::plural;
@@ -24,7 +25,7 @@ use crate::spec::{OptionRecord, Role, Spec, SpecError};
 use crate::units::{Rate, Time};
 pub use configuration::{Configuration, SwitchSetting};
 pub use light::{LIGHT, TunedLight};
-pub use places::{DeadTransceiver, SwitchPort};
+pub use places::{SwitchPort, Transceiver};
 
 /// Which wavelength leads from which port of a switch to which other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -104,9 +105,11 @@ pub struct WssGrid {
     /// The node of each rank, in increasing order.
     pub nodes: Vec<u32>,
     /// Transceivers that neither send nor receive, in order.
-    pub dead_transceivers: Vec<DeadTransceiver>,
+    pub dead_transceivers: Vec<Transceiver>,
     /// Switch ports out of order, in order.
     pub dead_ports: Vec<SwitchPort>,
+    /// Transceivers that are slower, both ways, and their rates; in order.
+    pub degraded: Vec<(Transceiver, Rate)>,
 }
 
 /// The most rows, and columns: wavelengths are numbered with 16 bits, and light is not split further.
@@ -169,10 +172,12 @@ fn declared(options: &mut Options<'_, WssGrid>) -> Result<WssGrid, FabricError> 
             |spec| Ok(places::read_nodes(spec, "nodes", all)?),
             |nodes| (nodes.len() as u32 != all).then(|| places::print_nodes(nodes)))
             "nodes allocated to the task" range "numbers and ranges joined by +: 0-15+32-47" default "all";
-        dead_transceivers "dead_transceivers" list(|spec| places::read_transceivers(spec, all), places::joined)
+        dead_transceivers "dead_transceivers" list(|spec| places::read_transceivers(spec, all), |all| joined(all, Transceiver::to_string))
             "transceivers out of order, by node and plane" range "5.row+9.column";
-        dead_ports "dead_ports" list(|spec| places::read_ports(spec, rows, columns), places::joined)
+        dead_ports "dead_ports" list(|spec| places::read_ports(spec, rows, columns), |all| joined(all, SwitchPort::to_string))
             "switch ports out of order, by switch and port" range "row3.2+column1.0";
+        degraded "degraded" list(|spec| places::read_degraded(spec, all, rate), places::print_degraded)
+            Broken "transceivers that are slower, both ways, and their rate" range "5.row@25Gb/s+9.column@50Gb/s";
     }
     Ok(WssGrid {
         rows,
@@ -189,6 +194,7 @@ fn declared(options: &mut Options<'_, WssGrid>) -> Result<WssGrid, FabricError> 
         nodes,
         dead_transceivers,
         dead_ports,
+        degraded,
     })
 }
 
@@ -251,7 +257,7 @@ impl WssGrid {
         }
         let node = self.nodes[rank as usize];
         let (switch, port) = self.port(rank, plane);
-        let transceiver = DeadTransceiver { node, plane };
+        let transceiver = Transceiver { node, plane };
         let dead_port = SwitchPort {
             plane,
             switch,
@@ -270,9 +276,43 @@ impl WssGrid {
         }
     }
 
-    /// Whether every node is allocated and nothing is dead.
+    /// The rate of a transceiver that works.
+    pub fn rate_of(&self, rank: u32, plane: Plane) -> Rate {
+        let node = self.nodes[rank as usize];
+        let one = Transceiver { node, plane };
+        let slower = self.degraded.binary_search_by_key(&one, |(one, _)| *one);
+        slower.map_or(self.rate, |place| self.degraded[place].1)
+    }
+
+    /// The rate of light: that of the slower of its two transceivers.
+    pub fn rate_between(&self, ends: [u32; 2], light: TunedLight) -> Rate {
+        let Some(&plane) = Plane::BOTH.get(usize::from(light.plane)) else {
+            return self.rate;
+        };
+        let ends = ends.into_iter().filter(|rank| *rank < self.ranks());
+        let rates = ends.map(|rank| self.rate_of(rank, plane));
+        rates.min().unwrap_or(self.rate)
+    }
+
+    /// The grid as if no transceiver were slower, and without the slower ones; none where no transceiver is slower.
+    fn undegraded_grids(&self) -> Vec<WssGrid> {
+        if self.degraded.is_empty() {
+            return Vec::new();
+        }
+        let mut whole = self.clone();
+        let slower = std::mem::take(&mut whole.degraded);
+        let mut left = whole.clone();
+        let slower = slower.into_iter().map(|(transceiver, _)| transceiver);
+        left.dead_transceivers.extend(slower);
+        left.dead_transceivers.sort_unstable();
+        left.dead_transceivers.dedup();
+        vec![whole, left]
+    }
+
+    /// Whether every node is allocated and nothing is dead or slower.
     pub fn is_whole(&self) -> bool {
         self.ranks() == self.rows * self.columns
+            && self.degraded.is_empty()
             && self.dead_transceivers.is_empty()
             && self.dead_ports.is_empty()
     }
@@ -358,13 +398,20 @@ impl Machine for WssGrid {
 
     /// The rates of the transceivers that work and whose switch joins another rank's place.
     fn injection_bandwidth(&self) -> u128 {
-        let transceivers = |rank: u32| {
+        let sent = |rank: u32| {
             let planes = Plane::BOTH.into_iter();
             let leads = planes.filter(|&plane| self.side(plane) > 1 && self.works(rank, plane));
-            leads.count() as u128
+            let rates = leads.map(|plane| self.rate_of(rank, plane).bits_per_second());
+            rates.map(u128::from).sum::<u128>()
         };
-        let least = (0..self.ranks()).map(transceivers).min().unwrap_or(0);
-        least * u128::from(self.rate.bits_per_second())
+        (0..self.ranks()).map(sent).min().unwrap_or(0)
+    }
+
+    fn undegraded(&self) -> Vec<Fabric> {
+        self.undegraded_grids()
+            .into_iter()
+            .map(Fabric::new)
+            .collect()
     }
 
     fn circuits(&self) -> Option<&dyn Circuits> {

@@ -196,7 +196,8 @@ impl ControlEngine<'_> {
             self.run.begun[index] = now;
             self.run.cause[index] = cause;
         }
-        let sent = start.plus(grid.rate.transmission(own.bytes)?)?;
+        let rate = grid.rate_between([own.source, own.destination], own.light);
+        let sent = start.plus(rate.transmission(own.bytes)?)?;
         self.run.start[index] = start;
         self.run.sent[index] = sent;
         self.put(sent, ControlEvent::Sent(flow));

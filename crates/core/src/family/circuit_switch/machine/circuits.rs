@@ -41,6 +41,18 @@ impl Circuits for CircuitSwitch {
         Transmission::at(self.rate)
     }
 
+    /// At the rate of the slower of its two ports.
+    fn transmission_of(&self, hop: &Hop) -> Transmission {
+        let light = SwitchedLight::from(hop.light);
+        let out = self.rate_of(hop.from, light.source_port.into());
+        let into = self.rate_of(hop.to, light.destination_port.into());
+        Transmission::at(out.min(into))
+    }
+
+    fn is_degraded(&self) -> bool {
+        !self.degraded.is_empty()
+    }
+
     fn delay(&self) -> Result<Time, UnitError> {
         Ok(self.latency)
     }

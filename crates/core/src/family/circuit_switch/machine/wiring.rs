@@ -11,21 +11,22 @@ use std::fmt;
 use rustc_hash::FxHashSet;
 
 use super::CircuitSwitch;
-use crate::fabric::FabricError;
+use crate::fabric::{FabricError, part};
 use crate::interrupt;
 use crate::names::{plural, shown};
 use crate::spec::{Spec, SpecError, whole};
+use crate::units::Rate;
 
-/// A port of a rank that neither sends nor receives; written `3.0`.
+/// A port of a rank; written `3.0`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct DeadRankPort {
+pub struct RankPort {
     /// The rank.
     pub rank: u32,
     /// Its port.
     pub port: u32,
 }
 
-impl fmt::Display for DeadRankPort {
+impl fmt::Display for RankPort {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{}.{}", self.rank, self.port)
     }
@@ -36,34 +37,59 @@ pub(super) fn read_dead_ports(
     spec: &Spec,
     ranks: u32,
     ports: u32,
-) -> Result<Vec<DeadRankPort>, SpecError> {
+) -> Result<Vec<RankPort>, SpecError> {
     let Some(text) = spec.option("dead_ports") else {
         return Ok(Vec::new());
     };
-    let mut dead = Vec::new();
-    for part in text.split('+') {
-        let one = part.split_once('.').and_then(|(rank, port)| {
-            let rank = whole(rank).filter(|rank| *rank < ranks)?;
-            let port = whole(port).filter(|port| *port < ports)?;
-            Some(DeadRankPort { rank, port })
-        });
-        dead.push(one.ok_or_else(|| {
-            let problem = format!(
-                "`{}` is no port of {ranks} ranks with {ports} each, counted from 0; write 3.0 (port 0 of rank 3)",
-                shown(part)
-            );
-            spec.refuse("dead_ports", problem)
-        })?);
-    }
+    let dead = text.split('+');
+    let dead = dead.map(|part| read_port(spec, "dead_ports", part, (ranks, ports)));
+    let mut dead: Vec<RankPort> = dead.collect::<Result<_, SpecError>>()?;
     dead.sort_unstable();
     dead.dedup();
     Ok(dead)
 }
 
+/// A port such as `3.0`, named by an option.
+fn read_port(
+    spec: &Spec,
+    option: &str,
+    text: &str,
+    (ranks, ports): (u32, u32),
+) -> Result<RankPort, SpecError> {
+    let port = text.split_once('.').and_then(|(rank, port)| {
+        let rank = whole(rank).filter(|rank| *rank < ranks)?;
+        let port = whole(port).filter(|port| *port < ports)?;
+        Some(RankPort { rank, port })
+    });
+    port.ok_or_else(|| {
+        let problem = format!(
+            "`{}` is no port of {ranks} ranks with {ports} each, counted from 0; write 3.0 (port 0 of rank 3)",
+            shown(text)
+        );
+        spec.refuse(option, problem)
+    })
+}
+
+/// The slower ports of a specification, such as `3.0@100Gb/s+5.1@50Gb/s`, in order.
+pub(super) fn read_degraded(
+    spec: &Spec,
+    counts: (u32, u32),
+    full: Rate,
+) -> Result<Vec<(RankPort, Rate)>, SpecError> {
+    let slower = part::read_degraded(spec, |name| {
+        Ok((read_port(spec, "degraded", name, counts)?, full))
+    })?;
+    Ok(part::slowest_first(slower))
+}
+
+/// The slower ports as a specification writes them.
+pub(super) fn print_degraded(degraded: &[(RankPort, Rate)]) -> String {
+    part::joined(degraded, |(port, rate)| format!("{port}@{rate}"))
+}
+
 /// The dead ports as a specification writes them.
-pub(super) fn print_dead_ports(dead: &[DeadRankPort]) -> String {
-    let dead: Vec<String> = dead.iter().map(DeadRankPort::to_string).collect();
-    dead.join("+")
+pub(super) fn print_dead_ports(dead: &[RankPort]) -> String {
+    part::joined(dead, RankPort::to_string)
 }
 
 impl CircuitSwitch {
@@ -136,14 +162,14 @@ impl CircuitSwitch {
 
     /// Whether a port of a rank works.
     pub fn is_alive(&self, rank: u32, port: u32) -> bool {
-        let one = DeadRankPort { rank, port };
+        let one = RankPort { rank, port };
         self.dead_ports.is_empty() || self.dead_ports.binary_search(&one).is_err()
     }
 
     /// How many ports of a rank among some work.
     fn alive_among(&self, rank: u32, ports: std::ops::Range<u32>) -> u32 {
         let before = |port: u32| {
-            let end = DeadRankPort { rank, port };
+            let end = RankPort { rank, port };
             self.dead_ports.partition_point(|dead| *dead < end) as u32
         };
         ports.end - ports.start - (before(ports.end) - before(ports.start))
@@ -152,6 +178,46 @@ impl CircuitSwitch {
     /// How many ports of a rank work.
     pub fn ports_alive(&self, rank: u32) -> u32 {
         self.alive_among(rank, 0..self.ports)
+    }
+
+    /// The rate of a port that works.
+    pub fn rate_of(&self, rank: u32, port: u32) -> Rate {
+        let one = RankPort { rank, port };
+        let slower = self.degraded.binary_search_by_key(&one, |(port, _)| *port);
+        slower.map_or(self.rate, |place| self.degraded[place].1)
+    }
+
+    /// Bits per second of all ports of a rank that work.
+    pub fn bits_of_ports(&self, rank: u32) -> u128 {
+        let lowest = RankPort { rank, port: 0 };
+        let first = self.degraded.partition_point(|(port, _)| *port < lowest);
+        let slower = self.degraded[first..].iter();
+        let slower = slower.take_while(|(port, _)| port.rank == rank);
+        let alive = slower.filter(|(port, _)| self.is_alive(rank, port.port));
+        let full = u128::from(self.rate.bits_per_second());
+        let lost: u128 = alive
+            .map(|(_, rate)| full - u128::from(rate.bits_per_second()))
+            .sum();
+        full * u128::from(self.ports_alive(rank)) - lost
+    }
+
+    /// The switch as if no port were slower, and without the slower ports, where circuits still lead from each rank to each
+    /// other; none where no port is slower.
+    pub(super) fn undegraded_switches(&self) -> Vec<CircuitSwitch> {
+        if self.degraded.is_empty() {
+            return Vec::new();
+        }
+        let mut whole = self.clone();
+        let slower = std::mem::take(&mut whole.degraded);
+        let mut left = whole.clone();
+        left.dead_ports
+            .extend(slower.into_iter().map(|(port, _)| port));
+        left.dead_ports.sort_unstable();
+        left.dead_ports.dedup();
+        let is_left = left.stranded().is_none();
+        std::iter::once(whole)
+            .chain(is_left.then_some(left))
+            .collect()
     }
 
     /// How many ports of a rank on a plane work.

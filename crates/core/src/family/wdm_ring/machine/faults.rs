@@ -16,7 +16,7 @@ use super::Direction;
 use crate::fabric::part;
 use crate::names::shown;
 use crate::spec::{Spec, SpecError, whole};
-use crate::units::{Rate, UnitError};
+use crate::units::Rate;
 
 /// A direction of the ring that nothing crosses between two neighbours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -61,23 +61,8 @@ pub(super) fn read_degraded(
 ) -> Result<Degraded, SpecError> {
     let refuse = |problem: String| spec.refuse("degraded", problem);
     let mut degraded = Degraded::default();
-    let items = spec.option("degraded").into_iter();
-    for item in items.flat_map(|list| list.split('+')) {
-        let (name, rate) = item.rsplit_once('@').ok_or_else(|| {
-            let item = shown(item);
-            refuse(format!(
-                "`{item}` has no rate; write {item}@10Gb/s, perhaps"
-            ))
-        })?;
-        let name = name.trim();
-        let rate = rate.trim().parse::<Rate>();
-        let rate = rate.map_err(|error: UnitError| refuse(error.to_string()))?;
-        if rate >= full {
-            return Err(refuse(format!(
-                "`{}` has {full}; a degraded part has less",
-                shown(name)
-            )));
-        }
+    for (name, rate) in part::read_degraded(spec, |name| Ok((name.to_owned(), full)))? {
+        let name = name.as_str();
         if let Some(ends) = part::ends_of(name, rank) {
             for link in cuts(spec, "degraded", ranks, ends)? {
                 let slowest = degraded.links.entry(link).or_insert(rate);

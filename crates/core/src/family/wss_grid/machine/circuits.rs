@@ -36,6 +36,14 @@ impl Circuits for WssGrid {
         Transmission::at(self.rate)
     }
 
+    fn transmission_of(&self, hop: &Hop) -> Transmission {
+        Transmission::at(self.rate_between([hop.from, hop.to], TunedLight::from(hop.light)))
+    }
+
+    fn is_degraded(&self) -> bool {
+        !self.degraded.is_empty()
+    }
+
     fn delay(&self) -> Result<Time, UnitError> {
         Ok(self.latency)
     }

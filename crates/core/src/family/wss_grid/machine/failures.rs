@@ -1,14 +1,15 @@
 //! What is left of a grid when something fails.
 
 use super::{WssGrid, places};
+use crate::fabric::part;
 use crate::spec::{Spec, SpecError};
 
-/// What failures are called: two of them as in the specification of a grid.
-const KNOWN: [&str; 3] = ["dead_transceivers", "dead_ports", "leaving"];
+/// What failures are called: all but the last as in the specification of a grid.
+const KNOWN: [&str; 4] = ["dead_transceivers", "dead_ports", "degraded", "leaving"];
 
 impl WssGrid {
     /// What is left after failures beside those that there are already, written like the options of a
-    /// grid: `dead_transceivers=5.row+9.column`, `dead_ports=row3.2`, and `leaving=5+8-11` for nodes, which
+    /// grid: `dead_transceivers=5.row+9.column`, `dead_ports=row3.2`, `degraded=5.row@25Gb/s`, and `leaving=5+8-11` for nodes, which
     /// are then no longer allocated.
     ///
     /// # Errors
@@ -38,6 +39,9 @@ impl WssGrid {
             .extend(places::read_ports(&spec, self.rows, self.columns)?);
         left.dead_ports.sort_unstable();
         left.dead_ports.dedup();
+        left.degraded
+            .extend(places::read_degraded(&spec, nodes, self.rate)?);
+        left.degraded = part::slowest_first(left.degraded);
         Ok(left)
     }
 }

@@ -3,12 +3,14 @@
 use std::fmt;
 
 use super::Plane;
+use crate::fabric::part;
 use crate::names::shown;
 use crate::spec::{Spec, SpecError, whole};
+use crate::units::Rate;
 
-/// A transceiver of a node that neither sends nor receives; written `5.row`.
+/// A transceiver of a node; written `5.row`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct DeadTransceiver {
+pub struct Transceiver {
     /// The node, row by row.
     pub node: u32,
     /// Which of its two.
@@ -26,7 +28,7 @@ pub struct SwitchPort {
     pub port: u32,
 }
 
-impl fmt::Display for DeadTransceiver {
+impl fmt::Display for Transceiver {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{}.{}", self.node, self.plane)
     }
@@ -36,12 +38,6 @@ impl fmt::Display for SwitchPort {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{}{}.{}", self.plane, self.switch, self.port)
     }
-}
-
-/// Several places, joined by `+`.
-pub(super) fn joined<T: fmt::Display>(places: &[T]) -> String {
-    let places: Vec<String> = places.iter().map(T::to_string).collect();
-    places.join("+")
 }
 
 /// The nodes of an option: all, or those given as numbers and ranges.
@@ -94,15 +90,35 @@ pub(super) fn print_nodes(nodes: &[u32]) -> String {
 }
 
 /// The dead transceivers, such as `5.row+9.column`.
-pub(super) fn read_transceivers(
+pub(super) fn read_transceivers(spec: &Spec, nodes: u32) -> Result<Vec<Transceiver>, SpecError> {
+    read(spec, "dead_transceivers", |part| transceiver(part, nodes))
+}
+
+/// A transceiver such as `5.row`; none where the grid has no such node or plane.
+fn transceiver(text: &str, nodes: u32) -> Option<Transceiver> {
+    let (node, plane) = text.split_once('.')?;
+    let node = whole(node).filter(|node| *node < nodes)?;
+    let plane = Plane::BOTH.into_iter().find(|one| one.name() == plane)?;
+    Some(Transceiver { node, plane })
+}
+
+/// The slower transceivers, such as `5.row@25Gb/s+9.column@50Gb/s`, in order.
+pub(super) fn read_degraded(
     spec: &Spec,
     nodes: u32,
-) -> Result<Vec<DeadTransceiver>, SpecError> {
-    read(spec, "dead_transceivers", |part| {
-        let (node, plane) = part.split_once('.')?;
-        let node = whole(node).filter(|node| *node < nodes)?;
-        let plane = Plane::BOTH.into_iter().find(|one| one.name() == plane)?;
-        Some(DeadTransceiver { node, plane })
+    full: Rate,
+) -> Result<Vec<(Transceiver, Rate)>, SpecError> {
+    let slower = part::read_degraded(spec, |name| {
+        let found = transceiver(name, nodes);
+        Ok((found.ok_or_else(|| no_place(spec, "degraded", name))?, full))
+    })?;
+    Ok(part::slowest_first(slower))
+}
+
+/// The slower transceivers as a specification writes them.
+pub(super) fn print_degraded(degraded: &[(Transceiver, Rate)]) -> String {
+    part::joined(degraded, |(transceiver, rate)| {
+        format!("{transceiver}@{rate}")
     })
 }
 
@@ -140,22 +156,21 @@ fn read<T: Ord>(
     let Some(text) = spec.option(key) else {
         return Ok(Vec::new());
     };
+    let found = text.split('+');
+    let found = found.map(|part| place(part).ok_or_else(|| no_place(spec, key, part)));
+    let mut places: Vec<T> = found.collect::<Result<_, SpecError>>()?;
+    places.sort_unstable();
+    places.dedup();
+    Ok(places)
+}
+
+/// The error for a place that the grid does not have.
+fn no_place(spec: &Spec, key: &str, text: &str) -> SpecError {
     let example = match key {
         "dead_ports" => "row3.2 (port 2 of the switch of row 3)",
         _ => "5.row (the transceiver of node 5 to its row)",
     };
-    let mut places = Vec::new();
-    for part in text.split('+') {
-        let found = place(part).ok_or_else(|| {
-            let problem = format!(
-                "`{}` is no such place on the grid; write {example}",
-                shown(part)
-            );
-            spec.refuse(key, problem)
-        })?;
-        places.push(found);
-    }
-    places.sort_unstable();
-    places.dedup();
-    Ok(places)
+    let text = shown(text);
+    let problem = format!("`{text}` is no such place on the grid; write {example}");
+    spec.refuse(key, problem)
 }
