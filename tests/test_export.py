@@ -103,3 +103,12 @@ def test_files_of_one_export_are_all_written_or_none(run: Run, tmp_path: Path, r
     assert run("export", *SWITCH, "--output", tmp_path / "ring.et").code == 0
     written = sorted(one.name for one in tmp_path.iterdir())
     assert written == ["ring.0.et", "ring.1.et", "ring.2.et", "ring.3.et", "ring.et.plan"]
+
+
+def test_a_violated_plan_is_written_with_a_warning(run: Run, tmp_path: Path) -> None:
+    plan = tmp_path / "broken.plan"
+    text = opticoll.plan("all_gather", RING, "ring").to_text()
+    plan.write_text(text.replace("copy 3 ", "copy 2 "), encoding="utf-8")
+    written = run("export", plan, "--output", tmp_path / "t.csv")
+    assert "warning: the plan is violated" in written.err
+    assert (tmp_path / "t.csv").exists()

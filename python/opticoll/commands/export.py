@@ -16,6 +16,7 @@ from opticoll.errors import UsageError
 from opticoll.formats.atomic import check_writable
 from opticoll.formats.nccl_tuner import choices
 from opticoll.layout import plural
+from opticoll.once import verify_once
 from opticoll.options import WavelengthOption
 from opticoll.proof import PlanHead, algorithm_name, head
 from opticoll.registry import fabric_text
@@ -101,6 +102,10 @@ def compute(asked: Asked, watch: Watch) -> Iterator[AnyRow]:
         return
     check_planned(asked.source, None if form.sized else asked.size, asked.settings)
     plan = obtain(asked, asked.wavelength, watch)
+    if verify_once(plan):
+        watch.notes.append(
+            "warning: the plan is violated (see `opticoll verify`); so is what is written"
+        )
     size_bytes = size_of(plan, asked.size, asked.demand) if form.sized else None
     yield ExportRow.of(head(plan), format=form.name, size_bytes=size_bytes, plan=plan)
 
