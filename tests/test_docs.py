@@ -39,7 +39,8 @@ def shown() -> Iterator[tuple[Path, Path]]:
     """Each picture of a page: the page and the picture's file."""
     for page in PAGES:
         for target in re.findall(r"!\[[^]]*\]\(([^)]+)\)", page.read_text(encoding="utf-8")):
-            yield page, (page.parent / target).resolve()
+            if "://" not in target:  # badges
+                yield page, (page.parent / target).resolve()
 
 
 def test_every_picture_of_a_page_exists_and_every_picture_kept_is_on_a_page() -> None:
@@ -110,15 +111,40 @@ def test_every_cell_of_the_table_of_tools_has_a_link() -> None:
     assert len(readme.splitlines()) <= 150
 
 
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+WITHOUT_MAKE = {
+    "wheels.yml": {
+        "pip install --constraint constraints.txt maturin",
+        "maturin build --release --out dist",
+        "python .github/try_wheel.py dist",
+    },
+    "nightly.yml": {"git diff --exit-code docs/papers"},
+}
+"""What workflows run beside targets of the Makefile."""
+
+
 def test_workflows_call_targets_of_the_makefile() -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    workflows = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
-    assert {file.stem for file in workflows} == {"tests", "nightly", "wheels", "docs", "release"}
-    for file in workflows:
+    assert {file.stem for file in WORKFLOWS} == {"tests", "nightly", "wheels", "docs", "release"}
+    for file in WORKFLOWS:
         for run in re.findall(r"run: (.*)", file.read_text(encoding="utf-8")):
-            program, *targets = run.split()
-            assert program == "make", f"{file.name}: {run}"
-            assert all(f"\n{target}:" in makefile for target in targets), f"{file.name}: {run}"
+            if run not in WITHOUT_MAKE.get(file.name, ()):
+                program, *targets = run.split()
+                assert program == "make", f"{file.name}: {run}"
+                assert all(f"\n{target}:" in makefile for target in targets), f"{file.name}: {run}"
+
+
+def test_actions_and_hooks_are_pinned() -> None:
+    texts = {file.name: file.read_text(encoding="utf-8") for file in WORKFLOWS}
+    for name, text in texts.items():
+        for action in re.findall(r"uses: (?!\./)(.*)", text):
+            pinned = re.fullmatch(r"[\w/-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", action)
+            assert pinned, f"{name}: {action}"
+    hooks = (ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8")
+    pins = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    assert set(re.findall(r"\w+==[\d.]+", hooks)) <= set(pins)
+    (typos,) = re.findall(r"rev: (.*)", hooks)
+    assert f"crate-ci/typos@{typos}\n" in texts["tests.yml"]
 
 
 def test_the_page_of_papers_names_every_verdict_and_paper() -> None:
