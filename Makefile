@@ -2,35 +2,48 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml $(wildcard Cargo.lock)
+RUST := $(shell find crates/core crates/py -name '*.rs' -o -name Cargo.toml) Cargo.toml $(wildcard Cargo.lock)
 export PATH := $(CURDIR)/$(BIN):$(PATH):$(HOME)/.cargo/bin
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
-.PHONY: demo test check stub bench fuzz validate golden figures reference papers rustdoc docs newest wheel clean
+.PHONY: demo test test-core test-python check stub bench fuzz validate golden figures reference papers rustdoc docs newest wheel clean
 
 demo: $(VENV)/built
 	mkdir -p out
 	opticoll compare all_gather --fabric optree_paper --size 4MiB \
 		--algorithms ring,neighbour_exchange,wrht,optree,relay_tree --figure out/demo.svg
 
-test: $(VENV)/built rustdoc
-	cargo test --release --package opticoll
-	pytest -n 2
+test: test-core test-python
 
-check: $(VENV)/built
+# PROPTEST_CASES is the number of cases of a property that states none.
+export PROPTEST_CASES ?= 64
+
+# One test: make test-core TEST=auto::every_candidate, make test-python TEST=tests/test_bound.py.
+test-core:
+	cargo test --profile quick --package opticoll-tests $(if $(TEST),--test it $(TEST))
+ifndef TEST
+	cargo test --package opticoll --lib
+	cargo test --profile quick --package opticoll --doc
+endif
+
+test-python: $(VENV)/built
+	pytest $(or $(TEST),-n 2)
+
+# The quick ones first.
+check: $(VENV)/installed
 	cargo fmt --all --check
-	cargo clippy --workspace --all-targets -- --deny warnings
 	ruff check
 	ruff format --check
+	PYTHONPATH=python lint-imports
 	mypy
-	lint-imports
+	cargo clippy --workspace --all-targets -- --deny warnings
 
 # The types of the compiled core for editors and mypy, from the binding's signatures and doc comments.
 stub: $(VENV)/built
 	python crates/py/stub.py
 
 bench: $(VENV)/built
-	cargo bench --package opticoll
+	cargo bench --package opticoll-bench
 	python benches/commands.py
 
 # Seconds for each target. What is found stays in fuzz/artifacts; `fuzz/corpus` is kept from run to run.
@@ -49,8 +62,13 @@ fuzz: $(VENV)/built
 	for target in $(PYTHON_TARGETS); do \
 	  python fuzz/python_readers.py $$target $(FUZZ_SECONDS) || exit 1; done
 
-validate: $(VENV)/built docs
-	$(if $(wildcard validation/*.py),pytest -n 2 validation,@echo 'nothing to validate yet')
+# Every case of the tests, and comparisons with others.
+validate: export OPTICOLL_CASES := all
+validate: export PROPTEST_CASES := 256
+validate: test docs
+	cargo test --profile quick --package opticoll --lib -- --ignored
+	cargo test --profile quick --package opticoll-tests -- --ignored
+	pytest -n 2 validation
 
 # What every command prints on some hundred cases, compared with what it printed before.
 golden: $(VENV)/built

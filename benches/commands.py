@@ -42,7 +42,7 @@ def trees(fabric: str) -> tuple[str, ...]:
     return ("plan", "all_gather", "--fabric", fabric, "--algorithm", algorithm, "--size", "1MiB")
 
 
-TRACES = Path(__file__).parents[1] / "crates/core/tests/data/traces"
+TRACES = Path(__file__).parents[1] / "crates/tests/data/traces"
 
 # Seconds on two cores, the start of Python included.
 GOALS: tuple[tuple[float, tuple[str, ...]], ...] = (

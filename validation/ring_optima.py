@@ -1,7 +1,7 @@
 """The least number of slots of collectives on small rings of wavelengths, by CP-SAT of OR-Tools.
 
     python -m venv /tmp/solver && /tmp/solver/bin/pip install ortools
-    /tmp/solver/bin/python validation/ring_optima.py --write crates/core/tests/it/bound/optima.tsv
+    /tmp/solver/bin/python validation/ring_optima.py --write crates/tests/it/bound/optima.tsv
 
 The model follows docs/model.md and shares nothing with opticoll: a lightpath carries one chunk in a
 slot, delivers at its end (a light tree at any rank that it passes), takes a channel on every link,

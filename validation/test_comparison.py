@@ -46,7 +46,7 @@ def test_codes_agrees_as_often_as_its_own_page_says() -> None:
 
 
 def test_times_of_astra_sim_are_those_of_the_tests() -> None:
-    tests = (ROOT / "crates/core/tests/it/astra.rs").read_text(encoding="utf-8").replace("_", "")
+    tests = (ROOT / "crates/tests/it/astra.rs").read_text(encoding="utf-8").replace("_", "")
     times = [cells[-1].replace(",", "") for cells in rows("ASTRA-sim")]
     assert len(times) == 6
     assert [time for time in times if not re.search(rf"\b{time}\b", tests)] == []

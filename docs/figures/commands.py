@@ -71,7 +71,7 @@ COMMANDS = {
         "--algorithm settings:algorithm=cyclic_doubling --view settings --figure"
     ),
     "replay_mg": (
-        "replay crates/core/tests/data/traces/mg.A.16.csv.zst "
+        "replay crates/tests/data/traces/mg.A.16.csv.zst "
         "--fabric fat_tree:down=4x4,up=1x2,rate=1Gb/s,latency=5us --figure"
     ),
     "congestion": (

@@ -40,7 +40,7 @@ _MEAN_US = {
     "Wait": 54,
 }
 
-_TRACE = "opticoll replay crates/core/tests/data/traces/mg.A.16.csv.zst"
+_TRACE = "opticoll replay crates/tests/data/traces/mg.A.16.csv.zst"
 
 MG = (
     *(
@@ -226,7 +226,7 @@ _WAYS = {"naive": "naive", "2_ports": "2 ports", "3_ports": "3 ports", "4_ports"
 def _program(name: str) -> Iterator[Claim]:
     label, seconds, count = name.upper(), _SECONDS[name], _COUNTS[name]
     trace = (
-        f"opticoll replay crates/core/tests/data/traces/{name}.A.16.csv.zst "
+        f"opticoll replay crates/tests/data/traces/{name}.A.16.csv.zst "
         f"--fabric {{}} {_BY_ALGORITHM}"
     )
     yield Claim(

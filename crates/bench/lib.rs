@@ -1,0 +1,1 @@
+//! Measurements of the core of opticoll: `cargo bench --package opticoll-bench`.

@@ -1,0 +1,312 @@
+//! `auto` is never slower than anything that can be named, and whatever it names can be named.
+
+use opticoll::family::wdm_ring::WdmRing;
+use std::collections::BTreeSet;
+
+use opticoll::algorithm;
+use opticoll::collective::{Collective, CollectiveKind};
+use opticoll::fabric::Fabric;
+use opticoll::planner::{self, LeftOut, Planned, PlannerError};
+use opticoll::simulate::fluid::StartRule;
+use opticoll::simulate::{self, Method, Policy};
+use opticoll::spec::Spec;
+use opticoll::units::{Bytes, Time};
+use opticoll::verify::verify;
+use proptest::prelude::*;
+
+use crate::some_of;
+
+/// Fails where the plan of `auto` is wrong, or takes less than the bound on its time.
+pub(crate) fn auto_is_not_below_its_bound(
+    fabric: &str,
+    kind: CollectiveKind,
+    policy: Policy,
+    size: Bytes,
+) -> Result<(), TestCaseError> {
+    let fabric = Fabric::parse(fabric).unwrap();
+    let collective = Collective::new(kind, fabric.ranks()).unwrap();
+    let (spec, method) = ("auto".parse().unwrap(), Method::from(policy));
+    let planned = planner::plan(&spec, &fabric, collective, size, &method).unwrap();
+    prop_assert_eq!(verify(&planned.plan), []);
+    let time = simulate::run(&planned.plan, size, &method).unwrap().time;
+    let least = planner::time_bound(&fabric, &collective, size, &method).unwrap();
+    let least = least.unwrap().time;
+    prop_assert!(
+        time >= least,
+        "{collective:?} on {fabric} in {time}, below {least}"
+    );
+    Ok(())
+}
+
+/// One question for `auto`.
+struct Question {
+    fabric: Fabric,
+    collective: Collective,
+    size: Bytes,
+    method: Method,
+}
+
+impl Question {
+    fn new(fabric: &str, kind: CollectiveKind, size: &str, method: &Method) -> Question {
+        let fabric = Fabric::parse(fabric).unwrap();
+        let collective = Collective::new(kind, fabric.ranks()).unwrap();
+        Question {
+            fabric,
+            collective,
+            size: size.parse().unwrap(),
+            method: method.clone(),
+        }
+    }
+
+    fn plan(&self, spec: &str) -> Result<Planned, PlannerError> {
+        let spec = spec.parse()?;
+        planner::plan(
+            &spec,
+            &self.fabric,
+            self.collective,
+            self.size,
+            &self.method,
+        )
+    }
+
+    fn time(&self, planned: &Planned) -> Time {
+        let outcome = simulate::run(&planned.plan, self.size, &self.method);
+        outcome.unwrap().time
+    }
+
+    /// All names with all values that options have to be tried.
+    fn listed(&self) -> Vec<String> {
+        let kind = self.collective.kind();
+        let records = algorithm::records_for(&self.fabric);
+        let of_kind = records.filter(|record| record.collective == kind);
+        let mut names: Vec<String> = of_kind
+            .filter(|record| (record.accepts)(self.fabric.ranks()).is_ok())
+            .flat_map(|record| record.variants(&self.fabric))
+            .filter(|spec| !self.cuts_bytes(spec))
+            .map(|spec| spec.to_string())
+            .collect();
+        if let Some(ring) = self.fabric.downcast::<WdmRing>() {
+            let stripes = |name: &String| {
+                let spec: Spec = name.parse().unwrap();
+                spec.with("stripes", "all").to_string()
+            };
+            names.extend(names.clone().iter().map(stripes));
+            let pieces = 1..=ring.channels().min(16);
+            names.extend(pieces.map(|pieces| format!("relay_tree:pieces={pieces}")));
+        }
+        let planners = planner::PLANNERS.iter();
+        let planners = planners
+            .filter(|record| record.collectives.contains(&kind) && (record.applies)(&self.fabric));
+        names.extend(planners.map(|record| record.name.to_owned()));
+        names
+    }
+
+    /// Whether a pipeline has at least twice as many pieces as there are bytes: half as many do the same.
+    fn cuts_bytes(&self, spec: &Spec) -> bool {
+        let segments = spec.option("segments").map(|value| value.parse::<u64>());
+        segments.is_some_and(|segments| segments.unwrap() / 2 >= self.size.get())
+    }
+
+    fn described(&self) -> String {
+        let (policy, start) = (self.method.policy, self.method.start);
+        format!(
+            "{} on {}, {}, {policy:?} {start:?}",
+            self.collective.kind(),
+            self.fabric,
+            self.size
+        )
+    }
+}
+
+/// Every question of a few fabrics of light and of links, under every policy or start rule.
+fn questions() -> Vec<Question> {
+    let light = [
+        "wdm_ring:ranks=12,wavelengths=3",
+        "wdm_ring:ranks=8,wavelengths=8,propagation=1us,conversion=1us",
+        "wdm_ring:ranks=6,wavelengths=2,conversion=5ns,flit=32B,packet=message",
+        "wdm_ring:ranks=9,wavelengths=4,broken=2-3",
+        "wdm_ring:ranks=8,wavelengths=2,multicast=drop_and_continue",
+    ];
+    let links = [
+        "crossbar:ranks=8,latency=1us",
+        "torus:dims=3x4,latency=500ns",
+        "fat_tree:down=4x4,up=1x2,latency=1us",
+        "dragonfly:terminals_per_router=2,routers_per_group=2,global_per_router=1,latency=1us",
+    ];
+    let others = [
+        "wss_grid:rows=3,columns=4",
+        "wss_grid:rows=4,columns=4,control=2ns,latency=3ns",
+        "light_path_grid:ranks=8,ports=2",
+    ];
+    let policies: Vec<Method> = Policy::ALL.into_iter().map(Method::from).collect();
+    let starts: Vec<Method> = StartRule::ALL
+        .into_iter()
+        .map(|start| Method {
+            start: Some(start),
+            ..Method::default()
+        })
+        .collect();
+    let mut questions = Vec::new();
+    let plain = [Method::default()];
+    for (fabrics, methods) in [
+        (&light[..], &policies[..]),
+        (&links, &starts),
+        (&others, &plain),
+    ] {
+        for fabric in fabrics {
+            for kind in CollectiveKind::ALL {
+                for size in ["100B", "1MB"] {
+                    for method in methods {
+                        questions.push(Question::new(fabric, kind, size, method));
+                    }
+                }
+            }
+        }
+    }
+    // Messages of no bytes are eager whatever the limit is, and wait for no receiver.
+    let endpoint = [("endpoint", "loggp:eager=0B,overhead=300ns")];
+    let method = Method::from_settings(endpoint).unwrap();
+    for kind in CollectiveKind::ALL {
+        let crossbar = "crossbar:ranks=5,rate=100Gb/s,latency=1us";
+        questions.push(Question::new(crossbar, kind, "0B", &method));
+    }
+    questions
+}
+
+/// Of the questions, so many are one asked in `make test`.
+const STEP: usize = 23;
+
+/// How many of these names have plans, all of them verified, and which are faster than what `auto` takes.
+fn faster_than_auto(
+    question: &Question,
+    names: impl IntoIterator<Item = String>,
+) -> (usize, BTreeSet<String>) {
+    let what = question.described();
+    let auto = question.plan("auto");
+    let auto = auto.unwrap_or_else(|error| panic!("{what}: {error}"));
+    assert_eq!(verify(&auto.plan), [], "{what}");
+    let (time, chosen) = (question.time(&auto), &auto.plan.representative().algorithm);
+    let (mut compared, mut faster) = (0, BTreeSet::new());
+    for name in names {
+        let Ok(planned) = question.plan(&name) else {
+            continue;
+        };
+        assert_eq!(verify(&planned.plan), [], "{name}: {what}");
+        compared += 1;
+        let other = question.time(&planned);
+        // `auto` leaves out what saves less than one part in 300 of the time.
+        if u128::from(other.ps()) * 301 < u128::from(time.ps()) * 300 {
+            faster.insert(format!("{what}: {chosen} {time}, {name} {other}"));
+        }
+    }
+    (compared, faster)
+}
+
+#[test]
+fn auto_is_never_slower_than_anything_listed() {
+    let (mut compared, mut faster) = (0, BTreeSet::new());
+    for question in some_of(questions(), STEP) {
+        let (more, found) = faster_than_auto(&question, question.listed());
+        compared += more;
+        faster.extend(found);
+    }
+    assert!(faster.is_empty(), "of {compared}: {faster:#?}");
+    assert!(compared > 10_000 / STEP, "{compared}");
+}
+
+#[test]
+fn every_candidate_can_be_named_and_takes_the_time_that_was_said_or_more() {
+    for question in some_of(questions(), STEP) {
+        let auto = question.plan("auto").unwrap();
+        let excluded = auto
+            .candidates
+            .iter()
+            .filter(|one| one.left_out == Some(LeftOut::Slower));
+        for candidate in excluded {
+            let what = question.described();
+            let planned = question.plan(&candidate.name);
+            let planned = planned.unwrap_or_else(|error| panic!("{what}: {candidate:?}: {error}"));
+            assert!(
+                question.time(&planned) >= candidate.time,
+                "{what}: {candidate:?}"
+            );
+            assert!(
+                u64::from(planned.plan.slots()) >= candidate.slots,
+                "{what}: {candidate:?}"
+            );
+        }
+        for candidate in auto.candidates.iter().filter(|one| one.left_out.is_none()) {
+            let planned = question.plan(&candidate.name);
+            let planned = planned.unwrap_or_else(|error| {
+                panic!("{}: {}: {error}", question.described(), candidate.name)
+            });
+            assert_eq!(
+                question.time(&planned),
+                candidate.time,
+                "{}: {}",
+                question.described(),
+                candidate.name
+            );
+        }
+    }
+}
+
+/// The collectives of two phases, with those of their halves.
+const TWO_PHASES: [(CollectiveKind, CollectiveKind, CollectiveKind); 3] = [
+    (
+        CollectiveKind::AllReduce,
+        CollectiveKind::ReduceScatter,
+        CollectiveKind::AllGather,
+    ),
+    (
+        CollectiveKind::Broadcast,
+        CollectiveKind::Scatter,
+        CollectiveKind::AllGather,
+    ),
+    (
+        CollectiveKind::Reduce,
+        CollectiveKind::ReduceScatter,
+        CollectiveKind::Gather,
+    ),
+];
+
+#[test]
+fn auto_is_not_slower_than_two_algorithms_one_after_the_other() {
+    let (mut compared, mut faster) = (0, BTreeSet::new());
+    for question in some_of(questions(), STEP) {
+        let kind = question.collective.kind();
+        let Some((_, first, second)) = TWO_PHASES.into_iter().find(|(whole, ..)| *whole == kind)
+        else {
+            continue;
+        };
+        let names = |kind| {
+            let records = algorithm::records_for(&question.fabric);
+            let of_kind = records.filter(move |record| record.collective == kind);
+            of_kind.map(|record| record.name).collect::<Vec<_>>()
+        };
+        let (first, second) = (names(first), names(second));
+        let pairs = first
+            .iter()
+            .flat_map(|one| second.iter().map(move |other| (one, other)));
+        let spelled = pairs.map(|(one, other)| format!("two_phases:first={one},second={other}"));
+        let (more, found) = faster_than_auto(&question, spelled);
+        compared += more;
+        faster.extend(found);
+    }
+    assert!(faster.is_empty(), "of {compared}: {faster:#?}");
+    assert!(compared > 1_000, "{compared}");
+}
+
+#[test]
+fn what_algorithms_refuse_leaves_others_to_choose_from() {
+    // Named algorithms cut vectors by themselves: pieces are left to planners.
+    let fabric = Fabric::parse("wdm_ring:ranks=8,wavelengths=2").unwrap();
+    let collective = Collective::new(CollectiveKind::Broadcast, 8).unwrap();
+    let collective = collective.with_pieces(2).unwrap();
+    let (spec, size) = (Spec::new("auto"), Bytes::new(1 << 16));
+    let planned = planner::plan(&spec, &fabric, collective, size, &Method::default()).unwrap();
+    assert_eq!(verify(&planned.plan), []);
+    let mut refused = planned.candidates.iter();
+    let chain = refused.find(|one| one.name == "chain").unwrap();
+    assert!(matches!(chain.left_out, Some(LeftOut::Refused(_))));
+}

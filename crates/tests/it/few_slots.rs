@@ -1,0 +1,573 @@
+//! Plans of few slots with several chunks per lightpath: proved by the verifier, never above a named
+//! algorithm, never below a bound, and in the slots that their mathematics gives.
+
+mod bundles;
+mod circuits_that_stay;
+
+use crate::least_charge;
+use opticoll::collective::{Collective, CollectiveKind};
+use opticoll::fabric::Fabric;
+use opticoll::family::wdm_ring::WdmRing;
+use opticoll::family::wdm_ring::bound::{self, time};
+use opticoll::plan::{AnyPlan, Plan, PlanRef};
+use opticoll::planner::{self, PlannerError};
+use opticoll::simulate::{self, Policy};
+use opticoll::units::Time;
+use opticoll::verify::verify;
+
+use itertools::iproduct;
+
+use crate::{plan_with, some_of};
+
+fn on(ranks: u32, wavelengths: u32) -> Fabric {
+    Fabric::parse(&format!("wdm_ring:ranks={ranks},wavelengths={wavelengths}")).unwrap()
+}
+
+/// The plan of a spelling, verified; nothing of it is below the bounds.
+fn check(
+    spec: &str,
+    fabric: &Fabric,
+    collective: Collective,
+    size: &str,
+    policy: Policy,
+) -> AnyPlan {
+    let kind = collective.kind();
+    let at = format!("{kind} {spec} on {fabric}, {size}, {policy:?}");
+    let size = size.parse().unwrap();
+    let planned = planner::plan(
+        &spec.parse().unwrap(),
+        fabric,
+        collective,
+        size,
+        &policy.into(),
+    );
+    let plan = planned.unwrap_or_else(|error| panic!("{at}: {error}")).plan;
+    let violations = verify(&plan);
+    assert!(
+        violations.is_empty(),
+        "{at}: {} violations, first: {}",
+        violations.len(),
+        violations[0].sentence
+    );
+    assert_eq!(
+        plan.representative().schedule.collective.root(),
+        collective.root(),
+        "{at}"
+    );
+    let ring = fabric.downcast::<WdmRing>().unwrap();
+    if ring.ranks > 1 {
+        let least = bound::any_load(ring, &collective).steps;
+        assert!(
+            u64::from(plan.slots()) >= least,
+            "{at}: {} slots",
+            plan.slots()
+        );
+    }
+    let bound = time::best(ring, &collective, size, least_charge(ring, policy)).unwrap();
+    let took = simulate::simulate(&plan, size, policy, "circuit")
+        .unwrap()
+        .time;
+    assert!(took >= bound.time, "{at}: {took} is below {bound:?}");
+    plan
+}
+
+const WAYS: [(CollectiveKind, &str); 19] = [
+    (CollectiveKind::AllReduce, "chains:pieces=3"),
+    (CollectiveKind::AllReduce, "grouped"),
+    (CollectiveKind::AllGather, "grouped"),
+    (CollectiveKind::ReduceScatter, "grouped"),
+    (CollectiveKind::Broadcast, "tree"),
+    (CollectiveKind::Reduce, "tree"),
+    (CollectiveKind::Scatter, "tree"),
+    (CollectiveKind::Gather, "tree"),
+    (CollectiveKind::Broadcast, "two_phases"),
+    (CollectiveKind::Reduce, "two_phases"),
+    (CollectiveKind::AllToAll, "exchange"),
+    (CollectiveKind::AllToAll, "store_and_forward"),
+    (CollectiveKind::Broadcast, "chains"),
+    (CollectiveKind::Reduce, "chains"),
+    (CollectiveKind::Scatter, "chains"),
+    (CollectiveKind::Gather, "chains"),
+    (CollectiveKind::AllToAll, "collectors"),
+    (CollectiveKind::AllGather, "collectors"),
+    (CollectiveKind::ReduceScatter, "collectors"),
+];
+
+#[test]
+fn plans_of_few_slots_are_right_on_every_ring() {
+    let mut left_out = crate::leaves_out(4);
+    for (kind, spec) in WAYS {
+        for ranks in [1, 2, 3, 4, 5, 7, 8, 11, 16, 23, 37, 48, 64, 97] {
+            for wavelengths in [1, 2, 5, 16, 150] {
+                for size in ["7B", "10KiB", "3MiB"] {
+                    if left_out() {
+                        continue;
+                    }
+                    let collective = Collective::new(kind, ranks).unwrap();
+                    let rooted = match kind {
+                        CollectiveKind::Broadcast
+                        | CollectiveKind::Reduce
+                        | CollectiveKind::Scatter
+                        | CollectiveKind::Gather => collective.with_root(ranks * 2 / 3).unwrap(),
+                        _ => collective,
+                    };
+                    let fabric = on(ranks, wavelengths);
+                    check(spec, &fabric, rooted, size, Policy::EveryStep);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn fibres_ports_converters_and_delays_are_kept() {
+    let mut left_out = crate::leaves_out(5);
+    for (kind, spec) in WAYS {
+        for options in [
+            "ranks=30,wavelengths=3,fibres=3",
+            "ranks=30,wavelengths=4,ports=3",
+            "ranks=30,wavelengths=4,fibres=2,converters=full",
+            "ranks=30,wavelengths=4,multicast=drop_and_continue",
+            "ranks=30,wavelengths=4,multicast=drop_and_continue,converters=full,ports=2",
+            "ranks=30,wavelengths=8,conversion=1us,propagation=30ns",
+            "ranks=30,wavelengths=8,conversion=1us,flit=4KiB,packet=8KiB",
+        ] {
+            let fabric = Fabric::parse(&format!("wdm_ring:{options}")).unwrap();
+            let collective = Collective::new(kind, 30).unwrap();
+            for policy in Policy::ALL {
+                if left_out() {
+                    continue;
+                }
+                // Nothing says which port a converted lightpath waits for.
+                if policy == Policy::PerPort && options.contains("converters") {
+                    continue;
+                }
+                check(spec, &fabric, collective, "20KiB", policy);
+            }
+        }
+    }
+}
+
+#[test]
+fn given_groups_radices_and_stages_take_the_slots_of_their_loads() {
+    // A group of m with its owner in the middle has load floor(m / 2), one of which all are owners
+    // floor(m^2 / 4); an exchange among n ceil(floor(n^2 / 4) / 2); a radix q floor(q / 2); stages
+    // (N / m) floor(m^2 / 4), half of it on the first. Slots are loads times stripes over c, up and
+    // down. An all_gather hands down the blocks before and behind a member's own: two stripes at least.
+    for (kind, spec, ranks, wavelengths, slots) in [
+        (
+            CollectiveKind::AllReduce,
+            "grouped:groups=5,core=exchange",
+            25,
+            4,
+            3,
+        ),
+        (
+            CollectiveKind::AllReduce,
+            "grouped:groups=5,stripes=2x1,core=exchange",
+            25,
+            4,
+            3,
+        ),
+        (
+            CollectiveKind::AllReduce,
+            "grouped:groups=5,stripes=3x1,core=exchange",
+            25,
+            4,
+            5,
+        ),
+        (
+            CollectiveKind::AllReduce,
+            "grouped:groups=5x5,core=one_stage",
+            25,
+            2,
+            4,
+        ),
+        (
+            CollectiveKind::AllReduce,
+            "grouped:groups=4,owners=4,core=one_stage",
+            16,
+            8,
+            4,
+        ),
+        (
+            CollectiveKind::AllReduce,
+            "grouped:groups=4,owners=4,core=one_stage",
+            16,
+            4,
+            6,
+        ),
+        (CollectiveKind::AllReduce, "grouped:groups=129", 1024, 64, 4),
+        (CollectiveKind::AllGather, "grouped:groups=4", 16, 2, 4),
+        (
+            CollectiveKind::AllGather,
+            "grouped:groups=4,stripes=2x1",
+            16,
+            2,
+            4,
+        ),
+        (
+            CollectiveKind::ReduceScatter,
+            "grouped:groups=4,stripes=2x1",
+            16,
+            2,
+            4,
+        ),
+        (CollectiveKind::Broadcast, "tree:radices=5x5", 25, 2, 2),
+        (CollectiveKind::Broadcast, "tree:radices=129x8", 1024, 64, 2),
+        (
+            CollectiveKind::Reduce,
+            "tree:radices=5x5,stripes=1x2",
+            25,
+            2,
+            3,
+        ),
+        (CollectiveKind::Scatter, "tree:radices=1024", 1024, 64, 8),
+        (CollectiveKind::Gather, "tree:radices=1024", 1024, 64, 8),
+        (CollectiveKind::AllToAll, "exchange:radices=4x4", 16, 8, 3),
+        (CollectiveKind::AllToAll, "exchange:radices=16", 16, 8, 4),
+        // Owners at 1, 4, 6 of 8 have load 8; 8 groups around the ring have load 8.
+        (
+            CollectiveKind::AllToAll,
+            "collectors:group=8,collectors=3",
+            64,
+            8,
+            3,
+        ),
+        (
+            CollectiveKind::AllGather,
+            "collectors:group=8,collectors=3",
+            64,
+            8,
+            3,
+        ),
+        (
+            CollectiveKind::ReduceScatter,
+            "collectors:group=8,collectors=3",
+            64,
+            8,
+            3,
+        ),
+        (
+            CollectiveKind::AllToAll,
+            "collectors:group=8,collectors=3,stripes=1x2x3",
+            64,
+            8,
+            6,
+        ),
+        (
+            CollectiveKind::AllToAll,
+            "collectors:group=47,collectors=4",
+            1024,
+            64,
+            3,
+        ),
+        // Groups of 4 with load 2, 4 groups with load 2.
+        (CollectiveKind::AllToAll, "collectors:group=4", 16, 2, 3),
+        (
+            CollectiveKind::AllToAll,
+            "collectors:group=4,collectors=4",
+            16,
+            2,
+            5,
+        ),
+        (
+            CollectiveKind::AllToAll,
+            "exchange:radices=2x2x2x2",
+            16,
+            8,
+            4,
+        ),
+    ] {
+        let collective = Collective::new(kind, ranks).unwrap();
+        let fabric = on(ranks, wavelengths);
+        let plan = check(spec, &fabric, collective, "1MiB", Policy::EveryStep);
+        assert_eq!(plan.slots(), slots, "{kind} {spec}");
+    }
+}
+
+#[test]
+fn trees_meet_the_growth_bound_and_the_root_s_bound() {
+    for (ranks, wavelengths) in [
+        (9, 1),
+        (27, 1),
+        (25, 2),
+        (125, 2),
+        (40, 3),
+        (1024, 64),
+        (65_536, 64),
+    ] {
+        let fabric = on(ranks, wavelengths);
+        let ring = fabric.downcast::<WdmRing>().unwrap();
+        for kind in [CollectiveKind::Broadcast, CollectiveKind::Reduce] {
+            let collective = Collective::new(kind, ranks).unwrap();
+            let plan = check("tree", &fabric, collective, "1B", Policy::EveryStep);
+            let least = bound::any_load(ring, &collective).steps;
+            assert_eq!(u64::from(plan.slots()), least, "{kind} on {fabric}");
+        }
+        for kind in [CollectiveKind::Scatter, CollectiveKind::Gather] {
+            let collective = Collective::new(kind, ranks).unwrap();
+            let spec = format!("tree:radices={ranks}");
+            let plan = check(&spec, &fabric, collective, "1B", Policy::EveryStep);
+            let least = bound::best(ring, &collective).steps;
+            assert_eq!(u64::from(plan.slots()), least, "{kind} on {fabric}");
+        }
+    }
+}
+
+#[test]
+fn small_all_to_alls_are_within_15_percent_of_the_bound() {
+    for (ranks, wavelengths) in [(64, 8), (256, 32), (1024, 64)] {
+        let fabric = on(ranks, wavelengths);
+        let ring = fabric.downcast::<WdmRing>().unwrap();
+        let collective = Collective::new(CollectiveKind::AllToAll, ranks).unwrap();
+        for size in ["1KiB", "64KiB"] {
+            let plan = check("collectors", &fabric, collective, size, Policy::EveryStep);
+            let size = size.parse().unwrap();
+            let took = simulate::simulate(&plan, size, Policy::EveryStep, "circuit").unwrap();
+            let charge = least_charge(ring, Policy::EveryStep);
+            let least = time::best(ring, &collective, size, charge).unwrap();
+            let gap = took.time.seconds() / least.time.seconds() - 1.0;
+            assert!(gap < 0.15, "{fabric}, {size}: {gap}");
+            assert_eq!(plan.slots(), 3, "{fabric}, {size}");
+        }
+    }
+}
+
+/// The fewest slots in which a broadcast from rank 0 informs all, by trying every set of lightpaths
+/// on one channel each way, slot by slot.
+fn fewest_broadcast_slots(ranks: u32) -> u32 {
+    let all = (1u32 << ranks) - 1;
+    let mut reached = std::collections::BTreeSet::from([1u32]);
+    for slot in 1.. {
+        let mut next = std::collections::BTreeSet::new();
+        for &informed in &reached {
+            let ways = [1, ranks - 1].map(|step| {
+                let mut ends = std::collections::BTreeSet::new();
+                lay(ranks, step, informed, 0, 0, 0, &mut ends);
+                ends
+            });
+            for clockwise in &ways[0] {
+                next.extend(ways[1].iter().map(|counter| informed | clockwise | counter));
+            }
+        }
+        if next.contains(&all) {
+            return slot;
+        }
+        reached = next;
+    }
+    unreachable!("a slot informs somebody")
+}
+
+/// Collects the sets of ranks that lightpaths from informed ranks end at, on links in use once.
+fn lay(
+    ranks: u32,
+    step: u32,
+    informed: u32,
+    from: u32,
+    links: u32,
+    ends: u32,
+    found: &mut std::collections::BTreeSet<u32>,
+) {
+    if from == ranks {
+        found.insert(ends);
+        return;
+    }
+    lay(ranks, step, informed, from + 1, links, ends, found);
+    if informed >> from & 1 == 0 {
+        return;
+    }
+    let (mut rank, mut taken) = (from, links);
+    for _ in 1..ranks {
+        if taken >> rank & 1 == 1 {
+            return;
+        }
+        taken |= 1 << rank;
+        rank = (rank + step) % ranks;
+        lay(
+            ranks,
+            step,
+            informed,
+            from + 1,
+            taken,
+            ends | 1 << rank,
+            found,
+        );
+    }
+}
+
+#[test]
+fn exhaustive_search_finds_no_broadcast_below_the_growth_bound_and_none_below_the_tree() {
+    for ranks in 2..=10 {
+        let fewest = fewest_broadcast_slots(ranks);
+        let fabric = on(ranks, 1);
+        let ring = fabric.downcast::<WdmRing>().unwrap();
+        let collective = Collective::new(CollectiveKind::Broadcast, ranks).unwrap();
+        assert!(u64::from(fewest) >= bound::any_load(ring, &collective).steps);
+        let tree = check("tree", &fabric, collective, "1B", Policy::EveryStep);
+        assert_eq!(tree.slots(), fewest, "N = {ranks}");
+    }
+}
+
+/// What is asked of auto beside the defaults of all named algorithms.
+const VARIANTS: [(CollectiveKind, &str); 4] = [
+    (CollectiveKind::AllReduce, "wrht:group_size=3,striping=true"),
+    (CollectiveKind::AllReduce, "wrht:group_size=5,striping=true"),
+    (CollectiveKind::AllReduce, "wrht:group_size=9,striping=true"),
+    (
+        CollectiveKind::AllReduce,
+        "wrht:group_size=13,striping=true",
+    ),
+];
+
+#[test]
+fn auto_is_never_above_a_named_algorithm_from_1_kib_to_1_gib() {
+    let (ranks, wavelengths) = (128, 16);
+    let fabric = on(ranks, wavelengths);
+    for kind in CollectiveKind::ALL {
+        let names = crate::general_algorithms()
+            .filter(|record| record.collective == kind && (record.accepts)(ranks).is_ok())
+            .map(|record| record.name);
+        let variants = VARIANTS.iter().filter(|variant| variant.0 == kind);
+        let named: Vec<(&str, Plan)> = names
+            .chain(variants.map(|variant| variant.1))
+            .map(|name| {
+                (
+                    name,
+                    plan_with(kind, name, &fabric.to_string(), "auto").unwrap(),
+                )
+            })
+            .collect();
+        let policies = [Policy::EveryStep, Policy::OnChange];
+        let cases = iproduct!(policies, (10..=30).step_by(2));
+        for (policy, exponent) in some_of(cases, 7) {
+            let size = format!("{}B", 1u64 << exponent);
+            let collective = Collective::new(kind, ranks).unwrap();
+            let ours = check("auto", &fabric, collective, &size, policy);
+            let time = |plan: PlanRef<'_>| -> Time {
+                let size = size.parse().unwrap();
+                simulate::simulate(plan, size, policy, "circuit")
+                    .unwrap()
+                    .time
+            };
+            for (name, plan) in &named {
+                assert!(
+                    time((&ours).into()) <= time(plan.into()),
+                    "{kind} {size} {policy:?}: {} takes {}, {name} {}",
+                    ours.representative().algorithm,
+                    time((&ours).into()),
+                    time(plan.into())
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn small_all_reduces_take_a_third_of_the_named_algorithms_time() {
+    // Three WRHT steps of 1 MB take 705 us, a grouped and striped plan of 5 slots 250 us.
+    let fabric = Fabric::parse("optree_paper").unwrap();
+    let collective = Collective::new(CollectiveKind::AllReduce, 1024).unwrap();
+    let plan = check("grouped", &fabric, collective, "1MB", Policy::EveryStep);
+    let size = "1MB".parse().unwrap();
+    let outcome = simulate::simulate(&plan, size, Policy::EveryStep, "circuit").unwrap();
+    assert!(outcome.time.seconds() < 250e-6, "{}", outcome.time);
+    let collective = Collective::new(CollectiveKind::AllGather, 1024).unwrap();
+    let plan = check("grouped", &fabric, collective, "1KiB", Policy::EveryStep);
+    let size = "1KiB".parse().unwrap();
+    let outcome = simulate::simulate(&plan, size, Policy::EveryStep, "circuit").unwrap();
+    assert!(outcome.time.seconds() < 190e-6, "{}", outcome.time);
+}
+
+#[test]
+fn what_does_not_fit_is_refused_with_the_reason() {
+    let fabric = on(16, 4);
+    for (kind, spec, reason) in [
+        (
+            CollectiveKind::AllReduce,
+            "grouped:groups=9xx9",
+            "joined by x",
+        ),
+        (
+            CollectiveKind::AllReduce,
+            "grouped:groups=1",
+            "must be 2 or more",
+        ),
+        (
+            CollectiveKind::AllReduce,
+            "grouped:groups=4,owners=5",
+            "as many ranks",
+        ),
+        (
+            CollectiveKind::AllReduce,
+            "grouped:groups=4,owners=1x1",
+            "one number for each level",
+        ),
+        (
+            CollectiveKind::AllReduce,
+            "grouped:core=ring",
+            "exchange, one_stage, relay_tree",
+        ),
+        (
+            CollectiveKind::AllReduce,
+            "grouped:group=4",
+            "did you mean `groups`",
+        ),
+        (
+            CollectiveKind::AllGather,
+            "grouped:groups=4,owners=2",
+            "not consecutive",
+        ),
+        (
+            CollectiveKind::AllGather,
+            "grouped:core=exchange",
+            "one_stage or relay_tree",
+        ),
+        (
+            CollectiveKind::Broadcast,
+            "tree:radices=3x3",
+            "reach all 16 ranks",
+        ),
+        (
+            CollectiveKind::Broadcast,
+            "tree:radices=4x4,stripes=1",
+            "one number for each level",
+        ),
+        (
+            CollectiveKind::Broadcast,
+            "tree:radices=16,stripes=9999",
+            "4096 at most",
+        ),
+        (CollectiveKind::AllToAll, "exchange:radices=0", "from 1 on"),
+        (
+            CollectiveKind::AllToAll,
+            "collectors:group=17",
+            "must be 16 at most",
+        ),
+        (
+            CollectiveKind::AllToAll,
+            "store_and_forward:lanes=100",
+            "is needed beside other options",
+        ),
+        (CollectiveKind::Broadcast, "grouped", "unknown algorithm"),
+    ] {
+        let collective = Collective::new(kind, 16).unwrap();
+        let (spec, size) = (spec.parse().unwrap(), "1MiB".parse().unwrap());
+        let refused = planner::plan(&spec, &fabric, collective, size, &Policy::EveryStep.into());
+        let error = refused
+            .err()
+            .map_or_else(String::new, |error| error.to_string());
+        assert!(error.contains(reason), "{kind} {spec}: `{error}`");
+    }
+    let collective = Collective::new(CollectiveKind::AllToAll, 128).unwrap();
+    let spec = "exchange:radices=128,stripes=4096".parse().unwrap();
+    let size = "1MiB".parse().unwrap();
+    let refused = planner::plan(
+        &spec,
+        &on(128, 4),
+        collective,
+        size,
+        &Policy::EveryStep.into(),
+    );
+    assert!(matches!(refused, Err(PlannerError::TooLarge { .. })));
+}

@@ -1,0 +1,615 @@
+//! Folded plans: what is proved and simulated from rank 0's lightpaths must be what is proved and
+//! simulated from all lightpaths.
+
+use opticoll::collective::{Collective, CollectiveKind};
+use opticoll::fabric::Fabric;
+use opticoll::family::wdm_ring::WdmRing;
+use opticoll::family::wdm_ring::{CONVERTED, WdmLight};
+use opticoll::outcome::Outcome;
+use opticoll::plan::{AnyPlan, FoldedPlan, Lightpath, Plan, PlanRef, fold, text};
+use opticoll::planner;
+use opticoll::schedule::Action;
+use opticoll::simulate::{self, Policy, circuit};
+use opticoll::units::Bytes;
+use opticoll::verify::{ViolationKind, verify};
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+
+use crate::{change_light, plan_with};
+
+/// Fabrics and pieces for which relay trees have lengths that divide N.
+const CASES: &[(&str, u32)] = &[
+    ("wdm_ring:ranks=2,wavelengths=1", 1),
+    ("wdm_ring:ranks=6,wavelengths=2", 1),
+    ("wdm_ring:ranks=12,wavelengths=3", 2),
+    ("wdm_ring:ranks=16,wavelengths=2", 1),
+    ("wdm_ring:ranks=16,wavelengths=3,fibres=3", 1),
+    ("wdm_ring:ranks=16,wavelengths=4", 3),
+    ("wdm_ring:ranks=20,wavelengths=1,fibres=7", 2),
+    ("wdm_ring:ranks=24,wavelengths=5,propagation=7ns", 1),
+    ("wdm_ring:ranks=32,wavelengths=8,converters=full", 1),
+    ("wdm_ring:ranks=36,wavelengths=4", 1),
+    ("wdm_ring:ranks=48,wavelengths=8,conversion=100ns", 2),
+    ("wdm_ring:ranks=60,wavelengths=12", 1),
+    ("wdm_ring:ranks=64,wavelengths=8", 8),
+];
+
+/// Folded plans on a fabric: relay trees and static levels, there, back, and there and back.
+fn folded_plans(fabric: &str, pieces: u32) -> Vec<FoldedPlan> {
+    let fabric = Fabric::parse(fabric).unwrap();
+    let collective = Collective::new(CollectiveKind::AllGather, fabric.ranks()).unwrap();
+    let collective = collective.with_pieces(pieces).unwrap();
+    let mut gathers = planner::static_levels(&fabric, collective);
+    gathers.push(planner::relay_tree(&fabric, collective).unwrap());
+    let mut plans = Vec::new();
+    for gather in gathers {
+        plans.push(planner::reduce_scatter(&gather).unwrap());
+        plans.push(planner::all_reduce(&gather).unwrap());
+        plans.push(gather);
+    }
+    let folded = plans.into_iter().filter_map(|plan| match plan {
+        AnyPlan::Folded(plan) => Some(plan),
+        AnyPlan::Full(_) | AnyPlan::Pipelined(_) => None,
+    });
+    folded.collect()
+}
+
+fn all_folded_plans() -> Vec<FoldedPlan> {
+    let cases = CASES.iter();
+    let plans: Vec<FoldedPlan> = cases
+        .flat_map(|(fabric, pieces)| folded_plans(fabric, *pieces))
+        .collect();
+    assert!(plans.len() > 3 * CASES.len(), "{}", plans.len());
+    let converted: Vec<FoldedPlan> = plans.iter().filter_map(all_converted).collect();
+    assert!(!converted.is_empty());
+    [plans, converted, all_to_alls()].concat()
+}
+
+/// Blocks from relay to relay, which turn with both of their ranks.
+fn all_to_alls() -> Vec<FoldedPlan> {
+    let cases = [
+        (
+            "wdm_ring:ranks=66,wavelengths=4",
+            "stride=1,lanes=3,pieces=2",
+        ),
+        ("wdm_ring:ranks=72,wavelengths=12", "stride=4,lanes=2"),
+        (
+            "wdm_ring:ranks=68,wavelengths=4,fibres=3",
+            "stride=2,lanes=4",
+        ),
+        ("wdm_ring:ranks=75,wavelengths=12", "stride=5,lanes=1"),
+    ];
+    let plan = |(fabric, options): (&str, &str)| {
+        let fabric = Fabric::parse(fabric).unwrap();
+        let collective = Collective::new(CollectiveKind::AllToAll, fabric.ranks()).unwrap();
+        let spec = format!("store_and_forward:{options}").parse().unwrap();
+        let method = simulate::Method::default();
+        let planned = planner::plan(&spec, &fabric, collective, Bytes::new(1 << 20), &method);
+        match planned.unwrap().plan {
+            AnyPlan::Folded(plan) => Some(plan),
+            // Lengths up to half the stride must divide the ring.
+            _ if fabric.ranks() == 75 => None,
+            other => panic!("{fabric}: {other:?}"),
+        }
+    };
+    cases.into_iter().filter_map(plan).collect()
+}
+
+/// The same plan with every lightpath converted, on a fabric of one fibre that can.
+fn all_converted(plan: &FoldedPlan) -> Option<FoldedPlan> {
+    let ring = plan.orbits.fabric.downcast::<WdmRing>().unwrap();
+    let mut plan = plan.clone();
+    for light in &mut plan.orbits.light {
+        change_light(light, |light: &mut WdmLight| light.wavelength = CONVERTED);
+    }
+    (ring.converters && ring.fibres == 1).then_some(plan)
+}
+
+/// Lightpaths with their steps, in an order of their own.
+fn sorted(plan: &Plan) -> Vec<(usize, Lightpath)> {
+    let steps = (0..plan.schedule.steps())
+        .flat_map(|step| plan.schedule.step(step).map(move |index| (step, index)));
+    let mut lightpaths: Vec<_> = steps
+        .map(|(step, index)| (step, plan.lightpath(index)))
+        .collect();
+    lightpaths.sort_unstable();
+    lightpaths
+}
+
+#[test]
+fn folding_what_was_unfolded_gives_the_same_and_both_are_proved() {
+    for plan in all_folded_plans() {
+        let name = format!("{} {}", plan.orbits.fabric, plan.orbits.algorithm);
+        assert_eq!(verify(&plan), [], "{name}");
+        let whole = plan.unfold();
+        assert_eq!(whole.len() as u64, plan.transfers());
+        assert_eq!(verify(&whole), [], "{name}");
+        assert_eq!(fold(&whole), Some(plan), "{name}");
+    }
+}
+
+#[test]
+fn larger_plans_are_proved_both_ways() {
+    for (ranks, wavelengths, pieces) in [
+        (128, 8, 1),
+        (256, 16, 3),
+        (512, 16, 1),
+        (512, 64, 2),
+        (360, 12, 1),
+    ] {
+        for plan in folded_plans(
+            &format!("wdm_ring:ranks={ranks},wavelengths={wavelengths}"),
+            pieces,
+        ) {
+            assert_eq!(verify(&plan), [], "{ranks} {wavelengths} {pieces}");
+            assert_eq!(verify(&plan.unfold()), [], "{ranks} {wavelengths} {pieces}");
+        }
+    }
+}
+
+#[test]
+fn a_plan_is_folded_only_if_it_is_its_own_rotation() {
+    let (mut folded, mut not) = (0, 0);
+    for record in crate::general_algorithms() {
+        for (ranks, wavelengths) in [(1, 1), (2, 1), (8, 2), (9, 4), (12, 3), (16, 40)] {
+            if (record.accepts)(ranks).is_err() {
+                continue;
+            }
+            let plan = crate::verified(record.collective, record.name, ranks, wavelengths);
+            let Some(found) = fold(&plan) else {
+                not += 1;
+                continue;
+            };
+            folded += 1;
+            assert_eq!(sorted(&found.unfold()), sorted(&plan), "{}", record.name);
+            assert_eq!(verify(&found), [], "{}", record.name);
+        }
+    }
+    assert!(folded > 10 && not > 10, "{folded} {not}");
+}
+
+#[test]
+fn one_lightpath_changed_anywhere_and_a_plan_does_not_fold() {
+    let mut random = Pcg64Mcg::seed_from_u64(1);
+    for plan in folded_plans("wdm_ring:ranks=12,wavelengths=3", 2) {
+        let whole = plan.unfold();
+        for _ in 0..50 {
+            let mut changed = whole.clone();
+            let at = random.random_range(0..changed.len());
+            match random.random_range(0..3) {
+                0 => change_light(&mut changed.light[at], |light: &mut WdmLight| {
+                    light.wavelength = (light.wavelength + 1) % 3
+                }),
+                1 => change_light(&mut changed.light[at], |light: &mut WdmLight| {
+                    light.direction = light.direction.opposite()
+                }),
+                _ => changed.slot[at] = (changed.slot[at] + 1) % changed.slots(),
+            }
+            if changed != whole {
+                assert_eq!(fold(&changed), None);
+            }
+        }
+    }
+}
+
+#[test]
+fn only_some_collectives_look_the_same_from_every_rank() {
+    let plan = plan_with(
+        CollectiveKind::Broadcast,
+        "binary_tree",
+        "wdm_ring:ranks=8,wavelengths=2",
+        "auto",
+    );
+    let plan = plan
+        .or_else(|_| {
+            plan_with(
+                CollectiveKind::Broadcast,
+                "binomial",
+                "wdm_ring:ranks=8,wavelengths=2",
+                "auto",
+            )
+        })
+        .unwrap();
+    assert_eq!(fold(&plan), None);
+    let violations = verify(&FoldedPlan { orbits: plan });
+    assert_eq!(violations[0].kind, ViolationKind::Symmetry);
+}
+
+// Text.
+
+#[test]
+fn folded_plans_are_written_without_unfolding_and_read_back_folded() {
+    for plan in all_folded_plans() {
+        let written = text::write(&plan);
+        // A statement for each orbit, and one more for each fibre that it goes on to.
+        let lines = written.lines().count();
+        let ring = plan.orbits.fabric.downcast::<WdmRing>().unwrap();
+        let most = plan.orbits.len() * ring.fibres as usize + plan.orbits.slots() as usize + 10;
+        assert!(
+            lines <= most,
+            "{lines} lines for {} orbits",
+            plan.orbits.len()
+        );
+        let AnyPlan::Folded(read) = text::read_any(&written).unwrap() else {
+            panic!("{written}");
+        };
+        assert_eq!(read, plan);
+        assert_eq!(text::write(&read), written);
+        // Any reader of the format sees all lightpaths.
+        assert_eq!(
+            sorted(&text::read(&written).unwrap()),
+            sorted(&plan.unfold())
+        );
+    }
+}
+
+#[test]
+fn files_that_are_no_orbits_are_read_lightpath_by_lightpath() {
+    for plan in folded_plans("wdm_ring:ranks=12,wavelengths=3", 2) {
+        let whole = plan.unfold();
+        let written = text::write(&whole);
+        let read = text::read_any(&written).unwrap();
+        assert_eq!(
+            text::write(&read),
+            written,
+            "reading then writing is identity"
+        );
+        assert_eq!(sorted(&read.unfold()), sorted(&whole));
+    }
+    let head = "opticoll plan 1\ncollective all_gather ranks=4 root=0 pieces=1\n\
+                fabric wdm_ring:ranks=4,wavelengths=2\nalgorithm by hand\nsteps 1\nslot 0\n";
+    for (body, folded) in [
+        ("copy 0 0>1 cw 0.0 x4 chunk+1 rank+1\nend 4\n", true),
+        (
+            "copy 0 0>2 cw 0.0 x2 chunk+2 rank+2 x2 chunk+1 rank+1 wavelength+1\nend 4\n",
+            true,
+        ),
+        ("copy 0 0>1 cw 0.0 x3 chunk+1 rank+1\nend 3\n", false),
+        ("copy 0 0>1 cw 0.0 x4 chunk+1 rank+1 x1\nend 4\n", false),
+        ("copy 1 1>2 cw 0.0 x4 chunk+1 rank+1\nend 4\n", false),
+        ("copy 0 0>1 cw 0.0 x4 rank+1\nend 4\n", false),
+        ("copy 0 0>2 cw 0.0 x4 chunk+1 rank+1\nend 4\n", false),
+        ("copy 0 0>3 cw 0.0 x4 chunk+1 rank+1\nend 4\n", false),
+        ("copy 0 0>2 cw 0.0 x2 chunk+2 rank+2\nend 2\n", false),
+    ] {
+        let read = text::read_any(&format!("{head}{body}")).unwrap();
+        assert_eq!(matches!(read, AnyPlan::Folded(_)), folded, "{body}");
+    }
+    let error = text::read_any(&format!(
+        "{head}copy 0 0>1 cw 0.0 x4 chunk+1 rank+1\nend 5\n"
+    ));
+    assert!(
+        error
+            .unwrap_err()
+            .to_string()
+            .contains("holds 4 transfers, not 5")
+    );
+}
+
+// Simulation.
+
+fn simulated<'a>(plan: impl Into<PlanRef<'a>>, size: u64, policy: Policy) -> Option<Outcome> {
+    simulate::simulate(plan, Bytes::new(size), policy, "circuit").ok()
+}
+
+/// The chain of transfers is one of many of the same time.
+fn without_path(outcome: Outcome) -> Outcome {
+    Outcome {
+        critical_path: Vec::new(),
+        ..outcome
+    }
+}
+
+#[test]
+fn folded_plans_take_the_time_of_all_lightpaths_under_every_policy() {
+    for plan in all_folded_plans() {
+        let whole = plan.unfold();
+        let name = format!("{} {}", plan.orbits.fabric, plan.orbits.algorithm);
+        assert_eq!(
+            circuit::configurations(&plan),
+            circuit::configurations(&whole)
+        );
+        // Sizes that are a multiple of the chunks.
+        for size in [1, 1000, 1 << 20] {
+            let size = size * u64::from(plan.orbits.schedule.collective.chunks());
+            for policy in Policy::ALL {
+                let (one, all) = (
+                    simulated(&plan, size, policy),
+                    simulated(&whole, size, policy),
+                );
+                assert_eq!(one.is_some(), all.is_some(), "{name} {policy:?}");
+                if let (Some(one), Some(all)) = (one, all) {
+                    check_path(&one, &whole);
+                    assert_eq!(
+                        without_path(one),
+                        without_path(all),
+                        "{name} {policy:?} {size}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+/// The critical path ends when the plan does, and is one of transfers that exist.
+fn check_path(outcome: &Outcome, whole: &Plan) {
+    assert_eq!(
+        outcome.critical_path.last().map(|last| last.end),
+        Some(outcome.time)
+    );
+    for pair in outcome.critical_path.windows(2) {
+        assert!(whole.slot[pair[0].transfer] < whole.slot[pair[1].transfer]);
+    }
+}
+
+#[test]
+fn sizes_that_do_not_divide_take_the_same_time_with_barriers() {
+    let mut left_out = crate::leaves_out(5);
+    for plan in all_folded_plans() {
+        let whole = plan.unfold();
+        for size in [1, 1001, 123_457, 999_983] {
+            for policy in [Policy::EveryStep, Policy::OnChange, Policy::Free] {
+                if left_out() {
+                    continue;
+                }
+                let one = simulated(&plan, size, policy).unwrap();
+                let all = simulated(&whole, size, policy).unwrap();
+                if whole.has_one_chunk_per_lightpath() {
+                    assert_eq!(
+                        (one.time, &one.slots),
+                        (all.time, &all.slots),
+                        "{size} {policy:?}"
+                    );
+                }
+                // Chunks that share a lightpath are all taken to be the largest.
+                let chunks = u64::from(whole.schedule.collective.chunks());
+                let larger = simulated(&whole, size.next_multiple_of(chunks), policy).unwrap();
+                assert!(
+                    one.time >= all.time && one.time <= larger.time,
+                    "{size} {policy:?}"
+                );
+                let most = |of: &Outcome| of.ranks.sent.iter().copied().max();
+                assert!(most(&one) >= most(&all));
+            }
+            // Which port of several is taken hangs on single bytes.
+            let ring = plan.orbits.fabric.downcast::<WdmRing>().unwrap();
+            if ring.ports.is_none()
+                && let Some(one) = simulated(&plan, size, Policy::PerPort)
+            {
+                let all = simulated(&whole, size, Policy::PerPort).unwrap();
+                assert!(one.time >= all.time, "{}", plan.orbits.fabric);
+            }
+        }
+    }
+}
+
+#[test]
+fn the_most_bytes_of_any_rotation_are_those_of_the_largest() {
+    for (ranks, pieces, kind) in [
+        (6, 4, CollectiveKind::AllGather),
+        (6, 4, CollectiveKind::ReduceScatter),
+        (6, 12, CollectiveKind::AllReduce),
+        (5, 15, CollectiveKind::AllReduce),
+    ] {
+        let collective = Collective::new(kind, ranks)
+            .unwrap()
+            .with_pieces(pieces)
+            .unwrap();
+        let (chunks, step) = (collective.chunks(), collective.chunks() / ranks);
+        for size in (0..200).chain([1 << 40, u64::MAX / 64]) {
+            let size = Bytes::new(size);
+            for chunk in 0..chunks {
+                for count in 1..=step - chunk % step {
+                    let of = |turn: u32| {
+                        let chunk = (chunk + turn * step) % chunks;
+                        collective.range_bytes(size, chunk, count).unwrap()
+                    };
+                    let largest = (0..ranks).map(of).max().unwrap();
+                    let most = collective
+                        .most_range_bytes(size, chunk, count, step)
+                        .unwrap();
+                    assert_eq!(most, largest, "{collective:?} {size} {chunk}+{count}");
+                }
+            }
+        }
+    }
+}
+
+// Mutations.
+
+/// Changes something about the orbits of a folded plan.
+fn mutate(orbits: &Plan, random: &mut Pcg64Mcg) -> Plan {
+    let ring = orbits.fabric.downcast::<WdmRing>().unwrap();
+    let chunks = orbits.schedule.collective.chunks();
+    let mut steps: Vec<Vec<Lightpath>> = (0..orbits.schedule.steps())
+        .map(|step| {
+            orbits
+                .schedule
+                .step(step)
+                .map(|index| orbits.lightpath(index))
+                .collect()
+        })
+        .collect();
+    let used: Vec<usize> = (0..steps.len())
+        .filter(|step| !steps[*step].is_empty())
+        .collect();
+    let step = used[random.random_range(0..used.len())];
+    let at = random.random_range(0..steps[step].len());
+    let lightpath = &mut steps[step][at];
+    match random.random_range(0..15) {
+        0 => drop(steps[step].remove(at)),
+        1 => {
+            let again = *lightpath;
+            steps[step].push(again);
+        }
+        2 => lightpath.transfer.destination = random.random_range(0..ring.ranks + 1),
+        3 => change_light(&mut lightpath.light, |light: &mut WdmLight| {
+            light.wavelength = random.random_range(0..ring.wavelengths as u16 + 1);
+        }),
+        4 => change_light(&mut lightpath.light, |light: &mut WdmLight| {
+            light.fibre = random.random_range(0..ring.fibres as u8 + 1);
+        }),
+        5 => change_light(&mut lightpath.light, |light: &mut WdmLight| {
+            *light = light.opposite();
+        }),
+        6 => lightpath.transfer.chunk = random.random_range(0..chunks + 1),
+        7 => lightpath.transfer.count = random.random_range(0..4),
+        8 => {
+            lightpath.transfer.action = match lightpath.transfer.action {
+                Action::Copy => Action::Reduce,
+                Action::Reduce => Action::Copy,
+            }
+        }
+        9 => change_light(&mut lightpath.light, |light: &mut WdmLight| {
+            light.wavelength = CONVERTED;
+        }),
+        10 => lightpath.slot = random.random_range(0..orbits.slots() + 1),
+        11 | 12 => {
+            // To another step, and the first slot of it.
+            let mut moved = steps[step].remove(at);
+            let to = random.random_range(0..steps.len());
+            moved.slot = orbits.step_slots[to].start;
+            steps[to].push(moved);
+        }
+        13 => {
+            // The other way around: the same data, other links.
+            change_light(&mut lightpath.light, |light: &mut WdmLight| {
+                light.direction = light.direction.opposite();
+                light.wavelength = random.random_range(0..ring.wavelengths as u16);
+            });
+        }
+        _ => {
+            let other = random.random_range(0..steps[step].len());
+            let other_light = steps[step][other].light;
+            let old = std::mem::replace(&mut steps[step][at].light, other_light);
+            steps[step][other].light = old;
+        }
+    }
+    let mut mutant = orbits.without_lightpaths();
+    for step in steps {
+        mutant.schedule.begin_step();
+        step.into_iter()
+            .for_each(|lightpath| mutant.push(lightpath));
+    }
+    mutant
+}
+
+#[test]
+fn the_folded_check_rejects_what_the_full_check_rejects_and_nothing_else() {
+    let mut random = Pcg64Mcg::seed_from_u64(7);
+    let (mut accepted, mut rejected) = (0, 0);
+    let mut kinds = std::collections::BTreeSet::new();
+    // The same plans where a rank has fewer ports than its plan takes in some slot.
+    let mut few_ports = folded_plans("wdm_ring:ranks=36,wavelengths=4", 1);
+    for plan in &mut few_ports {
+        plan.orbits.fabric = Fabric::parse("wdm_ring:ranks=36,wavelengths=4,ports=7").unwrap();
+    }
+    for plan in all_folded_plans().into_iter().chain(few_ports) {
+        if plan.orbits.is_empty() {
+            continue;
+        }
+        // Each is written out.
+        let rounds = if plan.transfers() < 50_000 { 120 } else { 6 };
+        let rounds = crate::some_of(0..rounds, 5).count();
+        for round in 0..rounds {
+            let mut orbits = mutate(&plan.orbits, &mut random);
+            if round % 3 == 0 && !orbits.is_empty() {
+                orbits = mutate(&orbits, &mut random);
+            }
+            let mutant = FoldedPlan { orbits };
+            let one = verify(&mutant);
+            let all = verify(&mutant.unfold());
+            assert_eq!(
+                one.is_empty(),
+                all.is_empty(),
+                "{}\n{:?}\n{:?}",
+                text::write(&mutant),
+                one.first(),
+                all.first()
+            );
+            kinds.extend(one.iter().map(|violation| violation.kind));
+            if one.is_empty() {
+                accepted += 1;
+            } else {
+                rejected += 1;
+            }
+        }
+    }
+    assert!(accepted > 10 && rejected > 400, "{accepted} {rejected}");
+    for kind in [
+        ViolationKind::Collision,
+        ViolationKind::Overload,
+        ViolationKind::Ports,
+        ViolationKind::NotHeld,
+        ViolationKind::Duplicate,
+        ViolationKind::DoubleReduction,
+        ViolationKind::Missing,
+        ViolationKind::ChunkRange,
+        ViolationKind::WavelengthRange,
+        ViolationKind::WrongAction,
+    ] {
+        assert!(
+            kinds.contains(&kind),
+            "no mutant was refused for {kind}: {kinds:?}"
+        );
+    }
+}
+
+#[test]
+fn an_orbit_must_leave_rank_0() {
+    for plan in folded_plans("wdm_ring:ranks=6,wavelengths=2", 1) {
+        let mut orbits = plan.orbits.without_lightpaths();
+        for step in 0..plan.orbits.schedule.steps() {
+            orbits.schedule.begin_step();
+            for index in plan.orbits.schedule.step(step) {
+                orbits.push(plan.copy(index, 2));
+            }
+        }
+        let kinds: Vec<ViolationKind> = verify(&FoldedPlan { orbits })
+            .iter()
+            .map(|violation| violation.kind)
+            .collect();
+        assert!(kinds.contains(&ViolationKind::Symmetry), "{kinds:?}");
+    }
+}
+
+#[test]
+fn folded_plans_with_columns_of_different_lengths_are_refused() {
+    for mut plan in folded_plans("wdm_ring:ranks=6,wavelengths=2", 1) {
+        plan.orbits.slot.pop();
+        assert_eq!(verify(&plan)[0].kind, ViolationKind::Columns);
+    }
+}
+
+#[test]
+fn plans_of_65536_ranks_are_written_proved_and_timed_through_their_symmetry() {
+    // One level of reach 2, for 3 does not divide N: ceil((N - 1) / 2 / 2) slots, never reset.
+    let fabric = Fabric::parse("wdm_ring:ranks=65536,wavelengths=64").unwrap();
+    let collective = Collective::new(CollectiveKind::AllGather, 65_536).unwrap();
+    let plans = planner::static_levels(&fabric, collective);
+    let gather = &plans[0];
+    assert_eq!(
+        (gather.slots(), gather.transfers()),
+        (16_384, 65_536 * 65_535)
+    );
+    assert_eq!(circuit::configurations(gather), 1);
+    let reduced = planner::reduce_scatter(gather).unwrap();
+    for plan in [gather, &reduced] {
+        assert_eq!(verify(plan), []);
+        assert_eq!(&text::read_any(&text::write(plan)).unwrap(), plan);
+        // Blocks of 5000 bytes take 1 us.
+        let size = 5000
+            * if std::ptr::eq(plan, gather) {
+                1
+            } else {
+                65_536
+            };
+        let outcome = simulated(plan, size, Policy::Free).unwrap();
+        assert_eq!(outcome.time, "16384us".parse().unwrap());
+        assert_eq!(outcome.ranks.sent[65_535], 65_535 * 5000);
+        assert_eq!(
+            simulated(plan, size, Policy::PerPort).unwrap().time,
+            "16409us".parse().unwrap()
+        );
+    }
+}

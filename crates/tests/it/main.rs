@@ -1,0 +1,158 @@
+//! Integration tests: tables through one `check` each. Expected values come from theory and from
+//! the published papers, never from a run of this code.
+
+mod algorithms;
+mod astra;
+mod auto;
+mod bound;
+mod burst;
+mod capabilities;
+mod circuit_switch;
+mod classic;
+mod concurrent_flow;
+mod conversion;
+mod counts;
+mod demand;
+mod electrical;
+mod fabrics;
+mod few_slots;
+mod fluid;
+mod folded;
+mod interrupt;
+mod light;
+mod light_path_grid;
+mod long_transfers;
+mod matching;
+mod method;
+mod mutation;
+mod optree;
+mod packet;
+mod passive_star;
+mod pipelined;
+mod placement;
+mod plan_text;
+mod planner;
+mod properties;
+mod readers;
+mod routes;
+mod schedule;
+mod settings_bound;
+mod simulate;
+mod special_rings;
+mod throughput;
+mod topologies;
+mod training;
+mod training_groups;
+mod units;
+mod verify;
+mod wavelengths;
+mod workload;
+mod wrht;
+mod wss_grid;
+
+use opticoll::algorithm::{self, Algorithm};
+use opticoll::bound::LeastCharge;
+use opticoll::collective::{Collective, CollectiveKind};
+use opticoll::fabric::Circuits;
+use opticoll::fabric::{Fabric, Light};
+use opticoll::family::wdm_ring::WdmRing;
+use opticoll::family::wdm_ring::placement as on_ring;
+use opticoll::family::wdm_ring::placement::Assignment;
+use opticoll::family::wdm_ring::route;
+use opticoll::plan::{Plan, text};
+use opticoll::simulate::Policy;
+
+/// Each `step`-th of many cases; all of them where the environment variable `OPTICOLL_CASES` is `all`, as
+/// `make validate` sets it. A step that shares no divisor with the lengths of the inner loops meets all of their values.
+fn some_of<T>(cases: impl IntoIterator<Item = T>, step: usize) -> impl Iterator<Item = T> {
+    let all = std::env::var("OPTICOLL_CASES").is_ok_and(|cases| cases == "all");
+    cases.into_iter().step_by(if all { 1 } else { step })
+}
+
+/// Whether a case of nested loops is left out, asked once for each; the same as [`some_of`].
+fn leaves_out(step: usize) -> impl FnMut() -> bool {
+    let mut kept = some_of(0.., step).peekable();
+    let mut cases = 0..;
+    move || {
+        let case = cases.next().unwrap_or(0);
+        kept.next_if_eq(&case).is_none()
+    }
+}
+
+/// The algorithms that are made for any fabric.
+fn general_algorithms() -> impl Iterator<Item = &'static Algorithm> {
+    let records = algorithm::records().iter();
+    records.filter(|record| record.families.is_empty())
+}
+
+/// A plan by the named algorithm and assignment, on a ring of `ranks` and `wavelengths`.
+fn plan_with(
+    kind: CollectiveKind,
+    algorithm: &str,
+    fabric: &str,
+    assignment: &str,
+) -> Result<Plan, String> {
+    let fabric = Fabric::parse(fabric).map_err(|error| error.to_string())?;
+    let ring = fabric.downcast::<WdmRing>().unwrap();
+    let collective = Collective::new(kind, ring.ranks).map_err(|error| error.to_string())?;
+    let spec = algorithm.parse().map_err(|error| format!("{error}"))?;
+    let schedule =
+        algorithm::build(&spec, collective, &fabric).map_err(|error| error.to_string())?;
+    let light = route::shortest_arcs(&schedule, ring);
+    let assignment = Assignment::parse(assignment).map_err(|error| error.to_string())?;
+    on_ring::assign(schedule, light, &fabric, assignment, algorithm.into())
+        .map_err(|error| error.to_string())
+}
+
+/// What a policy charges at the least on a fabric that knows it.
+fn least_charge(circuits: &dyn Circuits, policy: Policy) -> LeastCharge {
+    circuits.charge(policy.name()).unwrap().into()
+}
+
+/// Changes light through a view of its fields.
+fn change_light<View>(light: &mut Light, change: impl FnOnce(&mut View))
+where
+    View: From<Light>,
+    Light: From<View>,
+{
+    let mut view = View::from(*light);
+    change(&mut view);
+    *light = Light::from(view);
+}
+
+/// A verified plan with default wavelength assignment; panics with the violations otherwise.
+fn verified(kind: CollectiveKind, algorithm: &str, ranks: u32, wavelengths: u32) -> Plan {
+    let fabric = format!("wdm_ring:ranks={ranks},wavelengths={wavelengths}");
+    verified_with(kind, algorithm, &fabric, "auto")
+}
+
+/// A verified plan; panics with the violations otherwise.
+fn verified_with(kind: CollectiveKind, algorithm: &str, fabric: &str, assignment: &str) -> Plan {
+    let plan = plan_with(kind, algorithm, fabric, assignment)
+        .unwrap_or_else(|error| panic!("{kind} {algorithm} on {fabric}: {error}"));
+    let violations = opticoll::verify::verify(&plan);
+    let sentences: Vec<&str> = violations
+        .iter()
+        .take(3)
+        .map(|violation| violation.sentence.as_str())
+        .collect();
+    assert!(
+        violations.is_empty(),
+        "{kind} {algorithm} on {fabric}: {sentences:?}"
+    );
+    plan
+}
+
+/// A plan written by hand: the collective and its slots in each step, such as `broadcast 1 1`, then the lines of
+/// the slots.
+fn by_hand(fabric: &str, head: &str, slots: &str) -> Plan {
+    let ranks = Fabric::parse(fabric).unwrap().ranks();
+    let transfers = slots.lines().filter(|line| !line.starts_with("slot"));
+    let (kind, steps) = head.split_once(' ').unwrap();
+    let text = format!(
+        "opticoll plan 1\ncollective {kind} ranks={ranks} root=0 pieces=1\nfabric {fabric}\n\
+         algorithm by hand\nsteps {steps}\n{slots}\nend {}\n",
+        transfers.count()
+    );
+    text::read(&text).unwrap_or_else(|error| panic!("{error}\n{text}"))
+}
