@@ -2,16 +2,32 @@
 
 from __future__ import annotations
 
+import os
 import random
 import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
 from opticoll import _core, errors, reference, waiting
 from opticoll.main import main
+
+ALL_CASES = os.environ.get("OPTICOLL_CASES") == "all"
+"""Whether every case is wanted: `make validate` sets the variable."""
+
+broad = pytest.mark.skipif(not ALL_CASES, reason="slow and broad: `make validate` runs it")
+"""For tests of which others in `make test` cover the claim on fewer or smaller cases."""
+
+T = TypeVar("T")
+
+
+def some_of(cases: Iterable[T], step: int) -> list[T]:
+    """Each `step`-th of many cases, from the first on; all of them in `make validate`."""
+    return list(cases)[:: 1 if ALL_CASES else step]
+
 
 RING = "wdm_ring:ranks=16,wavelengths=2"
 """The example of the OpTree paper."""

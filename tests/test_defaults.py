@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+from itertools import product
 from pathlib import Path
 
 import pytest
 
 import opticoll
-from conftest import Run, proved
+from conftest import Run, proved, some_of
 from opticoll import errors, registry
 from test_cli import run_json
 
@@ -39,15 +40,14 @@ def test_what_auto_shows_can_be_named_and_takes_the_time_shown(name: str, kind: 
     policies: list[dict[str, str]] = (
         [{}, {"policy": "on_change"}] if "direction" in fabric.light_fields else [{}]
     )
-    for size in ("1KiB", "1MiB", "64MiB"):
-        for policy in policies:
-            chosen = opticoll.plan(kind, fabric, size=size, **policy)  # type: ignore[arg-type]
-            assert chosen.candidates
-            assert chosen.candidates[0][0] == chosen.algorithm
-            simulated = [one for one in chosen.candidates if not one[3]]
-            for candidate, _, time_ps, _ in simulated:
-                plan = opticoll.plan(kind, fabric, candidate, size=size, **policy)  # type: ignore[arg-type]
-                assert plan.simulate(**policy).time_ps == time_ps, candidate  # type: ignore[arg-type]
+    for size, policy in some_of(product(("1MiB", "1KiB", "64MiB"), policies), 3):
+        chosen = opticoll.plan(kind, fabric, size=size, **policy)  # type: ignore[arg-type]
+        assert chosen.candidates
+        assert chosen.candidates[0][0] == chosen.algorithm
+        simulated = [one for one in chosen.candidates if not one[3]]
+        for candidate, _, time_ps, _ in simulated:
+            plan = opticoll.plan(kind, fabric, candidate, size=size, **policy)  # type: ignore[arg-type]
+            assert plan.simulate(**policy).time_ps == time_ps, candidate  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import Run
+from conftest import Run, broad
 from opticoll.commands import COMMANDS
 from opticoll.main import app
 from opticoll.papers.judging import MEANINGS
@@ -224,15 +224,24 @@ def test_commands_of_a_page_name_files_that_are_there(page: Path) -> None:
 SHOWN_SLOWLY = {"from-question-to-report.md", "obs-grid.md"}
 """Pages whose commands take minutes: `python docs/transcripts.py` compares them."""
 
-SHOWN_QUICKLY = [
-    page
+SHOWN_IN_SECONDS = {
+    "circuit-switches.md",
+    "light-or-fat-tree.md",
+    "relay-trees.md",
+    "slurm.md",
+    "torus-of-cubes.md",
+}
+"""Pages whose commands take 10 s or more together."""
+
+PAGES_WITH_COMMANDS = [
+    pytest.param(page, marks=[broad] if page.name in SHOWN_IN_SECONDS else [])
     for page in PAGES
     if re.search(r"^\$ ", page.read_text(encoding="utf-8"), re.MULTILINE)
     and name_of(page) not in SHOWN_SLOWLY
 ]
 
 
-@pytest.mark.parametrize("page", SHOWN_QUICKLY, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES_WITH_COMMANDS, ids=lambda page: page.name)
 def test_pages_show_what_their_commands_print(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(ROOT / "docs")
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")

@@ -19,13 +19,13 @@ import pytest
 from cyclopts import Parameter
 
 import opticoll
-from conftest import Run, written_study
+from conftest import ALL_CASES, Run, written_study
 from opticoll import errors, registry
 from opticoll.rows import plain
 
 Settings = dict[str, str]
 
-DRAWN = 60
+DRAWN = 60 if ALL_CASES else 30
 SEED = 38
 
 ELECTRICAL: list[Settings] = [

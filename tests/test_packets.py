@@ -305,7 +305,7 @@ def test_a_comparison_says_how_far_each_packet_simulation_is() -> None:
 
     said: list[tuple[str, int, int]] = []
     scenario = to_scenario(
-        "all_gather", SMALL, "ring", sizes="1MiB", settings={"simulator": "packet"}
+        "all_gather", SMALL, "ring", sizes="256KiB", settings={"simulator": "packet"}
     )
     list(compare(scenario, [], Watch(update=lambda *what: said.append(what))))
     ranks = scenario.fabrics[0].ranks

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import opticoll
-from conftest import Run, proved
+from conftest import Run, proved, some_of
 from opticoll import Fabric, foreign
 from opticoll.commands import replan
 from opticoll.main import main
@@ -429,7 +429,7 @@ def test_a_slower_link_is_never_worse_than_none_nor_a_plan_than_the_old_one(
     opticoll.write_plan(opticoll.plan(collective, spec, size=size), path)
     gone = opticoll.plan(collective, Fabric(spec, without=without), size=size)
     most = gone.simulate(size).time_ps
-    for rate in (1, 25, 75):
+    for rate in some_of((25, 1, 75), 3):
         fabric = Fabric(spec, degraded=degraded.format(rate))
         plan = opticoll.plan(collective, fabric, size=size)
         assert not plan.verify()

@@ -22,7 +22,7 @@ from opticoll.settings import Settings
 from test_bad_input import check as refused
 from test_cli import run_json
 
-TABLES = Path(__file__).parents[1] / "crates/core/tests/data/traces"
+TABLES = Path(__file__).parents[1] / "crates/tests/data/traces"
 DATA = Path(__file__).parent / "data"
 
 # Nanoseconds on a network that costs nothing, by LogGOPSim with L = o = g = G = 0.

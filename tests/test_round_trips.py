@@ -84,7 +84,7 @@ def plans(kind: str, fabric: str) -> Iterator[opticoll.Plan]:
         if one.collective != kind:
             continue
         try:
-            plan = opticoll.plan(kind, fabric, one.name, size="64KiB")
+            plan = opticoll.plan(kind, fabric, one.name, size="4KiB")
         except OpticollError:
             continue
         if plan not in seen:
