@@ -6,7 +6,7 @@ RUST := $(shell find crates/core crates/py -name '*.rs' -o -name Cargo.toml) Car
 export PATH := $(CURDIR)/$(BIN):$(PATH):$(HOME)/.cargo/bin
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
-.PHONY: demo test test-core test-python check stub bench fuzz validate golden figures reference papers rustdoc docs newest wheel clean
+.PHONY: demo test test-core test-python check stub bench fuzz validate compare figures reference papers rustdoc docs newest wheel clean
 
 demo: $(VENV)/built
 	mkdir -p out
@@ -70,9 +70,11 @@ validate: test docs
 	cargo test --profile quick --package opticoll-tests -- --ignored
 	pytest -n 2 validation
 
-# What every command prints on some hundred cases, compared with what it printed before.
-golden: $(VENV)/built
-	python validation/golden/golden.py
+# What the working tree computes on some 700 cases, compared with what another revision computes.
+# OPTIONS are those of validation/compare/compare.py, such as OPTIONS='--only torus'.
+compare: $(VENV)/installed
+	$(if $(AGAINST),,$(error Say which revision to compare the working tree with: make compare AGAINST=main))
+	python validation/compare/compare.py $(OPTIONS) $(AGAINST)
 
 # Draws; `python docs/figures/make.py --anew` computes the numbers anew first.
 figures: $(VENV)/built

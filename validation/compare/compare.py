@@ -1,0 +1,401 @@
+"""Compares what two revisions compute on the cases of `cases.txt`: `make compare AGAINST=REV`.
+
+Rows of `--json` are compared field by field, plan files and other files by their content. Each case
+is also measured: the time of its plan (`time_ps`), the planner's work and its memory. The exit code
+is 1 if data differ, a plan is slower, or work or memory grew, unless `accepted.yaml` says why.
+
+Work is CPU time in user mode: few machines in a cloud count instructions. Other work on the machine
+adds to CPU time, so a case that seems to need more is run twice more on both sides at once, and the
+least of three values counts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import re
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+from ruamel.yaml import YAML
+
+import sides
+from sides import CompareError, Measured
+
+HERE = Path(__file__).parent
+
+KINDS = ("exit code", "verdict", "slower", "faster", "data", "work", "memory")
+"""What can differ, the most important first."""
+
+MAX_SLOWER = 0.005
+"""Relative growth of a plan's time that is no slower plan."""
+
+MAX_GROWTH = 0.2
+"""Relative growth of work and memory that is allowed."""
+
+MIN_CPU_S = 0.1
+"""CPU seconds by which work must grow to count: noise is less."""
+
+MIN_MEMORY_MB = 50
+"""Megabytes by which memory must grow to count."""
+
+RERUNS = 2
+
+TIMES = {"time_ps", "iteration_s"}
+"""Fields that hold the time of a plan or of an iteration of training."""
+
+ABSENT = "absent"
+
+CLOCKED = {"time_s", "algorithm_bandwidth", "bus_bandwidth"}
+"""Fields of `run` that a clock measures."""
+
+NOT_COMPARED = {".sqlite"}
+"""Endings of files whose content `results` shows."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One field of one case that differs. `change` is the relative growth of a measured value."""
+
+    case: str
+    kind: str
+    field: str
+    before: Any
+    now: Any
+    change: float | None = None
+    reason: str | None = None
+
+    @property
+    def fails(self) -> bool:
+        """Whether the comparison fails by it."""
+        return self.kind != "faster" and self.reason is None
+
+    def __str__(self) -> str:
+        change = "" if self.change is None else f" ({self.change:+.1%})"
+        reason = "" if self.reason is None else f"; accepted: {self.reason}"
+        return f"{self.field}: {shown(self.before)} -> {shown(self.now)}{change}{reason}"
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a case printed and wrote. `rows` are those of the last command, or its text."""
+
+    codes: Sequence[int]
+    rows: Any
+    message: str
+    files: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Accepted:
+    """Differences that are wanted."""
+
+    case: str
+    field: str
+    reason: str
+
+    def matches(self, one: Difference) -> bool:
+        """Whether it accepts a difference; patterns accept nothing worse than other data."""
+        if not fnmatchcase(one.case, self.case):
+            return False
+        if one.kind in {"faster", "data"}:
+            return fnmatchcase(one.field, self.field)
+        return self.field in {one.field, field_name(one.field)}
+
+
+def cases(text: str) -> list[str]:
+    """All cases of a text, each with its braces filled in."""
+    lines = [line.strip() for line in text.splitlines()]
+    return [one for line in lines if line and not line.startswith("#") for one in filled(line)]
+
+
+def filled(line: str) -> Iterator[str]:
+    """`a {b|c}` as `a b` and `a c`."""
+    braces = re.search(r"\{([^}]*)\}", line)
+    if braces is None:
+        yield line
+        return
+    for choice in braces[1].split("|"):
+        yield from filled(line[: braces.start()] + choice + line[braces.end() :])
+
+
+def shown(value: Any) -> str:
+    """A value in at most 60 characters."""
+    text = value if isinstance(value, str) else json.dumps(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def differing(before: Any, now: Any, field: str = "") -> Iterator[tuple[str, Any, Any]]:
+    """The fields that differ, such as `candidates.ring.steps`, with both values."""
+    if isinstance(before, dict) and isinstance(now, dict):
+        for key in {**before, **now}:
+            inner = f"{field}.{key}" if field else str(key)
+            yield from differing(before.get(key, ABSENT), now.get(key, ABSENT), inner)
+    elif isinstance(before, list) and isinstance(now, list):
+        yield from differing(keyed(before, now), keyed(now, before), field)
+    elif isinstance(before, float) or isinstance(now, float):
+        numbers = isinstance(before, (int, float)) and isinstance(now, (int, float))
+        if not (numbers and math.isclose(before, now, rel_tol=1e-9)):
+            yield field, before, now
+    elif before != now or type(before) is not type(now):
+        yield field, before, now
+
+
+def keyed(values: list[Any], others: list[Any]) -> dict[Any, Any]:
+    """The values of a list by their names if every one has its own, else by their places."""
+
+    def names(rows: list[Any]) -> set[Any]:
+        return {row["name"] for row in rows if isinstance(row, dict) and "name" in row}
+
+    if all(len(names(rows)) == len(rows) for rows in (values, others)):
+        return {row["name"]: row for row in values}
+    return dict(enumerate(values))
+
+
+def relative(before: float, now: float) -> float:
+    """By how much a value grew, relative to what it was."""
+    return now / before - 1 if before else math.inf if now else 0.0
+
+
+def differences(case: str, before: Result, now: Result) -> list[Difference]:
+    """What differs between two results of a case. Rows of unequal exit codes are not compared."""
+    if before.codes != now.codes or any(code < 0 for code in now.codes):
+        old, new = (
+            " ".join([*map(str, result.codes), result.message]).strip() for result in (before, now)
+        )
+        return [Difference(case, "exit code", "exit code", old, new)]
+    found = [*differing(before.rows, now.rows)]
+    if case.split(" && ")[-1].startswith("run "):
+        found = [one for one in found if field_name(one[0]) not in CLOCKED]
+    for name in {**before.files, **now.files}:
+        contents = (before.files.get(name, ABSENT), now.files.get(name, ABSENT))
+        found += in_file(f"file {name}", *contents)
+    return [classified(case, *one) for one in found]
+
+
+def in_file(field: str, before: Any, now: Any) -> list[tuple[str, Any, Any]]:
+    """How the contents of a file differ: of text the first line, of a page the fields."""
+    if not (isinstance(before, str) and isinstance(now, str)) or ABSENT in (before, now):
+        return list(differing(before, now, field))
+    if before == now:
+        return []
+    lines = (before.splitlines(), now.splitlines())
+    pairs = enumerate(zip(*lines, strict=False), start=1)
+    first = next(((number, one, other) for number, (one, other) in pairs if one != other), None)
+    if first is None:
+        return [(field, f"{len(lines[0])} lines", f"{len(lines[1])} lines")]
+    return [(field, f"line {first[0]} `{first[1]}`", f"`{first[2]}`")]
+
+
+def classified(case: str, field: str, before: Any, now: Any) -> Difference:
+    """A difference of data with its kind."""
+    name = field_name(field)
+    if name == "verified" or re.search(r"\bviolations\.\d+(\.kind)?$", field):
+        return Difference(case, "verdict", field, before, now)
+    if name in TIMES and isinstance(before, (int, float)) and isinstance(now, (int, float)):
+        change = relative(before, now)
+        kind = "slower" if change > MAX_SLOWER else "faster" if change < 0 else "data"
+        return Difference(case, kind, field, before, now, change)
+    return Difference(case, "data", field, before, now)
+
+
+def measured(case: str, before: Measured, now: Measured) -> list[Difference]:
+    """Work and memory that grew by more than is allowed."""
+    found = []
+    for kind, old, new, least, unit in (
+        ("work", before.cpu_s, now.cpu_s, MIN_CPU_S, "s"),
+        ("memory", before.memory / 1e6, now.memory / 1e6, MIN_MEMORY_MB, "MB"),
+    ):
+        change = relative(old, new)
+        if new - old > least and change > MAX_GROWTH:
+            was, is_now = (f"{value:.2f} {unit}" for value in (old, new))
+            found.append(Difference(case, kind, kind, was, is_now, change))
+    return found
+
+
+def accept(
+    found: Iterable[Difference], entries: Sequence[Accepted]
+) -> tuple[list[Difference], list[Accepted]]:
+    """The differences with their reasons, and the entries that match none."""
+    known, used = [], set()
+    for one in found:
+        matching = [entry for entry in entries if entry.matches(one)]
+        used |= set(matching)
+        known.append(replace(one, reason=matching[0].reason) if matching else one)
+    return known, [entry for entry in entries if entry not in used]
+
+
+def table(found: Iterable[Difference]) -> str:
+    """The differences, the most important first; those of one kind in one case together."""
+    grouped: dict[tuple[str, str], list[Difference]] = {}
+    for one in sorted(found, key=lambda one: (KINDS.index(one.kind), -abs(one.change or 0))):
+        grouped.setdefault((one.kind, one.case), []).append(one)
+    lines = []
+    for (kind, case), those in grouped.items():
+        lines += [f"{kind:<11}opticoll {case}", f"{'':11}{those[0]}"]
+        if len(those) > 1:
+            others = Counter(field_name(one.field) for one in those[1:])
+            names = [name if count == 1 else f"{name} ({count})" for name, count in others.items()]
+            more = f" and {len(names) - 8} others" if len(names) > 8 else ""
+            lines.append(f"{'':11}also: {', '.join(names[:8])}{more}")
+    return "\n".join(lines)
+
+
+def field_name(field: str) -> str:
+    """The name of a field without its place in lists."""
+    return field if field.startswith("file ") else field.rpartition(".")[2]
+
+
+def summary(count: int, found: Sequence[Difference]) -> str:
+    """The counts of cases: equal, different, and accepted."""
+    cases_of = {one.case for one in found}
+    failing = {one.case for one in found if one.fails}
+    accepted = {one.case for one in found if one.reason is not None} - failing
+    kinds = Counter(kind for kind, _ in {(one.kind, one.case) for one in found})
+    parts = ", ".join(f"{kind} {kinds[kind]}" for kind in KINDS if kinds[kind])
+    return (
+        f"{count} cases: {count - len(cases_of)} equal, {len(cases_of)} differ"
+        f"{f' ({parts})' if parts else ''}, of which {len(accepted)} are accepted"
+    )
+
+
+def result_of(folder: Path, name: str, source: Path, status: int) -> Result:
+    """What a case left in a folder; where it did not end, its exit status as a negative number."""
+    place = folder / name
+    if status:
+        error = place.with_name(f"{name}.error")
+        message = error.read_text() if error.exists() else f"ended by signal {-status}"
+        return Result([-abs(status)], None, message, {})
+    printed = json.loads(place.with_name(f"{name}.json").read_text())
+    text = printed["out"].replace(str(source), "ROOT").replace(str(folder), "FOLDER")
+    try:
+        rows = json.loads(text)
+    except ValueError:
+        rows = text
+    files = {
+        str(path.relative_to(place)): content_of(path)
+        for path in sorted(place.rglob("*"))
+        if path.is_file() and not path.is_symlink() and path.suffix not in NOT_COMPARED
+    }
+    message = next((one for one in printed["err"].splitlines() if " error: " in one), "")
+    return Result(printed["codes"], rows, message, files)
+
+
+def content_of(path: Path) -> Any:
+    """The text of a file; of a page of `report` its data; of bytes as hexadecimal digits."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        return path.read_bytes().hex()
+    page = re.search(r'<script id="content" type="application/json">(.*?)</script>', text, re.S)
+    return json.loads(page[1]) if path.suffix == ".html" and page else text
+
+
+def entries_of(path: Path) -> tuple[list[Accepted], list[tuple[str, str]]]:
+    """The accepted differences, and the texts that cases of the other revision have instead."""
+    held = YAML(typ="safe").load(path) or {}
+    try:
+        accepted = [Accepted(**entry) for entry in held.get("accepted") or []]
+        renamed = [(entry["now"], entry["before"]) for entry in held.get("renamed") or []]
+    except (TypeError, KeyError) as error:
+        raise CompareError(
+            f"{path}: an entry lacks a field or has an unknown one: {error}"
+        ) from None
+    return accepted, renamed
+
+
+def lines_before(lines: Mapping[str, str], renamed: Sequence[tuple[str, str]]) -> dict[str, str]:
+    """The cases as the other revision takes them."""
+    changed = dict(lines)
+    for now, before in renamed:
+        changed = {name: line.replace(now, before) for name, line in changed.items()}
+    return changed
+
+
+def compare(
+    against: str, only: str, jobs: int
+) -> tuple[dict[str, str], list[Difference], list[str], list[dict[str, Measured]]]:
+    """Build, run and compare; returns cases, differences, notes and what both sides used."""
+    every = cases((HERE / "cases.txt").read_text())
+    lines = {f"{place:03}": line for place, line in enumerate(every) if re.search(only, line)}
+    if not lines:
+        raise CompareError(f"no case in validation/compare/cases.txt matches `{only}`")
+    entries, renamed = entries_of(HERE / "accepted.yaml")
+    pair = [sides.revision(against), sides.working_tree()]
+    both = [lines_before(lines, renamed), lines]
+    used = sides.run(pair, both, jobs, sides.KEPT / "runs")
+    for _ in range(RERUNS):
+        doubtful = [name for name in lines if measured(name, used[0][name], used[1][name])]
+        if not doubtful:
+            break
+        sides.tell(f"{len(doubtful)} cases seem to need more work or memory: once more")
+        some = [{name: own[name] for name in doubtful} for own in both]
+        again = sides.run(pair, some, jobs, sides.KEPT / "reruns")
+        for own, other in zip(used, again, strict=True):
+            own |= {name: own[name].least(value) for name, value in other.items()}
+    found: list[Difference] = []
+    for name, line in lines.items():
+        results = [
+            result_of(folder, name, side.source, own[name].status)
+            for folder, side, own in zip(
+                sides.folders(sides.KEPT / "runs"), pair, used, strict=True
+            )
+        ]
+        found += differences(line, results[0], results[1])
+        found += measured(line, used[0][name], used[1][name])
+    known, unused = accept(found, entries)
+    notes = [
+        f"accepted.yaml: remove `{one.case}`, field `{one.field}`: no such difference"
+        for one in unused
+    ] + [
+        f"accepted.yaml: remove `now: {now}`: no case has it"
+        for now, _ in renamed
+        if not any(now in line for line in lines.values())
+    ]
+    return lines, known, [] if only else notes, used
+
+
+def main() -> int:
+    """Read the command line; see the module's text."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("against", metavar="REV", help="revision to compare the working tree with")
+    parser.add_argument("--only", metavar="PATTERN", default="", help="regular expression of cases")
+    parser.add_argument("--jobs", type=int, default=2, help="cases at a time (default: 2)")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="file for the table as JSON")
+    asked = parser.parse_args()
+    started = time.monotonic()
+    try:
+        lines, found, notes, used = compare(asked.against, asked.only, asked.jobs)
+    except CompareError as failure:
+        sides.tell(f"error: {failure}")
+        return 2
+    if found:
+        print(table(found))
+    for note in notes:
+        print(note)
+    print(summary(len(lines), found))
+    cpu = [sum(one.cpu_s for one in own.values()) for own in used]
+    print(f"CPU time of all cases: {cpu[0]:.0f} s before, {cpu[1]:.0f} s now")
+    sides.tell(f"{time.monotonic() - started:.0f} s; files of the cases: {sides.KEPT / 'runs'}")
+    if asked.json is not None:
+        rows = [
+            {"name": name, "case": line, "before": asdict(old[name]), "now": asdict(new[name])}
+            for name, line in lines.items()
+            for old, new in [used]
+        ]
+        held = {"against": asked.against, "differences": list(map(asdict, found)), "cases": rows}
+        asked.json.write_text(json.dumps(held, indent=1))
+    return int(any(one.fails for one in found))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
