@@ -18,12 +18,16 @@ test: test-core test-python
 # PROPTEST_CASES is the number of cases of a property that states none.
 export PROPTEST_CASES ?= 64
 
+# The binding is named, too, so that its dependencies and those of the tests have the same features: the core is then
+# compiled once for both.
+CARGO_TEST := cargo test --profile quick --package opticoll-py
+
 # One test: make test-core TEST=auto::every_candidate, make test-python TEST=tests/test_bound.py.
 test-core:
-	cargo test --profile quick --package opticoll-tests $(if $(TEST),--test it $(TEST))
+	$(CARGO_TEST) --package opticoll-tests --test it $(or $(TEST),--test tidy)
 ifndef TEST
 	cargo test --package opticoll --lib
-	cargo test --profile quick --package opticoll --doc
+	$(CARGO_TEST) --package opticoll --doc
 endif
 
 test-python: $(VENV)/built
@@ -66,8 +70,8 @@ fuzz: $(VENV)/built
 validate: export OPTICOLL_CASES := all
 validate: export PROPTEST_CASES := 256
 validate: test docs
-	cargo test --profile quick --package opticoll --lib -- --ignored
-	cargo test --profile quick --package opticoll-tests -- --ignored
+	$(CARGO_TEST) --package opticoll --lib -- --ignored
+	$(CARGO_TEST) --package opticoll-tests --test it -- --ignored
 	pytest -n 2 validation
 
 # What the working tree computes on some 700 cases, compared with what another revision computes.
