@@ -83,10 +83,23 @@ def test_rows_with_names_are_compared_by_name_and_rounding_is_no_difference() ->
     assert (found.field, found.before) == ("tree", compare.ABSENT)
 
 
+def test_rows_of_studies_are_compared_by_point() -> None:
+    before, now = {"point": 26, "time_ps": 1}, {"point": 44, "time_ps": 9}
+    kinds = [each.kind for each in compare.differences(CASE, result([before]), result([now]))]
+    assert kinds == ["data", "data"]
+
+
 def test_exit_codes_are_compared_first() -> None:
     assert one(result({"steps": 3}), result(None, code=2)).kind == "exit code"
     # A case that the harness could not finish is never equal.
     assert one(result(code=-14), result(code=-14)).kind == "exit code"
+
+
+def test_long_texts_are_shown_from_where_they_differ() -> None:
+    before, now = "a" * 50 + " slow " + "c" * 50, "a" * 50 + " fast " + "c" * 50
+    assert compare.shown(before, now) == [
+        f"...aaaaaaaaa {word} " + "c" * 39 + "..." for word in ("slow", "fast")
+    ]
 
 
 def test_files_are_compared_by_content() -> None:

@@ -80,7 +80,8 @@ class Difference:
     def __str__(self) -> str:
         change = "" if self.change is None else f" ({self.change:+.1%})"
         reason = "" if self.reason is None else f"; accepted: {self.reason}"
-        return f"{self.field}: {shown(self.before)} -> {shown(self.now)}{change}{reason}"
+        values = " -> ".join(shown(self.before, self.now))
+        return f"{self.field}: {values}{change}{reason}"
 
 
 @dataclass(frozen=True)
@@ -126,10 +127,15 @@ def filled(line: str) -> Iterator[str]:
         yield from filled(line[: braces.start()] + choice + line[braces.end() :])
 
 
-def shown(value: Any) -> str:
-    """A value in at most 60 characters."""
-    text = value if isinstance(value, str) else json.dumps(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
+def shown(*values: Any) -> list[str]:
+    """Values in at most 60 characters each; of longer texts the part from where they differ."""
+    texts = [value if isinstance(value, str) else json.dumps(value) for value in values]
+    if max(map(len, texts)) <= 60:
+        return texts
+    columns = enumerate(zip(*texts, strict=False))
+    start = max(0, next((place for place, column in columns if len({*column}) > 1), 0) - 10)
+    cut = [f"...{text[start:]}" if start else text for text in texts]
+    return [text if len(text) <= 60 else f"{text[:57]}..." for text in cut]
 
 
 def differing(before: Any, now: Any, field: str = "") -> Iterator[tuple[str, Any, Any]]:
@@ -149,13 +155,14 @@ def differing(before: Any, now: Any, field: str = "") -> Iterator[tuple[str, Any
 
 
 def keyed(values: list[Any], others: list[Any]) -> dict[Any, Any]:
-    """The values of a list by their names if every one has its own, else by their places."""
-
-    def names(rows: list[Any]) -> set[Any]:
-        return {row["name"] for row in rows if isinstance(row, dict) and "name" in row}
-
-    if all(len(names(rows)) == len(rows) for rows in (values, others)):
-        return {row["name"]: row for row in values}
+    """The values of a list by name, or by point of a study, if no two share it; else by place."""
+    for key in ("name", "point"):
+        names = [
+            {row[key] for row in rows if isinstance(row, dict) and key in row}
+            for rows in (values, others)
+        ]
+        if list(map(len, names)) == [len(values), len(others)]:
+            return {row[key]: row for row in values}
     return dict(enumerate(values))
 
 
@@ -241,7 +248,7 @@ def table(found: Iterable[Difference]) -> str:
     for (kind, case), those in grouped.items():
         lines += [f"{kind:<11}opticoll {case}", f"{'':11}{those[0]}"]
         if len(those) > 1:
-            others = Counter(field_name(one.field) for one in those[1:])
+            others = Counter(shown(field_name(one.field))[0] for one in those[1:])
             names = [name if count == 1 else f"{name} ({count})" for name, count in others.items()]
             more = f" and {len(names) - 8} others" if len(names) > 8 else ""
             lines.append(f"{'':11}also: {', '.join(names[:8])}{more}")
@@ -280,22 +287,12 @@ def result_of(folder: Path, name: str, source: Path, status: int) -> Result:
     except ValueError:
         rows = text
     files = {
-        str(path.relative_to(place)): content_of(path)
+        str(path.relative_to(place)): sides.content_of(path)
         for path in sorted(place.rglob("*"))
         if path.is_file() and not path.is_symlink() and path.suffix not in NOT_COMPARED
     }
     message = next((one for one in printed["err"].splitlines() if " error: " in one), "")
     return Result(printed["codes"], rows, message, files)
-
-
-def content_of(path: Path) -> Any:
-    """The text of a file; of a page of `report` its data; of bytes as hexadecimal digits."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except UnicodeDecodeError:
-        return path.read_bytes().hex()
-    page = re.search(r'<script id="content" type="application/json">(.*?)</script>', text, re.S)
-    return json.loads(page[1]) if path.suffix == ".html" and page else text
 
 
 def entries_of(path: Path) -> tuple[list[Accepted], list[tuple[str, str]]]:
@@ -343,13 +340,15 @@ def compare(
     found: list[Difference] = []
     for name, line in lines.items():
         results = [
-            result_of(folder, name, side.source, own[name].status)
-            for folder, side, own in zip(
+            result_of(folder, name, side.source, values[name].status)
+            for folder, side, values in zip(
                 sides.folders(sides.KEPT / "runs"), pair, used, strict=True
             )
         ]
-        found += differences(line, results[0], results[1])
-        found += measured(line, used[0][name], used[1][name])
+        those = differences(line, *results)
+        found += those
+        if not any(one.kind == "exit code" for one in those):
+            found += measured(line, used[0][name], used[1][name])
     known, unused = accept(found, entries)
     notes = [
         f"accepted.yaml: remove `{one.case}`, field `{one.field}`: no such difference"

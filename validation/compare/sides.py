@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -21,6 +22,7 @@ import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).parents[2]
 KEPT = ROOT / "target" / "compare"
@@ -200,3 +202,13 @@ def collect(process: subprocess.Popen[str], into: dict[str, Measured]) -> None:
         values = json.loads(line)
         name = values.pop("name")
         into[name] = Measured(**values)
+
+
+def content_of(path: Path) -> Any:
+    """The text of a file; of a page of `report` its data; of bytes as hexadecimal digits."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        return path.read_bytes().hex()
+    page = re.search(r'<script id="content" type="application/json">(.*?)</script>', text, re.S)
+    return json.loads(page[1]) if path.suffix == ".html" and page else text
