@@ -70,7 +70,7 @@ fuzz: $(VENV)/built
 validate: export OPTICOLL_CASES := all
 validate: export PROPTEST_CASES := 256
 validate: test docs
-	$(CARGO_TEST) --package opticoll --lib -- --ignored
+	$(CARGO_TEST) --package opticoll --lib
 	$(CARGO_TEST) --package opticoll-tests --test it -- --ignored
 	pytest -n 2 validation
 

@@ -69,6 +69,11 @@ fn some_of<T>(cases: impl IntoIterator<Item = T>, step: usize) -> impl Iterator<
     cases.into_iter().step_by(if all { 1 } else { step })
 }
 
+/// How many of so many are left of [`some_of`] them.
+fn share(count: usize, step: usize) -> usize {
+    some_of(0..count, step).count()
+}
+
 /// Whether a case of nested loops is left out, asked once for each; the same as [`some_of`].
 fn leaves_out(step: usize) -> impl FnMut() -> bool {
     let mut kept = some_of(0.., step).peekable();

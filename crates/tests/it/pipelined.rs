@@ -364,7 +364,10 @@ fn every_mutation_that_spoils_a_large_plan_is_rejected_by_its_first_chunks() {
             }
         }
     }
-    assert!(rejected > 15 && said > 15, "{rejected} {said}");
+    assert!(
+        rejected > crate::share(60, 4) && said > crate::share(60, 4),
+        "{rejected} {said}"
+    );
 }
 
 /// Whether what is wrong with the first chunks is said as of the plan written out, with its numbers; how much is.

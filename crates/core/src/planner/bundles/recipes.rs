@@ -414,7 +414,10 @@ mod tests {
 
     /// Recipes tried two at a time against the same recipes tried one by one, on rings below and above [`super::super::tree::SMALL_RING`].
     #[test]
-    #[ignore = "slow without optimisation: `make validate`"]
+    #[cfg_attr(
+        debug_assertions,
+        ignore = "slow without optimisation: `make validate`"
+    )]
     fn two_trees_at_once_are_found_as_one_by_one() {
         let (mut found, mut all_missed) = (0, 0);
         for (ranks, wavelengths) in [(12, 2), (30, 4), (64, 8), (144, 9)] {

@@ -91,7 +91,10 @@ fn check_those(
 }
 
 #[test]
-#[ignore = "slow without optimisation: `make validate`"]
+#[cfg_attr(
+    debug_assertions,
+    ignore = "slow without optimisation: `make validate`"
+)]
 fn no_named_algorithm_is_faster_than_what_is_known_before_it_is_placed() {
     let mut known = [0; 2];
     for ranks in [2, 3, 5, 8, 9, 12] {

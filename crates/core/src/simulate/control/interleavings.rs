@@ -173,7 +173,10 @@ const CASES: &[(&str, FlowsCase, bool)] = &[
 ];
 
 #[test]
-#[ignore = "slow without optimisation: `make validate`"]
+#[cfg_attr(
+    debug_assertions,
+    ignore = "slow without optimisation: `make validate`"
+)]
 fn in_every_order_of_messages_every_flow_arrives() {
     for (name, case, takes_back) in CASES {
         let (states, revoked) = explore(&flows(case));

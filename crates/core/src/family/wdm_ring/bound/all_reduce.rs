@@ -237,7 +237,10 @@ mod tests {
 
     /// What the search leaves out lies between what is quick and all that could be computed.
     #[test]
-    #[ignore = "slow without optimisation: `make validate`"]
+    #[cfg_attr(
+        debug_assertions,
+        ignore = "slow without optimisation: `make validate`"
+    )]
     fn the_least_is_not_above_that_of_all_numbers_of_slots() {
         let (mut above_quick, mut as_good) = (0, 0);
         for ranks in [4, 9, 16, 33, 64, 100] {

@@ -340,7 +340,10 @@ mod tests {
     const MOST_SLOTS: u64 = 200;
 
     #[test]
-    #[ignore = "slow without optimisation: `make validate`"]
+    #[cfg_attr(
+        debug_assertions,
+        ignore = "slow without optimisation: `make validate`"
+    )]
     fn the_least_time_is_that_of_all_numbers_of_slots() {
         for ranks in [4, 9, 32, 100] {
             let fabric = Fabric::parse(&format!("wdm_ring:ranks={ranks},wavelengths=4"));

@@ -35,7 +35,10 @@ fn no_bound_is_above_the_least_number_of_links() {
 }
 
 #[test]
-#[ignore = "slow without optimisation: `make validate`"]
+#[cfg_attr(
+    debug_assertions,
+    ignore = "slow without optimisation: `make validate`"
+)]
 fn no_bound_is_above_two_trees() {
     let rings = (4..25).chain([32, 33, 48, 63, 64, 100]);
     for ranks in rings {
