@@ -18,7 +18,8 @@ from opticoll.main import main
 ALL_CASES = os.environ.get("OPTICOLL_CASES") == "all"
 """Whether every case is wanted: `make validate` sets the variable."""
 
-broad = pytest.mark.skipif(not ALL_CASES, reason="slow and broad: `make validate` runs it")
+BROAD = "slow and broad: `make validate` runs it"
+broad = pytest.mark.skipif(not ALL_CASES, reason=BROAD)
 """For tests of which others in `make test` cover the claim on fewer or smaller cases."""
 
 T = TypeVar("T")

@@ -155,7 +155,7 @@ def test_commands_of_items_have_options_that_they_take(paper: str) -> None:
         app.parse_args(words, exit_on_error=False, print_error=False)
 
 
-COMPUTED_IN_SECONDS = ("obs_grid", "oddl")
+COMPUTED_IN_SECONDS = ("obs_grid",)
 
 
 @pytest.mark.parametrize(

@@ -65,14 +65,15 @@ def test_each_transfer_of_a_step_has_an_action_of_its_own() -> None:
             schedule.step(0, [0, 1], [1, 0], action=wrong)
 
 
+# Without latency plans would be cut into pieces of a few bytes.
 FABRICS = (
-    "crossbar:ranks=5",
-    "torus:dims=2x3",
-    "mesh:dims=2x3",
+    "crossbar:ranks=5,latency=1us",
+    "torus:dims=2x3,latency=1us",
+    "mesh:dims=2x3,latency=1us",
     "dgx1",
-    "fully_connected:ranks=2",
+    "fully_connected:ranks=2,latency=1us",
     "wdm_ring:ranks=6,wavelengths=2",
-    "wss_grid:rows=2,columns=3",
+    "wss_grid:rows=2,columns=3,latency=1us",
 )
 FORMATS = ("plan", "msccl", "chakra", "sends", "goal", "te_ccl")
 

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import opticoll
-from conftest import Run
+from conftest import Run, some_of
 from opticoll import Program, errors
 from opticoll.execution import mpi, threads
 from opticoll.execution.mpi_rank import lives
@@ -156,7 +156,7 @@ def gone(processes: list[int]) -> bool:
     [
         *(
             (rank, signal.SIGKILL, rf"^rank {rank} died at thread block \d, step \d")
-            for rank in range(4)
+            for rank in some_of(range(4), 3)
         ),
         (1, signal.SIGTERM, r"^rank 1 died at thread block \d, step \d"),
         (

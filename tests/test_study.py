@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from conftest import ALL_CASES, BROAD, broad
 from opticoll import TrainingModel, _core
 from opticoll.commands.reproduce import study_text
 from opticoll.papers import optree, wrht
@@ -43,12 +44,16 @@ class Reproduction:
 
 @pytest.fixture(scope="module")
 def of_optree(tmp_path_factory: pytest.TempPathFactory) -> Reproduction:
+    if not ALL_CASES:
+        pytest.skip(BROAD)
     folder = tmp_path_factory.mktemp("optree") / "new"
     return Reproduction(optree.reproduce(folder, quick=True))
 
 
 @pytest.fixture(scope="module")
 def of_wrht(tmp_path_factory: pytest.TempPathFactory) -> Reproduction:
+    if not ALL_CASES:
+        pytest.skip(BROAD)
     folder = tmp_path_factory.mktemp("wrht") / "new"
     return Reproduction(wrht.reproduce(folder, quick=True))
 
@@ -639,6 +644,7 @@ def test_small_groups_save_what_theory_says_against_the_ring(of_wrht: Reproducti
     assert computed["fig2.optical.striped"].value == pytest.approx(min(saved), abs=1e-3)
 
 
+@broad
 def test_progress_names_every_part_once(tmp_path: Path) -> None:
     told: list[tuple[str, int, int]] = []
     wrht.reproduce(tmp_path, quick=True, progress=lambda *part: told.append(part))

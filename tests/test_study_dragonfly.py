@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from conftest import Run
+from conftest import ALL_CASES, BROAD, Run, broad
 from opticoll import _core
 from opticoll.papers import dragonfly
 from opticoll.papers.dragonfly import cases as known
@@ -78,6 +78,9 @@ class Study:
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Study:
+    """The study on 72 terminals, which takes half a minute."""
+    if not ALL_CASES:
+        pytest.skip(BROAD)
     rows = simulate(all_cases(SMALL), jobs=2)
     return Study(dragonfly.conclude(tmp_path_factory.mktemp("dragonfly"), rows, SMALL), rows)
 
@@ -377,6 +380,7 @@ def test_scales_have_what_their_findings_need(scale: Scale) -> None:
                     assert {case, flows(case), flows(case, delayed=True)} <= cases
 
 
+@broad
 def test_the_command_writes_what_it_says(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -15,7 +15,7 @@ from typing import TypedDict
 
 import pytest
 
-from conftest import Run
+from conftest import ALL_CASES, BROAD, Run
 from opticoll.papers import wrht
 from opticoll.papers.kit import Results
 from opticoll.papers.wrht import electrical
@@ -36,6 +36,8 @@ class BreakEven(TypedDict):
 
 @pytest.fixture(scope="module")
 def study(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    if not ALL_CASES:
+        pytest.skip(BROAD)
     return wrht.reproduce(tmp_path_factory.mktemp("wrht") / "new", quick=True)
 
 
