@@ -224,17 +224,11 @@ def test_commands_of_a_page_name_files_that_are_there(page: Path) -> None:
 SHOWN_SLOWLY = {"from-question-to-report.md", "obs-grid.md"}
 """Pages whose commands take minutes: `python docs/transcripts.py` compares them."""
 
-SHOWN_IN_SECONDS = {
-    "circuit-switches.md",
-    "light-or-fat-tree.md",
-    "relay-trees.md",
-    "slurm.md",
-    "torus-of-cubes.md",
-}
-"""Pages whose commands take 10 s or more together."""
+READ_FIRST = {"README.md", "install.md", "start.md", "own-topology.md", "plan-format.md"}
+"""Pages whose commands each `make test` runs; those of the others take a minute of two cores."""
 
 PAGES_WITH_COMMANDS = [
-    pytest.param(page, marks=[broad] if page.name in SHOWN_IN_SECONDS else [])
+    pytest.param(page, marks=[] if page.name in READ_FIRST else [broad])
     for page in PAGES
     if re.search(r"^\$ ", page.read_text(encoding="utf-8"), re.MULTILINE)
     and name_of(page) not in SHOWN_SLOWLY

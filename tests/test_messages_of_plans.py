@@ -90,7 +90,7 @@ def hockney(sent: list[Message], latency: int, per_byte: int, *, eager: bool) ->
 
 
 def plans(kind: str, *fabrics: str) -> list[opticoll.Plan]:
-    """Plans of a collective by algorithms that run on a fabric: each third, or all."""
+    """Plans of a collective by algorithms that run on a fabric: each sixth, or all."""
     made = []
     for fabric in fabrics:
         for one in registry.records("algorithms"):
@@ -101,7 +101,7 @@ def plans(kind: str, *fabrics: str) -> list[opticoll.Plan]:
             except OpticollError:
                 continue
     assert len(made) > 2
-    return some_of(made, 3)
+    return some_of(made, 6)
 
 
 def decoded(content: bytes) -> list[list[Operation]]:

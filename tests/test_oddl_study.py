@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import opticoll
+from conftest import ALL_CASES, BROAD
 from opticoll import plot
 from opticoll.commands.reproduce import study_text
 from opticoll.papers import oddl
@@ -29,6 +30,8 @@ BEHIND, ON_ODDL = 97.3, 97.8  # minutes, Table 1
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
     """The study without its largest cases."""
+    if not ALL_CASES:
+        pytest.skip(BROAD)
     return oddl.reproduce(tmp_path_factory.mktemp("oddl"), quick=True)
 
 

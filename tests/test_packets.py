@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import opticoll
-from conftest import Run
+from conftest import ALL_CASES, Run, broad
 from opticoll import Fabric, errors, registry
 from opticoll._core import expected_traffic, simulate_traffic
 from opticoll.commands.traffic.packets import Case, TrafficRow, simulate
@@ -185,13 +185,13 @@ def test_plans_run_packet_by_packet(run: Run, tmp_path: Path) -> None:
         "all_gather",
         "--fabric",
         SMALL,
-        *["--algorithms", "ring,tar,bruck,auto", "--sizes", "64B,64KiB", "--simulator", "packet"],
+        *["--algorithms", "ring,tar,bruck,auto", "--sizes", "64B,64KiB" if ALL_CASES else "64B", "--simulator", "packet"],
         *["--packet", "512B", "--chunk", "512B"],
     )
     times = {(row["algorithm"], row["size_bytes"]): row["time_s"] * 1e6 for row in rows}
     # What takes as long as the best of CODES's or less is no concern of CODES.
     assert times.pop(("auto", 64)) <= min(time for (_, size), time in times.items() if size == 64)
-    del times["auto", 65536]
+    times.pop(("auto", 65536), None)
     # CODES's times in microseconds.
     peer = {
         ("ring", 64): 9.28,
@@ -201,6 +201,8 @@ def test_plans_run_packet_by_packet(run: Run, tmp_path: Path) -> None:
         ("tar", 2**16): 926.9,
         ("bruck", 2**16): 6843.0,
     }
+    if not ALL_CASES:
+        peer = {(name, size): time for (name, size), time in peer.items() if size == 64}
     assert times == {case: pytest.approx(time, rel=0.02) for case, time in peer.items()}
 
 
@@ -299,6 +301,7 @@ def test_python_takes_the_same_settings() -> None:
         plan.simulate(routing="valiant")
 
 
+@broad
 def test_a_comparison_says_how_far_each_packet_simulation_is() -> None:
     from opticoll.commands.compare import compare
     from opticoll.config import to_scenario

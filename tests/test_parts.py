@@ -412,15 +412,19 @@ def test_routes_of_an_old_plan_keep_their_links(run: Run, tmp_path: Path) -> Non
 LEAVES = "fat_tree:down=4x4,up=1x2,latency=500ns"
 
 
+SLOWER = [
+    (LEAVES, "16-20@{}Gb/s", "16-20"),
+    ("torus:dims=4x4,latency=1us", "0-1@{}Gb/s", "0-1"),
+    ("dgx_a100:boxes=2", "NIC of rank 3@{}Gb/s", "NIC of rank 3"),
+]
+
+
 @pytest.mark.parametrize(
-    ("spec", "degraded", "without"),
-    [
-        (LEAVES, "16-20@{}Gb/s", "16-20"),
-        ("torus:dims=4x4,latency=1us", "0-1@{}Gb/s", "0-1"),
-        ("dgx_a100:boxes=2", "NIC of rank 3@{}Gb/s", "NIC of rank 3"),
-    ],
+    ("collective", "spec", "degraded", "without"),
+    some_of(
+        [(kind, *one) for kind in ("all_reduce", "all_gather", "broadcast") for one in SLOWER], 2
+    ),
 )
-@pytest.mark.parametrize("collective", ["all_reduce", "all_gather", "broadcast"])
 def test_a_slower_link_is_never_worse_than_none_nor_a_plan_than_the_old_one(
     tmp_path: Path, collective: str, spec: str, degraded: str, without: str
 ) -> None:

@@ -472,6 +472,19 @@ pub fn plan_task(spec: &Spec, task: &PlanningTask<'_>) -> Result<Planned, Planne
     Ok(planned)
 }
 
+/// Which plans are tried in search of a faster one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Effort {
+    /// Those that could save enough of the time for their number of transfers.
+    Enough,
+    /// All that could be faster.
+    Full,
+}
+
+impl Effort {
+    const ALL: [(&'static str, Effort); 2] = [("enough", Effort::Enough), ("full", Effort::Full)];
+}
+
 /// What is to be planned, and how much may be spent on it.
 #[derive(Clone, Copy)]
 struct Question<'a> {
@@ -486,6 +499,7 @@ struct Question<'a> {
     keeps_folds: bool,
     /// The most transfers made and timed in all.
     most_work: u64,
+    effort: Effort,
     /// Whether a plan may name routes that are not the fabric's.
     names_routes: bool,
     /// Plans that take as long or longer are of no use.
@@ -524,6 +538,7 @@ impl<'a> Question<'a> {
             most_transfers: DEFAULT_TRANSFERS,
             keeps_folds: true,
             most_work: DEFAULT_WORK,
+            effort: Effort::Enough,
             names_routes: true,
             limit: None,
             joined: None,

@@ -11,7 +11,7 @@ use super::contest::{
 };
 use super::least::{FirstPieces, TunedPieces};
 use super::striped::Striping;
-use super::{Planned, Planner, PlannerError, Question, least};
+use super::{Effort, Planned, Planner, PlannerError, Question, least};
 use crate::algorithm::{self, Algorithm, AlgorithmError};
 use crate::collective::CollectiveKind;
 use crate::families;
@@ -41,6 +41,13 @@ pub(super) const PLANNER: Planner = Planner {
         .unit("time")
         .range("a time, such as 10s")
         .default("1min"),
+        OptionRecord::new(
+            "effort",
+            "what to try: enough, plans that could save more than 1 % of the time if they have 4096 transfers, and more \
+         than 5 % if they have a million; full, all that could be faster",
+        )
+        .range("enough, full")
+        .default("enough"),
     ],
     by_size: true,
     takes_demands: true,
@@ -74,6 +81,7 @@ fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
         let work = u128::from(budget.ps()) * u128::from(WORK_PER_SECOND) / 1_000_000_000_000;
         question.most_work = u64::try_from(work).unwrap_or(u64::MAX);
     }
+    question.effort = algorithm::choice(spec, "effort", &Effort::ALL)?;
     choose(&question)
 }
 
@@ -351,6 +359,10 @@ fn reasons(candidates: &[Candidate], question: &Question<'_>) -> Result<Vec<Stri
         (
             count(|reason| matches!(reason, LeftOut::Slower)),
             "cannot be faster",
+        ),
+        (
+            count(|reason| matches!(reason, LeftOut::LittleGain)),
+            "could save too little for so many transfers",
         ),
         (
             count(|reason| matches!(reason, LeftOut::Longer)),

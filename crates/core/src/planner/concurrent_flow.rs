@@ -8,7 +8,7 @@
 
 use std::rc::Rc;
 
-use super::contest::{Contender, Contest, ContestOutcome, Made};
+use super::contest::{Contender, Contest, ContestOutcome};
 use super::{Planned, Planner, PlannerError, Question};
 use crate::algorithm::AlgorithmError;
 use crate::bound::concurrent_flow::{BlockTime, ConcurrentFlow, Pair, pairs};
@@ -55,12 +55,6 @@ const CHOSEN: [u32; 5] = [1, 2, 3, 4, 8];
 /// The most chunks in all where their number is chosen and blocks are cut: where there are many blocks, each is little
 /// beside what a link carries.
 const MOST_CUT: u64 = 1 << 13;
-
-/// Where ways are many, a plan is good enough if it is above the bound by less than this part of it.
-const ENOUGH_OF_MANY: u64 = 20;
-
-/// Ways are many where making and timing them is more work than this.
-const MANY: u64 = 1 << 20;
 
 /// The work of making and timing a way, by its links: rates of flows are found link by link, many times.
 const WORK_PER_LINK: u64 = 16;
@@ -243,11 +237,6 @@ fn with<'a>(
             continue;
         }
         let work = (demands.hops * pieces).saturating_mul(WORK_PER_LINK);
-        let spare = if work > MANY {
-            least.ps() / ENOUGH_OF_MANY
-        } else {
-            0
-        };
         let (demands, question) = (Rc::clone(demands), *question);
         contenders.push(Contender {
             name: Spec::new(NAME).with("chunks", chunks).to_string(),
@@ -255,11 +244,7 @@ fn with<'a>(
             least,
             estimate: least.plus(Time::from_ps(pieces))?,
             transfers: work,
-            make: Box::new(move |limit| {
-                let enough = Time::from_ps(least.ps().saturating_add(spare));
-                if limit.is_some_and(|limit| limit <= enough) {
-                    return Ok(Made::NotExpected("the plan chosen is near the bound"));
-                }
+            make: Box::new(move |_| {
                 let plan = demands.plan(chunks, MOST_SEARCH, &question)?;
                 Ok(AnyPlan::Full(plan).into())
             }),

@@ -5,14 +5,14 @@
 //! are several) is left out, and
 //! a simulation that passes that time is given up; so neither changes the winner. What is made is counted in
 //! work, transfers made or timed, at a pace that is the same on every machine: where the budget is spent, what
-//! is left is left out, and said to be. So is a large one that could save a few thousandths of the time at most. A contender may also say of itself that it is not worth its making. A plan of stripes is timed by one of them, and cut when
+//! is left is left out, and said to be. So is one of many transfers that could save little of the time, unless full effort is asked for. A contender may also say of itself that it is not worth its making. A plan of stripes is timed by one of them, and cut when
 //! nothing else can be faster (see [`super::striped`]). Of plans
 //! made that take the same time the one of fewer slots wins, then the one that was given first.
 
 use thiserror::Error;
 
 use super::striped::Striping;
-use super::{PlannerError, Question};
+use super::{Effort, PlannerError, Question};
 use crate::memory;
 use crate::outcome::Outcome;
 use crate::plan::{AnyPlan, PlanRef};
@@ -38,6 +38,9 @@ pub enum LeftOut {
     /// A bound excludes it.
     #[error("cannot be faster than the plan chosen")]
     Slower,
+    /// Even at its bound it would be next to no faster.
+    #[error("could save next to nothing of the time (auto:effort=full tries it)")]
+    LittleGain,
     /// Its simulation was given up.
     #[error("takes longer than the plan chosen")]
     Longer,
@@ -151,9 +154,13 @@ pub(super) struct ContestOutcome {
     pub(super) candidates: Vec<Candidate>,
 }
 
-/// Plans of more transfers are not made for a gain of less than one part in [`WORTH`].
+/// Plans of more transfers take long to make.
 pub(super) const LARGE: u64 = 1 << 16;
-const WORTH: u64 = 300;
+
+/// Unless full effort is asked for, a plan of so many transfers is not made for a gain of less than a hundredth of the
+/// time, one of [`MANY`], which take a second, not for less than a twentieth.
+const SOME: u64 = 1 << 12;
+const MANY: u64 = 1 << 20;
 
 /// Plans that are expected to take such a part of the limit are simulated without it.
 const FAR: u64 = 4;
@@ -179,12 +186,17 @@ impl<'a> Contest<'a> {
         slowest.into_iter().chain(self.question.limit).min()
     }
 
-    /// Whether a large contender can save next to nothing of a time.
+    /// Whether a contender can save next to nothing of a time.
     fn gains_little(&self, least: Time, transfers: u64, limit: Time) -> bool {
         // A folded plan has as many lightpaths from every rank.
         let ranks = u64::from(self.question.fabric.ranks());
-        transfers.max(ranks * ranks) > LARGE
-            && limit.ps() - least.min(limit).ps() <= limit.ps() / WORTH
+        let worth = match transfers {
+            _ if self.question.effort == Effort::Full => return false,
+            MANY.. => limit.ps() / 20,
+            transfers if transfers.max(ranks * ranks) >= SOME => limit.ps() / 100,
+            _ => return false,
+        };
+        limit.ps().saturating_sub(least.ps()) <= worth
     }
 
     /// The fastest of the contenders; `refused` are those that were left out before.
@@ -198,7 +210,13 @@ impl<'a> Contest<'a> {
     ) -> Result<ContestOutcome, PlannerError> {
         let mut contenders: Vec<(usize, Contender<'_>)> =
             contenders.into_iter().enumerate().collect();
-        contenders.sort_by_key(|(_, one)| (one.estimate, one.least.max(self.least)));
+        // Of large ones that may all be good enough, the one that is soonest made and timed comes first.
+        let enough = Time::from_ps(self.least.ps().saturating_add(self.least.ps() / 100));
+        contenders.sort_by_key(|(_, one)| {
+            let transfers = if one.transfers < SOME { 0 } else { one.transfers };
+            let promise = (one.estimate, one.least.max(self.least));
+            (one.estimate.max(enough), transfers, promise)
+        });
         let mut best: Option<Best> = None;
         let mut uncut: Vec<Uncut> = Vec::new();
         let mut first_refusal = None;
@@ -225,8 +243,7 @@ impl<'a> Contest<'a> {
                     candidate.left_out = Some(LeftOut::Slower);
                 }
                 Some(limit) if self.gains_little(least, contender.transfers, limit) => {
-                    let reason = "could save a few thousandths of the time at most";
-                    candidate.left_out = Some(LeftOut::NotExpected(reason));
+                    candidate.left_out = Some(LeftOut::LittleGain);
                 }
                 Some(_) if work.saturating_add(contender.transfers) > self.question.most_work => {
                     let transfers = contender.transfers;

@@ -108,9 +108,6 @@ const FEW_CHUNKS: u32 = 64;
 /// The most transfers of plans that are cut finely, and of pipelines that are simulated, where the number of chunks is chosen.
 const MOST_FINE: u64 = 1 << 19;
 
-/// A plan is good enough if it is above the bound by less than this part of it.
-const ENOUGH: u64 = 1000;
-
 /// The search for the tightest cut is given up after so many steps over links, where trees are candidates of a choice.
 const MOST_SEARCH: u64 = 50_000_000;
 
@@ -319,11 +316,14 @@ fn with<'a>(
                 },
                 transfers,
                 make: Box::new(move |limit| {
-                    let enough = Time::from_ps(least.ps().saturating_add(least.ps() / ENOUGH));
-                    if limit.is_some_and(|limit| limit <= enough) {
-                        return Ok(Made::NotExpected("the plan chosen is near the bound"));
-                    }
                     let forests = grounds.forests(count, most_work)?;
+                    let mut latency = Time::ZERO;
+                    for forest in forests.iter() {
+                        latency = latency.plus(forest.latency_of_steps(cut.unwrap_or(1)))?;
+                    }
+                    if limit.is_some_and(|limit| latency >= limit) {
+                        return Ok(Made::NotExpected("the latency of its steps is longer"));
+                    }
                     let (plan, least) = match &chunks {
                         Some(chunks) => of_chunks(&grounds, &forests, chunks, &question)?,
                         None => pipelined(&grounds, &forests, &question)?,

@@ -18,7 +18,7 @@ use crate::network::{Network, Sharing};
 use crate::place::{PlacementError, PlacementProblem};
 use crate::plan::NamedRoutes;
 use crate::planner::PlannerError;
-use crate::units::Bytes;
+use crate::units::{Bytes, Time};
 
 /// The most ranks that a sentence names.
 const MOST_NAMED: usize = 16;
@@ -108,6 +108,14 @@ impl Forest<'_> {
         match self.reversed {
             true => timed.reversed(collective),
             false => timed,
+        }
+    }
+
+    /// What the steps take at least for latency; zero where trees are not known one by one, or are of one root.
+    pub(super) fn latency_of_steps(&self, chunks: u32) -> Time {
+        match &self.trees {
+            Trees::OfAll(trees, channels) => self.timetable(trees, channels).latency_of_steps(chunks),
+            Trees::Translated(_) | Trees::OfOne(..) => Time::ZERO,
         }
     }
 

@@ -19,6 +19,7 @@ use crate::collective::Collective;
 use crate::interrupt;
 use crate::network::Network;
 use crate::schedule::{Schedule, Transfer};
+use crate::units::Time;
 
 /// The pieces that wait for a channel, the one with the longest way before it first.
 type Waiting = BinaryHeap<(u32, Reverse<(u32, u32)>)>;
@@ -76,6 +77,37 @@ impl Timetable<'_> {
         }
     }
 
+    /// Each link in use, with the pieces that it carries in all, and its rate.
+    fn loads(&self, chunks: u32) -> Vec<(u32, (u128, u128))> {
+        let links = self.network.links();
+        let mut pieces: BTreeMap<u32, u128> = BTreeMap::new();
+        for channel in self.channels.of.iter().flatten() {
+            for link in &self.channels.all[*channel as usize].route {
+                *pieces.entry(*link).or_default() += u128::from(chunks);
+            }
+        }
+        let loads = pieces.into_iter();
+        let loads = loads.map(|(link, pieces)| {
+            let rate = links[link as usize].rate.bits_per_second();
+            (link, (pieces, u128::from(rate)))
+        });
+        loads.collect()
+    }
+
+    /// What the steps take at least if each one takes as long as the message of the least latency.
+    pub(super) fn latency_of_steps(&self, chunks: u32) -> Time {
+        let loads: Vec<(u128, u128)> = self.loads(chunks).into_iter().map(|(_, load)| load).collect();
+        let in_step = pieces_in_step(&loads);
+        let steps = loads.iter().zip(&in_step).map(|(load, room)| load.0.div_ceil((*room).max(1)));
+        let links = self.network.links();
+        let latency = |route: &[u32]| -> u64 {
+            route.iter().map(|link| links[*link as usize].latency.ps()).sum()
+        };
+        let least = self.channels.all.iter().map(|one| latency(&one.route)).min();
+        let ps = steps.max().unwrap_or(0) * u128::from(least.unwrap_or(0));
+        Time::from_ps(u64::try_from(ps).unwrap_or(u64::MAX))
+    }
+
     fn in_order(
         &self,
         order: Order,
@@ -89,27 +121,16 @@ impl Timetable<'_> {
             .map(|(tree, channels)| Below::of(tree, channels, ranks))
             .collect();
         let all = &self.channels.all;
+        let (used, loads): (Vec<u32>, Vec<(u128, u128)>) = self.loads(chunks).into_iter().unzip();
         let links = self.network.links();
         let rate = |link: u32| u128::from(links[link as usize].rate.bits_per_second());
-        let mut used: Vec<u32> = all
-            .iter()
-            .flat_map(|one| one.route.iter().copied())
-            .collect();
-        used.sort_unstable();
-        used.dedup();
-        // Pieces that each link has yet to carry.
         let mut remaining = vec![0u128; links.len()];
-        for channel in self.channels.of.iter().flatten() {
-            for link in &all[*channel as usize].route {
-                remaining[*link as usize] += u128::from(chunks);
-            }
+        for (link, load) in used.iter().zip(&loads) {
+            // Pieces that each link has yet to carry.
+            remaining[*link as usize] = load.0;
         }
-        let loads: Vec<(u128, u128)> = used
-            .iter()
-            .map(|link| (remaining[*link as usize], rate(*link)))
-            .collect();
         let in_step = pieces_in_step(&loads);
-        let mut room = vec![0u128; links.len()];
+        let mut room = vec![0u128; remaining.len()];
         let mut waiting: BTreeMap<u32, Waiting> = BTreeMap::new();
         let send = |waiting: &mut BTreeMap<u32, Waiting>, tree: u32, chunk: u32, from: u32| {
             let own = &below[tree as usize];
