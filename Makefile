@@ -31,7 +31,7 @@ ifndef TEST
 endif
 
 test-python: $(VENV)/built
-	pytest $(or $(TEST),-n 2)
+	pytest $(or $(TEST),-n 3 --dist loadfile)
 
 # The quick ones first.
 check: $(VENV)/installed

@@ -347,11 +347,11 @@ METHODS = [
 """Collectives that together take every setting of a method."""
 
 COMMANDS: dict[str, list[tuple[str, ...]]] = {
-    "plan": METHODS,
+    "plan": some_of(METHODS, 4),
     "simulate": METHODS,
     "verify": some_of(METHODS, 4),
     "show": some_of(METHODS, 4),
-    "compare": [(*one, "--algorithms", "auto") for one in METHODS[:3]],
+    "compare": [(*one, "--algorithms", "auto") for one in some_of(METHODS[:3], 2)],
     "bound": METHODS[:2],
     "replan": [
         ("all_to_all", "--fabric", SWITCH, "--failed", "members=0-2"),

@@ -185,7 +185,14 @@ def test_plans_run_packet_by_packet(run: Run, tmp_path: Path) -> None:
         "all_gather",
         "--fabric",
         SMALL,
-        *["--algorithms", "ring,tar,bruck,auto", "--sizes", "64B,64KiB" if ALL_CASES else "64B", "--simulator", "packet"],
+        *[
+            "--algorithms",
+            "ring,tar,bruck,auto",
+            "--sizes",
+            "64B,64KiB" if ALL_CASES else "64B",
+            "--simulator",
+            "packet",
+        ],
         *["--packet", "512B", "--chunk", "512B"],
     )
     times = {(row["algorithm"], row["size_bytes"]): row["time_s"] * 1e6 for row in rows}

@@ -155,13 +155,8 @@ def test_commands_of_items_have_options_that_they_take(paper: str) -> None:
         app.parse_args(words, exit_on_error=False, print_error=False)
 
 
-COMPUTED_IN_SECONDS = ("obs_grid",)
-
-
-@pytest.mark.parametrize(
-    "paper",
-    [pytest.param(one, marks=[] if one in COMPUTED_IN_SECONDS else [broad]) for one in PAPERS],
-)
+@broad
+@pytest.mark.parametrize("paper", PAPERS)
 def test_computed_numbers_stay_the_same_without_the_printed_ones(
     paper: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -412,7 +412,7 @@ def test_routes_of_an_old_plan_keep_their_links(run: Run, tmp_path: Path) -> Non
 LEAVES = "fat_tree:down=4x4,up=1x2,latency=500ns"
 
 
-SLOWER = [
+SLOWER_THAN_WITHOUT = [
     (LEAVES, "16-20@{}Gb/s", "16-20"),
     ("torus:dims=4x4,latency=1us", "0-1@{}Gb/s", "0-1"),
     ("dgx_a100:boxes=2", "NIC of rank 3@{}Gb/s", "NIC of rank 3"),

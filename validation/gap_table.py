@@ -32,7 +32,7 @@ HEADING = ("collective", "size", "policy", "slots", "time", "bound", "gap", "pla
 INTRODUCTION = """\
 # How far plans are from their bounds
 
-Each row is a collective of a size on a fabric under a policy, planned by `auto`. No plan is faster than the
+Each row is a collective of a size on a fabric under a policy, planned by `auto:effort=full`. No plan is faster than the
 bound under the assumption that `opticoll bound` prints, and the gap is (time - bound) / bound. Every plan was verified. A gap above 15 % has a note, and the note says what is missing.
 
 `python validation/gap_table.py --store gaps.sqlite --out docs/gap-table.md` computes the study

@@ -213,7 +213,11 @@ impl<'a> Contest<'a> {
         // Of large ones that may all be good enough, the one that is soonest made and timed comes first.
         let enough = Time::from_ps(self.least.ps().saturating_add(self.least.ps() / 100));
         contenders.sort_by_key(|(_, one)| {
-            let transfers = if one.transfers < SOME { 0 } else { one.transfers };
+            let transfers = if one.transfers < SOME {
+                0
+            } else {
+                one.transfers
+            };
             let promise = (one.estimate, one.least.max(self.least));
             (one.estimate.max(enough), transfers, promise)
         });

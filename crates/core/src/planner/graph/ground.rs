@@ -114,7 +114,9 @@ impl Forest<'_> {
     /// What the steps take at least for latency; zero where trees are not known one by one, or are of one root.
     pub(super) fn latency_of_steps(&self, chunks: u32) -> Time {
         match &self.trees {
-            Trees::OfAll(trees, channels) => self.timetable(trees, channels).latency_of_steps(chunks),
+            Trees::OfAll(trees, channels) => {
+                self.timetable(trees, channels).latency_of_steps(chunks)
+            }
             Trees::Translated(_) | Trees::OfOne(..) => Time::ZERO,
         }
     }

@@ -96,14 +96,29 @@ impl Timetable<'_> {
 
     /// What the steps take at least if each one takes as long as the message of the least latency.
     pub(super) fn latency_of_steps(&self, chunks: u32) -> Time {
-        let loads: Vec<(u128, u128)> = self.loads(chunks).into_iter().map(|(_, load)| load).collect();
+        let loads: Vec<(u128, u128)> = self
+            .loads(chunks)
+            .into_iter()
+            .map(|(_, load)| load)
+            .collect();
         let in_step = pieces_in_step(&loads);
-        let steps = loads.iter().zip(&in_step).map(|(load, room)| load.0.div_ceil((*room).max(1)));
+        let steps = loads
+            .iter()
+            .zip(&in_step)
+            .map(|(load, room)| load.0.div_ceil((*room).max(1)));
         let links = self.network.links();
         let latency = |route: &[u32]| -> u64 {
-            route.iter().map(|link| links[*link as usize].latency.ps()).sum()
+            route
+                .iter()
+                .map(|link| links[*link as usize].latency.ps())
+                .sum()
         };
-        let least = self.channels.all.iter().map(|one| latency(&one.route)).min();
+        let least = self
+            .channels
+            .all
+            .iter()
+            .map(|one| latency(&one.route))
+            .min();
         let ps = steps.max().unwrap_or(0) * u128::from(least.unwrap_or(0));
         Time::from_ps(u64::try_from(ps).unwrap_or(u64::MAX))
     }
