@@ -210,16 +210,17 @@ impl<'a> Contest<'a> {
     ) -> Result<ContestOutcome, PlannerError> {
         let mut contenders: Vec<(usize, Contender<'_>)> =
             contenders.into_iter().enumerate().collect();
-        // Of large ones that may all be good enough, the one that is soonest made and timed comes first.
+        // On links estimates are bounds: of large plans that may all be good enough, the one of the fewest transfers comes
+        // first.
+        let has_links = self.question.fabric.network().is_some();
         let enough = Time::from_ps(self.least.ps().saturating_add(self.least.ps() / 100));
         contenders.sort_by_key(|(_, one)| {
-            let transfers = if one.transfers < SOME {
-                0
-            } else {
-                one.transfers
-            };
             let promise = (one.estimate, one.least.max(self.least));
-            (one.estimate.max(enough), transfers, promise)
+            match has_links && one.transfers >= SOME {
+                true => (one.estimate.max(enough), one.transfers, promise),
+                false if has_links => (one.estimate.max(enough), 0, promise),
+                false => (one.estimate, 0, promise),
+            }
         });
         let mut best: Option<Best> = None;
         let mut uncut: Vec<Uncut> = Vec::new();

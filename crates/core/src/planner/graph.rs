@@ -93,6 +93,9 @@ const MOST_CHOSEN: u32 = 256;
 /// The most trees of one root where more than the optimum needs are tried.
 const MOST_LOW: u32 = 32;
 
+/// The most trees of every root where more than the optimum needs are tried.
+const MOST_EVEN: u32 = 16;
+
 /// The numbers of chunks that are tried with trees of every root.
 const CHUNKS: [u32; 7] = [1, 2, 4, 8, 16, 32, 64];
 
@@ -271,7 +274,12 @@ fn with<'a>(
             let relayed = relayed.then(|| grounds.links.ranks - 1);
             more.chain([1, 2, 4]).chain(relayed).collect()
         }
-        (None, Some(exact)) => [1, 2, 4, 8, exact].map(|count| count.min(exact)).to_vec(),
+        // More trees than the optimum needs even out the steps.
+        (None, Some(exact)) => {
+            let more = [2, 3, 4].map(|times| times * exact);
+            let more = more.into_iter().filter(|more| *more <= MOST_EVEN);
+            [1, 2, 4, 8, exact].into_iter().chain(more).collect()
+        }
     };
     counts.sort_unstable();
     counts.dedup();
