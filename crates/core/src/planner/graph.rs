@@ -128,6 +128,8 @@ struct Grounds<'a> {
     names_routes: bool,
     /// By the number of trees of a root.
     grown: RefCell<BTreeMap<u32, Grown<'a>>>,
+    /// What plans take at least, by the numbers of trees and chunks.
+    least: RefCell<BTreeMap<(u32, u32), Time>>,
 }
 
 /// A forest for each part, or why there are none.
@@ -157,6 +159,7 @@ impl<'a> Grounds<'a> {
             links,
             names_routes: question.names_routes,
             grown: RefCell::default(),
+            least: RefCell::default(),
         })
     }
 
@@ -183,6 +186,17 @@ impl<'a> Grounds<'a> {
             })
         });
         forests.clone()
+    }
+
+    /// Whether more trees than the optimum needs, in one chunk each, take as long as the trees of the optimum in about as
+    /// many pieces.
+    fn is_as_even(&self, exact: u32, count: u32) -> bool {
+        let least = self.least.borrow();
+        let times = (
+            least.get(&(exact, (count / exact).next_power_of_two())),
+            least.get(&(count, 1)),
+        );
+        matches!(times, (Some(exact), Some(more)) if more >= exact)
     }
 
     /// Whether all trees have one root.
@@ -276,9 +290,12 @@ fn with<'a>(
         }
         // More trees than the optimum needs even out the steps.
         (None, Some(exact)) => {
-            let more = [2, 3, 4].map(|times| times * exact);
-            let more = more.into_iter().filter(|more| *more <= MOST_EVEN);
-            [1, 2, 4, 8, exact].into_iter().chain(more).collect()
+            let more = [1, 2, 3, 4].map(|times| times * exact);
+            let more = more
+                .into_iter()
+                .filter(|more| *more <= MOST_EVEN.max(exact));
+            let fewer = [1, 2, 4, 8].into_iter().filter(|fewer| *fewer < exact);
+            fewer.chain(more).collect()
         }
     };
     counts.sort_unstable();
@@ -324,6 +341,10 @@ fn with<'a>(
                 },
                 transfers,
                 make: Box::new(move |limit| {
+                    let more_than = exact.filter(|exact| *exact < count && cut != Some(1));
+                    if more_than.is_some_and(|exact| grounds.is_as_even(exact, count)) {
+                        return Ok(Made::NotExpected("more trees do not even out the steps"));
+                    }
                     let forests = grounds.forests(count, most_work)?;
                     let mut latency = Time::ZERO;
                     for forest in forests.iter() {
@@ -336,6 +357,9 @@ fn with<'a>(
                         Some(chunks) => of_chunks(&grounds, &forests, chunks, &question)?,
                         None => pipelined(&grounds, &forests, &question)?,
                     };
+                    if let Some(cut) = cut {
+                        grounds.least.borrow_mut().insert((count, cut), least);
+                    }
                     Ok(match limit {
                         Some(limit) if least >= limit => Made::AtLeast(least),
                         _ => AnyPlan::Full(plan).into(),
