@@ -111,6 +111,9 @@ const FEW_CHUNKS: u32 = 64;
 /// The most transfers of plans that are cut finely, and of pipelines that are simulated, where the number of chunks is chosen.
 const MOST_FINE: u64 = 1 << 19;
 
+/// Trees are not searched for where a plan is above the bound by less than this part of it.
+const ENOUGH: u64 = 1000;
+
 /// The search for the tightest cut is given up after so many steps over links, where trees are candidates of a choice.
 const MOST_SEARCH: u64 = 50_000_000;
 
@@ -341,6 +344,10 @@ fn with<'a>(
                 },
                 transfers,
                 make: Box::new(move |limit| {
+                    let enough = Time::from_ps(least.ps().saturating_add(least.ps() / ENOUGH));
+                    if limit.is_some_and(|limit| limit <= enough) {
+                        return Ok(Made::NotExpected("the plan chosen is near the bound"));
+                    }
                     let more_than = exact.filter(|exact| *exact < count && cut != Some(1));
                     if more_than.is_some_and(|exact| grounds.is_as_even(exact, count)) {
                         return Ok(Made::NotExpected("more trees do not even out the steps"));
