@@ -33,7 +33,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use super::contest::{Contender, Contest, ContestOutcome, Made};
-use super::{Planned, Planner, PlannerError, Question, least};
+use super::{Effort, Planned, Planner, PlannerError, Question, least};
 use crate::algorithm::AlgorithmError;
 use crate::collective::CollectiveKind;
 use crate::interrupt;
@@ -344,12 +344,15 @@ fn with<'a>(
                 },
                 transfers,
                 make: Box::new(move |limit| {
+                    // Full effort tries what only seems to be slower.
+                    let expects = question.effort == Effort::Enough;
+                    let limit_of_guesses = limit.filter(|_| expects);
                     let enough = Time::from_ps(least.ps().saturating_add(least.ps() / ENOUGH));
-                    if limit.is_some_and(|limit| limit <= enough) {
+                    if limit_of_guesses.is_some_and(|limit| limit <= enough) {
                         return Ok(Made::NotExpected("the plan chosen is near the bound"));
                     }
                     let more_than = exact.filter(|exact| *exact < count && cut != Some(1));
-                    if more_than.is_some_and(|exact| grounds.is_as_even(exact, count)) {
+                    if expects && more_than.is_some_and(|exact| grounds.is_as_even(exact, count)) {
                         return Ok(Made::NotExpected("more trees do not even out the steps"));
                     }
                     let forests = grounds.forests(count, most_work)?;
@@ -357,7 +360,7 @@ fn with<'a>(
                     for forest in forests.iter() {
                         latency = latency.plus(forest.latency_of_steps(cut.unwrap_or(1)))?;
                     }
-                    if limit.is_some_and(|limit| latency >= limit) {
+                    if limit_of_guesses.is_some_and(|limit| latency >= limit) {
                         return Ok(Made::NotExpected("the latency of its steps is longer"));
                     }
                     let (plan, least) = match &chunks {
