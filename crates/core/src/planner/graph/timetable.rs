@@ -1,14 +1,16 @@
 //! Which piece goes over which edge of its tree in which step.
 //!
-//! A step is as long as the slowest link in use needs for m pieces. In each step every link may carry as many pieces as
-//! it has time for; m is the least number for which little is lost where a link has time for no whole number. A piece goes over an edge in a
-//! step after that in which it came to its start. Pieces go first over routes with the link that has the most time of
-//! work before it, and among those the piece with the longest way before it (Hu, Operations Research 9, 1961: highest
-//! level first), so that links are not idle at the end; or the piece that is due first in a steady flow.
+//! A step is as long as the slowest link in use needs for m pieces. In each step every link may
+//! carry as many pieces as it has time for; m is the least number for which little is lost where a
+//! link has time for no whole number. A piece goes over an edge in a step after that in which it
+//! came to its start. First goes the piece with the longest way before it (Hu, Operations Research
+//! 9, 1961: highest level first), or over routes with the link that has the most work before it, so
+//! that links are not idle at the end; or the piece that is due first in a steady flow.
 //!
-//! In a step each link has no more pieces than it can carry in the step's time. So the step takes no longer if links share
-//! their rates among pieces. They share them among messages, and a message has all pieces that go from one rank to another in
-//! the step: where a full link carries messages of unequal numbers of pieces, the step may take some percent longer.
+//! In a step each link has no more pieces than it can carry in the step's time. So the step takes
+//! no longer if links share their rates among pieces. They share them among messages, and a message
+//! has all pieces that go from one rank to another in the step: where a full link carries messages
+//! of unequal numbers of pieces, the step may take some percent longer.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -31,7 +33,8 @@ pub(super) struct Timetable<'a> {
     pub(super) channels: &'a Channels,
 }
 
-/// Steps, and the channel of each transfer; without channels where all go by the routes of the fabric.
+/// Steps, and the channel of each transfer; without channels where all go by the routes of the
+/// fabric.
 pub(super) struct Timed {
     pub(super) schedule: Schedule,
     pub(super) channels: Vec<u32>,
@@ -40,17 +43,35 @@ pub(super) struct Timed {
 /// Which of the pieces that wait goes first.
 #[derive(Debug, Clone, Copy)]
 enum Order {
+    /// That whose route has the link with the most work before it, then that with the longest way.
+    MostWork,
     /// That with the most edges before it.
     LongestWay,
-    /// That which a steady flow of all trees would have sent first: if every link carries a piece of each of its trees in a
-    /// period, it carries all of them in the least time.
+    /// That which a steady flow of all trees would have sent first: if every link carries a piece
+    /// of each of its trees in a period, it carries all of them in the least time.
     Due,
+}
+
+/// What links have yet to carry.
+struct Links {
+    /// Those in use, with the pieces that each may carry in a step.
+    used: Vec<(u32, u128)>,
+    /// By link: what a piece takes, in thousandths of what it takes on the fastest link in use.
+    of_piece: Vec<u64>,
+    /// By link: pieces that it has yet to carry.
+    remaining: Vec<u128>,
+    /// By link: pieces that it may yet carry in this step.
+    room: Vec<u128>,
+    /// By link: the work before it when the step began.
+    ahead: Vec<u64>,
 }
 
 /// A tree by its ranks.
 struct Below {
-    /// By rank: the ranks that it sends to, and by which channels.
-    next: Vec<Vec<(u32, u32)>>,
+    /// The ranks that are sent to, and by which channels; those of one sender stand together.
+    next: Vec<(u32, u32)>,
+    /// By rank: where its own begin in `next`, and one entry more.
+    first: Vec<u32>,
     /// By rank: edges below it, at most.
     height: Vec<u32>,
     /// By rank: edges from the root to it.
@@ -58,23 +79,32 @@ struct Below {
 }
 
 impl Timetable<'_> {
-    /// Steps in which links are busy; `first_chunk` says the first of the chunks of a tree. Of several chunks those with the
-    /// longest way go first, or those that are due first, whichever takes fewer steps.
+    /// Steps in which links are busy; `first_chunk` says the first of the chunks of a tree. Of all
+    /// orders that which takes the fewest steps.
     pub(super) fn schedule(
         &self,
         collective: Collective,
         chunks: u32,
         first_chunk: impl Fn(usize) -> u32,
     ) -> Timed {
-        let by_way = self.in_order(Order::LongestWay, collective, chunks, &first_chunk);
-        if chunks == 1 {
-            return by_way;
+        let ranks = self.network.ranks() as usize;
+        let trees = self.trees.iter().zip(&self.channels.of);
+        let below: Vec<Below> = trees
+            .map(|(tree, channels)| Below::of(tree, channels, ranks))
+            .collect();
+        let made =
+            |order, limit| self.in_order(order, &below, collective, chunks, &first_chunk, limit);
+        let mut best = made(Order::MostWork, usize::MAX);
+        for order in [Order::LongestWay, Order::Due] {
+            let steps = best.schedule.steps();
+            if chunks > 1 || matches!(order, Order::LongestWay) {
+                let other = made(order, steps);
+                if other.schedule.steps() < steps {
+                    best = other;
+                }
+            }
         }
-        let by_due = self.in_order(Order::Due, collective, chunks, &first_chunk);
-        match by_due.schedule.steps() < by_way.schedule.steps() {
-            true => by_due,
-            false => by_way,
-        }
+        best
     }
 
     /// Each link in use, with the pieces that it carries in all, and its rate.
@@ -123,97 +153,89 @@ impl Timetable<'_> {
         Time::from_ps(u64::try_from(ps).unwrap_or(u64::MAX))
     }
 
+    /// The steps in that order, the first `limit` where it takes more.
     fn in_order(
         &self,
         order: Order,
+        below: &[Below],
         collective: Collective,
         chunks: u32,
         first_chunk: impl Fn(usize) -> u32,
+        limit: usize,
     ) -> Timed {
         let ranks = self.network.ranks() as usize;
-        let trees = self.trees.iter().zip(&self.channels.of);
-        let below: Vec<Below> = trees
-            .map(|(tree, channels)| Below::of(tree, channels, ranks))
-            .collect();
         let all = &self.channels.all;
-        let (used, loads): (Vec<u32>, Vec<(u128, u128)>) = self.loads(chunks).into_iter().unzip();
-        let links = self.network.links();
-        let rate = |link: u32| u128::from(links[link as usize].rate.bits_per_second());
-        let mut remaining = vec![0u128; links.len()];
-        for (link, load) in used.iter().zip(&loads) {
-            // Pieces that each link has yet to carry.
-            remaining[*link as usize] = load.0;
-        }
-        let in_step = pieces_in_step(&loads);
-        let mut room = vec![0u128; remaining.len()];
-        let mut waiting: BTreeMap<u32, Waiting> = BTreeMap::new();
-        let send = |waiting: &mut BTreeMap<u32, Waiting>, tree: u32, chunk: u32, from: u32| {
+        let loads = self.loads(chunks);
+        let mut links = Links::new(&loads, self.network);
+        let mut waiting: Vec<Waiting> = vec![Waiting::new(); all.len()];
+        // Channels on which pieces wait, each once.
+        let mut busy: Vec<u32> = Vec::new();
+        let send = |waiting: &mut [Waiting], busy: &mut Vec<u32>, tree: u32, chunk, from: u32| {
             let own = &below[tree as usize];
-            for &(to, channel) in &own.next[from as usize] {
+            for &(to, channel) in own.next(from) {
                 let first = match order {
-                    Order::LongestWay => own.height[to as usize],
-                    // The first chunk comes to depth d in period d, the next ones a period later each.
+                    Order::MostWork | Order::LongestWay => own.height[to as usize],
+                    // The first chunk comes to depth d in period d, the next ones a period later
+                    // each.
                     Order::Due => u32::MAX - chunk - own.depth[to as usize],
                 };
-                let key = (first, Reverse((chunk, tree)));
-                waiting.entry(channel).or_default().push(key);
+                let pieces = &mut waiting[channel as usize];
+                if pieces.is_empty() {
+                    busy.push(channel);
+                }
+                pieces.push((first, Reverse((chunk, tree))));
             }
         };
         for (number, tree) in (0u32..).zip(self.trees) {
             for chunk in 0..chunks {
-                send(&mut waiting, number, chunk, tree.root);
+                send(&mut waiting, &mut busy, number, chunk, tree.root);
             }
         }
         let mut timed = Timed {
             schedule: Schedule::new(collective),
             channels: Vec::new(),
         };
+        let mut open = Vec::new();
+        let mut arrived = Vec::new();
         let mut step = 0usize;
-        while !waiting.is_empty() {
+        while !busy.is_empty() && step < limit {
             interrupt::check();
             timed.schedule.begin_step();
-            for (link, pieces) in used.iter().zip(&in_step) {
-                room[*link as usize] = *pieces;
-            }
-            let mut open: Vec<(u32, u32)> = waiting
-                .iter()
-                .filter_map(|(channel, pieces)| Some((pieces.peek()?.0, *channel)))
-                .collect();
-            open.sort_by_cached_key(|&(height, channel)| {
+            links.begin_step();
+            open.clear();
+            open.extend(busy.iter().filter_map(|&channel| {
+                let (first, _) = waiting[channel as usize].peek()?;
                 let (from, to) = all[channel as usize].ends;
-                let route = all[channel as usize].route.iter();
-                // A millionth of what a bit per second carries is fine enough for an order.
-                let ahead = route.map(|link| remaining[*link as usize] * 1_000_000 / rate(*link));
                 let turn = (to as usize + ranks - from as usize + step) % ranks;
-                (Reverse(ahead.max()), Reverse(height), turn, from, channel)
-            });
-            let mut arrived = Vec::new();
+                let ahead = match order {
+                    Order::MostWork => links.ahead(&all[channel as usize].route),
+                    Order::LongestWay | Order::Due => 0,
+                };
+                // As two numbers, for the order is most of the work of a step.
+                let key = u128::from(!ahead) << 64 | u128::from(!*first) << 32 | turn as u128;
+                Some((key, u64::from(from) << 32 | u64::from(channel)))
+            }));
+            open.sort_unstable();
             // One piece of each channel in turn, as long as links have time.
             while !open.is_empty() {
                 open.retain(|&(_, channel)| {
-                    let (from, to) = all[channel as usize].ends;
-                    let route = &all[channel as usize].route;
-                    if route.iter().any(|link| room[*link as usize] == 0) {
+                    let channel = channel as u32;
+                    let one = &all[channel as usize];
+                    if !links.have_room(&one.route) {
                         return false;
                     }
-                    let Some(pieces) = waiting.get_mut(&channel) else {
+                    let Some((_, Reverse((chunk, tree)))) = waiting[channel as usize].pop() else {
                         return false;
                     };
-                    let Some((_, Reverse((chunk, tree)))) = pieces.pop() else {
-                        return false;
-                    };
-                    for link in route {
-                        room[*link as usize] -= 1;
-                        remaining[*link as usize] -= 1;
-                    }
-                    timed.push(first_chunk(tree as usize) + chunk, (from, to), channel);
-                    arrived.push((tree, chunk, to));
+                    links.carry(&one.route);
+                    timed.push(first_chunk(tree as usize) + chunk, one.ends, channel);
+                    arrived.push((tree, chunk, one.ends.1));
                     true
                 });
             }
-            waiting.retain(|_, pieces| !pieces.is_empty());
-            for (tree, chunk, at) in arrived {
-                send(&mut waiting, tree, chunk, at);
+            busy.retain(|channel| !waiting[*channel as usize].is_empty());
+            for (tree, chunk, at) in arrived.drain(..) {
+                send(&mut waiting, &mut busy, tree, chunk, at);
             }
             step += 1;
         }
@@ -228,11 +250,12 @@ impl Timetable<'_> {
 /// The most pieces of the slowest link in a step.
 const LONGEST_STEP: u128 = 16;
 
-/// The pieces that links carry in a step at most, by the pieces that they have to carry and their rates.
+/// The pieces that links carry in a step at most, by the pieces that they have to carry and their
+/// rates.
 ///
-/// In a step of m pieces of the slowest link, of rate s, a link of rate r carries floor(m r / s). If the busiest link needs
-/// the time t for all, a link with n pieces should carry n m / (s t) in a step. The least m is taken with
-/// which all do but for 2 %, or that comes nearest.
+/// In a step of m pieces of the slowest link, of rate s, a link of rate r carries floor(m r / s).
+/// If the busiest link needs the time t for all, a link with n pieces should carry n m / (s t) in a
+/// step. The least m is taken with which all do but for 2 %, or that comes nearest.
 pub(super) fn pieces_in_step(loads: &[(u128, u128)]) -> Vec<u128> {
     let used = loads.iter().filter(|load| load.0 > 0);
     let slowest = used.map(|load| load.1).min().unwrap_or(1).max(1);
@@ -280,22 +303,84 @@ impl Timed {
     }
 }
 
+impl Links {
+    fn new(loads: &[(u32, (u128, u128))], network: &dyn Network) -> Links {
+        let links = network.links();
+        let in_step = pieces_in_step(&loads.iter().map(|(_, load)| *load).collect::<Vec<_>>());
+        let mut remaining = vec![0; links.len()];
+        let mut of_piece = vec![0; links.len()];
+        let fastest = loads.iter().map(|(_, (_, rate))| *rate).max().unwrap_or(1);
+        for (link, (pieces, rate)) in loads {
+            remaining[*link as usize] = *pieces;
+            of_piece[*link as usize] = (1000 * fastest / rate) as u64;
+        }
+        Links {
+            used: loads.iter().map(|(link, _)| *link).zip(in_step).collect(),
+            of_piece,
+            remaining,
+            room: vec![0; links.len()],
+            ahead: vec![0; links.len()],
+        }
+    }
+
+    fn begin_step(&mut self) {
+        for &(link, pieces) in &self.used {
+            let link = link as usize;
+            self.room[link] = pieces;
+            self.ahead[link] = self.remaining[link] as u64 * self.of_piece[link];
+        }
+    }
+
+    fn ahead(&self, route: &[u32]) -> u64 {
+        let ahead = route.iter().map(|link| self.ahead[*link as usize]);
+        ahead.max().unwrap_or(0)
+    }
+
+    fn have_room(&self, route: &[u32]) -> bool {
+        route.iter().all(|link| self.room[*link as usize] > 0)
+    }
+
+    /// Takes a piece along.
+    fn carry(&mut self, route: &[u32]) {
+        for link in route {
+            self.room[*link as usize] -= 1;
+            self.remaining[*link as usize] -= 1;
+        }
+    }
+}
+
 impl Below {
     fn of(tree: &Tree, channels: &[u32], ranks: usize) -> Below {
-        let mut below = Below {
-            next: vec![Vec::new(); ranks],
-            height: vec![0; ranks],
-            depth: vec![0; ranks],
-        };
+        let mut first = vec![0; ranks + 1];
+        let mut depth = vec![0; ranks];
+        let mut height = vec![0; ranks];
         for &(from, to) in &tree.edges {
-            below.depth[to as usize] = below.depth[from as usize] + 1;
+            depth[to as usize] = depth[from as usize] + 1;
+            first[from as usize + 1] += 1;
         }
+        for rank in 0..ranks {
+            first[rank + 1] += first[rank];
+        }
+        let mut free = first.clone();
+        let mut next = vec![(0, 0); tree.edges.len()];
         for (&(from, to), &channel) in tree.edges.iter().zip(channels).rev() {
-            let height = below.height[to as usize] + 1;
-            let own = &mut below.height[from as usize];
-            *own = (*own).max(height);
-            below.next[from as usize].push((to, channel));
+            let above = height[to as usize] + 1;
+            height[from as usize] = above.max(height[from as usize]);
+            let place = &mut free[from as usize];
+            next[*place as usize] = (to, channel);
+            *place += 1;
         }
-        below
+        Below {
+            next,
+            first,
+            height,
+            depth,
+        }
+    }
+
+    /// The ranks that one sends to, and by which channels.
+    fn next(&self, rank: u32) -> &[(u32, u32)] {
+        let rank = rank as usize;
+        &self.next[self.first[rank] as usize..self.first[rank + 1] as usize]
     }
 }
