@@ -71,10 +71,29 @@ def test_reversed_collectives_have_the_same_optimum(bounds: Bounds, fabric: str)
 
 
 def test_an_all_reduce_has_two_fractions_where_they_do_not_meet(bounds: Bounds) -> None:
-    row = bounds("all_reduce", "mesh:dims=5x5,rate=1GB/s")
-    # Two trees against what a corner takes in; (N - 1) / 2 blocks of a 25th, twice.
-    assert (row["optimum"], row["at_least"], row["at_most"]) == (None, "3/5", "24/25")
+    # Three ranks on a switch, and one behind one of them: the five links into ranks take in six vectors; three quarters go
+    # into a rank on one link, twice.
+    row = bounds("all_reduce", "custom:ranks=4,switches=1,rate=1GB/s,links=0-4+1-4+2-4+2-3")
+    assert (row["optimum"], row["at_least"], row["at_most"]) == (None, "6/5", "3/2")
     assert bounds("all_reduce", "dgx_a100")["optimum"] == "7/1200"
+
+
+MESHES = {
+    "mesh:dims=8,rate=1GB/s": "1",
+    "mesh:dims=4x4,rate=1GB/s": "5/8",
+    "mesh:dims=5x5,rate=1GB/s": "3/5",
+    "mesh:dims=8x8,rate=1GB/s": "9/16",
+    "custom:ranks=5,rate=1GB/s,links=0-1+0-2+0-3+0-4": "1",
+    "torus:dims=4x4,rate=1GB/s": "15/32",
+}
+"""Edges of a spanning tree over all cables, of graphs whose spanning trees cover all alike."""
+
+
+@pytest.mark.parametrize("fabric", MESHES)
+def test_an_all_reduce_of_ranks_joined_directly_takes_what_spanning_trees_allow(
+    fabric: str, bounds: Bounds
+) -> None:
+    assert bounds("all_reduce", fabric)["optimum"] == MESHES[fabric]
 
 
 ALL_TO_ALL = {

@@ -148,8 +148,12 @@ def test_sizes_of_chunks_are_whole_numbers(chunks: str) -> None:
 
 
 def test_only_trees_of_one_root_take_chunks_of_several_sizes() -> None:
-    with pytest.raises(_core.AlgorithmError, match="only broadcast and reduce"):
+    with pytest.raises(_core.AlgorithmError, match="only trees of one root"):
         opticoll.plan("all_gather", "dgx_a100", "tree_packing:chunks=1+2")
+    with pytest.raises(_core.AlgorithmError, match="for an all_reduce only"):
+        opticoll.plan("broadcast", "mesh:dims=3x3", "tree_packing:roots=one")
+    with pytest.raises(_core.OpticollError, match="joined directly"):
+        opticoll.plan("all_reduce", "dgx_a100", "tree_packing:roots=one")
 
 
 def one_way(seed: int) -> str:

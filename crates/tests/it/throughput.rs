@@ -1,6 +1,14 @@
 //! The throughput optimum: published values, and all sets of vertices of small graphs.
 
+use opticoll::bound::electrical;
 use opticoll::bound::throughput::{Cuts, RatedLink, TightestCut, tightest};
+use opticoll::collective::{Collective, CollectiveKind};
+use opticoll::fabric::Fabric;
+use opticoll::planner;
+use opticoll::simulate::{self, Method};
+use opticoll::spec::Spec;
+use opticoll::units::Bytes;
+use opticoll::verify::verify;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 
@@ -129,5 +137,82 @@ fn the_optimum_of_random_graphs_is_that_of_all_sets() {
             .filter(|link| link.0 != link.1)
             .collect();
         check(ranks, vertices as usize, &links);
+    }
+}
+
+/// The least of rate between parts over parts less one, by all partitions: each vertex joins a part before or begins one.
+fn by_partitions(vertices: u32, cables: &[(u32, u32, u128)]) -> (u128, u128) {
+    let mut best: Option<(u128, u128)> = None;
+    let mut partitions = vec![vec![0u32]];
+    for _ in 1..vertices {
+        partitions = partitions
+            .iter()
+            .flat_map(|labels| {
+                let next = labels.iter().max().map_or(0, |most| most + 1);
+                (0..=next).map(|label| [labels.as_slice(), &[label]].concat())
+            })
+            .collect();
+    }
+    for labels in partitions {
+        let joints = u128::from(*labels.iter().max().expect("a vertex"));
+        let between = cables
+            .iter()
+            .filter(|(one, other, _)| labels[*one as usize] != labels[*other as usize]);
+        let rate = between.map(|cable| cable.2).sum::<u128>();
+        if joints > 0 && best.is_none_or(|(least, of)| rate * of < least * joints) {
+            best = Some((rate, joints));
+        }
+    }
+    best.expect("two vertices")
+}
+
+#[test]
+fn all_reduce_takes_what_the_tightest_of_all_partitions_allows() {
+    let mut random = Pcg64::seed_from_u64(7);
+    let size = Bytes::new(1 << 30);
+    for _ in 0..60 {
+        let ranks = random.random_range(2..=7u32);
+        let mut cables: Vec<(u32, u32, u128)> = (1..ranks)
+            .map(|rank| (random.random_range(0..rank), rank, 1))
+            .collect();
+        for _ in 0..random.random_range(0..=2 * ranks) {
+            let (one, other) = (random.random_range(0..ranks), random.random_range(0..ranks));
+            if one != other
+                && !cables
+                    .iter()
+                    .any(|own| (own.0, own.1) == (one, other) || (own.1, own.0) == (one, other))
+            {
+                cables.push((one, other, 1));
+            }
+        }
+        for cable in &mut cables {
+            cable.2 = random.random_range(1..=3);
+        }
+        let links: Vec<String> = cables
+            .iter()
+            .map(|(one, other, rate)| format!("{one}-{other}@{rate}Gb/s"))
+            .collect();
+        let text = format!("custom:ranks={ranks},latency=0s,links={}", links.join("+"));
+        let fabric = Fabric::parse(&text).expect("a fabric");
+        let collective = Collective::new(CollectiveKind::AllReduce, ranks).expect("two ranks");
+        let network = fabric.network().expect("links");
+        let optimum = electrical::optimum(network, &collective).expect("cables join all");
+        let (rate, joints) = by_partitions(ranks, &cables);
+        let rate = rate * 1_000_000_000;
+        assert_eq!(
+            optimum.least.bytes * rate,
+            joints * optimum.least.rate,
+            "{text}"
+        );
+        assert_eq!(optimum.most, Some(optimum.least), "{text}");
+        let spec = Spec::new("tree_packing").with("roots", "one");
+        let method = Method::default();
+        let planned = planner::plan(&spec, &fabric, collective, size, &method).expect("a plan");
+        let plan = planned.plan.unfold();
+        assert_eq!(verify(&plan), [], "{text}");
+        let time = simulate::run(&plan, size, &method).expect("a time").time;
+        let least = u128::from(size.get()) * 8 * 1_000_000_000_000 * joints / rate;
+        let ratio = u128::from(time.ps()) as f64 / least as f64;
+        assert!((0.999_999..1.05).contains(&ratio), "{ratio} of {text}");
     }
 }

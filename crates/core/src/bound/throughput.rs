@@ -31,6 +31,7 @@
 //! A half-duplex link counts with its full rate in each direction, and so is a bound, but perhaps not reached.
 
 pub(crate) mod flow;
+pub(crate) mod spanning;
 
 use flow::{Flow, UNLIMITED};
 

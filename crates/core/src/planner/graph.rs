@@ -13,6 +13,10 @@
 //! another (`pipeline`). reduce_scatter and reduce run one backwards that was found with all links reversed, and an all_reduce is a
 //! reduce_scatter and then an all_gather.
 //!
+//! Where ranks are joined directly, an all_reduce has trees of one root as well, along which pieces are summed up and spread at
+//! once: cables taken by x trees carry a vector in 1 / x, and there are such trees wherever each partition of
+//! the ranks has room for them ([`spanning`](crate::bound::throughput::spanning)).
+//!
 //! An edge of a tree stands for a path over switches. Where that is not the route of the fabric, the plan names it
 //! (`channels`). On a grid whose translations move links onto links the trees of one root are enough (`translated`).
 
@@ -34,7 +38,7 @@ use std::rc::Rc;
 
 use super::contest::{Contender, Contest, ContestOutcome, Made};
 use super::{Effort, Planned, Planner, PlannerError, Question, least};
-use crate::algorithm::AlgorithmError;
+use crate::algorithm::{self, AlgorithmError};
 use crate::collective::CollectiveKind;
 use crate::interrupt;
 use crate::place::PlacementProblem;
@@ -62,6 +66,13 @@ pub(super) const PLANNER: Planner = Planner {
         .default(
             "the fastest of 1, 2, 4, 8, 16, 32 and 64; of broadcast and reduce of four numbers and sizes that suit the latency",
         ),
+        OptionRecord::new(
+            "roots",
+            "of an all_reduce: every rank, a reduce_scatter and then an all_gather; or one, along whose trees pieces are summed up \
+             and spread at once, where ranks are joined directly",
+        )
+        .range("every, one")
+        .default("every"),
     ],
     by_size: true,
     candidates: contenders,
@@ -127,12 +138,26 @@ const MOST_GROWING: u64 = 200_000_000;
 struct Grounds<'a> {
     links: Rc<Links<'a>>,
     parts: Vec<Ground<'a>>,
+    roots: Roots,
     /// Whether messages may take other routes than the fabric's.
     names_routes: bool,
     /// By the number of trees of a root.
     grown: RefCell<BTreeMap<u32, Grown<'a>>>,
     /// What plans take at least, by the numbers of trees and chunks.
     least: RefCell<BTreeMap<(u32, u32), Time>>,
+}
+
+/// Which ranks trees begin at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Roots {
+    /// Those of the collective: its root, or all.
+    OfCollective,
+    /// One that an all_reduce chooses.
+    One,
+}
+
+impl Roots {
+    const ALL: [(&'static str, Roots); 2] = [("every", Roots::OfCollective), ("one", Roots::One)];
 }
 
 /// A forest for each part, or why there are none.
@@ -142,6 +167,7 @@ impl<'a> Grounds<'a> {
     fn new(
         links: Links<'a>,
         question: &Question<'_>,
+        roots: Roots,
         most_search: u64,
     ) -> Result<Grounds<'a>, PlannerError> {
         let collective = &question.collective;
@@ -155,10 +181,17 @@ impl<'a> Grounds<'a> {
             _ => &[false],
         };
         let links = Rc::new(links);
-        let parts = reversed.iter();
-        let parts = parts.map(|reversed| Ground::new(&links, root, *reversed, most_search));
+        let parts = match roots {
+            Roots::One => vec![Ground::up_and_down(&links, most_search)?],
+            Roots::OfCollective => {
+                let parts = reversed.iter();
+                let parts = parts.map(|reversed| Ground::new(&links, root, *reversed, most_search));
+                parts.collect::<Result<_, _>>()?
+            }
+        };
         Ok(Grounds {
-            parts: parts.collect::<Result<_, _>>()?,
+            parts,
+            roots,
             links,
             names_routes: question.names_routes,
             grown: RefCell::default(),
@@ -214,7 +247,11 @@ impl<'a> Grounds<'a> {
         } else {
             self.links.ranks
         };
-        let trees = u64::from(count) * u64::from(roots) * self.parts.len() as u64;
+        let ways = match self.roots {
+            Roots::One => 2,
+            Roots::OfCollective => self.parts.len() as u64,
+        };
+        let trees = u64::from(count) * u64::from(roots) * ways;
         (trees * u64::from(chunks)).saturating_mul(u64::from(self.links.ranks - 1))
     }
 }
@@ -231,12 +268,16 @@ fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
         }
         .into());
     };
-    let grounds = Rc::new(Grounds::new(links, question, u64::MAX)?);
+    let roots = algorithm::choice(spec, "roots", &Roots::ALL)?;
+    if roots == Roots::One && question.collective.kind() != CollectiveKind::AllReduce {
+        let problem = "one is chosen for an all_reduce only";
+        return Err(AlgorithmError::from(spec.refuse("roots", problem)).into());
+    }
+    let grounds = Rc::new(Grounds::new(links, question, roots, u64::MAX)?);
     let trees = spec.count("trees", 1, MOST)?;
     let chunks: Option<Chunks> = spec.value("chunks")?;
     if chunks.as_ref().is_some_and(|own| own.count().is_none()) && !grounds.has_one_root() {
-        let problem =
-            "must be a whole number: only broadcast and reduce take chunks of several sizes";
+        let problem = "must be a whole number: only trees of one root take chunks of several sizes";
         return Err(AlgorithmError::from(spec.refuse("chunks", problem)).into());
     }
     if let (Some(trees), Some(chunks)) = (trees, &chunks) {
@@ -258,16 +299,20 @@ fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, Planner
     let Some(links) = Links::of(question.fabric).filter(|links| links.ranks > 1) else {
         return Ok(Vec::new());
     };
-    match Grounds::new(links, question, MOST_SEARCH) {
-        Ok(grounds) => {
-            let grounds = Rc::new(grounds);
-            let mut contenders = with(&grounds, None, None, question)?;
-            contenders.retain(|one| one.transfers <= question.most_work);
-            Ok(contenders)
+    let is_all_reduce = question.collective.kind() == CollectiveKind::AllReduce;
+    let mut contenders = Vec::new();
+    for (_, roots) in Roots::ALL {
+        if roots == Roots::One && !is_all_reduce {
+            continue;
         }
-        Err(PlannerError::Placement(_)) => Ok(Vec::new()),
-        Err(error) => Err(error),
+        match Grounds::new(links.clone(), question, roots, MOST_SEARCH) {
+            Ok(grounds) => contenders.extend(with(&Rc::new(grounds), None, None, question)?),
+            Err(PlannerError::Placement(_)) => {}
+            Err(error) => return Err(error),
+        }
     }
+    contenders.retain(|one| one.transfers <= question.most_work);
+    Ok(contenders)
 }
 
 /// Plans with a number of trees and of chunks; with a few numbers where none is given.
@@ -310,7 +355,9 @@ fn with<'a>(
     };
     // The parts of a vector are cut, or those of each block.
     let blocks = match question.collective.kind() {
-        CollectiveKind::ReduceScatter | CollectiveKind::AllReduce => grounds.links.ranks.into(),
+        CollectiveKind::ReduceScatter | CollectiveKind::AllReduce if !has_one_root => {
+            grounds.links.ranks.into()
+        }
         _ => 1,
     };
     let least = question.least()?;
@@ -334,7 +381,7 @@ fn with<'a>(
             }
             let (grounds, question, chunks) = (Rc::clone(grounds), *question, chunks.clone());
             contenders.push(Contender {
-                name: named(count, chunks.as_ref()).to_string(),
+                name: named(grounds.roots, count, chunks.as_ref()).to_string(),
                 slots: 1,
                 least,
                 // The optimum with as few pieces as it takes comes first, and then those of the fewest.
@@ -356,12 +403,13 @@ fn with<'a>(
                         return Ok(Made::NotExpected("more trees do not even out the steps"));
                     }
                     let forests = grounds.forests(count, most_work)?;
-                    let mut latency = Time::ZERO;
+                    let bits = u128::from(question.size.get()) * 8 / u128::from(blocks);
+                    let mut expected = Time::ZERO;
                     for forest in forests.iter() {
-                        latency = latency.plus(forest.latency_of_steps(cut.unwrap_or(1)))?;
+                        expected = expected.plus(forest.expected(cut.unwrap_or(1), bits))?;
                     }
-                    if limit_of_guesses.is_some_and(|limit| latency >= limit) {
-                        return Ok(Made::NotExpected("the latency of its steps is longer"));
+                    if limit_of_guesses.is_some_and(|limit| expected >= limit) {
+                        return Ok(Made::NotExpected("its steps are longer"));
                     }
                     let (plan, least) = match &chunks {
                         Some(chunks) => of_chunks(&grounds, &forests, chunks, &question)?,
@@ -441,8 +489,12 @@ fn pipelined(
     })
 }
 
-fn named(trees: u32, chunks: Option<&Chunks>) -> Spec {
-    let named = Spec::new(NAME).with("trees", trees);
+fn named(roots: Roots, trees: u32, chunks: Option<&Chunks>) -> Spec {
+    let named = match roots {
+        Roots::OfCollective => Spec::new(NAME),
+        Roots::One => Spec::new(NAME).with("roots", "one"),
+    };
+    let named = named.with("trees", trees);
     match chunks {
         Some(chunks) => named.with("chunks", chunks),
         None => named,
@@ -460,7 +512,7 @@ fn scheduled(
     let count = forests.first().map_or(1, |forest| forest.count);
     let pieces = count.saturating_mul(chunks.pieces());
     let blocks = match collective.kind() {
-        CollectiveKind::AllReduce => links.ranks,
+        CollectiveKind::AllReduce if !grounds.has_one_root() => links.ranks,
         _ => 1,
     };
     question.fits(grounds.transfers(count, chunks.pieces()))?;
@@ -477,7 +529,7 @@ fn scheduled(
         schedule_steps: Some(schedule.steps() as u32),
         ..Claims::default()
     };
-    let name = named(count, Some(chunks)).to_string();
+    let name = named(grounds.roots, count, Some(chunks)).to_string();
     Ok(Plan {
         routes,
         ..Plan::without_light(question.fabric, schedule, name)

@@ -5,7 +5,8 @@
 //! limited by its tightest cut alone ([`throughput`](crate::bound::throughput)). An all_reduce of S takes at most a
 //! reduce_scatter and then an all_gather of blocks of S / N, and at least the longer of both; and at least 2 (G - 1) S
 //! over what all parts of a partition into G parts take in together (Patarasuk and Yuan, Journal of Parallel and
-//! Distributed Computing 2009). Where the two meet, that is the optimum. An all_to_all is a maximum concurrent flow
+//! Distributed Computing 2009). Where ranks are joined directly, by cables that carry as much each way, spanning trees reach the
+//! tightest partition ([`spanning`](crate::bound::throughput::spanning)). Where the two meet, that is the optimum. An all_to_all is a maximum concurrent flow
 //! (`concurrent`).
 //!
 //! A switch with more rate out of it than into it would have to copy what it forwards, to fill its links out. There the tightest
@@ -14,12 +15,17 @@
 //! Over half-duplex links what enters a part and what leaves it share their time, which no maximum flow says. There the parts
 //! of the partitions that `cuts` tries give the bound, and nothing is known of plans that reach it.
 
+use rustc_hash::FxHashMap;
+
 use super::links::Links;
 use super::ratio::{Optimum, Ratio};
 use super::tightest::{self, cuts_of};
 use super::{Witness, concurrent, cuts};
 use crate::collective::{Collective, CollectiveKind};
 use crate::network::Network;
+
+/// The search for the tightest partition of an all_reduce is given up after so many steps over cables.
+const MOST_WORK: u64 = 100_000_000;
 
 /// The throughput optimum; `None` of a single rank, a barrier, where
 /// ranks cannot reach each other, links are not shared, lead nobody knows where, or numbers leave 128 bits.
@@ -38,13 +44,16 @@ pub fn optimum(network: &dyn Network, collective: &Collective) -> Option<Optimum
         return None;
     }
     let mut best: Option<(Ratio, Witness)> = None;
-    for (cut, _) in &cuts {
-        let parts = tightest::parts(&links, cut, collective);
+    let of_cuts = cuts.iter().map(|(cut, _)| tightest::labels_of(&links, cut));
+    let partition = tightest::partition_of(&links, collective, MOST_WORK);
+    let of_partition = partition.iter().map(|partition| partition.parts.clone());
+    for labels in of_cuts.chain(of_partition) {
+        let parts = cuts::parts(&links, |vertex| labels[vertex], collective.root());
         let Some((ratio, side)) = cuts::ratio_of_parts(&parts, collective)? else {
             continue;
         };
         if is_greater(ratio, best.as_ref())? {
-            best = Some((ratio, tightest::witness(&links, cut, side)));
+            best = Some((ratio, cuts::witness(&links, |vertex| labels[vertex], side)));
         }
     }
     // What all parts take in together, or what crosses a half-duplex link both ways, a tightest cut does not say.
@@ -64,7 +73,21 @@ pub fn optimum(network: &dyn Network, collective: &Collective) -> Option<Optimum
             let gathered = Ratio::of(gathered).over(ranks)?;
             let scattered = Ratio::of(scattered).over(ranks)?;
             let is_reached = never_copies(&links, false) && never_copies(&links, true);
-            gathered.plus(scattered).filter(|_| is_reached)
+            let in_turn = gathered.plus(scattered).filter(|_| is_reached);
+            // Summed up and spread along the same trees, where cables carry as much each way.
+            let side_by_side = partition.filter(|_| is_symmetric(&links)).map(|partition| {
+                Ratio {
+                    bytes: 2 * (partition.count - 1),
+                    rate: partition.rate,
+                }
+                .reduced()
+            });
+            match (in_turn, side_by_side) {
+                (Some(in_turn), Some(side_by_side)) if in_turn.is_below(side_by_side)? => {
+                    Some(in_turn)
+                }
+                (in_turn, side_by_side) => side_by_side.or(in_turn),
+            }
         }
         [(_, reversed)] => {
             let is_reached = match collective.kind() {
@@ -80,6 +103,17 @@ pub fn optimum(network: &dyn Network, collective: &Collective) -> Option<Optimum
         most,
         witness,
     })
+}
+
+/// Whether as much leads from each vertex to each other one as back.
+fn is_symmetric(links: &Links) -> bool {
+    let mut more: FxHashMap<(usize, usize), i128> = FxHashMap::default();
+    for edge in &links.edges {
+        let (from, to) = (edge.from.min(edge.to), edge.from.max(edge.to));
+        let sign = if from == edge.from { 1 } else { -1 };
+        *more.entry((from, to)).or_default() += sign * edge.rate as i128;
+    }
+    more.values().all(|more| *more == 0)
 }
 
 fn is_greater(ratio: Ratio, best: Option<&(Ratio, Witness)>) -> Option<bool> {

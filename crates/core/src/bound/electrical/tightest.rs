@@ -5,10 +5,11 @@
 //! latencies and rounding the time of an all_gather or reduce_scatter of blocks of d bytes is d times the ratio of the
 //! cut, and there are plans that take no longer, wherever no link is half-duplex.
 
-use super::cuts::{self, CutPart, Side};
+use super::WitnessedBound;
+use super::cuts;
 use super::links::{Links, UNBOUNDED};
-use super::{Witness, WitnessedBound};
 use crate::bound::TimeBound;
+use crate::bound::throughput::spanning::{TightestPartition, tightest_partition};
 use crate::bound::throughput::{Cuts, RatedLink, TightestCut, tightest};
 use crate::collective::{Collective, CollectiveKind};
 use crate::units::{Bytes, Time, UnitError};
@@ -80,7 +81,7 @@ pub(super) fn best(
     let assumption = match collective.kind() {
         CollectiveKind::AllReduce => {
             "what one part of the ranks needs of the others crosses the links between them; the part is a tightest one of \
-             a reduce_scatter, an all_gather, a reduce or a broadcast"
+             a reduce_scatter, an all_gather, a reduce or a broadcast, or all are those of the tightest partition"
         }
         _ => {
             "what one part of the ranks needs of the others crosses the links between them; of all parts the one with the \
@@ -88,8 +89,11 @@ pub(super) fn best(
         }
     };
     let mut best: Option<WitnessedBound> = None;
-    for (cut, _) in cuts_of(links, collective, most_work) {
-        let parts = parts(links, &cut, collective);
+    let of_cuts = cuts_of(links, collective, most_work);
+    let of_cuts = of_cuts.iter().map(|(cut, _)| labels_of(links, cut));
+    let partition = partition_of(links, collective, most_work).map(|partition| partition.parts);
+    for labels in of_cuts.chain(partition) {
+        let parts = cuts::parts(links, |vertex| labels[vertex], collective.root());
         let (time, side) = cuts::of_parts(&parts, collective, size, least)?;
         if best.as_ref().is_none_or(|best| time > best.bound.time) {
             best = Some(WitnessedBound {
@@ -98,28 +102,35 @@ pub(super) fn best(
                     name: "throughput",
                     assumption,
                 },
-                witness: side.map(|side| witness(links, &cut, side)),
+                witness: side.map(|side| cuts::witness(links, |vertex| labels[vertex], side)),
             });
         }
     }
     Ok(best)
 }
 
-/// What crosses into and out of a cut, and into and out of the rest.
-pub(super) fn parts(links: &Links, cut: &TightestCut, collective: &Collective) -> Vec<CutPart> {
-    cuts::parts(links, part_of(links, cut), collective.root())
+/// The partition of an all_reduce whose cables are busiest, by what they carry both ways together; `None` with switches, of
+/// which it is not known what they sum up.
+pub(super) fn partition_of(
+    links: &Links,
+    collective: &Collective,
+    most_work: u64,
+) -> Option<TightestPartition> {
+    let is_shared = links.edges.iter().all(|edge| edge.rate != UNBOUNDED);
+    let is_direct = is_shared && links.vertices() == links.ranks as usize;
+    if collective.kind() != CollectiveKind::AllReduce || !is_direct {
+        return None;
+    }
+    let edges = links.edges.iter();
+    let cables = edges.map(|edge| (edge.from as u32, edge.to as u32, edge.rate));
+    tightest_partition(links.ranks, &cables.collect::<Vec<_>>(), most_work)
 }
 
-/// The ranks of a cut, and the links of a side of it.
-pub(super) fn witness(links: &Links, cut: &TightestCut, side: Side) -> Witness {
-    cuts::witness(links, part_of(links, cut), side)
-}
-
-/// Part 0 within a cut, part 1 outside.
-fn part_of(links: &Links, cut: &TightestCut) -> impl Fn(usize) -> u32 + use<> {
+/// By vertex: part 0 within a cut, part 1 outside.
+pub(super) fn labels_of(links: &Links, cut: &TightestCut) -> Vec<u32> {
     let mut outside = vec![1u32; links.vertices()];
     for vertex in &cut.vertices {
         outside[*vertex as usize] = 0;
     }
-    move |vertex| outside[vertex]
+    outside
 }

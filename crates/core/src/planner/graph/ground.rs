@@ -1,15 +1,17 @@
 //! The links of a fabric, and the forests that grow on them.
 
+use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
-use super::channels::Channels;
+use super::channels::{Channel, Channels};
 use super::chunks::Chunks;
 use super::even::even;
 use super::pack::{Packing, Tree};
-use super::split::{self, Capacities};
+use super::split::{self, Capacities, Paths};
 use super::timetable::{Timed, Timetable};
 use super::translated::Translated;
 use super::{low, pipeline, relays};
+use crate::bound::throughput::spanning::{Cable, away_from, tightest_partition};
 use crate::bound::throughput::{Cuts, RatedLink, TightestCut, tightest};
 use crate::collective::Collective;
 use crate::fabric::Fabric;
@@ -27,6 +29,7 @@ const MOST_NAMED: usize = 16;
 const STEPS: u128 = 1024;
 
 /// The links of a fabric, each way of a half-duplex cable with half its rate.
+#[derive(Clone)]
 pub(super) struct Links<'a> {
     pub(super) network: &'a dyn Network,
     pub(super) ranks: u32,
@@ -61,6 +64,41 @@ impl<'a> Links<'a> {
         })
     }
 
+    /// What two ranks have both ways, as much as they have in the slower one.
+    fn cables(&self) -> Vec<Cable> {
+        let mut ways: BTreeMap<(u32, u32), [u128; 2]> = BTreeMap::new();
+        for &(from, to, rate) in &self.rates {
+            let ends = (from.min(to), from.max(to));
+            ways.entry(ends).or_default()[usize::from(from > to)] += u128::from(rate);
+        }
+        ways.into_iter()
+            .map(|((one, other), rates)| (one, other, rates[0].min(rates[1])))
+            .collect()
+    }
+
+    /// The most cables from a rank to another.
+    fn farthest(&self, cables: &[Cable], from: u32) -> usize {
+        let mut beside = vec![Vec::new(); self.ranks as usize];
+        for &(one, other, _) in cables {
+            beside[one as usize].push(other);
+            beside[other as usize].push(one);
+        }
+        let mut distances = vec![usize::MAX; self.ranks as usize];
+        distances[from as usize] = 0;
+        let mut order = VecDeque::from([from]);
+        let mut farthest = 0;
+        while let Some(rank) = order.pop_front() {
+            farthest = distances[rank as usize];
+            for &other in &beside[rank as usize] {
+                if distances[other as usize] == usize::MAX {
+                    distances[other as usize] = farthest + 1;
+                    order.push_back(other);
+                }
+            }
+        }
+        farthest
+    }
+
     fn reversed(&self) -> Vec<(u32, u32, u64)> {
         let links = self.rates.iter();
         links.map(|&(from, to, rate)| (to, from, rate)).collect()
@@ -82,6 +120,8 @@ enum Trees {
     Translated(Translated),
     OfAll(Vec<Tree>, Channels),
     OfOne(Vec<Tree>, Channels),
+    /// Those of one root, with channels away from it and back.
+    UpAndDown(Vec<Tree>, Channels, Channels),
 }
 
 impl Forest<'_> {
@@ -91,8 +131,9 @@ impl Forest<'_> {
         let count = chunks.pieces();
         let timed = match &self.trees {
             Trees::Translated(trees) => trees.schedule(collective, count),
-            Trees::OfOne(trees, channels) => self
-                .timetable(trees, channels)
+            Trees::OfOne(..) | Trees::UpAndDown(..) => self
+                .pipeline()
+                .expect("trees of one root")
                 .pipelined(collective, chunks),
             Trees::OfAll(trees, channels) => {
                 let first_chunk = |tree: usize| {
@@ -111,13 +152,19 @@ impl Forest<'_> {
         }
     }
 
-    /// What the steps take at least for latency; zero where trees are not known one by one, or are of one root.
-    pub(super) fn latency_of_steps(&self, chunks: u32) -> Time {
+    /// What the steps are expected to take at least, of blocks of so many bits: where only the trees of one root are known all
+    /// of it, of trees of every root the latency, of a pipeline nothing.
+    pub(super) fn expected(&self, chunks: u32, bits: u128) -> Time {
         match &self.trees {
             Trees::OfAll(trees, channels) => {
                 self.timetable(trees, channels).latency_of_steps(chunks)
             }
-            Trees::Translated(_) | Trees::OfOne(..) => Time::ZERO,
+            Trees::Translated(trees) => {
+                let links = self.links.network.links().iter();
+                let least = links.map(|link| link.latency).min();
+                trees.expected(chunks, bits, least.unwrap_or(Time::ZERO))
+            }
+            Trees::OfOne(..) | Trees::UpAndDown(..) => Time::ZERO,
         }
     }
 
@@ -128,25 +175,42 @@ impl Forest<'_> {
         most: u32,
         too_many: impl Fn(u32) -> bool,
     ) -> Vec<Chunks> {
-        match &self.trees {
-            Trees::OfOne(trees, channels) => {
-                pipeline::fastest(&self.timetable(trees, channels), size, most, too_many)
-            }
-            Trees::OfAll(..) | Trees::Translated(_) => vec![Chunks::equal(1)],
+        match self.pipeline() {
+            Some(timetable) => pipeline::fastest(&timetable, size, most, too_many),
+            None => vec![Chunks::equal(1)],
         }
     }
 
     /// Lets transfers take the links of their channels, where these are not the fabric's route; `before` of them come
     /// earlier.
     pub(super) fn assign(&self, timed: &Timed, before: usize, routes: &mut NamedRoutes) {
-        let (Trees::OfAll(_, channels) | Trees::OfOne(_, channels)) = &self.trees else {
-            return;
+        let (down, up) = match &self.trees {
+            Trees::Translated(_) => return,
+            Trees::OfAll(_, channels) | Trees::OfOne(_, channels) => (channels, None),
+            Trees::UpAndDown(_, down, up) => (down, Some(up)),
         };
+        let channels: Vec<&Channel> = down
+            .all
+            .iter()
+            .chain(up.iter().flat_map(|up| &up.all))
+            .collect();
         for (transfer, channel) in (before..).zip(&timed.channels) {
-            let channel = &channels.all[*channel as usize];
+            let channel = channels[*channel as usize];
             if channel.is_named {
                 routes.assign(transfer, &channel.route);
             }
+        }
+    }
+
+    /// Of trees of one root.
+    fn pipeline(&self) -> Option<Timetable<'_>> {
+        match &self.trees {
+            Trees::OfOne(trees, channels) => Some(self.timetable(trees, channels)),
+            Trees::UpAndDown(trees, down, up) => Some(Timetable {
+                up: Some(up),
+                ..self.timetable(trees, down)
+            }),
+            Trees::OfAll(..) | Trees::Translated(_) => None,
         }
     }
 
@@ -155,6 +219,7 @@ impl Forest<'_> {
             network: self.links.network,
             trees,
             channels,
+            up: None,
         }
     }
 }
@@ -166,7 +231,10 @@ pub(super) struct Ground<'a> {
     /// `None`: every rank is a root.
     pub(super) root: Option<u32>,
     reversed: bool,
-    cut: TightestCut,
+    /// What all of a kind of plans is done along: trees away from the root, and back along the same.
+    cables: Option<Vec<Cable>>,
+    /// A block of one bit takes p / q seconds, reduced.
+    ratio: (u128, u128),
     /// The greatest divisor of all rates.
     unit: u128,
 }
@@ -218,26 +286,52 @@ impl<'a> Ground<'a> {
             rates,
             root,
             reversed,
-            cut,
+            cables: None,
+            ratio: reduced(cut.blocks, cut.rate),
             unit,
         })
     }
 
-    /// The ratio p / q, reduced.
-    fn ratio(&self) -> (u128, u128) {
-        let divisor = gcd(self.cut.blocks, self.cut.rate).max(1);
-        (self.cut.blocks / divisor, self.cut.rate / divisor)
+    /// Of trees that sum up towards a root and spread from it, over cables that join ranks directly.
+    ///
+    /// # Errors
+    /// A fabric with switches, ranks that no cable leads to, or a search that takes longer than `most_search`.
+    pub(super) fn up_and_down(
+        links: &Rc<Links<'a>>,
+        most_search: u64,
+    ) -> Result<Ground<'a>, PlannerError> {
+        let unfit = |sentence| Err(unfit(PlacementProblem::Unfit, sentence));
+        if links.vertices > links.ranks {
+            return unfit(
+                "trees of one root for an all_reduce need ranks that are joined directly",
+            );
+        }
+        let cables = links.cables();
+        let Some(partition) = tightest_partition(links.ranks, &cables, most_search) else {
+            return unfit("no trees of one root for an all_reduce were found");
+        };
+        let root = (0..links.ranks).min_by_key(|root| links.farthest(&cables, *root));
+        Ok(Ground {
+            links: Rc::clone(links),
+            rates: links.rates.clone(),
+            root,
+            reversed: false,
+            ratio: reduced(partition.count - 1, partition.rate),
+            unit: cables.iter().fold(0, |unit, cable| gcd(unit, cable.2)),
+            cables: Some(cables),
+        })
     }
 
     /// The least number of trees of a root with which the optimum is reached.
     pub(super) fn trees(&self) -> u128 {
-        let (_, q) = self.ratio();
+        let (_, q) = self.ratio;
         q / gcd(q, self.unit)
     }
 
     /// Trees with a relay each, where they reach the optimum.
     pub(super) fn relayed(&self) -> Option<Vec<Tree>> {
-        relays::trees(self.links.network, self.root?, self.reversed, self.ratio())
+        let root = self.root.filter(|_| self.cables.is_none())?;
+        relays::trees(self.links.network, root, self.reversed, self.ratio)
     }
 
     /// A forest with a number of trees for each root; `None` where its links do not balance, or packing takes more than
@@ -254,6 +348,9 @@ impl<'a> Ground<'a> {
             trees,
             reversed: self.reversed,
         };
+        if let (Some(cables), Some(root)) = (&self.cables, self.root) {
+            return Some(of(self.along(cables, root, count, most_work)?));
+        }
         let grid = self.links.network.translations();
         let grid = grid.filter(|_| self.root.is_none());
         let translated = grid.and_then(|grid| Translated::new(grid, &self.rates, count));
@@ -271,36 +368,16 @@ impl<'a> Ground<'a> {
                 _ => count,
             })
             .collect::<Vec<u32>>();
-        let (p, q) = self.ratio();
-        let trees = u128::from(count);
         let at = |step: u128| -> Option<Capacities> {
             let mut capacities = Capacities::default();
             for &(from, to, rate) in &self.rates {
-                let scaled = u128::from(rate).checked_mul(p)?;
-                let scaled = scaled.checked_mul(trees * STEPS + step)?;
-                *capacities.entry((from, to)).or_default() += scaled / (q.checked_mul(STEPS)?);
+                *capacities.entry((from, to)).or_default() +=
+                    self.scaled(rate.into(), count, step)?;
             }
             Some(capacities)
         };
-        let fits =
-            |capacities: &Capacities| split::has_room(self.links.vertices, capacities, &wanted);
-        // The least step that has room.
-        let (mut least, mut most) = (0, STEPS);
-        if !fits(&at(0)?) {
-            // With every link once for each tree there is room.
-            while !fits(&at(most)?) {
-                (least, most) = (most, most.checked_mul(2)?);
-            }
-            while most - least > 1 {
-                let middle = least.midpoint(most);
-                if fits(&at(middle)?) {
-                    most = middle;
-                } else {
-                    least = middle;
-                }
-            }
-            least = most;
-        }
+        let vertices = self.links.vertices;
+        let least = least_step(|step| Some(split::has_room(vertices, &at(step)?, &wanted)))?;
         let capacities = at(least)?;
         let is_route = |from: u32, switch: u32, to: u32| {
             if names_routes {
@@ -341,6 +418,66 @@ impl<'a> Ground<'a> {
             }
         }))
     }
+
+    /// How many trees a link has room for in a step of the search, of a number of trees for each root.
+    fn scaled(&self, rate: u128, trees: u32, step: u128) -> Option<u128> {
+        let (p, q) = self.ratio;
+        let scaled = rate.checked_mul(p)?;
+        let scaled = scaled.checked_mul(u128::from(trees) * STEPS + step)?;
+        Some(scaled / q.checked_mul(STEPS)?)
+    }
+
+    /// Trees along which pieces go up to a root and down again.
+    fn along(&self, cables: &[Cable], root: u32, count: u32, most_work: u64) -> Option<Trees> {
+        let (ranks, network) = (self.links.ranks, self.links.network);
+        let at = |step: u128| -> Option<Capacities> {
+            let of_step = cables
+                .iter()
+                .map(|&(one, other, rate)| Some((one, other, self.scaled(rate, count, step)?)));
+            let of_step: Vec<Cable> = of_step.collect::<Option<_>>()?;
+            away_from(root, ranks, &of_step, count.into(), most_work)
+        };
+        let least = least_step(|step| Some(at(step).is_some()))?;
+        let mut links: Vec<(u32, u32, u128)> = at(least)?
+            .into_iter()
+            .map(|((from, to), capacity)| (from, to, capacity))
+            .collect();
+        links.sort_unstable();
+        let trees = low::trees(&links, (ranks, root, count), most_work)?;
+        let paths = links
+            .iter()
+            .map(|&(from, to, capacity)| ((from, to), vec![(Vec::new(), capacity)]));
+        let paths: Paths = paths.collect();
+        let down = Channels::new(network, &trees, false, Some(paths.clone()));
+        let up = Channels::new(network, &trees, true, Some(paths));
+        Some(Trees::UpAndDown(trees, down, up))
+    }
+}
+
+/// The least step with which there is room.
+fn least_step(has_room: impl Fn(u128) -> Option<bool>) -> Option<u128> {
+    let (mut least, mut most) = (0, STEPS);
+    if has_room(0)? {
+        return Some(0);
+    }
+    // With every link once for each tree there is room.
+    while !has_room(most)? {
+        (least, most) = (most, most.checked_mul(2)?);
+    }
+    while most - least > 1 {
+        let middle = least.midpoint(most);
+        if has_room(middle)? {
+            most = middle;
+        } else {
+            least = middle;
+        }
+    }
+    Some(most)
+}
+
+fn reduced(one: u128, other: u128) -> (u128, u128) {
+    let divisor = gcd(one, other).max(1);
+    (one / divisor, other / divisor)
 }
 
 /// A sentence on ranks that no link leads to, or none from.

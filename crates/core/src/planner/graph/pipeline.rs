@@ -1,11 +1,13 @@
 //! Trees of one root as a pipeline: how many chunks there are, how large each is, and in which step each goes.
 //!
-//! Along trees of one root chunk k goes over the edges of depth d in step k + d. A step is as long as its busiest link. With
+//! Along trees of one root chunk k goes over the edges of depth d in step k + d. Where it is summed up before, along the same
+//! trees of height h, it goes up over them in step k + h - 1 - d, and down in step k + h + d. A step is as long as its busiest link. With
 //! chunks of one size the first and the last steps leave the busiest link idle for the time of a whole chunk each. Where links
 //! before and after the busiest one have more rate, small chunks at the beginning and at the end shorten that time, and
 //! large ones between keep steps, hence latencies, few. Where a link of each depth is as busy as the busiest, chunks of one
 //! size are best.
 
+use super::channels::Channels;
 use super::chunks::{Chunks, MOST};
 use super::pack::Tree;
 use super::timetable::{Timed, Timetable};
@@ -47,33 +49,55 @@ impl Timetable<'_> {
             schedule: Schedule::new(collective),
             channels: Vec::new(),
         };
-        for step in 0..sizes.len() + self.height() - 1 {
+        let height = self.height();
+        for step in 0..sizes.len() + self.stages(height) - 1 {
             interrupt::check();
             timed.schedule.begin_step();
             for (number, tree) in (0u32..).zip(self.trees) {
-                let ways = depths[number as usize]
-                    .iter()
-                    .zip(&self.channels.of[number as usize]);
-                for (ends, (depth, channel)) in tree.edges.iter().zip(ways) {
-                    let chunk = step
-                        .checked_sub(*depth)
-                        .filter(|chunk| *chunk < sizes.len());
-                    let pieces = chunk.map_or(0..0, |chunk| begins[chunk]..begins[chunk + 1]);
-                    for piece in pieces {
-                        timed.push(number * chunks.pieces() + piece, *ends, *channel);
+                let depths = &depths[number as usize];
+                for (edge, (ends, depth)) in tree.edges.iter().zip(depths).enumerate() {
+                    for (is_up, stage, channels) in self.ways(height, *depth) {
+                        let chunk = step.checked_sub(stage).filter(|chunk| *chunk < sizes.len());
+                        let pieces = chunk.map_or(0..0, |chunk| begins[chunk]..begins[chunk + 1]);
+                        let channel = channels.of[number as usize][edge];
+                        for piece in pieces {
+                            let piece = number * chunks.pieces() + piece;
+                            match is_up {
+                                // Channels up follow those down.
+                                true => timed.push_up(
+                                    piece,
+                                    *ends,
+                                    self.channels.all.len() as u32 + channel,
+                                ),
+                                false => timed.push(piece, *ends, channel),
+                            }
+                        }
                     }
                 }
             }
         }
         timed
     }
+
+    /// Steps that a chunk takes over trees of a height.
+    fn stages(&self, height: usize) -> usize {
+        height * if self.up.is_some() { 2 } else { 1 }
+    }
+
+    /// The ways of a chunk over an edge of a depth, of trees of a height: whether up, after how many steps, and by which channels.
+    fn ways(&self, height: usize, depth: usize) -> impl Iterator<Item = (bool, usize, &Channels)> {
+        let up = self.up.map(|up| (true, height - 1 - depth, up));
+        let before = if up.is_some() { height } else { 0 };
+        up.into_iter()
+            .chain([(false, before + depth, self.channels)])
+    }
 }
 
 /// What steps of a pipeline take, for any chunks.
 struct Steps {
-    /// For links that no other exceeds: the seconds of the whole vector on the edges of each depth.
+    /// For links that no other exceeds: the seconds of the whole vector in each stage.
     loads: Vec<Vec<f64>>,
-    /// By depth: the latency of a message.
+    /// By stage: the latency of a message.
     latency: Vec<f64>,
 }
 
@@ -81,17 +105,21 @@ impl Steps {
     fn new(timetable: &Timetable<'_>, size: Bytes) -> Steps {
         let links = timetable.network.links();
         let height = timetable.height();
-        let mut latency = vec![0u64; height];
+        let stages = timetable.stages(height);
+        let mut latency = vec![0u64; stages];
         let mut over = vec![Vec::new(); links.len()];
-        for (tree, channels) in timetable.trees.iter().zip(&timetable.channels.of) {
-            for (depth, channel) in tree.depths().into_iter().zip(channels) {
-                let route = &timetable.channels.all[*channel as usize].route;
-                let whole = route.iter().map(|link| links[*link as usize].latency.ps());
-                latency[depth] = latency[depth].max(whole.sum());
-                for link in route {
-                    let own: &mut Vec<u32> = &mut over[*link as usize];
-                    own.resize(height, 0);
-                    own[depth] += 1;
+        for (number, tree) in timetable.trees.iter().enumerate() {
+            for (edge, depth) in tree.depths().into_iter().enumerate() {
+                for (_, stage, channels) in timetable.ways(height, depth) {
+                    let channel = channels.of[number][edge];
+                    let route = &channels.all[channel as usize].route;
+                    let whole = route.iter().map(|link| links[*link as usize].latency.ps());
+                    latency[stage] = latency[stage].max(whole.sum());
+                    for link in route {
+                        let own: &mut Vec<u32> = &mut over[*link as usize];
+                        own.resize(stages, 0);
+                        own[stage] += 1;
+                    }
                 }
             }
         }

@@ -31,6 +31,8 @@ pub(super) struct Timetable<'a> {
     pub(super) network: &'a dyn Network,
     pub(super) trees: &'a [Tree],
     pub(super) channels: &'a Channels,
+    /// Those back, towards the root, where pieces are first summed up along the same trees.
+    pub(super) up: Option<&'a Channels>,
 }
 
 /// Steps, and the channel of each transfer; without channels where all go by the routes of the
@@ -289,6 +291,12 @@ pub(super) fn pieces_in_step(loads: &[(u128, u128)]) -> Vec<u128> {
 impl Timed {
     pub(super) fn push(&mut self, chunk: u32, (from, to): (u32, u32), channel: u32) {
         self.schedule.push(Transfer::copy(chunk, from, to));
+        self.channels.push(channel);
+    }
+
+    /// Sums a piece up, against the direction of an edge.
+    pub(super) fn push_up(&mut self, chunk: u32, (from, to): (u32, u32), channel: u32) {
+        self.schedule.push(Transfer::reduce(chunk, to, from));
         self.channels.push(channel);
     }
 

@@ -23,6 +23,7 @@ use crate::collective::Collective;
 use crate::interrupt;
 use crate::network::translations::Translations;
 use crate::schedule::{Schedule, Transfer};
+use crate::units::Time;
 
 /// The trees of rank 0.
 pub(super) struct Translated {
@@ -33,6 +34,15 @@ pub(super) struct Translated {
     classes: Vec<(u32, u64)>,
     /// Edges from rank 0 to each rank.
     distances: Vec<u32>,
+}
+
+/// A piece of rank 0's block that goes over a link of a class.
+struct Sent {
+    chunk: u32,
+    tree: u32,
+    class: u32,
+    from: u32,
+    to: u32,
 }
 
 /// From which side ranks are reached: what is known before.
@@ -160,9 +170,9 @@ impl Translated {
         })
     }
 
-    /// The steps: each link carries as many pieces in a step as its rate is times that of the slowest, those with the
-    /// longest way before them first.
-    pub(super) fn schedule(&self, collective: Collective, chunks: u32) -> Timed {
+    /// What is sent of rank 0's block in each step: each link carries as many pieces as its rate is times that of the slowest,
+    /// those with the longest way before them first.
+    fn steps(&self, chunks: u32) -> Vec<Vec<Sent>> {
         let ranks = self.distances.len() as u32;
         let count = self.trees.len() as u32;
         let before = |rank: u32, class: u32| {
@@ -203,37 +213,69 @@ impl Translated {
         for chunk in 0..chunks {
             (0..count).for_each(|tree| offer(&mut ready, tree, chunk, 0));
         }
-        let mut schedule = Schedule::new(collective);
-        let mut sent = Vec::new();
+        let mut steps = Vec::new();
         while ready.iter().any(|ready| !ready.is_empty()) {
             interrupt::check();
-            sent.clear();
-            for (class, ready) in ready.iter_mut().enumerate() {
-                for _ in 0..in_step[class] {
+            let mut sent = Vec::new();
+            for (class, ready) in (0u32..).zip(&mut ready) {
+                for _ in 0..in_step[class as usize] {
                     let Some((_, Reverse((chunk, tree, to)))) = ready.pop() else {
                         break;
                     };
-                    sent.push((chunk, tree, before(to, class as u32), to));
+                    sent.push(Sent {
+                        chunk,
+                        tree,
+                        class,
+                        from: before(to, class),
+                        to,
+                    });
                 }
             }
+            for own in &sent {
+                offer(&mut ready, own.tree, own.chunk, own.to);
+            }
+            steps.push(sent);
+        }
+        steps
+    }
+
+    /// The steps of all roots.
+    pub(super) fn schedule(&self, collective: Collective, chunks: u32) -> Timed {
+        let ranks = self.distances.len() as u32;
+        let count = self.trees.len() as u32;
+        let mut schedule = Schedule::new(collective);
+        for sent in self.steps(chunks) {
+            interrupt::check();
             schedule.begin_step();
             schedule.reserve(sent.len() * ranks as usize);
             for root in 0..ranks {
-                for &(chunk, tree, from, to) in &sent {
+                for own in &sent {
                     schedule.push(Transfer::copy(
-                        (root * count + tree) * chunks + chunk,
-                        self.grid.moved(from, root, false),
-                        self.grid.moved(to, root, false),
+                        (root * count + own.tree) * chunks + own.chunk,
+                        self.grid.moved(own.from, root, false),
+                        self.grid.moved(own.to, root, false),
                     ));
                 }
-            }
-            for &(chunk, tree, _, to) in &sent {
-                offer(&mut ready, tree, chunk, to);
             }
         }
         Timed {
             schedule,
             channels: Vec::new(),
         }
+    }
+
+    /// What the steps take if each is as long as its busiest link and the least `latency` of any; of blocks of so many bits.
+    pub(super) fn expected(&self, chunks: u32, bits: u128, latency: Time) -> Time {
+        let pieces = self.trees.len() as u128 * u128::from(chunks);
+        let of_step = |sent: &Vec<Sent>| {
+            let mut over = vec![0u128; self.classes.len()];
+            sent.iter().for_each(|own| over[own.class as usize] += 1);
+            let busiest = over.into_iter().zip(&self.classes).map(|(over, class)| {
+                over * bits * 1_000_000_000_000 / (pieces * u128::from(class.1))
+            });
+            busiest.max().unwrap_or(0) + u128::from(latency.ps())
+        };
+        let all: u128 = self.steps(chunks).iter().map(of_step).sum();
+        Time::from_ps(u64::try_from(all).unwrap_or(u64::MAX))
     }
 }
