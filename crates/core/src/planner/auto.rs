@@ -130,7 +130,7 @@ fn contenders<'a>(question: &Question<'a>) -> Result<(Vec<Contender<'a>>, Refuse
 }
 
 /// Schedules of no more transfers are made at once, to see what they cannot go below.
-const QUICKLY_MADE: u64 = 1 << 23;
+const QUICKLY_MADE: u64 = 1 << 20;
 
 /// On rings, named algorithms of more transfers are tried after the planners' plans.
 const LATER: u64 = 1 << 12;
@@ -241,6 +241,9 @@ fn named_contender<'a>(
         }
         (false, _) => LATER_NAMED,
     };
+    if let Some(network) = question.fabric.network() {
+        expected = least::of_steps(network, slots.into(), least::bits_into(question));
+    }
     let (question, spec) = (*question, spec.clone());
     Ok(Some(Contender {
         name: spec.to_string(),
@@ -248,7 +251,13 @@ fn named_contender<'a>(
         least: *least,
         estimate,
         transfers: question.work(transfers),
-        make: Box::new(move |limit| make_named(record, &spec, &question, limit)),
+        make: Box::new(move |limit| {
+            let is_slow = limit.is_some_and(|limit| expected >= limit);
+            match is_slow && !is_known && question.effort == Effort::Enough {
+                true => Ok(Made::NotExpected("its steps are longer")),
+                false => make_named(record, &spec, &question, limit),
+            }
+        }),
     }))
 }
 

@@ -9,7 +9,7 @@ use std::rc::Rc;
 
 use super::contest::{Contender, Contest, ContestOutcome, Made};
 use super::matching::{self, First, Found, Pace, Part, Spread};
-use super::{Planned, Planner, PlannerError, Question};
+use super::{Planned, Planner, PlannerError, Question, least};
 use crate::place::{PlacementError, PlacementProblem};
 use crate::plan::{AnyPlan, Plan};
 use crate::spec::{OptionRecord, Spec};
@@ -112,9 +112,9 @@ fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, Planner
         return Ok(Vec::new());
     };
     let (spread, _) = matching::cut(question.collective, 1)?;
-    let works = parts.iter().map(|part| matching::work(part, &spread));
+    let is_large = parts.iter().any(|part| matching::is_large(part, &spread));
     let transfers = matching::transfers(question, 1);
-    if works.sum::<u64>() > matching::MOST_WORK || transfers > question.most_transfers {
+    if is_large || transfers > question.most_transfers {
         return Ok(Vec::new());
     }
     let least = question.least()?;
@@ -125,18 +125,24 @@ fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, Planner
         .max();
     let mut numbers = vec![far, far + far.div_ceil(4), far + far.div_ceil(2)];
     numbers.dedup();
+    let (ways, bits) = (parts.len() as u128, least::bits_into(question));
     let parts = Rc::new(parts);
     let mut contenders: Vec<Contender<'a>> = Vec::new();
     for (at, steps) in numbers.into_iter().enumerate() {
         if at > 0 && u64::from(steps) >= one_each.unwrap_or(0) {
             break;
         }
+        let all_steps = u128::from(steps) * ways;
+        let network = question.fabric.network();
+        let expected = network.map(|network| least::of_steps(network, all_steps, bits));
         let (parts, question) = (Rc::clone(&parts), *question);
         contenders.push(Contender {
             name: Spec::new(NAME).with("steps", steps).to_string(),
             slots: 1,
             least,
-            estimate: Time::from_ps(least.ps().saturating_add(at as u64)),
+            estimate: least
+                .max(expected.unwrap_or(least))
+                .plus(Time::from_ps(at as u64))?,
             transfers,
             make: Box::new(move |_| {
                 let plan = spread_in(&question, &parts, steps)?;

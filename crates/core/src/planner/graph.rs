@@ -211,6 +211,11 @@ impl<'a> Grounds<'a> {
 
     fn forests(&self, count: u32, most_work: u64) -> Grown<'a> {
         let mut grown = self.grown.borrow_mut();
+        // Where it takes too much work to pack one number of trees, it does with others.
+        let failed = grown.values().find(|forests| forests.is_err());
+        if let Some(failed) = failed.filter(|_| most_work < u64::MAX) {
+            return failed.clone();
+        }
         let forests = grown.entry(count).or_insert_with(|| {
             let forests = self.parts.iter().map(|part| part.forest(count, self.names_routes, most_work));
             let forests: Option<_> = forests.collect();
@@ -325,6 +330,8 @@ fn with<'a>(
     let exact = u32::try_from(grounds.trees()).ok();
     let exact = exact.filter(|exact| *exact <= MOST_CHOSEN);
     let has_one_root = grounds.has_one_root();
+    let relayed = grounds.parts.iter().all(|part| part.relayed().is_some());
+    let relayed = relayed.then(|| grounds.links.ranks - 1);
     let mut counts: Vec<u32> = match (trees, exact) {
         (Some(trees), _) => vec![trees],
         (None, None) => vec![1, 2, 4, 8],
@@ -332,8 +339,6 @@ fn with<'a>(
         (None, Some(exact)) if has_one_root => {
             let more = [1, 2, 4, 8, 16].map(|times| times * exact);
             let more = more.into_iter().filter(|more| *more <= MOST_LOW.max(exact));
-            let relayed = grounds.parts.iter().all(|part| part.relayed().is_some());
-            let relayed = relayed.then(|| grounds.links.ranks - 1);
             more.chain([1, 2, 4]).chain(relayed).collect()
         }
         // More trees than the optimum needs even out the steps.
@@ -380,15 +385,22 @@ fn with<'a>(
                 continue;
             }
             let (grounds, question, chunks) = (Rc::clone(grounds), *question, chunks.clone());
+            let pieces_of_tree = cut.unwrap_or(1);
+            let bits = u128::from(question.size.get()) * 8 / u128::from(blocks);
+            let parts = grounds.parts.iter();
+            let expected = parts.map(|part| part.expected(count, pieces_of_tree, bits));
+            let expected = expected.into_iter().try_fold(Time::ZERO, Time::plus)?;
+            // Trees with a relay each come first, then the optimum with as few pieces as it takes, and then those of the fewest.
+            let order = match (exact == Some(count), cut) {
+                _ if relayed == Some(count) => 0,
+                (true, Some(1) | None) => 1,
+                _ => pieces,
+            };
             contenders.push(Contender {
                 name: named(grounds.roots, count, chunks.as_ref()).to_string(),
                 slots: 1,
                 least,
-                // The optimum with as few pieces as it takes comes first, and then those of the fewest.
-                estimate: match (exact == Some(count), cut) {
-                    (true, Some(1) | None) => least,
-                    _ => least.plus(Time::from_ps(pieces))?,
-                },
+                estimate: least.max(expected).plus(Time::from_ps(order))?,
                 transfers,
                 make: Box::new(move |limit| {
                     // Full effort tries what only seems to be slower.
@@ -398,16 +410,17 @@ fn with<'a>(
                     if limit_of_guesses.is_some_and(|limit| limit <= enough) {
                         return Ok(Made::NotExpected("the plan chosen is near the bound"));
                     }
+                    if limit_of_guesses.is_some_and(|limit| expected >= limit) {
+                        return Ok(Made::NotExpected("its steps are longer"));
+                    }
                     let more_than = exact.filter(|exact| *exact < count && cut != Some(1));
                     if expects && more_than.is_some_and(|exact| grounds.is_as_even(exact, count)) {
                         return Ok(Made::NotExpected("more trees do not even out the steps"));
                     }
                     let forests = grounds.forests(count, most_work)?;
-                    let bits = u128::from(question.size.get()) * 8 / u128::from(blocks);
-                    let mut expected = Time::ZERO;
-                    for forest in forests.iter() {
-                        expected = expected.plus(forest.expected(cut.unwrap_or(1), bits))?;
-                    }
+                    let known = forests.iter();
+                    let expected = known.map(|forest| forest.expected(pieces_of_tree, bits));
+                    let expected = expected.into_iter().try_fold(Time::ZERO, Time::plus)?;
                     if limit_of_guesses.is_some_and(|limit| expected >= limit) {
                         return Ok(Made::NotExpected("its steps are longer"));
                     }

@@ -46,6 +46,7 @@ use crate::family::wdm_ring::WdmRing;
 use crate::family::wdm_ring::bound::relay_tree;
 use crate::family::wss_grid::WssGrid;
 use crate::interrupt;
+use crate::network::Network;
 use crate::plan::{NamedRoutes, Plan};
 use crate::schedule::Schedule;
 use crate::simulate::packet::RankPlacement;
@@ -444,3 +445,44 @@ pub(super) fn of_collective(
 
 #[cfg(test)]
 mod tests;
+
+/// What steps take that begin one after the other, if each lasts the least latency of a link, and each rank takes in so many bits
+/// in all of them: an estimate, which plans whose steps overlap may go below.
+pub(super) fn of_steps(network: &dyn Network, steps: u128, bits: u128) -> Time {
+    let latency = network.links().iter().map(|link| link.latency.ps()).min();
+    let into = rates_into(network).into_iter().min().unwrap_or(0);
+    let ps = steps * u128::from(latency.unwrap_or(0)) + bits * 1_000_000_000_000 / into.max(1);
+    Time::from_ps(u64::try_from(ps).unwrap_or(u64::MAX))
+}
+
+/// Bits that each rank takes in, on average over all ranks and without a rest, where nothing is sent twice.
+pub(super) fn bits_into(question: &Question<'_>) -> u128 {
+    let (ranks, bits) = (
+        u128::from(question.fabric.ranks()),
+        8 * u128::from(question.size.get()),
+    );
+    match question.collective.kind() {
+        CollectiveKind::AllGather | CollectiveKind::AllToAll => (ranks - 1) * bits,
+        CollectiveKind::AllReduce => 2 * (ranks - 1) * bits / ranks,
+        CollectiveKind::Barrier => 0,
+        _ => (ranks - 1) * bits / ranks,
+    }
+}
+
+/// By rank: bits per second of the links that lead to it.
+pub(super) fn rates_into(network: &dyn Network) -> Vec<u128> {
+    let mut into = vec![0u128; network.ranks() as usize];
+    for (number, link) in (0u32..).zip(network.links()) {
+        let Some((from, to)) = network.ends(number) else {
+            continue;
+        };
+        let rate = u128::from(link.rate.bits_per_second());
+        let ends = [Some(to), network.leads_both_ways(number).then_some(from)];
+        for end in ends.into_iter().flatten() {
+            if let Some(own) = into.get_mut(end as usize) {
+                *own += rate;
+            }
+        }
+    }
+    into
+}

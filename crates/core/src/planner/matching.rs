@@ -83,7 +83,7 @@ const WORTH: f64 = 0.03;
 const TRIED: usize = 3;
 
 /// Deliveries times channels that are looked at for a plan without options, and in all searches for one plan.
-pub(super) const MOST_WORK: u64 = 1 << 28;
+const MOST_WORK: u64 = 1 << 29;
 const WORK: u64 = 1 << 20;
 
 /// The most searches for one plan.
@@ -247,6 +247,13 @@ pub(super) fn work(part: &Part, spread: &Spread) -> u64 {
     blocks * u64::from(spread.pieces) * channels
 }
 
+/// Whether a search takes too long: what comes into a rank at an instant is assigned to its channels, in a time that grows with
+/// their square.
+pub(super) fn is_large(part: &Part, spread: &Spread) -> bool {
+    let into = part.channels.all.len() as u64 / u64::from(part.channels.ranks);
+    work(part, spread).saturating_mul(into) > MOST_WORK
+}
+
 /// The best of a few searches.
 fn best(part: &Part, spread: Spread, pace: Pace, seed: Option<u32>) -> Option<Found> {
     let searches = match seed {
@@ -343,7 +350,7 @@ fn promising(question: &Question<'_>, parts: &[Part]) -> Vec<(u32, Time)> {
         };
         let too_small = chunks > 1 && collective.least_chunk_bytes(question.size).get() == 0;
         let too_many = transfers(question, chunks) > question.most_transfers;
-        let too_long = parts.iter().any(|part| work(part, &spread) > MOST_WORK);
+        let too_long = parts.iter().any(|part| is_large(part, &spread));
         if too_small || too_many || too_long {
             continue;
         }

@@ -241,7 +241,7 @@ fn auto_takes_the_fastest_of_all_that_it_names() {
         (
             "electrical_ring:ranks=16,rate=100Gb/s",
             1 << 30,
-            "tree_packing:trees=2,chunks=1",
+            "matching:chunks=2",
         ),
     ] {
         let fabric = Fabric::parse(fabric).unwrap();

@@ -47,6 +47,8 @@ pub(crate) struct Flow {
     reached: Vec<u32>,
     /// Arcs looked at so far.
     pub(crate) work: u64,
+    /// No more sinks are looked at after so many arcs.
+    pub(crate) most_work: u64,
 }
 
 impl Flow {
@@ -112,6 +114,7 @@ impl Flow {
             level: vec![UNREACHED; vertices],
             reached: Vec::new(),
             work: 0,
+            most_work: u64::MAX,
         }
     }
 
@@ -149,12 +152,22 @@ impl Flow {
             .map_or(0, |arc| arc.room)
     }
 
+    /// Whether it took too much work.
+    pub(crate) fn gave_up(&self) -> bool {
+        self.work > self.most_work
+    }
+
     /// Whether the supplies can send what is wanted to each of some sinks, alone; otherwise how much is lacking to the
-    /// first to which they cannot. Sinks beside one another should follow one another.
+    /// first to which they cannot. Sinks beside one another should follow one another. All is lacking where it takes too much
+    /// work to know ([`Flow::gave_up`]).
     pub(crate) fn lacking(&mut self, sinks: &[u32], wanted: u128) -> Option<u128> {
         let supplies = self.supply.clone();
         let mut lacking = None;
         for &sink in sinks {
+            if self.gave_up() {
+                lacking = Some(wanted);
+                break;
+            }
             let sent = self.send(sink, wanted);
             self.clear();
             if sent < wanted {

@@ -8,7 +8,7 @@ use super::chunks::Chunks;
 use super::even::even;
 use super::pack::{Packing, Tree};
 use super::split::{self, Capacities, Paths};
-use super::timetable::{Timed, Timetable};
+use super::timetable::{LONGEST_STEP, Timed, Timetable};
 use super::translated::Translated;
 use super::{low, pipeline, relays};
 use crate::bound::throughput::spanning::{Cable, away_from, tightest_partition};
@@ -19,7 +19,7 @@ use crate::names::plural;
 use crate::network::{Network, Sharing};
 use crate::place::{PlacementError, PlacementProblem};
 use crate::plan::NamedRoutes;
-use crate::planner::PlannerError;
+use crate::planner::{PlannerError, least};
 use crate::units::{Bytes, Time};
 
 /// The most ranks that a sentence names.
@@ -334,6 +334,25 @@ impl<'a> Ground<'a> {
         relays::trees(self.links.network, root, self.reversed, self.ratio)
     }
 
+    /// What steps of trees of every root are expected to take at least, before there are any, with blocks of so many bits: each rank
+    /// takes in all other blocks, a few pieces in a step; of one root nothing.
+    pub(super) fn expected(&self, trees: u32, chunks: u32, bits: u128) -> Time {
+        let slowest = self.rates.iter().map(|link| link.2).min().unwrap_or(0);
+        if self.root.is_some() || slowest == 0 {
+            return Time::ZERO;
+        }
+        let longest = match self.rates.iter().all(|link| link.2 == slowest) {
+            true => 1,
+            false => LONGEST_STEP,
+        };
+        let network = self.links.network;
+        let others = u128::from(self.links.ranks - 1);
+        let pieces = others * u128::from(trees) * u128::from(chunks);
+        let least = least::rates_into(network).into_iter().min().unwrap_or(0);
+        let in_step = (longest * least / u128::from(slowest)).max(1);
+        least::of_steps(network, pieces.div_ceil(in_step), others * bits)
+    }
+
     /// A forest with a number of trees for each root; `None` where its links do not balance, or packing takes more than
     /// `most_work` steps over links.
     pub(super) fn forest(
@@ -377,7 +396,7 @@ impl<'a> Ground<'a> {
             Some(capacities)
         };
         let vertices = self.links.vertices;
-        let least = least_step(|step| Some(split::has_room(vertices, &at(step)?, &wanted)))?;
+        let least = least_step(|step| split::has_room(vertices, &at(step)?, &wanted, most_work))?;
         let capacities = at(least)?;
         let is_route = |from: u32, switch: u32, to: u32| {
             if names_routes {
@@ -395,7 +414,7 @@ impl<'a> Ground<'a> {
             })
         };
         let (capacities, paths) =
-            split::without_switches(self.links.vertices, &capacities, &wanted, is_route)?;
+            split::without_switches(vertices, &capacities, &wanted, is_route, most_work)?;
         let mut links: Vec<(u32, u32, u128)> = capacities
             .into_iter()
             .map(|((from, to), capacity)| (from, to, capacity))

@@ -108,11 +108,12 @@ impl Packing {
                     .map(|(root, _)| root),
             );
         }
+        self.flow.most_work = most_work;
         let mut trees: Vec<Tree> = Vec::with_capacity(roots.len());
         // Trees that are grown before it is looked at whether they leave room for the others.
         let mut together = roots.len();
         while trees.len() < roots.len() {
-            if self.flow.work > most_work {
+            if self.flow.gave_up() {
                 return None;
             }
             let before = trees.len();
@@ -175,13 +176,15 @@ impl Packing {
         let mut held = vec![false; self.ranks as usize];
         held[root as usize] = true;
         let mut level = vec![root];
-        while !level.is_empty() {
+        while !level.is_empty() && edges.len() + 1 < self.ranks as usize {
             // Of each rank that can be reached, the one of the level with the most room towards it.
             let mut nearest: Vec<(u32, u32, u128)> = Vec::new();
             for &from in &level {
-                for &to in &self.next[from as usize] {
+                self.flow.work += self.next[from as usize].len() as u64;
+                let beside = self.next[from as usize].iter();
+                for &to in beside.filter(|to| !held[**to as usize]) {
                     let room = self.flow.room(from, to);
-                    if room > 0 && !held[to as usize] {
+                    if room > 0 {
                         nearest.push((to, from, room));
                     }
                 }

@@ -27,14 +27,18 @@ pub(super) type Capacities = FxHashMap<(u32, u32), u128>;
 /// By two vertices: the switches on each path between them, and its share of their capacity.
 pub(super) type Paths = FxHashMap<(u32, u32), Vec<(Vec<u32>, u128)>>;
 
+/// Splitting off what leads from one vertex over a switch to another takes about as long as looking at so many links.
+const PAIR: u64 = 256;
+
 /// The graph of ranks alone, and the paths that its links stand for; `None` where capacity does not get through, since a
-/// switch does not balance. `supply` are the trees of each rank; `is_route` says of two ranks whether messages from
+/// switch does not balance, or flows look at more than `most_work` links. `supply` are the trees of each rank; `is_route` says of two ranks whether messages from
 /// one to the other may go over a switch.
 pub(super) fn without_switches(
     vertices: u32,
     rates: &Capacities,
     supply: &[u32],
     is_route: impl Fn(u32, u32, u32) -> bool,
+    most_work: u64,
 ) -> Option<(Capacities, Paths)> {
     let ranks = supply.len() as u32;
     let mut capacities = rates.clone();
@@ -55,7 +59,14 @@ pub(super) fn without_switches(
                 && !distances.is_valley(from, switch, to)
                 && (from >= ranks || to >= ranks || is_route(from, switch, to))
         };
-        for (from, to, amount) in remove(switch, vertices, &mut capacities, supply, &is_direct)? {
+        for (from, to, amount) in remove(
+            switch,
+            vertices,
+            &mut capacities,
+            supply,
+            &is_direct,
+            most_work,
+        )? {
             let into = take(&mut paths, (from, switch), amount);
             let out = take(&mut paths, (switch, to), amount);
             let joined = join(into, switch, out);
@@ -165,8 +176,13 @@ fn join(
     joined
 }
 
-/// Whether there is room for all trees: the condition holds.
-pub(super) fn has_room(vertices: u32, capacities: &Capacities, supply: &[u32]) -> bool {
+/// Whether there is room for all trees: the condition holds. `None` after `most_work` links.
+pub(super) fn has_room(
+    vertices: u32,
+    capacities: &Capacities,
+    supply: &[u32],
+    most_work: u64,
+) -> Option<bool> {
     let links: Vec<(u32, u32, u128)> = capacities
         .iter()
         .map(|(&(from, to), &capacity)| (from, to, capacity))
@@ -177,7 +193,9 @@ pub(super) fn has_room(vertices: u32, capacities: &Capacities, supply: &[u32]) -
         .for_each(|(rank, count)| flow.set_supply(rank, (*count).into()));
     let wanted = supply.iter().map(|count| u128::from(*count)).sum();
     let order: Vec<u32> = (0..supply.len() as u32).collect();
-    flow.lacking(&order, wanted).is_none()
+    flow.most_work = most_work;
+    let is_lacking = flow.lacking(&order, wanted).is_some();
+    (!flow.gave_up()).then_some(!is_lacking)
 }
 
 /// Splits off all that leads over a switch, in even shares. What direct ways leave, and leads to and fro, is dropped where
@@ -189,6 +207,7 @@ fn remove(
     capacities: &mut Capacities,
     supply: &[u32],
     is_direct: &impl Fn(u32, u32) -> bool,
+    most_work: u64,
 ) -> Option<Vec<(u32, u32, u128)>> {
     let side = |of: fn(&(u32, u32)) -> (u32, u32)| {
         let links = capacities.iter().filter(|(_, capacity)| **capacity > 0);
@@ -210,6 +229,10 @@ fn remove(
         capacities.retain(|ends, _| ends.0 != switch && ends.1 != switch);
         return Some(Vec::new());
     }
+    let pairs = around.sources.len() as u64 * around.targets.len() as u64;
+    if pairs.saturating_mul(PAIR) > most_work {
+        return None;
+    }
     let order: Vec<u32> = (0..supply.len() as u32).collect();
     let wanted = supply.iter().map(|count| u128::from(*count)).sum();
     for (spares, checked) in [(true, false), (false, false), (false, true)] {
@@ -222,6 +245,7 @@ fn remove(
             links.extend(around.targets.iter().map(|&to| (from, to, 0)));
         }
         let mut flow = Flow::new(vertices as usize, &links);
+        flow.most_work = most_work;
         (0u32..)
             .zip(supply)
             .for_each(|(rank, count)| flow.set_supply(rank, (*count).into()));
@@ -231,7 +255,7 @@ fn remove(
         };
         let replaced = around.split_off(&mut flow, &mut left, is_direct, spares, lacking);
         left.retain(|ends, _| ends.0 != switch && ends.1 != switch);
-        if has_room(vertices, &left, supply) {
+        if has_room(vertices, &left, supply, most_work)? {
             *capacities = left;
             return Some(replaced);
         }

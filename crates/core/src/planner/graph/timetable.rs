@@ -250,7 +250,7 @@ impl Timetable<'_> {
 }
 
 /// The most pieces of the slowest link in a step.
-const LONGEST_STEP: u128 = 16;
+pub(super) const LONGEST_STEP: u128 = 16;
 
 /// The pieces that links carry in a step at most, by the pieces that they have to carry and their
 /// rates.

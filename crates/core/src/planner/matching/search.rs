@@ -91,7 +91,9 @@ struct Search<'a> {
     unseen: Vec<Vec<u32>>,
     /// What this instant has assigned to the rank at hand: channel, chunk.
     assigned: Vec<(u32, u32)>,
-    tried: Vec<u32>,
+    /// By channel: the last change of assignments for which it was tried, and how many there were.
+    tried: Vec<u64>,
+    changes: u64,
 }
 
 /// The blocks' translations, if a spread can be folded.
@@ -171,7 +173,8 @@ impl<'a> Search<'a> {
             seen: table(true),
             unseen: table(false),
             assigned: Vec::new(),
-            tried: Vec::new(),
+            tried: vec![0; channels.all.len()],
+            changes: 0,
         };
         for rank in 0..rows {
             for chunk in 0..chunks {
@@ -295,15 +298,15 @@ impl<'a> Search<'a> {
             self.assigned.push((channel, chunk));
             return true;
         }
-        self.tried.clear();
+        self.changes += 1;
         self.augment(channel)
     }
 
     fn augment(&mut self, channel: u32) -> bool {
-        self.tried.push(channel);
+        self.tried[channel as usize] = self.changes;
         for at in 0..self.assigned.len() {
             let (other, chunk) = self.assigned[at];
-            if self.tried.contains(&other) || !self.source_has(channel, chunk) {
+            if self.tried[other as usize] == self.changes || !self.source_has(channel, chunk) {
                 continue;
             }
             self.assigned[at].0 = channel;
