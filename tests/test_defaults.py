@@ -341,8 +341,10 @@ def test_steps_without_latency_are_warned_of(run: Run) -> None:
     assert run_json(run, "plan", "plan", "all_gather", "--fabric", RING)["warnings"] == []
 
 
-def test_a_plan_says_what_circuits_that_stay_up_would_take(run: Run) -> None:
-    plan = ["all_reduce", "--fabric", "wdm_ring:ranks=16,wavelengths=4", "--size", "1MiB"]
+@pytest.mark.parametrize("broken", ["", ",broken=3-4"])
+def test_a_plan_says_what_circuits_that_stay_up_would_take(run: Run, broken: str) -> None:
+    fabric = f"wdm_ring:ranks=16,wavelengths=4{broken}"
+    plan = ["all_reduce", "--fabric", fabric, "--size", "1MiB"]
     row = run_json(run, "plan", "plan", *plan)
     other = run_json(run, "plan", "plan", *plan, "--policy", "on_change")
     assert (row["policy"], row["held_time_s"]) == ("every_step", other["time_s"])

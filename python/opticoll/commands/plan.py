@@ -37,8 +37,8 @@ HELD = "on_change"
 CHARGED = "every_step"
 """The rule of papers, which is the default on rings."""
 
-QUICK = "auto:budget=1s"
-"""The choice of a plan for the other policy: what it adds to planning is a second or so."""
+QUICK = "auto:budget=10s"
+"""The choice of a plan for the other policy: what `auto` chooses, but for the largest rings."""
 
 WORTH_SAYING = 1.1
 """How many times as long a plan takes before the other policy is worth a line."""
@@ -51,7 +51,7 @@ class PlannedRow(PlanRow):
 
     held_time_s: Seconds | None = means(
         f"Time under the policy `{HELD}`, with circuits that stay up until others are needed: of "
-        "the same plan, or of the one that `auto` chooses for that policy within a budget of 1 s",
+        "the same plan, or of the one that `auto` chooses for that policy within a budget of 10 s",
         absent=ELSEWHERE,
         default=None,
     )

@@ -241,8 +241,8 @@ fn named_contender<'a>(
         }
         (false, _) => LATER_NAMED,
     };
-    if let Some(network) = question.fabric.network() {
-        expected = least::of_steps(network, slots.into(), least::bits_into(question));
+    if question.fabric.network().is_some() {
+        expected = least::of_question(question, slots.into());
     }
     let (question, spec) = (*question, spec.clone());
     Ok(Some(Contender {

@@ -210,7 +210,7 @@ impl<'a> Contest<'a> {
     ) -> Result<ContestOutcome, PlannerError> {
         let mut contenders: Vec<(usize, Contender<'_>)> =
             contenders.into_iter().enumerate().collect();
-        // On links estimates are bounds: of large plans that may all be good enough, the one of the fewest transfers comes
+        // On links estimates are bounds, or what steps are expected to take: of large plans that may all be good enough, the one of the fewest transfers comes
         // first.
         let has_links = self.question.fabric.network().is_some();
         let enough = Time::from_ps(self.least.ps().saturating_add(self.least.ps() / 100));

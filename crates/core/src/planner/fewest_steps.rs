@@ -125,7 +125,7 @@ fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, Planner
         .max();
     let mut numbers = vec![far, far + far.div_ceil(4), far + far.div_ceil(2)];
     numbers.dedup();
-    let (ways, bits) = (parts.len() as u128, least::bits_into(question));
+    let ways = parts.len() as u128;
     let parts = Rc::new(parts);
     let mut contenders: Vec<Contender<'a>> = Vec::new();
     for (at, steps) in numbers.into_iter().enumerate() {
@@ -133,16 +133,13 @@ fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, Planner
             break;
         }
         let all_steps = u128::from(steps) * ways;
-        let network = question.fabric.network();
-        let expected = network.map(|network| least::of_steps(network, all_steps, bits));
+        let expected = least::of_question(question, all_steps);
         let (parts, question) = (Rc::clone(&parts), *question);
         contenders.push(Contender {
             name: Spec::new(NAME).with("steps", steps).to_string(),
             slots: 1,
             least,
-            estimate: least
-                .max(expected.unwrap_or(least))
-                .plus(Time::from_ps(at as u64))?,
+            estimate: least.max(expected).plus(Time::from_ps(at as u64))?,
             transfers,
             make: Box::new(move |_| {
                 let plan = spread_in(&question, &parts, steps)?;

@@ -55,16 +55,16 @@ pub(super) const PLANNER: Planner = Planner {
         OptionRecord::new("trees", "number of trees of each root")
             .range("1 to 4096")
             .default(
-                "the fastest of 1, 2, 4, 8 and the number k of the optimum; of broadcast and reduce of 1, 2, 4, of k, \
-                 2 k, 4 k, 8 k and 16 k up to 32, and of a tree over each other rank",
+                "the fastest of 1, 2, 4, 8 and the number k of the optimum; of trees of one root (broadcast, reduce, \
+                 roots=one) of 1, 2, 4, of k, 2 k, 4 k, 8 k and 16 k up to 32, and of a tree over each other rank",
             ),
         OptionRecord::new(
             "chunks",
             "chunks that one tree's part of a block is cut into",
         )
-        .range("1 to 4096; of broadcast and reduce also sizes, such as 1+2+4+2+1")
+        .range("1 to 4096; of trees of one root also sizes, such as 1+2+4+2+1")
         .default(
-            "the fastest of 1, 2, 4, 8, 16, 32 and 64; of broadcast and reduce of four numbers and sizes that suit the latency",
+            "the fastest of 1, 2, 4, 8, 16, 32 and 64; of trees of one root of four numbers and sizes that suit the latency",
         ),
         OptionRecord::new(
             "roots",
@@ -72,7 +72,7 @@ pub(super) const PLANNER: Planner = Planner {
              and spread at once, where ranks are joined directly",
         )
         .range("every, one")
-        .default("every"),
+        .default("every; the faster where trees and chunks are not given either"),
     ],
     by_size: true,
     candidates: contenders,
@@ -211,8 +211,9 @@ impl<'a> Grounds<'a> {
 
     fn forests(&self, count: u32, most_work: u64) -> Grown<'a> {
         let mut grown = self.grown.borrow_mut();
-        // Where it takes too much work to pack one number of trees, it does with others.
-        let failed = grown.values().find(|forests| forests.is_err());
+        // Where it takes too much work to pack some trees, it does to pack more.
+        let failed = grown.range(..=count).map(|(_, forests)| forests);
+        let failed = failed.into_iter().find(|forests| forests.is_err());
         if let Some(failed) = failed.filter(|_| most_work < u64::MAX) {
             return failed.clone();
         }
@@ -278,7 +279,7 @@ fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
         let problem = "one is chosen for an all_reduce only";
         return Err(AlgorithmError::from(spec.refuse("roots", problem)).into());
     }
-    let grounds = Rc::new(Grounds::new(links, question, roots, u64::MAX)?);
+    let grounds = Rc::new(Grounds::new(links.clone(), question, roots, u64::MAX)?);
     let trees = spec.count("trees", 1, MOST)?;
     let chunks: Option<Chunks> = spec.value("chunks")?;
     if chunks.as_ref().is_some_and(|own| own.count().is_none()) && !grounds.has_one_root() {
@@ -289,7 +290,17 @@ fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
         let forests = grounds.forests(trees, u64::MAX)?;
         return Ok(scheduled(&grounds, &forests, chunks, question)?.into());
     }
-    let contenders = with(&grounds, trees, chunks.as_ref(), question)?;
+    let mut contenders = with(&grounds, trees, chunks.as_ref(), question)?;
+    let is_open = ["roots", "trees", "chunks"]
+        .iter()
+        .all(|name| spec.option(name).is_none());
+    if is_open && question.collective.kind() == CollectiveKind::AllReduce {
+        match Grounds::new(links, question, Roots::One, MOST_SEARCH) {
+            Ok(grounds) => contenders.extend(with(&Rc::new(grounds), None, None, question)?),
+            Err(PlannerError::Placement(_)) => {}
+            Err(error) => return Err(error),
+        }
+    }
     if contenders.is_empty() {
         let pieces = chunks.as_ref().map_or(1, Chunks::pieces);
         question.fits(grounds.transfers(trees.unwrap_or(1), pieces))?;

@@ -446,31 +446,37 @@ pub(super) fn of_collective(
 #[cfg(test)]
 mod tests;
 
-/// What steps take that begin one after the other, if each lasts the least latency of a link, and each rank takes in so many bits
-/// in all of them: an estimate, which plans whose steps overlap may go below.
-pub(super) fn of_steps(network: &dyn Network, steps: u128, bits: u128) -> Time {
+/// What steps take that begin one after the other, if each lasts the least latency of a link, while so many bits pass at a rate:
+/// an estimate, which plans whose steps overlap may go below.
+pub(super) fn of_steps(network: &dyn Network, steps: u128, bits: u128, rate: u128) -> Time {
     let latency = network.links().iter().map(|link| link.latency.ps()).min();
-    let into = rates_into(network).into_iter().min().unwrap_or(0);
-    let ps = steps * u128::from(latency.unwrap_or(0)) + bits * 1_000_000_000_000 / into.max(1);
+    let ps = steps * u128::from(latency.unwrap_or(0)) + bits * 1_000_000_000_000 / rate.max(1);
     Time::from_ps(u64::try_from(ps).unwrap_or(u64::MAX))
 }
 
-/// Bits that each rank takes in, on average over all ranks and without a rest, where nothing is sent twice.
-pub(super) fn bits_into(question: &Question<'_>) -> u128 {
-    let (ranks, bits) = (
-        u128::from(question.fabric.ranks()),
-        8 * u128::from(question.size.get()),
-    );
-    match question.collective.kind() {
-        CollectiveKind::AllGather | CollectiveKind::AllToAll => (ranks - 1) * bits,
-        CollectiveKind::AllReduce => 2 * (ranks - 1) * bits / ranks,
+/// The same of so many steps of a question, in which all ranks together take in what they need; zero without links.
+pub(super) fn of_question(question: &Question<'_>, steps: u128) -> Time {
+    let Some(network) = question.fabric.network() else {
+        return Time::ZERO;
+    };
+    let ranks = u128::from(network.ranks());
+    let bits = 8 * u128::from(question.size.get());
+    let into_all = match question.collective.kind() {
+        CollectiveKind::AllGather | CollectiveKind::AllToAll => ranks * (ranks - 1) * bits,
+        CollectiveKind::AllReduce => 2 * (ranks - 1) * bits,
         CollectiveKind::Barrier => 0,
-        _ => (ranks - 1) * bits / ranks,
-    }
+        _ => (ranks - 1) * bits,
+    };
+    of_steps(
+        network,
+        steps,
+        into_all,
+        rates_into(network).into_iter().sum(),
+    )
 }
 
 /// By rank: bits per second of the links that lead to it.
-pub(super) fn rates_into(network: &dyn Network) -> Vec<u128> {
+fn rates_into(network: &dyn Network) -> Vec<u128> {
     let mut into = vec![0u128; network.ranks() as usize];
     for (number, link) in (0u32..).zip(network.links()) {
         let Some((from, to)) = network.ends(number) else {

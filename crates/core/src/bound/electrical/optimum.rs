@@ -5,8 +5,9 @@
 //! limited by its tightest cut alone ([`throughput`](crate::bound::throughput)). An all_reduce of S takes at most a
 //! reduce_scatter and then an all_gather of blocks of S / N, and at least the longer of both; and at least 2 (G - 1) S
 //! over what all parts of a partition into G parts take in together (Patarasuk and Yuan, Journal of Parallel and
-//! Distributed Computing 2009). Where ranks are joined directly, by cables that carry as much each way, spanning trees reach the
-//! tightest partition ([`spanning`](crate::bound::throughput::spanning)). Where the two meet, that is the optimum. An all_to_all is a maximum concurrent flow
+//! Distributed Computing 2009). Where the two meet, that is the optimum. Where ranks are joined directly, by cables of equal rate both
+//! ways, spanning trees always reach the bound of the tightest partition
+//! ([`spanning`](crate::bound::throughput::spanning)). An all_to_all is a maximum concurrent flow
 //! (`concurrent`).
 //!
 //! A switch with more rate out of it than into it would have to copy what it forwards, to fill its links out. There the tightest
@@ -82,12 +83,7 @@ pub fn optimum(network: &dyn Network, collective: &Collective) -> Option<Optimum
                 }
                 .reduced()
             });
-            match (in_turn, side_by_side) {
-                (Some(in_turn), Some(side_by_side)) if in_turn.is_below(side_by_side)? => {
-                    Some(in_turn)
-                }
-                (in_turn, side_by_side) => side_by_side.or(in_turn),
-            }
+            side_by_side.or(in_turn)
         }
         [(_, reversed)] => {
             let is_reached = match collective.kind() {
@@ -108,7 +104,7 @@ pub fn optimum(network: &dyn Network, collective: &Collective) -> Option<Optimum
 /// Whether as much leads from each vertex to each other one as back.
 fn is_symmetric(links: &Links) -> bool {
     let mut more: FxHashMap<(usize, usize), i128> = FxHashMap::default();
-    for edge in &links.edges {
+    for edge in links.edges.iter().filter(|edge| edge.from != edge.to) {
         let (from, to) = (edge.from.min(edge.to), edge.from.max(edge.to));
         let sign = if from == edge.from { 1 } else { -1 };
         *more.entry((from, to)).or_default() += sign * edge.rate as i128;

@@ -81,7 +81,7 @@ pub(super) fn best(
     let assumption = match collective.kind() {
         CollectiveKind::AllReduce => {
             "what one part of the ranks needs of the others crosses the links between them; the part is a tightest one of \
-             a reduce_scatter, an all_gather, a reduce or a broadcast, or all are those of the tightest partition"
+             a reduce_scatter, an all_gather, a reduce or a broadcast, or the bound is that of all parts of the tightest partition together"
         }
         _ => {
             "what one part of the ranks needs of the others crosses the links between them; of all parts the one with the \

@@ -1,8 +1,8 @@
-//! How many spanning trees fit into cables that lead both ways, and the parts that show it.
+//! How many spanning trees fit into two-way cables, and the partition that shows that no more do.
 //!
 //! Each tree takes a share of the rate of its cables. Over a partition of the ranks into G parts each tree has G - 1
-//! cables or more, so x trees need x (G - 1) of the rate between parts, and there is a partition that
-//! allows no more than fit (Nash-Williams, Journal of the London Mathematical Society 36, 1961; Tutte, ibid.):
+//! cables or more, so x trees need x (G - 1) of the rate between parts, and for some partition this
+//! limit is reached (Nash-Williams, Journal of the London Mathematical Society 36, 1961; Tutte, ibid.):
 //!
 //! ```text
 //! x* = min over partitions of (rate between parts) / (G - 1)
@@ -12,12 +12,12 @@
 //! M takes M / x*; and none takes less, for each byte crosses between parts 2 (G - 1) times (Patarasuk and Yuan,
 //! Journal of Parallel and Distributed Computing 2009), over cables that carry as much each way.
 //!
-//! **Search.** k trees have at most k (n - 1) of the rate between any n ranks, and a set of cables for which this holds
-//! everywhere consists of k forests. Give each rank k slots, and let all that is taken of a cable fill slots of one of its
-//! ends, which may be changed: from rank to rank along what is taken, the slots of an end are freed. Of a cable as much can
-//! be taken as there are more than k free slots at both ends, after as many were freed there as can
-//! be (Lee and Streinu, Pebble game algorithms and sparse graphs, Discrete Mathematics 308, 2008, with
-//! amounts in place of single edges). Where a cable is not taken whole, the ranks from which nothing more can be freed are
+//! **Search.** Among any n ranks, k trees use at most k (n - 1) of the rate. Conversely, cables that keep to this for every
+//! set of ranks can be split into k forests. Each rank has k slots. A unit taken of a cable fills a slot of
+//! one of its ends, and may be moved to a slot of the other. A chain of such moves frees a slot of one rank by
+//! filling one of another. First as many slots of the two ends of a cable as possible are freed; what both have free beyond k
+//! can then be taken of it (Lee and Streinu, Pebble game algorithms and sparse graphs, Discrete Mathematics 308, 2008, with
+//! amounts in place of single edges). Where a cable is not taken whole, the ranks that such chains reach are
 //! full: they have k trees among themselves. Full sets with a rank in common are full together, and these are the parts.
 //! With all slots but the root's filled, every set of n ranks without the root has at least k n - k (n - 1) = k that leads into it,
 //! so that k trees can be packed that lead away from the root (Edmonds).
@@ -41,7 +41,7 @@ pub(crate) struct TightestPartition {
     pub(crate) parts: Vec<u32>,
     /// How many parts there are.
     pub(crate) count: u128,
-    /// What cables between parts carry each way.
+    /// What cables between parts carry together, as it is given.
     pub(crate) rate: u128,
 }
 
@@ -73,19 +73,19 @@ pub(crate) fn tightest_partition(
     None
 }
 
-/// What trees of a number lead over away from the root, by from and to, if there is room for them; each rank but the root
-/// has as much into it as there are trees. Far ends of cables fill their slots first, so that trees are low.
+/// How much trees use from each rank to each other one, leading away from the root; `Some(None)` where so many do not fit, `None`
+/// after `most_work` steps over cables. Far ends of cables fill their slots first, so that trees are low.
 pub(crate) fn away_from(
     root: u32,
     ranks: u32,
     cables: &[Cable],
     trees: u128,
     most_work: u64,
-) -> Option<FxHashMap<(u32, u32), u128>> {
+) -> Option<Option<FxHashMap<(u32, u32), u128>>> {
     let mut slots = Slots::new(ranks, cables, trees);
     slots.begin_at(root);
     if !slots.take_all(most_work)? {
-        return None;
+        return Some(None);
     }
     while slots.free[root as usize] < trees {
         slots.try_free(&[root], trees).ok()?;
@@ -98,7 +98,7 @@ pub(crate) fn away_from(
             }
         }
     }
-    Some(taken)
+    Some(Some(taken))
 }
 
 impl TightestPartition {
@@ -198,22 +198,22 @@ impl Slots {
     /// too much work.
     fn take_all(&mut self, most_work: u64) -> Option<bool> {
         for number in 0..self.cables.len() {
-            interrupt::check();
-            if self.work > most_work {
-                return None;
-            }
             let (one, other, whole) = self.cables[number];
             if one == other || self.full_set(one) == self.full_set(other) {
                 continue;
             }
             let mut reached = Vec::new();
             let room = loop {
+                if self.work > most_work {
+                    return None;
+                }
+                interrupt::check();
                 let free = self.free[one as usize] + self.free[other as usize];
                 let room = free.saturating_sub(self.trees);
                 if room >= whole {
                     break whole;
                 }
-                if let Err(from) = self.try_free(&[one, other], whole - room) {
+                if let Err(from) = self.try_free(&[one, other], whole + self.trees - free) {
                     reached = from;
                     break room;
                 }

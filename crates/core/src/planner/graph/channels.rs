@@ -29,12 +29,13 @@ pub(super) struct Channels {
 
 impl Channels {
     /// The channels of trees, which run backwards where they are `reversed`. `None` as paths: all go by the
-    /// routes of the fabric.
+    /// routes of the fabric. `load` is what each link has to do: at first of the channels before, then of these, too.
     pub(super) fn new(
         network: &dyn Network,
         trees: &[Tree],
         reversed: bool,
         mut paths: Option<Paths>,
+        load: &mut Vec<u64>,
     ) -> Channels {
         let mut cables: FxHashMap<(u32, u32), Vec<u32>> = FxHashMap::default();
         if paths.is_some() {
@@ -48,7 +49,7 @@ impl Channels {
                 }
             }
         }
-        let mut load = vec![0u64; network.links().len()];
+        load.resize(network.links().len(), 0);
         let mut numbers: FxHashMap<((u32, u32), Vec<u32>), u32> = FxHashMap::default();
         let mut channels = Channels {
             all: Vec::new(),

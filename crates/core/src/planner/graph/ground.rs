@@ -15,6 +15,7 @@ use crate::bound::throughput::spanning::{Cable, away_from, tightest_partition};
 use crate::bound::throughput::{Cuts, RatedLink, TightestCut, tightest};
 use crate::collective::Collective;
 use crate::fabric::Fabric;
+use crate::interrupt;
 use crate::names::plural;
 use crate::network::{Network, Sharing};
 use crate::place::{PlacementError, PlacementProblem};
@@ -24,6 +25,9 @@ use crate::units::{Bytes, Time};
 
 /// The most ranks that a sentence names.
 const MOST_NAMED: usize = 16;
+
+/// The most ranks that are tried as the root of an all_reduce.
+const MOST_MIDDLES: u32 = 1024;
 
 /// Into how many steps the least U is divided with which there could be room for one tree.
 const STEPS: u128 = 1024;
@@ -71,32 +75,42 @@ impl<'a> Links<'a> {
             let ends = (from.min(to), from.max(to));
             ways.entry(ends).or_default()[usize::from(from > to)] += u128::from(rate);
         }
-        ways.into_iter()
-            .map(|((one, other), rates)| (one, other, rates[0].min(rates[1])))
+        let both = ways
+            .into_iter()
+            .filter(|(_, rates)| rates[0].min(rates[1]) > 0);
+        both.map(|((one, other), rates)| (one, other, rates[0].min(rates[1])))
             .collect()
     }
 
-    /// The most cables from a rank to another.
-    fn farthest(&self, cables: &[Cable], from: u32) -> usize {
+    /// The rank from which the fewest cables lead to the farthest one; looked for among some on large graphs.
+    fn middle(&self, cables: &[Cable]) -> Option<u32> {
         let mut beside = vec![Vec::new(); self.ranks as usize];
         for &(one, other, _) in cables {
             beside[one as usize].push(other);
             beside[other as usize].push(one);
         }
-        let mut distances = vec![usize::MAX; self.ranks as usize];
-        distances[from as usize] = 0;
-        let mut order = VecDeque::from([from]);
-        let mut farthest = 0;
-        while let Some(rank) = order.pop_front() {
-            farthest = distances[rank as usize];
-            for &other in &beside[rank as usize] {
-                if distances[other as usize] == usize::MAX {
-                    distances[other as usize] = farthest + 1;
-                    order.push_back(other);
+        let mut distances = Vec::new();
+        let mut farthest = |from: u32| {
+            interrupt::check();
+            distances.clear();
+            distances.resize(self.ranks as usize, usize::MAX);
+            distances[from as usize] = 0;
+            let mut order = VecDeque::from([from]);
+            let mut farthest = 0;
+            while let Some(rank) = order.pop_front() {
+                farthest = distances[rank as usize];
+                for &other in &beside[rank as usize] {
+                    if distances[other as usize] == usize::MAX {
+                        distances[other as usize] = farthest + 1;
+                        order.push_back(other);
+                    }
                 }
             }
-        }
-        farthest
+            farthest
+        };
+        let apart = self.ranks.div_ceil(MOST_MIDDLES).max(1);
+        let tried = (0..self.ranks).step_by(apart as usize);
+        tried.min_by_key(|root| farthest(*root))
     }
 
     fn reversed(&self) -> Vec<(u32, u32, u64)> {
@@ -152,8 +166,8 @@ impl Forest<'_> {
         }
     }
 
-    /// What the steps are expected to take at least, of blocks of so many bits: where only the trees of one root are known all
-    /// of it, of trees of every root the latency, of a pipeline nothing.
+    /// What the steps are expected to take, with blocks of so many bits: latency and transfer of translated trees, latency alone of
+    /// trees of every root, zero of a pipeline.
     pub(super) fn expected(&self, chunks: u32, bits: u128) -> Time {
         match &self.trees {
             Trees::OfAll(trees, channels) => {
@@ -231,7 +245,7 @@ pub(super) struct Ground<'a> {
     /// `None`: every rank is a root.
     pub(super) root: Option<u32>,
     reversed: bool,
-    /// What all of a kind of plans is done along: trees away from the root, and back along the same.
+    /// The cables of trees that lead away from the root and are used back as well; `None` for other plans.
     cables: Option<Vec<Cable>>,
     /// A block of one bit takes p / q seconds, reduced.
     ratio: (u128, u128),
@@ -310,7 +324,7 @@ impl<'a> Ground<'a> {
         let Some(partition) = tightest_partition(links.ranks, &cables, most_search) else {
             return unfit("no trees of one root for an all_reduce were found");
         };
-        let root = (0..links.ranks).min_by_key(|root| links.farthest(&cables, *root));
+        let root = links.middle(&cables);
         Ok(Ground {
             links: Rc::clone(links),
             rates: links.rates.clone(),
@@ -334,8 +348,8 @@ impl<'a> Ground<'a> {
         relays::trees(self.links.network, root, self.reversed, self.ratio)
     }
 
-    /// What steps of trees of every root are expected to take at least, before there are any, with blocks of so many bits: each rank
-    /// takes in all other blocks, a few pieces in a step; of one root nothing.
+    /// A guess, before trees are grown, of what the steps of trees of every root take; zero for trees of one root. Each rank takes in
+    /// all other blocks, of so many bits each, a few pieces in each step.
     pub(super) fn expected(&self, trees: u32, chunks: u32, bits: u128) -> Time {
         let slowest = self.rates.iter().map(|link| link.2).min().unwrap_or(0);
         if self.root.is_some() || slowest == 0 {
@@ -345,12 +359,20 @@ impl<'a> Ground<'a> {
             true => 1,
             false => LONGEST_STEP,
         };
-        let network = self.links.network;
+        let mut into = vec![0u128; self.links.ranks as usize];
+        for &(_, to, rate) in self.rates.iter().filter(|link| link.1 < self.links.ranks) {
+            into[to as usize] += u128::from(rate);
+        }
+        let into = into.into_iter().min().unwrap_or(0).max(1);
         let others = u128::from(self.links.ranks - 1);
         let pieces = others * u128::from(trees) * u128::from(chunks);
-        let least = least::rates_into(network).into_iter().min().unwrap_or(0);
-        let in_step = (longest * least / u128::from(slowest)).max(1);
-        least::of_steps(network, pieces.div_ceil(in_step), others * bits)
+        let in_step = (longest * into / u128::from(slowest)).max(1);
+        least::of_steps(
+            self.links.network,
+            pieces.div_ceil(in_step),
+            others * bits,
+            into,
+        )
     }
 
     /// A forest with a number of trees for each root; `None` where its links do not balance, or packing takes more than
@@ -368,7 +390,12 @@ impl<'a> Ground<'a> {
             reversed: self.reversed,
         };
         if let (Some(cables), Some(root)) = (&self.cables, self.root) {
-            return Some(of(self.along(cables, root, count, most_work)?));
+            return Some(of(self.along(
+                cables,
+                (root, count),
+                names_routes,
+                most_work,
+            )?));
         }
         let grid = self.links.network.translations();
         let grid = grid.filter(|_| self.root.is_none());
@@ -378,7 +405,13 @@ impl<'a> Ground<'a> {
         }
         let relayed = self.relayed().filter(|_| count + 1 == self.links.ranks);
         if let Some(trees) = relayed {
-            let channels = Channels::new(self.links.network, &trees, self.reversed, None);
+            let channels = Channels::new(
+                self.links.network,
+                &trees,
+                self.reversed,
+                None,
+                &mut Vec::new(),
+            );
             return Some(of(Trees::OfOne(trees, channels)));
         }
         let wanted = (0..self.links.ranks)
@@ -421,8 +454,15 @@ impl<'a> Ground<'a> {
             .collect();
         links.sort_unstable();
         let paths = names_routes.then_some(paths);
-        let channels =
-            |trees: &[Tree]| Channels::new(self.links.network, trees, self.reversed, paths);
+        let channels = |trees: &[Tree]| {
+            Channels::new(
+                self.links.network,
+                trees,
+                self.reversed,
+                paths,
+                &mut Vec::new(),
+            )
+        };
         Some(of(match self.root {
             Some(root) => {
                 let mut trees = low::trees(&links, (self.links.ranks, root, count), most_work)?;
@@ -447,17 +487,23 @@ impl<'a> Ground<'a> {
     }
 
     /// Trees along which pieces go up to a root and down again.
-    fn along(&self, cables: &[Cable], root: u32, count: u32, most_work: u64) -> Option<Trees> {
+    fn along(
+        &self,
+        cables: &[Cable],
+        (root, count): (u32, u32),
+        names_routes: bool,
+        most_work: u64,
+    ) -> Option<Trees> {
         let (ranks, network) = (self.links.ranks, self.links.network);
-        let at = |step: u128| -> Option<Capacities> {
+        let at = |step: u128| -> Option<Option<Capacities>> {
             let of_step = cables
                 .iter()
                 .map(|&(one, other, rate)| Some((one, other, self.scaled(rate, count, step)?)));
             let of_step: Vec<Cable> = of_step.collect::<Option<_>>()?;
             away_from(root, ranks, &of_step, count.into(), most_work)
         };
-        let least = least_step(|step| Some(at(step).is_some()))?;
-        let mut links: Vec<(u32, u32, u128)> = at(least)?
+        let least = least_step(|step| Some(at(step)?.is_some()))?;
+        let mut links: Vec<(u32, u32, u128)> = at(least)??
             .into_iter()
             .map(|((from, to), capacity)| (from, to, capacity))
             .collect();
@@ -466,9 +512,11 @@ impl<'a> Ground<'a> {
         let paths = links
             .iter()
             .map(|&(from, to, capacity)| ((from, to), vec![(Vec::new(), capacity)]));
-        let paths: Paths = paths.collect();
-        let down = Channels::new(network, &trees, false, Some(paths.clone()));
-        let up = Channels::new(network, &trees, true, Some(paths));
+        let paths: Option<Paths> = names_routes.then(|| paths.collect());
+        // Of several cables between two ranks each has as much to do up and down together.
+        let mut load = Vec::new();
+        let down = Channels::new(network, &trees, false, paths.clone(), &mut load);
+        let up = Channels::new(network, &trees, true, paths, &mut load);
         Some(Trees::UpAndDown(trees, down, up))
     }
 }
