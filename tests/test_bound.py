@@ -71,8 +71,8 @@ def test_reversed_collectives_have_the_same_optimum(bounds: Bounds, fabric: str)
 
 
 def test_an_all_reduce_has_two_fractions_where_they_do_not_meet(bounds: Bounds) -> None:
-    # Three ranks on a switch, and one behind one of them: the five links into ranks take in six vectors; three quarters go
-    # into a rank on one link, twice.
+    # Three ranks on a switch, and one behind one of them: the five links into ranks take in six
+    # vectors; three quarters go into a rank on one link, twice.
     row = bounds("all_reduce", "custom:ranks=4,switches=1,rate=1GB/s,links=0-4+1-4+2-4+2-3")
     assert (row["optimum"], row["at_least"], row["at_most"]) == (None, "6/5", "3/2")
     assert bounds("all_reduce", "dgx_a100")["optimum"] == "7/1200"
