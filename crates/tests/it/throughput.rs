@@ -140,7 +140,8 @@ fn the_optimum_of_random_graphs_is_that_of_all_sets() {
     }
 }
 
-/// The least of rate between parts over parts less one, by all partitions: each vertex joins a part before or begins one.
+/// The least of rate between parts over parts less one, by all partitions: each vertex joins a part
+/// before or begins one.
 fn by_partitions(vertices: u32, cables: &[(u32, u32, u128)]) -> (u128, u128) {
     let mut best: Option<(u128, u128)> = None;
     let mut partitions = vec![vec![0u32]];

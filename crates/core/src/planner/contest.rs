@@ -210,8 +210,8 @@ impl<'a> Contest<'a> {
     ) -> Result<ContestOutcome, PlannerError> {
         let mut contenders: Vec<(usize, Contender<'_>)> =
             contenders.into_iter().enumerate().collect();
-        // On links estimates are bounds, or what steps are expected to take: of large plans that may all be good enough, the one of the fewest transfers comes
-        // first.
+        // On links estimates are bounds, or what steps are expected to take: of large plans that
+        // may all be good enough, the one of the fewest transfers comes first.
         let has_links = self.question.fabric.network().is_some();
         let enough = Time::from_ps(self.least.ps().saturating_add(self.least.ps() / 100));
         contenders.sort_by_key(|(_, one)| {

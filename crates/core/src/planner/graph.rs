@@ -13,9 +13,10 @@
 //! another (`pipeline`). reduce_scatter and reduce run one backwards that was found with all links reversed, and an all_reduce is a
 //! reduce_scatter and then an all_gather.
 //!
-//! Where ranks are joined directly, an all_reduce has trees of one root as well, along which pieces are summed up and spread at
-//! once: cables taken by x trees carry a vector in 1 / x, and there are such trees wherever each partition of
-//! the ranks has room for them ([`spanning`](crate::bound::throughput::spanning)).
+//! Where ranks are joined directly, an all_reduce has trees of one root as well, along which pieces
+//! are summed up and spread at once: cables taken by x trees carry a vector in 1 / x, and there are
+//! such trees wherever each partition of the ranks has room for them
+//! ([`spanning`](crate::bound::throughput::spanning)).
 //!
 //! An edge of a tree stands for a path over switches. Where that is not the route of the fabric, the plan names it
 //! (`channels`). On a grid whose translations move links onto links the trees of one root are enough (`translated`).
@@ -401,7 +402,8 @@ fn with<'a>(
             let parts = grounds.parts.iter();
             let expected = parts.map(|part| part.expected(count, pieces_of_tree, bits));
             let expected = expected.into_iter().try_fold(Time::ZERO, Time::plus)?;
-            // Trees with a relay each come first, then the optimum with as few pieces as it takes, and then those of the fewest.
+            // Trees with a relay each come first, then the optimum with as few pieces as it takes,
+            // and then those of the fewest.
             let order = match (exact == Some(count), cut) {
                 _ if relayed == Some(count) => 0,
                 (true, Some(1) | None) => 1,

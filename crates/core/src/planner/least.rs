@@ -446,15 +446,16 @@ pub(super) fn of_collective(
 #[cfg(test)]
 mod tests;
 
-/// What steps take that begin one after the other, if each lasts the least latency of a link, while so many bits pass at a rate:
-/// an estimate, which plans whose steps overlap may go below.
+/// An estimate of the time of `steps` one after the other: the least latency of a link for each,
+/// and `bits` at `rate`. Plans whose steps overlap may take less.
 pub(super) fn of_steps(network: &dyn Network, steps: u128, bits: u128, rate: u128) -> Time {
     let latency = network.links().iter().map(|link| link.latency.ps()).min();
     let ps = steps * u128::from(latency.unwrap_or(0)) + bits * 1_000_000_000_000 / rate.max(1);
     Time::from_ps(u64::try_from(ps).unwrap_or(u64::MAX))
 }
 
-/// The same of so many steps of a question, in which all ranks together take in what they need; zero without links.
+/// The same estimate for a question: all ranks together take in the bits that they need. Zero
+/// without links.
 pub(super) fn of_question(question: &Question<'_>, steps: u128) -> Time {
     let Some(network) = question.fabric.network() else {
         return Time::ZERO;

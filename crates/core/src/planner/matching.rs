@@ -247,8 +247,8 @@ pub(super) fn work(part: &Part, spread: &Spread) -> u64 {
     blocks * u64::from(spread.pieces) * channels
 }
 
-/// Whether a search takes too long: what comes into a rank at an instant is assigned to its channels, in a time that grows with
-/// their square.
+/// Whether a search takes too long. The time to assign chunks to the channels of a rank grows with
+/// the square of their number.
 pub(super) fn is_large(part: &Part, spread: &Spread) -> bool {
     let into = part.channels.all.len() as u64 / u64::from(part.channels.ranks);
     work(part, spread).saturating_mul(into) > MOST_WORK

@@ -1,14 +1,15 @@
 //! The throughput optimum of a collective as a fraction: how long each byte takes at large sizes, by the best plan
 //! there is.
 //!
-//! Of a collective of size S the time of large messages is S times the optimum. All that is gathered or spread is
-//! limited by its tightest cut alone ([`throughput`](crate::bound::throughput)). An all_reduce of S takes at most a
-//! reduce_scatter and then an all_gather of blocks of S / N, and at least the longer of both; and at least 2 (G - 1) S
-//! over what all parts of a partition into G parts take in together (Patarasuk and Yuan, Journal of Parallel and
-//! Distributed Computing 2009). Where the two meet, that is the optimum. Where ranks are joined directly, by cables of equal rate both
-//! ways, spanning trees always reach the bound of the tightest partition
-//! ([`spanning`](crate::bound::throughput::spanning)). An all_to_all is a maximum concurrent flow
-//! (`concurrent`).
+//! Of a collective of size S the time of large messages is S times the optimum. All that is
+//! gathered or spread is limited by its tightest cut alone
+//! ([`throughput`](crate::bound::throughput)). An all_reduce of S takes at most a reduce_scatter
+//! and then an all_gather of blocks of S / N, and at least the longer of both. It takes at least
+//! 2 (G - 1) S over what all parts of a partition into G parts take in together (Patarasuk and Yuan,
+//! Journal of Parallel and Distributed Computing 2009). Where the two meet, that is the optimum.
+//! Where ranks are joined directly, by cables of equal rate both ways, spanning trees always reach
+//! the bound of the tightest partition ([`spanning`](crate::bound::throughput::spanning)). An
+//! all_to_all is a maximum concurrent flow (`concurrent`).
 //!
 //! A switch with more rate out of it than into it would have to copy what it forwards, to fill its links out. There the tightest
 //! cut is a bound that perhaps no plan reaches (of collectives that reduce: with more rate in than out).
@@ -25,7 +26,8 @@ use super::{Witness, concurrent, cuts};
 use crate::collective::{Collective, CollectiveKind};
 use crate::network::Network;
 
-/// The search for the tightest partition of an all_reduce is given up after so many steps over cables.
+/// The search for the tightest partition of an all_reduce is given up after so many steps over
+/// cables.
 const MOST_WORK: u64 = 100_000_000;
 
 /// The throughput optimum; `None` of a single rank, a barrier, where

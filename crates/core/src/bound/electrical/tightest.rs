@@ -109,8 +109,8 @@ pub(super) fn best(
     Ok(best)
 }
 
-/// The partition of an all_reduce whose cables are busiest, by what they carry both ways together; `None` with switches, of
-/// which it is not known what they sum up.
+/// The partition of an all_reduce whose cables are busiest, by what they carry both ways together;
+/// `None` with switches, of which it is not known what they sum up.
 pub(super) fn partition_of(
     links: &Links,
     collective: &Collective,

@@ -157,9 +157,10 @@ impl Flow {
         self.work > self.most_work
     }
 
-    /// Whether the supplies can send what is wanted to each of some sinks, alone; otherwise how much is lacking to the
-    /// first to which they cannot. Sinks beside one another should follow one another. After too much work it gives up
-    /// ([`Flow::gave_up`]), and all that was wanted is said to be lacking.
+    /// Whether the supplies can send what is wanted to each of some sinks, alone; otherwise how
+    /// much is lacking to the first to which they cannot. Sinks beside one another should follow
+    /// one another. After too much work it gives up ([`Flow::gave_up`]), and all that was wanted is
+    /// said to be lacking.
     pub(crate) fn lacking(&mut self, sinks: &[u32], wanted: u128) -> Option<u128> {
         let supplies = self.supply.clone();
         let mut lacking = None;

@@ -1,26 +1,30 @@
 //! How many spanning trees fit into two-way cables, and the partition that shows that no more do.
 //!
-//! Each tree takes a share of the rate of its cables. Over a partition of the ranks into G parts each tree has G - 1
-//! cables or more, so x trees need x (G - 1) of the rate between parts, and for some partition this
-//! limit is reached (Nash-Williams, Journal of the London Mathematical Society 36, 1961; Tutte, ibid.):
+//! Each tree takes a share of the rate of its cables. Over a partition of the ranks into G parts
+//! each tree has G - 1 cables or more, so x trees need x (G - 1) of the rate between parts, and for
+//! some partition this limit is reached (Nash-Williams, Journal of the London Mathematical Society
+//! 36, 1961; Tutte, ibid.):
 //!
 //! ```text
 //! x* = min over partitions of (rate between parts) / (G - 1)
 //! ```
 //!
-//! An all_reduce combines along a tree in one direction of its cables and spreads in the other, so that a vector of
-//! M takes M / x*; and none takes less, for each byte crosses between parts 2 (G - 1) times (Patarasuk and Yuan,
-//! Journal of Parallel and Distributed Computing 2009), over cables that carry as much each way.
+//! An all_reduce combines along a tree in one direction of its cables and spreads in the other, so
+//! that a vector of M takes M / x*. None takes less: each byte crosses 2 (G - 1) times between parts
+//! (Patarasuk and Yuan, Journal of Parallel and Distributed Computing 2009), over cables that carry
+//! as much each way.
 //!
-//! **Search.** Among any n ranks, k trees use at most k (n - 1) of the rate. Conversely, cables that keep to this for every
-//! set of ranks can be split into k forests. Each rank has k slots. A unit taken of a cable fills a slot of
-//! one of its ends, and may be moved to a slot of the other. A chain of such moves frees a slot of one rank by
-//! filling one of another. First as many slots of the two ends of a cable as possible are freed; what both have free beyond k
-//! can then be taken of it (Lee and Streinu, Pebble game algorithms and sparse graphs, Discrete Mathematics 308, 2008, with
-//! amounts in place of single edges). Where a cable is not taken whole, the ranks that such chains reach are
-//! full: they have k trees among themselves. Full sets with a rank in common are full together, and these are the parts.
-//! With all slots but the root's filled, every set of n ranks without the root has at least k n - k (n - 1) = k that leads into it,
-//! so that k trees can be packed that lead away from the root (Edmonds).
+//! **Search.** Among any n ranks, k trees use at most k (n - 1) of the rate. Conversely, cables that
+//! keep to this for every set of ranks can be split into k forests. Each rank has k slots. A unit
+//! taken of a cable fills a slot of one of its ends, and may be moved to a slot of the other. A chain of such moves frees a
+//! slot of one rank by filling one of another. First as many slots of the two ends of a cable as
+//! possible are freed; what both have free beyond k can then be taken of it (Lee and Streinu,
+//! Pebble game algorithms and sparse graphs, Discrete Mathematics 308, 2008, with amounts in place
+//! of single edges). Where a cable is not taken whole, the ranks that such chains reach are full:
+//! they have k trees among themselves. Full sets with a rank in common are full together, and these
+//! are the parts. With all slots but the root's filled, every set of n ranks without the root has
+//! at least k n - k (n - 1) = k that leads into it, so that k trees can be packed that lead away
+//! from the root (Edmonds).
 
 use std::collections::VecDeque;
 
@@ -41,11 +45,12 @@ pub(crate) struct TightestPartition {
     pub(crate) parts: Vec<u32>,
     /// How many parts there are.
     pub(crate) count: u128,
-    /// What cables between parts carry together, as it is given.
+    /// The rate of the cables between parts, in the unit of the cables given.
     pub(crate) rate: u128,
 }
 
-/// The tightest partition; `None` of a single rank, where cables do not join all, or where the search takes more than
+/// The tightest partition; `None` of a single rank, where cables do not join all, or where the
+/// search takes more than
 /// `most_work` steps over cables.
 pub(crate) fn tightest_partition(
     ranks: u32,
@@ -55,7 +60,7 @@ pub(crate) fn tightest_partition(
     let mut tightest = TightestPartition::of(&(0..ranks).collect::<Vec<u32>>(), cables);
     let mut work = 0;
     while tightest.count > 1 && tightest.rate > 0 {
-        // So many trees as this partition allows, in whole numbers.
+        // Rates are scaled so that this partition allows a whole number of trees.
         let wider: Option<Vec<Cable>> = cables
             .iter()
             .map(|&(one, other, rate)| Some((one, other, rate.checked_mul(tightest.count - 1)?)))
@@ -73,8 +78,9 @@ pub(crate) fn tightest_partition(
     None
 }
 
-/// How much trees use from each rank to each other one, leading away from the root; `Some(None)` where so many do not fit, `None`
-/// after `most_work` steps over cables. Far ends of cables fill their slots first, so that trees are low.
+/// How much trees use from each rank to each other one, leading away from the root; `Some(None)`
+/// where so many do not fit, `None` after `most_work` steps over cables. Far ends of cables fill
+/// their slots first, so that trees are low.
 pub(crate) fn away_from(
     root: u32,
     ranks: u32,
@@ -121,7 +127,7 @@ impl TightestPartition {
     }
 }
 
-/// What is taken of cables, by the ends whose slots it fills.
+/// The amounts taken of cables, each by the end whose slots it fills.
 struct Slots {
     cables: Vec<Cable>,
     /// By cable: what fills slots of its first end, and of its second.
@@ -194,8 +200,8 @@ impl Slots {
         if rank == one { other } else { one }
     }
 
-    /// Takes as much of all cables as there is room for; whether all slots but those of one rank are filled. `None` after
-    /// too much work.
+    /// Takes as much of all cables as there is room for; whether all slots but those of one rank
+    /// are filled. `None` after too much work.
     fn take_all(&mut self, most_work: u64) -> Option<bool> {
         for number in 0..self.cables.len() {
             let (one, other, whole) = self.cables[number];
@@ -248,8 +254,8 @@ impl Slots {
             .collect()
     }
 
-    /// Frees `most` slots of these ranks at most, by filling free ones of another rank; or else the ranks that can be
-    /// reached.
+    /// Frees `most` slots of these ranks at most, by filling free ones of another rank; or else the
+    /// ranks that can be reached.
     fn try_free(&mut self, ends: &[u32], most: u128) -> Result<(), Vec<u32>> {
         self.searches += 1;
         let mut reached = ends.to_vec();
@@ -276,7 +282,7 @@ impl Slots {
         Err(reached)
     }
 
-    /// What of a cable fills slots of one of its ends.
+    /// The amount of a cable that fills slots of one of its ends.
     fn filled_by(&self, cable: usize, rank: u32) -> u128 {
         self.taken[cable][usize::from(self.cables[cable].1 == rank)]
     }

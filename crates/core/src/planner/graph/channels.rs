@@ -28,8 +28,9 @@ pub(super) struct Channels {
 }
 
 impl Channels {
-    /// The channels of trees, which run backwards where they are `reversed`. `None` as paths: all go by the
-    /// routes of the fabric. `load` is what each link has to do: at first of the channels before, then of these, too.
+    /// The channels of trees, which run backwards where they are `reversed`. `None` as paths: all
+    /// go by the routes of the fabric. `load` is what each link has to do: at first of the channels
+    /// before, then of these, too.
     pub(super) fn new(
         network: &dyn Network,
         trees: &[Tree],

@@ -68,7 +68,7 @@ impl<'a> Links<'a> {
         })
     }
 
-    /// What two ranks have both ways, as much as they have in the slower one.
+    /// The cables between ranks, each with the rate of its slower direction.
     fn cables(&self) -> Vec<Cable> {
         let mut ways: BTreeMap<(u32, u32), [u128; 2]> = BTreeMap::new();
         for &(from, to, rate) in &self.rates {
@@ -82,7 +82,8 @@ impl<'a> Links<'a> {
             .collect()
     }
 
-    /// The rank from which the fewest cables lead to the farthest one; looked for among some on large graphs.
+    /// The rank from which the fewest cables lead to the farthest one; looked for among some on
+    /// large graphs.
     fn middle(&self, cables: &[Cable]) -> Option<u32> {
         let mut beside = vec![Vec::new(); self.ranks as usize];
         for &(one, other, _) in cables {
@@ -166,8 +167,8 @@ impl Forest<'_> {
         }
     }
 
-    /// What the steps are expected to take, with blocks of so many bits: latency and transfer of translated trees, latency alone of
-    /// trees of every root, zero of a pipeline.
+    /// The time expected of the steps, with blocks of `bits`: latency and transfer of translated
+    /// trees, latency alone of trees of every root, zero of a pipeline.
     pub(super) fn expected(&self, chunks: u32, bits: u128) -> Time {
         match &self.trees {
             Trees::OfAll(trees, channels) => {
@@ -216,7 +217,7 @@ impl Forest<'_> {
         }
     }
 
-    /// Of trees of one root.
+    /// The timetable of trees of one root; none of other trees.
     fn pipeline(&self) -> Option<Timetable<'_>> {
         match &self.trees {
             Trees::OfOne(trees, channels) => Some(self.timetable(trees, channels)),
@@ -245,7 +246,8 @@ pub(super) struct Ground<'a> {
     /// `None`: every rank is a root.
     pub(super) root: Option<u32>,
     reversed: bool,
-    /// The cables of trees that lead away from the root and are used back as well; `None` for other plans.
+    /// The cables of trees that lead away from the root and are used back as well; `None` for other
+    /// plans.
     cables: Option<Vec<Cable>>,
     /// A block of one bit takes p / q seconds, reduced.
     ratio: (u128, u128),
@@ -306,10 +308,12 @@ impl<'a> Ground<'a> {
         })
     }
 
-    /// Of trees that sum up towards a root and spread from it, over cables that join ranks directly.
+    /// The ground of trees that sum up towards a root and spread from it, over cables that join
+    /// ranks directly.
     ///
     /// # Errors
-    /// A fabric with switches, ranks that no cable leads to, or a search that takes longer than `most_search`.
+    /// A fabric with switches, ranks that no cable leads to, or a search that takes longer than
+    /// `most_search`.
     pub(super) fn up_and_down(
         links: &Rc<Links<'a>>,
         most_search: u64,
@@ -348,8 +352,9 @@ impl<'a> Ground<'a> {
         relays::trees(self.links.network, root, self.reversed, self.ratio)
     }
 
-    /// A guess, before trees are grown, of what the steps of trees of every root take; zero for trees of one root. Each rank takes in
-    /// all other blocks, of so many bits each, a few pieces in each step.
+    /// A guess, before trees are grown, of what the steps of trees of every root take; zero for
+    /// trees of one root. Each rank takes in all other blocks, of so many bits each, a few pieces
+    /// in each step.
     pub(super) fn expected(&self, trees: u32, chunks: u32, bits: u128) -> Time {
         let slowest = self.rates.iter().map(|link| link.2).min().unwrap_or(0);
         if self.root.is_some() || slowest == 0 {
@@ -478,7 +483,8 @@ impl<'a> Ground<'a> {
         }))
     }
 
-    /// How many trees a link has room for in a step of the search, of a number of trees for each root.
+    /// How many trees a link has room for in a step of the search, of a number of trees for each
+    /// root.
     fn scaled(&self, rate: u128, trees: u32, step: u128) -> Option<u128> {
         let (p, q) = self.ratio;
         let scaled = rate.checked_mul(p)?;
@@ -513,7 +519,7 @@ impl<'a> Ground<'a> {
             .iter()
             .map(|&(from, to, capacity)| ((from, to), vec![(Vec::new(), capacity)]));
         let paths: Option<Paths> = names_routes.then(|| paths.collect());
-        // Of several cables between two ranks each has as much to do up and down together.
+        // Several cables between two ranks share the work up and down.
         let mut load = Vec::new();
         let down = Channels::new(network, &trees, false, paths.clone(), &mut load);
         let up = Channels::new(network, &trees, true, paths, &mut load);

@@ -1,11 +1,12 @@
 //! Trees of one root as a pipeline: how many chunks there are, how large each is, and in which step each goes.
 //!
-//! Along trees of one root chunk k goes over the edges of depth d in step k + d. Where it is summed up before, along the same
-//! trees of height h, it goes up over them in step k + h - 1 - d, and down in step k + h + d. A step is as long as its busiest link. With
-//! chunks of one size the first and the last steps leave the busiest link idle for the time of a whole chunk each. Where links
-//! before and after the busiest one have more rate, small chunks at the beginning and at the end shorten that time, and
-//! large ones between keep steps, hence latencies, few. Where a link of each depth is as busy as the busiest, chunks of one
-//! size are best.
+//! Along trees of one root chunk k goes over the edges of depth d in step k + d. Where it is summed
+//! up before, along the same trees of height h, it goes up over them in step k + h - 1 - d, and
+//! down in step k + h + d. A step is as long as its busiest link. With chunks of one size the first
+//! and the last steps leave the busiest link idle for the time of a whole chunk each. Where links
+//! before and after the busiest one have more rate, small chunks at the beginning and at the end
+//! shorten that time, and large ones between keep steps, hence latencies, few. Where a link of each
+//! depth is as busy as the busiest, chunks of one size are best.
 
 use super::channels::Channels;
 use super::chunks::{Chunks, MOST};
@@ -84,7 +85,8 @@ impl Timetable<'_> {
         height * if self.up.is_some() { 2 } else { 1 }
     }
 
-    /// The ways of a chunk over an edge of a depth, of trees of a height: whether up, after how many steps, and by which channels.
+    /// The ways of a chunk over an edge of a depth, of trees of a height: whether up, after how
+    /// many steps, and by which channels.
     fn ways(&self, height: usize, depth: usize) -> impl Iterator<Item = (bool, usize, &Channels)> {
         let up = self.up.map(|up| (true, height - 1 - depth, up));
         let before = if up.is_some() { height } else { 0 };

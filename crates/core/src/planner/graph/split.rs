@@ -27,12 +27,14 @@ pub(super) type Capacities = FxHashMap<(u32, u32), u128>;
 /// By two vertices: the switches on each path between them, and its share of their capacity.
 pub(super) type Paths = FxHashMap<(u32, u32), Vec<(Vec<u32>, u128)>>;
 
-/// Splitting off what leads from one vertex over a switch to another takes about as long as looking at so many links.
+/// Splitting off what leads from one vertex over a switch to another takes about as long as looking
+/// at so many links.
 const PAIR: u64 = 256;
 
-/// The graph of ranks alone, and the paths that its links stand for; `None` where capacity does not get through, since a
-/// switch does not balance, or flows look at more than `most_work` links. `supply` are the trees of each rank; `is_route` says of two ranks whether messages from
-/// one to the other may go over a switch.
+/// The graph of ranks alone, and the paths that its links stand for; `None` where capacity does not
+/// get through, since a switch does not balance, or flows look at more than `most_work` links.
+/// `supply` are the trees of each rank; `is_route` says of two ranks whether messages from one to
+/// the other may go over a switch.
 pub(super) fn without_switches(
     vertices: u32,
     rates: &Capacities,

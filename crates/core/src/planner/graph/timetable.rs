@@ -54,7 +54,7 @@ enum Order {
     Due,
 }
 
-/// What links have yet to carry.
+/// The pieces that links have yet to carry.
 struct Links {
     /// Those in use, with the pieces that each may carry in a step.
     used: Vec<(u32, u128)>,
@@ -213,7 +213,7 @@ impl Timetable<'_> {
                     Order::MostWork => links.ahead(&all[channel as usize].route),
                     Order::LongestWay | Order::Due => 0,
                 };
-                // As two numbers, for the order is most of the work of a step.
+                // Two numbers compare faster than five, and sorting is most of the work of a step.
                 let key = u128::from(!ahead) << 64 | u128::from(!*first) << 32 | turn as u128;
                 Some((key, u64::from(from) << 32 | u64::from(channel)))
             }));

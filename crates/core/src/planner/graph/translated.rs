@@ -170,8 +170,8 @@ impl Translated {
         })
     }
 
-    /// What is sent of rank 0's block in each step: each link carries as many pieces as its rate is times that of the slowest,
-    /// those with the longest way before them first.
+    /// The pieces of rank 0's block that are sent in each step: each link carries as many pieces as
+    /// its rate is times that of the slowest, those with the longest way before them first.
     fn steps(&self, chunks: u32) -> Vec<Vec<Sent>> {
         let ranks = self.distances.len() as u32;
         let count = self.trees.len() as u32;
@@ -264,7 +264,8 @@ impl Translated {
         }
     }
 
-    /// What the steps take if each is as long as its busiest link and the least `latency` of any; of blocks of so many bits.
+    /// The time of the steps, with blocks of `bits`, if each lasts `latency` and as long as its
+    /// busiest link sends.
     pub(super) fn expected(&self, chunks: u32, bits: u128, latency: Time) -> Time {
         let pieces = self.trees.len() as u128 * u128::from(chunks);
         let of_step = |sent: &Vec<Sent>| {
