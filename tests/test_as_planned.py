@@ -1,5 +1,6 @@
 """Collectives inside programs are carried out as they are planned."""
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -242,3 +243,29 @@ def test_the_order_of_a_communicator_changes_nothing(fabric: str, collective: st
         for members in ([6, 7, 0, 1], [6, 0, 1, 7])
     }
     assert len(times) == 1
+
+
+@pytest.mark.parametrize(
+    ("on", "fits"),
+    [
+        (RING, True),
+        (RING.replace("wavelengths=4", "wavelengths=9"), True),
+        (RING.replace("wavelengths=4", "wavelengths=1"), False),
+        ("torus:dims=2x4", False),
+    ],
+)
+def test_an_export_takes_as_long_replayed_as_simulated_where_its_plan_fits(
+    run: Run, tmp_path: Path, on: str, fits: bool
+) -> None:
+    path, *_ = opticoll.plan("all_reduce", RING, size="1MiB").export(tmp_path / "one.goal")
+    row = opticoll.replay(path, on)
+    assert ("by the plan that was exported" in row.carried_out) == fits
+    finished = run("simulate", path, "--fabric", on)
+    assert finished.code == 0
+    assert ("is not used: " in finished.err) != fits
+    if fits:
+        own = run("simulate", f"{path}.plan", "--fabric", on, "--json")
+        assert json.loads(own.out)["time_ps"] == row.time_ps
+        assert json.loads(run("simulate", path, "--fabric", on, "--json").out)["time_ps"] == (
+            row.time_ps
+        )

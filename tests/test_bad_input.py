@@ -413,6 +413,24 @@ def test_unit_after_a_space_is_hinted_at(run: Run) -> None:
     assert "hint: write 4MiB, without a space" in finished.err
 
 
+def test_a_list_with_spaces_is_hinted_at(run: Run) -> None:
+    finished = run("compare", *ON_RING[1:], "--algorithms", "ring", "optree")
+    assert finished.code == 2
+    assert "`optree` belongs to no option" in finished.err
+    assert "hint: write --algorithms ring,optree, with commas" in finished.err
+
+
+def test_a_rank_that_a_table_of_sends_does_not_have_is_named_with_its_line(
+    run: Run, tmp_path: Path
+) -> None:
+    path = tmp_path / "sends.csv"
+    heading = "# all_gather ranks=4\nstep,source,destination,chunk\n"
+    path.write_text(f"{heading}0,0,1,0\n0,1,4,1\n")
+    finished = run("verify", path)
+    assert finished.code == 2
+    assert "sends.csv`, line 4: destination 4: ranks are 0 to 3" in finished.err
+
+
 def test_too_many_chunks_are_counted_in_the_error(run: Run) -> None:
     finished = run("plan", "all_to_all", *fabric("ranks=1000000,wavelengths=64"))
     assert finished.code == 2

@@ -47,7 +47,7 @@ from opticoll.interface.files import (
     write_plan,
 )
 from opticoll.interface.networks import bursts, congestion, traffic
-from opticoll.interface.planning import compare, measure, plan, records, replan, tasks
+from opticoll.interface.planning import bound, compare, measure, plan, records, replan, tasks
 from opticoll.interface.programs import replay, train
 
 if TYPE_CHECKING:
@@ -69,6 +69,7 @@ __all__ = [
     "TrainingModel",
     "Violation",
     "__version__",
+    "bound",
     "bursts",
     "compare",
     "congestion",

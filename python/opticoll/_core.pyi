@@ -285,8 +285,8 @@ class Demand:
     >>> demand = opticoll.Demand([[0, 300, 100], [0, 0, 200], [50, 0, 0]])
     >>> demand
     <Demand of 3 ranks, 400 bytes of one rank at most>
-    >>> demand.ranks, demand.largest, demand.amounts[0]
-    (3, 400, [0, 300, 100])
+    >>> demand.ranks, demand.largest, demand.amounts[0], demand.even_block
+    (3, 400, [0, 300, 100], None)
     """
     def __copy__(self) -> Demand: ...
     def __deepcopy__(self, memo: Any, /) -> Demand: ...
@@ -508,6 +508,9 @@ class Fabric:
         3
         """
     @property
+    def policy(self) -> str | None:
+        """The policy by which reconfiguration is charged by default; None on an electrical fabric."""
+    @property
     def ranks(self) -> int:
         """The number of ranks."""
     def route(self, source: int, destination: int) -> list[int]:
@@ -532,9 +535,6 @@ class Fabric:
         >>> [torus.link_name(link) for link in torus.route(0, 5)]
         ['rank 0 -> rank 1', 'rank 1 -> rank 5']
         """
-    @property
-    def policy(self) -> str | None:
-        """The policy by which reconfiguration is charged by default; None on an electrical fabric."""
     @property
     def simulator(self) -> str:
         """The name of the simulator that times plans by default."""
@@ -1868,35 +1868,28 @@ class Trace:
     ... )
     >>> trace
     <Trace 2 ranks, 2 events>
-    >>> trace.ranks, trace.events, trace.messages, trace.has_calls, trace.planned_on
+    >>> trace.ranks, trace.events, trace.messages, trace.has_calls, trace.plan
     (2, 2, (1, 8), True, None)
     """
     def __repr__(self) -> str: ...
     @property
     def events(self) -> int:
         """The number of calls; of a GOAL file, the number of operations, of a Chakra trace, of nodes."""
-    def exported_from(self, plan: Plan, size_bytes: int) -> Trace:
-        """The same trace with the plan that was exported as it, by which it is carried out on the plan's fabric.
+    def exported_from(self, plan: Plan | None) -> Trace:
+        """The same trace with the plan that was exported as it, which states its size, or without one.
 
         Parameters
         ----------
-        plan : Plan
+        plan : Plan or None
             The plan.
-        size_bytes : int
-            The size of its collective in bytes.
-
-        Raises
-        ------
-        OverflowError
-            The size is negative or not below 2^64.
 
         Examples
         --------
         >>> import opticoll
-        >>> plan = opticoll.plan("all_gather", "wdm_ring:ranks=2,wavelengths=1", "ring")
-        >>> messages = b"num_ranks 2\\nrank 0 {\\nl0: send 8b to 1\\n}\\nrank 1 {\\nl0: recv 8b from 0\\n}\\n"
-        >>> trace = opticoll.read_trace(messages).exported_from(plan, 16)
-        >>> trace.planned_on == plan.fabric.spec
+        >>> plan = opticoll.plan("all_gather", "wdm_ring:ranks=2,wavelengths=1", "ring").with_size(16)
+        >>> messages = b"num_ranks 2\\\\nrank 0 {\\\\nl0: send 8b to 1\\\\n}\\\\nrank 1 {\\\\nl0: recv 8b from 0\\\\n}\\\\n"
+        >>> trace = opticoll.read_trace(messages).exported_from(plan)
+        >>> trace.plan == plan
         True
         """
     @property
@@ -1906,8 +1899,8 @@ class Trace:
     def messages(self) -> tuple[int, int]:
         """The number of point-to-point messages of the program, without collectives, and their bytes."""
     @property
-    def planned_on(self) -> str | None:
-        """The fabric of the plan that was exported as this trace: there it is carried out as planned."""
+    def plan(self) -> Plan | None:
+        """The plan that was exported as this trace, by which it is carried out on the plan's fabric; None without one."""
     @property
     def ranks(self) -> int:
         """The number of ranks of the program."""

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 import opticoll
-from opticoll import _core, config, demands, errors, foreign, registry
+from opticoll import _core, config, errors, exports, foreign, registry
 from opticoll._core import Fabric, Outcome, Plan
 from opticoll.demands import DEFAULT_SIZE
 from opticoll.once import plan_once
@@ -131,8 +131,12 @@ def plan_key(collective: str, asked: PlanOptions, wavelength: str | None) -> Has
     return (collective, asked.fabric, algorithm, asked.root, asked.demand, wavelength, timed)
 
 
-def obtain(asked: Source, wavelength: str | None, watch: Watch) -> Plan:
-    """The plan in a file, or the one that a collective and options ask for."""
+def obtain(
+    asked: Source, wavelength: str | None, watch: Watch, *, as_exported: bool = True
+) -> Plan:
+    """The plan in a file, or the one that a collective and options ask for; for a file that was
+    exported, the plan beside it, unless `as_exported` is False.
+    """
     if isinstance(asked.source, Plan):
         return asked.source
     if not names_file(asked.source):
@@ -148,6 +152,13 @@ def obtain(asked: Source, wavelength: str | None, watch: Watch) -> Plan:
             raise errors.UsageError(f"{option} cannot be given with a plan file: it holds its own")
     fabric = None if asked.fabric is None else config.parse_fabric(asked.fabric)
     form, ranks = (asked.format, asked.ranks) if isinstance(asked, FileSource) else (None, None)
+    beside = exports.plan_beside(asked.source) if as_exported else None
+    if beside is not None:
+        plan, _ = foreign.read_plan(beside, "plan")
+        try:
+            return plan if fabric is None else foreign.fitting(plan, fabric)
+        except errors.UsageError as error:
+            watch.notes.append(f"`{beside}` is not used: {error}")
     plan, notes = foreign.read_plan(asked.source, form, fabric, ranks)
     watch.notes += notes
     return plan
@@ -166,17 +177,6 @@ def simulate(
         watch.update("messages delivered", messages, work[0])
 
     return plan.simulate(size_bytes, watch=progress, timeline=timeline, **settings)
-
-
-def size_of(plan: Plan, size: str | None, demand: str | None = None) -> int:
-    """The size in bytes: as asked for, else as in the plan, else the default."""
-    if size is not None:
-        size_bytes = config.to_bytes(size)
-        if demand is None:
-            return size_bytes
-        collective = plan.collective
-        return demands.asked(collective.kind, demand, collective.ranks, size_bytes)[1]
-    return _core.parse_size(DEFAULT_SIZE) if plan.size_bytes is None else plan.size_bytes
 
 
 def check_root(kind: str, root: int | None) -> None:

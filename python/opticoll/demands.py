@@ -25,6 +25,8 @@ from opticoll.errors import CollectiveError, FileError
 if TYPE_CHECKING:
     import numpy
 
+    from opticoll._core import Plan
+
     DemandLike: TypeAlias = (
         Demand | numpy.ndarray[Any, Any] | Sequence[Sequence[int]] | str | os.PathLike[str]
     )
@@ -194,3 +196,14 @@ def _amount(path: str | os.PathLike[str], line: int, column: int, cell: str) -> 
     except OpticollError as error:
         problem = f"`{cell[:40]}` is no number of bytes, such as 4096 or 4KiB"
         raise FileError(f"`{path}`, line {line}, column {column}: {problem}") from error
+
+
+def size_of(plan: Plan, size: str | None, demand: str | None = None) -> int:
+    """The size in bytes: as asked for, else as in the plan, else the default."""
+    if size is not None:
+        size_bytes = parse_size(size)
+        if demand is None:
+            return size_bytes
+        collective = plan.collective
+        return asked(collective.kind, demand, collective.ranks, size_bytes)[1]
+    return parse_size(DEFAULT_SIZE) if plan.size_bytes is None else plan.size_bytes

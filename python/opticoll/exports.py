@@ -17,9 +17,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from opticoll._core import Plan, Program, Trace
-from opticoll.arguments import size_of
-from opticoll.errors import OpticollError, UsageError
+from opticoll._core import Fabric, Plan, Program, Trace
+from opticoll.demands import size_of
+from opticoll.errors import FabricError, OpticollError, UsageError
+from opticoll.foreign import fitting
 from opticoll.formats import FORMATS, Format, of, trace_file
 from opticoll.formats.atomic import together
 from opticoll.registry import canonical, nearest
@@ -139,8 +140,8 @@ def export(
         return [*written, beside]
 
 
-def exported_from(path: str | os.PathLike[str]) -> Plan | None:
-    """The plan file beside a file, if the plan is exported as just this file.
+def plan_beside(path: str | os.PathLike[str]) -> Path | None:
+    """The plan file beside a file, if its plan is exported as just this file.
 
     Raises
     ------
@@ -161,7 +162,7 @@ def exported_from(path: str | os.PathLike[str]) -> Plan | None:
             return None
         pairs = [(one, place.with_name(one.name)) for one in written if one.name != beside.name]
         same = (there.is_file() and cmp(one, there, shallow=False) for one, there in pairs)
-        return plan if all(same) else None
+        return beside if all(same) else None
 
 
 def read_trace(
@@ -174,8 +175,33 @@ def read_trace(
     Raises
     ------
     OpticollError
-        As `trace_file.read` and `exported_from`.
+        As `trace_file.read` and `plan_beside`.
     """
     trace = trace_file.read(source, form, operations_per_second)
-    plan = None if isinstance(source, bytes) else exported_from(source)
-    return trace if plan is None else trace.exported_from(plan, size_of(plan, None))
+    beside = None if isinstance(source, bytes) else plan_beside(source)
+    if beside is None:
+        return trace
+    plan: Plan = of("plan")[0].read(beside)
+    return trace.exported_from(plan.with_size(size_of(plan, None)))
+
+
+def carried_out_on(trace: Trace, network: str) -> tuple[Trace, list[str]]:
+    """The trace with the plan that was exported as it on another fabric, and notes on that.
+
+    Where the plan does not fit, the trace has none: each message then goes by itself.
+    """
+    plan = trace.plan
+    if plan is None:
+        return trace, []
+    try:
+        fabric = Fabric(network)
+    except FabricError:
+        return trace.exported_from(None), []
+    if plan.fabric.spec == fabric.spec:
+        return trace, []
+    before = f"the plan beside the trace was planned for {plan.fabric.spec}"
+    try:
+        plan = fitting(plan, fabric)
+    except UsageError as error:
+        return trace.exported_from(None), [f"{before}; each message goes by itself: {error}"]
+    return trace.exported_from(plan), [f"{before}; it is used on {fabric.spec}"]

@@ -185,6 +185,20 @@ def moved(plan: Plan, fabric: Fabric, what: str = "the plan") -> Plan:
         ) from error
 
 
+def fitting(plan: Plan, fabric: Fabric) -> Plan:
+    """The same plan on another fabric, where it is right, too.
+
+    Raises
+    ------
+    UsageError
+        The plan states what the fabric does not have, or breaks one of its rules.
+    """
+    there = moved(plan, fabric)
+    for violation in there.verify():
+        raise errors.UsageError(violation.sentence)
+    return there
+
+
 def _check_ends(plan: Plan, fabric: Fabric | None, notes: list[str]) -> None:
     """Refuse a schedule that leaves ranks out, or that uses links which a fabric does not have.
 

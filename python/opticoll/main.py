@@ -22,7 +22,7 @@ from importlib import import_module
 from itertools import pairwise
 from typing import Any, Literal
 
-from cyclopts import App, CycloptsError, Group
+from cyclopts import App, CycloptsError, Group, UnusedCliTokensError
 
 from opticoll import __version__, _core, errors, memory
 from opticoll.commands import COMMANDS, GROUPS
@@ -107,7 +107,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             return refuse(str(error.__cause__), error.__cause__.hint, error.__cause__)
         command = " ".join(error.command_chain or ())
         hint = separated(words) or f"see `opticoll {command} --help`".replace("  ", " ")
-        return refuse(str(error), hint)
+        unused = type(error) is UnusedCliTokensError and error.unused_tokens
+        words_said = f"`{unused[0]}` belongs to no option" if unused else str(error)
+        return refuse(words_said, hint)
     except errors.OpticollError as error:
         return refuse(str(error), error.hint, error)
     except UnicodeEncodeError as error:
@@ -243,10 +245,13 @@ def one_line(error: BaseException) -> str:
 
 
 def separated(words: Sequence[str]) -> str | None:
-    """A hint where a number and its unit are two words, such as `4 MiB`."""
+    """A hint where one value is several words, such as `4 MiB`, or `ring optree` of a list."""
     for number, unit in pairwise(words):
         if re.fullmatch(r"[0-9.]+", number) and re.fullmatch(r"[kKMGTP]?i?B|[munp]?s", unit):
             return f"write {number}{unit}, without a space"
+    for option, first, second in zip(words, words[1:], words[2:], strict=False):
+        if option.startswith("--") and option.endswith("s") and not {first[:1], second[:1]} & {"-"}:
+            return f"write {option} {first},{second}, with commas and without spaces"
     return None
 
 

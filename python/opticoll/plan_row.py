@@ -200,12 +200,14 @@ def latency_s(fabric: Fabric) -> float:
 
 
 def latency_warnings(fabric: Fabric, steps: int) -> list[str]:
-    """A sentence where steps cost nothing by themselves, since no link has a latency."""
-    if steps < 2 or not fabric.electrical or fabric.latency_ps:
+    """A sentence where `steps` cost nothing by themselves: no link has a latency, none waits."""
+    if steps < 2 or fabric.latency_ps:
         return []
+    known = {option["name"] for option in _record(fabric)["options"]}
+    (option,) = known & {"latency", "propagation"}
     return [
         f"{fabric.family} says no latency, so that many steps take no longer than one with as many "
-        "bytes; state one, such as latency=500ns"
+        f"bytes; state one, such as {option}=500ns"
     ]
 
 
@@ -277,7 +279,7 @@ def plan_row(
             for name, slots, time_ps, left_out in plan.candidates
         ],
         reasons=plan.reasons,
-        warnings=latency_warnings(fabric, plan.slots),
+        warnings=latency_warnings(fabric, plan.slots - (counted or 0)),
     )
 
 
@@ -325,10 +327,15 @@ def _demand_words(plan: Plan, row: PlanRow) -> str:
     return f"{words}, and receives {bytes_of[1]}"
 
 
+def _record(fabric: Fabric) -> registry.RecordRow:
+    """What `opticoll list` says of the family of a fabric."""
+    (record,) = (one for one in registry.records("fabrics") if one["name"] == fabric.family)
+    return record
+
+
 def describe_fabric(fabric: Fabric) -> list[str]:
     """The fabric in words, and as its title names it; three lines."""
-    (record,) = [one for one in registry.records("fabrics") if one["name"] == fabric.family]
-    summary = record["summary"]
+    summary = _record(fabric)["summary"]
     return [f"{summary[0].lower()}{summary[1:]}", fabric.words, registry.fabric_text(fabric.spec)]
 
 

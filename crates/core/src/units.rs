@@ -409,9 +409,15 @@ impl fmt::Display for Time {
 
 impl fmt::Display for Bytes {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let digits = |factor: u128| {
+            let number = (u128::from(self.0) / factor).to_string();
+            number.trim_end_matches('0').len()
+        };
+        // The unit with the fewest digits that are not trailing zeros: 4MiB, but 64MB and not 62500KiB.
         let exact = BYTE_UNITS
             .iter()
-            .find(|(_, factor)| self.0 > 0 && u128::from(self.0) % factor == 0)
+            .filter(|(_, factor)| self.0 > 0 && u128::from(self.0) % factor == 0)
+            .min_by_key(|(_, factor)| digits(*factor))
             .unwrap_or(&("B", 1));
         write!(formatter, "{}{}", u128::from(self.0) / exact.1, exact.0)
     }

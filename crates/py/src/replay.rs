@@ -5,12 +5,10 @@ use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Write};
 use std::path::PathBuf;
 use std::str::FromStr;
-use std::sync::Arc;
 
 use numpy::PyReadonlyArray1;
 use opticoll::collective::CollectiveKind;
 use opticoll::families::Medium;
-use opticoll::plan::AnyPlan;
 use opticoll::units::{Bytes, Time};
 use opticoll::workload::error::TraceError as TraceProblem;
 use opticoll::workload::expand::Algorithms;
@@ -42,13 +40,13 @@ use crate::table::Outcome;
 /// ... )
 /// >>> trace
 /// <Trace 2 ranks, 2 events>
-/// >>> trace.ranks, trace.events, trace.messages, trace.has_calls, trace.planned_on
+/// >>> trace.ranks, trace.events, trace.messages, trace.has_calls, trace.plan
 /// (2, 2, (1, 8), True, None)
 #[pyclass(frozen, module = "opticoll._core")]
 pub(crate) struct Trace {
     source: TraceContent,
-    /// The plan that was exported as this trace, and the size of its collective.
-    exported: Option<(Arc<AnyPlan>, Bytes)>,
+    /// The plan that was exported as this trace.
+    exported: Option<Py<Plan>>,
 }
 
 impl From<TraceContent> for Trace {
@@ -92,39 +90,31 @@ impl Trace {
         matches!(&self.source, TraceContent::Calls(trace) if trace.after.is_empty())
     }
 
-    /// The fabric of the plan that was exported as this trace: there it is carried out as planned.
+    /// The plan that was exported as this trace, by which it is carried out on the plan's fabric; None without one.
     #[getter]
-    fn planned_on(&self) -> Option<String> {
-        let (plan, _) = self.exported.as_ref()?;
-        Some(plan.representative().fabric.to_string())
+    fn plan(&self, py: Python<'_>) -> Option<Py<Plan>> {
+        self.exported.as_ref().map(|plan| plan.clone_ref(py))
     }
 
-    /// The same trace with the plan that was exported as it, by which it is carried out on the plan's fabric.
+    /// The same trace with the plan that was exported as it, which states its size, or without one.
     ///
     /// Parameters
     /// ----------
-    /// plan : Plan
+    /// plan : Plan or None
     ///     The plan.
-    /// size_bytes : int
-    ///     The size of its collective in bytes.
-    ///
-    /// Raises
-    /// ------
-    /// OverflowError
-    ///     The size is negative or not below 2^64.
     ///
     /// Examples
     /// --------
     /// >>> import opticoll
-    /// >>> plan = opticoll.plan("all_gather", "wdm_ring:ranks=2,wavelengths=1", "ring")
+    /// >>> plan = opticoll.plan("all_gather", "wdm_ring:ranks=2,wavelengths=1", "ring").with_size(16)
     /// >>> messages = b"num_ranks 2\nrank 0 {\nl0: send 8b to 1\n}\nrank 1 {\nl0: recv 8b from 0\n}\n"
-    /// >>> trace = opticoll.read_trace(messages).exported_from(plan, 16)
-    /// >>> trace.planned_on == plan.fabric.spec
+    /// >>> trace = opticoll.read_trace(messages).exported_from(plan)
+    /// >>> trace.plan == plan
     /// True
-    fn exported_from(&self, plan: &Plan, size_bytes: u64) -> Trace {
+    fn exported_from(&self, plan: Option<Py<Plan>>) -> Trace {
         Trace {
             source: self.source.clone(),
-            exported: Some((plan.shared(), Bytes::new(size_bytes))),
+            exported: plan,
         }
     }
 
@@ -350,9 +340,10 @@ pub(crate) fn replay_trace(
     let fabric = request.network.to_string();
     let planned = exported
         .as_ref()
-        .filter(|_| trace.get().planned_on().as_ref() == Some(&fabric));
+        .map(|plan| (plan.get().shared(), plan.get().representative().size))
+        .filter(|(plan, _)| plan.representative().fabric.to_string() == fabric);
     interrupt::run(py, || match planned {
-        Some((plan, size)) => network::carry_out(plan, *size, &request),
+        Some((plan, size)) => network::carry_out(&plan, size.unwrap_or_default(), &request),
         None => network::run(source, &request),
     })?
     .map(Outcome::from_core)

@@ -120,7 +120,7 @@ fn what_is_printed_is_read_back() {
     for text in ["25us", "838.8608us", "1.5s", "999ps", "0s"] {
         assert_eq!(text.parse::<Time>().unwrap().to_string(), text);
     }
-    for text in ["4MiB", "100MB", "1000001B", "0B"] {
+    for text in ["4MiB", "100MB", "64MB", "64000KiB", "1000001B", "0B"] {
         assert_eq!(text.parse::<Bytes>().unwrap().to_string(), text);
     }
     for text in ["40Gb/s", "2.5Gb/s", "1Tb/s"] {

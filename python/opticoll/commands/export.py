@@ -11,7 +11,8 @@ from cyclopts import Parameter
 
 from opticoll import config, exports
 from opticoll._core import Fabric, Plan
-from opticoll.arguments import Source, check_planned, obtain, size_of
+from opticoll.arguments import Source, check_planned, obtain
+from opticoll.demands import size_of
 from opticoll.errors import UsageError
 from opticoll.formats.atomic import check_writable
 from opticoll.formats.nccl_tuner import choices

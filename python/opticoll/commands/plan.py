@@ -12,7 +12,8 @@ from cyclopts import Parameter
 import opticoll
 from opticoll import registry
 from opticoll._core import OpticollError, Plan
-from opticoll.arguments import PlanOptions, build, make, plan_key, simulate, size_of
+from opticoll.arguments import PlanOptions, build, make, plan_key, simulate
+from opticoll.demands import size_of
 from opticoll.layout import PICOSECONDS, human_time, wrapped
 from opticoll.once import verify_once
 from opticoll.options import WavelengthOption

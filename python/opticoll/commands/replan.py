@@ -20,8 +20,9 @@ import opticoll
 from opticoll import registry
 from opticoll._core import Fabric, Plan
 from opticoll._core import replan as core_replan
-from opticoll.arguments import Source, need_fabric, obtain, size_of
+from opticoll.arguments import Source, need_fabric, obtain
 from opticoll.circuit_switches import RematchedRow, change_lines, fibres, rematched
+from opticoll.demands import size_of
 from opticoll.errors import OpticollError, UsageError
 from opticoll.foreign import moved
 from opticoll.layout import PICOSECONDS, align, human_time
@@ -33,6 +34,7 @@ from opticoll.rows import (
     Number,
     Picoseconds,
     Seconds,
+    hidden,
     means,
 )
 from opticoll.runner import Command, Watch, on_command_line, text_file
@@ -129,6 +131,7 @@ class ReplanRow(PlanRow):
     rematched: list[RematchedRow] = means(
         "Circuit switches that join other ports than before", omitted=NO_SWITCHES, default=OMITTED
     )
+    before: Plan = hidden(default=None)
 
 
 def compute(asked: Replan, watch: Watch) -> Iterator[ReplanRow]:
@@ -161,6 +164,7 @@ def compute(asked: Replan, watch: Watch) -> Iterator[ReplanRow]:
         before_time_s=before_ps / PICOSECONDS,
         before_time_ps=before_ps,
         kept_time_s=kept.simulate(size_bytes, **settings).time_ps / PICOSECONDS if kept else None,
+        before=before,
         slowdown=after_ps / before_ps if before_ps else 1.0,
         fibres_rematched=fibres(changes) if has_switches else OMITTED,
         rematched=changes if has_switches else OMITTED,
@@ -180,6 +184,8 @@ def _text(asked: Replan, rows: list[ReplanRow]) -> str:
     """The plan, and how much longer it takes than the one that it replaces."""
     (row,) = rows
     before, after = human_time(row.before_time_ps), human_time(row.time_ps)
+    left, of = row.plan.collective.ranks, row.before.collective.ranks
+    among = "" if left == of else f" among {left} of {of} ranks"
     facts = [
         ["failed", row.failed],
         ["before", f"{row.before_algorithm}: {before}"],
@@ -189,7 +195,7 @@ def _text(asked: Replan, rows: list[ReplanRow]) -> str:
             if row.kept_time_s is None
             else f"{human_time(round(row.kept_time_s * PICOSECONDS))} on what is left",
         ],
-        ["now", f"{row.chosen}: {after}, {row.slowdown:.4g} times as long"],
+        ["now", f"{row.chosen}: {after}{among}, {row.slowdown:.4g} times as long"],
     ]
     parts = [align(facts), plan_summary(row.plan, row)]
     if row.plan.fabric.switch_ports:

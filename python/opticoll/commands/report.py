@@ -13,8 +13,9 @@ from cyclopts import Parameter
 import opticoll
 from opticoll import registry
 from opticoll._core import Fabric
-from opticoll.arguments import settings_on, size_of
+from opticoll.arguments import settings_on
 from opticoll.content import begins_with
+from opticoll.demands import size_of
 from opticoll.errors import FileError, UsageError
 from opticoll.formats import suffixes
 from opticoll.formats.atomic import check_writable

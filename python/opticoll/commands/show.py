@@ -9,11 +9,12 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from opticoll import words
+from opticoll import registry, words
 from opticoll._core import BESIDE, CONVERTED, Plan, take_memory
-from opticoll.arguments import FileSource, check_planned, obtain, size_of
+from opticoll.arguments import FileSource, check_planned, obtain
 from opticoll.circuit_settings import settings
 from opticoll.circuit_switches import SwitchRow, switch_lines, switches
+from opticoll.demands import size_of
 from opticoll.errors import UsageError
 from opticoll.layout import PICOSECONDS, align, human_seconds, labelled, plural
 from opticoll.network_graph import rank_names
@@ -311,7 +312,7 @@ def _text(asked: Show, rows: list[SlotRow]) -> str:
     if asked.view == "settings":
         return f"{head}\n\n{_setting_lines(row.settings)}"
     if row.trees is not None:
-        return f"{head}\n\n{_tree_lines(row.trees)}"
+        return "\n\n".join([head, _tree_lines(row.trees), *_other_trees(asked, row)])
     parts = [head, _slot_lines(row)]
     if row.plan.fabric.switch_ports:
         parts.insert(1, switch_lines(row.plan.fabric))
@@ -339,6 +340,21 @@ def _tree_lines(found: list[TreeRow]) -> str:
     if len(found) > MOST_TREES:
         lines.append(f"and {len(found) - MOST_TREES} more trees (all of them with --json)")
     return "\n".join(lines)
+
+
+def _other_trees(asked: Show, row: SlotRow) -> list[str]:
+    """A sentence on the trees that are not shown."""
+    if asked.of_chunk is not None:
+        return []
+    collective = row.plan.collective
+    roots = {row.plan.collective.root if asked.of_rank is None else asked.of_rank}
+    if not row.trees:
+        found = sorted({tree.root for tree in trees(row.plan)})
+        return [f"no tree has its root at rank {asked.of_rank}; --of-rank {found[0]} shows some"]
+    rooted = registry.has_root(collective.kind)
+    if rooted or asked.of_rank is not None or {tree.root for tree in row.trees} - roots:
+        return []
+    return [f"these are the trees of rank {collective.root}; --of-rank shows those of another"]
 
 
 def _loads(plan: Plan, size: int | None) -> str:

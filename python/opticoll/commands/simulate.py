@@ -11,7 +11,8 @@ from cyclopts import Parameter
 
 from opticoll import registry, words
 from opticoll._core import Fabric, Outcome, Plan
-from opticoll.arguments import FileSource, obtain, plan_key, simulate, size_of
+from opticoll.arguments import FileSource, obtain, plan_key, simulate
+from opticoll.demands import size_of
 from opticoll.errors import UsageError
 from opticoll.layout import align, cell, human_time, labelled, plural
 from opticoll.network_graph import rank_names

@@ -45,7 +45,7 @@ def compute(asked: Asked, watch: Watch) -> Iterator[ProofRow | ProgramProofRow]:
             foreign.check_ranks(program.collective.ranks, fabric, asked.ranks)
             yield from program_proof_rows(program, asked.source, form.name, fabric)
             return
-    plan = obtain(asked, asked.wavelength, watch)
+    plan = obtain(asked, asked.wavelength, watch, as_exported=False)
     yield replace(proof_row(plan, verify_once(plan)), plan=plan)
 
 

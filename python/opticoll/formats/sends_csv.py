@@ -45,7 +45,7 @@ def read(path: str | os.PathLike[str], _ranks: int | None = None) -> tuple[Sched
     memory.take_values(f"reading `{path}`", text)
     lines = text.splitlines()
     collective = _collective(lines, path)
-    return schedule_of(collective, _transfers(lines, path)), []
+    return schedule_of(collective, _transfers(lines, path, collective)), []
 
 
 def schedule_of(collective: Collective, transfers: Iterator[Line]) -> Schedule:
@@ -111,7 +111,9 @@ def _number(text: str) -> int | None:
     return int(plain) if int(plain) <= MOST else None
 
 
-def _transfers(lines: list[str], path: str | os.PathLike[str]) -> Iterator[Line]:
+def _transfers(
+    lines: list[str], path: str | os.PathLike[str], collective: Collective
+) -> Iterator[Line]:
     heading: list[str] = []
     for number, line in enumerate(lines, 1):
         if not line.strip() or line.lstrip().startswith("#"):
@@ -129,6 +131,10 @@ def _transfers(lines: list[str], path: str | os.PathLike[str]) -> Iterator[Line]
         if len(cells) != len(heading) or None in values or action not in ("copy", "reduce"):
             raise FileError(f"`{path}`, line {number}: `{line[:80]}` is no transfer")
         step, source, destination, chunk, count = (value or 0 for value in values)
+        for name, end in {"source": source, "destination": destination}.items():
+            if end >= collective.ranks:
+                problem = f"{name} {end}: ranks are 0 to {collective.ranks - 1}"
+                raise FileError(f"`{path}`, line {number}: {problem}")
         yield step, source, destination, chunk, count, action
 
 

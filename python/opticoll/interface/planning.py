@@ -12,6 +12,7 @@ from opticoll.interface.command import one, rows
 if TYPE_CHECKING:
     from typing import Unpack
 
+    from opticoll.commands.bound import BoundsRow
     from opticoll.commands.compare import Comparison
     from opticoll.commands.replan import ReplanRow
     from opticoll.commands.tasks import TaskRow
@@ -329,6 +330,56 @@ def replan(
     row: ReplanRow = one(
         "replan", source=plan, failed=failed, instead=algorithm, size=size, settings=settings
     )
+    return row
+
+
+def bound(
+    collective: str,
+    fabric: FabricLike,
+    *,
+    size: str | int | None = None,
+    root: int | None = None,
+    demand: DemandLike | None = None,
+    policy: str | None = None,
+    paths: str | None = None,
+) -> BoundsRow:
+    """Find the throughput optimum of a collective, and the times that no plan goes below.
+
+    Parameters
+    ----------
+    collective
+        The collective, such as `all_gather`.
+    fabric
+        The fabric.
+    size
+        The size in bytes, or as text with a unit (default: 4MiB).
+    root
+        The root, of collectives that have one (default: 0).
+    demand
+        Bytes of each pair of ranks, as for `plan`.
+    policy, paths
+        The rules for which the bounds hold (default: those of the fabric).
+
+    Returns
+    -------
+    BoundsRow
+        The optimum as exact fractions in seconds for 10^9 bytes, and the bounds in seconds.
+
+    Raises
+    ------
+    OpticollError
+        An unknown collective or fabric, or a size that is none.
+
+    Examples
+    --------
+    >>> import opticoll
+    >>> row = opticoll.bound("all_gather", "crossbar:ranks=5,rate=100Gb/s", size="1MB")
+    >>> row.optimum, row.bounds[0].name, row.bounds[0].time_s
+    ('8/25', 'bandwidth', 0.00032)
+    """
+    rules = {name: rule for name, rule in {"policy": policy, "paths": paths}.items() if rule}
+    asked = {"collective": collective, "fabric": fabric, "size": size, "root": root}
+    row: BoundsRow = one("bound", rules, demand=demand, **asked)
     return row
 
 

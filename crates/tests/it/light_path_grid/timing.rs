@@ -267,7 +267,7 @@ fn what_does_not_fit_is_refused() {
         (
             ring,
             vec![("paths", "kept")],
-            "paths: the circuit simulator cannot run on wdm_ring",
+            "paths: on wdm_ring lightpaths change by slots",
         ),
         (star, vec![("simulator", "circuit")], "use fluid"),
     ] {

@@ -276,6 +276,8 @@ def compute(asked: Asked, watch: Watch) -> Iterator[ReplayRow]:
     trace = asked.trace
     if not isinstance(trace, Trace):
         trace = exports.read_trace(trace, None, asked.operations_per_second)
+    trace, notes = exports.carried_out_on(trace, network)
+    watch.notes += notes
     try:
         done = replay_trace(
             trace,
@@ -328,7 +330,7 @@ def compute(asked: Asked, watch: Watch) -> Iterator[ReplayRow]:
 
 
 def _carried_out(trace: Trace, done: Outcome, *, measured: bool) -> str:
-    if trace.planned_on == done.network:
+    if trace.plan is not None:
         return "the collective by the plan that was exported as this trace"
     if not measured:
         return "message by message"

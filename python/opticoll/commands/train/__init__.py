@@ -495,7 +495,7 @@ def _row(
         any_cost or {"simulator": "", "policy": None, "start": None},
         warnings=[
             *_warnings(asked, named, batch, fabric.ranks),
-            *latency_warnings(fabric, fabric.ranks),
+            *_latency_warnings(fabric),
         ],
         gradient_bytes=sum(sizes),
         algorithm=prices.algorithm,
@@ -508,6 +508,11 @@ def _row(
         timeline=[BucketRow.of(one, layer=layers[one["layer"]][0]) for one in buckets],
         groups=None,
     )
+
+
+def _latency_warnings(fabric: Fabric) -> list[str]:
+    """The warning of links without latency; circuits wait each time that they change."""
+    return latency_warnings(fabric, fabric.ranks) if fabric.electrical else []
 
 
 def _common(
@@ -533,7 +538,7 @@ def _common(
     return {
         "model": named.name,
         "label": named.label,
-        "warnings": latency_warnings(fabric, fabric.ranks),
+        "warnings": _latency_warnings(fabric),
         "parameters": named.parameters,
         "tensors": sum(len(tensors) for _, tensors, _, _ in model.layers),
         "gradients": asked.gradients,

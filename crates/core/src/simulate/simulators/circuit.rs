@@ -34,9 +34,13 @@ fn run(case: Case<'_>) -> Result<Outcome, SimulationError> {
         .map_or(&[][..], |circuits| circuits.policies());
     let groups = |(_, charge): &(_, _)| matches!(charge, Charge::Groups { .. });
     if case.method.paths.is_some() && !policies.iter().any(groups) {
-        let hint =
-            "its ports hold no lightpaths that are set up and torn down; use a light_path_grid";
-        return Err(SimulationError::value("paths", RECORD.not_on(fabric, hint)));
+        let family = fabric.family();
+        return Err(SimulationError::value(
+            "paths",
+            format!(
+                "on {family} lightpaths change by slots, not one by one as on a light_path_grid"
+            ),
+        ));
     }
     let paths = case.method.paths.unwrap_or_default();
     let mut outcome =
