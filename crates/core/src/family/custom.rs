@@ -18,6 +18,7 @@ use crate::fabric::{self, Fabric, FabricError, FamilyRecord};
 use crate::interrupt;
 use crate::names::{prints, shown};
 use crate::network::fewest_links::{FewestLinks, Ties};
+use crate::network::translations::Translations;
 use crate::network::{Duplex, Link, Network, Wiring};
 use crate::spec::{OptionRecord, REQUIRED, Spec};
 
@@ -66,6 +67,7 @@ pub struct Custom {
     /// Per link: its number among those with the same ends, if it is not the only one.
     parallel: Arc<[Option<u32>]>,
     routes: FewestLinks,
+    translations: Option<Translations>,
 }
 
 /// The family's record.
@@ -241,7 +243,15 @@ impl Custom {
             }
         }
         let vertices = graph.ranks + graph.switches;
+        // A half-duplex link is of no cycle: its way back is missing.
+        let both = graph
+            .cables
+            .iter()
+            .any(|one| one.course == Course::HalfDuplex);
+        let links = graph.cables.iter().flat_map(|cable| cable.links());
+        let translations = Translations::of_cycle(graph.ranks, links).filter(|_| !both);
         Custom {
+            translations,
             routes: FewestLinks::new(&wiring, vertices, graph.ranks, graph.ties),
             parallel: parallel(&wiring).into(),
             wiring: Arc::new(wiring),
@@ -251,6 +261,12 @@ impl Custom {
 }
 
 impl Cable {
+    /// Its links, by their ends.
+    fn links(&self) -> impl Iterator<Item = (u32, u32, Link)> {
+        let back = (self.course != Course::OneWay).then_some((self.other, self.one, self.link));
+        [(self.one, self.other, self.link)].into_iter().chain(back)
+    }
+
     fn text(&self, default: &Link) -> String {
         let course = COURSES.iter().find(|(_, course)| *course == self.course);
         let letter = course.map_or('-', |(letter, _)| *letter);
@@ -425,6 +441,10 @@ impl Network for Custom {
 
     fn cable_number(&self, link: u32) -> Option<u32> {
         self.parallel[link as usize]
+    }
+
+    fn translations(&self) -> Option<&Translations> {
+        self.translations.as_ref()
     }
 
     fn cut_off(&self) -> Option<String> {

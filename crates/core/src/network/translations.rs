@@ -16,6 +16,10 @@
 //! assert_eq!(Translations::twisted(vec![4, 4, 12]), None);
 //! ```
 
+use std::hash::Hash;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
 /// The translations of a grid of ranks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Translations {
@@ -40,6 +44,34 @@ impl Translations {
             sides,
             short: Some(short),
         })
+    }
+
+    /// Those of ranks in a cycle, if every shift along it moves the links, given as (from, to, kind), onto links of the same
+    /// kind, and no two have the same ends.
+    ///
+    /// ```
+    /// use opticoll::network::translations::Translations;
+    /// let shifts = |rank| [(rank, (rank + 1) % 8, 'a'), (rank, (rank + 3) % 8, 'b')];
+    /// let all = Some(Translations::straight(vec![8]));
+    /// assert_eq!(Translations::of_cycle(8, (0..8).flat_map(shifts)), all);
+    /// assert_eq!(Translations::of_cycle(8, (0..7).flat_map(shifts)), None);
+    /// ```
+    pub fn of_cycle<Kind: Eq + Hash>(
+        ranks: u32,
+        links: impl IntoIterator<Item = (u32, u32, Kind)>,
+    ) -> Option<Translations> {
+        let mut shifts: FxHashMap<(u32, Kind), u32> = FxHashMap::default();
+        let mut ends = FxHashSet::default();
+        for (from, to, kind) in links {
+            if from >= ranks || to >= ranks || !ends.insert((from, to)) {
+                return None;
+            }
+            *shifts
+                .entry(((to + ranks - from) % ranks, kind))
+                .or_default() += 1;
+        }
+        let is_everywhere = shifts.values().all(|count| *count == ranks);
+        is_everywhere.then(|| Translations::straight(vec![ranks]))
     }
 
     /// The sides of the grid, the first varying fastest.

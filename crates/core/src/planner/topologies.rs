@@ -11,7 +11,7 @@ mod ways;
 use std::collections::BTreeMap;
 
 use super::contest::{Contender, Contest, ContestOutcome, Made};
-use super::{PLANNERS, Planned, Planner, PlannerError, Question};
+use super::{PLANNERS, Planned, Planner, PlannerError, Question, least};
 use crate::algorithm::AlgorithmError;
 use crate::collective::CollectiveKind;
 use crate::fabric::{Fabric, Light};
@@ -69,10 +69,7 @@ const TRIED: usize = 3;
 /// The most transfers of each.
 const MOST_TRANSFERS: u64 = 1 << 17;
 
-/// With more ranks, no static topology is offered to a choice: planners of any graph take too long.
-const MOST_RANKS: u32 = 128;
-
-/// The same of an all_to_all, whose ways are short.
+/// With more ranks, no static topology is offered to the choice of an all_to_all: its ways take too long.
 const MOST_RANKS_OF_WAYS: u32 = 512;
 
 fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
@@ -145,7 +142,7 @@ fn needed<'a>(question: &Question<'a>) -> Result<&'a CircuitSwitch, AlgorithmErr
 fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, PlannerError> {
     let most = match question.collective.kind() {
         CollectiveKind::AllToAll => MOST_RANKS_OF_WAYS,
-        _ => MOST_RANKS,
+        _ => u32::MAX,
     };
     let Ok(switch) = needed(question) else {
         return Ok(Vec::new());
@@ -172,19 +169,38 @@ fn offer<'a>(
     on_links: Option<&'static str>,
 ) -> Result<Contender<'a>, PlannerError> {
     let question = *question;
+    let is_all_to_all = question.collective.kind() == CollectiveKind::AllToAll;
+    let links = graph.links(switch)?;
+    let least = match is_all_to_all {
+        true => Time::ZERO,
+        false => {
+            let (collective, method) = (&question.collective, Method::default());
+            least::of_collective(&links, collective, question.size, &method)?
+        }
+    };
     Ok(Contender {
         name: graph.spec().to_string(),
         slots: 1,
-        least: Time::ZERO,
-        // Planners of links take long: others come first.
-        estimate: Time::from_ps(u64::MAX - 2),
+        least,
+        // Ways take long: others come first.
+        estimate: match is_all_to_all {
+            true => Time::from_ps(u64::MAX - 2),
+            false => least,
+        },
         transfers: u64::from(switch.ranks).pow(2),
-        make: Box::new(move |_| {
-            let plan = match question.collective.kind() {
-                CollectiveKind::AllToAll => ways::plan(&question, switch, &graph)?,
-                _ => fastest_on_links(&question, switch, &graph, on_links)?,
-            };
-            Ok(Made::from(AnyPlan::Full(plan)))
+        make: Box::new(move |limit| {
+            if is_all_to_all {
+                let plan = ways::plan(&question, switch, &graph)?;
+                return Ok(Made::from(AnyPlan::Full(plan)));
+            }
+            let question = Question { limit, ..question };
+            match (
+                fastest_on_links(&question, switch, &graph, &links, on_links),
+                limit,
+            ) {
+                (Err(PlannerError::NothingFits { .. }), Some(limit)) => Ok(Made::AtLeast(limit)),
+                (plan, _) => Ok(Made::from(AnyPlan::Full(plan?))),
+            }
         }),
     })
 }
@@ -194,12 +210,12 @@ fn fastest_on_links(
     question: &Question<'_>,
     switch: &CircuitSwitch,
     graph: &Graph,
+    links: &Fabric,
     on_links: Option<&'static str>,
 ) -> Result<Plan, PlannerError> {
-    let links = graph.links(switch)?;
     let method = Method::default();
     let of_links = Question {
-        fabric: &links,
+        fabric: links,
         method: &method,
         names_routes: false,
         ..*question
@@ -223,7 +239,6 @@ fn fastest_on_links(
         for (_, one) in offers.take(TRIED) {
             let name = graph.spec().with("on_links", planner.name);
             contenders.push(Contender {
-                least: Time::ZERO,
                 make: Box::new(move |_| match (one.make)(None)? {
                     Made::Plan(plan) => {
                         let plan = over_circuits(plan.unfold(), question, switch, graph, &name)?;

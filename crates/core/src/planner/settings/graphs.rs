@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::steps::Step;
 use crate::family::circuit_switch::CircuitSwitch;
+use crate::interrupt;
 
 /// Circuits that are up together.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,31 +39,34 @@ impl Setting {
     }
 }
 
-/// The circuits of consecutive steps as long as all fit the ports, from each step on; and cycles.
+/// The circuits of as many consecutive steps as fit the ports, from each step on; and cycles.
 pub(super) fn settings(switch: &CircuitSwitch, steps: &[Step]) -> Vec<Setting> {
-    let ranks = switch.ranks;
-    let mut found: Vec<BTreeSet<[u32; 2]>> = vec![cycles(switch)];
-    let fits = |circuits: &BTreeSet<[u32; 2]>| {
-        let mut left = PortsLeft::of(switch);
-        circuits.iter().all(|ends| left.take(*ends))
+    let ends = |step: &Step| -> BTreeSet<[u32; 2]> {
+        let messages = step.messages.iter();
+        messages.map(|one| [one.from, one.to]).collect()
     };
-    for first in 0..steps.len() {
+    let mut of_steps: Vec<BTreeSet<[u32; 2]>> = steps.iter().map(ends).collect();
+    // Steps over the same circuits count once.
+    of_steps.dedup();
+    let mut found: Vec<BTreeSet<[u32; 2]>> = vec![cycles(switch)];
+    for first in 0..of_steps.len() {
+        interrupt::check();
+        let mut left = PortsLeft::of(switch);
         let mut together = BTreeSet::new();
-        for step in &steps[first..] {
-            let before = together.len();
-            together.extend(step.messages.iter().map(|one| [one.from, one.to]));
-            if !fits(&together) {
+        for ends in &of_steps[first..] {
+            let new: Vec<[u32; 2]> = ends.difference(&together).copied().collect();
+            if !new.iter().all(|ends| left.take(*ends)) {
                 break;
             }
-            let is_more = together.len() > before;
-            if is_more && !found.contains(&together) {
-                found.push(together.clone());
-            }
+            together.extend(new);
+        }
+        if found.iter().all(|before| !together.is_subset(before)) {
+            found.push(together);
         }
     }
-    let settings = found.iter().filter(|circuits| !circuits.is_empty());
-    settings
-        .map(|circuits| Setting::new(circuits, ranks))
+    found
+        .iter()
+        .map(|circuits| Setting::new(circuits, switch.ranks))
         .collect()
 }
 
