@@ -24,6 +24,18 @@ fn as_flows(network: &dyn Network, steps: &dyn Steps, rule: StartRule) -> Flows 
     for step in 0..steps.steps() {
         let mut now = Vec::new();
         steps.step(step, &mut now).unwrap();
+        // Under `link`, flows of a step go in the order in which their sources have what came before.
+        let ends = simulate_flows(network, &flows, &FlowOptions::default())
+            .unwrap()
+            .flows
+            .end;
+        let turn = |place: usize| {
+            let flow = &now[place];
+            let came = before.iter().zip(&ends);
+            let came = came.filter(|(earlier, _)| earlier.destination == flow.source);
+            let came = came.map(|(_, end)| *end).max().unwrap_or_default();
+            (came, flow.source, flow.destination, place)
+        };
         for (place, flow) in now.iter().enumerate() {
             let own = route(flow);
             let on_links = |other: &StepFlow| route(other).iter().any(|link| own.contains(link));
@@ -37,7 +49,9 @@ fn as_flows(network: &dyn Network, steps: &dyn Steps, rule: StartRule) -> Flows 
                 }
                 StartRule::Link => other.destination == flow.source || on_links(other),
             };
-            let of_step = (before.len() as u32..).zip(&now[..place]);
+            let of_step = now.iter().enumerate();
+            let of_step = of_step.filter(|(other, _)| turn(*other) < turn(place));
+            let of_step = of_step.map(|(other, flow)| ((before.len() + other) as u32, flow));
             let after: Vec<u32> = (0u32..)
                 .zip(&before)
                 .filter(|(_, earlier)| waits(earlier))

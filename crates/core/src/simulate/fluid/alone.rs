@@ -1,6 +1,7 @@
 //! Flows under the rule `link`: each has the links of its route to itself.
 //!
-//! A link takes its flows one after the other, in the order of the schedule. It is busy with a flow from the flow's start
+//! A link takes its flows one after the other: step by step, and in a step first those whose data came first (to the
+//! picosecond), then by source, destination and chunk; the order in which a plan stores the flows of a step says nothing. It is busy with a flow from the flow's start
 //! to its end, that is for the latency of the flow's route and for its bytes at the rate of the route's slowest link. Flow
 //! f of step s starts when
 //!
@@ -69,9 +70,22 @@ pub(super) fn run(
                 }
             }
         }
+        let mut lowest = vec![0; flows.len()];
+        carried
+            .iter()
+            .rev()
+            .for_each(|&(flow, chunk, _)| lowest[flow] = chunk);
+        let mut order: Vec<usize> = (0..flows.len()).collect();
+        order.sort_by(|&one, &other| {
+            let ends = |flow: usize| (flows[flow].source, flows[flow].destination, lowest[flow]);
+            let ready = |flow: usize| starts[flow].0.round();
+            let earlier = ready(one).total_cmp(&ready(other));
+            earlier.then_with(|| ends(one).cmp(&ends(other)))
+        });
         // From starts to ends.
-        for ((flow, last), index) in flows.iter().zip(&mut starts).zip(first..) {
+        for place in order {
             interrupt::check();
+            let (flow, last, index) = (&flows[place], &mut starts[place], first + place as u32);
             let ends = (flow.source, flow.destination);
             check_ends(index as usize, ends.0, ends.1, network.ranks())?;
             route.clear();
