@@ -95,8 +95,12 @@ def test_replicas_move_what_zero_says(sharded: int) -> None:
 def test_without_groups_and_with_one_group_of_all_ranks_is_the_same() -> None:
     options: dict[str, Any] = {"batch": 4, "device": "a100", "algorithm": "ring"}
     plain = opticoll.train(MODEL, crossbar(4), **options)
-    row = opticoll.train(MODEL, crossbar(4), data_parallel=4, **options)
+    row = opticoll.train(MODEL, crossbar(4), data_parallel=4, contention="none", **options)
     check(row)
+    # What is said of a model that nothing divides divides nothing.
+    stated = {"tensor_parallel": 1, "pipeline_parallel": 1, "data_parallel": 4, "sharded": 0}
+    assert opticoll.train(MODEL, crossbar(4), **stated, **options)["timeline"] == plain["timeline"]
+    assert plain["timeline"]
     assert row["iteration_s"] == pytest.approx(plain["iteration_s"], rel=1e-6)
     assert row["compute_s"] == pytest.approx(plain["compute_s"], rel=1e-9)
     assert row["memory"] == plain["memory"]
@@ -295,7 +299,7 @@ REFUSED: dict[str, tuple[list[str], tuple[str, ...]]] = {
     "settings of no switch": ([*ASKED, "--reconfigure", "never"], ("reconfigure", "crossbar")),
     "collective": ([*ASKED, "--collective", "ring"], ("all_reduce=ring",)),
     "too little memory": (
-        [*ASKED, "--data-parallel", "8", "--device-memory", "40GB"],
+        [*ASKED, "--contention", "none", "--device-memory", "40GB"],
         (
             "GPT-3 6.7B does not fit the device",
             "and the device has 40.0 GB",
@@ -326,7 +330,7 @@ def test_groups_that_do_not_fit_are_refused(
 def test_a_proposed_division_fits(run: Run) -> None:
     asked = ["train", "--model", "gpt3_6_7b", "--batch", "4", "--device", "a100"]
     asked += ["--fabric", crossbar(8), "--buckets", "all"]
-    finished = run(*asked, "--tensor-parallel", "1")
+    finished = run(*asked, "--contention", "none")
     assert finished.code == 2
     _, proposed = finished.err.split("; --")
     options = f"--{proposed.partition(' takes ')[0]}".split()

@@ -5,6 +5,7 @@
 import os
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Annotated, Any
 
 from cyclopts import Parameter
@@ -154,13 +155,18 @@ def obtain(
     form, ranks = (asked.format, asked.ranks) if isinstance(asked, FileSource) else (None, None)
     beside = exports.plan_beside(asked.source) if as_exported else None
     if beside is not None:
-        plan, _ = foreign.read_plan(beside, "plan")
         try:
-            return plan if fabric is None else foreign.fitting(plan, fabric)
+            plan, notes = foreign.read_fitting(beside, fabric)
+            watch.notes += notes
+            return plan
         except errors.UsageError as error:
             watch.notes.append(f"`{beside}` is not used: {error}")
+    elif as_exported and (other := Path(f"{asked.source}.plan")).is_file():
+        watch.notes.append(f"`{other}` is not used: its plan is not exported as `{asked.source}`")
     plan, notes = foreign.read_plan(asked.source, form, fabric, ranks)
     watch.notes += notes
+    if not as_exported:
+        watch.notes += exports.of_its_own(asked.source)
     return plan
 
 

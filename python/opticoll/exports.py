@@ -165,6 +165,14 @@ def plan_beside(path: str | os.PathLike[str]) -> Path | None:
         return beside if all(same) else None
 
 
+def of_its_own(path: str | os.PathLike[str]) -> list[str]:
+    """A sentence that a file is read for itself, where the plan of its export lies beside it."""
+    beside = plan_beside(path)
+    if beside is None:
+        return []
+    return [f"this is of `{path}` itself; `{beside}` has the plan that it was exported from"]
+
+
 def read_trace(
     source: trace_file.Source | bytes,
     form: str | None = None,

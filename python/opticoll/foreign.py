@@ -185,6 +185,21 @@ def moved(plan: Plan, fabric: Fabric, what: str = "the plan") -> Plan:
         ) from error
 
 
+def read_fitting(path: Path, fabric: Fabric | None) -> tuple[Plan, list[str]]:
+    """The plan in a plan file, used on another fabric if one is given, and notes on that.
+
+    Raises
+    ------
+    UsageError
+        It is not right there.
+    """
+    plan, _ = read_plan(path, "plan")
+    if fabric is None or plan.fabric.spec == fabric.spec:
+        return plan, []
+    note = f"`{path}` was planned for {plan.fabric.spec}; it is used on {fabric.spec}"
+    return fitting(plan, fabric), [note]
+
+
 def fitting(plan: Plan, fabric: Fabric) -> Plan:
     """The same plan on another fabric, where it is right, too.
 

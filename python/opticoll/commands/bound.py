@@ -121,7 +121,8 @@ class BoundsRow(Row):
         absent="no fraction is known",
     )
     bounds: list[BoundRow] = means(
-        "Bounds on the time for the size that are above zero, the greatest first"
+        "Bounds on the time for the size that are above zero, the greatest first; `direct`, which "
+        "is of plans without relays only, last"
     )
     command: str = command_field(default=OMITTED)
 
@@ -178,7 +179,11 @@ def compute(asked: Asked, watch: Watch) -> Iterator[BoundsRow]:
         at_least=None if at_least is None else str(at_least),
         at_most=None if at_most is None else str(at_most),
         algbw_bytes_per_s=float(buffer / at_least) if at_least else None,
-        bounds=sorted(filter(lambda bound: bound.time_s > 0, bounds), key=lambda one: -one.time_s),
+        # The bounds of all plans first.
+        bounds=sorted(
+            filter(lambda bound: bound.time_s > 0, bounds),
+            key=lambda one: (one.name == "direct", -one.time_s),
+        ),
     )
 
 

@@ -10,7 +10,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 import opticoll
-from opticoll import config, foreign
+from opticoll import config, exports, foreign
 from opticoll._core import Plan
 from opticoll.arguments import PartOptions
 from opticoll.errors import UsageError
@@ -58,7 +58,7 @@ def compute(asked: Import, watch: Watch) -> Iterator[ImportRow]:
     form = foreign.format_of(asked.file, asked.format)
     fabric = None if asked.fabric is None else config.to_fabric(asked.fabric)
     plan, notes = foreign.read_plan(asked.file, form.name, fabric, asked.ranks)
-    watch.notes += notes
+    watch.notes += [*notes, *exports.of_its_own(asked.file)]
     violations = verify_once(plan)
     if violations:
         raise refuted(plan, violations)

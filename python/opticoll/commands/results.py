@@ -131,8 +131,9 @@ def _text(asked: Asked, rows: list[ResultRow]) -> str:
 def _table(rows: list[ResultRow], known: dict[str, Column], most: int) -> str:
     """The axes, times, and what else differs between rows, as far as a line has room.
 
-    The axes, the first time, and what a rank can inject always have room: without an axis, points
-    that differ would look alike. An axis that follows from others shown is left out.
+    The axes, the algorithm, the first time, and what a rank can inject always have room: without
+    an axis, points that differ would look alike. An axis that follows from others shown is left
+    out.
     """
     names = sorted(
         (name for name in rows[0] if name not in OF_POINTS), key=lambda name: _rank(name, known)
@@ -165,11 +166,11 @@ def _follows(texts: list[str], others: list[str]) -> bool:
 
 
 def _rank(name: str, known: dict[str, Column]) -> int:
-    """Axes first, then times, then what a rank can inject, then the rest."""
-    if name not in known:
+    """Axes and algorithms first, then times, then what a rank can inject, then the rest."""
+    if name not in known or name == "algorithm":
         return 0
     unit = known[name].unit
-    if unit is not None and unit.name == "s":
+    if unit is not None and unit.name == "s" and not name.startswith("fabric_"):
         return 1
     return 2 if name == "injection_bandwidth" else 3
 

@@ -92,8 +92,8 @@ def choices(rows: Iterable[Mapping[str, Any]]) -> tuple[list[Choice], list[str]]
     if not made:
         names = ", ".join(sorted({name for _, name in ALGORITHMS}))
         raise UsageError(
-            f"no row is of an algorithm that NCCL has: {names}; of several servers those with "
-            "channels, such as ring:channels=all"
+            f"no row is of an algorithm as NCCL runs it: {names}, of several servers with as many "
+            "channels as network interfaces; compare ring:channels=all and the like"
         )
     return made, left
 

@@ -415,6 +415,9 @@ def _text(asked: Asked, rows: list[ReplayRow]) -> str:
     )
     injected, on_bursts = row.injection_bandwidth, row.simulator == "burst"
     settings = "".join(f", {name}={value}" for name, value in row.settings.items())
+    policy = Fabric(row.fabric).policy if injected is not None else None
+    if policy is not None and "policy" not in row.settings:
+        settings = f", policy {policy}{settings}"
     facts = [
         [
             "trace",

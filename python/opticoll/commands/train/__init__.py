@@ -379,9 +379,10 @@ def compute(asked: Train, watch: Watch) -> Iterator[TrainingRow]:
         raise UsageError(f"there are no gradients in `{asked.gradients}`; {', '.join(GRADIENTS)}")
     warnings: dict[str, None] = {}
     own = [(fabric, settings_on(fabric, fabrics, settings)) for fabric in fabrics]
-    alone = why_alone(asked, own) if is_grouped(asked) else None
+    divided = is_grouped(asked, fabrics)
+    alone = why_alone(asked, own) if divided else None
     for fabric, method in own:
-        if is_grouped(asked):
+        if divided:
             row = _grouped(asked, fabric, method, alone, watch)
         else:
             row = _replicated(asked, fabric, method, watch)

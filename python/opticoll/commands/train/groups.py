@@ -59,9 +59,24 @@ class Grouped:
     violations: list[str]
 
 
-def is_grouped(asked: Train) -> bool:
+PLAIN = {
+    "tensor_parallel": 1,
+    "pipeline_parallel": 1,
+    "expert_parallel": 1,
+    "sharded": 0,
+    "micro_batches": 1,
+    "contention": "simulated",
+    "reconfigure": "layer",
+}
+"""What these options say of a model that nothing divides."""
+
+
+def is_grouped(asked: Train, fabrics: Sequence[Fabric]) -> bool:
     """Whether options divide the model among groups."""
-    return any(getattr(asked, name) is not None for name in GIVEN)
+    stated = {name: getattr(asked, name) for name in GIVEN}
+    if {fabric.ranks for fabric in fabrics} == {asked.data_parallel}:
+        stated["data_parallel"] = None
+    return any(value not in (None, PLAIN.get(name)) for name, value in stated.items())
 
 
 def divide(asked: Train, model: str, batch: int, ranks: int, gradient_bytes: int) -> Any:
