@@ -286,3 +286,19 @@ def test_no_bound_of_many_settings_is_above_a_rotor(ranks: int) -> None:
     assert row.verified
     assert row.bound_time_s is not None
     assert 0.99 * row.time_s < row.bound_time_s <= row.time_s
+
+
+@pytest.mark.parametrize("set_up", ["0s", "1us", "10us"])
+@pytest.mark.parametrize("demand", [None, "zipf:exponent=1"])
+def test_ports_set_one_by_one_are_no_slower_than_all_together(
+    set_up: str, demand: str | None
+) -> None:
+    fabric = f"circuit_switch:ranks=16,ports=2,reconfiguration={set_up}"
+    times = {}
+    for policy in ("per_port", "all_stop"):
+        plan = opticoll.plan(
+            "all_to_all", fabric, "decomposition", size="16MiB", demand=demand, policy=policy
+        )
+        assert plan.verify() == []
+        times[policy] = plan.simulate("16MiB", policy="per_port").time_ps
+    assert times["per_port"] <= times["all_stop"]

@@ -488,3 +488,14 @@ def test_replan_says_what_the_old_plan_takes_on_what_is_left() -> None:
     assert plan.simulate().time_ps == 3 * 10**9
     assert slower.kept_time_s == pytest.approx(6e-3)
     assert opticoll.replan(plan, "rank 3").kept_time_s is None
+
+
+@pytest.mark.parametrize("collective", ["all_gather", "all_reduce"])
+def test_a_nic_that_still_receives_is_no_worse_than_one_that_is_broken(collective: str) -> None:
+    times = []
+    for broken in ("rank 3 -> NIC of rank 3", "NIC of rank 3"):
+        fabric = opticoll.Fabric(f"dgx_h100:boxes=2,without={broken}")
+        plan = opticoll.plan(collective, fabric, size="64MiB")
+        assert plan.verify() == []
+        times.append(plan.simulate("64MiB").time_ps)
+    assert times[0] <= times[1]

@@ -197,6 +197,8 @@ def _text(asked: Replan, rows: list[ReplanRow]) -> str:
         ],
         ["now", f"{row.chosen}: {after}{among}, {row.slowdown:.4g} times as long"],
     ]
+    if row.slowdown < 1 and left == of:
+        facts.append(["", "the plan before was not made for these settings, or not the fastest"])
     parts = [align(facts), plan_summary(row.plan, row)]
     if row.plan.fabric.switch_ports:
         parts.insert(1, change_lines(row.rematched, len(row.plan.fabric.switches)))

@@ -550,20 +550,35 @@ impl Machine for Part {
     }
 
     fn undegraded(&self) -> Vec<Fabric> {
-        if self.degraded.is_empty() {
-            return Vec::new();
-        }
+        let slower = self.degraded.iter().map(|(place, _)| place.to_string());
+        // Where links back are alone, plans that leave them out may be better.
+        let alone = self.without.iter().filter_map(|place| match *place {
+            Place::Links {
+                from,
+                to,
+                both_ways: false,
+                cable,
+            } => Some(Place::Links {
+                from: to,
+                to: from,
+                both_ways: false,
+                cable,
+            }),
+            _ => None,
+        });
         let spec = self.spec().without(DEGRADED.name);
         let own = spec.option(WITHOUT.name).map(str::to_owned);
-        let slower = self.degraded.iter().map(|(place, _)| place.to_string());
-        let gone: Vec<String> = own.into_iter().chain(slower).collect();
+        let alone = alone.map(|place| place.to_string());
+        let gone: Vec<String> = own.into_iter().chain(slower).chain(alone).collect();
         let left = spec
             .clone()
             .without(WITHOUT.name)
             .with(WITHOUT.name, gone.join("+"));
         let parts = [spec, left].map(|spec| Part::of(self.whole.clone(), &spec));
         let parts = parts.into_iter().flatten();
-        parts.filter(|part| part.ranks() == self.ranks).collect()
+        let parts = parts.filter(|part| part.ranks() == self.ranks);
+        let as_it_is = self.spec();
+        parts.filter(|part| part.spec() != as_it_is).collect()
     }
 
     fn node(&self, rank: u32) -> u32 {

@@ -244,9 +244,6 @@ impl Amounts {
         let mut work = matchings::MOST_WORK;
         let mut best = self.decomposed(terms, u64::MAX, &mut work);
         let most = self.matrix.iter().max().copied().unwrap_or(0);
-        if terms.one_by_one {
-            return best;
-        }
         let lines = self.lines();
         let mut since = 0;
         for halvings in 1..=MOST_HALVINGS {
@@ -293,11 +290,16 @@ impl Amounts {
     /// The chunks of at most `longest` in slots; `work` is what may be spent on exchanges between matchings.
     fn decomposed(&self, terms: &Terms, longest: u64, work: &mut u64) -> Decomposed {
         let chunks = self.chunks(longest);
-        if terms.one_by_one {
-            return list::started_one_by_one(self.ranks, terms, &chunks);
-        }
         let matchings = matchings::of_like_size(self.ranks, &chunks, work);
-        in_lanes(terms, matchings)
+        let together = in_lanes(terms, matchings);
+        // Where ports are set one by one, waiting for the others may still be the better order.
+        let alone = terms
+            .one_by_one
+            .then(|| list::started_one_by_one(self.ranks, terms, &chunks));
+        match alone.filter(|alone| alone.time < together.time) {
+            Some(alone) => alone,
+            None => together,
+        }
     }
 }
 

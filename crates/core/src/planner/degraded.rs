@@ -73,7 +73,7 @@ pub(super) fn plan(
         false => planned,
         true => Planned {
             reasons: vec![format!(
-                "{} takes {}, the least of {} made as if no part were slower, without the slower parts, or for the fabric as it is",
+                "{} takes {}, the least of {} made as if no part were slower, without slower parts and links one way, or for the fabric as it is",
                 candidates[0].name,
                 candidates[0].time,
                 plural(candidates.len(), "plan")
