@@ -256,10 +256,14 @@ impl<'a> Contest<'a> {
                 }
                 _ => {
                     (self.question.watch)(&candidate.name);
-                    work = work.saturating_add(contender.transfers);
+                    let transfers = contender.transfers;
                     let expected = contender.estimate;
                     let tried =
                         memory::attempt(|| self.tried((contender.make)(limit)?, expected, limit));
+                    if let Ok(Ok(Tried::Plan(..) | Tried::Striped(..) | Tried::Longer(_))) = &tried
+                    {
+                        work = work.saturating_add(transfers);
+                    }
                     match tried.unwrap_or_else(|much| Err(much.into())) {
                         Ok(Tried::AtLeast(least)) => {
                             candidate.time = least;

@@ -93,7 +93,7 @@ const OWN: &[(SettingDeclaration<Method>, Given)] = &[
     (
         SettingDeclaration::<Method>::new(
             "start",
-            "Rule by which a message over links may start: rendezvous, sender, step or link",
+            "Rule by which messages start on links: rendezvous, sender, step or link",
             SettingValues::Words(|| fluid::START_RULES.iter().map(|one| one.name).collect()),
             "rendezvous",
             &["fluid"],

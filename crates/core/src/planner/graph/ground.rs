@@ -434,7 +434,8 @@ impl<'a> Ground<'a> {
             Some(capacities)
         };
         let vertices = self.links.vertices;
-        let least = least_step(|step| split::has_room(vertices, &at(step)?, &wanted, most_work))?;
+        let mut work = most_work;
+        let least = least_step(|step| split::has_room(vertices, &at(step)?, &wanted, &mut work))?;
         let capacities = at(least)?;
         let is_route = |from: u32, switch: u32, to: u32| {
             if names_routes {
@@ -452,7 +453,7 @@ impl<'a> Ground<'a> {
             })
         };
         let (capacities, paths) =
-            split::without_switches(vertices, &capacities, &wanted, is_route, most_work)?;
+            split::without_switches(vertices, &capacities, &wanted, is_route, &mut work)?;
         let mut links: Vec<(u32, u32, u128)> = capacities
             .into_iter()
             .map(|((from, to), capacity)| (from, to, capacity))
@@ -528,7 +529,7 @@ impl<'a> Ground<'a> {
 }
 
 /// The least step with which there is room.
-fn least_step(has_room: impl Fn(u128) -> Option<bool>) -> Option<u128> {
+fn least_step(mut has_room: impl FnMut(u128) -> Option<bool>) -> Option<u128> {
     let (mut least, mut most) = (0, STEPS);
     if has_room(0)? {
         return Some(0);

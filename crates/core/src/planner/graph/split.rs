@@ -32,7 +32,7 @@ pub(super) type Paths = FxHashMap<(u32, u32), Vec<(Vec<u32>, u128)>>;
 const PAIR: u64 = 256;
 
 /// The graph of ranks alone, and the paths that its links stand for; `None` where capacity does not
-/// get through, since a switch does not balance, or flows look at more than `most_work` links.
+/// get through, since a switch does not balance, or flows look at more links than `work` has left.
 /// `supply` are the trees of each rank; `is_route` says of two ranks whether messages from one to
 /// the other may go over a switch.
 pub(super) fn without_switches(
@@ -40,7 +40,7 @@ pub(super) fn without_switches(
     rates: &Capacities,
     supply: &[u32],
     is_route: impl Fn(u32, u32, u32) -> bool,
-    most_work: u64,
+    work: &mut u64,
 ) -> Option<(Capacities, Paths)> {
     let ranks = supply.len() as u32;
     let mut capacities = rates.clone();
@@ -61,14 +61,9 @@ pub(super) fn without_switches(
                 && !distances.is_valley(from, switch, to)
                 && (from >= ranks || to >= ranks || is_route(from, switch, to))
         };
-        for (from, to, amount) in remove(
-            switch,
-            vertices,
-            &mut capacities,
-            supply,
-            &is_direct,
-            most_work,
-        )? {
+        for (from, to, amount) in
+            remove(switch, vertices, &mut capacities, supply, &is_direct, work)?
+        {
             let into = take(&mut paths, (from, switch), amount);
             let out = take(&mut paths, (switch, to), amount);
             let joined = join(into, switch, out);
@@ -178,12 +173,12 @@ fn join(
     joined
 }
 
-/// Whether there is room for all trees: the condition holds. `None` after `most_work` links.
+/// Whether there is room for all trees: the condition holds. `None` where `work` has too few links left.
 pub(super) fn has_room(
     vertices: u32,
     capacities: &Capacities,
     supply: &[u32],
-    most_work: u64,
+    work: &mut u64,
 ) -> Option<bool> {
     let links: Vec<(u32, u32, u128)> = capacities
         .iter()
@@ -195,8 +190,9 @@ pub(super) fn has_room(
         .for_each(|(rank, count)| flow.set_supply(rank, (*count).into()));
     let wanted = supply.iter().map(|count| u128::from(*count)).sum();
     let order: Vec<u32> = (0..supply.len() as u32).collect();
-    flow.most_work = most_work;
+    flow.most_work = *work;
     let is_lacking = flow.lacking(&order, wanted).is_some();
+    *work = work.saturating_sub(flow.work);
     (!flow.gave_up()).then_some(!is_lacking)
 }
 
@@ -209,7 +205,7 @@ fn remove(
     capacities: &mut Capacities,
     supply: &[u32],
     is_direct: &impl Fn(u32, u32) -> bool,
-    most_work: u64,
+    work: &mut u64,
 ) -> Option<Vec<(u32, u32, u128)>> {
     let side = |of: fn(&(u32, u32)) -> (u32, u32)| {
         let links = capacities.iter().filter(|(_, capacity)| **capacity > 0);
@@ -232,9 +228,7 @@ fn remove(
         return Some(Vec::new());
     }
     let pairs = around.sources.len() as u64 * around.targets.len() as u64;
-    if pairs.saturating_mul(PAIR) > most_work {
-        return None;
-    }
+    *work = work.checked_sub(pairs.saturating_mul(PAIR))?;
     let order: Vec<u32> = (0..supply.len() as u32).collect();
     let wanted = supply.iter().map(|count| u128::from(*count)).sum();
     for (spares, checked) in [(true, false), (false, false), (false, true)] {
@@ -247,7 +241,7 @@ fn remove(
             links.extend(around.targets.iter().map(|&to| (from, to, 0)));
         }
         let mut flow = Flow::new(vertices as usize, &links);
-        flow.most_work = most_work;
+        flow.most_work = *work;
         (0u32..)
             .zip(supply)
             .for_each(|(rank, count)| flow.set_supply(rank, (*count).into()));
@@ -256,8 +250,9 @@ fn remove(
             false => None,
         };
         let replaced = around.split_off(&mut flow, &mut left, is_direct, spares, lacking);
+        *work = work.saturating_sub(flow.work);
         left.retain(|ends, _| ends.0 != switch && ends.1 != switch);
-        if has_room(vertices, &left, supply, most_work)? {
+        if has_room(vertices, &left, supply, work)? {
             *capacities = left;
             return Some(replaced);
         }
