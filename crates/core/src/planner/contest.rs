@@ -211,15 +211,21 @@ impl<'a> Contest<'a> {
         let mut contenders: Vec<(usize, Contender<'_>)> =
             contenders.into_iter().enumerate().collect();
         // On links estimates are bounds, or what steps are expected to take: of large plans that
-        // may all be good enough, the one of the fewest transfers comes first.
+        // may all be good enough, the one of the fewest transfers comes first. What alone is beyond the budget comes last.
         let has_links = self.question.fabric.network().is_some();
         let enough = Time::from_ps(self.least.ps().saturating_add(self.least.ps() / 100));
         contenders.sort_by_key(|(_, one)| {
             let promise = (one.estimate, one.least.max(self.least));
+            let is_too_large = one.transfers > self.question.most_work;
             match has_links && one.transfers >= SOME {
-                true => (one.estimate.max(enough), one.transfers, promise),
-                false if has_links => (one.estimate.max(enough), 0, promise),
-                false => (one.estimate, 0, promise),
+                true => (
+                    is_too_large,
+                    one.estimate.max(enough),
+                    one.transfers,
+                    promise,
+                ),
+                false if has_links => (is_too_large, one.estimate.max(enough), 0, promise),
+                false => (is_too_large, one.estimate, 0, promise),
             }
         });
         let mut best: Option<Best> = None;

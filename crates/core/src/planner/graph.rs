@@ -111,7 +111,7 @@ const MOST_EVEN: u32 = 16;
 /// The numbers of chunks that are tried with trees of every root.
 const CHUNKS: [u32; 7] = [1, 2, 4, 8, 16, 32, 64];
 
-/// Of pipelines of more transfers only one is made.
+/// Of pipelines of more transfers only one is made, and unless full effort is asked for, none of twice as many.
 const MANY_TRANSFERS: u64 = 1 << 21;
 
 /// More chunks are worth this part of the time.
@@ -210,12 +210,20 @@ impl<'a> Grounds<'a> {
         trees
     }
 
+    /// The numbers of trees with a relay each, where these reach the optimum.
+    fn relayed(&self) -> Vec<u32> {
+        let of_first = self.parts.first().map(Ground::relayed).unwrap_or_default();
+        let counts = of_first.iter().map(|trees| trees.len() as u32);
+        counts.filter(|_| self.parts.len() == 1).collect()
+    }
+
     fn forests(&self, count: u32, most_work: u64) -> Grown<'a> {
         let mut grown = self.grown.borrow_mut();
         // Where it takes too much work to pack some trees, it does to pack more.
         let failed = grown.range(..=count).map(|(_, forests)| forests);
         let failed = failed.into_iter().find(|forests| forests.is_err());
-        if let Some(failed) = failed.filter(|_| most_work < u64::MAX) {
+        let failed = failed.filter(|_| most_work < u64::MAX && !self.relayed().contains(&count));
+        if let Some(failed) = failed {
             return failed.clone();
         }
         let forests = grown.entry(count).or_insert_with(|| {
@@ -342,8 +350,7 @@ fn with<'a>(
     let exact = u32::try_from(grounds.trees()).ok();
     let exact = exact.filter(|exact| *exact <= MOST_CHOSEN);
     let has_one_root = grounds.has_one_root();
-    let relayed = grounds.parts.iter().all(|part| part.relayed().is_some());
-    let relayed = relayed.then(|| grounds.links.ranks - 1);
+    let relayed = grounds.relayed();
     let mut counts: Vec<u32> = match (trees, exact) {
         (Some(trees), _) => vec![trees],
         (None, None) => vec![1, 2, 4, 8],
@@ -351,7 +358,7 @@ fn with<'a>(
         (None, Some(exact)) if has_one_root => {
             let more = [1, 2, 4, 8, 16].map(|times| times * exact);
             let more = more.into_iter().filter(|more| *more <= MOST_LOW.max(exact));
-            more.chain([1, 2, 4]).chain(relayed).collect()
+            more.chain([1, 2, 4]).chain(relayed.clone()).collect()
         }
         // More trees than the optimum needs even out the steps.
         (None, Some(exact)) => {
@@ -405,7 +412,7 @@ fn with<'a>(
             // Trees with a relay each come first, then the optimum with as few pieces as it takes,
             // and then those of the fewest.
             let order = match (exact == Some(count), cut) {
-                _ if relayed == Some(count) => 0,
+                _ if relayed.contains(&count) => 0,
                 (true, Some(1) | None) => 1,
                 _ => pieces,
             };
@@ -476,6 +483,13 @@ fn pipelined(
     let forest = forests.first();
     let count = forest.map_or(1, |forest| u64::from(forest.count));
     let most = u32::try_from(question.size.get() / count).unwrap_or(u32::MAX);
+    let most = match question.effort {
+        Effort::Full => most,
+        Effort::Enough => {
+            let cut = 2 * MANY_TRANSFERS / grounds.transfers(count as u32, 1).max(1);
+            most.min(cut.max(1) as u32)
+        }
+    };
     let too_many = |pieces| grounds.transfers(count as u32, pieces) > MANY_TRANSFERS;
     let cuts = forest.map_or(vec![Chunks::equal(1)], |forest| {
         forest.fastest_chunks(question.size, most, too_many)

@@ -346,10 +346,12 @@ impl<'a> Ground<'a> {
         q / gcd(q, self.unit)
     }
 
-    /// Trees with a relay each, where they reach the optimum.
-    pub(super) fn relayed(&self) -> Option<Vec<Tree>> {
-        let root = self.root.filter(|_| self.cables.is_none())?;
-        relays::trees(self.links.network, root, self.reversed, self.ratio)
+    /// Forests of trees with a relay each that reach the optimum.
+    pub(super) fn relayed(&self) -> Vec<Vec<Tree>> {
+        let root = self.root.filter(|_| self.cables.is_none());
+        let trees =
+            root.map(|root| relays::trees(self.links.network, root, self.reversed, self.ratio));
+        trees.unwrap_or_default()
     }
 
     /// A guess, before trees are grown, of what the steps of trees of every root take; zero for
@@ -408,8 +410,8 @@ impl<'a> Ground<'a> {
         if let Some(translated) = translated {
             return Some(of(Trees::Translated(translated)));
         }
-        let relayed = self.relayed().filter(|_| count + 1 == self.links.ranks);
-        if let Some(trees) = relayed {
+        let mut relayed = self.relayed().into_iter();
+        if let Some(trees) = relayed.find(|trees| trees.len() == count as usize) {
             let channels = Channels::new(
                 self.links.network,
                 &trees,

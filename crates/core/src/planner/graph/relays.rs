@@ -1,10 +1,15 @@
-//! Trees of one root with a relay each: as many as there are other ranks, and low.
+//! Trees of one root with a relay each, and low.
 //!
-//! The root sends a part of its vector to each other rank, and that rank passes it on to all: a scatter and an all_gather,
-//! chunk after chunk. Either straight, two edges deep; or to the ranks that share its switch and to one behind each other
-//! switch, which passes it on to those that share it, three edges deep. Every rank then receives each part once and
-//! sends N - 2 or fewer, so that cables of equal rate to the ranks are used to the full. Messages take the routes of the
-//! fabric; what these load the links with says whether the trees reach the optimum.
+//! The root sends a part of its vector to each of some ranks, and these pass it on to all: a scatter and an all_gather,
+//! chunk after chunk. With every other rank for a relay, either straight, two edges deep; or to the ranks that share its
+//! switch and to one behind each other switch, which passes it on to those that share it, three edges deep. Every rank then
+//! receives each part once and sends N - 2 or fewer, so that cables of equal rate to the ranks are used to the full.
+//!
+//! Of many ranks these are too many messages. In groups of g ranks the g - 1 ranks beside the root are its relays, and
+//! each part goes along a tree from group to group, to another rank of each for each part; that rank
+//! passes it on to its group. A rank with d groups below it sends (g - 1 + d) / (g - 1) of the vector.
+//!
+//! Messages take the routes of the fabric; what these load the links with says whether the trees reach the optimum.
 
 use super::pack::Tree;
 use crate::network::Network;
@@ -12,22 +17,29 @@ use crate::network::Network;
 /// A link may have more to carry than the optimum allows by this part of it.
 const SLACK: u128 = 100;
 
-/// More ranks than these make too many messages.
-const MOST_RANKS: u32 = 512;
+/// With more ranks not every one is a relay: these would be too many messages.
+const MOST_RELAYS: u32 = 512;
 
-/// The trees; `None` where they are slower than the optimum: `blocks` over `rate`. Backwards if `reversed`.
+/// The groups below a group, and how much more than the optimum allows a link may then have to carry, one part in this.
+const BELOW: [usize; 2] = [7, 2];
+const SLACK_OF_GROUPS: u128 = 12;
+
+/// Ranks behind one switch form so many groups.
+const GROUPS: u32 = 8;
+
+/// The forests that are not slower than the optimum: `blocks` over `rate`. Backwards if `reversed`.
 pub(super) fn trees(
     network: &dyn Network,
     root: u32,
     reversed: bool,
     (blocks, rate): (u128, u128),
-) -> Option<Vec<Tree>> {
+) -> Vec<Vec<Tree>> {
     let ranks = network.ranks();
-    if !(3..=MOST_RANKS).contains(&ranks) {
-        return None;
+    if ranks < 3 {
+        return Vec::new();
     }
     let links = network.links();
-    let fits = |trees: &Vec<Tree>| {
+    let fits = |trees: &Vec<Tree>, slack: u128| {
         let mut load = vec![0u128; links.len()];
         let mut route = Vec::new();
         for &(from, to) in trees.iter().flat_map(|tree| &tree.edges) {
@@ -40,7 +52,7 @@ pub(super) fn trees(
         }
         load.iter().zip(links).all(|(load, link)| {
             let own = u128::from(link.rate.bits_per_second()) * blocks;
-            load * rate * SLACK <= (SLACK + 1) * trees.len() as u128 * own
+            load * rate * slack <= (slack + 1) * trees.len() as u128 * own
         })
     };
     let others = || (0..ranks).filter(|rank| *rank != root);
@@ -53,9 +65,12 @@ pub(super) fn trees(
                 .collect(),
         }
     };
-    let straight: Vec<Tree> = others().map(straight).collect();
-    if fits(&straight) {
-        return Some(straight);
+    let mut forests = Vec::new();
+    if ranks <= MOST_RELAYS {
+        let straight: Vec<Tree> = others().map(straight).collect();
+        if fits(&straight, SLACK) {
+            forests.push(straight);
+        }
     }
     // Ranks that share a switch, and where each is.
     let mut shared: Vec<(u32, Vec<u32>)> = Vec::new();
@@ -63,7 +78,10 @@ pub(super) fn trees(
     for rank in 0..ranks {
         let mut route = Vec::new();
         network.route(rank, (rank + 1) % ranks, &mut route);
-        let (_, switch) = network.ends(*route.first()?)?;
+        let ends = route.first().and_then(|link| network.ends(*link));
+        let Some((_, switch)) = ends else {
+            return forests;
+        };
         let number = shared.iter().position(|one| one.0 == switch);
         let number = number.unwrap_or_else(|| {
             shared.push((switch, Vec::new()));
@@ -101,6 +119,51 @@ pub(super) fn trees(
         edges.extend(second);
         Tree { root, edges }
     };
-    let over_switches: Vec<Tree> = others().map(over_switches).collect();
-    (shared.len() > 1 && fits(&over_switches)).then_some(over_switches)
+    if ranks <= MOST_RELAYS && forests.is_empty() && shared.len() > 1 {
+        let over_switches: Vec<Tree> = others().map(over_switches).collect();
+        if fits(&over_switches, SLACK) {
+            forests.push(over_switches);
+        }
+    }
+    let groups: Vec<Vec<u32>> = match &shared[..] {
+        [(_, all)] => {
+            let size = all.len().div_ceil(GROUPS as usize);
+            all.chunks(size).map(<[u32]>::to_vec).collect()
+        }
+        _ => shared.into_iter().map(|one| one.1).collect(),
+    };
+    let in_groups = BELOW
+        .iter()
+        .filter_map(|below| of_groups(&groups, root, *below));
+    forests.extend(
+        in_groups
+            .filter(|trees| fits(trees, SLACK_OF_GROUPS))
+            .take(1),
+    );
+    forests
+}
+
+/// A tree for each rank beside the root in its group, with at most `below` groups below each; `None` where groups differ in
+/// size.
+fn of_groups(groups: &[Vec<u32>], root: u32, below: usize) -> Option<Vec<Tree>> {
+    let own = groups.iter().position(|group| group.contains(&root))?;
+    let count = groups.len();
+    let size = groups[own].len();
+    let is_even = groups.iter().all(|group| group.len() == size);
+    let relays = groups[own].iter().enumerate().filter(|one| *one.1 != root);
+    let tree = |(place, relay): (usize, &u32)| {
+        // The groups in the order of a heap, from that of the root on.
+        let first = |number: usize| groups[(own + number) % count][place];
+        let mut edges = vec![(root, *relay)];
+        edges.extend((1..count).map(|number| (first((number - 1) / below), first(number))));
+        for number in 0..count {
+            let group = &groups[(own + number) % count];
+            let rest = group
+                .iter()
+                .filter(|rank| **rank != root && **rank != first(number));
+            edges.extend(rest.map(|rank| (first(number), *rank)));
+        }
+        Tree { root, edges }
+    };
+    (is_even && size > 2 && count > 1).then(|| relays.map(tree).collect())
 }
