@@ -18,7 +18,7 @@ NEVER_RAISE = {
     *("Schedule", "Plan", "Outcome", "Table", "Trace", "Violation"),
     *("Program", "Program.verify"),  # made by functions
     *("Plan.to_text", "Plan.verify", "Fabric.option", "Outcome.describe", "Table.describe"),
-    *("Table.rows", "Trace.exported_from", "interrupt_all"),
+    *("Table.rows", "interrupt_all"),
 }
 """Callables whose arguments cannot be wrong."""
 

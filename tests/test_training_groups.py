@@ -98,7 +98,7 @@ def test_without_groups_and_with_one_group_of_all_ranks_is_the_same() -> None:
     row = opticoll.train(MODEL, crossbar(4), data_parallel=4, contention="none", **options)
     check(row)
     # What is said of a model that nothing divides divides nothing.
-    stated = {"tensor_parallel": 1, "pipeline_parallel": 1, "data_parallel": 4, "sharded": 0}
+    stated: dict[str, Any] = {"tensor_parallel": 1, "data_parallel": 4, "sharded": 0}
     assert opticoll.train(MODEL, crossbar(4), **stated, **options)["timeline"] == plain["timeline"]
     assert plain["timeline"]
     assert row["iteration_s"] == pytest.approx(plain["iteration_s"], rel=1e-6)

@@ -1883,6 +1883,11 @@ class Trace:
         plan : Plan or None
             The plan.
 
+        Raises
+        ------
+        TraceError
+            The plan states no size.
+
         Examples
         --------
         >>> import opticoll

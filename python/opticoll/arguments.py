@@ -5,7 +5,6 @@
 import os
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Annotated, Any
 
 from cyclopts import Parameter
@@ -153,16 +152,16 @@ def obtain(
             raise errors.UsageError(f"{option} cannot be given with a plan file: it holds its own")
     fabric = None if asked.fabric is None else config.parse_fabric(asked.fabric)
     form, ranks = (asked.format, asked.ranks) if isinstance(asked, FileSource) else (None, None)
-    beside = exports.plan_beside(asked.source) if as_exported else None
-    if beside is not None:
+    if as_exported and form is None:
         try:
-            plan, notes = foreign.read_fitting(beside, fabric)
-            watch.notes += notes
-            return plan
-        except errors.UsageError as error:
-            watch.notes.append(f"`{beside}` is not used: {error}")
-    elif as_exported and (other := Path(f"{asked.source}.plan")).is_file():
-        watch.notes.append(f"`{other}` is not used: its plan is not exported as `{asked.source}`")
+            beside = exports.plan_beside(asked.source)
+            if beside is not None:
+                plan, notes = foreign.read_fitting(beside, fabric)
+                foreign.check_ranks(plan.collective.ranks, None, ranks)
+                watch.notes += notes
+                return plan
+        except errors.OpticollError as error:
+            watch.notes.append(f"the plan beside `{asked.source}` is not used: {error}")
     plan, notes = foreign.read_plan(asked.source, form, fabric, ranks)
     watch.notes += notes
     if not as_exported:

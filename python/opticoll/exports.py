@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from filecmp import cmp
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -147,6 +148,8 @@ def plan_beside(path: str | os.PathLike[str]) -> Path | None:
     ------
     FileError, PlanFileError
         The plan file cannot be read, or is malformed.
+    UsageError
+        Its plan is exported as something else.
     """
     place = Path(path)
     # One file of Chakra stands for those of all ranks.
@@ -155,22 +158,24 @@ def plan_beside(path: str | os.PathLike[str]) -> Path | None:
     if not beside.is_file():
         return None
     plan: Plan = of("plan")[0].read(beside)
+    other = UsageError(f"`{beside}` is not exported as `{place}`")
     with TemporaryDirectory() as folder:
         try:
             written = export(plan, Path(folder, place.name))
-        except OpticollError:
-            return None
+        except OpticollError as error:
+            raise other from error
         pairs = [(one, place.with_name(one.name)) for one in written if one.name != beside.name]
-        same = (there.is_file() and cmp(one, there, shallow=False) for one, there in pairs)
-        return beside if all(same) else None
+        if not all(there.is_file() and cmp(one, there, shallow=False) for one, there in pairs):
+            raise other
+    return beside
 
 
 def of_its_own(path: str | os.PathLike[str]) -> list[str]:
     """A sentence that a file is read for itself, where the plan of its export lies beside it."""
-    beside = plan_beside(path)
-    if beside is None:
-        return []
-    return [f"this is of `{path}` itself; `{beside}` has the plan that it was exported from"]
+    with suppress(OpticollError):
+        if (beside := plan_beside(path)) is not None:
+            return [f"`{path}` itself was read; `{beside}` has the plan that it was exported from"]
+    return []
 
 
 def read_trace(
@@ -186,7 +191,12 @@ def read_trace(
         As `trace_file.read` and `plan_beside`.
     """
     trace = trace_file.read(source, form, operations_per_second)
-    beside = None if isinstance(source, bytes) else plan_beside(source)
+    if isinstance(source, bytes):
+        return trace
+    try:
+        beside = plan_beside(source)
+    except UsageError:
+        return trace
     if beside is None:
         return trace
     plan: Plan = of("plan")[0].read(beside)
@@ -204,7 +214,7 @@ def carried_out_on(trace: Trace, network: str) -> tuple[Trace, list[str]]:
     try:
         fabric = Fabric(network)
     except FabricError:
-        return trace.exported_from(None), []
+        return trace.exported_from(None), [f"the plan beside the trace is not for {network}"]
     if plan.fabric.spec == fabric.spec:
         return trace, []
     before = f"the plan beside the trace was planned for {plan.fabric.spec}"

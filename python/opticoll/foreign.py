@@ -194,9 +194,10 @@ def read_fitting(path: Path, fabric: Fabric | None) -> tuple[Plan, list[str]]:
         It is not right there.
     """
     plan, _ = read_plan(path, "plan")
+    note = f"`{path}` is used, which was exported as this file"
     if fabric is None or plan.fabric.spec == fabric.spec:
-        return plan, []
-    note = f"`{path}` was planned for {plan.fabric.spec}; it is used on {fabric.spec}"
+        return plan, [note]
+    note += f"; it was planned for {plan.fabric.spec}, and is used on {fabric.spec}"
     return fitting(plan, fabric), [note]
 
 
@@ -209,8 +210,9 @@ def fitting(plan: Plan, fabric: Fabric) -> Plan:
         The plan states what the fabric does not have, or breaks one of its rules.
     """
     there = moved(plan, fabric)
-    for violation in there.verify():
-        raise errors.UsageError(violation.sentence)
+    violations = there.verify()
+    if violations:
+        raise errors.UsageError(violations[0].sentence)
     return there
 
 

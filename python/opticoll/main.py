@@ -244,13 +244,17 @@ def one_line(error: BaseException) -> str:
     return f"{type(error).__name__}: {' '.join(str(error).split())}{place}"
 
 
+LISTS = ("--algorithms", "--fabrics", "--sizes", "--wavelengths", "--reconfiguration")
+"""Options whose values are lists with commas."""
+
+
 def separated(words: Sequence[str]) -> str | None:
     """A hint where one value is several words, such as `4 MiB`, or `ring optree` of a list."""
     for number, unit in pairwise(words):
         if re.fullmatch(r"[0-9.]+", number) and re.fullmatch(r"[kKMGTP]?i?B|[munp]?s", unit):
             return f"write {number}{unit}, without a space"
     for option, first, second in zip(words, words[1:], words[2:], strict=False):
-        if option.startswith("--") and option.endswith("s") and not {first[:1], second[:1]} & {"-"}:
+        if option in LISTS and not {first[:1], second[:1]} & {"-"}:
             return f"write {option} {first},{second}, with commas and without spaces"
     return None
 

@@ -200,7 +200,9 @@ def latency_s(fabric: Fabric) -> float:
 
 
 def latency_warnings(fabric: Fabric, steps: int) -> list[str]:
-    """A sentence where `steps` cost nothing by themselves: no link has a latency, none waits."""
+    """A warning if the fabric has no latency, so that steps are free; `steps` are those without a
+    reconfiguration.
+    """
     if steps < 2 or fabric.latency_ps:
         return []
     known = {option["name"] for option in _record(fabric)["options"]}

@@ -225,8 +225,8 @@ pub trait Machine: Object {
         Some(whole)
     }
 
-    /// Where parts of it are slower: the machine as if they were not, and the machine without them, where it is one; where links
-    /// are broken one way, the machine without the links back. Plans are made
+    /// Machines to plan for instead, where parts are slower or links are broken in one direction: at full rates; without the
+    /// slower parts; without the opposite directions, too. Plans are made
     /// for these, and timed on this one.
     fn undegraded(&self) -> Vec<Fabric> {
         Vec::new()

@@ -103,6 +103,11 @@ impl Trace {
     /// plan : Plan or None
     ///     The plan.
     ///
+    /// Raises
+    /// ------
+    /// TraceError
+    ///     The plan states no size.
+    ///
     /// Examples
     /// --------
     /// >>> import opticoll
@@ -111,11 +116,16 @@ impl Trace {
     /// >>> trace = opticoll.read_trace(messages).exported_from(plan)
     /// >>> trace.plan == plan
     /// True
-    fn exported_from(&self, plan: Option<Py<Plan>>) -> Trace {
-        Trace {
+    fn exported_from(&self, plan: Option<Py<Plan>>) -> PyResult<Trace> {
+        let size = |plan: &Py<Plan>| plan.get().representative().size;
+        if plan.as_ref().is_some_and(|plan| size(plan).is_none()) {
+            let sentence = "the plan states no size; use plan.with_size(size_bytes)";
+            return Err(TraceError::new_err(sentence));
+        }
+        Ok(Trace {
             source: self.source.clone(),
             exported: plan,
-        }
+        })
     }
 
     fn __repr__(&self) -> String {

@@ -322,6 +322,24 @@ fn vertices(network: &dyn Network) -> u32 {
 }
 
 impl Place {
+    /// The links the other way, where it names those of one way.
+    fn back(self) -> Option<Place> {
+        match self {
+            Place::Links {
+                from,
+                to,
+                both_ways: false,
+                cable,
+            } => Some(Place::Links {
+                from: to,
+                to: from,
+                both_ways: false,
+                cable,
+            }),
+            _ => None,
+        }
+    }
+
     fn vertex(self) -> Option<u32> {
         match self {
             Place::Vertex(vertex) => Some(vertex),
@@ -550,35 +568,32 @@ impl Machine for Part {
     }
 
     fn undegraded(&self) -> Vec<Fabric> {
-        let slower = self.degraded.iter().map(|(place, _)| place.to_string());
-        // Where links back are alone, plans that leave them out may be better.
-        let alone = self.without.iter().filter_map(|place| match *place {
-            Place::Links {
-                from,
-                to,
-                both_ways: false,
-                cable,
-            } => Some(Place::Links {
-                from: to,
-                to: from,
-                both_ways: false,
-                cable,
-            }),
-            _ => None,
-        });
         let spec = self.spec().without(DEGRADED.name);
-        let own = spec.option(WITHOUT.name).map(str::to_owned);
-        let alone = alone.map(|place| place.to_string());
-        let gone: Vec<String> = own.into_iter().chain(slower).chain(alone).collect();
-        let left = spec
-            .clone()
-            .without(WITHOUT.name)
-            .with(WITHOUT.name, gone.join("+"));
-        let parts = [spec, left].map(|spec| Part::of(self.whole.clone(), &spec));
-        let parts = parts.into_iter().flatten();
-        let parts = parts.filter(|part| part.ranks() == self.ranks);
-        let as_it_is = self.spec();
-        parts.filter(|part| part.spec() != as_it_is).collect()
+        let with_gone = |gone: &[String]| {
+            let own = spec.option(WITHOUT.name).map(str::to_owned);
+            let gone: Vec<String> = own.into_iter().chain(gone.iter().cloned()).collect();
+            let spec = spec.clone().without(WITHOUT.name);
+            spec.with(WITHOUT.name, gone.join("+"))
+        };
+        let slower: Vec<String> = self.degraded.iter().map(|one| one.0.to_string()).collect();
+        // Where one direction of a cable is broken, a plan without the other one may be faster.
+        let network = self.whole_network();
+        let back = self.without.iter().filter_map(|place| place.back());
+        let back = back.filter(|place| place.is_of(network, vertices(network)));
+        let back: Vec<String> = back.map(|place| place.to_string()).collect();
+        let mut others = Vec::new();
+        if !slower.is_empty() {
+            others.extend([spec.clone(), with_gone(&slower)]);
+        }
+        if !back.is_empty() {
+            others.push(with_gone(&[slower, back].concat()));
+        }
+        let parts = others.iter().map(|spec| Part::of(self.whole.clone(), spec));
+        let parts = parts.flatten().filter(|part| {
+            let links = part.network().map_or(0, |network| network.links().len());
+            part.ranks() == self.ranks && (!self.degraded.is_empty() || links < self.links.len())
+        });
+        parts.collect()
     }
 
     fn node(&self, rank: u32) -> u32 {

@@ -211,7 +211,7 @@ impl<'a> Contest<'a> {
         let mut contenders: Vec<(usize, Contender<'_>)> =
             contenders.into_iter().enumerate().collect();
         // On links estimates are bounds, or what steps are expected to take: of large plans that
-        // may all be good enough, the one of the fewest transfers comes first. What alone is beyond the budget comes last.
+        // may all be good enough, the one of the fewest transfers comes first. Contenders that exceed the budget by themselves come last.
         let has_links = self.question.fabric.network().is_some();
         let enough = Time::from_ps(self.least.ps().saturating_add(self.least.ps() / 100));
         contenders.sort_by_key(|(_, one)| {
@@ -266,8 +266,8 @@ impl<'a> Contest<'a> {
                     let expected = contender.estimate;
                     let tried =
                         memory::attempt(|| self.tried((contender.make)(limit)?, expected, limit));
-                    if let Ok(Ok(Tried::Plan(..) | Tried::Striped(..) | Tried::Longer(_))) = &tried
-                    {
+                    // What is refused or not expected is seldom made.
+                    if !matches!(tried, Err(_) | Ok(Err(_) | Ok(Tried::NotExpected(_)))) {
                         work = work.saturating_add(transfers);
                     }
                     match tried.unwrap_or_else(|much| Err(much.into())) {

@@ -7,8 +7,8 @@
 //! the least time is taken.
 //!
 //! Where the whole switch changes at once (`all_stop`), the matchings of a slot are those of as many ports, of like length. Under `planes`
-//! they are shared out over planes, each to the plane that is done first. Under `per_port` no port waits for another: pairs are
-//! started one by one ([`list`]).
+//! they are shared out over planes, each to the plane that is done first. Under `per_port` no port need wait for another:
+//! pairs are also started one by one ([`list`]), and the faster of both is taken.
 
 mod list;
 mod matchings;
@@ -292,7 +292,7 @@ impl Amounts {
         let chunks = self.chunks(longest);
         let matchings = matchings::of_like_size(self.ranks, &chunks, work);
         let together = in_lanes(terms, matchings);
-        // Where ports are set one by one, waiting for the others may still be the better order.
+        // Where ports are set one by one, it may still be faster if all wait for one another.
         let alone = terms
             .one_by_one
             .then(|| list::started_one_by_one(self.ranks, terms, &chunks));

@@ -1,4 +1,5 @@
-//! Plans for machines of which parts are slower: plans made as if these were not slower, and plans that leave them out.
+//! Plans for machines of which parts are slower: plans made as if these were not slower, and plans that leave them out. Where a
+//! cable is broken in one direction, also plans that leave the other one out.
 //!
 //! Planners of rings know one rate, and some of graphs want the machine whole. A plan for the whole
 //! machine stays correct where a part is slower; its slots last as long as their slowest transfer.
@@ -73,7 +74,7 @@ pub(super) fn plan(
         false => planned,
         true => Planned {
             reasons: vec![format!(
-                "{} takes {}, the least of {} made as if no part were slower, without slower parts and links one way, or for the fabric as it is",
+                "{} takes {}, the least of {} for the fabric as it is, at full rates, and without slower parts and links of one direction",
                 candidates[0].name,
                 candidates[0].time,
                 plural(candidates.len(), "plan")

@@ -57,7 +57,7 @@ pub(super) const PLANNER: Planner = Planner {
             .range("1 to 4096")
             .default(
                 "the fastest of 1, 2, 4, 8 and the number k of the optimum; of trees of one root (broadcast, reduce, \
-                 roots=one) of 1, 2, 4, of k, 2 k, 4 k, 8 k and 16 k up to 32, and of a tree over each other rank",
+                 roots=one) of 1, 2, 4, of k, 2 k, 4 k, 8 k and 16 k up to 32, and of a tree over each other rank, or each of the root's group",
             ),
         OptionRecord::new(
             "chunks",
@@ -111,7 +111,7 @@ const MOST_EVEN: u32 = 16;
 /// The numbers of chunks that are tried with trees of every root.
 const CHUNKS: [u32; 7] = [1, 2, 4, 8, 16, 32, 64];
 
-/// Of pipelines of more transfers only one is made, and unless full effort is asked for, none of twice as many.
+/// Above this many transfers only one pipeline is made; unless full effort is asked for, one of at most twice as many.
 const MANY_TRANSFERS: u64 = 1 << 21;
 
 /// More chunks are worth this part of the time.
@@ -210,7 +210,7 @@ impl<'a> Grounds<'a> {
         trees
     }
 
-    /// The numbers of trees with a relay each, where these reach the optimum.
+    /// The numbers of trees with a relay each, where these nearly reach the optimum; none of several parts.
     fn relayed(&self) -> Vec<u32> {
         let of_first = self.parts.first().map(Ground::relayed).unwrap_or_default();
         let counts = of_first.iter().map(|trees| trees.len() as u32);

@@ -330,7 +330,7 @@ def compute(asked: Asked, watch: Watch) -> Iterator[ReplayRow]:
 
 
 def _carried_out(trace: Trace, done: Outcome, *, measured: bool) -> str:
-    if trace.plan is not None:
+    if trace.plan is not None and trace.plan.fabric.spec == done.network:
         return "the collective by the plan that was exported as this trace"
     if not measured:
         return "message by message"

@@ -65,10 +65,8 @@ PLAIN = {
     "expert_parallel": 1,
     "sharded": 0,
     "micro_batches": 1,
-    "contention": "simulated",
-    "reconfigure": "layer",
 }
-"""What these options say of a model that nothing divides."""
+"""Values of these options that leave the model undivided."""
 
 
 def is_grouped(asked: Train, fabrics: Sequence[Fabric]) -> bool:

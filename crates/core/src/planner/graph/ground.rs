@@ -346,12 +346,19 @@ impl<'a> Ground<'a> {
         q / gcd(q, self.unit)
     }
 
-    /// Forests of trees with a relay each that reach the optimum.
+    /// Forests of trees with a relay each that nearly reach the optimum; of groups where packing takes too long, or where so
+    /// many packed trees do not reach it.
     pub(super) fn relayed(&self) -> Vec<Vec<Tree>> {
-        let root = self.root.filter(|_| self.cables.is_none());
-        let trees =
-            root.map(|root| relays::trees(self.links.network, root, self.reversed, self.ratio));
-        trees.unwrap_or_default()
+        let Some(root) = self.root.filter(|_| self.cables.is_none()) else {
+            return Vec::new();
+        };
+        let mut found = relays::trees(self.links.network, root, self.reversed, self.ratio);
+        let (ranks, exact) = (self.links.ranks, self.trees());
+        found.retain(|trees| {
+            let of_all = trees.len() + 1 == ranks as usize;
+            of_all || ranks > relays::MOST_RELAYS || trees.len() as u128 % exact != 0
+        });
+        found
     }
 
     /// A guess, before trees are grown, of what the steps of trees of every root take; zero for

@@ -5,29 +5,33 @@
 //! switch and to one behind each other switch, which passes it on to those that share it, three edges deep. Every rank then
 //! receives each part once and sends N - 2 or fewer, so that cables of equal rate to the ranks are used to the full.
 //!
-//! Of many ranks these are too many messages. In groups of g ranks the g - 1 ranks beside the root are its relays, and
-//! each part goes along a tree from group to group, to another rank of each for each part; that rank
-//! passes it on to its group. A rank with d groups below it sends (g - 1 + d) / (g - 1) of the vector.
+//! Of many ranks these are too many messages. In groups of g ranks the g - 1 ranks beside the root are its relays. Each part
+//! travels from group to group along a tree of groups. It enters every group at one rank, a different one for each part, and
+//! that rank sends it to the rest of its group. A rank with d groups below it sends (g - 1 + d) / (g - 1) of the vector.
 //!
 //! Messages take the routes of the fabric; what these load the links with says whether the trees reach the optimum.
 
 use super::pack::Tree;
+use crate::interrupt;
 use crate::network::Network;
 
 /// A link may have more to carry than the optimum allows by this part of it.
 const SLACK: u128 = 100;
 
 /// With more ranks not every one is a relay: these would be too many messages.
-const MOST_RELAYS: u32 = 512;
-
-/// The groups below a group, and how much more than the optimum allows a link may then have to carry, one part in this.
-const BELOW: [usize; 2] = [7, 2];
-const SLACK_OF_GROUPS: u128 = 12;
+pub(super) const MOST_RELAYS: u32 = 512;
 
 /// Ranks behind one switch form so many groups.
-const GROUPS: u32 = 8;
+const GROUPS: usize = 8;
 
-/// The forests that are not slower than the optimum: `blocks` over `rate`. Backwards if `reversed`.
+/// How many groups are below a group: the lower trees are tried first.
+const BELOW: [usize; 2] = [GROUPS - 1, 2];
+
+/// Trees in groups may load a link by one part in so many more than the optimum.
+const SLACK_OF_GROUPS: u128 = 12;
+
+/// The forests whose busiest link carries at most 1/100 more than in the optimum, `blocks` over `rate`, or in groups 1/12.
+/// Backwards if `reversed`.
 pub(super) fn trees(
     network: &dyn Network,
     root: u32,
@@ -40,6 +44,7 @@ pub(super) fn trees(
     }
     let links = network.links();
     let fits = |trees: &Vec<Tree>, slack: u128| {
+        interrupt::check();
         let mut load = vec![0u128; links.len()];
         let mut route = Vec::new();
         for &(from, to) in trees.iter().flat_map(|tree| &tree.edges) {
@@ -127,7 +132,7 @@ pub(super) fn trees(
     }
     let groups: Vec<Vec<u32>> = match &shared[..] {
         [(_, all)] => {
-            let size = all.len().div_ceil(GROUPS as usize);
+            let size = all.len().div_ceil(GROUPS);
             all.chunks(size).map(<[u32]>::to_vec).collect()
         }
         _ => shared.into_iter().map(|one| one.1).collect(),
@@ -165,5 +170,6 @@ fn of_groups(groups: &[Vec<u32>], root: u32, below: usize) -> Option<Vec<Tree>> 
         }
         Tree { root, edges }
     };
-    (is_even && size > 2 && count > 1).then(|| relays.map(tree).collect())
+    let is_small = (3..=MOST_RELAYS as usize).contains(&size);
+    (is_even && is_small && count > 1).then(|| relays.map(tree).collect())
 }

@@ -46,7 +46,7 @@ pub(super) fn settings(switch: &CircuitSwitch, steps: &[Step]) -> Vec<Setting> {
         messages.map(|one| [one.from, one.to]).collect()
     };
     let mut of_steps: Vec<BTreeSet<[u32; 2]>> = steps.iter().map(ends).collect();
-    // Steps over the same circuits count once.
+    // Steps over the same circuits, one after the other, count once.
     of_steps.dedup();
     let mut found: Vec<BTreeSet<[u32; 2]>> = vec![cycles(switch)];
     for first in 0..of_steps.len() {

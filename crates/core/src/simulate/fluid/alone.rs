@@ -1,7 +1,8 @@
 //! Flows under the rule `link`: each has the links of its route to itself.
 //!
-//! A link takes its flows one after the other: step by step, and in a step first those whose data came first (to the
-//! picosecond), then by source, destination and chunk; the order in which a plan stores the flows of a step says nothing. It is busy with a flow from the flow's start
+//! A link carries its flows one after the other. Flows of earlier steps go first. Within a step flows go in the order in which
+//! their data came to the source (to the picosecond), then by source, destination and lowest chunk; only what is alike in all
+//! of these keeps its order. A link is busy with a flow from the flow's start
 //! to its end, that is for the latency of the flow's route and for its bytes at the rate of the route's slowest link. Flow
 //! f of step s starts when
 //!
@@ -10,7 +11,7 @@
 //!   chunks: all flows of earlier steps to its source.)
 //!
 //! What arrives for a later step is kept apart until that step, so that a flow never waits for others to read. Each
-//! flow waits for earlier ones only, so that one pass in the order of the schedule finds all times.
+//! flow waits for earlier ones only, so that one pass over the steps, each in the order above, finds all times.
 
 use rustc_hash::FxHashMap;
 
