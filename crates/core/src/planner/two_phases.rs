@@ -150,6 +150,9 @@ const ABOVE: u64 = 32;
 /// Joined plans of more transfers take seconds to join, time and prove: they are to save a tenth of the time.
 const LARGE: u64 = 1 << 22;
 
+/// Over links, messages of unequal sizes are simulated one by one: more of them take minutes.
+const MOST_UNEVEN: u64 = 1 << 20;
+
 /// What a joined plan is made for: less time than a limit, of which one of its halves takes a part.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct JoinedLimit {
@@ -229,7 +232,9 @@ fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
     let (of_second, fastest_second, seconds, later) = planned("second", second, time)?;
     let transfers = fastest.transfers() + fastest_second.transfers();
     let joined = of_second.joined;
-    if joined.is_some_and(|joined| !joined.is_worth(later, transfers)) {
+    let is_even = question.size.get() % u64::from(collective.ranks()) == 0;
+    let is_long = !is_even && transfers > MOST_UNEVEN && question.fabric.network().is_some();
+    if is_long || joined.is_some_and(|joined| !joined.is_worth(later, transfers)) {
         let most = question.most_transfers;
         return Err(PlannerError::NothingFits { most });
     }
