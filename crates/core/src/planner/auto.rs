@@ -199,6 +199,7 @@ fn named_contender<'a>(
         _ => ranks.into(),
     };
     let mut transfers = pieces.map_or(about, |pieces| pieces.saturating_mul(of_a_piece));
+    question.fits(transfers)?;
     let mut slots;
     (*least, slots) = least::by_formulas(record, spec, question)?;
     let mut expected = Time::ZERO;
@@ -215,7 +216,6 @@ fn named_contender<'a>(
         *least = tuning.least.max(*least);
         expected = expected.max(tuning.expected);
     }
-    question.fits(transfers)?;
     let quickly =
         !on_ring && tuning.is_none() && transfers <= if on_grid { LARGE } else { QUICKLY_MADE };
     let is_known = quickly || on_ring || tuning.is_some();
