@@ -163,9 +163,13 @@ fn named_contenders<'a>(
                 continue;
             }
         };
+        let mut finer = Finer::default();
         for spec in record.variants(question.fabric) {
             let mut least = Time::ZERO;
-            match named_contender(record, &spec, &pieces, question, &mut least) {
+            if record.pieces(&spec).is_none() {
+                finer = Finer::default();
+            }
+            match named_contender(record, &spec, &pieces, &mut finer, question, &mut least) {
                 Ok(one) => contenders.extend(one),
                 Err(error) => refused.push(left_out(&spec, least, error)?),
             }
@@ -174,12 +178,27 @@ fn named_contenders<'a>(
     Ok((contenders, refused))
 }
 
+/// Pipelines of one algorithm that are cut into more and more pieces: once their times at least rise, they rise on.
+#[derive(Default)]
+struct Finer {
+    least: Option<Time>,
+    rises: bool,
+}
+
+impl Finer {
+    fn note(&mut self, least: Time) {
+        self.rises = self.least.is_some_and(|coarser| least > coarser);
+        self.least = Some(least);
+    }
+}
+
 /// A named algorithm with values of its options; `None` where it has nothing to offer. `least` becomes what it cannot go
 /// below, as far as that is known.
 fn named_contender<'a>(
     record: &'static Algorithm,
     spec: &Spec,
     (first_pieces, tuned_pieces): &(Option<FirstPieces>, Option<TunedPieces>),
+    finer: &mut Finer,
     question: &Question<'a>,
     least: &mut Time,
 ) -> Result<Option<Contender<'a>>, PlannerError> {
@@ -216,8 +235,10 @@ fn named_contender<'a>(
         *least = tuning.least.max(*least);
         expected = expected.max(tuning.expected);
     }
-    let quickly =
-        !on_ring && tuning.is_none() && transfers <= if on_grid { LARGE } else { QUICKLY_MADE };
+    let quickly = !on_ring
+        && tuning.is_none()
+        && !finer.rises
+        && transfers <= if on_grid { LARGE } else { QUICKLY_MADE };
     let is_known = quickly || on_ring || tuning.is_some();
     if quickly {
         let known = match least::of_spec(spec, question) {
@@ -228,6 +249,9 @@ fn named_contender<'a>(
         *least = known.least.max(*least);
         expected = expected.max(known.expected);
         transfers = known.transfers;
+        if pieces.is_some() {
+            finer.note(*least);
+        }
     }
     // Large ones come when a good time is known, which most of them cannot reach by their loads; on grids those of
     // few transfers come first.
@@ -243,6 +267,9 @@ fn named_contender<'a>(
     };
     if question.fabric.network().is_some() {
         expected = least::of_question(question, slots.into());
+    }
+    if let (true, Some(coarser)) = (finer.rises && !quickly, finer.least) {
+        expected = expected.max(coarser);
     }
     let (question, spec) = (*question, spec.clone());
     Ok(Some(Contender {

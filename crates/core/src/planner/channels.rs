@@ -39,6 +39,17 @@ pub(super) struct Channels {
     pub(super) translations: Option<Translations>,
 }
 
+/// Whether channels lead through switches from more ranks than are kept as sources of one.
+pub(super) fn are_some_left_out(fabric: &Fabric) -> bool {
+    let through_switches = |network: &dyn Network| {
+        let ranks = network.ranks();
+        let links = 0..network.links().len() as u32;
+        let mut ends = links.filter_map(|link| network.ends(link));
+        ends.any(|(from, to)| from.max(to) >= ranks)
+    };
+    fabric.ranks() as usize > MOST_INTO && fabric.network().is_some_and(through_switches)
+}
+
 impl Channels {
     /// `None` where it is not known where links lead, or flows do not share them. `backwards`: as they lead when
     /// time runs backwards.

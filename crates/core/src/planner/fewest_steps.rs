@@ -9,7 +9,7 @@ use std::rc::Rc;
 
 use super::contest::{Contender, Contest, ContestOutcome, Made};
 use super::matching::{self, First, Found, Pace, Part, Spread};
-use super::{Planned, Planner, PlannerError, Question, least};
+use super::{Planned, Planner, PlannerError, Question, channels, least};
 use crate::place::{PlacementError, PlacementProblem};
 use crate::plan::{AnyPlan, Plan};
 use crate::spec::{OptionRecord, Spec};
@@ -103,8 +103,9 @@ fn farthest(question: &Question<'_>, parts: &[Part]) -> u32 {
     far.flatten().max().copied().unwrap_or(0).into()
 }
 
+/// Plans of a few numbers of steps. None where channels are left out: through switches one step reaches all ranks.
 fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, PlannerError> {
-    if question.fabric.ranks() < 2 {
+    if question.fabric.ranks() < 2 || channels::are_some_left_out(question.fabric) {
         return Ok(Vec::new());
     }
     let kind = question.collective.kind();

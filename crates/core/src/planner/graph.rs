@@ -353,6 +353,8 @@ fn with<'a>(
     let relayed = grounds.relayed();
     let mut counts: Vec<u32> = match (trees, exact) {
         (Some(trees), _) => vec![trees],
+        // They need no switches removed, which takes long.
+        (None, _) if !relayed.is_empty() && question.effort == Effort::Enough => relayed.clone(),
         (None, None) => vec![1, 2, 4, 8],
         // More trees of one root are lower.
         (None, Some(exact)) if has_one_root => {

@@ -232,9 +232,13 @@ fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
     let (of_second, fastest_second, seconds, later) = planned("second", second, time)?;
     let transfers = fastest.transfers() + fastest_second.transfers();
     let joined = of_second.joined;
-    let is_even = question.size.get() % u64::from(collective.ranks()) == 0;
+    // Of fewer bytes than ranks some messages are empty, and the others alike.
+    let (bytes, ranks) = (question.size.get(), u64::from(collective.ranks()));
+    let is_even = bytes % ranks == 0 || bytes < ranks;
     let is_long = !is_even && transfers > MOST_UNEVEN && question.fabric.network().is_some();
-    if is_long || joined.is_some_and(|joined| !joined.is_worth(later, transfers)) {
+    if joined.is_some_and(|_| is_long)
+        || joined.is_some_and(|joined| !joined.is_worth(later, transfers))
+    {
         let most = question.most_transfers;
         return Err(PlannerError::NothingFits { most });
     }
