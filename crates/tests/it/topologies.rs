@@ -1,7 +1,7 @@
 //! Settings that are kept, and settings that go round: diameters, slots and times that theory gives.
 
 use opticoll::collective::CollectiveKind::{
-    AllGather, AllReduce, AllToAll, Broadcast, Reduce, ReduceScatter,
+    AllGather, AllReduce, AllToAll, Broadcast, Gather, Reduce, ReduceScatter, Scatter,
 };
 use opticoll::simulate::Policy;
 
@@ -85,6 +85,13 @@ fn hypercubes_gather_in_as_many_steps_as_they_have_dimensions() {
         let of_slot = |hops: u64| (farther(hops).count() as u64).div_ceil(bits);
         let most = delays + (1..=bits).map(of_slot).sum::<u64>() * size * BETA;
         assert!(found * 10 <= most * 12, "{ranks}: {found}, {most}");
+        // From one rank blocks leave over all ports, and those of each further hop are fewer.
+        for kind in [Scatter, Gather] {
+            let found = time(kind, all_to_all, &fabric, size, Policy::AllStop);
+            let least = delays + (ranks - 1) * size * BETA / bits;
+            assert!(found >= least, "{kind} {ranks}: {found} below {least}");
+            assert!(found <= most, "{kind} {ranks}: {found}, {most}");
+        }
     }
 }
 
@@ -98,6 +105,8 @@ fn a_setting_that_is_kept_pays_for_no_change() {
         AllReduce,
         Broadcast,
         Reduce,
+        Scatter,
+        Gather,
         AllToAll,
     ] {
         for topology in ["ring", "shifts", "kautz"] {
@@ -115,7 +124,7 @@ fn a_setting_that_is_kept_pays_for_no_change() {
 #[test]
 fn auto_keeps_a_setting_where_changes_are_dear_and_ports_are_several() {
     let fabric = "ranks=16,ports=4,rate=800Gb/s,latency=200ns,reconfiguration=10ms";
-    for kind in [AllGather, AllReduce, AllToAll] {
+    for kind in [AllGather, AllReduce, Scatter, Gather, AllToAll] {
         let chosen = time(kind, "auto", fabric, 1 << 20, Policy::AllStop);
         let kept = time(kind, "static", fabric, 1 << 20, Policy::AllStop);
         assert!(chosen <= kept, "{kind}: {chosen}, {kept}");

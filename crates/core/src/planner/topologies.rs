@@ -1,9 +1,9 @@
 //! One setting of a circuit switch that is kept for the whole collective.
 //!
-//! Every rank has d circuits out and d in, and the setting is a graph of degree d (`graphs`). All collectives but all_to_all
-//! are planned on that graph as on a fabric of links of the ports' rate, each with the start-up and latency of a circuit, by the
-//! planners of any graph; a step of theirs is a slot here, in which each circuit carries what its link would. An
-//! all_to_all takes shortest ways (`ways`). The simulator of circuits times what comes of it.
+//! Every rank has d circuits out and d in, and the setting is a graph of degree d (`graphs`). All_to_all, scatter and gather
+//! take shortest ways (`ways`). The others are planned on that graph as on a fabric of links of the ports' rate, each with the
+//! start-up and latency of a circuit, by the planners of any graph; a step of theirs is a slot here, in which each circuit carries
+//! what its link would. The simulator of circuits times what comes of it.
 
 mod graphs;
 mod ways;
@@ -35,7 +35,7 @@ pub(super) const PLANNER: Planner = Planner {
             .range("numbers below the number of ranks, joined by +")
             .default("the fewest hops found"),
         OptionRecord::new("on_links", "planner of the graph's links")
-            .range("tree_packing, matching, fewest_steps; all_to_all has none")
+            .range("tree_packing, matching, fewest_steps; all_to_all, scatter and gather have none")
             .default("the fastest"),
     ],
     by_size: true,
@@ -50,6 +50,8 @@ pub(super) const PLANNER: Planner = Planner {
             CollectiveKind::AllReduce,
             CollectiveKind::Broadcast,
             CollectiveKind::Reduce,
+            CollectiveKind::Scatter,
+            CollectiveKind::Gather,
             CollectiveKind::AllToAll,
         ],
         "One setting of circuits for the whole collective: rings of shifts, Kautz graphs, hypercubes, tori",
@@ -78,11 +80,9 @@ fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
         return Ok(question.nothing_to_do(spec));
     }
     let switch = needed(question)?;
-    let is_all_to_all = question.collective.kind() == CollectiveKind::AllToAll;
     let on_links = match spec.option("on_links") {
-        Some(_) if is_all_to_all => {
-            let rule =
-                "an all_to_all takes shortest ways and no planner of links; leave the option out";
+        Some(_) if takes_shortest_ways(question) => {
+            let rule = "all_to_all, scatter and gather take shortest ways and no planner of links; leave the option out";
             return Err(spec.refuse("on_links", rule).into());
         }
         Some(name) => Some(
@@ -125,6 +125,11 @@ fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
         reasons: Vec::new(),
         outcome: None,
     })
+}
+
+fn takes_shortest_ways(question: &Question<'_>) -> bool {
+    use CollectiveKind::{AllToAll, Gather, Scatter};
+    matches!(question.collective.kind(), AllToAll | Scatter | Gather)
 }
 
 /// The switch, if it has one plane and all ports work.
@@ -191,7 +196,7 @@ fn offer<'a>(
         },
         transfers: u64::from(switch.ranks).pow(2),
         make: Box::new(move |limit| {
-            let Some(links) = links else {
+            let Some(links) = links.filter(|_| !takes_shortest_ways(&question)) else {
                 let plan = ways::plan(&question, switch, &graph)?;
                 return Ok(Made::from(AnyPlan::Full(plan)));
             };

@@ -173,6 +173,16 @@ impl Graph {
         ranks.flat_map(|(from, next)| next.iter().map(move |to| [from, *to]))
     }
 
+    /// The graph whose circuits lead the other way.
+    pub(super) fn reversed(&self) -> Graph {
+        let mut next = vec![Vec::new(); self.next.len()];
+        for [from, to] in self.circuits() {
+            next[to as usize].push(from);
+        }
+        let topology = self.topology.clone();
+        Graph { topology, next }
+    }
+
     fn is_connected(&self) -> bool {
         let hops = self.hops(0);
         // As many circuits lead to each set of ranks as from it, so what leads from rank 0 leads back.

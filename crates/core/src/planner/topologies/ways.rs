@@ -1,4 +1,6 @@
-//! All_to_all along shortest ways of a graph.
+//! All_to_all, scatter and gather along shortest ways of a graph.
+//!
+//! A gather is a scatter on the graph with all circuits reversed, carried out backwards.
 //!
 //! There are as many slots as the graph's diameter, so that a block of the farthest rank makes a hop in each; the others may
 //! wait. Where there are several shortest ways, a block goes as one of those to the ranks before its own, over the circuits with the
@@ -11,6 +13,7 @@ use std::cmp::Reverse;
 use super::super::{PlannerError, Question};
 use super::graphs::Graph;
 use super::lights;
+use crate::collective::CollectiveKind;
 use crate::family::circuit_switch::CircuitSwitch;
 use crate::interrupt;
 use crate::plan::{Plan, Relay};
@@ -25,16 +28,25 @@ pub(super) fn plan(
     graph: &Graph,
 ) -> Result<Plan, PlannerError> {
     let ranks = graph.ranks();
-    let hops: Vec<Vec<u32>> = (0..ranks)
+    let kind = question.collective.kind();
+    let backwards = kind == CollectiveKind::Gather;
+    let sources = match kind {
+        CollectiveKind::AllToAll => (0..ranks).collect(),
+        _ => vec![question.collective.root()],
+    };
+    let reversed = backwards.then(|| graph.reversed());
+    let leading = reversed.as_ref().unwrap_or(graph);
+    let hops: Vec<Vec<u32>> = sources
+        .iter()
         .map(|rank| {
             interrupt::check();
-            graph.hops(rank).into_iter().flatten().collect()
+            leading.hops(*rank).into_iter().flatten().collect()
         })
         .collect();
     let all: u64 = hops.iter().flatten().map(|hops| u64::from(*hops)).sum();
     question.fits(all)?;
     let diameter = hops.iter().flatten().copied().max().unwrap_or(1);
-    let ways = balanced(graph, &hops);
+    let ways = balanced(leading, &sources, &hops);
     let slots_of = in_slots(&ways, diameter as usize);
     let lights = lights(switch, graph);
     let mut schedule = Schedule::new(question.collective);
@@ -42,14 +54,26 @@ pub(super) fn plan(
     let (mut slots, mut light, mut relays) = (Vec::new(), Vec::new(), Vec::new());
     for (block, (way, own)) in (0u32..).zip(ways.iter().zip(&slots_of)) {
         interrupt::check();
-        let (source, destination) = (block / ranks, block % ranks);
-        if source == destination {
-            continue;
+        let mut crossings: Vec<(u32, u32, u32)> = way
+            .iter()
+            .zip(own)
+            .map(|(one, slot)| match backwards {
+                true => (one.to, one.from, diameter - 1 - slot),
+                false => (one.from, one.to, *slot),
+            })
+            .collect();
+        if backwards {
+            crossings.reverse();
         }
+        let (Some(&(source, ..)), Some(&(_, destination, _))) =
+            (crossings.first(), crossings.last())
+        else {
+            continue;
+        };
         let transfer = schedule.len() as u32;
         schedule.push(Transfer::copy(block, source, destination));
-        for (place, (hop, &slot)) in way.iter().zip(own).enumerate() {
-            let own = lights[&[hop.from, hop.to]];
+        for (place, (from, to, slot)) in crossings.into_iter().enumerate() {
+            let own = lights[&[from, to]];
             match place {
                 0 => {
                     slots.push(slot);
@@ -57,7 +81,7 @@ pub(super) fn plan(
                 }
                 _ => relays.push(Relay {
                     transfer,
-                    rank: hop.from,
+                    rank: from,
                     light: own,
                     slot,
                 }),
@@ -80,8 +104,8 @@ struct Crossing {
     circuit: usize,
 }
 
-/// The circuits on the way of each block, by source and destination.
-fn balanced(graph: &Graph, hops: &[Vec<u32>]) -> Vec<Vec<Crossing>> {
+/// The circuits on the way of each block, by source and destination; `hops` are those from each source.
+fn balanced(graph: &Graph, sources: &[u32], hops: &[Vec<u32>]) -> Vec<Vec<Crossing>> {
     let ranks = graph.ranks();
     // By rank: the circuits that lead to it.
     let mut into: Vec<Vec<Crossing>> = vec![Vec::new(); ranks as usize];
@@ -89,14 +113,14 @@ fn balanced(graph: &Graph, hops: &[Vec<u32>]) -> Vec<Vec<Crossing>> {
         into[to as usize].push(Crossing { from, to, circuit });
     }
     let mut loads = vec![0u64; graph.circuits().count()];
-    let mut ways: Vec<Vec<Crossing>> = vec![Vec::new(); ranks as usize * ranks as usize];
+    let mut ways: Vec<Vec<Crossing>> = vec![Vec::new(); hops.len() * ranks as usize];
     // By source: the other ranks, the nearest first.
-    let nearest = |source: u32| {
-        let mut order: Vec<u32> = (0..ranks).filter(|rank| *rank != source).collect();
-        order.sort_by_key(|rank| hops[source as usize][*rank as usize]);
+    let nearest = |(source, hops): (&u32, &Vec<u32>)| {
+        let mut order: Vec<u32> = (0..ranks).filter(|rank| rank != source).collect();
+        order.sort_by_key(|rank| hops[*rank as usize]);
         order
     };
-    let orders: Vec<Vec<u32>> = (0..ranks).map(nearest).collect();
+    let orders: Vec<Vec<u32>> = sources.iter().zip(hops).map(nearest).collect();
     for _ in 0..ROUNDS {
         let mut changes = false;
         for (source, order) in orders.iter().enumerate() {
