@@ -182,7 +182,7 @@ pub(crate) fn time_bound(
     asked: &Charged<'_>,
 ) -> Result<Option<TimeBound>, UnitError> {
     match circuit_plans(fabric) {
-        Some(plans) if plans.direct_bound.is_some() || asked.collective.demand().is_none() => {
+        Some(plans) if plans.bounds_demands || asked.collective.demand().is_none() => {
             (plans.time_bound)(fabric, asked)
         }
         _ => Ok(None),

@@ -59,8 +59,9 @@ pub(crate) struct CircuitPlans {
     /// The greatest bound on the slots of any plan of a collective; where the flag says so, of plans whose
     /// circuits carry one chunk each in a slot.
     pub(crate) slots_bound: fn(&Fabric, &Collective, bool) -> Option<Bound>,
-    /// Of an all_to_all with a demand: the greatest bound on the time of plans in which no rank relays; `None` where no
-    /// bound of the family holds for a demand.
+    /// Whether `time_bound` holds of an all_to_all with a demand.
+    pub(crate) bounds_demands: bool,
+    /// Of an all_to_all with a demand: the greatest bound on the time of plans in which no rank relays.
     pub(crate) direct_bound: Option<DirectBound>,
     /// The greatest bound on the time of any plan of a collective.
     pub(crate) time_bound: fn(&Fabric, &Charged<'_>) -> Result<Option<TimeBound>, UnitError>,

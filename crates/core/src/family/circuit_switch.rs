@@ -24,6 +24,7 @@ pub(crate) const FAMILY: Family = Family {
             let switch = fabric.downcast::<CircuitSwitch>()?;
             Some(bound::slots(switch, collective))
         },
+        bounds_demands: true,
         direct_bound: Some(|fabric, asked| {
             let switch = fabric.downcast::<CircuitSwitch>();
             let direct =

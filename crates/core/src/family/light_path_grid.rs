@@ -18,6 +18,7 @@ pub(crate) const FAMILY: Family = Family {
             Ok(placement::assign_ports(schedule, fabric, algorithm)?)
         },
         slots_bound: |_, _, _| None,
+        bounds_demands: false,
         direct_bound: None,
         time_bound: |fabric, asked| {
             let grid = fabric.downcast::<LightPathGrid>();

@@ -27,6 +27,7 @@ pub(crate) const FAMILY: Family = Family {
                 false => bound::any_load(star, collective),
             })
         },
+        bounds_demands: false,
         direct_bound: None,
         time_bound: |fabric, asked| {
             let star = fabric.downcast::<PassiveStar>();

@@ -21,10 +21,14 @@ pub(crate) const FAMILY: Family = Family {
                 false => bound::any_load(ring, collective),
             })
         },
+        bounds_demands: true,
         direct_bound: None,
         time_bound: |fabric, asked| {
             let ring = fabric.downcast::<WdmRing>();
-            let best = |ring| bound::time::best(ring, asked.collective, asked.size, asked.least());
+            let best = |ring| match asked.collective.demand() {
+                Some(_) => bound::demanded::best(ring, asked.collective, asked.size, asked.least()),
+                None => bound::time::best(ring, asked.collective, asked.size, asked.least()),
+            };
             ring.map(best).transpose()
         },
         wavelengths_used: placement::wavelengths_used,

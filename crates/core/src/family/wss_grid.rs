@@ -23,6 +23,7 @@ pub(crate) const FAMILY: Family = Family {
             let grid = fabric.downcast::<WssGrid>()?;
             Some(bound::slots(grid, collective))
         },
+        bounds_demands: false,
         direct_bound: None,
         time_bound: |fabric, asked| {
             let grid = fabric.downcast::<WssGrid>();

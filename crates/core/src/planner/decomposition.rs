@@ -9,21 +9,26 @@
 //! Where the whole switch changes at once (`all_stop`), the matchings of a slot are those of as many ports, of like length. Under `planes`
 //! they are shared out over planes, each to the plane that is done first. Under `per_port` no port need wait for another:
 //! pairs are also started one by one ([`list`]), and the faster of both is taken.
+//!
+//! On a ring of wavelengths chunks are lightpaths from source to destination, so that a large block takes many channels, and the
+//! assignment of wavelengths gives them slots.
 
 mod list;
 mod matchings;
 
-use super::contest::{Contender, Made};
+use super::contest::{Contender, Contest, LARGE, Made};
 use super::{Planned, Planner, PlannerError, Question, empty_plan, shifts};
 use crate::collective::{CollectiveKind, DemandMatrix};
 use crate::fabric::Light;
 use crate::fabric::circuits::{Charge, Circuits};
+use crate::families;
 use crate::family::circuit_switch::{CircuitSwitch, FirstSetting, SwitchedLight};
+use crate::family::wdm_ring::WdmRing;
 use crate::interrupt;
 use crate::plan::{AnyPlan, Plan};
 use crate::schedule::{Schedule, Transfer};
 use crate::spec::{OptionRecord, Spec};
-use crate::units::Bytes;
+use crate::units::{Bytes, Time};
 use matchings::Matching;
 
 /// The planner of demands.
@@ -37,7 +42,9 @@ pub(super) const PLANNER: Planner = Planner {
     .default("the fastest found")],
     by_size: true,
     takes_demands: true,
-    applies: |fabric| fabric.downcast::<CircuitSwitch>().is_some(),
+    applies: |fabric| {
+        fabric.downcast::<CircuitSwitch>().is_some() || fabric.downcast::<WdmRing>().is_some()
+    },
     candidates: contenders,
     ..Planner::new(
         NAME,
@@ -133,28 +140,69 @@ struct Decomposed {
 }
 
 fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
-    let switch = shifts::needed(question, NAME)?;
     let amounts = Amounts::of(question);
+    if question.fabric.downcast::<WdmRing>().is_some() {
+        let plan = match amounts.longest(spec, question.size)? {
+            None => on_ring_fastest(question, &amounts)?,
+            Some(longest) => on_ring(question, &amounts, longest)?,
+        };
+        return Ok(AnyPlan::Full(plan).into());
+    }
+    let switch = shifts::needed(question, NAME)?;
     let terms = Terms::of(question, switch, amounts.largest)?;
     let mut work = matchings::MOST_WORK;
-    let decomposed = match spec.option("longest") {
+    let decomposed = match amounts.longest(spec, question.size)? {
         None => amounts.fastest(&terms),
-        Some("whole") => amounts.decomposed(&terms, u64::MAX, &mut work),
-        Some(text) => {
-            let longest: Bytes = text
-                .parse()
-                .map_err(|error| spec.refuse("longest", error))?;
-            let longest = amounts.of_bytes(longest, question.size);
-            let longest = longest
-                .ok_or_else(|| spec.refuse("longest", "cuts a block into more than 4096 chunks"))?;
-            amounts.decomposed(&terms, longest, &mut work)
-        }
+        Some(longest) => amounts.decomposed(&terms, longest, &mut work),
     };
     question.fits(decomposed.chunks.len() as u64)?;
     Ok(AnyPlan::Full(placed(question, decomposed.chunks, spec.to_string())?).into())
 }
 
+/// The plan on a ring whose chunks are at most so long.
+fn on_ring(question: &Question<'_>, amounts: &Amounts, longest: u64) -> Result<Plan, PlannerError> {
+    let chunks = amounts.chunks(longest);
+    question.fits(chunks.len() as u64)?;
+    let schedule = schedule(question, &chunks)?;
+    Ok(families::place_by_default(
+        schedule,
+        question.fabric,
+        NAME.into(),
+    )?)
+}
+
+/// The fastest plan on a ring of a few lengths of chunks.
+fn on_ring_fastest(question: &Question<'_>, amounts: &Amounts) -> Result<Plan, PlannerError> {
+    let contest = Contest {
+        question,
+        least: Time::ZERO,
+    };
+    let most = amounts.matrix.iter().max().copied().unwrap_or(0);
+    let mut fastest = AnyPlan::Full(on_ring(question, amounts, most)?);
+    let mut least = contest.time(&fastest, question.size, None)?;
+    let mut since = 0;
+    for halvings in 1..=MOST_HALVINGS {
+        interrupt::check();
+        let longest = most.div_ceil(1 << halvings);
+        if longest < 2 || since == PATIENCE || amounts.chunks(longest).len() as u64 > LARGE {
+            break;
+        }
+        let plan = AnyPlan::Full(on_ring(question, amounts, longest)?);
+        let enough = least.map(|time| Time::from_ps((time.ps() as f64 * WORTH) as u64));
+        let time = contest.time(&plan, question.size, enough)?;
+        if time < enough && time.is_some() {
+            (fastest, least, since) = (plan, time, 0);
+        } else {
+            since += 1;
+        }
+    }
+    Ok(fastest.unfold())
+}
+
 fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, PlannerError> {
+    if question.fabric.downcast::<WdmRing>().is_some() {
+        return on_ring_contenders(question);
+    }
     let Ok(switch) = shifts::needed(question, NAME) else {
         return Ok(Vec::new());
     };
@@ -181,6 +229,22 @@ fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, Planner
             }
             Ok(Made::from(plan(&Spec::new(NAME), &question)?.plan))
         }),
+    }])
+}
+
+fn on_ring_contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, PlannerError> {
+    if question.collective.demand().is_none() {
+        return Ok(Vec::new());
+    }
+    let least = question.least()?;
+    let question = *question;
+    Ok(vec![Contender {
+        name: NAME.into(),
+        slots: 1,
+        least,
+        estimate: least,
+        transfers: question.collective.chunks().into(),
+        make: Box::new(move |_| Ok(Made::from(plan(&Spec::new(NAME), &question)?.plan))),
     }])
 }
 
@@ -212,6 +276,22 @@ impl Amounts {
             largest,
             matrix,
         }
+    }
+
+    /// The largest chunk that is asked for, in the units of the demand; `None` where it is left open.
+    fn longest(&self, spec: &Spec, size: Bytes) -> Result<Option<u64>, PlannerError> {
+        let text = match spec.option("longest") {
+            None => return Ok(None),
+            Some("whole") => return Ok(Some(u64::MAX)),
+            Some(text) => text,
+        };
+        let longest: Bytes = text
+            .parse()
+            .map_err(|error| spec.refuse("longest", error))?;
+        let longest = self
+            .of_bytes(longest, size)
+            .ok_or_else(|| spec.refuse("longest", "cuts a block into more than 4096 chunks"))?;
+        Ok(Some(longest))
     }
 
     /// Bytes at a size as an amount; `None` where the largest block has more than 4,096 such chunks.
@@ -347,32 +427,14 @@ fn placed(
     mut chunks: Vec<PlacedChunk>,
     name: String,
 ) -> Result<Plan, PlannerError> {
-    let asked = question.collective;
     chunks.sort_by_key(|one| (one.source, one.destination, one.slot, one.port));
-    let collective = match asked.demand() {
-        Some(demand) => asked.without_demand().with_demand(cut(demand, &chunks)?)?,
-        // All blocks are cut alike.
-        None => {
-            let blocks = asked.blocks() - u64::from(asked.ranks());
-            asked.with_pieces((chunks.len() as u64 / blocks.max(1)).max(1) as u32)?
-        }
-    };
-    let slots = chunks.iter().map(|one| one.slot + 1).max().unwrap_or(0);
+    let amounts: Vec<(u32, u32, u64)> = chunks
+        .iter()
+        .map(|one| (one.source, one.destination, one.amount))
+        .collect();
+    let schedule = schedule(question, &amounts)?;
     if chunks.is_empty() {
-        return Ok(empty_plan(question.fabric, collective, name, 0));
-    }
-    let mut schedule = Schedule::new(collective);
-    schedule.reserve(chunks.len());
-    schedule.begin_step();
-    let mut before = None;
-    for chunk in &chunks {
-        let block = chunk.source * asked.ranks() + chunk.destination;
-        let number = match before {
-            Some((same, number)) if same == block => number + 1,
-            _ => collective.chunks_of_blocks(block..block + 1).start,
-        };
-        before = Some((block, number));
-        schedule.push(Transfer::copy(number, chunk.source, chunk.destination));
+        return Ok(empty_plan(question.fabric, schedule.collective, name, 0));
     }
     let mut plan = Plan::without_light(question.fabric, schedule, name);
     plan.light = vec![Light::NONE; plan.len()];
@@ -383,22 +445,48 @@ fn placed(
             destination_port: chunk.port.into(),
         });
     }
+    let slots = chunks.iter().map(|one| one.slot + 1).max().unwrap_or(0);
     plan.step_slots[0] = 0..slots;
     Ok(plan)
 }
 
+/// All chunks in one step: source, destination and amount of each, in the order of pairs.
+fn schedule(question: &Question<'_>, chunks: &[(u32, u32, u64)]) -> Result<Schedule, PlannerError> {
+    let asked = question.collective;
+    let collective = match asked.demand() {
+        Some(demand) => asked.without_demand().with_demand(cut(demand, chunks)?)?,
+        // All blocks are cut alike.
+        None => {
+            let blocks = asked.blocks() - u64::from(asked.ranks());
+            asked.with_pieces((chunks.len() as u64 / blocks.max(1)).max(1) as u32)?
+        }
+    };
+    let mut schedule = Schedule::new(collective);
+    schedule.reserve(chunks.len());
+    schedule.begin_step();
+    let mut before = None;
+    for &(source, destination, _) in chunks {
+        let block = source * asked.ranks() + destination;
+        let number = match before {
+            Some((same, number)) if same == block => number + 1,
+            _ => collective.chunks_of_blocks(block..block + 1).start,
+        };
+        before = Some((block, number));
+        schedule.push(Transfer::copy(number, source, destination));
+    }
+    Ok(schedule)
+}
+
 /// A demand with the chunks that are sent, which are in the order of pairs; what a rank keeps is one chunk.
-fn cut(demand: &DemandMatrix, chunks: &[PlacedChunk]) -> Result<DemandMatrix, PlannerError> {
+fn cut(demand: &DemandMatrix, chunks: &[(u32, u32, u64)]) -> Result<DemandMatrix, PlannerError> {
     let ranks = demand.ranks();
     let matrix = demand.matrix();
     let own = (0..ranks).map(|rank| {
         let amount = matrix[rank as usize * (ranks as usize + 1)];
         (rank, rank, amount)
     });
-    let sent = chunks
-        .iter()
-        .map(|one| (one.source, one.destination, one.amount));
-    let mut all: Vec<(u32, u32, u64)> = sent.chain(own.filter(|own| own.2 > 0)).collect();
+    let own = own.filter(|own| own.2 > 0);
+    let mut all: Vec<(u32, u32, u64)> = chunks.iter().copied().chain(own).collect();
     all.sort_by_key(|(source, destination, _)| (*source, *destination));
     let cut = DemandMatrix::new(ranks, all);
     cut.map_err(|error| PlannerError::CollectiveSize(error.into()))

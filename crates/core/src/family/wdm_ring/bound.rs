@@ -91,6 +91,7 @@ mod answers;
 pub mod any_load;
 mod behind_cuts;
 pub mod crossings;
+pub mod demanded;
 pub mod leaving;
 pub mod per_step;
 pub mod relay_tree;

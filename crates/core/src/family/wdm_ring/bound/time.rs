@@ -167,7 +167,12 @@ pub fn best(
 }
 
 /// The time in which `bytes / parts` go over `channels` channels at once at least, rounded down.
-fn over(ring: &WdmRing, bytes: u128, parts: u64, channels: u64) -> Result<Time, UnitError> {
+pub(super) fn over(
+    ring: &WdmRing,
+    bytes: u128,
+    parts: u64,
+    channels: u64,
+) -> Result<Time, UnitError> {
     let parts = u128::from(parts) * u128::from(channels);
     let least = ring.transmission().least(bytes, parts);
     let time = least.and_then(|least| u64::try_from(least).ok());
