@@ -289,6 +289,66 @@ fn on_a_crossbar_the_hottest_rank_takes_its_bytes_in_at_its_rate() {
 }
 
 #[test]
+fn a_large_block_takes_all_channels_of_its_way_around_a_ring() {
+    let text = "wdm_ring:ranks=8,wavelengths=4,rate=80Gb/s,reconfiguration=1us";
+    let fabric = Fabric::parse(text).unwrap();
+    let (size, method) = (1u64 << 20, Method::default());
+    let demand = DemandMatrix::new(8, [(0, 1, size)]).unwrap();
+    let collective = demanding(demand);
+    let plan = proved("decomposition", &fabric, collective, size, &method);
+    // 100 ps for a byte, over the 4 channels of one link; from rank 0 lead 8.
+    assert_eq!(time(&plan, size, &method).ps(), 1_000_000 + size / 4 * 100);
+    let bounds = time_bounds(&fabric, &collective, Bytes::new(size), &method).unwrap();
+    let [bound] = &bounds[..] else {
+        panic!("{bounds:?}")
+    };
+    assert_eq!(bound.bound.time.ps(), 1_000_000 + size / 8 * 100);
+    // Four ranks send to the four opposite ones: 4 blocks over 2 links of 4 channels.
+    let across = DemandMatrix::new(8, (0..4).map(|rank| (rank, rank + 4, size))).unwrap();
+    let bounds = time_bounds(&fabric, &demanding(across), Bytes::new(size), &method).unwrap();
+    assert_eq!(
+        bounds[0].bound.time.ps(),
+        1_000_000 + 4 * size / 8 * 100,
+        "{bounds:?}"
+    );
+    // Blocks that differ are cut as well.
+    let fabric = Fabric::parse("wdm_ring:ranks=16,wavelengths=8").unwrap();
+    let zipf = demanding(generated("zipf:exponent=1.2", 16));
+    let whole = proved("direct", &fabric, zipf, 1 << 24, &method);
+    let chosen = proved("auto", &fabric, zipf, 1 << 24, &method);
+    let times = [&whole, &chosen].map(|plan| time(plan, 1 << 24, &method).ps());
+    assert!(times[1] * 10 <= times[0] * 6, "{times:?}");
+}
+
+#[test]
+fn a_setting_that_is_kept_comes_near_the_hottest_rank_where_changes_are_dear() {
+    for (ranks, most) in [(8u32, 118), (16, 111), (32, 111)] {
+        let text = format!(
+            "circuit_switch:ranks={ranks},ports=4,rate=200Gb/s,latency=500ns,reconfiguration=10ms"
+        );
+        let fabric = Fabric::parse(&text).unwrap();
+        let (size, method) = (1u64 << 20, Method::default());
+        let demand = generated("zipf:exponent=1.2", ranks);
+        let matrix = demand.matrix();
+        let received = |rank: u32| -> u128 {
+            let senders = (0..ranks).filter(|sender| *sender != rank);
+            let amounts =
+                senders.map(|sender| u128::from(matrix[(sender * ranks + rank) as usize]));
+            amounts.sum()
+        };
+        // 40 ps for a byte over each of 4 ports.
+        let hottest = (0..ranks).map(received).max().unwrap();
+        let hottest = hottest * u128::from(size) / u128::from(demand.largest()) * 40 / 4;
+        let chosen = proved("auto", &fabric, demanding(demand), size, &method);
+        let took = u128::from(time(&chosen, size, &method).ps());
+        assert!(
+            took >= hottest && took * 100 <= hottest * most,
+            "{ranks}: {took}, {hottest}"
+        );
+    }
+}
+
+#[test]
 fn what_takes_equal_blocks_refuses_demands() {
     let collective = demanding(generated("random", 8));
     let refused = |algorithm: &str, fabric: &str| {

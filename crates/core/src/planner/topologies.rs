@@ -29,7 +29,7 @@ use graphs::{Graph, Topology};
 pub(super) const PLANNER: Planner = Planner {
     options: &[
         OptionRecord::new("topology", "graph of the circuits")
-            .range("ring, shifts, kautz, hypercube, torus")
+            .range("ring, shifts, kautz, hypercube, torus, demand")
             .default("the fastest of those that the ports allow"),
         OptionRecord::new("shifts", "shift of each port, such as 1+5; topology=shifts")
             .range("numbers below the number of ranks, joined by +")
@@ -39,6 +39,7 @@ pub(super) const PLANNER: Planner = Planner {
             .default("the fastest"),
     ],
     by_size: true,
+    takes_demands: true,
     applies: |fabric| fabric.downcast::<CircuitSwitch>().is_some(),
     candidates: contenders,
     ..Planner::new(
@@ -95,9 +96,10 @@ fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
         ),
         None => None,
     };
+    let demand = question.collective.demand();
     let graphs = match Topology::named(spec)? {
         Some(topology) => {
-            let graph = Graph::new(&topology, switch).map_err(|rule| {
+            let graph = Graph::new(&topology, switch, demand).map_err(|rule| {
                 let option = if spec.option("topology").is_some() {
                     "topology"
                 } else {
@@ -107,7 +109,7 @@ fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
             })?;
             vec![graph]
         }
-        None => Graph::all(switch),
+        None => Graph::all(switch, demand),
     };
     let offers = graphs
         .into_iter()
@@ -160,7 +162,7 @@ fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, Planner
     {
         return Ok(Vec::new());
     }
-    let graphs = Graph::all(switch).into_iter();
+    let graphs = Graph::all(switch, question.collective.demand()).into_iter();
     let offers = graphs.map(|graph| offer(question, switch, graph, None));
     Ok(offers.flatten().collect())
 }

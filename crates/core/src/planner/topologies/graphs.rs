@@ -7,13 +7,16 @@
 //! | kautz | to -(d u + 1), ..., -(d u + d): of diameter ceil(log_d n) at most (Imase and Itoh 1983); a Kautz graph where n = d^k + d^(k - 1) |
 //! | hypercube | to the ranks that differ from u in one bit |
 //! | torus | to both neighbours in each of d / 2 dimensions, all longer than 2 |
+//! | demand | as kautz, spare ports to the largest blocks of a demand; then heads of two circuits are swapped while this lessens bytes times hops |
 //!
 //! all modulo n. A circuit from a rank to itself, or a second one to the same rank, is left out.
 
 use std::collections::BTreeSet;
 
 use super::super::shifts;
+use crate::collective::DemandMatrix;
 use crate::family::circuit_switch::CircuitSwitch;
+use crate::interrupt;
 use crate::spec::{Spec, SpecError, whole};
 
 /// A rule for the circuits.
@@ -25,15 +28,17 @@ pub(super) enum Topology {
     Kautz,
     Hypercube,
     Torus,
+    Demand,
 }
 
 impl Topology {
-    const ALL: [Topology; 5] = [
+    const ALL: [Topology; 6] = [
         Topology::Ring,
         Topology::Shifts(None),
         Topology::Kautz,
         Topology::Hypercube,
         Topology::Torus,
+        Topology::Demand,
     ];
 
     pub(super) fn name(&self) -> &'static str {
@@ -43,6 +48,7 @@ impl Topology {
             Topology::Kautz => "kautz",
             Topology::Hypercube => "hypercube",
             Topology::Torus => "torus",
+            Topology::Demand => "demand",
         }
     }
 
@@ -55,7 +61,7 @@ impl Topology {
                 let known = all.find(|one| one.name() == name).ok_or_else(|| {
                     spec.refuse(
                         "topology",
-                        "must be ring, shifts, kautz, hypercube or torus",
+                        "must be ring, shifts, kautz, hypercube, torus or demand",
                     )
                 })?;
                 Some(known)
@@ -84,10 +90,10 @@ pub(super) struct Graph {
 
 impl Graph {
     /// All that the ports allow, each set of circuits once.
-    pub(super) fn all(switch: &CircuitSwitch) -> Vec<Graph> {
+    pub(super) fn all(switch: &CircuitSwitch, demand: Option<&DemandMatrix>) -> Vec<Graph> {
         let mut graphs: Vec<Graph> = Vec::new();
         for topology in &Topology::ALL {
-            if let Ok(graph) = Graph::new(topology, switch) {
+            if let Ok(graph) = Graph::new(topology, switch, demand) {
                 if graphs.iter().all(|other| other.next != graph.next) {
                     graphs.push(graph);
                 }
@@ -98,7 +104,11 @@ impl Graph {
 
     /// # Errors
     /// What a topology needs of ranks and ports.
-    pub(super) fn new(topology: &Topology, switch: &CircuitSwitch) -> Result<Graph, String> {
+    pub(super) fn new(
+        topology: &Topology,
+        switch: &CircuitSwitch,
+        demand: Option<&DemandMatrix>,
+    ) -> Result<Graph, String> {
         let (ranks, ports) = (switch.ranks, switch.ports);
         let shifted = |shifts: &[u32]| {
             by_rule(ranks, |rank| {
@@ -129,13 +139,11 @@ impl Graph {
                 topology = Topology::Shifts(Some(shifts));
                 next
             }
-            Topology::Kautz => by_rule(ranks, |rank| {
-                let ranks = u64::from(ranks);
-                let from = 1..=u64::from(ports);
-                from.map(|own| (u64::from(ports) * rank + own) % ranks)
-                    .map(|back| ranks - back)
-                    .collect()
-            }),
+            Topology::Kautz => kautz(ranks, ports),
+            Topology::Demand => {
+                let demand = demand.ok_or("demand needs an all_to_all with a demand")?;
+                suited(kautz(ranks, ports), demand, ports)
+            }
             Topology::Hypercube => {
                 if !ranks.is_power_of_two() || ranks.ilog2() > ports {
                     return Err(format!(
@@ -210,6 +218,84 @@ impl Graph {
         }
         hops
     }
+}
+
+/// Hops times circuits that are looked at while circuits are swapped.
+const MOST_SWAPPING: u64 = 1 << 28;
+
+fn kautz(ranks: u32, ports: u32) -> Vec<Vec<u32>> {
+    by_rule(ranks, |rank| {
+        let ranks = u64::from(ranks);
+        let from = 1..=u64::from(ports);
+        from.map(|own| (u64::from(ports) * rank + own) % ranks)
+            .map(|back| ranks - back)
+            .collect()
+    })
+}
+
+/// Circuits changed so that large blocks have few hops.
+fn suited(mut next: Vec<Vec<u32>>, demand: &DemandMatrix, ports: u32) -> Vec<Vec<u32>> {
+    let ranks = next.len();
+    let amounts = demand.matrix();
+    let mut largest: Vec<usize> = (0..amounts.len()).collect();
+    largest.sort_by_key(|pair| std::cmp::Reverse(amounts[*pair]));
+    let mut into = vec![0; ranks];
+    next.iter()
+        .flatten()
+        .for_each(|to| into[*to as usize] += 1u32);
+    for pair in largest {
+        let (from, to) = (pair / ranks, pair % ranks);
+        let is_spare = (next[from].len() as u32) < ports && into[to] < ports;
+        if amounts[pair] > 0 && from != to && is_spare && !next[from].contains(&(to as u32)) {
+            next[from].push(to as u32);
+            into[to] += 1;
+        }
+    }
+    let topology = Topology::Demand;
+    let mut graph = Graph { topology, next };
+    let cost = |graph: &Graph| -> Option<u128> {
+        let hops = (0..ranks as u32).flat_map(|rank| graph.hops(rank));
+        let pairs = hops.zip(&amounts);
+        pairs
+            .map(|(hops, amount)| Some(u128::from(hops?) * u128::from(*amount)))
+            .sum()
+    };
+    let Some(mut least) = cost(&graph) else {
+        return graph.next;
+    };
+    let places: Vec<(usize, usize)> = (0..ranks)
+        .flat_map(|from| (0..graph.next[from].len()).map(move |place| (from, place)))
+        .collect();
+    let mut work = 0;
+    let mut changes = true;
+    while changes {
+        changes = false;
+        for (at, &one) in places.iter().enumerate() {
+            for &other in &places[at + 1..] {
+                let heads = [one, other].map(|(from, place)| graph.next[from][place]);
+                let leads =
+                    |from: usize, to: u32| from as u32 == to || graph.next[from].contains(&to);
+                if leads(one.0, heads[1]) || leads(other.0, heads[0]) {
+                    continue;
+                }
+                interrupt::check();
+                work += ranks as u64 * places.len() as u64;
+                if work > MOST_SWAPPING {
+                    return graph.next;
+                }
+                graph.next[one.0][one.1] = heads[1];
+                graph.next[other.0][other.1] = heads[0];
+                match cost(&graph) {
+                    Some(cost) if cost < least => (least, changes) = (cost, true),
+                    _ => {
+                        graph.next[one.0][one.1] = heads[0];
+                        graph.next[other.0][other.1] = heads[1];
+                    }
+                }
+            }
+        }
+    }
+    graph.next
 }
 
 /// Circuits by a rule that gives numbers modulo the ranks.

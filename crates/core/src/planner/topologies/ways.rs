@@ -46,14 +46,22 @@ pub(super) fn plan(
     let all: u64 = hops.iter().flatten().map(|hops| u64::from(*hops)).sum();
     question.fits(all)?;
     let diameter = hops.iter().flatten().copied().max().unwrap_or(1);
-    let ways = balanced(leading, &sources, &hops);
-    let slots_of = in_slots(&ways, diameter as usize);
+    let collective = question.collective;
+    let amounts = match collective.demand() {
+        Some(demand) => demand.matrix(),
+        None => vec![1; hops.len() * ranks as usize],
+    };
+    let ways = balanced(leading, (&sources, &hops), &amounts);
+    let slots_of = in_slots(&ways, &amounts, diameter as usize);
     let lights = lights(switch, graph);
-    let mut schedule = Schedule::new(question.collective);
+    let mut schedule = Schedule::new(collective);
     schedule.begin_step();
     let (mut slots, mut light, mut relays) = (Vec::new(), Vec::new(), Vec::new());
     for (block, (way, own)) in (0u32..).zip(ways.iter().zip(&slots_of)) {
         interrupt::check();
+        if amounts[block as usize] == 0 {
+            continue;
+        }
         let mut crossings: Vec<(u32, u32, u32)> = way
             .iter()
             .zip(own)
@@ -71,7 +79,11 @@ pub(super) fn plan(
             continue;
         };
         let transfer = schedule.len() as u32;
-        schedule.push(Transfer::copy(block, source, destination));
+        let chunks = collective.chunks_of_blocks(block..block + 1);
+        schedule.push(Transfer {
+            count: chunks.len() as u32,
+            ..Transfer::copy(chunks.start, source, destination)
+        });
         for (place, (from, to, slot)) in crossings.into_iter().enumerate() {
             let own = lights[&[from, to]];
             match place {
@@ -105,7 +117,11 @@ struct Crossing {
 }
 
 /// The circuits on the way of each block, by source and destination; `hops` are those from each source.
-fn balanced(graph: &Graph, sources: &[u32], hops: &[Vec<u32>]) -> Vec<Vec<Crossing>> {
+fn balanced(
+    graph: &Graph,
+    (sources, hops): (&[u32], &[Vec<u32>]),
+    amounts: &[u64],
+) -> Vec<Vec<Crossing>> {
     let ranks = graph.ranks();
     // By rank: the circuits that lead to it.
     let mut into: Vec<Vec<Crossing>> = vec![Vec::new(); ranks as usize];
@@ -128,7 +144,10 @@ fn balanced(graph: &Graph, sources: &[u32], hops: &[Vec<u32>]) -> Vec<Vec<Crossi
             let (of_source, hops) = (source * ranks as usize, &hops[source]);
             for &rank in order {
                 let own = of_source + rank as usize;
-                ways[own].iter().for_each(|one| loads[one.circuit] -= 1);
+                let amount = amounts[own];
+                ways[own]
+                    .iter()
+                    .for_each(|one| loads[one.circuit] -= amount);
                 let near = into[rank as usize].iter();
                 let near = near.filter(|one| hops[one.from as usize] < hops[rank as usize]);
                 let load = |one: &&Crossing| {
@@ -142,7 +161,9 @@ fn balanced(graph: &Graph, sources: &[u32], hops: &[Vec<u32>]) -> Vec<Vec<Crossi
                     changes |= way != ways[own];
                     ways[own] = way;
                 }
-                ways[own].iter().for_each(|one| loads[one.circuit] += 1);
+                ways[own]
+                    .iter()
+                    .for_each(|one| loads[one.circuit] += amount);
             }
         }
         if !changes {
@@ -153,22 +174,22 @@ fn balanced(graph: &Graph, sources: &[u32], hops: &[Vec<u32>]) -> Vec<Vec<Crossi
 }
 
 /// The slots of all hops.
-fn in_slots(ways: &[Vec<Crossing>], slots: usize) -> Vec<Vec<u32>> {
+fn in_slots(ways: &[Vec<Crossing>], amounts: &[u64], slots: usize) -> Vec<Vec<u32>> {
     let mut order: Vec<usize> = (0..ways.len()).collect();
-    order.sort_by_key(|block| Reverse(ways[*block].len()));
+    order.sort_by_key(|block| Reverse((ways[*block].len(), amounts[*block])));
     let circuits = ways.iter().flatten().map(|one| one.circuit + 1).max();
     let mut loads = vec![vec![0u64; circuits.unwrap_or(0)]; slots];
     let mut busiest = vec![0u64; slots];
     let mut taken = vec![Vec::new(); ways.len()];
     for block in order {
         interrupt::check();
-        let mut first = 0;
+        let (mut first, amount) = (0, amounts[block]);
         for (place, one) in ways[block].iter().enumerate() {
             let last = slots - (ways[block].len() - place);
             let more =
-                |slot: &usize| (loads[*slot][one.circuit] + 1).saturating_sub(busiest[*slot]);
+                |slot: &usize| (loads[*slot][one.circuit] + amount).saturating_sub(busiest[*slot]);
             let slot = (first..=last).min_by_key(more).unwrap_or(first);
-            loads[slot][one.circuit] += 1;
+            loads[slot][one.circuit] += amount;
             busiest[slot] = busiest[slot].max(loads[slot][one.circuit]);
             taken[block].push(slot as u32);
             first = slot + 1;
