@@ -17,6 +17,7 @@ use crate::collective::CollectiveKind;
 use crate::families;
 use crate::family::wdm_ring::WdmRing;
 use crate::interrupt;
+use crate::memory;
 use crate::names::plural;
 use crate::plan::AnyPlan;
 use crate::simulate::Simulator;
@@ -121,7 +122,8 @@ fn contenders<'a>(question: &Question<'a>) -> Result<(Vec<Contender<'a>>, Refuse
     // Named algorithms come first: of plans alike the simpler one is taken.
     let (mut contenders, mut refused) = named_contenders(question)?;
     for planner in question.planners() {
-        match (planner.candidates)(question) {
+        let own = memory::attempt(|| (planner.candidates)(question));
+        match own.unwrap_or_else(|much| Err(much.into())) {
             Ok(own) => contenders.extend(own),
             Err(error) => refused.push(left_out(&Spec::new(planner.name), Time::ZERO, error)?),
         }

@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 
 use crate::fabric::Fabric;
 use crate::interrupt;
+use crate::memory;
 use crate::network::translations::Translations;
 use crate::network::{Network, Sharing};
 
@@ -163,6 +164,10 @@ impl Channels {
         for channel in &self.all {
             next[channel.from as usize].push(channel.to);
         }
+        memory::take(
+            "the table of distances between ranks",
+            2 * (ranks as u64).pow(2),
+        );
         let mut distances = vec![u16::MAX; ranks * ranks];
         let mut queue = VecDeque::new();
         for source in 0..ranks {
