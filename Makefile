@@ -6,14 +6,14 @@ RUST := $(shell find crates/core crates/py -name '*.rs' -o -name Cargo.toml) Car
 export PATH := $(CURDIR)/$(BIN):$(PATH):$(HOME)/.cargo/bin
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
-.PHONY: demo test test-core test-python check stub bench fuzz validate compare figures reference papers rustdoc docs newest wheel clean
+.PHONY: demo test test-core test-python test-papers check stub bench fuzz validate compare figures reference papers rustdoc docs newest wheel clean
 
 demo: $(VENV)/built
 	mkdir -p out
 	opticoll compare all_gather --fabric optree_paper --size 4MiB \
 		--algorithms ring,neighbour_exchange,wrht,optree,relay_tree --figure out/demo.svg
 
-test: test-core test-python
+test: test-core test-python test-papers
 
 # PROPTEST_CASES is the number of cases of a property that states none.
 export PROPTEST_CASES ?= 64
@@ -32,6 +32,9 @@ endif
 
 test-python: $(VENV)/built
 	pytest $(or $(TEST),-n 3 --dist loadfile)
+
+test-papers: $(VENV)/built
+	pytest $(or $(TEST),papers -n 3 --dist loadfile)
 
 # The quick ones first.
 check: $(VENV)/installed
@@ -112,8 +115,8 @@ newest: export VIRTUAL_ENV := $(CURDIR)/.newest
 newest:
 	$(PYTHON) -m venv .newest
 	pip install --quiet --upgrade $(NEWEST)
-	pip install --quiet --no-deps --no-build-isolation --editable .
-	pytest -n 2
+	pip install --quiet --no-deps --no-build-isolation --editable . --editable papers
+	pytest -n 2 tests python/opticoll papers
 
 # Wheels without a need for Rust, and the source distribution, in dist/. zig links them against an old
 # glibc, so that they run on any Linux since 2014. WHEEL_TARGETS are targets that rustup has.
@@ -132,8 +135,8 @@ $(VENV)/installed: constraints.txt
 	pip install --quiet --requirement constraints.txt
 	touch $@
 
-$(VENV)/built: $(VENV)/installed pyproject.toml $(RUST)
-	pip install --quiet --no-deps --no-build-isolation --editable .
+$(VENV)/built: $(VENV)/installed pyproject.toml papers/pyproject.toml $(RUST)
+	pip install --quiet --no-deps --no-build-isolation --editable . --editable papers
 	touch $@
 
 clean:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from pathlib import Path
 
-from opticoll.commands import COMMANDS
+from opticoll.commands import installed
 from opticoll.rows import reference
 from opticoll.runner import Command
 
@@ -31,9 +30,7 @@ SHAPES = {
 
 def page() -> str:
     """The page, complete."""
-    commands: list[Command] = [
-        import_module(f"opticoll.commands.{name}").COMMAND for name in COMMANDS
-    ]
+    commands: list[Command] = list(installed().values())
     lines = []
     kinds = []
     for command in commands:

@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import opticoll
-from conftest import RING
 from opticoll import Collective, Fabric, Schedule, _core, errors, reference, registry
 from opticoll.config import split_algorithms, split_counts, split_sizes
+from support import RING
 
 
 def test_import_loads_no_heavy_module() -> None:

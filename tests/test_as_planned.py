@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 import opticoll
-from conftest import Run
 from opticoll import Fabric, Trace, errors
 from opticoll.commands.train import Train
 from opticoll.commands.train.groups import why_alone
 from opticoll.settings import Settings
+from support import Run
 
 CALLS = {
     "all_reduce": "Allreduce",

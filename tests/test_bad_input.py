@@ -8,8 +8,8 @@ import pytest
 import zstandard
 
 import opticoll
-from conftest import RING, Run
 from opticoll import content, errors
+from support import RING, Run
 
 LIMIT = "must be"
 

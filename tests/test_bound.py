@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import opticoll
-from conftest import Run
+from support import Run
 
 Bounds = Callable[..., dict[str, Any]]
 

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 import opticoll
-from conftest import Run
 from opticoll import break_even, config
 from opticoll.errors import OpticollError
+from support import Run
 from test_cli import run_json
 
 RANKS, SIZE, DELAY_S, BETA_S = 8, 2**20, 100e-9, 8 / 800e9

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from conftest import Run
 from opticoll import _core
+from support import Run
 from test_bad_input import check as refused
 from test_cli import run_json
 

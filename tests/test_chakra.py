@@ -26,7 +26,6 @@ from chakra_files import (
     unpacked,
     varint,
 )
-from conftest import Run
 from mutants import CHAKRA, judged
 from opticoll import Program
 from opticoll._core import make_plan
@@ -35,6 +34,7 @@ from opticoll.reference.chakra import read_chakra
 from opticoll.reference.msccl import read_msccl
 from opticoll.reference.plan import NotAPlan, TooLarge
 from opticoll.reference.program import verify_program
+from support import Run
 
 DATA = Path(__file__).parent / "data/programs"
 OTHERS = os.environ.get("OPTICOLL_CHAKRA")

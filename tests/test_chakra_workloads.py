@@ -11,8 +11,8 @@ import pytest
 
 import opticoll
 from chakra_files import COLLECTIVE, COMPUTE, METADATA, RECEIVE, SEND, header, node
-from conftest import Run
 from opticoll.commands.replay import ReplayRow
+from support import Run
 
 OTHERS = os.environ.get("OPTICOLL_CHAKRA")
 """A folder with Chakra traces of others, which are not part of this repository."""

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 import opticoll
-from conftest import (
+from opticoll import _core
+from support import (
     Run,
     check_both_prove,
     compare_mutants,
@@ -16,7 +17,6 @@ from conftest import (
     in_one_line,
     reference_kinds,
 )
-from opticoll import _core
 from test_cli import run_json
 
 ONE = "circuit_switch:ranks=6,startup=100ns,latency=100ns,reconfiguration=1us"

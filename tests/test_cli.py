@@ -17,12 +17,12 @@ import pytest
 from jsonschema import Draft202012Validator
 
 import opticoll
-from conftest import RING, Run
 from opticoll import registry
 from opticoll.commands import COMMANDS
 from opticoll.config import Scenario
 from opticoll.main import app
 from opticoll.settings import NAMES
+from support import RING, Run
 
 SCHEMAS = {name: import_module(f"opticoll.commands.{name}").COMMAND.schema() for name in COMMANDS}
 TREE = "optree:radices=4x4"

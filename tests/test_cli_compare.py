@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 import opticoll
-from conftest import RING, Run
 from opticoll import registry
 from opticoll.commands.compare import table
+from support import RING, Run
 from test_cli import STEP_PS, TREE, run_json
 
 

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 import opticoll
-from conftest import Run, written_study
 from opticoll.study import clusters, document
 from opticoll.study.run import sweep
 from opticoll.study.store import Store
+from support import Run, written_study
 from test_studies import CROSSBAR, OWN, SLOW, finished_points, table
 
 distributed = pytest.importorskip("distributed")

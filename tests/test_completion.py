@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import Run
+from support import Run
 
 START = {"bash": ["bash", "--norc", "--noprofile", "-i"], "zsh": ["zsh", "-f", "-i"]}
 TYPED = {

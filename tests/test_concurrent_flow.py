@@ -8,10 +8,10 @@ from fractions import Fraction
 
 import pytest
 
-from conftest import Run, wiring_of
 from opticoll import _core, linear_program
 from opticoll.optimum import optimum
 from opticoll.reference import read, verify
+from support import Run, wiring_of
 
 UNIT = "rate=1GB/s"
 OPTIMA = {

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 import opticoll
-from conftest import Run
 from opticoll import _core
 from opticoll.commands.congestion import CongestionRow
+from support import Run
 from test_cli import run_json
 
 ROW = "custom:ranks=4,links=0-1+1-2+2-3,hosts=2,wavelengths=2,rate=10Gb/s,latency=0s"

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 import opticoll
-from conftest import Run
 from opticoll import network_graph, registry
 from opticoll.config import parse_fabric, read_scenario, to_medium
 from opticoll.errors import ConfigError, ReadingNote
 from opticoll.formats import node_link
+from support import Run
 
 RACK = "custom:ranks=2,switches=1,links=0-2+1-2@400Gb/s@1us,names=gpu0+gpu1+leaf,rate=100Gb/s"
 """Two ranks on a switch, one by a faster and longer cable."""

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import opticoll
-from conftest import Run, proved, some_of
 from opticoll import errors, registry
+from support import Run, proved, some_of
 from test_cli import run_json
 
 RING = "wdm_ring:ranks=64,wavelengths=8"

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import opticoll
-from conftest import Run, check_both_prove, compare_mutants, in_one_line, proved
 from opticoll import demands, errors
+from support import Run, check_both_prove, compare_mutants, in_one_line, proved
 from test_cli import run_json
 
 SWITCH = "circuit_switch:ranks=4,reconfiguration=1us"

@@ -13,10 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from conftest import Run, broad
 from opticoll.commands import COMMANDS
 from opticoll.main import app
-from opticoll.papers.judging import MEANINGS
+from support import Run, broad
 
 ROOT = Path(__file__).parents[1]
 FIGURES = ROOT / "docs" / "figures"
@@ -145,13 +144,6 @@ def test_actions_and_hooks_are_pinned() -> None:
     assert set(re.findall(r"\w+==[\d.]+", hooks)) <= set(pins)
     (typos,) = re.findall(r"rev: (.*)", hooks)
     assert f"crate-ci/typos@{typos}\n" in texts["tests.yml"]
-
-
-def test_the_page_of_papers_names_every_verdict_and_paper() -> None:
-    text = (ROOT / "docs" / "papers.md").read_text(encoding="utf-8")
-    assert [verdict for verdict in MEANINGS if f"| `{verdict}` |" not in text] == []
-    papers = [path.parent.name for path in (ROOT / "python/opticoll/papers").glob("*/claims.py")]
-    assert [paper for paper in papers if f"`opticoll reproduce {paper}`" not in text] == []
 
 
 @pytest.mark.parametrize("name", COMMANDS)

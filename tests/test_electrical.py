@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 import opticoll
-from conftest import Run, proved, some_of
 from opticoll import _core, errors, reference
 from opticoll.plan_row import _gap
+from support import Run, proved, some_of
 from test_cli import run_json
 
 SWITCH = "crossbar:ranks=8,rate=8Gb/s"

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 import opticoll
-from conftest import RING, Run
 from opticoll import formats
 from opticoll.exports import KNOWN
+from support import RING, Run
 
 SWITCH = ("all_gather", "--fabric", "crossbar:ranks=4", "--algorithm", "ring")
 

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 import opticoll
-from conftest import Run
 from opticoll.config import parse_fabric
+from support import Run
 
 FABRICS = [
     "torus:dims=2x4,rate=50GB/s,latency=300ns",

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import opticoll
-from conftest import Run
 from opticoll.config import parse_fabric, read_graph
 from opticoll.errors import ConfigError, ReadingNote
+from support import Run
 
 MATRIX = """\
 # unit=GB/s switches=2 latency=500ns

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 import opticoll
-from conftest import RING, Run
 from opticoll import plot
 from opticoll.commands import compare
 from opticoll.plan_row import PlanRow, plan_row
+from support import RING, Run
 
 COMPARE = ("compare", "all_gather", "--fabric", RING, "--algorithms", "ring,optree")
 

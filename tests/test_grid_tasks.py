@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import opticoll
-from conftest import Run
 from opticoll.task_list import Task
+from support import Run
 from test_cli import run_json
 
 SIXTEEN = "wss_grid:rows=4,columns=4,rate=8Gb/s,tuning=0s"

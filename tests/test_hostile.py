@@ -12,7 +12,7 @@ import pytest
 import python_checks
 
 import opticoll
-from conftest import RING, Finished, Run
+from support import RING, Finished, Run
 from test_bad_input import check
 
 ESCAPE = "\x1b[2K\rverified: yes"

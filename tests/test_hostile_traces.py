@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from python_checks import pack
 
-from conftest import Run
 from opticoll.content import read_content
 from opticoll.formats import otf2_archive, parquet_table
+from support import Run
 from test_bad_input import check
 from test_hostile import ESCAPE, HEADER, shown
 from test_replay import DATA, as_parquet, real

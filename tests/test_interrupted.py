@@ -15,11 +15,11 @@ from pathlib import Path
 import pytest
 
 import opticoll
-from conftest import RING, Run
 from opticoll import _core
 from opticoll.commands.traffic import packets
 from opticoll.plan_row import PlanRow, plan_row
 from opticoll.runner import Watch
+from support import RING, Run
 
 AT_ONCE_S = 5.0
 """A second, and what other work on the machine may take of it. Each case would take much longer."""

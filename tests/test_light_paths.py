@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 import opticoll
-from conftest import Run, check_both_prove, compare_mutants, in_one_line
 from opticoll.circuit_settings import settings
+from support import Run, check_both_prove, compare_mutants, in_one_line
 
 EIGHT = "light_path_grid:ranks=8,ports=2"
 # The paper's 100 us, 1 Gb/s and 10 ms, in picoseconds.

@@ -8,7 +8,7 @@ import pytest
 import zstandard
 
 import opticoll
-from conftest import RING, Run
+from support import RING, Run
 from test_cli import run_json
 
 MILLION = "wdm_ring:ranks=1000000,wavelengths=64"

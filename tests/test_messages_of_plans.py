@@ -13,9 +13,9 @@ from typing import NamedTuple
 import pytest
 
 import opticoll
-from conftest import Run, some_of
 from opticoll import registry
 from opticoll.errors import OpticollError
+from support import Run, some_of
 
 KINDS = [one.name for one in registry.records("collectives") if one.name != "barrier"]
 CHUNK = 4096

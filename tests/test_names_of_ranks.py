@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from conftest import Run
 from opticoll import Fabric, registry
 from opticoll.network_graph import rank_names
+from support import Run
 
 RACK = "custom:ranks=3,switches=1,links=0-3+1-3+2-3,names=left+a%2Bb+right+hub"
 

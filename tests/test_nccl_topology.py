@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 
 import opticoll
-from conftest import Run, proved
 from opticoll.config import parse_fabric, read_graph
 from opticoll.errors import ConfigError
+from support import Run, proved
 
 SEED = Path(__file__).parent.parent / "fuzz/seeds/nccl_topology/server.xml"
 OTHERS = os.environ.get("OPTICOLL_NCCL_TOPOLOGY")

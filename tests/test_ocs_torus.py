@@ -14,10 +14,10 @@ from itertools import product
 import pytest
 
 import opticoll
-from conftest import Run, broad, proved, some_of
 from opticoll import Fabric, linear_program
 from opticoll.optimum import optimum
 from opticoll.reference.families import read_fabric
+from support import Run, broad, proved, some_of
 
 UNIT = "rate=1GB/s"
 

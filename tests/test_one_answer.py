@@ -19,9 +19,9 @@ import pytest
 from cyclopts import Parameter
 
 import opticoll
-from conftest import ALL_CASES, Run, some_of, written_study
 from opticoll import errors, registry
 from opticoll.rows import plain
+from support import ALL_CASES, Run, some_of, written_study
 
 Settings = dict[str, str]
 

@@ -10,9 +10,9 @@ from fractions import Fraction
 import pytest
 
 import opticoll
-from conftest import proved
 from opticoll import _core
 from opticoll._core import Fabric, FabricError, OpticollError, Plan
+from support import proved
 
 SIZE = "240MB"
 """Large, and divisible by the number of ranks, trees and chunks."""

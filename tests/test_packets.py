@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 import opticoll
-from conftest import ALL_CASES, Run, broad
 from opticoll import Fabric, errors, registry
 from opticoll._core import expected_traffic, simulate_traffic
 from opticoll.commands.traffic.packets import Case, TrafficRow, simulate
 from opticoll.rows import columns
 from opticoll.runner import Watch
+from support import ALL_CASES, Run, broad
 from test_bad_input import check as refused
 from test_cli import run_json
 

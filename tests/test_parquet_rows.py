@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from pyarrow import parquet
 
-from conftest import RING, Run
 from opticoll import errors
 from opticoll.formats import named
+from support import RING, Run
 
 
 def test_a_table_of_a_command_holds_what_its_json_says(run: Run, tmp_path: Path) -> None:

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 import opticoll
-from conftest import Run, proved, some_of
 from opticoll import Fabric, foreign
 from opticoll.commands import replan
 from opticoll.main import main
 from opticoll.optimum import optimum
+from support import Run, proved, some_of
 
 OPTIMA = [
     # Rank 1 has three links left of 100 Gb/s: 15 blocks of 8 Gb over 300 Gb/s.

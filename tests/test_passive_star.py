@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import opticoll
-from conftest import Run, check_both_prove, compare_mutants, in_one_line
+from support import Run, check_both_prove, compare_mutants, in_one_line
 from test_cli import run_json
 
 STAR = "passive_star:ranks=6,wavelengths=3,transmitters=2,receivers=2"

@@ -15,11 +15,11 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 import opticoll
-from conftest import Run
 from opticoll import plot
 from opticoll.errors import FileError, OpticollError
 from opticoll.plot import output
 from opticoll.plot.lightpaths import lightpaths, occupancy
+from support import Run
 
 SIGNATURES = {"svg": b"<?xml", "png": b"\x89PNG", "pdf": b"%PDF"}
 

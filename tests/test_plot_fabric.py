@@ -12,10 +12,10 @@ from matplotlib.collections import LineCollection, QuadMesh
 from matplotlib.figure import Figure
 
 import opticoll
-from conftest import Run
 from opticoll import Outcome, Plan, plot
 from opticoll.errors import OpticollError
 from opticoll.plot import output
+from support import Run
 
 if TYPE_CHECKING:
     from opticoll._core import Drawing

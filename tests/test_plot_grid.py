@@ -10,9 +10,9 @@ from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 
 import opticoll
-from conftest import Run
 from opticoll import plot
 from opticoll.plot import PlotError
+from support import Run
 
 GRIDS = ["rows=3,columns=3", "rows=2,columns=5,nodes=0-8,dead_ports=row0.1", "rows=1,columns=1"]
 

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from conftest import RING
 from opticoll import waiting
 from opticoll.formats.atomic import replacing
+from support import RING
 from test_cli import without_one
 
 

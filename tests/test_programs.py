@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 import opticoll
-from conftest import Run, some_of
 from mutants import MSCCL, carried_out, judged, modes, wrong
 from opticoll import Program
 from opticoll.reference.msccl import read_msccl
 from opticoll.reference.plan import NotAPlan, TooLarge
+from support import Run, some_of
 
 DATA = Path(__file__).parent / "data/programs"
 OTHERS = os.environ.get("OPTICOLL_MSCCL")

@@ -15,8 +15,8 @@ import pytest
 from matplotlib.figure import Figure
 
 import opticoll
-from conftest import RING
 from opticoll import Fabric, errors, plot
+from support import RING
 
 TORUS = "torus:dims=4x4"
 TRACE = (

@@ -7,7 +7,6 @@ import re
 
 import pytest
 
-from conftest import core_kinds
 from opticoll import _core
 from opticoll.reference import (
     NotAPlan,
@@ -21,6 +20,7 @@ from opticoll.reference import (
     verify,
     verify_text,
 )
+from support import core_kinds
 
 
 def write(collective: str, fabric: str, steps: str, slots: str, claims: str = "") -> str:

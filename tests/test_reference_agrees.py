@@ -11,10 +11,10 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from conftest import core_kinds, reference_kinds
 from opticoll import _core
 from opticoll.reference import NotAPlan, Problem, Transfer, read, verify, verify_text
 from opticoll.reference.ring import CONVERTED, Channel
+from support import core_kinds, reference_kinds
 
 
 @st.composite

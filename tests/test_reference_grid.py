@@ -8,7 +8,7 @@ import re
 import pytest
 
 import opticoll
-from conftest import check_both_prove, compare_mutants, core_kinds, in_one_line, reference_kinds
+from support import check_both_prove, compare_mutants, core_kinds, in_one_line, reference_kinds
 
 PLANS = [
     ("all_reduce", "rows=2,columns=4,plan=xor", "halving_doubling"),

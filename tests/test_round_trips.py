@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 import opticoll
-from conftest import proved, some_of
 from opticoll import exports, registry
 from opticoll.errors import OpticollError, ProgramError
 from opticoll.foreign import KNOWN
+from support import proved, some_of
 
 KINDS = [one.name for one in registry.records("collectives")]
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 import opticoll
-from conftest import core_kinds, wiring_of
 from opticoll import _core
 from opticoll.reference import read, verify, verify_text
+from support import core_kinds, wiring_of
 
 FABRICS = [
     "custom:ranks=2,switches=2,links=0-2+1-2+0-3+1-3",

@@ -16,11 +16,11 @@ import numpy as np
 import pytest
 
 import opticoll
-from conftest import Run, some_of
 from opticoll import Program, errors
 from opticoll.execution import mpi, threads
 from opticoll.execution.mpi_rank import lives
 from opticoll.execution.payload import OPERATORS, TYPES, payload_of
+from support import Run, some_of
 
 DATA = Path(__file__).parent / "data/programs"
 KINDS = [one["name"] for one in opticoll.records("collectives") if one["name"] != "barrier"]

@@ -11,10 +11,10 @@ import pytest
 import zstandard
 
 import opticoll
-from conftest import Run
 from mutants import SENDS, judged
 from mutants import te_ccl as of_te_ccl
 from opticoll import reference
+from support import Run
 
 OTHERS = os.environ.get("OPTICOLL_TE_CCL")
 """A folder with results of TE-CCL, which are not part of this repository."""

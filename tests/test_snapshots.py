@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import Run
+from support import Run
 
 ROOT = Path(__file__).parents[1]
 SNAPSHOTS = sorted((ROOT / "tests" / "snapshots").glob("*.txt"))

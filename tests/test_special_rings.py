@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import opticoll
-from conftest import proved
+from support import proved
 
 COLLECTIVES = (
     "all_gather",

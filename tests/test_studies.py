@@ -24,12 +24,12 @@ from typing import Any
 import pytest
 
 import opticoll
-from conftest import Run, written_study
 from opticoll.errors import FileError, UsageError
 from opticoll.study import document, forecast, progress
 from opticoll.study.points import points
 from opticoll.study.results import table_of
 from opticoll.study.store import Result, Store, StudyRecord
+from support import Run, written_study
 
 RINGS = """
 study: rings

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from conftest import written_study
 from opticoll.commands import COMMANDS
 from opticoll.errors import ConfigError, UsageError
 from opticoll.main import app
 from opticoll.study import document
 from opticoll.study.expression import Expression
 from opticoll.study.points import asked, command_line, command_of, options_of, points
+from support import written_study
 
 
 def listed(folder: Path, text: str) -> list[dict[str, Any]]:

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 import opticoll
-from conftest import Run, written_study
 from opticoll.document import read_fields
 from opticoll.errors import ConfigError, UsageError
 from opticoll.study import document
 from opticoll.study.expression import Expression, Quantity
 from opticoll.study.search import Candidate, Found, Optimise, Value_of, check, renamed, rounds
+from support import Run, written_study
 
 
 def wanted(**fields: Any) -> Optimise:

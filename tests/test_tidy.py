@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import ast
-import re
 import sys
 from importlib.resources import files
-from pathlib import Path
-
-import opticoll
 
 
 def test_reference_verifier_imports_itself_and_the_standard_library_only() -> None:
@@ -25,9 +21,3 @@ def test_reference_verifier_imports_itself_and_the_standard_library_only() -> No
     own = {module for module in modules if f"{module}.".startswith("opticoll.reference.")}
     assert own
     assert {module.partition(".")[0] for module in modules - own} <= sys.stdlib_module_names
-
-
-def test_papers_take_nothing_from_the_compiled_core_that_the_public_interface_lacks() -> None:
-    papers = sorted((Path(opticoll.__file__).parent / "papers").rglob("*.py"))
-    assert len(papers) > 20
-    assert [path.name for path in papers if re.search(r"\b_core\b", path.read_text("utf-8"))] == []

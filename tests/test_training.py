@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 import opticoll
-from conftest import Run
 from opticoll import errors, layer_profile
 from opticoll.commands.train import TrainingRow, training_text
+from support import Run
 from test_bad_input import check as refused
 from test_cli import run_json
 

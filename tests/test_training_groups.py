@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 import opticoll
-from conftest import Run, proved
 from opticoll import Fabric, Plan
 from opticoll.commands.train import Train, TrainingRow, training_text
 from opticoll.commands.train.group_prices import (
@@ -20,6 +19,7 @@ from opticoll.commands.train.group_prices import (
     with_demand,
 )
 from opticoll.commands.train.groups import divide
+from support import Run, proved
 from test_bad_input import check as refused
 from test_cli import run_json
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 import opticoll
-from conftest import proved
 from opticoll import _core
 from opticoll._core import Fabric, Plan
+from support import proved
 
 FABRICS = [
     "dgx_a100",

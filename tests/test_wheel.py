@@ -14,7 +14,7 @@ import pytest
 from packaging.requirements import Requirement
 
 import opticoll
-from conftest import ALL_CASES, BROAD
+from support import ALL_CASES, BROAD
 
 ROOT = Path(__file__).parents[1]
 
@@ -70,6 +70,7 @@ def test_the_version_comes_from_one_place(installed: Path, tmp_path: Path) -> No
     assert asked.stdout == expected
     assert opticoll.__version__ == version
     assert f"\nversion: {version}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert f'\nversion = "{version}"\n' in (ROOT / "papers" / "pyproject.toml").read_text("utf-8")
 
 
 def test_a_missing_extra_is_named_where_it_is_needed(installed: Path, tmp_path: Path) -> None:
@@ -77,6 +78,9 @@ def test_a_missing_extra_is_named_where_it_is_needed(installed: Path, tmp_path: 
     refused = said(installed / "opticoll", "replay", "run.parquet", folder=tmp_path)
     assert refused.returncode == 2
     assert "pip install 'otf2" in refused.stderr
+    refused = said(installed / "opticoll", "reproduce", "optree", folder=tmp_path)
+    assert refused.returncode == 2
+    assert "pip install 'opticoll-papers" in refused.stderr
 
 
 def test_dependencies_have_upper_bounds_above_the_versions_that_are_tested() -> None:

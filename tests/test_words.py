@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import opticoll
-from conftest import Run
 from opticoll.commands import COMMANDS
+from support import Run
 
 ROOT = Path(__file__).parents[1]
 PAGES = [

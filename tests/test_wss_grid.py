@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import opticoll
-from conftest import Run
+from support import Run
 
 FOUR = "wss_grid:rows=2,columns=2,rate=100Gb/s"
 # Four bytes for each of the 25 557 032 parameters of ResNet50.

@@ -25,12 +25,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast, get_type_hints
 
-from opticoll.papers import PAPERS, dragonfly
-from opticoll.papers.dragonfly.cases import FULL, Case, Cut, all_cases, fabric
-from opticoll.papers.dragonfly.runs import Row
-from opticoll.papers.judging import MEANINGS, Finding
-from opticoll.papers.kit import Results, Table
-from opticoll.papers.page import page
+from opticoll_papers import PAPERS, dragonfly
+from opticoll_papers.dragonfly.cases import FULL, Case, Cut, all_cases, fabric
+from opticoll_papers.dragonfly.runs import Row
+from opticoll_papers.judging import MEANINGS, Finding
+from opticoll_papers.kit import Results, Table
+from opticoll_papers.page import page
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "dragonfly.md"

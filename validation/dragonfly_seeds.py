@@ -21,8 +21,8 @@ from dragonfly_page import PAGE, fill, markdown
 
 import opticoll
 from opticoll import Plan
-from opticoll.papers.dragonfly.cases import ALGORITHMS, fabric, gather
-from opticoll.papers.dragonfly.runs import settings
+from opticoll_papers.dragonfly.cases import ALGORITHMS, fabric, gather
+from opticoll_papers.dragonfly.runs import settings
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import opticoll
 from opticoll import _core, errors, reference
-from opticoll.papers.optree.cases import DEPTHS
+from opticoll_papers.optree.cases import DEPTHS
 
 ASKED = (
     (16, 2), (16, 4), (64, 8), (64, 16), (128, 8), (256, 16), (512, 16), (512, 64),

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from opticoll.commands.reproduce import reproduce
-from opticoll.papers.kit import Results
+from opticoll_papers.command import reproduce
+from opticoll_papers.kit import Results
 
 
 @pytest.fixture(scope="module")

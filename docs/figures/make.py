@@ -22,7 +22,7 @@ import drawings
 import opticoll
 from opticoll import _core, registry
 from opticoll.formats.table import write_csv
-from opticoll.papers.optree.cases import DEPTHS
+from opticoll_papers.optree.cases import DEPTHS
 
 HERE = Path(__file__).parent
 TIMES = HERE / "times.csv"

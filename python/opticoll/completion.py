@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import re
 import shlex
-from importlib import import_module
 from typing import Any, Literal, get_args, get_origin
 
 from opticoll import command_line, registry
-from opticoll.commands import COMMANDS
+from opticoll.commands import COMMANDS, installed
 
 Shell = Literal["bash", "zsh", "fish"]
 
@@ -71,14 +70,13 @@ def script(shell: Shell) -> str:
     places: dict[str, list[str]] = {}
     options: dict[str, list[str]] = {}
     values: dict[str, dict[str, list[str]]] = {}
-    for command in COMMANDS:
-        record = import_module(f"opticoll.commands.{command}").COMMAND
+    for command, record in installed().items():
         options[command] = [f"--{file.option.replace('_', '-')}" for file in record.files]
         for option in command_line.options(record.asks).values():
             if option.unsaid:
                 continue
             if not option.flag:
-                places[command] = _words(option, command)
+                places[command] = [*record.names] or _words(option, command)
                 continue
             options[command].append(option.flag)
             values.setdefault(option.flag, {})[command] = _words(option, command)
@@ -122,10 +120,6 @@ def _words(option: command_line.Option, command: str) -> list[str]:
 
         written = [*exports.KNOWN, *exports.FABRICS, *exports.CHOICES]
         return written if command == "export" else list(foreign.KNOWN)
-    if option.name == "name":
-        from opticoll.papers import PAPERS
-
-        return list(PAPERS)
     kinds = KINDS.get(option.name, ())
     found = [record.name for kind in kinds for record in registry.records(kind)]
     if option.name == "kind":

@@ -35,7 +35,7 @@ import dataclasses
 import inspect
 import json
 import sys
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, field, make_dataclass
 from pathlib import Path
@@ -165,6 +165,8 @@ class Command(Generic[A, R]):
         What the plan of its parameters depends on: points of a study that have the same share it.
     alone
         The options with which a row is the only answer, where the parameters ask for several.
+    names
+        The names that its first argument can be, where opticoll itself does not know them.
     """
 
     name: str
@@ -178,6 +180,7 @@ class Command(Generic[A, R]):
     files: tuple[File[A, R], ...] = ()
     shares: Callable[[A], Hashable] | None = None
     alone: Callable[[A, R], Mapping[str, Any]] | None = None
+    names: Collection[str] = ()
 
     def schema(self) -> dict[str, Any]:
         """The JSON schema of what the command prints."""

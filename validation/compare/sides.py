@@ -131,6 +131,9 @@ def build(side: Side) -> None:
     for old in (new, side.package):
         shutil.rmtree(old, ignore_errors=True)
     zipfile.ZipFile(wheel).extractall(new)
+    papers = side.source / "papers" / "opticoll_papers"
+    if papers.is_dir():
+        shutil.copytree(papers, new / papers.name)
     new.rename(side.package)
     shutil.rmtree(wheels)
     if side.source != ROOT:

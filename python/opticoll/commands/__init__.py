@@ -3,7 +3,10 @@
 Modules are loaded when their command is run, so that `opticoll --help` is there at once.
 """
 
-__all__ = ["COMMANDS", "GROUPS"]
+from importlib import import_module
+from typing import Any
+
+__all__ = ["COMMANDS", "GROUPS", "installed"]
 
 GROUPS = {
     "Plans": {
@@ -39,3 +42,16 @@ GROUPS = {
 
 COMMANDS = {name: summary for group in GROUPS.values() for name, summary in group.items()}
 """The module of each command, and what the command does."""
+
+
+def installed() -> dict[str, Any]:
+    """The record of each command by its name, without those whose package is not installed."""
+    from opticoll.errors import UsageError
+
+    records = {}
+    for name in COMMANDS:
+        try:
+            records[name] = import_module(f"{__name__}.{name}").COMMAND
+        except UsageError:
+            continue
+    return records

@@ -106,11 +106,8 @@ def _parquet(path: Path) -> Rows:
 @cache
 def kinds() -> dict[str, tuple[type[Row], ...]]:
     """The classes of rows that each command gives."""
-    commands = import_module("opticoll.commands")
-    given = {
-        name: import_module(f"{commands.__name__}.{name}").COMMAND.gives
-        for name in commands.COMMANDS
-    }
+    commands = import_module("opticoll.commands").installed()
+    given = {name: command.gives for name, command in commands.items()}
     return {name: one if isinstance(one, tuple) else (one,) for name, one in given.items()}
 
 

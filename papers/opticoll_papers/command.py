@@ -1,0 +1,216 @@
+"""A paper's tables and figures computed anew, with a verdict on each number.
+
+>>> paper_name("OpTree")
+'optree'
+"""
+
+# Not `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
+
+import importlib
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
+from opticoll import words
+from opticoll.errors import UsageError
+from opticoll.formats.atomic import make_folder, replacing
+from opticoll.layout import align, wrapped
+from opticoll.options import FURTHER
+from opticoll.registry import canonical, nearest
+from opticoll.rows import Row, hidden, means, table
+from opticoll.runner import Command, Watch
+from opticoll_papers import PAPERS
+from opticoll_papers.judging import Finding
+from opticoll_papers.kit import OwnRow, Progress, Results
+from opticoll_papers.page import page
+from opticoll_papers.wrht.electrical import ElectricalRow
+
+ALL = "all"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reproduce:
+    """What `opticoll reproduce` takes."""
+
+    name: Annotated[
+        str, Parameter(help="Paper: dragonfly, obs_grid, oddl, optree, wrht, or all")
+    ] = field(kw_only=False, default=ALL)
+    output: Annotated[
+        Path | None,
+        Parameter(
+            help="Folder for figures and tables; for all papers a folder with one for each "
+            "(default: reproduced/NAME)",
+            metavar="FOLDER",
+            converter=words.path,
+        ),
+    ] = None
+    quick: Annotated[bool, Parameter(negative=(), help="Short run without the largest cases")] = (
+        False
+    )
+    long: Annotated[
+        bool,
+        Parameter(
+            negative=(),
+            help="Long run: wrht also on 4096 ranks, obs_grid with 4e8 bursts",
+        ),
+    ] = False
+    jobs: Annotated[
+        int | None,
+        words.count(
+            "Number of simultaneous simulations (default: number of processors)", 1024, FURTHER
+        ),
+    ] = None
+
+
+class ReproduceRow(Row):
+    """A paper computed anew."""
+
+    paper: str = means("Name of the paper")
+    output: str = means("Folder of figures and tables")
+    findings: list[Finding] = means("Claims of the paper, each with a verdict")
+    ours: list[OwnRow] = means("Plans of opticoll beside the paper's numbers")
+    electrical: list[ElectricalRow] = means("Electrical fabrics beside light; empty but for wrht")
+    results: Any = hidden(default=None)
+
+
+def compute(asked: Reproduce, watch: Watch) -> Iterator[ReproduceRow]:
+    """Compute a paper anew.
+
+    Raises
+    ------
+    OpticollError
+        As for `reproduce`.
+    """
+    if asked.long and asked.quick:
+        raise UsageError("--quick and --long are both given; give one of them")
+    every = canonical(asked.name, (ALL,)) is not None
+    names = [*PAPERS] if every else [paper_name(asked.name)]
+    above = asked.output or Path("reproduced")
+    ended = []
+    for name in names:
+        folder = above / name if every or asked.output is None else above
+        paper = PAPERS[name]
+        results = reproduce(
+            name,
+            folder,
+            asked.quick,
+            watch.update,
+            # What only some papers have is given to those.
+            long=asked.long and (paper.long or not every),
+            jobs=asked.jobs if paper.parallel or not every else None,
+        )
+        ended.append(results)
+        watch.notes.append(f"wrote to {folder}: {', '.join(results.files)}")
+        yield ReproduceRow(
+            paper=name,
+            output=str(folder),
+            findings=results.findings,
+            ours=list(results.ours),
+            electrical=list(results.electrical),
+            results=results,
+        )
+    for results in ended:
+        results.unfinished.drop()
+
+
+def paper_name(name: str) -> str:
+    """The key of `PAPERS` that a name stands for, whatever its case, hyphens and underscores.
+
+    Raises
+    ------
+    UsageError
+        There is no such paper.
+    """
+    known = canonical(name, PAPERS)
+    if known is None:
+        raise UsageError(f"nothing to reproduce is called `{name}`{nearest(name, [*PAPERS, ALL])}")
+    return known
+
+
+def reproduce(
+    name: str,
+    output: Path,
+    quick: bool = False,
+    progress: Progress | None = None,
+    *,
+    long: bool = False,
+    jobs: int | None = None,
+) -> Results:
+    """Recompute what a paper prints: findings and tables, with figures and CSV in `output`.
+
+    Parameters
+    ----------
+    name
+        A key of `PAPERS`.
+    output
+        A folder; it is created where it does not exist.
+    quick
+        Leave out the cases that take more than a few seconds.
+    long
+        Add the cases that take many minutes.
+    progress
+        Called with what comes next, the number of parts that have ended, and of all.
+    jobs
+        Number of simulations that run side by side (default: number of cores). Results do not
+        depend on it.
+
+    Raises
+    ------
+    UsageError
+        There is no such paper, or long is asked for where there are no such cases or together with
+        quick, or jobs are given where nothing runs side by side.
+    FileError
+        No files can be written to the folder.
+    """
+    module = paper_name(name)
+    paper = PAPERS[module]
+    if long and quick:
+        raise UsageError("quick and long are both asked for; ask for one of them")
+    if long and not paper.long:
+        raise UsageError(f"{module} has no longer cases; leave --long out")
+    if jobs is not None and not paper.parallel:
+        raise UsageError(f"{module} runs no simulations side by side; leave --jobs out")
+    more: dict[str, object] = {"long": True} if long else {}
+    if paper.parallel:
+        more["jobs"] = jobs or os.cpu_count() or 1
+    make_folder(output)
+    study = importlib.import_module(f"opticoll_papers.{module}")
+    results: Results = study.reproduce(output, quick, progress, **more)
+    with replacing(output / "claims.md") as temporary:
+        temporary.write_text(page(paper.title, results.findings), encoding="utf-8")
+    results.files.append("claims.md")
+    return results
+
+
+def _text(asked: Reproduce, rows: list[ReproduceRow]) -> str:
+    return "\n\n".join(study_text(row.results) for row in rows)
+
+
+def study_text(results: Results) -> str:
+    """The tables of a study, then its findings."""
+    tables = [f"{one.title}\n\n{align(one.rows, one.heading, one.right)}" for one in results.tables]
+    return "\n\n".join([*tables, f"Findings\n\n{_findings(results.findings)}"])
+
+
+def _findings(findings: Sequence[Finding]) -> str:
+    """What a paper prints beside what was computed, with the verdict."""
+    names = ("id", "paper", "computed", "unit", "verdict", "margin")
+    notes = [f"{finding.id}: {finding.note}" for finding in findings if finding.note]
+    return "\n".join([table(findings, names), "", *wrapped(notes, 0)])
+
+
+COMMAND = Command(
+    name="reproduce",
+    example="opticoll reproduce optree",
+    asks=Reproduce,
+    gives=ReproduceRow,
+    compute=compute,
+    text=_text,
+    doing="reproducing",
+    shape="row or rows",
+    names=PAPERS,
+)

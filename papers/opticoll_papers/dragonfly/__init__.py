@@ -1,0 +1,87 @@
+"""The Dragonfly poster computed anew: all_gather and scatter, packet by packet.
+
+Cherièvre and Dorier, Design and Evaluation of Topology-aware Scatter and AllGather Algorithms for
+Dragonfly Networks, SC 2016. The poster's figures are pictures without numbers; what it claims in
+words is judged here, under both rules by which its simulator has charged the delay of a router.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from opticoll_papers.dragonfly import discussion, fluid, gathers, scatters, shapes
+from opticoll_papers.dragonfly.cases import FULL, QUICK, RULES, Scale, all_cases
+from opticoll_papers.dragonfly.claims import CLAIMS
+from opticoll_papers.dragonfly.runs import Rows, run
+from opticoll_papers.judging import Computed, judge_all
+from opticoll_papers.kit import Results, Unfinished
+
+if TYPE_CHECKING:
+    from opticoll_papers.kit import Progress
+
+__all__ = ["conclude", "reproduce"]
+
+
+def reproduce(
+    output: Path, quick: bool = False, progress: Progress | None = None, jobs: int = 1
+) -> Results:
+    """Simulate both comparisons; write findings, cases and figures into `output`.
+
+    The folder is created where it does not exist. `quick` gathers on 1056 terminals in place of
+    5256, and has background traffic on smaller networks. `jobs` simulations run side by side.
+    Simulations that have ended stay in the folder until the last one has: a study that was stopped
+    goes on from there. Raises FileError where files cannot be written.
+    """
+    output.mkdir(parents=True, exist_ok=True)
+    scale = QUICK if quick else FULL
+    return conclude(output, run(all_cases(scale), jobs, progress, Unfinished(output)), scale)
+
+
+def conclude(output: Path, rows: Rows, scale: Scale) -> Results:
+    """Findings, tables, CSV and figures in a folder, from the rows of a scale's cases."""
+    results = Results(output, paper="dragonfly", claims=CLAIMS)
+    results.write("cases", list(rows.values()))
+    results.computed = {
+        **shapes.compute(scale),
+        **gathers.compute(results, rows, scale),
+        **scatters.compute(results, rows, scale),
+        **discussion.compute(results, rows, scale),
+    }
+    results.computed["settings.together"] = together(results)
+    fluid.conclude(results, rows, scale)
+    gathers.draw(results, rows, scale)
+    gathers.draw_loads(results, scale)
+    scatters.draw(results, rows, scale)
+    fluid.draw(results, rows, scale)
+    return results.conclude()
+
+
+def together(results: Results) -> Computed:
+    """How many claims hold under each rule of a router's delay, of those judged under both."""
+    judged = {
+        one.id: one.verdict == "conditional"
+        for one in judge_all(results.claims, results.computed, results.paper)
+        if one.id in results.computed
+    }
+    holds = {
+        rule: {
+            id.replace(rule, "RULE"): held for id, held in judged.items() if rule in id.split(".")
+        }
+        for rule in RULES
+    }
+    first, second = (holds[rule] for rule in RULES)
+    shared = [id for id in first if id in second]
+
+    def named(ids: list[str]) -> str:
+        return ", ".join(ids) or "none"
+
+    large = [id for id in shared if id.endswith(".large_buffers") and second[id]]
+    return Computed(
+        (sum(first[id] for id in shared), sum(second[id] for id in shared), len(shared)),
+        f"Only if routers are pipelines: {named([id for id in shared if first[id] > second[id]])}. "
+        f"Only if the delay occupies the port: "
+        f"{named([id for id in shared if second[id] > first[id]])}. Under neither: "
+        f"{named([id for id in shared if not first[id] and not second[id]])}. Together, with "
+        f"buffers of 64 KiB and a delay that occupies the port: {named(large)}.",
+    )

@@ -1,0 +1,361 @@
+"""What the Dragonfly poster's study simulates: networks, settings, and how far each scale goes.
+
+The poster names its network (5256 terminals, 4.7 and 5.25 GiB/s) but neither packets, chunks,
+buffers, routing nor the sizes of blocks: those here are a shipped configuration of its simulator
+(CODES) from that spring, minimal routes, and blocks as far as packets reach.
+
+>>> from opticoll_papers.dragonfly.cases import FULL, fabric
+>>> fabric(FULL.gather).ranks, FULL.gather_sizes("pipelined", background=False)["TAR"]
+(5256, (15, 64, 1024, 4096))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Literal
+
+from opticoll import Fabric, format_size
+
+Rule = Literal["pipelined", "occupies_port"]
+RULES: tuple[Rule, ...] = ("pipelined", "occupies_port")
+"""Whether the time of a chunk through a router keeps its output port busy."""
+
+Sizes = Mapping[str, tuple[int, ...]]
+"""For each algorithm the blocks in bytes."""
+
+GLOBAL_RATE = "40372692582b/s"  # 4.7 GiB/s, to a whole number of bits
+
+ALGORITHMS: Mapping[str, tuple[str, str | None]] = {
+    "RING": ("ring", None),
+    "TAR": ("tar", None),
+    "BRUCK": ("bruck", None),
+    "RING shuffled": ("ring", "shuffled-1"),
+    "BRUCK shuffled": ("bruck", "shuffled-1"),
+    "LIN": ("lin", None),
+    "TREE": ("binomial", None),
+    "GLF": ("glf", None),
+    "LLF": ("llf", None),
+    "LLF flat": ("llf:groups=flat", None),
+}
+"""The poster's names: the algorithm, and where its ranks are placed if not in natural order.
+
+LLF that is flat serves the groups of a router straight from there, not along a tree.
+"""
+
+SCATTERS = ("LIN", "TREE", "GLF", "LLF")
+SCATTER_BYTES = 1024  # the poster's
+MPICH_BYTES = 80 * 1024
+"""`MPIR_CVAR_ALLGATHER_SHORT_MSG_SIZE`: where all blocks together are less, and ranks are no power
+of two, MPICH takes Bruck's algorithm. These are the poster's small transfers."""
+
+BACKGROUND = "uniform:bytes=2KiB,period=2us"
+"""18 % of what a terminal can inject; the poster gives no rate."""
+
+
+@dataclass(frozen=True)
+class Delays:
+    """Latencies of the links to terminals, within and between groups, in picoseconds."""
+
+    terminal_ps: int
+    local_ps: int
+    global_ps: int
+
+
+@dataclass(frozen=True)
+class Cut:
+    """How messages are cut, in bytes, and the buffers of local, global and terminal channels."""
+
+    packet_bytes: int
+    chunk_bytes: int
+    buffers: str = "16KiB,32KiB,16KiB"
+
+
+GATHER_CUT = Cut(512, 512)
+SCATTER_CUT = Cut(512, 256)
+WHOLE_CUT = Cut(512, 512)  # a packet is one chunk
+LARGE_CUT = Cut(4096, 4096, "64KiB,64KiB,64KiB")
+
+Buffers = tuple[int, int, int]
+"""Of local, global and terminal channels in KiB."""
+
+BUFFERS: tuple[Buffers, ...] = (
+    (1, 2, 1),
+    (2, 4, 2),
+    (4, 8, 4),
+    (8, 16, 8),
+    (16, 32, 16),
+    (32, 64, 32),
+    (64, 128, 64),
+)
+"""From four chunks of 256 B upwards."""
+
+SCATTER_BUFFERS: Buffers = (16, 32, 16)
+"""Those of `SCATTER_CUT`."""
+
+PACKETS = "packet"
+FLUID = "fluid"
+FLUID_DELAYED = "fluid, delays"
+"""Flows that wait for routers and for whole chunks as latencies of their links, sent eagerly: a
+sender is free when its message has left."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One simulation; `network` counts the terminals of a router in a balanced dragonfly.
+
+    `variant` is one of `VARIANTS`, empty for the balanced dragonfly itself.
+    """
+
+    network: int
+    collective: str
+    algorithm: str
+    size_bytes: int
+    cut: Cut
+    rule: Rule = "pipelined"
+    background: bool = False
+    simulator: str = PACKETS
+    variant: str = ""
+
+    @property
+    def words(self) -> str:
+        """The case for whoever waits."""
+        beside = ", background" if self.background else ""
+        size = format_size(self.size_bytes)
+        ranks = fabric(self.network).ranks
+        more = "".join(
+            f", {one}" for one in (self.simulator, self.variant) if one != PACKETS and one
+        )
+        return f"{self.algorithm} {size} on {ranks}, {self.rule}{beside}{more}"
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How far a study goes: networks as in `Case`, and blocks of all_gather.
+
+    `alone` and `beside` (background traffic, each block on the network that `gather_beside` has for
+    it) give blocks by rule; `placed` are blocks with ranks in random order, on the network
+    `placed_on`; `flows` are blocks of the largest network that are left to the fluid simulator,
+    `buffers` those of scatters; `compared` are networks and blocks on which that is held against
+    packets.
+    """
+
+    gather: int
+    alone: Mapping[Rule, Sizes]
+    gather_beside: Mapping[int, int]
+    beside: Mapping[Rule, Sizes]
+    placed_on: int
+    placed: tuple[int, ...]
+    flows: tuple[int, ...]
+    scatter: int
+    scatter_beside: int
+    buffers: tuple[Buffers, ...]
+    compared: Mapping[int, Mapping[Cut, Sizes]]
+
+    def gather_sizes(self, rule: Rule, *, background: bool) -> Sizes:
+        """Blocks in bytes of each algorithm of all_gather."""
+        return (self.beside if background else self.alone).get(rule, {})
+
+
+WIDE, NARROW = "24 routers a group", "146 groups"
+SLOW_GLOBAL, SLOW_LOCAL = "global links at half the rate", "local links at half the rate"
+
+SHAPES: Mapping[str, str] = {
+    WIDE: "terminals_per_router=3,routers_per_group=24,global_per_router=3",
+    NARROW: "terminals_per_router=6,routers_per_group=6,global_per_router=25,groups=146",
+}
+"""Other dragonflies of 5256 terminals: groups as large with smaller routers, and half as large."""
+
+RATES: Mapping[str, str] = {
+    SLOW_GLOBAL: "rate=5.25GiB/s,global_rate=20186346291b/s",
+    SLOW_LOCAL: f"rate=5.25GiB/s,local_rate=2.625GiB/s,global_rate={GLOBAL_RATE}",
+}
+"""The balanced dragonfly with slower links of one class."""
+
+VARIANTS = (*SHAPES, *RATES)
+"""What a scatter is simulated on beside the poster's network."""
+
+
+@lru_cache
+def fabric(network: int, delays: Delays | None = None, variant: str = "") -> Fabric:
+    """A balanced dragonfly with the poster's rates: 2 p routers a group, p global links each.
+
+    `network` is p, the terminals of a router: 2, 4 and 6 make 72, 1056 and 5256 terminals. One of
+    `SHAPES` as a `variant` has its own number of terminals.
+    """
+    balanced = (
+        f"terminals_per_router={network},routers_per_group={2 * network},"
+        f"global_per_router={network}"
+    )
+    rates = RATES.get(variant, f"rate=5.25GiB/s,global_rate={GLOBAL_RATE}")
+    latencies = "latency=0ns"
+    if delays is not None:
+        latencies = (
+            f"terminal_latency={delays.terminal_ps}ps,"
+            f"local_latency={delays.local_ps}ps,global_latency={delays.global_ps}ps"
+        )
+    return Fabric(f"dragonfly:{SHAPES.get(variant, balanced)},{rates},{latencies}")
+
+
+def _same(sizes: tuple[int, ...], *algorithms: str) -> dict[str, tuple[int, ...]]:
+    return dict.fromkeys(algorithms, sizes)
+
+
+RINGS = ("RING", "TAR")
+BRUCKS = ("BRUCK", "BRUCK shuffled")
+COMPARED = (*RINGS, "BRUCK")
+
+JUDGED_BYTES = (64, 1024, 4096, 65536)
+"""Blocks on which TAR is judged, where they are simulated."""
+
+DISCUSSED = 2
+"""The network on which the poster's discussion is judged: packets reach its large blocks."""
+
+FULL = Scale(
+    gather=6,
+    alone={
+        "pipelined": _same((15, 64, 1024, 4096), *RINGS) | _same((15, 64), *BRUCKS),
+        "occupies_port": _same((15, 64, 1024), *RINGS) | _same((15, 64), *BRUCKS),
+    },
+    gather_beside={15: 6, 64: 6, 1024: 4, 4096: 4},
+    beside={
+        "pipelined": _same((15, 64, 1024, 4096), *RINGS, *BRUCKS),
+        "occupies_port": _same((15, 64), *RINGS, *BRUCKS),
+    },
+    placed_on=4,
+    placed=(64, 1024, 4096),
+    flows=(4096, 65536),
+    scatter=6,
+    scatter_beside=6,
+    buffers=BUFFERS,
+    compared={
+        2: {GATHER_CUT: _same((64, 256, 1024, 4096, 16384, 65536), *COMPARED)},
+        4: {
+            GATHER_CUT: _same((64, 256, 1024, 4096), *COMPARED),
+            LARGE_CUT: _same((16384, 65536), *RINGS) | {"BRUCK": (16384,)},
+        },
+    },
+)
+"""The poster's network. Beyond 4 KiB a ring there has a thousand million chunks."""
+
+QUICK = Scale(
+    gather=4,
+    alone={
+        "pipelined": _same((64, 1024), *RINGS) | _same((64,), *BRUCKS),
+        "occupies_port": _same((64, 1024), *RINGS) | _same((64,), *BRUCKS),
+    },
+    gather_beside={64: 2, 1024: 2, 4096: 2},
+    beside={
+        "pipelined": _same((64, 1024, 4096), *RINGS, *BRUCKS),
+        "occupies_port": _same((64,), *RINGS, *BRUCKS),
+    },
+    placed_on=2,
+    placed=(64, 4096),
+    flows=(65536,),
+    scatter=6,
+    scatter_beside=2,
+    buffers=BUFFERS[::3],
+    compared={
+        2: {GATHER_CUT: _same((64, 1024, 4096, 16384), *COMPARED)},
+        4: {LARGE_CUT: _same((4096,), *RINGS)},
+    },
+)
+"""Scatters are small enough for the poster's network, without background traffic."""
+
+
+def all_cases(scale: Scale) -> list[Case]:
+    """Every simulation of a scale, each once."""
+    return list(
+        dict.fromkeys([*_gathers(scale), *_scatters(scale), *_compared(scale), *_discussed(scale)])
+    )
+
+
+def _gathers(scale: Scale) -> Iterator[Case]:
+    for rule in RULES:
+        for algorithm, sizes in scale.gather_sizes(rule, background=False).items():
+            for size in sizes:
+                yield gather(scale.gather, algorithm, size, rule=rule)
+        for algorithm, sizes in scale.gather_sizes(rule, background=True).items():
+            for size in sizes:
+                for background in (False, True):
+                    network = scale.gather_beside[size]
+                    yield gather(network, algorithm, size, rule=rule, background=background)
+    for algorithm in ("TAR", "RING shuffled", "BRUCK shuffled"):
+        for size in scale.placed:
+            yield gather(scale.placed_on, algorithm, size)
+    # Bytes on links and the use of buffers.
+    for algorithm in COMPARED:
+        for network in {scale.placed_on, min(scale.gather, 4)}:
+            yield gather(network, algorithm, 64)
+    for algorithm in COMPARED:
+        for size in scale.flows:
+            yield flows(gather(scale.gather, algorithm, size))
+
+
+def _scatters(scale: Scale) -> Iterator[Case]:
+    for rule in RULES:
+        for algorithm in SCATTERS:
+            yield scatter(scale.scatter, algorithm, rule)
+        for algorithm in SCATTERS:
+            yield scatter(scale.scatter_beside, algorithm, rule)
+            yield scatter(scale.scatter_beside, algorithm, rule, background=True)
+            for buffers in scale.buffers:
+                yield scatter(scale.scatter, algorithm, rule, buffers=buffers)
+            for variant in VARIANTS:
+                yield scatter(scale.scatter, algorithm, rule, variant=variant)
+            yield scatter(scale.scatter, algorithm, rule, cut=WHOLE_CUT)
+
+
+def _compared(scale: Scale) -> Iterator[Case]:
+    for network, cuts in scale.compared.items():
+        for cut, algorithms in cuts.items():
+            for algorithm, sizes in algorithms.items():
+                for size in sizes:
+                    case = gather(network, algorithm, size, cut=cut)
+                    yield case
+                    yield flows(case)
+                    yield flows(case, delayed=True)
+
+
+def _discussed(scale: Scale) -> Iterator[Case]:
+    yield scatter(scale.scatter, "LLF flat", "pipelined")
+    for algorithm in COMPARED:
+        yield gather(DISCUSSED, algorithm, SCATTER_BYTES)
+    for algorithm in SCATTERS:
+        yield Case(DISCUSSED, "scatter", algorithm, SCATTER_BYTES, GATHER_CUT)
+
+
+def gather(
+    network: int,
+    algorithm: str,
+    size_bytes: int,
+    *,
+    cut: Cut = GATHER_CUT,
+    rule: Rule = "pipelined",
+    background: bool = False,
+) -> Case:
+    """An all_gather packet by packet."""
+    return Case(network, "all_gather", algorithm, size_bytes, cut, rule, background)
+
+
+def flows(case: Case, *, delayed: bool = False) -> Case:
+    """The same by flows, plain or with the delays of chunks."""
+    return replace(case, simulator=FLUID_DELAYED if delayed else FLUID)
+
+
+def scatter(
+    network: int,
+    algorithm: str,
+    rule: Rule,
+    *,
+    background: bool = False,
+    buffers: Buffers | None = None,
+    variant: str = "",
+    cut: Cut = SCATTER_CUT,
+) -> Case:
+    """A scatter of the poster's size; buffers in KiB."""
+    if buffers is not None:
+        cut = replace(cut, buffers=",".join(f"{kib}KiB" for kib in buffers))
+    case = Case(network, "scatter", algorithm, SCATTER_BYTES, cut, rule, background)
+    return replace(case, variant=variant)

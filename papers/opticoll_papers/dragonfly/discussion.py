@@ -1,0 +1,234 @@
+"""The poster's discussion of why all_gather is hard, and the energy that it leaves to later work.
+
+A bit costs energy on every link that it passes: electrical ones to terminals and within groups,
+optical ones between groups. The poster has no model of it; the energies per bit are assumptions of
+the order in use for serial links with the ports of their routers, and idle links cost nothing.
+
+>>> energy_mj(terminal_bytes=0, local_bytes=0, global_bytes=125_000_000)
+20.0
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+import opticoll
+from opticoll import format_size
+from opticoll_papers.dragonfly.cases import (
+    COMPARED,
+    DISCUSSED,
+    GATHER_CUT,
+    RINGS,
+    SCATTER_BYTES,
+    SCATTERS,
+    SLOW_GLOBAL,
+    SLOW_LOCAL,
+    Case,
+    Scale,
+    fabric,
+    gather,
+    scatter,
+)
+from opticoll_papers.dragonfly.runs import Row, Rows, delays, settings
+from opticoll_papers.dragonfly.shapes import hops, messages, proven
+from opticoll_papers.judging import Computed
+from opticoll_papers.kit import Results
+
+ELECTRICAL_PJ_PER_BIT = 10
+OPTICAL_PJ_PER_BIT = 20
+
+HAND_OVER_US = 2e-3
+"""By how much the estimate of a message's time alone may be wrong."""
+
+DISCUSSED_BYTES = (1024, 65536)
+"""Blocks of rings whose busiest link is looked for."""
+
+CHANNELS = {"local": (0, 1), "global": (0,)}
+"""Virtual channels of links between routers that minimal routes may use: a local hop before and one
+after the global hop."""
+
+
+def compute(results: Results, rows: Rows, scale: Scale) -> dict[str, Computed]:
+    """What the poster's discussion comes to, and energies, with a table of those."""
+    return {
+        **_contention(rows),
+        **_slowest(),
+        **_balance(scale),
+        **_broadcast(),
+        **_energy(results, rows, scale),
+    }
+
+
+def energy_mj(*, terminal_bytes: int, local_bytes: int, global_bytes: int) -> float:
+    """Energy on links in millijoules, from bytes summed over the links of each class."""
+    electrical = (terminal_bytes + local_bytes) * ELECTRICAL_PJ_PER_BIT
+    return 8e-9 * (electrical + global_bytes * OPTICAL_PJ_PER_BIT)
+
+
+def _contention(rows: Rows) -> dict[str, Computed]:
+    """Bytes of both collectives, and how long their messages wait for others."""
+    gathers = {name: gather(DISCUSSED, name, SCATTER_BYTES) for name in COMPARED}
+    scatters = {
+        name: Case(DISCUSSED, "scatter", name, SCATTER_BYTES, GATHER_CUT) for name in SCATTERS
+    }
+    waits = {name: 1e6 * waiting_s(rows[case]) for name, case in (gathers | scatters).items()}
+    injected = {name: rows[one]["injected_bytes"] or 0
+                for name, one in (gathers | scatters).items()}  # fmt: skip
+    error_us = HAND_OVER_US * max(rows[one]["messages"] for one in gathers.values())
+    least, most = min(waits[name] for name in COMPARED), max(waits[name] for name in SCATTERS)
+    fewest = min(COMPARED, key=lambda name: injected[name])
+    largest = max(SCATTERS, key=lambda name: injected[name])
+    return {
+        "discussion.contention": Computed(
+            least / most,
+            "Waiting of all messages together: "
+            + ", ".join(f"{name} {wait:.1f} us" for name, wait in waits.items())
+            + f". The estimate is wrong by one or two nanoseconds a message. RING and TAR have "
+            f"{rows[gathers['RING']]['messages']} messages each, which is {error_us:.0f} us at "
+            "most.",
+            by_chance=abs(least - most) < error_us,
+        ),
+        "discussion.data": Computed(
+            injected[fewest] / injected[largest],
+            f"{fabric(DISCUSSED).ranks} terminals, blocks of {SCATTER_BYTES} B: "
+            + ", ".join(f"{name} {sent / 1e6:.2f} MB" for name, sent in injected.items())
+            + ".",
+        ),
+    }
+
+
+def waiting_s(row: Row) -> float:
+    """How long the messages of a case took beyond what each takes alone in an empty network.
+
+    Alone, a chunk pays its bytes and the delay of a router on each link, and the chunks after it
+    follow at the rate of the slowest link.
+    """
+    shape = fabric(DISCUSSED)
+    source, destination, blocks = messages(proven(row["collective"], shape, row["algorithm"]))
+    chunk = delays(row["chunk_bytes"], GATHER_CUT)
+    local, between = hops(shape, source, destination)
+    latency_ps = 2 * chunk.terminal_ps + local * chunk.local_ps + between * chunk.global_ps
+    rate = np.where(between > 0, shape.option("global_rate"), shape.option("rate"))
+    alone_s = latency_ps / 1e12 + 8.0 * blocks * row["size_bytes"] / rate
+    return (row["mean_message_latency_s"] or 0) * len(blocks) - float(alone_s.sum())
+
+
+def _slowest() -> dict[str, Computed]:
+    """By how much rings take longer with slower links, over how much longer the slowest takes."""
+    found = {}
+    for size in DISCUSSED_BYTES:
+        shares, notes = [], []
+        for name, slowed in (("RING", SLOW_LOCAL), ("TAR", SLOW_GLOBAL)):
+            case = gather(DISCUSSED, name, size)
+            own, slow = (
+                proven("all_gather", fabric(DISCUSSED, variant=variant), name).simulate(
+                    size, **settings(case)
+                )
+                for variant in ("", slowed)
+            )
+            busiest = int(own.links["busy_ps"].argmax())
+            assert own.links["class"][busiest] == slow.links["class"][busiest]
+            extra_ps = int(slow.links["busy_ps"][busiest]) - int(own.links["busy_ps"][busiest])
+            shares.append((slow.time_ps - own.time_ps) / extra_ps)
+            notes.append(
+                f"{name} {own.time_ps / 1e6:.1f} us, with {slowed} {slow.time_ps / 1e6:.1f} us, "
+                f"its slowest link {extra_ps / 1e6:.1f} us more"
+            )
+        found[f"discussion.slowest.{format_size(size)}"] = Computed(
+            tuple(shares), "; ".join(notes) + "."
+        )
+    return found
+
+
+def _balance(scale: Scale) -> dict[str, Computed]:
+    """How many buffers between routers no chunk comes to, and whether links are shared in parts."""
+    shape = fabric(min(scale.gather, 4))
+    idle, most, parts = {}, {}, {}
+    for name in COMPARED:
+        case = gather(min(scale.gather, 4), name, 64)
+        measured = proven("all_gather", shape, name).simulate(case.size_bytes, **settings(case))
+        kinds = np.asarray(measured.links["class"])[measured.channels["link"]]
+        of = np.asarray(measured.channels["channel"])
+        usable = np.logical_or.reduce(
+            [(kinds == kind) & np.isin(of, own) for kind, own in CHANNELS.items()]
+        )
+        chunks = np.asarray(measured.channels["chunks"])
+        assert not chunks[np.isin(kinds, list(CHANNELS)) & ~usable].any()
+        idle[name] = 100 * float((chunks[usable] == 0).mean())
+        most[name] = float(chunks[usable].max() / chunks[usable].mean())
+        # A message of a ring is one chunk, and each rank sends as many messages.
+        parts[name] = int((chunks[usable] % (shape.ranks - 1) != 0).sum())
+    each = ", ".join(f"{name} {idle[name]:.1f} % and {most[name]:.1f} times" for name in COMPARED)
+    return {
+        "discussion.balance": Computed(
+            tuple(idle[name] for name in RINGS),
+            f"{shape.ranks} terminals. Buffers that no chunk comes to, and chunks through the one "
+            f"most used against the mean: {each}.",
+        ),
+        "discussion.path": Computed(
+            sum(parts[name] for name in RINGS),
+            f"{shape.ranks} terminals, each of which sends {shape.ranks - 1} messages. Under BRUCK "
+            f"there are {parts['BRUCK']} such links.",
+        ),
+    }
+
+
+def _broadcast() -> dict[str, Computed]:
+    """Steps of a broadcast that the poster announces."""
+    shape = fabric(DISCUSSED)
+    plan = opticoll.plan("broadcast", shape, "scatter_all_gather:scatter=glf,all_gather=tar")
+    violations = plan.verify()
+    assert not violations, violations
+    return {"ongoing.broadcast": Computed(plan.slots, f"{shape.ranks} terminals.")}
+
+
+def _energy(results: Results, rows: Rows, scale: Scale) -> dict[str, Computed]:
+    network = min(scale.gather, 4)
+    gathers = {name: rows[gather(network, name, 64)] for name in COMPARED}
+    scatters = {name: rows[scatter(scale.scatter, name, "pipelined")] for name in SCATTERS}
+    results.show(
+        "Not in the poster: energy on links in mJ, "
+        f"{ELECTRICAL_PJ_PER_BIT} pJ a bit and electrical hop, {OPTICAL_PJ_PER_BIT} an optical one",
+        ["collective", "algorithm", "terminals", "block", "mJ", "MB on terminal links", "local",
+         "global"],
+        [
+            [
+                row["collective"],
+                row["algorithm"],
+                row["terminals"],
+                f"{row['size_bytes']} B",
+                f"{_of(row):.3f}",
+                f"{2 * (row['injected_bytes'] or 0) / 1e6:.2f}",
+                f"{(row['local_bytes'] or 0) / 1e6:.2f}",
+                f"{(row['global_bytes'] or 0) / 1e6:.2f}",
+            ]
+            for row in (*gathers.values(), *scatters.values())
+        ],
+        left=(0, 1),
+    )  # fmt: skip
+    return {
+        "ongoing.energy.all_gather": _energies(gathers),
+        "ongoing.energy.scatter": _energies(scatters),
+    }
+
+
+def _energies(rows: Mapping[str, Row]) -> Computed:
+    terminals = next(iter(rows.values()))["terminals"]
+    return Computed(
+        tuple(_of(row) for row in rows.values()),
+        f"{terminals} terminals, minimal routes: {ELECTRICAL_PJ_PER_BIT} pJ a bit and electrical "
+        f"link, {OPTICAL_PJ_PER_BIT} a bit and optical link, both assumed; idle links cost "
+        "nothing.",
+    )
+
+
+def _of(row: Row) -> float:
+    injected = row["injected_bytes"] or 0
+    return energy_mj(
+        # Whatever is injected goes to a terminal, too.
+        terminal_bytes=2 * injected,
+        local_bytes=row["local_bytes"] or 0,
+        global_bytes=row["global_bytes"] or 0,
+    )

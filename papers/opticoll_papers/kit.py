@@ -1,0 +1,394 @@
+"""What the papers share: findings with a verdict, results in a folder, plans, unfinished studies.
+
+>>> result = construct("all_gather", 16, 2, "optree:radices=4x4", sizes=(4096,))
+>>> result.steps, result.verified, result.times_ps[4096]
+(12, True, 309830400)
+>>> (row,) = own_rows("Table I", "all_gather", 64, 8, "relay_tree", [4096])
+>>> row["steps"], row["bound_steps"], row["bound_name"], row["verified"]
+(7, 7, 'relay_tree', True)
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import opticoll
+from opticoll import Fabric, format_size
+from opticoll.build import build
+from opticoll.rows import Bytes, Count, Positive, Row, Seconds, means, plain
+from opticoll.study.store import Result, Store
+from opticoll_papers.judging import Claim, Computed, judge_all
+from opticoll_papers.judging import Finding as Finding
+
+Progress = Callable[[str, int, int], None]
+"""Called with what comes next, the number of parts that have ended, and of all."""
+
+
+TableRow = dict[str, Any]
+"""A row of a table that is written as CSV: its cells by column."""
+
+
+Part = Callable[[], Mapping[str, Computed]]
+"""A part of a study: it computes, adds tables and files to the results, and gives what it computed
+by the names of the claims."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table for people: cells are text, the columns with an index in `right` are numbers."""
+
+    title: str
+    heading: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    right: frozenset[int]
+
+
+@dataclass
+class Results:
+    """The results of a study, as they come; `files` are names in `folder`, in order of writing.
+
+    `claims` are the items of the paper `paper`; `computed` are values by their names, `findings`
+    the items judged. `ours` are plans of opticoll beside the paper's numbers, kept apart from the
+    findings; `electrical` are times on electrical fabrics beside those on light, of WRHT only. The
+    folder is created where it does not exist.
+    """
+
+    folder: Path
+    paper: str = ""
+    claims: tuple[Claim, ...] = ()
+    computed: dict[str, Computed] = field(default_factory=dict)
+    findings: list[Finding] = field(default_factory=list)
+    ours: Sequence[OwnRow] = ()
+    electrical: Sequence[Any] = ()
+    tables: list[Table] = field(default_factory=list)
+    files: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.unfinished = Unfinished(self.folder)
+
+    def printed(self, id: str) -> Any:
+        """The printed value of a claim, for a computation from printed values.
+
+        What is computed from it must be a claim that names it among those it `uses`.
+        """
+        if not any(id in claim.uses for claim in self.claims):
+            raise KeyError(f"no claim of {self.paper} says that it uses `{id}`")
+        return next(claim.printed for claim in self.claims if claim.id == id)
+
+    def compute(
+        self, parts: Mapping[str, Part], progress: Progress | None, scale: str = ""
+    ) -> Results:
+        """Run the parts in order, judge what they computed, and write findings.csv.
+
+        Parts that have ended are kept in the folder until `unfinished` is dropped: a study that was
+        stopped goes on after them. `scale` tells runs apart that compute other cases.
+
+        Raises
+        ------
+        FileError
+            Files cannot be written.
+        """
+        for number, (name, part) in enumerate(parts.items()):
+            if progress is not None:
+                progress(name, number, len(parts))
+            self._run({"part": name, "scale": scale}, part)
+        return self.conclude()
+
+    def _run(self, case: Mapping[str, object], part: Part) -> None:
+        """Run a part, or take what it gave before the study was stopped."""
+        kept = self.unfinished.find(case)
+        if kept is not None and all((self.folder / name).exists() for name in kept["files"]):
+            self.computed |= {
+                id: Computed(_value(value), *more) for id, (value, *more) in kept["computed"]
+            }
+            self.tables += [
+                Table(title, heading, rows, frozenset(right))
+                for title, heading, rows, right in kept["tables"]
+            ]
+            self.files += kept["files"]
+            return
+        tables, files, ours = len(self.tables), len(self.files), self.ours
+        gave = part()
+        self.computed |= gave
+        # Rows of opticoll's own are no JSON: their part runs again, and is short.
+        if self.ours is ours:
+            self.unfinished.add(
+                case,
+                {
+                    "computed": [
+                        [id, [one.value, one.note, one.by_chance]] for id, one in gave.items()
+                    ],
+                    "tables": [
+                        [one.title, one.heading, one.rows, sorted(one.right)]
+                        for one in self.tables[tables:]
+                    ],
+                    "files": self.files[files:],
+                },
+            )
+
+    def conclude(self) -> Results:
+        """Judge what was computed, and write findings.csv."""
+        self.findings += judge_all(self.claims, self.computed, self.paper)
+        self.write("findings", self.findings)
+        return self
+
+    def rows(
+        self, case: Mapping[str, object], make: Callable[[], list[TableRow]]
+    ) -> list[TableRow]:
+        """Rows of a case, which JSON can say: made, or kept from before the study was stopped."""
+        kept = self.unfinished.find(case)
+        if kept is None:
+            kept = {"rows": make()}
+            self.unfinished.add(case, kept)
+        return list(kept["rows"])
+
+    def write(self, name: str, rows: Sequence[Mapping[str, object]]) -> None:
+        """Write rows as `name`.csv; raises FileError where that fails."""
+        opticoll.write_csv([plain(row) for row in rows], self.folder / f"{name}.csv")
+        self.files.append(f"{name}.csv")
+
+    def write_ours(self, rows: Iterable[OwnRow]) -> None:
+        """Keep opticoll's own rows for machines, and write them to ours.csv."""
+        self.ours = list(rows)
+        self.write("ours", self.ours)
+
+    def draw(
+        self, name: str, figure: Callable[..., object], *parts: object, **options: object
+    ) -> None:
+        """Draw a figure of `opticoll.plot` as `name`.svg and `name`.png.
+
+        Raises FileError where that fails.
+        """
+        for suffix in ("svg", "png"):
+            figure(*parts, path=self.folder / f"{name}.{suffix}", **options)
+            self.files.append(f"{name}.{suffix}")
+
+    def show(
+        self,
+        title: str,
+        heading: Sequence[str],
+        rows: Iterable[Sequence[object]],
+        *,
+        left: Iterable[int] = (0,),
+    ) -> None:
+        """Add a table for people; columns with an index in `left` are words."""
+        cells = [[_cell(cell) for cell in row] for row in rows]
+        right = frozenset(range(len(heading))) - set(left)
+        self.tables.append(Table(title, heading, cells, right))
+
+
+def _value(value: Any) -> Any:
+    """A value as it was before JSON made lists of tuples."""
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "NO"
+    return "-" if value is None else str(value)
+
+
+POLICY = "every_step"
+"""The papers of OpTree and WRHT charge the reconfiguration at every step."""
+
+
+def fabric(ranks: int, wavelengths: int) -> Fabric:
+    """Their ring: one fibre per direction, 40 Gb/s per wavelength, 25 us reconfiguration."""
+    return Fabric(f"optree_paper:ranks={ranks},wavelengths={wavelengths}")
+
+
+@dataclass(frozen=True)
+class Constructed:
+    """A plan that was built, verified and simulated, reduced to what a study needs of it.
+
+    `steps` is the number of time slots really needed; `times_ps` are the times of the circuit
+    simulator in picoseconds, by size in bytes.
+    """
+
+    steps: int
+    step_slots: tuple[int, ...]
+    verified: bool
+    times_ps: dict[int, int]
+
+    @property
+    def proof(self) -> str:
+        """How far the plan is to be trusted, for a note."""
+        return proof(self.verified)
+
+
+def proof(verified: bool) -> str:
+    """How far a constructed plan is to be trusted, for a note."""
+    return "constructed and verified" if verified else "constructed, but fails verification"
+
+
+Construct = Callable[[int, int, str], Constructed]
+"""A plan of a study's collective and sizes: from ranks, wavelengths and algorithm."""
+
+
+def construct(
+    collective: str,
+    ranks: int,
+    wavelengths: int,
+    algorithm: str,
+    *,
+    sizes: tuple[int, ...] = (),
+) -> Constructed:
+    """Build, verify and simulate one plan; sizes in bytes, by the collective's convention.
+
+    Raises OpticollError where the algorithm does not run there.
+    """
+    plan = opticoll.plan(collective, fabric(ranks, wavelengths), algorithm)
+    return Constructed(
+        steps=plan.slots,
+        step_slots=tuple(plan.step_slots),
+        verified=not plan.verify(),
+        times_ps={size: plan.simulate(size, policy=POLICY).time_ps for size in sizes},
+    )
+
+
+@lru_cache
+def step_time_ps(size_bytes: int) -> int:
+    """The time of one step that carries `size_bytes` on one wavelength, d/B + a, in picoseconds.
+
+    It is the simulated time of the smallest plan that has one step: two ranks exchange a block.
+    """
+    plan = opticoll.plan("all_gather", fabric(2, 1), "ring")
+    assert plan.slots == 1
+    return int(plan.simulate(size_bytes, policy=POLICY).time_ps)
+
+
+class OwnRow(Row):
+    """A plan of opticoll that is compared with the paper's numbers, and is not in the paper."""
+
+    source: str = means("Source of the row: opticoll, not the paper")
+    beside: str = means("Table or figure of the paper that the row stands beside")
+    collective: str = means("Collective")
+    algorithm: str = means("Algorithm as asked for")
+    chosen: str = means("Algorithm of the plan")
+    ranks: Positive = means("Number of ranks of the ring")
+    wavelengths: Positive = means("Number of wavelengths of each directed fibre")
+    size_bytes: Bytes = means("Size of the collective")
+    steps: Count = means("Number of time slots really used")
+    bound_steps: Count | None = means(
+        "Lower bound on the slots: for plans with one chunk per lightpath; if the plan has more, "
+        "for any number of chunks",
+        absent="there is no such bound",
+    )
+    bound_name: str | None = means(
+        "Name of the bound on the slots", absent="there is no such bound"
+    )
+    time_s: Seconds = means("Simulated time, policy every_step")
+    bound_time_s: Seconds = means("Lower bound on the time of any plan")
+    bound_time_name: str = means("Name of the bound on the time")
+    paper_algorithm: str = means("Algorithm of the paper that the row is compared with", default="")
+    paper_steps: Count | None = means(
+        "Number of steps of the paper's algorithm by the paper's formula",
+        absent="no algorithm is compared",
+        default=None,
+    )
+    paper_time_s: Seconds | None = means(
+        "Time of the paper's algorithm by the paper's formula",
+        absent="no algorithm is compared",
+        default=None,
+    )
+    verified: bool = means("Whether the plan has no violations")
+
+
+def own_rows(
+    beside: str,
+    collective: str,
+    ranks: int,
+    wavelengths: int,
+    algorithm: str,
+    sizes: Iterable[int],
+) -> list[OwnRow]:
+    """A plan for each size in bytes under the papers' policy."""
+    ring, rows = fabric(ranks, wavelengths), []
+    for size in sizes:
+        plan = opticoll.plan(collective, ring, algorithm, size=size, policy=POLICY)
+        row = opticoll.measure(plan, size, policy=POLICY)
+        rows.append(OwnRow.of(row, source="opticoll, not the paper", beside=beside))
+    return rows
+
+
+def show_times(
+    results: Results, title: str, rows: Iterable[OwnRow], names: Sequence[str] | None = None
+) -> None:
+    """A table of times in ms, apart from the paper's; `names` stand before the rows."""
+    cells: list[list[object]] = [
+        [
+            row["ranks"],
+            row["wavelengths"],
+            format_size(row["size_bytes"]),
+            row["chosen"],
+            row["steps"],
+            f"{1e3 * row['time_s']:.4g}",
+            f"{1e3 * row['bound_time_s']:.4g}",
+            f"{row['time_s'] / row['bound_time_s'] - 1:.1%}",
+            None if row["paper_time_s"] is None else f"{1e3 * row['paper_time_s']:.4g}",
+            row["verified"],
+        ]
+        for row in rows
+    ]
+    heading = ["N", "w", "size", "plan", "steps", "time", "bound", "gap", "paper", "verified"]
+    left = [3, 9]
+    if names is not None:
+        heading = ["network", *heading]
+        cells = [[name, *line] for name, line in zip(names, cells, strict=True)]
+        left = [0, 4, 10]
+    results.show(title, heading, cells, left=left)
+
+
+class Unfinished:
+    """Rows by case in the store `unfinished.sqlite` of a folder, kept as they come.
+
+    A long study that was stopped goes on from there. Cases and rows are mappings of what JSON can
+    say. Rows of another build of opticoll are not found: its numbers might be others.
+
+    >>> import pathlib, tempfile
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> Unfinished(folder).add({"ranks": 8}, {"time_s": 0.5})
+    >>> Unfinished(folder).find({"ranks": 8})
+    {'time_s': 0.5}
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / "unfinished.sqlite"
+        self._lock = threading.Lock()
+        self._store = Store.open(self._path) if self._path.exists() else None
+
+    def find(self, case: Mapping[str, object]) -> dict[str, Any] | None:
+        """The row of a case, None where it has not ended yet."""
+        with self._lock:
+            result = None if self._store is None else self._store.result(_key(case))
+        rows = None if result is None else result.rows
+        return None if rows is None else rows[0]
+
+    def add(self, case: Mapping[str, object], row: Mapping[str, object]) -> None:
+        """Keep the row of a case; raises FileError where it cannot be written."""
+        with self._lock:
+            if self._store is None:
+                self._store = Store.open(self._path)
+            self._store.keep([Result.of(_key(case), [dict(row)])])
+
+    def drop(self) -> None:
+        """Remove the file: the study has ended."""
+        with self._lock:
+            if self._store is not None:
+                self._store.close()
+                self._store = None
+            for ending in ("", "-wal", "-shm"):
+                Path(f"{self._path}{ending}").unlink(missing_ok=True)
+
+
+def _key(case: Mapping[str, object]) -> str:
+    text = json.dumps([build(Path(__file__).parent), case], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,450 @@
+"""MPI programs over lightpaths: the NAS benchmarks EP, FT and MG, class A, 16 processes.
+
+The traces in `traces` are of real runs of NPB 3.3 on 16 ranks: calls, sizes, and the time that each
+rank computed between them.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping
+from functools import cache
+from importlib import resources
+from itertools import combinations, pairwise
+from statistics import median
+from typing import Any
+
+import zstandard
+
+import opticoll
+from opticoll import Fabric, plot
+from opticoll_papers.judging import Computed
+from opticoll_papers.kit import Results, TableRow
+
+ALGORITHMS = {
+    "all_reduce": "recursive_doubling",
+    "all_to_all": "recursive_doubling",
+    "barrier": "recursive_doubling",
+    "broadcast": "binomial",
+    "reduce": "binomial",
+}
+"""As the paper's simulator has them."""
+
+PROGRAMS = ("ep", "ft")
+COLLECTIVES = ("all_reduce", "barrier", "broadcast", "reduce")
+MESSAGES = ("send", "irecv")
+MG_CALLS = ("all_reduce", "barrier", "broadcast", "irecv", "reduce", "send", "wait")
+"""Of MG."""
+
+IDEAL = "light_path_grid:ranks=16,ports=4,establish=0s"
+WAYS = {"naive": 1, "2_ports": 2, "3_ports": 3, "4_ports": 4}
+LABELS = {"ideal": "Ideal", "naive": "Naive"} | {f"{k}_ports": f"{k} ports" for k in (2, 3, 4)}
+
+PICOSECONDS = 10**12
+
+Replayed = Any
+"""A row of `opticoll.replay`."""
+
+
+@cache
+def table(application: str) -> str:
+    """The event table of a run."""
+    name = f"{application}.A.16.csv.zst"
+    packed = resources.files(__package__).joinpath("traces", name).read_bytes()
+    return zstandard.ZstdDecompressor().decompressobj().decompress(packed).decode()
+
+
+@cache
+def replayed(text: str, network: str, paths: str | None = None) -> Replayed:
+    """A program over a network, its collectives as the paper has them."""
+    trace = opticoll.read_trace(text.encode())
+    return opticoll.replay(trace, network, collectives=ALGORITHMS, paths=paths)
+
+
+def calls(row: Replayed) -> dict[str, Any]:
+    """How often each rank made each kind of call."""
+    done = row.outcome
+    return dict(zip(done.kinds["call"], done.calls["calls"], strict=True))
+
+
+def grid(ports: int) -> str:
+    """The paper's network."""
+    return f"light_path_grid:ranks=16,ports={ports}"
+
+
+@cache
+def times(text: str) -> dict[str, int]:
+    """Picoseconds without setups and with so many ports."""
+    networks = {"ideal": IDEAL} | {way: grid(ports) for way, ports in WAYS.items()}
+    return {way: replayed(text, network).time_ps for way, network in networks.items()}
+
+
+def increases(application: str) -> dict[str, float]:
+    """Seconds that setups add to a trace, by way."""
+    real = times(table(application))
+    return {way: (real[way] - real["ideal"]) / PICOSECONDS for way in WAYS}
+
+
+def run(results: Results) -> dict[str, Computed]:
+    """The table of EP and FT; writes applications.csv."""
+    rows: list[TableRow] = []
+    computed: dict[str, Computed] = {}
+    for application in PROGRAMS:
+        real, printed = times(table(application)), paper_times(results, application)
+        for way in LABELS:
+            rows.append(
+                {
+                    "application": application.upper(),
+                    "way": way,
+                    "trace_s": real[way] / PICOSECONDS,
+                    "increase_s": (real[way] - real["ideal"]) / PICOSECONDS,
+                }
+            )
+        computed |= _program(application, real) | _from_printed(application, printed)
+    results.write("applications", rows)
+    results.show(
+        "Seconds of EP and FT, class A, 16 processes, in traces of real runs (applications.csv)",
+        ["", "way", "trace", "longer"],
+        [
+            [
+                row["application"],
+                LABELS[str(row["way"])],
+                *(f"{row[key]:.3f}" for key in ("trace_s", "increase_s")),
+            ]
+            for row in rows
+        ],
+        left=(0, 1),
+    )
+    return computed | _together() | _both_printed(results) | _frequency() | _simulator()
+
+
+def paper_times(results: Results, application: str) -> dict[str, float]:
+    """The printed seconds, by way."""
+    return dict(zip(LABELS, results.printed(f"{application}.times"), strict=True))
+
+
+def _program(application: str, real: Mapping[str, int]) -> dict[str, Computed]:
+    text, added = table(application), increases(application)
+    counts = _collectives(text)
+    assert len(counts) == 1, "ranks make as many collectives"
+    count, set_up_s = counts.pop(), _set_up_s()
+    found = {
+        "times": Computed(tuple(round(real[way] / PICOSECONDS, 6) for way in LABELS)),
+        "equal": Computed(1000 * abs(added["2_ports"] - added["3_ports"])),
+        "collectives": Computed(count),
+        **{
+            f"{way}.set_ups": Computed(
+                added[way] / set_up_s / count, f"The trace takes {added[way]:.3f} s longer."
+            )
+            for way in WAYS
+        },
+    }
+    return {f"{application}.{key}": one for key, one in found.items()}
+
+
+def _from_printed(application: str, printed: Mapping[str, float]) -> dict[str, Computed]:
+    """What rests on the printed times."""
+    ideal, added = printed["ideal"], increases(application)
+    lacking = tuple(round(1000 * (added[way] - (printed[way] - ideal)), 1) for way in WAYS)
+    percent = {
+        f"{application}.{way}.percent": Computed(100 * (printed[way] / ideal - 1)) for way in WAYS
+    }
+    return percent | {f"{application}.lacking": Computed(lacking)}
+
+
+def _both_printed(results: Results) -> dict[str, Computed]:
+    """What the printed times of both programs say together."""
+    printed = {one: paper_times(results, one) for one in PROGRAMS}
+    counts = {one: results.printed(f"{one}.collectives") for one in PROGRAMS}
+    added = {one: [own[way] - own["ideal"] for way in WAYS] for one, own in printed.items()}
+    reduced = {one: 100 * (1 - own["4_ports"] / own["naive"]) for one, own in printed.items()}
+    often = {one: counts[one] / own["ideal"] for one, own in printed.items()}
+    slower = {one: own["naive"] / own["ideal"] - 1 for one, own in printed.items()}
+    order = slower["ft"] / slower["ep"] if often["ft"] > often["ep"] else 0.0
+    return {
+        "comparison.frequency_printed": Computed(
+            order,
+            "; ".join(
+                f"{one.upper()} {often[one]:.2g} collectives/s, {100 * slower[one]:.3g} % longer"
+                for one in PROGRAMS
+            )
+            + ".",
+        ),
+        "programs.directly_printed": Computed(
+            tuple(
+                round(ft / counts["ft"] / (ep / counts["ep"]), 4)
+                for ep, ft in zip(added["ep"], added["ft"], strict=True)
+            )
+        ),
+        "programs.each_port": Computed(
+            max(100 * after / before for own in added.values() for before, after in pairwise(own)),
+            "The third port leaves as much as two: ceil(4 / 3) = ceil(4 / 2).",
+        ),
+        "summary.reduction_printed": Computed(
+            min(reduced.values()), f"EP {reduced['ep']:.3g} %, FT {reduced['ft']:.3g} %."
+        ),
+    }
+
+
+def _set_up_s() -> float:
+    return float(2 * Fabric(grid(1)).option("establish") / PICOSECONDS)
+
+
+def _collectives(text: str) -> set[int]:
+    """How many collectives ranks make: one number where all make as many."""
+    made = [counts for call, counts in calls(replayed(text, "zero")).items() if call in ALGORITHMS]
+    return {int(total) for total in sum(made)}
+
+
+def _together() -> dict[str, Computed]:
+    """What EP, FT and MG show together."""
+    ep, ft = (increases(one) for one in PROGRAMS)
+    several = replayed(table("ep"), grid(4)).light_paths
+    assert several is not None
+    each = {one: _collectives(table(one)).pop() for one in PROGRAMS}
+    rising = any(
+        after > 1.01 * before for own in (ep, ft) for before, after in pairwise(own.values())
+    )
+    left = max(100 * added["4_ports"] / added["naive"] for added in (ep, ft))
+    kept = {
+        (program, ports): replayed(table(program), grid(ports)).time_ps
+        / replayed(table(program), grid(ports), "kept").time_ps
+        for program in (*PROGRAMS, "mg")
+        for ports in (1, 2, 4)
+    }
+    four = replayed(table("mg"), grid(4)).time_s / replayed(table("mg"), grid(1)).time_s
+    reduced = [100 * (1 - share) for share in (*(_left(one) for one in PROGRAMS), four)]
+    return {
+        "programs.directly": Computed(
+            tuple((ft[way] / each["ft"]) / (ep[way] / each["ep"]) for way in WAYS)
+        ),
+        "programs.more_ports": Computed(
+            100.0 if rising else left, "A third port leaves as much as two."
+        ),
+        "method.together": Computed(several.set_ups / 16 / each["ep"]),
+        "method.kept": Computed(
+            kept["mg", 4],
+            f"EP, FT and MG with 1, 2 and 4 ports are {min(kept.values()):.3g} to "
+            f"{max(kept.values()):.3g} times faster.",
+        ),
+        "summary.reduction": Computed(
+            min(reduced), "EP {:.3g} %, FT {:.3g} %, MG {:.3g} %.".format(*reduced)
+        ),
+    }
+
+
+def _frequency() -> dict[str, Computed]:
+    """Whether programs that communicate more often slow down more."""
+    frequent = {}
+    for program in (*PROGRAMS, "mg"):
+        free, naive = (replayed(table(program), network) for network in (IDEAL, grid(1)))
+        made = calls(free)
+        count = sum(int(own[0]) for call, own in made.items() if call in (*ALGORITHMS, *MESSAGES))
+        frequent[program] = (count / free.time_s, naive.time_s / free.time_s)
+    pairs = list(combinations(frequent.values(), 2))
+    return {
+        "comparison.frequency": Computed(
+            sum((one[0] > two[0]) == (one[1] > two[1]) for one, two in pairs),
+            "; ".join(
+                f"{program.upper()} {often:.3g} calls/s, {slow:.3g} times longer"
+                for program, (often, slow) in frequent.items()
+            )
+            + ".",
+        )
+    }
+
+
+def _left(application: str) -> float:
+    """The time with 4 ports over that with one."""
+    real = times(table(application))
+    return real["4_ports"] / real["naive"]
+
+
+def _simulator() -> dict[str, Computed]:
+    """Parameters of the replay, and what a message costs there."""
+    fabric = Fabric(grid(4))
+    rows = [replayed(table(one), grid(4)) for one in (*PROGRAMS, "mg")]
+    algorithms = {one.collective: one.chosen for row in rows for one in row.collectives}
+    whole, unreleased, free = (
+        replayed(_message(2**10), f"light_path_grid:ranks=2,{options}").time_ps
+        for options in ("ports=1", "ports=1,release=0s", "ports=1,establish=0s")
+    )
+    set_up, release = (unreleased - free) / PICOSECONDS, (whole - unreleased) / PICOSECONDS
+    sent = tuple(
+        replayed(_message(size), "light_path_grid:ranks=2,ports=1,establish=0s").time_s
+        for size in (2**10, 2**20)
+    )
+    named = tuple(table(one).partition("app=")[2].partition(" ")[0] for one in PROGRAMS)
+    return {
+        "comparison.set_up": Computed(min(set_up, release)),
+        "simulation.programs": Computed((*named, rows[0].ranks)),
+        "simulation.bandwidth": Computed(fabric.option("rate")),
+        "simulation.latency": Computed(fabric.option("latency") / PICOSECONDS),
+        "simulation.path": Computed(set_up + release),
+        "simulation.all_to_all_bytes": Computed(_forwarded(2**20)),
+        **{f"simulation.{name}": Computed(algorithms[name]) for name in ALGORITHMS},
+        "simulator.parts": Computed(
+            tuple(
+                row.compute_s / (_computing(table(one)) / 1e9)
+                for one, row in zip((*PROGRAMS, "mg"), rows, strict=True)
+            )
+        ),
+        "simulator.set_up": Computed((set_up, release)),
+        "simulator.message": Computed(sent),
+    }
+
+
+def _forwarded(size: int) -> float:
+    """What a message of an all_to_all of so many bytes for each rank carries of them."""
+    lines = ["# app=all_to_all ranks=16 unit=ns", "# comm 0 = " + " ".join(map(str, range(16)))]
+    lines.append("rank,call,peer,send_bytes,recv_bytes,tag,comm,req,compute_ns")
+    for rank in range(16):
+        lines += [
+            f"{rank},{call},,{sent},{sent},,0,,0"
+            for call, sent in (("Init", 0), ("Alltoall", size), ("Finalize", 0))
+        ]
+    fabric = Fabric(grid(4))
+    latency_s, rate = fabric.option("latency") / PICOSECONDS, fabric.option("rate")
+    each_s = replayed("\n".join(lines) + "\n", IDEAL).time_s / 4
+    return float(round((each_s - latency_s) * rate / 8 / size, 9))
+
+
+def _message(size: int) -> str:
+    """A program of two ranks: one message of so many bytes."""
+    return "\n".join(
+        (
+            "# app=message ranks=2 unit=ns",
+            "# comm 0 = 0 1",
+            "rank,call,peer,send_bytes,recv_bytes,tag,comm,req,compute_ns",
+            "0,Init,,0,0,,0,,0",
+            f"0,Send,1,{size},0,0,0,,0",
+            "0,Finalize,,0,0,,0,,0",
+            "1,Init,,0,0,,0,,0",
+            f"1,Recv,0,0,{size},0,0,,0",
+            "1,Finalize,,0,0,,0,,0",
+            "",
+        )
+    )
+
+
+def _parts(text: str) -> dict[str, list[int]]:
+    """Nanoseconds of computing before each call, by rank."""
+    parts: dict[str, list[int]] = {}
+    lines = [line for line in text.splitlines() if not line.startswith("#")]
+    for row in csv.DictReader(lines):
+        parts.setdefault(row["rank"], []).append(int(row["compute_ns"]))
+    return parts
+
+
+def _computing(text: str) -> int:
+    """Nanoseconds of the rank that computes longest."""
+    return max(sum(own) for own in _parts(text).values())
+
+
+def draw(results: Results) -> None:
+    """Writes applications.svg and .png: increases, the printed and the computed."""
+    panels = []
+    for application in PROGRAMS:
+        printed, added = paper_times(results, application), increases(application)
+        panels.append(
+            plot.BarPanel(
+                application.upper(),
+                {
+                    "paper": [1000 * (printed[way] - printed["ideal"]) for way in WAYS],
+                    "trace of a real run": [1000 * added[way] for way in WAYS],
+                },
+            )
+        )
+    results.draw(
+        "applications",
+        plot.grouped_bars,
+        panels,
+        [LABELS[way] for way in WAYS],
+        x_label="",
+        y_label="Longer than ideal (ms)",
+        title="NAS benchmarks, class A, 16 ranks, lightpaths of 1 Gb/s, setup and teardown 10 ms",
+        log_y=False,
+    )
+
+
+def motivation(results: Results) -> dict[str, Computed]:
+    """MG: calls of a process, and what a setup for each would cost; writes motivation.csv."""
+    free, naive = (replayed(table("mg"), network) for network in (IDEAL, grid(1)))
+    made = {name: counts for name, counts in calls(free).items() if name in MG_CALLS}
+    set_up_s = _set_up_s()
+    rows: list[TableRow] = [
+        {
+            "call": name,
+            "rank_0": int(made[name][0]),
+            "fewest": int(made[name].min()),
+            "most": int(made[name].max()),
+            "ranks_as_rank_0": int((made[name] == made[name][0]).sum()),
+            "set_ups_s": round(int(made[name][0]) * set_up_s, 3),
+        }
+        for name in MG_CALLS
+    ]
+    results.write("motivation", rows)
+    results.show(
+        "Calls of a process of MG, class A, 16 processes, and 10 ms for each (motivation.csv)",
+        ["call", "rank 0", "fewest", "most", "ranks as rank 0", "10 ms each (s)"],
+        [[*list(row.values())[:-1], f"{row['set_ups_s']:.2f}"] for row in rows],
+    )
+    spread = {
+        str(row["call"]): f"{row['most']} on all ranks."
+        if row["fewest"] == row["most"]
+        else f"{row['fewest']} to {row['most']}, by rank."
+        for row in rows
+    }
+    counts = {name: int(own[0]) for name, own in made.items()}
+    collectives = sum(counts[name] for name in COLLECTIVES)
+    assert _collectives(table("mg")) == {collectives}
+    sends, receives = (round(counts[name] * set_up_s, 3) for name in ("send", "irecv"))
+    printed = {
+        name: results.printed(f"mg.calls.{name}") for name in ("send", "irecv", *COLLECTIVES)
+    }
+    path_s = results.printed("mg.set_up")
+
+    def ends(messages: int) -> tuple[float, float]:
+        added = collectives * messages * set_up_s
+        return round(sends + added, 3), round(sends + receives + added, 3)
+
+    measured, one, four = results.printed("mg.time"), ends(1), ends(4)
+    return {
+        **{f"mg.calls.{name}": Computed(counts[name], spread[name]) for name in MG_CALLS},
+        "mg.time": Computed(free.time_s),
+        "mg.set_up": Computed(set_up_s),
+        "mg.sends": Computed(round(printed["send"] * path_s, 3)),
+        "mg.receives": Computed(round(printed["irecv"] * path_s, 3)),
+        "mg.collectives": Computed(sum(printed[name] for name in COLLECTIVES)),
+        "mg.collectives_cost": Computed(collectives * 4 * set_up_s),
+        "mg.increase": Computed(
+            four,
+            f"As times {measured} s: {four[0] / measured:.3g} to {four[1] / measured:.3g}. With "
+            f"one message for each collective: {one[0]:.4g} to {one[1]:.4g} s, or "
+            f"{one[0] / measured:.3g} to {one[1] / measured:.3g} times.",
+        ),
+        "mg.significant": Computed(naive.time_s / free.time_s),
+        **_hidden(set_up_s),
+    }
+
+
+def _hidden(set_up_s: float) -> dict[str, Computed]:
+    """A setup over the median of computing before a call."""
+    found, words = {}, {}
+    for program in (*PROGRAMS, "mg"):
+        gaps = [part for own in _parts(table(program)).values() for part in own if part > 0]
+        found[program] = set_up_s * 1e9 / median(gaps)
+        long = [part for part in gaps if part >= set_up_s * 1e9]
+        words[program] = (
+            f"{program.upper()}: {found[program]:.4g} times the median of {median(gaps) / 1e3:.4g} "
+            f"us; {len(long) / len(gaps):.2%} of calls come after at least 10 ms of "
+            f"computing, with {sum(long) / sum(gaps):.0%} of its time."
+        )
+    return {
+        "related.hidden": Computed(found["mg"], words["mg"]),
+        "related.hidden_programs": Computed(
+            min(found[one] for one in PROGRAMS),
+            " ".join(words[one] for one in PROGRAMS)
+            + " Before such calls a predicted setup could be hidden.",
+        ),
+    }

@@ -1,0 +1,37 @@
+"""The ODDL paper computed anew: its switches, its four-node run, and what becomes of it at scale.
+
+Li et al., Accelerate Distributed Deep Learning with a Fast Reconfigurable Optical Network, OFC
+2024. The paper measures four nodes; larger systems are compared under assumptions that are printed
+with the numbers, since it states none.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from opticoll_papers.kit import Part, Progress, Results
+from opticoll_papers.oddl import collective, four_nodes, scaling
+from opticoll_papers.oddl.claims import CLAIMS
+
+__all__ = ["reproduce"]
+
+
+def reproduce(output: Path, quick: bool = False, progress: Progress | None = None) -> Results:
+    """Recompute the paper; write tables as CSV and figures as SVG and PNG into `output`.
+
+    The folder is created where it does not exist. `quick` leaves out plans for more than
+    256 nodes and trainings on more than 64. Raises FileError where files cannot be written.
+    """
+    results = Results(output, paper="oddl", claims=CLAIMS)
+    parts: dict[str, Part] = {
+        "switches": lambda: collective.switches(results, quick=quick),
+        "rings": collective.rings,
+        "fat trees": collective.fat_trees,
+        "dimensions": collective.dimensions,
+        "partners": collective.partners,
+        "one all_reduce": lambda: collective.timeline(results),
+        "control": collective.control,
+        "four nodes": lambda: four_nodes.run(results, quick=quick),
+        "larger systems": lambda: scaling.run(results, quick=quick),
+    }
+    return results.compute(parts, progress, scale="quick" if quick else "")

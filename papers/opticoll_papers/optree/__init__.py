@@ -1,0 +1,62 @@
+"""The OpTree paper computed anew: its table, example, theorems, figures and published reductions.
+
+Dai et al., OpTree: An Efficient Algorithm for All-gather Operation in Optical Interconnect Systems.
+Every number comes from the core: a formula of the paper evaluated, or a plan constructed, verified
+and simulated. What the paper prints stands in the modules of claims only.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+from opticoll_papers.kit import Constructed, Part, Progress, Results, construct
+from opticoll_papers.optree import (
+    example,
+    fat_tree,
+    figures,
+    ours,
+    reductions,
+    routing,
+    setup,
+    table_one,
+    theorems,
+    wrht_steps,
+)
+from opticoll_papers.optree.cases import QUICK_SIZES, SIZES
+from opticoll_papers.optree.claims import CLAIMS
+
+__all__ = ["reproduce"]
+
+
+def reproduce(output: Path, quick: bool = False, progress: Progress | None = None) -> Results:
+    """Recompute the paper; write tables as CSV and figures as SVG and PNG into the folder `output`.
+
+    The folder is created where it does not exist. `quick` constructs no plans of more than 1024
+    ranks, fewer trees, and simulates fewer sizes. opticoll's own plans stand in tables of their
+    own, in ours.csv, and as a series of Figs 5 and 6. Raises FileError where files cannot be
+    written.
+    """
+    results = Results(output, paper="optree", claims=CLAIMS)
+    sizes = QUICK_SIZES if quick else SIZES
+
+    @cache
+    def constructed(ranks: int, wavelengths: int, algorithm: str) -> Constructed:
+        return construct("all_gather", ranks, wavelengths, algorithm, sizes=sizes)
+
+    parts: dict[str, Part] = {
+        "sections III.A and IV.A": setup.reproduce,
+        "section III.D.1": routing.reproduce,
+        "steps of WRHT": lambda: wrht_steps.reproduce(results),
+        "Table I": lambda: table_one.reproduce(results, constructed),
+        "the example of 16 ranks": lambda: example.reproduce(results, constructed),
+        "Lemmas 1 and 2": lambda: theorems.lemmas(results),
+        "Theorems 1 to 3": lambda: theorems.theorems(results, constructed),
+        "Fig. 4": lambda: figures.figure_four(results, constructed, quick=quick),
+        "Fig. 5": lambda: figures.figure_five(results, constructed, quick=quick),
+        "Fig. 6": lambda: figures.figure_six(results, constructed, quick=quick),
+        "the published reductions": lambda: reductions.reproduce(results, constructed, quick=quick),
+        "fat trees": lambda: fat_tree.reproduce(results),
+        "opticoll's own plans": lambda: ours.reproduce(results, quick=quick),
+    }
+    return results.compute(parts, progress, scale="quick" if quick else "")

@@ -1,0 +1,79 @@
+"""The paper's cases: which algorithms, how many steps its formulas give them."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from opticoll import formulas
+from opticoll_papers.kit import step_time_ps
+
+Rounding = Literal["ceil", "round", "best"]
+"""How Eq. 2 becomes a whole number of stages; `best`: not by Eq. 2, the least of Theorem 1."""
+
+LABELS = {
+    "optree": "OpTree",
+    "wrht": "WRHT",
+    "ring": "Ring",
+    "neighbour_exchange": "NE",
+}
+BASELINES = ("wrht", "ring", "neighbour_exchange")
+
+SIZES = tuple(4**power * 1024 for power in range(8))
+"""Bytes of one rank's block in Figs 5 and 6. The paper's own range is lost in its text."""
+
+QUICK_SIZES = SIZES[::3]
+
+BLOCK = SIZES[6]
+"""4 MiB, the block for which times of constructed plans are compared: the paper's message of 4M."""
+
+DEPTHS = range(1, 11)
+
+RANKS_FOUR = (512, 1024, 2048, 4096)
+CLOSE_UP = range(5, 10)
+"""The numbers of nodes of Fig. 4, and the depths of its inset."""
+
+
+def paper_steps(algorithm: str, ranks: int, wavelengths: int, rounding: Rounding = "ceil") -> int:
+    """The steps that the paper's evaluation charges an algorithm with (section III.D)."""
+    match algorithm:
+        case "optree":
+            return min(
+                formulas.optree_steps(ranks, wavelengths, depth)
+                for depth in _depths(ranks, wavelengths, rounding)
+            )
+        case "wrht":
+            steps = formulas.wrht_all_gather_steps(ranks, wavelengths)
+            if steps is None:
+                raise ValueError(f"the formula for {ranks} ranks leaves 64 bits")
+            return steps
+        case "ring":
+            return ranks - 1
+        case "neighbour_exchange":
+            return ranks // 2
+        case _:
+            raise ValueError(f"the paper does not evaluate `{algorithm}`")
+
+
+def paper_time_ps(algorithm: str, ranks: int, wavelengths: int, size_bytes: int) -> int:
+    """Steps times (d/B + a), in picoseconds; NE is charged one block per step as in the paper."""
+    return paper_steps(algorithm, ranks, wavelengths) * step_time_ps(size_bytes)
+
+
+def best_depths(ranks: int, wavelengths: int) -> list[int]:
+    """The numbers of stages 1 to 10 that have the fewest steps by Theorem 1."""
+    steps = {depth: formulas.optree_steps(ranks, wavelengths, depth) for depth in DEPTHS}
+    return [depth for depth in DEPTHS if steps[depth] == min(steps.values())]
+
+
+def _depths(ranks: int, wavelengths: int, rounding: Rounding) -> list[int]:
+    if rounding == "best":
+        return best_depths(ranks, wavelengths)
+    depth = formulas.optree_depth(ranks, rounding)
+    if depth is None:
+        raise ValueError(f"Eq. 2 is undefined for {ranks} ranks")
+    return [depth]
+
+
+def continuous_steps(ranks: int, depth: float) -> float:
+    """Theorem 1 with a number of stages that need not be whole, for one wavelength, not rounded."""
+    return float((2 * depth - 1) * ranks ** (1 + 1 / depth) / 8)

@@ -1,0 +1,76 @@
+"""The machine of sections III.A and IV.A, as the study has it."""
+
+from __future__ import annotations
+
+import opticoll
+from opticoll import Fabric
+from opticoll_papers.judging import Computed
+from opticoll_papers.kit import POLICY
+
+BLOCK, SMALL = 4 * 1024**2, 1024
+FLIT, PACKET = "32B", "128B"
+OVERLAPS = {
+    "flits overlap": "",
+    "packets overlap": f",packet={PACKET}",
+    "nothing overlaps": ",packet=message",
+}
+"""What of a message is sent on while the rest is converted, and how a ring is asked for it."""
+
+
+def reproduce() -> dict[str, Computed]:
+    """What the presets are, and what a conversion flit by flit would cost."""
+    ring = Fabric("optree_paper")
+    options = ring.options
+    around = opticoll.plan("all_gather", ring, "ring_bidirectional").columns()
+    return {
+        "machine.directions": Computed(2 * _whole(ring, "fibres")),
+        "machine.resonators": Computed(_whole(ring, "wavelengths")),
+        "setup.topology": Computed(len(set(around["direction"].tolist())), f"`{ring.spec}`."),
+        "setup.wavelengths": Computed(_whole(ring, "wavelengths")),
+        "setup.rate": Computed(int(options["rate"]["value"]) // 10**9),
+        "setup.reconfiguration": Computed(int(options["reconfiguration"]["value"]) // 10**6),
+        **_conversion(),
+    }
+
+
+def _conversion() -> dict[str, Computed]:
+    """What a conversion of one cycle of 1 GHz per flit adds to a step, by what overlaps."""
+
+    def step_ps(size: int, options: str = "") -> int:
+        plan = opticoll.plan("all_gather", f"optree_paper:ranks=2{options}", "ring")
+        return int(plan.simulate(size, policy=POLICY).time_ps)
+
+    added = {
+        (name, size): step_ps(size, f",conversion=1ns,flit={FLIT}{packet}") - step_ps(size)
+        for name, packet in OVERLAPS.items()
+        for size in (SMALL, BLOCK)
+    }
+    told = "Blocks of 1 KiB and of 4 MiB take longer by " + "; ".join(
+        f"{added[name, SMALL] / 1000:g} and {added[name, BLOCK] / 1000:g} ns if {name}"
+        for name in OVERLAPS
+    )
+    converting = Fabric("optree_paper", conversion="1ns", flit=FLIT, packet=PACKET).options
+    return {
+        "setup.packets": Computed(
+            tuple(
+                int(str(converting[name]["value"]).removesuffix("B")) for name in ("packet", "flit")
+            )
+        ),
+        "setup.conversion": Computed(
+            100 * added["nothing overlaps", BLOCK] / step_ps(BLOCK), f"{told}."
+        ),
+        "time.constant": Computed(
+            added["nothing overlaps", BLOCK] / added["nothing overlaps", SMALL], f"{told}."
+        ),
+        "time.constant.overlapping": Computed(
+            max(
+                added[name, BLOCK] / added[name, SMALL]
+                for name in ("flits overlap", "packets overlap")
+            ),
+            f"{told}.",
+        ),
+    }
+
+
+def _whole(fabric: Fabric, name: str) -> int:
+    return int(fabric.options[name]["value"])

@@ -1,0 +1,75 @@
+"""The WRHT poster computed anew: steps, times for four networks, and what becomes of its headline.
+
+Dai et al., POSTER: Efficient All-reduce for Distributed DNN Training in Optical Interconnect
+Systems, PPoPP 2023. The optical side on the ring of light (`optical`); the electrical side, of
+which the poster gives no parameters, on switches and fat trees at stated rates (`electrical`), and
+what they must be for its claims to hold (`break_even`).
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+from opticoll_papers.judging import Computed
+from opticoll_papers.kit import Part, Progress, Results
+from opticoll_papers.wrht import break_even, electrical, networks, optical, scheme
+from opticoll_papers.wrht.cases import MODELS, own_ranks, own_times
+from opticoll_papers.wrht.claims import CLAIMS
+from opticoll_papers.wrht.optical import TIME_RANKS
+
+__all__ = ["MODELS", "TIME_RANKS", "reproduce"]
+
+
+def reproduce(
+    output: Path, quick: bool = False, progress: Progress | None = None, *, long: bool = False
+) -> Results:
+    """Recompute the poster; write tables as CSV and its Fig. 2 as SVG and PNG into `output`.
+
+    The folder is created where it does not exist. `quick` leaves rings, whose plans are large, to
+    the formula beyond 128 ranks of light and out beyond 256 electrical ones; `long` adds 4096
+    electrical ranks. Raises FileError where files cannot be written.
+    """
+    results = Results(output, paper="wrht", claims=CLAIMS)
+    ranks = electrical.QUICK_RANKS if quick else electrical.LONG_RANKS if long else electrical.RANKS
+
+    def rows() -> list[electrical.ElectricalRow]:
+        return [
+            row
+            for fabric in electrical.FABRICS
+            for count in ranks
+            for row in electrical.rows(results, fabric, count, quick=quick)
+        ]
+
+    parts: dict[str, Part] = {
+        "mechanism": scheme.mechanism,
+        "steps": lambda: optical.steps(results),
+        "networks": networks.parameters,
+        "share of an iteration": networks.shares,
+        **{
+            f"opticoll's own plans on {count} ranks": partial(_own, results, count)
+            for count in own_ranks(TIME_RANKS, quick=quick)
+        },
+        "times of four networks": lambda: optical.times(results, quick=quick),
+        "striping": lambda: optical.striping(results),
+        **{
+            f"electrical: {fabric} on {count} ranks": partial(_time, results, fabric, count, quick)
+            for fabric in electrical.FABRICS
+            for count in ranks
+        },
+        **break_even.parts(results, rows, ranks, quick=quick),
+        "opticoll's own plans": lambda: optical.ours(results, quick=quick),
+    }
+    results.compute(parts, progress, scale="quick" if quick else "long" if long else "")
+    results.electrical = rows()
+    return results
+
+
+def _own(results: Results, ranks: int) -> dict[str, Computed]:
+    own_times(results, ranks)
+    return {}
+
+
+def _time(results: Results, fabric: str, ranks: int, quick: bool) -> dict[str, Computed]:
+    electrical.rows(results, fabric, ranks, quick=quick)
+    return {}

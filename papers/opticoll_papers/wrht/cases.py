@@ -1,0 +1,81 @@
+"""The WRHT poster's networks and scales, and what its two schemes take on the ring of light.
+
+>>> from opticoll_papers.wrht.cases import SIZES, wrht_claimed_s
+>>> f"{wrht_claimed_s(1024, SIZES[1]):.4f}"
+'0.3313'
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
+
+from opticoll import formulas
+from opticoll.rows import plain
+from opticoll_papers.kit import Constructed, OwnRow, Results, construct, own_rows, step_time_ps
+
+MODELS = {
+    "AlexNet": 62_300_000,
+    "VGG16": 138_000_000,
+    "ResNet50": 25_000_000,
+    "GoogLeNet": 6_797_700,
+}
+"""Parameters of the poster's networks (section 3)."""
+
+BYTES_PER_PARAMETER = 4  # float32
+SIZES = tuple(parameters * BYTES_PER_PARAMETER for parameters in MODELS.values())
+
+WAVELENGTHS = 64  # the poster gives none; that of the group's OpTree paper
+
+LARGEST_OWN = 2048
+LARGEST_OWN_QUICK = 128
+
+
+@cache
+def constructed(ranks: int, wavelengths: int, algorithm: str) -> Constructed:
+    """A plan of all_reduce, with the times of the poster's networks where w is the study's."""
+    sizes = SIZES if wavelengths == WAVELENGTHS else ()
+    return construct("all_reduce", ranks, wavelengths, algorithm, sizes=sizes)
+
+
+def wrht_claimed_s(ranks: int, size_bytes: int) -> float:
+    """WRHT's time by the poster's formula: its steps, each with the whole vector, in seconds."""
+    steps = formulas.wrht_all_reduce_steps(ranks, WAVELENGTHS)
+    return steps * step_time_ps(size_bytes) / 1e12
+
+
+def striped_s(ranks: int, size_bytes: int) -> float:
+    """WRHT's time with groups of 3 and vectors cut over free wavelengths, in seconds."""
+    plan = constructed(ranks, WAVELENGTHS, "wrht:group_size=3,striping=true")
+    return plan.times_ps[size_bytes] / 1e12
+
+
+def ring_formula_s(ranks: int, size_bytes: int) -> float:
+    """O-Ring's time by its formula: 2 (N - 1) steps of the largest of N chunks, in seconds."""
+    return 2 * (ranks - 1) * step_time_ps(-(-size_bytes // ranks)) / 1e12
+
+
+def own_times(results: Results, ranks: int) -> list[OwnRow]:
+    """What `auto` finds for each network, and WRHT's time by the poster's formula."""
+    kept = results.rows({"own": ranks}, lambda: [plain(row) for row in _own_times(ranks)])
+    return [OwnRow(**row) for row in kept]
+
+
+def _own_times(ranks: int) -> list[OwnRow]:
+    rows = own_rows("Fig. 2", "all_reduce", ranks, WAVELENGTHS, "auto", SIZES)
+    steps = formulas.wrht_all_reduce_steps(ranks, WAVELENGTHS)
+    return [
+        replace(
+            row,
+            paper_algorithm="wrht",
+            paper_steps=steps,
+            paper_time_s=wrht_claimed_s(ranks, row.size_bytes),
+        )
+        for row in rows
+    ]
+
+
+def own_ranks(ranks: Sequence[int], *, quick: bool) -> list[int]:
+    """Where opticoll plans of its own: beyond that they would take most of the study's time."""
+    return [count for count in ranks if count <= (LARGEST_OWN_QUICK if quick else LARGEST_OWN)]

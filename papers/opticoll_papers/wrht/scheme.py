@@ -1,0 +1,257 @@
+"""WRHT's mechanism, read off verified plans: groups, representatives, wavelengths, stages.
+
+>>> from opticoll_papers.wrht.scheme import in_the_middle, plan
+>>> in_the_middle(plan(16, 2)), plan(16, 2).slots
+(1.0, 3)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from functools import cache
+
+import opticoll
+from opticoll import Plan
+from opticoll_papers.judging import Computed
+from opticoll_papers.kit import construct, fabric, step_time_ps
+from opticoll_papers.wrht.cases import SIZES, WAVELENGTHS, wrht_claimed_s
+
+RANKS = 1024
+GROUPS = (3, 5, 9, 33, 129)
+WIDTHS = (3, 4, 5, 9, 16, 33, 129)
+LARGEST = 2 * WAVELENGTHS + 1
+
+Transfer = tuple[int, int, int, int]
+"""Source, destination, direction and wavelength."""
+
+
+@cache
+def plan(ranks: int, wavelengths: int, algorithm: str = "wrht", assignment: str = "auto") -> Plan:
+    """A plan of all_reduce that has no violations."""
+    made = opticoll.plan("all_reduce", fabric(ranks, wavelengths), algorithm, wavelength=assignment)
+    assert not made.verify()
+    return made
+
+
+def transfers(made: Plan, slot: int) -> list[Transfer]:
+    """What a slot sends."""
+    columns = made.slot_columns(slot)
+    names = ("source", "destination", "direction", "wavelength")
+    return list(zip(*(columns[name].tolist() for name in names), strict=True))
+
+
+def wavelengths(made: Plan, slot: int = 0) -> int:
+    """The number of wavelengths that a slot uses."""
+    return len({wavelength for *_, wavelength in transfers(made, slot)})
+
+
+def groups(made: Plan) -> dict[int, list[int]]:
+    """The members of each group in step 1, by their representative."""
+    members: dict[int, list[int]] = {}
+    for source, destination, *_ in transfers(made, 0):
+        members.setdefault(destination, [destination]).append(source)
+    return {one: sorted(ranks) for one, ranks in members.items()}
+
+
+def in_the_middle(made: Plan) -> float:
+    """The share of groups whose representative has as many members on one side as on the other.
+
+    One more on a side where the number of members is even.
+    """
+    found = groups(made)
+    middle = [
+        ranks.index(one) in {(len(ranks) - 1) // 2, len(ranks) // 2} for one, ranks in found.items()
+    ]
+    return sum(middle) / len(middle)
+
+
+def representatives(made: Plan, ranks: int) -> Iterator[int]:
+    """How many ranks still hold sums of their own after each step of the reduce stage."""
+    for slot in range(made.slots // 2):
+        ranks -= len(transfers(made, slot))
+        yield ranks
+
+
+def exchanging(made: Plan) -> int:
+    """The number of representatives in the all-to-all, 0 where there is none.
+
+    It is the step in which ranks both send and receive.
+    """
+    for slot in range(made.slots):
+        sources = {one[0] for one in transfers(made, slot)}
+        if sources == {one[1] for one in transfers(made, slot)}:
+            return len(sources)
+    return 0
+
+
+def _collecting(made: Plan) -> Iterator[tuple[int, int, int, int]]:
+    """Slot, source, destination and direction of transfers before the all-to-all."""
+    for slot in range(made.slots // 2):
+        for source, destination, direction, _ in transfers(made, slot):
+            yield slot, source, destination, direction
+
+
+def shared_links(made: Plan, ranks: int) -> int:
+    """The number of links that lightpaths of two groups cross in a step of the reduce stage."""
+    users: dict[tuple[int, int, int], set[int]] = {}
+    for slot, source, destination, direction in _collecting(made):
+        hop = 1 if direction == 0 else -1
+        at = source
+        while at != destination:
+            users.setdefault((slot, at, direction), set()).add(destination)
+            at = (at + hop) % ranks
+    return sum(len(groups) > 1 for groups in users.values())
+
+
+def mirrored(made: Plan) -> float:
+    """The share of transfers outside the all-to-all that go back in the mirrored step."""
+    back = total = 0
+    for slot in range(made.slots // 2):
+        there = {(source, destination) for source, destination, *_ in transfers(made, slot)}
+        again = transfers(made, made.slots - 1 - slot)
+        back += len(there & {(destination, source) for source, destination, *_ in again})
+        total += len(there)
+    return back / total
+
+
+def mechanism() -> dict[str, Computed]:
+    """Section 2, and the ring of section 1."""
+    small, large = plan(RANKS, 2), plan(RANKS, WAVELENGTHS)
+    ring = fabric(16, WAVELENGTHS)
+    rate = ring.options["rate"]["value"]
+    around = opticoll.plan("all_gather", ring, "ring_bidirectional").columns()
+    bound = large.bound
+    assert bound is not None
+    return {
+        "intro.ring_steps": Computed(
+            tuple(plan(ranks, WAVELENGTHS, "ring").slots for ranks in (4, 16, 64, 128))
+        ),
+        "intro.ring_wavelength": Computed(plan(128, WAVELENGTHS, "ring").wavelengths_used),
+        "intro.ring_unsuitable": _striped_ring(),
+        "intro.wdm": _one_wavelength(),
+        "intro.objective": Computed((large.slots, bound[0])),
+        "scheme.ring": Computed(len(set(around["direction"].tolist()))),
+        "scheme.parameters": Computed((WAVELENGTHS, rate)),
+        "scheme.groups": Computed(tuple(representatives(small, RANKS))),
+        "scheme.middle": Computed(in_the_middle(small)),
+        "scheme.group_wavelengths": Computed(
+            tuple(
+                wavelengths(plan(RANKS, WAVELENGTHS, f"wrht:group_size={group}"))
+                for group in WIDTHS
+            )
+        ),
+        "scheme.reduction": Computed(len(small.verify()) + len(large.verify())),
+        "scheme.broadcast_wavelengths": Computed(
+            tuple(
+                wavelengths(made, made.slots - 1)
+                for group in WIDTHS
+                for made in [plan(RANKS, WAVELENGTHS, f"wrht:group_size={group}")]
+            )
+        ),
+        "scheme.reuse": Computed(
+            sum(
+                shared_links(plan(ranks, WAVELENGTHS, f"wrht:group_size={group}"), ranks)
+                for ranks in (RANKS, 4 * RANKS)
+                for group in (3, 5, LARGEST)
+            )
+        ),
+        "scheme.alone": Computed(exchanging(plan(27, 1))),
+        "scheme.assignment": Computed(
+            tuple(
+                wavelengths(plan(RANKS, WAVELENGTHS, "wrht", rule))
+                for rule in ("first_fit", "best_fit")
+            )
+        ),
+        "scheme.group_size": Computed(LARGEST),
+        "scheme.repeated": _repeated(),
+        "scheme.last": Computed(
+            tuple(exchanging(plan(ranks, WAVELENGTHS)) for ranks in (512, 1024, 2048))
+        ),
+        **{
+            f"scheme.all_to_all.{name}": Computed(
+                tuple(_all_to_all(ranks) for ranks in range(first, 17, 2)),
+                "A plan of WRHT for so many ranks is this one step.",
+            )
+            for name, first in (("even", 2), ("odd", 3))
+        },
+        "scheme.all_to_all.enough": Computed(
+            sum(8 * _all_to_all(ranks) > ranks**2 + 7 for ranks in range(3, 17, 2))
+        ),
+        "scheme.mirror": Computed(mirrored(small)),
+        "steps.groups": Computed(
+            tuple(plan(RANKS, WAVELENGTHS, f"wrht:group_size={group}").slots for group in GROUPS),
+            "Plans constructed and verified.",
+        ),
+    }
+
+
+def _repeated() -> Computed:
+    """Whether grouping goes on until the wavelengths allow an all-to-all, and no longer."""
+    most = math.isqrt(8 * WAVELENGTHS)
+    wrong, exchanged = 0, []
+    for ranks in (2**power for power in range(4, 13)):
+        for group in (3, LARGEST):
+            made = plan(ranks, WAVELENGTHS, f"wrht:group_size={group}")
+            last = exchanging(made) or 1
+            grouped = [ranks, *representatives(made, ranks)]
+            before = [count for count in grouped if count > last]
+            wrong += last > most or any(count <= most for count in before)
+            exchanged.append(last)
+    return Computed(
+        wrong,
+        f"{most} representatives need {-(-(most**2) // 8)} of {WAVELENGTHS} wavelengths. From "
+        f"{min(exchanged)} to {max(exchanged)} exchange, where 1 is one that is left alone.",
+    )
+
+
+def _all_to_all(ranks: int) -> int:
+    made = plan(ranks, WAVELENGTHS)
+    assert made.slots == 1
+    return wavelengths(made)
+
+
+def _one_wavelength() -> Computed:
+    """WRHT's time with one wavelength over that with all, the least of all cases."""
+    times = {
+        wavelengths: [
+            made.times_ps[size]
+            for power in range(4, 13)
+            for made in [construct("all_reduce", 2**power, wavelengths, "wrht", sizes=SIZES)]
+            for size in SIZES
+        ]
+        for wavelengths in (1, WAVELENGTHS)
+    }
+    ratios = [one / all for one, all in zip(times[1], times[WAVELENGTHS], strict=True)]
+    return Computed(min(ratios), f"At most {max(ratios):.3g}.")
+
+
+def _striped_ring() -> Computed:
+    """The ring on one wavelength over the ring on all, on 128 ranks; the latter beside WRHT."""
+    wrht, ring, striped = (
+        construct("all_reduce", 128, WAVELENGTHS, name, sizes=SIZES)
+        for name in ("wrht", "ring", f"ring:stripes={WAVELENGTHS}")
+    )
+    slower = [ring.times_ps[size] / striped.times_ps[size] for size in SIZES]
+    beside = [striped.times_ps[size] / wrht.times_ps[size] for size in SIZES]
+    verified = wrht.verified and ring.verified and striped.verified
+    return Computed(
+        min(slower),
+        f"AlexNet, VGG16, ResNet50, GoogLeNet: {_listed(slower)}; "
+        f"{'verified' if verified else 'NOT verified'}. Not in the poster: on all wavelengths the "
+        f"ring takes {_listed(beside)} of WRHT's time with groups of 2w + 1, and by formulas "
+        f"{_listed(_beside(1024))} on 1024 ranks and {_listed(_beside(4096))} on 4096.",
+    )
+
+
+def _beside(ranks: int) -> list[float]:
+    """The time of the ring on all wavelengths over WRHT's, by formulas."""
+    stripes = {size: -(-size // ranks // WAVELENGTHS) for size in SIZES}
+    return [
+        2 * (ranks - 1) * step_time_ps(stripes[size]) / 1e12 / wrht_claimed_s(ranks, size)
+        for size in SIZES
+    ]
+
+
+def _listed(numbers: list[float]) -> str:
+    return ", ".join(f"{one:.2f}" for one in numbers)

@@ -1,0 +1,213 @@
+"""How papers are judged: nothing that is computed knows the printed value beside it."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import importlib
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+import opticoll_papers as papers
+from opticoll.main import app
+from opticoll_papers.command import reproduce
+from opticoll_papers.judging import (
+    MEANINGS,
+    AtLeast,
+    AtMost,
+    Between,
+    Claim,
+    Computed,
+    Equal,
+    NotDone,
+    NotStated,
+    Rounded,
+    Used,
+    Value,
+    Within,
+    judge,
+    judge_all,
+)
+from opticoll_papers.kit import Results
+from support import broad
+
+FOLDER = Path(papers.__file__).parent
+ROOT = Path(__file__).parents[2]
+PAPERS = [name for name in papers.PAPERS if (FOLDER / name / "claims.py").exists()]
+
+
+def claims_of(paper: str) -> tuple[Claim, ...]:
+    module = importlib.import_module(f"opticoll_papers.{paper}.claims")
+    claims: tuple[Claim, ...] = module.CLAIMS
+    return claims
+
+
+def a_claim(judge: object, printed: Value | None = None, **more: object) -> Claim:
+    return Claim(id="x", where="", says="", unit="", judge=judge, printed=printed, **more)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("criterion", "printed", "computed", "verdict"),
+    [
+        (Equal(), 70, 70, "reproduced"),
+        (Equal(), 70, 72, "refuted"),
+        (Equal(), (1, 2), (1, 2), "reproduced"),
+        (Equal(), (1, 2), (2, 1), "refuted"),
+        (Used(), 64, 64, "used"),
+        (Used(), 64, 63, "refuted"),
+        (Rounded(2), 92.76, 92.7649, "reproduced"),
+        (Rounded(2), 92.76, 92.7651, "refuted"),
+        (Rounded(1), (6.5, 6.6), (6.54, 6.64), "reproduced"),
+        (Rounded(1), (6.5, 6.6), (6.54,), "refuted"),
+        (Within(0.02, "as the paper's own spread", share=True), 2.0, 2.04, "reproduced"),
+        (Within(0.02, "as the paper's own spread", share=True), 2.0, 2.05, "refuted"),
+        (AtLeast(10, "less is noise"), None, 10, "claim_holds"),
+        (AtLeast(10, "less is noise"), None, 9.9, "refuted"),
+        (AtMost(10, "more is not low"), None, 10.1, "refuted"),
+        (Between(1.7, 2.3, "twice"), None, (1.8, 2.2), "claim_holds"),
+        (Between(1.7, 2.3, "twice"), None, (1.5, 2.2), "refuted"),
+        (NotDone("no such machine"), 5, 5, "not_done"),
+        (NotStated("the paper names no rate"), 5, 5, "not_reproducible"),
+    ],
+)
+def test_a_criterion_gives_its_verdict(
+    criterion: object, printed: Value | None, computed: Value, verdict: str
+) -> None:
+    found = judge(a_claim(criterion, printed), Computed(computed))
+    assert found.verdict == verdict
+    assert found.criterion
+
+
+def test_what_rests_on_printed_values_or_readings_is_never_reproduced() -> None:
+    assert judge(a_claim(Equal(), 5, uses=("y",)), Computed(5)).verdict == "consistent"
+    assert judge(a_claim(Equal(), 5, reading="w = 256"), Computed(5)).verdict == "conditional"
+    assert judge(a_claim(Equal(), 5, uses=("y",)), Computed(6)).verdict == "refuted"
+    both = a_claim(Equal(), 5, uses=("y",), reading="w = 256")
+    assert judge(both, Computed(5)).verdict == "conditional"
+
+
+def test_what_fails_under_a_reading_or_by_chance_is_not_refuted() -> None:
+    assert judge(a_claim(Equal(), 5, reading="w = 256"), Computed(6)).verdict == "undecided"
+    assert judge(a_claim(Equal(), 5), Computed(5, by_chance=True)).verdict == "undecided"
+    assert judge(a_claim(Equal(), 5), Computed(6, by_chance=True)).verdict == "undecided"
+
+
+def test_the_page_says_where_a_printed_value_comes_from_and_who_disputes_a_verdict() -> None:
+    found = judge(
+        a_claim(Equal(), 5, evaluates="Eq. 2 at N = 4.", dispute="A referee counts 6."), Computed(5)
+    )
+    assert "evaluated from Eq. 2 at N = 4." in found.note
+    assert "Disputed: A referee counts 6." in found.note
+    assert judge(a_claim(Equal(), 5), None).verdict == "left_out"
+    assert judge(a_claim(Equal(), 5), None).verdict == "left_out"
+
+
+def test_a_study_that_was_stopped_is_judged_alike(tmp_path: Path) -> None:
+    claims = (a_claim(AtLeast(1, "more")),)
+    parts = {"only": lambda: {"x": Computed(2, "A note.", by_chance=True)}}
+    first = Results(tmp_path, "oddl", claims).compute(parts, None)
+    again = Results(tmp_path, "oddl", claims).compute({"only": dict}, None)
+    assert again.computed == first.computed
+    assert again.findings == first.findings
+
+
+def test_what_is_no_claim_is_not_computed() -> None:
+    with pytest.raises(KeyError, match="no claim of oddl: y"):
+        judge_all((a_claim(Equal(), 5),), {"y": Computed(5)}, "oddl")
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_no_module_that_computes_sees_the_claims(paper: str) -> None:
+    for path in (FOLDER / paper).rglob("*.py"):
+        if path.name == "__init__.py" or path.name.startswith("claims"):
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            names = []
+            if isinstance(node, ast.ImportFrom):
+                names = [f"{node.module}.{one.name}" for one in node.names]
+            elif isinstance(node, ast.Import):
+                names = [one.name for one in node.names]
+            assert not any(".claims" in name or name.endswith("judging.Claim") for name in names), (
+                path
+            )
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_items_are_named_once_and_say_what_they_judge(paper: str) -> None:
+    claims = claims_of(paper)
+    names = [claim.id for claim in claims]
+    assert len(set(names)) == len(names)
+    for claim in claims:
+        assert claim.where, claim.id
+        assert claim.says.endswith("."), claim.id
+        assert set(claim.uses) <= set(names), claim.id
+        compares = isinstance(claim.judge, Equal | Rounded | Within)
+        assert not compares or claim.printed is not None, claim.id
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_commands_of_items_have_options_that_they_take(paper: str) -> None:
+    for command in {claim.command for claim in claims_of(paper)} - {""}:
+        program, *words = shlex.split(command)
+        assert program == "opticoll", command
+        app.parse_args(words, exit_on_error=False, print_error=False)
+
+
+@broad
+@pytest.mark.parametrize("paper", PAPERS)
+def test_computed_numbers_stay_the_same_without_the_printed_ones(
+    paper: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Other printed values in place of the paper's: only what says that it uses them may change."""
+    quick = reproduce(paper, tmp_path / "quick", quick=True)
+    claims = claims_of(paper)
+    used = {name for claim in claims for name in claim.uses}
+    others = tuple(
+        dataclasses.replace(claim, printed=_other(claim.printed, claim.id in used))
+        for claim in claims
+    )
+    package = importlib.import_module(f"opticoll_papers.{paper}")
+    monkeypatch.setattr(package, "CLAIMS", others)
+    without = reproduce(paper, tmp_path / "other", quick=True)
+    resting = {claim.id for claim in claims if claim.uses}
+    expected = {id: one for id, one in quick.computed.items() if id not in resting}
+    assert {id: one for id, one in without.computed.items() if id not in resting} == expected
+    assert expected
+
+
+def _other(printed: Value | None, used: bool) -> Value | None:
+    """Another value of the same kind, near the first where something is computed from it."""
+    match printed:
+        case tuple():
+            return tuple(_other(one, used) for one in printed)  # type: ignore[misc]
+        case int() | float():
+            return printed * 1.01 if used else 3 * printed + 7
+        case _:
+            return None if printed is None else f"not {printed}"
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_the_committed_page_of_a_paper_has_its_items_as_they_are_claimed(paper: str) -> None:
+    text = (ROOT / "docs" / "papers" / f"{paper}.md").read_text(encoding="utf-8")
+    items = re.findall(r"^\|.*\| \[([^]]+)\]\(#", text, re.MULTILINE)
+    assert items == [claim.id for claim in claims_of(paper)], "run `make papers`"
+    for claim in claims_of(paper):
+        found = judge(claim, None, paper)
+        assert f": {found.criterion}." in text, claim.id
+        assert found.claim.replace("|", "\\|") in text, claim.id
+
+
+def test_the_page_of_papers_names_every_verdict_and_paper() -> None:
+    text = (ROOT / "docs" / "papers.md").read_text(encoding="utf-8")
+    assert [verdict for verdict in MEANINGS if f"| `{verdict}` |" not in text] == []
+    assert [paper for paper in PAPERS if f"`opticoll reproduce {paper}`" not in text] == []
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_what_computes_takes_nothing_from_the_compiled_core(paper: str) -> None:
+    files = sorted((FOLDER / paper).rglob("*.py"))
+    assert files
+    assert [path.name for path in files if re.search(r"\b_core\b", path.read_text("utf-8"))] == []

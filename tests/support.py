@@ -1,0 +1,142 @@
+"""What several test files share: the command line run in this process, and small fabrics."""
+
+from __future__ import annotations
+
+import os
+import random
+import threading
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+
+from opticoll import _core, errors, reference, waiting
+from opticoll.main import main
+
+ALL_CASES = os.environ.get("OPTICOLL_CASES") == "all"
+"""Whether every case is wanted: `make validate` sets the variable."""
+
+BROAD = "slow and broad: `make validate` runs it"
+broad = pytest.mark.skipif(not ALL_CASES, reason=BROAD)
+"""For tests of which others in `make test` cover the claim on fewer or smaller cases."""
+
+T = TypeVar("T")
+
+
+def some_of(cases: Iterable[T], step: int) -> list[T]:
+    """Each `step`-th of many cases, from the first on; all of them in `make validate`."""
+    return list(cases)[:: 1 if ALL_CASES else step]
+
+
+RING = "wdm_ring:ranks=16,wavelengths=2"
+"""The example of the OpTree paper."""
+
+
+def wiring_of(fabric: _core.Fabric) -> list[tuple[int, int, bool]]:
+    """The links of a fabric for the reference verifier."""
+    ends = fabric.link_ends or []
+    return [(*own, "<->" in name) for own, name in zip(ends, fabric.link_names, strict=True)]
+
+
+def proved(plan: _core.Plan) -> None:
+    """Both verifiers find nothing wrong."""
+    assert plan.verify() == []
+    assert reference.verify_text(plan.to_text(), wiring_of(plan.fabric)) == []
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A command that has run."""
+
+    code: int
+    out: str
+    err: str
+
+
+Run = Callable[..., Finished]
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Run `opticoll` with arguments in this process."""
+    # What a slow machine adds to standard error is no part of an answer.
+    monkeypatch.setattr(waiting, "LINE_S", threading.TIMEOUT_MAX)
+
+    def run_in_process(*arguments: str | Path) -> Finished:
+        capsys.readouterr()
+        code = main([str(argument) for argument in arguments])
+        captured = capsys.readouterr()
+        return Finished(code, captured.out, captured.err)
+
+    return run_in_process
+
+
+@pytest.fixture
+def plan_file(tmp_path: Path) -> Path:
+    """A plan of `optree:radices=4x4` on 16 ranks with 2 wavelengths."""
+    import opticoll
+
+    path = tmp_path / "tree.plan"
+    opticoll.write_plan(opticoll.plan("all_gather", RING, "optree:radices=4x4"), path)
+    return path
+
+
+def core_kinds(text: str) -> set[str]:
+    """The kinds of violations that the compiled core finds in a plan's text."""
+    return {violation.kind for violation in _core.Plan.from_text(text).verify()}
+
+
+def reference_kinds(text: str) -> set[str]:
+    """The kinds of violations that the reference verifier finds in a plan's text."""
+    return {problem.kind for problem in reference.verify(reference.read(text))}
+
+
+def check_both_prove(text: str) -> None:
+    """Neither verifier finds a violation in a plan's text."""
+    assert core_kinds(text) == set()
+    assert reference_kinds(text) == set()
+
+
+def in_one_line(change: Callable[[str, random.Random], str]) -> Callable[[str, random.Random], str]:
+    """A mutation of a plan's text that changes one line, of a transfer or the fabric."""
+
+    def mutated(text: str, generator: random.Random) -> str:
+        lines = text.splitlines()
+        kinds = ("copy", "reduce", "fabric")
+        number = generator.choice([n for n, line in enumerate(lines) if line.startswith(kinds)])
+        lines[number] = change(lines[number], generator)
+        return "\n".join(lines) + "\n"
+
+    return mutated
+
+
+def compare_mutants(
+    text: str, mutate: Callable[[str, random.Random], str], changes: Iterable[int]
+) -> list[set[str]]:
+    """The violations of mutants of a plan that are plans, which both verifiers find alike.
+
+    Each mutant has so many changes, by `mutate`; what one reader refuses the other refuses.
+    """
+    generator = random.Random(7)
+    found = []
+    for count in changes:
+        mutant = text
+        for _ in range(count):
+            mutant = mutate(mutant, generator)
+        try:
+            expected = reference_kinds(mutant)
+        except reference.NotAPlan:
+            with pytest.raises(errors.OpticollError):
+                _core.Plan.from_text(mutant)
+            continue
+        assert core_kinds(mutant) == expected, mutant
+        found.append(expected)
+    return found
+
+
+def written_study(folder: Path, text: str, name: str = "study.yaml") -> Path:
+    path = folder / name
+    path.write_text(text)
+    return path
