@@ -257,7 +257,9 @@ def fill(page: str, sections: Mapping[str, str]) -> str:
 def study(path: Path, folder: Path) -> Results:
     """The study from its cases, drawn into a folder."""
     rows = read_cases(path)
-    return dragonfly.conclude(folder, {case: rows[case] for case in all_cases(FULL)}, FULL)
+    return dragonfly.conclude(
+        Results(folder, "dragonfly"), {case: rows[case] for case in all_cases(FULL)}, FULL
+    )
 
 
 def items(results: Results) -> str:

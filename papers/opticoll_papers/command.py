@@ -11,6 +11,7 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
 from cyclopts import Parameter
@@ -24,6 +25,7 @@ from opticoll.registry import canonical, nearest
 from opticoll.rows import Row, hidden, means, table
 from opticoll.runner import Command, Watch
 from opticoll_papers import PAPERS
+from opticoll_papers.claims import load
 from opticoll_papers.judging import Finding
 from opticoll_papers.kit import OwnRow, Progress, Results
 from opticoll_papers.page import page
@@ -48,6 +50,13 @@ class Reproduce:
             converter=words.path,
         ),
     ] = None
+    only: Annotated[
+        str | None,
+        Parameter(
+            help="Claims of this name, and those whose names begin with it, such as table1",
+            metavar="CLAIM",
+        ),
+    ] = None
     quick: Annotated[bool, Parameter(negative=(), help="Short run without the largest cases")] = (
         False
     )
@@ -70,7 +79,9 @@ class ReproduceRow(Row):
     """A paper computed anew."""
 
     paper: str = means("Name of the paper")
-    output: str = means("Folder of figures and tables")
+    output: str | None = means(
+        "Folder of figures and tables", absent="only some claims were asked for, and no folder"
+    )
     findings: list[Finding] = means("Claims of the paper, each with a verdict")
     ours: list[OwnRow] = means("Plans of opticoll beside the paper's numbers")
     electrical: list[ElectricalRow] = means("Electrical fabrics beside light; empty but for wrht")
@@ -88,33 +99,39 @@ def compute(asked: Reproduce, watch: Watch) -> Iterator[ReproduceRow]:
     if asked.long and asked.quick:
         raise UsageError("--quick and --long are both given; give one of them")
     every = canonical(asked.name, (ALL,)) is not None
+    if every and asked.only is not None:
+        raise UsageError("--only needs the name of one paper")
     names = [*PAPERS] if every else [paper_name(asked.name)]
     above = asked.output or Path("reproduced")
     ended = []
-    for name in names:
-        folder = above / name if every or asked.output is None else above
-        paper = PAPERS[name]
-        results = reproduce(
-            name,
-            folder,
-            asked.quick,
-            watch.update,
-            # What only some papers have is given to those.
-            long=asked.long and (paper.long or not every),
-            jobs=asked.jobs if paper.parallel or not every else None,
-        )
-        ended.append(results)
-        watch.notes.append(f"wrote to {folder}: {', '.join(results.files)}")
-        yield ReproduceRow(
-            paper=name,
-            output=str(folder),
-            findings=results.findings,
-            ours=list(results.ours),
-            electrical=list(results.electrical),
-            results=results,
-        )
-    for results in ended:
-        results.unfinished.drop()
+    with TemporaryDirectory() as nowhere:
+        for name in names:
+            folder = above / name if every or asked.output is None else above
+            is_kept = asked.only is None or asked.output is not None
+            paper = PAPERS[name]
+            results = reproduce(
+                name,
+                folder if is_kept else Path(nowhere),
+                asked.quick,
+                watch.update,
+                only=asked.only,
+                # What only some papers have is given to those.
+                long=asked.long and (paper.long or not every),
+                jobs=asked.jobs if paper.parallel or not every else None,
+            )
+            ended.append(results)
+            if is_kept:
+                watch.notes.append(f"wrote to {folder}: {', '.join(results.files)}")
+            yield ReproduceRow(
+                paper=name,
+                output=str(folder) if is_kept else None,
+                findings=results.findings,
+                ours=list(results.ours),
+                electrical=list(results.electrical),
+                results=results,
+            )
+        for results in ended:
+            results.unfinished.drop()
 
 
 def paper_name(name: str) -> str:
@@ -137,6 +154,7 @@ def reproduce(
     quick: bool = False,
     progress: Progress | None = None,
     *,
+    only: str | None = None,
     long: bool = False,
     jobs: int | None = None,
 ) -> Results:
@@ -150,6 +168,8 @@ def reproduce(
         A folder; it is created where it does not exist.
     quick
         Leave out the cases that take more than a few seconds.
+    only
+        The name of a claim, or the beginning of names before a dot: the others are left out.
     long
         Add the cases that take many minutes.
     progress
@@ -161,8 +181,8 @@ def reproduce(
     Raises
     ------
     UsageError
-        There is no such paper, or long is asked for where there are no such cases or together with
-        quick, or jobs are given where nothing runs side by side.
+        There is no such paper or claim, or long is asked for where there are no such cases or
+        together with quick, or jobs are given where nothing runs side by side.
     FileError
         No files can be written to the folder.
     """
@@ -178,8 +198,14 @@ def reproduce(
     if paper.parallel:
         more["jobs"] = jobs or os.cpu_count() or 1
     make_folder(output)
+    results = Results(output, module, only or "")
+    if not results.claims:
+        known = dict.fromkeys(one.id.partition(".")[0] for one in load(module))
+        raise UsageError(f"no claim of {module} is called `{only}`{nearest(str(only), known)}")
     study = importlib.import_module(f"opticoll_papers.{module}")
-    results: Results = study.reproduce(output, quick, progress, **more)
+    study.reproduce(results, quick, progress, **more)
+    if only is not None:
+        return results
     with replacing(output / "claims.md") as temporary:
         temporary.write_text(page(paper.title, results.findings), encoding="utf-8")
     results.files.append("claims.md")
@@ -191,7 +217,9 @@ def _text(asked: Reproduce, rows: list[ReproduceRow]) -> str:
 
 
 def study_text(results: Results) -> str:
-    """The tables of a study, then its findings."""
+    """The tables of a study, then its findings; where only some are asked for, those."""
+    if results.only:
+        return _findings(results.findings)
     tables = [f"{one.title}\n\n{align(one.rows, one.heading, one.right)}" for one in results.tables]
     return "\n\n".join([*tables, f"Findings\n\n{_findings(results.findings)}"])
 

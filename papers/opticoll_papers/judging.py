@@ -299,8 +299,10 @@ class Claim:
     id: str
     where: str
     says: str
-    unit: str
     judge: Criterion
+    claim: str = ""
+    part: str = ""
+    unit: str = ""
     printed: Value | None = None
     evaluates: str = ""
     reading: str = ""
@@ -386,7 +388,7 @@ def judge(claim: Claim, computed: Computed | None, paper: str = "") -> Finding:
         verdict=verdict,
         criterion=criterion.rule,
         margin=margin,
-        command=claim.command or f"opticoll reproduce {paper}".rstrip(),
+        command=claim.command or f"opticoll reproduce {paper} --only {claim.id}",
         note=" ".join(note for note in notes if note),
     )
 

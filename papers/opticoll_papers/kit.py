@@ -24,7 +24,8 @@ from opticoll import Fabric, format_size
 from opticoll.build import build
 from opticoll.rows import Bytes, Count, Positive, Row, Seconds, means, plain
 from opticoll.study.store import Result, Store
-from opticoll_papers.judging import Claim, Computed, judge_all
+from opticoll_papers.claims import load
+from opticoll_papers.judging import Computed, judge_all
 from opticoll_papers.judging import Finding as Finding
 
 Progress = Callable[[str, int, int], None]
@@ -54,15 +55,16 @@ class Table:
 class Results:
     """The results of a study, as they come; `files` are names in `folder`, in order of writing.
 
-    `claims` are the items of the paper `paper`; `computed` are values by their names, `findings`
-    the items judged. `ours` are plans of opticoll beside the paper's numbers, kept apart from the
-    findings; `electrical` are times on electrical fabrics beside those on light, of WRHT only. The
-    folder is created where it does not exist.
+    Where `only` names a claim, or the beginning of names before a dot, the others are left out.
+    `computed` are values by the names of the paper's claims, `findings` the claims judged. `ours`
+    are plans of opticoll beside the paper's numbers, kept apart from the findings; `electrical` are
+    times on electrical fabrics beside those on light, of WRHT only. The folder is created where it
+    does not exist.
     """
 
     folder: Path
     paper: str = ""
-    claims: tuple[Claim, ...] = ()
+    only: str = ""
     computed: dict[str, Computed] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
     ours: Sequence[OwnRow] = ()
@@ -71,17 +73,27 @@ class Results:
     files: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
+        self.claims = tuple(one for one in load(self.paper) if self.wants(one.id))
         self.folder.mkdir(parents=True, exist_ok=True)
         self.unfinished = Unfinished(self.folder)
+
+    def wants(self, id: str) -> bool:
+        """Whether a claim is asked for."""
+        return not self.only or f"{id}.".startswith(f"{self.only}.")
+
+    def needs(self, part: str) -> bool:
+        """Whether a part of the study computes what is asked for."""
+        return not self.only or any(part == one.part for one in self.claims)
 
     def printed(self, id: str) -> Any:
         """The printed value of a claim, for a computation from printed values.
 
         What is computed from it must be a claim that names it among those it `uses`.
         """
-        if not any(id in claim.uses for claim in self.claims):
+        claims = load(self.paper)
+        if not any(id in claim.uses for claim in claims):
             raise KeyError(f"no claim of {self.paper} says that it uses `{id}`")
-        return next(claim.printed for claim in self.claims if claim.id == id)
+        return next(claim.printed for claim in claims if claim.id == id)
 
     def compute(
         self, parts: Mapping[str, Part], progress: Progress | None, scale: str = ""
@@ -96,9 +108,10 @@ class Results:
         FileError
             Files cannot be written.
         """
-        for number, (name, part) in enumerate(parts.items()):
+        needed = {name: part for name, part in parts.items() if self.needs(name)}
+        for number, (name, part) in enumerate(needed.items()):
             if progress is not None:
-                progress(name, number, len(parts))
+                progress(name, number, len(needed))
             self._run({"part": name, "scale": scale}, part)
         return self.conclude()
 
@@ -136,7 +149,8 @@ class Results:
 
     def conclude(self) -> Results:
         """Judge what was computed, and write findings.csv."""
-        self.findings += judge_all(self.claims, self.computed, self.paper)
+        computed = {id: one for id, one in self.computed.items() if self.wants(id)}
+        self.findings += judge_all(self.claims, computed, self.paper)
         self.write("findings", self.findings)
         return self
 

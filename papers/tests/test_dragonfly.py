@@ -82,7 +82,10 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Study:
     if not ALL_CASES:
         pytest.skip(BROAD)
     rows = simulate(all_cases(SMALL), jobs=2)
-    return Study(dragonfly.conclude(tmp_path_factory.mktemp("dragonfly"), rows, SMALL), rows)
+    return Study(
+        dragonfly.conclude(Results(tmp_path_factory.mktemp("dragonfly"), "dragonfly"), rows, SMALL),
+        rows,
+    )
 
 
 def check_times(cases: Sequence[Case], peers: Sequence[float], percent: float) -> None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import ast
 import dataclasses
-import importlib
+import json
 import re
 import shlex
 from pathlib import Path
@@ -13,6 +12,8 @@ import pytest
 
 import opticoll_papers as papers
 from opticoll.main import app
+from opticoll_papers import kit
+from opticoll_papers.claims import load
 from opticoll_papers.command import reproduce
 from opticoll_papers.judging import (
     MEANINGS,
@@ -32,17 +33,11 @@ from opticoll_papers.judging import (
     judge_all,
 )
 from opticoll_papers.kit import Results
-from support import broad
+from support import Run, broad
 
 FOLDER = Path(papers.__file__).parent
 ROOT = Path(__file__).parents[2]
-PAPERS = [name for name in papers.PAPERS if (FOLDER / name / "claims.py").exists()]
-
-
-def claims_of(paper: str) -> tuple[Claim, ...]:
-    module = importlib.import_module(f"opticoll_papers.{paper}.claims")
-    claims: tuple[Claim, ...] = module.CLAIMS
-    return claims
+PAPERS = list(papers.PAPERS)
 
 
 def a_claim(judge: object, printed: Value | None = None, **more: object) -> Claim:
@@ -105,11 +100,13 @@ def test_the_page_says_where_a_printed_value_comes_from_and_who_disputes_a_verdi
     assert judge(a_claim(Equal(), 5), None).verdict == "left_out"
 
 
-def test_a_study_that_was_stopped_is_judged_alike(tmp_path: Path) -> None:
-    claims = (a_claim(AtLeast(1, "more")),)
+def test_a_study_that_was_stopped_is_judged_alike(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kit, "load", lambda name: (a_claim(AtLeast(1, "more")),))
     parts = {"only": lambda: {"x": Computed(2, "A note.", by_chance=True)}}
-    first = Results(tmp_path, "oddl", claims).compute(parts, None)
-    again = Results(tmp_path, "oddl", claims).compute({"only": dict}, None)
+    first = Results(tmp_path, "oddl").compute(parts, None)
+    again = Results(tmp_path, "oddl").compute({"only": dict}, None)
     assert again.computed == first.computed
     assert again.findings == first.findings
 
@@ -119,25 +116,15 @@ def test_what_is_no_claim_is_not_computed() -> None:
         judge_all((a_claim(Equal(), 5),), {"y": Computed(5)}, "oddl")
 
 
-@pytest.mark.parametrize("paper", PAPERS)
-def test_no_module_that_computes_sees_the_claims(paper: str) -> None:
-    for path in (FOLDER / paper).rglob("*.py"):
-        if path.name == "__init__.py" or path.name.startswith("claims"):
-            continue
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            names = []
-            if isinstance(node, ast.ImportFrom):
-                names = [f"{node.module}.{one.name}" for one in node.names]
-            elif isinstance(node, ast.Import):
-                names = [one.name for one in node.names]
-            assert not any(".claims" in name or name.endswith("judging.Claim") for name in names), (
-                path
-            )
+def test_what_computes_sees_printed_values_through_results_only() -> None:
+    for path in FOLDER.glob("*/*.py"):
+        text = path.read_text(encoding="utf-8")
+        assert not re.search(r"import .*\b(load|Claim)\b|\.yaml|\.claims import", text), path
 
 
 @pytest.mark.parametrize("paper", PAPERS)
 def test_items_are_named_once_and_say_what_they_judge(paper: str) -> None:
-    claims = claims_of(paper)
+    claims = load(paper)
     names = [claim.id for claim in claims]
     assert len(set(names)) == len(names)
     for claim in claims:
@@ -150,10 +137,43 @@ def test_items_are_named_once_and_say_what_they_judge(paper: str) -> None:
 
 @pytest.mark.parametrize("paper", PAPERS)
 def test_commands_of_items_have_options_that_they_take(paper: str) -> None:
-    for command in {claim.command for claim in claims_of(paper)} - {""}:
+    for command in {claim.command for claim in load(paper)} - {""}:
         program, *words = shlex.split(command)
         assert program == "opticoll", command
         app.parse_args(words, exit_on_error=False, print_error=False)
+
+
+@pytest.mark.parametrize(
+    ("paper", "only", "count"),
+    [("optree", "lemma1.ring", 2), ("oddl", "switches", 2), ("obs_grid", "mg.calls", 7)],
+)
+def test_only_the_claims_that_are_asked_for_are_computed(
+    paper: str, only: str, count: int, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = run("reproduce", paper, "--only", only, "--json")
+    findings = json.loads(done.out)["findings"]
+    assert len(findings) == count
+    assert all(one["id"].startswith(f"{only}.") for one in findings)
+    assert all(one["computed"] is not None for one in findings)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_unknown_claim_is_refused(run: Run) -> None:
+    done = run("reproduce", "optree", "--only", "tabel1")
+    assert done.code == 2
+    assert "did you mean `table1`?" in done.err
+    assert run("reproduce", "--only", "table1").code == 2
+
+
+@broad
+@pytest.mark.parametrize("paper", PAPERS)
+def test_a_part_alone_computes_what_it_computes_among_all(paper: str, tmp_path: Path) -> None:
+    whole = reproduce(paper, tmp_path / "whole", quick=True)
+    first = {claim.part: claim.id for claim in reversed(load(paper)) if claim.id in whole.computed}
+    for id in first.values():
+        alone = reproduce(paper, tmp_path / id, quick=True, only=id)
+        assert alone.computed[id] == whole.computed[id], id
 
 
 @broad
@@ -163,14 +183,13 @@ def test_computed_numbers_stay_the_same_without_the_printed_ones(
 ) -> None:
     """Other printed values in place of the paper's: only what says that it uses them may change."""
     quick = reproduce(paper, tmp_path / "quick", quick=True)
-    claims = claims_of(paper)
+    claims = load(paper)
     used = {name for claim in claims for name in claim.uses}
     others = tuple(
         dataclasses.replace(claim, printed=_other(claim.printed, claim.id in used))
         for claim in claims
     )
-    package = importlib.import_module(f"opticoll_papers.{paper}")
-    monkeypatch.setattr(package, "CLAIMS", others)
+    monkeypatch.setattr(kit, "load", lambda name: others)
     without = reproduce(paper, tmp_path / "other", quick=True)
     resting = {claim.id for claim in claims if claim.uses}
     expected = {id: one for id, one in quick.computed.items() if id not in resting}
@@ -193,8 +212,8 @@ def _other(printed: Value | None, used: bool) -> Value | None:
 def test_the_committed_page_of_a_paper_has_its_items_as_they_are_claimed(paper: str) -> None:
     text = (ROOT / "docs" / "papers" / f"{paper}.md").read_text(encoding="utf-8")
     items = re.findall(r"^\|.*\| \[([^]]+)\]\(#", text, re.MULTILINE)
-    assert items == [claim.id for claim in claims_of(paper)], "run `make papers`"
-    for claim in claims_of(paper):
+    assert items == [claim.id for claim in load(paper)], "run `make papers`"
+    for claim in load(paper):
         found = judge(claim, None, paper)
         assert f": {found.criterion}." in text, claim.id
         assert found.claim.replace("|", "\\|") in text, claim.id

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from opticoll_papers import obs_grid
+from opticoll_papers.claims import load
 from opticoll_papers.kit import Results
 from opticoll_papers.obs_grid import applications, costs
-from opticoll_papers.obs_grid.claims import CLAIMS
 
 RANKS, LATENCY, BYTE, SET_UP = 64, 100e-6, 8e-9, 10e-3
 
@@ -20,7 +20,7 @@ RANKS, LATENCY, BYTE, SET_UP = 64, 100e-6, 8e-9, 10e-3
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
     """The study with few bursts."""
-    return obs_grid.reproduce(tmp_path_factory.mktemp("obs_grid"), quick=True)
+    return obs_grid.reproduce(Results(tmp_path_factory.mktemp("obs_grid"), "obs_grid"), quick=True)
 
 
 def rows(results: Results, name: str) -> list[dict[str, str]]:
@@ -101,7 +101,7 @@ def test_set_ups_are_counted_with_ceil(results: Results) -> None:
 
 
 def test_the_printed_floor_is_a_set_up_short_with_four_ports_only(results: Results) -> None:
-    (claim,) = (one for one in CLAIMS if one.id == "binomial_tree.ports")
+    (claim,) = (one for one in load("obs_grid") if one.id == "binomial_tree.ports")
     assert isinstance(claim.printed, tuple)
     away = [
         own - float(their)

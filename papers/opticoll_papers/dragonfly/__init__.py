@@ -7,15 +7,13 @@ words is judged here, under both rules by which its simulator has charged the de
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from opticoll_papers.dragonfly import discussion, fluid, gathers, scatters, shapes
 from opticoll_papers.dragonfly.cases import FULL, QUICK, RULES, Scale, all_cases
-from opticoll_papers.dragonfly.claims import CLAIMS
 from opticoll_papers.dragonfly.runs import Rows, run
 from opticoll_papers.judging import Computed, judge_all
-from opticoll_papers.kit import Results, Unfinished
+from opticoll_papers.kit import Part, Results
 
 if TYPE_CHECKING:
     from opticoll_papers.kit import Progress
@@ -24,30 +22,34 @@ __all__ = ["conclude", "reproduce"]
 
 
 def reproduce(
-    output: Path, quick: bool = False, progress: Progress | None = None, jobs: int = 1
+    results: Results, quick: bool = False, progress: Progress | None = None, jobs: int = 1
 ) -> Results:
-    """Simulate both comparisons; write findings, cases and figures into `output`.
+    """Simulate both comparisons; write findings, cases and figures into the folder of the results.
 
-    The folder is created where it does not exist. `quick` gathers on 1056 terminals in place of
-    5256, and has background traffic on smaller networks. `jobs` simulations run side by side.
-    Simulations that have ended stay in the folder until the last one has: a study that was stopped
-    goes on from there. Raises FileError where files cannot be written.
+    `quick` gathers on 1056 terminals in place of 5256, and has background traffic on smaller
+    networks. `jobs` simulations run side by side. Simulations that have ended stay in the folder
+    until the last one has: a study that was stopped goes on from there. Raises FileError where
+    files cannot be written.
     """
-    output.mkdir(parents=True, exist_ok=True)
     scale = QUICK if quick else FULL
-    return conclude(output, run(all_cases(scale), jobs, progress, Unfinished(output)), scale)
+    cases = all_cases(scale, results.needs)
+    return conclude(results, run(cases, jobs, progress, results.unfinished), scale)
 
 
-def conclude(output: Path, rows: Rows, scale: Scale) -> Results:
-    """Findings, tables, CSV and figures in a folder, from the rows of a scale's cases."""
-    results = Results(output, paper="dragonfly", claims=CLAIMS)
-    results.write("cases", list(rows.values()))
-    results.computed = {
-        **shapes.compute(scale),
-        **gathers.compute(results, rows, scale),
-        **scatters.compute(results, rows, scale),
-        **discussion.compute(results, rows, scale),
+def conclude(results: Results, rows: Rows, scale: Scale) -> Results:
+    """Findings, tables, CSV and figures, from the rows of a scale's cases."""
+    parts: dict[str, Part] = {
+        "algorithms": lambda: shapes.compute(scale),
+        "all_gather": lambda: gathers.compute(results, rows, scale),
+        "scatter": lambda: scatters.compute(results, rows, scale),
+        "discussion": lambda: discussion.compute(results, rows, scale),
     }
+    for name, part in parts.items():
+        if results.needs(name):
+            results.computed |= part()
+    if results.only:
+        return results.conclude()
+    results.write("cases", list(rows.values()))
     results.computed["settings.together"] = together(results)
     fluid.conclude(results, rows, scale)
     gathers.draw(results, rows, scale)

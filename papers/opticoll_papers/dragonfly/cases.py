@@ -11,7 +11,7 @@ buffers, routing nor the sizes of blocks: those here are a shipped configuration
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal
@@ -264,11 +264,14 @@ QUICK = Scale(
 """Scatters are small enough for the poster's network, without background traffic."""
 
 
-def all_cases(scale: Scale) -> list[Case]:
-    """Every simulation of a scale, each once."""
-    return list(
-        dict.fromkeys([*_gathers(scale), *_scatters(scale), *_compared(scale), *_discussed(scale)])
-    )
+def all_cases(scale: Scale, needs: Callable[[str], bool] = lambda part: True) -> list[Case]:
+    """Every simulation that the parts of the study need at a scale, each once."""
+    parts = {
+        "all_gather": [*_gathers(scale), *_compared(scale)],
+        "scatter": _scatters(scale),
+        "discussion": _discussed(scale),
+    }
+    return list(dict.fromkeys(case for part, own in parts.items() if needs(part) for case in own))
 
 
 def _gathers(scale: Scale) -> Iterator[Case]:

@@ -6,25 +6,21 @@ is a set of slides: what they leave open is filled in, and printed with the numb
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from opticoll_papers.kit import Part, Progress, Results
 from opticoll_papers.obs_grid import applications, congestion, costs, ladder
-from opticoll_papers.obs_grid.claims import CLAIMS
 
 __all__ = ["reproduce"]
 
 
 def reproduce(
-    output: Path, quick: bool = False, progress: Progress | None = None, *, long: bool = False
+    results: Results, quick: bool = False, progress: Progress | None = None, *, long: bool = False
 ) -> Results:
-    """Recompute the paper; write tables as CSV and figures as SVG and PNG into `output`.
+    """Recompute the paper; write tables as CSV, figures as SVG and PNG into the results' folder.
 
-    The folder is created where it does not exist. `quick` draws curves through fewer points and
+    `quick` draws curves through fewer points and
     simulates fewer bursts, `long` as many as show the loss of the ladder beyond doubt. Raises
     FileError where files cannot be written.
     """
-    results = Results(output, paper="obs_grid", claims=CLAIMS)
     parts: dict[str, Part] = {
         "costs": lambda: costs.run(results, quick=quick),
         "EP and FT": lambda: applications.run(results),
@@ -34,6 +30,7 @@ def reproduce(
         "ladder": lambda: ladder.run(results, quick=quick, long=long),
     }
     results.compute(parts, progress, scale="quick" if quick else "long" if long else "")
-    applications.draw(results)
-    ladder.draw(results, quick=quick, long=long)
+    if not results.only:
+        applications.draw(results)
+        ladder.draw(results, quick=quick, long=long)
     return results

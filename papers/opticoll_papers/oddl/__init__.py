@@ -7,22 +7,18 @@ with the numbers, since it states none.
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from opticoll_papers.kit import Part, Progress, Results
 from opticoll_papers.oddl import collective, four_nodes, scaling
-from opticoll_papers.oddl.claims import CLAIMS
 
 __all__ = ["reproduce"]
 
 
-def reproduce(output: Path, quick: bool = False, progress: Progress | None = None) -> Results:
-    """Recompute the paper; write tables as CSV and figures as SVG and PNG into `output`.
+def reproduce(results: Results, quick: bool = False, progress: Progress | None = None) -> Results:
+    """Recompute the paper; write tables as CSV, figures as SVG and PNG into the results' folder.
 
-    The folder is created where it does not exist. `quick` leaves out plans for more than
+    `quick` leaves out plans for more than
     256 nodes and trainings on more than 64. Raises FileError where files cannot be written.
     """
-    results = Results(output, paper="oddl", claims=CLAIMS)
     parts: dict[str, Part] = {
         "switches": lambda: collective.switches(results, quick=quick),
         "rings": collective.rings,

@@ -8,7 +8,6 @@ and simulated. What the paper prints stands in the modules of claims only.
 from __future__ import annotations
 
 from functools import cache
-from pathlib import Path
 
 from opticoll_papers.kit import Constructed, Part, Progress, Results, construct
 from opticoll_papers.optree import (
@@ -24,20 +23,18 @@ from opticoll_papers.optree import (
     wrht_steps,
 )
 from opticoll_papers.optree.cases import QUICK_SIZES, SIZES
-from opticoll_papers.optree.claims import CLAIMS
 
 __all__ = ["reproduce"]
 
 
-def reproduce(output: Path, quick: bool = False, progress: Progress | None = None) -> Results:
-    """Recompute the paper; write tables as CSV and figures as SVG and PNG into the folder `output`.
+def reproduce(results: Results, quick: bool = False, progress: Progress | None = None) -> Results:
+    """Recompute the paper; write tables as CSV, figures as SVG and PNG into the results' folder.
 
-    The folder is created where it does not exist. `quick` constructs no plans of more than 1024
+    `quick` constructs no plans of more than 1024
     ranks, fewer trees, and simulates fewer sizes. opticoll's own plans stand in tables of their
     own, in ours.csv, and as a series of Figs 5 and 6. Raises FileError where files cannot be
     written.
     """
-    results = Results(output, paper="optree", claims=CLAIMS)
     sizes = QUICK_SIZES if quick else SIZES
 
     @cache

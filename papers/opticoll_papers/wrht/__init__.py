@@ -9,28 +9,25 @@ what they must be for its claims to hold (`break_even`).
 from __future__ import annotations
 
 from functools import partial
-from pathlib import Path
 
 from opticoll_papers.judging import Computed
 from opticoll_papers.kit import Part, Progress, Results
 from opticoll_papers.wrht import break_even, electrical, networks, optical, scheme
 from opticoll_papers.wrht.cases import MODELS, own_ranks, own_times
-from opticoll_papers.wrht.claims import CLAIMS
 from opticoll_papers.wrht.optical import TIME_RANKS
 
 __all__ = ["MODELS", "TIME_RANKS", "reproduce"]
 
 
 def reproduce(
-    output: Path, quick: bool = False, progress: Progress | None = None, *, long: bool = False
+    results: Results, quick: bool = False, progress: Progress | None = None, *, long: bool = False
 ) -> Results:
-    """Recompute the poster; write tables as CSV and its Fig. 2 as SVG and PNG into `output`.
+    """Recompute the poster; write tables as CSV, Fig. 2 as SVG and PNG into the results' folder.
 
-    The folder is created where it does not exist. `quick` leaves rings, whose plans are large, to
+    `quick` leaves rings, whose plans are large, to
     the formula beyond 128 ranks of light and out beyond 256 electrical ones; `long` adds 4096
     electrical ranks. Raises FileError where files cannot be written.
     """
-    results = Results(output, paper="wrht", claims=CLAIMS)
     ranks = electrical.QUICK_RANKS if quick else electrical.LONG_RANKS if long else electrical.RANKS
 
     def rows() -> list[electrical.ElectricalRow]:
@@ -61,7 +58,8 @@ def reproduce(
         "opticoll's own plans": lambda: optical.ours(results, quick=quick),
     }
     results.compute(parts, progress, scale="quick" if quick else "long" if long else "")
-    results.electrical = rows()
+    if not results.only:
+        results.electrical = rows()
     return results
 
 
