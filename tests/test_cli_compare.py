@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -121,3 +122,14 @@ def test_violated_plan_wins_no_comparison() -> None:
     best = rows[-1]["time_ps"]
     others = [f"{slots * STEP_PS / best:.2f}" for slots in (15, 12)]
     assert ratios == ["ratio", "-", *others, "1.00"]
+
+
+def test_auto_is_left_out_where_asked(run: Run) -> None:
+    asked = ("compare", "all_gather", "--fabric", "wdm_ring:ranks=16,wavelengths=2", "--json")
+    done = run(*asked, "--algorithms", "ring,optree", "--no-auto")
+    assert [row["algorithm"] for row in json.loads(done.out)] == ["ring", "optree"]
+    done = run(*asked, "--algorithms", "auto", "--no-auto")
+    assert done.code == 2
+    assert "auto, which is left out" in done.err
+    rows = opticoll.compare("all_gather", "wdm_ring:ranks=4,wavelengths=2", "ring", auto=False).rows
+    assert [row.algorithm for row in rows] == ["ring"]

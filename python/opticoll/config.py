@@ -105,6 +105,8 @@ class Scenario:
     wavelengths: Sequence[int] | None = None
     reconfiguration: Sequence[str] | None = None
     """Times from one setting to the next, in place of the fabric's."""
+    auto: bool = True
+    """Whether `auto` is compared, too."""
     settings: Settings = field(default_factory=Settings)
     wavelength: str = "auto"
     root: int = 0

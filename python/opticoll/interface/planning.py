@@ -191,6 +191,7 @@ def compare(
     fabric: FabricLike | Iterable[FabricLike],
     algorithms: str | Iterable[str | UserAlgorithm] | None = None,
     *,
+    auto: bool = True,
     sizes: str | int | Iterable[str | int] | None = None,
     ranks: Iterable[int] | None = None,
     wavelengths: Iterable[int] | None = None,
@@ -202,7 +203,8 @@ def compare(
 ) -> Comparison:
     """Plan, verify and simulate several algorithms on the same fabrics, sizes and settings.
 
-    `auto`, the fastest plan found, is compared even if other algorithms are named.
+    `auto`, the fastest plan found, is compared even if other algorithms are named, unless it is
+    left out.
 
     Parameters
     ----------
@@ -214,6 +216,8 @@ def compare(
         Specifications or users' functions in a list, or one text such as `"ring,optree"`. An
         algorithm that is named must run on every fabric. By default all algorithms of the
         collective are compared, and `Comparison.refusals` names those that do not run.
+    auto
+        Whether `auto` is compared, too.
     sizes
         Sizes of the collective, in bytes or as text with a unit; also one text such as
         `"1KiB..1GiB"`, where each size is four times the size before; the end is the last size
@@ -267,6 +271,7 @@ def compare(
         collective,
         fabric,
         algorithms,
+        auto=auto,
         sizes=sizes,
         ranks=ranks,
         wavelengths=wavelengths,

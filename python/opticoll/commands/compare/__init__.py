@@ -11,7 +11,7 @@ and simulated for every size.
 
 # Not `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from os import PathLike
@@ -82,6 +82,9 @@ class Compare(PartOptions):
             "on the fabric)",
         ),
     ] = None
+    no_auto: Annotated[
+        bool, Parameter(name="--no-auto", negative=(), help="Only the algorithms, without auto")
+    ] = False
     size: SizeOption = None
     sizes: Annotated[
         str | None,
@@ -210,8 +213,10 @@ def _scenario(options: Compare) -> Scenario:
     fields = {
         key: convert[key](value) if key in convert else value
         for key, value in named.items()
-        if value is not None and key not in ("source", "fabric", "size", "method")
+        if value is not None and key not in ("source", "fabric", "size", "method", "no_auto")
     }
+    if options.no_auto:
+        fields["auto"] = False
     check_root(scenario.collective, options.root)
     if options.demand is not None and "sizes" not in fields:
         _, own_size = demands.to_demand(options.demand, scenario.fabrics[0].ranks)
@@ -225,10 +230,11 @@ def _scenario(options: Compare) -> Scenario:
 def compare(scenario: Scenario, refusals: list[Refusal], watch: Watch) -> Iterator[PlanRow]:
     """Plan, verify and simulate each algorithm for every size on every fabric.
 
-    `auto` is always taken. Without `algorithms` so are all of the collective, on a ring of
-    wavelengths also striped over the wavelengths that they leave unused, and those that do not run
-    on a fabric are added to the refusals; an algorithm that is named must run, and runs once if it
-    is named twice. Of several fabrics each has the settings that its simulator knows.
+    `auto` is taken unless the scenario says no. Without `algorithms` so are all of the collective,
+    on a ring of wavelengths also striped over the wavelengths that they leave unused, and those
+    that do not run on a fabric are added to the refusals; an algorithm that is named must run, and
+    runs once if it is named twice. Of several fabrics each has the settings that its simulator
+    knows.
 
     Raises
     ------
@@ -244,11 +250,11 @@ def compare(scenario: Scenario, refusals: list[Refusal], watch: Watch) -> Iterat
         (machine, algorithm, place, together)
         for fabric in scenario.fabrics
         for machine in _machines(fabric, scenario)
-        for algorithm, place in _algorithms(
-            scenario.collective, scenario.algorithms, fabric
-        ).items()
+        for algorithm, place in _algorithms(scenario, fabric).items()
         for together in _planned_together(algorithm, scenario.sizes)
     ]
+    if not cases:
+        raise UsageError("nothing to compare: no algorithm is named but auto, which is left out")
     rows: list[PlanRow] = []
     refused: set[tuple[str, str]] = set()
     done = 0
@@ -425,10 +431,9 @@ def _changed(fabric: Fabric, option: str, value: int | str, place: int) -> Fabri
         raise
 
 
-def _algorithms(
-    kind: str, algorithms: Iterable[str | UserAlgorithm] | None, fabric: Fabric
-) -> dict[str | UserAlgorithm, int | None]:
+def _algorithms(scenario: Scenario, fabric: Fabric) -> dict[str | UserAlgorithm, int | None]:
     """The algorithms and `auto`, each once, with the place at which they were first given."""
+    kind, algorithms = scenario.collective, scenario.algorithms
     if algorithms is None:
         names = registry.algorithm_names(kind, fabric.family)
         algorithms = [name for name in names if _core.plans_for(kind, name, fabric)]
@@ -439,7 +444,10 @@ def _algorithms(
         except OpticollError as error:
             error.field = ("algorithms", place)
             raise
-    chosen.setdefault(registry.DEFAULT_ALGORITHM, None)
+    if scenario.auto:
+        chosen.setdefault(registry.DEFAULT_ALGORITHM, None)
+    else:
+        chosen.pop(registry.DEFAULT_ALGORITHM, None)
     return chosen
 
 
