@@ -198,12 +198,12 @@ def reproduce(
     if paper.parallel:
         more["jobs"] = jobs or os.cpu_count() or 1
     make_folder(output)
-    results = Results(output, module, only or "")
+    results = Results(output, module, only or "", quick)
     if not results.claims:
         known = dict.fromkeys(one.id.partition(".")[0] for one in load(module))
         raise UsageError(f"no claim of {module} is called `{only}`{nearest(str(only), known)}")
     study = importlib.import_module(f"opticoll_papers.{module}")
-    study.reproduce(results, quick, progress, **more)
+    study.reproduce(results, progress, **more)
     if only is not None:
         return results
     with replacing(output / "claims.md") as temporary:

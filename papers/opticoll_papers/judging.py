@@ -31,6 +31,7 @@ Verdict = Literal[
     "conditional",
     "undecided",
     "refuted",
+    "inconsistent",
     "used",
     "not_reproducible",
     "not_done",
@@ -42,8 +43,10 @@ MEANINGS: dict[Verdict, str] = {
     "consistent": "the value agrees with what was computed from other printed values of the paper",
     "claim_holds": "a claim in words holds, by a margin whose threshold was stated before",
     "conditional": "it agrees under a reading or parameter that the paper does not state",
-    "undecided": "it disagrees under such a reading, which refutes nothing, or is chance",
+    "undecided": "it disagrees under such a reading, which refutes nothing; or it agrees by "
+    "chance, or because of a choice that the paper leaves open",
     "refuted": "the computed value differs, whatever the paper leaves open",
+    "inconsistent": "the paper contradicts itself: another place of it gives the computed value",
     "used": "a parameter or algorithm, taken over as printed",
     "not_reproducible": "the paper does not say enough to compute it",
     "not_done": "opticoll does not compute it",
@@ -293,7 +296,9 @@ class Claim:
     `undecided`. `uses` are claims whose printed values go into the computation: at best
     `consistent`. `command` shows the number alone, where `opticoll reproduce` is not the only way
     to it. `remark` says what a reader must know; `dispute` what a referee says against the
-    verdict, and why it stands.
+    verdict, and why it stands. `full_only`: a quick run computes it on other cases, or not at all,
+    and leaves it out. `misses` is the verdict of a value that does not meet the criterion;
+    `undecided` says why meeting it decides nothing.
     """
 
     id: str
@@ -310,19 +315,32 @@ class Claim:
     command: str = ""
     remark: str = ""
     dispute: str = ""
+    full_only: bool = False
+    misses: Verdict = "refuted"
+    undecided: str = ""
 
 
 @dataclass(frozen=True)
 class Computed:
     """What was computed for a claim: the value that is judged, and in words how it came out.
 
+    The value of what is not judged may be None: the words alone stand on the page.
     `by_chance`: draws would give the value as often if the claim were false, or true; it is then
-    `undecided`.
+    `undecided`. `interval` has the true value in 95 of 100 such studies; the value is then shown
+    with two digits.
     """
 
-    value: Value
+    value: Value | None
     note: str = ""
     by_chance: bool = False
+    interval: tuple[float, float] | None = None
+
+    @property
+    def rounded(self) -> Value | None:
+        """The value with the digits that it has."""
+        if self.interval is None or not isinstance(self.value, int | float):
+            return self.value
+        return float(f"{self.value:.2g}")
 
 
 class Finding(Row):
@@ -355,17 +373,17 @@ def judge(claim: Claim, computed: Computed | None, paper: str = "") -> Finding:
     notes = [claim.remark]
     if isinstance(criterion, NotDone):
         verdict, margin = criterion.good, ""
-    elif computed is None:
+    elif computed is None or computed.value is None:
         verdict, margin = "left_out", ""
     else:
         met = criterion.met(claim.printed, computed.value)
         margin = criterion.margin(claim.printed, computed.value)
-        if computed.by_chance:
+        if computed.by_chance or (met and claim.undecided):
             verdict = "undecided"
         elif claim.reading:
             verdict = "conditional" if met else "undecided"
         elif not met:
-            verdict = "refuted"
+            verdict = claim.misses
         else:
             verdict = "consistent" if claim.uses else criterion.good
     if claim.evaluates:
@@ -376,6 +394,11 @@ def judge(claim: Claim, computed: Computed | None, paper: str = "") -> Finding:
         notes.append(f"Computed from the printed values of {', '.join(claim.uses)}.")
     if computed is not None:
         notes.append(computed.note)
+        if computed.interval is not None:
+            low, high = computed.interval
+            notes.append(f"95 % interval: {low:.2g} to {high:.2g}.")
+    if claim.undecided:
+        notes.append(f"Undecided: {claim.undecided.removesuffix('.')}.")
     if claim.dispute:
         notes.append(f"Disputed: {claim.dispute.removesuffix('.')}.")
     return Finding(
@@ -383,7 +406,7 @@ def judge(claim: Claim, computed: Computed | None, paper: str = "") -> Finding:
         where=claim.where,
         claim=claim.says,
         paper=_shown(claim.printed),
-        computed=None if computed is None else _shown(computed.value),
+        computed=None if computed is None else _shown(computed.rounded),
         unit=claim.unit,
         verdict=verdict,
         criterion=criterion.rule,

@@ -16,6 +16,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from math import exp, sqrt
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +56,8 @@ class Table:
 class Results:
     """The results of a study, as they come; `files` are names in `folder`, in order of writing.
 
-    Where `only` names a claim, or the beginning of names before a dot, the others are left out.
+    Where `only` names a claim, or the beginning of names before a dot, the others are left out. A
+    `quick` run leaves out the largest cases, and the claims that need them.
     `computed` are values by the names of the paper's claims, `findings` the claims judged. `ours`
     are plans of opticoll beside the paper's numbers, kept apart from the findings; `electrical` are
     times on electrical fabrics beside those on light, of WRHT only. The folder is created where it
@@ -65,6 +67,7 @@ class Results:
     folder: Path
     paper: str = ""
     only: str = ""
+    quick: bool = False
     computed: dict[str, Computed] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
     ours: Sequence[OwnRow] = ()
@@ -120,7 +123,8 @@ class Results:
         kept = self.unfinished.find(case)
         if kept is not None and all((self.folder / name).exists() for name in kept["files"]):
             self.computed |= {
-                id: Computed(_value(value), *more) for id, (value, *more) in kept["computed"]
+                id: Computed(_value(value), note, chance, _value(interval))
+                for id, (value, note, chance, interval) in kept["computed"]
             }
             self.tables += [
                 Table(title, heading, rows, frozenset(right))
@@ -137,7 +141,8 @@ class Results:
                 case,
                 {
                     "computed": [
-                        [id, [one.value, one.note, one.by_chance]] for id, one in gave.items()
+                        [id, [one.value, one.note, one.by_chance, one.interval]]
+                        for id, one in gave.items()
                     ],
                     "tables": [
                         [one.title, one.heading, one.rows, sorted(one.right)]
@@ -149,7 +154,10 @@ class Results:
 
     def conclude(self) -> Results:
         """Judge what was computed, and write findings.csv."""
-        computed = {id: one for id, one in self.computed.items() if self.wants(id)}
+        left_out = {one.id for one in self.claims if one.full_only and self.quick}
+        computed = {
+            id: one for id, one in self.computed.items() if self.wants(id) and id not in left_out
+        }
         self.findings += judge_all(self.claims, computed, self.paper)
         self.write("findings", self.findings)
         return self
@@ -197,6 +205,29 @@ class Results:
         cells = [[_cell(cell) for cell in row] for row in rows]
         right = frozenset(range(len(heading))) - set(left)
         self.tables.append(Table(title, heading, cells, right))
+
+
+def share(met: int, of: int, note: str = "") -> Computed:
+    """Percent of draws, with the interval of Wilson (1927)."""
+    part, weight = met / of, NORMAL**2 / of
+    middle = (part + weight / 2) / (1 + weight)
+    half = NORMAL * sqrt(part * (1 - part) / of + weight / (4 * of)) / (1 + weight)
+    return Computed(100 * part, note, interval=(100 * (middle - half), 100 * (middle + half)))
+
+
+def ratio(parts: tuple[float, float], of: tuple[int, int], note: str = "") -> Computed:
+    """The ratio of two shares of draws, with the interval of its logarithm (Katz et al., 1978).
+
+    `by_chance` where the shares may be the same.
+    """
+    value = parts[0] / parts[1]
+    error = sqrt(sum((1 - part) / (part * count) for part, count in zip(parts, of, strict=True)))
+    low, high = (value * exp(sign * NORMAL * error) for sign in (-1, 1))
+    return Computed(value, note, by_chance=low < 1 < high, interval=(low, high))
+
+
+NORMAL = 1.96
+"""Standard deviations on either side of the mean that 95 % of a normal distribution are in."""
 
 
 def _value(value: Any) -> Any:

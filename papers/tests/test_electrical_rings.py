@@ -38,7 +38,7 @@ class BreakEven(TypedDict):
 def study(tmp_path_factory: pytest.TempPathFactory) -> Results:
     if not ALL_CASES:
         pytest.skip(BROAD)
-    return wrht.reproduce(Results(tmp_path_factory.mktemp("wrht") / "new", "wrht"), quick=True)
+    return wrht.reproduce(Results(tmp_path_factory.mktemp("wrht") / "new", "wrht", quick=True))
 
 
 def theory(algorithm: str, ranks: int, size: float, bytes_per_s: float) -> float:

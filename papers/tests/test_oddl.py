@@ -32,7 +32,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
     """The study without its largest cases."""
     if not ALL_CASES:
         pytest.skip(BROAD)
-    return oddl.reproduce(Results(tmp_path_factory.mktemp("oddl"), "oddl"), quick=True)
+    return oddl.reproduce(Results(tmp_path_factory.mktemp("oddl"), "oddl", quick=True))
 
 
 @pytest.mark.parametrize("nodes", [16, 64])

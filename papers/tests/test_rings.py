@@ -47,7 +47,7 @@ def of_optree(tmp_path_factory: pytest.TempPathFactory) -> Reproduction:
     if not ALL_CASES:
         pytest.skip(BROAD)
     folder = tmp_path_factory.mktemp("optree") / "new"
-    return Reproduction(optree.reproduce(Results(folder, "optree"), quick=True))
+    return Reproduction(optree.reproduce(Results(folder, "optree", quick=True)))
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +55,7 @@ def of_wrht(tmp_path_factory: pytest.TempPathFactory) -> Reproduction:
     if not ALL_CASES:
         pytest.skip(BROAD)
     folder = tmp_path_factory.mktemp("wrht") / "new"
-    return Reproduction(wrht.reproduce(Results(folder, "wrht"), quick=True))
+    return Reproduction(wrht.reproduce(Results(folder, "wrht", quick=True)))
 
 
 @pytest.mark.parametrize(
@@ -647,6 +647,6 @@ def test_small_groups_save_what_theory_says_against_the_ring(of_wrht: Reproducti
 @broad
 def test_progress_names_every_part_once(tmp_path: Path) -> None:
     told: list[tuple[str, int, int]] = []
-    wrht.reproduce(Results(tmp_path, "wrht"), quick=True, progress=lambda *part: told.append(part))
+    wrht.reproduce(Results(tmp_path, "wrht", quick=True), progress=lambda *part: told.append(part))
     assert [done for _, done, _ in told] == list(range(len(told)))
     assert {total for _, _, total in told} == {len(told)}

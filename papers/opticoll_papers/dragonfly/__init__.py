@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from opticoll_papers.dragonfly import discussion, fluid, gathers, scatters, shapes
 from opticoll_papers.dragonfly.cases import FULL, QUICK, RULES, Scale, all_cases
-from opticoll_papers.dragonfly.runs import Rows, run
+from opticoll_papers.dragonfly.runs import OnDemand, Rows, run
 from opticoll_papers.judging import Computed, judge_all
 from opticoll_papers.kit import Part, Results
 
@@ -21,19 +21,18 @@ if TYPE_CHECKING:
 __all__ = ["conclude", "reproduce"]
 
 
-def reproduce(
-    results: Results, quick: bool = False, progress: Progress | None = None, jobs: int = 1
-) -> Results:
+def reproduce(results: Results, progress: Progress | None = None, jobs: int = 1) -> Results:
     """Simulate both comparisons; write findings, cases and figures into the folder of the results.
 
-    `quick` gathers on 1056 terminals in place of 5256, and has background traffic on smaller
+    A quick run gathers on 1056 terminals in place of 5256, and has background traffic on smaller
     networks. `jobs` simulations run side by side. Simulations that have ended stay in the folder
     until the last one has: a study that was stopped goes on from there. Raises FileError where
     files cannot be written.
     """
-    scale = QUICK if quick else FULL
+    scale = QUICK if results.quick else FULL
     cases = all_cases(scale, results.needs)
-    return conclude(results, run(cases, jobs, progress, results.unfinished), scale)
+    rows = OnDemand(run(cases, jobs, progress, results.unfinished))
+    return conclude(results, rows, scale)
 
 
 def conclude(results: Results, rows: Rows, scale: Scale) -> Results:

@@ -297,6 +297,7 @@ def _gathers(scale: Scale) -> Iterator[Case]:
 
 
 def _scatters(scale: Scale) -> Iterator[Case]:
+    yield scatter(scale.scatter, "LLF flat", "pipelined")
     for rule in RULES:
         for algorithm in SCATTERS:
             yield scatter(scale.scatter, algorithm, rule)
@@ -322,7 +323,6 @@ def _compared(scale: Scale) -> Iterator[Case]:
 
 
 def _discussed(scale: Scale) -> Iterator[Case]:
-    yield scatter(scale.scatter, "LLF flat", "pipelined")
     for algorithm in COMPARED:
         yield gather(DISCUSSED, algorithm, SCATTER_BYTES)
     for algorithm in SCATTERS:

@@ -69,6 +69,14 @@ class Row(TypedDict):
 Rows = Mapping[Case, Row]
 
 
+class OnDemand(dict[Case, Row]):
+    """Rows by their cases; a case that is asked for and is not there yet is simulated."""
+
+    def __missing__(self, case: Case) -> Row:
+        self[case] = row = run([case])[case]
+        return row
+
+
 def run(
     cases: Iterable[Case],
     jobs: int = 1,

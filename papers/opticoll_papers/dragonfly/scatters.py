@@ -300,9 +300,11 @@ def _links(times: _Times) -> dict[str, Computed]:
         "llf.global.least": Computed(
             crossed["LLF"] / least,
             f"Bytes on global links: {each(crossed)} LLF's binomial tree from a router to its "
-            "groups relays between groups. Without that tree, each router sending straight to its "
-            f"groups, LLF has {flat / least:g} times the least. It then takes "
-            f"{_us(times.of('pipelined', 'LLF flat'))}, with the tree "
+            "groups relays between groups.",
+        ),
+        "llf.global.least.flat": Computed(
+            flat / least,
+            f"It takes {_us(times.of('pipelined', 'LLF flat'))}, with the tree "
             f"{_us(times.of('pipelined', 'LLF'))} (routers are pipelines).",
         ),
         "llf.global.trees": Computed(

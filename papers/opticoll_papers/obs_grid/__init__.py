@@ -12,25 +12,23 @@ from opticoll_papers.obs_grid import applications, congestion, costs, ladder
 __all__ = ["reproduce"]
 
 
-def reproduce(
-    results: Results, quick: bool = False, progress: Progress | None = None, *, long: bool = False
-) -> Results:
+def reproduce(results: Results, progress: Progress | None = None, *, long: bool = False) -> Results:
     """Recompute the paper; write tables as CSV, figures as SVG and PNG into the results' folder.
 
-    `quick` draws curves through fewer points and
+    A quick run draws curves through fewer points and
     simulates fewer bursts, `long` as many as show the loss of the ladder beyond doubt. Raises
     FileError where files cannot be written.
     """
     parts: dict[str, Part] = {
-        "costs": lambda: costs.run(results, quick=quick),
+        "costs": lambda: costs.run(results, quick=results.quick),
         "EP and FT": lambda: applications.run(results),
         "MG": lambda: applications.motivation(results),
-        "congestion": lambda: congestion.run(results, quick=quick),
+        "congestion": lambda: congestion.run(results, quick=results.quick),
         "testbed": congestion.testbed,
-        "ladder": lambda: ladder.run(results, quick=quick, long=long),
+        "ladder": lambda: ladder.run(results, quick=results.quick, long=long),
     }
-    results.compute(parts, progress, scale="quick" if quick else "long" if long else "")
+    results.compute(parts, progress, scale="quick" if results.quick else "long" if long else "")
     if not results.only:
         applications.draw(results)
-        ladder.draw(results, quick=quick, long=long)
+        ladder.draw(results, quick=results.quick, long=long)
     return results

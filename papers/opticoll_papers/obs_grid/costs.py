@@ -266,11 +266,17 @@ def _algorithm(name: str) -> dict[str, Computed]:
         found["step"] = Computed(tuple(spans))
     if name == "ring":
         found["naive_odd"] = Computed(proved(name, 1, 63).simulate(64).reconfigurations, PROVED)
-        found["saved_time"] = Computed(
-            tuple(
-                _rounded(seconds(name, 1, size) - seconds(name, 2, size)) for size in FORMULA_BYTES
-            )
-        )
+        saved_times = [
+            [
+                seconds(name, 1, size, policy) - seconds(name, 2, size, policy)
+                for policy in ("establish_release", "free")
+            ]
+            for size in FORMULA_BYTES
+        ]
+        found |= {
+            "saved_time": Computed(tuple(_rounded(all - free) for all, free in saved_times)),
+            "saved_time.total": Computed(tuple(_rounded(all) for all, _ in saved_times)),
+        }
     if name == "binomial_tree":
         found |= {"ports_ceil": with_ports, "saved_ceil": Computed(saved)}
     return {f"{name}.{key}": one for key, one in found.items()}

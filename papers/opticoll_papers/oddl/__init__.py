@@ -13,21 +13,21 @@ from opticoll_papers.oddl import collective, four_nodes, scaling
 __all__ = ["reproduce"]
 
 
-def reproduce(results: Results, quick: bool = False, progress: Progress | None = None) -> Results:
+def reproduce(results: Results, progress: Progress | None = None) -> Results:
     """Recompute the paper; write tables as CSV, figures as SVG and PNG into the results' folder.
 
-    `quick` leaves out plans for more than
+    A quick run leaves out plans for more than
     256 nodes and trainings on more than 64. Raises FileError where files cannot be written.
     """
     parts: dict[str, Part] = {
-        "switches": lambda: collective.switches(results, quick=quick),
+        "switches": lambda: collective.switches(results, quick=results.quick),
         "rings": collective.rings,
         "fat trees": collective.fat_trees,
         "dimensions": collective.dimensions,
         "partners": collective.partners,
         "one all_reduce": lambda: collective.timeline(results),
         "control": collective.control,
-        "four nodes": lambda: four_nodes.run(results, quick=quick),
-        "larger systems": lambda: scaling.run(results, quick=quick),
+        "four nodes": lambda: four_nodes.run(results, quick=results.quick),
+        "larger systems": lambda: scaling.run(results, quick=results.quick),
     }
-    return results.compute(parts, progress, scale="quick" if quick else "")
+    return results.compute(parts, progress, scale="quick" if results.quick else "")

@@ -188,7 +188,6 @@ def dimensions() -> dict[str, Computed]:
             + " transfers of opticoll's plan take one hop.",
         ),
         "one_hop": Computed(direct / total, f"{total} transfers. {PROVED}"),
-        "one_hop.all": Computed(min((n + m - 2) / (n * m - 1) for n, m in powers)),
     }
 
 
@@ -286,10 +285,6 @@ def control() -> dict[str, Computed]:
         "control.growth": Computed(
             exponent(each),
             f"A node sends {each[small]} to {each[large]} messages.",
-        ),
-        "control.growth.all": Computed(
-            exponent(total),
-            f"All nodes together send {total[small]} to {total[large]}, as N log N.",
         ),
         "latency.low": Computed(waits[large] / behind),
         "latency.constant": Computed(

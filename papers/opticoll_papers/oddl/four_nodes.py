@@ -280,7 +280,6 @@ def _prototype() -> dict[str, Computed]:
         "prototype.ideal": Computed((Fabric(SWITCH).ranks, Fabric(SWITCH).option("rate"))),
         "prototype.rate": Computed(fabric.option("rate")),
         "prototype.model": Computed(row["label"]),
-        "prototype.dataset": Computed(row["samples"]),
         "prototype.algorithm": Computed(row["algorithm"]),
         "prototype.tuning": Computed(Fabric("wss_grid:rows=1,columns=4").option("tuning") / 1e12),
         "prototype.wavelengths": Computed(plan.wavelengths_used, "Constructed and verified."),

@@ -27,15 +27,15 @@ from opticoll_papers.optree.cases import QUICK_SIZES, SIZES
 __all__ = ["reproduce"]
 
 
-def reproduce(results: Results, quick: bool = False, progress: Progress | None = None) -> Results:
+def reproduce(results: Results, progress: Progress | None = None) -> Results:
     """Recompute the paper; write tables as CSV, figures as SVG and PNG into the results' folder.
 
-    `quick` constructs no plans of more than 1024
+    A quick run constructs no plans of more than 1024
     ranks, fewer trees, and simulates fewer sizes. opticoll's own plans stand in tables of their
     own, in ours.csv, and as a series of Figs 5 and 6. Raises FileError where files cannot be
     written.
     """
-    sizes = QUICK_SIZES if quick else SIZES
+    sizes = QUICK_SIZES if results.quick else SIZES
 
     @cache
     def constructed(ranks: int, wavelengths: int, algorithm: str) -> Constructed:
@@ -49,11 +49,13 @@ def reproduce(results: Results, quick: bool = False, progress: Progress | None =
         "the example of 16 ranks": lambda: example.reproduce(results, constructed),
         "Lemmas 1 and 2": lambda: theorems.lemmas(results),
         "Theorems 1 to 3": lambda: theorems.theorems(results, constructed),
-        "Fig. 4": lambda: figures.figure_four(results, constructed, quick=quick),
-        "Fig. 5": lambda: figures.figure_five(results, constructed, quick=quick),
-        "Fig. 6": lambda: figures.figure_six(results, constructed, quick=quick),
-        "the published reductions": lambda: reductions.reproduce(results, constructed, quick=quick),
+        "Fig. 4": lambda: figures.figure_four(results, constructed, quick=results.quick),
+        "Fig. 5": lambda: figures.figure_five(results, constructed, quick=results.quick),
+        "Fig. 6": lambda: figures.figure_six(results, constructed, quick=results.quick),
+        "the published reductions": lambda: reductions.reproduce(
+            results, constructed, quick=results.quick
+        ),
         "fat trees": lambda: fat_tree.reproduce(results),
-        "opticoll's own plans": lambda: ours.reproduce(results, quick=quick),
+        "opticoll's own plans": lambda: ours.reproduce(results, quick=results.quick),
     }
-    return results.compute(parts, progress, scale="quick" if quick else "")
+    return results.compute(parts, progress, scale="quick" if results.quick else "")

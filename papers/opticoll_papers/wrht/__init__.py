@@ -19,23 +19,27 @@ from opticoll_papers.wrht.optical import TIME_RANKS
 __all__ = ["MODELS", "TIME_RANKS", "reproduce"]
 
 
-def reproduce(
-    results: Results, quick: bool = False, progress: Progress | None = None, *, long: bool = False
-) -> Results:
+def reproduce(results: Results, progress: Progress | None = None, *, long: bool = False) -> Results:
     """Recompute the poster; write tables as CSV, Fig. 2 as SVG and PNG into the results' folder.
 
-    `quick` leaves rings, whose plans are large, to
+    A quick run leaves rings, whose plans are large, to
     the formula beyond 128 ranks of light and out beyond 256 electrical ones; `long` adds 4096
     electrical ranks. Raises FileError where files cannot be written.
     """
-    ranks = electrical.QUICK_RANKS if quick else electrical.LONG_RANKS if long else electrical.RANKS
+    ranks = (
+        electrical.QUICK_RANKS
+        if results.quick
+        else electrical.LONG_RANKS
+        if long
+        else electrical.RANKS
+    )
 
     def rows() -> list[electrical.ElectricalRow]:
         return [
             row
             for fabric in electrical.FABRICS
             for count in ranks
-            for row in electrical.rows(results, fabric, count, quick=quick)
+            for row in electrical.rows(results, fabric, count, quick=results.quick)
         ]
 
     parts: dict[str, Part] = {
@@ -45,19 +49,19 @@ def reproduce(
         "share of an iteration": networks.shares,
         **{
             f"opticoll's own plans on {count} ranks": partial(_own, results, count)
-            for count in own_ranks(TIME_RANKS, quick=quick)
+            for count in own_ranks(TIME_RANKS, quick=results.quick)
         },
-        "times of four networks": lambda: optical.times(results, quick=quick),
+        "times of four networks": lambda: optical.times(results, quick=results.quick),
         "striping": lambda: optical.striping(results),
         **{
-            f"electrical: {fabric} on {count} ranks": partial(_time, results, fabric, count, quick)
+            f"electrical: {fabric} on {count} ranks": partial(_time, results, fabric, count)
             for fabric in electrical.FABRICS
             for count in ranks
         },
-        **break_even.parts(results, rows, ranks, quick=quick),
-        "opticoll's own plans": lambda: optical.ours(results, quick=quick),
+        **break_even.parts(results, rows, ranks, quick=results.quick),
+        "opticoll's own plans": lambda: optical.ours(results, quick=results.quick),
     }
-    results.compute(parts, progress, scale="quick" if quick else "long" if long else "")
+    results.compute(parts, progress, scale="quick" if results.quick else "long" if long else "")
     if not results.only:
         results.electrical = rows()
     return results
@@ -68,6 +72,6 @@ def _own(results: Results, ranks: int) -> dict[str, Computed]:
     return {}
 
 
-def _time(results: Results, fabric: str, ranks: int, quick: bool) -> dict[str, Computed]:
-    electrical.rows(results, fabric, ranks, quick=quick)
+def _time(results: Results, fabric: str, ranks: int) -> dict[str, Computed]:
+    electrical.rows(results, fabric, ranks, quick=results.quick)
     return {}
