@@ -91,10 +91,10 @@ figures: $(VENV)/built
 reference: $(VENV)/built
 	python docs/reference.py
 
-# The pages on papers, item by item, from a full run: most of an hour of one core. A stopped run goes on.
+# The pages on papers and the tables of answers, from a full run. A stopped run goes on.
 papers: $(VENV)/built
 	opticoll reproduce --output reproduced > reproduced.txt && rm reproduced.txt
-	for paper in $$(ls reproduced); do cp reproduced/$$paper/claims.md docs/papers/$$paper.md; done
+	python papers/pages.py reproduced
 
 # The reference of the crate; a link that leads nowhere is an error.
 rustdoc:

@@ -6,7 +6,7 @@
     python validation/dragonfly_page.py --peer peer.txt
 
 `--cases` keeps a copy of the cases beside the figures; without it that copy is taken. The page of
-items, docs/papers/dragonfly.md, is what the command writes as claims.md. The example
+items, docs/papers/dragonfly-items.md, is what the command writes as claims.md. The example
 runs the workloads whose results CODES gave (a minute).
 Whatever lies between `<!-- NAME -->` and `<!-- end -->` in the page is replaced.
 """
@@ -34,7 +34,7 @@ from opticoll_papers.page import page
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "dragonfly.md"
-ITEMS = ROOT / "docs" / "papers" / "dragonfly.md"
+ITEMS = ROOT / "docs" / "papers" / "dragonfly-items.md"
 FIGURES = ROOT / "docs" / "figures"
 CASES = FIGURES / "dragonfly_cases.csv"
 

@@ -25,11 +25,11 @@ class Paper:
 
 PAPERS = {
     "dragonfly": Paper(
-        "Cherièvre and Dorier, topology-aware scatter and all-gather on dragonflies", parallel=True
+        "Cherièvre and Dorier: scatter and all_gather on dragonflies", parallel=True
     ),
-    "optree": Paper("Dai et al., OpTree: all-gather on optical interconnects"),
-    "wrht": Paper("Dai et al., WRHT: all-reduce on optical interconnects", long=True),
-    "oddl": Paper("Li et al., ODDL: training on a fast reconfigurable optical network"),
-    "obs_grid": Paper("Matsuoka et al., MPI collective communication over an OBS grid", long=True),
+    "optree": Paper("Dai et al., OpTree: all_gather on optical rings"),
+    "wrht": Paper("Dai et al., WRHT: all_reduce on optical rings", long=True),
+    "oddl": Paper("Li et al., ODDL: training on a fast reconfigurable grid"),
+    "obs_grid": Paper("Matsuoka et al., OBS grid: MPI over burst-switched light", long=True),
 }
 """Papers that can be reproduced, by the names of their modules."""

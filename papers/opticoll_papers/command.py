@@ -28,7 +28,7 @@ from opticoll_papers import PAPERS
 from opticoll_papers.claims import load
 from opticoll_papers.judging import Finding
 from opticoll_papers.kit import OwnRow, Progress, Results
-from opticoll_papers.page import page
+from opticoll_papers.page import answer_of, answer_page, page
 from opticoll_papers.wrht.electrical import ElectricalRow
 
 ALL = "all"
@@ -206,9 +206,21 @@ def reproduce(
     study.reproduce(results, progress, **more)
     if only is not None:
         return results
-    with replacing(output / "claims.md") as temporary:
-        temporary.write_text(page(paper.title, results.findings), encoding="utf-8")
-    results.files.append("claims.md")
+    answer = answer_of(module)
+    pages = {
+        "answer.md": answer_page(
+            paper.title,
+            answer,
+            results.findings,
+            figure=f"{answer.figure}.svg",
+            items="claims.md",
+        ),
+        "claims.md": page(paper.title, results.findings),
+    }
+    for name, text in pages.items():
+        with replacing(output / name) as temporary:
+            temporary.write_text(text, encoding="utf-8")
+    results.files += pages
     return results
 
 

@@ -18,7 +18,7 @@ both.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -297,8 +297,9 @@ class Claim:
     `consistent`. `command` shows the number alone, where `opticoll reproduce` is not the only way
     to it. `remark` says what a reader must know; `dispute` what a referee says against the
     verdict, and why it stands. `full_only`: a quick run computes it on other cases, or not at all,
-    and leaves it out. `misses` is the verdict of a value that does not meet the criterion;
-    `undecided` says why meeting it decides nothing.
+    and leaves it out. `afterwards`: the criterion was fixed when the value was known. `misses` is
+    the verdict of a value that does not meet the criterion; `undecided` says why meeting it decides
+    nothing.
     """
 
     id: str
@@ -316,6 +317,7 @@ class Claim:
     remark: str = ""
     dispute: str = ""
     full_only: bool = False
+    afterwards: bool = False
     misses: Verdict = "refuted"
     undecided: str = ""
 
@@ -347,6 +349,7 @@ class Finding(Row):
     """An item of a paper, judged."""
 
     id: str = means("Name of the item")
+    reading_of: str = means("Name of the claim of which the item is a reading, or the item itself")
     where: str = means("Place in the paper")
     claim: str = means("What the paper says")
     paper: float | str | None = means(
@@ -355,10 +358,13 @@ class Finding(Row):
     computed: float | str | None = means("Value that was computed", absent="none was computed")
     unit: str = means("Unit of both")
     verdict: Verdict = means("Verdict")
-    criterion: str = means("Criterion of the verdict, stated before the computation")
+    criterion: str = means("Criterion of the verdict, and whether it was fixed afterwards")
     margin: str = means("By how much the criterion is met or missed")
     command: str = means("Command that computes the value")
     note: str = means("Assumptions, and how the value came out")
+
+
+AFTERWARDS = "; fixed when the value was known"
 
 
 def judge(claim: Claim, computed: Computed | None, paper: str = "") -> Finding:
@@ -403,13 +409,14 @@ def judge(claim: Claim, computed: Computed | None, paper: str = "") -> Finding:
         notes.append(f"Disputed: {claim.dispute.removesuffix('.')}.")
     return Finding(
         id=claim.id,
+        reading_of=claim.claim or claim.id,
         where=claim.where,
         claim=claim.says,
         paper=_shown(claim.printed),
         computed=None if computed is None else _shown(computed.rounded),
         unit=claim.unit,
         verdict=verdict,
-        criterion=criterion.rule,
+        criterion=criterion.rule + (AFTERWARDS if claim.afterwards else ""),
         margin=margin,
         command=claim.command or f"opticoll reproduce {paper} --only {claim.id}",
         note=" ".join(note for note in notes if note),
@@ -430,6 +437,34 @@ def judge_all(
     if unknown:
         raise KeyError(f"computed, but no claim of {paper}: {', '.join(sorted(unknown))}")
     return [judge(claim, computed.get(claim.id), paper) for claim in claims]
+
+
+def claim_verdicts(findings: Iterable[Finding]) -> dict[str, Verdict]:
+    """The verdict of each claim: of its items' verdicts the first in `_FIRST`.
+
+    What rests on no reading goes before what does, and a reading under which the claim holds before
+    one under which it does not.
+    """
+    items: dict[str, list[Verdict]] = {}
+    for one in findings:
+        items.setdefault(one.reading_of, []).append(one.verdict)
+    return {claim: min(own, key=_FIRST.index) for claim, own in items.items()}
+
+
+_FIRST: tuple[Verdict, ...] = (
+    "reproduced",
+    "consistent",
+    "claim_holds",
+    "refuted",
+    "inconsistent",
+    "used",
+    "conditional",
+    "undecided",
+    "not_reproducible",
+    "not_done",
+    "left_out",
+)
+"""Of several items of a claim, the first of these verdicts is that of the claim."""
 
 
 def _shown(value: Value | None) -> float | str | None:

@@ -1,11 +1,16 @@
-"""The page of a paper: a table with a row for each of its items, then how each was computed."""
+"""The pages of a paper: its answer on one screen, and a table of all its items behind it."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
 
-from opticoll_papers.judging import MEANINGS, Finding, Verdict
+from ruamel.yaml import YAML
+
+from opticoll_papers.judging import MEANINGS, Finding, Verdict, claim_verdicts
 
 _RULES: dict[Verdict, str] = {
     "not_done": "Not computed",
@@ -14,13 +19,81 @@ _RULES: dict[Verdict, str] = {
 """What `criterion` holds where nothing is judged."""
 
 
+@dataclass(frozen=True)
+class Answer:
+    """What a paper comes to; `{claim}` in its sentences stands for the computed value of a claim.
+
+    `headline` is what the paper prints, `needs` what verified plans give, `figure` the name of a
+    figure of the study, `why` the reasons for the verdict, `command` shows it in seconds.
+    """
+
+    question: str
+    headline: str
+    needs: str
+    figure: str
+    caption: str
+    verdict: str
+    why: Sequence[str]
+    command: str
+
+
+def answer_of(paper: str) -> Answer:
+    """The answer of a paper, from its file `answer.yaml`."""
+    text = files("opticoll_papers").joinpath(paper, "answer.yaml").read_text(encoding="utf-8")
+    return Answer(**YAML(typ="safe").load(text))
+
+
+def answer_page(
+    title: str, answer: Answer, findings: Sequence[Finding], *, figure: str, items: str
+) -> str:
+    """The answer on one screen, as Markdown; `figure` and `items` are where they are."""
+    values = {one.id: one.computed for one in findings}
+    parts = [
+        f"# {title}",
+        f"**Question.** {answer.question}",
+        f"**As printed.** {answer.headline}",
+        f"**What verified plans need.** {filled(answer.needs, values)}",
+        f"![{answer.caption}]({figure})",
+        f"*{answer.caption}*",
+        f"**Verdict.** {answer.verdict}",
+        "\n".join(f"- {filled(reason, values)}" for reason in answer.why),
+        "To see it:",
+        f"```\n{answer.command}\n```",
+        f"[All items of the paper]({items}), each with its verdict.",
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+_VALUE = re.compile(r"\{([\w.]+)(?:\[(\d)\])?\}")
+
+
+def filled(text: str, values: Mapping[str, float | str | None]) -> str:
+    """A text with the computed values in place of the names of claims.
+
+    Raises
+    ------
+    KeyError
+        There is no such claim.
+    """
+
+    def shown(match: re.Match[str]) -> str:
+        value = values[match[1]]
+        if value is None:
+            return "(left out)"
+        numbers = [float(one) for one in str(value).split(", ")]
+        number = numbers[int(match[2] or 0)]
+        return f"{number:,.0f}" if number == round(number) else f"{number:.3g}"
+
+    return _VALUE.sub(shown, text)
+
+
 def page(title: str, findings: Sequence[Finding]) -> str:
     """Items of a paper with their verdicts, as Markdown."""
-    counts = Counter(one.verdict for one in findings)
+    counts = Counter(claim_verdicts(findings).values())
     lines = [
         f"# {title}",
         "",
-        "| verdict | items | meaning |",
+        "| verdict | claims | meaning |",
         "|---|---|---|",
         *(
             f"| {name} | {counts[name]} | {text} |"
@@ -28,6 +101,7 @@ def page(title: str, findings: Sequence[Finding]) -> str:
             if counts[name]
         ),
         "",
+        "A claim that the paper leaves open has an item for each reading, and is counted once.",
         "`printed` is a value of the paper, or one that a formula or words of the paper give: the",
         "item then says which. A command prints the computed value, or writes its table.",
         "",

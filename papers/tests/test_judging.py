@@ -29,10 +29,12 @@ from opticoll_papers.judging import (
     Used,
     Value,
     Within,
+    claim_verdicts,
     judge,
     judge_all,
 )
-from opticoll_papers.kit import Results
+from opticoll_papers.kit import Results, ratio, share
+from opticoll_papers.page import answer_of, answer_page, filled
 from support import Run, broad
 
 FOLDER = Path(papers.__file__).parent
@@ -210,7 +212,7 @@ def _other(printed: Value | None, used: bool) -> Value | None:
 
 @pytest.mark.parametrize("paper", PAPERS)
 def test_the_committed_page_of_a_paper_has_its_items_as_they_are_claimed(paper: str) -> None:
-    text = (ROOT / "docs" / "papers" / f"{paper}.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "papers" / f"{paper}-items.md").read_text(encoding="utf-8")
     items = re.findall(r"^\|.*\| \[([^]]+)\]\(#", text, re.MULTILINE)
     assert items == [claim.id for claim in load(paper)], "run `make papers`"
     for claim in load(paper):
@@ -222,7 +224,69 @@ def test_the_committed_page_of_a_paper_has_its_items_as_they_are_claimed(paper: 
 def test_the_page_of_papers_names_every_verdict_and_paper() -> None:
     text = (ROOT / "docs" / "papers.md").read_text(encoding="utf-8")
     assert [verdict for verdict in MEANINGS if f"| `{verdict}` |" not in text] == []
-    assert [paper for paper in PAPERS if f"`opticoll reproduce {paper}`" not in text] == []
+    for page in (text, (ROOT / "README.md").read_text(encoding="utf-8")):
+        assert [paper for paper in PAPERS if f"papers/{paper}.md" not in page] == []
+        assert [paper for paper in PAPERS if answer_of(paper).question not in page] == []
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_the_page_of_a_paper_is_one_screen_with_the_values_of_its_items(paper: str) -> None:
+    text = (ROOT / "docs" / "papers" / f"{paper}.md").read_text(encoding="utf-8")
+    items = (ROOT / "docs" / "papers" / f"{paper}-items.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\|(?:[^|]*\|){3} ([^|]*) \|.*\[([^]]+)\]\(#", items, re.MULTILINE)
+    findings = [
+        dataclasses.replace(judge(a_claim(NotDone("")), None), id=id, computed=value)
+        for value, id in rows
+    ]
+    answer = answer_of(paper)
+    made = answer_page(
+        papers.PAPERS[paper].title,
+        answer,
+        findings,
+        figure=f"{paper}.svg",
+        items=f"{paper}-items.md",
+    )
+    assert text == made, "run `make papers`"
+    assert len(text.split()) <= 260
+    assert len(answer.why) == 3
+    assert (ROOT / "docs" / "papers" / f"{paper}.svg").exists()
+
+
+def test_names_of_claims_in_an_answer_are_filled_in() -> None:
+    values: dict[str, float | str | None] = {"a": 72, "b.c": "1, 2.3456", "d": 1023.0}
+    assert filled("{a} slots, {b.c[1]}, {d}", values) == "72 slots, 2.35, 1,023"
+    with pytest.raises(KeyError):
+        filled("{e}", values)
+
+
+def test_a_claim_is_counted_once_whatever_its_readings() -> None:
+    findings = [
+        judge(a_claim(Equal(), 5, claim="c", reading="w = 8"), Computed(value)) for value in (6, 5)
+    ]
+    assert claim_verdicts(findings) == {"c": "conditional"}
+    plain = judge(a_claim(Equal(), 5, claim="c"), Computed(6))
+    assert claim_verdicts([*findings, plain]) == {"c": "refuted"}
+
+
+def test_a_paper_that_contradicts_itself_is_inconsistent() -> None:
+    found = judge(a_claim(Equal(), 70, misses="inconsistent"), Computed(76))
+    assert found.verdict == "inconsistent"
+
+
+def test_what_agrees_because_of_an_open_choice_is_undecided() -> None:
+    chosen = a_claim(Equal(), 5, undecided="the rate is chosen")
+    assert judge(chosen, Computed(5)).verdict == "undecided"
+    assert "Undecided: the rate is chosen." in judge(chosen, Computed(5)).note
+
+
+def test_counts_of_draws_have_an_interval() -> None:
+    # Wilson's 95 % interval of 61 of 100: 0.512 to 0.700 (Newcombe, 1998, has the formula).
+    low, high = share(61, 100).interval or (0, 0)
+    assert (low, high) == pytest.approx((51.2, 70.0), abs=0.05)
+    assert judge(a_claim(AtLeast(5, "some")), share(61, 100)).computed == 61.0
+    same = ratio((0.50, 0.45), (100, 100))
+    assert same.by_chance
+    assert not ratio((1.0, 0.51), (100, 100)).by_chance
 
 
 @pytest.mark.parametrize("paper", PAPERS)
