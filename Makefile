@@ -125,6 +125,7 @@ WHEEL_TARGETS ?= x86_64-unknown-linux-gnu aarch64-unknown-linux-gnu
 wheel: $(VENV)/installed
 	pip install --quiet 'ziglang>=0.13'
 	maturin sdist --out dist
+	pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist ./papers
 	for target in $(WHEEL_TARGETS); do \
 	  rustup target add $$target && \
 	  maturin build --release --zig --compatibility manylinux2014 --target $$target --out dist || exit 1; done

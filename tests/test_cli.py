@@ -652,3 +652,28 @@ def test_help_in_full_has_every_option(run: Run, command: str) -> None:
     assert options
     shown_names = set(re.findall(r"--(?:no-)?[a-z-]+[a-z]", shown))
     assert {name for name in options if not {name, f"--no-{name[2:]}"} & shown_names} == set()
+
+
+def test_an_algorithm_is_chosen_by_the_size(run: Run) -> None:
+    asked = ("plan", "all_gather", "--fabric", "crossbar:ranks=16")
+    for size, chosen in (("80KiB", "ring"), ("81919B", "bruck"), ("1MiB", "ring")):
+        row = run_json(run, "plan", *asked, "--size", size, "--algorithm", "Bruck<80KiB, ring")
+        assert row["chosen"] == chosen
+        assert row["algorithm"] == "bruck<80KiB,ring"
+    done = run(*asked, "--algorithm", "bruck<80KiB")
+    assert done.code == 2
+    assert "what holds from the size on is missing" in done.err
+
+
+def test_a_list_of_algorithms_may_have_rules(run: Run) -> None:
+    done = run(
+        *("compare", "all_gather", "--fabric", "crossbar:ranks=8", "--sizes", "1KiB,1MiB"),
+        *("--algorithms", "ring,bruck<80KiB,ring", "--no-auto", "--json"),
+    )
+    rows = json.loads(done.out)
+    assert [(row["algorithm"], row["chosen"]) for row in rows] == [
+        ("ring", "ring"),
+        ("ring", "ring"),
+        ("bruck<80KiB,ring", "bruck"),
+        ("bruck<80KiB,ring", "ring"),
+    ]

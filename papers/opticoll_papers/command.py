@@ -9,7 +9,7 @@
 import importlib
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any
@@ -28,7 +28,7 @@ from opticoll_papers import PAPERS
 from opticoll_papers.claims import load
 from opticoll_papers.judging import Finding
 from opticoll_papers.kit import OwnRow, Progress, Results
-from opticoll_papers.page import answer_of, answer_page, page
+from opticoll_papers.page import answer_of, answer_page, page, value
 from opticoll_papers.wrht.electrical import ElectricalRow
 
 ALL = "all"
@@ -240,7 +240,8 @@ def _findings(findings: Sequence[Finding]) -> str:
     """What a paper prints beside what was computed, with the verdict."""
     names = ("id", "paper", "computed", "unit", "verdict", "margin")
     notes = [f"{finding.id}: {finding.note}" for finding in findings if finding.note]
-    return "\n".join([table(findings, names), "", *wrapped(notes, 0)])
+    shown = [replace(one, paper=value(one.paper), computed=value(one.computed)) for one in findings]
+    return "\n".join([table(shown, names), "", *wrapped(notes, 0)])
 
 
 COMMAND = Command(

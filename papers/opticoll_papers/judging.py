@@ -376,8 +376,9 @@ def judge(claim: Claim, computed: Computed | None, paper: str = "") -> Finding:
         A number is asked for and words were computed.
     """
     criterion = claim.judge
+    judged = not isinstance(criterion, NotDone)
     notes = [claim.remark]
-    if isinstance(criterion, NotDone):
+    if not judged:
         verdict, margin = criterion.good, ""
     elif computed is None or computed.value is None:
         verdict, margin = "left_out", ""
@@ -418,7 +419,8 @@ def judge(claim: Claim, computed: Computed | None, paper: str = "") -> Finding:
         verdict=verdict,
         criterion=criterion.rule + (AFTERWARDS if claim.afterwards else ""),
         margin=margin,
-        command=claim.command or f"opticoll reproduce {paper} --only {claim.id}",
+        command=claim.command
+        or (f"opticoll reproduce {paper} --only {claim.id}" if judged else ""),
         note=" ".join(note for note in notes if note),
     )
 

@@ -77,10 +77,10 @@ def filled(text: str, values: Mapping[str, float | str | None]) -> str:
     """
 
     def shown(match: re.Match[str]) -> str:
-        value = values[match[1]]
-        if value is None:
+        given = values[match[1]]
+        if given is None:
             return "(left out)"
-        numbers = [float(one) for one in str(value).split(", ")]
+        numbers = [float(one) for one in str(given).split(", ")]
         number = numbers[int(match[2] or 0)]
         return f"{number:,.0f}" if number == round(number) else f"{number:.3g}"
 
@@ -122,8 +122,8 @@ def _line(one: Finding) -> str:
     cells = (
         one.where,
         one.claim,
-        _value(one.paper),
-        _value(one.computed),
+        value(one.paper),
+        value(one.computed),
         one.unit,
         one.verdict,
         one.margin,
@@ -140,15 +140,16 @@ def _how(one: Finding) -> Iterator[str]:
     if one.note:
         yield one.note
         yield ""
-    if one.verdict not in ("not_done", "not_reproducible"):
+    if one.command:
         yield f"Command: `{one.command}`"
         yield ""
 
 
-def _value(value: float | str | None) -> str:
-    if value is None:
+def value(given: float | str | None) -> str:
+    """A printed or computed value with six digits."""
+    if given is None:
         return "-"
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+    return f"{given:.6g}" if isinstance(given, float) else str(given)
 
 
 def _anchor(id: str) -> str:

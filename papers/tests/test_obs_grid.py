@@ -38,6 +38,7 @@ def test_only_what_few_bursts_and_replications_cannot_tell_is_left_out(results: 
         "ladder.loss",
         "congestion.multiple",
         "congestion.multiple.two_ports",
+        "congestion.allocation",
     }
     for name in ("costs", "applications", "ladder"):
         assert (results.folder / f"{name}.png").stat().st_size > 10_000

@@ -320,11 +320,18 @@ def whole_number(what: str, text: str, least: int | None = None, most: int | Non
 
 
 def split_algorithms(text: str) -> list[str]:
-    """The algorithms in a list separated by commas; `key=value` belongs to the one before it."""
+    """The algorithms in a list separated by commas.
+
+    `key=value` belongs to the one before it, and so does what holds from a size on.
+
+    >>> split_algorithms("ring,wrht:group_size=3,striping=true,bruck<80KiB,ring")
+    ['ring', 'wrht:group_size=3,striping=true', 'bruck<80KiB,ring']
+    """
     algorithms: list[str] = []
     for part in text.split(","):
         key, equals, _ = part.partition("=")
-        if algorithms and equals and ":" not in key:
+        is_rest = algorithms and re.search("<[^,]*$", algorithms[-1])
+        if is_rest or (algorithms and equals and ":" not in key):
             algorithms[-1] += f",{part.strip()}"
         elif not part.strip():
             raise UsageError(f"`{text}` names no algorithm between two commas")

@@ -79,8 +79,8 @@ MembersOption = Annotated[
 AlgorithmOption = Annotated[
     str | None,
     Parameter(
-        help="Algorithm name:key=value,... or your own module:function,key=value "
-        "(default: auto, the fastest plan found)"
+        help="Algorithm name:key=value,..., a rule such as bruck<80KiB,ring, or your own "
+        "module:function,key=value (default: auto, the fastest plan found)"
     ),
 ]
 SizeOption = Annotated[

@@ -154,7 +154,9 @@ def algorithm_names(collective: str, family: str | None = None) -> list[str]:
 
 def plans_by_size(algorithm: str) -> bool:
     """Whether the plans of an algorithm as spelled depend on the size and the policy."""
-    return canonical(algorithm.partition(":")[0], _planned_by_size()) is not None
+    return (
+        "<" in algorithm or canonical(algorithm.partition(":")[0], _planned_by_size()) is not None
+    )
 
 
 def takes_all_stripes(algorithm: str) -> bool:
@@ -203,11 +205,19 @@ def canonical(name: str, known: Iterable[str]) -> str | None:
 def algorithm_spelling(collective: str, spec: str) -> str:
     """The spelling of an algorithm with its recorded name; an unknown name is left as it is.
 
+    >>> algorithm_spelling("all_gather", "Bruck<80KiB, Ring")
+    'bruck<80KiB,ring'
+
     Raises
     ------
     AlgorithmError
         The numbers of an option are separated by commas, which separate options.
     """
+    small, less, rest = spec.partition("<")
+    size, comma, large = rest.partition(",")
+    if comma:
+        parts = [algorithm_spelling(collective, part) for part in (small, large)]
+        return f"{parts[0]}{less}{size.strip()},{parts[1]}"
     numbers = re.search(r"=([0-9]+(?:,[0-9]+)+)", spec)
     if numbers is not None:
         fixed = numbers[1].replace(",", "x")

@@ -419,7 +419,7 @@ pub fn plan(
     method: &Method,
 ) -> Result<Planned, PlannerError> {
     let question = Question::new(fabric, collective, size, method, &|_| {})?;
-    let mut planned = question.answer(spec)?;
+    let mut planned = question.answer(&spec.at(size))?;
     planned.plan.kept_mut().size = Some(size);
     Ok(planned)
 }
@@ -441,15 +441,16 @@ pub fn plan_of_group(
         most_work: PART_WORK,
         ..Question::new(fabric, collective, size, method, &|_| {})?
     };
-    question.answer(spec)
+    question.answer(&spec.at(size))
 }
 
-/// Makes the plan that `spec` names for a task.
+/// Makes the plan that `spec` names for a task, for its size.
 ///
 /// # Errors
 /// Those of [`plan`], and an assignment that does not fit.
 pub fn plan_task(spec: &Spec, task: &PlanningTask<'_>) -> Result<Planned, PlannerError> {
     let (fabric, collective, assignment) = (task.fabric, task.collective, task.assignment);
+    let spec = &spec.at(task.size.unwrap_or(DEFAULT_SIZE));
     check_name(collective.kind(), spec.name())?;
     let planner = find(collective.kind(), spec.name());
     let own = Assignment::parse(assignment).map_err(|error| PlannerError::Assignment(error.into()));

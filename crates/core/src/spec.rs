@@ -19,6 +19,7 @@ use std::str::FromStr;
 use thiserror::Error;
 
 use crate::names::{prints, shown, suggest};
+use crate::units::Bytes;
 
 /// Why a spec was refused.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -157,11 +158,21 @@ impl OptionRecord {
     }
 }
 
-/// A name with options, in the order given.
+/// A name with options, in the order given; and where it holds for small sizes only, what holds from a size on.
+///
+/// ```
+/// # use opticoll::{spec::Spec, units::Bytes};
+/// let rule: Spec = "bruck<80KiB,recursive_doubling<512KiB,ring:stripes=2".parse()?;
+/// assert_eq!(rule.at(Bytes::new(80 * 1024 - 1)).name(), "bruck");
+/// assert_eq!(rule.at(Bytes::new(80 * 1024)).name(), "recursive_doubling");
+/// assert_eq!(rule.at(Bytes::new(1 << 20)).to_string(), "ring:stripes=2");
+/// # Ok::<(), opticoll::spec::SpecError>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Spec {
     name: String,
     options: Vec<(String, String)>,
+    from: Option<(Bytes, Box<Spec>)>,
 }
 
 impl Spec {
@@ -170,7 +181,24 @@ impl Spec {
         Spec {
             name: name.into(),
             options: Vec::new(),
+            from: None,
         }
+    }
+
+    /// What holds for a size.
+    pub fn at(&self, size: Bytes) -> Spec {
+        match &self.from {
+            Some((least, larger)) if size >= *least => larger.at(size),
+            _ => Spec {
+                from: None,
+                ..self.clone()
+            },
+        }
+    }
+
+    /// Whether something else holds from a size on.
+    pub fn is_rule(&self) -> bool {
+        self.from.is_some()
     }
 
     /// The same with one more option.
@@ -185,6 +213,7 @@ impl Spec {
         Spec {
             name: self.name.clone(),
             options: others.cloned().collect(),
+            from: self.from.clone(),
         }
     }
 
@@ -281,6 +310,9 @@ impl fmt::Display for Spec {
             let separator = if index == 0 { ':' } else { ',' };
             write!(formatter, "{separator}{key}={value}")?;
         }
+        if let Some((size, larger)) = &self.from {
+            write!(formatter, "<{size},{larger}")?;
+        }
         Ok(())
     }
 }
@@ -301,6 +333,18 @@ impl FromStr for Spec {
             text: text.into(),
             problem,
         };
+        if let Some((small, rest)) = text.split_once('<') {
+            let (size, larger) = rest
+                .split_once(',')
+                .ok_or_else(|| syntax("what holds from the size on is missing".into()))?;
+            let size: Bytes = size
+                .trim()
+                .parse()
+                .map_err(|error| syntax(format!("{error}")))?;
+            let mut spec: Spec = small.parse()?;
+            spec.from = Some((size, Box::new(larger.parse()?)));
+            return Ok(spec);
+        }
         let (name, rest) = match text.split_once(':') {
             Some((name, rest)) => (name.trim(), Some(rest)),
             None => (text.trim(), None),

@@ -98,7 +98,8 @@ pub(crate) fn plan_collective(
             watch: &tell,
         };
         let planned = planner::plan_task(&spec, &task).map_err(IntoPyErr::into_py_err)?;
-        let asked = planner::find(collective.kind(), spec.name()).map(|_| algorithm);
+        let chooses = spec.is_rule() || planner::find(collective.kind(), spec.name()).is_some();
+        let asked = chooses.then_some(algorithm);
         Ok::<_, PyErr>(Plan::from_planned(planned, asked, settings))
     })??;
     match problem.into_inner() {

@@ -28,6 +28,7 @@ CASES = {
     "ring, no retries": ("all_gather", "ring", 2, 0, "natural", INTENSITY),
     "tree": ("broadcast", "binomial", 2, RETRIES, "natural", INTENSITY),
     "tree, no retries": ("broadcast", "binomial", 2, 0, "natural", INTENSITY),
+    "tree, least loaded, no retries": ("broadcast", "binomial", 2, 0, "natural", INTENSITY),
     "ring, own ladder, no retries": ("all_gather", "ring", 2, 0, "natural", OWN_INTENSITY),
     "tree, own ladder, no retries": ("broadcast", "binomial", 2, 0, "natural", OWN_INTENSITY),
     "ring, one port, no retries": ("all_gather", "ring", 1, 0, "natural", INTENSITY),
@@ -37,8 +38,10 @@ CASES = {
     "tree, spread": ("broadcast", "binomial", 2, RETRIES, "spread", INTENSITY),
     "tree, best": ("broadcast", "binomial", 2, RETRIES, "best", INTENSITY),
 }
-"""Collective, algorithm, ports, retries, placement and load of bursts; placements are compared
-under `degrade`, the policy that waits least."""
+"""Collective, algorithm, ports, retries, placement and load of bursts.
+
+Placements are compared under `degrade`, the policy that waits least; `least loaded` takes that of
+the shortest routes."""
 
 
 def run(results: Results, *, quick: bool) -> dict[str, Computed]:
@@ -109,23 +112,25 @@ def run(results: Results, *, quick: bool) -> dict[str, Computed]:
     }
     if quick:
         return told
-    one_port = _times_failures(rows["ring, one port, no retries"], linear, replications)
-    two_ports = _times_failures(ring, rows["linear, two ports, no retries"], replications)
-    placed = tuple(rows[f"tree, {name}"]["time_s"] / best for name in ("natural", "spread"))
-    return told | {
-        "congestion.multiple": one_port,
-        "congestion.multiple.two_ports": two_ports,
-        "congestion.allocation": Computed(placed),
+    pairs = {
+        "congestion.multiple": (rows["ring, one port, no retries"], linear),
+        "congestion.multiple.two_ports": (ring, rows["linear, two ports, no retries"]),
+        "congestion.allocation": (tree, rows["tree, least loaded, no retries"]),
     }
+    placed = tuple(rows[f"tree, {name}"]["time_s"] / best for name in ("natural", "spread"))
+    return (
+        told
+        | {id: _times_failures(*pair, replications) for id, pair in pairs.items()}
+        | {"congestion.allocation.placement": Computed(placed)}
+    )
 
 
-def _times_failures(ring: TableRow, linear: TableRow, replications: int) -> Computed:
-    """How many times as often the ring fails as the linear broadcast."""
-    failures = [ring["failed"], linear["failed"]]
+def _times_failures(one: TableRow, other: TableRow, replications: int) -> Computed:
+    """How many times as often the first case fails as the second."""
     return ratio(
-        (failures[0] / replications, failures[1] / replications),
+        (one["failed"] / replications, other["failed"] / replications),
         (replications, replications),
-        f"{failures[0]} rings and {failures[1]} linear broadcasts of {replications} each fail.",
+        f"{one['failed']} and {other['failed']} of {replications} each fail.",
     )
 
 
@@ -144,6 +149,7 @@ def _carried_out(name: str, replications: int) -> list[TableRow]:
             "retries": str(retries),
             "congestion": "degrade" if name.startswith("tree, ") and retries else "all_or_nothing",
             "replications": str(replications),
+            **({"routing": "least_loaded"} if "least loaded" in name else {}),
         },
         threads=os.cpu_count() or 1,
     )

@@ -564,6 +564,9 @@ impl Expansion<'_> {
     /// The size that a collective is planned for; none where plans do not depend on it.
     fn planned_size(&self, spec: &Spec, kind: CollectiveKind, size: u64) -> Option<Bytes> {
         let size = size.max(1);
+        if spec.is_rule() {
+            return Some(Bytes::new(size));
+        }
         let rounded = || size.checked_next_power_of_two().unwrap_or(size);
         let by_size = planner::find(kind, spec.name()).is_some_and(|record| record.by_size);
         by_size.then(|| Bytes::new(if self.is_exact { size } else { rounded() }))

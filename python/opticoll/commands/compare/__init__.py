@@ -461,6 +461,8 @@ def _is_known(kind: str, algorithm: str | UserAlgorithm) -> bool:
     """Whether an algorithm is a user's own or has a record."""
     if not isinstance(algorithm, str) or user_algorithm.is_user_algorithm(algorithm):
         return True
+    if "<" in algorithm:
+        return True
     return algorithm.partition(":")[0] in registry.algorithm_names(kind)
 
 

@@ -45,7 +45,8 @@ pub(super) fn plan(
     place: Place,
 ) -> Result<(Plan, ChosenAlgorithm), TraceError> {
     let (kind, ranks) = (collective.kind(), collective.ranks());
-    let spec = &algorithms.chosen[kind.name()];
+    let asked = &algorithms.chosen[kind.name()];
+    let spec = &size.map_or_else(|| asked.clone(), |size| asked.at(size));
     let made = |text: String| Fabric::parse(&text).map_err(|error| TraceError::at(place, error));
     let ring = || made(format!("wdm_ring:ranks={ranks},wavelengths=1"));
     planner::check_name(kind, spec.name()).map_err(|error| TraceError::at(place, error))?;
@@ -101,7 +102,7 @@ pub(super) fn plan(
         collective: kind.name(),
         ranks,
         size,
-        algorithm: spec.to_string(),
+        algorithm: asked.to_string(),
         chosen: plan.algorithm.clone(),
     };
     Ok((plan, chosen))
