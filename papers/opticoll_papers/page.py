@@ -82,7 +82,9 @@ def filled(text: str, values: Mapping[str, float | str | None]) -> str:
             return "(left out)"
         numbers = [float(one) for one in str(given).split(", ")]
         number = numbers[int(match[2] or 0)]
-        return f"{number:,.0f}" if number == round(number) else f"{number:.3g}"
+        # Of a ratio near 1 the digits behind it count.
+        digits = 5 if abs(number - 1) < 0.05 else 3
+        return f"{number:,.0f}" if number == round(number) else f"{number:.{digits}g}"
 
     return _VALUE.sub(shown, text)
 
