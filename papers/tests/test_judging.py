@@ -180,6 +180,17 @@ def test_a_part_alone_computes_what_it_computes_among_all(paper: str, tmp_path: 
 
 @broad
 @pytest.mark.parametrize("paper", PAPERS)
+def test_a_quick_run_judges_as_the_full_one_or_leaves_out(paper: str, tmp_path: Path) -> None:
+    text = (ROOT / "docs" / "papers" / f"{paper}-items.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\|.*\| (\w+) \|[^|]*\| \[([^]]+)\]\(#", text, re.MULTILINE)
+    full = {id: verdict for verdict, id in rows}
+    quick = reproduce(paper, tmp_path, quick=True)
+    for one in quick.findings:
+        assert one.verdict in (full[one.id], "left_out"), one.id
+
+
+@broad
+@pytest.mark.parametrize("paper", PAPERS)
 def test_computed_numbers_stay_the_same_without_the_printed_ones(
     paper: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -36,8 +36,10 @@ def test_only_what_few_bursts_and_replications_cannot_tell_is_left_out(results: 
     left_out = {one.id for one in results.findings if one.verdict == "left_out"}
     assert left_out == {
         "ladder.loss",
+        "congestion.blocked",
         "congestion.multiple",
         "congestion.multiple.two_ports",
+        "congestion.multiple_request",
         "congestion.allocation",
     }
     for name in ("costs", "applications", "ladder"):
