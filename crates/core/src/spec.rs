@@ -333,7 +333,9 @@ impl FromStr for Spec {
             text: text.into(),
             problem,
         };
-        if let Some((small, rest)) = text.split_once('<') {
+        // `<->` joins the ends of a link.
+        let rule = text.split_once('<');
+        if let Some((small, rest)) = rule.filter(|(_, rest)| !rest.starts_with('-')) {
             let (size, larger) = rest
                 .split_once(',')
                 .ok_or_else(|| syntax("what holds from the size on is missing".into()))?;

@@ -11,7 +11,7 @@ use source::{Import, circles, imports, rust_files};
 /// Each module of the crate with the modules it may import; what is not listed may not be used.
 const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("names", &[]),
-    ("spec", &["names"]),
+    ("spec", &["names", "units"]),
     ("units", &["names"]),
     ("hash", &[]),
     ("event", &[]),
