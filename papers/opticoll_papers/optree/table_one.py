@@ -105,8 +105,8 @@ def _trees(constructed: Construct, best: int) -> Computed:
     assert small.verified
     return Computed(
         min(least, best),
-        f"{best} slots by {trees.spelled(found)}, which is verified and the best tree that a "
-        f"search with unequal groups finds; {least} is the least of all trees with equal groups. "
+        f"{best} slots by {trees.spelled(found)}, which is verified and the best of all trees "
+        f"whose groups differ by one rank at most; {least} is the least with equal groups. "
         f"With {depth} stages: {even[depth]} slots by "
         f"{trees.spelled(trees.best_tree(RANKS, WAVELENGTHS, depth))}, {small.steps} with at most "
         "3 children everywhere.",
