@@ -116,7 +116,8 @@ newest:
 	$(PYTHON) -m venv .newest
 	pip install --quiet --upgrade $(NEWEST)
 	pip install --quiet --no-deps --no-build-isolation --editable . --editable papers
-	pytest -n 2 tests python/opticoll papers
+	pytest -n 2
+	pytest -n 2 papers
 
 # Wheels without a need for Rust, and the source distribution, in dist/. zig links them against an old
 # glibc, so that they run on any Linux since 2014. WHEEL_TARGETS are targets that rustup has.

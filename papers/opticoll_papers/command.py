@@ -53,7 +53,8 @@ class Reproduce:
     only: Annotated[
         str | None,
         Parameter(
-            help="Claims of this name, and those whose names begin with it, such as table1",
+            help="Claims of this name, and those whose names begin with it, such as table1 "
+            "(default: all)",
             metavar="CLAIM",
         ),
     ] = None

@@ -104,8 +104,7 @@ class Compare(PartOptions):
     reconfiguration: Annotated[
         str | None,
         Parameter(
-            help="Times of reconfiguration, such as 10ns,1us or 10ns..10ms, and which plan leads "
-            "from where on (default: the fabric's)",
+            help="Times of reconfiguration, such as 10ns,1us or 10ns..10ms (default: the fabric's)",
         ),
     ] = None
     method: MethodOption = NO_METHOD
