@@ -444,8 +444,8 @@ def judge_all(
 def claim_verdicts(findings: Iterable[Finding]) -> dict[str, Verdict]:
     """The verdict of each claim: of its items' verdicts the first in `_FIRST`.
 
-    What rests on no reading goes before what does, and a reading under which the claim holds before
-    one under which it does not.
+    An item that fails without a reading decides, then one that holds without, then a reading under
+    which the claim holds.
     """
     items: dict[str, list[Verdict]] = {}
     for one in findings:
@@ -454,11 +454,11 @@ def claim_verdicts(findings: Iterable[Finding]) -> dict[str, Verdict]:
 
 
 _FIRST: tuple[Verdict, ...] = (
+    "refuted",
+    "inconsistent",
     "reproduced",
     "consistent",
     "claim_holds",
-    "refuted",
-    "inconsistent",
     "used",
     "conditional",
     "undecided",

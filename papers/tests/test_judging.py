@@ -278,6 +278,9 @@ def test_a_claim_is_counted_once_whatever_its_readings() -> None:
     assert claim_verdicts(findings) == {"c": "conditional"}
     plain = judge(a_claim(Equal(), 5, claim="c"), Computed(6))
     assert claim_verdicts([*findings, plain]) == {"c": "refuted"}
+    holds = judge(a_claim(Equal(), 5, claim="c"), Computed(5))
+    assert claim_verdicts([*findings, holds]) == {"c": "reproduced"}
+    assert claim_verdicts([holds, plain]) == {"c": "refuted"}
 
 
 def test_a_paper_that_contradicts_itself_is_inconsistent() -> None:
