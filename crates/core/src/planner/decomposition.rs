@@ -200,16 +200,20 @@ fn on_ring_fastest(question: &Question<'_>, amounts: &Amounts) -> Result<Plan, P
 }
 
 fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, PlannerError> {
-    if question.fabric.downcast::<WdmRing>().is_some() {
-        return on_ring_contenders(question);
-    }
-    let Ok(switch) = shifts::needed(question, NAME) else {
-        return Ok(Vec::new());
+    let collective = &question.collective;
+    let switch = shifts::needed(question, NAME).ok();
+    let alike_fill = match switch {
+        // Equal blocks fill all ports but in the last setting of whole blocks.
+        Some(switch) => {
+            let (ports, others) = (shifts::ports_of_all(switch).len() as u64, switch.ranks - 1);
+            let idle = ports - 1 - (u64::from(others) + ports - 1) % ports;
+            idle * 300 < u64::from(others)
+        }
+        // Many equal blocks fill the channels of a ring, as `direct` sends them.
+        None => u64::from(collective.chunks()) > LARGE,
     };
-    // Equal blocks fill all ports but in the last setting of whole blocks.
-    let (ports, others) = (shifts::ports_of_all(switch).len() as u64, switch.ranks - 1);
-    let idle = ports - 1 - (u64::from(others) + ports - 1) % ports;
-    if question.collective.demand().is_none() && idle * 300 < u64::from(others) {
+    let is_ring = question.fabric.downcast::<WdmRing>().is_some();
+    if (switch.is_none() && !is_ring) || (collective.demand().is_none() && alike_fill) {
         return Ok(Vec::new());
     }
     let least = question.least()?;
@@ -221,31 +225,16 @@ fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, Planner
         estimate: least,
         transfers: question.collective.chunks().into(),
         make: Box::new(move |limit| {
-            let amounts = Amounts::of(&question);
-            let terms = Terms::of(&question, switch, amounts.largest)?;
-            let least = amounts.least(&amounts.lines(), &terms, u64::MAX);
-            if limit.is_some_and(|limit| !terms.one_by_one && least >= limit.ps() as f64) {
-                return Ok(Made::NotExpected("its fewest settings take longer"));
+            if let Some(switch) = switch {
+                let amounts = Amounts::of(&question);
+                let terms = Terms::of(&question, switch, amounts.largest)?;
+                let least = amounts.least(&amounts.lines(), &terms, u64::MAX);
+                if limit.is_some_and(|limit| !terms.one_by_one && least >= limit.ps() as f64) {
+                    return Ok(Made::NotExpected("its fewest settings take longer"));
+                }
             }
             Ok(Made::from(plan(&Spec::new(NAME), &question)?.plan))
         }),
-    }])
-}
-
-fn on_ring_contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, PlannerError> {
-    // Many equal blocks fill the channels whole, as `direct` sends them.
-    if question.collective.demand().is_none() && u64::from(question.collective.chunks()) > LARGE {
-        return Ok(Vec::new());
-    }
-    let least = question.least()?;
-    let question = *question;
-    Ok(vec![Contender {
-        name: NAME.into(),
-        slots: 1,
-        least,
-        estimate: least,
-        transfers: question.collective.chunks().into(),
-        make: Box::new(move |_| Ok(Made::from(plan(&Spec::new(NAME), &question)?.plan))),
     }])
 }
 
