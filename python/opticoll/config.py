@@ -106,7 +106,6 @@ class Scenario:
     reconfiguration: Sequence[str] | None = None
     """Times from one setting to the next, in place of the fabric's."""
     auto: bool = True
-    """Whether `auto` is compared, too."""
     settings: Settings = field(default_factory=Settings)
     wavelength: str = "auto"
     root: int = 0
@@ -320,9 +319,7 @@ def whole_number(what: str, text: str, least: int | None = None, most: int | Non
 
 
 def split_algorithms(text: str) -> list[str]:
-    """The algorithms in a list separated by commas.
-
-    `key=value` belongs to the one before it, and so does what holds from a size on.
+    """The algorithms in a list separated by commas, options and parts of a rule with their own.
 
     >>> split_algorithms("ring,wrht:group_size=3,striping=true,bruck<80KiB,ring")
     ['ring', 'wrht:group_size=3,striping=true', 'bruck<80KiB,ring']
@@ -330,8 +327,8 @@ def split_algorithms(text: str) -> list[str]:
     algorithms: list[str] = []
     for part in text.split(","):
         key, equals, _ = part.partition("=")
-        is_rest = algorithms and re.search("<[^,]*$", algorithms[-1])
-        if is_rest or (algorithms and equals and ":" not in key):
+        is_option = equals and ":" not in key
+        if algorithms and (is_option or re.search("<[^,]*$", algorithms[-1])):
             algorithms[-1] += f",{part.strip()}"
         elif not part.strip():
             raise UsageError(f"`{text}` names no algorithm between two commas")

@@ -258,7 +258,7 @@ def _small_groups(rows: Sequence[Row]) -> dict[str, Computed]:
 def _slower_steps(results: Results) -> dict[str, Computed]:
     """The time of a step at which the printed means come out on 1024 ranks."""
     ranks = 1024
-    means, found = [], []
+    found = []
     for name in ("optical", "electrical"):
         wanted = results.printed(f"headline.{name}")
         least, most = 0, 10**12
@@ -266,8 +266,8 @@ def _slower_steps(results: Results) -> dict[str, Computed]:
             middle = (least + most) // 2
             less = 100 * _mean(_shares(ranks, middle)) < wanted
             least, most = (middle, most) if less else (least, middle)
-        means.append(100 * _mean(_shares(ranks, most)))
-        found.append(f"{most / 1e6:.0f} us a step give {means[-1]:.2f} %")
+        mean = 100 * _mean(_shares(ranks, most))
+        found.append(f"{most / 1e6:.0f} us a step give {mean:.2f} %")
     return {
         "headline.optical": Computed(
             None, f"{'; '.join(found)}, the number if the two are exchanged."
