@@ -41,7 +41,7 @@ check: $(VENV)/installed
 	cargo fmt --all --check
 	ruff check
 	ruff format --check
-	PYTHONPATH=python lint-imports
+	PYTHONPATH=python:papers lint-imports
 	mypy
 	cargo clippy --workspace --all-targets -- --deny warnings
 
