@@ -67,8 +67,26 @@ def test_settings_say_when_paths_go(run: Run) -> None:
         (("--paths", "warm"), 0),
         (("--policy", "free"), 0),
         (("--policy", "every_step"), 7 * SET_UP),
+        (("--paths", "predicted"), 0),
+        (("--policy", "per_port"), SET_UP // 2),
     ):
         assert answer(run, *ring, *kept)["time_ps"] == sending + waiting, kept
+
+
+@pytest.mark.parametrize("size", [1000, 100_000, 3_000_000])
+def test_a_port_sets_its_next_path_up_beside_the_messages_of_the_other(size: int) -> None:
+    """Recursive doubling, 16 ranks: partners 1 and 3 over port 0 of a rank, 2 and 4 over port 1."""
+    plan = opticoll.plan("all_gather", "light_path_grid:ranks=16,ports=2", "recursive_doubling")
+    first, second, third, fourth = (LATENCY + 2**step * size * BYTE for step in range(4))
+    released = SET_UP // 2 + first
+    second_done = released + second
+    third_done = max(second_done, released + SET_UP) + third
+    done = max(third_done, second_done + SET_UP) + fourth
+    assert plan.simulate(size, policy="per_port").time_ps == done
+    # With one port every message waits until the path before it is replaced.
+    plan = opticoll.plan("all_gather", "light_path_grid:ranks=16,ports=1", "recursive_doubling")
+    one_by_one = first + second + third + fourth + SET_UP // 2 + 3 * SET_UP
+    assert plan.simulate(size, policy="per_port").time_ps == one_by_one
 
 
 @pytest.mark.parametrize("per", ["step", "link", "rank"])
@@ -126,13 +144,13 @@ def test_the_picture_shows_every_group_of_slots(run: Run, tmp_path: Path) -> Non
     ("arguments", "hint"),
     [
         (["simulate", "--simulator", "fluid"], "use circuit"),
-        (["simulate", "--policy", "per_port"], "establish_release"),
+        (["simulate", "--policy", "on_change"], "establish_release"),
         (["simulate", "--policy", "free", "--paths", "kept"], "leave the setting paths out"),
         (["simulate", "--paths", "dropped"], "released"),
         (["show", "--view", "ring"], "--view ports"),
         (["show", "--view", "ports", "--slot", "1"], "leave --slot out"),
         (["plan", "--wavelength", "first_fit"], "leave the assignment"),
-        (["plan", "--algorithm", "optree"], "needs a wdm_ring"),
+        (["plan", "--algorithm", "relay_tree"], "needs a wdm_ring"),
     ],
 )
 def test_what_does_not_fit_is_refused_with_a_hint(
@@ -179,7 +197,7 @@ def test_both_verifiers_find_the_same_in_mutants(
 
 
 @pytest.mark.parametrize("ports", [1, 3, 15])
-@pytest.mark.parametrize("paths", ["released", "kept", "warm"])
+@pytest.mark.parametrize("paths", ["released", "kept", "warm", "predicted"])
 @pytest.mark.parametrize("algorithm", ["direct", "recursive_doubling"])
 def test_no_plan_beats_the_bound_of_the_paths_it_finds(
     run: Run, ports: int, paths: str, algorithm: str

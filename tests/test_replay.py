@@ -154,11 +154,32 @@ def test_light_paths_of_a_real_run_may_be_kept(run: Run) -> None:
     """EP: every collective has the same four partners, which four ports hold."""
     network = ("--fabric", "light_path_grid:ports=4,latency=0s")
     set_ups = {}
-    for paths in ("released", "kept", "warm"):
+    for paths in ("released", "kept", "warm", "predicted"):
         row = run_json(run, "replay", "replay", real("ep"), *network, *CHOSEN, "--paths", paths)
         assert row["settings"] == {"paths": paths}
         set_ups[paths] = 0 if row["light_paths"] is None else row["light_paths"]["set_ups"]
-    assert set_ups == {"released": 16 * 5, "kept": 16, "warm": 0}
+    assert set_ups == {"released": 16 * 5, "kept": 16, "warm": 0, "predicted": 16 * 5}
+
+
+def test_predicted_paths_are_set_up_while_a_program_computes() -> None:
+    """Two ranks, one port, two messages of 108 us; 5 ms to set up a path, 5 ms to release it."""
+    header = "# app=two ranks=2\n# comm 0 = 0 1\n"
+    header += "rank,call,peer,send_bytes,recv_bytes,tag,comm,req,compute_ns"
+    for compute_ms, released_ms, predicted_ms in (
+        # Each message waits for its own path, and the program for each release.
+        (20, 2 * 20 + 2 * 10.108, 2 * 20.108),
+        # The second path is ready 10 ms after the first message, the program 2 ms after it.
+        (2, 2 * 2 + 2 * 10.108, 5.108 + 10.108),
+    ):
+        calls = [
+            f"{rank},{call},0,0,,{compute_ms}000000"
+            for rank, call in ((0, "Send,1,1000,0"), (1, "Recv,0,0,1000"))
+            for _ in range(2)
+        ]
+        trace = opticoll.read_trace("\n".join([header, *calls]).encode())
+        for paths, milliseconds in (("released", released_ms), ("predicted", predicted_ms)):
+            row = opticoll.replay(trace, "light_path_grid:ports=1", paths=paths)
+            assert row["time_s"] == pytest.approx(milliseconds / 1000), (compute_ms, paths)
 
 
 LADDER = "ladder:rungs=4,hosts=2,wavelengths=64,rate=1Gb/s,latency=0s"

@@ -102,14 +102,18 @@ pub enum Paths {
     Kept,
     /// The same, and at first there are those that an earlier run of the plan has left.
     Warm,
+    /// As [`Paths::Released`], but known in advance: they are set up before the plan begins, and nobody waits until they
+    /// are released.
+    Predicted,
 }
 
 impl Paths {
     /// All of them, with their names as typed.
-    pub const ALL: [(&'static str, Paths); 3] = [
+    pub const ALL: [(&'static str, Paths); 4] = [
         ("released", Paths::Released),
         ("kept", Paths::Kept),
         ("warm", Paths::Warm),
+        ("predicted", Paths::Predicted),
     ];
 
     /// The name, as typed.

@@ -85,7 +85,9 @@ impl Algorithms {
 ///
 /// So it is with [`Paths::Released`]. With [`Paths::Kept`] nothing is released after its messages, and each rank
 /// keeps the paths that it used last, those of single messages too; with [`Paths::Warm`] there are at first
-/// those that a run of the same program before has left. `held_paths.rs` says what that costs.
+/// those that a run of the same program before has left. `held_paths.rs` says what that costs. With
+/// [`Paths::Predicted`] each path is known in advance: it is set up as soon as those before it are released, while the program
+/// goes on, and the program does not wait until it is released.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SetUp {
     /// To set up any number of paths at one instant.
@@ -154,11 +156,13 @@ pub fn expand_on(
         tags: FxHashMap::default(),
         builder: ProgramBuilder::new(),
         held: None,
+        replaced: Replaced::default(),
     };
     for rank in 0..trace.ranks.len() as u32 {
         expansion.held = None;
+        expansion.replaced = Replaced::default();
         match target.set_up {
-            Some(set_up) if set_up.paths != Paths::Released => {
+            Some(set_up) if matches!(set_up.paths, Paths::Kept | Paths::Warm) => {
                 expansion.held = Some(HeldPaths::new(set_up.ports));
             }
             _ => {}
@@ -221,6 +225,8 @@ struct Expansion<'a> {
     builder: ProgramBuilder,
     /// The paths of the rank at hand, if they are held.
     held: Option<HeldPaths>,
+    /// The paths of the rank at hand, if they are known in advance.
+    replaced: Replaced,
 }
 
 /// What paths that are not held cost before and after their messages.
@@ -232,6 +238,18 @@ const RELEASE: PathChange = PathChange {
     sets_up: false,
     releases: true,
 };
+
+/// The processor of a rank that sets up and releases lightpaths beside the program.
+const PATHS: u8 = 1;
+
+/// Paths that are known in advance, and so replaced as soon as they are used.
+#[derive(Default)]
+struct Replaced {
+    /// The last messages over those before.
+    used: Vec<u32>,
+    /// Whether these are still to be released.
+    is_held: bool,
+}
 
 /// What a rank has begun and not yet waited for.
 #[derive(Default)]
@@ -442,14 +460,30 @@ impl Expansion<'_> {
         else {
             return Ok(());
         };
+        let is_predicted = paths.paths == Paths::Predicted;
+        if is_predicted && change.releases {
+            self.replaced = Replaced {
+                used: before.clone(),
+                is_held: true,
+            };
+            return Ok(());
+        }
+        let releases = change.releases || std::mem::take(&mut self.replaced.is_held);
         let time = |done: bool, time: Time| if done { time } else { Time::ZERO };
-        let release = time(change.releases, paths.release);
+        let release = time(releases, paths.release);
         let node = Node {
             amount: release.plus(time(change.sets_up, paths.establish))?.ps(),
             kind: NodeKind::SetUp,
             tag: u32::from(change.sets_up),
+            processor: if is_predicted { PATHS } else { enter.processor },
             ..enter
         };
+        if is_predicted {
+            let used = std::mem::take(&mut self.replaced.used);
+            before.push(self.push(node, &used)?);
+            self.replaced.used = used;
+            return Ok(());
+        }
         let node = self.push(node, before)?;
         before.clear();
         before.push(node);

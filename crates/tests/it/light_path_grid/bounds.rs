@@ -212,6 +212,8 @@ proptest! {
                 (Policy::EstablishRelease, Paths::Released),
                 (Policy::EstablishRelease, Paths::Kept),
                 (Policy::EstablishRelease, Paths::Warm),
+                (Policy::EstablishRelease, Paths::Predicted),
+                (Policy::PerPort, Paths::Released),
                 (Policy::EveryStep, Paths::Released),
                 (Policy::Free, Paths::Released),
             ] {
@@ -242,10 +244,10 @@ proptest! {
         bytes in 0u64..3_000_000,
         microseconds in (0u64..2000, 0u64..9000, 0u64..2000),
         kind in 0..CollectiveKind::ALL.len(),
-        policy in 0usize..3,
+        policy in 0usize..4,
     ) {
         let text = grid(ranks, ports, microseconds);
-        let policy = [Policy::EstablishRelease, Policy::EveryStep, Policy::Free][policy];
+        let policy = [Policy::EstablishRelease, Policy::EveryStep, Policy::PerPort, Policy::Free][policy];
         auto_is_not_below_its_bound(&text, CollectiveKind::ALL[kind], policy, Bytes::new(bytes))?;
     }
 }

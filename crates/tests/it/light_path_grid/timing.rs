@@ -226,8 +226,8 @@ fn what_does_not_fit_is_refused() {
     for (fabric, settings, expected) in [
         (
             grid,
-            vec![("policy", "per_port")],
-            "use establish_release (by groups of slots), every_step or free",
+            vec![("policy", "on_change")],
+            "use establish_release (by groups of slots), every_step, per_port or free",
         ),
         (
             grid,

@@ -29,7 +29,14 @@
 //! | kept | P E |
 //! | kept, and there at first | (P - 1) E |
 //! | set up for every slot | (E + R) for each, so that each is a phase |
+//! | known in advance | (P - 1) (E + R) |
 //! | free | 0; phases of one slot |
+//!
+//! **per_port.** There are no slots, and a port changes its path whenever it is free. A message holds its port, one way, for a at least,
+//! so that n ranks that have something of one are (1 + k) n at most after a. With one port, the path over which a rank got it
+//! must first be released and another set up: 2 n after R + E + a. All paths are set up for E at first. With S rounds, (1 + k)^S >= N,
+//!
+//! T >= E + max(a + (S - 1) (a + [k = 1] (R + E)), a + m / (k B)).
 //!
 //! **hops.** In an all_to_all a block may go over h paths one after the other, and takes h times its bytes of them. With P phases
 //! there are C(h + P - 1, h) k^h ways from a rank at most: which of the phases has each hop, none before that of the hop before, and
@@ -62,8 +69,12 @@ pub enum SetUps {
     Kept,
     /// The same, but nothing for the first.
     Warm,
+    /// Both, for every phase but the first.
+    Predicted,
     /// Both, for every slot.
     EverySlot,
+    /// Both, for every change of a port, beside the messages of the others.
+    PerPort,
     /// Nothing.
     Never,
 }
@@ -76,6 +87,8 @@ impl From<(Charge, Paths)> for SetUps {
             (Charge::Groups { .. }, Paths::Released) => SetUps::Released,
             (Charge::Groups { .. }, Paths::Kept) => SetUps::Kept,
             (Charge::Groups { .. }, Paths::Warm) => SetUps::Warm,
+            (Charge::Groups { .. }, Paths::Predicted) => SetUps::Predicted,
+            (Charge::ChangedPort, _) => SetUps::PerPort,
             _ => SetUps::Never,
         }
     }
@@ -104,6 +117,9 @@ pub fn best(
     };
     // Two ranks may hold several paths between them, which are no more partners but more bandwidth.
     let sending = sending(grid, collective, size, grid.ports.into())?;
+    if set_ups == SetUps::PerPort {
+        return asked.per_port(sending);
+    }
     let rounds = TimeBound {
         time: asked.rounds()?.plus(sending)?,
         name: "rounds",
@@ -160,8 +176,29 @@ impl Asked<'_> {
             SetUps::Released | SetUps::EverySlot => both.times(phases),
             SetUps::Kept => self.grid.establish.times(phases),
             SetUps::Warm => self.grid.establish.times(phases - 1),
-            SetUps::Never => Ok(Time::ZERO),
+            SetUps::Predicted => both.times(phases - 1),
+            SetUps::PerPort | SetUps::Never => Ok(Time::ZERO),
         }
+    }
+
+    /// The bound where ports change by themselves, of a collective whose bytes take `sending` over all ports.
+    fn per_port(&self, sending: Time) -> Result<TimeBound, UnitError> {
+        let LightPathGrid {
+            latency,
+            establish,
+            release,
+            ..
+        } = *self.grid;
+        let again = match self.ports {
+            1 => latency.plus(release)?.plus(establish)?,
+            _ => latency,
+        };
+        let rounds = again.times(growth(self.ranks, self.ports) - 1)?;
+        Ok(TimeBound {
+            time: establish.plus(latency)?.plus(rounds.max(sending))?,
+            name: "per_port",
+            assumption: "a port carries one message each way at a time; a rank forwards what has arrived whole",
+        })
     }
 
     /// Whether each slot is a phase: it is charged as one, or nothing is, or more slots of a phase lead to no other rank.

@@ -8,7 +8,10 @@
 //!   t changes, and the end of every one that changes it;
 //! * F + R, with F the time from which c is free on every link of its path and its transmitter at
 //!   u and receiver at v are free, and R the reconfiguration delay if either was set to another
-//!   circuit before (or to none), else zero.
+//!   circuit before (or to none), else zero. A circuit that must be released first adds the time of that.
+//!
+//! A port that is both transmitter and receiver carries messages both ways at once: a message over the circuit that
+//! the port holds waits until the circuit is set up, not until the message the other way has ended.
 //!
 //! Under `planes` all ports of a plane change together: a plane keeps its setting for as long a run of slots as no port
 //! of it changes its circuit; F + R is then the time from which all earlier messages of the plane have ended, and R.
@@ -57,16 +60,36 @@ struct TransferRun {
     cause: Option<u32>,
 }
 
+/// Since when a port has its circuit, and since when it carries nothing.
+#[derive(Debug, Clone, Copy, Default)]
+struct PortTimes {
+    set: Since,
+    free: Since,
+}
+
+impl TakenPort<PortTimes> {
+    /// Since when it can carry a message, or change for it.
+    fn available(&self) -> Since {
+        match self.before {
+            None => Since::default(),
+            Some((_, times)) if self.holds => times.set,
+            Some((_, times)) => times.free,
+        }
+    }
+}
+
 /// What a message waits for.
 struct Waiting {
     ready: Since,
+    /// When its circuit is there.
+    set: Since,
     /// The reconfiguration before it.
     retune: Time,
     /// Its ports, as they are taken.
-    transmitter: (Port, TakenPort<Since>),
-    receiver: (Port, TakenPort<Since>),
+    transmitter: (Port, TakenPort<PortTimes>),
+    receiver: (Port, TakenPort<PortTimes>),
     /// The receivers of its riders.
-    others: Vec<(Port, TakenPort<Since>)>,
+    others: Vec<(Port, TakenPort<PortTimes>)>,
 }
 
 /// Chunks of one block as they are kept, turned back by some ranks.
@@ -98,7 +121,7 @@ struct TransferTimeline<'a> {
     read: ChunkTimes,
     /// Since when each channel is free on each line, row by row and then channel by channel.
     free: Vec<Since>,
-    ports: Ports<Since>,
+    ports: Ports<PortTimes>,
     /// Where the ports of a plane change together.
     planes: Option<PlaneSettings<Since>>,
     runs: Vec<TransferRun>,
@@ -367,9 +390,9 @@ impl<'a> TransferTimeline<'a> {
             is_fixed,
             ..
         } = tunings[leader as usize];
-        let free_first = |since: Since| since.time;
+        let free_first = |times: PortTimes| times.free.time;
         let sender = self.ports.take(transmitter, free_first);
-        let mut free = sender.before.map_or(Since::default(), |(_, since)| since);
+        let mut free = sender.available();
         for places in self.places(&block.circuits[leader as usize], channel) {
             for &since in &self.free[places] {
                 free = free.later(since);
@@ -378,19 +401,24 @@ impl<'a> TransferTimeline<'a> {
         // A port that was never used holds its first circuit from the beginning, where that is free.
         let first_free = self.change.first_free;
         let changes_at =
-            |port: &TakenPort<Since>| !(port.holds || first_free && port.before.is_none());
-        let mut changes = changes_at(&sender);
+            |port: &TakenPort<PortTimes>| !(port.holds || first_free && port.before.is_none());
+        let releases_at = |port: &TakenPort<PortTimes>| !port.holds && port.before.is_some();
+        let (mut changes, mut releases) = (changes_at(&sender), releases_at(&sender));
         let mut receive = |member: u32| {
             let receiver = tunings[member as usize].receiver;
             let port = self.ports.take(receiver, free_first);
-            free = free.later(port.before.map_or(Since::default(), |(_, since)| since));
+            free = free.later(port.available());
             changes |= changes_at(&port);
+            releases |= releases_at(&port);
             (receiver, port)
         };
         let riders = block.riders_of(leader).iter();
         let others = riders.map(|&(_, rider)| receive(rider)).collect();
         let receiver = receive(leader);
         let retune = match (&self.planes, changes) {
+            (None, true) if !is_fixed && releases => {
+                self.change.release.plus(self.change.set_up)?
+            }
             (None, true) if !is_fixed => self.change.set_up,
             _ => Time::ZERO,
         };
@@ -404,6 +432,7 @@ impl<'a> TransferTimeline<'a> {
         let parts = members.flat_map(|member| block.parts_of(member as u32));
         Ok(Waiting {
             ready: parts.fold(tuned, |ready, part| ready.later(self.chunks_ready(part))),
+            set: tuned,
             retune,
             transmitter: (transmitter, sender),
             receiver,
@@ -458,7 +487,11 @@ impl<'a> TransferTimeline<'a> {
         }
         let own = [waiting.transmitter, waiting.receiver];
         for (port, taken) in own.iter().chain(&waiting.others) {
-            self.ports.set_taken(*port, taken, since);
+            let (set, free) = match taken.before {
+                Some((_, times)) if taken.holds => (times.set, times.free.later(since)),
+                _ => (waiting.set, since),
+            };
+            self.ports.set_taken(*port, taken, PortTimes { set, free });
         }
         Ok(self.began(transfer as usize))
     }

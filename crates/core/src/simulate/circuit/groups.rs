@@ -6,7 +6,8 @@
 //! - `kept` until a port is needed for another: before a group they are set up if one of it is missing, and
 //!   some are released before that if one must go for it. Ports are given to circuits by their last use, so
 //!   that each rank keeps those that it used last;
-//! - `warm`: kept, and there are at first those that an earlier run of the same plan has left.
+//! - `warm`: kept, and there are at first those that an earlier run of the same plan has left;
+//! - `predicted`: set up before the plan begins, and replaced between groups; nobody waits for the last release.
 
 use super::slots::{SlotHops, hop};
 use crate::fabric::Hop;
@@ -34,6 +35,8 @@ pub(super) struct CircuitGroups<'a> {
     /// The slots of the group that begins at each slot; that slot itself elsewhere.
     group_end: Vec<u32>,
     held: Ports<()>,
+    /// Whether a group was entered.
+    has_begun: bool,
     /// Of the slot looked at.
     hops: Vec<Hop>,
     tunings: Vec<Tuning>,
@@ -56,6 +59,7 @@ impl<'a> CircuitGroups<'a> {
             bounds: vec![(false, false); count as usize],
             group_end: (1..=count).collect(),
             held: Ports::default(),
+            has_begun: false,
             hops: Vec::new(),
             tunings: Vec::new(),
         };
@@ -135,6 +139,13 @@ impl<'a> CircuitGroups<'a> {
                 set_ups: 1,
             },
             (true, Paths::Kept | Paths::Warm) => self.replace(slot),
+            (true, Paths::Predicted) => {
+                let replaced = u64::from(std::mem::replace(&mut self.has_begun, true));
+                Before {
+                    releases: replaced,
+                    set_ups: replaced,
+                }
+            }
         }
     }
 

@@ -17,6 +17,7 @@ impl Circuits for LightPathGrid {
         &[
             ("establish_release", Charge::Groups { each_slot: false }),
             ("every_step", Charge::Groups { each_slot: true }),
+            ("per_port", Charge::ChangedPort),
             ("free", Charge::Never),
         ]
     }
@@ -48,7 +49,7 @@ impl Circuits for LightPathGrid {
     }
 
     fn other_policies(&self) -> &'static str {
-        "on a light_path_grid use establish_release (by groups of slots), every_step or free"
+        "on a light_path_grid use establish_release (by groups of slots), every_step, per_port or free"
     }
 
     fn change(&self) -> Result<Change, UnitError> {
