@@ -200,7 +200,7 @@ def test_commands_take_a_circuit_switch(run: Run, tmp_path: Path) -> None:
             "leave switch_ports out",
         ),
         (["simulate", "all_gather", "--fabric", ONE, "--policy", "two_tier"], "use all_stop"),
-        (["plan", "all_gather", "--fabric", ONE, "--algorithm", "optree"], "needs a wdm_ring"),
+        (["plan", "all_gather", "--fabric", ONE, "--algorithm", "relay_tree"], "needs a wdm_ring"),
         (["plan", "all_to_all", "--fabric", ONE, "--algorithm", "shifts:shifts=2"], "not lead"),
         (["plan", "all_to_all", "--fabric", ONE, "--algorithm", "shifts:shifts=9"], "below"),
         (["plan", "all_to_all", "--fabric", ONE, "--algorithm", "rotor:hops=3"], "hops"),

@@ -243,7 +243,7 @@ def test_bad_graph_is_refused_with_its_place(tmp_path: Path, name: str) -> None:
 )
 def test_light_is_refused_on_an_electrical_fabric(run: Run, fabric: str) -> None:
     for command in ("plan", "compare"):
-        for algorithm in ("relay_tree", "optree", "wrht", "one_stage"):
+        for algorithm in ("relay_tree", "wrht", "one_stage"):
             finished = run(command, "all_gather", "--fabric", fabric, "--algorithm", algorithm)
             assert finished.code == 2
             assert finished.out == ""

@@ -152,7 +152,7 @@ def test_a_figure_of_a_comparison_is_drawn(run: Run, tmp_path: Path) -> None:
         )
         assert finished.code == 0, finished.err
         assert "<svg" in figure.read_text()
-        assert "optree" not in table.read_text()
+        assert "wrht" not in table.read_text()
 
 
 def test_auto_takes_the_fastest(run: Run) -> None:

@@ -70,7 +70,7 @@ def test_commands_take_a_star(run: Run, tmp_path: Path) -> None:
     [
         (["plan", "all_gather", "--fabric", "passive_star:ranks=4"], "needs wavelengths=..."),
         (["simulate", "all_gather", "--fabric", STAR, "--policy", "two_tier"], "use every_step"),
-        (["plan", "all_gather", "--fabric", STAR, "--algorithm", "optree"], "needs a wdm_ring"),
+        (["plan", "all_gather", "--fabric", STAR, "--algorithm", "relay_tree"], "needs a wdm_ring"),
         (["plan", "all_gather", "--fabric", STAR, "--wavelength", "first_fit"], "leave"),
     ],
 )

@@ -75,7 +75,7 @@ def test_compare_takes_everything_that_needs_no_ring(run: Run) -> None:
     names = {row["algorithm"] for row in rows}
     assert {"ring", "halving_doubling", "dual_plane_halving_doubling", "direct"} <= names
     assert all(row["verified"] for row in rows)
-    assert not names & {"optree", "wrht", "relay_tree"}
+    assert not names & {"wrht", "relay_tree"}
 
 
 def test_a_plan_file_goes_there_and_back(run: Run, tmp_path: Path) -> None:

@@ -42,6 +42,6 @@ pub(crate) fn proved(kind: CollectiveKind, algorithm: &str, fabric: &str) -> Pla
 fn algorithms(ranks: u32) -> impl Iterator<Item = (CollectiveKind, &'static str)> {
     crate::general_algorithms()
         .filter(move |record| (record.accepts)(ranks).is_ok())
-        .filter(|record| !["optree", "wrht", "one_stage"].contains(&record.name))
+        .filter(|record| !["wrht", "one_stage"].contains(&record.name))
         .map(|record| (record.collective, record.name))
 }

@@ -336,3 +336,42 @@ fn impossible_trees_are_refused_with_a_hint() {
     );
     assert!(error.unwrap_err().contains("undefined for 7 ranks"));
 }
+
+#[test]
+fn each_rank_receives_each_block_once_wherever_the_tree_runs() {
+    use crate::electrical::proved;
+    use opticoll::fabric::Fabric;
+    for (fabric, ranks) in [
+        ("crossbar:ranks=9", 9u32),
+        ("fat_tree:down=4x4,up=1x2", 16),
+        ("torus:dims=3x4", 12),
+        ("circuit_switch:ranks=12,ports=3,rate=100Gb/s", 12),
+        ("light_path_grid:ranks=10,ports=2", 10),
+        ("wss_grid:rows=3,columns=4", 12),
+        ("fully_connected:ranks=7", 7),
+    ] {
+        let fabric = Fabric::parse(fabric).unwrap();
+        assert_eq!(fabric.ranks(), ranks);
+        for (algorithm, stages) in [
+            ("optree".to_string(), ranks.next_power_of_two().ilog2()),
+            (format!("optree:radices=3x{}", ranks.div_ceil(3)), 2),
+            (format!("optree:radices={ranks}"), 1),
+        ] {
+            let plan = proved(AllGather, &algorithm, &fabric);
+            assert_eq!(
+                plan.schedule.steps() as u32,
+                stages,
+                "{algorithm} on {fabric}"
+            );
+            // No more than every other block, for each of them: N (N - 1).
+            let sent: u64 = (0..plan.len())
+                .map(|index| u64::from(plan.schedule.transfer(index).count))
+                .sum();
+            assert_eq!(
+                sent,
+                u64::from(ranks * (ranks - 1)),
+                "{algorithm} on {fabric}"
+            );
+        }
+    }
+}

@@ -312,7 +312,7 @@ fn every_algorithm_is_proved_and_not_below_the_bounds() {
 }
 
 /// Algorithms that need ranks on a ring.
-const OF_RINGS: [&str; 3] = ["optree", "one_stage", "wrht"];
+const OF_RINGS: [&str; 2] = ["one_stage", "wrht"];
 
 #[test]
 fn times_are_those_by_hand() {

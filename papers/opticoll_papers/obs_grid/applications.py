@@ -212,6 +212,11 @@ def _together() -> dict[str, Computed]:
         for program in (*PROGRAMS, "mg")
         for ports in (1, 2, 4)
     }
+    hidden = []
+    for program, added in zip(PROGRAMS, (ep, ft), strict=True):
+        known = replayed(table(program), grid(1), "predicted").time_ps
+        left_s = (known - times(table(program))["ideal"]) / PICOSECONDS
+        hidden.append(100 * (1 - left_s / added["naive"]))
     four = replayed(table("mg"), grid(4)).time_s / replayed(table("mg"), grid(1)).time_s
     reduced = [100 * (1 - share) for share in (*(_left(one) for one in PROGRAMS), four)]
     return {
@@ -221,6 +226,7 @@ def _together() -> dict[str, Computed]:
         "programs.more_ports": Computed(
             100.0 if rising else left, "A third port leaves as much as two."
         ),
+        "related.prediction": Computed(min(hidden), "EP {:.3g} %, FT {:.3g} %.".format(*hidden)),
         "method.together": Computed(several.set_ups / 16 / each["ep"]),
         "method.kept": Computed(
             kept["mg", 4],

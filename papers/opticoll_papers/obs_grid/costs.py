@@ -116,9 +116,24 @@ def run(results: Results, *, quick: bool) -> dict[str, Computed]:
         _network()
         | {key: one for name in ALGORITHMS for key, one in _algorithm(name).items()}
         | _evaluation()
+        | _hidden()
         | _effective(rows)
         | _mpich()
     )
+
+
+def _hidden() -> dict[str, Computed]:
+    """How much of the setups a port hides that replaces its path beside the messages of another."""
+    ideal, hidden, whole = (
+        seconds("recursive_doubling", 2, RANKS * 10**6, policy)
+        for policy in ("free", "per_port", "establish_release")
+    )
+    return {
+        "work.overlap": Computed(
+            100 * (1 - (hidden - ideal) / (whole - ideal)),
+            f"Of {1e3 * (whole - ideal):.3g} ms {1e3 * (hidden - ideal):.3g} ms stay.",
+        )
+    }
 
 
 def _row(name: str, size: int, way: str) -> CostRow:

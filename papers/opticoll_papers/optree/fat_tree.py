@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 import opticoll
-from opticoll import Collective, Fabric, Schedule, formulas
-from opticoll.errors import AlgorithmError
+from opticoll import Fabric
 from opticoll_papers.judging import Computed
 from opticoll_papers.kit import Results
 
@@ -24,46 +21,12 @@ OTHERS = (
 )
 
 
-def optree(collective: Collective, fabric: Fabric, *, radices: str = "") -> Schedule:
-    """OpTree without light: in a stage each rank sends all it has to all its partners.
-
-    `radices`, such as 4x4, multiply to the number of ranks; those of the ring's best tree with 64
-    wavelengths if not given.
-
-    Raises
-    ------
-    AlgorithmError
-        The radices do not multiply to the number of ranks.
-    """
-    ranks = fabric.ranks
-    factors = (
-        [int(one) for one in radices.split("x")]
-        if radices
-        else formulas.optree_best_radices(ranks, 64)
-    )
-    if int(np.prod(factors)) != ranks:
-        raise AlgorithmError(f"radices {factors} do not multiply to {ranks} ranks")
-    schedule = Schedule(collective)
-    everyone = np.arange(ranks)
-    held = everyone[:, None]
-    stride = ranks
-    for radix in factors:
-        group, stride = stride, stride // radix
-        first = everyone // group * group
-        partners = [first + (everyone - first + shift * stride) % group for shift in range(radix)]
-        sent = np.tile(held.ravel(), radix - 1)
-        source = np.tile(np.repeat(everyone, held.shape[1]), radix - 1)
-        schedule.step(sent, source, np.repeat(np.concatenate(partners[1:]), held.shape[1]))
-        held = np.concatenate([held[partner] for partner in partners], axis=1)
-    return schedule
-
-
 def reproduce(results: Results) -> dict[str, Computed]:
     """OpTree beside other all_gathers on two fat trees; writes fat_tree.csv."""
     rows, worst, told, violations = [], [], [], 0
     for name, shape in TREES.items():
         fabric = Fabric(f"fat_tree:{shape},{CABLES}")
-        plan = opticoll.plan("all_gather", fabric, optree)
+        plan = opticoll.plan("all_gather", fabric, "optree:radices=4x4x4x4")
         violations += len(plan.verify())
         others = {other: opticoll.plan("all_gather", fabric, other) for other in OTHERS}
         ratios, each = [], []

@@ -11,6 +11,9 @@
 //! floor(i b / a) of a sibling of size b: a map that reaches at most the positions there are and
 //! sends each block once.
 //!
+//! On a fabric without light along a ring the stages are the same, and the ranks of a child send to their siblings over
+//! whatever joins them. There the default is to halve groups, so that a rank starts the fewest messages.
+//!
 //! Loads for N = m^k: (N/m) ceil(m^2/8) in stage 1 (a ring, exact for even m), (N/m) floor(m^2/4)
 //! in each later stage (a line).
 
@@ -30,11 +33,11 @@ pub const RECORDS: &[Algorithm] = &[Algorithm {
     options: &[
         OptionRecord::new(
             "depth",
-            "number of stages: auto, those with the fewest slots; paper, those of Eq. 2",
+            "number of stages: auto, those with the fewest slots on a ring, as many as halve the ranks elsewhere; paper, those \
+             of Eq. 2",
         )
         .range("auto, paper, 1 or more")
-        .default("auto")
-        .tries(&["1", "2", "3", "4", "5", "6", "7", "8", "9", "10"]),
+        .default("auto"),
         OptionRecord::new("k", "same as depth")
             .range("auto, paper, 1 or more")
             .default("auto"),
@@ -86,8 +89,11 @@ pub fn paper_depth(ranks: u32, rounding: DepthRounding) -> Option<u32> {
 }
 
 /// The tree asked for, and the depth at which the paper's claim is evaluated.
-fn choose_tree(spec: &Spec, ring: RingShape) -> Result<(Vec<u32>, Option<u32>), AlgorithmError> {
-    let ranks = ring.ranks;
+fn choose_tree(
+    spec: &Spec,
+    ranks: u32,
+    ring: Option<RingShape>,
+) -> Result<(Vec<u32>, Option<u32>), AlgorithmError> {
     let given: Vec<&str> = ["depth", "k", "radices"]
         .into_iter()
         .filter(|key| spec.option(key).is_some())
@@ -105,7 +111,10 @@ fn choose_tree(spec: &Spec, ring: RingShape) -> Result<(Vec<u32>, Option<u32>), 
     let key = given.first().copied().unwrap_or("depth");
     let paper = paper_depth(ranks, DepthRounding::Ceil);
     match spec.option(key).unwrap_or("auto") {
-        "auto" => Ok((tree::best_radices(ranks, ring.channels), paper)),
+        "auto" => Ok(match ring {
+            Some(ring) => (tree::best_radices(ranks, ring.channels), paper),
+            None => (vec![2; tree::deepest(ranks) as usize], None),
+        }),
         "paper" => {
             let depth = paper.ok_or_else(|| {
                 spec.refuse(
@@ -140,7 +149,7 @@ const MOST_PAIRS: u64 = 1 << 25;
 /// By default with one stage, or where more save no slots, `one_stage` is as good.
 fn least_loads(spec: &Spec, ring: RingShape) -> Result<Option<LeastLoads>, AlgorithmError> {
     let channels = ring.channels;
-    let (radices, _) = choose_tree(spec, ring)?;
+    let (radices, _) = choose_tree(spec, ring.ranks, Some(ring))?;
     let pairs = radices
         .iter()
         .map(|&radix| u64::from(radix) * u64::from(ring.ranks));
@@ -170,11 +179,10 @@ fn least_loads(spec: &Spec, ring: RingShape) -> Result<Option<LeastLoads>, Algor
 
 fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     let ranks = request.ranks();
-    let ring = request.ring()?;
-    let channels = ring.channels;
+    let ring = request.ring().ok();
     let mut schedule = Schedule::new(request.collective);
     make_room(&mut schedule, ranks)?;
-    let (radices, claimed_depth) = choose_tree(request.spec, ring)?;
+    let (radices, claimed_depth) = choose_tree(request.spec, ranks, ring)?;
     let mut groups = vec![tree::Group {
         start: 0,
         len: ranks,
@@ -205,10 +213,11 @@ fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
             .collect();
     }
     schedule.claims = Claims {
-        paper_steps: claimed_depth
+        paper_steps: ring
+            .zip(claimed_depth)
             .filter(|_| ranks > 1)
-            .map(|depth| paper_steps(ranks, channels, depth)),
-        paper_step_share: Some((1, 1)),
+            .map(|(ring, depth)| paper_steps(ranks, ring.channels, depth)),
+        paper_step_share: ring.map(|_| (1, 1)),
         schedule_steps: Some(schedule.steps() as u32),
         ..Claims::default()
     };

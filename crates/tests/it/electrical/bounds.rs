@@ -37,7 +37,7 @@ fn no_plan_is_faster_than_the_bound_and_some_meet_it() {
             let fabric = Fabric::parse(&format!("{fabric},{options}")).unwrap();
             let network = fabric.network().unwrap();
             for record in algorithm::records_for(&fabric) {
-                let lit = matches!(record.name, "optree" | "one_stage" | "wrht");
+                let lit = matches!(record.name, "one_stage" | "wrht");
                 if lit || (record.accepts)(fabric.ranks()).is_err() {
                     continue;
                 }

@@ -15,7 +15,7 @@ fn every_algorithm_that_needs_no_light_is_proved_on_every_fabric_and_read_back()
         let fabric = Fabric::parse(fabric).unwrap();
         let mut planned = 0;
         for record in algorithm::records_for(&fabric) {
-            if matches!(record.name, "optree" | "one_stage" | "wrht") {
+            if matches!(record.name, "one_stage" | "wrht") {
                 continue;
             }
             let plan = proved(record.collective, record.name, &fabric);
@@ -38,7 +38,7 @@ fn any_number_of_ranks_will_do() {
     for ranks in 1..=20 {
         let fabric = Fabric::parse(&format!("crossbar:ranks={ranks}")).unwrap();
         for record in algorithm::records_for(&fabric) {
-            let lit = matches!(record.name, "optree" | "one_stage" | "wrht");
+            let lit = matches!(record.name, "one_stage" | "wrht");
             if !lit && (record.accepts)(ranks).is_ok() {
                 let plan = proved(record.collective, record.name, &fabric);
                 simulate::run(&plan, Bytes::new(1000), &Method::default()).unwrap();

@@ -123,7 +123,6 @@ fn what_does_not_fit_the_fabric_is_refused_with_a_hint() {
         ("relay_tree", "relay_tree needs a wdm_ring; got crossbar"),
         ("grouped", "grouped needs a wdm_ring"),
         ("wrht", "wrht needs a wdm_ring"),
-        ("optree", "optree needs a wdm_ring"),
         ("rnig", "did you mean `ring`"),
         ("auto:transfers=1", "every plan has more than 1 transfers"),
     ] {

@@ -39,7 +39,7 @@ fn every_plan_arrives_on_every_fabric() {
         let fabric = Fabric::parse(&format!("{spelling},rate=10GB/s")).unwrap();
         let network = fabric.network().unwrap();
         for record in algorithm::records_for(&fabric) {
-            let lit = matches!(record.name, "optree" | "one_stage" | "wrht");
+            let lit = matches!(record.name, "one_stage" | "wrht");
             if lit || (record.accepts)(fabric.ranks()).is_err() {
                 continue;
             }

@@ -14,7 +14,7 @@ use proptest::prelude::*;
 use super::{planned, proved};
 
 /// Algorithms that need a ring of light.
-const OF_RINGS: [&str; 3] = ["optree", "one_stage", "wrht"];
+const OF_RINGS: [&str; 2] = ["one_stage", "wrht"];
 
 #[test]
 fn every_algorithm_is_proved_on_every_shape() {
