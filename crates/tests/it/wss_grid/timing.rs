@@ -151,6 +151,17 @@ fn receivers_take_one_burst_after_the_other_in_the_order_of_requests() {
 }
 
 #[test]
+fn a_limit_counts_arrivals_and_not_the_last_releases() {
+    let fabric = "wss_grid:rows=2,columns=2,control=1us";
+    let plan = proved(CollectiveKind::AllReduce, "ring", fabric);
+    let size = Bytes::new(1024);
+    let time = control::simulate(&plan, size).unwrap().time;
+    let within = |limit| control::simulate_within(&plan, size, Some(Time::from_ps(limit)));
+    assert_eq!(within(time.ps()).unwrap().time, time);
+    assert!(within(time.ps() - 1).is_err());
+}
+
+#[test]
 fn what_shares_a_circuit_in_a_slot_is_one_burst_wherever_it_goes_on_to() {
     // Rank 0 scatters: in slot 0 the data of rank 1, and of 3 and 5 by way of 1, on one wavelength. A
     // burst of three blocks of 1000 bytes, at 8 Gb/s 3000 ns; then rank 1 sends to 3 and to 5.

@@ -100,7 +100,8 @@ pub(super) fn run(
     engine.enter(Time::ZERO, WaitCause::None, &mut then)?;
     while let Some(Reverse((now, _, _, happening))) = engine.queue.pop() {
         interrupt::check();
-        if let Some(limit) = limit.filter(|limit| now > *limit) {
+        if let Some(limit) = limit.filter(|limit| now > *limit && (state.arrived as usize) < count)
+        {
             let problem = format!("the plan takes longer than {limit}");
             return Err(SimulationError::Stopped(problem));
         }
