@@ -54,6 +54,26 @@ def test_control_is_what_requests_and_grants_take(run: Run) -> None:
     assert every["simulator"] == "circuit"
 
 
+def test_requests_wait_for_a_central_controller(run: Run) -> None:
+    fabric = "wss_grid:rows=1,columns=2,rate=8Gb/s,tuning=0s,control=1us,controller=300ns"
+    arguments = ("all_gather", "--fabric", fabric, "--size", "1000B", "--algorithm", "ring")
+    outcome = answer(run, "simulate", *arguments)
+    # Of two requests at once the second waits 300 ns; then 1 ns a byte.
+    assert outcome["path_control_ps"] == 2_300_000
+    assert outcome["path_waiting_ps"] == 300_000
+    assert outcome["time_ps"] == 2_600_000 + 1_000_000
+    # A request and a release of each rank, and two grants of the controller.
+    messages = ("control_messages", "control_messages_per_rank", "controller_messages")
+    assert [outcome[key] for key in messages] == [6, 2, 2]
+    assert "2 of the central controller" in run("simulate", *arguments).out
+    bound = answer(run, "bound", "all_gather", "--fabric", fabric, "--size", "1000B")
+    assert bound["bounds"][0]["time_s"] == pytest.approx(3.3e-6)
+    for refused in (("--simulator", "circuit"), ("--simulator", "closed_form")):
+        finished = run("simulate", *arguments, *refused)
+        assert finished.code == 2
+        assert "queue of a central controller; use control" in finished.err
+
+
 @pytest.mark.parametrize("per", ["step", "link", "rank"])
 def test_tables_have_a_row_for_each(run: Run, per: str) -> None:
     arguments = ("all_reduce", "--fabric", FOUR, "--algorithm", "halving_doubling", "--per", per)

@@ -108,6 +108,8 @@ def test_control_grows_with_the_circuits(results: Results) -> None:
     assert value(results, "control.ends") == 3
     node = math.log(15 / 7) / math.log(16)
     assert value(results, "control.growth") == pytest.approx(node)
+    # A request and a grant of 500 ns each for each circuit on the path.
+    assert "spends 7 to 15 us" in results.computed["control.growth"].note
     assert value(results, "control.growth.all") == pytest.approx(1 + node)
     exchanges = {
         nodes: (2 * math.log2(nodes) * 500 + (2 * math.log2(nodes) - 1) * 1110.5)

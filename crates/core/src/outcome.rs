@@ -140,8 +140,10 @@ crate::totals! {
     /// whole time; they and the messages are those of the control simulator.
     #[derive(Debug, Clone, PartialEq, Eq, Default)]
     pub struct Tuned {
-        /// Number of control messages.
+        /// Number of control messages, those of a central controller included.
         pub control_messages: u64,
+        /// Number of control messages that a central controller sent.
+        pub controller_messages: u64,
         /// The most control messages of a rank.
         pub control_messages_per_rank: u32,
         /// Number of control messages that took a cached circuit back.
@@ -152,11 +154,11 @@ crate::totals! {
         pub path_transmission: Time,
         /// Along the critical path: lasers being tuned and receivers locking.
         pub path_tuning: Time,
-        /// Along the critical path: requests and grants in flight.
+        /// Along the critical path: requests and grants in flight, and requests handled by a central controller.
         pub path_control: Time,
         /// Along the critical path: data in flight.
         pub path_latency: Time,
-        /// Along the critical path: requests in the queue of a receiver.
+        /// Along the critical path: requests in the queue of a receiver or of a central controller.
         pub path_waiting: Time,
         /// Per rank. Empty without control.
         pub ranks: ControlColumns,

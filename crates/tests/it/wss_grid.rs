@@ -2,6 +2,7 @@
 
 mod algorithms;
 mod bounds;
+mod controller;
 mod planners;
 mod rules;
 mod tasks;

@@ -274,8 +274,18 @@ def control() -> dict[str, Computed]:
     switch = proved(f"crossbar:ranks={large},rate=100Gb/s,latency=250ns")
     behind = switch.simulate(0).time_ps / switch.slots
 
-    def exponent(messages: dict[int, int]) -> float:
-        return math.log(messages[large] / messages[small]) / math.log(large / small)
+    def exponent(overhead: dict[int, int]) -> float:
+        return math.log(overhead[large] / overhead[small]) / math.log(large / small)
+
+    def waiting(options: str) -> str:
+        found = {
+            nodes: proved(grid(nodes, DELAYS + options)).simulate(0) for nodes in (small, large)
+        }
+        spent = {nodes: run.path_control_ps + run.path_waiting_ps for nodes, run in found.items()}
+        return (
+            f"{spent[small] / 1e6:.4g} to {spent[large] / 1e6:.4g} us "
+            f"(exponent {exponent(spent):.3f})"
+        )
 
     return {
         "control.ends": Computed(
@@ -284,7 +294,9 @@ def control() -> dict[str, Computed]:
         ),
         "control.growth": Computed(
             exponent(each),
-            f"A node sends {each[small]} to {each[large]} messages.",
+            f"A node sends {each[small]} to {each[large]} messages. An all_reduce spends "
+            f"{waiting('')} on requests and grants; with one central controller that takes 100 ns "
+            f"for each message, {waiting(',controller=100ns')}.",
         ),
         "latency.low": Computed(waits[large] / behind),
         "latency.constant": Computed(

@@ -179,6 +179,7 @@ class SimulateRow(PlanRow, core="tuned"):
     packets: PacketRow | None = means("What packets say", absent="another simulator")
     control_messages: Count = means(omitted=ON_GRIDS, default=OMITTED)
     control_messages_per_rank: Count = means(omitted=ON_GRIDS, default=OMITTED)
+    controller_messages: Count = means(omitted=ON_GRIDS, default=OMITTED)
     revocations: Count = means(omitted=ON_GRIDS, default=OMITTED)
     slow_switch_ps: Picoseconds = means(omitted=ON_GRIDS, default=OMITTED)
     path_transmission_ps: Picoseconds = means(omitted=ON_GRIDS, default=OMITTED)
@@ -458,8 +459,13 @@ def _tuned_facts(row: SimulateRow, flows: int) -> list[list[str]]:
         most = row.control_messages_per_rank
         spent = ("transmission", "tuning", "control", "latency", "waiting")
         times = [f"{what} {human_time(row[f'path_{what}_ps'])}" for what in spent]
+        central = row.controller_messages
         facts += [
-            ["control", f"{row.control_messages} messages, {most} of a rank at most"],
+            [
+                "control",
+                f"{row.control_messages} messages, {most} of a rank at most"
+                + (f", {central} of the central controller" if central else ""),
+            ],
             ["time goes to", ", ".join(times)],
         ]
     return facts

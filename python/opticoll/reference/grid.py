@@ -24,7 +24,7 @@ OPTIONS: dict[str, Check] = {
     "rate": rate,
     "ports": count(2**16),
     "wavelengths": count(4096),
-    **dict.fromkeys(("tuning", "lock", "control", "latency", "slow_switch"), time),
+    **dict.fromkeys(("tuning", "lock", "control", "controller", "latency", "slow_switch"), time),
     "plan": one_of("xor", "cyclic", "edge_colouring"),
     "nodes": like(rf"all|{NUMBERS}"),
     "dead_transceivers": like(rf"{TRANSCEIVER}(\+{TRANSCEIVER})*"),

@@ -1,4 +1,4 @@
-//! Tunable circuits under distributed control, event by event.
+//! Tunable circuits under distributed or central control, event by event.
 //!
 //! **Protocol.** A flow is what one transmitter sends to one receiver in one slot of a plan. A transmitter
 //! takes its flows in the order of their slots. When the data of the first is there, it sends REQUEST
@@ -30,6 +30,16 @@
 //! transmitter that has asked waits for one receiver, and a receiver waits for nobody: there is no circle.
 //! The tests go through all interleavings of small cases.
 //!
+//! **Central controller.** With `controller=t` one controller answers for all receivers, by the same rules.
+//! REQUEST and RELEASE go to it, GRANT and REVOKE come from it, each with the delay of a control message. It
+//! handles one REQUEST or RELEASE at a time, in order of arrival, and takes t for each; what follows is sent
+//! when t is over. An idle controller grants after 2 control + t; the time for which a request waits for
+//! messages before it counts as waiting. A receiver is free when its RELEASE is handled and its data has
+//! arrived, which the controller knows, since light always takes the same latency. With t = 0 the times are
+//! those of distributed control. There is no deadlock here either: the controller waits for nobody, so that it
+//! handles every message at some time. The message might have been under way for so long, and the argument
+//! above holds for all delays.
+//!
 //! **Slow switch.** The switches are set once for a task, before its first collective: `slow_switch` is
 //! reported beside the time and not part of it. Several tasks, their arbiter and that time: [`tasks`](super::tasks).
 
@@ -51,7 +61,7 @@ use crate::units::{Bytes, Time};
 use engine::{ControlRun, WaitCause};
 use flows::TransceiverFlows;
 
-/// The time that a plan takes on its grid under distributed control.
+/// The time that a plan takes on its grid under distributed or central control.
 ///
 /// # Errors
 /// Another fabric, a plan whose transfers leave it (it was not verified), or a time beyond 64 bits.
@@ -74,7 +84,7 @@ pub fn simulate_within(
         .ok_or(SimulationError::Fabric {
             simulator: "control",
             family: plan.fabric.family(),
-            hint: "distributed control is that of a wss_grid; leave the simulator out",
+            hint: "this control is that of a wss_grid; leave the simulator out",
         })?;
     super::admit(plan)?;
     let flows = TransceiverFlows::of(plan, size, grid)?;
@@ -95,7 +105,9 @@ pub fn simulate_within(
         critical_path,
         details: Details::default().with(Tuned {
             flows: columns(flows, &run),
-            control_messages: run.messages.iter().map(|&count| u64::from(count)).sum(),
+            control_messages: run.controller_messages
+                + run.messages.iter().copied().map(u64::from).sum::<u64>(),
+            controller_messages: run.controller_messages,
             control_messages_per_rank: run.messages.iter().copied().max().unwrap_or(0),
             ranks: ControlColumns {
                 control_messages: run.messages,

@@ -90,6 +90,14 @@ pub fn tasks(tasks: &[Task<'_>]) -> Result<Vec<Admission>, SimulationError> {
                 hint: "all tasks must be on one grid; they may differ in nodes and wavelengths only",
             });
         }
+        if grid.controller.is_some() && tasks.len() > 1 {
+            return Err(SimulationError::Fabric {
+                simulator: control::RECORD.name,
+                family: plan.fabric.family(),
+                hint: "a central controller would serve all tasks together, which are timed apart; \
+                       leave `controller` out",
+            });
+        }
         let configuration = configuration(plan);
         let ports = configuration.ports();
         let ready = ports

@@ -16,7 +16,12 @@ use proptest::prelude::*;
 
 use super::proved;
 
-fn bound(fabric: &str, kind: CollectiveKind, bytes: u64, policy: Policy) -> (u64, &'static str) {
+pub(super) fn bound(
+    fabric: &str,
+    kind: CollectiveKind,
+    bytes: u64,
+    policy: Policy,
+) -> (u64, &'static str) {
     let fabric = Fabric::parse(fabric).unwrap();
     let collective = Collective::new(kind, fabric.ranks()).unwrap();
     let grid = fabric.downcast::<WssGrid>().unwrap();

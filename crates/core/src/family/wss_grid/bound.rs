@@ -3,8 +3,8 @@
 //! N >= 2 ranks. A transceiver is usable if it works and some other that works is on its switch; rank r
 //! has u_r <= 2 of them, g at most. It sends at rate B to one other of its switch at a time, and
 //! receives from one at a time, any wavelength. c = 2 control + tuning + lock is paid for a circuit that
-//! the transmitter does not have already; light is under way for L. A burst carries any number of
-//! chunks, a relay receives and sends like any other rank, and what is sent on has arrived before.
+//! the transmitter does not have already; a central controller adds to c its time for one message, the request, or
+//! the release on which a grant waits. Light is under way for L. A burst carries any number of chunks, a relay receives and sends like any other rank, and what is sent on has arrived before.
 //! Where transceivers have different rates, u_r B and w B are sums of their rates, and g B is that of g at the full rate.
 //!
 //! **growth.** In a slot, a rank that has something of a given rank tells at most g others: at least
@@ -97,7 +97,7 @@ pub fn best(
         return Ok(TimeBound::ALONE);
     }
     let ports = UsableTransceivers::of(grid);
-    let fresh = grid.control.times(2)?.plus(grid.tuning)?.plus(grid.lock)?;
+    let fresh = grid.fresh_circuit()?;
     let (sending, name) = ports.sending(grid, collective, size)?;
     let slots = growth(ranks, ports.most().max(1));
     let per_slot = match charge {

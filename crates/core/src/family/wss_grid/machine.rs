@@ -22,7 +22,7 @@ use crate::fabric::wiring::CHOSEN;
 use crate::fabric::{Circuits, Fabric, FabricError, FamilyRecord, Machine, Named, Plane, Planes};
 use crate::names::plural;
 use crate::spec::{OptionRecord, Role, Spec, SpecError};
-use crate::units::{Rate, Time};
+use crate::units::{Rate, Time, UnitError};
 pub use configuration::{Configuration, SwitchSetting};
 pub use light::{LIGHT, TunedLight};
 pub use places::{SwitchPort, Transceiver};
@@ -96,6 +96,8 @@ pub struct WssGrid {
     pub lock: Time,
     /// Delay of one control message; a request and its grant take two.
     pub control: Time,
+    /// Time that a central controller takes for a message that it handles; none: receivers answer for themselves.
+    pub controller: Option<Time>,
     /// From transmitter to receiver: propagation and handling of a message.
     pub latency: Time,
     /// Time to set the switches, once for a task.
@@ -163,6 +165,10 @@ fn declared(options: &mut Options<'_, WssGrid>) -> Result<WssGrid, FabricError> 
             "guard time and locking of the receiver";
         control "control" value(Silent(Time::ZERO)) Control
             "delay of one control message";
+        controller "controller" option(
+            |spec| Ok(spec.value("controller")?), |time| time.map(|time| time.to_string()))
+            "time of a message at a central controller, which answers for all receivers"
+            unit "s" range "0s or more" default "none";
         latency "latency" value(Silent(Time::ZERO)) "delay from transmitter to receiver";
         slow_switch "slow_switch" value(Printed(Time::from_ps(100_000_000_000)))
             "time to set the switches, once for a task";
@@ -188,6 +194,7 @@ fn declared(options: &mut Options<'_, WssGrid>) -> Result<WssGrid, FabricError> 
         tuning,
         lock,
         control,
+        controller,
         latency,
         slow_switch,
         plan,
@@ -209,6 +216,23 @@ fn wavelength_plan(spec: &Spec) -> Result<WavelengthPlan, FabricError> {
 }
 
 impl WssGrid {
+    /// The least time from a request to the first bit: control messages, a controller that handles one, tuning, lock.
+    ///
+    /// # Errors
+    /// A time beyond 64 bits of picoseconds.
+    pub fn fresh_circuit(&self) -> Result<Time, UnitError> {
+        self.asking()?.plus(self.tuning)?.plus(self.lock)
+    }
+
+    /// The least time from a request to its grant.
+    ///
+    /// # Errors
+    /// A time beyond 64 bits of picoseconds.
+    pub fn asking(&self) -> Result<Time, UnitError> {
+        let handling = self.controller.unwrap_or(Time::ZERO);
+        self.control.times(2)?.plus(handling)
+    }
+
     /// The number of ranks: of nodes that are allocated.
     pub fn ranks(&self) -> u32 {
         self.nodes.len() as u32
@@ -369,6 +393,11 @@ impl Machine for WssGrid {
 
     /// Ranks below one another have a column, others a row or whole rows.
     fn part(&self, members: &[u32]) -> Result<Fabric, FabricError> {
+        if self.controller.is_some() {
+            let problem =
+                "serves all groups of ranks together, which are timed apart; leave it out";
+            return Err(self.spec().refuse("controller", problem).into());
+        }
         let (ranks, columns) = (members.len() as u32, self.columns);
         let below = ranks > 1 && members[1] - members[0] == columns;
         let (rows, columns) = match () {

@@ -1,7 +1,8 @@
 //! The protocol in time: a queue of what will happen.
 //!
 //! Of what happens at one instant, first everything that was sent, then arrivals, releases, revocations,
-//! requests and grants; of these by transceiver number, so that of two requests the lower node is first.
+//! requests and grants; of these by transceiver number, so that of two requests the lower node is first. A
+//! request or release that reaches a central controller goes back into the queue, to the time when it is handled.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -47,6 +48,8 @@ pub(super) struct ControlRun {
     pub(super) messages: Vec<u32>,
     /// REVOKEs among them.
     pub(super) revocations: u64,
+    /// Control messages that a central controller sent.
+    pub(super) controller_messages: u64,
 }
 
 impl ControlRun {
@@ -56,13 +59,15 @@ impl ControlRun {
     }
 }
 
-/// Time, order within an instant, transceiver: then what happens.
-type QueuedEvent = Reverse<(Time, u8, u32, ControlEvent)>;
+/// Time, order within an instant, transceiver: then what happens, and whether a central controller has handled it.
+type QueuedEvent = Reverse<(Time, u8, u32, ControlEvent, bool)>;
 
 struct ControlEngine<'a> {
     flows: &'a TransceiverFlows,
     grid: &'a WssGrid,
     queue: BinaryHeap<QueuedEvent>,
+    /// When a central controller has handled all that has come.
+    controller_free: Time,
     run: ControlRun,
 }
 
@@ -80,6 +85,7 @@ pub(super) fn run(
         flows,
         grid,
         queue: BinaryHeap::with_capacity(count),
+        controller_free: Time::ZERO,
         run: ControlRun {
             time: Time::ZERO,
             begun: vec![Time::ZERO; count],
@@ -92,18 +98,22 @@ pub(super) fn run(
             cause: vec![WaitCause::None; count],
             messages: vec![0; flows.of_transmitter.len() / 2],
             revocations: 0,
+            controller_messages: 0,
         },
     };
     let mut state = ProtocolState::new(flows);
     let mut then = Vec::new();
     state.open(flows, &mut then);
     engine.enter(Time::ZERO, WaitCause::None, &mut then)?;
-    while let Some(Reverse((now, _, _, happening))) = engine.queue.pop() {
+    while let Some(Reverse((now, _, _, happening, handled))) = engine.queue.pop() {
         interrupt::check();
         if let Some(limit) = limit.filter(|limit| now > *limit && (state.arrived as usize) < count)
         {
             let problem = format!("the plan takes longer than {limit}");
             return Err(SimulationError::Stopped(problem));
+        }
+        if !handled && engine.waits_for_controller(now, happening)? {
+            continue;
         }
         let cause = match happening {
             ControlEvent::Arrived(flow) => {
@@ -143,11 +153,31 @@ impl ControlEngine<'_> {
                 Consequence::Begin { flow, fresh } => self.begin(now, cause, flow, fresh)?,
                 Consequence::UnderWay(flow) => {
                     let there = now.plus(self.grid.latency)?;
-                    self.put(there, ControlEvent::Arrived(flow));
+                    self.put(there, ControlEvent::Arrived(flow), false);
                 }
             }
         }
         Ok(())
+    }
+
+    /// Puts a message that reaches a busy or slow central controller back, to the time when it is handled.
+    fn waits_for_controller(
+        &mut self,
+        now: Time,
+        message: ControlEvent,
+    ) -> Result<bool, SimulationError> {
+        let (ControlEvent::Request(_) | ControlEvent::Release { .. }) = message else {
+            return Ok(false);
+        };
+        let Some(time) = self.grid.controller else {
+            return Ok(false);
+        };
+        self.controller_free = self.controller_free.max(now).plus(time)?;
+        let waits = self.controller_free > now;
+        if waits {
+            self.put(self.controller_free, message, true);
+        }
+        Ok(waits)
     }
 
     /// Sends a control message.
@@ -163,7 +193,7 @@ impl ControlEngine<'_> {
                 let index = flow as usize;
                 self.run.begun[index] = now;
                 self.run.cause[index] = cause;
-                self.run.control[index] = delay.times(2)?;
+                self.run.control[index] = self.grid.asking()?;
                 self.flows.flows[index].source
             }
             ControlEvent::Grant(flow) => self.flows.flows[flow as usize].destination,
@@ -174,8 +204,15 @@ impl ControlEngine<'_> {
             ControlEvent::Release { transmitter, .. } => transmitter / 2,
             ControlEvent::Sent(_) | ControlEvent::Arrived(_) => return Ok(()),
         };
-        self.run.messages[sender as usize] += 1;
-        self.put(now.plus(delay)?, message);
+        let is_answer = matches!(
+            message,
+            ControlEvent::Grant(_) | ControlEvent::Revoke { .. }
+        );
+        match self.grid.controller {
+            Some(_) if is_answer => self.run.controller_messages += 1,
+            _ => self.run.messages[sender as usize] += 1,
+        }
+        self.put(now.plus(delay)?, message, false);
         Ok(())
     }
 
@@ -201,11 +238,11 @@ impl ControlEngine<'_> {
         let sent = start.plus(rate.transmission(own.bytes)?)?;
         self.run.start[index] = start;
         self.run.sent[index] = sent;
-        self.put(sent, ControlEvent::Sent(flow));
+        self.put(sent, ControlEvent::Sent(flow), false);
         Ok(())
     }
 
-    fn put(&mut self, time: Time, happening: ControlEvent) {
+    fn put(&mut self, time: Time, happening: ControlEvent, handled: bool) {
         let flow = |flow: u32| self.flows.flows[flow as usize].transmitter();
         let (order, transceiver) = match happening {
             ControlEvent::Sent(sent) => (0, flow(sent)),
@@ -216,6 +253,6 @@ impl ControlEngine<'_> {
             ControlEvent::Grant(grant) => (5, flow(grant)),
         };
         self.queue
-            .push(Reverse((time, order, transceiver, happening)));
+            .push(Reverse((time, order, transceiver, happening, handled)));
     }
 }

@@ -1,5 +1,6 @@
 //! The record of `circuit`, which takes single messages as circuits on demand.
 
+use super::control::no_controller;
 use crate::fabric::Fabric;
 use crate::fabric::circuits::{Charge, Paths};
 use crate::family::wdm_ring::WdmRing;
@@ -18,7 +19,7 @@ pub(super) const RECORD: Simulator = Simulator {
         "Plan on an optical fabric, lightpath by lightpath, under any reconfiguration policy",
         "opticoll",
         |fabric, _| match fabric.network() {
-            None => Ok(()),
+            None => no_controller(fabric),
             Some(_) => Err(Unfit::Fabric(
                 "it is an electrical fabric without circuits; use fluid",
             )),

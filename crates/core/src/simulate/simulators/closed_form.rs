@@ -1,5 +1,6 @@
 //! The record of `closed_form`.
 
+use super::control::no_controller;
 use crate::outcome::Outcome;
 use crate::simulate::method::{Case, Simulator, Unfit};
 use crate::simulate::{SimulationError, circuit, closed_form, default_policy};
@@ -13,7 +14,7 @@ pub(super) const RECORD: Simulator = Simulator {
         "Dai et al., OpTree, Theorem 3; WRHT poster, section 2",
         |fabric, _| match fabric.circuits().map(|circuits| circuits.formula_latency()) {
             Some(Some(_)) => Ok(()),
-            Some(None) => Err(Unfit::Fabric(closed_form::NO_FORMULA)),
+            Some(None) => no_controller(fabric).and(Err(Unfit::Fabric(closed_form::NO_FORMULA))),
             None => Err(Unfit::Fabric(
                 "it is an electrical fabric without circuits; use fluid",
             )),

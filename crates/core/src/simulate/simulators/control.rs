@@ -1,5 +1,6 @@
-//! The record of `control`.
+//! The record of `control`, and what other simulators of light say about a central controller.
 
+use crate::fabric::Fabric;
 use crate::family::wss_grid::WssGrid;
 use crate::outcome::Outcome;
 use crate::simulate::method::{Case, Simulator, Unfit};
@@ -22,11 +23,28 @@ pub(in crate::simulate) const RECORD: Simulator = Simulator {
             None | Some(Policy::TwoTier) => Ok(()),
             Some(policy) => Err(Unfit::Policy(
                 policy,
-                "lasers are tuned flow by flow; use two_tier, or the circuit simulator",
+                match no_controller(fabric) {
+                    Ok(()) => {
+                        "lasers are tuned flow by flow; use two_tier, or the circuit simulator"
+                    }
+                    Err(_) => "a central controller answers flow by flow; use two_tier",
+                },
             )),
         },
     )
 };
+
+/// Refuses a central controller, whose queue no other simulator has.
+pub(super) fn no_controller(fabric: &Fabric) -> Result<(), Unfit> {
+    let grid = fabric.downcast::<WssGrid>();
+    match grid.is_some_and(|grid| grid.controller.is_some()) {
+        true => Err(Unfit::Fabric(
+            "it does not model the queue of a central controller; use control with the policy two_tier, \
+             or leave `controller` out of the fabric",
+        )),
+        false => Ok(()),
+    }
+}
 
 fn run(case: Case<'_>) -> Result<Outcome, SimulationError> {
     control::simulate_within(case.plan.representative(), case.size, case.method.limit)

@@ -1,5 +1,6 @@
 //! Bursts through the switches, slot by slot: they take latency + bytes / rate, and before that
-//! 2 control + tuning + lock where the laser is tuned.
+//! 2 control + tuning + lock where the laser is tuned. A central controller has a queue, which slots do not have: the
+//! simulators of slots refuse it.
 
 use super::{LIGHT, TunedLight, WssGrid};
 use crate::fabric::Transmission;
@@ -58,7 +59,7 @@ impl Circuits for WssGrid {
 
     fn change(&self) -> Result<Change, UnitError> {
         Ok(Change {
-            set_up: self.control.times(2)?.plus(self.tuning)?.plus(self.lock)?,
+            set_up: self.fresh_circuit()?,
             release: Time::ZERO,
             once: Some(self.slow_switch),
             first_free: false,
