@@ -120,6 +120,32 @@ def test_local_work_is_scaled_exactly() -> None:
     assert opticoll.replay(real("ep"), cpu_factor=0)["time_ps"] == 0
 
 
+def test_a_straggler_holds_up_who_waits_for_it(tmp_path: Path) -> None:
+    # Rank 0 sends to rank 1, which works on and sends to rank 2. A message takes 100 + 1000 ns.
+    rows = (
+        "0,Send,1,1000,0,7,0,,500\n1,Recv,0,0,1000,7,0,,200\n1,Send,2,1000,0,7,0,,300\n"
+        "2,Recv,1,0,1000,7,0,,4000"
+    )
+    path, network = table(tmp_path, rows, 3), "hockney:latency=100ns,rate=8Gb/s"
+    cases: tuple[tuple[Any, float, str], ...] = (
+        (1, 4000, "1"),
+        ("2,2=0.5", 2 * 500 + 1100 + 2 * 300 + 1100, "2,2=1/2"),
+        # Rank 1 receives at 1600 ns and works for 2100 ns.
+        ("1=7", 500 + 1100 + 7 * 300 + 1100, "1,1=7"),
+        # It comes to its receive at 4000 ns.
+        ({"1": 20}, 20 * 200 + 20 * 300 + 1100, "1,1=20"),
+        ("1-2=1.5,0=0.5", 6000, "1,0=1/2,1-2=3/2"),
+        ({"0-1": "1/2", 2: 0}, 250 + 1100 + 150 + 1100, "1,0-1=1/2,2=0"),
+    )
+    for factor, nanoseconds, spelled in cases:
+        row = opticoll.replay(path, network, cpu_factor=factor)
+        assert (row.time_ps, row.cpu_factor) == (1000 * nanoseconds, spelled)
+        again = opticoll.replay(path, network, cpu_factor=row.cpu_factor)
+        assert again.time_ps == row.time_ps
+    uniform, each = (opticoll.replay(path, network, cpu_factor=text) for text in ("3", "0-2=3"))
+    assert uniform.per_rank == each.per_rank
+
+
 def test_ends_cost_what_is_asked(tmp_path: Path) -> None:
     # 1000 bytes at 1 ns each and 100 ns of latency; the receiver comes at 3000 ns.
     path = table(tmp_path, "0,Send,1,1000,0,7,0,,500\n1,Recv,0,0,1000,7,0,,3000")
@@ -401,6 +427,20 @@ WRONG: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
     ),
     "a factor that is none": (SEND, ("--cpu-factor", "fast"), ("0.5",)),
     "a negative factor": (SEND, ("--cpu-factor=-1",), ("-1",)),
+    "a negative factor of a rank": (SEND, ("--cpu-factor=1=-1",), ("`-1`", "0.5")),
+    "a factor of a rank that does not exist": (
+        f"{SEND}\n{RECEIVE}",
+        ("--cpu-factor", "1-2=2"),
+        ("--cpu-factor", "no rank 2", "0 to 1", "leave it out"),
+    ),
+    "two factors of a rank": (
+        SEND,
+        ("--cpu-factor", "1=2,0-1=3"),
+        ("--cpu-factor", "rank 1 has two factors", "leave one out"),
+    ),
+    "two factors of all": (SEND, ("--cpu-factor", "1,3"), ("--cpu-factor", "write RANK=3")),
+    "a factor of no rank": (SEND, ("--cpu-factor", "one=3"), ("`one`", "FIRST-LAST=2")),
+    "ranks downwards": (SEND, ("--cpu-factor", "3-1=3"), ("`3-1`", "lower rank first")),
     "an eager limit over light paths": (
         f"{SEND}\n{RECEIVE}",
         ("--fabric", "light_path_grid", "--eager", "8B"),

@@ -2318,6 +2318,7 @@ def replay_trace(
     algorithms: dict[str, str],
     *,
     compute_factor: tuple[int, int] = ...,
+    rank_factors: dict[int, tuple[int, int]] = ...,
     overhead_ps: int = 0,
     eager_bytes: int | None = None,
     rendezvous: bool = False,

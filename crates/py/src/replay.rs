@@ -298,7 +298,8 @@ pub(crate) fn read_goal_schedule(py: Python<'_>, text: &str) -> PyResult<Schedul
 /// and line where one is at fault.
 #[pyfunction]
 #[pyo3(signature = (
-    trace, network, algorithms, *, compute_factor: "tuple[int, int]" = (1, 1), overhead_ps = 0, eager_bytes = None,
+    trace, network, algorithms, *, compute_factor: "tuple[int, int]" = (1, 1),
+    rank_factors: "dict[int, tuple[int, int]]" = BTreeMap::new(), overhead_ps = 0, eager_bytes = None,
     rendezvous = false, timeline = false, bursts = None, **settings: "Unpack[Settings]"
 ))]
 #[expect(clippy::too_many_arguments, reason = "they are keyword arguments")]
@@ -308,6 +309,7 @@ pub(crate) fn replay_trace(
     network: &str,
     algorithms: BTreeMap<String, String>,
     compute_factor: (u32, u32),
+    rank_factors: BTreeMap<u32, (u32, u32)>,
     overhead_ps: u64,
     eager_bytes: Option<u64>,
     rendezvous: bool,
@@ -339,6 +341,7 @@ pub(crate) fn replay_trace(
         algorithms: &chosen,
         settings: ReplaySettings {
             compute_factor,
+            rank_factors,
             timeline,
             ends: EndCosts {
                 overhead: Time::from_ps(overhead_ps),

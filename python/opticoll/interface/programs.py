@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from os import PathLike
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from opticoll._core import Trace
 from opticoll.interface.command import one
@@ -24,7 +24,7 @@ def replay(
     fabric: FabricLike = "zero",
     *,
     collectives: Mapping[str, str] | None = None,
-    cpu_factor: str | float = 1,
+    cpu_factor: str | float | Mapping[Any, str | float] = 1,
     eager: str | int | None = None,
     end_overhead: str | None = None,
     operations_per_second: int | None = None,
@@ -45,7 +45,8 @@ def replay(
         The algorithm of each collective by its name, such as `{"all_reduce": "ring"}`; the other
         collectives have `auto`, the fastest plan found for their ranks and their size.
     cpu_factor
-        Factor of local work, such as `0.5` or `1/3`.
+        Factor of local work, such as `0.5` or `1/3`; of some ranks as `"1,3=1.5,8-15=2"`, in which
+        a plain number is for all other ranks, or as a mapping such as `{3: 1.5, "8-15": 2}`.
     eager
         Largest message that leaves before its receive has begun: a size, `all` or `none`.
     end_overhead

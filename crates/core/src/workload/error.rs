@@ -80,6 +80,16 @@ pub enum TraceError {
         /// The numerator given.
         numerator: u32,
     },
+    /// A factor of local work of a rank that the trace does not have.
+    #[error(
+        "rank {rank} has a factor of local work, but the trace has only {ranks} ranks; count ranks from 0"
+    )]
+    FactorOfRank {
+        /// The rank.
+        rank: u32,
+        /// Ranks of the trace.
+        ranks: usize,
+    },
     /// More than fits.
     #[error("the trace has more than {most} nodes, the most that can be replayed")]
     TooLarge {

@@ -279,7 +279,11 @@ pub fn carry_out(
     let method = with_overhead(request);
     let Expanded { program, chosen } = expand_plan(plan, size, &method)?;
     let simulator = Simulator::chosen(&plan.representative().fabric, &method).name;
-    let replayed = replay(&program, &mut AsPlanned::default(), request.settings)?;
+    let replayed = replay(
+        &program,
+        &mut AsPlanned::default(),
+        request.settings.clone(),
+    )?;
     Ok(Done {
         collectives: chosen,
         ..done(replayed, simulator, Details::default(), &program, request)
@@ -321,7 +325,7 @@ fn replay_program(program: &Program, request: &ReplayRequest<'_>) -> Result<Done
             let request = ReplayRequest {
                 settings: ReplaySettings {
                     ends,
-                    ..request.settings
+                    ..request.settings.clone()
                 },
                 method: &method,
                 ..request.clone()
@@ -427,7 +431,7 @@ fn modelled(
         }));
     }
     request.method.known_to(name)?;
-    let replayed = replay(program, &mut model, request.settings)?;
+    let replayed = replay(program, &mut model, request.settings.clone())?;
     let ranks = &replayed.ranks;
     let set_ups = ranks.set_ups.iter().sum();
     let mut setting_up = Time::ZERO;
@@ -452,7 +456,7 @@ fn simulated(
     if !program.routes.is_empty() {
         model.live.take_routes(&program.routes)?;
     }
-    let replayed = replay(program, &mut model, request.settings)?;
+    let replayed = replay(program, &mut model, request.settings.clone())?;
     let found = model.live.close(replayed.time)?;
     Ok(done(replayed, simulator, found, program, request))
 }

@@ -23,6 +23,8 @@
 mod deadlock;
 mod engine;
 
+use std::collections::BTreeMap;
+
 use super::error::TraceError;
 use super::network_model::NetworkModel;
 use super::program::{Call, Program};
@@ -30,10 +32,12 @@ use crate::units::{Bytes, Time};
 use engine::ReplayEngine;
 
 /// How to replay.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReplaySettings {
     /// Local work takes numerator / denominator of the traced time, rounded down to a picosecond.
     pub compute_factor: (u32, u32),
+    /// The same of ranks that have a factor of their own: slower or faster than the others.
+    pub rank_factors: BTreeMap<u32, (u32, u32)>,
     /// Whether to keep the begin and end of every call.
     pub timeline: bool,
     /// What messages cost at their ends.
@@ -76,6 +80,7 @@ impl Default for ReplaySettings {
     fn default() -> ReplaySettings {
         ReplaySettings {
             compute_factor: (1, 1),
+            rank_factors: BTreeMap::new(),
             timeline: false,
             ends: EndCosts::default(),
         }

@@ -162,3 +162,20 @@ fn ranks_that_wait_for_one_another_are_named() {
         assert_eq!(waiting[0], first, "{error}");
     }
 }
+
+#[test]
+fn a_rank_may_have_a_factor_of_its_own() {
+    let program = program_of(2, "0,Send,1,8,0,0,0,,1\n1,Recv,0,0,8,0,0,,1").unwrap();
+    let time = |rank, factor| {
+        let settings = ReplaySettings {
+            rank_factors: [(rank, factor)].into(),
+            ..ReplaySettings::default()
+        };
+        replay(&program, &mut hockney(), settings).map(|replayed| replayed.time)
+    };
+    let traced = time(0, (1, 1)).unwrap();
+    assert_eq!(time(0, (7, 2)).unwrap().ps() - traced.ps(), 2_500);
+    let error = time(2, (1, 1)).unwrap_err();
+    assert!(error.to_string().contains("rank 2 has a factor"), "{error}");
+    assert!(time(1, (1, 0)).is_err());
+}

@@ -16,6 +16,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction as Rational
+from itertools import pairwise
 from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
@@ -98,7 +99,11 @@ class Asked:
         ),
     ] = None
     cpu_factor: Annotated[
-        str, Parameter(help="Factor of local work (compute scale), such as 0.5 or 1/3")
+        str,
+        Parameter(
+            help="Factor of local work (compute scale), such as 0.5 or 1/3; with other factors of "
+            "some ranks, such as 1,3=1.5,8-15=2"
+        ),
     ] = "1"
     eager: Annotated[
         str,
@@ -217,7 +222,9 @@ class ReplayRow(Row, core="replay"):
         "Algorithms of collectives, for each number of ranks and size planned for"
     )
     carried_out: str = means("How collectives and messages go over the network")
-    cpu_factor: str = means("Factor of local work, as a fraction")
+    cpu_factor: str = means(
+        "Factor of local work, as a fraction; then those of some ranks, such as 1,3=3/2,8-15=2"
+    )
     eager: str = means(
         "Largest message that leaves before its receive has begun: all, none or a size"
     )
@@ -264,7 +271,7 @@ def compute(asked: Asked, watch: Watch) -> Iterator[ReplayRow]:
     network = config.to_medium(asked.fabric)
     if bursts is not None:
         _refuse_settings(settings)
-    numerator, denominator = _factor(asked.cpu_factor)
+    factor, of_ranks = _factors(asked.cpu_factor)
     eager_bytes, rendezvous = _eager(asked.eager)
     overhead_ps = 0 if asked.end_overhead is None else _core.parse_time(asked.end_overhead)
     kinds = [record["name"] for record in registry.records("collectives")]
@@ -278,12 +285,20 @@ def compute(asked: Asked, watch: Watch) -> Iterator[ReplayRow]:
         trace = exports.read_trace(trace, None, asked.operations_per_second)
     trace, notes = exports.carried_out_on(trace, network)
     watch.notes += notes
+    if of_ranks and (last := max(ranks[-1] for ranks in of_ranks)) >= trace.ranks:
+        raise UsageError(
+            f"--cpu-factor: there is no rank {last}, the ranks of the trace are 0 to "
+            f"{trace.ranks - 1}; leave it out"
+        )
     try:
         done = replay_trace(
             trace,
             network,
             algorithms,
-            compute_factor=(numerator, denominator),
+            compute_factor=factor.as_integer_ratio(),
+            rank_factors={
+                rank: own.as_integer_ratio() for ranks, own in of_ranks.items() for rank in ranks
+            },
             overhead_ps=overhead_ps,
             eager_bytes=eager_bytes,
             rendezvous=rendezvous,
@@ -301,7 +316,6 @@ def compute(asked: Asked, watch: Watch) -> Iterator[ReplayRow]:
             f"wavelengths make `{family}` a burst network, where messages request lightpaths; "
             "leave them out to share its links"
         )
-    factor = Rational(numerator, denominator)
     measured = done.simulator not in (*MODELS, "burst")
     light = done.network.startswith("light_path_grid")
     shown = {name: str(value) for name, value in settings.items() if name != "simulator"}
@@ -321,7 +335,7 @@ def compute(asked: Asked, watch: Watch) -> Iterator[ReplayRow]:
         injection_bandwidth=Fabric(done.network).injection_bandwidth if measured else None,
         carried_out=_carried_out(trace, done, measured=measured),
         fabric_latency_s=latency_s(Fabric(done.network)) if measured else None,
-        cpu_factor=str(factor),
+        cpu_factor=_spell_factors(factor, of_ranks),
         eager=_spell_eager(eager_bytes, none=rendezvous or light),
         overhead_s=overhead_ps / PICOSECONDS,
         outcome=done,
@@ -355,7 +369,51 @@ def _refuse_settings(settings: Settings) -> None:
         )
 
 
-def _factor(factor: str | float) -> tuple[int, int]:
+def _factors(
+    asked: str | float | Mapping[Any, str | float],
+) -> tuple[Rational, dict[range, Rational]]:
+    """The factor of most ranks, and the factors of other ranks, in ascending order.
+
+    >>> _factors("8-9=2,0.5,3=1.5")
+    (Fraction(1, 2), {range(3, 4): Fraction(3, 2), range(8, 10): Fraction(2, 1)})
+    """
+    if isinstance(asked, Mapping):
+        asked = ",".join(f"{ranks}={factor}" for ranks, factor in asked.items())
+    parts = [part.rpartition("=") for part in str(asked).split(",")]
+    others = [factor for _, equals, factor in parts if not equals]
+    if len(others) > 1:
+        raise UsageError(
+            f"--cpu-factor: `{asked}` has more than one factor of all other ranks; write "
+            f"RANK={others[-1]}"
+        )
+    own = [(_ranks_of(ranks), _factor(factor)) for ranks, equals, factor in parts if equals]
+    own.sort(key=lambda item: item[0][0])
+    for (before, _), (after, _) in pairwise(own):
+        if before[-1] >= after[0]:
+            raise UsageError(f"--cpu-factor: rank {after[0]} has two factors; leave one out")
+    return _factor(others[0] if others else 1), dict(own)
+
+
+def _ranks_of(text: str) -> range:
+    """The ranks in RANK or FIRST-LAST."""
+    first, dash, last = text.strip().partition("-")
+    bounds = (first, last if dash else first)
+    if not all(bound.isdecimal() and len(bound) < 10 for bound in bounds):
+        raise UsageError(f"--cpu-factor: `{text}` is no rank; write RANK=2 or FIRST-LAST=2")
+    ranks = range(int(bounds[0]), int(bounds[1]) + 1)
+    if not ranks:
+        raise UsageError(f"--cpu-factor: `{text}` has no rank; write the lower rank first")
+    return ranks
+
+
+def _spell_factors(factor: Rational, of_ranks: Mapping[range, Rational]) -> str:
+    """The factors as `--cpu-factor` reads them."""
+    ends = ((f"{ranks[0]}-{ranks[-1]}" if len(ranks) > 1 else f"{ranks[0]}") for ranks in of_ranks)
+    own = (f"{ranks}={own}" for ranks, own in zip(ends, of_ranks.values(), strict=True))
+    return ",".join([str(factor), *own])
+
+
+def _factor(factor: str | float) -> Rational:
     """A factor as a fraction of 32-bit numbers."""
     problem = f"the factor of local work is a number such as 0.5 or 1/3, not `{factor}`"
     try:
@@ -364,7 +422,7 @@ def _factor(factor: str | float) -> tuple[int, int]:
         raise UsageError(problem) from None
     if exact < 0 or exact.numerator > _MOST or exact.denominator > _MOST:
         raise UsageError(f"{problem}: from 0 to {_MOST}, with a denominator of at most that")
-    return exact.numerator, exact.denominator
+    return exact
 
 
 def _eager(eager: str | int | None) -> tuple[int | None, bool]:

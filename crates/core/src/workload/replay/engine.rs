@@ -41,6 +41,8 @@ pub(super) struct ReplayEngine<'a, C> {
     planned_messages: u64,
     happened: Vec<MessageEvent>,
     settings: ReplaySettings,
+    /// The factor of local work of each rank.
+    factors: Vec<(u32, u32)>,
     overhead: u64,
     now: u64,
     later: BinaryHeap<Reverse<(u64, u64)>>,
@@ -97,12 +99,15 @@ impl<'a, C: NetworkModel> ReplayEngine<'a, C> {
         network: &'a mut C,
         settings: ReplaySettings,
     ) -> Result<Self, TraceError> {
-        if settings.compute_factor.1 == 0 {
-            return Err(TraceError::Factor {
-                numerator: settings.compute_factor.0,
-            });
-        }
         let ranks = program.ranks() as usize;
+        let mut factors = vec![settings.compute_factor; ranks];
+        for (&rank, &factor) in &settings.rank_factors {
+            let own = factors.get_mut(rank as usize);
+            *own.ok_or(TraceError::FactorOfRank { rank, ranks })? = factor;
+        }
+        if let Some(&(numerator, _)) = factors.iter().find(|(_, denominator)| *denominator == 0) {
+            return Err(TraceError::Factor { numerator });
+        }
         let (nodes, in_order) = (&program.nodes, is_sequence(program));
         let mut processor_starts = vec![0u32];
         for rank in 0..ranks as u32 {
@@ -124,6 +129,7 @@ impl<'a, C: NetworkModel> ReplayEngine<'a, C> {
             planned_messages: 0,
             happened: Vec::new(),
             settings,
+            factors,
             now: 0,
             later: BinaryHeap::new(),
             present: VecDeque::new(),
@@ -252,8 +258,8 @@ impl<'a, C: NetworkModel> ReplayEngine<'a, C> {
         Ok(start)
     }
 
-    fn work(&self, amount: u64) -> Result<u64, TraceError> {
-        let (numerator, denominator) = self.settings.compute_factor;
+    fn work(&self, rank: u32, amount: u64) -> Result<u64, TraceError> {
+        let (numerator, denominator) = self.factors[rank as usize];
         if numerator == denominator {
             return Ok(amount);
         }
@@ -266,13 +272,13 @@ impl<'a, C: NetworkModel> ReplayEngine<'a, C> {
             *ready = self.now;
         }
         let plain = &self.program.nodes[node as usize];
+        let rank = self.rank_of.get(self.program, node);
         let held = match plain.kind {
             NodeKind::Receive | NodeKind::Collective => return self.begin(node),
             NodeKind::Send => self.overhead,
-            NodeKind::Compute | NodeKind::Enter => self.work(plain.amount)?,
+            NodeKind::Compute | NodeKind::Enter => self.work(rank, plain.amount)?,
             NodeKind::SetUp => plain.amount,
         };
-        let rank = self.rank_of.get(self.program, node);
         let start = self.hold(node, rank, held)?;
         if start == self.now {
             return self.begin(node);
@@ -287,7 +293,7 @@ impl<'a, C: NetworkModel> ReplayEngine<'a, C> {
         match plain.kind {
             NodeKind::Compute | NodeKind::Enter => {
                 let rank = self.rank_of.get(self.program, node) as usize;
-                let held = self.work(plain.amount)?;
+                let held = self.work(rank as u32, plain.amount)?;
                 if plain.kind == NodeKind::Enter {
                     self.return_from_call(rank as u32);
                 }
