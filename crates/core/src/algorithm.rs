@@ -560,7 +560,6 @@ pub(crate) fn push_cyclic(
 
 /// The algorithms as they are written down; the reversed ones are derived from them.
 const WRITTEN: &[&[Algorithm]] = &[
-    optree::RECORDS,
     one_stage::RECORDS,
     ring::RECORDS,
     ring_bidirectional::RECORDS,
@@ -571,6 +570,7 @@ const WRITTEN: &[&[Algorithm]] = &[
     binomial::RECORDS,
     direct::RECORDS,
     bruck::RECORDS,
+    optree::RECORDS,
     pairwise::RECORDS,
     halving_doubling::RECORDS,
     swing::RECORDS,
