@@ -101,8 +101,8 @@ class Asked:
     cpu_factor: Annotated[
         str,
         Parameter(
-            help="Factor of local work (compute scale), such as 0.5 or 1/3; with other factors of "
-            "some ranks, such as 1,3=1.5,8-15=2"
+            help="Factor of local work (compute scale), such as 1/3, and those of some ranks, such "
+            "as 1,3=1.5,8-15=2"
         ),
     ] = "1"
     eager: Annotated[
