@@ -17,62 +17,12 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod arcs;
-mod assembly;
-mod auto;
-mod bounds;
-mod bundles;
-mod capability;
-mod chains;
-mod channels;
-mod collectors;
-mod concurrent_flow;
-mod contest;
-mod decomposition;
-mod degraded;
-mod demands;
-mod detour;
-mod exchange;
-mod few_ranks;
-mod few_slots;
-mod fewest_steps;
-mod fronts;
-mod gathered;
+mod combined;
 mod graph;
-mod grouped;
-mod halving_exchange;
-mod knapsack;
-mod least;
-mod levels;
-mod light_tree;
-mod matching;
-mod mirror;
-mod multicast;
-mod named;
-mod pack;
-mod pipelined;
-pub mod placement;
-mod plane_shifts;
-mod ports;
-mod prices;
-mod reachable;
-mod relay_tree;
-pub mod replan;
-mod rooted;
-mod rotor;
-mod settings;
-mod shifts;
-mod signals;
-mod slot_cost;
-mod split;
-mod store_and_forward;
-mod striped;
-mod topologies;
-mod tree;
-
-mod two_phases;
-mod unfold;
-mod urgent;
+mod grid;
+mod ring;
+mod selection;
+mod switch;
 
 use crate::family::wss_grid::WssGrid;
 use thiserror::Error;
@@ -92,12 +42,14 @@ use crate::schedule::{Claims, Schedule};
 use crate::simulate::{Method, Policy, SimulationError, default_policy};
 use crate::spec::{OptionRecord, Spec, SpecError};
 use crate::units::{Bytes, Time, UnitError};
-pub use bounds::{NoBound, StatedBound, stated_bound, time_bound, time_bounds};
-pub use contest::{Candidate, LeftOut};
-pub use levels::static_levels;
-pub use mirror::{all_reduce, reduce_scatter};
-pub use named::options;
-pub use relay_tree::relay_tree;
+pub use combined::mirror::{all_reduce, reduce_scatter};
+pub use graph::rank_mapping;
+pub use ring::levels::static_levels;
+pub use ring::relay_tree::rotations::relay_tree;
+pub use selection::bounds::{NoBound, StatedBound, stated_bound, time_bound, time_bounds};
+pub use selection::contest::{Candidate, LeftOut};
+pub use selection::named::options;
+pub use selection::replan;
 
 /// Why no plan was made.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -222,7 +174,8 @@ pub struct Planner {
     /// The plan that a spec names, whose options are known.
     plan: fn(&Spec, &Question<'_>) -> Result<Planned, PlannerError>,
     /// What it has to offer for the choice.
-    candidates: for<'a> fn(&Question<'a>) -> Result<Vec<contest::Contender<'a>>, PlannerError>,
+    candidates:
+        for<'a> fn(&Question<'a>) -> Result<Vec<selection::contest::Contender<'a>>, PlannerError>,
 }
 
 impl Planner {
@@ -269,33 +222,32 @@ impl Planner {
 
 /// All planners.
 pub const PLANNERS: &[Planner] = &[
-    gathered::PLANNER,
-    levels::PLANNER,
-    grouped::PLANNER,
-    rooted::PLANNER,
-    chains::PLANNER,
-    light_tree::PLANNER,
-    detour::PLANNER,
-    signals::PLANNER,
-    arcs::PLANNER,
-    exchange::PLANNER,
-    store_and_forward::PLANNER,
-    collectors::PLANNER,
-    bundles::PLANNER,
-    graph::PLANNER,
-    matching::PLANNER,
-    fewest_steps::PLANNER,
-    two_phases::PLANNER,
-    concurrent_flow::PLANNER,
-    settings::PLANNER,
-    shifts::PLANNER,
-    plane_shifts::PLANNER,
-    pipelined::PLANNER,
-    halving_exchange::PLANNER,
-    decomposition::PLANNER,
-    topologies::PLANNER,
-    rotor::PLANNER,
-    auto::PLANNER,
+    ring::relay_tree::PLANNER,
+    ring::levels::PLANNER,
+    ring::grouped::PLANNER,
+    ring::tree::PLANNER,
+    ring::chains::PLANNER,
+    ring::light_tree::PLANNER,
+    ring::detour::PLANNER,
+    combined::signals::PLANNER,
+    ring::exchange::PLANNER,
+    ring::store_and_forward::PLANNER,
+    ring::collectors::PLANNER,
+    ring::bundles::PLANNER,
+    graph::tree_packing::PLANNER,
+    graph::matching::PLANNER,
+    graph::fewest_steps::PLANNER,
+    combined::two_phases::PLANNER,
+    graph::concurrent_flow::PLANNER,
+    switch::settings::PLANNER,
+    switch::shifts::PLANNER,
+    grid::plane_shifts::PLANNER,
+    grid::pipelined::PLANNER,
+    grid::halving_exchange::PLANNER,
+    switch::decomposition::PLANNER,
+    switch::kept_setting::PLANNER,
+    switch::rotor::PLANNER,
+    selection::auto::PLANNER,
 ];
 
 /// The collectives that are an all_gather, one backwards, or both.
@@ -461,7 +413,7 @@ pub fn plan_task(spec: &Spec, task: &PlanningTask<'_>) -> Result<Planned, Planne
                 assignment: assignment.into(),
             });
         }
-        (None, false) => named::plan(spec, fabric, collective, assignment)?.into(),
+        (None, false) => selection::named::plan(spec, fabric, collective, assignment)?.into(),
         (_, true) => {
             let size = task.size.unwrap_or(DEFAULT_SIZE);
             let question = Question::new(fabric, collective, size, task.method, task.watch)?;
@@ -506,7 +458,7 @@ struct Question<'a> {
     /// Plans that take as long or longer are of no use.
     limit: Option<Time>,
     /// The same where the plan is to be joined with another one.
-    joined: Option<two_phases::JoinedLimit>,
+    joined: Option<combined::two_phases::JoinedLimit>,
     /// How many of the fastest plans are wanted.
     wanted: usize,
     /// Told what is made next.
@@ -552,7 +504,7 @@ impl<'a> Question<'a> {
     fn answer(&self, spec: &Spec) -> Result<Planned, PlannerError> {
         let undegraded = self.fabric.undegraded();
         if !undegraded.is_empty() {
-            return degraded::plan(self, spec, undegraded);
+            return selection::degraded::plan(self, spec, undegraded);
         }
         self.answer_on_whole(spec)
     }
@@ -560,7 +512,8 @@ impl<'a> Question<'a> {
     /// The same, with no regard to parts that are slower.
     fn answer_on_whole(&self, spec: &Spec) -> Result<Planned, PlannerError> {
         let Some(planner) = find(self.collective.kind(), spec.name()) else {
-            return named::plan(spec, self.fabric, self.collective, AUTO).map(Planned::from);
+            return selection::named::plan(spec, self.fabric, self.collective, AUTO)
+                .map(Planned::from);
         };
         spec.only_declared(planner.options)?;
         if self.collective.demand().is_some() && !planner.takes_demands {
@@ -577,12 +530,12 @@ impl<'a> Question<'a> {
 
     /// A time that no plan goes below.
     fn least(&self) -> Result<Time, PlannerError> {
-        least::of_collective(self.fabric, &self.collective, self.size, self.method)
+        selection::least::of_collective(self.fabric, &self.collective, self.size, self.method)
     }
 
     /// The fastest plan found.
     fn fastest(&self) -> Result<Planned, PlannerError> {
-        auto::choose(self)
+        selection::auto::choose(self)
     }
 
     /// The planners that may have candidates.
@@ -599,8 +552,8 @@ impl<'a> Question<'a> {
         self.method.policy.unwrap_or(default_policy(self.fabric))
     }
 
-    fn slot_cost(&self, ring: &WdmRing) -> slot_cost::SlotCost {
-        slot_cost::SlotCost::new(ring, self.policy())
+    fn slot_cost(&self, ring: &WdmRing) -> ring::slot_cost::SlotCost {
+        ring::slot_cost::SlotCost::new(ring, self.policy())
     }
 
     /// The work of making and timing so many transfers: on a grid of tunable circuits each is a chain of events where ranks do not wait

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use opticoll::plan::{self, AnyPlan};
-use opticoll::planner::placement::{self, Problem};
+use opticoll::planner::rank_mapping::{self, Problem};
 use opticoll::simulate::burst::BurstWork;
 use opticoll::simulate::burst::collective::{self, CollectiveOutcome, Congestion, Job, executed};
 use opticoll::units::Bytes;
@@ -157,8 +157,8 @@ pub(crate) fn place_ranks(
             problem.check(start).map_err(IntoPyErr::into_py_err)?;
         }
         let placement = match (search, starts.first()) {
-            (false, Some(start)) => placement::judge(&problem, start),
-            _ => placement::place(&problem, &starts),
+            (false, Some(start)) => rank_mapping::judge(&problem, start),
+            _ => rank_mapping::place(&problem, &starts),
         };
         Ok((
             placement.sites,

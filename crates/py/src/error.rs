@@ -6,7 +6,7 @@ use opticoll::fabric::{FabricError as FabricProblem, WrongFamily};
 use opticoll::place::{PlacementError, PlacementProblem};
 use opticoll::plan::text::PlanTextError;
 use opticoll::planner::PlannerError as PlannerProblem;
-use opticoll::planner::placement::SiteError;
+use opticoll::planner::rank_mapping::SiteError;
 use opticoll::program::ProgramError as ProgramProblem;
 use opticoll::simulate::SimulationError as SimulationProblem;
 use opticoll::simulate::burst::BurstError;

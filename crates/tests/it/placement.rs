@@ -5,7 +5,7 @@ use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;
 use opticoll::families::Medium;
 use opticoll::hash::hash;
-use opticoll::planner::placement::{Problem, heuristic, lower_bound, place};
+use opticoll::planner::rank_mapping::{Problem, heuristic, lower_bound, place};
 use opticoll::schedule::Schedule;
 use opticoll::simulate::burst::BurstNetwork;
 use opticoll::units::Bytes;

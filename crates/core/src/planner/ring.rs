@@ -1,0 +1,18 @@
+//! Planners for rings of wavelengths.
+
+pub(super) mod assembly;
+pub(super) mod bundles;
+pub(super) mod chains;
+pub(super) mod collectors;
+pub(super) mod detour;
+pub(super) mod exchange;
+pub(super) mod few_slots;
+pub(super) mod grouped;
+pub(super) mod levels;
+pub(super) mod light_tree;
+pub(super) mod relay_tree;
+pub(super) mod slot_cost;
+pub(super) mod store_and_forward;
+pub(super) mod striped;
+pub(super) mod tree;
+pub(super) mod unfold;
