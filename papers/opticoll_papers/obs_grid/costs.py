@@ -293,7 +293,7 @@ def _algorithm(name: str) -> dict[str, Computed]:
             "saved_time.total": Computed(tuple(_rounded(all) for all, _ in saved_times)),
         }
     if name == "binomial_tree":
-        found |= {"ports_ceil": with_ports, "saved_ceil": Computed(saved)}
+        found |= {"ports.ceil": with_ports, "saved.ceil": Computed(saved)}
     return {f"{name}.{key}": one for key, one in found.items()}
 
 

@@ -193,6 +193,7 @@ def figure_five(results: Results, constructed: Construct, *, quick: bool) -> dic
             f"that normalisation its time stays equal, {wrht[large]} steps, or falls to "
             f"{shared:.3f} of itself if a message of 4 MiB is that of all nodes together.",
         ),
+        "fig5.wrht_falls.first": Computed(wrht[large] / wrht[small]),
         "fig5.reason": Computed((tree[large] / tree[small]) / (wrht[large] / wrht[small]), steps),
     }
     if not quick:

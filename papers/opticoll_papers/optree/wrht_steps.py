@@ -99,6 +99,7 @@ def reproduce(results: Results) -> dict[str, Computed]:
             "not rounded, p^(theta - 1) is N/p, and the totals are, but for a ceiling, the sums at "
             f"{len(unrounded)} of the {len(cases)} p; the first total is then Table I's formula.",
         ),
+        "baseline.wrht.total.unrounded": Computed(len(cases) - len(unrounded)),
         "table1.wrht": Computed(
             collected + handed[0],
             f"{collected} steps to collect and {handed[0]} to hand out; with the other branch, "
