@@ -208,6 +208,22 @@ def test_predicted_paths_are_set_up_while_a_program_computes() -> None:
             assert row["time_s"] == pytest.approx(milliseconds / 1000), (compute_ms, paths)
 
 
+@pytest.mark.parametrize(("size", "named"), [(4096, "recursive_doubling"), (4 << 20, "ring")])
+def test_a_rule_by_size_names_the_algorithm_of_a_call(size: int, named: str) -> None:
+    header = "# app=one ranks=4\n# comm 0 = 0 1 2 3\n"
+    header += "rank,call,peer,send_bytes,recv_bytes,tag,comm,req,compute_ns"
+    calls = [f"{rank},Allreduce,,{size},{size},,0,,0" for rank in range(4)]
+    trace = opticoll.read_trace("\n".join([header, *calls]).encode())
+
+    def seconds(algorithm: str) -> float:
+        network = "crossbar:ranks=4,rate=100Gb/s,latency=1us"
+        chosen = {"all_reduce": algorithm}
+        return float(opticoll.replay(trace, network, collectives=chosen)["time_s"])
+
+    assert seconds("recursive_doubling<1MiB,ring") == seconds(named)
+    assert seconds("ring") != seconds("recursive_doubling")
+
+
 LADDER = "ladder:rungs=4,hosts=2,wavelengths=64,rate=1Gb/s,latency=0s"
 
 

@@ -118,6 +118,19 @@ def test_two_collectives_cost_what_each_costs() -> None:
     assert one["reconfiguration_s"] == pytest.approx(charged)
 
 
+def test_a_rule_by_size_names_the_algorithm_of_each_bucket() -> None:
+    fabric = "crossbar:ranks=8,rate=100Gb/s,latency=1us"
+
+    def times(algorithm: str) -> dict[int, float]:
+        row = opticoll.train("resnet50", fabric, batch=1, algorithm=algorithm)
+        return {one["size_bytes"]: one["time_s"] for one in row["collectives"]}
+
+    doubling, ring = times("recursive_doubling"), times("ring")
+    assert min(ring) < 16 << 20 < max(ring)
+    expected = {size: doubling[size] if size < 16 << 20 else ring[size] for size in ring}
+    assert times("recursive_doubling<16MiB,ring") == expected not in (doubling, ring)
+
+
 def test_slow_switches_are_set_once_for_a_training() -> None:
     fabric = "wss_grid:rows=2,columns=2,slow_switch=2s"
     row = opticoll.train("resnet50", fabric, batch=256, epochs=1, algorithm="halving_doubling")
