@@ -83,7 +83,8 @@ def filled(text: str, values: Mapping[str, float | str | None]) -> str:
         numbers = [float(one) for one in str(given).split(", ")]
         number = numbers[int(match[2] or 0)]
         # Of a ratio near 1 the digits behind it count.
-        digits = 5 if abs(number - 1) < 0.05 else 3
+        is_ratio = not text.startswith(" %", match.end())
+        digits = 5 if is_ratio and abs(number - 1) < 0.05 else 3
         return f"{number:,.0f}" if number == round(number) else f"{number:.{digits}g}"
 
     return _VALUE.sub(shown, text)
