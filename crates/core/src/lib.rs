@@ -6,17 +6,10 @@
 //! [`verify`], [`simulate`].
 #![forbid(unsafe_code)]
 
-mod names;
-
 pub mod drawing;
-pub mod event;
-pub mod graph;
-pub mod hash;
-pub mod interrupt;
-pub mod memory;
-pub mod ports;
-pub mod spec;
-pub mod units;
+pub(crate) use opticoll_base::names;
+#[doc(inline)]
+pub use opticoll_base::{event, graph, hash, interrupt, memory, ports, spec, units};
 
 pub mod network;
 

@@ -67,14 +67,12 @@ struct PortTimes {
     free: Since,
 }
 
-impl TakenPort<PortTimes> {
-    /// Since when it can carry a message, or change for it.
-    fn available(&self) -> Since {
-        match self.before {
-            None => Since::default(),
-            Some((_, times)) if self.holds => times.set,
-            Some((_, times)) => times.free,
-        }
+/// Since when a port that is taken can carry a message, or change for it.
+fn available(port: &TakenPort<PortTimes>) -> Since {
+    match port.before {
+        None => Since::default(),
+        Some((_, times)) if port.holds => times.set,
+        Some((_, times)) => times.free,
     }
 }
 
@@ -392,7 +390,7 @@ impl<'a> TransferTimeline<'a> {
         } = tunings[leader as usize];
         let free_first = |times: PortTimes| times.free.time;
         let sender = self.ports.take(transmitter, free_first);
-        let mut free = sender.available();
+        let mut free = available(&sender);
         for places in self.places(&block.circuits[leader as usize], channel) {
             for &since in &self.free[places] {
                 free = free.later(since);
@@ -407,7 +405,7 @@ impl<'a> TransferTimeline<'a> {
         let mut receive = |member: u32| {
             let receiver = tunings[member as usize].receiver;
             let port = self.ports.take(receiver, free_first);
-            free = free.later(port.available());
+            free = free.later(available(&port));
             changes |= changes_at(&port);
             releases |= releases_at(&port);
             (receiver, port)

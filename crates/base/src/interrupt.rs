@@ -6,7 +6,7 @@
 //! was under way is returned; what it borrowed is as it was left.
 //!
 //! ```
-//! use opticoll::interrupt::{check, interrupt, interruptible};
+//! use opticoll_base::interrupt::{check, interrupt, interruptible};
 //!
 //! let sum = interruptible(|| (0..1000u32).inspect(|_| check()).sum::<u32>());
 //! assert_eq!(sum.ok(), Some(499_500));

@@ -1,7 +1,7 @@
 //! The queue of a simulation's events: by time, and in the order of their entry within an instant.
 //!
 //! ```
-//! use opticoll::event::EventQueue;
+//! use opticoll_base::event::EventQueue;
 //! let mut queue = EventQueue::default();
 //! queue.put(20, "later");
 //! queue.put(10, "first");

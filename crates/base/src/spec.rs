@@ -3,14 +3,14 @@
 //! written in any case and with hyphens: `Group-Size=3` is `group_size=3`. A key alone has the value `yes`.
 //!
 //! ```
-//! use opticoll::spec::Spec;
+//! use opticoll_base::spec::Spec;
 //! let spec: Spec = "optree:radices=4x4".parse()?;
 //! assert_eq!(spec.name(), "optree");
 //! assert_eq!(spec.option("radices"), Some("4x4"));
 //! assert_eq!(spec.to_string(), "optree:radices=4x4");
 //! assert_eq!("optree:Radices=4x4".parse::<Spec>()?, spec);
 //! assert_eq!("ocs_torus:twisted".parse::<Spec>()?.option("twisted"), Some("yes"));
-//! # Ok::<(), opticoll::spec::SpecError>(())
+//! # Ok::<(), opticoll_base::spec::SpecError>(())
 //! ```
 
 use std::fmt;
@@ -91,7 +91,7 @@ pub struct OptionRecord {
 }
 
 /// The default of an option that must be given.
-pub(crate) const REQUIRED: &str = "required";
+pub const REQUIRED: &str = "required";
 
 /// What an option decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -161,12 +161,12 @@ impl OptionRecord {
 /// A name with options, in the order given; and where it holds for small sizes only, what holds from a size on.
 ///
 /// ```
-/// # use opticoll::{spec::Spec, units::Bytes};
+/// # use opticoll_base::{spec::Spec, units::Bytes};
 /// let rule: Spec = "bruck<80KiB,recursive_doubling<512KiB,ring:stripes=2".parse()?;
 /// assert_eq!(rule.at(Bytes::new(80 * 1024 - 1)).name(), "bruck");
 /// assert_eq!(rule.at(Bytes::new(80 * 1024)).name(), "recursive_doubling");
 /// assert_eq!(rule.at(Bytes::new(1 << 20)).to_string(), "ring:stripes=2");
-/// # Ok::<(), opticoll::spec::SpecError>(())
+/// # Ok::<(), opticoll_base::spec::SpecError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Spec {

@@ -5,12 +5,12 @@
 //! because it may mean 4 * 10^6 or 4 * 2^20.
 //!
 //! ```
-//! use opticoll::units::{Bytes, Rate, Time};
+//! use opticoll_base::units::{Bytes, Rate, Time};
 //! let size: Bytes = "4MiB".parse()?;
 //! let rate: Rate = "40Gb/s".parse()?;
 //! assert_eq!(rate.transmission(size)?, "838.8608us".parse::<Time>()?);
 //! assert!("4M".parse::<Bytes>().is_err());
-//! # Ok::<(), opticoll::units::UnitError>(())
+//! # Ok::<(), opticoll_base::units::UnitError>(())
 //! ```
 
 use std::fmt;
@@ -160,7 +160,7 @@ impl Bytes {
 
 impl Rate {
     /// A rate of so many gigabits per second, at least one.
-    pub(crate) const fn gigabits(gigabits: u32) -> Rate {
+    pub const fn gigabits(gigabits: u32) -> Rate {
         Rate(if gigabits == 0 { 1 } else { gigabits as u64 } * 1_000_000_000)
     }
 

@@ -2,7 +2,7 @@
 //! how a word of somebody else is shown in a message.
 
 /// `1 slot`, `2 slots`.
-pub(crate) fn plural(count: usize, word: &str) -> String {
+pub fn plural(count: usize, word: &str) -> String {
     let ending = if count == 1 { "" } else { "s" };
     format!("{count} {word}{ending}")
 }
@@ -15,7 +15,7 @@ const MOST_NAME: usize = 100;
 
 /// A word of a file or a command line as a message repeats it: long ones cut, and characters that do not
 /// print escaped, since a terminal would obey them or show the rest in another order.
-pub(crate) fn shown(word: &str) -> String {
+pub fn shown(word: &str) -> String {
     let mut text = String::new();
     for letter in word.chars().take(MOST_SHOWN) {
         if prints(letter) {
@@ -33,7 +33,7 @@ pub(crate) fn shown(word: &str) -> String {
 
 /// Whether a character is seen where it stands: no control character, no mark that turns the direction
 /// of writing, no line separator.
-pub(crate) fn prints(letter: char) -> bool {
+pub fn prints(letter: char) -> bool {
     if letter.is_ascii() {
         return matches!(letter, ' '..='~');
     }
@@ -43,7 +43,7 @@ pub(crate) fn prints(letter: char) -> bool {
 }
 
 /// Whether two texts are one name: `one_stage`, `one-stage` and `One_Stage` are.
-pub(crate) fn same_name(one: &str, other: &str) -> bool {
+pub fn same_name(one: &str, other: &str) -> bool {
     let letters = |name: &str| -> String {
         let plain = name.chars().filter(|letter| !matches!(letter, '_' | '-'));
         plain.flat_map(char::to_lowercase).collect()
@@ -52,7 +52,7 @@ pub(crate) fn same_name(one: &str, other: &str) -> bool {
 }
 
 /// `; did you mean X?`, or `; known are X, Y, Z` where nothing is near.
-pub(crate) fn suggest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+pub fn suggest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let known: Vec<&str> = known.into_iter().collect();
     if name.len() > MOST_NAME {
         return format!("; known are {}", known.join(", "));

@@ -6,8 +6,8 @@
 //! rule to the memory that the machine has left.
 //!
 //! ```
-//! use opticoll::interrupt::{Stopped, interruptible};
-//! use opticoll::memory::{self, TooMuch};
+//! use opticoll_base::interrupt::{Stopped, interruptible};
+//! use opticoll_base::memory::{self, TooMuch};
 //!
 //! memory::set_limit(1 << 20);
 //! let stopped = interruptible(|| memory::take("a table of prices", 1 << 30)).unwrap_err();

@@ -5,7 +5,7 @@
 ///
 /// ```
 /// // The first output of SplitMix64 with seed 0.
-/// assert_eq!(opticoll::hash::hash(0), 0xE220_A839_7B1D_CDAF);
+/// assert_eq!(opticoll_base::hash::hash(0), 0xE220_A839_7B1D_CDAF);
 /// ```
 #[inline]
 pub fn hash(value: u64) -> u64 {

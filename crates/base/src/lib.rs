@@ -1,0 +1,12 @@
+#![doc = include_str!("../README.md")]
+#![forbid(unsafe_code)]
+
+pub mod event;
+pub mod graph;
+pub mod hash;
+pub mod interrupt;
+pub mod memory;
+pub mod names;
+pub mod ports;
+pub mod spec;
+pub mod units;
