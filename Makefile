@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-RUST := $(shell find crates/base crates/core crates/py -name '*.rs' -o -name Cargo.toml) Cargo.toml $(wildcard Cargo.lock)
+RUST := $(shell find crates/base crates/core crates/planner crates/workload crates/opticoll crates/py -name '*.rs' -o -name Cargo.toml) Cargo.toml $(wildcard Cargo.lock)
 export PATH := $(CURDIR)/$(BIN):$(PATH):$(HOME)/.cargo/bin
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
@@ -22,12 +22,14 @@ export PROPTEST_CASES ?= 64
 # compiled once for both.
 CARGO_TEST := cargo test --profile quick --package opticoll-py
 
+CRATES := $(addprefix --package opticoll-,base core planner workload)
+
 # One test: make test-core TEST=auto::every_candidate, make test-python TEST=tests/test_bound.py.
 test-core:
 	$(CARGO_TEST) --package opticoll-tests --test it $(or $(TEST),--test tidy)
 ifndef TEST
-	cargo test --package opticoll --package opticoll-base --lib
-	$(CARGO_TEST) --package opticoll --package opticoll-base --doc
+	cargo test $(CRATES) --lib
+	$(CARGO_TEST) $(CRATES) --doc
 endif
 
 test-python: $(VENV)/built
@@ -73,7 +75,7 @@ fuzz: $(VENV)/built
 validate: export OPTICOLL_CASES := all
 validate: export PROPTEST_CASES := 256
 validate: test docs
-	$(CARGO_TEST) --package opticoll --package opticoll-base --lib
+	$(CARGO_TEST) $(CRATES) --lib
 	$(CARGO_TEST) --package opticoll-tests --test it -- --ignored
 	pytest -n 2 validation
 
@@ -98,7 +100,7 @@ papers: $(VENV)/built
 
 # The reference of the crate; a link that leads nowhere is an error.
 rustdoc:
-	RUSTDOCFLAGS='--deny warnings' cargo doc --quiet --no-deps --package opticoll --package opticoll-base
+	RUSTDOCFLAGS='--deny warnings' cargo doc --quiet --no-deps $(CRATES)
 
 # The documentation site, in out/docs, with the reference of the crate in out/docs/rust; a warning is an error.
 docs: $(VENV)/built rustdoc

@@ -10,9 +10,9 @@
 //! is known.
 //!
 //! ```
-//! use opticoll::algorithm;
-//! use opticoll::collective::{Collective, CollectiveKind};
-//! use opticoll::fabric::Fabric;
+//! use opticoll_core::algorithm;
+//! use opticoll_core::collective::{Collective, CollectiveKind};
+//! use opticoll_core::fabric::Fabric;
 //! let fabric = Fabric::parse("wdm_ring:ranks=16,wavelengths=2")?;
 //! let collective = Collective::new(CollectiveKind::AllGather, 16)?;
 //! let schedule = algorithm::build(&"optree:radices=4x4".parse()?, collective, &fabric)?;
@@ -399,7 +399,7 @@ impl Algorithm {
     }
 
     /// Into how many pieces the vector is cut, where an option says it.
-    pub(crate) fn pieces(&self, spec: &Spec) -> Option<u64> {
+    pub fn pieces(&self, spec: &Spec) -> Option<u64> {
         let mut options = self.options.iter();
         let option = options.find(|option| option.role == Role::Pieces)?;
         spec.option(option.name)?.parse().ok()
@@ -455,7 +455,7 @@ pub(crate) fn make_room(schedule: &mut Schedule, ranks: u32) -> Result<(), Algor
 }
 
 /// The meaning of an option's value among those known, the first of which is the default.
-pub(crate) fn choice<T: Copy>(spec: &Spec, key: &str, known: &[(&str, T)]) -> Result<T, SpecError> {
+pub fn choice<T: Copy>(spec: &Spec, key: &str, known: &[(&str, T)]) -> Result<T, SpecError> {
     let value = spec.option(key).unwrap_or(known[0].0);
     let found = known.iter().find(|(name, _)| *name == value);
     found.map(|(_, meaning)| *meaning).ok_or_else(|| {

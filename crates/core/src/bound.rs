@@ -73,7 +73,7 @@ impl From<circuits::Charge> for LeastCharge {
 }
 
 /// The least S with (1 + intake)^S >= ranks.
-pub(crate) fn growth(ranks: u64, intake: u64) -> u64 {
+pub fn growth(ranks: u64, intake: u64) -> u64 {
     let (mut steps, mut informed) = (0, 1u64);
     while informed < ranks {
         informed = informed.saturating_mul(1 + intake);

@@ -8,7 +8,7 @@
 //! Source: `et_def.proto` of MLCommons Chakra.
 //!
 //! ```
-//! use opticoll::chakra::{Attribute, ChakraFile, ChakraNode, NodeKind, Value};
+//! use opticoll_core::chakra::{Attribute, ChakraFile, ChakraNode, NodeKind, Value};
 //! let mut file = ChakraFile::default();
 //! file.nodes.push(ChakraNode {
 //!     id: 7,
@@ -19,7 +19,7 @@
 //! });
 //! let read = ChakraFile::read(&file.write())?;
 //! assert_eq!(read.nodes[0].whole("comm_dst")?, Some(1));
-//! # Ok::<(), opticoll::chakra::ChakraError>(())
+//! # Ok::<(), opticoll_core::chakra::ChakraError>(())
 //! ```
 
 mod wire;

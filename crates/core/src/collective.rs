@@ -24,12 +24,12 @@
 //! The blocks of an all_to_all may differ: a [`DemandMatrix`] says how many bytes each has and how it is cut.
 //!
 //! ```
-//! use opticoll::collective::{Collective, CollectiveKind, Holders};
+//! use opticoll_core::collective::{Collective, CollectiveKind, Holders};
 //! let gather = Collective::new(CollectiveKind::AllGather, 16)?;
 //! assert_eq!(gather.chunks(), 16);
 //! assert_eq!(gather.before(3), Holders::One(3));
 //! assert_eq!(gather.after(3), Holders::All);
-//! # Ok::<(), opticoll::collective::CollectiveError>(())
+//! # Ok::<(), opticoll_core::collective::CollectiveError>(())
 //! ```
 
 pub mod demand;
@@ -410,7 +410,7 @@ impl Collective {
     }
 
     /// The fewest bytes that a chunk has.
-    pub(crate) fn least_chunk_bytes(&self, size: Bytes) -> Bytes {
+    pub fn least_chunk_bytes(&self, size: Bytes) -> Bytes {
         match self.demand() {
             Some(demand) => demand.least_bytes(size),
             None => Bytes::new(self.payload(size).get() / self.parts()),
@@ -495,7 +495,7 @@ impl Collective {
     }
 
     /// The bytes that move when the size is `size`: none for a barrier.
-    pub(crate) fn payload(&self, size: Bytes) -> Bytes {
+    pub fn payload(&self, size: Bytes) -> Bytes {
         match self.kind {
             CollectiveKind::Barrier => Bytes::new(0),
             _ => size,
@@ -503,7 +503,7 @@ impl Collective {
     }
 
     /// Into how many chunks the bytes that `size` counts are cut.
-    pub(crate) fn parts(&self) -> u64 {
+    pub fn parts(&self) -> u64 {
         let pieces = u64::from(self.pieces);
         match self.kind {
             CollectiveKind::AllGather | CollectiveKind::Gather | CollectiveKind::Scatter => pieces,

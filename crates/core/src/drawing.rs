@@ -5,11 +5,11 @@
 //! are the only floats of a fabric.
 //!
 //! ```
-//! use opticoll::fabric::Fabric;
+//! use opticoll_core::fabric::Fabric;
 //! let torus = Fabric::parse("torus:dims=2x2")?;
 //! let drawing = torus.network().expect("a torus has links").drawing();
 //! assert_eq!(drawing.places, [[0.0, 0.0], [1.0, 0.0], [0.0, -1.0], [1.0, -1.0]]);
-//! # Ok::<(), opticoll::fabric::FabricError>(())
+//! # Ok::<(), opticoll_core::fabric::FabricError>(())
 //! ```
 
 use std::f64::consts::{FRAC_PI_2, PI, TAU};

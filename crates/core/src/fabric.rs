@@ -8,13 +8,13 @@
 //! [`families`](crate::families).
 //!
 //! ```
-//! use opticoll::fabric::Fabric;
+//! use opticoll_core::fabric::Fabric;
 //! let fabric = Fabric::parse("wdm_ring:ranks=1024,wavelengths=64")?;
 //! assert_eq!(fabric.ranks(), 1024);
 //! assert!(fabric.circuits().is_some() && fabric.network().is_none());
 //! let preset = Fabric::parse("terarack:ranks=256")?;
 //! assert!(preset.to_string().contains("fibres=2"));
-//! # Ok::<(), opticoll::fabric::FabricError>(())
+//! # Ok::<(), opticoll_core::fabric::FabricError>(())
 //! ```
 
 pub mod circuits;
@@ -243,10 +243,10 @@ pub trait Machine: Object {
     /// Results of fabrics in which this number differs compare machines of different capacity.
     ///
     /// ```
-    /// use opticoll::fabric::Fabric;
+    /// use opticoll_core::fabric::Fabric;
     /// let ring = Fabric::parse("wdm_ring:ranks=16,wavelengths=2,rate=40Gb/s")?;
     /// assert_eq!(ring.injection_bandwidth(), 160_000_000_000);
-    /// # Ok::<(), opticoll::fabric::FabricError>(())
+    /// # Ok::<(), opticoll_core::fabric::FabricError>(())
     /// ```
     fn injection_bandwidth(&self) -> u128 {
         self.network().map_or(0, network::injection_bandwidth)
@@ -256,10 +256,10 @@ pub trait Machine: Object {
     /// sent: over links, or as light over one circuit that is up.
     ///
     /// ```
-    /// use opticoll::fabric::Fabric;
+    /// use opticoll_core::fabric::Fabric;
     /// let star = Fabric::parse("crossbar:ranks=16,latency=500ns")?;
     /// assert_eq!(star.latency(), "1us".parse().unwrap());
-    /// # Ok::<(), opticoll::fabric::FabricError>(())
+    /// # Ok::<(), opticoll_core::fabric::FabricError>(())
     /// ```
     fn latency(&self) -> Time {
         let of_circuit = |circuits: &dyn Circuits| {

@@ -163,10 +163,7 @@ pub fn wavelengths_used<'a>(plan: impl Into<PlanRef<'a>>) -> u32 {
 ///
 /// # Errors
 /// A time beyond 64 bits.
-pub(crate) fn direct_bound(
-    fabric: &Fabric,
-    asked: &Charged<'_>,
-) -> Result<Option<TimeBound>, UnitError> {
+pub fn direct_bound(fabric: &Fabric, asked: &Charged<'_>) -> Result<Option<TimeBound>, UnitError> {
     match circuit_plans(fabric).and_then(|plans| plans.direct_bound) {
         Some(bound) if asked.collective.demand().is_some() => bound(fabric, asked),
         _ => Ok(None),
@@ -177,10 +174,7 @@ pub(crate) fn direct_bound(
 ///
 /// # Errors
 /// A time beyond 64 bits.
-pub(crate) fn time_bound(
-    fabric: &Fabric,
-    asked: &Charged<'_>,
-) -> Result<Option<TimeBound>, UnitError> {
+pub fn time_bound(fabric: &Fabric, asked: &Charged<'_>) -> Result<Option<TimeBound>, UnitError> {
     match circuit_plans(fabric) {
         Some(plans) if plans.bounds_demands || asked.collective.demand().is_none() => {
             (plans.time_bound)(fabric, asked)

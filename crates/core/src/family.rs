@@ -45,53 +45,55 @@ pub struct Family {
     /// Named machines of it.
     pub presets: &'static [PresetRecord],
     /// Plans of circuits; `None` where plans have steps only and flows share links.
-    pub(crate) plans: Option<CircuitPlans>,
+    pub plans: Option<CircuitPlans>,
 }
 
 /// A bound of plans in which no rank relays.
 type DirectBound = fn(&Fabric, &Charged<'_>) -> Result<Option<TimeBound>, UnitError>;
 
 /// How the plans of a family with circuits come to be, and what they cannot go below.
-pub(crate) struct CircuitPlans {
+pub struct CircuitPlans {
     /// The plan of a schedule; the third argument names an assignment of channels, such as `first_fit`, or
     /// is [`AUTO`].
-    pub(crate) place: fn(Schedule, &Fabric, &str, String) -> Result<Plan, PlacementError>,
+    pub place: fn(Schedule, &Fabric, &str, String) -> Result<Plan, PlacementError>,
     /// The greatest bound on the slots of any plan of a collective; where the flag says so, of plans whose
     /// circuits carry one chunk each in a slot.
-    pub(crate) slots_bound: fn(&Fabric, &Collective, bool) -> Option<Bound>,
+    pub slots_bound: fn(&Fabric, &Collective, bool) -> Option<Bound>,
     /// Whether `time_bound` holds of an all_to_all with a demand.
-    pub(crate) bounds_demands: bool,
+    pub bounds_demands: bool,
     /// Of an all_to_all with a demand: the greatest bound on the time of plans in which no rank relays.
-    pub(crate) direct_bound: Option<DirectBound>,
+    pub direct_bound: Option<DirectBound>,
     /// The greatest bound on the time of any plan of a collective.
-    pub(crate) time_bound: fn(&Fabric, &Charged<'_>) -> Result<Option<TimeBound>, UnitError>,
+    pub time_bound: fn(&Fabric, &Charged<'_>) -> Result<Option<TimeBound>, UnitError>,
     /// How many distinct wavelengths a plan lights anywhere.
-    pub(crate) wavelengths_used: fn(PlanRef<'_>) -> u32,
+    pub wavelengths_used: fn(PlanRef<'_>) -> u32,
 }
 
 /// What a bound on time is asked for.
-pub(crate) struct Charged<'a> {
-    pub(crate) collective: &'a Collective,
-    pub(crate) size: Bytes,
+pub struct Charged<'a> {
+    /// The collective.
+    pub collective: &'a Collective,
+    /// Its size.
+    pub size: Bytes,
     /// What the policy charges for changes of circuits.
-    pub(crate) charge: circuits::Charge,
+    pub charge: circuits::Charge,
     /// Which circuits stay up after their slots.
-    pub(crate) paths: Paths,
+    pub paths: Paths,
 }
 
 impl Charged<'_> {
     /// What a plan pays for reconfiguration at least.
-    pub(crate) fn least(&self) -> LeastCharge {
+    pub fn least(&self) -> LeastCharge {
         self.charge.into()
     }
 }
 
 /// The assignment of channels that a family takes where none is named.
-pub(crate) const AUTO: &str = "auto";
+pub const AUTO: &str = "auto";
 
 impl Family {
     /// A family whose ranks are joined by links.
-    pub(crate) const fn of_links(record: &'static FamilyRecord) -> Family {
+    pub const fn of_links(record: &'static FamilyRecord) -> Family {
         Family {
             record,
             presets: &[],
@@ -101,7 +103,7 @@ impl Family {
 }
 
 /// How many values the field `wavelength` of a plan's light has; 0 where there is no such field.
-pub(crate) fn distinct_wavelengths(plan: PlanRef<'_>) -> u32 {
+pub fn distinct_wavelengths(plan: PlanRef<'_>) -> u32 {
     let representative = plan.representative();
     let Some(kind) = representative.fabric.light() else {
         return 0;
@@ -135,11 +137,7 @@ pub(crate) fn distinct_wavelengths(plan: PlanRef<'_>) -> u32 {
 }
 
 /// Refuses an assignment of channels where there is none to choose.
-pub(crate) fn only_auto(
-    assignment: &str,
-    family: &str,
-    reason: &str,
-) -> Result<(), PlacementError> {
+pub fn only_auto(assignment: &str, family: &str, reason: &str) -> Result<(), PlacementError> {
     if assignment == AUTO {
         return Ok(());
     }

@@ -7,9 +7,8 @@
 #![forbid(unsafe_code)]
 
 pub mod drawing;
-pub(crate) use opticoll_base::names;
 #[doc(inline)]
-pub use opticoll_base::{event, graph, hash, interrupt, memory, ports, spec, units};
+pub use opticoll_base::{event, graph, hash, interrupt, memory, names, ports, spec, units};
 
 pub mod network;
 
@@ -41,7 +40,3 @@ pub mod table;
 pub mod outcome;
 
 pub mod simulate;
-
-pub mod planner;
-
-pub mod workload;

@@ -2,14 +2,14 @@
 //! on the way from one rank to another.
 //!
 //! ```
-//! use opticoll::network::{Link, Network, Routed, Sharing};
-//! use opticoll::units::Time;
+//! use opticoll_core::network::{Link, Network, Routed, Sharing};
+//! use opticoll_core::units::Time;
 //! let link = Link { rate: "100Gb/s".parse()?, latency: Time::ZERO, sharing: Sharing::Shared };
 //! let pair = Routed::new(2, vec![link; 2], [((0, 1), vec![0]), ((1, 0), vec![1])]);
 //! let mut route = Vec::new();
 //! pair.route(0, 1, &mut route);
 //! assert_eq!(route, [0]);
-//! # Ok::<(), opticoll::units::UnitError>(())
+//! # Ok::<(), opticoll_core::units::UnitError>(())
 //! ```
 
 pub(crate) mod fewest_links;

@@ -30,7 +30,7 @@ use crate::schedule::{Schedule, Transfer};
 use crate::units::Bytes;
 pub use any::{AnyPlan, PlanRef};
 pub use folded::{FoldedPlan, fold};
-pub(crate) use messages::StepMessages;
+pub use messages::StepMessages;
 pub use pipelined::PipelinedPlan;
 pub use routes::NamedRoutes;
 

@@ -14,7 +14,7 @@
 //! says where).
 //!
 //! ```
-//! use opticoll::program::{CollectiveProgram, Operation};
+//! use opticoll_core::program::{CollectiveProgram, Operation};
 //! let text = r#"<algo name="pair" nchunksperloop="2" ngpus="2" coll="allgather" inplace="1">
 //!   <gpu id="0"><tb id="0" send="1" recv="1" chan="0">
 //!     <step s="0" type="s" srcbuf="o" srcoff="0" dstbuf="o" dstoff="0" cnt="1"/>
@@ -24,7 +24,7 @@
 //!     <step s="1" type="r" srcbuf="o" srcoff="0" dstbuf="o" dstoff="0" cnt="1"/></tb></gpu></algo>"#;
 //! let program = CollectiveProgram::from_msccl(text)?;
 //! assert_eq!(program.ranks[1].thread_blocks[0].instructions[1].operation, Operation::Receive);
-//! # Ok::<(), opticoll::program::ProgramError>(())
+//! # Ok::<(), opticoll_core::program::ProgramError>(())
 //! ```
 
 mod chakra;

@@ -25,14 +25,14 @@
 //! transfer first look for its step where steps come again.
 //!
 //! ```
-//! use opticoll::collective::{Collective, CollectiveKind};
-//! use opticoll::schedule::{Schedule, Transfer};
+//! use opticoll_core::collective::{Collective, CollectiveKind};
+//! use opticoll_core::schedule::{Schedule, Transfer};
 //! let mut schedule = Schedule::new(Collective::new(CollectiveKind::AllGather, 2)?);
 //! schedule.begin_step();
 //! schedule.push(Transfer::copy(0, 0, 1));
 //! schedule.push(Transfer::copy(1, 1, 0));
 //! assert_eq!((schedule.steps(), schedule.len()), (1, 2));
-//! # Ok::<(), opticoll::collective::CollectiveError>(())
+//! # Ok::<(), opticoll_core::collective::CollectiveError>(())
 //! ```
 
 mod columns;

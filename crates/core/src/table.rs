@@ -5,10 +5,10 @@
 //! Whatever prints or passes on results reads a [`Description`] and knows no engine.
 //!
 //! ```
-//! use opticoll::table::{Described, Description};
-//! use opticoll::units::Time;
+//! use opticoll_core::table::{Described, Description};
+//! use opticoll_core::units::Time;
 //!
-//! opticoll::columns! {
+//! opticoll_core::columns! {
 //!     /// One row per slot.
 //!     #[derive(Debug, Clone, PartialEq, Default)]
 //!     pub struct Slots {
@@ -18,7 +18,7 @@
 //!         pub circuits: u64,
 //!     }
 //! }
-//! opticoll::totals! {
+//! opticoll_core::totals! {
 //!     /// A run.
 //!     #[derive(Debug, Clone, PartialEq, Default)]
 //!     pub struct Run {
@@ -437,6 +437,25 @@ impl<T: Cell> Part for T {
     }
 }
 
+/// A row of a table of records.
+pub trait Record: Sized {
+    /// Adds the table of these rows.
+    fn describe<'a>(rows: &'a [Self], field: &Field, into: &mut Description<'a>);
+
+    /// Adds the columns that such a table has.
+    fn outline(table: &Field, into: &mut Vec<Outline>);
+}
+
+impl<R: Record> Part for Vec<R> {
+    fn describe<'a>(&'a self, field: &Field, into: &mut Description<'a>) {
+        R::describe(self, field, into);
+    }
+
+    fn outline(field: &Field, into: &mut Vec<Outline>) {
+        R::outline(field, into);
+    }
+}
+
 impl Part for Details {
     fn describe<'a>(&'a self, _: &Field, into: &mut Description<'a>) {
         for detail in &self.0 {
@@ -575,21 +594,21 @@ macro_rules! rows {
             $($(#[doc = $meaning])* pub $field: $kind,)*
         }
 
-        impl $crate::table::Part for Vec<$name> {
+        impl $crate::table::Record for $name {
             fn describe<'a>(
-                &'a self,
+                rows: &'a [$name],
                 field: &$crate::table::Field,
                 into: &mut $crate::table::Description<'a>,
             ) {
                 let columns = vec![$(
                     $crate::field!($field $($unit)?; $($meaning)*).column::<$kind>(
-                        <$kind as $crate::table::Cell>::of_records(self, |row: &$name| &row.$field),
+                        <$kind as $crate::table::Cell>::of_records(rows, |row: &$name| &row.$field),
                     )
                 ),*];
                 into.table($crate::table::Table {
                     name: field.name,
                     row: $crate::table::sentence(concat!($($about),*)),
-                    shape: vec![("row", self.len())],
+                    shape: vec![("row", rows.len())],
                     columns,
                 });
             }

@@ -40,12 +40,12 @@
 //! that one mistake is not repeated for all that follows from it.
 //!
 //! ```
-//! use opticoll::collective::{Collective, CollectiveKind};
-//! use opticoll::family::wdm_ring::{Direction, WdmLight};
-//! use opticoll::fabric::{Fabric, Light};
-//! use opticoll::plan::{NamedRoutes, Plan};
-//! use opticoll::schedule::{Action, Schedule, Transfer};
-//! use opticoll::verify::{ViolationKind, verify};
+//! use opticoll_core::collective::{Collective, CollectiveKind};
+//! use opticoll_core::family::wdm_ring::{Direction, WdmLight};
+//! use opticoll_core::fabric::{Fabric, Light};
+//! use opticoll_core::plan::{NamedRoutes, Plan};
+//! use opticoll_core::schedule::{Action, Schedule, Transfer};
+//! use opticoll_core::verify::{ViolationKind, verify};
 //!
 //! let mut schedule = Schedule::new(Collective::new(CollectiveKind::AllGather, 2)?);
 //! schedule.push(Transfer { chunk: 0, count: 1, source: 0, destination: 1, action: Action::Copy });

@@ -15,7 +15,7 @@ pub type Variables = BTreeMap<char, f64>;
 /// upper bound: [`upper_bound`].
 ///
 /// ```
-/// use opticoll::algorithm::formula::{Variables, value};
+/// use opticoll_core::algorithm::formula::{Variables, value};
 /// let values = Variables::from([('N', 12.0)]);
 /// assert_eq!(value("N / 2 ceil(log2 N)", &values), Some(24.0));
 /// assert_eq!(value("G - 1", &values), None);

@@ -126,7 +126,7 @@ fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
 
 /// The broadcast that scatters the vector's parts by one schedule and collects them by another, without what
 /// brings a rank a part that it has. Both are of whole parts.
-pub(crate) fn composed(
+pub fn composed(
     collective: Collective,
     scattering: &Schedule,
     gathering: &Schedule,

@@ -30,8 +30,8 @@
 //!
 //! A half-duplex link counts with its full rate in each direction, and so is a bound, but perhaps not reached.
 
-pub(crate) mod flow;
-pub(crate) mod spanning;
+pub mod flow;
+pub mod spanning;
 
 use flow::{Flow, UNLIMITED};
 

@@ -4,13 +4,13 @@
 //! looks like in a plan file is its `form`: names of fields in braces, parted by `.` and blanks.
 //!
 //! ```
-//! use opticoll::family::wdm_ring::{Direction, WdmLight};
-//! use opticoll::fabric::{Fabric, Light};
+//! use opticoll_core::family::wdm_ring::{Direction, WdmLight};
+//! use opticoll_core::fabric::{Fabric, Light};
 //! let ring = Fabric::parse("wdm_ring:ranks=4,wavelengths=8")?;
 //! let light = Light::from(WdmLight { direction: Direction::Clockwise, fibre: 0, wavelength: 5 });
 //! let kind = ring.light().expect("light goes around a ring");
 //! assert_eq!(kind.text(light), "cw 0.5");
-//! # Ok::<(), opticoll::fabric::FabricError>(())
+//! # Ok::<(), opticoll_core::fabric::FabricError>(())
 //! ```
 
 use std::fmt::Write;

@@ -14,11 +14,11 @@
 //! had. Messages keep the routes of the whole fabric where these are whole, and otherwise take the fewest links.
 //!
 //! ```
-//! use opticoll::fabric::Fabric;
+//! use opticoll_core::fabric::Fabric;
 //! let torus = Fabric::parse("torus:dims=4x4,without=0>1+rank 5")?;
 //! assert_eq!(torus.ranks(), 15);
 //! assert!(torus.to_string().ends_with("without=0>1+5"));
-//! # Ok::<(), opticoll::fabric::FabricError>(())
+//! # Ok::<(), opticoll_core::fabric::FabricError>(())
 //! ```
 
 use std::collections::{BTreeMap, BTreeSet};

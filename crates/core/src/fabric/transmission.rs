@@ -22,8 +22,8 @@
 //! b bytes in all that follow one another take t b and as many times a.
 //!
 //! ```
-//! use opticoll::fabric::transmission::Transmission;
-//! use opticoll::units::Bytes;
+//! use opticoll_core::fabric::transmission::Transmission;
+//! use opticoll_core::units::Bytes;
 //! let flits = Transmission {
 //!     conversion: "1ns".parse()?,
 //!     flit: Some(Bytes::new(32)),
@@ -32,7 +32,7 @@
 //! };
 //! // 32 packets are sent in 25.6 ns each; the last of them is converted in 4 ns.
 //! assert_eq!(flits.time(Bytes::new(4096))?, "823.2ns".parse()?);
-//! # Ok::<(), opticoll::units::UnitError>(())
+//! # Ok::<(), opticoll_core::units::UnitError>(())
 //! ```
 
 use crate::units::{Bytes, Rate, Time, UnitError};

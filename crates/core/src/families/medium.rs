@@ -9,13 +9,13 @@
 //! | `hockney:latency=1us,rate=10Gb/s` | a [`MessageCost`] |
 //!
 //! ```
-//! use opticoll::families::Medium;
+//! use opticoll_core::families::Medium;
 //! let bursts = Medium::parse("ladder:rungs=5,hosts=10,wavelengths=28,rate=10Gb/s")?;
 //! assert_eq!(Medium::parse(&bursts.to_string())?, bursts);
 //! // Where the number of ranks is known, it may be left out.
 //! let paths = Medium::parse_for("light_path_grid:ports=2", 8)?;
 //! assert!(paths.to_string().contains("ranks=8"));
-//! # Ok::<(), opticoll::fabric::FabricError>(())
+//! # Ok::<(), opticoll_core::fabric::FabricError>(())
 //! ```
 
 use std::fmt;

@@ -6,7 +6,7 @@
 //! 2k and k x 2k x 2k so. Twisted or not, coordinates form an Abelian group, in which ranks are added.
 //!
 //! ```
-//! use opticoll::network::translations::Translations;
+//! use opticoll_core::network::translations::Translations;
 //! let plain = Translations::straight(vec![4, 4, 8]);
 //! let twisted = Translations::twisted(vec![4, 4, 8]).expect("a side of 8 is twice as long as the others");
 //! // From x = 3 one step around to x = 0: straight, and 4 places along z, which are 64 ranks.
@@ -50,7 +50,7 @@ impl Translations {
     /// kind, and no two have the same ends.
     ///
     /// ```
-    /// use opticoll::network::translations::Translations;
+    /// use opticoll_core::network::translations::Translations;
     /// let shifts = |rank| [(rank, (rank + 1) % 8, 'a'), (rank, (rank + 3) % 8, 'b')];
     /// let all = Some(Translations::straight(vec![8]));
     /// assert_eq!(Translations::of_cycle(8, (0..8).flat_map(shifts)), all);

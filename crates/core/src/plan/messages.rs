@@ -7,7 +7,7 @@ use crate::schedule::{Action, Schedule, StepColumns};
 
 /// The messages of a step: its transfers with the same source, destination, action and route are one, which
 /// takes the place of the first of them.
-pub(crate) struct StepMessages<'a> {
+pub struct StepMessages<'a> {
     step: StepColumns<'a>,
     routes: &'a NamedRoutes,
     /// The first transfer of the step.
@@ -19,11 +19,8 @@ pub(crate) struct StepMessages<'a> {
 }
 
 impl<'a> StepMessages<'a> {
-    pub(crate) fn of(
-        schedule: &'a Schedule,
-        routes: &'a NamedRoutes,
-        step: usize,
-    ) -> StepMessages<'a> {
+    /// The messages of one step.
+    pub fn of(schedule: &'a Schedule, routes: &'a NamedRoutes, step: usize) -> StepMessages<'a> {
         let ranks = schedule.collective.ranks() as usize;
         let first = schedule.step(step).start;
         let step = schedule.columns(step);
@@ -44,12 +41,12 @@ impl<'a> StepMessages<'a> {
     }
 
     /// Whether two transfers of the step may have the same ends.
-    pub(crate) fn may_repeat(&self) -> bool {
+    pub fn may_repeat(&self) -> bool {
         self.numbers.is_some()
     }
 
     /// The first transfer of each message of a step, as indices.
-    pub(crate) fn firsts(
+    pub fn firsts(
         schedule: &'a Schedule,
         routes: &'a NamedRoutes,
         step: usize,
@@ -64,7 +61,7 @@ impl<'a> StepMessages<'a> {
 
     /// The number, within the step, of the message that the transfer at a place of the step joins; none
     /// where it begins the next one. The transfers of the step must come in order.
-    pub(crate) fn earlier(&mut self, place: usize) -> Option<usize> {
+    pub fn earlier(&mut self, place: usize) -> Option<usize> {
         let next = self.count;
         if let Some(numbers) = &mut self.numbers {
             let key = (

@@ -1,7 +1,7 @@
 //! The text form of a plan: written compactly, read back exactly (see `docs/plan-format.md`).
 //!
 //! ```
-//! use opticoll::{algorithm, collective::*, fabric::Fabric, families, plan::text};
+//! use opticoll_core::{algorithm, collective::*, fabric::Fabric, families, plan::text};
 //! let fabric = Fabric::parse("wdm_ring:ranks=4,wavelengths=1")?;
 //! let collective = Collective::new(CollectiveKind::AllGather, 4)?;
 //! let schedule = algorithm::build(&"ring".parse()?, collective, &fabric)?;

@@ -1,10 +1,10 @@
 //! Traffic beside a plan, by patterns: who sends to whom, and how much.
 //!
 //! ```
-//! use opticoll::simulate::background;
+//! use opticoll_core::simulate::background;
 //! let two = background::parse("nearest:rate=1GB/s; pair:from=0,to=5,start=1us,end=2us")?;
 //! assert_eq!(two.len(), 2);
-//! # Ok::<(), opticoll::spec::SpecError>(())
+//! # Ok::<(), opticoll_core::spec::SpecError>(())
 //! ```
 
 use super::SimulationError;

@@ -47,8 +47,8 @@
 //! Aoyama, Priority-based wavelength assignment (PWA), 2003.
 //!
 //! ```
-//! use opticoll::families::Medium;
-//! use opticoll::simulate::burst::{self, BurstNetwork, BurstSettings, BurstWork};
+//! use opticoll_core::families::Medium;
+//! use opticoll_core::simulate::burst::{self, BurstNetwork, BurstSettings, BurstWork};
 //! let medium = Medium::parse("ladder:rungs=5,hosts=10,wavelengths=28,rate=10Gb/s")?;
 //! let network = BurstNetwork::of(&medium)?;
 //! let settings = BurstSettings { bursts: 20_000, ..BurstSettings::default() };

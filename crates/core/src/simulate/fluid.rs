@@ -74,9 +74,9 @@
 //! When a flow of step s from a to b may start, with a schedule: see [`StartRule`].
 //!
 //! ```
-//! use opticoll::network::{Link, Routed, Sharing};
-//! use opticoll::simulate::fluid::{self, Flow, Flows, FlowOptions};
-//! use opticoll::units::{Bytes, Time};
+//! use opticoll_core::network::{Link, Routed, Sharing};
+//! use opticoll_core::simulate::fluid::{self, Flow, Flows, FlowOptions};
+//! use opticoll_core::units::{Bytes, Time};
 //! // Two flows share a link of 10 Gb/s; the short one ends first, the other has all of it then.
 //! let link = Link { rate: "10Gb/s".parse()?, latency: Time::ZERO, sharing: Sharing::Shared };
 //! let network = Routed::new(3, vec![link], [((0, 2), vec![0]), ((1, 2), vec![0])]);

@@ -91,7 +91,7 @@ pub struct MessageEvent {
 
 impl MessageEvent {
     /// A message that has left when it has arrived, since it holds its links or circuit all along.
-    pub(crate) fn arrival(message: u32, time: Time) -> MessageEvent {
+    pub fn arrival(message: u32, time: Time) -> MessageEvent {
         MessageEvent {
             message,
             left: true,

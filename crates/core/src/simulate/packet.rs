@@ -50,8 +50,8 @@
 //! Interconnection Networks, 2009) given the channels it needs.
 //!
 //! ```
-//! use opticoll::fabric::Fabric;
-//! use opticoll::simulate::packet::{self, PacketOptions, Traffic, PacketWork};
+//! use opticoll_core::fabric::Fabric;
+//! use opticoll_core::simulate::packet::{self, PacketOptions, Traffic, PacketWork};
 //! let fabric = Fabric::parse(
 //!     "dragonfly:terminals_per_router=2,routers_per_group=4,global_per_router=2,rate=10GB/s",
 //! )?;

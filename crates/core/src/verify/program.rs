@@ -32,14 +32,14 @@
 //! | scatter | N p at the root | p | output is the root's own block of its input |
 //!
 //! ```
-//! use opticoll::program::CollectiveProgram;
-//! use opticoll::verify::program::verify_program;
+//! use opticoll_core::program::CollectiveProgram;
+//! use opticoll_core::verify::program::verify_program;
 //! let text = r#"<algo nchunksperloop="1" ngpus="2" coll="broadcast" inplace="1">
 //!   <gpu id="0"/><gpu id="1"/></algo>"#;
 //! let proof = verify_program(&CollectiveProgram::from_msccl(text)?, true, None);
 //! assert_eq!(proof.violations[0].sentence,
 //!     "rank 1: output chunk 0 holds nothing at the end, not chunk 0 of rank 0");
-//! # Ok::<(), opticoll::program::ProgramError>(())
+//! # Ok::<(), opticoll_core::program::ProgramError>(())
 //! ```
 
 mod contents;

@@ -1,7 +1,7 @@
 //! The trees of OpTree: groups, radices, loads, and the search for the best real tree.
 //!
 //! ```
-//! use opticoll::algorithm::optree::tree;
+//! use opticoll_core::algorithm::optree::tree;
 //! // The 16-rank example of the OpTree paper: 8 and 16 wavelengths for 4x4.
 //! assert_eq!(tree::stage_loads(16, &[4, 4]), [8, 16]);
 //! ```

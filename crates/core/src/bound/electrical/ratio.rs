@@ -66,7 +66,7 @@ impl Ratio {
     /// Seconds for 10^9 bytes, as a reduced fraction; `None` beyond 128 bits.
     ///
     /// ```
-    /// use opticoll::bound::electrical::Ratio;
+    /// use opticoll_core::bound::electrical::Ratio;
     /// let ratio = Ratio { bytes: 7, rate: 2_400_000_000_000 };
     /// assert_eq!(ratio.seconds_per_gigabyte(), Some((7, 300)));
     /// ```

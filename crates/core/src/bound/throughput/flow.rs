@@ -8,12 +8,12 @@
 //! (capacity into X) + (supply in X), which equals the flow.
 //!
 //! Searches go backwards from the sink and stop at the first supply. Where vertices near the sink have plenty of it,
-//! as in [`gathering`](super::gathering), a flow touches few arcs, and only those are set back for the next sink.
+//! as in the bound on gathering, a flow touches few arcs, and only those are set back for the next sink.
 
 use crate::interrupt;
 
 /// A supply that no flow exhausts.
-pub(crate) const UNLIMITED: u128 = u128::MAX >> 1;
+pub const UNLIMITED: u128 = u128::MAX >> 1;
 
 /// The level of a vertex that is not reached.
 const UNREACHED: u32 = u32::MAX;
@@ -31,7 +31,7 @@ struct Arc {
 }
 
 /// A graph with capacities and supplies, and a flow in it.
-pub(crate) struct Flow {
+pub struct Flow {
     /// By vertex: the first of its arcs; and the end of the last.
     first: Vec<u32>,
     arcs: Vec<Arc>,
@@ -46,15 +46,15 @@ pub(crate) struct Flow {
     /// Vertices that have a level, the nearest to the sink first.
     reached: Vec<u32>,
     /// Arcs looked at so far.
-    pub(crate) work: u64,
+    pub work: u64,
     /// No more sinks are looked at after so many arcs.
-    pub(crate) most_work: u64,
+    pub most_work: u64,
 }
 
 impl Flow {
     /// A graph of so many vertices without supplies; links are (from, to, capacity), and several of the same ends
     /// are one.
-    pub(crate) fn new(vertices: usize, links: &[(u32, u32, u128)]) -> Flow {
+    pub fn new(vertices: usize, links: &[(u32, u32, u128)]) -> Flow {
         let mut pairs: Vec<(u32, u32, u128, u128)> = links
             .iter()
             .filter(|(from, to, _)| from != to)
@@ -119,13 +119,13 @@ impl Flow {
     }
 
     /// Gives a vertex a supply.
-    pub(crate) fn set_supply(&mut self, vertex: u32, supply: u128) {
+    pub fn set_supply(&mut self, vertex: u32, supply: u128) {
         self.supply[vertex as usize] = supply;
         self.left[vertex as usize] = supply;
     }
 
     /// Makes all capacities this many times what they were when the graph was made; there must be no flow.
-    pub(crate) fn scale(&mut self, factor: u128) {
+    pub fn scale(&mut self, factor: u128) {
         for arc in &mut self.arcs {
             arc.room = match arc.capacity {
                 UNLIMITED => UNLIMITED,
@@ -135,7 +135,7 @@ impl Flow {
     }
 
     /// Changes the capacity between two vertices, between which there are arcs; there must be no flow.
-    pub(crate) fn change(&mut self, from: u32, to: u32, more: i128) {
+    pub fn change(&mut self, from: u32, to: u32, more: i128) {
         let arcs = self.first[to as usize] as usize..self.first[to as usize + 1] as usize;
         let place = self.arcs[arcs.clone()].partition_point(|arc| arc.from < from);
         let arc = &mut self.arcs[arcs.start + place];
@@ -143,7 +143,7 @@ impl Flow {
     }
 
     /// What is left between two vertices.
-    pub(crate) fn room(&self, from: u32, to: u32) -> u128 {
+    pub fn room(&self, from: u32, to: u32) -> u128 {
         let arcs = self.first[to as usize] as usize..self.first[to as usize + 1] as usize;
         let arcs = &self.arcs[arcs];
         let place = arcs.partition_point(|arc| arc.from < from);
@@ -153,7 +153,7 @@ impl Flow {
     }
 
     /// Whether it took too much work.
-    pub(crate) fn gave_up(&self) -> bool {
+    pub fn gave_up(&self) -> bool {
         self.work > self.most_work
     }
 
@@ -161,7 +161,7 @@ impl Flow {
     /// much is lacking to the first to which they cannot. Sinks beside one another should follow
     /// one another. After too much work it gives up ([`Flow::gave_up`]), and all that was wanted is
     /// said to be lacking.
-    pub(crate) fn lacking(&mut self, sinks: &[u32], wanted: u128) -> Option<u128> {
+    pub fn lacking(&mut self, sinks: &[u32], wanted: u128) -> Option<u128> {
         let supplies = self.supply.clone();
         let mut lacking = None;
         for &sink in sinks {
@@ -185,7 +185,7 @@ impl Flow {
     }
 
     /// Takes the flow away.
-    pub(crate) fn clear(&mut self) {
+    pub fn clear(&mut self) {
         for (arc, room) in self.changed_arcs.drain(..).rev() {
             self.arcs[arc as usize].room = room;
         }
@@ -196,7 +196,7 @@ impl Flow {
 
     /// Sends as much as possible to a sink, but no more than is wanted; returns what was sent. If that is less, then
     /// [`Flow::cut`] has the vertices of the cut.
-    pub(crate) fn send(&mut self, sink: u32, wanted: u128) -> u128 {
+    pub fn send(&mut self, sink: u32, wanted: u128) -> u128 {
         let mut sent = 0;
         while sent < wanted && self.find_levels(sink) {
             interrupt::check();
@@ -206,7 +206,7 @@ impl Flow {
     }
 
     /// The vertices that can still reach the sink of a flow that was less than wanted.
-    pub(crate) fn cut(&self) -> &[u32] {
+    pub fn cut(&self) -> &[u32] {
         &self.reached
     }
 

@@ -33,26 +33,26 @@ use rustc_hash::FxHashMap;
 use crate::interrupt;
 
 /// A cable between two ranks, and what it carries each way.
-pub(crate) type Cable = (u32, u32, u128);
+pub type Cable = (u32, u32, u128);
 
 /// Where a search begins.
 const NO_CABLE: usize = usize::MAX;
 
 /// The partition that allows the fewest trees.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct TightestPartition {
+pub struct TightestPartition {
     /// By rank: its part, from 0 on.
-    pub(crate) parts: Vec<u32>,
+    pub parts: Vec<u32>,
     /// How many parts there are.
-    pub(crate) count: u128,
+    pub count: u128,
     /// The rate of the cables between parts, in the unit of the cables given.
-    pub(crate) rate: u128,
+    pub rate: u128,
 }
 
 /// The tightest partition; `None` of a single rank, where cables do not join all, or where the
 /// search takes more than
 /// `most_work` steps over cables.
-pub(crate) fn tightest_partition(
+pub fn tightest_partition(
     ranks: u32,
     cables: &[Cable],
     most_work: u64,
@@ -81,7 +81,7 @@ pub(crate) fn tightest_partition(
 /// How much trees use from each rank to each other one, leading away from the root; `Some(None)`
 /// where so many do not fit, `None` after `most_work` steps over cables. Far ends of cables fill
 /// their slots first, so that trees are low.
-pub(crate) fn away_from(
+pub fn away_from(
     root: u32,
     ranks: u32,
     cables: &[Cable],

@@ -252,14 +252,15 @@ struct HeldPort {
 }
 
 /// Which circuits are up.
-pub(crate) struct HeldCircuits<'a> {
+pub struct HeldCircuits<'a> {
     switch: &'a CircuitSwitch,
     /// By way (0 out, 1 in), then rank by rank.
     ports: [Vec<HeldPort>; 2],
 }
 
 impl HeldCircuits<'_> {
-    pub(crate) fn new(switch: &CircuitSwitch) -> HeldCircuits<'_> {
+    /// No circuits.
+    pub fn new(switch: &CircuitSwitch) -> HeldCircuits<'_> {
         let all = switch.ranks as usize * switch.ports as usize;
         let mut circuits = HeldCircuits {
             switch,
@@ -312,7 +313,7 @@ impl HeldCircuits<'_> {
     }
 
     /// The light of a slot's circuits, each with its plane; those that are up take their ports first.
-    pub(crate) fn enter(&mut self, slot: u32, circuits: &[(u32, [u32; 2])]) -> Vec<Light> {
+    pub fn enter(&mut self, slot: u32, circuits: &[(u32, [u32; 2])]) -> Vec<Light> {
         let mut lights = vec![Light::NONE; circuits.len()];
         let mut missing = Vec::new();
         for (place, &(plane, ends)) in circuits.iter().enumerate() {

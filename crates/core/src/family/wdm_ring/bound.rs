@@ -75,9 +75,9 @@
 //! tree makes of one, at most one counts.
 //!
 //! ```
-//! use opticoll::family::wdm_ring::{WdmRing, bound};
-//! use opticoll::collective::{Collective, CollectiveKind};
-//! use opticoll::fabric::Fabric;
+//! use opticoll_core::family::wdm_ring::{WdmRing, bound};
+//! use opticoll_core::collective::{Collective, CollectiveKind};
+//! use opticoll_core::fabric::Fabric;
 //! let fabric = Fabric::parse("wdm_ring:ranks=64,wavelengths=8")?;
 //! let ring = fabric.needed::<WdmRing>("this example")?;
 //! let collective = Collective::new(CollectiveKind::AllGather, 64)?;

@@ -21,7 +21,7 @@
 //! `longest` otherwise.
 
 mod converted;
-pub(crate) mod grid;
+pub mod grid;
 mod optimal;
 mod order;
 

@@ -12,13 +12,13 @@
 //! A transfer that would cross a broken link goes the other way, where that is whole.
 //!
 //! ```
-//! use opticoll::family::wdm_ring::Direction;
-//! assert_eq!(opticoll::family::wdm_ring::route::shorter_way(0, 3, 8), Some(Direction::Clockwise));
-//! assert_eq!(opticoll::family::wdm_ring::route::shorter_way(0, 5, 8), Some(Direction::CounterClockwise));
-//! assert_eq!(opticoll::family::wdm_ring::route::shorter_way(0, 4, 8), None);
+//! use opticoll_core::family::wdm_ring::Direction;
+//! assert_eq!(opticoll_core::family::wdm_ring::route::shorter_way(0, 3, 8), Some(Direction::Clockwise));
+//! assert_eq!(opticoll_core::family::wdm_ring::route::shorter_way(0, 5, 8), Some(Direction::CounterClockwise));
+//! assert_eq!(opticoll_core::family::wdm_ring::route::shorter_way(0, 4, 8), None);
 //! ```
 
-pub(crate) mod all_to_all;
+pub mod all_to_all;
 
 use std::cmp::Ordering;
 
@@ -31,20 +31,18 @@ use crate::schedule::{Schedule, StepColumns};
 /// the clockwise circle link i starts at rank i; on the counter-clockwise circle it ends there.
 /// Either way, link i lies between ranks i and i + 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Arc {
-    pub(crate) direction: Direction,
-    pub(crate) first: u32,
-    pub(crate) hops: u32,
+pub struct Arc {
+    /// The way around.
+    pub direction: Direction,
+    /// The first link.
+    pub first: u32,
+    /// The number of links.
+    pub hops: u32,
 }
 
 impl Arc {
     /// The path from `source` to `destination`; `None` if they are one rank or none of the ring.
-    pub(crate) fn new(
-        ring: &WdmRing,
-        source: u32,
-        destination: u32,
-        direction: Direction,
-    ) -> Option<Arc> {
+    pub fn new(ring: &WdmRing, source: u32, destination: u32, direction: Direction) -> Option<Arc> {
         if source == destination || source >= ring.ranks || destination >= ring.ranks {
             return None;
         }
@@ -61,7 +59,7 @@ impl Arc {
 }
 
 /// How many arcs of a direction cross each link of its circle.
-pub(crate) fn loads(direction: Direction, arcs: &[Arc], ranks: u32) -> Vec<u32> {
+pub fn loads(direction: Direction, arcs: &[Arc], ranks: u32) -> Vec<u32> {
     let mut change = vec![0u32; ranks as usize + 1];
     for arc in arcs.iter().filter(|arc| arc.direction == direction) {
         interrupt::check();

@@ -56,11 +56,11 @@
 //! were, in the order in which they ended, for the verifier.
 //!
 //! ```
-//! use opticoll::collective::{Collective, CollectiveKind};
-//! use opticoll::simulate::burst::collective::{self, Congestion, Job};
-//! use opticoll::simulate::burst::{BurstNetwork, BurstSettings, BurstWork};
-//! use opticoll::families::Medium;
-//! use opticoll::schedule::{Schedule, Transfer};
+//! use opticoll_core::collective::{Collective, CollectiveKind};
+//! use opticoll_core::simulate::burst::collective::{self, Congestion, Job};
+//! use opticoll_core::simulate::burst::{BurstNetwork, BurstSettings, BurstWork};
+//! use opticoll_core::families::Medium;
+//! use opticoll_core::schedule::{Schedule, Transfer};
 //! let mut schedule = Schedule::new(Collective::new(CollectiveKind::Broadcast, 2)?);
 //! schedule.push(Transfer::copy(0, 0, 1));
 //! let medium = Medium::parse("ladder:rungs=5,wavelengths=2,rate=10Gb/s,latency=0s")?;

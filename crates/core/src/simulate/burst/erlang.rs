@@ -18,7 +18,7 @@ use super::settings::Destinations;
 /// Erlang's B: the loss of `servers` wavelengths that are offered `load` Erlang.
 ///
 /// ```
-/// let loss = opticoll::simulate::burst::erlang::erlang_b(10.0, 10);
+/// let loss = opticoll_core::simulate::burst::erlang::erlang_b(10.0, 10);
 /// assert!((loss - 0.21458).abs() < 5e-6);
 /// ```
 pub fn erlang_b(load: f64, servers: u32) -> f64 {

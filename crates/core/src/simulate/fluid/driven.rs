@@ -4,11 +4,11 @@
 //! rounded begins at that instant.
 //!
 //! ```
-//! use opticoll::fabric::Fabric;
-//! use opticoll::plan::routes::OF_FABRIC;
-//! use opticoll::simulate::fluid::{DrivenFlows, FlowOptions};
-//! use opticoll::simulate::live::Live;
-//! use opticoll::units::{Bytes, Time};
+//! use opticoll_core::fabric::Fabric;
+//! use opticoll_core::plan::routes::OF_FABRIC;
+//! use opticoll_core::simulate::fluid::{DrivenFlows, FlowOptions};
+//! use opticoll_core::simulate::live::Live;
+//! use opticoll_core::units::{Bytes, Time};
 //! let fabric = Fabric::parse("crossbar:ranks=2,rate=8Gb/s,latency=0s")?;
 //! let options = FlowOptions::default();
 //! let mut flows = DrivenFlows::new(fabric.network().unwrap(), &options)?;

@@ -1,11 +1,11 @@
 //! Messages that are sent from outside, event by event: for programs that compute between messages.
 //!
 //! ```
-//! use opticoll::fabric::Fabric;
-//! use opticoll::plan::routes::OF_FABRIC;
-//! use opticoll::simulate::live::{Live, MessageEvent};
-//! use opticoll::simulate::packet::{DrivenPackets, PacketSettings};
-//! use opticoll::units::{Bytes, Time};
+//! use opticoll_core::fabric::Fabric;
+//! use opticoll_core::plan::routes::OF_FABRIC;
+//! use opticoll_core::simulate::live::{Live, MessageEvent};
+//! use opticoll_core::simulate::packet::{DrivenPackets, PacketSettings};
+//! use opticoll_core::units::{Bytes, Time};
 //! let fabric = Fabric::parse("crossbar:ranks=2,rate=10GB/s,latency=10ns")?;
 //! let mut packets = DrivenPackets::new(&fabric, &PacketSettings::default())?;
 //! packets.send(7, (0, 1), OF_FABRIC, Bytes::new(4096), Time::ZERO)?;

@@ -2,7 +2,7 @@
 //! them. Each is one record; what is not set is as in [`PacketOptions::default`].
 //!
 //! ```
-//! use opticoll::simulate::packet::{PacketRouting, PacketSettings};
+//! use opticoll_core::simulate::packet::{PacketRouting, PacketSettings};
 //! let mut settings = PacketSettings::default();
 //! settings.set("routing", "valiant")?;
 //! settings.set("buffers", "16KiB,32KiB,16KiB")?;

@@ -155,7 +155,7 @@ thread_local! {
 }
 
 /// C_S(N) for S from 1 on. Costs of fewer slots are kept.
-pub(crate) fn cost(ranks: u32, steps: u64) -> u64 {
+pub fn cost(ranks: u32, steps: u64) -> u64 {
     KNOWN.with_borrow_mut(|known| {
         if !known.contains_key(&ranks) {
             let kept: u64 = known.keys().map(|&ranks| u64::from(ranks)).sum();

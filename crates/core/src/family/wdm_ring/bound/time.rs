@@ -37,10 +37,10 @@
 //! ([`super::crossings`]), where that gives more than C_S(N) + N - 1. How the least over S is found: `super::all_reduce`.
 //!
 //! ```
-//! use opticoll::bound::LeastCharge;
-//! use opticoll::family::wdm_ring::{WdmRing, bound::time};
-//! use opticoll::collective::{Collective, CollectiveKind};
-//! use opticoll::fabric::Fabric;
+//! use opticoll_core::bound::LeastCharge;
+//! use opticoll_core::family::wdm_ring::{WdmRing, bound::time};
+//! use opticoll_core::collective::{Collective, CollectiveKind};
+//! use opticoll_core::fabric::Fabric;
 //! let fabric = Fabric::parse("optree_paper")?;
 //! let ring = fabric.needed::<WdmRing>("this example")?;
 //! let collective = Collective::new(CollectiveKind::AllGather, 1024)?;

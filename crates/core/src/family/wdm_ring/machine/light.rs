@@ -118,7 +118,7 @@ impl WdmRing {
     }
 
     /// The number 0..channels of light's channel among those that can be used.
-    pub(crate) fn usable_channel(&self, light: Light) -> Option<u32> {
+    pub fn usable_channel(&self, light: Light) -> Option<u32> {
         let number = self.channel_number(light)?;
         let numbers = self
             .dead
@@ -129,7 +129,7 @@ impl WdmRing {
     }
 
     /// Light so many channels further on among those that can be used.
-    pub(crate) fn further_usable(&self, light: Light, by: u32) -> Light {
+    pub fn further_usable(&self, light: Light, by: u32) -> Light {
         let own = WdmLight::from(light);
         self.usable_channel(light).map_or(light, |channel| {
             let (fibre, wavelength) = self.channel(channel + by);

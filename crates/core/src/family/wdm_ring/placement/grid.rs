@@ -10,7 +10,7 @@ use crate::family::wdm_ring::{Direction, WdmRing};
 use crate::interrupt;
 
 /// Occupancy of channels on links in the slots opened so far.
-pub(crate) struct ChannelOccupancy {
+pub struct ChannelOccupancy {
     ranks: usize,
     channels: u32,
     slots_per_word: u32,
@@ -33,7 +33,8 @@ pub(crate) struct ChannelOccupancy {
 }
 
 impl ChannelOccupancy {
-    pub(crate) fn new(ring: &WdmRing) -> ChannelOccupancy {
+    /// All channels free.
+    pub fn new(ring: &WdmRing) -> ChannelOccupancy {
         let channels = ring.channels();
         let ranks = ring.ranks as usize;
         ChannelOccupancy {
@@ -88,7 +89,7 @@ impl ChannelOccupancy {
     }
 
     /// Takes a channel along `arc` in a slot.
-    pub(crate) fn take(&mut self, slot: u32, channel: u32, arc: Arc, ends: (u32, u32)) {
+    pub fn take(&mut self, slot: u32, channel: u32, arc: Arc, ends: (u32, u32)) {
         self.open(slot);
         let (word, bit) = self.position(slot, channel);
         let direction = arc.direction as usize;
@@ -222,7 +223,7 @@ impl ChannelOccupancy {
     }
 
     /// The first slot from `slot` on with a channel free along `arc`, and its lowest such channel.
-    pub(crate) fn next_free(&self, slot: u32, arc: Arc) -> (u32, u32) {
+    pub fn next_free(&self, slot: u32, arc: Arc) -> (u32, u32) {
         let (first, bit) = self.position(slot, 0);
         let mut block = first / 64;
         let mut candidates = self.candidates(block, arc) & (u64::MAX << (first % 64));

@@ -22,7 +22,7 @@ use crate::schedule::StepColumns;
 
 /// The number of the circle that carries the lightpath from member `from` to member `to`, and its
 /// direction, or `None` where two members face each other and either way will do.
-pub(crate) fn circle(from: u32, to: u32, members: u32) -> (Option<Direction>, u32) {
+pub fn circle(from: u32, to: u32, members: u32) -> (Option<Direction>, u32) {
     use Direction::{Clockwise, CounterClockwise};
     let half = members / 2;
     let pairs = half * half.saturating_sub(1) / 2;
@@ -67,16 +67,16 @@ pub(crate) fn circle(from: u32, to: u32, members: u32) -> (Option<Direction>, u3
 }
 
 /// The members of one all-to-all.
-pub(crate) struct AllToAllGroup {
+pub struct AllToAllGroup {
     /// In ring order.
-    pub(crate) members: Vec<u32>,
+    pub members: Vec<u32>,
     /// The most transfers that any ordered pair has.
-    pub(crate) rounds: u32,
+    pub rounds: u32,
 }
 
 /// The step's transfers as all-to-alls among disjoint sets of ranks, if they are: every ordered pair
 /// of a set has a transfer, and no other pair.
-pub(crate) fn groups(step: StepColumns<'_>, ranks: u32) -> Option<Vec<AllToAllGroup>> {
+pub fn groups(step: StepColumns<'_>, ranks: u32) -> Option<Vec<AllToAllGroup>> {
     // The lowest rank that each rank sends to, or itself: the name of its set.
     let mut set: Vec<u32> = (0..ranks).collect();
     for (source, destination) in step.ends() {
@@ -125,7 +125,7 @@ pub(crate) fn groups(step: StepColumns<'_>, ranks: u32) -> Option<Vec<AllToAllGr
 }
 
 /// Where each rank stands: (number of its group, index among the members).
-pub(crate) fn places(groups: &[AllToAllGroup], ranks: u32) -> Vec<(usize, u32)> {
+pub fn places(groups: &[AllToAllGroup], ranks: u32) -> Vec<(usize, u32)> {
     let mut places = vec![(0, 0); ranks as usize];
     for (number, group) in groups.iter().enumerate() {
         interrupt::check();

@@ -1,0 +1,278 @@
+//! Barriers from plans of other collectives, whose lightpaths carry signals in place of bytes.
+//!
+//! After an all_reduce every rank has learned something of all, after an all_gather too; after a reduce the root has,
+//! and a broadcast passes it on. With a signal in place of whatever a lightpath carries, united with what its receiver
+//! has heard, a rank has heard at least of whom it would hold a contribution to one chunk. So all have heard of all at
+//! the end: a barrier. Two lightpaths of a step between the same ranks are one signal. Signals that tell their
+//! receivers nothing new are left out.
+
+use crate::combined::two_phases::{flat, nested};
+use crate::selection::contest::{Contender, Contest, ContestOutcome, Made};
+use crate::{Planned, Planner, PlannerError, Question};
+use opticoll_core::algorithm::AlgorithmError;
+use opticoll_core::collective::{Collective, CollectiveKind};
+use opticoll_core::family::wss_grid::WssGrid;
+use opticoll_core::interrupt;
+use opticoll_core::plan::{AnyPlan, Lightpath, Plan, Relay};
+use opticoll_core::schedule::{Claims, Schedule, Transfer};
+use opticoll_core::spec::{OptionRecord, Spec};
+use opticoll_core::units::{Bytes, Time};
+use rustc_hash::FxHashSet;
+use std::collections::BTreeSet;
+
+/// The planner of barriers.
+pub(crate) const PLANNER: Planner = Planner {
+    options: &[
+        OptionRecord::new(
+            "of",
+            "collective whose plan carries the signals; before a broadcast a reduce does",
+        )
+        .range("all_reduce, all_gather, broadcast")
+        .default("all_reduce"),
+        OptionRecord::new(
+            "plan",
+            "algorithm of that collective, such as grouped/groups=17/core=exchange",
+        )
+        .range("algorithms of that collective")
+        .default("the fastest found"),
+        OptionRecord::new("first", "algorithm of the reduce before a broadcast")
+            .range("algorithms of reduce")
+            .default("the fastest found"),
+    ],
+    by_size: true,
+    candidates: contenders,
+    applies: |fabric| fabric.has_light(),
+    ..Planner::new(
+        NAME,
+        "Signals",
+        &[CollectiveKind::Barrier],
+        "The lightpaths of the fastest all_reduce, all_gather, or reduce and broadcast, with signals in place of bytes",
+        "opticoll",
+        plan,
+    )
+};
+
+const NAME: &str = "signals";
+
+/// The collectives whose plans carry signals.
+const CARRIERS: [CollectiveKind; 3] = [
+    CollectiveKind::Broadcast,
+    CollectiveKind::AllReduce,
+    CollectiveKind::AllGather,
+];
+
+/// The transfers of plans that are timed to find one for its signals, and those for each rank.
+const WORK: u64 = 1 << 20;
+const WORK_OF_A_RANK: u64 = 1 << 6;
+
+/// The fastest plans of no bytes, made when the small named algorithms are timed.
+fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, PlannerError> {
+    let ranks = u64::from(question.fabric.ranks());
+    if ranks < 2 {
+        return Ok(Vec::new());
+    }
+    let contender = |kind: CollectiveKind| {
+        let spec = Spec::new(NAME).with("of", kind);
+        let question = Question {
+            most_work: question
+                .most_work
+                .min(question.work(WORK.max(WORK_OF_A_RANK * ranks))),
+            ..*question
+        };
+        Contender {
+            name: spec.to_string(),
+            slots: 0,
+            least: Time::ZERO,
+            estimate: Time::from_ps(u64::MAX - 2),
+            transfers: match kind {
+                CollectiveKind::AllGather => ranks * ranks,
+                _ => 2 * ranks,
+            },
+            make: Box::new(move |_| Ok(Made::from(along(&spec, kind, &question)?))),
+        }
+    };
+    // The switches of a grid have one setting for both plans that a broadcast joins.
+    let is_joined = question.fabric.downcast::<WssGrid>().is_none();
+    let carriers = CARRIERS
+        .into_iter()
+        .filter(|kind| is_joined || *kind != CollectiveKind::Broadcast);
+    Ok(carriers.map(contender).collect())
+}
+
+fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
+    if question.fabric.ranks() < 2 {
+        return Ok(question.nothing_to_do(spec));
+    }
+    if spec.options().next().is_none() {
+        let contenders = contenders(question)?;
+        let least = Time::ZERO;
+        let contest = Contest { question, least };
+        let ContestOutcome { fastest, .. } = contest.run(contenders, Vec::new())?;
+        return Ok(fastest?.0.into());
+    }
+    let of = spec.option("of").unwrap_or("all_reduce");
+    let Some(kind) = CARRIERS.into_iter().find(|kind| kind.name() == of) else {
+        return Err(spec
+            .refuse("of", "must be all_reduce, all_gather or broadcast")
+            .into());
+    };
+    if kind != CollectiveKind::Broadcast && spec.option("first").is_some() {
+        let problem = "comes before a broadcast only: say of=broadcast";
+        return Err(spec.refuse("first", problem).into());
+    }
+    along(spec, kind, question).map(Planned::from)
+}
+
+/// The barrier along the plans that a spec names, or else along the fastest found.
+fn along(
+    spec: &Spec,
+    kind: CollectiveKind,
+    question: &Question<'_>,
+) -> Result<AnyPlan, PlannerError> {
+    let carrier = |kind: CollectiveKind, key: &str| -> Result<Plan, PlannerError> {
+        let inner = Question {
+            collective: Collective::new(kind, question.collective.ranks())?,
+            size: Bytes::new(0),
+            names_routes: false,
+            ..*question
+        };
+        let planned = match spec.option(key) {
+            Some(text) => inner.answer(&nested(text)?)?,
+            None => inner.fastest()?,
+        };
+        Ok(planned.plan.unfold())
+    };
+    let ranks = question.collective.ranks();
+    let mut named = Spec::new(NAME).with("of", kind);
+    let mut carriers = Vec::new();
+    if kind == CollectiveKind::AllGather {
+        question.fits(u64::from(ranks).pow(2))?;
+    }
+    if kind == CollectiveKind::Broadcast {
+        if question.fabric.downcast::<WssGrid>().is_some() {
+            return Err(AlgorithmError::Refused {
+                name: NAME,
+                ranks,
+                reason: "of=broadcast joins two plans, and the switches of a wss_grid have one setting for all".into(),
+            }
+            .into());
+        }
+        carriers.push(carrier(CollectiveKind::Reduce, "first")?);
+        named = named.with("first", flat(&carriers[0].algorithm));
+    }
+    carriers.push(carrier(kind, "plan")?);
+    named = named.with("plan", flat(&carriers[carriers.len() - 1].algorithm));
+    signalled(question, &carriers, named.to_string())
+}
+
+/// The barrier along the lightpaths of plans, one after the other.
+fn signalled(
+    question: &Question<'_>,
+    carriers: &[Plan],
+    algorithm: String,
+) -> Result<AnyPlan, PlannerError> {
+    let ranks = question.collective.ranks();
+    question.fits(carriers.iter().map(|plan| plan.len() as u64).sum())?;
+    let mut barrier = Plan {
+        fabric: question.fabric.clone(),
+        schedule: Schedule::new(question.collective),
+        algorithm,
+        step_slots: Vec::new(),
+        ..carriers[0].without_lightpaths()
+    };
+    let steps = |plan: &Plan| 0..plan.schedule.steps();
+    let first: Vec<(&Plan, Vec<usize>)> = carriers
+        .iter()
+        .flat_map(|plan| steps(plan).map(move |step| (plan, first_signals(plan, step))))
+        .collect();
+    let ends = |(plan, signals): &(&Plan, Vec<usize>)| {
+        let ends = signals.iter().map(|&index| plan.schedule.ends(index));
+        ends.collect()
+    };
+    let of_use = of_use(ranks, &first.iter().map(ends).collect::<Vec<_>>());
+    for ((plan, signals), of_use) in first.iter().zip(of_use) {
+        let told = signals.iter().zip(of_use);
+        let told: Vec<usize> = told
+            .filter(|(_, of_use)| *of_use)
+            .map(|(&index, _)| index)
+            .collect();
+        add_step(&mut barrier, plan, &told);
+    }
+    barrier.schedule.claims = Claims {
+        schedule_steps: Some(barrier.schedule.steps() as u32),
+        ..Claims::default()
+    };
+    Ok(AnyPlan::Full(barrier))
+}
+
+/// Adds a step of signals along transfers of a plan, without the slots in which there are none.
+fn add_step(barrier: &mut Plan, plan: &Plan, told: &[usize]) {
+    if told.is_empty() {
+        return;
+    }
+    let hops = told.iter().flat_map(|&index| plan.hops_of(index));
+    let lit: BTreeSet<u32> = hops.map(|hop| hop.slot).collect();
+    let lit: Vec<u32> = lit.into_iter().collect();
+    let start = barrier.slots();
+    let placed = |slot: u32| start + lit.partition_point(|&one| one < slot) as u32;
+    barrier.schedule.begin_step();
+    for &index in told {
+        let (source, destination) = plan.schedule.ends(index);
+        let transfer = barrier.len() as u32;
+        barrier.push(Lightpath {
+            slot: placed(plan.slot[index]),
+            light: plan.light_of(index),
+            transfer: Transfer::reduce(0, source, destination),
+        });
+        let relays = plan.relays_of(index).iter().map(|relay| Relay {
+            transfer,
+            slot: placed(relay.slot),
+            ..*relay
+        });
+        barrier.relays.extend(relays);
+    }
+    barrier.step_slots.push(start..start + lit.len() as u32);
+}
+
+/// The first transfer of a step between each two ranks.
+fn first_signals(plan: &Plan, step: usize) -> Vec<usize> {
+    let mut pairs = FxHashSet::default();
+    let mut signals: Vec<usize> = plan.schedule.step(step).collect();
+    signals.sort_by_key(|&index| plan.slot[index]);
+    signals.retain(|&index| pairs.insert(plan.schedule.ends(index)));
+    signals.sort_unstable();
+    signals
+}
+
+/// The ranks heard of that are followed together, as bits of words.
+const WORDS: usize = 16;
+const COLUMNS: usize = 64 * WORDS;
+
+/// Which of the signals tell their receivers something, each step a list of sources and destinations. Whether a
+/// signal tells of one rank has nothing to do with other ranks, so that some of them are followed at a time.
+pub(crate) fn of_use(ranks: u32, steps: &[Vec<(u32, u32)>]) -> Vec<Vec<bool>> {
+    let ranks = ranks as usize;
+    let mut of_use: Vec<Vec<bool>> = steps.iter().map(|step| vec![false; step.len()]).collect();
+    for first in (0..ranks).step_by(COLUMNS) {
+        let mut heard = vec![[0u64; WORDS]; ranks];
+        for (column, rank) in (first..ranks.min(first + COLUMNS)).enumerate() {
+            heard[rank][column / 64] |= 1 << (column % 64);
+        }
+        for (step, of_use) in steps.iter().zip(&mut of_use) {
+            interrupt::check();
+            let before: Vec<_> = step.iter().map(|&(from, _)| heard[from as usize]).collect();
+            for ((&(_, to), told), of_use) in step.iter().zip(&before).zip(of_use.iter_mut()) {
+                let known = heard[to as usize];
+                *of_use |= told
+                    .iter()
+                    .zip(known)
+                    .any(|(told, known)| told & !known != 0);
+            }
+            for (&(_, to), told) in step.iter().zip(&before) {
+                let known = heard[to as usize].iter_mut();
+                known.zip(told).for_each(|(known, told)| *known |= told);
+            }
+        }
+    }
+    of_use
+}

@@ -1,0 +1,192 @@
+//! Which ranks send to which without another rank on the way, and over which links.
+//!
+//! A *channel* leads from a rank to another whose route in the fabric passes switches only. Where no switches are, these
+//! are neighbours. Channels whose routes have a link in common share it.
+
+use std::collections::VecDeque;
+
+use opticoll_core::fabric::Fabric;
+use opticoll_core::interrupt;
+use opticoll_core::memory;
+use opticoll_core::network::translations::Translations;
+use opticoll_core::network::{Network, Sharing};
+
+/// More channels into a rank are left out, those with the longest routes first: a rank needs few sources.
+const MOST_INTO: usize = 64;
+
+/// The way from a rank to another.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Channel {
+    pub(crate) from: u32,
+    pub(crate) to: u32,
+    /// Of its links together (ps).
+    pub(crate) latency: u64,
+    /// Of its slowest link (b/s).
+    pub(crate) rate: u64,
+    first_link: u32,
+    links: u32,
+}
+
+/// All channels of a fabric, those to one rank side by side.
+pub(crate) struct Channels {
+    pub(crate) ranks: u32,
+    pub(crate) all: Vec<Channel>,
+    /// By rank: its first channel; and their number.
+    starts: Vec<u32>,
+    routes: Vec<u32>,
+    /// By link (b/s).
+    pub(crate) rates: Vec<u64>,
+    /// Translations that move every channel onto another.
+    pub(crate) translations: Option<Translations>,
+}
+
+/// Whether channels lead through switches from more ranks than are kept as sources of one.
+pub(crate) fn are_some_left_out(fabric: &Fabric) -> bool {
+    let through_switches = |network: &dyn Network| {
+        let ranks = network.ranks();
+        let links = 0..network.links().len() as u32;
+        let mut ends = links.filter_map(|link| network.ends(link));
+        ends.any(|(from, to)| from.max(to) >= ranks)
+    };
+    fabric.ranks() as usize > MOST_INTO && fabric.network().is_some_and(through_switches)
+}
+
+impl Channels {
+    /// `None` where it is not known where links lead, or flows do not share them. `backwards`: as they lead when
+    /// time runs backwards.
+    pub(crate) fn of(fabric: &Fabric, backwards: bool) -> Option<Channels> {
+        let network = fabric.network()?;
+        let ranks = network.ranks();
+        let known = (0u32..).zip(network.links());
+        let mut neighbours: Vec<Vec<u32>> = vec![Vec::new(); ranks as usize];
+        let mut has_switches = false;
+        let mut two_way = false;
+        for (number, link) in known {
+            let (from, to) = network.ends(number)?;
+            if link.sharing != Sharing::Shared {
+                return None;
+            }
+            has_switches |= from >= ranks || to >= ranks;
+            two_way |= network.leads_both_ways(number);
+            if from < ranks && to < ranks {
+                neighbours[from as usize].push(to);
+                neighbours[to as usize].push(from);
+            }
+        }
+        let mut channels = Channels {
+            ranks,
+            all: Vec::new(),
+            starts: vec![0],
+            routes: Vec::new(),
+            rates: network
+                .links()
+                .iter()
+                .map(|link| link.rate.bits_per_second())
+                .collect(),
+            translations: network.translations().filter(|_| !two_way).cloned(),
+        };
+        for to in 0..ranks {
+            interrupt::check();
+            let mut sources = std::mem::take(&mut neighbours[to as usize]);
+            match has_switches {
+                true => sources = (0..ranks).collect(),
+                false => {
+                    sources.sort_unstable();
+                    sources.dedup();
+                }
+            }
+            let mut own: Vec<Channel> = sources
+                .into_iter()
+                .filter(|&from| from != to)
+                .filter_map(|from| channels.channel(network, from, to, backwards))
+                .collect();
+            // From the next rank on, so that those left out differ.
+            own.sort_by_key(|one| (one.latency, one.links, (one.from + ranks - to) % ranks));
+            own.truncate(MOST_INTO);
+            channels.all.append(&mut own);
+            channels.starts.push(channels.all.len() as u32);
+        }
+        Some(channels)
+    }
+
+    fn channel(
+        &mut self,
+        network: &dyn Network,
+        from: u32,
+        to: u32,
+        backwards: bool,
+    ) -> Option<Channel> {
+        let first = self.routes.len();
+        match backwards {
+            false => network.route(from, to, &mut self.routes),
+            true => network.route(to, from, &mut self.routes),
+        }
+        let route = &self.routes[first..];
+        let ends = [from, to];
+        let is_passed = |vertex: u32| vertex < self.ranks && !ends.contains(&vertex);
+        let passes = route.iter().any(|&link| {
+            let ends = network.ends(link);
+            ends.is_none_or(|(one, other)| is_passed(one) || is_passed(other))
+        });
+        if passes || route.is_empty() {
+            self.routes.truncate(first);
+            return None;
+        }
+        let links = || route.iter().map(|&link| &network.links()[link as usize]);
+        Some(Channel {
+            from,
+            to,
+            latency: links().map(|link| link.latency.ps()).sum(),
+            rate: links().map(|link| link.rate.bits_per_second()).min()?,
+            first_link: first as u32,
+            links: route.len() as u32,
+        })
+    }
+
+    /// The numbers of the channels to a rank.
+    pub(crate) fn into(&self, rank: u32) -> std::ops::Range<u32> {
+        self.starts[rank as usize]..self.starts[rank as usize + 1]
+    }
+
+    /// The links of a channel.
+    pub(crate) fn route(&self, channel: u32) -> &[u32] {
+        let Channel {
+            first_link, links, ..
+        } = self.all[channel as usize];
+        &self.routes[first_link as usize..(first_link + links) as usize]
+    }
+
+    /// How many channels a message passes at least from each rank to all ranks, row by row; `None` where some
+    /// rank cannot be reached.
+    pub(crate) fn distances(&self) -> Option<Vec<u16>> {
+        let ranks = self.ranks as usize;
+        let mut next: Vec<Vec<u32>> = vec![Vec::new(); ranks];
+        for channel in &self.all {
+            next[channel.from as usize].push(channel.to);
+        }
+        memory::take(
+            "the table of distances between ranks",
+            2 * (ranks as u64).pow(2),
+        );
+        let mut distances = vec![u16::MAX; ranks * ranks];
+        let mut queue = VecDeque::new();
+        for source in 0..ranks {
+            interrupt::check();
+            let row = &mut distances[source * ranks..][..ranks];
+            row[source] = 0;
+            queue.push_back(source);
+            while let Some(rank) = queue.pop_front() {
+                for &to in &next[rank] {
+                    if row[to as usize] == u16::MAX {
+                        row[to as usize] = row[rank] + 1;
+                        queue.push_back(to as usize);
+                    }
+                }
+            }
+            if row.contains(&u16::MAX) {
+                return None;
+            }
+        }
+        Some(distances)
+    }
+}

@@ -1,0 +1,593 @@
+//! The links of a fabric, and the forests that grow on them.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::rc::Rc;
+
+use super::channels::{Channel, Channels};
+use super::chunks::Chunks;
+use super::even::even;
+use super::pack::{Packing, Tree};
+use super::split::{self, Capacities, Paths};
+use super::timetable::{LONGEST_STEP, Timed, Timetable};
+use super::translated::Translated;
+use super::{low, pipeline, relays};
+use crate::{PlannerError, selection::least};
+use opticoll_core::bound::throughput::spanning::{Cable, away_from, tightest_partition};
+use opticoll_core::bound::throughput::{Cuts, RatedLink, TightestCut, tightest};
+use opticoll_core::collective::Collective;
+use opticoll_core::fabric::Fabric;
+use opticoll_core::interrupt;
+use opticoll_core::names::plural;
+use opticoll_core::network::{Network, Sharing};
+use opticoll_core::place::{PlacementError, PlacementProblem};
+use opticoll_core::plan::NamedRoutes;
+use opticoll_core::units::{Bytes, Time};
+
+/// The most ranks that a sentence names.
+const MOST_NAMED: usize = 16;
+
+/// The most ranks that are tried as the root of an all_reduce.
+const MOST_MIDDLES: u32 = 1024;
+
+/// Into how many steps the least U is divided with which there could be room for one tree.
+const STEPS: u128 = 1024;
+
+/// The links of a fabric, each way of a half-duplex cable with half its rate.
+#[derive(Clone)]
+pub(super) struct Links<'a> {
+    pub(super) network: &'a dyn Network,
+    pub(super) ranks: u32,
+    vertices: u32,
+    rates: Vec<(u32, u32, u64)>,
+}
+
+impl<'a> Links<'a> {
+    /// `None` where it is not known where links lead, or flows do not share them.
+    pub(super) fn of(fabric: &'a Fabric) -> Option<Links<'a>> {
+        let network = fabric.network()?;
+        let mut rates = Vec::new();
+        let mut vertices = network.ranks();
+        for (number, link) in (0u32..).zip(network.links()) {
+            let (from, to) = network.ends(number)?;
+            if link.sharing != Sharing::Shared {
+                return None;
+            }
+            vertices = vertices.max(from + 1).max(to + 1);
+            let rate = link.rate.bits_per_second();
+            if network.leads_both_ways(number) {
+                rates.extend([(from, to, rate / 2), (to, from, rate / 2)]);
+            } else {
+                rates.push((from, to, rate));
+            }
+        }
+        Some(Links {
+            network,
+            ranks: network.ranks(),
+            vertices,
+            rates,
+        })
+    }
+
+    /// The cables between ranks, each with the rate of its slower direction.
+    fn cables(&self) -> Vec<Cable> {
+        let mut ways: BTreeMap<(u32, u32), [u128; 2]> = BTreeMap::new();
+        for &(from, to, rate) in &self.rates {
+            let ends = (from.min(to), from.max(to));
+            ways.entry(ends).or_default()[usize::from(from > to)] += u128::from(rate);
+        }
+        let both = ways
+            .into_iter()
+            .filter(|(_, rates)| rates[0].min(rates[1]) > 0);
+        both.map(|((one, other), rates)| (one, other, rates[0].min(rates[1])))
+            .collect()
+    }
+
+    /// The rank from which the fewest cables lead to the farthest one; looked for among some on
+    /// large graphs.
+    fn middle(&self, cables: &[Cable]) -> Option<u32> {
+        let mut beside = vec![Vec::new(); self.ranks as usize];
+        for &(one, other, _) in cables {
+            beside[one as usize].push(other);
+            beside[other as usize].push(one);
+        }
+        let mut distances = Vec::new();
+        let mut farthest = |from: u32| {
+            interrupt::check();
+            distances.clear();
+            distances.resize(self.ranks as usize, usize::MAX);
+            distances[from as usize] = 0;
+            let mut order = VecDeque::from([from]);
+            let mut farthest = 0;
+            while let Some(rank) = order.pop_front() {
+                farthest = distances[rank as usize];
+                for &other in &beside[rank as usize] {
+                    if distances[other as usize] == usize::MAX {
+                        distances[other as usize] = farthest + 1;
+                        order.push_back(other);
+                    }
+                }
+            }
+            farthest
+        };
+        let apart = self.ranks.div_ceil(MOST_MIDDLES).max(1);
+        let tried = (0..self.ranks).step_by(apart as usize);
+        tried.min_by_key(|root| farthest(*root))
+    }
+
+    fn reversed(&self) -> Vec<(u32, u32, u64)> {
+        let links = self.rates.iter();
+        links.map(|&(from, to, rate)| (to, from, rate)).collect()
+    }
+}
+
+/// Trees of every root, or of one.
+pub(super) struct Forest<'a> {
+    links: Rc<Links<'a>>,
+    /// Trees of a root.
+    pub(super) count: u32,
+    trees: Trees,
+    /// Whether links were reversed, so that it gathers.
+    reversed: bool,
+}
+
+enum Trees {
+    /// Those of every root, by those of rank 0.
+    Translated(Translated),
+    OfAll(Vec<Tree>, Channels),
+    OfOne(Vec<Tree>, Channels),
+    /// Those of one root, with channels away from it and back.
+    UpAndDown(Vec<Tree>, Channels, Channels),
+}
+
+impl Forest<'_> {
+    /// The steps in which it carries its part of a collective out; chunks are those of each tree. Trees of every root take
+    /// chunks of one size.
+    pub(super) fn timed(&self, collective: Collective, chunks: &Chunks) -> Timed {
+        let count = chunks.pieces();
+        let timed = match &self.trees {
+            Trees::Translated(trees) => trees.schedule(collective, count),
+            Trees::OfOne(..) | Trees::UpAndDown(..) => self
+                .pipeline()
+                .expect("trees of one root")
+                .pipelined(collective, chunks),
+            Trees::OfAll(trees, channels) => {
+                let first_chunk = |tree: usize| {
+                    // Trees come root by root in turn: the j-th of all roots, then the next.
+                    let roots = self.links.ranks as usize;
+                    let (turn, root) = (tree / roots, tree % roots);
+                    (root as u32 * self.count + turn as u32) * count
+                };
+                let timetable = self.timetable(trees, channels);
+                timetable.schedule(collective, count, first_chunk)
+            }
+        };
+        match self.reversed {
+            true => timed.reversed(collective),
+            false => timed,
+        }
+    }
+
+    /// The time expected of the steps, with blocks of `bits`: latency and transfer of translated
+    /// trees, latency alone of trees of every root, zero of a pipeline.
+    pub(super) fn expected(&self, chunks: u32, bits: u128) -> Time {
+        match &self.trees {
+            Trees::OfAll(trees, channels) => {
+                self.timetable(trees, channels).latency_of_steps(chunks)
+            }
+            Trees::Translated(trees) => {
+                let links = self.links.network.links().iter();
+                let least = links.map(|link| link.latency).min();
+                trees.expected(chunks, bits, least.unwrap_or(Time::ZERO))
+            }
+            Trees::OfOne(..) | Trees::UpAndDown(..) => Time::ZERO,
+        }
+    }
+
+    /// Chunks that seem fastest, `most` pieces together at most, where trees of one root are a pipeline.
+    pub(super) fn fastest_chunks(
+        &self,
+        size: Bytes,
+        most: u32,
+        too_many: impl Fn(u32) -> bool,
+    ) -> Vec<Chunks> {
+        match self.pipeline() {
+            Some(timetable) => pipeline::fastest(&timetable, size, most, too_many),
+            None => vec![Chunks::equal(1)],
+        }
+    }
+
+    /// Lets transfers take the links of their channels, where these are not the fabric's route; `before` of them come
+    /// earlier.
+    pub(super) fn assign(&self, timed: &Timed, before: usize, routes: &mut NamedRoutes) {
+        let (down, up) = match &self.trees {
+            Trees::Translated(_) => return,
+            Trees::OfAll(_, channels) | Trees::OfOne(_, channels) => (channels, None),
+            Trees::UpAndDown(_, down, up) => (down, Some(up)),
+        };
+        let channels: Vec<&Channel> = down
+            .all
+            .iter()
+            .chain(up.iter().flat_map(|up| &up.all))
+            .collect();
+        for (transfer, channel) in (before..).zip(&timed.channels) {
+            let channel = channels[*channel as usize];
+            if channel.is_named {
+                routes.assign(transfer, &channel.route);
+            }
+        }
+    }
+
+    /// The timetable of trees of one root; none of other trees.
+    fn pipeline(&self) -> Option<Timetable<'_>> {
+        match &self.trees {
+            Trees::OfOne(trees, channels) => Some(self.timetable(trees, channels)),
+            Trees::UpAndDown(trees, down, up) => Some(Timetable {
+                up: Some(up),
+                ..self.timetable(trees, down)
+            }),
+            Trees::OfAll(..) | Trees::Translated(_) => None,
+        }
+    }
+
+    fn timetable<'b>(&'b self, trees: &'b [Tree], channels: &'b Channels) -> Timetable<'b> {
+        Timetable {
+            network: self.links.network,
+            trees,
+            channels,
+            up: None,
+        }
+    }
+}
+
+/// What forests are grown on.
+pub(super) struct Ground<'a> {
+    links: Rc<Links<'a>>,
+    rates: Vec<(u32, u32, u64)>,
+    /// `None`: every rank is a root.
+    pub(super) root: Option<u32>,
+    reversed: bool,
+    /// The cables of trees that lead away from the root and are used back as well; `None` for other
+    /// plans.
+    cables: Option<Vec<Cable>>,
+    /// A block of one bit takes p / q seconds, reduced.
+    ratio: (u128, u128),
+    /// The greatest divisor of all rates.
+    unit: u128,
+}
+
+impl<'a> Ground<'a> {
+    /// # Errors
+    /// Ranks that cannot be reached, or a search that takes longer than `most_search`.
+    pub(super) fn new(
+        links: &Rc<Links<'a>>,
+        root: Option<u32>,
+        reversed: bool,
+        most_search: u64,
+    ) -> Result<Ground<'a>, PlannerError> {
+        let rates = match reversed {
+            true => links.reversed(),
+            false => links.rates.clone(),
+        };
+        let rated: Vec<RatedLink> = rates
+            .iter()
+            .map(|&(from, to, rate)| (from, to, Some(rate)))
+            .collect();
+        let cuts = root.map_or(Cuts::EachRank, Cuts::From);
+        let cut = tightest(
+            links.ranks,
+            links.vertices as usize,
+            &rated,
+            cuts,
+            most_search,
+        );
+        let cut = cut.ok_or_else(|| {
+            unfit(
+                PlacementProblem::Unfit,
+                "flows share no links: there is nothing to pack",
+            )
+        })?;
+        if cut.rate == 0 {
+            return Err(unfit(
+                PlacementProblem::Unfit,
+                &apart(&cut, links.ranks, reversed),
+            ));
+        }
+        let unit = rates.iter().fold(0, |unit, link| gcd(unit, link.2.into()));
+        if !cut.is_tightest {
+            let sentence = "too large a graph to look for trees, unless asked for them";
+            return Err(unfit(PlacementProblem::Unfit, sentence));
+        }
+        Ok(Ground {
+            links: Rc::clone(links),
+            rates,
+            root,
+            reversed,
+            cables: None,
+            ratio: reduced(cut.blocks, cut.rate),
+            unit,
+        })
+    }
+
+    /// The ground of trees that sum up towards a root and spread from it, over cables that join
+    /// ranks directly.
+    ///
+    /// # Errors
+    /// A fabric with switches, ranks that no cable leads to, or a search that takes longer than
+    /// `most_search`.
+    pub(super) fn up_and_down(
+        links: &Rc<Links<'a>>,
+        most_search: u64,
+    ) -> Result<Ground<'a>, PlannerError> {
+        let unfit = |sentence| Err(unfit(PlacementProblem::Unfit, sentence));
+        if links.vertices > links.ranks {
+            return unfit(
+                "trees of one root for an all_reduce need ranks that are joined directly",
+            );
+        }
+        let cables = links.cables();
+        let Some(partition) = tightest_partition(links.ranks, &cables, most_search) else {
+            return unfit("no trees of one root for an all_reduce were found");
+        };
+        let root = links.middle(&cables);
+        Ok(Ground {
+            links: Rc::clone(links),
+            rates: links.rates.clone(),
+            root,
+            reversed: false,
+            ratio: reduced(partition.count - 1, partition.rate),
+            unit: cables.iter().fold(0, |unit, cable| gcd(unit, cable.2)),
+            cables: Some(cables),
+        })
+    }
+
+    /// The least number of trees of a root with which the optimum is reached.
+    pub(super) fn trees(&self) -> u128 {
+        let (_, q) = self.ratio;
+        q / gcd(q, self.unit)
+    }
+
+    /// Forests of trees with a relay each that nearly reach the optimum; of groups where packing takes too long, or where so
+    /// many packed trees do not reach it.
+    pub(super) fn relayed(&self) -> Vec<Vec<Tree>> {
+        let Some(root) = self.root.filter(|_| self.cables.is_none()) else {
+            return Vec::new();
+        };
+        let mut found = relays::trees(self.links.network, root, self.reversed, self.ratio);
+        let (ranks, exact) = (self.links.ranks, self.trees());
+        found.retain(|trees| {
+            let of_all = trees.len() + 1 == ranks as usize;
+            of_all || ranks > relays::MOST_RELAYS || trees.len() as u128 % exact != 0
+        });
+        found
+    }
+
+    /// A guess, before trees are grown, of what the steps of trees of every root take; zero for
+    /// trees of one root. Each rank takes in all other blocks, of so many bits each, a few pieces
+    /// in each step.
+    pub(super) fn expected(&self, trees: u32, chunks: u32, bits: u128) -> Time {
+        let slowest = self.rates.iter().map(|link| link.2).min().unwrap_or(0);
+        if self.root.is_some() || slowest == 0 {
+            return Time::ZERO;
+        }
+        let longest = match self.rates.iter().all(|link| link.2 == slowest) {
+            true => 1,
+            false => LONGEST_STEP,
+        };
+        let mut into = vec![0u128; self.links.ranks as usize];
+        for &(_, to, rate) in self.rates.iter().filter(|link| link.1 < self.links.ranks) {
+            into[to as usize] += u128::from(rate);
+        }
+        let into = into.into_iter().min().unwrap_or(0).max(1);
+        let others = u128::from(self.links.ranks - 1);
+        let pieces = others * u128::from(trees) * u128::from(chunks);
+        let in_step = (longest * into / u128::from(slowest)).max(1);
+        least::of_steps(
+            self.links.network,
+            pieces.div_ceil(in_step),
+            others * bits,
+            into,
+        )
+    }
+
+    /// A forest with a number of trees for each root; `None` where its links do not balance, or packing takes more than
+    /// `most_work` steps over links.
+    pub(super) fn forest(
+        &self,
+        count: u32,
+        names_routes: bool,
+        most_work: u64,
+    ) -> Option<Forest<'a>> {
+        let of = |trees| Forest {
+            links: Rc::clone(&self.links),
+            count,
+            trees,
+            reversed: self.reversed,
+        };
+        if let (Some(cables), Some(root)) = (&self.cables, self.root) {
+            return Some(of(self.along(
+                cables,
+                (root, count),
+                names_routes,
+                most_work,
+            )?));
+        }
+        let grid = self.links.network.translations();
+        let grid = grid.filter(|_| self.root.is_none());
+        let translated = grid.and_then(|grid| Translated::new(grid, &self.rates, count));
+        if let Some(translated) = translated {
+            return Some(of(Trees::Translated(translated)));
+        }
+        let mut relayed = self.relayed().into_iter();
+        if let Some(trees) = relayed.find(|trees| trees.len() == count as usize) {
+            let channels = Channels::new(
+                self.links.network,
+                &trees,
+                self.reversed,
+                None,
+                &mut Vec::new(),
+            );
+            return Some(of(Trees::OfOne(trees, channels)));
+        }
+        let wanted = (0..self.links.ranks)
+            .map(|rank| match self.root {
+                Some(root) if root != rank => 0,
+                _ => count,
+            })
+            .collect::<Vec<u32>>();
+        let at = |step: u128| -> Option<Capacities> {
+            let mut capacities = Capacities::default();
+            for &(from, to, rate) in &self.rates {
+                *capacities.entry((from, to)).or_default() +=
+                    self.scaled(rate.into(), count, step)?;
+            }
+            Some(capacities)
+        };
+        let vertices = self.links.vertices;
+        let mut work = most_work;
+        let least = least_step(|step| split::has_room(vertices, &at(step)?, &wanted, &mut work))?;
+        let capacities = at(least)?;
+        let is_route = |from: u32, switch: u32, to: u32| {
+            if names_routes {
+                return true;
+            }
+            let network = self.links.network;
+            let mut route = Vec::new();
+            match self.reversed {
+                true => network.route(to, from, &mut route),
+                false => network.route(from, to, &mut route),
+            }
+            route.into_iter().any(|link| {
+                let ends = network.ends(link);
+                ends.is_some_and(|(one, other)| one == switch || other == switch)
+            })
+        };
+        let (capacities, paths) =
+            split::without_switches(vertices, &capacities, &wanted, is_route, &mut work)?;
+        let mut links: Vec<(u32, u32, u128)> = capacities
+            .into_iter()
+            .map(|((from, to), capacity)| (from, to, capacity))
+            .collect();
+        links.sort_unstable();
+        let paths = names_routes.then_some(paths);
+        let channels = |trees: &[Tree]| {
+            Channels::new(
+                self.links.network,
+                trees,
+                self.reversed,
+                paths,
+                &mut Vec::new(),
+            )
+        };
+        Some(of(match self.root {
+            Some(root) => {
+                let mut trees = low::trees(&links, (self.links.ranks, root, count), most_work)?;
+                let mut channels = channels(&trees);
+                even(self.links.network, &mut trees, &mut channels, self.reversed);
+                Trees::OfOne(trees, channels)
+            }
+            None => {
+                let trees = Packing::new(&links, wanted).pack(most_work)?;
+                let channels = channels(&trees);
+                Trees::OfAll(trees, channels)
+            }
+        }))
+    }
+
+    /// How many trees a link has room for in a step of the search, of a number of trees for each
+    /// root.
+    fn scaled(&self, rate: u128, trees: u32, step: u128) -> Option<u128> {
+        let (p, q) = self.ratio;
+        let scaled = rate.checked_mul(p)?;
+        let scaled = scaled.checked_mul(u128::from(trees) * STEPS + step)?;
+        Some(scaled / q.checked_mul(STEPS)?)
+    }
+
+    /// Trees along which pieces go up to a root and down again.
+    fn along(
+        &self,
+        cables: &[Cable],
+        (root, count): (u32, u32),
+        names_routes: bool,
+        most_work: u64,
+    ) -> Option<Trees> {
+        let (ranks, network) = (self.links.ranks, self.links.network);
+        let at = |step: u128| -> Option<Option<Capacities>> {
+            let of_step = cables
+                .iter()
+                .map(|&(one, other, rate)| Some((one, other, self.scaled(rate, count, step)?)));
+            let of_step: Vec<Cable> = of_step.collect::<Option<_>>()?;
+            away_from(root, ranks, &of_step, count.into(), most_work)
+        };
+        let least = least_step(|step| Some(at(step)?.is_some()))?;
+        let mut links: Vec<(u32, u32, u128)> = at(least)??
+            .into_iter()
+            .map(|((from, to), capacity)| (from, to, capacity))
+            .collect();
+        links.sort_unstable();
+        let trees = low::trees(&links, (ranks, root, count), most_work)?;
+        let paths = links
+            .iter()
+            .map(|&(from, to, capacity)| ((from, to), vec![(Vec::new(), capacity)]));
+        let paths: Option<Paths> = names_routes.then(|| paths.collect());
+        // Several cables between two ranks share the work up and down.
+        let mut load = Vec::new();
+        let down = Channels::new(network, &trees, false, paths.clone(), &mut load);
+        let up = Channels::new(network, &trees, true, paths, &mut load);
+        Some(Trees::UpAndDown(trees, down, up))
+    }
+}
+
+/// The least step with which there is room.
+fn least_step(mut has_room: impl FnMut(u128) -> Option<bool>) -> Option<u128> {
+    let (mut least, mut most) = (0, STEPS);
+    if has_room(0)? {
+        return Some(0);
+    }
+    // With every link once for each tree there is room.
+    while !has_room(most)? {
+        (least, most) = (most, most.checked_mul(2)?);
+    }
+    while most - least > 1 {
+        let middle = least.midpoint(most);
+        if has_room(middle)? {
+            most = middle;
+        } else {
+            least = middle;
+        }
+    }
+    Some(most)
+}
+
+fn reduced(one: u128, other: u128) -> (u128, u128) {
+    let divisor = gcd(one, other).max(1);
+    (one / divisor, other / divisor)
+}
+
+/// A sentence on ranks that no link leads to, or none from.
+fn apart(cut: &TightestCut, ranks: u32, reversed: bool) -> String {
+    let inside = cut.vertices.iter().filter(|vertex| **vertex < ranks);
+    let inside: Vec<String> = inside.map(u32::to_string).collect();
+    let first = inside[..inside.len().min(MOST_NAMED)].join(", ");
+    let others = match inside.len().saturating_sub(MOST_NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let what = match reversed {
+        true => "cannot send to",
+        false => "cannot be reached from",
+    };
+    let ranks = plural(inside.len(), "rank");
+    format!("{ranks} ({first}{others}) {what} the other ranks")
+}
+
+pub(super) fn unfit(problem: PlacementProblem, sentence: &str) -> PlannerError {
+    PlannerError::Placement(PlacementError::new(problem, sentence))
+}
+
+pub(super) fn gcd(one: u128, other: u128) -> u128 {
+    if one == 0 {
+        other
+    } else {
+        gcd(other % one, one)
+    }
+}

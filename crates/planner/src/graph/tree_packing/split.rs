@@ -1,0 +1,356 @@
+//! Removes switches from a graph, so that links lead from rank to rank.
+//!
+//! To *split off* a unit at switch w is to put a link u -> t in the place of a unit of u -> w and one of w -> t. Where as
+//! much capacity leads into w as out of it, units can be split off one after the other until w has no link left, so that
+//! the condition of the packing holds all along: every set X with a rank in it has
+//!
+//! ```text
+//! in(X) + k (ranks in X) >= k N
+//! ```
+//!
+//! (Bang-Jensen, Frank and Jackson, Preserving and increasing local edge-connectivity in mixed graphs, SIAM Journal on
+//! Discrete Mathematics 8, 1995; Jackson, Journal of Graph Theory 12, 1988). Any pair (u, t) whose unit keeps the
+//! condition may be split off. So those are tried first that make low trees and whose path is as short as any from u to t
+//! and never leads down to the ranks and up again: each u spreads its units over as many t as it can, in an order in
+//! which the first few are spread over all ranks (van der Corput's).
+//!
+//! A switch may lead to another switch; what is split off there is split off once more.
+
+use rustc_hash::FxHashMap;
+
+use opticoll_core::bound::throughput::flow::Flow;
+use opticoll_core::interrupt;
+
+/// Links between vertices with whole capacities.
+pub(super) type Capacities = FxHashMap<(u32, u32), u128>;
+
+/// By two vertices: the switches on each path between them, and its share of their capacity.
+pub(super) type Paths = FxHashMap<(u32, u32), Vec<(Vec<u32>, u128)>>;
+
+/// Splitting off what leads from one vertex over a switch to another takes about as long as looking
+/// at so many links.
+const PAIR: u64 = 256;
+
+/// The graph of ranks alone, and the paths that its links stand for; `None` where capacity does not
+/// get through, since a switch does not balance, or flows look at more links than `work` has left.
+/// `supply` are the trees of each rank; `is_route` says of two ranks whether messages from one to
+/// the other may go over a switch.
+pub(super) fn without_switches(
+    vertices: u32,
+    rates: &Capacities,
+    supply: &[u32],
+    is_route: impl Fn(u32, u32, u32) -> bool,
+    work: &mut u64,
+) -> Option<(Capacities, Paths)> {
+    let ranks = supply.len() as u32;
+    let mut capacities = rates.clone();
+    let links = rates.iter();
+    let mut paths: Paths = links
+        .map(|(ends, capacity)| (*ends, vec![(Vec::new(), *capacity)]))
+        .collect();
+    let distances = Distances::new(vertices, ranks, rates);
+    for switch in ranks..vertices {
+        interrupt::check();
+        let length = |from: u32, to: u32| {
+            let between = paths.get(&(from, to)).into_iter().flatten();
+            between.map(|path| path.0.len() as u32 + 1).min()
+        };
+        let is_direct = |from: u32, to: u32| {
+            let own = length(from, switch).zip(length(switch, to));
+            own.is_some_and(|(into, out)| into + out <= distances.between(from, to))
+                && !distances.is_valley(from, switch, to)
+                && (from >= ranks || to >= ranks || is_route(from, switch, to))
+        };
+        for (from, to, amount) in
+            remove(switch, vertices, &mut capacities, supply, &is_direct, work)?
+        {
+            let into = take(&mut paths, (from, switch), amount);
+            let out = take(&mut paths, (switch, to), amount);
+            let joined = join(into, switch, out);
+            paths.entry((from, to)).or_default().extend(joined);
+        }
+        paths.retain(|ends, _| ends.0 != switch && ends.1 != switch);
+    }
+    capacities.retain(|_, capacity| *capacity > 0);
+    Some((capacities, paths))
+}
+
+/// Links between any two vertices, and to the nearest rank.
+struct Distances {
+    all: Vec<Vec<u32>>,
+    to_rank: Vec<u32>,
+}
+
+impl Distances {
+    fn new(vertices: u32, ranks: u32, rates: &Capacities) -> Distances {
+        let mut next = vec![Vec::new(); vertices as usize];
+        for (&(from, to), _) in rates.iter().filter(|(_, capacity)| **capacity > 0) {
+            next[from as usize].push(to);
+        }
+        let all: Vec<Vec<u32>> = (0..vertices)
+            .map(|vertex| {
+                let mut distances = vec![u32::MAX; vertices as usize];
+                distances[vertex as usize] = 0;
+                let mut order = vec![vertex];
+                let mut place = 0;
+                while let Some(&at) = order.get(place) {
+                    place += 1;
+                    for &to in &next[at as usize] {
+                        if distances[to as usize] == u32::MAX {
+                            distances[to as usize] = distances[at as usize] + 1;
+                            order.push(to);
+                        }
+                    }
+                }
+                distances
+            })
+            .collect();
+        let to_rank = all.iter().map(|own| own[..ranks as usize].iter().min());
+        Distances {
+            to_rank: to_rank.map(|least| least.copied().unwrap_or(0)).collect(),
+            all,
+        }
+    }
+
+    fn between(&self, from: u32, to: u32) -> u32 {
+        self.all[from as usize][to as usize]
+    }
+
+    /// Whether a switch is nearer to ranks than those beside it, so that a way over it goes down and up again.
+    fn is_valley(&self, from: u32, switch: u32, to: u32) -> bool {
+        let own = self.to_rank[switch as usize];
+        self.to_rank[from as usize] > own && self.to_rank[to as usize] > own
+    }
+}
+
+/// So much of the paths between two vertices, taken away.
+fn take(paths: &mut Paths, ends: (u32, u32), mut amount: u128) -> Vec<(Vec<u32>, u128)> {
+    let mut taken = Vec::new();
+    let Some(between) = paths.get_mut(&ends) else {
+        return taken;
+    };
+    while amount > 0 {
+        let Some((path, left)) = between.last_mut() else {
+            break;
+        };
+        let own = amount.min(*left);
+        taken.push((path.clone(), own));
+        amount -= own;
+        *left -= own;
+        if *left == 0 {
+            between.pop();
+        }
+    }
+    taken
+}
+
+/// Paths into a switch, each followed by one out of it.
+fn join(
+    into: Vec<(Vec<u32>, u128)>,
+    switch: u32,
+    mut out: Vec<(Vec<u32>, u128)>,
+) -> Vec<(Vec<u32>, u128)> {
+    let mut joined = Vec::new();
+    for (path, mut amount) in into {
+        while amount > 0 {
+            let Some((rest, left)) = out.last_mut() else {
+                break;
+            };
+            let own = amount.min(*left);
+            let whole = path
+                .iter()
+                .copied()
+                .chain([switch])
+                .chain(rest.iter().copied());
+            joined.push((whole.collect(), own));
+            amount -= own;
+            *left -= own;
+            if *left == 0 {
+                out.pop();
+            }
+        }
+    }
+    joined
+}
+
+/// Whether there is room for all trees: the condition holds. `None` where `work` has too few links left.
+pub(super) fn has_room(
+    vertices: u32,
+    capacities: &Capacities,
+    supply: &[u32],
+    work: &mut u64,
+) -> Option<bool> {
+    let links: Vec<(u32, u32, u128)> = capacities
+        .iter()
+        .map(|(&(from, to), &capacity)| (from, to, capacity))
+        .collect();
+    let mut flow = Flow::new(vertices as usize, &links);
+    (0u32..)
+        .zip(supply)
+        .for_each(|(rank, count)| flow.set_supply(rank, (*count).into()));
+    let wanted = supply.iter().map(|count| u128::from(*count)).sum();
+    let order: Vec<u32> = (0..supply.len() as u32).collect();
+    flow.most_work = *work;
+    let is_lacking = flow.lacking(&order, wanted).is_some();
+    *work = work.saturating_sub(flow.work);
+    (!flow.gave_up()).then_some(!is_lacking)
+}
+
+/// Splits off all that leads over a switch, in even shares. What direct ways leave, and leads to and fro, is dropped where
+/// that leaves room; where there is too little room each pair is checked. Returns what is put in the place of paths
+/// over the switch.
+fn remove(
+    switch: u32,
+    vertices: u32,
+    capacities: &mut Capacities,
+    supply: &[u32],
+    is_direct: &impl Fn(u32, u32) -> bool,
+    work: &mut u64,
+) -> Option<Vec<(u32, u32, u128)>> {
+    let side = |of: fn(&(u32, u32)) -> (u32, u32)| {
+        let links = capacities.iter().filter(|(_, capacity)| **capacity > 0);
+        let links = links.filter_map(|(ends, _)| {
+            let (at, other) = of(ends);
+            (at == switch).then_some(other)
+        });
+        let mut ends: Vec<u32> = links.collect();
+        ends.sort_unstable();
+        ends
+    };
+    let around = Around {
+        switch,
+        sources: side(|ends| (ends.1, ends.0)),
+        targets: side(|ends| (ends.0, ends.1)),
+    };
+    if around.targets.is_empty() || around.sources.is_empty() {
+        // Links that end at the switch carry nothing.
+        capacities.retain(|ends, _| ends.0 != switch && ends.1 != switch);
+        return Some(Vec::new());
+    }
+    let pairs = around.sources.len() as u64 * around.targets.len() as u64;
+    *work = work.checked_sub(pairs.saturating_mul(PAIR))?;
+    let order: Vec<u32> = (0..supply.len() as u32).collect();
+    let wanted = supply.iter().map(|count| u128::from(*count)).sum();
+    for (spares, checked) in [(true, false), (false, false), (false, true)] {
+        let mut left = capacities.clone();
+        let mut links: Vec<(u32, u32, u128)> = capacities
+            .iter()
+            .map(|(&(from, to), &capacity)| (from, to, capacity))
+            .collect();
+        for &from in &around.sources {
+            links.extend(around.targets.iter().map(|&to| (from, to, 0)));
+        }
+        let mut flow = Flow::new(vertices as usize, &links);
+        flow.most_work = *work;
+        (0u32..)
+            .zip(supply)
+            .for_each(|(rank, count)| flow.set_supply(rank, (*count).into()));
+        let lacking = |flow: &mut Flow| match checked {
+            true => flow.lacking(&order, wanted),
+            false => None,
+        };
+        let replaced = around.split_off(&mut flow, &mut left, is_direct, spares, lacking);
+        *work = work.saturating_sub(flow.work);
+        left.retain(|ends, _| ends.0 != switch && ends.1 != switch);
+        if has_room(vertices, &left, supply, work)? {
+            *capacities = left;
+            return Some(replaced);
+        }
+    }
+    None
+}
+
+/// A switch, and what has links to it and from it.
+struct Around {
+    switch: u32,
+    sources: Vec<u32>,
+    targets: Vec<u32>,
+}
+
+impl Around {
+    /// Puts links in the place of paths over the switch, as long as `lacking` says that nothing is lacking.
+    fn split_off(
+        &self,
+        flow: &mut Flow,
+        capacities: &mut Capacities,
+        is_direct: &impl Fn(u32, u32) -> bool,
+        spares: bool,
+        lacking: impl Fn(&mut Flow) -> Option<u128>,
+    ) -> Vec<(u32, u32, u128)> {
+        let mut replaced = Vec::new();
+        let (switch, targets) = (self.switch, &self.targets);
+        let spread = spread(targets.len());
+        let direct = self.sources.iter().map(|from| {
+            let ends = targets.iter().filter(|to| from != *to);
+            (
+                *from,
+                ends.filter(|to| is_direct(*from, **to)).count() as u128,
+            )
+        });
+        let direct: FxHashMap<u32, u128> = direct.collect();
+        for (limited, any) in [(true, false), (false, false), (true, true), (false, true)] {
+            if spares && limited && any {
+                // What leads back to where it comes from is not needed.
+                for &beside in &self.sources {
+                    let (into, out) = (flow.room(beside, switch), flow.room(switch, beside));
+                    if into.min(out) > 0 {
+                        let amount = into.min(out) as i128;
+                        flow.change(beside, switch, -amount);
+                        flow.change(switch, beside, -amount);
+                    }
+                }
+            }
+            for &step in &spread {
+                for &from in &self.sources {
+                    let here = targets
+                        .partition_point(|to| *to < from)
+                        .min(targets.len() - 1);
+                    let to = targets[(here + step) % targets.len()];
+                    let (into, out) = (flow.room(from, switch), flow.room(switch, to));
+                    let most = into.min(out);
+                    if from == to || most == 0 || (!any && !is_direct(from, to)) {
+                        continue;
+                    }
+                    // An even share of what leads here.
+                    let total = capacities[&(from, switch)];
+                    let share = (total / direct[&from].max(1)).max(1);
+                    let mut amount = if limited { most.min(share) } else { most };
+                    while amount > 0 {
+                        change(flow, (from, switch, to), amount as i128);
+                        let Some(lacking) = lacking(flow) else {
+                            break;
+                        };
+                        change(flow, (from, switch, to), -(amount as i128));
+                        amount = amount.saturating_sub(lacking);
+                    }
+                    if amount > 0 {
+                        *capacities.entry((from, to)).or_default() += amount;
+                        replaced.push((from, to, amount));
+                    }
+                }
+            }
+        }
+        replaced
+    }
+}
+
+/// Puts so much of a link in the place of a path over a switch.
+fn change(flow: &mut Flow, (from, switch, to): (u32, u32, u32), amount: i128) {
+    flow.change(from, switch, -amount);
+    flow.change(switch, to, -amount);
+    flow.change(from, to, amount);
+}
+
+/// The numbers below n, the first few far apart: by their digits to the base 2, in reverse.
+fn spread(count: usize) -> Vec<usize> {
+    let bits = count.next_power_of_two().trailing_zeros();
+    let reversed = (0..count.next_power_of_two()).map(|number| match bits {
+        0 => 0,
+        bits => number.reverse_bits() >> (usize::BITS - bits),
+    });
+    let scaled = reversed.map(|number| number * count / count.next_power_of_two());
+    let mut seen = vec![false; count];
+    scaled
+        .filter(|number| !std::mem::replace(&mut seen[*number], true))
+        .collect()
+}

@@ -1,0 +1,81 @@
+//! Broadcasts along light trees, on rings with multicast.
+
+use crate::selection::contest::{Contender, Made};
+use crate::{Planned, Planner, PlannerError, Question, ring::relay_tree::multicast};
+use opticoll_core::algorithm::AlgorithmError;
+use opticoll_core::collective::CollectiveKind;
+use opticoll_core::family::wdm_ring::WdmRing;
+use opticoll_core::plan::AnyPlan;
+use opticoll_core::spec::{OptionRecord, Spec};
+
+/// The planner of light trees.
+pub(crate) const PLANNER: Planner = Planner {
+    options: &[
+        OptionRecord::new("pieces", "chunks that the vector is cut into")
+            .range("1 to 8192")
+            .default("1"),
+    ],
+    candidates: contenders,
+    ..Planner::on_rings(
+        NAME,
+        "Light tree",
+        &[CollectiveKind::Broadcast],
+        "Light that every rank on its way takes a share of, on rings with multicast",
+        "opticoll",
+        plan,
+    )
+};
+
+/// The planner's name.
+pub(crate) const NAME: &str = "light_tree";
+
+/// More pieces than that are more than any two directions have channels.
+const MOST_PIECES: u32 = 1 << 13;
+
+/// Broadcasts of the whole vector and of as many pieces as fill one direction, or both.
+fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, PlannerError> {
+    let ring = question.fabric.downcast::<WdmRing>();
+    let Some(ring) = ring.filter(|ring| ring.ranks > 1 && ring.multicast) else {
+        return Ok(Vec::new());
+    };
+    let mut contenders = Vec::new();
+    for pieces in [1, ring.channels(), 2 * ring.channels()] {
+        let transfers = u64::from(pieces) * u64::from(ring.ranks);
+        let size = question.size.get().max(1);
+        if transfers > question.most_transfers || u64::from(pieces) > size {
+            continue;
+        }
+        let least = question.least()?;
+        let spec = Spec::new(NAME).with("pieces", pieces);
+        let question = *question;
+        contenders.push(Contender {
+            name: spec.to_string(),
+            slots: 1,
+            least,
+            estimate: least,
+            transfers,
+            make: Box::new(move |_| plan(&spec, &question).map(|planned| Made::from(planned.plan))),
+        });
+    }
+    Ok(contenders)
+}
+
+fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
+    let ring = question.fabric.needed::<WdmRing>(NAME)?;
+    if !ring.multicast {
+        let reason =
+            "its ranks take no share of passing light; multicast=drop_and_continue lets them";
+        return Err(AlgorithmError::Refused {
+            name: NAME,
+            ranks: ring.ranks,
+            reason: reason.into(),
+        }
+        .into());
+    }
+    let pieces = spec.count("pieces", 1, MOST_PIECES)?.unwrap_or(1);
+    let collective = question.collective.with_pieces(pieces)?;
+    let plan = multicast::broadcast(question.fabric, collective, NAME);
+    let mut plan = AnyPlan::Full(plan.ok_or(PlannerError::CutOff)?);
+    plan.kept_mut().algorithm = spec.to_string();
+    Ok(plan.into())
+}

@@ -1,0 +1,268 @@
+//! Plans that are an all_gather on a ring, one run backwards, or both one after the other; and the planner of
+//! relay trees.
+
+pub(crate) mod capability;
+pub(crate) mod few_ranks;
+pub(crate) mod fronts;
+pub(crate) mod knapsack;
+pub(crate) mod lightpath_requests;
+pub(crate) mod multicast;
+pub(crate) mod pack;
+pub(crate) mod ports;
+pub(crate) mod prices;
+pub(crate) mod reachable;
+pub(crate) mod rotations;
+pub(crate) mod split;
+pub(crate) mod tree;
+pub(crate) mod urgent;
+
+use self::rotations::{NAME, relay_tree};
+use crate::selection::contest::{Contender, Made};
+use crate::{
+    GATHERED, MOST_TRANSFERS, Planned, Planner, PlannerError, Question, combined::mirror,
+    selection::least,
+};
+use opticoll_core::collective::{Collective, CollectiveKind};
+use opticoll_core::fabric::Fabric;
+use opticoll_core::family::wdm_ring::WdmRing;
+use opticoll_core::family::wdm_ring::bound;
+use opticoll_core::plan::AnyPlan;
+use opticoll_core::simulate::Policy;
+use opticoll_core::spec::{OptionRecord, Spec};
+use opticoll_core::units::Time;
+
+/// The planner of relay trees.
+pub(crate) const PLANNER: Planner = Planner {
+    options: &[
+        OptionRecord::new("pieces", "chunks that a block is cut into")
+            .range("1 to 4096")
+            .default("1"),
+    ],
+    candidates: contenders,
+    ..Planner::on_rings(
+        NAME,
+        "Relay tree",
+        GATHERED,
+        "One tree of lightpaths rotated to all ranks, in the fewest slots found",
+        "opticoll; trees of lightpaths after Gu and Peng, TPDS 2003",
+        plan,
+    )
+};
+
+/// More pieces than that are more than any fibre has channels.
+const MOST_PIECES: u32 = 4096;
+
+fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
+    let (fabric, collective) = (question.fabric, question.collective);
+    let pieces = spec.count("pieces", 1, MOST_PIECES)?.unwrap_or(1);
+    let gather = Collective::new(CollectiveKind::AllGather, collective.ranks())?;
+    let gather = gather.with_pieces(pieces)?;
+    let mut plan = turned(fabric, collective.kind(), |fabric| {
+        relay_tree(fabric, gather)
+    })?;
+    plan.kept_mut().algorithm = spec.to_string();
+    Ok(plan.into())
+}
+
+fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, PlannerError> {
+    let Some(gathering) = Gathering::new(question)? else {
+        return Ok(Vec::new());
+    };
+    let (fabric, kind) = (question.fabric, question.collective.kind());
+    let ring = gathering.ring;
+    let mut contenders = Vec::new();
+    for (gather, most) in gathering.cuts() {
+        let pieces = gather.pieces();
+        let slots = gathering.times * bound::best(&gathering.there, &gather).steps;
+        let settings = if pieces >= ring.channels() { 1 } else { slots };
+        let spec = match pieces {
+            1 => Spec::new(NAME),
+            _ => Spec::new(NAME).with("pieces", pieces),
+        };
+        let name = spec.to_string();
+        let made = gathering.contender(gather, slots, settings, spec, move || {
+            let make = |fabric: &Fabric| rotations::within(fabric, gather, most);
+            let mut plan = turned(fabric, kind, make)?;
+            plan.kept_mut().algorithm.clone_from(&name);
+            Ok(plan)
+        });
+        contenders.push(made?);
+    }
+    Ok(contenders)
+}
+
+/// A question for a collective that is made of an all_gather on a ring.
+pub(crate) struct Gathering<'a> {
+    question: Question<'a>,
+    pub(crate) ring: &'a WdmRing,
+    /// The ring on which the all_gather is planned.
+    pub(crate) there: WdmRing,
+    /// The bytes of its block.
+    block: u64,
+    /// How often its slots come.
+    pub(crate) times: u64,
+}
+
+impl<'a> Gathering<'a> {
+    /// None where there is no ring, or a single rank.
+    pub(crate) fn new(question: &Question<'a>) -> Result<Option<Gathering<'a>>, PlannerError> {
+        let Some(ring) = question
+            .fabric
+            .downcast::<WdmRing>()
+            .filter(|ring| ring.ranks > 1)
+        else {
+            return Ok(None);
+        };
+        let ranks = u64::from(ring.ranks);
+        let (block, times, there) = match question.collective.kind() {
+            CollectiveKind::AllGather => (question.size.get(), 1, ring.clone()),
+            kind => {
+                // The way back may take light trees, which the way there cannot.
+                let both = kind == CollectiveKind::AllReduce && !ring.multicast;
+                let block = question.size.get() / ranks;
+                (block, 1 + u64::from(both), capability::backwards(ring))
+            }
+        };
+        Ok(Some(Gathering {
+            question: *question,
+            ring,
+            there,
+            block,
+            times,
+        }))
+    }
+
+    /// All_gathers of blocks in as many pieces as are worth trying, with the most transfers or orbits of their
+    /// plans; whole blocks are not refused for the limit's sake.
+    pub(crate) fn cuts(&self) -> impl Iterator<Item = (Collective, u64)> + '_ {
+        let ranks = self.ring.ranks;
+        let cut = move |pieces: u32| {
+            let gather = Collective::new(CollectiveKind::AllGather, ranks).ok()?;
+            let most = match pieces {
+                1 => MOST_TRANSFERS,
+                _ => self.question.most_transfers,
+            };
+            let orbits = u64::from(ranks) * u64::from(pieces);
+            let fits = match self.question.keeps_folds {
+                true => orbits <= most,
+                false => orbits * u64::from(ranks) < most,
+            };
+            let whole = u64::from(pieces) <= self.block.max(1);
+            Some((gather.with_pieces(pieces).ok()?, most)).filter(|_| fits && whole)
+        };
+        let pieces = pieces_to_try(self.ring.channels());
+        pieces.into_iter().map_while(cut)
+    }
+
+    /// The bytes of the smallest piece.
+    pub(crate) fn piece(&self, gather: Collective) -> u64 {
+        self.block / u64::from(gather.pieces())
+    }
+
+    /// A contender of so many slots and settings of circuits.
+    pub(crate) fn contender(
+        &self,
+        gather: Collective,
+        slots: u64,
+        settings: u64,
+        spec: Spec,
+        make: impl FnOnce() -> Result<AnyPlan, PlannerError> + 'a,
+    ) -> Result<Contender<'a>, PlannerError> {
+        let (ring, policy) = (self.ring, self.question.policy());
+        let bytes = self.piece(gather).saturating_mul(slots);
+        let least = match policy {
+            Policy::PerPort => {
+                // A rank hears all pieces of the others over the channels of both directions.
+                let pieces = u64::from(ring.ranks - 1) * u64::from(gather.pieces());
+                let most = pieces.div_ceil(2 * u64::from(ring.channels()));
+                let heard = self.piece(gather).saturating_mul(most);
+                least::of_slots(ring, policy, most, heard, 1)?
+            }
+            _ => least::of_slots(ring, policy, slots, bytes, 1)?,
+        };
+        // A port waits for nearly every change of a setting, for all of them are busy. Circuits that fit side by side change
+        // together; those of all pieces of a rank take so many settings.
+        let hears = self.times * u64::from(ring.ranks - 1) * u64::from(gather.pieces());
+        let side_by_side = hears.div_ceil(2 * u64::from(ring.channels()));
+        let after = |settings: u64| match policy {
+            Policy::OnChange | Policy::PerPort => {
+                let changes = ring.reconfiguration.times(settings.saturating_sub(1))?;
+                let steady: Time = least::of_slots(ring, Policy::OnChange, slots, bytes, 1)?;
+                Ok(steady.plus(changes)?)
+            }
+            _ => Ok::<_, PlannerError>(least),
+        };
+        let (estimate, expected) = (after(settings)?, after(settings.min(side_by_side))?);
+        // Most slots take as long as the largest piece.
+        let largest = self.block.div_ceil(gather.pieces().into());
+        let rest = (largest - self.piece(gather)).saturating_mul(slots);
+        let longer = least::of_slots(ring, Policy::Free, 0, rest, 1)?;
+        let estimate = estimate.plus(longer)?;
+        let transfers = u64::from(gather.chunks()) * u64::from(ring.ranks - 1);
+        // A plan that stays folded is joined at once.
+        let joined = self.question.joined.filter(|_| !self.question.keeps_folds);
+        let saves_little = joined.is_some_and(|joined| !joined.is_worth(estimate, transfers));
+        Ok(Contender {
+            name: spec.to_string(),
+            slots,
+            least,
+            estimate,
+            transfers: gather.chunks().into(),
+            make: Box::new(move |limit| match limit {
+                _ if saves_little => Ok(Made::NotExpected(
+                    "it is expected to save too little for so many transfers",
+                )),
+                Some(limit) if expected > limit => Ok(Made::NotExpected(
+                    "its circuits are expected to change too often",
+                )),
+                _ => make().map(Into::into),
+            }),
+        })
+    }
+}
+
+/// The numbers of pieces that are tried: powers of two and halfway between them, and as many as fill
+/// the channels when circuits reach 1, 2, 3 or 4 ranks far. More pieces than channels only make more
+/// slots.
+fn pieces_to_try(channels: u32) -> Vec<u32> {
+    let powers = (0..31).map(|bit| 1u32 << bit);
+    let halfway = (0..30).map(|bit| 3u32 << bit);
+    let filling = [1, 3, 6, 10].map(|load| channels / load);
+    let mut pieces: Vec<u32> = powers.chain(halfway).chain(filling).collect();
+    pieces.retain(|pieces| (1..=channels).contains(pieces));
+    pieces.sort_unstable();
+    pieces.dedup();
+    pieces
+}
+
+/// The all_gather that `make` plans, or what it gives backwards, or there and back.
+pub(crate) fn turned(
+    fabric: &Fabric,
+    kind: CollectiveKind,
+    make: impl Fn(&Fabric) -> Result<AnyPlan, PlannerError>,
+) -> Result<AnyPlan, PlannerError> {
+    if !matches!(
+        kind,
+        CollectiveKind::ReduceScatter | CollectiveKind::AllReduce
+    ) {
+        return make(fabric);
+    }
+    let there = Fabric::new(capability::backwards(
+        fabric.needed::<WdmRing>("the planner")?,
+    ));
+    let gathering = make(&there)?;
+    let mut scattering = mirror::reduce_scatter(&gathering)?;
+    let ring = fabric.needed::<WdmRing>("the planner")?;
+    if !ring.is_even() {
+        scattering = AnyPlan::Full(scattering.unfold());
+    }
+    scattering.kept_mut().fabric = fabric.clone();
+    if kind == CollectiveKind::ReduceScatter {
+        return Ok(scattering);
+    }
+    if there == *fabric {
+        return mirror::joined(scattering, gathering);
+    }
+    let back = relay_tree(fabric, gathering.representative().schedule.collective)?;
+    mirror::joined(scattering, back)
+}

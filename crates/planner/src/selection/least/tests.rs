@@ -1,0 +1,166 @@
+use super::{before_it_is_made, by_formulas, of_ranges, of_schedule};
+use crate::Question;
+use crate::ring::striped::Striping;
+use opticoll_core::algorithm::{self, Algorithm};
+use opticoll_core::collective::{Collective, CollectiveKind};
+use opticoll_core::fabric::Fabric;
+use opticoll_core::families;
+use opticoll_core::plan::PlanRef;
+use opticoll_core::simulate::{self, Method, Policy};
+use opticoll_core::units::{Bytes, Time};
+
+fn time<'a>(plan: impl Into<PlanRef<'a>>, size: Bytes, method: &Method) -> Time {
+    let outcome = simulate::run_watched(plan, size, method, &mut |_| true);
+    outcome.expect("the plan fits the fabric").time
+}
+
+/// Pipelines of more pieces are the same, only longer.
+const MOST_PIECES: u64 = 4;
+
+/// Every named algorithm on small rings: how many bounds of formulas, and of ranges, there are beside zero. Where plans are written out,
+/// they have so many transfers at most.
+fn check(ring: &str, policy: Policy, size: Bytes, written_out: Option<u64>) -> [usize; 2] {
+    check_those(ring, policy, size, written_out, |_| true)
+}
+
+/// The same of some algorithms.
+fn check_those(
+    ring: &str,
+    policy: Policy,
+    size: Bytes,
+    written_out: Option<u64>,
+    is_one: impl Fn(&Algorithm) -> bool,
+) -> [usize; 2] {
+    let fabric = Fabric::parse(ring).expect("a ring");
+    let method = Method {
+        policy: Some(policy),
+        ..Method::default()
+    };
+    let mut known = [0; 2];
+    for record in algorithm::records_for(&fabric) {
+        let collective = Collective::new(record.collective, fabric.ranks()).expect("ranks");
+        let question = Question::new(&fabric, collective, size, &method, &|_| {});
+        let question = question.expect("a connected ring");
+        let question = Question {
+            most_transfers: written_out.unwrap_or(question.most_transfers),
+            keeps_folds: written_out.is_none(),
+            ..question
+        };
+        if (record.accepts)(fabric.ranks()).is_err() || !is_one(record) {
+            continue;
+        }
+        for spec in record.variants(&fabric) {
+            if record
+                .pieces(&spec)
+                .is_some_and(|pieces| pieces > MOST_PIECES)
+            {
+                continue;
+            }
+            let Ok(ranges) = algorithm::build_ranges(&spec, collective, &fabric) else {
+                continue;
+            };
+            let Ok((by_formulas, slots)) = by_formulas(record, &spec, &question) else {
+                continue;
+            };
+            let before = before_it_is_made(record, &spec, &question).expect("a time");
+            let by_ranges = of_ranges(&ranges, &question).expect("a time");
+            let schedule = algorithm::carried(ranges, &fabric).expect("few transfers");
+            let by_loads = of_schedule(&schedule, &question).expect("a time");
+            let Ok(plan) = families::place_by_default(schedule, &fabric, spec.to_string()) else {
+                continue;
+            };
+            let (took, used) = match Striping::widest(plan, &question) {
+                Ok(striping) => {
+                    let striped = striping.plan().expect("stripes");
+                    let whole = time(&striping.whole, size, &method);
+                    (time(&striped, size, &method).min(whole), striping.slots())
+                }
+                Err(plan) => (time(&*plan, size, &method), plan.slots()),
+            };
+            let case = format!("{} {spec} on {ring}, {policy:?}", record.collective);
+            assert!(by_formulas <= took, "{case}: {by_formulas} and {took}");
+            assert!(slots <= used.into(), "{case}: {slots} and {used} slots");
+            assert!(by_ranges <= by_loads, "{case}: {by_ranges} and {by_loads}");
+            assert!(before <= by_loads, "{case}: {before} and {by_loads}");
+            assert!(by_loads <= took, "{case}: {by_loads} and {took}");
+            known[0] += usize::from(by_formulas > Time::ZERO);
+            known[1] += usize::from(by_ranges > Time::ZERO);
+        }
+    }
+    known
+}
+
+#[test]
+#[cfg_attr(
+    debug_assertions,
+    ignore = "slow without optimisation: `make validate`"
+)]
+fn no_named_algorithm_is_faster_than_what_is_known_before_it_is_placed() {
+    let mut known = [0; 2];
+    for ranks in [2, 3, 5, 8, 9, 12] {
+        for wavelengths in [1, 3, 8] {
+            let ring = format!("wdm_ring:ranks={ranks},wavelengths={wavelengths}");
+            for policy in [
+                Policy::EveryStep,
+                Policy::OnChange,
+                Policy::Free,
+                Policy::PerPort,
+            ] {
+                for (bytes, written_out) in [(100, None), (100_000, None), (100_000, Some(300))] {
+                    let more = check(&ring, policy, Bytes::new(bytes), written_out);
+                    known = [known[0] + more[0], known[1] + more[1]];
+                }
+            }
+        }
+    }
+    assert!(known[0] > 2000 && known[1] > 2000, "{known:?}");
+}
+
+/// Large schedules are cut into no more stripes than make as many transfers as are allowed, and have chunks without a byte.
+#[test]
+fn no_large_algorithm_is_faster_than_what_is_known_before_it_is_placed() {
+    let ring = "wdm_ring:ranks=260,wavelengths=8";
+    for (bytes, most) in [(10_000, 150_000), (10_000, 300_000), (100, 1 << 24)] {
+        let around = |record: &Algorithm| {
+            let kinds = [CollectiveKind::AllGather, CollectiveKind::AllReduce];
+            kinds.contains(&record.collective)
+                && ["ring", "ring_bidirectional", "neighbour_exchange"].contains(&record.name)
+        };
+        let size = Bytes::new(bytes);
+        let known = check_those(ring, Policy::Free, size, Some(most), around);
+        assert!(known[1] > 2, "{known:?}");
+    }
+}
+
+/// Steps of the ranges of long vectors load links nearly as much as the chunks do.
+#[test]
+fn ranges_tell_nearly_what_single_chunks_do() {
+    let fabric = Fabric::parse("wdm_ring:ranks=64,wavelengths=8").expect("a ring");
+    let method = Method {
+        policy: Some(Policy::EveryStep),
+        ..Method::default()
+    };
+    for (kind, name) in [
+        ("all_reduce", "halving_doubling"),
+        ("all_reduce", "halving_doubling:order=far"),
+        ("all_reduce", "swing"),
+        ("all_gather", "recursive_doubling"),
+        ("all_gather", "bruck"),
+        ("all_gather", "wrht:group_size=5"),
+    ] {
+        let kind = kind.parse().expect("a kind");
+        let collective = Collective::new(kind, 64).expect("ranks");
+        let size = Bytes::new(1 << 20);
+        let question = Question::new(&fabric, collective, size, &method, &|_| {});
+        let question = question.expect("a connected ring");
+        let spec = name.parse().expect("a specification");
+        let ranges = algorithm::build_ranges(&spec, collective, &fabric).expect(name);
+        let by_ranges = of_ranges(&ranges, &question).expect("a time");
+        let schedule = algorithm::carried(ranges, &fabric).expect(name);
+        let by_chunks = of_schedule(&schedule, &question).expect("a time");
+        assert!(
+            by_ranges.ps() > by_chunks.ps() / 3,
+            "{name}: {by_ranges} and {by_chunks}"
+        );
+    }
+}

@@ -1,0 +1,328 @@
+//! One setting of a circuit switch that is kept for the whole collective.
+//!
+//! Every rank has d circuits out and d in, and the setting is a graph of degree d (`graphs`). All_to_all, scatter and gather
+//! take shortest ways (`ways`). The others are planned on that graph as on a fabric of links of the ports' rate, each with the
+//! start-up and latency of a circuit, by the planners of any graph; a step of theirs is a slot here, in which each circuit carries
+//! what its link would. The simulator of circuits times what comes of it.
+
+mod graphs;
+mod ways;
+
+use std::collections::BTreeMap;
+
+use crate::selection::contest::{Contender, Contest, ContestOutcome, Made};
+use crate::{PLANNERS, Planned, Planner, PlannerError, Question, selection::least};
+use graphs::{Graph, Topology};
+use opticoll_core::algorithm::AlgorithmError;
+use opticoll_core::collective::CollectiveKind;
+use opticoll_core::fabric::{Fabric, Light};
+use opticoll_core::family::circuit_switch::CircuitSwitch;
+use opticoll_core::family::circuit_switch::placement::HeldCircuits;
+use opticoll_core::interrupt;
+use opticoll_core::place::{PlacementError, PlacementProblem};
+use opticoll_core::plan::{AnyPlan, Plan};
+use opticoll_core::simulate::Method;
+use opticoll_core::spec::{OptionRecord, Spec};
+use opticoll_core::units::Time;
+
+/// The planner of static topologies.
+pub(crate) const PLANNER: Planner = Planner {
+    options: &[
+        OptionRecord::new("topology", "graph of the circuits")
+            .range("ring, shifts, kautz, hypercube, torus, demand")
+            .default("the fastest of those that the ports allow"),
+        OptionRecord::new("shifts", "shift of each port, such as 1+5; topology=shifts")
+            .range("numbers below the number of ranks, joined by +")
+            .default("the fewest hops found"),
+        OptionRecord::new("on_links", "planner of the graph's links")
+            .range("tree_packing, matching, fewest_steps; all_to_all, scatter and gather have none")
+            .default("the fastest"),
+    ],
+    by_size: true,
+    takes_demands: true,
+    applies: |fabric| fabric.downcast::<CircuitSwitch>().is_some(),
+    candidates: contenders,
+    ..Planner::new(
+        NAME,
+        "Static topology",
+        &[
+            CollectiveKind::AllGather,
+            CollectiveKind::ReduceScatter,
+            CollectiveKind::AllReduce,
+            CollectiveKind::Broadcast,
+            CollectiveKind::Reduce,
+            CollectiveKind::Scatter,
+            CollectiveKind::Gather,
+            CollectiveKind::AllToAll,
+        ],
+        "One setting of circuits for the whole collective: rings of shifts, Kautz graphs, hypercubes, tori",
+        "Imase and Itoh, A Design for Directed Graphs with Minimum Diameter, IEEE Transactions on Computers 1983; planners of any graph",
+        plan,
+    )
+};
+
+const NAME: &str = "static";
+
+/// The planners of links that are asked.
+const ON_LINKS: [&str; 3] = ["fewest_steps", "matching", "tree_packing"];
+
+/// Plans of a planner of links that are tried on a graph where none is named, those that promise most.
+const TRIED: usize = 3;
+
+/// The most transfers of each.
+const MOST_TRANSFERS: u64 = 1 << 17;
+
+/// With more ranks, no static topology is offered to the choice of an all_to_all: its ways take too long.
+const MOST_RANKS_OF_WAYS: u32 = 512;
+
+fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
+    spec.only_declared(PLANNER.options)?;
+    if question.collective.ranks() < 2 {
+        return Ok(question.nothing_to_do(spec));
+    }
+    let switch = needed(question)?;
+    let on_links = match spec.option("on_links") {
+        Some(_) if takes_shortest_ways(question) => {
+            let rule = "all_to_all, scatter and gather take shortest ways and no planner of links; leave the option out";
+            return Err(spec.refuse("on_links", rule).into());
+        }
+        Some(name) => Some(
+            ON_LINKS
+                .into_iter()
+                .find(|one| *one == name)
+                .ok_or_else(|| {
+                    spec.refuse("on_links", "must be tree_packing, matching or fewest_steps")
+                })?,
+        ),
+        None => None,
+    };
+    let demand = question.collective.demand();
+    let graphs = match Topology::named(spec)? {
+        Some(topology) => {
+            let graph = Graph::new(&topology, switch, demand).map_err(|rule| {
+                let option = if spec.option("topology").is_some() {
+                    "topology"
+                } else {
+                    "shifts"
+                };
+                spec.refuse(option, rule)
+            })?;
+            vec![graph]
+        }
+        None => Graph::all(switch, demand),
+    };
+    let offers = graphs
+        .into_iter()
+        .map(|graph| offer(question, switch, graph, on_links));
+    let contest = Contest::new(question)?;
+    let offers = offers.collect::<Result<_, PlannerError>>()?;
+    let ContestOutcome {
+        fastest,
+        candidates,
+        ..
+    } = contest.run(offers, Vec::new())?;
+    Ok(Planned {
+        plan: fastest?.0,
+        candidates,
+        reasons: Vec::new(),
+        outcome: None,
+    })
+}
+
+fn takes_shortest_ways(question: &Question<'_>) -> bool {
+    use CollectiveKind::{AllToAll, Gather, Scatter};
+    matches!(question.collective.kind(), AllToAll | Scatter | Gather)
+}
+
+/// The switch, if it has one plane and all ports work.
+fn needed<'a>(question: &Question<'a>) -> Result<&'a CircuitSwitch, AlgorithmError> {
+    let switch = question.fabric.downcast::<CircuitSwitch>();
+    let one = switch.filter(|switch| switch.planes == 1 && switch.dead_ports.is_empty());
+    one.ok_or_else(|| AlgorithmError::Refused {
+        name: NAME,
+        ranks: question.collective.ranks(),
+        reason: "it sets the ports of a circuit_switch with planes=1 and without dead ports".into(),
+    })
+}
+
+/// The graphs that the ports allow, as contenders of a choice. With one port there is a ring alone, which others plan.
+fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, PlannerError> {
+    let most = match question.collective.kind() {
+        CollectiveKind::AllToAll => MOST_RANKS_OF_WAYS,
+        _ => u32::MAX,
+    };
+    let Ok(switch) = needed(question) else {
+        return Ok(Vec::new());
+    };
+    let transfers = u64::from(switch.ranks).pow(2);
+    if switch.ranks < 3
+        || switch.ports < 2
+        || switch.ranks > most
+        || transfers > question.most_transfers
+    {
+        return Ok(Vec::new());
+    }
+    let graphs = Graph::all(switch, question.collective.demand()).into_iter();
+    let offers = graphs.map(|graph| offer(question, switch, graph, None));
+    Ok(offers.flatten().collect())
+}
+
+/// The fastest plan on a graph.
+fn offer<'a>(
+    question: &Question<'a>,
+    switch: &'a CircuitSwitch,
+    graph: Graph,
+    on_links: Option<&'static str>,
+) -> Result<Contender<'a>, PlannerError> {
+    let question = *question;
+    let is_all_to_all = question.collective.kind() == CollectiveKind::AllToAll;
+    let links = match is_all_to_all {
+        true => None,
+        false => Some(graph.links(switch)?),
+    };
+    let least = match &links {
+        None => Time::ZERO,
+        Some(links) => {
+            let (collective, method) = (&question.collective, Method::default());
+            least::of_collective(links, collective, question.size, &method)?
+        }
+    };
+    Ok(Contender {
+        name: graph.spec().to_string(),
+        slots: 1,
+        least,
+        // Ways take long: others come first.
+        estimate: match is_all_to_all {
+            true => Time::from_ps(u64::MAX - 2),
+            false => least,
+        },
+        transfers: u64::from(switch.ranks).pow(2),
+        make: Box::new(move |limit| {
+            let Some(links) = links.filter(|_| !takes_shortest_ways(&question)) else {
+                let plan = ways::plan(&question, switch, &graph)?;
+                return Ok(Made::from(AnyPlan::Full(plan)));
+            };
+            let question = Question { limit, ..question };
+            match (
+                fastest_on_links(&question, switch, &graph, &links, on_links),
+                limit,
+            ) {
+                (Err(PlannerError::NothingFits { .. }), Some(_)) => Ok(Made::NotExpected(
+                    "no plan on this graph is faster than the one chosen",
+                )),
+                (plan, _) => Ok(Made::from(AnyPlan::Full(plan?))),
+            }
+        }),
+    })
+}
+
+/// The plan of the links of a graph that takes the least time over circuits.
+fn fastest_on_links(
+    question: &Question<'_>,
+    switch: &CircuitSwitch,
+    graph: &Graph,
+    links: &Fabric,
+    on_links: Option<&'static str>,
+) -> Result<Plan, PlannerError> {
+    let method = Method::default();
+    let of_links = Question {
+        fabric: links,
+        method: &method,
+        names_routes: false,
+        ..*question
+    };
+    let asked = PLANNERS.iter().filter(|planner| match on_links {
+        Some(name) => planner.name == name,
+        None => ON_LINKS.contains(&planner.name),
+    });
+    let mut contenders = Vec::new();
+    for planner in asked {
+        let mut offers = (planner.candidates)(&of_links)?;
+        offers.sort_by_key(|one| (one.estimate, one.transfers));
+        let few = offers
+            .iter()
+            .position(|one| one.transfers <= MOST_TRANSFERS);
+        // The first of all where each is larger.
+        let first = few.unwrap_or(0);
+        let offers = offers.into_iter().enumerate();
+        let offers =
+            offers.filter(|(place, one)| *place == first || one.transfers <= MOST_TRANSFERS);
+        for (_, one) in offers.take(TRIED) {
+            let name = graph.spec().with("on_links", planner.name);
+            contenders.push(Contender {
+                make: Box::new(move |_| match (one.make)(None)? {
+                    Made::Plan(plan) => {
+                        let plan = over_circuits(plan.unfold(), question, switch, graph, &name)?;
+                        Ok(Made::from(AnyPlan::Full(plan)))
+                    }
+                    other => Ok(other),
+                }),
+                ..one
+            });
+        }
+    }
+    let contest = Contest::new(question)?;
+    let (plan, _) = contest.run(contenders, Vec::new())?.fastest?;
+    Ok(plan.unfold())
+}
+
+/// The plan of links with the circuits of the graph in their place: a slot for each step.
+fn over_circuits(
+    of_links: Plan,
+    question: &Question<'_>,
+    switch: &CircuitSwitch,
+    graph: &Graph,
+    name: &Spec,
+) -> Result<Plan, PlannerError> {
+    let lights = lights(switch, graph);
+    let name = name.to_string();
+    let mut plan = Plan::without_light(question.fabric, of_links.schedule, name);
+    plan.light = Vec::with_capacity(plan.len());
+    for transfer in 0..plan.schedule.len() {
+        interrupt::check();
+        let (from, to) = plan.schedule.ends(transfer);
+        let light = lights.get(&[from, to]).ok_or_else(|| {
+            let sentence = format!("no circuit of the topology joins rank {from} to rank {to}");
+            PlacementError::new(PlacementProblem::Unfit, sentence)
+        })?;
+        plan.light.push(*light);
+    }
+    Ok(plan)
+}
+
+/// By its ends: the ports of each circuit.
+fn lights(switch: &CircuitSwitch, graph: &Graph) -> BTreeMap<[u32; 2], Light> {
+    let ends: Vec<(u32, [u32; 2])> = graph.circuits().map(|ends| (0, ends)).collect();
+    let lights = HeldCircuits::new(switch).enter(0, &ends);
+    ends.into_iter().map(|(_, ends)| ends).zip(lights).collect()
+}
+
+impl Graph {
+    /// A fabric with a link for each circuit.
+    fn links(&self, switch: &CircuitSwitch) -> Result<Fabric, PlannerError> {
+        let links: Vec<String> = self
+            .circuits()
+            .map(|[from, to]| format!("{from}>{to}"))
+            .collect();
+        let latency = switch.latency.plus(switch.startup)?;
+        let text = format!(
+            "custom:ranks={},links={},rate={}b/s,latency={latency}",
+            self.ranks(),
+            links.join("+"),
+            switch.rate.bits_per_second()
+        );
+        Fabric::parse(&text)
+            .map_err(|error| PlacementError::new(PlacementProblem::Unfit, error).into())
+    }
+
+    fn spec(&self) -> Spec {
+        let spec = Spec::new(NAME).with("topology", self.topology.name());
+        match &self.topology {
+            Topology::Shifts(Some(shifts)) => {
+                let shifts: Vec<String> = shifts.iter().map(u32::to_string).collect();
+                spec.with("shifts", shifts.join("+"))
+            }
+            _ => spec,
+        }
+    }
+}

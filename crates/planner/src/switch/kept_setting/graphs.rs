@@ -1,0 +1,342 @@
+//! Graphs of degree d for the circuits of one setting.
+//!
+//! | topology | circuits of rank u |
+//! |---|---|
+//! | ring | to u + 1, and with several ports to u - 1 |
+//! | shifts | to u + s_1, ..., u + s_d |
+//! | kautz | to -(d u + 1), ..., -(d u + d): of diameter ceil(log_d n) at most (Imase and Itoh 1983); a Kautz graph where n = d^k + d^(k - 1) |
+//! | hypercube | to the ranks that differ from u in one bit |
+//! | torus | to both neighbours in each of d / 2 dimensions, all longer than 2 |
+//! | demand | as kautz, spare ports to the largest blocks of a demand; then heads of two circuits are swapped while this lessens bytes times hops |
+//!
+//! all modulo n. A circuit from a rank to itself, or a second one to the same rank, is left out.
+
+use std::collections::BTreeSet;
+
+use crate::switch::shifts;
+use opticoll_core::collective::DemandMatrix;
+use opticoll_core::family::circuit_switch::CircuitSwitch;
+use opticoll_core::interrupt;
+use opticoll_core::spec::{Spec, SpecError, whole};
+
+/// A rule for the circuits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Topology {
+    Ring,
+    /// The best found, or those given.
+    Shifts(Option<Vec<u32>>),
+    Kautz,
+    Hypercube,
+    Torus,
+    Demand,
+}
+
+impl Topology {
+    const ALL: [Topology; 6] = [
+        Topology::Ring,
+        Topology::Shifts(None),
+        Topology::Kautz,
+        Topology::Hypercube,
+        Topology::Torus,
+        Topology::Demand,
+    ];
+
+    pub(super) fn name(&self) -> &'static str {
+        match self {
+            Topology::Ring => "ring",
+            Topology::Shifts(_) => "shifts",
+            Topology::Kautz => "kautz",
+            Topology::Hypercube => "hypercube",
+            Topology::Torus => "torus",
+            Topology::Demand => "demand",
+        }
+    }
+
+    /// What a specification names; `None` where it leaves the choice open.
+    pub(super) fn named(spec: &Spec) -> Result<Option<Topology>, SpecError> {
+        let topology = match spec.option("topology") {
+            None => None,
+            Some(name) => {
+                let mut all = Topology::ALL.into_iter();
+                let known = all.find(|one| one.name() == name).ok_or_else(|| {
+                    spec.refuse(
+                        "topology",
+                        "must be ring, shifts, kautz, hypercube, torus or demand",
+                    )
+                })?;
+                Some(known)
+            }
+        };
+        let Some(text) = spec.option("shifts") else {
+            return Ok(topology);
+        };
+        if topology.is_some_and(|topology| topology != Topology::Shifts(None)) {
+            return Err(spec.refuse("shifts", "belongs to topology=shifts"));
+        }
+        let shifts: Option<Vec<u32>> = text.split('+').map(whole).collect();
+        let shifts = shifts.ok_or_else(|| {
+            spec.refuse("shifts", "must be whole numbers joined by +, such as 1+5")
+        })?;
+        Ok(Some(Topology::Shifts(Some(shifts))))
+    }
+}
+
+/// The circuits of a topology.
+pub(super) struct Graph {
+    pub(super) topology: Topology,
+    /// By rank: where its circuits lead, in order.
+    pub(super) next: Vec<Vec<u32>>,
+}
+
+impl Graph {
+    /// All that the ports allow, each set of circuits once.
+    pub(super) fn all(switch: &CircuitSwitch, demand: Option<&DemandMatrix>) -> Vec<Graph> {
+        let mut graphs: Vec<Graph> = Vec::new();
+        for topology in &Topology::ALL {
+            if let Ok(graph) = Graph::new(topology, switch, demand) {
+                if graphs.iter().all(|other| other.next != graph.next) {
+                    graphs.push(graph);
+                }
+            }
+        }
+        graphs
+    }
+
+    /// # Errors
+    /// What a topology needs of ranks and ports.
+    pub(super) fn new(
+        topology: &Topology,
+        switch: &CircuitSwitch,
+        demand: Option<&DemandMatrix>,
+    ) -> Result<Graph, String> {
+        let (ranks, ports) = (switch.ranks, switch.ports);
+        let shifted = |shifts: &[u32]| {
+            by_rule(ranks, |rank| {
+                shifts
+                    .iter()
+                    .map(|shift| rank + u64::from(*shift))
+                    .collect()
+            })
+        };
+        let mut topology = topology.clone();
+        let next = match &topology {
+            Topology::Ring if ports == 1 => shifted(&[1]),
+            Topology::Ring => shifted(&[1, ranks - 1]),
+            Topology::Shifts(Some(shifts)) => {
+                let fit = shifts.iter().all(|shift| (1..ranks).contains(shift));
+                if !fit || shifts.len() > ports as usize {
+                    return Err(format!(
+                        "must be {ports} numbers at most, each from 1 to {}",
+                        ranks - 1
+                    ));
+                }
+                shifted(shifts)
+            }
+            Topology::Shifts(None) => {
+                let shifts = shifts::fewest_hops(switch)
+                    .ok_or_else(|| format!("no shifts for {ranks} ranks were found"))?;
+                let next = shifted(&shifts);
+                topology = Topology::Shifts(Some(shifts));
+                next
+            }
+            Topology::Kautz => kautz(ranks, ports),
+            Topology::Demand => {
+                let demand = demand.ok_or("demand needs an all_to_all with a demand")?;
+                suited(kautz(ranks, ports), demand, ports)
+            }
+            Topology::Hypercube => {
+                if !ranks.is_power_of_two() || ranks.ilog2() > ports {
+                    return Err(format!(
+                        "hypercube needs a power of two of ranks, and a port for each of its bits; there are {ranks} ranks and {ports} ports"
+                    ));
+                }
+                let bits = ranks.ilog2();
+                by_rule(ranks, |rank| {
+                    (0..bits).map(|bit| rank ^ (1 << bit)).collect()
+                })
+            }
+            Topology::Torus => {
+                let dimensions = dimensions(ranks, ports / 2).ok_or_else(|| {
+                    format!(
+                        "torus needs {ranks} ranks to be a product of {} numbers above 2 each",
+                        ports / 2
+                    )
+                })?;
+                by_rule(ranks, |rank| torus(rank, &dimensions))
+            }
+        };
+        let graph = Graph { topology, next };
+        match graph.is_connected() {
+            true => Ok(graph),
+            false => Err("does not lead to all ranks".into()),
+        }
+    }
+
+    pub(super) fn ranks(&self) -> u32 {
+        self.next.len() as u32
+    }
+
+    pub(super) fn circuits(&self) -> impl Iterator<Item = [u32; 2]> + '_ {
+        let ranks = (0u32..).zip(&self.next);
+        ranks.flat_map(|(from, next)| next.iter().map(move |to| [from, *to]))
+    }
+
+    /// The graph whose circuits lead the other way.
+    pub(super) fn reversed(&self) -> Graph {
+        let mut next = vec![Vec::new(); self.next.len()];
+        for [from, to] in self.circuits() {
+            next[to as usize].push(from);
+        }
+        let topology = self.topology.clone();
+        Graph { topology, next }
+    }
+
+    fn is_connected(&self) -> bool {
+        let hops = self.hops(0);
+        // As many circuits lead to each set of ranks as from it, so what leads from rank 0 leads back.
+        hops.iter().all(Option::is_some)
+    }
+
+    /// How many circuits away from a rank each rank is.
+    pub(super) fn hops(&self, from: u32) -> Vec<Option<u32>> {
+        let mut hops = vec![None; self.next.len()];
+        hops[from as usize] = Some(0);
+        let mut open = vec![from];
+        let mut far = 0;
+        while !open.is_empty() {
+            far += 1;
+            let mut next = Vec::new();
+            for rank in open {
+                for &to in &self.next[rank as usize] {
+                    if hops[to as usize].is_none() {
+                        hops[to as usize] = Some(far);
+                        next.push(to);
+                    }
+                }
+            }
+            open = next;
+        }
+        hops
+    }
+}
+
+/// Hops times circuits that are looked at while circuits are swapped.
+const MOST_SWAPPING: u64 = 1 << 28;
+
+fn kautz(ranks: u32, ports: u32) -> Vec<Vec<u32>> {
+    by_rule(ranks, |rank| {
+        let ranks = u64::from(ranks);
+        let from = 1..=u64::from(ports);
+        from.map(|own| (u64::from(ports) * rank + own) % ranks)
+            .map(|back| ranks - back)
+            .collect()
+    })
+}
+
+/// Circuits changed so that large blocks have few hops.
+fn suited(mut next: Vec<Vec<u32>>, demand: &DemandMatrix, ports: u32) -> Vec<Vec<u32>> {
+    let ranks = next.len();
+    let amounts = demand.matrix();
+    let mut largest: Vec<usize> = (0..amounts.len()).collect();
+    largest.sort_by_key(|pair| std::cmp::Reverse(amounts[*pair]));
+    let mut into = vec![0; ranks];
+    next.iter()
+        .flatten()
+        .for_each(|to| into[*to as usize] += 1u32);
+    for pair in largest {
+        let (from, to) = (pair / ranks, pair % ranks);
+        let is_spare = (next[from].len() as u32) < ports && into[to] < ports;
+        if amounts[pair] > 0 && from != to && is_spare && !next[from].contains(&(to as u32)) {
+            next[from].push(to as u32);
+            into[to] += 1;
+        }
+    }
+    let topology = Topology::Demand;
+    let mut graph = Graph { topology, next };
+    let cost = |graph: &Graph| -> Option<u128> {
+        let hops = (0..ranks as u32).flat_map(|rank| graph.hops(rank));
+        let pairs = hops.zip(&amounts);
+        pairs
+            .map(|(hops, amount)| Some(u128::from(hops?) * u128::from(*amount)))
+            .sum()
+    };
+    let Some(mut least) = cost(&graph) else {
+        return graph.next;
+    };
+    let places: Vec<(usize, usize)> = (0..ranks)
+        .flat_map(|from| (0..graph.next[from].len()).map(move |place| (from, place)))
+        .collect();
+    let mut work = 0;
+    let mut changes = true;
+    while changes {
+        changes = false;
+        for (at, &one) in places.iter().enumerate() {
+            for &other in &places[at + 1..] {
+                let heads = [one, other].map(|(from, place)| graph.next[from][place]);
+                let leads =
+                    |from: usize, to: u32| from as u32 == to || graph.next[from].contains(&to);
+                if leads(one.0, heads[1]) || leads(other.0, heads[0]) {
+                    continue;
+                }
+                interrupt::check();
+                work += ranks as u64 * places.len() as u64;
+                if work > MOST_SWAPPING {
+                    return graph.next;
+                }
+                graph.next[one.0][one.1] = heads[1];
+                graph.next[other.0][other.1] = heads[0];
+                match cost(&graph) {
+                    Some(cost) if cost < least => (least, changes) = (cost, true),
+                    _ => {
+                        graph.next[one.0][one.1] = heads[0];
+                        graph.next[other.0][other.1] = heads[1];
+                    }
+                }
+            }
+        }
+    }
+    graph.next
+}
+
+/// Circuits by a rule that gives numbers modulo the ranks.
+fn by_rule(ranks: u32, rule: impl Fn(u64) -> Vec<u64>) -> Vec<Vec<u32>> {
+    let of_rank = |rank: u32| {
+        let to = rule(rank.into()).into_iter();
+        let to: BTreeSet<u32> = to.map(|to| (to % u64::from(ranks)) as u32).collect();
+        to.into_iter().filter(|to| *to != rank).collect()
+    };
+    (0..ranks).map(of_rank).collect()
+}
+
+/// As even a product of so many numbers above 2 as there is.
+fn dimensions(ranks: u32, count: u32) -> Option<Vec<u32>> {
+    match count {
+        0 => (ranks == 1).then(Vec::new),
+        1 => (ranks > 2).then(|| vec![ranks]),
+        _ => {
+            let even = f64::from(ranks).powf(1.0 / f64::from(count)).round() as u32;
+            let mut sides: Vec<u32> = (3..=ranks / 3).filter(|side| ranks % side == 0).collect();
+            sides.sort_by_key(|side| (side.abs_diff(even), *side));
+            sides.into_iter().find_map(|side| {
+                let mut rest = dimensions(ranks / side, count - 1)?;
+                rest.push(side);
+                Some(rest)
+            })
+        }
+    }
+}
+
+/// The neighbours of a rank whose coordinates are digits, the first fastest.
+fn torus(rank: u64, dimensions: &[u32]) -> Vec<u64> {
+    let mut unit = 1;
+    let mut neighbours = Vec::new();
+    for &side in dimensions {
+        let side = u64::from(side);
+        let digit = rank / unit % side;
+        for to in [(digit + 1) % side, (digit + side - 1) % side] {
+            neighbours.push(rank - digit * unit + to * unit);
+        }
+        unit *= side;
+    }
+    neighbours
+}

@@ -1,0 +1,72 @@
+//! What the steps of an algorithm send.
+
+use rustc_hash::FxHashMap;
+
+use opticoll_core::schedule::Schedule;
+use opticoll_core::units::{Bytes, UnitError};
+
+/// What goes from one rank to another in a step.
+#[derive(Debug, Clone)]
+pub(super) struct StepMessage {
+    pub(super) from: u32,
+    pub(super) to: u32,
+    pub(super) bytes: Bytes,
+    pub(super) transfers: Vec<u32>,
+}
+
+/// A step of an algorithm.
+#[derive(Debug, Clone)]
+pub(super) struct Step {
+    pub(super) ranks: u32,
+    pub(super) messages: Vec<StepMessage>,
+    /// Where every rank sends one message, of equal bytes, to the rank so far after it.
+    pub(super) shift: Option<(u32, Bytes)>,
+}
+
+impl Step {
+    pub(super) fn of(
+        schedule: &Schedule,
+        step: usize,
+        size: Bytes,
+        ranks: u32,
+    ) -> Result<Step, UnitError> {
+        let mut messages: Vec<StepMessage> = Vec::new();
+        let mut places: FxHashMap<(u32, u32), usize> = FxHashMap::default();
+        for transfer in schedule.step(step) {
+            let moved = schedule.transfer(transfer);
+            let bytes = schedule
+                .collective
+                .range_bytes(size, moved.chunk, moved.count)?;
+            let ends = (moved.source, moved.destination);
+            let place = *places.entry(ends).or_insert(messages.len());
+            if place == messages.len() {
+                messages.push(StepMessage {
+                    from: ends.0,
+                    to: ends.1,
+                    bytes: Bytes::new(0),
+                    transfers: Vec::new(),
+                });
+            }
+            let message = &mut messages[place];
+            message.bytes = message.bytes.plus(bytes)?;
+            message.transfers.push(transfer as u32);
+        }
+        messages.sort_by_key(|one| (one.from, one.to));
+        let shift = messages.first().map(|one| {
+            let after = (one.to + ranks - one.from) % ranks;
+            (after, one.bytes)
+        });
+        let is_shift = |(after, bytes): &(u32, Bytes)| {
+            let mut all = (0..ranks).zip(&messages);
+            messages.len() == ranks as usize
+                && all.all(|(rank, one)| {
+                    one.from == rank && one.to == (rank + after) % ranks && one.bytes == *bytes
+                })
+        };
+        Ok(Step {
+            ranks,
+            shift: shift.filter(is_shift),
+            messages,
+        })
+    }
+}

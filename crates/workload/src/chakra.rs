@@ -1,0 +1,334 @@
+//! Reads Chakra execution traces: what each rank computed and communicated, with dependencies.
+//!
+//! | in the trace | here |
+//! |---|---|
+//! | COMP | local work of the processor that `is_cpu_op` names |
+//! | MEM_LOAD, MEM_STORE | local work of a processor of its own |
+//! | COMM_COLL with `comm_type` | a collective of the group `pg_name`, of `comm_size` bytes |
+//! | COMM_COLL on the CPU without `comm_type` | local work: the launch of a collective |
+//! | COMM_SEND, COMM_RECV | a message of `comm_size` bytes with `comm_tag` |
+//! | METADATA | groups of ranks, if it states any |
+//!
+//! Dependencies are those of data and of control; where both together form a circle, as in captures whose control
+//! dependencies are a tree of calls, those of data alone. Dependencies on nodes that are not there are met. The
+//! collectives of a group run one after another, in the order of the file. A group without ranks, or a name that no
+//! trace defines where none defines any, is all ranks.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+
+use rustc_hash::FxHashMap;
+
+use super::error::TraceError;
+use super::program::{Call, NONE};
+use super::trace::{Event, MOST_RANKS, Trace};
+use opticoll_core::chakra::{ChakraError, ChakraFile, ChakraNode, NodeKind};
+use opticoll_core::interrupt;
+
+/// The calls of types of collectives, by their numbers.
+const COLLECTIVES: [Call; 10] = [
+    Call::AllReduce,
+    Call::Reduce,
+    Call::AllGather,
+    Call::Gather,
+    Call::Scatter,
+    Call::Broadcast,
+    Call::AllToAll,
+    Call::ReduceScatter,
+    Call::ReduceScatter,
+    Call::Barrier,
+];
+
+/// What does the work of a rank: its device, its CPU, its memory; messages have the last.
+const DEVICE: u8 = 0;
+const CPU: u8 = 1;
+const MEMORY: u8 = 2;
+const NETWORK: u8 = 3;
+
+const PICOSECONDS_PER_MICROSECOND: u64 = 1_000_000;
+
+/// Reads the traces of all ranks, in their order.
+///
+/// # Errors
+/// The first rank and byte at which the bytes are no trace; a node without what its type needs; nodes that wait for one
+/// another.
+pub fn read(traces: &[&[u8]]) -> Result<Trace, TraceError> {
+    let ranks = u32::try_from(traces.len()).unwrap_or(u32::MAX);
+    if ranks == 0 || ranks > MOST_RANKS {
+        return Err(TraceError::Binary {
+            offset: 0,
+            problem: format!("there are traces of {ranks} ranks; 1 to {MOST_RANKS} are read"),
+        });
+    }
+    let files = traces.iter().enumerate().map(|(rank, bytes)| {
+        let file = ChakraFile::read(bytes);
+        file.map_err(|error| at(rank as u32, error))
+    });
+    let files: Vec<ChakraFile> = files.collect::<Result<_, _>>()?;
+    let mut trace = Trace::new(ranks);
+    let mut groups = Groups::default();
+    for (rank, file) in files.iter().enumerate() {
+        for node in &file.nodes {
+            if node.kind == NodeKind::Metadata && node.inputs.contains("pg_name") {
+                let defined = groups.define(&node.inputs, ranks);
+                defined.map_err(|problem| at(rank as u32, node.error(problem)))?;
+            }
+        }
+    }
+    for (rank, file) in files.iter().enumerate() {
+        let (rank, rows) = (rank as u32, &file.nodes);
+        let (events, after) = of_rank(rank, rows, &groups).map_err(|error| at(rank, error))?;
+        trace.ranks[rank as usize] = events;
+        trace.after.push(after);
+    }
+    trace.communicators.extend(groups.members);
+    Ok(trace)
+}
+
+fn at(rank: u32, error: ChakraError) -> TraceError {
+    TraceError::Binary {
+        offset: error.offset,
+        problem: format!("of the trace of rank {rank}: {}", error.problem),
+    }
+}
+
+/// Groups of ranks by their names; the world is number 0.
+#[derive(Default)]
+struct Groups {
+    numbers: FxHashMap<String, u32>,
+    members: BTreeMap<u32, Vec<u32>>,
+}
+
+impl Groups {
+    /// Groups from a text with objects `{"pg_name": "0", "ranks": [0, 1]}`, however quotes are escaped.
+    fn define(&mut self, text: &str, ranks: u32) -> Result<(), String> {
+        let plain = text.replace('\\', "");
+        for part in plain.split("\"pg_name\"").skip(1) {
+            let value =
+                |text: &str| Some(text.trim_start().strip_prefix(':')?.trim_start().to_owned());
+            let name = value(part).and_then(|text| {
+                let quoted = text.strip_prefix('"')?;
+                quoted.split_once('"').map(|(name, _)| name.to_owned())
+            });
+            let name = name.ok_or("a group has no name")?;
+            let own = part.split('}').next().unwrap_or("");
+            let list = own.split_once("\"ranks\"").and_then(|(_, rest)| {
+                let rest = value(rest)?;
+                let inside = rest.strip_prefix('[')?;
+                inside.split_once(']').map(|(list, _)| list.to_owned())
+            });
+            let list = list.ok_or_else(|| format!("group `{name}` has no list of ranks"))?;
+            let words = list
+                .split(',')
+                .map(str::trim)
+                .filter(|word| !word.is_empty());
+            let mut members = Vec::new();
+            for word in words {
+                let member = word.parse::<u32>().ok().filter(|member| *member < ranks);
+                members.push(member.ok_or_else(|| {
+                    format!("`{word}` of group `{name}` is none of {ranks} ranks; give the traces of all ranks")
+                })?);
+            }
+            if members.is_empty() {
+                members = (0..ranks).collect();
+            }
+            let next = self.numbers.len() as u32 + 1;
+            let number = *self.numbers.entry(name.clone()).or_insert(next);
+            let known = self
+                .members
+                .entry(number)
+                .or_insert_with(|| members.clone());
+            if *known != members {
+                return Err(format!("group `{name}` has other ranks elsewhere"));
+            }
+        }
+        Ok(())
+    }
+
+    /// The number of a group, and its members; no members for the world.
+    fn named(&self, name: Option<&str>) -> Result<(u32, Option<&[u32]>), String> {
+        let Some(name) = name.filter(|name| !name.is_empty() && !self.numbers.is_empty()) else {
+            return Ok((0, None));
+        };
+        let number = self.numbers.get(name);
+        let number = *number.ok_or_else(|| format!("group `{name}` is not defined"))?;
+        Ok((number, self.members.get(&number).map(Vec::as_slice)))
+    }
+}
+
+/// The events of a rank in an order that respects dependencies, and for each the earlier ones that it waits for.
+type Ordered = (Vec<Event>, Vec<Vec<u32>>);
+
+fn of_rank(rank: u32, nodes: &[ChakraNode], groups: &Groups) -> Result<Ordered, ChakraError> {
+    let mut places: FxHashMap<u64, u32> = FxHashMap::default();
+    for (place, node) in nodes.iter().enumerate() {
+        if places.insert(node.id, place as u32).is_some() {
+            return Err(node.error("two nodes have this number"));
+        }
+    }
+    let mut events = Vec::with_capacity(nodes.len());
+    let mut last_of_group: FxHashMap<u32, u32> = FxHashMap::default();
+    // By node: the collective of its group before it.
+    let mut behind = vec![NONE; nodes.len()];
+    for (place, node) in nodes.iter().enumerate() {
+        interrupt::check();
+        let event = event(rank, node, groups)?;
+        if COLLECTIVES.contains(&event.call) {
+            let last = last_of_group.insert(event.communicator, place as u32);
+            behind[place] = last.unwrap_or(NONE);
+        }
+        events.push(event);
+    }
+    let waits = |control: bool| -> Vec<Vec<u32>> {
+        let each = nodes.iter().zip(&behind).map(|(node, &behind)| {
+            let control: &[u64] = if control { &node.control } else { &[] };
+            let ids = node.data.iter().chain(control);
+            let mut on: Vec<u32> = ids.filter_map(|id| places.get(id).copied()).collect();
+            on.extend(Some(behind).filter(|behind| *behind != NONE));
+            on.sort_unstable();
+            on.dedup();
+            on
+        });
+        each.collect()
+    };
+    let mut on = waits(true);
+    let mut order = ordered(&on);
+    if order.len() < nodes.len() {
+        on = waits(false);
+        order = ordered(&on);
+    }
+    if order.len() < nodes.len() {
+        let mut sorted = vec![false; nodes.len()];
+        order
+            .iter()
+            .for_each(|&place| sorted[place as usize] = true);
+        let stuck = sorted.iter().position(|sorted| !sorted).unwrap_or(0);
+        return Err(nodes[stuck].error(
+            "it waits for itself over others (data dependencies, and collectives of a group in the order of the file)",
+        ));
+    }
+    let mut turn = vec![0u32; nodes.len()];
+    for (number, &place) in order.iter().enumerate() {
+        turn[place as usize] = number as u32;
+    }
+    let rows = order.iter().map(|&place| {
+        let on = on[place as usize]
+            .iter()
+            .map(|&earlier| turn[earlier as usize]);
+        (events[place as usize], on.collect())
+    });
+    Ok(rows.unzip())
+}
+
+/// The nodes in an order that respects dependencies, as near to that of the file as can be; without those on circles.
+fn ordered(on: &[Vec<u32>]) -> Vec<u32> {
+    let mut waits: Vec<usize> = on.iter().map(Vec::len).collect();
+    let mut dependents: Vec<Vec<u32>> = vec![Vec::new(); on.len()];
+    for (node, on) in on.iter().enumerate() {
+        on.iter()
+            .for_each(|&earlier| dependents[earlier as usize].push(node as u32));
+    }
+    let free = (0..on.len() as u32).filter(|&node| waits[node as usize] == 0);
+    let mut free: BinaryHeap<Reverse<u32>> = free.map(Reverse).collect();
+    let mut order = Vec::with_capacity(on.len());
+    while let Some(Reverse(node)) = free.pop() {
+        order.push(node);
+        for &dependent in &dependents[node as usize] {
+            waits[dependent as usize] -= 1;
+            if waits[dependent as usize] == 0 {
+                free.push(Reverse(dependent));
+            }
+        }
+    }
+    order
+}
+
+/// What a node does.
+fn event(rank: u32, node: &ChakraNode, groups: &Groups) -> Result<Event, ChakraError> {
+    let on_cpu = node.whole("is_cpu_op")?.is_some_and(|on_cpu| on_cpu != 0);
+    let work = |processor: u8| {
+        let compute = node.duration_us.checked_mul(PICOSECONDS_PER_MICROSECOND);
+        let compute = compute.ok_or_else(|| node.error("its duration leaves 64 bits"))?;
+        Ok(Event {
+            compute,
+            line: node.record,
+            processor,
+            ..Event::NOTHING
+        })
+    };
+    let bytes = || {
+        let size = node.whole("comm_size")?;
+        let size = size.ok_or_else(|| node.error("it has no comm_size"))?;
+        u64::try_from(size).map_err(|_| node.error(format!("comm_size is {size}")))
+    };
+    let network = Event {
+        line: node.record,
+        processor: NETWORK,
+        ..Event::NOTHING
+    };
+    match node.kind {
+        NodeKind::Compute => work(if on_cpu { CPU } else { DEVICE }),
+        NodeKind::MemoryLoad | NodeKind::MemoryStore => work(MEMORY),
+        NodeKind::Collective => {
+            let Some(number) = node.whole("comm_type")? else {
+                return match on_cpu {
+                    true => work(CPU),
+                    false => Err(node.error("it is a collective without comm_type")),
+                };
+            };
+            let known = usize::try_from(number).ok();
+            let call = known.and_then(|number| COLLECTIVES.get(number).copied());
+            let call = call.ok_or_else(|| {
+                node.error(format!(
+                    "comm_type is {number}; types are numbered from 0 to 9"
+                ))
+            })?;
+            let group = groups.named(node.text("pg_name"));
+            let (communicator, members) = group.map_err(|problem| node.error(problem))?;
+            if members.is_some_and(|members| !members.contains(&rank)) {
+                let name = node.text("pg_name").unwrap_or("");
+                return Err(node.error(format!("rank {rank} is not in its group `{name}`")));
+            }
+            let rooted = matches!(
+                call,
+                Call::Broadcast | Call::Reduce | Call::Gather | Call::Scatter
+            );
+            let first = members
+                .and_then(|members| members.first().copied())
+                .unwrap_or(0);
+            let peer = match node.whole("root")? {
+                _ if !rooted => NONE,
+                None => first,
+                Some(root) => u32::try_from(root).unwrap_or(NONE - 1),
+            };
+            Ok(Event {
+                bytes: if call == Call::Barrier { 0 } else { bytes()? },
+                peer,
+                communicator,
+                call,
+                ..network
+            })
+        }
+        NodeKind::Send | NodeKind::Receive => {
+            let (call, name) = match node.kind {
+                NodeKind::Send => (Call::Send, "comm_dst"),
+                _ => (Call::Receive, "comm_src"),
+            };
+            let peer = node.whole(name)?;
+            let peer = peer.ok_or_else(|| node.error(format!("it has no {name}")))?;
+            let tag = node.whole("comm_tag")?.unwrap_or(0);
+            let word = |name: &str, value: i128| {
+                let word = u32::try_from(value).ok().filter(|word| *word < NONE - 1);
+                word.ok_or_else(|| node.error(format!("{name} is {value}")))
+            };
+            Ok(Event {
+                bytes: bytes()?,
+                peer: word(name, peer)?,
+                tag: word("comm_tag", tag)?,
+                call,
+                ..network
+            })
+        }
+        NodeKind::Metadata | NodeKind::Invalid => Ok(network),
+    }
+}

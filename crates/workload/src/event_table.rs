@@ -1,0 +1,324 @@
+//! The rows of an event table, from whatever form they come in: text, or columns.
+
+use super::error::TraceError;
+use super::program::{Call, NONE};
+use super::trace::{Event, MOST_RANKS, Trace};
+use opticoll_core::interrupt;
+use opticoll_core::names::shown;
+
+/// A call as a table has it. Ranks are ranks of the world.
+#[derive(Debug, Clone, Copy)]
+pub struct EventRow {
+    /// The rank that calls.
+    pub rank: u32,
+    /// What it calls.
+    pub call: CallName,
+    /// The partner or the root.
+    pub peer: Option<u32>,
+    /// Bytes that the rank gives.
+    pub sent: u64,
+    /// Bytes that the rank has room for or gets.
+    pub received: u64,
+    /// The tag of a message.
+    pub tag: u32,
+    /// The communicator.
+    pub communicator: u32,
+    /// The request that is opened or waited for.
+    pub request: Option<u32>,
+    /// Nanoseconds of local work since the rank's call before.
+    pub compute_ns: u64,
+}
+
+/// A known name of a call.
+pub type CallName = &'static (&'static str, Call);
+
+const CALLS: [(&str, Call); 20] = [
+    ("Init", Call::Local),
+    ("Finalize", Call::Local),
+    ("Comm_split", Call::Local),
+    ("Comm_dup", Call::Local),
+    ("Send", Call::Send),
+    ("Isend", Call::ImmediateSend),
+    ("Recv", Call::Receive),
+    ("Irecv", Call::ImmediateReceive),
+    ("Wait", Call::Wait),
+    (WAIT_FOR_ALL, Call::Wait),
+    ("Barrier", Call::Barrier),
+    ("Bcast", Call::Broadcast),
+    ("Reduce", Call::Reduce),
+    ("Allreduce", Call::AllReduce),
+    ("Gather", Call::Gather),
+    ("Scatter", Call::Scatter),
+    ("Allgather", Call::AllGather),
+    ("Reduce_scatter", Call::ReduceScatter),
+    ("Alltoall", Call::AllToAll),
+    ("Alltoallv", Call::AllToAllVarious),
+];
+const WAIT_FOR_ALL: &str = "Waitall";
+
+/// The call of a name.
+pub(super) fn call(name: &str) -> Result<CallName, String> {
+    let known = CALLS.iter().find(|(known, _)| *known == name);
+    known.ok_or_else(|| {
+        let names = CALLS.map(|(known, _)| known).join(", ");
+        format!("unknown call `{}`; known are {names}", shown(name))
+    })
+}
+
+/// What a number is, for messages.
+pub(super) mod what {
+    pub(crate) const RANK: &str = "a rank";
+    pub(crate) const BYTES: &str = "a number of bytes";
+    pub(crate) const TAG: &str = "a tag";
+    pub(crate) const COMMUNICATOR: &str = "a communicator";
+    pub(crate) const REQUEST: &str = "a request";
+    pub(crate) const NANOSECONDS: &str = "a number of nanoseconds";
+    pub(crate) const SIZE: &str = "a size";
+}
+
+/// The message for a text that is no number.
+pub(super) fn no_number(text: &str, what: &str) -> String {
+    let text = shown(text);
+    format!("`{text}` is not {what}: a whole number that is not negative")
+}
+
+/// A trace that grows by rows.
+#[derive(Debug, Default)]
+pub struct EventTable {
+    trace: Trace,
+    declared: Option<u32>,
+    /// The rank whose last event is an Alltoallv that lacks its sizes.
+    sizes_for: Option<usize>,
+    rows: usize,
+}
+
+/// Rows as columns of one length. [`ABSENT`] stands for a number that a row does not have.
+pub struct EventColumns<'a> {
+    /// Names of calls.
+    pub names: &'a [String],
+    /// Of each row, the index of its call in `names`.
+    pub call: &'a [u32],
+    /// In the order of [`EventColumns::NUMBERS`].
+    pub numbers: [&'a [u64]; 8],
+    /// Rows of an Alltoallv, counted from 0, with the bytes for each member.
+    pub sizes: Vec<(usize, Vec<u64>)>,
+}
+
+/// A number that a row does not have.
+pub const ABSENT: u64 = u64::MAX;
+
+impl EventColumns<'_> {
+    /// The columns of numbers.
+    pub const NUMBERS: [&'static str; 8] = [
+        "rank",
+        "peer",
+        "send_bytes",
+        "recv_bytes",
+        "tag",
+        "comm",
+        "req",
+        "compute_ns",
+    ];
+
+    fn row(&self, index: usize, calls: &[Result<CallName, String>]) -> Result<EventRow, String> {
+        let number = |column: usize| match self.numbers[column][index] {
+            ABSENT => None,
+            number => Some(number),
+        };
+        let needed = |column, what| number(column).ok_or_else(|| no_number("", what));
+        let short = |column, what: &str, absent: u32| match number(column) {
+            None => Ok(absent),
+            Some(number) => u32::try_from(number).map_err(|_| no_number(&number.to_string(), what)),
+        };
+        let short_or_none = |column, what| match number(column) {
+            None => Ok(None),
+            Some(_) => short(column, what, 0).map(Some),
+        };
+        needed(0, what::RANK)?;
+        let call = calls.get(self.call[index] as usize);
+        Ok(EventRow {
+            rank: short(0, what::RANK, 0)?,
+            call: call
+                .cloned()
+                .unwrap_or_else(|| Err("a call is missing".into()))?,
+            sent: needed(2, what::BYTES)?,
+            received: needed(3, what::BYTES)?,
+            compute_ns: needed(7, what::NANOSECONDS)?,
+            peer: short_or_none(1, what::RANK)?,
+            tag: short(4, what::TAG, 0)?,
+            communicator: short(5, what::COMMUNICATOR, 0)?,
+            request: short_or_none(6, what::REQUEST)?,
+        })
+    }
+}
+
+impl EventTable {
+    /// States the number of ranks.
+    pub fn declare(&mut self, ranks: u32) {
+        self.declared = Some(ranks);
+    }
+
+    /// States the members of a communicator.
+    ///
+    /// # Errors
+    /// It is declared twice.
+    pub fn communicator(&mut self, id: u32, members: Vec<u32>) -> Result<(), String> {
+        match self.trace.communicators.insert(id, members) {
+            Some(_) => Err(format!("communicator {id} is declared twice")),
+            None => Ok(()),
+        }
+    }
+
+    /// Appends a row; `line` is 0 where the table has no lines.
+    ///
+    /// # Errors
+    /// What is wrong with the row.
+    pub fn push(&mut self, row: &EventRow, line: u32) -> Result<(), String> {
+        if self.sizes_for.is_some() {
+            return Err("a row `# v B B ...` with the sizes of the Alltoallv is missing".into());
+        }
+        self.check_rank(row.rank)?;
+        let event = event(row, line)?;
+        let rank = row.rank as usize;
+        if event.call == Call::AllToAllVarious {
+            self.sizes_for = Some(rank);
+        }
+        self.trace.ranks[rank].push(event);
+        Ok(())
+    }
+
+    /// The bytes for each member of the Alltoallv that was pushed last.
+    ///
+    /// # Errors
+    /// There is none, or it sends other bytes.
+    pub fn sizes(&mut self, sizes: Vec<u64>) -> Result<(), String> {
+        let rank = self.sizes_for.take();
+        let rank = rank.ok_or("sizes stand after an Alltoallv")?;
+        let sum: u128 = sizes.iter().map(|&size| u128::from(size)).sum();
+        if let Some(event) = self.trace.ranks[rank].last_mut() {
+            if sum != u128::from(event.bytes) {
+                return Err(format!(
+                    "the sizes make {sum} bytes, the Alltoallv before them sends {}",
+                    event.bytes
+                ));
+            }
+            event.request = self.trace.various.len() as u32;
+        }
+        self.trace.various.push(sizes);
+        Ok(())
+    }
+
+    /// Appends rows.
+    ///
+    /// # Errors
+    /// The first row that is wrong, counted from 1 over all that were appended.
+    pub fn extend(&mut self, columns: EventColumns<'_>) -> Result<(), TraceError> {
+        let calls: Vec<_> = columns.names.iter().map(|name| call(name)).collect();
+        let mut sizes = columns.sizes.iter().peekable();
+        for index in 0..columns.call.len() {
+            interrupt::check();
+            self.rows += 1;
+            let row = self.rows;
+            let refuse = |problem| TraceError::Row { row, problem };
+            let event = columns.row(index, &calls).map_err(refuse)?;
+            self.push(&event, 0).map_err(refuse)?;
+            if let Some((_, sizes)) = sizes.next_if(|(at, _)| *at == index) {
+                self.sizes(sizes.clone()).map_err(refuse)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The trace of all rows.
+    ///
+    /// # Errors
+    /// There are none, sizes are missing, or a communicator has other members than ranks.
+    pub fn finish(mut self) -> Result<Trace, String> {
+        if self.sizes_for.is_some() {
+            return Err("the text ends before the sizes of an Alltoallv".into());
+        }
+        if self.trace.ranks.is_empty() {
+            return Err("the text ends before the first call".into());
+        }
+        let ranks = self.trace.ranks.len() as u32;
+        let communicators = &mut self.trace.communicators;
+        communicators
+            .entry(0)
+            .or_insert_with(|| (0..ranks).collect());
+        for (id, members) in communicators {
+            let mut sorted = members.clone();
+            sorted.sort_unstable();
+            sorted.dedup();
+            if sorted.len() < members.len() || sorted.last().is_none_or(|&last| last >= ranks) {
+                let range = format!("its members are different ranks of 0 to {}", ranks - 1);
+                return Err(format!("communicator {id}: {range}"));
+            }
+        }
+        Ok(self.trace)
+    }
+
+    /// Makes room for a rank; the number of ranks is as declared, or that of communicator 0.
+    fn check_rank(&mut self, rank: u32) -> Result<(), String> {
+        if self.trace.ranks.is_empty() {
+            let world = self.trace.communicators.get(&0);
+            let ranks = self.declared.or(world.map(|world| world.len() as u32));
+            let ranks = ranks.ok_or("`# app=NAME ranks=N` is missing before the first row")?;
+            if !(1..=MOST_RANKS).contains(&ranks) {
+                return Err(format!("a trace has 1 to {MOST_RANKS} ranks, not {ranks}"));
+            }
+            self.trace.ranks = vec![Vec::new(); ranks as usize];
+        }
+        match self.trace.ranks.len() as u32 {
+            ranks if rank < ranks => Ok(()),
+            ranks => Err(format!(
+                "there is no rank {rank}; ranks are 0 to {}",
+                ranks - 1
+            )),
+        }
+    }
+}
+
+fn event(row: &EventRow, line: u32) -> Result<Event, String> {
+    let &(name, call) = row.call;
+    let needs_peer = matches!(
+        call,
+        Call::Send
+            | Call::ImmediateSend
+            | Call::Receive
+            | Call::ImmediateReceive
+            | Call::Broadcast
+            | Call::Reduce
+            | Call::Gather
+            | Call::Scatter
+    );
+    if needs_peer && row.peer.is_none() {
+        return Err(format!("{name} needs a peer"));
+    }
+    let needs_request = match call {
+        Call::Wait => name != WAIT_FOR_ALL,
+        _ => matches!(call, Call::ImmediateSend | Call::ImmediateReceive),
+    };
+    let bytes = match call {
+        Call::Receive | Call::ImmediateReceive | Call::Scatter => row.received,
+        // The root gives, the others get.
+        Call::Broadcast => row.sent.max(row.received),
+        _ => row.sent,
+    };
+    Ok(Event {
+        compute: row
+            .compute_ns
+            .checked_mul(1000)
+            .ok_or("the local work leaves 64 bits of picoseconds")?,
+        bytes,
+        peer: row.peer.unwrap_or(NONE),
+        tag: row.tag,
+        communicator: row.communicator,
+        request: match needs_request {
+            true => row.request.ok_or_else(|| no_number("", what::REQUEST))?,
+            false => NONE,
+        },
+        line,
+        call,
+        ..Event::NOTHING
+    })
+}

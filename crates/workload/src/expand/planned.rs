@@ -1,0 +1,302 @@
+//! Collectives on a fabric of circuits, each carried out by a plan of its own: with the lightpaths,
+//! slots and reconfigurations that the planner and the simulator of plans give it.
+//!
+//! A group of ranks plans on the part of the fabric that it has ([`Fabric::part`]). Groups that lie
+//! alike share a plan if the fabric looks the same from every rank.
+
+use std::rc::Rc;
+
+use rustc_hash::FxHashMap;
+
+use super::{ChosenAlgorithm, CollectiveTarget, Expanded, Expansion, choice, kind};
+use crate::error::{Place, TraceError};
+use crate::program::{Call, Node, NodeKind, ProgramBuilder};
+use crate::trace::Event;
+use opticoll_core::collective::demand::DemandMatrix;
+use opticoll_core::collective::{Collective, CollectiveKind};
+use opticoll_core::fabric::Fabric;
+use opticoll_core::plan::{AnyPlan, PlanRef};
+use opticoll_core::simulate::live::PlannedCollective;
+use opticoll_core::simulate::{self, Method};
+use opticoll_core::spec::Spec;
+use opticoll_core::units::{Bytes, Time};
+
+/// What a plan costs when it is carried out.
+#[derive(Debug)]
+struct PlanCost {
+    time: Time,
+    messages: u64,
+    /// Bytes that each rank of the part sends.
+    sent: Vec<u64>,
+    /// The algorithm of the plan.
+    algorithm: String,
+}
+
+impl PlanCost {
+    /// Verifies and simulates a plan.
+    ///
+    /// # Errors
+    /// The verifier or the simulator refuses the plan.
+    fn new(
+        plan: PlanRef<'_>,
+        size: Bytes,
+        method: &Method,
+        place: Place,
+    ) -> Result<PlanCost, TraceError> {
+        choice::prove(plan, place)?;
+        let outcome = simulate::run(plan, size, method);
+        let outcome = outcome.map_err(|error| TraceError::at(place, error))?;
+        let plan = plan.representative();
+        let mut sent = outcome.ranks.sent;
+        sent.resize(plan.fabric.ranks() as usize, 0);
+        Ok(PlanCost {
+            time: outcome.time,
+            messages: outcome.slots.lightpaths.iter().sum(),
+            sent,
+            algorithm: plan.algorithm.clone(),
+        })
+    }
+}
+
+/// The ranks of a communicator on the fabric.
+#[derive(Debug)]
+struct Group {
+    /// The part of the fabric that they plan on.
+    part: Fabric,
+    /// The ranks between which their circuits lie: the first, and how many.
+    span: (u32, u32),
+    /// By number in the communicator: the number in the part.
+    places: Vec<u32>,
+}
+
+impl Group {
+    /// Finds the part of a fabric that a communicator has.
+    ///
+    /// # Errors
+    /// A fabric that has no such part.
+    fn new(fabric: &Fabric, members: &[u32], place: Place) -> Result<Group, TraceError> {
+        let mut sorted = members.to_vec();
+        sorted.sort_unstable();
+        let number = |member| sorted.binary_search(member).expect("a member") as u32;
+        let places = members.iter().map(number).collect();
+        let (first, span) = (sorted[0], fabric.part_span(&sorted));
+        let circuits = fabric.circuits();
+        if circuits.is_some_and(|circuits| circuits.rotation().is_some()) {
+            sorted.iter_mut().for_each(|member| *member -= first);
+        }
+        let part = fabric
+            .part(&sorted)
+            .map_err(|error| TraceError::at(place, error))?;
+        Ok(Group { part, span, places })
+    }
+}
+
+/// The question that a plan answers.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct PlannedCall {
+    kind: CollectiveKind,
+    /// The root's number in the part.
+    root: u32,
+    /// The size by the collective's convention.
+    size: u64,
+    /// The size that the plan is made for.
+    planned_size: u64,
+    /// Bytes from each rank of the part to each other, row by row; empty where blocks are equal.
+    demand: Vec<u64>,
+}
+
+/// The collectives of a program that are carried out by their plans.
+#[derive(Debug, Default)]
+pub(super) struct PlannedCollectives {
+    /// By communicator.
+    groups: FxHashMap<u32, Rc<Group>>,
+    /// By part and question.
+    costs: FxHashMap<(String, PlannedCall), Rc<PlanCost>>,
+    /// By communicator and number in it, the index in the program, and the cost.
+    meetings: FxHashMap<(u32, usize), (u64, Rc<PlanCost>)>,
+}
+
+impl PlannedCollectives {
+    /// Plans, verifies and simulates a collective of a group, unless the answer is known.
+    ///
+    /// # Errors
+    /// A collective that has no plan, or whose plan the verifier refuses.
+    fn find(
+        &mut self,
+        spec: &Spec,
+        target: CollectiveTarget<'_>,
+        group: &Group,
+        call: PlannedCall,
+        place: Place,
+    ) -> Result<Rc<PlanCost>, TraceError> {
+        let key = (group.part.to_string(), call);
+        if let Some(known) = self.costs.get(&key) {
+            return Ok(known.clone());
+        }
+        let refused = |problem: &dyn std::fmt::Display| TraceError::at(place, problem);
+        let call = &key.1;
+        let ranks = group.part.ranks();
+        let collective = Collective::new(call.kind, ranks).and_then(|one| one.with_root(call.root));
+        let mut collective = collective.map_err(|error| refused(&error))?;
+        if !call.demand.is_empty() {
+            let demand = DemandMatrix::of_matrix(ranks, &call.demand);
+            let demand = demand.map_err(|error| refused(&error))?;
+            let demanded = collective.with_demand(demand);
+            collective = demanded.map_err(|error| refused(&error))?;
+        }
+        let method = target.method.cloned().unwrap_or_default();
+        let planned_for = Bytes::new(call.planned_size.max(1));
+        let plan = opticoll_planner::plan(spec, &group.part, collective, planned_for, &method);
+        let plan = plan.map_err(|error| refused(&error))?.plan;
+        let cost = PlanCost::new((&plan).into(), Bytes::new(call.size), &method, place)?;
+        let cost = Rc::new(cost);
+        self.costs.insert(key, cost.clone());
+        Ok(cost)
+    }
+}
+
+impl Expansion<'_> {
+    /// Plans the collective that a member enters, unless another member has; returns its index in
+    /// the program and the bytes that the member sends. The member is given by its number, the
+    /// collective by those entered before.
+    pub(super) fn meeting(
+        &mut self,
+        fabric: &Fabric,
+        place: Place,
+        event: &Event,
+        (entered, number): (usize, u32),
+    ) -> Result<(u64, u64), TraceError> {
+        let members = &self.trace.communicators[&event.communicator];
+        let group = match self.planned.groups.get(&event.communicator) {
+            Some(known) => known.clone(),
+            None => {
+                let group = Rc::new(Group::new(fabric, members, place)?);
+                self.planned
+                    .groups
+                    .insert(event.communicator, group.clone());
+                group
+            }
+        };
+        let own = group.places[number as usize] as usize;
+        let key = (event.communicator, entered);
+        if let Some((meeting, cost)) = self.planned.meetings.get(&key) {
+            return Ok((*meeting, cost.sent[own]));
+        }
+        let kind = kind(event.call).expect("a collective");
+        let root = members.iter().position(|&member| member == event.peer);
+        let mut demand = self.demand(event, entered, &group);
+        let even_block = || {
+            let matrix = DemandMatrix::of_matrix(members.len() as u32, &demand);
+            matrix.ok()?.even_block()
+        };
+        let various = event.call == Call::AllToAllVarious;
+        let size = match (event.call, various.then(even_block).flatten()) {
+            // Equal blocks are no demand; a rank's own block counts in the size, though nobody
+            // sends it.
+            (Call::AllToAllVarious, Some(block)) => {
+                demand.clear();
+                block.checked_mul(members.len() as u64)
+            }
+            (Call::AllToAllVarious, None) => {
+                let rows = demand.chunks(members.len().max(1));
+                let sum = |row: &[u64]| row.iter().try_fold(0u64, |sum, own| sum.checked_add(*own));
+                rows.map(sum).max().flatten()
+            }
+            _ => Some(event.bytes),
+        };
+        let too_large = || TraceError::at(place, "its sizes leave 64 bits");
+        let size = size.ok_or_else(too_large)?;
+        let spec = &self.algorithms.chosen[kind.name()];
+        let planned_size = self.planned_size(spec, kind, size);
+        let call = PlannedCall {
+            kind,
+            root: root.map_or(0, |root| group.places[root]),
+            size,
+            planned_size: planned_size.map_or(size, Bytes::get),
+            demand: if size == 0 { Vec::new() } else { demand },
+        };
+        let cost = self.planned.find(spec, self.target, &group, call, place)?;
+        let chosen = ChosenAlgorithm {
+            collective: kind.name(),
+            ranks: members.len() as u32,
+            size: planned_size,
+            algorithm: spec.to_string(),
+            chosen: cost.algorithm.clone(),
+        };
+        if !self.chosen.contains(&chosen) {
+            self.chosen.push(chosen);
+        }
+        let planned = PlannedCollective {
+            time: cost.time,
+            span: group.span,
+        };
+        let meeting = self.builder.meeting(planned, cost.messages);
+        let sent = cost.sent[own];
+        self.planned.meetings.insert(key, (meeting, cost));
+        Ok((meeting, sent))
+    }
+
+    /// The bytes from each rank of a group to each other in an exchange of various sizes, by their
+    /// numbers in the part.
+    fn demand(&self, event: &Event, nth: usize, group: &Group) -> Vec<u64> {
+        if event.call != Call::AllToAllVarious {
+            return Vec::new();
+        }
+        let ranks = group.places.len();
+        let mut demand = vec![0; ranks * ranks];
+        for (origin, row) in (0u32..).zip(&group.places) {
+            for (target, column) in (0u32..).zip(&group.places) {
+                let bytes = self.block_of_various(event.communicator, nth, origin, target);
+                let own = &mut demand[*row as usize * ranks + *column as usize];
+                *own = bytes.filter(|_| origin != target).unwrap_or(0);
+            }
+        }
+        demand
+    }
+}
+
+/// The program in which all ranks carry out a plan once, for a collective of a size.
+///
+/// # Errors
+/// The verifier or the simulator refuses the plan.
+pub(crate) fn expand_plan(
+    plan: &AnyPlan,
+    size: Bytes,
+    method: &Method,
+) -> Result<Expanded, TraceError> {
+    let place = Place {
+        rank: 0,
+        event: 0,
+        line: 0,
+    };
+    let cost = PlanCost::new(plan.into(), size, method, place)?;
+    let own = plan.representative();
+    let (collective, ranks) = (own.schedule.collective.kind(), own.fabric.ranks());
+    let call = Call::ALL
+        .into_iter()
+        .find(|&call| kind(call) == Some(collective));
+    let mut builder = ProgramBuilder::new();
+    let planned = PlannedCollective {
+        time: cost.time,
+        span: (0, ranks),
+    };
+    let meeting = builder.meeting(planned, cost.messages);
+    for sent in cost.sent {
+        builder.begin_rank();
+        builder.push(Node {
+            call: call.expect("every collective is a call"),
+            ..Node::work(NodeKind::Collective, meeting)
+        })?;
+        builder.join(meeting, sent);
+    }
+    Ok(Expanded {
+        program: builder.finish()?,
+        chosen: vec![ChosenAlgorithm {
+            collective: collective.name(),
+            ranks,
+            size: Some(size),
+            algorithm: cost.algorithm.clone(),
+            chosen: cost.algorithm,
+        }],
+    })
+}

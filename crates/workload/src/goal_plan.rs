@@ -1,0 +1,564 @@
+//! Plans as GOAL, and the schedules that GOAL in its text form states.
+//!
+//! ```text
+//! // all_gather ranks=2 root=0 pieces=1 size=10
+//! num_ranks 2
+//! rank 0 {
+//! // step 0 copy 0
+//! l0: send 10b to 1 tag 0
+//! l1: recv 10b from 1 tag 0
+//! }
+//! rank 1 {
+//! // step 0 copy 1
+//! l0: send 10b to 0 tag 0
+//! l1: recv 10b from 0 tag 0
+//! }
+//! ```
+//!
+//! Each message of a step requires all messages of its rank's step before. Where both steps have many messages, a `calc 0`
+//! stands between them, which requires the ones and is required by the others. A reduction has no statement of its own
+//! and takes no time.
+//!
+//! The first comment names the collective and its size in bytes. A comment above each `send` says the step, the action and
+//! the chunks, as in plan files: `4+2` are the chunks 4 and 5. Without these comments GOAL is the trace of some
+//! program, and no schedule. The binary form has no comments.
+
+use std::io::{self, Write};
+
+use super::error::TraceError;
+use super::goal_binary::{MAGIC, NODE_BYTES};
+use super::goal_text;
+use super::plan_messages::{Operation, PlanMessage, PlanMessages};
+use super::program::{FOLLOWS, Node, NodeKind, Program};
+use opticoll_core::collective::{Collective, CollectiveKind};
+use opticoll_core::interrupt;
+use opticoll_core::names::shown;
+use opticoll_core::schedule::{Action, Schedule, Transfer};
+use opticoll_core::units::Bytes;
+
+/// The messages of a step of a rank as nodes.
+struct NodeGroup<'a> {
+    operations: Vec<Operation<'a>>,
+    /// The number of the first of them.
+    first: u32,
+    /// Whether a node follows that requires them all, and is required by all of the next step.
+    joins: bool,
+}
+
+impl NodeGroup<'_> {
+    fn end(&self) -> u32 {
+        self.first + self.operations.len() as u32
+    }
+
+    fn nodes(&self) -> std::ops::Range<u32> {
+        self.first..self.end()
+    }
+
+    /// What the messages of the next step require.
+    fn awaited(&self) -> std::ops::Range<u32> {
+        match self.joins {
+            true => self.end()..self.end() + 1,
+            false => self.nodes(),
+        }
+    }
+}
+
+/// The nodes of a rank. A node joins two steps where that takes fewer dependencies.
+fn node_groups(all: &PlanMessages, rank: u32) -> Vec<NodeGroup<'_>> {
+    let mut groups: Vec<NodeGroup<'_>> = Vec::new();
+    for operations in all.of_rank(rank) {
+        let first = groups.last_mut().map_or(0, |last| {
+            let (own, next) = (last.operations.len(), operations.len());
+            last.joins = own * next > own + next;
+            last.awaited().end
+        });
+        groups.push(NodeGroup {
+            operations,
+            first,
+            joins: false,
+        });
+    }
+    groups
+}
+
+/// Writes the messages of a plan as text, with the comments that state its schedule.
+///
+/// # Errors
+/// What cannot be written.
+pub fn write_text(all: &PlanMessages, to: &mut impl Write) -> io::Result<()> {
+    let of = &all.collective;
+    let (kind, ranks, root, pieces) = (of.kind(), of.ranks(), of.root(), of.pieces());
+    let size = all.size.get();
+    writeln!(
+        to,
+        "// {kind} ranks={ranks} root={root} pieces={pieces} size={size}"
+    )?;
+    writeln!(to, "num_ranks {ranks}")?;
+    for rank in 0..ranks {
+        writeln!(to, "rank {rank} {{")?;
+        let mut awaited = 0..0;
+        for group in node_groups(all, rank) {
+            for (label, (message, sends)) in group.nodes().zip(&group.operations) {
+                interrupt::check();
+                write_message(all, message, *sends, label, to)?;
+                for earlier in awaited.clone() {
+                    writeln!(to, "l{label} requires l{earlier}")?;
+                }
+            }
+            awaited = group.awaited();
+            if group.joins {
+                let label = awaited.start;
+                writeln!(to, "l{label}: calc 0")?;
+                for earlier in group.nodes() {
+                    writeln!(to, "l{label} requires l{earlier}")?;
+                }
+            }
+        }
+        writeln!(to, "}}")?;
+    }
+    Ok(())
+}
+
+fn write_message(
+    all: &PlanMessages,
+    message: &PlanMessage,
+    sends: bool,
+    label: u32,
+    to: &mut impl Write,
+) -> io::Result<()> {
+    let PlanMessage {
+        bytes,
+        source,
+        destination,
+        tag,
+        step,
+        ..
+    } = message;
+    if !sends {
+        return writeln!(to, "l{label}: recv {bytes}b from {source} tag {tag}");
+    }
+    let action = match message.action {
+        Action::Copy => "copy",
+        Action::Reduce => "reduce",
+    };
+    write!(to, "// step {step} {action}")?;
+    for (chunk, count) in all.ranges(message) {
+        write!(to, " {chunk}")?;
+        if *count > 1 {
+            write!(to, "+{count}")?;
+        }
+    }
+    writeln!(to, "\nl{label}: send {bytes}b to {destination} tag {tag}")
+}
+
+/// Writes the messages of a plan in the binary form, which [`goal_binary`](super::goal_binary) describes.
+///
+/// # Errors
+/// What cannot be written.
+pub fn write_binary(all: &PlanMessages, to: &mut impl Write) -> io::Result<()> {
+    let ranks = all.collective.ranks();
+    to.write_all(&MAGIC.to_le_bytes())?;
+    to.write_all(&ranks.to_le_bytes())?;
+    // The highest processor and the highest port.
+    to.write_all(&[0, 0])?;
+    // Offsets count from byte 8.
+    let mut begin = 6 + 16 * u64::from(ranks);
+    for rank in 0..ranks {
+        let end = begin + rank_bytes(&node_groups(all, rank));
+        to.write_all(&begin.to_le_bytes())?;
+        to.write_all(&end.to_le_bytes())?;
+        begin = end;
+    }
+    for rank in 0..ranks {
+        write_rank(&node_groups(all, rank), to)?;
+    }
+    Ok(())
+}
+
+/// The number of nodes of a rank.
+fn node_count(groups: &[NodeGroup<'_>]) -> u32 {
+    groups.last().map_or(0, NodeGroup::end)
+}
+
+fn rank_bytes(groups: &[NodeGroup<'_>]) -> u64 {
+    let roots = groups.first().map_or(0, |group| group.operations.len());
+    let pairs = groups.windows(2);
+    let edges = pairs.map(|pair| {
+        let (own, next) = (pair[0].operations.len(), pair[1].operations.len());
+        if pair[0].joins {
+            own + next
+        } else {
+            own * next
+        }
+    });
+    let words = 2 + roots as u64 + edges.sum::<usize>() as u64;
+    4 * words + NODE_BYTES as u64 * u64::from(node_count(groups))
+}
+
+/// What a node of the binary form is besides its dependencies.
+struct BinaryNode {
+    kind: u8,
+    peer: u32,
+    amount: u64,
+    tag: u32,
+}
+
+fn write_rank(groups: &[NodeGroup<'_>], to: &mut impl Write) -> io::Result<()> {
+    let roots = groups.first().map_or(0..0, NodeGroup::nodes);
+    to.write_all(&node_count(groups).to_le_bytes())?;
+    to.write_all(&(roots.len() as u32).to_le_bytes())?;
+    for root in roots {
+        to.write_all(&root.to_le_bytes())?;
+    }
+    let mut first_edge = 0;
+    let mut waits = 0;
+    for (index, group) in groups.iter().enumerate() {
+        let next = groups
+            .get(index + 1)
+            .map_or(0, |next| next.operations.len() as u32);
+        let dependents = if group.joins { 1 } else { next };
+        for (message, sends) in &group.operations {
+            interrupt::check();
+            let node = BinaryNode {
+                kind: if *sends { 1 } else { 2 },
+                peer: if *sends {
+                    message.destination
+                } else {
+                    message.source
+                },
+                amount: message.bytes,
+                tag: message.tag,
+            };
+            write_node(&node, waits, dependents, &mut first_edge, to)?;
+        }
+        waits = group.operations.len() as u32;
+        if group.joins {
+            let work = BinaryNode {
+                kind: 3,
+                peer: 0,
+                amount: 0,
+                tag: 0,
+            };
+            write_node(&work, waits, next, &mut first_edge, to)?;
+            waits = 1;
+        }
+    }
+    for pair in groups.windows(2) {
+        for _ in &pair[0].operations {
+            interrupt::check();
+            let dependents = if pair[0].joins {
+                pair[0].awaited()
+            } else {
+                pair[1].nodes()
+            };
+            for node in dependents {
+                to.write_all(&node.to_le_bytes())?;
+            }
+        }
+        if pair[0].joins {
+            for node in pair[1].nodes() {
+                to.write_all(&node.to_le_bytes())?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn write_node(
+    node: &BinaryNode,
+    waits: u32,
+    dependents: u32,
+    first_edge: &mut u32,
+    to: &mut impl Write,
+) -> io::Result<()> {
+    let mut bytes = [0; NODE_BYTES];
+    bytes[0..4].copy_from_slice(&waits.to_le_bytes());
+    bytes[4] = node.kind;
+    bytes[5..9].copy_from_slice(&node.peer.to_le_bytes());
+    bytes[9..17].copy_from_slice(&node.amount.to_le_bytes());
+    bytes[17..21].copy_from_slice(&node.tag.to_le_bytes());
+    // Processor and port are 0.
+    bytes[23..27].copy_from_slice(&dependents.to_le_bytes());
+    bytes[27..31].copy_from_slice(&first_edge.to_le_bytes());
+    *first_edge += dependents;
+    // No node begins with another.
+    bytes[35..39].copy_from_slice(&first_edge.to_le_bytes());
+    to.write_all(&bytes)
+}
+
+/// Reads the schedule that GOAL text states.
+///
+/// # Errors
+/// As [`goal_text::read`]; a comment that is missing or cannot be read; a size that is not that of the chunks; local work
+/// that takes time; a message that does not wait for all messages of its rank's step before, or for others than
+/// earlier ones.
+pub fn read(text: &str) -> Result<Schedule, TraceError> {
+    let Some((collective, size)) = stated_collective(text)? else {
+        return Err(TraceError::Plan(
+            "no comment at its begin names a collective, such as `// all_gather ranks=4 size=4096`, so it is a trace and \
+             no schedule; `opticoll replay` takes it"
+                .into(),
+        ));
+    };
+    let program = goal_text::read(text)?;
+    if program.ranks() != collective.ranks() {
+        let (stated, ranks) = (collective.ranks(), program.ranks());
+        let problem = format!("the comment states {stated} ranks, and there are {ranks}");
+        return Err(TraceError::Line { line: 1, problem });
+    }
+    let lines: Vec<&str> = text.lines().collect();
+    let mut sends: Vec<(u32, StatedSend)> = Vec::new();
+    for (index, node) in program.nodes.iter().enumerate() {
+        interrupt::check();
+        if node.kind == NodeKind::Send {
+            // Lines count from 1, and the comment is on the one before.
+            let above = (node.line as usize).checked_sub(2);
+            let line = above.and_then(|above| lines.get(above).copied());
+            let line = line.unwrap_or_default();
+            let stated = StatedSend::read(line, &collective, size, node, &program);
+            let stated = stated.map_err(|problem| refuse(node, problem))?;
+            sends.push((index as u32, stated));
+        }
+    }
+    let mut step_of = vec![0; program.nodes.len()];
+    for (index, send) in &sends {
+        step_of[*index as usize] = send.step;
+        step_of[program.nodes[*index as usize].partner as usize] = send.step;
+    }
+    for rank in 0..program.ranks() {
+        check_order(&program, rank, &step_of)?;
+    }
+    sends.sort_by_key(|(_, send)| send.step);
+    let mut schedule = Schedule::new(collective);
+    let mut last = None;
+    for (index, send) in sends {
+        interrupt::check();
+        if last != Some(send.step) {
+            schedule.begin_step();
+            last = Some(send.step);
+        }
+        for (chunk, count) in send.ranges {
+            schedule.push(Transfer {
+                chunk,
+                count,
+                source: program.rank_of(index),
+                destination: program.nodes[index as usize].peer,
+                action: send.action,
+            });
+        }
+    }
+    Ok(schedule)
+}
+
+fn refuse(node: &Node, problem: impl Into<String>) -> TraceError {
+    TraceError::Line {
+        line: node.line,
+        problem: problem.into(),
+    }
+}
+
+/// The collective and the size that a comment before the first statement names.
+fn stated_collective(text: &str) -> Result<Option<(Collective, Bytes)>, TraceError> {
+    for (index, line) in text.lines().enumerate() {
+        let line = line.trim();
+        let Some(comment) = line.strip_prefix("//") else {
+            match line.is_empty() {
+                true => continue,
+                false => return Ok(None),
+            }
+        };
+        let words: Vec<&str> = comment.split_whitespace().collect();
+        let value = |name: &str| {
+            let mut values = words.iter().filter_map(|word| word.strip_prefix(name));
+            values.find_map(|rest| rest.strip_prefix('='))
+        };
+        if value("ranks").is_none() {
+            continue;
+        }
+        let number = index as u32 + 1;
+        let wrong = |problem: String| TraceError::Line {
+            line: number,
+            problem,
+        };
+        let whole = |name: &str, otherwise: Option<u64>| match value(name) {
+            None => otherwise.ok_or_else(|| wrong(format!("the comment has no `{name}=`"))),
+            Some(text) => text
+                .parse()
+                .map_err(|_| wrong(format!("`{name}={}` is no number", shown(text)))),
+        };
+        let small = |name, otherwise| {
+            let number = whole(name, otherwise)?;
+            u32::try_from(number).map_err(|_| wrong(format!("`{name}={number}` is too large")))
+        };
+        let kind = words[0].parse::<CollectiveKind>();
+        let kind = kind.map_err(|error| wrong(error.to_string()))?;
+        let ranks = small("ranks", None)?;
+        let (root, pieces) = (small("root", Some(0))?, small("pieces", Some(1))?);
+        let collective = Collective::new(kind, ranks)
+            .and_then(|one| one.with_root(root))
+            .and_then(|one| one.with_pieces(pieces));
+        let collective = collective.map_err(|error| wrong(error.to_string()))?;
+        return Ok(Some((collective, Bytes::new(whole("size", None)?))));
+    }
+    Ok(None)
+}
+
+/// What the comment above a `send` says.
+struct StatedSend {
+    step: u32,
+    action: Action,
+    ranges: Vec<(u32, u32)>,
+}
+
+impl StatedSend {
+    fn read(
+        line: &str,
+        collective: &Collective,
+        size: Bytes,
+        node: &Node,
+        program: &Program,
+    ) -> Result<StatedSend, String> {
+        let lacking = "no comment above it says the step, the action and the chunks, as in `// step 0 copy 4+2`";
+        let comment = line.trim_start().strip_prefix("//").ok_or(lacking)?;
+        let mut words = comment.split_whitespace();
+        let step = (words.next() == Some("step")).then(|| words.next()?.parse().ok());
+        let step: u32 = step.flatten().ok_or(lacking)?;
+        let action = match words.next() {
+            Some("copy") => Action::Copy,
+            Some("reduce") => Action::Reduce,
+            _ => return Err(lacking.into()),
+        };
+        let chunks = u64::from(collective.chunks());
+        let ranges = words.map(|word| {
+            let (first, count) = word.split_once('+').unwrap_or((word, "1"));
+            let range = first.parse().ok().zip(count.parse().ok());
+            let fits = |(first, count): &(u32, u32)| {
+                *count > 0 && u64::from(*first) + u64::from(*count) <= chunks
+            };
+            range
+                .filter(fits)
+                .ok_or_else(|| format!("`{}` is no range of the {chunks} chunks", shown(word)))
+        });
+        let ranges: Vec<(u32, u32)> = ranges.collect::<Result<_, _>>()?;
+        let mut bytes = 0u64;
+        for &(chunk, count) in &ranges {
+            let own = collective
+                .range_bytes(size, chunk, count)
+                .map_err(|error| error.to_string())?;
+            bytes = bytes
+                .checked_add(own.get())
+                .ok_or("the chunks leave 64 bits of bytes")?;
+        }
+        if ranges.is_empty() {
+            return Err(lacking.into());
+        }
+        let received = program.nodes[node.partner as usize].amount;
+        if node.amount != bytes || received != bytes {
+            let sent = node.amount;
+            return Err(format!(
+                "the chunks have {bytes} bytes; {sent} are sent and {received} received"
+            ));
+        }
+        Ok(StatedSend {
+            step,
+            action,
+            ranges,
+        })
+    }
+}
+
+/// Refuses a rank whose dependencies are not those of its steps.
+fn check_order(program: &Program, rank: u32, step_of: &[u32]) -> Result<(), TraceError> {
+    let first = program.rank_starts[rank as usize] as usize;
+    let end = program.rank_starts[rank as usize + 1] as usize;
+    let is_message = |node: usize| program.nodes[node].kind != NodeKind::Compute;
+    let awaited = awaited_of(program, first..end)?;
+    // The last step of what a node that joins requires, and how many messages of it.
+    let mut joined: Vec<Option<(u32, usize)>> = vec![None; end - first];
+    for node in (first..end).filter(|&node| !is_message(node)) {
+        let own = &program.nodes[node];
+        let required = &awaited[node - first];
+        if own.amount != 0 || required.iter().any(|&one| !is_message(one)) {
+            let problem =
+                "a schedule has no local work; a `calc 0` may join messages that it requires";
+            return Err(refuse(own, problem));
+        }
+        let last = required.iter().map(|&one| step_of[one]).max();
+        joined[node - first] = last.map(|last| {
+            (
+                last,
+                required.iter().filter(|&&one| step_of[one] == last).count(),
+            )
+        });
+    }
+    let mut messages: Vec<(u32, usize)> = (first..end)
+        .filter(|&node| is_message(node))
+        .map(|node| (step_of[node], node))
+        .collect();
+    messages.sort_unstable();
+    let mut before: Option<(u32, usize)> = None;
+    for group in messages.chunk_by(|one, other| one.0 == other.0) {
+        let step = group[0].0;
+        for &(_, node) in group {
+            interrupt::check();
+            let own = &program.nodes[node];
+            let mut met = 0;
+            for &one in &awaited[node - first] {
+                let required = match is_message(one) {
+                    true => Some((step_of[one], 1)),
+                    false => joined[one - first],
+                };
+                if required.is_some_and(|(last, _)| last >= step) {
+                    let problem = format!(
+                        "the message of step {step} requires one that is not of an earlier step"
+                    );
+                    return Err(refuse(own, problem));
+                }
+                let of_last = required.map(|one| one.0) == before.map(|one| one.0);
+                met += usize::from(is_message(one) && of_last);
+                if !is_message(one) && required == before {
+                    met = group_size(before);
+                }
+            }
+            if let Some((last, count)) = before.filter(|(_, count)| met < *count) {
+                let problem = format!(
+                    "the message of step {step} must require all {count} messages that its rank has in step {last}, not {met}"
+                );
+                return Err(refuse(own, problem));
+            }
+        }
+        before = Some((step, group.len()));
+    }
+    Ok(())
+}
+
+fn group_size(group: Option<(u32, usize)>) -> usize {
+    group.map_or(0, |(_, count)| count)
+}
+
+/// By node of a rank, what it requires.
+fn awaited_of(
+    program: &Program,
+    nodes: std::ops::Range<usize>,
+) -> Result<Vec<Vec<usize>>, TraceError> {
+    let mut awaited = vec![Vec::new(); nodes.len()];
+    for node in nodes.clone() {
+        interrupt::check();
+        let own =
+            program.dependent_starts[node] as usize..program.dependent_starts[node + 1] as usize;
+        for &dependent in &program.dependents[own] {
+            let later = (dependent & !FOLLOWS) as usize;
+            if dependent & FOLLOWS != 0 {
+                return Err(refuse(
+                    &program.nodes[later],
+                    "a schedule has no `irequires`",
+                ));
+            }
+            awaited[later - nodes.start].push(node);
+        }
+    }
+    for required in &mut awaited {
+        required.dedup();
+    }
+    Ok(awaited)
+}

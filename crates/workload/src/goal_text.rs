@@ -1,0 +1,329 @@
+//! Reads GOAL in its text form.
+//!
+//! ```text
+//! num_ranks 2
+//! rank 0 {
+//!   l1: calc 100                 local work in ns; optional `cpu K`
+//!   l2: send 10b to 1 tag 7      optional `tag T`, `cpu K`, `nic M`, in this order
+//!   l2 requires l1               begins when l1 has ended
+//! }
+//! rank 1 {
+//!   l1: recv 10b from 0 tag 7
+//!   l2: calc 5
+//!   l2 irequires l1              begins when l1 has begun
+//! }
+//! ```
+//!
+//! Ranks stand in order. A label is local to its rank, optional, and stands above its use; the dependencies
+//! of a statement may stand anywhere below it in its rank. `//` and `/* */` are comments. Work of one cpu
+//! is done one after another; the nic is not used here.
+//!
+//! Messages of one source, destination and tag are matched in the order of statements. A receive from any
+//! rank or of any tag (`-1`) is refused: who it hears from would depend on times.
+
+use rustc_hash::FxHashMap;
+
+use super::error::{Place, TraceError};
+use super::program::{Call, Node, NodeKind, Program, ProgramBuilder};
+use super::trace::MOST_RANKS;
+use opticoll_core::interrupt;
+use opticoll_core::names::shown;
+
+/// Any rank or any tag.
+pub(super) const ANY: u32 = u32::MAX;
+
+/// Reads GOAL text.
+///
+/// # Errors
+/// The first line that cannot be read, with what was expected; a message that is not matched; a wildcard.
+pub fn read(text: &str) -> Result<Program, TraceError> {
+    let mut reader = GoalParser::default();
+    let mut in_comment = false;
+    for (index, line) in text.lines().enumerate() {
+        interrupt::check();
+        reader.line = u32::try_from(index + 1).unwrap_or(u32::MAX);
+        let stripped;
+        let line = match in_comment || line.contains('/') {
+            true => {
+                stripped = without_comments(line, &mut in_comment);
+                &stripped
+            }
+            false => line,
+        };
+        reader.statement(line)?;
+    }
+    reader.finish(in_comment)
+}
+
+/// The line without comments; `inside` says whether it begins, and then ends, in one.
+fn without_comments(line: &str, inside: &mut bool) -> String {
+    let mut rest = line;
+    let mut kept = String::new();
+    loop {
+        if *inside {
+            let Some((_, after)) = rest.split_once("*/") else {
+                return kept;
+            };
+            (*inside, rest) = (false, after);
+        }
+        let (block, end) = (rest.find("/*"), rest.find("//"));
+        match (block, end) {
+            (Some(block), end) if end.is_none_or(|end| block < end) => {
+                kept.push_str(&rest[..block]);
+                kept.push(' ');
+                (*inside, rest) = (true, &rest[block + 2..]);
+            }
+            (_, Some(end)) => return kept + &rest[..end],
+            _ => return kept + rest,
+        }
+    }
+}
+
+/// A dependency of a rank: the statement that waits, what it waits for, and whether only for its begin.
+type Dependency = (u32, u32, bool);
+
+#[derive(Default)]
+struct GoalParser {
+    line: u32,
+    declared: Option<u32>,
+    /// Ranks opened so far.
+    ranks: u32,
+    open: bool,
+    nodes: Vec<Node>,
+    edges: Vec<Dependency>,
+    labels: FxHashMap<Box<str>, u32>,
+    builder: ProgramBuilder,
+}
+
+impl GoalParser {
+    fn refuse(&self, problem: impl Into<String>) -> TraceError {
+        TraceError::Line {
+            line: self.line,
+            problem: problem.into(),
+        }
+    }
+
+    fn statement(&mut self, line: &str) -> Result<(), TraceError> {
+        let mut words = line.split_whitespace();
+        let Some(first) = words.next() else {
+            return Ok(());
+        };
+        let rest: GoalWords<'_> = words;
+        match first {
+            "num_ranks" => self.declare(rest),
+            "rank" => self.begin_rank(rest),
+            "}" => self.end_rank(rest),
+            _ if self.declared.is_none() => Err(self.refuse("GOAL begins with `num_ranks N`")),
+            _ if !self.open => Err(self.refuse("expected `rank R {`")),
+            _ => match first.strip_suffix(':') {
+                Some(label) => {
+                    let index = self.nodes.len() as u32;
+                    let good = label.starts_with(|first: char| first.is_ascii_alphabetic())
+                        && label.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+                    if !good {
+                        return Err(self.refuse(format!(
+                            "`{}` is no label: a letter, then letters, digits and _",
+                            shown(label)
+                        )));
+                    }
+                    if self.labels.insert(label.into(), index).is_some() {
+                        return Err(
+                            self.refuse(format!("label `{}` is defined twice", shown(label)))
+                        );
+                    }
+                    let mut rest = rest;
+                    let operation = rest
+                        .next()
+                        .ok_or_else(|| self.refuse("nothing follows the label"))?;
+                    self.operation(operation, rest)
+                }
+                None if matches!(first, "calc" | "send" | "recv") => self.operation(first, rest),
+                None => self.dependency(first, rest),
+            },
+        }
+    }
+
+    fn declare(&mut self, mut words: GoalWords<'_>) -> Result<(), TraceError> {
+        let ranks: u32 = self.number(words.next(), "a number of ranks")?;
+        if self.declared.is_some() || !(1..=MOST_RANKS).contains(&ranks) {
+            return Err(self.refuse(format!(
+                "`num_ranks` stands once, with 1 to {MOST_RANKS} ranks"
+            )));
+        }
+        self.declared = Some(ranks);
+        self.ended(words)
+    }
+
+    fn begin_rank(&mut self, mut words: GoalWords<'_>) -> Result<(), TraceError> {
+        let rank: u32 = self.number(words.next(), "a rank")?;
+        let expected = self
+            .declared
+            .filter(|&ranks| self.ranks < ranks && !self.open);
+        if expected.is_none() || rank != self.ranks || words.next() != Some("{") {
+            return Err(self.refuse(format!(
+                "ranks stand in order, each as `rank R {{ ... }}`, after `num_ranks N`; the next is {}",
+                self.ranks
+            )));
+        }
+        (self.open, self.ranks) = (true, self.ranks + 1);
+        self.ended(words)
+    }
+
+    fn end_rank(&mut self, words: GoalWords<'_>) -> Result<(), TraceError> {
+        if !self.open {
+            return Err(self.refuse("`}` without `rank R {`"));
+        }
+        self.open = false;
+        self.builder.begin_rank();
+        let first = self.builder.next();
+        // Dependencies mostly stand in the order of statements: a stable sort has little to do.
+        self.edges.sort_by_key(|edge| edge.0);
+        let mut edges = self.edges.drain(..).peekable();
+        for (index, node) in self.nodes.drain(..).enumerate() {
+            interrupt::check();
+            self.builder.push(node)?;
+            while let Some((_, earlier, follows)) = edges.next_if(|edge| edge.0 == index as u32) {
+                match follows {
+                    false => self.builder.require(first + earlier),
+                    true => self.builder.follow(first + earlier),
+                }
+            }
+        }
+        drop(edges);
+        self.labels.clear();
+        self.ended(words)
+    }
+
+    fn operation(&mut self, operation: &str, mut words: GoalWords<'_>) -> Result<(), TraceError> {
+        let place = Place {
+            rank: self.ranks - 1,
+            event: self.nodes.len() as u32,
+            line: self.line,
+        };
+        let mut node = Node {
+            event: place.event,
+            line: place.line,
+            ..Node::work(NodeKind::Compute, 0)
+        };
+        let amount = words.next();
+        match operation {
+            "calc" => {
+                let nanoseconds: u64 = self.number(amount, "a time in nanoseconds")?;
+                let picoseconds = nanoseconds.checked_mul(1000);
+                node.amount = picoseconds
+                    .ok_or_else(|| self.refuse("the work leaves 64 bits of picoseconds"))?;
+            }
+            "send" | "recv" => {
+                let bytes = amount.and_then(|word| word.strip_suffix('b'));
+                node.amount = self.number(bytes, "a size such as `10b`")?;
+                let (joint, kind, call) = match operation {
+                    "send" => ("to", NodeKind::Send, Call::Send),
+                    _ => ("from", NodeKind::Receive, Call::Receive),
+                };
+                (node.kind, node.call) = (kind, call);
+                if words.next() != Some(joint) {
+                    return Err(self.refuse(format!("expected `{operation} SIZEb {joint} RANK`")));
+                }
+                node.peer = self.number_or_any(words.next(), "a rank")?;
+            }
+            _ => {
+                return Err(self.refuse(format!(
+                    "`{}` is none of calc, send, recv",
+                    shown(operation)
+                )));
+            }
+        }
+        let mut any = operation != "calc" && node.peer == ANY;
+        while let Some(word) = words.next() {
+            match word {
+                "tag" if operation != "calc" => {
+                    node.tag = self.number_or_any(words.next(), "a tag")?;
+                    any |= node.tag == ANY;
+                }
+                "cpu" => node.processor = self.number(words.next(), "a cpu from 0 to 255")?,
+                "nic" if operation != "calc" => {
+                    self.number::<u8>(words.next(), "a nic from 0 to 255")?;
+                }
+                _ => return Err(self.refuse(format!("`{}` is none of tag, cpu, nic", shown(word)))),
+            }
+        }
+        if any {
+            return Err(wildcard(place));
+        }
+        self.nodes.push(node);
+        Ok(())
+    }
+
+    fn dependency(&mut self, later: &str, mut words: GoalWords<'_>) -> Result<(), TraceError> {
+        let follows = match words.next() {
+            Some("requires") => false,
+            Some("irequires") => true,
+            _ => return Err(self.refuse("expected a statement, or `LABEL requires LABEL`")),
+        };
+        let earlier = words.next().unwrap_or_default();
+        let find = |label: &str| {
+            let found = self.labels.get(label).copied();
+            found.ok_or_else(|| {
+                self.refuse(format!("label `{}` is not defined above", shown(label)))
+            })
+        };
+        let (later, earlier) = (find(later)?, find(earlier)?);
+        if later == earlier {
+            return Err(self.refuse("a statement cannot wait for itself"));
+        }
+        self.edges.push((later, earlier, follows));
+        self.ended(words)
+    }
+
+    fn number<N: std::str::FromStr>(
+        &self,
+        word: Option<&str>,
+        what: &str,
+    ) -> Result<N, TraceError> {
+        let parsed = word.and_then(|word| word.parse().ok());
+        parsed.ok_or_else(|| {
+            self.refuse(format!(
+                "`{}` is not {what}",
+                shown(word.unwrap_or_default())
+            ))
+        })
+    }
+
+    fn number_or_any(&self, word: Option<&str>, what: &str) -> Result<u32, TraceError> {
+        match word {
+            Some("-1") => Ok(ANY),
+            word => self.number(word, what),
+        }
+    }
+
+    fn ended(&self, mut words: GoalWords<'_>) -> Result<(), TraceError> {
+        match words.next() {
+            None => Ok(()),
+            Some(word) => Err(self.refuse(format!(
+                "`{}` stands after the end of the statement",
+                shown(word)
+            ))),
+        }
+    }
+
+    fn finish(self, in_comment: bool) -> Result<Program, TraceError> {
+        if self.open || in_comment || self.declared != Some(self.ranks) {
+            let declared = self.declared.unwrap_or(0);
+            return Err(self.refuse(format!(
+                "the text ends within rank {} of {declared}",
+                self.ranks
+            )));
+        }
+        self.builder.finish()
+    }
+}
+
+type GoalWords<'a> = std::str::SplitWhitespace<'a>;
+
+/// Refuses a receive from any rank or of any tag.
+pub(super) fn wildcard(place: Place) -> TraceError {
+    TraceError::at(
+        place,
+        "a receive from any rank or of any tag: trace the rank and the tag it got",
+    )
+}

@@ -1,0 +1,60 @@
+//! Who waits for whom when nothing goes on.
+
+use super::engine::{NodePhase, ReplayEngine};
+use crate::error::{Place, TraceError};
+use crate::network_model::NetworkModel;
+use crate::program::{FOLLOWS, NONE, NodeKind};
+use opticoll_core::interrupt;
+
+impl<C: NetworkModel> ReplayEngine<'_, C> {
+    fn other_end(&self, node: u32) -> u32 {
+        let plain = &self.program.nodes[node as usize];
+        if plain.kind != NodeKind::Collective {
+            return plain.partner;
+        }
+        let members = &self.program.meetings[plain.amount as usize].members;
+        let mut members = members.iter().map(|&(member, _)| member);
+        let absent = |member: &u32| self.phase[*member as usize] == NodePhase::Idle;
+        members.find(absent).unwrap_or(node)
+    }
+
+    /// Follows what waits for what until a node comes twice.
+    pub(super) fn deadlock(&self) -> TraceError {
+        let mut awaited = vec![NONE; self.program.len()];
+        for node in 0..self.program.len() as u32 {
+            interrupt::check();
+            if self.phase[node as usize] == NodePhase::Ended {
+                continue;
+            }
+            let starts = &self.program.dependent_starts;
+            let range = starts[node as usize] as usize..starts[node as usize + 1] as usize;
+            let begun = self.waits[node as usize] == 0;
+            for &dependent in &self.program.dependents[range] {
+                if !(begun && dependent & FOLLOWS != 0) {
+                    awaited[(dependent & !FOLLOWS) as usize] = node;
+                }
+            }
+        }
+        let mut node = (0..self.program.len() as u32)
+            .find(|&node| self.phase[node as usize] != NodePhase::Ended)
+            .expect("some node has not ended");
+        let mut seen = vec![false; self.program.len()];
+        let mut waiting: Vec<Place> = Vec::new();
+        while !seen[node as usize] {
+            seen[node as usize] = true;
+            let place = self.program.place(node);
+            if waiting.last() != Some(&place) {
+                waiting.push(place);
+            }
+            node = match self.waits[node as usize] {
+                // It has begun and waits for its other end, or for a member.
+                0 => self.other_end(node),
+                _ => awaited[node as usize],
+            };
+        }
+        TraceError::Deadlock {
+            stuck: self.program.len() - self.ended,
+            waiting,
+        }
+    }
+}

@@ -1,0 +1,546 @@
+//! The clock of a replay: what is ready, what runs, what has arrived.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+use super::{CallSum, Calls, ReplaySettings, Replayed, ReplayedRanks, SentMessages, Timeline};
+use crate::error::TraceError;
+use crate::network_model::{NetworkModel, ReadyMessage};
+use crate::program::{Call, FOLLOWS, NONE, NodeKind, Program};
+use opticoll_core::interrupt;
+use opticoll_core::simulate::live::MessageEvent;
+use opticoll_core::units::{Bytes, Time, UnitError};
+
+/// The kind of an event, in the upper half of its key; the node is in the lower.
+const READY: u64 = 0;
+const BEGIN: u64 = 1 << 32;
+const LEAVE: u64 = 2 << 32;
+const ARRIVE: u64 = 3 << 32;
+const END: u64 = 4 << 32;
+
+/// How far a node has come.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum NodePhase {
+    /// Not begun.
+    Idle,
+    /// A receive has begun; or the send of a rendezvous has, and waits for the receive.
+    Begun,
+    /// The message has come before its receive began.
+    Arrived,
+    Ended,
+}
+
+pub(super) struct ReplayEngine<'a, C> {
+    pub(super) program: &'a Program,
+    network: &'a mut C,
+    /// Messages that the network has and that have not arrived.
+    under_way: u64,
+    /// By planned collective, the members that have not come to it.
+    absent: Vec<u32>,
+    /// Messages of the planned collectives that have begun.
+    planned_messages: u64,
+    happened: Vec<MessageEvent>,
+    settings: ReplaySettings,
+    /// The factor of local work of each rank.
+    factors: Vec<(u32, u32)>,
+    overhead: u64,
+    now: u64,
+    later: BinaryHeap<Reverse<(u64, u64)>>,
+    present: VecDeque<u64>,
+    pub(super) waits: Vec<u32>,
+    pub(super) phase: Vec<NodePhase>,
+    /// When each node of a program that is no sequence was ready. Empty for sequences.
+    ready: Vec<u64>,
+    /// When each processor is free; those of rank r begin at `processor_starts[r]`.
+    processors: Vec<u64>,
+    processor_starts: Vec<u32>,
+    /// Per rank: the present call (NONE at first) and when it began.
+    present_call: Vec<(u32, u64)>,
+    rank_of: RankOf,
+    pub(super) ended: usize,
+    events: u64,
+    ranks: ReplayedRanks,
+    /// By rank and call: how often it was made, and the time inside.
+    made: Vec<[(u64, Time); Call::ALL.len()]>,
+    /// What belongs to each call.
+    sent: [SentMessages; Call::ALL.len()],
+    timeline: Timeline,
+}
+
+/// The rank of each node: a look-up by blocks of 64 nodes, then a step or two.
+struct RankOf {
+    blocks: Vec<u32>,
+}
+
+impl RankOf {
+    fn new(program: &Program) -> RankOf {
+        let blocks = (0..=program.len() / 64).map(|block| {
+            let starts = &program.rank_starts;
+            let after = starts.partition_point(|&start| start as usize <= block * 64);
+            (after - 1).min(starts.len() - 2) as u32
+        });
+        RankOf {
+            blocks: blocks.collect(),
+        }
+    }
+
+    fn get(&self, program: &Program, node: u32) -> u32 {
+        let mut rank = self.blocks[node as usize / 64];
+        while program.rank_starts[rank as usize + 1] <= node {
+            rank += 1;
+        }
+        rank
+    }
+}
+
+impl<'a, C: NetworkModel> ReplayEngine<'a, C> {
+    pub(super) fn new(
+        program: &'a Program,
+        network: &'a mut C,
+        settings: ReplaySettings,
+    ) -> Result<Self, TraceError> {
+        let ranks = program.ranks() as usize;
+        let mut factors = vec![settings.compute_factor; ranks];
+        for (&rank, &factor) in &settings.rank_factors {
+            let own = factors.get_mut(rank as usize);
+            *own.ok_or(TraceError::FactorOfRank { rank, ranks })? = factor;
+        }
+        if let Some(&(numerator, _)) = factors.iter().find(|(_, denominator)| *denominator == 0) {
+            return Err(TraceError::Factor { numerator });
+        }
+        let (nodes, in_order) = (&program.nodes, is_sequence(program));
+        let mut processor_starts = vec![0u32];
+        for rank in 0..ranks as u32 {
+            interrupt::check();
+            let rank_nodes = program.rank_nodes(rank).iter();
+            let highest = rank_nodes.map(|node| node.processor).max().unwrap_or(0);
+            let last = *processor_starts.last().expect("never empty");
+            processor_starts.push(last + u32::from(highest) + 1);
+        }
+        Ok(ReplayEngine {
+            overhead: settings.ends.overhead.ps(),
+            network,
+            under_way: 0,
+            absent: program
+                .meetings
+                .iter()
+                .map(|meeting| meeting.members.len() as u32)
+                .collect(),
+            planned_messages: 0,
+            happened: Vec::new(),
+            settings,
+            factors,
+            now: 0,
+            later: BinaryHeap::new(),
+            present: VecDeque::new(),
+            waits: program.waits.clone(),
+            phase: vec![NodePhase::Idle; nodes.len()],
+            ready: vec![0; if in_order { 0 } else { nodes.len() }],
+            processors: vec![0; *processor_starts.last().expect("never empty") as usize],
+            processor_starts,
+            present_call: vec![(NONE, 0); ranks],
+            rank_of: RankOf::new(program),
+            ended: 0,
+            events: 0,
+            ranks: ReplayedRanks {
+                finish: vec![Time::ZERO; ranks],
+                compute: vec![Time::ZERO; ranks],
+                calls: vec![Time::ZERO; ranks],
+                messages: vec![0; ranks],
+                bytes: vec![0; ranks],
+                set_ups: vec![0; ranks],
+                setting_up: vec![Time::ZERO; ranks],
+            },
+            made: vec![[(0, Time::ZERO); Call::ALL.len()]; ranks],
+            sent: [SentMessages::default(); Call::ALL.len()],
+            timeline: Timeline::default(),
+            program,
+        })
+    }
+
+    pub(super) fn run(&mut self) -> Result<(), TraceError> {
+        let free = (0..self.waits.len()).filter(|&node| self.waits[node] == 0);
+        self.present.extend(free.map(|node| READY | node as u64));
+        loop {
+            while let Some(key) = self.present.pop_front() {
+                interrupt::check();
+                self.carry_out(key)?;
+            }
+            if self.ended == self.program.len() || !self.go_on()? {
+                break;
+            }
+        }
+        if self.ended < self.program.len() {
+            return Err(self.deadlock());
+        }
+        Ok(())
+    }
+
+    fn carry_out(&mut self, key: u64) -> Result<(), TraceError> {
+        self.events += 1;
+        let node = key as u32;
+        match key & !0xffff_ffff {
+            READY => self.make_ready(node),
+            BEGIN => self.begin(node),
+            LEAVE => self.leave(node),
+            ARRIVE => self.arrive(node),
+            _ => self.end(node),
+        }
+    }
+
+    /// Moves on to what happens next, here or in the network; whether anything does.
+    fn go_on(&mut self) -> Result<bool, TraceError> {
+        let own = self.later.peek().map(|Reverse((time, _))| *time);
+        let theirs = self.network.next_time()?.map(Time::ps);
+        match (own, theirs) {
+            (Some(own), theirs) if theirs.is_none_or(|theirs| own < theirs) => {
+                if let Some(Reverse((time, key))) = self.later.pop() {
+                    self.now = time;
+                    self.carry_out(key)?;
+                }
+            }
+            // Without messages the network goes on for itself alone.
+            (own, theirs) if own.is_some() || self.under_way > 0 => {
+                self.now = self.now.max(theirs.unwrap_or(self.now));
+                let mut happened = std::mem::take(&mut self.happened);
+                self.network.advance(&mut happened)?;
+                for one in happened.drain(..) {
+                    self.hear(one);
+                }
+                self.happened = happened;
+                return Ok(theirs.is_some());
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// Something has become of a message.
+    fn hear(&mut self, one: MessageEvent) {
+        let time = one.time.ps().max(self.now);
+        let program = self.program;
+        let plain = &program.nodes[one.message as usize];
+        if plain.kind == NodeKind::Collective {
+            self.under_way -= 1;
+            for &(node, _) in &program.meetings[plain.amount as usize].members {
+                self.schedule(time, END | u64::from(node));
+            }
+            return;
+        }
+        if one.left && self.phase[one.message as usize] == NodePhase::Begun {
+            self.schedule(time, END | u64::from(one.message));
+        }
+        if one.arrived {
+            self.under_way -= 1;
+            let receive = self.program.nodes[one.message as usize].partner;
+            self.schedule(time, ARRIVE | u64::from(receive));
+        }
+    }
+
+    fn schedule(&mut self, time: u64, key: u64) {
+        if time == self.now {
+            self.present.push_back(key);
+        } else {
+            self.later.push(Reverse((time, key)));
+        }
+    }
+
+    fn plus(&self, time: u64, duration: u64) -> Result<u64, TraceError> {
+        time.checked_add(duration).ok_or_else(too_long)
+    }
+
+    /// Holds a node's processor for a while; returns when that begins.
+    fn hold(&mut self, node: u32, rank: u32, duration: u64) -> Result<u64, TraceError> {
+        let processor = self.program.nodes[node as usize].processor;
+        let index = self.processor_starts[rank as usize] as usize + processor as usize;
+        let start = self.processors[index].max(self.now);
+        self.processors[index] = self.plus(start, duration)?;
+        Ok(start)
+    }
+
+    fn work(&self, rank: u32, amount: u64) -> Result<u64, TraceError> {
+        let (numerator, denominator) = self.factors[rank as usize];
+        if numerator == denominator {
+            return Ok(amount);
+        }
+        let scaled = u128::from(amount) * u128::from(numerator) / u128::from(denominator);
+        u64::try_from(scaled).map_err(|_| too_long())
+    }
+
+    fn make_ready(&mut self, node: u32) -> Result<(), TraceError> {
+        if let Some(ready) = self.ready.get_mut(node as usize) {
+            *ready = self.now;
+        }
+        let plain = &self.program.nodes[node as usize];
+        let rank = self.rank_of.get(self.program, node);
+        let held = match plain.kind {
+            NodeKind::Receive | NodeKind::Collective => return self.begin(node),
+            NodeKind::Send => self.overhead,
+            NodeKind::Compute | NodeKind::Enter => self.work(rank, plain.amount)?,
+            NodeKind::SetUp => plain.amount,
+        };
+        let start = self.hold(node, rank, held)?;
+        if start == self.now {
+            return self.begin(node);
+        }
+        self.schedule(start, BEGIN | u64::from(node));
+        Ok(())
+    }
+
+    fn begin(&mut self, node: u32) -> Result<(), TraceError> {
+        self.release(node, FOLLOWS);
+        let plain = self.program.nodes[node as usize];
+        match plain.kind {
+            NodeKind::Compute | NodeKind::Enter => {
+                let rank = self.rank_of.get(self.program, node) as usize;
+                let held = self.work(rank as u32, plain.amount)?;
+                if plain.kind == NodeKind::Enter {
+                    self.return_from_call(rank as u32);
+                }
+                let compute = &mut self.ranks.compute[rank];
+                *compute = compute.plus(Time::from_ps(held))?;
+                let end = self.plus(self.now, held)?;
+                self.schedule(end, END | u64::from(node));
+            }
+            NodeKind::SetUp => {
+                let rank = self.rank_of.get(self.program, node) as usize;
+                self.ranks.set_ups[rank] += u64::from(plain.tag);
+                let spent = &mut self.ranks.setting_up[rank];
+                *spent = spent.plus(Time::from_ps(plain.amount))?;
+                let end = self.plus(self.now, plain.amount)?;
+                self.schedule(end, END | u64::from(node));
+            }
+            NodeKind::Send => {
+                let handed = self.plus(self.now, self.overhead)?;
+                self.schedule(handed, LEAVE | u64::from(node));
+            }
+            NodeKind::Collective => {
+                self.phase[node as usize] = NodePhase::Begun;
+                let absent = &mut self.absent[plain.amount as usize];
+                *absent -= 1;
+                if *absent == 0 {
+                    return self.begin_collective(node);
+                }
+            }
+            NodeKind::Receive => {
+                let arrived = self.phase[node as usize] == NodePhase::Arrived;
+                self.phase[node as usize] = NodePhase::Begun;
+                if arrived {
+                    return self.receive(node);
+                }
+                if self.phase[plain.partner as usize] == NodePhase::Begun {
+                    return self.hand_over(plain.partner);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The last member of a planned collective has come to it.
+    fn begin_collective(&mut self, last: u32) -> Result<(), TraceError> {
+        let program = self.program;
+        let plain = &program.nodes[last as usize];
+        let meeting = &program.meetings[plain.amount as usize];
+        let begun = self
+            .network
+            .carry_out(last, meeting.planned, Time::from_ps(self.now));
+        begun.map_err(|error| TraceError::at(program.place(last), error))?;
+        self.under_way += 1;
+        let sent = &mut self.sent[plain.call as usize];
+        sent.messages += meeting.messages;
+        self.planned_messages += meeting.messages;
+        for &(node, bytes) in &meeting.members {
+            let rank = self.rank_of.get(program, node) as usize;
+            for sum in [&mut self.ranks.bytes[rank], &mut sent.bytes] {
+                *sum = sum.checked_add(bytes).ok_or_else(too_many)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The overhead of a send is over.
+    fn leave(&mut self, send: u32) -> Result<(), TraceError> {
+        let plain = &self.program.nodes[send as usize];
+        if !plain.is_rendezvous && self.settings.ends.is_eager(plain.amount) {
+            self.hand_over(send)?;
+            return self.end(send);
+        }
+        let receiver = self.phase[plain.partner as usize];
+        self.phase[send as usize] = NodePhase::Begun;
+        if receiver == NodePhase::Begun {
+            return self.hand_over(send);
+        }
+        Ok(())
+    }
+
+    /// Gives a message to the network.
+    fn hand_over(&mut self, send: u32) -> Result<(), TraceError> {
+        let plain = self.program.nodes[send as usize];
+        let source = self.rank_of.get(self.program, send);
+        let message = ReadyMessage {
+            source,
+            destination: plain.peer,
+            route: self.program.routes.number(send as usize),
+            bytes: Bytes::new(plain.amount),
+            ready: Time::from_ps(self.now),
+        };
+        let delivery = self.network.send(send, message);
+        let delivery = delivery.map_err(|error| TraceError::at(self.program.place(send), error))?;
+        self.ranks.messages[source as usize] += 1;
+        let bytes = &mut self.ranks.bytes[source as usize];
+        *bytes = bytes.checked_add(plain.amount).ok_or_else(too_many)?;
+        let sent = &mut self.sent[plain.call as usize];
+        sent.messages += 1;
+        sent.bytes = sent.bytes.checked_add(plain.amount).ok_or_else(too_many)?;
+        let Some(delivery) = delivery else {
+            self.under_way += 1;
+            return Ok(());
+        };
+        self.schedule(delivery.arrives.ps(), ARRIVE | u64::from(plain.partner));
+        if self.phase[send as usize] == NodePhase::Begun {
+            self.schedule(delivery.leaves.ps(), END | u64::from(send));
+        }
+        Ok(())
+    }
+
+    fn arrive(&mut self, receive: u32) -> Result<(), TraceError> {
+        if self.phase[receive as usize] == NodePhase::Begun {
+            return self.receive(receive);
+        }
+        self.phase[receive as usize] = NodePhase::Arrived;
+        Ok(())
+    }
+
+    /// A receive has begun and its message is there.
+    fn receive(&mut self, receive: u32) -> Result<(), TraceError> {
+        if self.overhead == 0 {
+            return self.end(receive);
+        }
+        let rank = self.rank_of.get(self.program, receive);
+        let start = self.hold(receive, rank, self.overhead)?;
+        let end = self.plus(start, self.overhead)?;
+        self.schedule(end, END | u64::from(receive));
+        Ok(())
+    }
+
+    fn end(&mut self, node: u32) -> Result<(), TraceError> {
+        self.phase[node as usize] = NodePhase::Ended;
+        self.ended += 1;
+        let plain = &self.program.nodes[node as usize];
+        let rank = self.rank_of.get(self.program, node);
+        self.ranks.finish[rank as usize] = Time::from_ps(self.now);
+        if plain.kind == NodeKind::Enter {
+            self.present_call[rank as usize] = (node, self.now);
+        } else if let Some(&ready) = self.ready.get(node as usize) {
+            self.record(rank, node, ready)?;
+        }
+        self.release(node, 0);
+        Ok(())
+    }
+
+    /// Tells the dependents of a node's begin ([`FOLLOWS`]) or end (0).
+    fn release(&mut self, node: u32, which: u32) {
+        let starts = &self.program.dependent_starts;
+        let range = starts[node as usize] as usize..starts[node as usize + 1] as usize;
+        for &dependent in &self.program.dependents[range] {
+            if dependent & FOLLOWS != which {
+                continue;
+            }
+            let waits = &mut self.waits[(dependent & !FOLLOWS) as usize];
+            *waits -= 1;
+            if *waits == 0 {
+                self.present
+                    .push_back(READY | u64::from(dependent & !FOLLOWS));
+            }
+        }
+    }
+
+    /// The next call's local work begins: the present call is over.
+    fn return_from_call(&mut self, rank: u32) {
+        let (node, start) = self.present_call[rank as usize];
+        if node != NONE {
+            // Calls of a rank follow one another, so their times sum to less than the present.
+            self.record(rank, node, start)
+                .expect("the sum is below the present time");
+        }
+    }
+
+    fn record(&mut self, rank: u32, node: u32, start: u64) -> Result<(), TraceError> {
+        let plain = &self.program.nodes[node as usize];
+        let (count, inside) = &mut self.made[rank as usize][plain.call as usize];
+        let spent = Time::from_ps(self.now - start);
+        *inside = inside.plus(spent)?;
+        *count += 1;
+        if self.settings.timeline {
+            self.timeline.rank.push(rank);
+            self.timeline.event.push(plain.event);
+            self.timeline.call.push(plain.call);
+            self.timeline.start.push(Time::from_ps(start));
+            self.timeline.end.push(Time::from_ps(self.now));
+        }
+        Ok(())
+    }
+
+    pub(super) fn result(mut self) -> Result<Replayed, TraceError> {
+        let mut bytes = self.ranks.bytes.iter();
+        let bytes = bytes.try_fold(0u64, |sum, &bytes| sum.checked_add(bytes));
+        let bytes = bytes.ok_or_else(too_many)?;
+        for (calls, made) in self.ranks.calls.iter_mut().zip(&self.made) {
+            for (_, inside) in made {
+                *calls = calls.plus(*inside)?;
+            }
+        }
+        let (mut kinds, mut calls) = (Vec::new(), Calls::default());
+        for (number, call) in Call::ALL.into_iter().enumerate() {
+            let made = || self.made.iter().map(|rank| rank[number]);
+            let count: u64 = made().map(|(count, _)| count).sum();
+            if count == 0 {
+                continue;
+            }
+            kinds.push(CallSum {
+                call: call.name(),
+                calls: count,
+                messages: self.sent[number].messages,
+                bytes: self.sent[number].bytes,
+                total: made().map(|(_, inside)| u128::from(inside.ps())).sum(),
+                longest: made().map(|(_, inside)| inside).max().unwrap_or(Time::ZERO),
+            });
+            calls.calls.extend(made().map(|(count, _)| count));
+            calls.time.extend(made().map(|(_, inside)| inside));
+        }
+        calls.shape = vec![("call", kinds.len()), ("rank", self.made.len())];
+        let finish = self.ranks.finish.iter().copied();
+        Ok(Replayed {
+            time: finish.max().unwrap_or(Time::ZERO),
+            messages: self.ranks.messages.iter().sum::<u64>() + self.planned_messages,
+            bytes,
+            events: self.events,
+            ranks: self.ranks,
+            kinds,
+            calls,
+            timeline: self.timeline,
+        })
+    }
+}
+
+/// Whether each rank does one call after another, each begun by [`NodeKind::Enter`].
+fn is_sequence(program: &Program) -> bool {
+    program
+        .nodes
+        .iter()
+        .any(|node| node.kind == NodeKind::Enter)
+}
+
+fn too_long() -> TraceError {
+    TraceError::Units(UnitError::Overflow {
+        what: "the time of the replay".into(),
+        smallest: "picoseconds",
+    })
+}
+
+fn too_many() -> TraceError {
+    TraceError::Units(UnitError::Overflow {
+        what: "the sum of all messages".into(),
+        smallest: "bytes",
+    })
+}

@@ -1,0 +1,334 @@
+//! Reads and writes time-independent traces of SimGrid's SMPI (`smpirun -trace-ti`), all ranks in one text.
+//!
+//! One action per line: the rank, the name, its arguments; those in brackets may be left out.
+//!
+//! | action | arguments |
+//! |---|---|
+//! | `init`, `finalize` | `init` with any argument makes doubles the default type, without it bytes |
+//! | `compute` | floating point operations |
+//! | `send`, `isend`, `recv`, `irecv` | partner, tag, elements, \[type\]; a receive of 0 or fewer takes any size |
+//! | `wait` | source, destination and tag of the request: the oldest that is open |
+//! | `waitall`, `barrier`, `comm_size`, `comm_split`, `comm_dup`, `test` | ignored arguments; `test` waits for nothing |
+//! | `bcast` | elements, \[root\], \[type\] |
+//! | `reduce` | elements, operations, \[root\], \[type\] |
+//! | `allreduce` | elements, operations, \[type\] |
+//! | `gather`, `scatter` | elements of a block sent, received, \[root\], \[types\] |
+//! | `allgather`, `alltoall` | elements of a block sent, received, \[types\] |
+//!
+//! Types are 0 double, 1 int, 2 char, 3 short, 4 long, 5 float, 6 byte. All communication is among all
+//! ranks. Operations, those of a reduction too (done after it), take their number over a rate, rounded to
+//! a picosecond: the trace holds no times.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::io::{self, Write};
+
+use super::error::TraceError;
+use super::plan_messages::{PlanMessage, PlanMessages};
+use super::program::Call;
+use super::trace::MOST_RANKS;
+use super::trace::{Event, Trace};
+use opticoll_core::interrupt;
+use opticoll_core::names::shown;
+
+/// Reads a time-independent trace; operations take their number over `operations_per_second`.
+///
+/// # Errors
+/// The first line that cannot be read, with what was expected.
+pub fn read(text: &str, operations_per_second: u64) -> Result<Trace, TraceError> {
+    let mut ranks: Vec<RankState> = Vec::new();
+    let mut actions = Vec::new();
+    for (index, line) in text.lines().enumerate() {
+        interrupt::check();
+        let number = u32::try_from(index + 1).unwrap_or(u32::MAX);
+        let words: Vec<&str> = line.split_whitespace().collect();
+        if words.is_empty() || words[0].starts_with('#') {
+            continue;
+        }
+        let refuse = |problem| TraceError::Line {
+            line: number,
+            problem,
+        };
+        let rank = words[0]
+            .parse::<u32>()
+            .ok()
+            .filter(|&rank| rank < MOST_RANKS);
+        let rank = rank.ok_or_else(|| {
+            refuse(format!(
+                "`{}` is no rank below {MOST_RANKS}",
+                shown(words[0])
+            ))
+        })?;
+        if ranks.len() <= rank as usize {
+            ranks.resize_with(rank as usize + 1, RankState::default);
+        }
+        actions.push((rank, number, words));
+    }
+    if ranks.is_empty() {
+        return Err(TraceError::Line {
+            line: 1,
+            problem: "the text has no action".into(),
+        });
+    }
+    let everyone = ranks.len() as u64;
+    let mut trace = Trace::new(everyone as u32);
+    for (rank, line, words) in actions {
+        interrupt::check();
+        let action = ActionLine {
+            words: &words[1..],
+            rank,
+            ranks: everyone,
+            operations_per_second,
+            double: ranks[rank as usize].double,
+        };
+        let event = action.event(&mut ranks[rank as usize]);
+        let event = event.map_err(|problem| TraceError::Line { line, problem })?;
+        trace.ranks[rank as usize].push(Event { line, ..event });
+    }
+    Ok(trace)
+}
+
+/// Writes the messages of a plan: those of a step begin together, then the rank waits for all. A reduction takes no time.
+///
+/// # Errors
+/// What cannot be written.
+pub fn write(all: &PlanMessages, to: &mut impl Write) -> io::Result<()> {
+    for rank in 0..all.collective.ranks() {
+        writeln!(to, "{rank} init")?;
+        for operations in all.of_rank(rank) {
+            // Receives first, so that no message comes before its receive.
+            for (message, _) in operations.iter().filter(|(_, sends)| !sends) {
+                let PlanMessage {
+                    source, tag, bytes, ..
+                } = message;
+                writeln!(to, "{rank} irecv {source} {tag} {bytes}")?;
+            }
+            for (message, _) in operations.iter().filter(|(_, sends)| *sends) {
+                let PlanMessage {
+                    destination,
+                    tag,
+                    bytes,
+                    ..
+                } = message;
+                writeln!(to, "{rank} isend {destination} {tag} {bytes}")?;
+            }
+            writeln!(to, "{rank} waitall {}", operations.len())?;
+        }
+        writeln!(to, "{rank} finalize")?;
+    }
+    Ok(())
+}
+
+/// What is remembered of a rank from line to line.
+#[derive(Default)]
+struct RankState {
+    /// Whether elements without a type are doubles.
+    double: bool,
+    /// Picoseconds of a reduction's operations, done after it.
+    owed: u64,
+    requests: u32,
+    open: BTreeMap<(u32, u32, u32), VecDeque<u32>>,
+}
+
+struct ActionLine<'a> {
+    /// The name and its arguments.
+    words: &'a [&'a str],
+    rank: u32,
+    ranks: u64,
+    operations_per_second: u64,
+    double: bool,
+}
+
+impl ActionLine<'_> {
+    fn event(&self, state: &mut RankState) -> Result<Event, String> {
+        let name = *self.words.first().ok_or("an action has a name")?;
+        let owed = std::mem::take(&mut state.owed);
+        let event = Event {
+            compute: owed,
+            ..Event::NOTHING
+        };
+        Ok(match name {
+            "init" => {
+                state.double = self.words.len() > 1;
+                event
+            }
+            "finalize" | "comm_size" | "comm_split" | "comm_dup" | "test" => event,
+            "compute" => Event {
+                compute: owed
+                    .checked_add(self.operations(1)?)
+                    .ok_or("the work is too long")?,
+                ..event
+            },
+            "send" => self.message(event, Call::Send)?,
+            "recv" => self.message(event, Call::Receive)?,
+            "isend" | "irecv" => {
+                let sends = name == "isend";
+                let call = if sends {
+                    Call::ImmediateSend
+                } else {
+                    Call::ImmediateReceive
+                };
+                let message = self.message(event, call)?;
+                let ends = if sends {
+                    (self.rank, message.peer)
+                } else {
+                    (message.peer, self.rank)
+                };
+                let request = state.requests;
+                state.requests = request.checked_add(1).ok_or("too many requests")?;
+                state
+                    .open
+                    .entry((ends.0, ends.1, message.tag))
+                    .or_default()
+                    .push_back(request);
+                Event { request, ..message }
+            }
+            "wait" => {
+                let key = (self.rank_at(1)?, self.rank_at(2)?, self.whole(3)?);
+                let oldest = state.open.get_mut(&key).and_then(VecDeque::pop_front);
+                let request = oldest.ok_or_else(|| {
+                    format!(
+                        "no request from {} to {} with tag {} is open",
+                        key.0, key.1, key.2
+                    )
+                })?;
+                Event {
+                    request,
+                    call: Call::Wait,
+                    ..event
+                }
+            }
+            "waitall" => {
+                state.open.clear();
+                Event {
+                    call: Call::Wait,
+                    ..event
+                }
+            }
+            "barrier" => Event {
+                call: Call::Barrier,
+                ..event
+            },
+            "bcast" => self.collective(event, Call::Broadcast, (1, 3), Some(2), 1)?,
+            "reduce" => {
+                state.owed = self.operations(2)?;
+                self.collective(event, Call::Reduce, (1, 4), Some(3), 1)?
+            }
+            "allreduce" => {
+                state.owed = self.operations(2)?;
+                self.collective(event, Call::AllReduce, (1, 3), None, 1)?
+            }
+            "gather" => self.collective(event, Call::Gather, (1, 4), Some(3), 1)?,
+            "scatter" => self.collective(event, Call::Scatter, (1, 4), Some(3), 1)?,
+            "allgather" => self.collective(event, Call::AllGather, (1, 3), None, 1)?,
+            "alltoall" => self.collective(event, Call::AllToAll, (1, 3), None, self.ranks)?,
+            _ => return Err(format!("unknown action `{}`", shown(name))),
+        })
+    }
+
+    fn message(&self, event: Event, call: Call) -> Result<Event, String> {
+        let receives = matches!(call, Call::Receive | Call::ImmediateReceive);
+        let open = receives
+            && self
+                .words
+                .get(3)
+                .is_some_and(|word| word.starts_with('-') || *word == "0");
+        let bytes = if open { u64::MAX } else { self.bytes(3, 4)? };
+        Ok(Event {
+            bytes,
+            peer: self.rank_at(1)?,
+            tag: self.whole(2)?,
+            call,
+            ..event
+        })
+    }
+
+    /// A collective of the size at the first of two places, with the type at the second.
+    fn collective(
+        &self,
+        event: Event,
+        call: Call,
+        (size, kind): (usize, usize),
+        root: Option<usize>,
+        blocks: u64,
+    ) -> Result<Event, String> {
+        let peer = match root {
+            None => Event::NOTHING.peer,
+            Some(place) if self.words.len() > place => self.rank_at(place)?,
+            Some(_) => 0,
+        };
+        let bytes = self.bytes(size, kind)?.checked_mul(blocks);
+        Ok(Event {
+            bytes: bytes.ok_or("the size leaves 64 bits")?,
+            peer,
+            call,
+            ..event
+        })
+    }
+
+    fn word(&self, place: usize) -> Result<&str, String> {
+        let word = self.words.get(place).copied();
+        word.ok_or_else(|| format!("`{}` needs {place} arguments or more", shown(self.words[0])))
+    }
+
+    fn whole(&self, place: usize) -> Result<u32, String> {
+        let word = self.word(place)?;
+        word.parse().map_err(|_| {
+            format!(
+                "`{}` is no whole number; any rank or tag is not supported",
+                shown(word)
+            )
+        })
+    }
+
+    fn rank_at(&self, place: usize) -> Result<u32, String> {
+        let rank = self.whole(place)?;
+        match u64::from(rank) < self.ranks {
+            true => Ok(rank),
+            false => Err(format!(
+                "there is no rank {rank}; ranks are 0 to {}",
+                self.ranks - 1
+            )),
+        }
+    }
+
+    /// A number that may be written with a point or an exponent.
+    fn real(&self, place: usize) -> Result<f64, String> {
+        let word = self.word(place)?;
+        let number = word
+            .parse()
+            .ok()
+            .filter(|number: &f64| number.is_finite() && *number >= 0.0);
+        number.ok_or_else(|| format!("`{}` is no number that is not negative", shown(word)))
+    }
+
+    fn bytes(&self, size: usize, kind: usize) -> Result<u64, String> {
+        let elements = self.real(size)?;
+        if elements.fract() != 0.0 || elements >= 2f64.powi(53) {
+            return Err(format!(
+                "`{}` is no whole number of elements below 2^53",
+                shown(self.words[size])
+            ));
+        }
+        let width = match self.words.get(kind) {
+            None if self.double => 8,
+            None => 1,
+            Some(&"0" | &"4") => 8,
+            Some(&"1" | &"5") => 4,
+            Some(&"3") => 2,
+            Some(&"2" | &"6") => 1,
+            Some(other) => return Err(format!("`{}` is no type from 0 to 6", shown(other))),
+        };
+        Ok(elements as u64 * width)
+    }
+
+    /// Picoseconds of so many operations.
+    fn operations(&self, place: usize) -> Result<u64, String> {
+        let picoseconds = self.real(place)? * 1e12 / self.operations_per_second as f64;
+        match picoseconds < 2f64.powi(63) {
+            true => Ok(picoseconds.round() as u64),
+            false => Err(
+                "the work leaves 64 bits of picoseconds; state the operations per second".into(),
+            ),
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! The trace of an iteration, rank by rank, and the collectives in it.
+
+use std::collections::BTreeMap;
+
+use super::super::TrainingError;
+use super::program::{Carrier, GroupCollective, GroupedTrace, GroupedTraining};
+use super::writer::{Communicators, RankWriter};
+use super::{Groups, RankPlace};
+use crate::trace::Trace;
+
+impl GroupedTraining {
+    /// The trace of an iteration.
+    ///
+    /// # Errors
+    /// A collective whose time is not given.
+    pub fn trace(&self, carrier: Carrier<'_>) -> Result<GroupedTrace, TrainingError> {
+        let groups = match carrier {
+            Carrier::Replay => self.groups,
+            Carrier::Times(_) => Groups {
+                tensor: 1,
+                data: self.groups.expert,
+                ..self.groups
+            },
+        };
+        let mut written = GroupedTrace {
+            trace: Trace::new(groups.ranks()),
+            roles: Vec::new(),
+            sent_after: BTreeMap::new(),
+            groups,
+        };
+        let mut communicators = Communicators::default();
+        for layer in 0..self.loads.layers() {
+            if !self.loads.is_even(layer) {
+                for (source, back) in self.exchanges() {
+                    let sizes = (0..self.groups.expert as usize).map(|target| {
+                        let pair = if back {
+                            (target, source)
+                        } else {
+                            (source, target)
+                        };
+                        self.loads.between(layer, pair.0, pair.1) * self.token
+                    });
+                    communicators
+                        .sizes
+                        .insert((layer, back, source), written.trace.various.len() as u32);
+                    written.trace.various.push(sizes.collect());
+                }
+            }
+        }
+        for rank in 0..groups.ranks() {
+            let mut writer = RankWriter::new(self, groups, rank, carrier, &mut communicators);
+            writer.iteration()?;
+            writer.close(&mut written, rank);
+        }
+        written.trace.communicators.extend(communicators.members);
+        Ok(written)
+    }
+
+    fn exchanges(&self) -> impl Iterator<Item = (usize, bool)> + use<> {
+        (0..self.groups.expert as usize).flat_map(|source| [(source, false), (source, true)])
+    }
+
+    /// The collectives of an iteration, and how often one rank of each stage takes part in each, summed over stages.
+    ///
+    /// # Errors
+    /// None of its own; those of [`GroupedTraining::trace`].
+    pub fn collectives(&self) -> Result<BTreeMap<GroupCollective, u64>, TrainingError> {
+        let mut all = BTreeMap::new();
+        for stage in 0..self.groups.pipeline {
+            let place = RankPlace {
+                tensor: 0,
+                data: 0,
+                stage,
+            };
+            let mut communicators = Communicators::default();
+            let rank = self.groups.rank(place);
+            let mut writer =
+                RankWriter::new(self, self.groups, rank, Carrier::Replay, &mut communicators);
+            writer.iteration()?;
+            for (one, count) in writer.made {
+                *all.entry(one).or_default() += count;
+            }
+        }
+        Ok(all)
+    }
+}

@@ -1,0 +1,557 @@
+//! The trace of an iteration: what each rank computes, sends and waits for.
+//!
+//! A rank has a device, which does one thing after another: computing, collectives of tensor- and expert-parallel groups,
+//! which it waits for, and waiting for activations from another stage. Beside the device two streams go on: activations
+//! that were sent, and collectives among replicas, one after another in the order in which they become ready.
+//!
+//! | sharding | during an iteration |
+//! |---|---|
+//! | nothing | an all_reduce of each bucket of gradients, when the last micro-batch has gone backward through its layers |
+//! | optimizer | a reduce_scatter of each bucket then, an all_gather of its parameters behind all of them |
+//! | gradients | the reduce_scatter for every micro-batch, since no rank has room for all gradients |
+//! | parameters | besides, before a unit of layers goes forward or backward, an all_gather of its parameters, which begins with the unit before; none behind |
+//!
+//! Rajbhandari et al., arXiv:1910.02054, section 7, count the same volumes: an all_reduce, and a reduce_scatter with an
+//! all_gather, move 2 values for each parameter; with sharded parameters there are 3, since they are gathered twice.
+//!
+//! Collectives become messages of the replay, or take a time that is given for each ([`Carrier`]); in the second case one
+//! rank stands for all that do the same at the same time: those of its tensor-parallel group and of the replicas that no
+//! expert-parallel group tells apart.
+
+use std::collections::BTreeMap;
+
+use super::super::TrainingError;
+use super::super::buckets::Bucket;
+use super::pipeline::{Pass, one_forward_one_backward};
+use super::program::{Carrier, GroupCollective, GroupedTrace, GroupedTraining, HALF, Role};
+use super::stages::Stage;
+use super::{GroupKind, Groups, RankPlace, Sharding};
+use crate::program::Call;
+use crate::trace::Event;
+use opticoll_core::collective::CollectiveKind;
+use opticoll_core::units::Time;
+
+/// What a device does; its collectives; its sends; its collectives among replicas: each a processor of a rank.
+const DEVICE: u8 = 0;
+const NETWORK: u8 = 1;
+const SENDS: u8 = 2;
+const REPLICAS: u8 = 3;
+
+/// The groups of ranks by their numbers.
+#[derive(Default)]
+pub(super) struct Communicators {
+    numbers: BTreeMap<Vec<u32>, u32>,
+    pub(super) members: BTreeMap<u32, Vec<u32>>,
+    /// By layer of experts, whether tokens come back, and source: the place of its sizes.
+    pub(super) sizes: BTreeMap<(usize, bool, usize), u32>,
+}
+
+impl Communicators {
+    fn number(&mut self, members: Vec<u32>) -> u32 {
+        let next = self.numbers.len() as u32 + 1;
+        let number = *self.numbers.entry(members.clone()).or_insert(next);
+        self.members.entry(number).or_insert(members);
+        number
+    }
+}
+
+/// Writes the events of a rank.
+pub(super) struct RankWriter<'a> {
+    training: &'a GroupedTraining,
+    stage: &'a Stage,
+    place: RankPlace,
+    groups: Groups,
+    carrier: Carrier<'a>,
+    communicators: &'a mut Communicators,
+    /// By kind of group, its number and its members.
+    own: BTreeMap<GroupKind, (u32, u32)>,
+    events: Vec<Event>,
+    after: Vec<Vec<u32>>,
+    roles: Vec<Role>,
+    /// The last event of the device, and of the collectives among replicas.
+    device: Option<u32>,
+    replicas: Option<u32>,
+    /// The gathering of the parameters of the unit that comes next.
+    next_gathered: Option<u32>,
+    sent_after: Vec<((u32, u32, u32), Option<u32>)>,
+    pub(super) made: BTreeMap<GroupCollective, u64>,
+    /// Collectives among replicas that wait for the end of the backward pass, where nothing overlaps.
+    postponed: Vec<(GroupKind, CollectiveKind, u64)>,
+}
+
+impl<'a> RankWriter<'a> {
+    pub(super) fn new(
+        training: &'a GroupedTraining,
+        groups: Groups,
+        rank: u32,
+        carrier: Carrier<'a>,
+        communicators: &'a mut Communicators,
+    ) -> RankWriter<'a> {
+        let place = groups.place(rank);
+        RankWriter {
+            training,
+            stage: &training.stages[place.stage as usize],
+            place,
+            groups,
+            carrier,
+            communicators,
+            own: BTreeMap::new(),
+            events: Vec::new(),
+            after: Vec::new(),
+            roles: Vec::new(),
+            device: None,
+            replicas: None,
+            next_gathered: None,
+            sent_after: Vec::new(),
+            made: BTreeMap::new(),
+            postponed: Vec::new(),
+        }
+    }
+
+    pub(super) fn close(self, written: &mut GroupedTrace, rank: u32) {
+        written.trace.ranks[rank as usize] = self.events;
+        written.trace.after.push(self.after);
+        written.roles.push(self.roles);
+        written.sent_after.extend(self.sent_after);
+    }
+
+    fn push(
+        &mut self,
+        event: Event,
+        after: impl IntoIterator<Item = Option<u32>>,
+        role: Role,
+    ) -> u32 {
+        let mut after: Vec<u32> = after.into_iter().flatten().collect();
+        after.sort_unstable();
+        after.dedup();
+        self.events.push(event);
+        self.after.push(after);
+        self.roles.push(role);
+        self.events.len() as u32 - 1
+    }
+
+    /// What the device does next; it waits for `besides` too.
+    fn on_device(&mut self, event: Event, besides: Option<u32>, role: Role) {
+        let before = [self.device, besides];
+        self.device = Some(self.push(event, before, role));
+    }
+
+    pub(super) fn iteration(&mut self) -> Result<(), TrainingError> {
+        let micro_batches = self.training.micro_batches;
+        let passes =
+            one_forward_one_backward(self.groups.pipeline, self.place.stage, micro_batches);
+        let turns = self.gathered_units(&passes);
+        let mut turn = 0;
+        for pass in passes {
+            self.receive(pass)?;
+            let count = self.stage.units.len();
+            for number in 0..count {
+                let unit = if pass.backward {
+                    count - 1 - number
+                } else {
+                    number
+                };
+                let gathered = self.gather(&turns, turn)?;
+                turn += 1;
+                self.unit(pass, unit, gathered)?;
+            }
+            self.send(pass)?;
+        }
+        self.close_iteration()
+    }
+
+    /// The units whose parameters are gathered, in their order; none where parameters are not sharded.
+    fn gathered_units(&self, passes: &[Pass]) -> Vec<usize> {
+        let count = self.stage.units.len();
+        let one = |pass: &Pass| {
+            let backward = pass.backward;
+            (0..count).map(move |unit| if backward { count - 1 - unit } else { unit })
+        };
+        match self.training.sharding {
+            Sharding::Parameters => passes.iter().flat_map(one).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Gathers the parameters of the first unit before it runs, and of each other one while the unit before runs. Gives
+    /// the event that the present unit waits for.
+    fn gather(&mut self, turns: &[usize], turn: usize) -> Result<Option<u32>, TrainingError> {
+        if turns.is_empty() {
+            return Ok(None);
+        }
+        if turn == 0 {
+            self.gather_unit(turns[0])?;
+        }
+        let gathered = match turn {
+            0 => self.replicas,
+            _ => self.next_gathered,
+        };
+        if let Some(&next) = turns.get(turn + 1) {
+            self.gather_unit(next)?;
+            self.next_gathered = self.replicas;
+        }
+        Ok(gathered)
+    }
+
+    fn gather_unit(&mut self, unit: usize) -> Result<(), TrainingError> {
+        let unit = self.stage.units[unit];
+        for (group, parameters) in [
+            (GroupKind::Data, unit.dense),
+            (GroupKind::ExpertData, unit.expert),
+        ] {
+            self.gather_parameters(group, parameters)?;
+        }
+        Ok(())
+    }
+
+    fn gather_parameters(
+        &mut self,
+        group: GroupKind,
+        parameters: u64,
+    ) -> Result<(), TrainingError> {
+        let ranks = u64::from(self.training.groups.size(group));
+        let block = (HALF * parameters).div_ceil(ranks);
+        self.among_replicas(group, CollectiveKind::AllGather, block)
+    }
+
+    /// A unit of layers goes forward or backward.
+    fn unit(
+        &mut self,
+        pass: Pass,
+        unit: usize,
+        mut gathered: Option<u32>,
+    ) -> Result<(), TrainingError> {
+        let unit = self.stage.units[unit];
+        let layers: Vec<usize> = match pass.backward {
+            false => (unit.first..unit.end).collect(),
+            true => (unit.first..unit.end).rev().collect(),
+        };
+        let mut computing = Time::ZERO;
+        for number in layers {
+            let layer = &self.stage.layers[number];
+            let (times, sums) = match pass.backward {
+                false => (&layer.forward, layer.sums_output),
+                true => (&layer.backward, layer.sums_input),
+            };
+            let time = times[self.place.data as usize % times.len()];
+            let experts = layer.experts;
+            if let Some(experts) = experts {
+                self.compute(&mut computing, &mut gathered);
+                self.exchange(experts, false)?;
+            }
+            computing = computing.plus(time)?;
+            if let Some(experts) = experts {
+                self.compute(&mut computing, &mut gathered);
+                self.exchange(experts, true)?;
+            }
+            if sums && self.training.groups.tensor > 1 {
+                self.compute(&mut computing, &mut gathered);
+                self.blocking(GroupCollective {
+                    group: GroupKind::Tensor,
+                    kind: Some(CollectiveKind::AllReduce),
+                    ranks: self.training.groups.tensor,
+                    bytes: self.training.activations,
+                    uneven: None,
+                })?;
+            }
+            if pass.backward && self.reduces(pass) {
+                self.reduce(number, &mut computing, &mut gathered)?;
+            }
+        }
+        self.compute(&mut computing, &mut gathered);
+        Ok(())
+    }
+
+    /// The device computes what was added up, if anything.
+    fn compute(&mut self, computing: &mut Time, gathered: &mut Option<u32>) {
+        if *computing == Time::ZERO && gathered.is_none() {
+            return;
+        }
+        let time = std::mem::replace(computing, Time::ZERO);
+        let event = Event {
+            compute: time.ps(),
+            processor: DEVICE,
+            ..Event::NOTHING
+        };
+        self.on_device(event, gathered.take(), Role::Computing(time));
+    }
+
+    /// Tokens go to their experts, or come back; backward their gradients do.
+    fn exchange(&mut self, layer: usize, back: bool) -> Result<(), TrainingError> {
+        let ranks = self.training.groups.expert;
+        if ranks == 1 {
+            return Ok(());
+        }
+        let even = self.training.loads.is_even(layer);
+        let each = self.training.loads.between(layer, 0, 0) * self.training.token;
+        self.blocking(GroupCollective {
+            group: GroupKind::Expert,
+            kind: Some(CollectiveKind::AllToAll),
+            ranks,
+            bytes: if even { each * u64::from(ranks) } else { 0 },
+            uneven: (!even).then_some((layer, back)),
+        })
+    }
+
+    /// A collective that the device waits for.
+    fn blocking(&mut self, one: GroupCollective) -> Result<(), TrainingError> {
+        *self.made.entry(one).or_default() += 1;
+        let role = match one.group {
+            GroupKind::Tensor => Role::Tensor,
+            _ => Role::Expert,
+        };
+        match self.time(&one)? {
+            None => {
+                let event = self.event(&one, NETWORK);
+                self.on_device(event, None, role);
+            }
+            Some(time) => {
+                if let Some(event) = self.meeting(one.group, NETWORK) {
+                    self.on_device(event, None, role);
+                }
+                self.on_device(work(time, NETWORK), None, role);
+            }
+        }
+        Ok(())
+    }
+
+    /// The time of a collective that nothing carries.
+    fn time(&self, one: &GroupCollective) -> Result<Option<Time>, TrainingError> {
+        match self.carrier {
+            Carrier::Replay => Ok(None),
+            Carrier::Times(times) => {
+                let time = times.get(one).copied();
+                let missing = || {
+                    let kind = one.kind.map_or("message", CollectiveKind::name);
+                    let group = one.group.name();
+                    TrainingError::Groups(format!(
+                        "the time of the {kind} of {} bytes of {group} groups is not given",
+                        one.bytes
+                    ))
+                };
+                time.map(Some).ok_or_else(missing)
+            }
+        }
+    }
+
+    /// The number of a group that the rank belongs to, and how many members it has in the trace.
+    fn group(&mut self, kind: GroupKind) -> (u32, u32) {
+        if let Some(&known) = self.own.get(&kind) {
+            return known;
+        }
+        let members = self.groups.members(kind, self.place);
+        let ranks = members.len() as u32;
+        let known = (self.communicators.number(members), ranks);
+        self.own.insert(kind, known);
+        known
+    }
+
+    /// The call of a collective.
+    fn event(&mut self, one: &GroupCollective, processor: u8) -> Event {
+        let (communicator, _) = self.group(one.group);
+        let call = match one.kind {
+            Some(CollectiveKind::AllReduce) => Call::AllReduce,
+            Some(CollectiveKind::ReduceScatter) => Call::ReduceScatter,
+            Some(CollectiveKind::AllGather) => Call::AllGather,
+            Some(CollectiveKind::AllToAll) if one.uneven.is_some() => Call::AllToAllVarious,
+            Some(CollectiveKind::AllToAll) => Call::AllToAll,
+            _ => Call::Local,
+        };
+        let sizes = one.uneven.and_then(|(layer, back)| {
+            let source = self.place.data % self.training.groups.expert;
+            let key = (layer, back, source as usize);
+            self.communicators.sizes.get(&key).copied()
+        });
+        Event {
+            bytes: one.bytes,
+            communicator,
+            request: sizes.unwrap_or(Event::NOTHING.request),
+            call,
+            processor,
+            ..Event::NOTHING
+        }
+    }
+
+    /// The members of a group that the trace tells apart wait for each other.
+    fn meeting(&mut self, group: GroupKind, processor: u8) -> Option<Event> {
+        let (communicator, members) = self.group(group);
+        (members > 1).then_some(Event {
+            communicator,
+            call: Call::Barrier,
+            processor,
+            ..Event::NOTHING
+        })
+    }
+
+    /// Whether the gradients of a micro-batch are reduced as it goes backward.
+    fn reduces(&self, pass: Pass) -> bool {
+        let each = self.training.sharding >= Sharding::Gradients;
+        each || pass.micro_batch + 1 == self.training.micro_batches
+    }
+
+    /// Reduces the gradients that are complete with a layer.
+    fn reduce(
+        &mut self,
+        layer: usize,
+        computing: &mut Time,
+        gathered: &mut Option<u32>,
+    ) -> Result<(), TrainingError> {
+        let kind = match self.training.sharding {
+            Sharding::Nothing => CollectiveKind::AllReduce,
+            _ => CollectiveKind::ReduceScatter,
+        };
+        let stage = self.stage;
+        let complete = |bucket: &&Bucket| bucket.layer == layer;
+        let dense = stage.dense.iter().filter(complete);
+        let dense = dense.map(|bucket| (GroupKind::Data, bucket.bytes.get()));
+        let expert = stage.expert.iter().filter(complete);
+        let expert = expert.map(|bucket| (GroupKind::ExpertData, bucket.bytes.get()));
+        for (group, bytes) in dense.chain(expert) {
+            if self.training.overlap {
+                self.compute(computing, gathered);
+                self.among_replicas(group, kind, bytes)?;
+            } else {
+                self.postponed.push((group, kind, bytes));
+            }
+        }
+        Ok(())
+    }
+
+    /// A collective among replicas, behind what the device has done so far and the one before.
+    fn among_replicas(
+        &mut self,
+        group: GroupKind,
+        kind: CollectiveKind,
+        bytes: u64,
+    ) -> Result<(), TrainingError> {
+        let ranks = self.training.groups.size(group);
+        if ranks == 1 || bytes == 0 {
+            return Ok(());
+        }
+        let one = GroupCollective {
+            group,
+            kind: Some(kind),
+            ranks,
+            bytes,
+            uneven: None,
+        };
+        *self.made.entry(one).or_default() += 1;
+        let mut before = [self.device, self.replicas];
+        let event = match self.time(&one)? {
+            None => self.event(&one, REPLICAS),
+            Some(time) => {
+                if let Some(event) = self.meeting(group, REPLICAS) {
+                    before = [Some(self.push(event, before, Role::Replicas)), None];
+                }
+                work(time, REPLICAS)
+            }
+        };
+        self.replicas = Some(self.push(event, before, Role::Replicas));
+        Ok(())
+    }
+
+    /// The stage from which, and to which, a pass takes its activations.
+    fn neighbour(&self, stage: Option<u32>) -> Option<u32> {
+        let stage = stage.filter(|stage| *stage < self.groups.pipeline)?;
+        Some(self.groups.rank(RankPlace {
+            stage,
+            ..self.place
+        }))
+    }
+
+    /// The tag of a message: forward and backward have their own.
+    fn tag(&self, pass: Pass) -> u32 {
+        (2 * pass.micro_batch + u64::from(pass.backward)) as u32
+    }
+
+    fn receive(&mut self, pass: Pass) -> Result<(), TrainingError> {
+        let from = match pass.backward {
+            false => self.place.stage.checked_sub(1),
+            true => Some(self.place.stage + 1),
+        };
+        let Some(peer) = self.neighbour(from) else {
+            return Ok(());
+        };
+        let tag = self.tag(pass);
+        let event = Event {
+            bytes: self.training.activations,
+            peer,
+            tag,
+            call: Call::Receive,
+            processor: SENDS,
+            ..Event::NOTHING
+        };
+        let arrival = self.push(event, [], Role::Arrival { peer, tag });
+        let role = Role::Stage { arrival };
+        self.on_device(work(Time::ZERO, DEVICE), Some(arrival), role);
+        Ok(())
+    }
+
+    fn send(&mut self, pass: Pass) -> Result<(), TrainingError> {
+        let to = match pass.backward {
+            false => Some(self.place.stage + 1),
+            true => self.place.stage.checked_sub(1),
+        };
+        let Some(peer) = self.neighbour(to) else {
+            return Ok(());
+        };
+        let one = GroupCollective {
+            group: GroupKind::Pipeline,
+            kind: None,
+            ranks: 2,
+            bytes: self.training.activations,
+            uneven: None,
+        };
+        *self.made.entry(one).or_default() += 1;
+        let mut before = self.device;
+        if let Some(time) = self.time(&one)? {
+            before = Some(self.push(work(time, SENDS), [before], Role::Sending));
+        }
+        let (tag, own) = (self.tag(pass), self.groups.rank(self.place));
+        self.sent_after.push(((own, peer, tag), self.device));
+        let event = Event {
+            bytes: one.bytes,
+            peer,
+            tag,
+            call: Call::Send,
+            processor: SENDS,
+            ..Event::NOTHING
+        };
+        self.push(event, [before], Role::Sending);
+        Ok(())
+    }
+
+    /// What is left behind the backward pass: collectives among replicas, which the device waits for.
+    fn close_iteration(&mut self) -> Result<(), TrainingError> {
+        for (group, kind, bytes) in std::mem::take(&mut self.postponed) {
+            self.among_replicas(group, kind, bytes)?;
+        }
+        if matches!(
+            self.training.sharding,
+            Sharding::Optimizer | Sharding::Gradients
+        ) {
+            let stage = self.stage;
+            let parameters = |bucket: &Bucket| bucket.bytes.get() / self.training.gradient_bytes;
+            let dense = stage.dense.iter().map(parameters);
+            let expert = stage.expert.iter().map(parameters);
+            let dense = dense.map(|count| (GroupKind::Data, count));
+            let all: Vec<(GroupKind, u64)> = dense
+                .chain(expert.map(|count| (GroupKind::ExpertData, count)))
+                .collect();
+            for (group, count) in all {
+                self.gather_parameters(group, count)?;
+            }
+        }
+        let last = self.replicas;
+        self.on_device(work(Time::ZERO, DEVICE), last, Role::LastReplicas);
+        Ok(())
+    }
+}
+
+fn work(time: Time, processor: u8) -> Event {
+    Event {
+        compute: time.ps(),
+        processor,
+        ..Event::NOTHING
+    }
+}

@@ -1,0 +1,351 @@
+//! Models by name. Parameters follow from the shapes of layers; the totals that were published are only
+//! in the tests.
+//!
+//! ```
+//! use opticoll_workload::training::models;
+//! let model = models::parse("resnet50")?;
+//! assert_eq!((model.parameters(), model.tensors().count()), (25_557_032, 161));
+//! let model = models::parse("gpt:layers=12,width=768,vocabulary=50257,context=1024")?;
+//! assert_eq!(model.parameters(), models::parse("gpt2_small")?.parameters());
+//! # Ok::<(), opticoll_workload::training::TrainingError>(())
+//! ```
+
+use super::transformer::{self, TransformerShape};
+use super::{Layer, Model, TrainingError, convolutional};
+use opticoll_core::names::{same_name, suggest};
+use opticoll_core::spec::{OptionRecord, REQUIRED, Spec};
+
+/// The declaration of a model.
+pub struct ModelRecord {
+    /// As typed.
+    pub name: &'static str,
+    /// As printed in figures.
+    pub label: &'static str,
+    /// One sentence.
+    pub summary: &'static str,
+    /// Where it comes from.
+    pub citation: &'static str,
+    /// Options with their meaning and default.
+    pub options: &'static [OptionRecord],
+    form: ModelForm,
+}
+
+enum ModelForm {
+    /// A network for images.
+    Images(fn() -> Vec<Layer>),
+    /// A transformer of a known shape.
+    Tokens(fn(TransformerShape) -> Vec<Layer>, TransformerShape),
+    /// A transformer of a shape that its options give.
+    Family(fn(TransformerShape) -> Vec<Layer>, TransformerShape),
+}
+
+/// The images of ImageNet's training set (Russakovsky et al. 2015, ILSVRC 2012).
+const IMAGENET: u64 = 1_281_167;
+
+/// The most of an option: beyond any model, and the operations of a layer fit into 64 bits.
+const MOST_VALUES: u32 = 1 << 18;
+const MOST_WORDS: u32 = 1 << 21;
+/// Values of a head of attention in GPT-3 and Llama 2.
+const HEAD_WIDTH: u64 = 128;
+const MOST_LAYERS: u32 = 1 << 12;
+const MOST_EXPERTS: u32 = 1 << 12;
+const MOST_SEQUENCE: u32 = 1 << 17;
+
+const SEQUENCE: OptionRecord = OptionRecord::new("sequence", "tokens of a sample")
+    .range("1 to the context")
+    .default("the context");
+const BERT_SEQUENCE: OptionRecord = SEQUENCE.range("1 to 512").default("128");
+const LLAMA_SEQUENCE: OptionRecord = SEQUENCE.range("1 to 4096").default("4096");
+const LAYERS: OptionRecord = OptionRecord::new("layers", "number of blocks")
+    .range("1 to 4096")
+    .default(REQUIRED);
+const WIDTH: OptionRecord = OptionRecord::new("width", "values of a token between blocks")
+    .range("1 to 262144")
+    .default(REQUIRED);
+const HEADS: OptionRecord = OptionRecord::new(
+    "heads",
+    "heads of attention, which only the memory depends on",
+)
+.range("1 to 262144")
+.default("width / 128, rounded up");
+const FEED_FORWARD: OptionRecord =
+    OptionRecord::new("feed_forward", "values inside the feed-forward part")
+        .range("1 to 1048576")
+        .default("4 x width");
+
+const MIXTRAL_SEQUENCE: OptionRecord = SEQUENCE.range("1 to 32768").default("4096");
+const KEY_VALUE: OptionRecord = OptionRecord::new("key_value", "values of the keys of a token")
+    .range("1 to 262144")
+    .default("the width");
+const VOCABULARY: OptionRecord = OptionRecord::new("vocabulary", "number of words")
+    .range("1 to 2097152")
+    .default("32000");
+
+const GPT_OPTIONS: &[OptionRecord] = &[
+    LAYERS,
+    WIDTH,
+    HEADS,
+    FEED_FORWARD,
+    OptionRecord::new("vocabulary", "number of words")
+        .range("1 to 2097152")
+        .default("50257"),
+    OptionRecord::new("context", "number of positions")
+        .range("1 to 131072")
+        .default("2048"),
+    SEQUENCE.range("1 to 131072"),
+];
+const LLAMA_OPTIONS: &[OptionRecord] = &[
+    LAYERS,
+    WIDTH,
+    HEADS,
+    FEED_FORWARD,
+    KEY_VALUE,
+    VOCABULARY,
+    LLAMA_SEQUENCE.range("1 to 131072"),
+];
+const MIXTURE_OPTIONS: &[OptionRecord] = &[
+    LAYERS,
+    WIDTH,
+    OptionRecord::new("experts", "number of experts of a block")
+        .range("1 to 4096")
+        .default(REQUIRED),
+    OptionRecord::new("top_k", "number of experts that a token goes through")
+        .range("1 to the experts")
+        .default("2, or 1 of one expert"),
+    HEADS,
+    OptionRecord::new("feed_forward", "values inside an expert")
+        .range("1 to 1048576")
+        .default("4 x width"),
+    KEY_VALUE,
+    VOCABULARY,
+    LLAMA_SEQUENCE.range("1 to 131072"),
+];
+
+/// A shape of `gpt`: blocks, width, heads, words and positions, with the usual feed-forward part.
+const fn usual(
+    layers: u64,
+    width: u64,
+    heads: u64,
+    vocabulary: u64,
+    context: u64,
+) -> TransformerShape {
+    TransformerShape {
+        layers,
+        width,
+        heads,
+        feed_forward: 4 * width,
+        key_value: width,
+        vocabulary,
+        context,
+        sequence: context,
+        experts: 0,
+        top_k: 0,
+    }
+}
+
+const fn bert_shape(layers: u64, width: u64) -> TransformerShape {
+    let usual = usual(layers, width, width / 64, 30_522, 512);
+    TransformerShape {
+        sequence: 128,
+        ..usual
+    }
+}
+
+const fn llama_shape(
+    layers: u64,
+    width: u64,
+    feed_forward: u64,
+    key_value: u64,
+) -> TransformerShape {
+    let usual = usual(layers, width, width / 128, 32_000, 4096);
+    TransformerShape {
+        feed_forward,
+        key_value,
+        ..usual
+    }
+}
+
+const fn mixtral_shape(
+    layers: u64,
+    width: u64,
+    feed_forward: u64,
+    vocabulary: u64,
+    context: u64,
+) -> TransformerShape {
+    TransformerShape {
+        vocabulary,
+        context,
+        sequence: 4096,
+        experts: 8,
+        top_k: 2,
+        ..llama_shape(layers, width, feed_forward, 1024)
+    }
+}
+
+/// Records, one a paragraph: name, label, options, form; summary, citation.
+macro_rules! models {
+    ($($name:literal, $label:literal, $options:expr, $form:expr; $summary:literal, $citation:expr;)+) => {
+        &[$(ModelRecord {
+            name: $name,
+            label: $label,
+            summary: $summary,
+            citation: $citation,
+            options: $options,
+            form: $form,
+        },)+]
+    };
+}
+
+const GPT2: &str = "Radford et al., Language Models are Unsupervised Multitask Learners, 2019";
+const GPT3: &str = "Brown et al., Language Models are Few-Shot Learners, NeurIPS 2020, Table 2.1";
+const BERT: &str = "Devlin et al., BERT, NAACL 2019, section 3";
+const LLAMA2: &str = "Touvron et al., Llama 2, arXiv:2307.09288";
+
+const MIXTRAL: &str = "Jiang et al., Mixtral of Experts, arXiv:2401.04088, Table 1";
+const MIXTRAL_8X22B: &str = "Mistral AI, config.json of Mixtral-8x22B-v0.1, April 2024";
+
+/// All models.
+pub const MODELS: &[ModelRecord] = models! {
+    "alexnet", "AlexNet", &[], ModelForm::Images(convolutional::alexnet);
+        "5 convolutions and 3 matrices for images of 224 x 224 pixels",
+        "Krizhevsky, One weird trick for parallelizing convolutional neural networks, 2014";
+    "vgg16", "VGG16", &[], ModelForm::Images(|| convolutional::vgg([2, 2, 3, 3, 3]));
+        "13 convolutions and 3 matrices for images of 224 x 224 pixels",
+        "Simonyan and Zisserman, Very Deep Convolutional Networks, ICLR 2015, configuration D";
+    "vgg19", "VGG19", &[], ModelForm::Images(|| convolutional::vgg([2, 2, 4, 4, 4]));
+        "16 convolutions and 3 matrices for images of 224 x 224 pixels",
+        "Simonyan and Zisserman, Very Deep Convolutional Networks, ICLR 2015, configuration E";
+    "resnet50", "ResNet50", &[], ModelForm::Images(|| convolutional::resnet([3, 4, 6, 3]));
+        "53 convolutions and a matrix for images of 224 x 224 pixels, version 1.5",
+        "He et al., Deep Residual Learning for Image Recognition, CVPR 2016, Table 1";
+    "googlenet", "GoogLeNet", &[], ModelForm::Images(convolutional::googlenet);
+        "57 convolutions and a matrix for images of 224 x 224 pixels, as in torchvision",
+        "Szegedy et al., Going Deeper with Convolutions, CVPR 2015, Table 1";
+    "bert_base", "BERT base", &[BERT_SEQUENCE], ModelForm::Tokens(transformer::bert, bert_shape(12, 768));
+        "12 blocks of width 768, with the heads for pre-training", BERT;
+    "bert_large", "BERT large", &[BERT_SEQUENCE], ModelForm::Tokens(transformer::bert, bert_shape(24, 1024));
+        "24 blocks of width 1024, with the heads for pre-training", BERT;
+    "gpt2_small", "GPT-2 small", &[SEQUENCE], ModelForm::Tokens(transformer::gpt, usual(12, 768, 12, 50_257, 1024));
+        "12 blocks of width 768", GPT2;
+    "gpt2_medium", "GPT-2 medium", &[SEQUENCE], ModelForm::Tokens(transformer::gpt, usual(24, 1024, 16, 50_257, 1024));
+        "24 blocks of width 1024", GPT2;
+    "gpt2_large", "GPT-2 large", &[SEQUENCE], ModelForm::Tokens(transformer::gpt, usual(36, 1280, 20, 50_257, 1024));
+        "36 blocks of width 1280", GPT2;
+    "gpt2_xl", "GPT-2 XL", &[SEQUENCE], ModelForm::Tokens(transformer::gpt, usual(48, 1600, 25, 50_257, 1024));
+        "48 blocks of width 1600", GPT2;
+    "gpt3_6_7b", "GPT-3 6.7B", &[SEQUENCE], ModelForm::Tokens(transformer::gpt, usual(32, 4096, 32, 50_257, 2048));
+        "32 blocks of width 4096", GPT3;
+    "gpt3_175b", "GPT-3 175B", &[SEQUENCE], ModelForm::Tokens(transformer::gpt, usual(96, 12_288, 96, 50_257, 2048));
+        "96 blocks of width 12288", GPT3;
+    "llama2_7b", "Llama 2 7B", &[SEQUENCE], ModelForm::Tokens(transformer::llama, llama_shape(32, 4096, 11_008, 4096));
+        "32 blocks of width 4096", LLAMA2;
+    "llama2_70b", "Llama 2 70B", &[SEQUENCE], ModelForm::Tokens(transformer::llama, llama_shape(80, 8192, 28_672, 1024));
+        "80 blocks of width 8192, 8 heads of keys and values", LLAMA2;
+    "gpt", "GPT", GPT_OPTIONS, ModelForm::Family(transformer::gpt, usual(0, 0, 0, 50_257, 2048));
+        "A transformer in the form of GPT-2 and GPT-3, of any shape", GPT3;
+    "llama", "Llama", LLAMA_OPTIONS, ModelForm::Family(transformer::llama, llama_shape(0, 0, 0, 0));
+        "A transformer in the form of Llama 2, of any shape", LLAMA2;
+    "mixtral_8x7b", "Mixtral 8x7B", &[MIXTRAL_SEQUENCE],
+        ModelForm::Tokens(transformer::mixture, mixtral_shape(32, 4096, 14_336, 32_000, 32_768));
+        "32 blocks of width 4096 with 8 experts, 2 for each token", MIXTRAL;
+    "mixtral_8x22b", "Mixtral 8x22B", &[MIXTRAL_SEQUENCE.range("1 to 65536")],
+        ModelForm::Tokens(transformer::mixture, mixtral_shape(56, 6144, 16_384, 32_000, 65_536));
+        "56 blocks of width 6144 with 8 experts, 2 for each token", MIXTRAL_8X22B;
+    "moe", "Mixture of experts", MIXTURE_OPTIONS, ModelForm::Family(transformer::mixture, mixtral_shape(0, 0, 0, 32_000, 4096));
+        "A transformer in the form of Mixtral, of any shape", MIXTRAL;
+};
+
+/// The model that a specification names.
+///
+/// # Errors
+/// An unknown model or option, or a value out of range.
+pub fn parse(text: &str) -> Result<Model, TrainingError> {
+    let spec: Spec = text.parse()?;
+    let record = MODELS
+        .iter()
+        .find(|record| same_name(record.name, spec.name()))
+        .ok_or_else(|| TrainingError::Unknown {
+            what: "model",
+            name: spec.name().into(),
+            hint: suggest(spec.name(), MODELS.iter().map(|record| record.name)),
+        })?;
+    spec.only_declared(record.options)?;
+    let (layers, sample, shape) = match &record.form {
+        ModelForm::Images(build) => (build(), "image".into(), None),
+        ModelForm::Tokens(build, shape) => {
+            let sequence = spec.count("sequence", 1, shape.context as u32)?;
+            let shape = TransformerShape {
+                sequence: sequence.map_or(shape.sequence, u64::from),
+                ..*shape
+            };
+            (build(shape), sample(shape), Some(shape))
+        }
+        ModelForm::Family(build, shape) => {
+            let shape = shaped(&spec, *shape)?;
+            (build(shape), sample(shape), Some(shape))
+        }
+    };
+    let name = spec
+        .options()
+        .fold(Spec::new(record.name), |spec, (key, value)| {
+            spec.with(key, value)
+        });
+    Ok(Model {
+        name: name.to_string(),
+        label: record.label.into(),
+        sample,
+        epoch_samples: shape.is_none().then_some(IMAGENET),
+        layers,
+        transformer: shape,
+    })
+}
+
+fn sample(shape: TransformerShape) -> String {
+    format!("sequence of {} tokens", shape.sequence)
+}
+
+/// The shape that options give, from one with the defaults.
+fn shaped(spec: &Spec, defaults: TransformerShape) -> Result<TransformerShape, TrainingError> {
+    let needed = |key, most| {
+        let given = spec.count(key, 1, most)?;
+        let missing = || spec.refuse(key, "it is required, such as layers=12,width=768");
+        given.map(u64::from).ok_or_else(missing)
+    };
+    let or = |key, most, default: u64| {
+        spec.count(key, 1, most)
+            .map(|it| it.map_or(default, u64::from))
+    };
+    let width = needed("width", MOST_VALUES)?;
+    let (experts, top_k) = match defaults.experts {
+        0 => (0, 0),
+        _ => {
+            let experts = needed("experts", MOST_EXPERTS)?;
+            let chosen = or("top_k", experts as u32, experts.min(defaults.top_k))?;
+            (experts, chosen)
+        }
+    };
+    let context = or("context", MOST_SEQUENCE, defaults.context)?;
+    let shape = TransformerShape {
+        layers: needed("layers", MOST_LAYERS)?,
+        width,
+        feed_forward: or("feed_forward", 4 * MOST_VALUES, 4 * width)?,
+        key_value: or("key_value", MOST_VALUES, width)?,
+        heads: or("heads", MOST_VALUES, width.div_ceil(HEAD_WIDTH))?,
+        vocabulary: or("vocabulary", MOST_WORDS, defaults.vocabulary)?,
+        context,
+        sequence: or("sequence", MOST_SEQUENCE, context)?,
+        experts,
+        top_k,
+    };
+    // Operations of a layer of experts, and all parameters, fit into 64 bits.
+    let one = 3 * u128::from(shape.width) * u128::from(shape.feed_forward);
+    let operations = 4 * one * u128::from(top_k) * u128::from(shape.sequence);
+    let parameters = one * u128::from(experts) * u128::from(shape.layers);
+    if operations.max(parameters) >= 1 << 63 {
+        return Err(TrainingError::Spec(spec.refuse(
+            "experts",
+            "the experts are too large: fewer or narrower ones fit",
+        )));
+    }
+    Ok(shape)
+}
