@@ -620,7 +620,7 @@ static RECORDS: LazyLock<Vec<Algorithm>> = LazyLock::new(|| {
     records
 });
 
-/// All algorithms, by collective: those for any fabric, whose first is the default, then those for some families.
+/// All algorithms, by collective: those for any fabric, then those for some families.
 pub fn records() -> &'static [Algorithm] {
     &RECORDS
 }

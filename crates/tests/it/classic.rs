@@ -121,24 +121,6 @@ fn claims_say_what_formulas_say() {
 }
 
 #[test]
-fn the_first_of_a_collective_is_its_default() {
-    for (kind, name) in [
-        (AllGather, "optree"),
-        (ReduceScatter, "optree"),
-        (AllReduce, "ring"),
-        (Broadcast, "binomial"),
-        (Reduce, "binomial"),
-        (Gather, "binomial"),
-        (Scatter, "binomial"),
-        (AllToAll, "direct"),
-        (Barrier, "dissemination"),
-    ] {
-        let first = crate::general_algorithms().find(|record| record.collective == kind);
-        assert_eq!(first.map(|record| record.name), Some(name), "{kind}");
-    }
-}
-
-#[test]
 fn a_single_rank_has_nothing_to_do() {
     for record in crate::general_algorithms().filter(|record| (record.accepts)(1).is_ok()) {
         let schedule = ranges(record.collective, record.name, 1);
