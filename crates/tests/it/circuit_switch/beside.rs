@@ -48,6 +48,16 @@ fn messages_of_a_rank_share_the_network() {
                 "{ranks} {found}"
             );
         }
+        // The root hears one rank after the other.
+        for policy in [Policy::PerPort, Policy::Planes, Policy::Free] {
+            let linear = "settings:algorithm=linear,settings=beside";
+            let found = time(CollectiveKind::Gather, linear, &fabric, 1000, policy);
+            assert_eq!(
+                found,
+                others * (LATENCY + 1000 * SLOW),
+                "{ranks} {policy:?}"
+            );
+        }
         // n - 1 steps, each to the next rank.
         let ring = time(
             AllGather,

@@ -8,7 +8,7 @@
 //!   t changes, and the end of every one that changes it;
 //! * F + R, with F the time from which c is free on every link of its path and its transmitter at
 //!   u and receiver at v are free, and R the reconfiguration delay if either was set to another
-//!   circuit before (or to none), else zero. A circuit that must be released first adds the time of that.
+//!   circuit before (or to none), else zero. A circuit that must be released first adds its release time.
 //!
 //! A port that is both transmitter and receiver carries messages both ways at once: a message over the circuit that
 //! the port holds waits until the circuit is set up, not until the message the other way has ended.
@@ -67,11 +67,12 @@ struct PortTimes {
     free: Since,
 }
 
-/// Since when a port that is taken can carry a message, or change for it.
-fn available(port: &TakenPort<PortTimes>) -> Since {
+/// Since when a port that is taken can carry a message, or change for it. Over a fixed circuit a port hears many others,
+/// one after the other.
+fn available(port: &TakenPort<PortTimes>, is_fixed: bool) -> Since {
     match port.before {
         None => Since::default(),
-        Some((_, times)) if port.holds => times.set,
+        Some((_, times)) if port.holds && !is_fixed => times.set,
         Some((_, times)) => times.free,
     }
 }
@@ -390,7 +391,7 @@ impl<'a> TransferTimeline<'a> {
         } = tunings[leader as usize];
         let free_first = |times: PortTimes| times.free.time;
         let sender = self.ports.take(transmitter, free_first);
-        let mut free = available(&sender);
+        let mut free = available(&sender, is_fixed);
         for places in self.places(&block.circuits[leader as usize], channel) {
             for &since in &self.free[places] {
                 free = free.later(since);
@@ -405,7 +406,7 @@ impl<'a> TransferTimeline<'a> {
         let mut receive = |member: u32| {
             let receiver = tunings[member as usize].receiver;
             let port = self.ports.take(receiver, free_first);
-            free = free.later(available(&port));
+            free = free.later(available(&port, is_fixed));
             changes |= changes_at(&port);
             releases |= releases_at(&port);
             (receiver, port)
