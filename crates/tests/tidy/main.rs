@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use source::{Import, circles, imports, rust_files};
 
-/// Each module of the crate `opticoll` with the modules it may import; what is not listed may not be used. Cargo.toml
+/// Each module of the crate `opticoll-core` with the modules it may import; what is not listed may not be used. Cargo.toml
 /// says which crates it may use.
 const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("drawing", &[]),

@@ -156,11 +156,11 @@ pub fn expand_on(
         tags: FxHashMap::default(),
         builder: ProgramBuilder::new(),
         held: None,
-        replaced: Replaced::default(),
+        predicted: PredictedPaths::default(),
     };
     for rank in 0..trace.ranks.len() as u32 {
         expansion.held = None;
-        expansion.replaced = Replaced::default();
+        expansion.predicted = PredictedPaths::default();
         match target.set_up {
             Some(set_up) if matches!(set_up.paths, Paths::Kept | Paths::Warm) => {
                 expansion.held = Some(HeldPaths::new(set_up.ports));
@@ -226,7 +226,7 @@ struct Expansion<'a> {
     /// The paths of the rank at hand, if they are held.
     held: Option<HeldPaths>,
     /// The paths of the rank at hand, if they are known in advance.
-    replaced: Replaced,
+    predicted: PredictedPaths,
 }
 
 /// What paths that are not held cost before and after their messages.
@@ -240,12 +240,12 @@ const RELEASE: PathChange = PathChange {
 };
 
 /// The processor of a rank that sets up and releases lightpaths beside the program.
-const PATHS: u8 = 1;
+const PATH_PROCESSOR: u8 = 1;
 
-/// Paths that are known in advance, and so replaced as soon as they are used.
+/// Lightpaths of a rank that are known in advance, and so replaced as soon as they were used.
 #[derive(Default)]
-struct Replaced {
-    /// The last messages over those before.
+struct PredictedPaths {
+    /// The last messages over the rank's present lightpaths: when they have ended, these may go.
     used: Vec<u32>,
     /// Whether these are still to be released.
     is_held: bool,
@@ -462,26 +462,30 @@ impl Expansion<'_> {
         };
         let is_predicted = paths.paths == Paths::Predicted;
         if is_predicted && change.releases {
-            self.replaced = Replaced {
+            self.predicted = PredictedPaths {
                 used: before.clone(),
                 is_held: true,
             };
             return Ok(());
         }
-        let releases = change.releases || std::mem::take(&mut self.replaced.is_held);
+        let releases = change.releases || std::mem::take(&mut self.predicted.is_held);
         let time = |done: bool, time: Time| if done { time } else { Time::ZERO };
         let release = time(releases, paths.release);
         let node = Node {
             amount: release.plus(time(change.sets_up, paths.establish))?.ps(),
             kind: NodeKind::SetUp,
             tag: u32::from(change.sets_up),
-            processor: if is_predicted { PATHS } else { enter.processor },
+            processor: if is_predicted {
+                PATH_PROCESSOR
+            } else {
+                enter.processor
+            },
             ..enter
         };
         if is_predicted {
-            let used = std::mem::take(&mut self.replaced.used);
+            let used = std::mem::take(&mut self.predicted.used);
             before.push(self.push(node, &used)?);
-            self.replaced.used = used;
+            self.predicted.used = used;
             return Ok(());
         }
         let node = self.push(node, before)?;

@@ -33,8 +33,8 @@ pub const RECORDS: &[Algorithm] = &[Algorithm {
     options: &[
         OptionRecord::new(
             "depth",
-            "number of stages: auto, those with the fewest slots on a ring, as many as halve the ranks elsewhere; paper, those \
-             of Eq. 2",
+            "number of stages: auto, those with the fewest slots on a ring, elsewhere ceil(log2 N) that halve each group; paper, \
+             those of Eq. 2",
         )
         .range("auto, paper, 1 or more")
         .default("auto"),

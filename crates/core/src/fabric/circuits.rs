@@ -102,8 +102,8 @@ pub enum Paths {
     Kept,
     /// The same, and at first there are those that an earlier run of the plan has left.
     Warm,
-    /// As [`Paths::Released`], but known in advance: they are set up before the plan begins, and nobody waits until they
-    /// are released.
+    /// As [`Paths::Released`], but known in advance: they are set up before the plan begins, and its time does not
+    /// contain the last release.
     Predicted,
 }
 

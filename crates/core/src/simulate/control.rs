@@ -37,7 +37,7 @@
 //! messages before it counts as waiting. A receiver is free when its RELEASE is handled and its data has
 //! arrived, which the controller knows, since light always takes the same latency. With t = 0 the times are
 //! those of distributed control. There is no deadlock here either: the controller waits for nobody, so that it
-//! handles every message at some time. The message might have been under way for so long, and the argument
+//! handles every message at some time. Handling acts like a longer delay of the message, and the argument
 //! above holds for all delays.
 //!
 //! **Slow switch.** The switches are set once for a task, before its first collective: `slow_switch` is
@@ -84,7 +84,7 @@ pub fn simulate_within(
         .ok_or(SimulationError::Fabric {
             simulator: "control",
             family: plan.fabric.family(),
-            hint: "this control is that of a wss_grid; leave the simulator out",
+            hint: "the simulator control needs a wss_grid; leave the simulator out",
         })?;
     super::admit(plan)?;
     let flows = TransceiverFlows::of(plan, size, grid)?;

@@ -33,8 +33,8 @@
 //! | free | 0; phases of one slot |
 //!
 //! **per_port.** There are no slots, and a port changes its path whenever it is free. A message holds its port, one way, for a at least,
-//! so that n ranks that have something of one are (1 + k) n at most after a. With one port, the path over which a rank got it
-//! must first be released and another set up: 2 n after R + E + a. All paths are set up for E at first. With S rounds, (1 + k)^S >= N,
+//! so that if n ranks hold data of one rank, (1 + k) n at most hold some after time a. With one port, the path over which a rank
+//! received it must first be released and another set up: 2 n after R + E + a. All paths are set up for E at first. With S rounds, (1 + k)^S >= N,
 //!
 //! T >= E + max(a + (S - 1) (a + [k = 1] (R + E)), a + m / (k B)).
 //!

@@ -3,8 +3,9 @@
 //! N >= 2 ranks. A transceiver is usable if it works and some other that works is on its switch; rank r
 //! has u_r <= 2 of them, g at most. It sends at rate B to one other of its switch at a time, and
 //! receives from one at a time, any wavelength. c = 2 control + tuning + lock is paid for a circuit that
-//! the transmitter does not have already; a central controller adds to c its time for one message, the request, or
-//! the release on which a grant waits. Light is under way for L. A burst carries any number of chunks, a relay receives and sends like any other rank, and what is sent on has arrived before.
+//! the transmitter does not have already; a central controller adds its handling time once, for the request or for the
+//! release that the grant waits for. Light is under way for L. A burst carries any number of chunks, a relay receives
+//! and sends like any other rank, and what is sent on has arrived before.
 //! Where transceivers have different rates, u_r B and w B are sums of their rates, and g B is that of g at the full rate.
 //!
 //! **growth.** In a slot, a rank that has something of a given rank tells at most g others: at least
