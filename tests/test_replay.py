@@ -362,7 +362,7 @@ def test_areas_of_a_time_line_are_shares_of_time() -> None:
     shares = np.zeros((2, 4))
     rank = np.array([0, 0, 1])
     start, end = np.array([0.0, 0.6, 0.1]), np.array([0.3, 0.7, 1.0])
-    from opticoll.plot.rank_timeline import _spread
+    from opticoll.plot.timelines import _spread
 
     _spread(shares, rank, start, end)
     # Columns of 0.25: 0.25 and 0.05 of the first piece, 0.1 of the second.

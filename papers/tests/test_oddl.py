@@ -264,7 +264,7 @@ def test_the_timeline_shows_no_port_busy_twice(results: Results) -> None:
 
 def test_empty_figures_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "figure.svg"
-    bar = plot.StackedPanel("one", {"part": [1.0]})
+    bar = plot.BarPanel("one", {"part": [1.0]})
     with pytest.raises(PlotError):
         plot.stacked_bars([], ["a"], path, x_label="Time")
     with pytest.raises(PlotError):

@@ -232,7 +232,7 @@ def draw(results: Results, rows: Rows) -> None:
     nodes = sorted({count for _, count, _ in rows})
     largest = max(count for count in nodes if count <= 1024)
     panels = [
-        plot.StackedPanel(
+        plot.BarPanel(
             MODELS[model],
             {
                 part: [_part(rows.get((model, largest, name)), key) for name in NETWORKS]

@@ -9,26 +9,30 @@ it is touched. The same input gives the same bytes.
 ['pdf', 'png', 'svg']
 """
 
+from opticoll.plot.bars import BarPanel, grouped_bars, stacked_bars
 from opticoll.plot.bursts import Loss, losses, one_loss
 from opticoll.plot.comparison import comparison
 from opticoll.plot.congestion import MeanTime, mean_times
 from opticoll.plot.curves import Curve, Panel, curves
 from opticoll.plot.fabric import fabric
 from opticoll.plot.grid import grid, grid_space_time
-from opticoll.plot.grouped_bars import BarPanel, grouped_bars
 from opticoll.plot.light_paths import light_paths
 from opticoll.plot.link_use import link_use
 from opticoll.plot.messages import messages
-from opticoll.plot.outcome import outcome, slots
 from opticoll.plot.output import PlotError, formats
 from opticoll.plot.packets import latencies, packets
-from opticoll.plot.port_timeline import Flow, PortPanel, port_timeline
-from opticoll.plot.rank_timeline import rank_timeline
 from opticoll.plot.ring import ring
 from opticoll.plot.space_time import space_time
-from opticoll.plot.stacked_bars import StackedPanel, stacked_bars
-from opticoll.plot.training import Bar, iteration_timeline
-from opticoll.plot.views import plan
+from opticoll.plot.timelines import (
+    Bar,
+    Flow,
+    PortPanel,
+    iteration_timeline,
+    port_timeline,
+    rank_timeline,
+    slots,
+)
+from opticoll.plot.views import outcome, plan
 
 __all__ = [
     "Bar",
@@ -40,7 +44,6 @@ __all__ = [
     "Panel",
     "PlotError",
     "PortPanel",
-    "StackedPanel",
     "comparison",
     "curves",
     "fabric",

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from opticoll._core import Plan
 from opticoll.plot import style
 from opticoll.plot.output import PlotError, colour_key, drawn, headed, sheet
-from opticoll.plot.port_timeline import PLANES, name_planes
+from opticoll.plot.timelines import PLANES, name_planes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -1,20 +1,24 @@
-"""The views of a plan: which picture shows it, by what its light is made of."""
+"""Which picture shows a plan, by what its light is made of; and which shows an outcome."""
 
 import os
 from typing import TYPE_CHECKING
 
+from opticoll.plot.bursts import one_loss
 from opticoll.plot.fabric import fabric as draw_fabric
 from opticoll.plot.grid import grid, grid_space_time
 from opticoll.plot.light_paths import light_paths
+from opticoll.plot.link_use import link_use
 from opticoll.plot.messages import messages
 from opticoll.plot.output import PlotError
+from opticoll.plot.packets import packets
 from opticoll.plot.ring import ring
 from opticoll.plot.setting_graphs import setting_graphs
 from opticoll.plot.space_time import space_time
+from opticoll.plot.timelines import slots
 from opticoll.plot.trees import trees
 
 if TYPE_CHECKING:
-    from opticoll._core import Fabric, Plan
+    from opticoll._core import Fabric, Outcome, Plan
 
 VIEWS = {
     "direction": ("ring", "is a ring of light"),
@@ -82,3 +86,25 @@ def plan(
             space_time(plan, path)
         case _:
             messages(plan, path, size=size)
+
+
+def outcome(
+    measured: "Outcome", path: str | os.PathLike[str], plan: "Plan | None" = None, title: str = ""
+) -> None:
+    """Draw what an outcome measured over time; a plan names the links, whose use is then drawn.
+
+    Of packets these are latencies and buffers, of bursts losses, and of plans the slots, or with
+    the plan and a `link_bin` the use of links. Raises PlotError where there is nothing of these.
+    """
+    known = measured.tables
+    if "message_latency" in known:
+        packets(measured, None if plan is None else plan.fabric, path, title)
+    elif "link_use" in known and plan is not None:
+        link_use(plan, measured, path, title)
+    elif "moments" in known:
+        one_loss(measured, path, title)
+    elif "slots" in known:
+        slots(measured, path, title)
+    else:
+        tables = ", ".join(known)
+        raise PlotError(f"there is nothing to draw over time: the tables are {tables}")

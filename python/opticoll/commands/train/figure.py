@@ -24,15 +24,15 @@ PARTS = {
 def draw(asked: Any, rows: list[TrainingRow], path: Path) -> None:
     """Draw the course of an iteration; of several fabrics or groups, what iterations consist of."""
     from opticoll.plot import style
-    from opticoll.plot.stacked_bars import StackedPanel, stacked_bars
-    from opticoll.plot.training import Bar, iteration_timeline
+    from opticoll.plot.bars import BarPanel, stacked_bars
+    from opticoll.plot.timelines import Bar, iteration_timeline
 
     row = rows[0]
     title = f"{row.label}, batch {row.batch}"
     if len(rows) > 1:
         labels = registry.fabric_labels(one.fabric for one in rows)
         names = [f"{labels[one.fabric]}\n{style.conditions(one.fabric)}" for one in rows]
-        panel = StackedPanel("", _parts([_mean(one) for one in rows], row.groups is not None))
+        panel = BarPanel("", _parts([_mean(one) for one in rows], row.groups is not None))
         stacked_bars([panel], names, path, x_label="Iteration", title=title)
         return
     time = style.time_text(row.iteration_s)
@@ -40,7 +40,7 @@ def draw(asked: Any, rows: list[TrainingRow], path: Path) -> None:
     if row.groups is not None:
         *stages, _ = row.groups.parts
         names = [f"stage {stage.stage}" for stage in stages]
-        panel = StackedPanel("", _parts(stages, grouped=True))
+        panel = BarPanel("", _parts(stages, grouped=True))
         stacked_bars([panel], names, path, x_label="Iteration", title=title)
         return
     names = style.size_texts([one.bytes for one in row.timeline])

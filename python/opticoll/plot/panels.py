@@ -1,0 +1,69 @@
+"""What figures with panels share: their grid, one legend for all, and time lines with rows."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from opticoll.plot.output import sheet
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
+def panels(
+    count: int, columns: int, size: tuple[float, float], around: tuple[float, float], **shared: Any
+) -> "tuple[Figure, list[Axes]]":
+    """Returns a sheet with so many panels of a size in inches, `columns` of them to a line.
+
+    `around` is the room beside all panels; `shared` are options of matplotlib's `subplots`.
+    """
+    columns = min(count, columns)
+    lines = -(-count // columns)
+    figure = sheet(size[0] * columns + around[0], size[1] * lines + around[1])
+    grid = list(figure.subplots(lines, columns, squeeze=False, **shared).flat)
+    for axes in grid[count:]:
+        axes.remove()
+    return figure, grid[:count]
+
+
+def legend_below(
+    figure: "Figure",
+    columns: int,
+    *,
+    of: "Sequence[Axes]" = (),
+    colours: Mapping[str, Any] | None = None,
+) -> None:
+    """Adds one legend below all panels: each label in them once, or patches by label."""
+    from matplotlib.patches import Patch
+
+    handles: dict[str, Any] = {
+        label: Patch(color=colour) for label, colour in (colours or {}).items()
+    }
+    for axes in of:
+        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
+            handles.setdefault(label, handle)
+    columns = min(columns, len(handles))
+    figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=columns)
+
+
+def time_line(
+    axes: "Axes",
+    end: float,
+    unit: str,
+    rows: int,
+    ticks: Mapping[float, str] | None = None,
+    *,
+    margin: float = 0.6,
+    beyond: float = 1.005,
+) -> None:
+    """Makes axes a time line: time to the right up to `end` units, rows downwards from 0.
+
+    `ticks` names places of rows; `margin` is the room above the first and below the last row.
+    """
+    axes.set_xlim(0, beyond * end or 1)
+    axes.set_ylim(rows - 1 + margin, -margin)
+    axes.set_xlabel(f"Time ({unit})")
+    if ticks is not None:
+        axes.set_yticks(list(ticks), list(ticks.values()))
+        axes.tick_params("y", length=0)
+        axes.grid(axis="y", visible=False)

@@ -1,0 +1,322 @@
+"""Time lines, a row for each port, rank, bucket or slot: what is done in it when."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from opticoll.plot import style
+from opticoll.plot.output import PlotError, drawn, headed, sheet
+from opticoll.plot.panels import legend_below, time_line
+
+if TYPE_CHECKING:
+    import numpy as np
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from numpy.typing import NDArray
+
+    from opticoll._core import Outcome
+
+MOST_PORTS = 128
+PLANES = ("row", "column")
+
+# Rows beyond these are thinner than a line.
+MOST_RANKS = 256
+
+# Beyond these, rows are thinner than their labels: all buckets share one row.
+MOST_BUCKETS = 16
+
+TALLEST = 5.0
+"""Inches that the rows of slots may take."""
+
+# Pieces narrower than a pixel are drawn as one: this many columns of a figure can be told apart.
+_COLUMNS = 2000
+
+# Pixels of a row, and of these above and below it.
+_ROW = 40
+_GAP = 4
+
+
+@dataclass(frozen=True)
+class Flow:
+    """What a port sends; plane 0 is the row's switch, 1 the column's; times in seconds."""
+
+    source: int
+    plane: int
+    wavelength: int
+    asked_s: float
+    start_s: float
+    sent_s: float
+
+
+@dataclass(frozen=True)
+class PortPanel:
+    """A panel: one collective on so many ranks."""
+
+    title: str
+    ranks: int
+    flows: Sequence[Flow]
+
+
+@drawn
+def port_timeline(
+    panels: Sequence[PortPanel], path: str | os.PathLike[str], *, title: str = ""
+) -> "Figure":
+    """Draw a row for each port, those to rows above those to columns, and a bar for each flow.
+
+    Bars are coloured by wavelength; grey before a bar is the time in which its circuit is asked
+    for and its laser tuned. Panels share the axis of time.
+
+    Raises PlotError for nothing to draw, or more ports than lines on paper.
+    """
+    flows = [flow for panel in panels for flow in panel.flows]
+    if not flows:
+        raise PlotError("there is nothing to draw: no flows")
+    rows = 2 * max(panel.ranks for panel in panels)
+    if rows > MOST_PORTS:
+        raise PlotError(f"{rows} ports are too many to draw: {MOST_PORTS} at most")
+    end = max(flow.sent_s for flow in flows)
+    scale, unit = style.time_unit(end)
+    channels = 1 + max(flow.wavelength for flow in flows)
+    colours = style.wavelength_colours(channels)
+    height = 0.085 * rows * len(panels) + 1.6
+    figure = sheet(9.6, max(4.0, height))
+    grid = figure.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0]
+    for axes, panel in zip(grid, panels, strict=True):
+        _draw_ports(axes, panel, scale, colours)
+        time_line(
+            axes, end / scale, unit, 2 * panel.ranks, _port_names(panel), margin=0.5, beyond=1.01
+        )
+        axes.tick_params("y", labelsize=8)
+        axes.label_outer()
+    headed(figure, title)
+    shown = {f"wavelength {channel}": colours(channel) for channel in range(channels)}
+    legend_below(figure, 8, colours={**shown, "request and tuning": style.GREY})
+    return figure
+
+
+def _port_names(panel: PortPanel) -> dict[float, str]:
+    """Returns the names of some rows, with their places."""
+    shown = range(0, panel.ranks, max(1, panel.ranks // 4))
+    return {plane * panel.ranks + rank: f"rank {rank}" for plane in range(2) for rank in shown}
+
+
+def _draw_ports(axes: "Axes", panel: PortPanel, scale: float, colours: object) -> None:
+    for flow in panel.flows:
+        row = flow.plane * panel.ranks + flow.source
+        if flow.start_s > flow.asked_s:
+            width = (flow.start_s - flow.asked_s) / scale
+            axes.barh(row, width, 0.8, flow.asked_s / scale, color=style.GREY)
+        width = (flow.sent_s - flow.start_s) / scale
+        colour = colours(flow.wavelength)  # type: ignore[operator]
+        axes.barh(row, width, 0.8, flow.start_s / scale, color=colour)
+    axes.axhline(panel.ranks - 0.5, color=style.INK, linewidth=0.8)
+    axes.set_title(panel.title)
+    name_planes(axes, "port")
+
+
+def name_planes(axes: "Axes", what: str) -> None:
+    """Write at the right which half of the rows are row ports and which are column ports."""
+    for plane, name in enumerate(PLANES):
+        axes.annotate(
+            f"{name} {what}",
+            (1.0, 1 - (plane + 0.5) / 2),
+            (4, 0),
+            xycoords="axes fraction",
+            textcoords="offset points",
+            rotation=270,
+            va="center",
+            fontsize=8.5,
+        )
+
+
+KINDS = ("local work", "single messages and waiting", "collectives")
+
+
+@drawn
+def rank_timeline(
+    rank: "NDArray[np.integer]",
+    kind: "NDArray[np.integer]",
+    start_s: "NDArray[np.floating]",
+    end_s: "NDArray[np.floating]",
+    ranks: int,
+    path: str | os.PathLike[str],
+    *,
+    title: str = "",
+    kinds: Sequence[str] = KINDS,
+) -> "Figure":
+    """Draw pieces of time, each of a rank and of a kind, a row for each rank.
+
+    Where pieces are too short to be seen, a column of a row is shared among kinds by the time that
+    each takes there, so that shares of areas are shares of time.
+
+    Raises PlotError where there are no ranks, too many, or no time passes.
+    """
+    import numpy as np
+
+    whole = float(end_s.max()) if len(end_s) else 0.0
+    if whole <= 0:
+        raise PlotError("the program takes no time: there is nothing to draw")
+    if ranks > MOST_RANKS:
+        raise PlotError(f"{ranks} ranks are too many rows; at most {MOST_RANKS} can be drawn")
+    shares = np.zeros((len(kinds), ranks, _COLUMNS))
+    for index in range(len(kinds)):
+        mine = kind == index
+        _spread(shares[index], rank[mine], start_s[mine] / whole, end_s[mine] / whole)
+    colours = [style.COLOURS[5], style.COLOURS[1], style.COLOURS[0]][: len(kinds)]
+    seen = [index for index in range(len(kinds)) if shares[index].any()]
+    scale, unit = style.time_unit(whole)
+    figure = sheet(9.0, 1.6 + min(6.0, 0.26 * ranks + 0.3))
+    axes = figure.subplots()
+    extent = (0.0, whole / scale, ranks - 0.5, -0.5)
+    picture = _picture(shares, [style.rgb(colour) for colour in colours])
+    axes.imshow(picture, aspect="auto", interpolation="nearest", extent=extent)
+    ticks: dict[float, str] = {one: str(one) for one in range(0, ranks, -(-ranks // 16))}
+    time_line(axes, whole / scale, unit, ranks, ticks, beyond=1)
+    axes.set_ylabel("Rank")
+    axes.grid(visible=False)
+    headed(figure, title)
+    legend_below(figure, len(seen), colours={kinds[index]: colours[index] for index in seen})
+    return figure
+
+
+def _picture(
+    shares: "NDArray[np.floating]", colours: Sequence[tuple[int, int, int]]
+) -> "NDArray[np.uint8]":
+    """Pixels of rows of ranks: of each column, from the bottom, the kinds by their shares."""
+    import numpy as np
+
+    ranks, columns = shares.shape[1:]
+    picture = np.full((ranks, _ROW, columns, 3), 255, np.uint8)
+    height = _ROW - 2 * _GAP
+    # The middles of the pixels of a row, from the bottom.
+    middles = ((np.arange(height) + 0.5) / height)[None, ::-1, None]
+    below = np.zeros((ranks, 1, columns))
+    for share, colour in zip(shares, colours, strict=True):
+        above = below + share[:, None, :]
+        picture[:, _GAP : _GAP + height][(middles >= below) & (middles < above)] = colour
+        below = above
+    return picture.reshape(ranks * _ROW, columns, 3)
+
+
+def _spread(
+    shares: "NDArray[np.floating]",
+    rank: "NDArray[np.integer]",
+    start: "NDArray[np.floating]",
+    end: "NDArray[np.floating]",
+) -> None:
+    """Add to each column of a rank the share of it that pieces cover; times are 0 to 1."""
+    import numpy as np
+
+    columns = shares.shape[1]
+    # How much of the pieces of a rank lies before each edge: a difference of two ramps.
+    edges = np.arange(columns + 1) / columns
+    for row in range(shares.shape[0]):
+        mine = rank == row
+        if not mine.any():
+            continue
+        covered = np.zeros(columns + 1)
+        for times, sign in ((np.sort(start[mine]), 1.0), (np.sort(end[mine]), -1.0)):
+            sums = np.concatenate([[0.0], np.cumsum(times)])
+            before = np.searchsorted(times, edges)
+            covered += sign * (before * edges - sums[before])
+        shares[row] += np.diff(covered) * columns
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A bucket: a label, when it is ready, and from when to when it is sent, in seconds."""
+
+    label: str
+    ready_s: float
+    start_s: float
+    end_s: float
+
+
+@drawn
+def iteration_timeline(
+    forward_s: float,
+    compute_s: float,
+    buckets: Sequence[Bar],
+    path: str | os.PathLike[str],
+    *,
+    title: str = "",
+) -> "Figure":
+    """Draw the forward and backward pass, and below it when each bucket waits and is sent.
+
+    With few buckets each has a row, with a line from when it was ready; many share one row. What
+    ends after the backward pass, which is the part that training waits for, stands on grey.
+
+    Raises PlotError where nothing is computed or sent.
+    """
+    end_s = max([compute_s, *(bucket.end_s for bucket in buckets)])
+    if end_s <= 0:
+        raise PlotError("the iteration takes no time: there is nothing to draw")
+    scale, unit = style.time_unit(end_s)
+    single = len(buckets) > MOST_BUCKETS
+    rows = 1 if single else len(buckets)
+    compute, other, sent = style.COLOURS[0], style.COLOURS[5], style.COLOURS[1]
+    height = 1.7 + 0.26 * (1 + rows)
+    figure = sheet(9.0, height)
+    axes = figure.subplots()
+    if end_s > compute_s:
+        axes.axvspan(compute_s / scale, end_s / scale, color="#EDEDED", linewidth=0, zorder=0)
+    axes.barh(0, forward_s / scale, 0.7, color=other)
+    axes.barh(0, (compute_s - forward_s) / scale, 0.7, forward_s / scale, color=compute)
+    shades = (sent, style.COLOURS[4])
+    for index, bucket in enumerate(buckets):
+        row = 1 if single else 1 + index
+        width = (bucket.end_s - bucket.start_s) / scale
+        shade = shades[index % 2] if single else sent
+        axes.barh(row, width, 0.7, bucket.start_s / scale, color=shade)
+        if not single and bucket.start_s > bucket.ready_s:
+            ends = [bucket.ready_s / scale, bucket.start_s / scale]
+            axes.plot(ends, [row, row], color=style.GREY, linewidth=1.2, solid_capstyle="butt")
+    labels = [f"{len(buckets)} buckets"] if single else [one.label for one in buckets]
+    ticks: dict[float, str] = dict(enumerate(["computing", *labels]))
+    time_line(axes, end_s / scale, unit, 1 + rows, ticks)
+    headed(figure, title)
+    colours = {"forward": other, "backward": compute}
+    if single:
+        colours["all_reduce (shades alternate)"] = sent
+    elif buckets:
+        colours |= {"all_reduce": sent, "ready, waits for the all_reduce before": style.GREY}
+    if end_s > compute_s:
+        colours["exposed"] = "#EDEDED"
+    legend_below(figure, len(colours), colours=colours)
+    return figure
+
+
+@drawn
+def slots(measured: "Outcome", path: str | os.PathLike[str], title: str = "") -> "Figure":
+    """Draw when circuits of each slot are reconfigured and when they send; a row for each slot.
+
+    Raises PlotError where the outcome has no slots.
+    """
+    from matplotlib.ticker import MaxNLocator
+
+    columns = measured.slots.columns
+    count = len(measured.slots)
+    if count == 0:
+        raise PlotError("there is nothing to draw: the plan has no slots")
+    scale, unit = style.time_unit(measured.time_ps / 1e12)
+    factor = scale * 1e12
+    start, end = columns["start_ps"] / factor, columns["end_ps"] / factor
+    sends = start + columns["reconfiguration_ps"] / factor
+    tall = min(TALLEST, 0.22 * count)
+    figure = sheet(9.0, 1.6 + tall)
+    axes = figure.subplots()
+    wide = max(0.8, 0.7 * 72 * tall / count)
+    if columns["reconfiguration_ps"].any():
+        _bars(axes, start, sends, style.GREY, wide, "reconfiguration")
+    _bars(axes, sends, end, style.COLOURS[0], wide, "sending")
+    time_line(axes, measured.time_ps / factor, unit, count)
+    axes.set_ylabel("Slot")
+    axes.yaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2)
+    headed(figure, title)
+    return figure
+
+
+def _bars(axes: "Axes", start: Any, end: Any, colour: str, wide: float, label: str) -> None:
+    axes.hlines(range(len(start)), start, end, colors=colour, linewidth=wide, label=label)
