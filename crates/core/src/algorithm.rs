@@ -321,12 +321,6 @@ pub struct Algorithm {
     /// What it does not load links less than on a ring whose ranks all reach each other; `None` where another algorithm is as good.
     /// An error where options do not fit the ring.
     pub least_loads: fn(&Spec, RingShape) -> Result<Option<LeastLoads>, AlgorithmError>,
-    /// Greater loads, where more is known. They leave out schedules that cannot be fast enough, but do not count for the order in which
-    /// schedules are tried. `None` where nothing more is known.
-    pub closer_loads: fn(&Spec, RingShape) -> Result<Option<LeastLoads>, AlgorithmError>,
-    /// Where an option cuts the vector into pieces: so many that follow one another go as the first so many do, each group as many
-    /// steps later than the one before.
-    pub group_of_pieces: Option<u32>,
     /// About how many transfers it has among so many ranks.
     pub transfers: fn(u32) -> u64,
     /// The collectives for which libraries run it where messages are short.
@@ -360,8 +354,6 @@ impl Algorithm {
             costs: CostFormulas::VARIOUS,
             formula: None,
             least_loads: |_, _| Ok(None),
-            closer_loads: |_, _| Ok(None),
-            group_of_pieces: None,
             transfers: match collective {
                 AllGather | ReduceScatter | AllToAll => all_pairs,
                 _ => a_round_each,

@@ -1,12 +1,8 @@
 //! Every algorithm: its steps from theory, and refusals with a reason.
 
-use opticoll::algorithm::{self, records};
-use opticoll::collective::Collective;
+use opticoll::algorithm::records;
 use opticoll::collective::CollectiveKind::{self, *};
-use opticoll::fabric::Fabric;
 use opticoll::family::wdm_ring::WdmRing;
-use opticoll::schedule::Schedule;
-use opticoll::spec::{Role, Spec};
 
 use crate::{plan_with, verified};
 
@@ -233,60 +229,4 @@ fn every_collective_has_an_algorithm_and_every_record_is_complete() {
             record.name
         );
     }
-}
-
-/// The hops of the pieces `first..first + group` of a schedule, numbered from 0, with their steps.
-fn hops_of_group(schedule: &Schedule, first: u32, group: u32) -> Vec<(usize, u32, u32, u32)> {
-    let mut hops = Vec::new();
-    for step in 0..schedule.steps() {
-        for index in schedule.step(step) {
-            let transfer = schedule.transfer(index);
-            assert_eq!(transfer.count, 1);
-            if (first..first + group).contains(&transfer.chunk) {
-                let piece = transfer.chunk - first;
-                hops.push((step, piece, transfer.source, transfer.destination));
-            }
-        }
-    }
-    hops.sort_unstable();
-    hops
-}
-
-#[test]
-fn groups_of_pieces_go_as_the_first_does() {
-    let mut compared = 0;
-    for record in records() {
-        let Some(group) = record.group_of_pieces else {
-            continue;
-        };
-        let option = record.options.iter().find(|one| one.role == Role::Pieces);
-        let option = option.unwrap().name;
-        for ranks in [2, 3, 8, 13] {
-            let fabric = Fabric::parse(&format!("wdm_ring:ranks={ranks},wavelengths=4")).unwrap();
-            let collective = Collective::new(record.collective, ranks).unwrap();
-            let build = |pieces: u32| {
-                let spec = Spec::new(record.name).with(option, pieces);
-                algorithm::build(&spec, collective, &fabric).unwrap()
-            };
-            let first = hops_of_group(&build(group), 0, group);
-            for pieces in group..4 * group + 2 {
-                let schedule = build(pieces);
-                let groups = pieces / group;
-                let is_reversed = record.reversed_from.is_some();
-                // Backwards the last whole group goes first, after the pieces beyond it.
-                let earliest = if is_reversed { groups - 1 } else { 0 };
-                let begins = hops_of_group(&schedule, earliest * group, group)[0].0 - first[0].0;
-                for number in 0..groups {
-                    let later = number.abs_diff(earliest) * group;
-                    let mut own = hops_of_group(&schedule, number * group, group);
-                    for (step, ..) in &mut own {
-                        *step -= begins + later as usize;
-                    }
-                    assert_eq!(own, first, "{} {pieces} {number} of {ranks}", record.name);
-                    compared += 1;
-                }
-            }
-        }
-    }
-    assert!(compared > 200, "{compared}");
 }

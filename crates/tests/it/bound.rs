@@ -4,9 +4,9 @@ use opticoll::bound::LeastCharge;
 use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;
 use opticoll::family::wdm_ring::WdmRing;
-use opticoll::family::wdm_ring::bound::any_load::{self, Followed, PART};
+use opticoll::family::wdm_ring::bound::multi_block::{self, Followed, PART};
 use opticoll::family::wdm_ring::bound::relay_tree::RelayCosts;
-use opticoll::family::wdm_ring::bound::{self, per_step, time};
+use opticoll::family::wdm_ring::bound::{self, price, time};
 use proptest::prelude::*;
 
 use crate::verified;
@@ -166,7 +166,7 @@ fn priced_trees_are_the_least_of_all() {
     ] {
         for ranks in 2..=8 {
             assert_eq!(
-                per_step::cheapest(ranks as u32, &prices),
+                price::cheapest(ranks as u32, &prices),
                 Some(exhaustive(ranks, &prices)),
                 "N = {ranks}, prices {prices:?}"
             );
@@ -200,9 +200,9 @@ proptest! {
         ranks in 1usize..60,
         prices in prop::collection::vec(0u64..50, 1..7),
     ) {
-        let merged = per_step::cheapest(ranks as u32, &prices).unwrap();
+        let merged = price::cheapest(ranks as u32, &prices).unwrap();
         prop_assert_eq!(merged, priced_by_the_recursion(ranks, &prices));
-        let loads = per_step::loads(ranks as u32, &prices).unwrap();
+        let loads = price::loads(ranks as u32, &prices).unwrap();
         let paid: u64 = loads.iter().zip(&prices).map(|(load, price)| load * price).sum();
         prop_assert_eq!(merged, paid, "the loads of a cheapest tree, priced");
     }
@@ -211,10 +211,10 @@ proptest! {
 #[test]
 fn certificates_refute_what_is_below_the_bound_and_no_plan() {
     for (ranks, channels, steps) in [(64, 16, 7), (128, 16, 15), (512, 128, 11), (1024, 128, 19)] {
-        let prices = per_step::certificate(ranks, 1, channels, steps - 1).unwrap();
-        assert!(per_step::refutes(ranks, 1, channels, &prices));
+        let prices = price::certificate(ranks, 1, channels, steps - 1).unwrap();
+        assert!(price::refutes(ranks, 1, channels, &prices));
         // Plans of so many steps exist: the planner's tests verify them.
-        assert_eq!(per_step::certificate(ranks, 1, channels, steps), None);
+        assert_eq!(price::certificate(ranks, 1, channels, steps), None);
     }
 }
 
@@ -222,13 +222,13 @@ fn certificates_refute_what_is_below_the_bound_and_no_plan() {
 fn equal_prices_give_the_plain_tree_cost() {
     for ranks in [2, 3, 10, 31, 64, 100] {
         for (depth, cost) in (1..12).zip(RelayCosts::new(ranks)) {
-            let priced = per_step::cheapest(ranks, &vec![3; depth]);
+            let priced = price::cheapest(ranks, &vec![3; depth]);
             assert_eq!(priced, Some(3 * cost), "N = {ranks}, depth {depth}");
         }
     }
     // 4 ranks and one channel each way: 3 blocks over 2 channels take 2 steps.
-    assert!(per_step::refutes(4, 1, 2, &[1]));
-    assert!(!per_step::refutes(4, 1, 2, &[1, 1]));
+    assert!(price::refutes(4, 1, 2, &[1]));
+    assert!(!price::refutes(4, 1, 2, &[1, 1]));
 }
 
 /// The greatest length for S slots, as the linear program over mixtures of relay trees gives it: least sum of
@@ -247,7 +247,8 @@ fn prices_of_scarce_slots_are_as_good_as_a_linear_program() {
         (1024, 128, 5, 4604.0),
         (1024, 128, 6, 3859.0),
     ] {
-        let priced = any_load::length(ranks, channels, channels, steps, Followed::Blocks).unwrap();
+        let priced =
+            multi_block::length(ranks, channels, channels, steps, Followed::Blocks).unwrap();
         let length = (priced.tree - priced.paid) as f64 / PART as f64;
         let about = |value: f64| (length - value).abs() < 1e-9;
         assert!(
@@ -256,8 +257,8 @@ fn prices_of_scarce_slots_are_as_good_as_a_linear_program() {
         );
     }
     // The same program has no solution for two slots.
-    assert_eq!(any_load::least_steps(64, 16, 16, 2), 3);
-    assert_eq!(any_load::least_steps(1024, 128, 128, 2), 3);
+    assert_eq!(multi_block::least_steps(64, 16, 16, 2), 3);
+    assert_eq!(multi_block::least_steps(1024, 128, 128, 2), 3);
 }
 
 /// The same for broadcasts: mixtures of relay trees that begin in any slot, of which at most 2c bytes for each of
@@ -273,7 +274,7 @@ fn prices_of_early_slots_are_nearly_as_good_as_a_linear_program() {
         (64, 16, 14, 107.25),
     ] {
         let cost = RelayCosts::new(ranks).nth(steps as usize - 1).unwrap();
-        let length = bound::leaving::length(ranks, channels, channels, steps, cost) as f64;
+        let length = bound::root_bound::length(ranks, channels, channels, steps, cost) as f64;
         assert!(
             length <= optimum + 0.01,
             "{steps} slots: {length}, not {optimum}"
@@ -300,14 +301,14 @@ fn no_tree_within_what_lightpaths_can_carry_is_below_the_bound() {
         (9, 4, 2),
     ] {
         let held = |step: usize| 5u64.min(1 + channels).pow(step as u32).min(ranks);
-        let blocks = any_load::length(
+        let blocks = multi_block::length(
             ranks as u32,
             channels,
             channels,
             steps as u64,
             Followed::Blocks,
         );
-        let sums = any_load::length(
+        let sums = multi_block::length(
             ranks as u32,
             channels,
             channels,
@@ -343,7 +344,9 @@ fn no_tree_within_what_lightpaths_can_carry_is_below_the_bound() {
                     served * ranks as f64 + 1e-9 >= least,
                     "{ranks} ranks, {slot:?}"
                 );
-                assert!(any_load::least_steps(ranks as u32, channels, channels, 1) <= steps as u64);
+                assert!(
+                    multi_block::least_steps(ranks as u32, channels, channels, 1) <= steps as u64
+                );
             }
             let Some(next) = (1..ranks as usize).find(|&rank| slot[rank] < steps) else {
                 break;

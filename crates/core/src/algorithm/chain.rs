@@ -14,7 +14,6 @@ pub const RECORDS: &[Algorithm] = &[Algorithm {
     citation: "Folklore; pipelined chains of MPI, as in Pješivac-Grbović et al., Cluster \
                Computing 2007",
     options: SEGMENTS,
-    group_of_pieces: Some(1),
     costs: CostFormulas::new("N - 2 + K", "1", "1"),
     ..Algorithm::new("chain", "Chain", CollectiveKind::Broadcast, build)
 }];

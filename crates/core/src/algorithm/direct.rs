@@ -36,13 +36,6 @@ const fn record(
             },
             _ => |_, _| Ok(None),
         },
-        closer_loads: match collective {
-            CollectiveKind::AllGather => |spec, ring| {
-                let is_one_step = spec.option("order") == Some("at_once");
-                Ok(one_stage::rank_by_rank(ring).filter(|_| !is_one_step))
-            },
-            _ => |_, _| Ok(None),
-        },
         transfers: match collective {
             CollectiveKind::Scatter => a_round_each,
             _ => all_pairs,

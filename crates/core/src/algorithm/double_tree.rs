@@ -36,7 +36,6 @@ pub const RECORDS: &[Algorithm] = &[
         summary: "Reduce each half of the vector up its own tree, then broadcast it down the same tree",
         citation: CITATION,
         options: &[SEGMENTS[0], CHANNELS],
-        group_of_pieces: Some(2),
         costs: CostFormulas::new(
             "<= K + 4 floor(log2(N - 1)) + 2",
             "min(2, N / 2)",
@@ -53,7 +52,6 @@ pub const RECORDS: &[Algorithm] = &[
         summary: "Pass each half of the vector, in pieces, down its own tree",
         citation: CITATION,
         options: SEGMENTS,
-        group_of_pieces: Some(2),
         costs: CostFormulas::new("<= K + 2 floor(log2(N - 1))", "1", "1"),
         ..Algorithm::new(
             "double_tree",

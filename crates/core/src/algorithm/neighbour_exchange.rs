@@ -4,9 +4,8 @@
 //! On a ring of two wavelengths or more a step fits one slot, for each block is a lightpath of its
 //! own. The papers charge one block's time to a step although all but the first carry two blocks.
 
-use super::{Algorithm, AlgorithmError, CostFormulas, LeastLoads, Request, make_room_for};
+use super::{Algorithm, AlgorithmError, CostFormulas, Request, make_room_for};
 use crate::collective::CollectiveKind;
-use crate::fabric::circuits::RingShape;
 use crate::schedule::{Claims, Schedule, Transfer};
 
 /// The records of this file.
@@ -16,7 +15,6 @@ pub const RECORDS: &[Algorithm] = &[Algorithm {
                Cluster with Fast Ethernet, HPC Asia 2005",
     costs: CostFormulas::new("N / 2", "N - 1", "N - 1"),
     accepts: even_ranks,
-    closer_loads: |_, ring| Ok(least_loads(ring)),
     ..Algorithm::new(
         "neighbour_exchange",
         "Neighbour exchange",
@@ -24,19 +22,6 @@ pub const RECORDS: &[Algorithm] = &[Algorithm {
         build,
     )
 }];
-
-/// The N - 1 blocks of a rank go over a link each, and so over half as many of those of a direction in the mean.
-fn least_loads(ring: RingShape) -> Option<LeastLoads> {
-    let later = u64::from(ring.ranks / 2).checked_sub(1)?;
-    let blocks = u64::from(ring.ranks - 1);
-    Some(LeastLoads {
-        slots: 1 + later * 2u64.div_ceil(ring.channels.into()),
-        by_step: 1 + later * 2,
-        busiest: blocks.div_ceil(2),
-        most: 1 + later.min(1),
-        pairs: 0,
-    })
-}
 
 fn even_ranks(ranks: u32) -> Result<(), String> {
     if ranks % 2 == 0 {

@@ -45,18 +45,6 @@ pub(super) fn least_loads(ring: RingShape, steps: u64) -> Option<LeastLoads> {
     (ring.longest >= ring.ranks / 2).then_some(loads)
 }
 
-/// The loads where every rank sends its blocks straight to one rank after the other, in a step each.
-pub(super) fn rank_by_rank(ring: RingShape) -> Option<LeastLoads> {
-    let all = least_loads(ring, 1)?;
-    let steps = u64::from(ring.ranks.saturating_sub(1));
-    Some(LeastLoads {
-        slots: all.slots.max(steps),
-        by_step: all.busiest,
-        most: steps.min(1),
-        ..all
-    })
-}
-
 fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     let ranks = request.ranks();
     let mut schedule = Schedule::new(request.collective);

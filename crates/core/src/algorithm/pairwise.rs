@@ -4,9 +4,7 @@
 //! With order `shift`, rank r sends to r + s + 1 in step s and receives from r - s - 1. With order
 //! `xor`, for powers of two, the partner of both is r xor (s + 1).
 
-use super::{
-    Algorithm, AlgorithmError, CostFormulas, OptionRecord, Request, choice, make_room, one_stage,
-};
+use super::{Algorithm, AlgorithmError, CostFormulas, OptionRecord, Request, choice, make_room};
 use crate::collective::{Collective, CollectiveKind};
 use crate::schedule::{Claims, Schedule, Transfer};
 
@@ -28,7 +26,6 @@ pub const RECORDS: &[Algorithm] = &[
         options: SHIFT_OR_XOR,
         costs: CostFormulas::new("N - 1", "N - 1", "N - 1"),
         short_messages: &[CollectiveKind::AllToAll],
-        closer_loads: |_, ring| Ok(one_stage::rank_by_rank(ring)),
         ..Algorithm::new("pairwise", "Pairwise", CollectiveKind::AllToAll, build)
     },
     Algorithm {
@@ -37,7 +34,6 @@ pub const RECORDS: &[Algorithm] = &[
         options: SHIFT_OR_XOR,
         costs: CostFormulas::new("N - 1", "N - 1", "N - 1"),
         reversed_from: Some(CollectiveKind::AllGather),
-        closer_loads: |_, ring| Ok(one_stage::rank_by_rank(ring)),
         ..Algorithm::new("pairwise", "Pairwise", CollectiveKind::ReduceScatter, build)
     },
 ];

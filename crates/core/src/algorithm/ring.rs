@@ -15,8 +15,8 @@
 use super::grid::RankGrid;
 use super::light_path::{self, PathFormula};
 use super::{
-    Algorithm, AlgorithmError, CHANNELS, CostFormulas, LeastLoads, OptionRecord, Request,
-    all_pairs, channels, group_size, make_room_for,
+    Algorithm, AlgorithmError, CHANNELS, CostFormulas, OptionRecord, Request, all_pairs, channels,
+    group_size, make_room_for,
 };
 use crate::collective::{Collective, CollectiveKind};
 use crate::hash::shuffled;
@@ -45,11 +45,6 @@ pub const RECORDS: &[Algorithm] = &[
         options: OPTIONS,
         costs: GATHERING,
         formula: Some(FORMULA),
-        closer_loads: |spec, ring| {
-            let is_plain = spec.options().next().is_none();
-            let steps = ring.ranks.saturating_sub(1).into();
-            Ok(is_plain.then(|| LeastLoads::alike(steps, 1, ring.channels)))
-        },
         ..Algorithm::new("ring", "Ring", CollectiveKind::AllGather, all_gather)
     },
     Algorithm {

@@ -37,7 +37,6 @@ pub const RECORDS: &[Algorithm] = &[Algorithm {
     costs: CostFormulas::new("ceil(log2 N) + N - 1", "2 (N - 1) / N", "1"),
     transfers: all_pairs,
     least_loads,
-    closer_loads,
     ..Algorithm::new(
         "scatter_all_gather",
         "Scatter and all_gather",
@@ -74,35 +73,6 @@ fn least_loads(spec: &Spec, ring: RingShape) -> Result<Option<LeastLoads>, Algor
     let links = (ranks * (ranks * ranks / 4)).saturating_sub(kept * (ranks / 2));
     let chunks = links.div_ceil(2 * ranks.max(1));
     Ok(Some(LeastLoads::alike(1, chunks, ring.channels)))
-}
-
-/// Those of the scatter as well. In one step of it all parts leave the root over its two links, or, along a binomial tree with D the
-/// greatest power of two below N, D / 2 parts go to distance D / 2. Around a ring the root passes N - 1 parts
-/// on once more: 2 (N - 1) parts leave over its two links, N - 1 over one of them at least.
-fn closer_loads(spec: &Spec, ring: RingShape) -> Result<Option<LeastLoads>, AlgorithmError> {
-    let Some(loads) = least_loads(spec, ring)? else {
-        return Ok(None);
-    };
-    let around = u64::from(ring.ranks).saturating_sub(1);
-    let of_scatter = match spec.option("scatter") {
-        None | Some("binomial") => around.checked_ilog2().map_or(0, |log2| (1 << log2) / 2),
-        Some("direct") => around.div_ceil(2),
-        _ => return Ok(None),
-    };
-    let is_ring = matches!(
-        spec.option("all_gather"),
-        None | Some("ring" | "ring_bidirectional")
-    );
-    Ok(Some(LeastLoads {
-        slots: loads.slots + of_scatter.div_ceil(ring.channels.into()),
-        by_step: loads.by_step + of_scatter,
-        busiest: match is_ring {
-            true => loads.busiest.max(around),
-            false => loads.busiest,
-        },
-        most: loads.most.max(of_scatter),
-        ..loads
-    }))
 }
 
 fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {

@@ -18,7 +18,7 @@
 //! reversed, each C is a range: all_reduce cuts its vector in that order and sends one range in a message.
 
 use super::{
-    Algorithm, AlgorithmError, CostFormulas, LeastLoads, OptionRecord, Request, choice, make_room,
+    Algorithm, AlgorithmError, CostFormulas, OptionRecord, Request, choice, make_room,
     powers_of_two,
 };
 use crate::collective::CollectiveKind;
@@ -34,13 +34,6 @@ pub const RECORDS: &[Algorithm] = &[
         citation: CITATION,
         costs: CostFormulas::new("log2 N", "N - 1", "N - 1"),
         accepts: powers_of_two,
-        closer_loads: |_, ring| {
-            let swing = Swing::new(ring.ranks.max(1));
-            let steps =
-                (0..swing.steps).map(|step| (swing.moved(0, step, 1), ring.ranks >> (step + 1)));
-            let steps = steps.map(|(distance, blocks)| (distance, blocks.into()));
-            Ok(Some(LeastLoads::by_distances(steps, ring)))
-        },
         ..Algorithm::new("swing", "Swing", CollectiveKind::AllGather, all_gather)
     },
     Algorithm {

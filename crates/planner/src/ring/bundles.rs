@@ -8,7 +8,7 @@
 //!
 //! **Loads.** A lightpath of l links, turned N / g times, passes each link of its direction l / g times in the mean. So a
 //! slot in which a lightpath carries v blocks has room for lightpaths of the tree of 2 c v links in all, as the bound on time
-//! counts it ([`opticoll_core::family::wdm_ring::bound::any_load`]): with g = 1, rotated trees of one block, v blocks of which
+//! counts it ([`opticoll_core::family::wdm_ring::bound::multi_block`]): with g = 1, rotated trees of one block, v blocks of which
 //! would have to take lightpaths of one length; with more, a lightpath carries the blocks of a bundle, and may be up to c g links
 //! long. `tree` finds trees, `walks` their channels, `recipes` the g and v that take the least time.
 //!

@@ -21,7 +21,7 @@
 //! collector in the middle does both. So where one lightpath ends at a group and another on the same
 //! channel begins there, the first ends before the second begins.
 //!
-//! With S = 3 slots this meets the bound *spread* (see [`opticoll_core::family::wdm_ring::bound::any_load`]) on
+//! With S = 3 slots this meets the bound *spread* (see [`opticoll_core::family::wdm_ring::bound::multi_block`]) on
 //! 64 ranks with 8 wavelengths and on 1,024 with 64.
 
 use std::collections::{BTreeMap, BTreeSet};

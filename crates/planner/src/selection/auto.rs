@@ -10,7 +10,6 @@ use crate::selection::bounds::time_bound;
 use crate::selection::contest::{
     Candidate, Contender, Contest, ContestOutcome, LARGE, LeftOut, Made, is_of_one,
 };
-use crate::selection::least::{FirstPieces, TunedPieces};
 use crate::{Effort, Planned, Planner, PlannerError, Question, selection::least};
 use opticoll_core::algorithm::{self, Algorithm, AlgorithmError};
 use opticoll_core::collective::CollectiveKind;
@@ -156,22 +155,13 @@ fn named_contenders<'a>(
         if (record.accepts)(ranks).is_err() {
             continue;
         }
-        let pieces = FirstPieces::of(record, question)
-            .and_then(|first| Ok((first, TunedPieces::of(record, question)?)));
-        let pieces = match pieces {
-            Ok(pieces) => pieces,
-            Err(error) => {
-                refused.push(left_out(&Spec::new(record.name), Time::ZERO, error)?);
-                continue;
-            }
-        };
         let mut finer = Finer::default();
         for spec in record.variants(question.fabric) {
             let mut least = Time::ZERO;
             if record.pieces(&spec).is_none() {
                 finer = Finer::default();
             }
-            match named_contender(record, &spec, &pieces, &mut finer, question, &mut least) {
+            match named_contender(record, &spec, &mut finer, question, &mut least) {
                 Ok(one) => contenders.extend(one),
                 Err(error) => refused.push(left_out(&spec, least, error)?),
             }
@@ -199,7 +189,6 @@ impl Finer {
 fn named_contender<'a>(
     record: &'static Algorithm,
     spec: &Spec,
-    (first_pieces, tuned_pieces): &(Option<FirstPieces>, Option<TunedPieces>),
     finer: &mut Finer,
     question: &Question<'a>,
     least: &mut Time,
@@ -221,27 +210,12 @@ fn named_contender<'a>(
     };
     let mut transfers = pieces.map_or(about, |pieces| pieces.saturating_mul(of_a_piece));
     question.fits(transfers)?;
-    let mut slots;
+    let slots;
     (*least, slots) = least::by_formulas(record, spec, question)?;
     let mut expected = Time::ZERO;
-    if let (Some(pieces), Some(first)) = (pieces, first_pieces) {
-        *least = first.least(pieces, question)?.max(*least);
-        slots = slots.max(first.slots(pieces));
-        expected = first.estimate(pieces, question)?;
-    }
-    let tuning = match (pieces, tuned_pieces) {
-        (Some(pieces), Some(first)) => first.tuning(pieces, question.size)?,
-        _ => None,
-    };
-    if let Some(tuning) = &tuning {
-        *least = tuning.least.max(*least);
-        expected = expected.max(tuning.expected);
-    }
-    let quickly = !on_ring
-        && tuning.is_none()
-        && !finer.rises
-        && transfers <= if on_grid { LARGE } else { QUICKLY_MADE };
-    let is_known = quickly || on_ring || tuning.is_some();
+    let quickly =
+        !on_ring && !finer.rises && transfers <= if on_grid { LARGE } else { QUICKLY_MADE };
+    let is_known = quickly || on_ring;
     if quickly {
         let known = match least::of_spec(spec, question) {
             // It is not for fabrics of this family.
@@ -257,7 +231,7 @@ fn named_contender<'a>(
     }
     // Large ones come when a good time is known, which most of them cannot reach by their loads; on grids those of
     // few transfers come first.
-    let is_large = on_ring && transfers > LATER && !(pieces.is_some() && first_pieces.is_some());
+    let is_large = on_ring && transfers > LATER;
     let estimate = match (is_known, question.fabric.network()) {
         _ if is_large => LATER_NAMED,
         (true, Some(_)) => *least,

@@ -29,11 +29,8 @@
 
 mod grids;
 mod loads;
-mod pieces;
 
-pub(crate) use grids::TunedPieces;
 pub(crate) use loads::of_ranges;
-pub(crate) use pieces::FirstPieces;
 
 use loads::{MOST_RANKS, by_loads, has_loads, of_striped_slots, time_of_pairs};
 
@@ -201,11 +198,7 @@ pub(crate) fn before_it_is_made(
     let Some(shape) = ring.ring_shape() else {
         return Ok(Time::ZERO);
     };
-    let loads = match (record.closer_loads)(spec, shape)? {
-        Some(loads) => Some(loads),
-        None => (record.least_loads)(spec, shape)?,
-    };
-    let Some(loads) = loads else {
+    let Some(loads) = (record.least_loads)(spec, shape)? else {
         return Ok(Time::ZERO);
     };
     let chunk = chunk(record, question);

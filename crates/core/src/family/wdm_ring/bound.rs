@@ -31,7 +31,7 @@
 //! something of every rank reaches all, any rank, so the one of least o_v. Backwards the same with what ranks
 //! take in: to the root of reduce and gather, and to every rank where something of all reaches it.
 //!
-//! **spread.** Growth with lengths, for any number of chunks per lightpath: see [`any_load`](mod@any_load).
+//! **spread.** Growth with lengths, for any number of chunks per lightpath: see [`multi_block`].
 //! Where something of every rank reaches all others, relay trees must fit among lightpaths each of which
 //! belongs to few trees in the first slots.
 //!
@@ -40,7 +40,7 @@
 //! from one. A reduce_scatter backwards is such an all_gather: the lightpaths that bring every
 //! contribution of a block to its owner, backwards, bring the owner's block to every rank.
 //!
-//! **per_step.** See [`per_step`]: the same with a price for every slot, raised as far as a
+//! **per_step.** See [`price`]: the same with a price for every slot, raised as far as a
 //! certificate is found. On rings of up to a thousand ranks it has not been seen to exceed relay_tree.
 //!
 //! **cut.** all_to_all: P floor(N / 2) ceil(N / 2) chunks go from one half of the ring to the other,
@@ -87,14 +87,14 @@
 //! ```
 
 mod all_reduce;
-mod answers;
-pub mod any_load;
 mod behind_cuts;
 pub mod crossings;
 pub mod demanded;
-pub mod leaving;
-pub mod per_step;
+mod memo;
+pub mod multi_block;
+pub mod price;
 pub mod relay_tree;
+pub mod root_bound;
 pub mod time;
 
 use crate::bound::{Bound, growth};
@@ -200,7 +200,7 @@ pub fn slots(ring: &WdmRing, collective: &Collective) -> Vec<Bound> {
             };
             bounds.push(relayed(steps, "relay_tree"));
             let least = greatest(&bounds).steps;
-            let priced = per_step::least_steps(ranks, pieces, 2 * channels, least);
+            let priced = price::least_steps(ranks, pieces, 2 * channels, least);
             if priced > least {
                 bounds.push(relayed(priced, "per_step"));
             }
@@ -225,7 +225,7 @@ pub fn any_load(ring: &WdmRing, collective: &Collective) -> Bound {
         _ if ring.multicast => grown,
         _ => {
             let channels = 2 * u64::from(ring.channels());
-            any_load::least_steps(collective.ranks(), channels, intake(ring), grown)
+            multi_block::least_steps(collective.ranks(), channels, intake(ring), grown)
         }
     };
     if let Some(steps) = reached(ring, collective).filter(|&steps| steps > spread) {

@@ -2,7 +2,7 @@
 //!
 //! The ranks that a block has not reached yet form *gaps* between its holders. V_t(n), the least
 //! price of filling a gap of n ranks in steps t, t + 1, ..., satisfies the recursion of
-//! `bound::per_step`; here lightpaths have lengths from a short list, so that a table takes
+//! `bound::price`; here lightpaths have lengths from a short list, so that a table takes
 //! O(steps * lengths * N). Which prices are right depends on the gaps to be filled and on the
 //! capacity of each step: a step whose load in the cheapest tree exceeds its capacity becomes dearer,
 //! one with room becomes cheaper (multiplicative weights; Arora, Hazan and Kale, Theory of Computing

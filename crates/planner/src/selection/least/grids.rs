@@ -12,7 +12,6 @@
 use rustc_hash::FxHashSet;
 
 use super::{PlannerError, Question};
-use opticoll_core::algorithm::{self, Algorithm};
 use opticoll_core::fabric::Circuits;
 use opticoll_core::fabric::circuits::Charge;
 use opticoll_core::family::light_path_grid::LightPathGrid;
@@ -20,7 +19,6 @@ use opticoll_core::family::wss_grid::{TunedLight, WssGrid};
 use opticoll_core::plan::Plan;
 use opticoll_core::schedule::{Schedule, Transfer};
 use opticoll_core::simulate::Simulator;
-use opticoll_core::spec::{Role, Spec};
 use opticoll_core::units::{Bytes, Time};
 
 /// What a slot takes at least, and the ports of a rank.
@@ -169,51 +167,6 @@ pub(super) fn of_bursts(plan: &Plan, grid: &WssGrid, size: Bytes) -> Result<Time
         longest = longest.max(tuned.times(changes)?.plus(Time::from_ps(sending))?);
     }
     Ok(longest)
-}
-
-/// The schedule of the first pieces of a pipeline on a grid where circuits that change are charged. A record says that all others go like them
-/// ([`Algorithm::group_of_pieces`]).
-pub(crate) struct TunedPieces<'a> {
-    grid: &'a WssGrid,
-    schedule: Schedule,
-    group: u64,
-}
-
-impl<'a> TunedPieces<'a> {
-    /// Those of a record; none where nothing is known of them.
-    ///
-    /// # Errors
-    /// What the algorithm refuses.
-    pub(crate) fn of(
-        record: &Algorithm,
-        question: &Question<'a>,
-    ) -> Result<Option<TunedPieces<'a>>, PlannerError> {
-        let option = record.options.iter().find(|one| one.role == Role::Pieces);
-        let (Some(group), Some(option), Some(grid)) =
-            (record.group_of_pieces, option, super::tuned_grid(question))
-        else {
-            return Ok(None);
-        };
-        let spec = Spec::new(record.name).with(option.name, group);
-        let schedule = algorithm::build(&spec, question.collective, question.fabric)?;
-        Ok(Some(TunedPieces {
-            grid,
-            schedule,
-            group: group.into(),
-        }))
-    }
-
-    /// What so many pieces take; none where these are fewer than the first.
-    ///
-    /// # Errors
-    /// A time beyond 64 bits.
-    pub(crate) fn tuning(&self, pieces: u64, size: Bytes) -> Result<Option<Tuning>, PlannerError> {
-        let smallest = Bytes::new(size.get() / pieces.max(1));
-        match pieces / self.group {
-            0 => Ok(None),
-            times => of_tuned_again(&self.schedule, self.grid, smallest, times).map(Some),
-        }
-    }
 }
 
 /// What a transmitter sends, or all of a plane.

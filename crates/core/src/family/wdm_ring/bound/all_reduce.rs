@@ -2,7 +2,7 @@
 //! numbers that can be the least.
 //!
 //! In S slots a byte takes E_S links at least: the greatest of C_S(N) + N - 1 and what prices of scarce slots give (both in
-//! [`super::any_load`]) and of [`super::crossings`]. T >= min over S of S (R + a + delta) + max(bandwidth, E_S M / (2 c B N)). The first term
+//! [`super::multi_block`]) and of [`super::crossings`]. T >= min over S of S (R + a + delta) + max(bandwidth, E_S M / (2 c B N)). The first term
 //! and the closed form of [`super::crossings`] are quick to compute, the others are not. So S is looked at in the order of the time that is known
 //! to be needed, and more is computed for the least of them, until nothing more can be said of it. Since G_S(N) does not
 //! rise with S, what is found for S slots holds for fewer slots, too. So one S is computed for several: it is chosen as far from the least one as a

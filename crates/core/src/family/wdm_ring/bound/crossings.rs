@@ -76,7 +76,7 @@
 //!
 //! # Weights
 //!
-//! For S < J chains that grow faster give more, with u = 1. [`links`] has them from `game`, in floating point, and takes from
+//! For S < J chains that grow faster give more, with u = 1. [`links`] has them from `multiplicative_weights`, in floating point, and takes from
 //! there nothing but the chains and their whole weights w_j. What they prove is computed in whole numbers: with W their
 //! sum and F the greatest (sum of w_j 2 count_s(l)) / (l - 1) over all s and l, z_j = 2 N w_j / F fulfils (*), and
 //! G_S(N) >= 2 N W / F + 2 (N - 1), rounded up, since G_S(N) is a whole number. So what is printed is proved,
@@ -84,15 +84,15 @@
 //!
 //! Where N S is more than [`MOST_WORK`], or a pass of the game would take too long, the closed form alone counts.
 
-mod game;
+mod multiplicative_weights;
 
-use super::answers::Answers;
+use super::memo::Memo;
 
 /// More N times S than this are not worth the wait.
 pub const MOST_WORK: u64 = 150_000;
 
 /// By ranks, slots and intake.
-static KNOWN: Answers<(u32, u64, u64), u64> = Answers::new();
+static KNOWN: Memo<(u32, u64, u64), u64> = Memo::new();
 
 /// What neighbourhoods that grow by two prove of G_S(N).
 pub fn by_two(ranks: u32, steps: u64) -> u64 {
@@ -125,7 +125,7 @@ pub fn links(ranks: u32, intake: u64, steps: u64) -> u64 {
             ranks: ranks as usize,
             reached,
         };
-        game::chains(&ring).map_or(closed, |proved| closed.max(proved.links()))
+        multiplicative_weights::chains(&ring).map_or(closed, |proved| closed.max(proved.links()))
     };
     KNOWN.to((ranks, steps, intake), find)
 }

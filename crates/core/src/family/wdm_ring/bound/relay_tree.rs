@@ -19,7 +19,7 @@
 //! so farther from x than p. Either way the chain from x to the root stays on the arc until it
 //! reaches u or p. Hence lightpaths do not cross, the ranks reached through u are an interval that
 //! contains u, and no lightpath passes over the root. The same holds where lightpaths are weighed
-//! by a price of their slot (`per_step`), for the nearest rank is the cheapest for every t.
+//! by a price of their slot (`price`), for the nearest rank is the cheapest for every t.
 //!
 //! **Dynamic program.** Let f_h(n) be the least length of trees of depth at most h that reach n ranks
 //! next to a root, on one side of it. By contiguity the last child of the root has an interval of s

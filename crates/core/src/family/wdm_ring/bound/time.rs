@@ -27,7 +27,7 @@
 //! So T >= S (R + a + delta) + C_S(N) d / (2 c B) for the plan's own S, hence at least the minimum
 //! over S >= G; beside that, its transmissions take the bandwidth term at least. Backwards the same
 //! for reduce_scatter with d = M / N. For the M bytes of a broadcast, d = M / N as well: each travels
-//! along one such tree from the root (see also [`super::leaving`]); backwards, in a reduce, the lightpaths by which every rank
+//! along one such tree from the root (see also [`super::root_bound`]); backwards, in a reduce, the lightpaths by which every rank
 //! first sends (seen from the end) something of a byte that reaches the root form one. And in an
 //! all_reduce, for each byte of the vector, the lightpaths by which the ranks first get something
 //! that one given rank contributed to. With light trees this holds of reduce_scatter, reduce and all_reduce backwards: of the
@@ -51,9 +51,9 @@
 //! ```
 
 use super::all_reduce::{self, CountedBy, Question};
-use super::any_load::{self, Followed};
-use super::leaving;
+use super::multi_block::{self, Followed};
 use super::relay_tree::{MOST_WORK, cost};
+use super::root_bound;
 use super::{behind_cuts, farthest, halves_joined_by, intake, narrowest, reached, taken_in};
 use crate::bound::{LeastCharge, TimeBound};
 use crate::collective::{Collective, CollectiveKind};
@@ -218,18 +218,18 @@ fn bandwidth(ring: &WdmRing, collective: &Collective, size: Bytes) -> Result<Tim
 }
 
 /// The bytes times links that a rank's blocks (of M / `parts` bytes each) take in `slots` slots at least, where
-/// trees of so many slots have the length `cost`: see [`any_load`].
+/// trees of so many slots have the length `cost`: see [`multi_block`].
 fn byte_links(ring: &WdmRing, collective: &Collective, size: Bytes, slots: u64, cost: u64) -> u128 {
     let (bytes, ranks) = (u128::from(size.get()), collective.ranks());
     let channels = 2 * u64::from(ring.channels());
     let priced = |followed| {
-        let priced = any_load::length(ranks, channels, intake(ring), slots, followed)?;
+        let priced = multi_block::length(ranks, channels, intake(ring), slots, followed)?;
         Some((u128::from(priced.tree), u128::from(priced.paid)))
     };
-    let parts = u128::from(any_load::PART);
+    let parts = u128::from(multi_block::PART);
     let (followed, cost, larger) = match collective.kind() {
         CollectiveKind::AllGather => (Followed::Blocks, cost, bytes),
-        // Backwards a light tree of a slot may belong to many blocks, of which `any_load` knows nothing.
+        // Backwards a light tree of a slot may belong to many blocks, of which `multi_block` knows nothing.
         _ if ring.multicast => return bytes * u128::from(cost),
         CollectiveKind::ReduceScatter => {
             let block = bytes.div_ceil(ranks.into());
@@ -240,7 +240,7 @@ fn byte_links(ring: &WdmRing, collective: &Collective, size: Bytes, slots: u64, 
             (Followed::Contributions, both, bytes)
         }
         _ => {
-            let leaving = leaving::length(ranks, channels, intake(ring), slots, cost);
+            let leaving = root_bound::length(ranks, channels, intake(ring), slots, cost);
             return bytes * u128::from(leaving);
         }
     };

@@ -3,7 +3,7 @@
 //! A broadcast of M bytes has S slots, with b_s bytes on the longest lightpath of slot s. Let e_s be the bytes
 //! that leave the root for the first time in slot s. At most r lightpaths leave it in a slot, so that
 //! e_s <= r b_s. From slot s on each of them spreads along a relay tree of the slots s, ..., S. With prices p_s >= 0 for
-//! a link that tree costs V_s(p) at least (V_s(N - 1) in [`super::per_step`]), and all trees together cost what there is
+//! a link that tree costs V_s(p) at least (V_s(N - 1) in [`super::price`]), and all trees together cost what there is
 //! at most: sum of e_s V_s(p) <= sum of p_s 2cN b_s.
 //!
 //! Let 0 <= p_s <= 1. Since 2cN b_s >= 2cN / r e_s,
@@ -21,8 +21,8 @@
 //! which its own term still reaches the length, and the length is found by halving. What is returned follows
 //! from the prices alone.
 
-use super::answers::Answers;
-use super::per_step::backwards;
+use super::memo::Memo;
+use super::price::backwards;
 use crate::interrupt;
 
 /// The price 1.
@@ -35,7 +35,7 @@ const MOST_WORK: u64 = 20_000;
 const ROUNDS: u32 = 9;
 
 /// By ranks, channels, intake, steps and C_S(N).
-static LENGTHS: Answers<(u32, u64, u64, u64, u64), u64> = Answers::new();
+static LENGTHS: Memo<(u32, u64, u64, u64, u64), u64> = Memo::new();
 
 /// What C_S(N) may be replaced by for a broadcast or reduce in so many slots, rounded down, where that is `cost`; at
 /// most `intake` lightpaths leave a rank.

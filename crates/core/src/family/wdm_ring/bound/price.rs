@@ -32,7 +32,7 @@
 //! each difference back to the prices that it is made of gives the load of every step in a cheapest
 //! tree, which says where prices should rise.
 
-use super::answers::Answers;
+use super::memo::Memo;
 use crate::interrupt;
 
 /// The difference to what cannot be reached: more than any price that is computed with.
@@ -292,7 +292,7 @@ const MOST_WORK: u64 = 50_000;
 /// What [`least_steps`] is asked: ranks, pieces, channels, and the least number of steps.
 type Asked = (u32, u64, u64, u64);
 
-static KNOWN: Answers<Asked, u64> = Answers::new();
+static KNOWN: Memo<Asked, u64> = Memo::new();
 
 /// The least S from `least` on that is not refuted by a certificate that was found.
 pub(super) fn least_steps(ranks: u32, pieces: u64, channels: u64, least: u64) -> u64 {

@@ -7,7 +7,7 @@
 //!
 //! **spread.** In an all_gather, an all_to_all, an all_reduce and a barrier something of every rank u reaches
 //! all others: the lightpaths by which ranks first get something of u form a relay tree (see
-//! [`super::relay_tree`]). With prices p_s >= 0 it costs at least G(p) (see [`super::per_step`]). A lightpath
+//! [`super::relay_tree`]). With prices p_s >= 0 it costs at least G(p) (see [`super::price`]). A lightpath
 //! of slot s is in the trees of n_s ranks at most, and all lightpaths of a slot together have length 2cN at
 //! most. N G(p) > 2cN (p_1 n_1 + ... + p_S n_S) for some p hence refutes S slots, whatever the
 //! lightpaths carry. A reduce_scatter backwards is such a collective.
@@ -43,8 +43,8 @@
 //! slot than the lightpaths of that tree, or in slot t and not at v. These N - 1 lightpaths are none of the
 //! tree's, and each has a link at least: C_t(N) + N - 1 >= C_S(N) + N - 1 links for every byte.
 
-use super::answers::Answers;
-use super::per_step::{LastSteps, certificate_for};
+use super::memo::Memo;
+use super::price::{LastSteps, certificate_for};
 use crate::interrupt;
 
 /// More N times S than this are not worth the wait.
@@ -77,9 +77,9 @@ fn find_least_steps(ranks: u32, channels: u64, intake: u64, known: u64) -> u64 {
 }
 
 /// By ranks, channels, intake and the steps that are known to be needed.
-static STEPS: Answers<(u32, u64, u64, u64), u64> = Answers::new();
+static STEPS: Memo<(u32, u64, u64, u64), u64> = Memo::new();
 /// By ranks, channels, intake, steps and what is followed.
-static LENGTHS: Answers<(u32, u64, u64, u64, Followed), Option<PricedLength>> = Answers::new();
+static LENGTHS: Memo<(u32, u64, u64, u64, Followed), Option<PricedLength>> = Memo::new();
 
 /// What is followed along relay trees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

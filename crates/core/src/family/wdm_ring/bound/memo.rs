@@ -1,4 +1,4 @@
-//! Answers that are kept for all threads: planners ask for the bounds of the same collectives again and again.
+//! Values of pure functions, shared by all threads: planners ask for the bounds of the same collectives many times.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -7,13 +7,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 const MOST_KEPT: usize = 1 << 14;
 
 /// The answers of a function that depends on nothing but what is asked.
-pub(super) struct Answers<Asked, Answer> {
+pub(super) struct Memo<Asked, Answer> {
     known: Mutex<BTreeMap<Asked, Answer>>,
 }
 
-impl<Asked: Ord, Answer: Copy> Answers<Asked, Answer> {
-    pub(super) const fn new() -> Answers<Asked, Answer> {
-        Answers {
+impl<Asked: Ord, Answer: Copy> Memo<Asked, Answer> {
+    pub(super) const fn new() -> Memo<Asked, Answer> {
+        Memo {
             known: Mutex::new(BTreeMap::new()),
         }
     }
