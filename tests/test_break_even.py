@@ -20,16 +20,18 @@ TWO = ("compare", "all_reduce", "--fabric", FABRIC, "--algorithms", "ring,halvin
 def crossing_s() -> float:
     """Where halving and doubling with a setting for each step takes as long as a ring.
 
-    2 s (alpha + delta) + 2 (1 - 1/n) beta m + (2 s - 2) R = 2 (n - 1) (alpha + delta + beta m/n)
+    In the last of s dimensions ranks exchange all that is left, 2 m/n, once in place of m/n twice:
+    (2 s - 1) (alpha + delta) + 2 (1 - 1/n) beta m + (2 s - 2) R
+    = 2 (n - 1) (alpha + delta + beta m/n)
     """
     steps = int(math.log2(RANKS))
     ring = 2 * (RANKS - 1) * (2 * DELAY_S + BETA_S * SIZE / RANKS)
-    doubling = 4 * steps * DELAY_S + 2 * (1 - 1 / RANKS) * BETA_S * SIZE
+    doubling = (2 * steps - 1) * 2 * DELAY_S + 2 * (1 - 1 / RANKS) * BETA_S * SIZE
     return (ring - doubling) / (2 * steps - 2)
 
 
 def test_the_break_even_is_where_the_formulas_cross() -> None:
-    names = ["ring", "halving_doubling"]
+    names = ["ring", "halving_doubling:halvings=2"]
     times = "10ns..10ms"
     rows = opticoll.compare("all_reduce", FABRIC, names, sizes=SIZE, reconfiguration=times).rows
     rows = [row for row in rows if row.algorithm != "auto"]

@@ -169,8 +169,6 @@ OF_GRIDS = ("plane_shifts", "pipelined")
             record["name"],
             LIGHT_TREES
             if record["name"] == "light_tree"
-            else "light_path_grid:ranks=16"
-            if record["name"] == "halving_exchange"
             else "circuit_switch:ranks=8"
             if record["family"] == "circuit_switch" or record["name"] in OF_SWITCHES
             else "wss_grid:rows=3,columns=4"

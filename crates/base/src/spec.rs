@@ -102,6 +102,8 @@ pub enum Role {
     Pieces,
     /// How many rings or trees run side by side through groups of ranks.
     Channels,
+    /// How many exchanges halve the vector.
+    Halvings,
     /// How long circuits take to change.
     Reconfiguration,
     /// How long control messages take.

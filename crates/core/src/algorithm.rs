@@ -375,16 +375,17 @@ impl Algorithm {
     /// plain name first.
     pub fn variants(&self, fabric: &Fabric) -> Vec<Spec> {
         let mut specs = vec![Spec::new(self.name)];
-        let are_tried = |option: &&OptionRecord| {
-            option.role != Role::Channels || ranks_leave_groups_by_own_links(fabric)
-        };
-        for option in self.options.iter().filter(are_tried) {
-            let plain = specs.clone();
+        for option in self.options {
+            let plain = match option.role {
+                // Which partner comes first makes no difference where halvings are tried.
+                Role::Halvings => vec![Spec::new(self.name)],
+                _ => specs.clone(),
+            };
             for value in option.tries {
-                let chosen = plain
-                    .iter()
-                    .map(|spec| spec.clone().with(option.name, value));
-                specs.extend(chosen);
+                if is_tried(option, value, fabric) {
+                    let chosen = plain.iter();
+                    specs.extend(chosen.map(|spec| spec.clone().with(option.name, value)));
+                }
             }
         }
         specs
@@ -395,6 +396,25 @@ impl Algorithm {
         let mut options = self.options.iter();
         let option = options.find(|option| option.role == Role::Pieces)?;
         spec.option(option.name)?.parse().ok()
+    }
+}
+
+/// Returns whether the planner tries a value of an option on a fabric: channels where ranks leave
+/// groups by links of their own, fewer halvings than the ranks have dimensions where circuits lead
+/// from every rank to every other alike.
+fn is_tried(option: &OptionRecord, value: &str, fabric: &Fabric) -> bool {
+    match option.role {
+        Role::Channels => ranks_leave_groups_by_own_links(fabric),
+        Role::Halvings => {
+            let circuits = fabric.circuits().filter(|_| fabric.planes().is_none());
+            let is_alike = circuits.is_some_and(|circuits| circuits.ring_shape().is_none());
+            let dimensions = fabric.ranks().checked_ilog2().unwrap_or(0);
+            is_alike
+                && value
+                    .parse()
+                    .is_ok_and(|halvings: u32| halvings < dimensions)
+        }
+        _ => true,
     }
 }
 

@@ -5,7 +5,6 @@ pub(super) mod bundles;
 pub(super) mod chains;
 pub(super) mod collectors;
 pub(super) mod detour;
-pub(super) mod exchange;
 pub(super) mod few_slots;
 pub(super) mod grouped;
 pub(super) mod levels;

@@ -368,7 +368,7 @@ fn what_takes_equal_blocks_refuses_demands() {
         assert!(error.contains("does not run here, on 8 ranks"), "{error}");
     };
     refused("shifts", "circuit_switch:ranks=8");
-    refused("exchange", "wss_grid:rows=2,columns=4");
+    refused("store_and_forward", "wss_grid:rows=2,columns=4");
     refused("concurrent_flow", "torus:dims=2x4");
     refused("decomposition", "crossbar:ranks=8");
     let fabric = Fabric::parse("crossbar:ranks=8").unwrap();

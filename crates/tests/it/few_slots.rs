@@ -71,7 +71,7 @@ fn check(
     plan
 }
 
-const WAYS: [(CollectiveKind, &str); 19] = [
+const WAYS: [(CollectiveKind, &str); 18] = [
     (CollectiveKind::AllReduce, "chains:pieces=3"),
     (CollectiveKind::AllReduce, "grouped"),
     (CollectiveKind::AllGather, "grouped"),
@@ -82,7 +82,6 @@ const WAYS: [(CollectiveKind, &str); 19] = [
     (CollectiveKind::Gather, "tree"),
     (CollectiveKind::Broadcast, "two_phases"),
     (CollectiveKind::Reduce, "two_phases"),
-    (CollectiveKind::AllToAll, "exchange"),
     (CollectiveKind::AllToAll, "store_and_forward"),
     (CollectiveKind::Broadcast, "chains"),
     (CollectiveKind::Reduce, "chains"),
@@ -224,8 +223,6 @@ fn given_groups_radices_and_stages_take_the_slots_of_their_loads() {
         ),
         (CollectiveKind::Scatter, "tree:radices=1024", 1024, 64, 8),
         (CollectiveKind::Gather, "tree:radices=1024", 1024, 64, 8),
-        (CollectiveKind::AllToAll, "exchange:radices=4x4", 16, 8, 3),
-        (CollectiveKind::AllToAll, "exchange:radices=16", 16, 8, 4),
         // Owners at 1, 4, 6 of 8 have load 8; 8 groups around the ring have load 8.
         (
             CollectiveKind::AllToAll,
@@ -270,13 +267,6 @@ fn given_groups_radices_and_stages_take_the_slots_of_their_loads() {
             16,
             2,
             5,
-        ),
-        (
-            CollectiveKind::AllToAll,
-            "exchange:radices=2x2x2x2",
-            16,
-            8,
-            4,
         ),
     ] {
         let collective = Collective::new(kind, ranks).unwrap();
@@ -538,7 +528,7 @@ fn what_does_not_fit_is_refused_with_the_reason() {
             "tree:radices=16,stripes=9999",
             "4096 at most",
         ),
-        (CollectiveKind::AllToAll, "exchange:radices=0", "from 1 on"),
+        (CollectiveKind::Broadcast, "tree:radices=0", "from 1 on"),
         (
             CollectiveKind::AllToAll,
             "collectors:group=17",
@@ -560,7 +550,9 @@ fn what_does_not_fit_is_refused_with_the_reason() {
         assert!(error.contains(reason), "{kind} {spec}: `{error}`");
     }
     let collective = Collective::new(CollectiveKind::AllToAll, 128).unwrap();
-    let spec = "exchange:radices=128,stripes=4096".parse().unwrap();
+    let spec = "collectors:group=16,collectors=16,stripes=4096x4096x4096"
+        .parse()
+        .unwrap();
     let size = "1MiB".parse().unwrap();
     let refused = planner::plan(
         &spec,

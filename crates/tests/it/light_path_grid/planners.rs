@@ -82,7 +82,7 @@ fn halves_are_exchanged_along_some_dimensions() {
     for dimensions in 2..=6u64 {
         let fabric = format!("light_path_grid:ranks={}", 1 << dimensions);
         for halvings in 0..=dimensions {
-            let name = format!("halving_exchange:halvings={halvings}");
+            let name = format!("halving_doubling:halvings={halvings}");
             let (slots, time) = timed(&fabric, kind, &name, 64_000, "every_step");
             assert_eq!(slots, dimensions + halvings);
             let left = 64_000 >> halvings;
@@ -95,7 +95,7 @@ fn halves_are_exchanged_along_some_dimensions() {
         }
         // Without halvings, and with all of them, slots and bytes are those of the algorithms known.
         for (halvings, known) in [(0, "recursive_doubling"), (dimensions, "halving_doubling")] {
-            let name = format!("halving_exchange:halvings={halvings}");
+            let name = format!("halving_doubling:halvings={halvings}");
             let own = timed(&fabric, kind, &name, 64_000, "free");
             assert_eq!(own, timed(&fabric, kind, known, 64_000, "free"));
         }
