@@ -277,6 +277,22 @@ fn given_groups_radices_and_stages_take_the_slots_of_their_loads() {
 }
 
 #[test]
+fn collectors_take_more_slots_only_for_more_lightpaths_than_ports() {
+    // Each of 8 members sends to 7 others: two slots of 4 ports, in and out. 8 groups around the ring
+    // have load 8, 16 have load 32, with a lightpath or two for each collector: one slot across.
+    for (ranks, wavelengths) in [(64, 8), (128, 32)] {
+        let fabric = format!("wdm_ring:ranks={ranks},wavelengths={wavelengths},ports=4");
+        let fabric = Fabric::parse(&fabric).unwrap();
+        for kind in [CollectiveKind::AllToAll, CollectiveKind::AllGather] {
+            let collective = Collective::new(kind, ranks).unwrap();
+            let spec = "collectors:group=8,collectors=8";
+            let plan = check(spec, &fabric, collective, "1MiB", Policy::EveryStep);
+            assert_eq!(plan.slots(), 5, "{kind} on {fabric}");
+        }
+    }
+}
+
+#[test]
 fn trees_meet_the_growth_bound_and_the_root_s_bound() {
     for (ranks, wavelengths) in [
         (9, 1),

@@ -17,6 +17,7 @@ use opticoll_core::interrupt;
 use opticoll_core::place::PlacementError;
 use opticoll_core::plan::{NamedRoutes, Plan};
 use opticoll_core::schedule::{Action, Claims, Schedule, Transfer};
+use rustc_hash::FxHashMap;
 
 /// A transfer with its way around.
 pub(crate) type Move = (Transfer, Direction);
@@ -72,6 +73,25 @@ impl SharedMove {
             action: Action::Copy,
         })
     }
+}
+
+/// A lightpath with its light and its slot.
+pub(crate) type Placed<'a> = (&'a SharedMove, Light, u32);
+
+/// Returns the number of slots up to the last in use.
+fn slots(placed: &[Placed<'_>]) -> u32 {
+    placed.iter().map(|(.., slot)| slot + 1).max().unwrap_or(0)
+}
+
+/// Returns the greatest number of lightpaths that a rank sends, or receives, in one slot.
+pub(crate) fn most_ends<'a>(moves: impl Iterator<Item = (&'a SharedMove, u32)>) -> u32 {
+    let mut counts: FxHashMap<(u32, u32, bool), u32> = FxHashMap::default();
+    for (own, slot) in moves {
+        interrupt::check();
+        *counts.entry((own.source, slot, true)).or_default() += 1;
+        *counts.entry((own.destination, slot, false)).or_default() += 1;
+    }
+    counts.into_values().max().unwrap_or(0)
 }
 
 /// Where a plan for a smaller ring goes.
@@ -139,51 +159,64 @@ impl Assembly {
         Ok(())
     }
 
-    /// Adds a step of lightpaths along the line from rank 0 to the last.
+    /// Adds a step of lightpaths along the line from rank 0 to the last. Where a rank has too few
+    /// ports for its own, they are also tried in shares, by the sum of their ends modulo the number
+    /// of shares: in each, every rank and every link has about as many.
     pub(crate) fn shared_line(&mut self, moves: &[SharedMove]) -> Result<(), PlannerError> {
-        self.shared_step(moves, |place| {
-            match moves[place].destination > moves[place].source {
-                true => Direction::Clockwise,
-                false => Direction::CounterClockwise,
-            }
-        })
+        let towards = |own: &SharedMove| match own.destination > own.source {
+            true => Direction::Clockwise,
+            false => Direction::CounterClockwise,
+        };
+        let directed: Vec<_> = moves.iter().map(|own| (own, towards(own))).collect();
+        let placed = self.placed(&directed)?;
+        let ports = self.ring.ports.unwrap_or(u32::MAX);
+        let shares = most_ends(moves.iter().map(|own| (own, 0))).div_ceil(ports);
+        if shares <= 1 {
+            self.shared_slots(placed.into_iter());
+            return Ok(());
+        }
+        let mut shared: Vec<Placed<'_>> = Vec::with_capacity(moves.len());
+        for share in 0..shares {
+            let is_own =
+                |(own, _): &&(&SharedMove, _)| (own.source + own.destination) % shares == share;
+            let own: Vec<_> = directed.iter().filter(is_own).copied().collect();
+            let before = slots(&shared);
+            let own = self.placed(&own)?.into_iter();
+            shared.extend(own.map(|(own, light, slot)| (own, light, before + slot)));
+        }
+        let is_shorter = slots(&shared) < slots(&placed);
+        self.shared_slots(if is_shorter { shared } else { placed }.into_iter());
+        Ok(())
     }
 
-    /// Adds a step of lightpaths, each in the direction of its place, with the wavelengths and slots that they need;
-    /// nothing where there are none.
-    pub(crate) fn shared_step(
-        &mut self,
-        moves: &[SharedMove],
-        direction: impl Fn(usize) -> Direction,
-    ) -> Result<(), PlannerError> {
+    /// Returns lightpaths with the wavelengths and slots that they need.
+    pub(crate) fn placed<'a>(
+        &self,
+        moves: &[(&'a SharedMove, Direction)],
+    ) -> Result<Vec<Placed<'a>>, PlannerError> {
         let mut schedule = Schedule::new(self.plan.schedule.collective);
         schedule.begin_step();
+        let mut lit = Vec::with_capacity(moves.len());
         let mut light = Vec::with_capacity(moves.len());
         // The first transfer stands for all of its lightpath.
-        for (place, own) in moves.iter().enumerate() {
+        for &(own, direction) in moves {
             if let Some(first) = own.transfers().next() {
                 schedule.push(first);
-                light.push(WdmLight::towards(direction(place)));
+                lit.push(own);
+                light.push(WdmLight::towards(direction));
             }
         }
         let auto = Assignment::AUTO;
         let placed = assign(schedule, light, &self.plan.fabric, auto, String::new());
         let placed = placed.map_err(PlacementError::from)?;
-        let lit = moves.iter().filter(|own| !own.chunks.is_empty());
-        let light = placed.light.iter().zip(&placed.slot);
-        self.shared_slots(
-            lit.zip(light)
-                .map(|(own, (&light, &slot))| (own, light, slot)),
-        );
-        Ok(())
+        let light = placed.light.into_iter().zip(placed.slot);
+        let lit = lit.into_iter().zip(light);
+        Ok(lit.map(|(own, (light, slot))| (own, light, slot)).collect())
     }
 
     /// Adds a step of lightpaths with their light and their slots, which count from 0; nothing where there are
     /// none.
-    pub(crate) fn shared_slots<'a>(
-        &mut self,
-        moves: impl Iterator<Item = (&'a SharedMove, Light, u32)>,
-    ) {
+    pub(crate) fn shared_slots<'a>(&mut self, moves: impl Iterator<Item = Placed<'a>>) {
         let before = self.plan.slots();
         let mut slots = 0;
         for (own, light, slot) in moves {

@@ -27,7 +27,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use crate::ring::assembly::{Assembly, SharedMove};
+use crate::ring::assembly::{Assembly, SharedMove, most_ends};
 use crate::ring::few_slots::{self, Estimate, Recipe};
 use crate::ring::grouped::{GroupLevel, Grouping, groups, load};
 use crate::ring::slot_cost::{SlotCost, spread};
@@ -298,22 +298,19 @@ fn plan(
     let mut assembly = Assembly::new(ring, collective);
     assembly.shared_line(&blocks.inwards(&crossings, into))?;
     let between = blocks.between(&crossings);
-    match ring.ports {
-        // The circles leave no rank without a port for each of its channels.
-        None => assembly.shared_slots(
-            between
-                .iter()
-                .map(|(own, light, slot)| (own, *light, *slot)),
-        ),
-        Some(_) => {
-            let ways = between
-                .iter()
-                .map(|(_, light, _)| WdmLight::from(*light).direction);
-            let ways: Vec<Direction> = ways.collect();
-            let moves: Vec<SharedMove> = between.into_iter().map(|(own, ..)| own).collect();
-            assembly.shared_step(&moves, |place| ways[place])?;
-        }
+    let mut placed: Vec<_> = between
+        .iter()
+        .map(|(own, light, slot)| (own, *light, *slot))
+        .collect();
+    let ends = most_ends(placed.iter().map(|&(own, _, slot)| (own, slot)));
+    if ring.ports.is_some_and(|ports| ends > ports) {
+        let direction = |light| WdmLight::from(light).direction;
+        let moves = placed
+            .iter()
+            .map(|&(own, light, _)| (own, direction(light)));
+        placed = assembly.placed(&moves.collect::<Vec<_>>())?;
     }
+    assembly.shared_slots(placed.into_iter());
     assembly.shared_line(&blocks.outwards(&crossings, out))?;
     Ok(assembly.finish(recipe.spec().to_string()))
 }
