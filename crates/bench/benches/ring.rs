@@ -28,7 +28,7 @@ use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;
 use opticoll::family::wdm_ring::placement::Assignment;
 use opticoll::family::wdm_ring::{placement, route};
-use opticoll::plan::AnyPlan;
+use opticoll::plan::Plan;
 use opticoll::simulate::{Policy, simulate};
 use opticoll::units::Time;
 use opticoll::{algorithm, planner, verify};
@@ -51,7 +51,7 @@ fn all_gather(ranks: u32, algorithm: &str, assignment: &str) -> Time {
 }
 
 /// Plans an all_gather of 4 MiB blocks by what the planner knows by name.
-fn planned(ranks: u32, algorithm: &str) -> AnyPlan {
+fn planned(ranks: u32, algorithm: &str) -> Plan {
     let fabric = Fabric::parse(&format!("wdm_ring:ranks={ranks},wavelengths=64")).unwrap();
     let collective = Collective::new(CollectiveKind::AllGather, ranks).unwrap();
     let size = "4MiB".parse().unwrap();
@@ -91,7 +91,7 @@ fn benches(criterion: &mut Criterion) {
             bencher.iter(|| assert!(verify::verify(black_box(&plan)).is_empty()));
         });
     }
-    let full = planned(1024, "relay_tree").unfold();
+    let full = planned(1024, "relay_tree").into_written_out();
     group.bench_function("relay_tree_1024_verify_in_full", |bencher| {
         bencher.iter(|| assert!(verify::verify(black_box(&full)).is_empty()));
     });

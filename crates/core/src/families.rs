@@ -14,7 +14,7 @@ use crate::family::{
     passive_star, torus, wdm_ring, wss_grid,
 };
 use crate::place::PlacementError;
-use crate::plan::{Plan, PlanRef};
+use crate::plan::Plan;
 use crate::schedule::Schedule;
 use crate::spec::{Role, Spec};
 use crate::units::UnitError;
@@ -153,9 +153,8 @@ pub fn slots_bound(fabric: &Fabric, collective: &Collective, single: bool) -> Op
 
 /// How many distinct wavelengths a plan lights anywhere; where a ring has converters, the most lightpaths on
 /// one fibre of one link in one slot.
-pub fn wavelengths_used<'a>(plan: impl Into<PlanRef<'a>>) -> u32 {
-    let plan = plan.into();
-    circuit_plans(&plan.representative().fabric).map_or(0, |plans| (plans.wavelengths_used)(plan))
+pub fn wavelengths_used(plan: &Plan) -> u32 {
+    circuit_plans(&plan.fabric).map_or(0, |plans| (plans.wavelengths_used)(plan))
 }
 
 /// Of an all_to_all with a demand on a fabric with circuits: the greatest bound on the time of plans in which no rank relays;

@@ -34,7 +34,7 @@ use crate::fabric::circuits::Paths;
 use crate::fabric::{Fabric, FamilyRecord, PresetRecord, circuits};
 use crate::interrupt;
 use crate::place::{PlacementError, PlacementProblem};
-use crate::plan::{Plan, PlanRef};
+use crate::plan::Plan;
 use crate::schedule::Schedule;
 use crate::units::{Bytes, UnitError};
 
@@ -66,7 +66,7 @@ pub struct CircuitPlans {
     /// The greatest bound on the time of any plan of a collective.
     pub time_bound: fn(&Fabric, &Charged<'_>) -> Result<Option<TimeBound>, UnitError>,
     /// How many distinct wavelengths a plan lights anywhere.
-    pub wavelengths_used: fn(PlanRef<'_>) -> u32,
+    pub wavelengths_used: fn(&Plan) -> u32,
 }
 
 /// What a bound on time is asked for.
@@ -103,9 +103,8 @@ impl Family {
 }
 
 /// How many values the field `wavelength` of a plan's light has; 0 where there is no such field.
-pub fn distinct_wavelengths(plan: PlanRef<'_>) -> u32 {
-    let representative = plan.representative();
-    let Some(kind) = representative.fabric.light() else {
+pub fn distinct_wavelengths(plan: &Plan) -> u32 {
+    let Some(kind) = plan.fabric.light() else {
         return 0;
     };
     let Some(field) = kind
@@ -117,22 +116,15 @@ pub fn distinct_wavelengths(plan: PlanRef<'_>) -> u32 {
     };
     let mut lit = vec![false; kind.fields[field].most() as usize + 1];
     let mut light_up = |light| lit[kind.value(light, field) as usize] = true;
-    for index in 0..representative.len() {
+    for row in 0..plan.len() {
         interrupt::check();
-        match plan {
-            PlanRef::Full(plan) => light_up(plan.light[index]),
-            PlanRef::Folded(plan) => {
-                (0..plan.span(index)).for_each(|source| light_up(plan.copy(index, source).light));
-            }
-            PlanRef::Pipelined(plan) => {
-                (0..plan.stripes).for_each(|stripe| light_up(plan.copy(index, stripe, 0).light));
-            }
-        }
+        let channels = match plan.repetition.is_folded() {
+            true => plan.span(row),
+            false => plan.repetition.stripes,
+        };
+        (0..channels).for_each(|beside| light_up(plan.copy(row, beside, 0).light));
     }
-    representative
-        .relays
-        .iter()
-        .for_each(|relay| light_up(relay.light));
+    plan.relays.iter().for_each(|relay| light_up(relay.light));
     lit.iter().filter(|&&lit| lit).count() as u32
 }
 

@@ -15,10 +15,8 @@
 //! schedule, and a transfer may carry a range of chunks. It goes by the fabric's route from source to destination unless
 //! the plan names another ([`NamedRoutes`]).
 
-mod any;
-pub mod folded;
 mod messages;
-pub mod pipelined;
+pub mod repetition;
 pub mod routes;
 mod same;
 pub mod text;
@@ -28,10 +26,8 @@ use std::ops::Range;
 use crate::fabric::{Fabric, Hop, Light};
 use crate::schedule::{Schedule, Transfer};
 use crate::units::Bytes;
-pub use any::{AnyPlan, PlanRef};
-pub use folded::{FoldedPlan, fold};
 pub use messages::StepMessages;
-pub use pipelined::PipelinedPlan;
+pub use repetition::{Repetition, fold};
 pub use routes::NamedRoutes;
 
 /// A transfer with its light and slot.
@@ -45,7 +41,8 @@ pub struct Lightpath {
     pub transfer: Transfer,
 }
 
-/// A schedule with routes, wavelengths and slots.
+/// A schedule with routes, wavelengths and slots: a row for each transfer, or for all transfers that are its copies
+/// ([`Repetition`]).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
     /// The machine it is for.
@@ -67,6 +64,8 @@ pub struct Plan {
     pub relays: Vec<Relay>,
     /// Routes that are not the fabric's. Only on fabrics with links.
     pub routes: NamedRoutes,
+    /// How the rows repeat.
+    pub repetition: Repetition,
 }
 
 /// A rank on the way of a transfer that receives it and sends it on with light of its own, storing
@@ -100,6 +99,7 @@ impl Plan {
             step_slots: (0..steps as u32).map(|slot| slot..slot + 1).collect(),
             relays: Vec::new(),
             routes: NamedRoutes::default(),
+            repetition: Repetition::NONE,
             schedule,
         }
     }
@@ -146,7 +146,7 @@ impl Plan {
         self.step_slots.last().map_or(0, |slots| slots.end)
     }
 
-    /// The number of lightpaths, one per transfer.
+    /// The number of rows: of lightpaths, where these do not repeat.
     pub fn len(&self) -> usize {
         self.schedule.len()
     }
@@ -179,7 +179,7 @@ impl Plan {
         self.schedule.is_empty()
     }
 
-    /// The same fabric, collective, claims and slots, without a step or lightpath.
+    /// The same fabric, collective, claims and slots, without a step or lightpath, and without repetition.
     pub fn without_lightpaths(&self) -> Plan {
         let mut schedule = Schedule::new(self.schedule.collective);
         schedule.claims = self.schedule.claims.clone();
@@ -193,6 +193,7 @@ impl Plan {
             step_slots: self.step_slots.clone(),
             relays: Vec::new(),
             routes: NamedRoutes::default(),
+            repetition: Repetition::NONE,
         }
     }
 
@@ -222,7 +223,7 @@ impl Plan {
         }
     }
 
-    /// The lightpath of a transfer.
+    /// The lightpath of a row.
     pub fn lightpath(&self, index: usize) -> Lightpath {
         Lightpath {
             slot: self.slot[index],
@@ -231,7 +232,7 @@ impl Plan {
         }
     }
 
-    /// All lightpaths, in the order of the schedule.
+    /// The lightpaths of all rows, in the order of the schedule.
     pub fn lightpaths(&self) -> impl Iterator<Item = Lightpath> + '_ {
         (0..self.len()).map(|index| self.lightpath(index))
     }

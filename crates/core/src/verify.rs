@@ -43,7 +43,7 @@
 //! use opticoll_core::collective::{Collective, CollectiveKind};
 //! use opticoll_core::family::wdm_ring::{Direction, WdmLight};
 //! use opticoll_core::fabric::{Fabric, Light};
-//! use opticoll_core::plan::{NamedRoutes, Plan};
+//! use opticoll_core::plan::{NamedRoutes, Plan, Repetition};
 //! use opticoll_core::schedule::{Action, Schedule, Transfer};
 //! use opticoll_core::verify::{ViolationKind, verify};
 //!
@@ -61,6 +61,7 @@
 //!     step_slots: vec![0..1],
 //!     relays: Vec::new(),
 //!     routes: NamedRoutes::default(),
+//!     repetition: Repetition::NONE,
 //! };
 //! assert!(verify(&plan).is_empty());
 //!
@@ -97,7 +98,7 @@ use std::fmt;
 
 use crate::family::wdm_ring::Direction;
 use crate::memory;
-use crate::plan::{Plan, PlanRef};
+use crate::plan::Plan;
 use order::AdmittedOrder;
 use report::Report;
 use rules::Rules;
@@ -331,11 +332,17 @@ impl fmt::Display for Violation {
 /// violation of its first chunks stands for all others, and has the numbers of the plan written out.
 ///
 /// Of each kind the first 100 000 violations are listed, and one more counts the rest.
-pub fn verify<'a>(plan: impl Into<PlanRef<'a>>) -> Vec<Violation> {
-    match plan.into() {
-        PlanRef::Full(plan) => full(plan),
-        PlanRef::Folded(plan) => folded::verify(plan),
-        PlanRef::Pipelined(plan) => pipelined::verify(plan),
+pub fn verify(plan: &Plan) -> Vec<Violation> {
+    let repetition = plan.repetition;
+    match (repetition.is_folded(), repetition.is_pipelined()) {
+        (false, false) => full(plan),
+        (true, false) => folded::verify(plan),
+        (false, true) => pipelined::verify(plan),
+        (true, true) => {
+            let sentence =
+                "a plan repeats by rotations, or by stripes and pieces, not by both; write it out";
+            vec![Violation::new(ViolationKind::Symmetry, sentence.into())]
+        }
     }
 }
 

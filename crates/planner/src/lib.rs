@@ -40,7 +40,7 @@ use opticoll_core::memory::TooMuch;
 use opticoll_core::names::{same_name, suggest};
 use opticoll_core::outcome::Outcome;
 use opticoll_core::place::PlacementError;
-use opticoll_core::plan::{AnyPlan, NamedRoutes, Plan};
+use opticoll_core::plan::{NamedRoutes, Plan, Repetition};
 use opticoll_core::schedule::{Claims, Schedule};
 use opticoll_core::simulate::{Method, Policy, SimulationError, default_policy};
 use opticoll_core::spec::{OptionRecord, Spec, SpecError};
@@ -302,7 +302,7 @@ pub fn check_name(kind: CollectiveKind, name: &str) -> Result<(), AlgorithmError
 /// A plan, and why it was chosen where there was a choice.
 pub struct Planned {
     /// The plan.
-    pub plan: AnyPlan,
+    pub plan: Plan,
     /// What was compared, the chosen one first; empty where nothing was.
     pub candidates: Vec<Candidate>,
     /// Why this one, in sentences; empty where nothing was compared.
@@ -311,20 +311,14 @@ pub struct Planned {
     pub outcome: Option<Box<Outcome>>,
 }
 
-impl From<AnyPlan> for Planned {
-    fn from(plan: AnyPlan) -> Planned {
+impl From<Plan> for Planned {
+    fn from(plan: Plan) -> Planned {
         Planned {
             plan,
             candidates: Vec::new(),
             reasons: Vec::new(),
             outcome: None,
         }
-    }
-}
-
-impl From<Plan> for Planned {
-    fn from(plan: Plan) -> Planned {
-        AnyPlan::Full(plan).into()
     }
 }
 
@@ -371,7 +365,7 @@ pub fn plan(
 ) -> Result<Planned, PlannerError> {
     let question = Question::new(fabric, collective, size, method, &|_| {})?;
     let mut planned = question.answer(&spec.at(size))?;
-    planned.plan.kept_mut().size = Some(size);
+    planned.plan.size = Some(size);
     Ok(planned)
 }
 
@@ -420,7 +414,7 @@ pub fn plan_task(spec: &Spec, task: &PlanningTask<'_>) -> Result<Planned, Planne
         }
     };
     let planned_for = planner.map(|_| DEFAULT_SIZE);
-    planned.plan.kept_mut().size = task.size.or(planned_for);
+    planned.plan.size = task.size.or(planned_for);
     Ok(planned)
 }
 
@@ -620,5 +614,6 @@ fn empty_plan(fabric: &Fabric, collective: Collective, algorithm: String, steps:
         step_slots: (0..steps).map(|slot| slot..slot + 1).collect(),
         relays: Vec::new(),
         routes: NamedRoutes::default(),
+        repetition: Repetition::NONE,
     }
 }

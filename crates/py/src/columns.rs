@@ -2,7 +2,7 @@
 
 use numpy::{IntoPyArray, PyArray1};
 use opticoll::fabric::{Hop, Light, LightKind};
-use opticoll::plan::{self, AnyPlan, PlanRef};
+use opticoll::plan;
 use opticoll::schedule::Transfer;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -16,7 +16,7 @@ type Columns<'py> = Bound<'py, PyDict>;
 const MOST_COLUMNS: u64 = 1 << 26;
 
 /// The columns of all transfers.
-pub(crate) fn of_plan<'py>(py: Python<'py>, plan: &AnyPlan) -> PyResult<Columns<'py>> {
+pub(crate) fn of_plan<'py>(py: Python<'py>, plan: &plan::Plan) -> PyResult<Columns<'py>> {
     let transfers = plan.transfers();
     if transfers > MOST_COLUMNS {
         return Err(ScheduleError::new_err(format!(
@@ -24,18 +24,18 @@ pub(crate) fn of_plan<'py>(py: Python<'py>, plan: &AnyPlan) -> PyResult<Columns<
              `slot_columns` gives those of a slot"
         )));
     }
-    let whole = interrupt::run(py, || PlanRef::from(plan).unfold())?;
+    let whole = interrupt::run(py, || plan.written_out())?;
     to_columns(py, &whole)
 }
 
 /// The columns of the transfers of a slot, and their indices in the plan.
 pub(crate) fn of_slot<'py>(
     py: Python<'py>,
-    plan: PlanRef<'_>,
+    plan: &plan::Plan,
     slot: u32,
 ) -> PyResult<Columns<'py>> {
     let (indices, plan) = interrupt::run(py, || {
-        let mut here = plan.representative().without_lightpaths();
+        let mut here = plan.without_lightpaths();
         let of_slot = plan.of_slot(slot);
         let indices: Vec<u64> = of_slot
             .map(|(index, lightpath)| {

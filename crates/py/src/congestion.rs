@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use opticoll::plan::{self, AnyPlan};
+use opticoll::plan;
 use opticoll::planner::rank_mapping::{self, Problem};
 use opticoll::simulate::burst::BurstWork;
 use opticoll::simulate::burst::collective::{self, CollectiveOutcome, Congestion, Job, executed};
@@ -35,23 +35,23 @@ pub(crate) fn delivered_plan(
         .and_then(|run| run.jobs.get(collective));
     let delivered = &job.ok_or_else(missing)?.delivered;
     interrupt::run(py, || {
-        let representative = plan.representative();
-        let schedule = executed(&representative.schedule, delivered);
-        let algorithm = representative.algorithm.clone();
-        let plan = plan::Plan::without_light(&representative.fabric, schedule, algorithm);
-        Plan::from_core(AnyPlan::Full(plan))
+        let rows = plan.rows();
+        let schedule = executed(&rows.schedule, delivered);
+        let algorithm = rows.algorithm.clone();
+        let plan = plan::Plan::without_light(&rows.fabric, schedule, algorithm);
+        Plan::from_core(plan)
     })
 }
 
 /// The whole plan, if it is one of messages.
 fn messages(plan: &Plan) -> PyResult<plan::Plan> {
-    let whole = plan.whole();
-    if whole.representative().has_light() {
+    let rows = plan.rows();
+    if rows.has_light() {
         return Err(ScheduleError::new_err(
             "the plan has light of its own; make one for an electrical fabric, such as crossbar",
         ));
     }
-    Ok(whole.unfold().into_owned())
+    Ok(rows.written_out().into_owned())
 }
 
 /// Copies of a plan at once over lightpaths; `places` are the hosts of each one's ranks.

@@ -31,7 +31,7 @@ pub(crate) fn replan(
     let method = method(settings.clone())?;
     let size = plan.size_or(size)?;
     let asked: Spec = algorithm.parse().map_err(SpecError::into_py_err)?;
-    let before = plan.representative();
+    let before = plan.rows();
     let left = families::after(&before.fabric, failed).map_err(IntoPyErr::into_py_err)?;
     let anew = interrupt::run(py, || {
         planned_anew::replan(before, &left, &asked, size, &method)
@@ -57,7 +57,7 @@ pub(crate) fn simulate_tasks(
     let asked: Vec<Task<'_>> = tasks
         .iter()
         .map(|(plan, size, rounds, request)| Task {
-            plan: plan.get().representative(),
+            plan: plan.get().rows(),
             size: Bytes::new(*size),
             rounds: *rounds,
             request: Time::from_ps(*request),
@@ -82,10 +82,7 @@ pub(crate) fn simulate_tasks(
 /// What is wrong with running plans side by side on one grid.
 #[pyfunction]
 pub(crate) fn task_conflicts(py: Python<'_>, plans: Vec<Py<Plan>>) -> PyResult<Vec<Violation>> {
-    let plans: Vec<_> = plans
-        .iter()
-        .map(|plan| plan.get().representative())
-        .collect();
+    let plans: Vec<_> = plans.iter().map(|plan| plan.get().rows()).collect();
     let found = interrupt::run(py, || verify::tasks(&plans))?;
     Ok(found.into_iter().map(Violation::from_core).collect())
 }

@@ -50,7 +50,7 @@ type ToldPlan = (String, Option<String>, Vec<CandidateRow>, Vec<String>);
 #[pymethods]
 impl Plan {
     fn __reduce__<'py>(&self, py: Python<'py>) -> Reduced<'py, ToldPlan> {
-        let text = interrupt::run(py, || text::write(self.whole()))?;
+        let text = interrupt::run(py, || text::write(self.rows()))?;
         let Choice {
             asked,
             candidates,

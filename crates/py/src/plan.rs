@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 
 use opticoll::families;
 use opticoll::outcome::Outcome;
-use opticoll::plan::{self, AnyPlan, PlanRef, text};
+use opticoll::plan::{self, text};
 use opticoll::planner;
 use opticoll::simulate;
 use opticoll::units::Bytes;
@@ -52,7 +52,7 @@ use choice::{CandidateRow, Choice};
 /// 'not simulated to the end: 20 cannot be faster'
 #[pyclass(frozen, module = "opticoll._core")]
 pub(crate) struct Plan {
-    plan: Arc<AnyPlan>,
+    plan: Arc<plan::Plan>,
     pub(crate) choice: Arc<Choice>,
     counts: Arc<Counts>,
     timed: Option<Arc<TimedChoice>>,
@@ -96,7 +96,7 @@ fn counted<T: Copy + Send>(
 }
 
 impl Plan {
-    pub(crate) fn from_core(plan: AnyPlan) -> Plan {
+    pub(crate) fn from_core(plan: plan::Plan) -> Plan {
         Plan {
             plan: Arc::new(plan),
             choice: Arc::default(),
@@ -112,7 +112,7 @@ impl Plan {
         asked: Option<&str>,
         settings: Option<Settings>,
     ) -> Plan {
-        let timed = planned.outcome.zip(planned.plan.representative().size);
+        let timed = planned.outcome.zip(planned.plan.size);
         let timed = timed.map(|(outcome, size)| TimedChoice {
             size,
             settings: given(settings),
@@ -130,16 +130,13 @@ impl Plan {
         }
     }
 
-    pub(crate) fn representative(&self) -> &plan::Plan {
-        self.plan.representative()
+    /// The plan with the rows that it keeps.
+    pub(crate) fn rows(&self) -> &plan::Plan {
+        &self.plan
     }
 
-    pub(crate) fn shared(&self) -> Arc<AnyPlan> {
+    pub(crate) fn shared(&self) -> Arc<plan::Plan> {
         self.plan.clone()
-    }
-
-    pub(crate) fn whole(&self) -> PlanRef<'_> {
-        PlanRef::from(&*self.plan)
     }
 }
 
@@ -179,14 +176,14 @@ impl Plan {
     /// >>> plan.to_text().splitlines()[1]
     /// 'collective broadcast ranks=4 root=0 pieces=1'
     fn to_text(&self, py: Python<'_>) -> PyResult<String> {
-        interrupt::run(py, || text::write(self.whole()))
+        interrupt::run(py, || text::write(self.rows()))
     }
 
     /// The fabric, with all its options.
     #[getter]
     fn fabric(&self) -> Fabric {
         Fabric {
-            fabric: self.representative().fabric.clone(),
+            fabric: self.rows().fabric.clone(),
         }
     }
 
@@ -194,27 +191,27 @@ impl Plan {
     #[getter]
     fn collective(&self) -> Collective {
         Collective {
-            collective: self.representative().schedule.collective,
+            collective: self.rows().schedule.collective,
         }
     }
 
     /// The specification of the algorithm, with its options.
     #[getter]
     fn algorithm(&self) -> &str {
-        &self.representative().algorithm
+        &self.rows().algorithm
     }
 
     /// The specification of the algorithm as it was asked for, such as `auto`.
     #[getter]
     pub(crate) fn asked(&self) -> &str {
         let asked = self.choice.asked.as_deref();
-        asked.unwrap_or(&self.representative().algorithm)
+        asked.unwrap_or(&self.rows().algorithm)
     }
 
     /// The size of the collective in bytes, or None; `Collective.size_convention` says what it counts.
     #[getter]
     fn size_bytes(&self) -> Option<u64> {
-        self.representative().size.map(Bytes::get)
+        self.rows().size.map(Bytes::get)
     }
 
     /// The same plan with another size for later simulations.
@@ -237,7 +234,7 @@ impl Plan {
     /// 1024
     fn with_size(&self, py: Python<'_>, size_bytes: u64) -> PyResult<Plan> {
         let size = Some(Bytes::new(size_bytes));
-        if self.representative().size == size {
+        if self.rows().size == size {
             return Ok(Plan {
                 plan: Arc::clone(&self.plan),
                 choice: Arc::clone(&self.choice),
@@ -246,8 +243,8 @@ impl Plan {
             });
         }
         interrupt::run(py, || {
-            let mut plan = AnyPlan::clone(&self.plan);
-            plan.kept_mut().size = size;
+            let mut plan = plan::Plan::clone(&self.plan);
+            plan.size = size;
             Plan::from_core(plan)
         })
     }
@@ -261,7 +258,7 @@ impl Plan {
     /// The number of slots of each step of the schedule, as a list.
     #[getter]
     fn step_slots(&self) -> Vec<u32> {
-        self.representative()
+        self.rows()
             .step_slots
             .iter()
             .map(|slots| slots.end - slots.start)
@@ -273,7 +270,7 @@ impl Plan {
     }
 
     fn __hash__(&self, py: Python<'_>) -> PyResult<isize> {
-        let plan = self.representative();
+        let plan = self.rows();
         let kind = plan.schedule.collective.kind().name();
         let shape = (self.plan.transfers(), plan.size.map(Bytes::get));
         let parts = (plan.fabric.to_string(), kind, &*plan.algorithm, shape);
@@ -287,29 +284,28 @@ impl Plan {
     /// Whether the plan is rotation-symmetric and kept as the transfers of rank 0.
     #[getter]
     fn folded(&self) -> bool {
-        matches!(*self.plan, AnyPlan::Folded(_))
+        self.plan.repetition.is_folded()
     }
 
     /// Whether the plan is pipelined and kept as the transfers of its first chunks.
     #[getter]
     fn pipelined(&self) -> bool {
-        matches!(*self.plan, AnyPlan::Pipelined(_))
+        self.plan.repetition.is_pipelined()
     }
 
     /// The wavelengths and the pieces of a pipelined plan, for all of which a transfer stands that it keeps; None of other plans.
     #[getter]
     fn pipeline(&self) -> Option<(u32, u32)> {
-        match &*self.plan {
-            AnyPlan::Pipelined(plan) => Some((plan.stripes, plan.pieces)),
-            _ => None,
-        }
+        let repetition = self.plan.repetition;
+        let form = (repetition.stripes, repetition.pieces);
+        repetition.is_pipelined().then_some(form)
     }
 
     /// The number of different wavelengths in use; 0 on fabrics without wavelengths.
     #[getter]
     fn wavelengths_used(&self, py: Python<'_>) -> PyResult<u32> {
         counted(py, &self.counts.wavelengths, || {
-            families::wavelengths_used(self.whole())
+            families::wavelengths_used(self.rows())
         })
     }
 
@@ -317,14 +313,14 @@ impl Plan {
     #[getter]
     fn configurations(&self, py: Python<'_>) -> PyResult<u64> {
         counted(py, &self.counts.configurations, || {
-            simulate::circuit::configurations(self.whole())
+            simulate::circuit::configurations(self.rows())
         })
     }
 
     /// The number of steps that the paper of the algorithm gives, or None.
     #[getter]
     fn claimed_steps(&self) -> Option<u64> {
-        self.representative().schedule.claims.paper_steps
+        self.rows().schedule.claims.paper_steps
     }
 
     /// The lower bound on the slots of any plan, as (number of slots, name of the bound, its assumptions), or None.
@@ -332,10 +328,10 @@ impl Plan {
     /// If a lightpath of the plan carries several chunks, the bound is the one that holds for any number of chunks.
     #[getter]
     fn bound(&self, py: Python<'_>) -> PyResult<Option<SlotsBound>> {
-        let schedule = &self.representative().schedule;
-        let fabric = &self.representative().fabric;
+        let schedule = &self.rows().schedule;
+        let fabric = &self.rows().fabric;
         counted(py, &self.counts.bound, || {
-            let single = self.representative().has_one_chunk_per_lightpath();
+            let single = self.rows().has_one_chunk_per_lightpath();
             let bound = families::slots_bound(fabric, &schedule.collective, single)?;
             Some((bound.steps, bound.name, bound.assumption))
         })
@@ -368,12 +364,12 @@ impl Plan {
     /// >>> opticoll.plan("all_gather", "wdm_ring:ranks=16,wavelengths=2", "ring").verify()
     /// []
     fn verify(&self, py: Python<'_>) -> PyResult<Vec<Violation>> {
-        let violations = interrupt::run(py, || verify::verify(self.whole()))?;
+        let violations = interrupt::run(py, || verify::verify(self.rows()))?;
         Ok(violations.into_iter().map(Violation::from_core).collect())
     }
 
     fn __repr__(&self) -> String {
-        let plan = self.representative();
+        let plan = self.rows();
         let kind = plan.schedule.collective.kind();
         format!(
             "<Plan of {kind} by {} on {} ranks: {} slots, {} transfers>",

@@ -2,7 +2,6 @@
 
 use opticoll::algorithm;
 use opticoll::families;
-use opticoll::plan::AnyPlan;
 use opticoll::planner::{self, PlanningTask};
 use opticoll::spec::{Spec, SpecError};
 use opticoll::units::Bytes;
@@ -49,7 +48,7 @@ pub(crate) fn make_plan(
         let plan = families::place(schedule, &fabric.fabric, wavelength, algorithm);
         let mut plan = plan.map_err(IntoPyErr::into_py_err)?;
         plan.size = size_bytes.map(Bytes::new);
-        Ok(Plan::from_core(AnyPlan::Full(plan)))
+        Ok(Plan::from_core(plan))
     })?
 }
 

@@ -126,7 +126,7 @@ impl Program {
     #[staticmethod]
     fn of_plan(py: Python<'_>, plan: &Plan) -> PyResult<Program> {
         let program = interrupt::run(py, || {
-            let plan = plan.whole().unfold();
+            let plan = plan.rows().written_out();
             CollectiveProgram::of_schedule(&plan.schedule, plan.algorithm.clone())
         })?;
         let program = program.map_err(program::ProgramError::into_py_err)?;

@@ -117,7 +117,7 @@ impl Trace {
     /// >>> trace.plan == plan
     /// True
     fn exported_from(&self, plan: Option<Py<Plan>>) -> PyResult<Trace> {
-        let size = |plan: &Py<Plan>| plan.get().representative().size;
+        let size = |plan: &Py<Plan>| plan.get().rows().size;
         if plan.as_ref().is_some_and(|plan| size(plan).is_none()) {
             let sentence = "the plan states no size; use plan.with_size(size_bytes)";
             return Err(TraceError::new_err(sentence));
@@ -264,7 +264,7 @@ pub(crate) fn write_messages(
 ) -> PyResult<()> {
     let written = interrupt::run(py, || {
         let size = Bytes::new(size_bytes);
-        let all = PlanMessages::of(&plan.whole().unfold(), size)?;
+        let all = PlanMessages::of(&plan.rows().written_out(), size)?;
         if form != "time_independent" {
             all.each_has_bytes("GOAL")?;
         }
@@ -353,8 +353,8 @@ pub(crate) fn replay_trace(
     let fabric = request.network.to_string();
     let planned = exported
         .as_ref()
-        .map(|plan| (plan.get().shared(), plan.get().representative().size))
-        .filter(|(plan, _)| plan.representative().fabric.to_string() == fabric);
+        .map(|plan| (plan.get().shared(), plan.get().rows().size))
+        .filter(|(plan, _)| plan.fabric.to_string() == fabric);
     interrupt::run(py, || match planned {
         Some((plan, size)) => network::carry_out(&plan, size.unwrap_or_default(), &request),
         None => network::run(source, &request),

@@ -267,7 +267,7 @@ pub(crate) fn collective_cost(
     let method = method(settings)?;
     let plan = plan.get();
     interrupt::run(py, || {
-        cost::of(plan.whole(), Bytes::new(size_bytes), &method)
+        cost::of(plan.rows(), Bytes::new(size_bytes), &method)
     })?
     .map(|(cost, outcome)| CollectiveCost {
         time_ps: cost.time.ps(),

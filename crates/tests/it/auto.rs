@@ -185,7 +185,7 @@ fn faster_than_auto(
     let auto = question.plan("auto");
     let auto = auto.unwrap_or_else(|error| panic!("{what}: {error}"));
     assert_eq!(verify(&auto.plan), [], "{what}");
-    let (time, chosen) = (question.time(&auto), &auto.plan.representative().algorithm);
+    let (time, chosen) = (question.time(&auto), &auto.plan.algorithm);
     let (mut compared, mut faster) = (0, BTreeSet::new());
     for name in names {
         let Ok(planned) = question.plan(&name) else {

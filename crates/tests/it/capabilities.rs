@@ -42,7 +42,7 @@ fn gathered(options: &str, pieces: u32) -> (Plan, u64) {
     let plan = planner::relay_tree(&fabric, collective)
         .unwrap_or_else(|error| panic!("{options}: {error}"));
     assert!(verify(&plan).is_empty(), "{options}: {:?}", verify(&plan));
-    let plan = plan.unfold();
+    let plan = plan.into_written_out();
     proved(&plan);
     let bound = bound::best(ring, &collective).steps;
     assert!(u64::from(plan.slots()) >= bound, "{options}");
@@ -61,7 +61,7 @@ fn planned(
     let (size, spec) = ("1MiB".parse().unwrap(), algorithm.parse().unwrap());
     let plan = planner::plan(&spec, &fabric, collective, size, &policy.into())?
         .plan
-        .unfold();
+        .into_written_out();
     proved(&plan);
     assert_eq!(plan.fabric, fabric);
     Ok(plan)

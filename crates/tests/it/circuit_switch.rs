@@ -7,7 +7,7 @@ mod wiring;
 use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;
 use opticoll::family::circuit_switch::{CircuitSwitch, bound};
-use opticoll::plan::{AnyPlan, Plan};
+use opticoll::plan::Plan;
 use opticoll::planner;
 use opticoll::simulate::{self, Method, Paths, Policy};
 use opticoll::units::{Bytes, Time};
@@ -35,12 +35,9 @@ pub(crate) fn proved(
     let collective = Collective::new(kind, fabric.ranks()).unwrap();
     let (spec, size) = (algorithm.parse().unwrap(), Bytes::new(size));
     let planned = planner::plan(&spec, &fabric, collective, size, &Method::from(policy));
-    let AnyPlan::Full(plan) = planned
+    let plan = planned
         .unwrap_or_else(|error| panic!("{kind} {algorithm} on {fabric:?}: {error}"))
-        .plan
-    else {
-        panic!("{algorithm}: folded");
-    };
+        .plan;
     let violations = verify(&plan);
     assert!(
         violations.is_empty(),

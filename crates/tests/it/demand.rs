@@ -34,7 +34,7 @@ fn proved(spec: &str, fabric: &Fabric, collective: Collective, size: u64, method
     let named = spec.parse().unwrap();
     let planned = planner::plan(&named, fabric, collective, Bytes::new(size), method);
     let planned = planned.unwrap_or_else(|error| panic!("{spec} on {}: {error}", fabric.spec()));
-    let plan = planned.plan.representative().clone();
+    let plan = planned.plan.clone();
     let violations = verify(&plan);
     assert!(
         violations.is_empty(),

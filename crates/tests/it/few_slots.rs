@@ -9,7 +9,7 @@ use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;
 use opticoll::family::wdm_ring::WdmRing;
 use opticoll::family::wdm_ring::bound::{self, time};
-use opticoll::plan::{AnyPlan, Plan, PlanRef};
+use opticoll::plan::Plan;
 use opticoll::planner::{self, PlannerError};
 use opticoll::simulate::{self, Policy};
 use opticoll::units::Time;
@@ -24,13 +24,7 @@ fn on(ranks: u32, wavelengths: u32) -> Fabric {
 }
 
 /// The plan of a spelling, verified; nothing of it is below the bounds.
-fn check(
-    spec: &str,
-    fabric: &Fabric,
-    collective: Collective,
-    size: &str,
-    policy: Policy,
-) -> AnyPlan {
+fn check(spec: &str, fabric: &Fabric, collective: Collective, size: &str, policy: Policy) -> Plan {
     let kind = collective.kind();
     let at = format!("{kind} {spec} on {fabric}, {size}, {policy:?}");
     let size = size.parse().unwrap();
@@ -49,11 +43,7 @@ fn check(
         violations.len(),
         violations[0].sentence
     );
-    assert_eq!(
-        plan.representative().schedule.collective.root(),
-        collective.root(),
-        "{at}"
-    );
+    assert_eq!(plan.schedule.collective.root(), collective.root(), "{at}");
     let ring = fabric.downcast::<WdmRing>().unwrap();
     if ring.ranks > 1 {
         let least = bound::any_load(ring, &collective).steps;
@@ -450,7 +440,7 @@ fn auto_is_never_above_a_named_algorithm_from_1_kib_to_1_gib() {
             let size = format!("{}B", 1u64 << exponent);
             let collective = Collective::new(kind, ranks).unwrap();
             let ours = check("auto", &fabric, collective, &size, policy);
-            let time = |plan: PlanRef<'_>| -> Time {
+            let time = |plan: &Plan| -> Time {
                 let size = size.parse().unwrap();
                 simulate::simulate(plan, size, policy, "circuit")
                     .unwrap()
@@ -460,7 +450,7 @@ fn auto_is_never_above_a_named_algorithm_from_1_kib_to_1_gib() {
                 assert!(
                     time((&ours).into()) <= time(plan.into()),
                     "{kind} {size} {policy:?}: {} takes {}, {name} {}",
-                    ours.representative().algorithm,
+                    ours.algorithm,
                     time((&ours).into()),
                     time(plan.into())
                 );

@@ -6,7 +6,7 @@ use opticoll::fabric::Fabric;
 use opticoll::family::wdm_ring::WdmRing;
 use opticoll::family::wdm_ring::{CONVERTED, WdmLight};
 use opticoll::outcome::Outcome;
-use opticoll::plan::{AnyPlan, FoldedPlan, Lightpath, Plan, PlanRef, fold, text};
+use opticoll::plan::{Lightpath, Plan, fold, text};
 use opticoll::planner;
 use opticoll::schedule::Action;
 use opticoll::simulate::{self, Policy, circuit};
@@ -35,7 +35,7 @@ const CASES: &[(&str, u32)] = &[
 ];
 
 /// Folded plans on a fabric: relay trees and static levels, there, back, and there and back.
-fn folded_plans(fabric: &str, pieces: u32) -> Vec<FoldedPlan> {
+fn folded_plans(fabric: &str, pieces: u32) -> Vec<Plan> {
     let fabric = Fabric::parse(fabric).unwrap();
     let collective = Collective::new(CollectiveKind::AllGather, fabric.ranks()).unwrap();
     let collective = collective.with_pieces(pieces).unwrap();
@@ -47,26 +47,23 @@ fn folded_plans(fabric: &str, pieces: u32) -> Vec<FoldedPlan> {
         plans.push(planner::all_reduce(&gather).unwrap());
         plans.push(gather);
     }
-    let folded = plans.into_iter().filter_map(|plan| match plan {
-        AnyPlan::Folded(plan) => Some(plan),
-        AnyPlan::Full(_) | AnyPlan::Pipelined(_) => None,
-    });
-    folded.collect()
+    plans.retain(|plan| plan.repetition.is_folded());
+    plans
 }
 
-fn all_folded_plans() -> Vec<FoldedPlan> {
+fn all_folded_plans() -> Vec<Plan> {
     let cases = CASES.iter();
-    let plans: Vec<FoldedPlan> = cases
+    let plans: Vec<Plan> = cases
         .flat_map(|(fabric, pieces)| folded_plans(fabric, *pieces))
         .collect();
     assert!(plans.len() > 3 * CASES.len(), "{}", plans.len());
-    let converted: Vec<FoldedPlan> = plans.iter().filter_map(all_converted).collect();
+    let converted: Vec<Plan> = plans.iter().filter_map(all_converted).collect();
     assert!(!converted.is_empty());
     [plans, converted, all_to_alls()].concat()
 }
 
 /// Blocks from relay to relay, which turn with both of their ranks.
-fn all_to_alls() -> Vec<FoldedPlan> {
+fn all_to_alls() -> Vec<Plan> {
     let cases = [
         (
             "wdm_ring:ranks=66,wavelengths=4",
@@ -86,7 +83,7 @@ fn all_to_alls() -> Vec<FoldedPlan> {
         let method = simulate::Method::default();
         let planned = planner::plan(&spec, &fabric, collective, Bytes::new(1 << 20), &method);
         match planned.unwrap().plan {
-            AnyPlan::Folded(plan) => Some(plan),
+            plan if plan.repetition.is_folded() => Some(plan),
             // Lengths up to half the stride must divide the ring.
             _ if fabric.ranks() == 75 => None,
             other => panic!("{fabric}: {other:?}"),
@@ -96,10 +93,10 @@ fn all_to_alls() -> Vec<FoldedPlan> {
 }
 
 /// The same plan with every lightpath converted, on a fabric of one fibre that can.
-fn all_converted(plan: &FoldedPlan) -> Option<FoldedPlan> {
-    let ring = plan.orbits.fabric.downcast::<WdmRing>().unwrap();
+fn all_converted(plan: &Plan) -> Option<Plan> {
+    let ring = plan.fabric.downcast::<WdmRing>().unwrap();
     let mut plan = plan.clone();
-    for light in &mut plan.orbits.light {
+    for light in &mut plan.light {
         change_light(light, |light: &mut WdmLight| light.wavelength = CONVERTED);
     }
     (ring.converters && ring.fibres == 1).then_some(plan)
@@ -119,9 +116,9 @@ fn sorted(plan: &Plan) -> Vec<(usize, Lightpath)> {
 #[test]
 fn folding_what_was_unfolded_gives_the_same_and_both_are_proved() {
     for plan in all_folded_plans() {
-        let name = format!("{} {}", plan.orbits.fabric, plan.orbits.algorithm);
+        let name = format!("{} {}", plan.fabric, plan.algorithm);
         assert_eq!(verify(&plan), [], "{name}");
-        let whole = plan.unfold();
+        let whole = plan.written_out();
         assert_eq!(whole.len() as u64, plan.transfers());
         assert_eq!(verify(&whole), [], "{name}");
         assert_eq!(fold(&whole), Some(plan), "{name}");
@@ -142,7 +139,11 @@ fn larger_plans_are_proved_both_ways() {
             pieces,
         ) {
             assert_eq!(verify(&plan), [], "{ranks} {wavelengths} {pieces}");
-            assert_eq!(verify(&plan.unfold()), [], "{ranks} {wavelengths} {pieces}");
+            assert_eq!(
+                verify(&plan.written_out()),
+                [],
+                "{ranks} {wavelengths} {pieces}"
+            );
         }
     }
 }
@@ -161,7 +162,12 @@ fn a_plan_is_folded_only_if_it_is_its_own_rotation() {
                 continue;
             };
             folded += 1;
-            assert_eq!(sorted(&found.unfold()), sorted(&plan), "{}", record.name);
+            assert_eq!(
+                sorted(&found.written_out()),
+                sorted(&plan),
+                "{}",
+                record.name
+            );
             assert_eq!(verify(&found), [], "{}", record.name);
         }
     }
@@ -172,9 +178,9 @@ fn a_plan_is_folded_only_if_it_is_its_own_rotation() {
 fn one_lightpath_changed_anywhere_and_a_plan_does_not_fold() {
     let mut random = Pcg64Mcg::seed_from_u64(1);
     for plan in folded_plans("wdm_ring:ranks=12,wavelengths=3", 2) {
-        let whole = plan.unfold();
+        let whole = plan.written_out();
         for _ in 0..50 {
-            let mut changed = whole.clone();
+            let mut changed = Plan::clone(&whole);
             let at = random.random_range(0..changed.len());
             match random.random_range(0..3) {
                 0 => change_light(&mut changed.light[at], |light: &mut WdmLight| {
@@ -185,7 +191,7 @@ fn one_lightpath_changed_anywhere_and_a_plan_does_not_fold() {
                 }),
                 _ => changed.slot[at] = (changed.slot[at] + 1) % changed.slots(),
             }
-            if changed != whole {
+            if changed != *whole {
                 assert_eq!(fold(&changed), None);
             }
         }
@@ -211,7 +217,7 @@ fn only_some_collectives_look_the_same_from_every_rank() {
         })
         .unwrap();
     assert_eq!(fold(&plan), None);
-    let violations = verify(&FoldedPlan { orbits: plan });
+    let violations = verify(&plan.in_all_rotations());
     assert_eq!(violations[0].kind, ViolationKind::Symmetry);
 }
 
@@ -223,22 +229,16 @@ fn folded_plans_are_written_without_unfolding_and_read_back_folded() {
         let written = text::write(&plan);
         // A statement for each orbit, and one more for each fibre that it goes on to.
         let lines = written.lines().count();
-        let ring = plan.orbits.fabric.downcast::<WdmRing>().unwrap();
-        let most = plan.orbits.len() * ring.fibres as usize + plan.orbits.slots() as usize + 10;
-        assert!(
-            lines <= most,
-            "{lines} lines for {} orbits",
-            plan.orbits.len()
-        );
-        let AnyPlan::Folded(read) = text::read_any(&written).unwrap() else {
-            panic!("{written}");
-        };
+        let ring = plan.fabric.downcast::<WdmRing>().unwrap();
+        let most = plan.len() * ring.fibres as usize + plan.slots() as usize + 10;
+        assert!(lines <= most, "{lines} lines for {} orbits", plan.len());
+        let read = text::read_any(&written).unwrap();
         assert_eq!(read, plan);
         assert_eq!(text::write(&read), written);
         // Any reader of the format sees all lightpaths.
         assert_eq!(
             sorted(&text::read(&written).unwrap()),
-            sorted(&plan.unfold())
+            sorted(&plan.written_out())
         );
     }
 }
@@ -246,7 +246,7 @@ fn folded_plans_are_written_without_unfolding_and_read_back_folded() {
 #[test]
 fn files_that_are_no_orbits_are_read_lightpath_by_lightpath() {
     for plan in folded_plans("wdm_ring:ranks=12,wavelengths=3", 2) {
-        let whole = plan.unfold();
+        let whole = plan.written_out();
         let written = text::write(&whole);
         let read = text::read_any(&written).unwrap();
         assert_eq!(
@@ -254,7 +254,7 @@ fn files_that_are_no_orbits_are_read_lightpath_by_lightpath() {
             written,
             "reading then writing is identity"
         );
-        assert_eq!(sorted(&read.unfold()), sorted(&whole));
+        assert_eq!(sorted(&read.written_out()), sorted(&whole));
     }
     let head = "opticoll plan 1\ncollective all_gather ranks=4 root=0 pieces=1\n\
                 fabric wdm_ring:ranks=4,wavelengths=2\nalgorithm by hand\nsteps 1\nslot 0\n";
@@ -273,7 +273,7 @@ fn files_that_are_no_orbits_are_read_lightpath_by_lightpath() {
         ("copy 0 0>2 cw 0.0 x2 chunk+2 rank+2\nend 2\n", false),
     ] {
         let read = text::read_any(&format!("{head}{body}")).unwrap();
-        assert_eq!(matches!(read, AnyPlan::Folded(_)), folded, "{body}");
+        assert_eq!(read.repetition.is_folded(), folded, "{body}");
     }
     let error = text::read_any(&format!(
         "{head}copy 0 0>1 cw 0.0 x4 chunk+1 rank+1\nend 5\n"
@@ -288,7 +288,7 @@ fn files_that_are_no_orbits_are_read_lightpath_by_lightpath() {
 
 // Simulation.
 
-fn simulated<'a>(plan: impl Into<PlanRef<'a>>, size: u64, policy: Policy) -> Option<Outcome> {
+fn simulated(plan: &Plan, size: u64, policy: Policy) -> Option<Outcome> {
     simulate::simulate(plan, Bytes::new(size), policy, "circuit").ok()
 }
 
@@ -303,15 +303,15 @@ fn without_path(outcome: Outcome) -> Outcome {
 #[test]
 fn folded_plans_take_the_time_of_all_lightpaths_under_every_policy() {
     for plan in all_folded_plans() {
-        let whole = plan.unfold();
-        let name = format!("{} {}", plan.orbits.fabric, plan.orbits.algorithm);
+        let whole = plan.written_out();
+        let name = format!("{} {}", plan.fabric, plan.algorithm);
         assert_eq!(
             circuit::configurations(&plan),
             circuit::configurations(&whole)
         );
         // Sizes that are a multiple of the chunks.
         for size in [1, 1000, 1 << 20] {
-            let size = size * u64::from(plan.orbits.schedule.collective.chunks());
+            let size = size * u64::from(plan.schedule.collective.chunks());
             for policy in Policy::ALL {
                 let (one, all) = (
                     simulated(&plan, size, policy),
@@ -346,7 +346,7 @@ fn check_path(outcome: &Outcome, whole: &Plan) {
 fn sizes_that_do_not_divide_take_the_same_time_with_barriers() {
     let mut left_out = crate::leaves_out(5);
     for plan in all_folded_plans() {
-        let whole = plan.unfold();
+        let whole = plan.written_out();
         for size in [1, 1001, 123_457, 999_983] {
             for policy in [Policy::EveryStep, Policy::OnChange, Policy::Free] {
                 if left_out() {
@@ -372,12 +372,12 @@ fn sizes_that_do_not_divide_take_the_same_time_with_barriers() {
                 assert!(most(&one) >= most(&all));
             }
             // Which port of several is taken hangs on single bytes.
-            let ring = plan.orbits.fabric.downcast::<WdmRing>().unwrap();
+            let ring = plan.fabric.downcast::<WdmRing>().unwrap();
             if ring.ports.is_none()
                 && let Some(one) = simulated(&plan, size, Policy::PerPort)
             {
                 let all = simulated(&whole, size, Policy::PerPort).unwrap();
-                assert!(one.time >= all.time, "{}", plan.orbits.fabric);
+                assert!(one.time >= all.time, "{}", plan.fabric);
             }
         }
     }
@@ -502,23 +502,23 @@ fn the_folded_check_rejects_what_the_full_check_rejects_and_nothing_else() {
     // The same plans where a rank has fewer ports than its plan takes in some slot.
     let mut few_ports = folded_plans("wdm_ring:ranks=36,wavelengths=4", 1);
     for plan in &mut few_ports {
-        plan.orbits.fabric = Fabric::parse("wdm_ring:ranks=36,wavelengths=4,ports=7").unwrap();
+        plan.fabric = Fabric::parse("wdm_ring:ranks=36,wavelengths=4,ports=7").unwrap();
     }
     for plan in all_folded_plans().into_iter().chain(few_ports) {
-        if plan.orbits.is_empty() {
+        if plan.is_empty() {
             continue;
         }
         // Each is written out.
         let rounds = if plan.transfers() < 50_000 { 120 } else { 6 };
         let rounds = crate::share(rounds, 5);
         for round in 0..rounds {
-            let mut orbits = mutate(&plan.orbits, &mut random);
+            let mut orbits = mutate(&plan, &mut random);
             if round % 3 == 0 && !orbits.is_empty() {
                 orbits = mutate(&orbits, &mut random);
             }
-            let mutant = FoldedPlan { orbits };
+            let mutant = orbits.in_all_rotations();
             let one = verify(&mutant);
-            let all = verify(&mutant.unfold());
+            let all = verify(&mutant.written_out());
             assert_eq!(
                 one.is_empty(),
                 all.is_empty(),
@@ -561,14 +561,14 @@ fn the_folded_check_rejects_what_the_full_check_rejects_and_nothing_else() {
 #[test]
 fn an_orbit_must_leave_rank_0() {
     for plan in folded_plans("wdm_ring:ranks=6,wavelengths=2", 1) {
-        let mut orbits = plan.orbits.without_lightpaths();
-        for step in 0..plan.orbits.schedule.steps() {
+        let mut orbits = plan.without_lightpaths();
+        for step in 0..plan.schedule.steps() {
             orbits.schedule.begin_step();
-            for index in plan.orbits.schedule.step(step) {
-                orbits.push(plan.copy(index, 2));
+            for index in plan.schedule.step(step) {
+                orbits.push(plan.copy(index, 2, 0));
             }
         }
-        let kinds: Vec<ViolationKind> = verify(&FoldedPlan { orbits })
+        let kinds: Vec<ViolationKind> = verify(&orbits.in_all_rotations())
             .iter()
             .map(|violation| violation.kind)
             .collect();
@@ -579,7 +579,7 @@ fn an_orbit_must_leave_rank_0() {
 #[test]
 fn folded_plans_with_columns_of_different_lengths_are_refused() {
     for mut plan in folded_plans("wdm_ring:ranks=6,wavelengths=2", 1) {
-        plan.orbits.slot.pop();
+        plan.slot.pop();
         assert_eq!(verify(&plan)[0].kind, ViolationKind::Columns);
     }
 }

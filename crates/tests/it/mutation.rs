@@ -331,7 +331,9 @@ fn capable_plans() -> Vec<Plan> {
     let of = |options: &&str| {
         let fabric = Fabric::parse(&format!("wdm_ring:{options}")).unwrap();
         let collective = Collective::new(CollectiveKind::AllGather, fabric.ranks()).unwrap();
-        planner::relay_tree(&fabric, collective).unwrap().unfold()
+        planner::relay_tree(&fabric, collective)
+            .unwrap()
+            .into_written_out()
     };
     CAPABLE.iter().map(of).collect()
 }

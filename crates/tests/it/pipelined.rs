@@ -5,7 +5,7 @@ use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::{Fabric, Light};
 use opticoll::family::wdm_ring::{Direction, WdmLight, WdmRing};
 use opticoll::outcome::Outcome;
-use opticoll::plan::{AnyPlan, Lightpath, PipelinedPlan, Plan, PlanRef, text};
+use opticoll::plan::{Lightpath, Plan, Repetition, text};
 use opticoll::planner;
 use opticoll::schedule::Action;
 use opticoll::simulate::{self, Method, Policy, circuit};
@@ -47,11 +47,11 @@ const LARGE_CASES: &[(&str, u32, u32)] = &[
 ];
 
 /// Chains, there and back.
-fn pipelined_plans() -> Vec<PipelinedPlan> {
+fn pipelined_plans() -> Vec<Plan> {
     plans_of(CASES)
 }
 
-fn plans_of(cases: &[(&str, u32, u32)]) -> Vec<PipelinedPlan> {
+fn plans_of(cases: &[(&str, u32, u32)]) -> Vec<Plan> {
     let cases = cases.iter().flat_map(|case| {
         [CollectiveKind::Broadcast, CollectiveKind::Reduce].map(|kind| (*case, kind))
     });
@@ -62,44 +62,42 @@ fn plans_of(cases: &[(&str, u32, u32)]) -> Vec<PipelinedPlan> {
         let spec = format!("chains:pieces={pieces}").parse().unwrap();
         let method = Method::default();
         let planned = planner::plan(&spec, &fabric, collective, Bytes::new(1 << 20), &method);
-        match planned.unwrap().plan {
-            AnyPlan::Pipelined(plan) => plan,
-            other => panic!("{fabric}: {other:?}"),
-        }
+        let plan = planned.unwrap().plan;
+        assert!(plan.repetition.is_pipelined(), "{fabric}: {plan:?}");
+        plan
     };
     cases.map(plan).collect()
 }
 
-fn name(plan: &PipelinedPlan) -> String {
-    let kind = plan.first.schedule.collective.kind();
-    format!("{kind} {} {}", plan.first.fabric, plan.first.algorithm)
+fn name(plan: &Plan) -> String {
+    let kind = plan.schedule.collective.kind();
+    format!("{kind} {} {}", plan.fabric, plan.algorithm)
 }
 
 #[test]
 fn the_first_chunks_prove_what_all_chunks_prove() {
     for plan in pipelined_plans() {
         assert_eq!(verify(&plan), [], "{}", name(&plan));
-        let whole = plan.unfold();
+        let whole = plan.written_out();
         assert_eq!(verify(&whole), [], "{}", name(&plan));
-        let reference = PlanRef::from(&plan);
-        assert_eq!(whole.len() as u64, reference.transfers());
-        assert_eq!(whole.slots(), plan.first.slots());
+        assert_eq!(whole.len() as u64, plan.transfers());
+        assert_eq!(whole.slots(), plan.slots());
         for index in 0..whole.len() {
-            let one = reference.lightpath(index as u64);
+            let one = plan.numbered(index as u64);
             assert_eq!(one, Some(whole.lightpath(index)), "{}", name(&plan));
         }
-        assert_eq!(reference.lightpath(whole.len() as u64), None);
+        assert_eq!(plan.numbered(whole.len() as u64), None);
         for slot in 0..whole.slots() {
-            let of_whole: Vec<_> = PlanRef::from(&whole).of_slot(slot).collect();
-            let of_slot: Vec<_> = reference.of_slot(slot).collect();
+            let of_whole: Vec<_> = whole.of_slot(slot).collect();
+            let of_slot: Vec<_> = plan.of_slot(slot).collect();
             assert_eq!(of_slot, of_whole, "{}", name(&plan));
         }
-        for first in 0..plan.first.len() {
-            let (stripe, piece) = (plan.stripes - 1, plan.pieces / 2);
-            let index = plan.index(first, stripe, piece) as usize;
+        for first in 0..plan.len() {
+            let (stripe, piece) = (plan.repetition.stripes - 1, plan.repetition.pieces / 2);
+            let index = plan.number(first, stripe, piece) as usize;
             assert_eq!(whole.lightpath(index), plan.copy(first, stripe, piece));
         }
-        assert!(AnyPlan::Pipelined(plan).is_same(&AnyPlan::Full(whole)));
+        assert!(plan.is_same(&whole));
     }
 }
 
@@ -110,13 +108,13 @@ fn a_pipelined_plan_is_written_in_a_line_for_each_first_lightpath() {
         let statements = written
             .lines()
             .filter(|line| line.starts_with("copy") || line.starts_with("reduce"));
-        assert_eq!(statements.count(), plan.first.len(), "{written}");
+        assert_eq!(statements.count(), plan.len(), "{written}");
         let read = text::read_any(&written).unwrap();
         assert_eq!(text::write(&read), written);
-        assert_eq!(read, AnyPlan::Pipelined(plan.clone()), "{written}");
+        assert_eq!(read, plan, "{written}");
         // Any reader of the format sees all lightpaths.
-        let whole = AnyPlan::Full(text::read(&written).unwrap());
-        assert!(whole.is_same(&AnyPlan::Full(plan.unfold())), "{written}");
+        let whole = text::read(&written).unwrap();
+        assert!(whole.is_same(&plan.written_out()), "{written}");
     }
 }
 
@@ -149,9 +147,9 @@ fn repetitions_over_slots_that_are_no_pipeline_are_written_out() {
     ] {
         let written = format!("{head}{body}");
         let read = text::read_any(&written).unwrap();
-        assert_eq!(matches!(read, AnyPlan::Pipelined(_)), pipelined, "{body}");
+        assert_eq!(read.repetition.is_pipelined(), pipelined, "{body}");
         assert_eq!(verify(&read), [], "{body}");
-        assert_eq!(verify(&read.unfold()), [], "{body}");
+        assert_eq!(verify(&read.written_out()), [], "{body}");
     }
     let error = format!("{head}steps 1 1\nslot 1\ncopy 0 0>1 cw 0.0 x2 chunk+1 slot+1\nend 2\n");
     let error = text::read_any(&error).unwrap_err().to_string();
@@ -181,9 +179,8 @@ fn shared_light_is_no_pipeline() {
         ),
     ] {
         let head = format!("opticoll plan 1\n{head}algorithm by hand\nsteps 1 1\nslot 0\n");
-        let AnyPlan::Full(whole) = text::read_any(&format!("{head}{body}")).unwrap() else {
-            panic!("{body}");
-        };
+        let whole = text::read_any(&format!("{head}{body}")).unwrap();
+        assert_eq!(whole.repetition, Repetition::NONE, "{body}");
         assert_eq!(verify(&whole), [], "{body}");
         let firsts = body.lines().filter(|line| !line.starts_with("end"));
         let firsts: Vec<&str> = firsts
@@ -193,14 +190,14 @@ fn shared_light_is_no_pipeline() {
         let mut first = text::read(&first).unwrap();
         first.step_slots.truncate(1);
         let stripes = whole.len() as u32 / 4;
-        let plan = PipelinedPlan::new(first, stripes, 2);
-        assert!(AnyPlan::Pipelined(plan.clone()).is_same(&AnyPlan::Full(whole)));
+        let plan = first.in_pieces(stripes, 2);
+        assert!(plan.is_same(&whole));
         let kinds: Vec<ViolationKind> = verify(&plan).iter().map(|one| one.kind).collect();
         assert_eq!(kinds, expected, "{body}");
     }
 }
 
-fn simulated<'a>(plan: impl Into<PlanRef<'a>>, size: u64, policy: Policy) -> Outcome {
+fn simulated(plan: &Plan, size: u64, policy: Policy) -> Outcome {
     simulate::simulate(plan, Bytes::new(size), policy, "circuit").unwrap()
 }
 
@@ -214,8 +211,8 @@ const POLICIES: [Policy; 4] = [
 #[test]
 fn the_first_chunks_take_the_time_of_all_chunks_under_every_policy() {
     for plan in pipelined_plans() {
-        let whole = plan.unfold();
-        let chunks = u64::from(plan.first.schedule.collective.chunks());
+        let whole = plan.written_out();
+        let chunks = u64::from(plan.schedule.collective.chunks());
         assert_eq!(
             circuit::configurations(&plan),
             circuit::configurations(&whole)
@@ -223,7 +220,7 @@ fn the_first_chunks_take_the_time_of_all_chunks_under_every_policy() {
         assert_eq!(circuit::utilisation(&plan), circuit::utilisation(&whole));
         for size in [chunks, 1000 * chunks, 1, 1001, 123_457, 999_983] {
             // Converted lightpaths have no wavelength of their own.
-            let ring = plan.first.fabric.downcast::<WdmRing>().unwrap();
+            let ring = plan.fabric.downcast::<WdmRing>().unwrap();
             let known = |policy: &Policy| !(ring.converters && *policy == Policy::PerPort);
             for policy in POLICIES.into_iter().filter(known) {
                 let one = simulated(&plan, size, policy);
@@ -264,12 +261,12 @@ fn check_path(outcome: &Outcome, whole: &Plan, case: &str) {
 }
 
 /// Changes something about the first lightpaths, or how many stripes and pieces there are.
-fn mutated(plan: &PipelinedPlan, random: &mut Pcg64Mcg) -> PipelinedPlan {
-    let ring = plan.first.fabric.downcast::<WdmRing>().unwrap();
+fn mutated(plan: &Plan, random: &mut Pcg64Mcg) -> Plan {
+    let ring = plan.fabric.downcast::<WdmRing>().unwrap();
     let mut changed = plan.clone();
-    let mut lightpaths: Vec<Lightpath> = plan.first.lightpaths().collect();
+    let mut lightpaths: Vec<Lightpath> = plan.lightpaths().collect();
     let at = random.random_range(0..lightpaths.len());
-    let chunks = plan.first.schedule.collective.chunks();
+    let chunks = plan.schedule.collective.chunks();
     let one = &mut lightpaths[at];
     match random.random_range(0..12) {
         0 => drop(lightpaths.remove(at)),
@@ -278,7 +275,7 @@ fn mutated(plan: &PipelinedPlan, random: &mut Pcg64Mcg) -> PipelinedPlan {
         3 => one.transfer.source = random.random_range(0..ring.ranks + 1),
         4 => one.transfer.chunk = random.random_range(0..chunks + 1),
         5 => one.transfer.count = random.random_range(0..3),
-        6 => one.slot = random.random_range(0..plan.first.slots()),
+        6 => one.slot = random.random_range(0..plan.slots()),
         7 => {
             one.transfer.action = match one.transfer.action {
                 Action::Copy => Action::Reduce,
@@ -291,21 +288,23 @@ fn mutated(plan: &PipelinedPlan, random: &mut Pcg64Mcg) -> PipelinedPlan {
         9 => change_light(&mut one.light, |light: &mut WdmLight| {
             light.direction = light.direction.opposite();
         }),
-        10 => changed.stripes = random.random_range(1..2 * ring.channels() + 1),
-        _ => changed.pieces = random.random_range(1..2 * plan.pieces + 2),
+        10 => changed.repetition.stripes = random.random_range(1..2 * ring.channels() + 1),
+        _ => changed.repetition.pieces = random.random_range(1..2 * plan.repetition.pieces + 2),
     }
     // Steps are slots.
     lightpaths.sort_by_key(|one| one.slot);
-    let mut first = plan.first.without_lightpaths();
+    let mut first = plan.without_lightpaths();
     let mut next = lightpaths.into_iter().peekable();
-    for slot in 0..plan.first.slots() {
+    for slot in 0..plan.slots() {
         first.schedule.begin_step();
         while let Some(one) = next.next_if(|one| one.slot == slot) {
             first.push(one);
         }
     }
-    changed.first = first;
-    changed
+    Plan {
+        repetition: changed.repetition,
+        ..first
+    }
 }
 
 #[test]
@@ -320,7 +319,7 @@ fn every_mutation_of_a_small_plan_is_judged_as_written_out() {
                 refused += 1;
                 continue;
             }
-            let of_whole = verify(&changed.unfold());
+            let of_whole = verify(&changed.written_out());
             assert_eq!(violations, of_whole, "{}", name(&plan));
             match of_whole.is_empty() {
                 true => sound += 1,
@@ -335,9 +334,9 @@ fn every_mutation_of_a_small_plan_is_judged_as_written_out() {
 }
 
 /// Whether no file describes such a pipelined plan: a copy has no slot, or copies are not of one form.
-fn has_no_such_form(plan: &PipelinedPlan, violations: &[Violation]) -> bool {
-    let last = plan.first.slot.iter().max().copied().unwrap_or(0);
-    let leaves = u64::from(last) + u64::from(plan.pieces) > u64::from(plan.first.slots());
+fn has_no_such_form(plan: &Plan, violations: &[Violation]) -> bool {
+    let last = plan.slot.iter().max().copied().unwrap_or(0);
+    let leaves = u64::from(last) + u64::from(plan.repetition.pieces) > u64::from(plan.slots());
     let is_symmetry = |one: &Violation| one.kind == ViolationKind::Symmetry;
     let no_form = leaves || violations.iter().any(is_symmetry);
     assert!(!no_form || !violations.is_empty(), "{}", name(plan));
@@ -352,11 +351,11 @@ fn every_mutation_that_spoils_a_large_plan_is_rejected_by_its_first_chunks() {
         for _ in crate::some_of(0..60, 4) {
             let changed = mutated(&plan, &mut random);
             let violations = verify(&changed);
-            let is_small = PlanRef::from(&changed).transfers() <= 1 << 16;
+            let is_small = changed.transfers() <= 1 << 16;
             if is_small || has_no_such_form(&changed, &violations) {
                 continue;
             }
-            let of_whole = verify(&changed.unfold());
+            let of_whole = verify(&changed.written_out());
             said += are_those_of_the_whole(&changed, &violations, &of_whole);
             if !of_whole.is_empty() {
                 assert!(!violations.is_empty(), "{} {of_whole:?}", name(&plan));
@@ -371,12 +370,8 @@ fn every_mutation_that_spoils_a_large_plan_is_rejected_by_its_first_chunks() {
 }
 
 /// Whether what is wrong with the first chunks is said as of the plan written out, with its numbers; how much is.
-fn are_those_of_the_whole(
-    plan: &PipelinedPlan,
-    of_firsts: &[Violation],
-    of_whole: &[Violation],
-) -> usize {
-    let ring = plan.first.fabric.downcast::<WdmRing>().unwrap();
+fn are_those_of_the_whole(plan: &Plan, of_firsts: &[Violation], of_whole: &[Violation]) -> usize {
+    let ring = plan.fabric.downcast::<WdmRing>().unwrap();
     // What only the form has; all circuits of a rank, in place of those of a slot; light that is shared in no pipeline.
     let differs = |one: &&Violation| match one.kind {
         ViolationKind::Symmetry | ViolationKind::WavelengthRange | ViolationKind::Ports => true,
@@ -461,7 +456,7 @@ fn what_is_wrong_with_a_large_pipelined_plan_is_said_in_plain_words() {
             "at the end rank 1 does not hold chunk 80000 (and likewise for all pieces on all wavelengths)",
         ),
     ] {
-        let plan = PipelinedPlan::new(first, stripes, pieces);
+        let plan = first.in_pieces(stripes, pieces);
         let said = verify(&plan)[0].sentence.clone();
         assert_eq!(said, expected);
     }
@@ -474,7 +469,7 @@ fn circuits_of_a_small_plan_that_are_never_up_together_may_share_a_channel() {
                    algorithm by hand\nsteps 1 1 1 1\nslot 0\ncopy 0 0>2 cw 0.0 x2 chunk+1 slot+1\n\
                    slot 2\ncopy 0 2>1 cw 0.0 x2 chunk+1 slot+1\nend 4\n";
     let plan = text::read_any(written).unwrap();
-    assert!(matches!(plan, AnyPlan::Pipelined(_)));
+    assert!(plan.repetition.is_pipelined());
     assert_eq!(verify(&plan), []);
     // A slot earlier, the second hop of the first piece meets the first hop of the second piece.
     let plan = text::read_any(&written.replace("slot 2", "slot 1")).unwrap();
@@ -489,34 +484,30 @@ fn circuits_that_meet_are_no_pipeline() {
     let collective = Collective::new(CollectiveKind::Broadcast, 3).unwrap();
     let collective = collective.with_pieces(4).unwrap();
     let mut plan = pipelined_plans().remove(2);
-    plan.first.fabric = fabric;
-    plan.first.schedule = opticoll::schedule::Schedule::new(collective);
-    plan.first.light.clear();
-    plan.first.slot.clear();
+    plan.fabric = fabric;
+    plan.schedule = opticoll::schedule::Schedule::new(collective);
+    plan.light.clear();
+    plan.slot.clear();
     let light = Light::from(WdmLight {
         direction: Direction::Clockwise,
         fibre: 0,
         wavelength: 0,
     });
     for (slot, source, destination) in [(0, 0, 2), (1, 2, 1)] {
-        plan.first.schedule.begin_step();
-        plan.first.push(Lightpath {
+        plan.schedule.begin_step();
+        plan.push(Lightpath {
             slot,
             light,
             transfer: opticoll::schedule::Transfer::copy(0, source, destination),
         });
     }
-    let plan = PipelinedPlan {
-        first: Plan {
-            step_slots: (0..2).map(|slot| slot..slot + 1).collect(),
-            ..plan.first
-        },
-        stripes: 1,
-        pieces: 4,
-    };
-    let plan = PipelinedPlan::new(plan.first, 1, 4);
+    plan.step_slots = (0..2).map(|slot| slot..slot + 1).collect();
+    let plan = plan.in_pieces(1, 4);
     let kinds: Vec<ViolationKind> = verify(&plan).iter().map(|one| one.kind).collect();
     assert!(kinds.contains(&ViolationKind::Collision), "{kinds:?}");
-    let whole: Vec<ViolationKind> = verify(&plan.unfold()).iter().map(|one| one.kind).collect();
+    let whole: Vec<ViolationKind> = verify(&plan.written_out())
+        .iter()
+        .map(|one| one.kind)
+        .collect();
     assert!(whole.contains(&ViolationKind::Collision), "{whole:?}");
 }

@@ -30,7 +30,7 @@ fn planned(fabric: &str) -> Plan {
         violations[0].sentence
     );
     assert!(u64::from(plan.slots()) >= bound::best(ring, &collective).steps);
-    let plan = plan.unfold();
+    let plan = plan.into_written_out();
     assert_eq!(verify(&plan), [], "{fabric}");
     plan
 }
@@ -214,7 +214,7 @@ fn the_automatic_choice_lies_between_the_bound_and_every_named_algorithm() {
                     assert!(
                         choice.time <= named.time,
                         "{fabric} {size} {policy:?}: {} takes {}, {} {}",
-                        choice.planned.plan.representative().algorithm,
+                        choice.planned.plan.algorithm,
                         choice.time,
                         record.name,
                         named.time
@@ -324,7 +324,7 @@ fn by_name(kind: CollectiveKind, spec: &str, fabric: &str, size: &str, policy: P
     let size = size.parse().unwrap();
     let planned = planner::plan(&spec, &fabric, collective, size, &policy.into()).unwrap();
     assert_eq!(verify(&planned.plan), [], "{kind} {fabric}");
-    planned.plan.unfold()
+    planned.plan.into_written_out()
 }
 
 #[test]

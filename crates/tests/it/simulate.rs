@@ -6,7 +6,7 @@ use opticoll::collective::Collective;
 use opticoll::collective::CollectiveKind::{self, AllGather, AllReduce, AllToAll};
 use opticoll::fabric::Fabric;
 use opticoll::family::wdm_ring::{Direction, WdmLight, WdmRing};
-use opticoll::plan::{AnyPlan, Plan};
+use opticoll::plan::Plan;
 use opticoll::simulate::{self, Method, Policy, circuit, simulate};
 use opticoll::spec::Spec;
 use opticoll::units::{Bytes, Time};
@@ -156,19 +156,15 @@ fn a_setting_holds_the_circuits_of_as_many_slots_as_fit() {
                 let size = Bytes::new(100_000);
                 let made = planner::plan(&Spec::new(name), &fabric, collective, size, &method);
                 let Ok(made) = made else { continue };
-                let whole = made.plan.clone().unfold();
+                let whole = made.plan.clone().into_written_out();
                 let settings = settings_by_definition(&whole);
-                let outcome = |plan: &AnyPlan| simulate::run(plan, size, &method).unwrap();
+                let outcome = |plan: &Plan| simulate::run(plan, size, &method).unwrap();
                 assert_eq!(
                     outcome(&made.plan).reconfigurations,
                     settings,
                     "{name} {kind}"
                 );
-                assert_eq!(
-                    outcome(&AnyPlan::Full(whole.clone())).reconfigurations,
-                    settings,
-                    "{name}"
-                );
+                assert_eq!(outcome(&whole).reconfigurations, settings, "{name}");
                 assert!(circuit::configurations(&whole) <= settings);
                 shared += u32::from(settings > 1 && settings < u64::from(whole.slots()));
             }

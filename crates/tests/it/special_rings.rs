@@ -6,7 +6,7 @@ use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;
 use opticoll::family::wdm_ring::WdmRing;
 use opticoll::family::wdm_ring::bound::{self, time};
-use opticoll::plan::{AnyPlan, Plan};
+use opticoll::plan::Plan;
 use opticoll::planner::{self, PlannerError};
 use opticoll::simulate::{self, Method, Policy};
 use opticoll::spec::Spec;
@@ -37,7 +37,7 @@ fn planned(
     kind: CollectiveKind,
     spec: &str,
     policy: impl Into<Option<Policy>>,
-) -> Result<AnyPlan, PlannerError> {
+) -> Result<Plan, PlannerError> {
     let fabric = Fabric::parse(fabric).unwrap();
     let collective = Collective::new(kind, fabric.ranks()).unwrap();
     let rooted = matches!(
@@ -71,24 +71,23 @@ fn every_collective_has_a_plan_on_every_connected_ring() {
             .unwrap_or_else(|error| panic!("{fabric} {kind}: {error}"));
         assert_eq!(verify(&plan), [], "{fabric} {kind}");
         is_not_below_its_bound(&plan, policy);
-        let named = plan.representative().algorithm.clone();
+        let named = plan.algorithm.clone();
         let again = planned(&fabric, kind, &named, policy)
             .unwrap_or_else(|error| panic!("{fabric} {kind} {named}: {error}"));
         assert_eq!(again.slots(), plan.slots(), "{fabric} {kind} {named}");
     }
 }
 
-fn is_not_below_its_bound(plan: &AnyPlan, policy: Policy) {
-    let one = plan.representative();
-    let ring = one.fabric.downcast::<WdmRing>().unwrap();
+fn is_not_below_its_bound(plan: &Plan, policy: Policy) {
+    let ring = plan.fabric.downcast::<WdmRing>().unwrap();
     let charge = match policy {
         Policy::EveryStep => LeastCharge::EverySlot,
         _ => LeastCharge::Never,
     };
     for size in ["1KiB", "100MB"].map(|size| size.parse().unwrap()) {
-        let bound = time::best(ring, &one.schedule.collective, size, charge).unwrap();
+        let bound = time::best(ring, &plan.schedule.collective, size, charge).unwrap();
         let outcome = simulate::simulate(plan, size, policy, "circuit").unwrap();
-        assert!(bound.time <= outcome.time, "{} {bound:?}", one.algorithm);
+        assert!(bound.time <= outcome.time, "{} {bound:?}", plan.algorithm);
     }
 }
 
@@ -244,7 +243,7 @@ fn everyone_signals_to_everyone_in_one_step() {
         "light_path_grid:ranks=9,ports=8",
     ] {
         let plan = planned(fabric, CollectiveKind::Barrier, "direct", None);
-        let plan: Plan = plan.unwrap().unfold();
+        let plan: Plan = plan.unwrap().into_written_out();
         assert_eq!(verify(&plan), [], "{fabric}");
         assert_eq!((plan.schedule.steps(), plan.len()), (1, 72), "{fabric}");
     }
@@ -408,7 +407,7 @@ fn no_plan_takes_fewer_slots_than_an_optimum() {
     }
 }
 
-fn planned_from_0(fabric: &str, kind: CollectiveKind, spec: &str) -> Result<AnyPlan, PlannerError> {
+fn planned_from_0(fabric: &str, kind: CollectiveKind, spec: &str) -> Result<Plan, PlannerError> {
     let fabric = Fabric::parse(fabric).unwrap();
     let collective = Collective::new(kind, fabric.ranks()).unwrap();
     let (size, method) = ("64KiB".parse().unwrap(), Method::default());

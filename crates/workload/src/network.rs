@@ -28,7 +28,7 @@ use opticoll_core::families::Medium;
 use opticoll_core::family::light_path_grid;
 use opticoll_core::family::light_path_grid::LightPathGrid;
 use opticoll_core::family::message_cost::MessageCost;
-use opticoll_core::plan::AnyPlan;
+use opticoll_core::plan::Plan;
 use opticoll_core::simulate::burst::BurstError;
 use opticoll_core::simulate::fluid::Endpoint;
 use opticoll_core::simulate::live::{MessageEvent, PlannedCollective};
@@ -272,13 +272,13 @@ pub fn run(source: &TraceContent, request: &ReplayRequest<'_>) -> Result<Done, T
 /// # Errors
 /// The verifier or the simulator refuses the plan; a time that leaves 64 bits.
 pub fn carry_out(
-    plan: &AnyPlan,
+    plan: &Plan,
     size: Bytes,
     request: &ReplayRequest<'_>,
 ) -> Result<Done, TraceError> {
     let method = with_overhead(request);
     let Expanded { program, chosen } = expand_plan(plan, size, &method)?;
-    let simulator = Simulator::chosen(&plan.representative().fabric, &method).name;
+    let simulator = Simulator::chosen(&plan.fabric, &method).name;
     let replayed = replay(
         &program,
         &mut AsPlanned::default(),

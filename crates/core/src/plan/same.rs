@@ -2,31 +2,23 @@
 //!
 //! Transfers of a step have no order: data is checked step by step, light slot by slot. So two plans are the same if
 //! they have the same fabric, collective, claims, algorithm, size and slots, and each step has the same transfers on the
-//! same light in the same slots, in whatever order they are stored. A plan of symmetric form is the same as the whole one.
+//! same light in the same slots, in whatever order they are stored. A plan whose rows repeat is the same as the whole one.
 
-use super::{AnyPlan, Lightpath, Plan, PlanRef};
+use super::{Lightpath, Plan};
 use crate::fabric::Light;
 use crate::interrupt;
 
 /// A transfer with what relays it: rank, light and slot of each; and the links that the plan names for it.
 type Routed<'a> = (Lightpath, Vec<(u32, Light, u32)>, Option<&'a [u32]>);
 
-impl AnyPlan {
+impl Plan {
     /// Whether the plans say the same, however they are stored.
-    pub fn is_same(&self, other: &AnyPlan) -> bool {
-        match (self, other) {
-            _ if self == other => true,
-            _ if self.transfers() != other.transfers() => false,
-            (AnyPlan::Folded(one), AnyPlan::Folded(other)) => same(&one.orbits, &other.orbits),
-            (AnyPlan::Pipelined(one), AnyPlan::Pipelined(other))
-                if (one.stripes, one.pieces) == (other.stripes, other.pieces) =>
-            {
-                same(&one.first, &other.first)
-            }
-            _ => same(
-                &PlanRef::from(self).unfold(),
-                &PlanRef::from(other).unfold(),
-            ),
+    pub fn is_same(&self, other: &Plan) -> bool {
+        match self == other {
+            true => true,
+            false if self.transfers() != other.transfers() => false,
+            false if self.repetition == other.repetition => same(self, other),
+            false => same(&self.written_out(), &other.written_out()),
         }
     }
 }

@@ -13,9 +13,8 @@
 //! ```
 
 mod compress;
-mod folded;
-mod pipelined;
 mod read;
+mod repeated;
 mod statement;
 mod words;
 
@@ -24,7 +23,8 @@ use std::fmt::Write;
 
 use thiserror::Error;
 
-use super::{FoldedPlan, Lightpath, PipelinedPlan, Plan, PlanRef, Relay};
+use super::Repetition;
+use super::{Lightpath, Plan, Relay};
 use crate::collective::Collective;
 use crate::fabric::LightKind;
 use crate::interrupt;
@@ -50,14 +50,12 @@ const MAGIC: &str = "opticoll plan 1";
 /// The plan as text. Lightpaths that are shifted copies of one another are written once, with
 /// their repetition; those of an orbit of a folded plan in as many statements as it has fibres; the copies of a lightpath of a
 /// pipelined plan in one.
-pub fn write<'a>(plan: impl Into<PlanRef<'a>>) -> String {
-    let plan = plan.into();
+pub fn write(plan: &Plan) -> String {
     let mut text = String::new();
-    write_head(plan.representative(), &mut text);
-    match plan {
-        PlanRef::Full(plan) => write_slots(plan, &mut text),
-        PlanRef::Folded(plan) => write_orbits(plan, &mut text),
-        PlanRef::Pipelined(plan) => write_first_chunks(plan, &mut text),
+    write_head(plan, &mut text);
+    match plan.repetition {
+        Repetition::NONE => write_slots(plan, &mut text),
+        _ => write_rows(plan, &mut text),
     }
     let _ = writeln!(text, "end {}", plan.transfers());
     text
@@ -142,25 +140,15 @@ fn by_route(plan: &Plan, transfers: Vec<usize>) -> BTreeMap<Option<&[u32]>, Vec<
     by_route
 }
 
-fn write_orbits(plan: &FoldedPlan, text: &mut String) {
-    for (slot, orbits) in by_slot(&plan.orbits) {
+/// The rows of a plan with the repetition of each.
+fn write_rows(plan: &Plan, text: &mut String) {
+    for (slot, rows) in by_slot(plan) {
         let _ = writeln!(text, "slot {slot}");
-        for orbit in orbits {
+        for row in rows {
             interrupt::check();
-            for block in folded::statements(plan, orbit) {
-                write_block(&block, plan.orbits.fabric.light(), None, text);
+            for block in repeated::statements(plan, row) {
+                write_block(&block, plan.fabric.light(), None, text);
             }
-        }
-    }
-}
-
-fn write_first_chunks(plan: &PipelinedPlan, text: &mut String) {
-    for (slot, firsts) in by_slot(&plan.first) {
-        let _ = writeln!(text, "slot {slot}");
-        for first in firsts {
-            interrupt::check();
-            let block = pipelined::statement(plan, first);
-            write_block(&block, plan.first.fabric.light(), None, text);
         }
     }
 }

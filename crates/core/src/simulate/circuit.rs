@@ -29,7 +29,7 @@ use super::{Paths, Policy, SimulationError};
 use crate::fabric::circuits::{Capacity, Charge, Circuits, Lines};
 use crate::interrupt;
 use crate::outcome::{Critical, Outcome, SlotColumns, Tuned};
-use crate::plan::{Plan, PlanRef};
+use crate::plan::Plan;
 use crate::table::Details;
 use crate::units::{Bytes, Time};
 use charge::Charging;
@@ -42,11 +42,7 @@ use slots::SlotHops;
 ///
 /// # Errors
 /// A transfer outside the fabric, a policy that does not fit the fabric, or a time beyond 64 bits.
-pub fn simulate<'a>(
-    plan: impl Into<PlanRef<'a>>,
-    size: Bytes,
-    policy: Policy,
-) -> Result<Outcome, SimulationError> {
+pub fn simulate(plan: &Plan, size: Bytes, policy: Policy) -> Result<Outcome, SimulationError> {
     simulate_with(plan, size, policy, Paths::default())
 }
 
@@ -54,8 +50,8 @@ pub fn simulate<'a>(
 ///
 /// # Errors
 /// Those of [`simulate`], and paths that stay up under a policy that has none.
-pub fn simulate_with<'a>(
-    plan: impl Into<PlanRef<'a>>,
+pub fn simulate_with(
+    plan: &Plan,
     size: Bytes,
     policy: Policy,
     paths: Paths,
@@ -67,15 +63,14 @@ pub fn simulate_with<'a>(
 ///
 /// # Errors
 /// Those of [`simulate_with`], and [`SimulationError::Stopped`].
-pub fn simulate_within<'a>(
-    plan: impl Into<PlanRef<'a>>,
+pub fn simulate_within(
+    plan: &Plan,
     size: Bytes,
     policy: Policy,
     paths: Paths,
     limit: Option<Time>,
 ) -> Result<Outcome, SimulationError> {
-    let plan = plan.into();
-    let circuits = super::needed_circuits(&plan.representative().fabric, "circuit")?;
+    let circuits = super::needed_circuits(&plan.fabric, "circuit")?;
     let refused = |reason| SimulationError::policy("circuit", policy, reason);
     let charge = circuits.charge(policy.name()).map_err(refused)?;
     let keeps = circuits.keeps_paths() && charge == (Charge::Groups { each_slot: false });
@@ -85,7 +80,7 @@ pub fn simulate_within<'a>(
         ));
     }
     let run = PlanRun {
-        period: plan.representative().fabric.ranks(),
+        period: plan.fabric.ranks(),
         copies: 1,
         sizes: Sizes::Own,
         size,
@@ -94,12 +89,14 @@ pub fn simulate_within<'a>(
         limit,
     };
     // Copies of a transfer take as long as it does only where all circuits are alike.
-    let written_out = circuits.is_degraded().then(|| plan.unfold());
-    let plan = written_out.as_deref().map_or(plan, PlanRef::Full);
-    let outcome = match plan {
-        PlanRef::Full(plan) => run.simulate(plan, circuits)?,
-        PlanRef::Folded(plan) => folded::simulate(plan, circuits, run)?,
-        PlanRef::Pipelined(plan) => pipelined::simulate(plan, circuits, run)?,
+    let written_out = circuits.is_degraded().then(|| plan.written_out());
+    let plan = written_out.as_deref().unwrap_or(plan);
+    let outcome = if plan.repetition.is_folded() {
+        folded::simulate(plan, circuits, run)?
+    } else if plan.repetition.is_pipelined() {
+        pipelined::simulate(plan, circuits, run)?
+    } else {
+        run.simulate(plan, circuits)?
     };
     Ok(Outcome {
         policy: Some(policy.name()),
@@ -257,15 +254,12 @@ struct Timing {
 
 /// How many distinct circuit settings the plan goes through: slots that use only circuits of the
 /// setting in force do not count as a new one, nor does a setting that was there before.
-pub fn configurations<'a>(plan: impl Into<PlanRef<'a>>) -> u64 {
-    let plan = plan.into();
-    let is_folded = matches!(plan, PlanRef::Folded(_));
-    let plan = plan.representative();
+pub fn configurations(plan: &Plan) -> u64 {
     if !plan.has_light() {
         return 0;
     }
     let slots = SlotHops::of(plan);
-    let mut settings = Settings::new(plan, is_folded);
+    let mut settings = Settings::new(plan, plan.repetition.is_folded());
     let mut seen = rustc_hash::FxHashSet::default();
     for slot in 0..plan.slots() {
         interrupt::check();
@@ -280,9 +274,7 @@ pub fn configurations<'a>(plan: impl Into<PlanRef<'a>>) -> u64 {
 
 /// The share of link-wavelength-slots in use: the lines of all circuits, over all lines times channels
 /// times slots; 0 where use is measured against time, and where a circuit does not exist.
-pub fn utilisation<'a>(plan: impl Into<PlanRef<'a>>) -> f64 {
-    let plan = plan.into();
-    let (copies, plan) = (plan.copies(), plan.representative());
+pub fn utilisation(plan: &Plan) -> f64 {
     let Some(circuits) = plan.fabric.circuits() else {
         return 0.0;
     };
@@ -300,7 +292,11 @@ pub fn utilisation<'a>(plan: impl Into<PlanRef<'a>>) -> f64 {
         let lines = leaders.flat_map(|(_, _, _, circuit)| &circuit.lines);
         occupied += lines.map(|lines| lines.len() as u64).sum::<u64>();
     }
-    share(circuits.lines(), occupied * copies, plan.slots())
+    share(
+        circuits.lines(),
+        occupied * plan.repetition.copies(),
+        plan.slots(),
+    )
 }
 
 /// The share of the channels of all lines in all slots that are in use.

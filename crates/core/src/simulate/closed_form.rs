@@ -11,7 +11,7 @@ use crate::collective::CollectiveKind;
 use crate::fabric::circuits::{Charge, Circuits};
 use crate::names::shown;
 use crate::outcome::Outcome;
-use crate::plan::{Plan, PlanRef};
+use crate::plan::Plan;
 use crate::spec::Spec;
 use crate::units::{Bytes, Time, UnitError};
 
@@ -22,12 +22,7 @@ pub(super) const NO_FORMULA: &str = "the papers have no formula for its circuits
 ///
 /// # Errors
 /// No paper gives a number of steps; or the policy needs to know circuits.
-pub fn simulate<'a>(
-    plan: impl Into<PlanRef<'a>>,
-    size: Bytes,
-    policy: Policy,
-) -> Result<Outcome, SimulationError> {
-    let plan = plan.into().representative();
+pub fn simulate(plan: &Plan, size: Bytes, policy: Policy) -> Result<Outcome, SimulationError> {
     let circuits = super::needed_circuits(&plan.fabric, "closed_form")?;
     if plan.schedule.collective.demand().is_some() {
         return Err(no_claim(plan));

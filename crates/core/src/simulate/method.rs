@@ -14,7 +14,7 @@ use super::{POLICIES, Paths, Policy, SimulationError, default_policy};
 use crate::fabric::Fabric;
 use crate::names::{same_name, shown, suggest};
 use crate::outcome::Outcome;
-use crate::plan::PlanRef;
+use crate::plan::Plan;
 use crate::spec::{Spec, SpecError};
 use crate::units::{Bytes, Time};
 
@@ -351,7 +351,7 @@ pub enum Unfit {
 /// A plan to be timed.
 pub struct Case<'a> {
     /// The plan.
-    pub plan: PlanRef<'a>,
+    pub plan: &'a Plan,
     /// The collective's size.
     pub size: Bytes,
     /// The settings, which the simulator knows.

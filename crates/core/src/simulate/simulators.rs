@@ -14,7 +14,7 @@ use super::{Policy, SimulationError};
 use crate::fabric::Fabric;
 use crate::names::{same_name, suggest};
 use crate::outcome::Outcome;
-use crate::plan::PlanRef;
+use crate::plan::Plan;
 use crate::units::Bytes;
 
 /// All simulators, in the order in which they are preferred where none is named.
@@ -113,11 +113,7 @@ impl Method {
 /// # Errors
 /// An unknown simulator or one for other fabrics, a setting that it does not know, a plan whose
 /// transfers leave the fabric, or a time beyond 64 bits of picoseconds.
-pub fn run<'a>(
-    plan: impl Into<PlanRef<'a>>,
-    size: Bytes,
-    method: &Method,
-) -> Result<Outcome, SimulationError> {
+pub fn run(plan: &Plan, size: Bytes, method: &Method) -> Result<Outcome, SimulationError> {
     run_watched(plan, size, method, &mut |_| true)
 }
 
@@ -126,14 +122,13 @@ pub fn run<'a>(
 ///
 /// # Errors
 /// Those of [`run`], and [`SimulationError::Stopped`].
-pub fn run_watched<'a>(
-    plan: impl Into<PlanRef<'a>>,
+pub fn run_watched(
+    plan: &Plan,
     size: Bytes,
     method: &Method,
     watch: &mut dyn FnMut(&PacketProgress) -> bool,
 ) -> Result<Outcome, SimulationError> {
-    let plan = plan.into();
-    let fabric = &plan.representative().fabric;
+    let fabric = &plan.fabric;
     let simulator = Simulator::of(fabric, method)?;
     let Some(run) = simulator.run else {
         return Err(simulator.not_on(fabric, "it carries messages and bursts, no plans"));
@@ -155,8 +150,8 @@ pub fn run_watched<'a>(
 /// # Errors
 /// An unknown name, a policy that the simulator does not know, a plan whose transfers leave the
 /// fabric, or a time beyond 64 bits of picoseconds.
-pub fn simulate<'a>(
-    plan: impl Into<PlanRef<'a>>,
+pub fn simulate(
+    plan: &Plan,
     size: Bytes,
     policy: Policy,
     simulator: &str,

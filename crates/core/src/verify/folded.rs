@@ -30,12 +30,12 @@ use super::{RingLink, Violation, ViolationKind, claims, data};
 use crate::collective::{Collective, CollectiveKind};
 use crate::family::wdm_ring::{CONVERTED, Direction, WdmLight, WdmRing};
 use crate::interrupt;
-use crate::plan::{FoldedPlan, Plan};
+use crate::plan::Plan;
 
 /// Everything that is wrong with a folded plan.
-pub(super) fn verify(plan: &FoldedPlan) -> Vec<Violation> {
+pub(super) fn verify(plan: &Plan) -> Vec<Violation> {
     let mut report = Report::default();
-    check(&plan.orbits, &mut report);
+    check(plan, &mut report);
     let mut violations = report.finish();
     for violation in &mut violations {
         violation.sentence += " (and likewise in all rotations)";
@@ -50,6 +50,13 @@ fn check(orbits: &Plan, report: &mut Report) {
             Violation::new(ViolationKind::Symmetry, sentence.into())
         });
     };
+    let (turned, ranks) = (orbits.repetition.rotations, ring.ranks);
+    if turned != ranks {
+        let sentence = format!("a folded plan has rows in all {ranks} rotations, not in {turned}");
+        return report.add(ViolationKind::Symmetry, || {
+            Violation::new(ViolationKind::Symmetry, sentence)
+        });
+    }
     let collective = orbits.schedule.collective;
     let Some(block) = block(&collective) else {
         let kind = collective.kind();

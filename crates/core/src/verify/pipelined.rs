@@ -28,7 +28,7 @@ use crate::fabric::{Fabric, Light};
 use crate::family::wdm_ring::{CONVERTED, Direction, WdmLight, WdmRing};
 use crate::interrupt;
 use crate::memory;
-use crate::plan::{Lightpath, PipelinedPlan, Plan};
+use crate::plan::{Lightpath, Plan};
 use crate::schedule::{Schedule, Transfer};
 
 /// What the verifier keeps of a circuit, in bytes.
@@ -38,7 +38,7 @@ const BYTES_PER_CIRCUIT: u64 = 48;
 const MOST_WRITTEN_OUT: u64 = 1 << 16;
 
 /// Everything that is wrong with a pipelined plan.
-pub(super) fn verify(plan: &PipelinedPlan) -> Vec<Violation> {
+pub(super) fn verify(plan: &Plan) -> Vec<Violation> {
     let mut violations = Vec::new();
     check(plan, &mut violations);
     let is_pipelined = violations
@@ -55,14 +55,14 @@ pub(super) fn verify(plan: &PipelinedPlan) -> Vec<Violation> {
 
 /// All lightpaths of a small plan: slot by slot, in a slot by first lightpath and then by stripe. `None` where they are too many, or
 /// where one of them has no slot.
-fn written_out(plan: &PipelinedPlan) -> Option<Plan> {
-    let first = &plan.first;
+fn written_out(plan: &Plan) -> Option<Plan> {
+    let first = plan;
     let ring = first.fabric.downcast::<WdmRing>()?;
     let (count, slots) = (first.len(), u64::from(first.slots()));
-    let copies = u64::from(plan.stripes) * u64::from(plan.pieces);
+    let copies = u64::from(plan.repetition.stripes) * u64::from(plan.repetition.pieces);
     let have_columns = first.slot.len() == count && first.light.len() == count;
     let have_steps = first.schedule.steps() as u64 == slots;
-    let is_last = |slot: &u32| u64::from(*slot) + u64::from(plan.pieces) <= slots;
+    let is_last = |slot: &u32| u64::from(*slot) + u64::from(plan.repetition.pieces) <= slots;
     let have_slots = first.slot.is_sorted() && first.slot.iter().all(is_last);
     let is_small = (count as u64).saturating_mul(copies) <= MOST_WRITTEN_OUT;
     if !(have_columns && have_steps && have_slots && is_small) {
@@ -75,12 +75,14 @@ fn written_out(plan: &PipelinedPlan) -> Option<Plan> {
         for index in 0..begun {
             interrupt::check();
             let piece = slot - first.slot[index];
-            if piece >= plan.pieces {
+            if piece >= plan.repetition.pieces {
                 continue;
             }
             let lightpath = first.lightpath(index);
-            for stripe in 0..plan.stripes {
-                let behind = stripe.checked_mul(plan.pieces)?.checked_add(piece)?;
+            for stripe in 0..plan.repetition.stripes {
+                let behind = stripe
+                    .checked_mul(plan.repetition.pieces)?
+                    .checked_add(piece)?;
                 let transfer = Transfer {
                     chunk: lightpath.transfer.chunk.checked_add(behind)?,
                     ..lightpath.transfer
@@ -116,16 +118,16 @@ fn beside(ring: &WdmRing, light: WdmLight, stripe: u32) -> WdmLight {
     }
 }
 
-fn check(plan: &PipelinedPlan, violations: &mut Vec<Violation>) {
+fn check(plan: &Plan, violations: &mut Vec<Violation>) {
     let mut report = Report::default();
-    let first = &plan.first;
+    let first = plan;
     let Some(ring) = first.fabric.downcast::<WdmRing>() else {
         return violations.push(refused(
             "a pipelined plan needs a ring of wavelengths; unfold it".into(),
         ));
     };
     let collective = first.schedule.collective;
-    let copies = u64::from(plan.stripes) * u64::from(plan.pieces);
+    let copies = u64::from(plan.repetition.stripes) * u64::from(plan.repetition.pieces);
     let Some(of_firsts) = reduced(collective, copies) else {
         return violations.push(refused(wrong_block(plan)));
     };
@@ -156,7 +158,7 @@ fn check(plan: &PipelinedPlan, violations: &mut Vec<Violation>) {
 /// What is wrong with first lightpaths, whose chunks have numbers so many times smaller, said of their first copies: those of the first
 /// piece on the first stripe.
 fn of_first_pieces(
-    plan: &PipelinedPlan,
+    plan: &Plan,
     copies: u64,
     report: Report,
 ) -> impl Iterator<Item = Violation> + use<'_> {
@@ -185,15 +187,15 @@ fn of_first_pieces(
 
 /// The numbers of transfers in the plan written out: slot by slot, in each by first lightpath and then by stripe.
 struct Numbers<'a> {
-    plan: &'a PipelinedPlan,
+    plan: &'a Plan,
     /// The sums of the slots of the first lightpaths, none of them, one and so on; where these are out of order nothing is numbered.
     sums: Option<Vec<u64>>,
 }
 
 impl Numbers<'_> {
-    fn new(plan: &PipelinedPlan) -> Numbers<'_> {
-        let slots = &plan.first.slot;
-        let is_in_order = slots.is_sorted() && slots.len() == plan.first.len();
+    fn new(plan: &Plan) -> Numbers<'_> {
+        let slots = &plan.slot;
+        let is_in_order = slots.is_sorted() && slots.len() == plan.len();
         let sum = |sum: &mut u64, slot: u64| {
             *sum += slot;
             Some(*sum)
@@ -204,14 +206,17 @@ impl Numbers<'_> {
     }
 
     fn number(&self, first: usize, stripe: u32, piece: u32) -> Option<u64> {
-        let (own, sums) = (&self.plan.first.slot, self.sums.as_ref()?);
+        let (own, sums) = (&self.plan.slot, self.sums.as_ref()?);
         let slot = u64::from(*own.get(first)?) + u64::from(piece);
-        let pieces = u64::from(self.plan.pieces);
+        let pieces = u64::from(self.plan.repetition.pieces);
         let ended = own.partition_point(|&other| u64::from(other) + pieces <= slot);
         let begun = own.partition_point(|&other| u64::from(other) < slot);
         let under_way = (begun - ended) as u64 * slot - (sums[begun] - sums[ended]);
         let before = ended as u64 * pieces + under_way;
-        Some((before + (first - ended) as u64) * u64::from(self.plan.stripes) + u64::from(stripe))
+        Some(
+            (before + (first - ended) as u64) * u64::from(self.plan.repetition.stripes)
+                + u64::from(stripe),
+        )
     }
 
     fn name(&self, first: usize, stripe: u32, piece: u32) -> String {
@@ -236,9 +241,9 @@ fn refused(sentence: String) -> Violation {
 }
 
 /// Why the chunks of a block are not those of first chunks with all their copies.
-fn wrong_block(plan: &PipelinedPlan) -> String {
-    let collective = plan.first.schedule.collective;
-    let copies = u64::from(plan.stripes) * u64::from(plan.pieces);
+fn wrong_block(plan: &Plan) -> String {
+    let collective = plan.schedule.collective;
+    let copies = u64::from(plan.repetition.stripes) * u64::from(plan.repetition.pieces);
     let pieces = collective.pieces();
     if collective.demand().is_some() {
         return "blocks of a demand are of different sizes: a pipelined plan needs blocks of as many chunks each; unfold it"
@@ -251,7 +256,7 @@ fn wrong_block(plan: &PipelinedPlan) -> String {
     format!(
         "each transfer of the plan stands for {copies} chunks, a piece in each of {} slots on each of {} wavelengths, but a block has \
          {pieces} chunks, which is no multiple of {copies}; `pieces={multiple}` of the collective would be one",
-        plan.pieces, plan.stripes
+        plan.repetition.pieces, plan.repetition.stripes
     )
 }
 
@@ -265,19 +270,19 @@ fn reduced(collective: Collective, copies: u64) -> Option<Collective> {
 }
 
 /// Whether the copies of every first lightpath have chunks and slots; reports those whose copies have not.
-fn copies_exist(plan: &PipelinedPlan, copies: u64, report: &mut Report) -> bool {
-    let first = &plan.first;
+fn copies_exist(plan: &Plan, copies: u64, report: &mut Report) -> bool {
+    let first = plan;
     let slots = u64::from(first.step_slots.last().map_or(0, |slots| slots.end));
     let mut sound = true;
     for index in 0..first.len() {
         interrupt::check();
         let Transfer { chunk, count, .. } = first.schedule.transfer(index);
-        let last = u64::from(first.slot[index]) + u64::from(plan.pieces);
+        let last = u64::from(first.slot[index]) + u64::from(plan.repetition.pieces);
         let (kind, problem) = if count != 1 || u64::from(chunk) % copies != 0 {
             let problem = format!(
                 "carries {count} chunks from number {chunk} on: the transfer of a first chunk carries one, whose number is a multiple of \
                  {copies} ({} pieces on each of {} wavelengths)",
-                plan.pieces, plan.stripes
+                plan.repetition.pieces, plan.repetition.stripes
             );
             (ViolationKind::Symmetry, problem)
         } else if last > slots {
@@ -305,10 +310,10 @@ fn fault(first: &Plan, kind: ViolationKind, index: usize, problem: &str, report:
 }
 
 /// Checks all circuits as lightpaths of one slot.
-fn light(plan: &PipelinedPlan, ring: &WdmRing, violations: &mut Vec<Violation>) {
+fn light(plan: &Plan, ring: &WdmRing, violations: &mut Vec<Violation>) {
     let mut report = Report::default();
-    let first = &plan.first;
-    let circuits = first.len() as u64 * u64::from(plan.stripes);
+    let first = plan;
+    let circuits = first.len() as u64 * u64::from(plan.repetition.stripes);
     memory::take("verifying this plan", circuits * BYTES_PER_CIRCUIT);
     let mut taken: Vec<((u32, u32), Direction, u64, usize)> = (0..first.len())
         .map(|index| {
@@ -320,7 +325,9 @@ fn light(plan: &PipelinedPlan, ring: &WdmRing, violations: &mut Vec<Violation>) 
     taken.sort_unstable();
     for pair in taken.windows(2) {
         let [(ends, direction, channel, _), (others, other, above, index)] = [pair[0], pair[1]];
-        if (ends, direction) == (others, other) && above - channel < u64::from(plan.stripes) {
+        if (ends, direction) == (others, other)
+            && above - channel < u64::from(plan.repetition.stripes)
+        {
             let problem = format!("is on the circuit of transfer {}", named(first, pair[0].3));
             fault(first, ViolationKind::Symmetry, index, &problem, &mut report);
         }
@@ -337,13 +344,13 @@ fn light(plan: &PipelinedPlan, ring: &WdmRing, violations: &mut Vec<Violation>) 
     for index in 0..first.len() {
         let light = WdmLight::from(first.light[index]);
         let channel = channel(ring, light);
-        let above = channel + u64::from(plan.stripes);
+        let above = channel + u64::from(plan.repetition.stripes);
         if light.wavelength == CONVERTED
             || above > u64::from(ring.wavelengths) * u64::from(ring.fibres)
         {
             let problem = format!(
                 "is not on the first of {} wavelengths that follow one another",
-                plan.stripes
+                plan.repetition.stripes
             );
             let kind = ViolationKind::WavelengthRange;
             fault(first, kind, index, &problem, &mut report);
@@ -382,20 +389,16 @@ fn of_circuits(
     violation: Violation,
 ) -> Violation {
     let plan = numbers.plan;
-    let slot_of = |&transfer: &usize| plan.first.slot[circuits[transfer].0];
+    let slot_of = |&transfer: &usize| plan.slot[circuits[transfer].0];
     let slots = violation.transfers.iter().map(slot_of);
     let (Some(earliest), Some(latest)) = (slots.clone().min(), slots.max()) else {
         return violation;
     };
-    let meets = latest - earliest < plan.pieces;
+    let meets = latest - earliest < plan.repetition.pieces;
     // Circuits that are never up together are at fault from their first pieces on.
     let copy = |transfer: usize| {
         let (first, stripe) = circuits[transfer];
-        let piece = if meets {
-            latest - plan.first.slot[first]
-        } else {
-            0
-        };
+        let piece = if meets { latest - plan.slot[first] } else { 0 };
         (first, stripe, piece)
     };
     let name = |transfer: usize| {

@@ -10,26 +10,23 @@ use crate::PlannerError;
 use opticoll_core::collective::{Collective, CollectiveKind};
 use opticoll_core::fabric::Light;
 use opticoll_core::family::wdm_ring::WdmLight;
-use opticoll_core::plan::{AnyPlan, FoldedPlan, NamedRoutes, Plan};
+use opticoll_core::plan::{NamedRoutes, Plan, Repetition};
 use opticoll_core::schedule::{Claims, Schedule, Transfer};
 
 /// The reduce_scatter that is an all_gather plan run backwards: as many slots, the same lengths.
 ///
 /// # Errors
 /// Another collective than an all_gather.
-pub fn reduce_scatter(gather: &AnyPlan) -> Result<AnyPlan, PlannerError> {
+pub fn reduce_scatter(gather: &Plan) -> Result<Plan, PlannerError> {
     let collective = of_gather(gather, "reduce_scatter is an all_gather reversed")?;
     let reversed = Collective::new(CollectiveKind::ReduceScatter, collective.ranks())?
         .with_pieces(collective.pieces())?;
-    Ok(match gather {
-        AnyPlan::Full(plan) => AnyPlan::Full(backwards(plan, reversed)),
-        AnyPlan::Folded(plan) => {
-            let mut orbits = backwards(&plan.orbits, reversed);
-            leave_rank_0(&mut orbits);
-            AnyPlan::Folded(FoldedPlan { orbits })
-        }
-        AnyPlan::Pipelined(plan) => AnyPlan::Full(backwards(&plan.unfold(), reversed)),
-    })
+    if !gather.repetition.is_folded() {
+        return Ok(backwards(&gather.written_out(), reversed));
+    }
+    let mut rows = backwards(gather, reversed);
+    leave_rank_0(&mut rows);
+    Ok(rows.in_all_rotations())
 }
 
 /// The all_reduce that runs an all_gather plan backwards and then forwards: twice the slots, chunks
@@ -37,26 +34,26 @@ pub fn reduce_scatter(gather: &AnyPlan) -> Result<AnyPlan, PlannerError> {
 ///
 /// # Errors
 /// Another collective than an all_gather, or one of more than 2^32 chunks.
-pub fn all_reduce(gather: &AnyPlan) -> Result<AnyPlan, PlannerError> {
+pub fn all_reduce(gather: &Plan) -> Result<Plan, PlannerError> {
     joined(reduce_scatter(gather)?, gather.clone())
 }
 
 /// The all_reduce of a reduce_scatter and an all_gather of as many pieces, one after the other.
-pub(crate) fn joined(scatter: AnyPlan, gather: AnyPlan) -> Result<AnyPlan, PlannerError> {
+pub(crate) fn joined(scatter: Plan, gather: Plan) -> Result<Plan, PlannerError> {
     let hint = "an all_reduce is a reduce_scatter and an all_gather";
     let collective = of_gather(&gather, hint)?;
     let whole = Collective::new(CollectiveKind::AllReduce, collective.ranks())?
         .with_pieces(collective.chunks())?;
     // Both halves number the chunks in one way, and turn them by as many.
-    Ok(match (scatter, gather) {
-        (AnyPlan::Folded(scatter), AnyPlan::Folded(gather)) => AnyPlan::Folded(FoldedPlan {
-            orbits: appended(scatter.orbits, &gather.orbits, whole),
-        }),
-        (scatter, gather) => AnyPlan::Full(appended(scatter.unfold(), &gather.unfold(), whole)),
-    })
+    Ok(
+        match [&scatter, &gather].map(|half| half.repetition.is_folded()) {
+            [true, true] => appended(scatter, &gather, whole),
+            _ => appended(scatter.into_written_out(), &gather.written_out(), whole),
+        },
+    )
 }
 
-/// The lightpaths of one plan and then those of another, for a collective.
+/// The rows of one plan and then those of another, for a collective.
 fn appended(mut there: Plan, back: &Plan, whole: Collective) -> Plan {
     let turn = there.slots();
     let mut schedule = Schedule::new(whole);
@@ -107,6 +104,7 @@ pub(crate) fn backwards(forward: &Plan, reversed: Collective) -> Plan {
             .collect(),
         relays: Vec::new(),
         routes: NamedRoutes::default(),
+        repetition: Repetition::NONE,
     }
 }
 
@@ -135,8 +133,8 @@ fn leave_rank_0(orbits: &mut Plan) {
     orbits.schedule = schedule;
 }
 
-fn of_gather(plan: &AnyPlan, hint: &'static str) -> Result<Collective, PlannerError> {
-    let collective = plan.representative().schedule.collective;
+fn of_gather(plan: &Plan, hint: &'static str) -> Result<Collective, PlannerError> {
+    let collective = plan.schedule.collective;
     if collective.kind() == CollectiveKind::AllGather {
         return Ok(collective);
     }

@@ -13,7 +13,7 @@ use opticoll_core::algorithm::AlgorithmError;
 use opticoll_core::collective::{Collective, CollectiveKind};
 use opticoll_core::family::wss_grid::WssGrid;
 use opticoll_core::interrupt;
-use opticoll_core::plan::{AnyPlan, Lightpath, Plan, Relay};
+use opticoll_core::plan::{Lightpath, Plan, Relay};
 use opticoll_core::schedule::{Claims, Schedule, Transfer};
 use opticoll_core::spec::{OptionRecord, Spec};
 use opticoll_core::units::{Bytes, Time};
@@ -124,11 +124,7 @@ fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
 }
 
 /// The barrier along the plans that a spec names, or else along the fastest found.
-fn along(
-    spec: &Spec,
-    kind: CollectiveKind,
-    question: &Question<'_>,
-) -> Result<AnyPlan, PlannerError> {
+fn along(spec: &Spec, kind: CollectiveKind, question: &Question<'_>) -> Result<Plan, PlannerError> {
     let carrier = |kind: CollectiveKind, key: &str| -> Result<Plan, PlannerError> {
         let inner = Question {
             collective: Collective::new(kind, question.collective.ranks())?,
@@ -140,7 +136,7 @@ fn along(
             Some(text) => inner.answer(&nested(text)?)?,
             None => inner.fastest()?,
         };
-        Ok(planned.plan.unfold())
+        Ok(planned.plan.into_written_out())
     };
     let ranks = question.collective.ranks();
     let mut named = Spec::new(NAME).with("of", kind);
@@ -170,7 +166,7 @@ fn signalled(
     question: &Question<'_>,
     carriers: &[Plan],
     algorithm: String,
-) -> Result<AnyPlan, PlannerError> {
+) -> Result<Plan, PlannerError> {
     let ranks = question.collective.ranks();
     question.fits(carriers.iter().map(|plan| plan.len() as u64).sum())?;
     let mut barrier = Plan {
@@ -202,7 +198,7 @@ fn signalled(
         schedule_steps: Some(barrier.schedule.steps() as u32),
         ..Claims::default()
     };
-    Ok(AnyPlan::Full(barrier))
+    Ok(barrier)
 }
 
 /// Adds a step of signals along transfers of a plan, without the slots in which there are none.

@@ -12,7 +12,7 @@ use opticoll_core::collective::{Collective, CollectiveKind};
 use opticoll_core::families;
 use opticoll_core::family::wdm_ring::WdmRing;
 use opticoll_core::place::{PlacementError, PlacementProblem};
-use opticoll_core::plan::{AnyPlan, Plan};
+use opticoll_core::plan::Plan;
 use opticoll_core::schedule::{Claims, Schedule};
 use opticoll_core::simulate::Policy;
 use opticoll_core::spec::{OptionRecord, Spec};
@@ -190,11 +190,11 @@ fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
     };
     if let Some(half) = mirrored(spec, question)? {
         let gather = half.fastest()?.plan;
-        let name = flat(&gather.representative().algorithm);
+        let name = flat(&gather.algorithm);
         let mut joined = mirror::all_reduce(&gather)?;
         let name = Spec::new(NAME).with("first", &name).with("second", &name);
-        joined.kept_mut().algorithm = name.to_string();
-        joined.kept_mut().size = Some(question.size);
+        joined.algorithm = name.to_string();
+        joined.size = Some(question.size);
         return Ok(joined.into());
     }
     let planned = |key: &'static str, kind: CollectiveKind, beside: Time| {
@@ -245,19 +245,19 @@ fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
     let mut refused = None;
     for first in std::iter::once(None).chain(firsts.iter().map(Some)) {
         for second in std::iter::once(None).chain(seconds.iter().map(Some)) {
-            let made = |name: Option<&String>, fastest: &AnyPlan, half: &Question<'_>| match name {
+            let made = |name: Option<&String>, fastest: &Plan, half: &Question<'_>| match name {
                 None => Ok(fastest.clone()),
                 Some(name) => half.answer(&name.parse()?).map(|planned| planned.plan),
             };
             let first = made(first, &fastest, &of_first)?;
             let second = made(second, &fastest_second, &of_second)?;
             let name = Spec::new(NAME)
-                .with("first", flat(&first.representative().algorithm))
-                .with("second", flat(&second.representative().algorithm));
+                .with("first", flat(&first.algorithm))
+                .with("second", flat(&second.algorithm));
             match join(question, first, second) {
                 Ok(mut joined) => {
-                    joined.kept_mut().algorithm = name.to_string();
-                    joined.kept_mut().size = Some(question.size);
+                    joined.algorithm = name.to_string();
+                    joined.size = Some(question.size);
                     return Ok(joined.into());
                 }
                 Err(error) if is_of_one(&error) => _ = refused.get_or_insert(error),
@@ -332,7 +332,7 @@ pub(crate) fn nested(text: &str) -> Result<Spec, PlannerError> {
     Ok(spec.join("/").replacen(',', ":", 1).parse()?)
 }
 
-fn join(question: &Question<'_>, first: AnyPlan, second: AnyPlan) -> Result<AnyPlan, PlannerError> {
+fn join(question: &Question<'_>, first: Plan, second: Plan) -> Result<Plan, PlannerError> {
     let collective = question.collective;
     if question.fabric.downcast::<WdmRing>().is_some() {
         return match collective.kind() {
@@ -340,12 +340,12 @@ fn join(question: &Question<'_>, first: AnyPlan, second: AnyPlan) -> Result<AnyP
             CollectiveKind::Broadcast => broadcast_on_ring(question, first, second),
             _ => {
                 question.fits(first.transfers().saturating_add(second.transfers()))?;
-                let (first, second) = (first.unfold(), second.unfold());
-                rooted::reduce_scatter_gather(collective, &first, &second).map(AnyPlan::Full)
+                let (first, second) = (first.into_written_out(), second.into_written_out());
+                rooted::reduce_scatter_gather(collective, &first, &second)
             }
         };
     }
-    let (first_plan, second_plan) = (first.unfold(), second.unfold());
+    let (first_plan, second_plan) = (first.into_written_out(), second.into_written_out());
     let (first, second) = (first_plan.schedule, second_plan.schedule);
     let mut schedule = match collective.kind() {
         CollectiveKind::AllReduce => {
@@ -380,7 +380,7 @@ fn join(question: &Question<'_>, first: AnyPlan, second: AnyPlan) -> Result<AnyP
     let mut plan = families::place_by_default(schedule, question.fabric, String::new())?;
     plan.routes.append(&first_plan.routes, 0);
     plan.routes.append(&second_plan.routes, first.len());
-    Ok(AnyPlan::Full(plan))
+    Ok(plan)
 }
 
 /// The collective in as many chunks as both halves need, and how many of them a chunk of each is.
@@ -413,33 +413,31 @@ fn whole_parts(half: &Schedule) -> Result<(), PlannerError> {
 
 fn all_reduce_on_ring(
     question: &Question<'_>,
-    first: AnyPlan,
-    second: AnyPlan,
-) -> Result<AnyPlan, PlannerError> {
-    let chunks = |plan: &AnyPlan| plan.representative().schedule.collective.chunks();
+    first: Plan,
+    second: Plan,
+) -> Result<Plan, PlannerError> {
+    let chunks = |plan: &Plan| plan.schedule.collective.chunks();
     if chunks(&first) == chunks(&second) {
         return mirror::joined(first, second);
     }
     question.fits(first.transfers().saturating_add(second.transfers()))?;
-    let (first, second) = (first.unfold(), second.unfold());
+    let (first, second) = (first.into_written_out(), second.into_written_out());
     let (whole, by_first, by_second) =
         refined(question.collective, &first.schedule, &second.schedule)?;
     let ring = question.fabric.needed::<WdmRing>(NAME)?;
     let mut assembly = Assembly::new(ring, whole);
     assembly.append_refined(&first, by_first);
     assembly.append_refined(&second, by_second);
-    Ok(AnyPlan::Full(assembly.finish(String::new())))
+    Ok(assembly.finish(String::new()))
 }
 
 fn broadcast_on_ring(
     question: &Question<'_>,
-    scatter: AnyPlan,
-    gather: AnyPlan,
-) -> Result<AnyPlan, PlannerError> {
+    scatter: Plan,
+    gather: Plan,
+) -> Result<Plan, PlannerError> {
     question.fits(scatter.transfers().saturating_add(gather.transfers()))?;
-    let (scatter, gather): (Plan, Plan) = (scatter.unfold(), gather.unfold());
+    let (scatter, gather): (Plan, Plan) = (scatter.into_written_out(), gather.into_written_out());
     let joined = rooted::scatter_all_gather(question.collective, &scatter, &gather)?;
-    joined
-        .map(AnyPlan::Full)
-        .ok_or(PlannerError::NotFound { pieces: 1 })
+    joined.ok_or(PlannerError::NotFound { pieces: 1 })
 }

@@ -15,7 +15,7 @@ use opticoll_core::bound::concurrent_flow::{BlockTime, ConcurrentFlow, Pair, pai
 use opticoll_core::collective::{Collective, CollectiveKind};
 use opticoll_core::interrupt;
 use opticoll_core::place::{PlacementError, PlacementProblem};
-use opticoll_core::plan::{AnyPlan, Plan};
+use opticoll_core::plan::Plan;
 use opticoll_core::schedule::{Claims, Schedule, Transfer};
 use opticoll_core::spec::{OptionRecord, Spec};
 use opticoll_core::units::Time;
@@ -246,7 +246,7 @@ fn with<'a>(
             transfers: work,
             make: Box::new(move |_| {
                 let plan = demands.plan(chunks, MOST_SEARCH, &question)?;
-                Ok(AnyPlan::Full(plan).into())
+                Ok(plan.into())
             }),
         });
     }

@@ -13,7 +13,7 @@ use crate::{
     Planned, Planner, PlannerError, Question, graph::logical_links as channels, selection::least,
 };
 use opticoll_core::place::{PlacementError, PlacementProblem};
-use opticoll_core::plan::{AnyPlan, Plan};
+use opticoll_core::plan::Plan;
 use opticoll_core::spec::{OptionRecord, Spec};
 use opticoll_core::units::Time;
 
@@ -146,7 +146,7 @@ fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, Planner
             transfers,
             make: Box::new(move |_| {
                 let plan = spread_in(&question, &parts, steps)?;
-                Ok(Made::from(AnyPlan::Full(plan)))
+                Ok(Made::from(plan))
             }),
         });
     }

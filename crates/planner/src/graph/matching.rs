@@ -22,7 +22,7 @@ use opticoll_core::collective::{Collective, CollectiveKind};
 use opticoll_core::fabric::Fabric;
 use opticoll_core::interrupt;
 use opticoll_core::place::{PlacementError, PlacementProblem};
-use opticoll_core::plan::{AnyPlan, Plan};
+use opticoll_core::plan::Plan;
 use opticoll_core::schedule::{Claims, Schedule, Transfer};
 use opticoll_core::simulate::fluid::StartRule;
 use opticoll_core::spec::{OptionRecord, Spec};
@@ -402,7 +402,7 @@ fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, Planner
             transfers: transfers(&question, chunks),
             make: Box::new(move |_| {
                 let plan = matched(&question, &parts, chunks, None)?;
-                Ok(Made::from(AnyPlan::Full(plan)))
+                Ok(Made::from(plan))
             }),
         }
     };

@@ -45,7 +45,7 @@ use opticoll_core::algorithm::{self, AlgorithmError};
 use opticoll_core::collective::CollectiveKind;
 use opticoll_core::interrupt;
 use opticoll_core::place::PlacementProblem;
-use opticoll_core::plan::{AnyPlan, NamedRoutes, Plan};
+use opticoll_core::plan::{NamedRoutes, Plan};
 use opticoll_core::schedule::{Claims, Schedule};
 use opticoll_core::spec::{OptionRecord, Spec};
 use opticoll_core::units::Time;
@@ -455,7 +455,7 @@ fn with<'a>(
                     }
                     Ok(match limit {
                         Some(limit) if least >= limit => Made::AtLeast(least),
-                        _ => AnyPlan::Full(plan).into(),
+                        _ => plan.into(),
                     })
                 }),
             });
@@ -512,12 +512,11 @@ fn pipelined(
             continue;
         }
         let is_long = plan.schedule.len() as u64 > MOST_FINE;
-        let plan = AnyPlan::Full(plan);
         let time = match is_long {
             true => Some(least),
             false => contest.time(&plan, question.size, limit)?,
         };
-        if let (Some(time), AnyPlan::Full(plan)) = (time, plan) {
+        if let Some(time) = time {
             // Few chunks are easier to send, where they take little longer.
             limit = Some(Time::from_ps(time.ps() - time.ps() / NEAR));
             fastest = Some((plan, least));

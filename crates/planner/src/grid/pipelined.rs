@@ -27,7 +27,6 @@ use opticoll_core::families;
 use opticoll_core::family::light_path_grid::LightPathGrid;
 use opticoll_core::family::wss_grid::WssGrid;
 use opticoll_core::interrupt;
-use opticoll_core::plan::AnyPlan;
 use opticoll_core::schedule::{Claims, Schedule, Transfer};
 use opticoll_core::simulate::Policy;
 use opticoll_core::spec::{OptionRecord, Spec};
@@ -232,7 +231,7 @@ fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
     }
     match (best, refused) {
         (Some((_, course, shape, pieces)), _) => {
-            Ok(AnyPlan::Full(placed(question, course, shape, pieces)?).into())
+            Ok(placed(question, course, shape, pieces)?.into())
         }
         (None, Some(error)) => Err(error.into()),
         (None, None) => Err(PlannerError::NotFound { pieces: 1 }),
@@ -275,7 +274,7 @@ fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, Planner
             transfers: question.work(transfers),
             make: Box::new(move |_| {
                 let plan = placed(&question, course, shape, pieces)?;
-                Ok(Made::from(AnyPlan::Full(plan)))
+                Ok(Made::from(plan))
             }),
         });
     }

@@ -31,7 +31,6 @@ use opticoll_core::fabric::circuits::Circuits;
 use opticoll_core::families;
 use opticoll_core::family::wss_grid::WssGrid;
 use opticoll_core::interrupt;
-use opticoll_core::plan::AnyPlan;
 use opticoll_core::schedule::{Claims, Schedule, Transfer};
 use opticoll_core::simulate::Policy;
 use opticoll_core::spec::{OptionRecord, Spec};
@@ -97,7 +96,7 @@ fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
     let schedule = schedule
         .ok_or_else(|| spec.refuse("shifts", "do not lead from every rank to all others"))?;
     let plan = families::place_by_default(schedule, question.fabric, named(&sequence))?;
-    Ok(AnyPlan::Full(plan).into())
+    Ok(plan.into())
 }
 
 fn named(sequence: &Sequence) -> String {
@@ -171,7 +170,7 @@ fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, Planner
                 let schedule = scheduled(&question, torus, &sequence)?;
                 let schedule = schedule.ok_or(PlannerError::NotFound { pieces: 1 })?;
                 let plan = families::place_by_default(schedule, question.fabric, named(&sequence))?;
-                Ok(Made::from(AnyPlan::Full(plan)))
+                Ok(Made::from(plan))
             }),
         })
     });

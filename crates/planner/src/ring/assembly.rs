@@ -15,7 +15,7 @@ use opticoll_core::family::wdm_ring::placement::{Assignment, assign};
 use opticoll_core::family::wdm_ring::{CONVERTED, Direction, WdmLight, WdmRing};
 use opticoll_core::interrupt;
 use opticoll_core::place::PlacementError;
-use opticoll_core::plan::{NamedRoutes, Plan};
+use opticoll_core::plan::{NamedRoutes, Plan, Repetition};
 use opticoll_core::schedule::{Action, Claims, Schedule, Transfer};
 use rustc_hash::FxHashMap;
 
@@ -133,6 +133,7 @@ impl Assembly {
                 step_slots: Vec::new(),
                 relays: Vec::new(),
                 routes: NamedRoutes::default(),
+                repetition: Repetition::NONE,
             },
         }
     }

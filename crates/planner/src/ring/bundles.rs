@@ -50,7 +50,7 @@ use opticoll_core::collective::{Collective, CollectiveKind};
 use opticoll_core::fabric::{Fabric, Light};
 use opticoll_core::family::wdm_ring::{Direction, WdmRing};
 use opticoll_core::interrupt;
-use opticoll_core::plan::AnyPlan;
+use opticoll_core::plan::Plan;
 use opticoll_core::simulate::Policy;
 use opticoll_core::spec::{OptionRecord, Spec};
 use pace::Pace;
@@ -152,7 +152,7 @@ impl Recipe for Bundles {
         gathering.saturating_add(spreading).saturating_mul(2)
     }
 
-    fn plan(&self, fabric: &Fabric, collective: Collective) -> Result<AnyPlan, PlannerError> {
+    fn plan(&self, fabric: &Fabric, collective: Collective) -> Result<Plan, PlannerError> {
         let ring = fabric.needed::<WdmRing>(Bundles::NAME)?;
         let blocks = Collective::new(CollectiveKind::AllGather, collective.ranks())?
             .with_pieces(self.pieces)?;
@@ -165,7 +165,7 @@ impl Recipe for Bundles {
             if let Some(tree) = &tree {
                 tree.assemble(ring, first, &mut assembly);
             }
-            AnyPlan::Full(assembly.finish(self.spec().to_string()))
+            assembly.finish(self.spec().to_string())
         };
         match collective.kind() {
             CollectiveKind::AllReduce if self.meeting.is_some() => {

@@ -40,7 +40,7 @@ use opticoll_core::collective::{Collective, CollectiveKind};
 use opticoll_core::fabric::Fabric;
 use opticoll_core::family::wdm_ring::WdmRing;
 use opticoll_core::interrupt;
-use opticoll_core::plan::{AnyPlan, Lightpath, PipelinedPlan, Plan};
+use opticoll_core::plan::{Lightpath, Plan};
 use opticoll_core::schedule::{Action, Transfer};
 use opticoll_core::spec::{OptionRecord, Spec};
 use opticoll_core::units::Bytes;
@@ -155,7 +155,7 @@ impl Recipe for Chains {
         self.longest
     }
 
-    fn plan(&self, fabric: &Fabric, collective: Collective) -> Result<AnyPlan, PlannerError> {
+    fn plan(&self, fabric: &Fabric, collective: Collective) -> Result<Plan, PlannerError> {
         let ring = fabric.needed::<WdmRing>(Chains::NAME)?;
         let (kind, pieces) = (collective.kind(), self.pieces);
         let forward = copying(kind);
@@ -175,9 +175,7 @@ impl Recipe for Chains {
             if forward != kind {
                 first = mirror::backwards(&first, collective.with_pieces(chunks)?);
             }
-            return Ok(AnyPlan::Pipelined(PipelinedPlan::new(
-                first, stripes, pieces,
-            )));
+            return Ok(first.in_pieces(stripes, pieces));
         }
         let mut plan = match forward {
             CollectiveKind::AllReduce => there_and_back(fabric, ring, outwards, &room, pieces),
@@ -185,10 +183,10 @@ impl Recipe for Chains {
             _ => scatter(fabric, ring, outwards, &room),
         };
         plan.algorithm = self.spec().to_string();
-        Ok(AnyPlan::Full(match forward == kind {
+        Ok(match forward == kind {
             true => plan,
             false => mirror::backwards(&plan, collective.with_pieces(chunks)?),
-        }))
+        })
     }
 
     fn given(

@@ -37,7 +37,7 @@ use opticoll_core::fabric::{Fabric, Light};
 use opticoll_core::family::wdm_ring::route::all_to_all;
 use opticoll_core::family::wdm_ring::{Direction, WdmLight, WdmRing};
 use opticoll_core::interrupt;
-use opticoll_core::plan::{AnyPlan, Plan};
+use opticoll_core::plan::Plan;
 use opticoll_core::spec::{OptionRecord, Spec};
 use opticoll_core::units::Bytes;
 
@@ -98,12 +98,12 @@ impl Recipe for Collectors {
         ranks.saturating_mul(ranks + 2 * ranges)
     }
 
-    fn plan(&self, fabric: &Fabric, collective: Collective) -> Result<AnyPlan, PlannerError> {
+    fn plan(&self, fabric: &Fabric, collective: Collective) -> Result<Plan, PlannerError> {
         if collective.kind() != CollectiveKind::ReduceScatter {
-            return plan(fabric, collective, self).map(AnyPlan::Full);
+            return plan(fabric, collective, self);
         }
         let gather = Collective::new(CollectiveKind::AllGather, collective.ranks())?;
-        let gather = AnyPlan::Full(plan(fabric, gather, self)?);
+        let gather = plan(fabric, gather, self)?;
         mirror::reduce_scatter(&gather)
     }
 

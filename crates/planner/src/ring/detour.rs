@@ -38,7 +38,7 @@ use opticoll_core::family::wdm_ring::placement::WavelengthError;
 use opticoll_core::family::wdm_ring::{CONVERTED, Direction, WdmLight, WdmRing};
 use opticoll_core::interrupt;
 use opticoll_core::place::PlacementError;
-use opticoll_core::plan::{AnyPlan, Plan};
+use opticoll_core::plan::Plan;
 use opticoll_core::schedule::Transfer;
 use opticoll_core::spec::{OptionRecord, Spec};
 use opticoll_core::units::{Bytes, Time};
@@ -279,7 +279,7 @@ fn kept(ring: &WdmRing, planned: &Plan) -> Result<Plan, PlannerError> {
 }
 
 /// The plan that a spec names, led around.
-fn led(spec: &Spec, question: &Question<'_>) -> Result<AnyPlan, PlannerError> {
+fn led(spec: &Spec, question: &Question<'_>) -> Result<Plan, PlannerError> {
     let ring = question.fabric.needed::<WdmRing>(NAME)?;
     let kind = question.collective.kind();
     let (there, whole) = rings(ring, kind);
@@ -297,7 +297,7 @@ fn led(spec: &Spec, question: &Question<'_>) -> Result<AnyPlan, PlannerError> {
     if !keeps_slots && transfers > most {
         return Err(PlannerError::TooLarge { transfers, most });
     }
-    let planned = planned.plan.unfold();
+    let planned = planned.plan.into_written_out();
     let mut plan = match kind {
         _ if keeps_slots => kept(&there, &planned)?,
         CollectiveKind::AllReduce => led_around(ring, &planned)?,
@@ -315,7 +315,7 @@ fn led(spec: &Spec, question: &Question<'_>) -> Result<AnyPlan, PlannerError> {
         named
     };
     plan.algorithm = named.to_string();
-    Ok(AnyPlan::Full(plan))
+    Ok(plan)
 }
 
 /// Refuses a lightpath that no direction takes.

@@ -7,7 +7,7 @@ use opticoll_core::algorithm::AlgorithmError;
 use opticoll_core::collective::Collective;
 use opticoll_core::fabric::Fabric;
 use opticoll_core::family::wdm_ring::WdmRing;
-use opticoll_core::plan::AnyPlan;
+use opticoll_core::plan::Plan;
 use opticoll_core::simulate::Policy;
 use opticoll_core::spec::Spec;
 use opticoll_core::units::Time;
@@ -47,7 +47,7 @@ pub(crate) trait Recipe: Sized + 'static {
     ///
     /// # Errors
     /// Chunks beyond 32 bits.
-    fn plan(&self, fabric: &Fabric, collective: Collective) -> Result<AnyPlan, PlannerError>;
+    fn plan(&self, fabric: &Fabric, collective: Collective) -> Result<Plan, PlannerError>;
 
     /// The recipe that options give, if any.
     ///
@@ -208,7 +208,7 @@ pub(crate) fn worth_their_size<R: Clone>(all: Vec<(u64, Estimate<R>)>) -> Vec<Es
 }
 
 /// The plan of a recipe. One for a ring without light trees or converters holds on any with the same channels.
-fn make<R: Recipe>(question: &Question<'_>, recipe: &R) -> Result<AnyPlan, PlannerError> {
+fn make<R: Recipe>(question: &Question<'_>, recipe: &R) -> Result<Plan, PlannerError> {
     let transfers = recipe.transfers(u64::from(question.fabric.ranks()));
     question.fits(transfers)?;
     let ring = question.fabric.needed::<WdmRing>(R::NAME)?;
@@ -218,7 +218,7 @@ fn make<R: Recipe>(question: &Question<'_>, recipe: &R) -> Result<AnyPlan, Plann
         ..ring.clone()
     });
     let mut plan = recipe.plan(&simple, question.collective)?;
-    plan.kept_mut().fabric = question.fabric.clone();
+    plan.fabric = question.fabric.clone();
     Ok(plan)
 }
 

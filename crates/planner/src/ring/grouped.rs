@@ -42,7 +42,7 @@ use opticoll_core::fabric::Fabric;
 use opticoll_core::families;
 use opticoll_core::family::wdm_ring::{Direction, WdmRing};
 use opticoll_core::interrupt;
-use opticoll_core::plan::{AnyPlan, Plan};
+use opticoll_core::plan::Plan;
 use opticoll_core::schedule::{Action, Schedule, Transfer};
 use opticoll_core::spec::{OptionRecord, Spec};
 use opticoll_core::units::Bytes;
@@ -176,14 +176,14 @@ impl Recipe for GroupedLayout {
         transfers.saturating_add(core).max(chunks)
     }
 
-    fn plan(&self, fabric: &Fabric, collective: Collective) -> Result<AnyPlan, PlannerError> {
+    fn plan(&self, fabric: &Fabric, collective: Collective) -> Result<Plan, PlannerError> {
         match collective.kind() {
-            CollectiveKind::AllReduce => all_reduce(fabric, self).map(AnyPlan::Full),
+            CollectiveKind::AllReduce => all_reduce(fabric, self),
             CollectiveKind::ReduceScatter => {
-                let gathering = AnyPlan::Full(all_gather(fabric, self)?);
+                let gathering = all_gather(fabric, self)?;
                 mirror::reduce_scatter(&gathering)
             }
-            _ => all_gather(fabric, self).map(AnyPlan::Full),
+            _ => all_gather(fabric, self),
         }
     }
 
@@ -364,8 +364,8 @@ fn reduced_core(fabric: &Fabric, core: GroupedCore) -> Result<Plan, PlannerError
         return Ok(Assembly::new(ring, alone).finish(String::new()));
     }
     let GroupedCore::Exchange(stripes) = core else {
-        let gathering = AnyPlan::Full(gathered_core(fabric, core)?);
-        return Ok(mirror::all_reduce(&gathering)?.unfold());
+        let gathering = gathered_core(fabric, core)?;
+        return Ok(mirror::all_reduce(&gathering)?.into_written_out());
     };
     let collective = Collective::new(CollectiveKind::AllReduce, ranks)?.with_pieces(stripes)?;
     all_pairs(fabric, collective, |chunk, source, destination| Transfer {
@@ -491,7 +491,7 @@ fn gathered_core(fabric: &Fabric, core: GroupedCore) -> Result<Plan, PlannerErro
         return Ok(Assembly::new(ring, collective).finish(String::new()));
     }
     match core {
-        GroupedCore::RelayTree(_) => relay_tree(fabric, collective).map(AnyPlan::unfold),
+        GroupedCore::RelayTree(_) => relay_tree(fabric, collective).map(Plan::into_written_out),
         GroupedCore::OneStage(_) | GroupedCore::Exchange(_) => {
             all_pairs(fabric, collective, |piece, source, destination| {
                 Transfer::copy(source * pieces + piece, source, destination)

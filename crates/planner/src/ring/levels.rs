@@ -22,7 +22,7 @@ use opticoll_core::fabric::{Fabric, Light};
 use opticoll_core::family::wdm_ring::placement::{Assignment, assign};
 use opticoll_core::family::wdm_ring::{Direction, WdmLight, WdmRing};
 use opticoll_core::interrupt;
-use opticoll_core::plan::{AnyPlan, FoldedPlan, Lightpath, Plan};
+use opticoll_core::plan::{Lightpath, Plan};
 use opticoll_core::schedule::{Schedule, Transfer};
 use opticoll_core::simulate::Policy;
 use opticoll_core::spec::{OptionRecord, Spec};
@@ -115,7 +115,7 @@ const NAME: &str = "levels";
 
 /// All_gathers over circuits that do not change within a level: for one level, two and three the
 /// plan of fewest slots, where there is one. For a collective in pieces, with all pieces at once.
-pub fn static_levels(fabric: &Fabric, collective: Collective) -> Vec<AnyPlan> {
+pub fn static_levels(fabric: &Fabric, collective: Collective) -> Vec<Plan> {
     let Some(ring) = fabric.downcast::<WdmRing>().filter(|ring| suits(ring)) else {
         return Vec::new();
     };
@@ -174,7 +174,7 @@ fn turned_plan(
     kind: CollectiveKind,
     gather: Collective,
     layout: &LevelLayout,
-) -> Result<AnyPlan, PlannerError> {
+) -> Result<Plan, PlannerError> {
     let pieces = gather.pieces();
     turned(fabric, kind, |fabric| {
         plan(fabric, gather, layout).ok_or(PlannerError::NotFound { pieces })
@@ -316,7 +316,7 @@ fn tiles(ranks: u32, stride: u32, reach: u32) -> bool {
 
 /// The plan of a layout, folded where its circuits are rotations side by side. Where the circuits of a level
 /// need more channels than their load says, with a shorter reach there; `None` where even reach 1 does not fit.
-fn plan(fabric: &Fabric, collective: Collective, layout: &LevelLayout) -> Option<AnyPlan> {
+fn plan(fabric: &Fabric, collective: Collective, layout: &LevelLayout) -> Option<Plan> {
     let ring = fabric.downcast::<WdmRing>()?;
     let strides = layout.strides(fabric.ranks());
     let mut layout = layout.clone();
@@ -342,8 +342,8 @@ fn plan(fabric: &Fabric, collective: Collective, layout: &LevelLayout) -> Option
         let Some(too_far) = layout.levels.get_mut(circuits_of.len()) else {
             let plan = over(fabric, collective, &layout, &circuits_of);
             return Some(match folded {
-                true => AnyPlan::Folded(FoldedPlan { orbits: plan }),
-                false => AnyPlan::Full(plan),
+                true => plan.in_all_rotations(),
+                false => plan,
             });
         };
         if too_far.reach == 1 {

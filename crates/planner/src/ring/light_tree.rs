@@ -5,7 +5,6 @@ use crate::{Planned, Planner, PlannerError, Question, ring::relay_tree::multicas
 use opticoll_core::algorithm::AlgorithmError;
 use opticoll_core::collective::CollectiveKind;
 use opticoll_core::family::wdm_ring::WdmRing;
-use opticoll_core::plan::AnyPlan;
 use opticoll_core::spec::{OptionRecord, Spec};
 
 /// The planner of light trees.
@@ -75,7 +74,7 @@ fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
     let pieces = spec.count("pieces", 1, MOST_PIECES)?.unwrap_or(1);
     let collective = question.collective.with_pieces(pieces)?;
     let plan = multicast::broadcast(question.fabric, collective, NAME);
-    let mut plan = AnyPlan::Full(plan.ok_or(PlannerError::CutOff)?);
-    plan.kept_mut().algorithm = spec.to_string();
+    let mut plan = plan.ok_or(PlannerError::CutOff)?;
+    plan.algorithm = spec.to_string();
     Ok(plan.into())
 }

@@ -26,7 +26,7 @@ use opticoll_core::collective::{Collective, CollectiveKind};
 use opticoll_core::fabric::Fabric;
 use opticoll_core::family::wdm_ring::WdmRing;
 use opticoll_core::family::wdm_ring::bound;
-use opticoll_core::plan::AnyPlan;
+use opticoll_core::plan::Plan;
 use opticoll_core::simulate::Policy;
 use opticoll_core::spec::{OptionRecord, Spec};
 use opticoll_core::units::Time;
@@ -60,7 +60,7 @@ fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
     let mut plan = turned(fabric, collective.kind(), |fabric| {
         relay_tree(fabric, gather)
     })?;
-    plan.kept_mut().algorithm = spec.to_string();
+    plan.algorithm = spec.to_string();
     Ok(plan.into())
 }
 
@@ -83,7 +83,7 @@ fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, Planner
         let made = gathering.contender(gather, slots, settings, spec, move || {
             let make = |fabric: &Fabric| rotations::within(fabric, gather, most);
             let mut plan = turned(fabric, kind, make)?;
-            plan.kept_mut().algorithm.clone_from(&name);
+            plan.algorithm.clone_from(&name);
             Ok(plan)
         });
         contenders.push(made?);
@@ -166,7 +166,7 @@ impl<'a> Gathering<'a> {
         slots: u64,
         settings: u64,
         spec: Spec,
-        make: impl FnOnce() -> Result<AnyPlan, PlannerError> + 'a,
+        make: impl FnOnce() -> Result<Plan, PlannerError> + 'a,
     ) -> Result<Contender<'a>, PlannerError> {
         let (ring, policy) = (self.ring, self.question.policy());
         let bytes = self.piece(gather).saturating_mul(slots);
@@ -239,8 +239,8 @@ fn pieces_to_try(channels: u32) -> Vec<u32> {
 pub(crate) fn turned(
     fabric: &Fabric,
     kind: CollectiveKind,
-    make: impl Fn(&Fabric) -> Result<AnyPlan, PlannerError>,
-) -> Result<AnyPlan, PlannerError> {
+    make: impl Fn(&Fabric) -> Result<Plan, PlannerError>,
+) -> Result<Plan, PlannerError> {
     if !matches!(
         kind,
         CollectiveKind::ReduceScatter | CollectiveKind::AllReduce
@@ -254,15 +254,15 @@ pub(crate) fn turned(
     let mut scattering = mirror::reduce_scatter(&gathering)?;
     let ring = fabric.needed::<WdmRing>("the planner")?;
     if !ring.is_even() {
-        scattering = AnyPlan::Full(scattering.unfold());
+        scattering = scattering.into_written_out();
     }
-    scattering.kept_mut().fabric = fabric.clone();
+    scattering.fabric = fabric.clone();
     if kind == CollectiveKind::ReduceScatter {
         return Ok(scattering);
     }
     if there == *fabric {
         return mirror::joined(scattering, gathering);
     }
-    let back = relay_tree(fabric, gathering.representative().schedule.collective)?;
+    let back = relay_tree(fabric, gathering.schedule.collective)?;
     mirror::joined(scattering, back)
 }

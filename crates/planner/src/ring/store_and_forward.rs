@@ -23,7 +23,7 @@ use opticoll_core::collective::{Collective, CollectiveKind};
 use opticoll_core::fabric::{Fabric, Light};
 use opticoll_core::family::wdm_ring::{Direction, WdmRing};
 use opticoll_core::interrupt;
-use opticoll_core::plan::{AnyPlan, FoldedPlan, Lightpath, Plan};
+use opticoll_core::plan::{Lightpath, Plan};
 use opticoll_core::schedule::Transfer;
 use opticoll_core::spec::{OptionRecord, Spec};
 use opticoll_core::units::Bytes;
@@ -105,7 +105,7 @@ impl Recipe for Relays {
         ranks * (2 * far.sum::<u64>() + near)
     }
 
-    fn plan(&self, fabric: &Fabric, collective: Collective) -> Result<AnyPlan, PlannerError> {
+    fn plan(&self, fabric: &Fabric, collective: Collective) -> Result<Plan, PlannerError> {
         let collective = collective.with_pieces(self.pieces)?;
         let ring = fabric.needed::<WdmRing>(Relays::NAME)?;
         let circuits = StaticCircuits { ring, recipe: self };
@@ -117,8 +117,8 @@ impl Recipe for Relays {
         };
         let plan = relaying.plan(fabric);
         Ok(match self.is_folded {
-            true => AnyPlan::Folded(FoldedPlan { orbits: plan }),
-            false => AnyPlan::Full(plan),
+            true => plan.in_all_rotations(),
+            false => plan,
         })
     }
 

@@ -15,7 +15,7 @@ use opticoll_core::fabric::Fabric;
 use opticoll_core::families;
 use opticoll_core::family::wdm_ring::WdmRing;
 use opticoll_core::interrupt;
-use opticoll_core::plan::{AnyPlan, FoldedPlan, Lightpath, Plan, fold};
+use opticoll_core::plan::{Lightpath, Plan, fold};
 use opticoll_core::schedule::{Claims, Schedule, Transfer};
 use opticoll_core::spec::{OptionRecord, Spec};
 use opticoll_core::units::Bytes;
@@ -106,7 +106,7 @@ pub(crate) struct Striping {
     /// The plan of whole chunks.
     pub(crate) whole: Plan,
     /// What leaves rank 0, where the plan looks the same from every rank.
-    orbits: Option<Plan>,
+    folded: Option<Plan>,
     stripes: u32,
 }
 
@@ -125,15 +125,15 @@ impl Striping {
         if stripes == 1 || collective.with_pieces(pieces).is_err() {
             return Err(whole.into());
         }
-        let orbits = fold(&whole).map(|folded| folded.orbits);
-        let written = orbits.as_ref().filter(|_| question.keeps_folds);
+        let folded = fold(&whole);
+        let written = folded.as_ref().filter(|_| question.keeps_folds);
         let transfers = written.map_or(whole.len(), Plan::len) as u64;
         if transfers * u64::from(stripes) > question.most_transfers.min(MOST_FULL) {
             return Err(whole.into());
         }
         Ok(Striping {
             whole,
-            orbits,
+            folded,
             stripes,
         })
     }
@@ -173,16 +173,14 @@ impl Striping {
     ///
     /// # Errors
     /// More chunks than 32 bits count.
-    pub(crate) fn plan(&self) -> Result<AnyPlan, PlannerError> {
+    pub(crate) fn plan(&self) -> Result<Plan, PlannerError> {
         let stripes = self.stripes;
         let used = used(&self.whole).unwrap_or(1);
-        let mut plan = match &self.orbits {
-            Some(orbits) => AnyPlan::Folded(FoldedPlan {
-                orbits: cut(orbits, stripes, used)?,
-            }),
-            None => AnyPlan::Full(cut(&self.whole, stripes, used)?),
+        let mut plan = match &self.folded {
+            Some(rows) => cut(rows, stripes, used)?,
+            None => cut(&self.whole, stripes, used)?,
         };
-        plan.kept_mut().algorithm = self.name()?;
+        plan.algorithm = self.name()?;
         Ok(plan)
     }
 
@@ -201,9 +199,9 @@ impl Striping {
 ///
 /// # Errors
 /// More stripes than there is room for, or more lightpaths than fit into memory.
-pub(crate) fn plan(plan: Plan, stripes: Option<u32>) -> Result<AnyPlan, PlannerError> {
+pub(crate) fn plan(plan: Plan, stripes: Option<u32>) -> Result<Plan, PlannerError> {
     if stripes == Some(1) {
-        return Ok(AnyPlan::Full(plan));
+        return Ok(plan);
     }
     let plan = unconverted(plan);
     let most = most(&plan);
@@ -219,11 +217,11 @@ pub(crate) fn plan(plan: Plan, stripes: Option<u32>) -> Result<AnyPlan, PlannerE
         .into());
     }
     let Some(used) = used(&plan).filter(|_| stripes > 1) else {
-        return Ok(AnyPlan::Full(plan));
+        return Ok(plan);
     };
     if let Some(folded) = fold(&plan) {
-        let orbits = cut(&folded.orbits, stripes, used)?;
-        return Ok(AnyPlan::Folded(FoldedPlan { orbits }));
+        let rows = cut(&folded, stripes, used)?;
+        return Ok(rows);
     }
     let transfers = plan.len() as u64 * u64::from(stripes);
     if transfers > MOST_FULL {
@@ -232,13 +230,14 @@ pub(crate) fn plan(plan: Plan, stripes: Option<u32>) -> Result<AnyPlan, PlannerE
             most: MOST_FULL,
         });
     }
-    cut(&plan, stripes, used).map(AnyPlan::Full)
+    cut(&plan, stripes, used)
 }
 
 fn cut(plan: &Plan, stripes: u32, used: u32) -> Result<Plan, PlannerError> {
     let collective = plan.schedule.collective;
     let pieces = collective.pieces().saturating_mul(stripes);
     let mut striped = plan.without_lightpaths();
+    striped.repetition = plan.repetition;
     striped.schedule = Schedule::new(collective.with_pieces(pieces)?);
     striped.schedule.claims = Claims {
         chunks_sent_per_rank: plan
@@ -281,11 +280,11 @@ mod tests {
     use opticoll_core::collective::{Collective, CollectiveKind};
     use opticoll_core::fabric::Fabric;
     use opticoll_core::families;
-    use opticoll_core::plan::PlanRef;
+    use opticoll_core::plan::Plan;
     use opticoll_core::simulate::{self, Method, Policy};
     use opticoll_core::units::{Bytes, Time};
 
-    fn time<'a>(plan: impl Into<PlanRef<'a>>, size: Bytes, method: &Method) -> Time {
+    fn time(plan: &Plan, size: Bytes, method: &Method) -> Time {
         let outcome = simulate::run_watched(plan, size, method, &mut |_| true);
         outcome.expect("the plan fits the fabric").time
     }

@@ -30,7 +30,7 @@ use opticoll_core::collective::{Collective, CollectiveKind};
 use opticoll_core::fabric::Fabric;
 use opticoll_core::family::wdm_ring::{Direction, WdmRing};
 use opticoll_core::interrupt;
-use opticoll_core::plan::{AnyPlan, Plan};
+use opticoll_core::plan::Plan;
 use opticoll_core::schedule::{Action, Transfer};
 use opticoll_core::spec::{OptionRecord, Spec};
 use opticoll_core::units::Bytes;
@@ -102,8 +102,8 @@ impl Recipe for Tree {
         u64::from(stripes.unwrap_or(1)).saturating_mul(ranks.max(64))
     }
 
-    fn plan(&self, fabric: &Fabric, collective: Collective) -> Result<AnyPlan, PlannerError> {
-        plan(fabric, collective, self).map(AnyPlan::Full)
+    fn plan(&self, fabric: &Fabric, collective: Collective) -> Result<Plan, PlannerError> {
+        plan(fabric, collective, self)
     }
 
     fn given(

@@ -18,7 +18,6 @@ use opticoll_core::family::wdm_ring::WdmRing;
 use opticoll_core::interrupt;
 use opticoll_core::memory;
 use opticoll_core::names::plural;
-use opticoll_core::plan::AnyPlan;
 use opticoll_core::simulate::Simulator;
 use opticoll_core::spec::{OptionRecord, Spec};
 use opticoll_core::units::Time;
@@ -107,7 +106,7 @@ pub(crate) fn choose(question: &Question<'_>) -> Result<Planned, PlannerError> {
         candidates,
     } = contest.run(contenders, refused)?;
     let (mut plan, _) = fastest?;
-    plan.kept_mut().size = Some(question.size);
+    plan.size = Some(question.size);
     Ok(Planned {
         reasons: reasons(&candidates, question)?,
         candidates,
@@ -324,7 +323,7 @@ fn make_named(
     }
     Ok(match Striping::widest(plan, question) {
         Ok(striping) => Made::Striped(striping.into()),
-        Err(plan) => AnyPlan::Full(*plan).into(),
+        Err(plan) => (*plan).into(),
     })
 }
 

@@ -15,7 +15,7 @@ use crate::ring::striped::Striping;
 use crate::{Effort, PlannerError, Question};
 use opticoll_core::memory;
 use opticoll_core::outcome::Outcome;
-use opticoll_core::plan::{AnyPlan, PlanRef};
+use opticoll_core::plan::Plan;
 use opticoll_core::simulate::{self, Policy, SimulationError, Simulator};
 use opticoll_core::units::{Bytes, Time};
 
@@ -75,7 +75,7 @@ pub(crate) struct Contender<'a> {
 
 /// What came of a contender.
 pub(crate) enum Made {
-    Plan(Box<AnyPlan>),
+    Plan(Box<Plan>),
     /// A plan of stripes, timed by one of them: only one that wins is written out.
     Striped(Box<Striping>),
     /// Nothing: it cannot go below this time.
@@ -84,15 +84,15 @@ pub(crate) enum Made {
     NotExpected(&'static str),
 }
 
-impl From<AnyPlan> for Made {
-    fn from(plan: AnyPlan) -> Made {
+impl From<Plan> for Made {
+    fn from(plan: Plan) -> Made {
         Made::Plan(Box::new(plan))
     }
 }
 
 /// What came of making and timing one.
 enum Tried {
-    Plan(Box<AnyPlan>, Box<Outcome>),
+    Plan(Box<Plan>, Box<Outcome>),
     /// Stripes that take so long at least, and so long at most.
     Striped(Box<Striping>, [Time; 2]),
     /// A plan of so many slots that takes longer than the limit.
@@ -103,7 +103,7 @@ enum Tried {
 
 /// The fastest plan so far.
 struct Best {
-    plan: AnyPlan,
+    plan: Plan,
     time: Time,
     /// Where all of it was simulated.
     outcome: Option<Box<Outcome>>,
@@ -148,7 +148,7 @@ pub(crate) struct Contest<'a> {
 
 /// The fastest plan with its time, and what became of all contenders, the fastest first.
 pub(crate) struct ContestOutcome {
-    pub(crate) fastest: Result<(AnyPlan, Time), PlannerError>,
+    pub(crate) fastest: Result<(Plan, Time), PlannerError>,
     /// What the simulator of circuits, or of flows on them, said of it, where all of it was simulated.
     pub(crate) outcome: Option<Box<Outcome>>,
     pub(crate) candidates: Vec<Candidate>,
@@ -283,7 +283,7 @@ impl<'a> Contest<'a> {
                             fastest.push(time);
                             candidate.time = time;
                             candidate.slots = plan.slots().into();
-                            candidate.name.clone_from(&plan.representative().algorithm);
+                            candidate.name.clone_from(&plan.algorithm);
                             let one = Best {
                                 plan: *plan,
                                 time,
@@ -464,9 +464,9 @@ impl<'a> Contest<'a> {
     }
 
     /// The time of a plan; none where that is past the limit.
-    pub(crate) fn time<'p>(
+    pub(crate) fn time(
         &self,
-        plan: impl Into<PlanRef<'p>>,
+        plan: &Plan,
         size: Bytes,
         limit: Option<Time>,
     ) -> Result<Option<Time>, PlannerError> {
@@ -475,17 +475,16 @@ impl<'a> Contest<'a> {
     }
 
     /// What the simulator says of a plan; none where its time is past the limit.
-    fn outcome<'p>(
+    fn outcome(
         &self,
-        plan: impl Into<PlanRef<'p>>,
+        plan: &Plan,
         size: Bytes,
         limit: Option<Time>,
     ) -> Result<Option<Outcome>, PlannerError> {
         let mut method = self.question.method.clone();
         method.fluid.record_flows = false;
         // The times of small plans that are not the fastest are worth knowing, where they are soon there.
-        let plan = plan.into();
-        let is_small = plan.representative().len() as u64 <= LARGE;
+        let is_small = plan.len() as u64 <= LARGE;
         let is_quick = self.is_timed_by_circuits() && self.has_barriers() && is_small;
         method.limit = limit.filter(|_| !is_quick);
         let in_time = |time_ps: u64| limit.is_none_or(|limit| time_ps <= limit.ps());

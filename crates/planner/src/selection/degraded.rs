@@ -44,7 +44,7 @@ pub(crate) fn plan(
                 continue;
             }
         };
-        let mut plan = planned.plan.unfold();
+        let mut plan = planned.plan.into_written_out();
         let routes = routes_on(question.fabric, &plan);
         plan.fabric = question.fabric.clone();
         plan.routes = routes.filter(|_| question.names_routes).unwrap_or_default();

@@ -8,7 +8,7 @@ use opticoll_core::fabric::{Circuits, Fabric};
 use opticoll_core::families;
 use opticoll_core::family::AUTO;
 use opticoll_core::family::wdm_ring::WdmRing;
-use opticoll_core::plan::AnyPlan;
+use opticoll_core::plan::Plan;
 use opticoll_core::spec::{OptionRecord, Spec};
 
 /// The all_gather algorithm of the fewest slots by its loads, and the slots that it is not below.
@@ -44,7 +44,7 @@ pub(crate) fn plan(
     fabric: &Fabric,
     collective: Collective,
     assignment: &str,
-) -> Result<AnyPlan, PlannerError> {
+) -> Result<Plan, PlannerError> {
     spec.only_declared(&options(algorithm::find(collective.kind(), spec.name())?))?;
     let ring = fabric.downcast::<WdmRing>();
     if ring.is_none() && spec.option(STRIPES.name).is_some() {

@@ -26,7 +26,7 @@ use opticoll_core::families;
 use opticoll_core::family::circuit_switch::{CircuitSwitch, FirstSetting, SwitchedLight};
 use opticoll_core::family::wdm_ring::WdmRing;
 use opticoll_core::interrupt;
-use opticoll_core::plan::{AnyPlan, Plan};
+use opticoll_core::plan::Plan;
 use opticoll_core::schedule::{Schedule, Transfer};
 use opticoll_core::spec::{OptionRecord, Spec};
 use opticoll_core::units::{Bytes, Time};
@@ -146,7 +146,7 @@ fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
             None => on_ring_fastest(question, &amounts)?,
             Some(longest) => on_ring(question, &amounts, longest)?,
         };
-        return Ok(AnyPlan::Full(plan).into());
+        return Ok(plan.into());
     }
     let switch = shifts::needed(question, NAME)?;
     let terms = Terms::of(question, switch, amounts.largest)?;
@@ -156,7 +156,7 @@ fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
         Some(longest) => amounts.decomposed(&terms, longest, &mut work),
     };
     question.fits(decomposed.chunks.len() as u64)?;
-    Ok(AnyPlan::Full(placed(question, decomposed.chunks, spec.to_string())?).into())
+    Ok(placed(question, decomposed.chunks, spec.to_string())?.into())
 }
 
 /// The plan on a ring whose chunks are at most so long.
@@ -178,7 +178,7 @@ fn on_ring_fastest(question: &Question<'_>, amounts: &Amounts) -> Result<Plan, P
         least: Time::ZERO,
     };
     let most = amounts.matrix.iter().max().copied().unwrap_or(0);
-    let mut fastest = AnyPlan::Full(on_ring(question, amounts, most)?);
+    let mut fastest = on_ring(question, amounts, most)?;
     let mut least = contest.time(&fastest, question.size, None)?;
     let mut since = 0;
     for halvings in 1..=MOST_HALVINGS {
@@ -187,7 +187,7 @@ fn on_ring_fastest(question: &Question<'_>, amounts: &Amounts) -> Result<Plan, P
         if longest < 2 || since == PATIENCE || amounts.chunks(longest).len() as u64 > LARGE {
             break;
         }
-        let plan = AnyPlan::Full(on_ring(question, amounts, longest)?);
+        let plan = on_ring(question, amounts, longest)?;
         let enough = least.map(|time| Time::from_ps((time.ps() as f64 * WORTH) as u64));
         let time = contest.time(&plan, question.size, enough)?;
         if time < enough && time.is_some() {
@@ -196,7 +196,7 @@ fn on_ring_fastest(question: &Question<'_>, amounts: &Amounts) -> Result<Plan, P
             since += 1;
         }
     }
-    Ok(fastest.unfold())
+    Ok(fastest.into_written_out())
 }
 
 fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, PlannerError> {

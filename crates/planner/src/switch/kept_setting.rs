@@ -20,7 +20,7 @@ use opticoll_core::family::circuit_switch::CircuitSwitch;
 use opticoll_core::family::circuit_switch::placement::HeldCircuits;
 use opticoll_core::interrupt;
 use opticoll_core::place::{PlacementError, PlacementProblem};
-use opticoll_core::plan::{AnyPlan, Plan};
+use opticoll_core::plan::Plan;
 use opticoll_core::simulate::Method;
 use opticoll_core::spec::{OptionRecord, Spec};
 use opticoll_core::units::Time;
@@ -200,7 +200,7 @@ fn offer<'a>(
         make: Box::new(move |limit| {
             let Some(links) = links.filter(|_| !takes_shortest_ways(&question)) else {
                 let plan = ways::plan(&question, switch, &graph)?;
-                return Ok(Made::from(AnyPlan::Full(plan)));
+                return Ok(Made::from(plan));
             };
             let question = Question { limit, ..question };
             match (
@@ -210,7 +210,7 @@ fn offer<'a>(
                 (Err(PlannerError::NothingFits { .. }), Some(_)) => Ok(Made::NotExpected(
                     "no plan on this graph is faster than the one chosen",
                 )),
-                (plan, _) => Ok(Made::from(AnyPlan::Full(plan?))),
+                (plan, _) => Ok(Made::from(plan?)),
             }
         }),
     })
@@ -252,8 +252,9 @@ fn fastest_on_links(
             contenders.push(Contender {
                 make: Box::new(move |_| match (one.make)(None)? {
                     Made::Plan(plan) => {
-                        let plan = over_circuits(plan.unfold(), question, switch, graph, &name)?;
-                        Ok(Made::from(AnyPlan::Full(plan)))
+                        let plan =
+                            over_circuits(plan.into_written_out(), question, switch, graph, &name)?;
+                        Ok(Made::from(plan))
                     }
                     other => Ok(other),
                 }),
@@ -263,7 +264,7 @@ fn fastest_on_links(
     }
     let contest = Contest::new(question)?;
     let (plan, _) = contest.run(contenders, Vec::new())?.fastest?;
-    Ok(plan.unfold())
+    Ok(plan.into_written_out())
 }
 
 /// The plan of links with the circuits of the graph in their place: a slot for each step.

@@ -20,7 +20,7 @@ use opticoll_core::fabric::Light;
 use opticoll_core::fabric::circuits::Circuits;
 use opticoll_core::family::circuit_switch::{CircuitSwitch, SwitchedLight};
 use opticoll_core::interrupt;
-use opticoll_core::plan::{AnyPlan, Plan, Relay};
+use opticoll_core::plan::{Plan, Relay};
 use opticoll_core::schedule::{Schedule, Transfer};
 use opticoll_core::spec::{OptionRecord, Spec};
 use opticoll_core::units::{Bytes, Time};
@@ -71,7 +71,7 @@ fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
             return Err(spec.refuse("cycles", rule).into());
         }
     };
-    Ok(AnyPlan::Full(plan?).into())
+    Ok(plan?.into())
 }
 
 fn needed<'a>(question: &Question<'a>) -> Result<&'a CircuitSwitch, AlgorithmError> {
@@ -109,7 +109,7 @@ fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, Planner
         least: Time::ZERO,
         estimate: Time::from_ps(of_slot.saturating_mul(slots).saturating_add(changes)),
         transfers,
-        make: Box::new(move |_| Ok(Made::from(AnyPlan::Full(direct(&question, switch, 1)?)))),
+        make: Box::new(move |_| Ok(Made::from(direct(&question, switch, 1)?))),
     }])
 }
 

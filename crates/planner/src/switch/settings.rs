@@ -34,7 +34,7 @@ use opticoll_core::family::circuit_switch::placement::HeldCircuits;
 use opticoll_core::family::circuit_switch::{CircuitSwitch, FirstSetting, SwitchedLight};
 use opticoll_core::interrupt;
 use opticoll_core::place::{PlacementError, PlacementProblem};
-use opticoll_core::plan::{AnyPlan, Plan, Relay};
+use opticoll_core::plan::{Plan, Relay};
 use opticoll_core::schedule::Schedule;
 use opticoll_core::simulate::default_policy;
 use opticoll_core::spec::{OptionRecord, Spec};
@@ -104,7 +104,7 @@ fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
         let record =
             algorithm::find(kind, name).map_err(|error| spec.refuse("algorithm", error))?;
         let plan = carry_out(question, record.name, choice)?;
-        return Ok(AnyPlan::Full(plan).into());
+        return Ok(plan.into());
     }
     let contest = Contest::new(question)?;
     let ContestOutcome {
@@ -163,7 +163,7 @@ fn offers<'a>(question: &Question<'a>, choice: Choice) -> Result<Vec<Contender<'
             transfers,
             make: Box::new(move |_| {
                 let plan = carry_out(&question, record.name, choice)?;
-                Ok(Made::Plan(Box::new(AnyPlan::Full(plan))))
+                Ok(Made::Plan(Box::new(plan)))
             }),
         })
     });

@@ -19,7 +19,7 @@ use opticoll_core::collective::CollectiveKind;
 use opticoll_core::fabric::Light;
 use opticoll_core::family::circuit_switch::{CircuitSwitch, SwitchedLight};
 use opticoll_core::interrupt;
-use opticoll_core::plan::{AnyPlan, Plan, Relay};
+use opticoll_core::plan::{Plan, Relay};
 use opticoll_core::schedule::{Schedule, Transfer};
 use opticoll_core::simulate::Policy;
 use opticoll_core::spec::{OptionRecord, Spec};
@@ -66,7 +66,7 @@ fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
         let sequence = sequence.ok_or_else(|| spec.refuse("shifts", rule))?;
         let ways = Ways::of(&sequence, &Price::new(question, switch)?);
         let ways = ways.ok_or_else(|| spec.refuse("shifts", "does not lead to all ranks"))?;
-        return Ok(AnyPlan::Full(placed(question, switch, &sequence, &ways)?).into());
+        return Ok(placed(question, switch, &sequence, &ways)?.into());
     }
     let contest = Contest::new(question)?;
     let ContestOutcome {
@@ -153,7 +153,7 @@ fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, Planner
             transfers: ways.count(ranks),
             make: Box::new(move |_| {
                 let plan = placed(&question, switch, &sequence, &ways)?;
-                Ok(Made::Plan(Box::new(AnyPlan::Full(plan))))
+                Ok(Made::Plan(Box::new(plan)))
             }),
         }
     });

@@ -15,7 +15,7 @@ use crate::table::Outcome;
 impl Plan {
     /// The size given, else the plan's own.
     pub(crate) fn size_or(&self, size: Option<Size>) -> PyResult<Bytes> {
-        match (size, self.representative().size) {
+        match (size, self.rows().size) {
             (Some(size), _) => size.bytes(),
             (None, Some(size)) => Ok(size),
             (None, None) => Err(UnitError::new_err(
@@ -91,7 +91,7 @@ impl Plan {
         let mut problem = None;
         let found = interrupt::run(py, || {
             let mut watch = watching(watch.as_ref(), &mut problem);
-            simulate::run_watched(self.whole(), size, &method, &mut watch)
+            simulate::run_watched(self.rows(), size, &method, &mut watch)
         })?;
         match problem {
             Some(problem) => Err(problem),
@@ -132,7 +132,7 @@ impl Plan {
     ) -> PyResult<(u64, u64, u64)> {
         let method = method(settings)?;
         let size = self.size_or(size)?;
-        let plan = self.representative();
+        let plan = self.rows();
         interrupt::run(py, || {
             let settings = simulate::packet_settings(&plan.fabric, &method)?;
             let work = packet::work_of(&plan.schedule, &plan.fabric, size, &settings);
@@ -174,9 +174,7 @@ impl Plan {
         let rule = start.parse().map_err(IntoPyErr::into_py_err)?;
         let size = self.size_or(size)?;
         let plain = fluid::FlowOptions::default();
-        let times = interrupt::run(py, || {
-            fluid::message_times(self.representative(), size, rule, &plain)
-        })?;
+        let times = interrupt::run(py, || fluid::message_times(self.rows(), size, rule, &plain))?;
         let times = times.map_err(IntoPyErr::into_py_err)?;
         let told = |one: fluid::MessageTime| (one.transfer, one.start.ps(), one.end.ps());
         Ok(times.into_iter().map(told).collect())

@@ -85,7 +85,7 @@ impl Plan {
     /// (12, array([0, 1, 1], dtype=uint32), array([4, 5, 9], dtype=uint32))
     #[pyo3(signature = (slot) -> "dict[str, NDArray[Any]]")]
     fn slot_columns<'py>(&self, py: Python<'py>, slot: u32) -> PyResult<Bound<'py, PyDict>> {
-        columns::of_slot(py, self.whole(), slot)
+        columns::of_slot(py, self.rows(), slot)
     }
 
     /// The hops of transfers on a grid of tunable circuits (`wss_grid`) as NumPy arrays of equal length.
@@ -123,7 +123,7 @@ impl Plan {
     /// ['transfer', 'source', 'destination', 'slot', 'plane', 'wavelength']
     #[pyo3(signature = (slot = None) -> "dict[str, NDArray[Any]]")]
     fn hop_columns<'py>(&self, py: Python<'py>, slot: Option<u32>) -> PyResult<Bound<'py, PyDict>> {
-        columns::of_hops(py, self.representative(), slot)
+        columns::of_hops(py, self.rows(), slot)
     }
 
     /// The source and the destination of a transfer: two ranks.
@@ -146,7 +146,7 @@ impl Plan {
     fn ends(&self, transfer: u64) -> PyResult<(u32, u32)> {
         let Lightpath {
             transfer: moved, ..
-        } = self.whole().lightpath(transfer).ok_or_else(|| {
+        } = self.rows().numbered(transfer).ok_or_else(|| {
             let transfers = self.plan.transfers();
             PyIndexError::new_err(format!("there is no transfer {transfer}, of {transfers}"))
         })?;
@@ -176,7 +176,7 @@ impl Plan {
     /// ([0], [0, 2])
     fn route(&self, transfer: usize) -> PyResult<Vec<u32>> {
         let (source, destination) = self.ends(transfer as u64)?;
-        let plan = self.representative();
+        let plan = self.rows();
         let mut links = plan.routes.of(transfer).map_or(Vec::new(), <[u32]>::to_vec);
         if let Some(network) = plan.fabric.network().filter(|_| links.is_empty()) {
             network.route(source, destination, &mut links);
@@ -193,7 +193,7 @@ impl Plan {
     /// False
     #[getter]
     fn names_routes(&self) -> bool {
-        !self.representative().routes.is_empty()
+        !self.rows().routes.is_empty()
     }
 
     /// The transfers as a DataFrame of pandas, with the columns of `columns`.

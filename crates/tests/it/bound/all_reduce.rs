@@ -65,7 +65,7 @@ fn no_plan_by_auto_is_faster_than_the_bound() {
             let method = Method::from(Policy::EveryStep);
             let spec = "auto".parse().unwrap();
             let planned = planner::plan(&spec, &fabric, collective, size, &method).unwrap();
-            let plan = planned.plan.unfold();
+            let plan = planned.plan.into_written_out();
             let simulated = simulate::simulate(&plan, size, Policy::EveryStep, "circuit").unwrap();
             let time = simulated.time.seconds() * 1e6;
             let least = least(&fabric, size);

@@ -73,7 +73,7 @@ proptest! {
             let planned = planner::plan(&spec.parse().unwrap(), &fabric, collective, size, &Method::from(policy));
             // Not every algorithm is for every ring.
             let Ok(planned) = planned else { continue };
-            let plan = planned.plan.unfold();
+            let plan = planned.plan.into_written_out();
             prop_assert!(verify(&plan).is_empty(), "{kind} by {name} on {fabric}");
             let collective = plan.schedule.collective;
             let least = match plan.has_one_chunk_per_lightpath() {

@@ -1,7 +1,7 @@
 //! Rings where ranks take a share of passing light.
 
 use opticoll::collective::{Collective, CollectiveKind};
-use opticoll::plan::{NamedRoutes, Plan};
+use opticoll::plan::{NamedRoutes, Plan, Repetition};
 use opticoll::schedule::Transfer;
 use opticoll::simulate::{self, Policy};
 use opticoll::units::{Bytes, Time};
@@ -83,6 +83,7 @@ fn two_trees(options: &str) -> Plan {
         step_slots: vec![0..1, 1..2],
         relays: Vec::new(),
         routes: NamedRoutes::default(),
+        repetition: Repetition::NONE,
     }
 }
 

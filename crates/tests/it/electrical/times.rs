@@ -249,7 +249,7 @@ fn auto_takes_the_fastest_of_all_that_it_names() {
         let size = Bytes::new(size);
         let auto = Spec::new("auto");
         let planned = planner::plan(&auto, &fabric, collective, size, &Method::default()).unwrap();
-        let plan = planned.plan.unfold();
+        let plan = planned.plan.into_written_out();
         assert_eq!(verify(&plan), []);
         assert_eq!(plan.algorithm, fastest, "{:?}", planned.candidates);
         let time = simulate::run(&plan, size, &Method::default()).unwrap().time;

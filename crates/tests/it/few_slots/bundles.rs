@@ -81,11 +81,7 @@ fn slots_take_what_their_pieces_take() {
             &size,
             Policy::EveryStep,
         );
-        assert_eq!(
-            plan.representative().schedule.collective.pieces(),
-            pieces * ranks,
-            "{spec}"
-        );
+        assert_eq!(plan.schedule.collective.pieces(), pieces * ranks, "{spec}");
         let simulated =
             simulate::simulate(&plan, size.parse().unwrap(), Policy::EveryStep, "circuit");
         let piece = block / u64::from(pieces);

@@ -5,7 +5,7 @@ use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::{Fabric, Light};
 use opticoll::family::wdm_ring::{CONVERTED, Direction, WdmLight, WdmRing};
 use opticoll::family::wdm_ring::{placement, route};
-use opticoll::plan::{Lightpath, NamedRoutes, Plan};
+use opticoll::plan::{Lightpath, NamedRoutes, Plan, Repetition};
 use opticoll::schedule::{Action, Claims, Schedule, Transfer};
 
 use super::naive::light_fits;
@@ -56,6 +56,7 @@ impl Draft {
             step_slots: self.step_slots.clone(),
             relays: Vec::new(),
             routes: NamedRoutes::default(),
+            repetition: Repetition::NONE,
         }
     }
 

@@ -3,7 +3,7 @@
 use opticoll::collective::Collective;
 use opticoll::fabric::{Fabric, Light};
 use opticoll::family::wdm_ring::{CONVERTED, Direction, WdmLight};
-use opticoll::plan::{NamedRoutes, Plan};
+use opticoll::plan::{NamedRoutes, Plan, Repetition};
 use opticoll::schedule::{Action, Schedule, Transfer};
 
 /// A plan from lines such as `3 copy 5+2 0>1 cw 0.7`: in slot 3 the chunks 5 and 6 go from rank 0
@@ -27,6 +27,7 @@ pub(super) fn by_hand(fabric: &str, collective: &str, lines: &str) -> Plan {
         step_slots: Vec::new(),
         relays: Vec::new(),
         routes: NamedRoutes::default(),
+        repetition: Repetition::NONE,
     };
     for line in lines.lines() {
         let [time, action, chunks, ends, way, channel] = line

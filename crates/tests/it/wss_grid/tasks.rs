@@ -263,7 +263,7 @@ fn replanned(plan: &str, wound: &str) -> Result<(f64, String), PlannerError> {
     let algorithm: Spec = before.algorithm.parse().unwrap();
     let anew = replan::replan(&before, &left, &algorithm, size, &Method::default())?;
     assert_eq!(anew.violations, [], "{wound}");
-    let made = anew.planned.plan.representative();
+    let made = &anew.planned.plan;
     assert_eq!(made.fabric.ranks(), left.ranks());
     // 2 (15 / 16) of the vector at a byte a nanosecond.
     assert_eq!(anew.before, Time::from_ps(2 * 15 * 1024 * 1000));
@@ -309,7 +309,7 @@ fn the_root_is_the_same_node_after_others_have_left() {
     };
     let found = anew("leaving=1+3").unwrap();
     assert_eq!(found.violations, []);
-    let made = found.planned.plan.representative();
+    let made = &found.planned.plan;
     let root = made.schedule.collective.root() as usize;
     assert_eq!(made.fabric.downcast::<WssGrid>().unwrap().nodes[root], 5);
     assert!(!found.planned.candidates.is_empty());
@@ -328,7 +328,7 @@ fn proved_from(root: u32, fabric: &str) -> Plan {
     let method = Method::default();
     let planned = planner::plan(&spec, &fabric, collective, Bytes::new(1), &method).unwrap();
     assert_eq!(verify::verify(&planned.plan), []);
-    planned.plan.representative().clone()
+    planned.plan.clone()
 }
 
 #[test]

@@ -10,7 +10,7 @@ use crate::error::{Place, TraceError};
 use opticoll_core::algorithm;
 use opticoll_core::collective::Collective;
 use opticoll_core::fabric::Fabric;
-use opticoll_core::plan::{Plan, PlanRef};
+use opticoll_core::plan::Plan;
 use opticoll_core::simulate::{Method, Policy, default_simulator};
 use opticoll_core::spec::Spec;
 use opticoll_core::units::Bytes;
@@ -91,7 +91,7 @@ pub(super) fn plan(
                 false => planner::plan_of_group(spec, &fabric, collective, size, &method),
             };
             let plan = planned.map_err(|error| TraceError::at(place, error))?;
-            let plan = plan.plan.unfold();
+            let plan = plan.plan.into_written_out();
             let mut bare = without_light(plan.schedule, plan.algorithm);
             bare.routes = plan.routes;
             bare
@@ -109,14 +109,13 @@ pub(super) fn plan(
 }
 
 /// Refuses a plan that the verifier refuses.
-pub(super) fn prove<'a>(plan: impl Into<PlanRef<'a>>, place: Place) -> Result<(), TraceError> {
-    let plan = plan.into();
+pub(super) fn prove(plan: &Plan, place: Place) -> Result<(), TraceError> {
     let Some(violation) = verify(plan).into_iter().next() else {
         return Ok(());
     };
     let Plan {
         algorithm, fabric, ..
-    } = plan.representative();
+    } = plan;
     let (ranks, sentence) = (fabric.ranks(), violation.sentence);
     let problem = format!("the plan of {algorithm} among {ranks} ranks is wrong: {sentence}");
     Err(TraceError::at(place, problem))

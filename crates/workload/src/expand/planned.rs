@@ -15,7 +15,7 @@ use crate::trace::Event;
 use opticoll_core::collective::demand::DemandMatrix;
 use opticoll_core::collective::{Collective, CollectiveKind};
 use opticoll_core::fabric::Fabric;
-use opticoll_core::plan::{AnyPlan, PlanRef};
+use opticoll_core::plan::Plan;
 use opticoll_core::simulate::live::PlannedCollective;
 use opticoll_core::simulate::{self, Method};
 use opticoll_core::spec::Spec;
@@ -38,7 +38,7 @@ impl PlanCost {
     /// # Errors
     /// The verifier or the simulator refuses the plan.
     fn new(
-        plan: PlanRef<'_>,
+        plan: &Plan,
         size: Bytes,
         method: &Method,
         place: Place,
@@ -46,7 +46,6 @@ impl PlanCost {
         choice::prove(plan, place)?;
         let outcome = simulate::run(plan, size, method);
         let outcome = outcome.map_err(|error| TraceError::at(place, error))?;
-        let plan = plan.representative();
         let mut sent = outcome.ranks.sent;
         sent.resize(plan.fabric.ranks() as usize, 0);
         Ok(PlanCost {
@@ -260,7 +259,7 @@ impl Expansion<'_> {
 /// # Errors
 /// The verifier or the simulator refuses the plan.
 pub(crate) fn expand_plan(
-    plan: &AnyPlan,
+    plan: &Plan,
     size: Bytes,
     method: &Method,
 ) -> Result<Expanded, TraceError> {
@@ -269,9 +268,8 @@ pub(crate) fn expand_plan(
         event: 0,
         line: 0,
     };
-    let cost = PlanCost::new(plan.into(), size, method, place)?;
-    let own = plan.representative();
-    let (collective, ranks) = (own.schedule.collective.kind(), own.fabric.ranks());
+    let cost = PlanCost::new(plan, size, method, place)?;
+    let (collective, ranks) = (plan.schedule.collective.kind(), plan.fabric.ranks());
     let call = Call::ALL
         .into_iter()
         .find(|&call| kind(call) == Some(collective));

@@ -9,7 +9,7 @@
 use super::Cost;
 use opticoll_core::fabric::circuits::Charge;
 use opticoll_core::outcome::{Outcome, Tuned};
-use opticoll_core::plan::PlanRef;
+use opticoll_core::plan::Plan;
 use opticoll_core::simulate::{self, Method, SimulationError};
 use opticoll_core::spec::Role;
 use opticoll_core::units::{Bytes, Time};
@@ -18,12 +18,7 @@ use opticoll_core::units::{Bytes, Time};
 ///
 /// # Errors
 /// As [`simulate::run`]; the plan must have been verified.
-pub fn of<'a>(
-    plan: impl Into<PlanRef<'a>>,
-    size: Bytes,
-    method: &Method,
-) -> Result<(Cost, Outcome), SimulationError> {
-    let plan = plan.into();
+pub fn of(plan: &Plan, size: Bytes, method: &Method) -> Result<(Cost, Outcome), SimulationError> {
     let outcome = simulate::run(plan, size, method)?;
     let (reconfiguration, control) = split(plan, size, method, &outcome)?;
     let cost = Cost {
@@ -36,12 +31,12 @@ pub fn of<'a>(
 
 /// Reconfiguration and control.
 fn split(
-    plan: PlanRef<'_>,
+    plan: &Plan,
     size: Bytes,
     method: &Method,
     outcome: &Outcome,
 ) -> Result<(Time, Time), SimulationError> {
-    let fabric = &plan.representative().fabric;
+    let fabric = &plan.fabric;
     let tuned = outcome.details.get::<Tuned>();
     if let Some(tuned) = tuned.filter(|tuned| !tuned.flows.source.is_empty()) {
         let control = tuned.path_control.plus(tuned.path_waiting)?;
@@ -55,9 +50,9 @@ fn split(
         let set_up = circuits.change()?.set_up;
         return Ok((set_up.times(outcome.reconfigurations)?, Time::ZERO));
     }
-    let mut changed = plan.cloned();
+    let mut changed = plan.clone();
     let mut without = |role| {
-        let fabric = &mut changed.kept_mut().fabric;
+        let fabric = &mut changed.fabric;
         *fabric = fabric.without(role);
         Ok::<_, SimulationError>(simulate::run(&changed, size, method)?.time)
     };

@@ -38,7 +38,7 @@ use crate::family::wdm_ring::{WdmLight, WdmRing};
 use crate::interrupt;
 use crate::names::{same_name, shown, suggest};
 use crate::place::{PlacementError, PlacementProblem};
-use crate::plan::{FoldedPlan, Lightpath, NamedRoutes, Plan, PlanRef};
+use crate::plan::{Lightpath, NamedRoutes, Plan, Repetition};
 use crate::schedule::Schedule;
 use crate::spec::{OptionRecord, Spec, SpecError};
 use grid::ChannelOccupancy;
@@ -334,6 +334,7 @@ pub fn assign(
         step_slots,
         relays: Vec::new(),
         routes: NamedRoutes::default(),
+        repetition: Repetition::NONE,
     })
 }
 
@@ -469,43 +470,41 @@ fn place(
 
 /// How many distinct wavelengths a plan lights anywhere. With converters: the greatest number of
 /// lightpaths on one fibre of one link in one slot.
-pub(super) fn wavelengths_used(plan: PlanRef<'_>) -> u32 {
-    let converting = plan
-        .representative()
-        .fabric
-        .downcast()
-        .filter(|ring: &&WdmRing| ring.converters);
-    match (converting, plan) {
-        (None, _) => distinct_wavelengths(plan),
-        (Some(ring), PlanRef::Full(plan)) => greatest_load(plan, ring),
-        (Some(ring), PlanRef::Folded(plan)) => greatest_folded_load(plan, ring),
-        // Once all circuits are up.
-        (Some(ring), PlanRef::Pipelined(plan)) => {
-            let mut together = plan.first.without_lightpaths();
-            for first in 0..plan.first.len() {
-                for stripe in 0..plan.stripes {
-                    let lightpath = plan.copy(first, stripe, 0);
-                    together.push(Lightpath {
-                        slot: 0,
-                        ..lightpath
-                    });
-                }
-            }
-            greatest_load(&together, ring)
+pub(super) fn wavelengths_used(plan: &Plan) -> u32 {
+    let ring = plan.fabric.downcast();
+    let Some(ring) = ring.filter(|ring: &&WdmRing| ring.converters) else {
+        return distinct_wavelengths(plan);
+    };
+    if plan.repetition.is_folded() {
+        return greatest_folded_load(plan, ring);
+    }
+    if !plan.repetition.is_pipelined() {
+        return greatest_load(plan, ring);
+    }
+    // Once all circuits are up.
+    let mut together = plan.without_lightpaths();
+    for row in 0..plan.len() {
+        for stripe in 0..plan.repetition.stripes {
+            let lightpath = plan.copy(row, stripe, 0);
+            together.push(Lightpath {
+                slot: 0,
+                ..lightpath
+            });
         }
     }
+    greatest_load(&together, ring)
 }
 
-/// The same for a folded plan: every link is crossed by as many copies of an orbit as it has links,
+/// The same where rows repeat by rotations: every link is crossed by as many copies of a row as it has links,
 /// those that leave the ranks below that number among them, as far as fibres go.
-fn greatest_folded_load(plan: &FoldedPlan, ring: &WdmRing) -> u32 {
+fn greatest_folded_load(plan: &Plan, ring: &WdmRing) -> u32 {
     let mut loads = BTreeMap::new();
-    for orbit in 0..plan.orbits.len() {
+    for row in 0..plan.len() {
         interrupt::check();
-        let transfer = plan.orbits.schedule.transfer(orbit);
-        let direction = WdmLight::from(plan.orbits.light[orbit]).direction;
+        let transfer = plan.schedule.transfer(row);
+        let direction = WdmLight::from(plan.light[row]).direction;
         for source in 0..ring.hops(transfer.source, transfer.destination, direction) {
-            let lightpath = plan.copy(orbit, source);
+            let lightpath = plan.copy(row, source, 0);
             let fibre = WdmLight::from(lightpath.light).fibre;
             *loads.entry((lightpath.slot, fibre, direction)).or_insert(0) += 1;
         }

@@ -2,8 +2,7 @@
 
 use std::ops::Range;
 
-use super::folded::OrbitReader;
-use super::pipelined::PipelineReader;
+use super::repeated::RowReader;
 use super::statement::Statement;
 use super::words::{Line, TextLines, Word, Words, check_characters};
 use super::{MAGIC, PlanTextError};
@@ -11,7 +10,7 @@ use crate::collective::{Collective, CollectiveError, DemandMatrix};
 use crate::fabric::Fabric;
 use crate::interrupt;
 use crate::memory;
-use crate::plan::{AnyPlan, NamedRoutes, Plan};
+use crate::plan::{NamedRoutes, Plan, Repetition};
 use crate::schedule::{Claims, Schedule};
 use crate::units::Bytes;
 
@@ -30,32 +29,31 @@ pub fn read(text: &str) -> Result<Plan, PlanTextError> {
     Ok(gathering.finish())
 }
 
-/// Reads a plan file: as a folded or pipelined plan where its statements are those of one, as
+/// Reads a plan file: as rows that repeat where its statements are those of such rows, as
 /// [`write`](super::write) writes them, and none of them is expanded then.
 ///
 /// # Errors
 /// As for [`read`].
-pub fn read_any(text: &str) -> Result<AnyPlan, PlanTextError> {
+pub fn read_any(text: &str) -> Result<Plan, PlanTextError> {
     let (head, lines, most) = open(text, u64::MAX)?;
-    if let Some(mut gathering) = OrbitReader::new(head.clone())
-        && read_slots(&mut lines.clone(), most, &mut gathering)?
-        && !gathering.plan.orbits.is_empty()
-    {
-        return Ok(AnyPlan::Folded(gathering.plan));
+    let readers = [
+        RowReader::of_rotations(head.clone()),
+        RowReader::of_pieces(head),
+    ];
+    for mut gathering in readers.into_iter().flatten() {
+        if read_slots(&mut lines.clone(), most, &mut gathering)?
+            && let Some(plan) = gathering.finish()
+        {
+            return Ok(plan);
+        }
     }
-    if let Some(mut gathering) = PipelineReader::new(head)
-        && read_slots(&mut lines.clone(), most, &mut gathering)?
-        && let Some(plan) = gathering.finish()
-    {
-        return Ok(AnyPlan::Pipelined(plan));
-    }
-    read(text).map(AnyPlan::Full)
+    read(text)
 }
 
 /// What takes the statements of a file.
 trait Sink {
-    /// What is kept, with the head of the file.
-    fn representative(&mut self) -> &mut Plan;
+    /// The rows that are kept, with the head of the file.
+    fn rows(&mut self) -> &mut Plan;
 
     /// Takes a statement; false where the file is of no use here.
     fn take(&mut self, statement: &Statement<'_>) -> Result<bool, PlanTextError>;
@@ -99,7 +97,7 @@ impl PlanReader {
 }
 
 impl Sink for PlanReader {
-    fn representative(&mut self) -> &mut Plan {
+    fn rows(&mut self) -> &mut Plan {
         &mut self.plan
     }
 
@@ -124,27 +122,9 @@ impl Sink for PlanReader {
     }
 }
 
-impl Sink for PipelineReader {
-    fn representative(&mut self) -> &mut Plan {
-        &mut self.plan.first
-    }
-
-    fn take(&mut self, statement: &Statement<'_>) -> Result<bool, PlanTextError> {
-        Ok(self.gather(&statement.block))
-    }
-
-    fn end_slot(&self) -> bool {
-        true
-    }
-
-    fn lightpaths(&self) -> u64 {
-        self.lightpaths
-    }
-}
-
-impl Sink for OrbitReader {
-    fn representative(&mut self) -> &mut Plan {
-        &mut self.plan.orbits
+impl Sink for RowReader {
+    fn rows(&mut self) -> &mut Plan {
+        &mut self.plan
     }
 
     fn take(&mut self, statement: &Statement<'_>) -> Result<bool, PlanTextError> {
@@ -191,16 +171,16 @@ fn read_slots(
             Word { text: "slot", .. } => {
                 let word = words.next("a slot number")?;
                 let number: u32 = word.number()?;
-                let slots = sink.representative().slots();
+                let slots = sink.rows().slots();
                 if number >= slots {
                     return Err(word.wrong(format!("the steps take {slots} slots, counted from 0")));
                 }
                 if slot.is_some_and(|slot| number <= slot) {
                     return Err(word.wrong("slots must stand in increasing order"));
                 }
-                while number >= sink.representative().step_slots[step_of_slot].end {
+                while number >= sink.rows().step_slots[step_of_slot].end {
                     step_of_slot += 1;
-                    sink.representative().schedule.begin_step();
+                    sink.rows().schedule.begin_step();
                 }
                 slot = Some(number);
                 words.end()?;
@@ -222,8 +202,7 @@ fn read_slots(
                     return Err(word.wrong("a lightpath needs a line `slot NUMBER` before it"));
                 };
                 let room = most.saturating_sub(sink.lightpaths());
-                let statement =
-                    Statement::read(sink.representative(), slot, word, &mut words, (room, most))?;
+                let statement = Statement::read(sink.rows(), slot, word, &mut words, (room, most))?;
                 if !sink.take(&statement)? {
                     return Ok(false);
                 }
@@ -235,7 +214,7 @@ fn read_slots(
             .next("")?
             .wrong("nothing may follow the `end` line"));
     }
-    let plan = sink.representative();
+    let plan = sink.rows();
     while plan.schedule.steps() < plan.step_slots.len() {
         plan.schedule.begin_step();
     }
@@ -350,6 +329,7 @@ fn read_head(lines: &mut TextLines<'_>) -> Result<Plan, PlanTextError> {
         step_slots,
         relays: Vec::new(),
         routes: NamedRoutes::default(),
+        repetition: Repetition::NONE,
     })
 }
 

@@ -11,7 +11,7 @@ use super::words::{Word, Words};
 use crate::collective::Collective;
 use crate::fabric::light::{Light, LightField, LightKind, MOST_FIELDS};
 use crate::interrupt;
-use crate::plan::folded::turned_chunk;
+use crate::plan::repetition::turned_chunk;
 use crate::plan::{Lightpath, Plan, Relay};
 use crate::schedule::{Action, Transfer};
 

@@ -46,7 +46,7 @@ use crate::fabric::circuits::{Change, Charge, Circuit, Circuits, Lines, Port, Tu
 use crate::interrupt;
 use crate::outcome::{Critical, SlotColumns};
 use crate::plan::Plan;
-use crate::plan::folded::turned_chunk;
+use crate::plan::repetition::turned_chunk;
 use crate::ports::{Ports, TakenPort};
 use crate::schedule::Transfer;
 use crate::simulate::SimulationError;

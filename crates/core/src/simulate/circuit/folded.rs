@@ -22,8 +22,8 @@ use super::messages::Sizes;
 use crate::fabric::circuits::{Charge, Circuits, Lines};
 use crate::interrupt;
 use crate::outcome::{Outcome, RankColumns};
-use crate::plan::FoldedPlan;
-use crate::plan::folded::chunks_per_rank;
+use crate::plan::Plan;
+use crate::plan::repetition::chunks_per_rank;
 use crate::simulate::SimulationError;
 use crate::units::{Bytes, Time, UnitError};
 
@@ -31,17 +31,17 @@ use crate::units::{Bytes, Time, UnitError};
 const MOST_TRANSFERS: u64 = 1 << 28;
 
 pub(super) fn simulate(
-    plan: &FoldedPlan,
+    plan: &Plan,
     circuits: &dyn Circuits,
     run: PlanRun,
 ) -> Result<Outcome, SimulationError> {
-    let ranks = plan.orbits.fabric.ranks();
+    let ranks = plan.fabric.ranks();
     let repeats = period(plan)?;
     let period = match run.charge {
         Charge::ChangedPort | Charge::ChangedPlane => repeats,
         _ => 1,
     };
-    let transfers = plan.orbits.len() as u64 * u64::from(period);
+    let transfers = plan.len() as u64 * u64::from(period);
     if transfers > MOST_TRANSFERS {
         let most = MOST_TRANSFERS;
         let problem = format!(
@@ -50,7 +50,7 @@ pub(super) fn simulate(
         );
         return Err(SimulationError::refused("too_large", problem));
     }
-    let chunks = chunks_per_rank(&plan.orbits.schedule.collective);
+    let chunks = chunks_per_rank(&plan.schedule.collective);
     let sizes = chunks.map_or(Sizes::Own, Sizes::MostOfRotations);
     let copies = (ranks / period).into();
     let run = PlanRun {
@@ -59,7 +59,7 @@ pub(super) fn simulate(
         sizes,
         ..run
     };
-    let mut outcome = run.simulate(&plan.copies(period), circuits)?;
+    let mut outcome = run.simulate(&plan.rotations(period), circuits)?;
     outcome
         .slots
         .lightpaths
@@ -76,20 +76,20 @@ pub(super) fn simulate(
 
 /// The least common multiple of the channels that orbits take; an error where their rotations do not fit
 /// onto the channels.
-fn period(plan: &FoldedPlan) -> Result<u32, SimulationError> {
-    let fabric = &plan.orbits.fabric;
+fn period(plan: &Plan) -> Result<u32, SimulationError> {
+    let fabric = &plan.fabric;
     let Some(rotation) = fabric.rotation() else {
         return Ok(fabric.ranks());
     };
     let mut period = 1;
-    for transfer in 0..plan.orbits.len() {
+    for transfer in 0..plan.len() {
         interrupt::check();
         let span = plan.span(transfer);
         let refused = |problem| Err(SimulationError::Transfer { transfer, problem });
         if fabric.ranks() % span != 0 {
             return refused("its rotations do not divide the ring");
         }
-        let light = plan.orbits.light[transfer];
+        let light = plan.light[transfer];
         if rotation.turn_back(light, span, 0).is_none() {
             return refused("its rotations need channels that do not exist");
         }

@@ -22,12 +22,12 @@ use crate::fabric::circuits::{Charge, Circuit, Circuits};
 use crate::fabric::{Hop, Transmission};
 use crate::interrupt;
 use crate::outcome::{Critical, Outcome, SlotColumns};
-use crate::plan::PipelinedPlan;
+use crate::plan::Plan;
 use crate::simulate::{self, SimulationError};
 use crate::units::{Bytes, Time, UnitError};
 
 pub(super) fn simulate(
-    plan: &PipelinedPlan,
+    plan: &Plan,
     circuits: &dyn Circuits,
     run: PlanRun,
 ) -> Result<Outcome, SimulationError> {
@@ -35,18 +35,18 @@ pub(super) fn simulate(
         run.charge,
         Charge::EverySlot | Charge::NewSetting | Charge::Never | Charge::ChangedPort
     );
-    if !is_alike || !plan.first.schedule.is_in_single_chunks() {
-        return run.simulate(&plan.unfold(), circuits);
+    if !is_alike || !plan.schedule.is_in_single_chunks() {
+        return run.simulate(&plan.written_out(), circuits);
     }
-    simulate::admit(&plan.first)?;
+    simulate::admit(plan)?;
     let pipeline = Pipeline::new(plan, circuits, run.size)?;
-    let mut ledger = LineLedger::new(circuits.lines(), plan.first.fabric.ranks());
+    let mut ledger = LineLedger::new(circuits.lines(), plan.fabric.ranks());
     let timing = match run.charge {
         Charge::ChangedPort => pipeline.without_barriers(circuits, run, &mut ledger)?,
         _ => pipeline.with_barriers(circuits, run, &mut ledger)?,
     };
     let run = PlanRun { copies: 1, ..run };
-    run.outcome(&plan.first, circuits, timing, ledger)
+    run.outcome(plan, circuits, timing, ledger)
 }
 
 /// What all chunks of a stream are: those of its pieces on all stripes.
@@ -62,20 +62,21 @@ struct Stream {
 
 impl Stream {
     fn new(
-        plan: &PipelinedPlan,
+        plan: &Plan,
         first: u32,
         size: Bytes,
         transmission: Transmission,
     ) -> Result<Stream, UnitError> {
-        let collective = plan.first.schedule.collective;
+        let collective = plan.schedule.collective;
         let (mut bytes, mut sending, mut most) = (0u128, 0u128, Time::ZERO);
-        let mut longest = Vec::with_capacity(plan.pieces as usize);
+        let mut longest = Vec::with_capacity(plan.repetition.pieces as usize);
         let mut known = (Bytes::new(0), transmission.time(Bytes::new(0))?);
-        for piece in 0..plan.pieces {
+        for piece in 0..plan.repetition.pieces {
             interrupt::check();
             let mut of_piece: Option<(Time, u32)> = None;
-            for stripe in 0..plan.stripes {
-                let own = collective.chunk_bytes(size, first + stripe * plan.pieces + piece);
+            for stripe in 0..plan.repetition.stripes {
+                let own =
+                    collective.chunk_bytes(size, first + stripe * plan.repetition.pieces + piece);
                 if own != known.0 {
                     known = (own, transmission.time(own)?);
                 }
@@ -107,7 +108,7 @@ struct FirstTransfer {
 
 /// The first transfers in the order of the plan, with what their copies take.
 struct Pipeline<'a> {
-    plan: &'a PipelinedPlan,
+    plan: &'a Plan,
     transfers: Vec<FirstTransfer>,
     streams: Vec<Stream>,
     /// How long the largest chunk of all streams is sent.
@@ -116,24 +117,24 @@ struct Pipeline<'a> {
 
 impl<'a> Pipeline<'a> {
     fn new(
-        plan: &'a PipelinedPlan,
+        plan: &'a Plan,
         circuits: &dyn Circuits,
         size: Bytes,
     ) -> Result<Pipeline<'a>, SimulationError> {
-        let first = &plan.first;
+        let first = plan;
         let chunks = u64::from(first.schedule.collective.chunks());
         let mut numbers: FxHashMap<u32, usize> = FxHashMap::default();
         let mut streams = Vec::new();
         let mut transfers = Vec::with_capacity(first.len());
         let slots = SlotHops::of(first);
         let mut messages = SlotMessages::new(first, circuits, Bytes::new(0), Sizes::Own);
-        let occupied = first.slots().saturating_sub(plan.pieces - 1);
+        let occupied = first.slots().saturating_sub(plan.repetition.pieces - 1);
         for slot in 0..occupied {
             let block = messages.of(slots.of_slot(slot))?;
             for (_, hop, message, circuit) in block.iter() {
                 let transfer = message.transfer as usize;
                 let chunk = first.schedule.transfer(transfer).chunk;
-                if u64::from(chunk) + plan.copies() > chunks {
+                if u64::from(chunk) + plan.repetition.copies() > chunks {
                     return Err(simulate::no_chunks(transfer));
                 }
                 let known = numbers.get(&chunk).copied();
@@ -176,14 +177,14 @@ impl<'a> Pipeline<'a> {
         ledger: &mut LineLedger,
     ) -> Result<Timing, SimulationError> {
         let plan = self.plan;
-        let slots = SlotHops::of(&plan.first);
-        let mut charging = Charging::new(&plan.first, circuits, &slots, run)?;
+        let slots = SlotHops::of(plan);
+        let mut charging = Charging::new(plan, circuits, &slots, run)?;
         let mut columns = SlotColumns::default();
         let mut critical_path = Vec::new();
         let mut ends = vec![Time::ZERO; self.transfers.len()];
         let mut now = Time::ZERO;
         let mut index = 0u64;
-        for slot in 0..plan.first.slots() {
+        for slot in 0..plan.slots() {
             interrupt::check();
             let start = now;
             let before = charging.before(slot)?;
@@ -197,7 +198,7 @@ impl<'a> Pipeline<'a> {
                 let (time, stripe) = self.streams[transfer.stream].longest[piece as usize];
                 let taken = transfer.circuit.delay.plus(time)?;
                 if longest.is_none_or(|(most, _)| taken > most) {
-                    let beside = (place - first) as u64 * u64::from(plan.stripes);
+                    let beside = (place - first) as u64 * u64::from(plan.repetition.stripes);
                     longest = Some((taken, index + beside + u64::from(stripe)));
                 }
                 ends[place] = taken;
@@ -216,8 +217,10 @@ impl<'a> Pipeline<'a> {
             columns.start.push(start);
             columns.end.push(now);
             columns.reconfiguration.push(before);
-            columns.lightpaths.push(count * u64::from(plan.stripes));
-            index += count * u64::from(plan.stripes);
+            columns
+                .lightpaths
+                .push(count * u64::from(plan.repetition.stripes));
+            index += count * u64::from(plan.repetition.stripes);
         }
         self.enter(circuits, &ends, ledger)?;
         Ok(Timing {
@@ -234,7 +237,7 @@ impl<'a> Pipeline<'a> {
         ends: &[Time],
         ledger: &mut LineLedger,
     ) -> Result<(), SimulationError> {
-        let copies = self.plan.copies();
+        let copies = self.plan.repetition.copies();
         for (transfer, &end) in self.transfers.iter().zip(ends) {
             let stream = &self.streams[transfer.stream];
             let held_for_delay = match circuits.lines().held_for_delay {
@@ -263,7 +266,7 @@ impl<'a> Pipeline<'a> {
             false => change.set_up,
         };
         let waits = self.waits();
-        let slots = self.plan.first.slots() as usize;
+        let slots = self.plan.slots() as usize;
         let mut columns = SlotColumns {
             start: vec![Time::from_ps(u64::MAX); slots],
             end: vec![Time::ZERO; slots],
@@ -275,7 +278,7 @@ impl<'a> Pipeline<'a> {
         let mut spans = SlotSpans::default();
         for (place, transfer) in self.transfers.iter().enumerate() {
             let times = PieceTimes {
-                pieces: self.plan.pieces,
+                pieces: self.plan.repetition.pieces,
                 retune,
                 taken: self.taken(place)?,
                 limit: run.limit,
@@ -289,9 +292,9 @@ impl<'a> Pipeline<'a> {
                 let slot = first_slot + run.first as usize;
                 spans.enter(&mut columns, slot, run, times.taken)?;
             }
-            let of_pieces = first_slot..first_slot + self.plan.pieces as usize;
+            let of_pieces = first_slot..first_slot + self.plan.repetition.pieces as usize;
             for lightpaths in &mut columns.lightpaths[of_pieces] {
-                *lightpaths += u64::from(self.plan.stripes);
+                *lightpaths += u64::from(self.plan.repetition.stripes);
             }
             ends.push(end);
             started.push(runs);
@@ -313,7 +316,7 @@ impl<'a> Pipeline<'a> {
 
     /// For each transfer those of earlier slots that its pieces wait for.
     fn waits(&self) -> Vec<Vec<Wait>> {
-        let combines = self.plan.first.schedule.collective.combines();
+        let combines = self.plan.schedule.collective.combines();
         // By rank and stream: the transfers that bring it there, and those that read it there.
         let mut brought: FxHashMap<(u32, usize), Vec<usize>> = FxHashMap::default();
         let mut read: FxHashMap<(u32, usize), Vec<usize>> = FxHashMap::default();
@@ -356,7 +359,7 @@ impl<'a> Pipeline<'a> {
     ) -> Result<Vec<Critical>, SimulationError> {
         let mut path = Vec::new();
         let last = (0..ends.len()).rev().max_by_key(|&place| ends[place]);
-        let mut next = last.map(|place| (place, self.plan.pieces - 1, ends[place]));
+        let mut next = last.map(|place| (place, self.plan.repetition.pieces - 1, ends[place]));
         while let Some((place, piece, end)) = next {
             interrupt::check();
             let start = Time::from_ps(end.ps().saturating_sub(self.taken(place)?.ps()));
@@ -370,7 +373,7 @@ impl<'a> Pipeline<'a> {
                 }
             };
             path.push(Critical {
-                transfer: self.plan.index(place, 0, piece) as usize,
+                transfer: self.plan.number(place, 0, piece) as usize,
                 start: next.map_or(Time::ZERO, |_| start),
                 end,
             });

@@ -5,10 +5,7 @@ use crate::simulate::bulk_synchronous;
 use crate::simulate::method::Simulator;
 
 pub(super) const RECORD: Simulator = Simulator {
-    run: Some(|case| {
-        let plan = case.plan.representative();
-        bulk_synchronous::simulate(plan, case.size, case.method.step_overhead)
-    }),
+    run: Some(|case| bulk_synchronous::simulate(case.plan, case.size, case.method.step_overhead)),
     rule: |_, _| "step by step".into(),
     ..Simulator::new(
         "bulk_synchronous",

@@ -28,7 +28,7 @@ pub(super) const RECORD: Simulator = Simulator {
 };
 
 fn run(case: Case<'_>) -> Result<Outcome, SimulationError> {
-    let fabric = &case.plan.representative().fabric;
+    let fabric = &case.plan.fabric;
     let policy = case.method.policy.unwrap_or(default_policy(fabric));
     let policies = fabric
         .circuits()

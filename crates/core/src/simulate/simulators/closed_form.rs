@@ -23,7 +23,7 @@ pub(super) const RECORD: Simulator = Simulator {
 };
 
 fn run(case: Case<'_>) -> Result<Outcome, SimulationError> {
-    let policy = default_policy(&case.plan.representative().fabric);
+    let policy = default_policy(&case.plan.fabric);
     let policy = case.method.policy.unwrap_or(policy);
     Ok(Outcome {
         utilisation: circuit::utilisation(case.plan),

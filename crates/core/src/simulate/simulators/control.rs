@@ -47,5 +47,5 @@ pub(super) fn no_controller(fabric: &Fabric) -> Result<(), Unfit> {
 }
 
 fn run(case: Case<'_>) -> Result<Outcome, SimulationError> {
-    control::simulate_within(case.plan.representative(), case.size, case.method.limit)
+    control::simulate_within(case.plan, case.size, case.method.limit)
 }

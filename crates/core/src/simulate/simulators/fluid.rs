@@ -35,10 +35,9 @@ pub(super) fn has_links(fabric: &Fabric) -> Result<(), Unfit> {
 }
 
 fn run(case: Case<'_>) -> Result<Outcome, SimulationError> {
-    let plan = case.plan.representative();
-    let options = fluid_options(&plan.fabric, case.method)?;
+    let options = fluid_options(&case.plan.fabric, case.method)?;
     fluid::simulate_plan(
-        plan,
+        case.plan,
         case.size,
         case.method.start.unwrap_or_default(),
         &options,

@@ -26,9 +26,8 @@ pub(super) const RECORD: Simulator = Simulator {
 };
 
 fn run(case: Case<'_>) -> Result<Outcome, SimulationError> {
-    let plan = case.plan.representative();
-    let settings = packet_settings(&plan.fabric, case.method)?;
-    packet::simulate_plan(plan, case.size, &settings, case.watch)
+    let settings = packet_settings(&case.plan.fabric, case.method)?;
+    packet::simulate_plan(case.plan, case.size, &settings, case.watch)
 }
 
 fn live<'a>(fabric: &'a Fabric, method: &'a Method) -> Result<Box<dyn Live + 'a>, SimulationError> {

@@ -18,7 +18,7 @@ use opticoll_core::family::wdm_ring::BrokenLink;
 use opticoll_core::family::wdm_ring::bound;
 use opticoll_core::family::wdm_ring::{Direction, WdmRing};
 use opticoll_core::interrupt;
-use opticoll_core::plan::AnyPlan;
+use opticoll_core::plan::Plan;
 
 /// Whether a ring needs the plans of this file: it has broken links, light trees, or too few ports to
 /// use every channel.
@@ -44,7 +44,7 @@ pub(crate) fn all_gather(
     ring: &WdmRing,
     collective: Collective,
     name: &str,
-) -> Result<AnyPlan, PlannerError> {
+) -> Result<Plan, PlannerError> {
     let pieces = collective.pieces();
     let not_found = PlannerError::NotFound { pieces };
     let least = bound::best(ring, &collective).steps as u32;
@@ -64,7 +64,7 @@ pub(crate) fn all_gather(
     }
     let (demands, placed) = best.ok_or(not_found)?;
     let plan = lightpath_requests::plan(ring, collective, &demands, &placed, name);
-    Ok(AnyPlan::Full(plan))
+    Ok(plan)
 }
 
 /// Ways to carry out an all_gather without light trees, one after the other, the cheapest to find

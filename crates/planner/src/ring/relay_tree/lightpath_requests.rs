@@ -12,7 +12,7 @@ use opticoll_core::family::wdm_ring::placement::grid::ChannelOccupancy;
 use opticoll_core::family::wdm_ring::route::Arc;
 use opticoll_core::family::wdm_ring::{Direction, WdmRing};
 use opticoll_core::interrupt;
-use opticoll_core::plan::{NamedRoutes, Plan};
+use opticoll_core::plan::{NamedRoutes, Plan, Repetition};
 use opticoll_core::schedule::{Claims, Schedule, Transfer};
 
 /// One lightpath or light tree.
@@ -196,6 +196,7 @@ pub(crate) fn plan(
         step_slots: (0..steps).map(|slot| slot..slot + 1).collect(),
         relays: Vec::new(),
         routes: NamedRoutes::default(),
+        repetition: Repetition::NONE,
     };
     plan.schedule.claims = Claims {
         schedule_steps: Some(steps),

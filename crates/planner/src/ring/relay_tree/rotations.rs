@@ -18,7 +18,7 @@ use opticoll_core::family::AUTO;
 use opticoll_core::family::wdm_ring::bound;
 use opticoll_core::family::wdm_ring::{CONVERTED, Direction, WdmLight, WdmRing};
 use opticoll_core::interrupt;
-use opticoll_core::plan::{AnyPlan, FoldedPlan, Lightpath};
+use opticoll_core::plan::{Lightpath, Plan};
 use opticoll_core::schedule::Transfer;
 use opticoll_core::spec::Spec;
 
@@ -44,7 +44,7 @@ const NEARLY: u32 = 50;
 ///
 /// # Errors
 /// Another collective than an all_gather, or one with another number of ranks than the fabric.
-pub fn relay_tree(fabric: &Fabric, collective: Collective) -> Result<AnyPlan, PlannerError> {
+pub fn relay_tree(fabric: &Fabric, collective: Collective) -> Result<Plan, PlannerError> {
     within(fabric, collective, MOST_TRANSFERS)
 }
 
@@ -53,16 +53,16 @@ pub(crate) fn within(
     fabric: &Fabric,
     collective: Collective,
     most: u64,
-) -> Result<AnyPlan, PlannerError> {
+) -> Result<Plan, PlannerError> {
     let plan = rotated(fabric, collective, most)?;
     let ring = fabric.needed::<WdmRing>(NAME)?;
     let least = bound::best(ring, &collective).steps as u32;
     let better = few_ranks::all_gather(fabric, collective, NAME, least, plan.slots());
-    Ok(better.map_or(plan, AnyPlan::Full))
+    Ok(better.unwrap_or(plan))
 }
 
 /// A plan of one tree, or for a ring that does not look the same from every rank one of trees led around.
-fn rotated(fabric: &Fabric, collective: Collective, most: u64) -> Result<AnyPlan, PlannerError> {
+fn rotated(fabric: &Fabric, collective: Collective, most: u64) -> Result<Plan, PlannerError> {
     let ring = fabric.needed::<WdmRing>(NAME)?;
     if collective.kind() != CollectiveKind::AllGather {
         return Err(PlannerError::Collective {
@@ -86,7 +86,7 @@ fn rotated(fabric: &Fabric, collective: Collective, most: u64) -> Result<AnyPlan
     }
     if ring.ranks < 2 {
         let alone = empty_plan(fabric, collective, NAME.into(), 0);
-        return Ok(AnyPlan::Full(alone));
+        return Ok(alone);
     }
     if capability::is_special(ring) {
         if transfers > most {
@@ -143,10 +143,10 @@ fn with_light_trees(
     fabric: &Fabric,
     ring: &WdmRing,
     collective: Collective,
-) -> Result<AnyPlan, PlannerError> {
+) -> Result<Plan, PlannerError> {
     let pieces = collective.pieces();
     let shared = multicast::all_gather(fabric, collective, NAME);
-    let shared = AnyPlan::Full(shared.ok_or(PlannerError::NotFound { pieces })?);
+    let shared = shared.ok_or(PlannerError::NotFound { pieces })?;
     if ring.longest_tree() >= ring.longest() {
         return Ok(shared);
     }
@@ -154,9 +154,8 @@ fn with_light_trees(
         multicast: false,
         ..ring.clone()
     });
-    let mut alone = relay_tree(&unshared, collective)?.unfold();
+    let mut alone = relay_tree(&unshared, collective)?.into_written_out();
     alone.fabric = fabric.clone();
-    let alone = AnyPlan::Full(alone);
     let fewer = alone.slots() < shared.slots();
     Ok(if fewer { alone } else { shared })
 }
@@ -340,7 +339,7 @@ impl Packed {
         }
     }
 
-    fn plan(self, ring: &WdmRing, collective: Collective) -> AnyPlan {
+    fn plan(self, ring: &WdmRing, collective: Collective) -> Plan {
         let fabric = Fabric::new(ring.clone());
         let mut plan = empty_plan(&fabric, collective, NAME.into(), self.steps);
         // Dead wavelengths leave gaps among the channels of an orbit.
@@ -377,9 +376,9 @@ impl Packed {
             }
         }
         if folded {
-            AnyPlan::Folded(FoldedPlan { orbits: plan })
+            plan.in_all_rotations()
         } else {
-            AnyPlan::Full(plan)
+            plan
         }
     }
 }

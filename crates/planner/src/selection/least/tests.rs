@@ -5,11 +5,11 @@ use opticoll_core::algorithm::{self, Algorithm};
 use opticoll_core::collective::{Collective, CollectiveKind};
 use opticoll_core::fabric::Fabric;
 use opticoll_core::families;
-use opticoll_core::plan::PlanRef;
+use opticoll_core::plan::Plan;
 use opticoll_core::simulate::{self, Method, Policy};
 use opticoll_core::units::{Bytes, Time};
 
-fn time<'a>(plan: impl Into<PlanRef<'a>>, size: Bytes, method: &Method) -> Time {
+fn time(plan: &Plan, size: Bytes, method: &Method) -> Time {
     let outcome = simulate::run_watched(plan, size, method, &mut |_| true);
     outcome.expect("the plan fits the fabric").time
 }
