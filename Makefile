@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-RUST := $(shell find crates/base crates/core crates/planner crates/workload crates/opticoll crates/py -name '*.rs' -o -name Cargo.toml) Cargo.toml $(wildcard Cargo.lock)
+RUST := $(shell find crates -path crates/tests -prune -o -path crates/bench -prune -o \( -name '*.rs' -o -name Cargo.toml \) -print) Cargo.toml $(wildcard Cargo.lock)
 export PATH := $(CURDIR)/$(BIN):$(PATH):$(HOME)/.cargo/bin
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
@@ -22,7 +22,7 @@ export PROPTEST_CASES ?= 64
 # compiled once for both.
 CARGO_TEST := cargo test --profile quick --package opticoll-py
 
-CRATES := $(addprefix --package opticoll-,base core planner workload)
+CRATES := $(addprefix --package opticoll-,base fabric plan algorithms program verify bounds placement simulate planner workload)
 
 # One test: make test-core TEST=auto::every_candidate, make test-python TEST=tests/test_bound.py.
 test-core:

@@ -9,7 +9,8 @@ use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use opticoll::families::Medium;
-use opticoll::simulate::burst::{self, BurstNetwork, BurstSettings, BurstWork};
+use opticoll::simulate::burst;
+use opticoll::simulate::burst::{BurstNetwork, BurstSettings, BurstWork};
 
 const BURSTS: u64 = 1_000_000;
 

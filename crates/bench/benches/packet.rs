@@ -21,13 +21,12 @@
 use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use opticoll::algorithm;
+use opticoll::algorithms;
 use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;
 use opticoll::schedule::Schedule;
-use opticoll::simulate::packet::{
-    self, Buffers, PacketOptions, PacketRouting, PacketWork, Traffic,
-};
+use opticoll::simulate::packet;
+use opticoll::simulate::packet::{Buffers, PacketOptions, PacketRouting, PacketWork, Traffic};
 use opticoll::units::{Bytes, Time};
 
 /// The dragonfly with p terminals per router, 2 p routers per group and 2 p^2 + 1 groups.
@@ -112,7 +111,7 @@ fn benches(criterion: &mut Criterion) {
         }
         let fabric = balanced(p);
         let collective = Collective::new(CollectiveKind::AllGather, fabric.ranks()).unwrap();
-        let schedule = algorithm::build(&"ring".parse().unwrap(), collective, &fabric).unwrap();
+        let schedule = algorithms::build(&"ring".parse().unwrap(), collective, &fabric).unwrap();
         group.bench_function(bench, |bencher| {
             bencher.iter(|| black_box(ring(&fabric, &schedule, bytes, chunk)));
         });

@@ -26,12 +26,12 @@ use std::hint::black_box;
 use criterion::{Criterion, criterion_group, criterion_main};
 use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;
-use opticoll::family::wdm_ring::placement::Assignment;
-use opticoll::family::wdm_ring::{placement, route};
+use opticoll::placement::wdm_ring::placement::Assignment;
+use opticoll::placement::wdm_ring::{placement, route};
 use opticoll::plan::Plan;
 use opticoll::simulate::{Policy, simulate};
 use opticoll::units::Time;
-use opticoll::{algorithm, planner, verify};
+use opticoll::{algorithms, planner, verify};
 
 /// Builds, routes, assigns, verifies and simulates an all_gather of 4 MiB blocks.
 fn all_gather(ranks: u32, algorithm: &str, assignment: &str) -> Time {
@@ -39,7 +39,7 @@ fn all_gather(ranks: u32, algorithm: &str, assignment: &str) -> Time {
     let ring = fabric.downcast::<WdmRing>().unwrap();
     let collective = Collective::new(CollectiveKind::AllGather, ranks).unwrap();
     let spec = algorithm.parse().unwrap();
-    let schedule = algorithm::build(&spec, collective, &fabric).unwrap();
+    let schedule = algorithms::build(&spec, collective, &fabric).unwrap();
     let light = route::shortest_arcs(&schedule, ring);
     let assignment = Assignment::parse(assignment).unwrap();
     let plan = placement::assign(schedule, light, &fabric, assignment, algorithm.into()).unwrap();

@@ -5,10 +5,10 @@
 #![allow(missing_docs)]
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use opticoll::algorithm;
+use opticoll::algorithms;
 use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;
-use opticoll::family::wss_grid::placement::assign_on_grid;
+use opticoll::placement::wss_grid::placement::assign_on_grid;
 use opticoll::plan::Plan;
 use opticoll::simulate::control;
 use opticoll::units::Bytes;
@@ -19,7 +19,7 @@ fn planned(side: u32) -> Plan {
     let fabric = Fabric::parse(&spec).unwrap();
     let collective = Collective::new(CollectiveKind::AllReduce, fabric.ranks()).unwrap();
     let spec = "halving_doubling".parse().unwrap();
-    let schedule = algorithm::build(&spec, collective, &fabric).unwrap();
+    let schedule = algorithms::build(&spec, collective, &fabric).unwrap();
     assign_on_grid(schedule, &fabric, "halving_doubling".into()).unwrap()
 }
 

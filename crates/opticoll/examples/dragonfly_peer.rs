@@ -6,15 +6,16 @@
 
 use std::time::Instant;
 
-use opticoll::algorithm::{self, tar};
+use opticoll::algorithms;
+use opticoll::algorithms::tar;
 use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;
 use opticoll::fabric::Groups;
 use opticoll::hash::shuffled;
 use opticoll::schedule::Schedule;
+use opticoll::simulate::packet;
 use opticoll::simulate::packet::{
-    self, Buffers, PacketOptions, PacketOutcome, PacketRouting, PacketWork, Pattern, RouterDelay,
-    Traffic,
+    Buffers, PacketOptions, PacketOutcome, PacketRouting, PacketWork, Pattern, RouterDelay, Traffic,
 };
 use opticoll::units::{Bytes, Time};
 
@@ -48,7 +49,7 @@ fn options(packet: u64, chunk: u64, kib: [u64; 3]) -> PacketOptions {
 
 fn named(kind: CollectiveKind, name: &str, fabric: &Fabric) -> Schedule {
     let collective = Collective::new(kind, fabric.ranks()).expect("ranks");
-    algorithm::build(&name.parse().expect("a name"), collective, fabric).expect("a schedule")
+    algorithms::build(&name.parse().expect("a name"), collective, fabric).expect("a schedule")
 }
 
 struct Report {

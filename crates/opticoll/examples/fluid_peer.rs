@@ -11,10 +11,10 @@ use std::time::Instant;
 
 use opticoll::fabric::Fabric;
 use opticoll::network::Network;
-use opticoll::outcome::FluidOutcome;
 use opticoll::simulate::fluid::{
     Flow, FlowOptions, Flows, StartRule, StepFlow, Steps, Weights, simulate_flows, simulate_steps,
 };
+use opticoll::simulate::outcome::FluidOutcome;
 use opticoll::units::{Bytes, Time, UnitError};
 
 /// Steps in which every rank sends one message and receives one.

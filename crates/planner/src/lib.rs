@@ -1,56 +1,59 @@
-//! Searches for plans that come near the lower bounds of [`opticoll_core::bound`], and the choice among all plans known.
+//! Searches for plans that come near the lower bounds of [`opticoll_bounds`], and the choice among all plans known.
 //!
 //! Every way to plan is one [`Planner`] in [`PLANNERS`]; whatever no planner is named like is an algorithm of
-//! [`opticoll_core::algorithm`], with the default routes and wavelengths. One planner, `auto`, chooses among the
+//! [`opticoll_algorithms`], with the default routes and wavelengths. One planner, `auto`, chooses among the
 //! candidates of all others and the algorithms.
 //!
 //! ```
-//! use opticoll_core::collective::{Collective, CollectiveKind};
-//! use opticoll_core::fabric::Fabric;
-//! use opticoll_core::{families, verify};
+//! use opticoll_plan::collective::{Collective, CollectiveKind};
+//! use opticoll_fabric::fabric::Fabric;
+//! use opticoll_fabric::families;
 //! use opticoll_planner as planner;
 //! let fabric = Fabric::parse("wdm_ring:ranks=64,wavelengths=8")?;
 //! let collective = Collective::new(CollectiveKind::AllGather, 64)?;
 //! let plan = planner::relay_tree(&fabric, collective)?;
-//! let bound = families::slots_bound(&fabric, &collective, true).expect("a ring has one");
+//! let bound = opticoll_bounds::slots_bound(&fabric, &collective, true).expect("a ring has one");
 //! assert_eq!(u64::from(plan.slots()), bound.steps);
-//! assert!(verify::verify(&plan).is_empty());
+//! assert!(opticoll_verify::verify(&plan).is_empty());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod assembly;
 mod combined;
 mod graph;
 mod grid;
 mod ring;
 mod selection;
+mod striped;
 mod switch;
+mod time_reversal;
 
-use opticoll_core::family::wss_grid::WssGrid;
+use opticoll_fabric::family::wss_grid::WssGrid;
 use thiserror::Error;
 
-pub use combined::mirror::{all_reduce, reduce_scatter};
 pub use graph::rank_mapping;
-use opticoll_core::algorithm::{self, AlgorithmError};
-use opticoll_core::collective::{Collective, CollectiveError, CollectiveKind};
-use opticoll_core::fabric::{Fabric, WrongFamily};
-use opticoll_core::family::AUTO;
-use opticoll_core::family::wdm_ring::WdmRing;
-use opticoll_core::family::wdm_ring::placement::Assignment;
-use opticoll_core::memory::TooMuch;
-use opticoll_core::names::{same_name, suggest};
-use opticoll_core::outcome::Outcome;
-use opticoll_core::place::PlacementError;
-use opticoll_core::plan::{NamedRoutes, Plan, Repetition};
-use opticoll_core::schedule::{Claims, Schedule};
-use opticoll_core::simulate::{Method, Policy, SimulationError, default_policy};
-use opticoll_core::spec::{OptionRecord, Spec, SpecError};
-use opticoll_core::units::{Bytes, Time, UnitError};
+use opticoll_algorithms::AlgorithmError;
+use opticoll_base::memory::TooMuch;
+use opticoll_base::names::{same_name, suggest};
+use opticoll_base::spec::{OptionRecord, Spec, SpecError};
+use opticoll_base::units::{Bytes, Time, UnitError};
+use opticoll_fabric::fabric::{Fabric, WrongFamily};
+use opticoll_fabric::family::wdm_ring::WdmRing;
+use opticoll_placement::AUTO;
+use opticoll_placement::PlacementError;
+use opticoll_placement::wdm_ring::placement::Assignment;
+use opticoll_plan::collective::{Collective, CollectiveError, CollectiveKind};
+use opticoll_plan::plan::{NamedRoutes, Plan, Repetition};
+use opticoll_plan::schedule::{Claims, Schedule};
+use opticoll_simulate::outcome::Outcome;
+use opticoll_simulate::{Method, Policy, SimulationError, default_policy};
 pub use ring::levels::static_levels;
 pub use ring::relay_tree::rotations::relay_tree;
 pub use selection::bounds::{NoBound, StatedBound, stated_bound, time_bound, time_bounds};
 pub use selection::contest::{Candidate, LeftOut};
 pub use selection::named::options;
 pub use selection::replan;
+pub use time_reversal::{all_reduce, reduce_scatter};
 
 /// Why no plan was made.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -268,11 +271,11 @@ pub fn find(kind: CollectiveKind, name: &str) -> Option<&'static Planner> {
 /// # Errors
 /// [`AlgorithmError::Unknown`], which names the nearest of all, or all of them.
 pub fn check_name(kind: CollectiveKind, name: &str) -> Result<(), AlgorithmError> {
-    if find(kind, name).is_some() || algorithm::find(kind, name).is_ok() {
+    if find(kind, name).is_some() || opticoll_algorithms::find(kind, name).is_ok() {
         return Ok(());
     }
     let names = |kind: CollectiveKind| {
-        let algorithms = algorithm::records().iter();
+        let algorithms = opticoll_algorithms::records().iter();
         let algorithms = algorithms.filter(move |record| record.collective == kind);
         let planners = PLANNERS.iter();
         let planners = planners.filter(move |planner| planner.collectives.contains(&kind));

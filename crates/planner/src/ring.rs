@@ -1,6 +1,5 @@
 //! Planners for rings of wavelengths.
 
-pub(super) mod assembly;
 pub(super) mod bundles;
 pub(super) mod chains;
 pub(super) mod collectors;
@@ -12,6 +11,5 @@ pub(super) mod light_tree;
 pub(super) mod relay_tree;
 pub(super) mod slot_cost;
 pub(super) mod store_and_forward;
-pub(super) mod striped;
 pub(super) mod tree;
 pub(super) mod unfold;

@@ -1,10 +1,10 @@
 //! Lower bounds on time and slots.
 
-use opticoll::bound::electrical::{Ratio, Witness, WitnessedBound, optimum, proved_by};
-use opticoll::families;
-use opticoll::family::wdm_ring::bound::relay_tree::RelayCosts;
+use opticoll::bounds::electrical::{Ratio, Witness, WitnessedBound, optimum, proved_by};
+use opticoll::bounds::wdm_ring::relay_tree::RelayCosts;
 use opticoll::planner::{self, NoBound};
-use opticoll::simulate::{self, SimulationError};
+use opticoll::simulate;
+use opticoll::simulate::SimulationError;
 use opticoll::units::Bytes;
 use pyo3::prelude::*;
 
@@ -174,7 +174,9 @@ pub(crate) fn slots_bound(
 ) -> PyResult<(u64, &'static str, &'static str)> {
     let collective = asked(kind, fabric.fabric.ranks(), root, None)?;
     let fabric = fabric.fabric;
-    let bound = interrupt::run(py, || families::slots_bound(&fabric, &collective, true))?;
+    let bound = interrupt::run(py, || {
+        opticoll::bounds::slots_bound(&fabric, &collective, true)
+    })?;
     let bound = bound.ok_or_else(|| {
         FabricError::new_err(format!(
             "no bound on slots is known for {}",

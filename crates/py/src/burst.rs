@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use opticoll::families::Medium;
-use opticoll::simulate::burst::{self, BurstNetwork, BurstSettings, BurstWork, erlang};
+use opticoll::simulate::burst;
+use opticoll::simulate::burst::{BurstNetwork, BurstSettings, BurstWork, erlang};
 use pyo3::prelude::*;
 
 use crate::error::IntoPyErr;

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use opticoll::collective;
 use opticoll::collective::demand::generate;
-use opticoll::collective::{self, CollectiveError, CollectiveKind, DemandMatrix, Holders};
+use opticoll::collective::{CollectiveError, CollectiveKind, DemandMatrix, Holders};
 use opticoll::spec::SpecError;
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;

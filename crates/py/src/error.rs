@@ -1,9 +1,9 @@
 //! One Python exception per kind of error, all of them subclasses of `OpticollError`.
 
-use opticoll::algorithm::AlgorithmError as AlgorithmProblem;
+use opticoll::algorithms::AlgorithmError as AlgorithmProblem;
 use opticoll::collective::CollectiveError as CollectiveProblem;
 use opticoll::fabric::{FabricError as FabricProblem, WrongFamily};
-use opticoll::place::{PlacementError, PlacementProblem};
+use opticoll::placement::{PlacementError, PlacementProblem};
 use opticoll::plan::text::PlanTextError;
 use opticoll::planner::PlannerError as PlannerProblem;
 use opticoll::planner::rank_mapping::SiteError;

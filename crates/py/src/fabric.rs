@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use numpy::{IntoPyArray, PyArrayMethods, PyUntypedArrayMethods};
-use opticoll::fabric::{self, Plane};
+use opticoll::fabric;
+use opticoll::fabric::Plane;
 use opticoll::family::custom::Custom;
 use opticoll::simulate;
 use opticoll::spec::{Role, Spec};

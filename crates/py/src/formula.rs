@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU32;
 
-use opticoll::algorithm::{one_stage, optree, wrht};
+use opticoll::algorithms::{one_stage, optree, wrht};
 use opticoll::collective::CollectiveKind;
 use opticoll::units::{Bytes, Rate, Time};
 use pyo3::exceptions::PyValueError;

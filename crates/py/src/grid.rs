@@ -2,7 +2,8 @@
 
 use opticoll::families;
 use opticoll::planner::replan as planned_anew;
-use opticoll::simulate::tasks::{self, Task};
+use opticoll::simulate::tasks;
+use opticoll::simulate::tasks::Task;
 use opticoll::spec::{Spec, SpecError};
 use opticoll::units::{Bytes, Time};
 use opticoll::verify;

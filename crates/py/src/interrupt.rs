@@ -4,7 +4,8 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
-use opticoll::interrupt::{self, Stopped};
+use opticoll::interrupt;
+use opticoll::interrupt::Stopped;
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use opticoll::simulate::packet::{self, Draws, ExpectedWork, PacketProgress, PacketWork};
-use opticoll::simulate::{self, Method, SimulationError, background};
+use opticoll::simulate;
+use opticoll::simulate::packet;
+use opticoll::simulate::packet::{Draws, ExpectedWork, PacketProgress, PacketWork};
+use opticoll::simulate::{Method, SimulationError, background};
 use pyo3::prelude::*;
 
 use crate::error::IntoPyErr;

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use numpy::{Element, PyReadonlyArrayDyn};
 use opticoll::plan::text;
-use opticoll::table::{self, Described, Description, Value, Values};
+use opticoll::simulate::table;
+use opticoll::simulate::table::{Described, Description, Value, Values};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 

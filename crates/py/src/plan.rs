@@ -7,11 +7,11 @@ mod uses;
 
 use std::sync::{Arc, OnceLock};
 
-use opticoll::families;
-use opticoll::outcome::Outcome;
-use opticoll::plan::{self, text};
+use opticoll::plan;
+use opticoll::plan::text;
 use opticoll::planner;
 use opticoll::simulate;
+use opticoll::simulate::outcome::Outcome;
 use opticoll::units::Bytes;
 use opticoll::verify;
 use pyo3::prelude::*;
@@ -305,7 +305,7 @@ impl Plan {
     #[getter]
     fn wavelengths_used(&self, py: Python<'_>) -> PyResult<u32> {
         counted(py, &self.counts.wavelengths, || {
-            families::wavelengths_used(self.rows())
+            opticoll::placement::wavelengths_used(self.rows())
         })
     }
 
@@ -332,7 +332,7 @@ impl Plan {
         let fabric = &self.rows().fabric;
         counted(py, &self.counts.bound, || {
             let single = self.rows().has_one_chunk_per_lightpath();
-            let bound = families::slots_bound(fabric, &schedule.collective, single)?;
+            let bound = opticoll::bounds::slots_bound(fabric, &schedule.collective, single)?;
             Some((bound.steps, bound.name, bound.assumption))
         })
     }

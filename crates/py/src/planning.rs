@@ -1,7 +1,6 @@
 //! The functions that make schedules and plans.
 
-use opticoll::algorithm;
-use opticoll::families;
+use opticoll::algorithms;
 use opticoll::planner::{self, PlanningTask};
 use opticoll::spec::{Spec, SpecError};
 use opticoll::units::Bytes;
@@ -26,7 +25,7 @@ pub(crate) fn build_schedule(
 ) -> PyResult<Schedule> {
     interrupt::run(py, || {
         let spec = algorithm.parse().map_err(SpecError::into_py_err)?;
-        algorithm::build(&spec, collective.collective, &fabric.fabric)
+        algorithms::build(&spec, collective.collective, &fabric.fabric)
             .map_err(IntoPyErr::into_py_err)
     })?
     .map(Schedule::from_core)
@@ -45,7 +44,7 @@ pub(crate) fn make_plan(
 ) -> PyResult<Plan> {
     let schedule = schedule.get().lock().clone();
     interrupt::run(py, || {
-        let plan = families::place(schedule, &fabric.fabric, wavelength, algorithm);
+        let plan = opticoll::placement::place(schedule, &fabric.fabric, wavelength, algorithm);
         let mut plan = plan.map_err(IntoPyErr::into_py_err)?;
         plan.size = size_bytes.map(Bytes::new);
         Ok(Plan::from_core(plan))

@@ -1,8 +1,10 @@
 //! `Program`: a collective as instructions of its ranks.
 
-use opticoll::program::{self, CollectiveProgram, RunSettings};
+use opticoll::program;
+use opticoll::program::{CollectiveProgram, RunSettings};
 use opticoll::units::Bytes;
-use opticoll::verify::program::{self as verify, LinkGraph};
+use opticoll::verify::program as verify;
+use opticoll::verify::program::LinkGraph;
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;

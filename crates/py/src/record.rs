@@ -2,14 +2,14 @@
 
 use opticoll::collective::CollectiveKind;
 use opticoll::fabric::FabricOption;
-use opticoll::families::{self, FAMILIES};
-use opticoll::family::Family;
-use opticoll::family::wdm_ring::placement;
+use opticoll::families;
+use opticoll::families::FAMILIES;
+use opticoll::placement::wdm_ring::placement;
 use opticoll::simulate::SettingRecord;
 use opticoll::simulate::setting::HelpLevel;
 use opticoll::spec::OptionRecord;
 use opticoll::workload::training::{device, models as training_models};
-use opticoll::{algorithm, fabric, planner, simulate};
+use opticoll::{algorithms, fabric, planner, simulate};
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 
@@ -131,14 +131,14 @@ pub(crate) fn plans_for(collective: &str, algorithm: &str, fabric: &Fabric) -> b
 
 /// All algorithms, by collective, the default of each first.
 fn algorithms() -> Vec<Record> {
-    let record = |one: &algorithm::Algorithm| Record {
+    let record = |one: &algorithms::Algorithm| Record {
         label: one.label,
         options: planner::options(one).iter().map(option).collect(),
         collective: Some(one.collective.name()),
         family: (!one.families.is_empty()).then(|| one.families.join(", ")),
         ..Record::new(one.name, one.summary, one.citation)
     };
-    let mut records: Vec<Record> = algorithm::records().iter().map(record).collect();
+    let mut records: Vec<Record> = algorithms::records().iter().map(record).collect();
     for one in planner::PLANNERS {
         records.extend(one.collectives.iter().map(|collective| Record {
             label: one.label,
@@ -157,16 +157,13 @@ fn algorithms() -> Vec<Record> {
 
 /// All fabric families.
 fn fabrics() -> Vec<Record> {
-    let record = |family: &Family| {
-        let one = family.record;
-        Record {
-            options: one
-                .all_options()
-                .into_iter()
-                .map(|option| of_fabric(one.citation, option))
-                .collect(),
-            ..Record::new(one.name, one.summary, one.citation)
-        }
+    let record = |one: &&fabric::FamilyRecord| Record {
+        options: one
+            .all_options()
+            .into_iter()
+            .map(|option| of_fabric(one.citation, option))
+            .collect(),
+        ..Record::new(one.name, one.summary, one.citation)
     };
     FAMILIES.iter().map(record).collect()
 }

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use numpy::{Element, IntoPyArray, PyArray1, PyArrayMethods};
-use opticoll::outcome;
-use opticoll::outcome::packets::PacketOutcome;
 use opticoll::simulate::burst::BurstOutcome;
 use opticoll::simulate::burst::collective::{CollectiveOutcome, RequestUse};
-use opticoll::table::{self, Described, Description, Outline, Value, Values, outline};
+use opticoll::simulate::outcome;
+use opticoll::simulate::outcome::packets::PacketOutcome;
+use opticoll::simulate::table;
+use opticoll::simulate::table::{Described, Description, Outline, Value, Values, outline};
 use opticoll::workload::network::Done;
 use opticoll::workload::training::Iteration;
 use opticoll::workload::training::groups::iteration::GroupedIteration;

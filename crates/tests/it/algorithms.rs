@@ -1,7 +1,8 @@
 //! Every algorithm: its steps from theory, and refusals with a reason.
 
-use opticoll::algorithm::records;
-use opticoll::collective::CollectiveKind::{self, *};
+use opticoll::algorithms::records;
+use opticoll::collective::CollectiveKind;
+use opticoll::collective::CollectiveKind::*;
 use opticoll::family::wdm_ring::WdmRing;
 
 use crate::{plan_with, verified};
@@ -135,13 +136,13 @@ fn roots_are_respected() {
                 .with_root(root)
                 .unwrap();
             let schedule =
-                opticoll::algorithm::build(&name.parse().unwrap(), collective, &fabric).unwrap();
-            let light = opticoll::family::wdm_ring::route::shortest_arcs(&schedule, ring);
-            let plan = opticoll::family::wdm_ring::placement::assign(
+                opticoll::algorithms::build(&name.parse().unwrap(), collective, &fabric).unwrap();
+            let light = opticoll::placement::wdm_ring::route::shortest_arcs(&schedule, ring);
+            let plan = opticoll::placement::wdm_ring::placement::assign(
                 schedule,
                 light,
                 &fabric,
-                opticoll::family::wdm_ring::placement::Assignment::AUTO,
+                opticoll::placement::wdm_ring::placement::Assignment::AUTO,
                 name.into(),
             )
             .unwrap();
@@ -169,7 +170,7 @@ fn pieces_are_the_algorithms_choice() {
     let fabric = opticoll::fabric::Fabric::parse("wdm_ring:ranks=4,wavelengths=1").unwrap();
     let collective = opticoll::collective::Collective::new(AllGather, 4).unwrap();
     let collective = collective.with_pieces(2).unwrap();
-    let refused = opticoll::algorithm::build(&"ring".parse().unwrap(), collective, &fabric);
+    let refused = opticoll::algorithms::build(&"ring".parse().unwrap(), collective, &fabric);
     assert!(refused.unwrap_err().to_string().contains("ask for one"));
 }
 
@@ -219,7 +220,7 @@ fn every_collective_has_an_algorithm_and_every_record_is_complete() {
     for record in records() {
         let texts = [record.name, record.label, record.summary, record.citation];
         assert!(texts.iter().all(|text| !text.is_empty()), "{}", record.name);
-        let same = |other: &&opticoll::algorithm::Algorithm| {
+        let same = |other: &&opticoll::algorithms::Algorithm| {
             (other.name, other.collective) == (record.name, record.collective)
         };
         assert_eq!(

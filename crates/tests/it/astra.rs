@@ -13,9 +13,11 @@
 //! take one after the other, each when the one before has arrived. Where messages are pipelined over
 //! several links flows share and do not queue: there the first rule is a closed form beside the plan.
 
-use opticoll::collective::CollectiveKind::{self, AllGather, AllReduce, AllToAll, ReduceScatter};
+use opticoll::collective::CollectiveKind;
+use opticoll::collective::CollectiveKind::{AllGather, AllReduce, AllToAll, ReduceScatter};
 use opticoll::fabric::Fabric;
-use opticoll::simulate::{self, Method};
+use opticoll::simulate;
+use opticoll::simulate::Method;
 use opticoll::units::{Bytes, Time};
 
 use crate::electrical::proved;

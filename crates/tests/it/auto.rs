@@ -3,12 +3,13 @@
 use opticoll::family::wdm_ring::WdmRing;
 use std::collections::BTreeSet;
 
-use opticoll::algorithm;
+use opticoll::algorithms;
 use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;
 use opticoll::planner::{self, LeftOut, Planned, PlannerError};
+use opticoll::simulate;
 use opticoll::simulate::fluid::StartRule;
-use opticoll::simulate::{self, Method, Policy};
+use opticoll::simulate::{Method, Policy};
 use opticoll::spec::Spec;
 use opticoll::units::{Bytes, Time};
 use opticoll::verify::verify;
@@ -77,7 +78,7 @@ impl Question {
     /// All names with all values that options have to be tried.
     fn listed(&self) -> Vec<String> {
         let kind = self.collective.kind();
-        let records = algorithm::records_for(&self.fabric);
+        let records = algorithms::records_for(&self.fabric);
         let of_kind = records.filter(|record| record.collective == kind);
         let mut names: Vec<String> = of_kind
             .filter(|record| (record.accepts)(self.fabric.ranks()).is_ok())
@@ -280,7 +281,7 @@ fn auto_is_not_slower_than_two_algorithms_one_after_the_other() {
             continue;
         };
         let names = |kind| {
-            let records = algorithm::records_for(&question.fabric);
+            let records = algorithms::records_for(&question.fabric);
             let of_kind = records.filter(move |record| record.collective == kind);
             of_kind.map(|record| record.name).collect::<Vec<_>>()
         };

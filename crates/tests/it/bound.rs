@@ -1,12 +1,14 @@
 //! Lower bounds against exhaustive search and against what theory gives.
 
-use opticoll::bound::LeastCharge;
+use opticoll::bounds::LeastCharge;
+use opticoll::bounds::wdm_ring;
+use opticoll::bounds::wdm_ring::multi_block;
+use opticoll::bounds::wdm_ring::multi_block::{Followed, PART};
+use opticoll::bounds::wdm_ring::relay_tree::RelayCosts;
+use opticoll::bounds::wdm_ring::{price, time};
 use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;
 use opticoll::family::wdm_ring::WdmRing;
-use opticoll::family::wdm_ring::bound::multi_block::{self, Followed, PART};
-use opticoll::family::wdm_ring::bound::relay_tree::RelayCosts;
-use opticoll::family::wdm_ring::bound::{self, price, time};
 use proptest::prelude::*;
 
 use crate::verified;
@@ -274,7 +276,7 @@ fn prices_of_early_slots_are_nearly_as_good_as_a_linear_program() {
         (64, 16, 14, 107.25),
     ] {
         let cost = RelayCosts::new(ranks).nth(steps as usize - 1).unwrap();
-        let length = bound::root_bound::length(ranks, channels, channels, steps, cost) as f64;
+        let length = wdm_ring::root_bound::length(ranks, channels, channels, steps, cost) as f64;
         assert!(
             length <= optimum + 0.01,
             "{steps} slots: {length}, not {optimum}"
@@ -428,7 +430,7 @@ fn least_steps_of_all_gather() {
         (1024, 128, 11),
         (2048, 64, 32),
     ] {
-        let bound = bound::best(&ring(ranks, wavelengths), &gather(ranks));
+        let bound = wdm_ring::best(&ring(ranks, wavelengths), &gather(ranks));
         assert_eq!(
             (bound.steps, bound.name),
             (steps, "relay_tree"),
@@ -465,7 +467,7 @@ fn simple_bounds_of_every_collective() {
             .unwrap()
             .with_pieces(pieces)
             .unwrap();
-        let bound = bound::best(&ring(ranks, wavelengths), &collective);
+        let bound = wdm_ring::best(&ring(ranks, wavelengths), &collective);
         assert_eq!(bound.steps, steps, "{kind} {ranks} {wavelengths} {pieces}");
         assert!(!bound.assumption.is_empty());
     }
@@ -476,7 +478,7 @@ fn ports_and_fibres_count() {
     let check = |fabric: &str, kind, steps| {
         let ring = of_text(fabric);
         let collective = Collective::new(kind, ring.ranks).unwrap();
-        assert_eq!(bound::best(&ring, &collective).steps, steps, "{fabric}");
+        assert_eq!(wdm_ring::best(&ring, &collective).steps, steps, "{fabric}");
     };
     let kind = CollectiveKind::Gather;
     check("wdm_ring:ranks=17,wavelengths=2", kind, 4);
@@ -505,7 +507,7 @@ fn no_named_algorithm_is_below_a_bound() {
     ] {
         for (ranks, wavelengths) in [(4, 1), (16, 2), (16, 64), (64, 8), (32, 200)] {
             let plan = verified(kind, algorithm, ranks, wavelengths);
-            let bound = bound::best(&ring(ranks, wavelengths), &plan.schedule.collective);
+            let bound = wdm_ring::best(&ring(ranks, wavelengths), &plan.schedule.collective);
             assert!(
                 u64::from(plan.slots()) >= bound.steps,
                 "{kind} {algorithm} on {ranks}, {wavelengths}: {} < {}",
@@ -581,7 +583,7 @@ fn the_name_is_that_of_a_bound_that_binds() {
     ] {
         let ring = of_text(&format!("wdm_ring:{options}"));
         let collective = Collective::new(kind, ring.ranks).unwrap();
-        let bound = bound::best(&ring, &collective);
+        let bound = wdm_ring::best(&ring, &collective);
         assert_eq!(
             (bound.steps, bound.name),
             (steps, name),

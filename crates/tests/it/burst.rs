@@ -12,7 +12,8 @@ mod slow;
 mod theory;
 
 use opticoll::families::Medium;
-use opticoll::simulate::burst::{self, BurstNetwork, BurstOutcome, BurstSettings, BurstWork};
+use opticoll::simulate::burst;
+use opticoll::simulate::burst::{BurstNetwork, BurstOutcome, BurstSettings, BurstWork};
 
 /// The ladder of the paper with so many wavelengths.
 fn ladder(wavelengths: u32) -> String {

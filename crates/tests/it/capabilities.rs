@@ -3,13 +3,14 @@
 mod light_trees;
 
 use crate::least_charge;
+use opticoll::bounds::wdm_ring;
 use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;
-use opticoll::family::wdm_ring::bound;
 use opticoll::family::wdm_ring::{WdmLight, WdmRing};
 use opticoll::plan::Plan;
 use opticoll::planner::{self, PlannerError};
-use opticoll::simulate::{self, Policy};
+use opticoll::simulate;
+use opticoll::simulate::Policy;
 use opticoll::units::Bytes;
 use opticoll::verify::verify;
 
@@ -44,7 +45,7 @@ fn gathered(options: &str, pieces: u32) -> (Plan, u64) {
     assert!(verify(&plan).is_empty(), "{options}: {:?}", verify(&plan));
     let plan = plan.into_written_out();
     proved(&plan);
-    let bound = bound::best(ring, &collective).steps;
+    let bound = wdm_ring::best(ring, &collective).steps;
     assert!(u64::from(plan.slots()) >= bound, "{options}");
     (plan, bound)
 }
@@ -312,7 +313,7 @@ fn bounds_know_what_a_ring_has_or_lacks() {
         ),
     ] {
         let collective = Collective::new(kind, ring(options).ranks).unwrap();
-        let bounds = bound::slots(&ring(options), &collective);
+        let bounds = wdm_ring::slots(&ring(options), &collective);
         let found = bounds.iter().find(|bound| bound.name == name);
         assert_eq!(
             found.map(|bound| bound.steps),
@@ -490,7 +491,7 @@ fn times_beside_a_broken_link_are_not_below_their_bound() {
         let ring = plan.fabric.downcast::<WdmRing>().unwrap();
         for size in [size, size + 1, 7 * size].map(Bytes::new) {
             for policy in Policy::ALL {
-                let bound = bound::time::best(
+                let bound = wdm_ring::time::best(
                     ring,
                     &plan.schedule.collective,
                     size,

@@ -4,12 +4,14 @@ mod beside;
 mod forwarding;
 mod wiring;
 
+use opticoll::bounds::circuit_switch;
 use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;
-use opticoll::family::circuit_switch::{CircuitSwitch, bound};
+use opticoll::family::circuit_switch::CircuitSwitch;
 use opticoll::plan::Plan;
 use opticoll::planner;
-use opticoll::simulate::{self, Method, Paths, Policy};
+use opticoll::simulate;
+use opticoll::simulate::{Method, Paths, Policy};
 use opticoll::units::{Bytes, Time};
 use opticoll::verify::verify;
 
@@ -79,7 +81,9 @@ pub(crate) fn bound_of(
     let switch = fabric.downcast::<CircuitSwitch>().unwrap();
     let charge = fabric.circuits().unwrap().charge(policy.name()).unwrap();
     let size = Bytes::new(size);
-    bound::best(switch, collective, size, charge).unwrap().time
+    circuit_switch::best(switch, collective, size, charge)
+        .unwrap()
+        .time
 }
 
 /// alpha and delta of 100 ns, in picoseconds.
@@ -282,8 +286,8 @@ fn auto_takes_the_ring_where_changes_are_dear() {
 #[test]
 fn hops_of_an_all_to_all_are_those_counted_by_hand() {
     let least = |ranks: u128, ports: u32, settings: u64| {
-        bound::hops(ranks - 1, |hops| {
-            bound::ordered(hops, settings) * u128::from(ports).pow(hops as u32)
+        circuit_switch::hops(ranks - 1, |hops| {
+            circuit_switch::ordered(hops, settings) * u128::from(ports).pow(hops as u32)
         })
     };
     for (ranks, ports, expected) in [
@@ -391,7 +395,7 @@ fn hops_in_few_slots_are_those_of_the_best_division_of_slots_among_settings() {
                 for ranks in [3, 7, 12, 15, 40, 63] {
                     let all = divisions(settings as usize, slots);
                     let all = all.iter().filter_map(|own| counted_hops(ranks, ports, own));
-                    let found = bound::fewest_hops(ranks, ports, settings, slots);
+                    let found = circuit_switch::fewest_hops(ranks, ports, settings, slots);
                     assert_eq!(found, all.min(), "{ranks} {ports} {settings} {slots}");
                     reached += u32::from(found.is_some());
                 }
@@ -405,8 +409,8 @@ fn hops_in_few_slots_are_those_of_the_best_division_of_slots_among_settings() {
 fn no_sequence_of_settings_has_fewer_hops_than_the_bound() {
     for (ranks, settings) in [(3, 1), (3, 2), (4, 1), (4, 2), (5, 1), (5, 2)] {
         let found = fewest_hops(ranks, settings);
-        let least = bound::hops(ranks as u128 - 1, |hops| {
-            bound::ordered(hops, settings as u64)
+        let least = circuit_switch::hops(ranks as u128 - 1, |hops| {
+            circuit_switch::ordered(hops, settings as u64)
         });
         let least = least as u64 * ranks as u64;
         assert!(found >= least, "{ranks} {settings}: {found} below {least}");

@@ -10,10 +10,12 @@ mod table;
 use opticoll::family::wdm_ring::WdmRing;
 use std::collections::{BTreeMap, BTreeSet};
 
-use opticoll::algorithm::{self, Algorithm};
-use opticoll::collective::{Collective, CollectiveKind, CollectiveKind::*};
+use opticoll::algorithms;
+use opticoll::algorithms::Algorithm;
+use opticoll::collective::CollectiveKind::*;
+use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;
-use opticoll::family::wdm_ring::placement::{Assignment, assign};
+use opticoll::placement::wdm_ring::placement::{Assignment, assign};
 use opticoll::plan::Plan;
 use opticoll::schedule::{Schedule, Transfer};
 use opticoll::simulate::{Policy, simulate};
@@ -22,7 +24,7 @@ use opticoll::verify::verify;
 
 use crate::{plan_with, verified};
 use formula::{Variables, agrees};
-use opticoll::algorithm::formula::of_ranks;
+use opticoll::algorithms::formula::of_ranks;
 
 /// The schedule in ranges of chunks, proved, from a root.
 fn ranges_from(kind: CollectiveKind, spec: &str, ranks: u32, root: u32) -> Schedule {
@@ -31,10 +33,10 @@ fn ranges_from(kind: CollectiveKind, spec: &str, ranks: u32, root: u32) -> Sched
         .and_then(|collective| collective.with_root(root))
         .unwrap();
     let spec = spec.parse().unwrap();
-    let schedule = algorithm::build_ranges(&spec, collective, &fabric)
+    let schedule = algorithms::build_ranges(&spec, collective, &fabric)
         .unwrap_or_else(|error| panic!("{kind} {spec} on {ranks}: {error}"));
     let ring = fabric.downcast::<WdmRing>().unwrap();
-    let light = opticoll::family::wdm_ring::route::shortest_arcs(&schedule, ring);
+    let light = opticoll::placement::wdm_ring::route::shortest_arcs(&schedule, ring);
     let name = spec.to_string();
     let plan = assign(schedule, light, &fabric, Assignment::AUTO, name).unwrap();
     assert_eq!(verify(&plan), [], "{kind} {spec} on {ranks} from {root}");
@@ -265,7 +267,7 @@ fn in_most_algorithms_a_rank_talks_to_one_at_a_time() {
         (AllReduce, "halving_doubling"),
         (AllReduce, "swing"),
     ] {
-        let record = algorithm::find(kind, name).unwrap();
+        let record = algorithms::find(kind, name).unwrap();
         for ranks in (2..=40).filter(|&ranks| (record.accepts)(ranks).is_ok()) {
             assert_eq!(
                 busiest(&ranges(kind, name, ranks)),
@@ -301,7 +303,7 @@ fn ranges_keep_transfers_few() {
     let build = |kind, name: &str, ranks: u32| {
         let fabric = Fabric::parse(&format!("wdm_ring:ranks={ranks},wavelengths=1")).unwrap();
         let collective = Collective::new(kind, ranks).unwrap();
-        algorithm::build_ranges(&name.parse().unwrap(), collective, &fabric).unwrap()
+        algorithms::build_ranges(&name.parse().unwrap(), collective, &fabric).unwrap()
     };
     let many = build(AllGather, "recursive_doubling", 65_536);
     assert_eq!((many.len(), many.steps()), (65_536 * 16, 16));

@@ -1,7 +1,7 @@
 //! The maximum concurrent flow: bounds by lengths of links, ways, and where both meet.
 
-use opticoll::bound::concurrent_flow::{ConcurrentFlow, pairs};
-use opticoll::bound::electrical::optimum;
+use opticoll::bounds::concurrent_flow::{ConcurrentFlow, pairs};
+use opticoll::bounds::electrical::optimum;
 use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;
 use rand::{RngExt, SeedableRng};

@@ -1,10 +1,12 @@
 //! O/E/O conversion flit by flit: against a pipeline worked through packet by packet, and formulas by hand.
 
 use opticoll::collective::Collective;
-use opticoll::collective::CollectiveKind::{self, AllGather, AllReduce, Barrier, Broadcast};
+use opticoll::collective::CollectiveKind;
+use opticoll::collective::CollectiveKind::{AllGather, AllReduce, Barrier, Broadcast};
 use opticoll::fabric::{Fabric, Transmission};
 use opticoll::planner;
-use opticoll::simulate::{self, Method, Policy};
+use opticoll::simulate;
+use opticoll::simulate::{Method, Policy};
 use opticoll::units::{Bytes, Time};
 use opticoll::verify::verify;
 

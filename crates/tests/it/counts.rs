@@ -3,9 +3,10 @@
 
 use opticoll::collective::CollectiveKind;
 use opticoll::fabric::Fabric;
-use opticoll::outcome::Outcome;
 use opticoll::plan::Plan;
-use opticoll::simulate::{self, Method, SimulationError};
+use opticoll::simulate;
+use opticoll::simulate::outcome::Outcome;
+use opticoll::simulate::{Method, SimulationError};
 use opticoll::units::Bytes;
 
 use crate::electrical::proved;

@@ -4,7 +4,7 @@
 mod decomposition;
 mod mutations;
 
-use opticoll::algorithm;
+use opticoll::algorithms;
 use opticoll::collective::demand::generate::generate;
 use opticoll::collective::{
     Collective, CollectiveError, CollectiveKind, DemandError, DemandMatrix, Holders,
@@ -13,7 +13,8 @@ use opticoll::fabric::Fabric;
 use opticoll::plan::{Plan, text};
 use opticoll::planner::{self, time_bounds};
 use opticoll::program::CollectiveProgram;
-use opticoll::simulate::{self, Method};
+use opticoll::simulate;
+use opticoll::simulate::Method;
 use opticoll::units::{Bytes, Time};
 use opticoll::verify::verify;
 
@@ -228,7 +229,8 @@ fn all_algorithms_carry_out_demands_on_all_fabrics() {
         let fabric = Fabric::parse(fabric).unwrap();
         for demand in ["uniform", "random", "zipf:exponent=2", "one_hot:seed=1"] {
             let collective = demanding(generated(demand, 8));
-            for record in algorithm::records_for(&fabric).filter(|one| one.collective == AllToAll) {
+            for record in algorithms::records_for(&fabric).filter(|one| one.collective == AllToAll)
+            {
                 let plan = proved(
                     record.name,
                     &fabric,

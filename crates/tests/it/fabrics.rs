@@ -494,7 +494,7 @@ fn light_is_refused_on_an_electrical_fabric() {
     ] {
         assert!(error.to_string().contains("use fluid"), "{error}");
     }
-    assert_eq!(opticoll::families::wavelengths_used(&elsewhere), 0);
+    assert_eq!(opticoll::placement::wavelengths_used(&elsewhere), 0);
     let violations = opticoll::verify::verify(&elsewhere);
     assert!(
         violations[0].sentence.contains("fat_tree has no light"),

@@ -5,13 +5,15 @@ mod bundles;
 mod circuits_that_stay;
 
 use crate::least_charge;
+use opticoll::bounds::wdm_ring;
+use opticoll::bounds::wdm_ring::time;
 use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;
 use opticoll::family::wdm_ring::WdmRing;
-use opticoll::family::wdm_ring::bound::{self, time};
 use opticoll::plan::Plan;
 use opticoll::planner::{self, PlannerError};
-use opticoll::simulate::{self, Policy};
+use opticoll::simulate;
+use opticoll::simulate::Policy;
 use opticoll::units::Time;
 use opticoll::verify::verify;
 
@@ -46,7 +48,7 @@ fn check(spec: &str, fabric: &Fabric, collective: Collective, size: &str, policy
     assert_eq!(plan.schedule.collective.root(), collective.root(), "{at}");
     let ring = fabric.downcast::<WdmRing>().unwrap();
     if ring.ranks > 1 {
-        let least = bound::any_load(ring, &collective).steps;
+        let least = wdm_ring::any_load(ring, &collective).steps;
         assert!(
             u64::from(plan.slots()) >= least,
             "{at}: {} slots",
@@ -298,14 +300,14 @@ fn trees_meet_the_growth_bound_and_the_root_s_bound() {
         for kind in [CollectiveKind::Broadcast, CollectiveKind::Reduce] {
             let collective = Collective::new(kind, ranks).unwrap();
             let plan = check("tree", &fabric, collective, "1B", Policy::EveryStep);
-            let least = bound::any_load(ring, &collective).steps;
+            let least = wdm_ring::any_load(ring, &collective).steps;
             assert_eq!(u64::from(plan.slots()), least, "{kind} on {fabric}");
         }
         for kind in [CollectiveKind::Scatter, CollectiveKind::Gather] {
             let collective = Collective::new(kind, ranks).unwrap();
             let spec = format!("tree:radices={ranks}");
             let plan = check(&spec, &fabric, collective, "1B", Policy::EveryStep);
-            let least = bound::best(ring, &collective).steps;
+            let least = wdm_ring::best(ring, &collective).steps;
             assert_eq!(u64::from(plan.slots()), least, "{kind} on {fabric}");
         }
     }
@@ -399,7 +401,7 @@ fn exhaustive_search_finds_no_broadcast_below_the_growth_bound_and_none_below_th
         let fabric = on(ranks, 1);
         let ring = fabric.downcast::<WdmRing>().unwrap();
         let collective = Collective::new(CollectiveKind::Broadcast, ranks).unwrap();
-        assert!(u64::from(fewest) >= bound::any_load(ring, &collective).steps);
+        assert!(u64::from(fewest) >= wdm_ring::any_load(ring, &collective).steps);
         let tree = check("tree", &fabric, collective, "1B", Policy::EveryStep);
         assert_eq!(tree.slots(), fewest, "N = {ranks}");
     }
@@ -448,11 +450,11 @@ fn auto_is_never_above_a_named_algorithm_from_1_kib_to_1_gib() {
             };
             for (name, plan) in &named {
                 assert!(
-                    time((&ours).into()) <= time(plan.into()),
+                    time(&ours) <= time(plan),
                     "{kind} {size} {policy:?}: {} takes {}, {name} {}",
                     ours.algorithm,
-                    time((&ours).into()),
-                    time(plan.into())
+                    time(&ours),
+                    time(plan)
                 );
             }
         }

@@ -1,10 +1,13 @@
 //! Light: views and kinds say the same of a word, and words sort as tuples of fields do.
 
 use opticoll::fabric::{Light, LightKind};
-use opticoll::family::light_path_grid::{self, PortsLight};
+use opticoll::family::light_path_grid;
+use opticoll::family::light_path_grid::PortsLight;
+use opticoll::family::wdm_ring;
 use opticoll::family::wdm_ring::Direction;
-use opticoll::family::wdm_ring::{self, CONVERTED, WdmLight};
-use opticoll::family::wss_grid::{self, TunedLight};
+use opticoll::family::wdm_ring::{CONVERTED, WdmLight};
+use opticoll::family::wss_grid;
+use opticoll::family::wss_grid::TunedLight;
 use proptest::prelude::*;
 
 /// The fields of light, in order.

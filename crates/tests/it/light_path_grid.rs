@@ -8,17 +8,17 @@ mod rules;
 mod slow;
 mod timing;
 
-use opticoll::algorithm;
+use opticoll::algorithms;
 use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;
-use opticoll::family::light_path_grid::placement::{PortError, assign_ports};
+use opticoll::placement::light_path_grid::placement::{PortError, assign_ports};
 use opticoll::plan::{Plan, text};
 use opticoll::verify::verify;
 
 /// The plan of a named algorithm, not verified.
 fn planned(kind: CollectiveKind, algorithm: &str, fabric: &Fabric) -> Result<Plan, PortError> {
     let collective = Collective::new(kind, fabric.ranks()).unwrap();
-    let schedule = algorithm::build(&algorithm.parse().unwrap(), collective, fabric);
+    let schedule = algorithms::build(&algorithm.parse().unwrap(), collective, fabric);
     let schedule = schedule.unwrap_or_else(|error| panic!("{algorithm} on {fabric}: {error}"));
     assign_ports(schedule, fabric, algorithm.into())
 }

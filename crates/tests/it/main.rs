@@ -50,15 +50,15 @@ mod workload;
 mod wrht;
 mod wss_grid;
 
-use opticoll::algorithm::{self, Algorithm};
-use opticoll::bound::LeastCharge;
+use opticoll::algorithms::Algorithm;
+use opticoll::bounds::LeastCharge;
 use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Circuits;
 use opticoll::fabric::{Fabric, Light};
 use opticoll::family::wdm_ring::WdmRing;
-use opticoll::family::wdm_ring::placement as on_ring;
-use opticoll::family::wdm_ring::placement::Assignment;
-use opticoll::family::wdm_ring::route;
+use opticoll::placement::wdm_ring::placement as on_ring;
+use opticoll::placement::wdm_ring::placement::Assignment;
+use opticoll::placement::wdm_ring::route;
 use opticoll::plan::{Plan, text};
 use opticoll::simulate::Policy;
 
@@ -86,7 +86,7 @@ fn leaves_out(step: usize) -> impl FnMut() -> bool {
 
 /// The algorithms that are made for any fabric.
 fn general_algorithms() -> impl Iterator<Item = &'static Algorithm> {
-    let records = algorithm::records().iter();
+    let records = opticoll::algorithms::records().iter();
     records.filter(|record| record.families.is_empty())
 }
 
@@ -101,8 +101,8 @@ fn plan_with(
     let ring = fabric.downcast::<WdmRing>().unwrap();
     let collective = Collective::new(kind, ring.ranks).map_err(|error| error.to_string())?;
     let spec = algorithm.parse().map_err(|error| format!("{error}"))?;
-    let schedule =
-        algorithm::build(&spec, collective, &fabric).map_err(|error| error.to_string())?;
+    let schedule = opticoll::algorithms::build(&spec, collective, &fabric)
+        .map_err(|error| error.to_string())?;
     let light = route::shortest_arcs(&schedule, ring);
     let assignment = Assignment::parse(assignment).map_err(|error| error.to_string())?;
     on_ring::assign(schedule, light, &fabric, assignment, algorithm.into())

@@ -4,8 +4,9 @@ use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;
 use opticoll::plan::Plan;
 use opticoll::planner;
+use opticoll::simulate;
+use opticoll::simulate::Method;
 use opticoll::simulate::fluid::StartRule;
-use opticoll::simulate::{self, Method};
 use opticoll::units::{Bytes, Time};
 use opticoll::verify::verify;
 

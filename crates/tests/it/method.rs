@@ -3,8 +3,9 @@
 use opticoll::collective::CollectiveKind;
 use opticoll::fabric::Fabric;
 use opticoll::plan::Plan;
+use opticoll::simulate;
 use opticoll::simulate::method::settings;
-use opticoll::simulate::{self, Method, SIMULATORS};
+use opticoll::simulate::{Method, SIMULATORS};
 use opticoll::units::Bytes;
 
 use crate::electrical::proved;

@@ -1,7 +1,7 @@
 //! OpTree against the paper's formulas and against counts of explicit schedules made by others.
 
-use opticoll::algorithm::optree::tree::{best_radices, stage_loads, uniform_radices};
-use opticoll::algorithm::optree::{DepthRounding, paper_depth, paper_steps};
+use opticoll::algorithms::optree::tree::{best_radices, stage_loads, uniform_radices};
+use opticoll::algorithms::optree::{DepthRounding, paper_depth, paper_steps};
 use opticoll::collective::CollectiveKind::AllGather;
 
 use crate::{plan_with, verified, verified_with};

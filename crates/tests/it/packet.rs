@@ -11,9 +11,10 @@ use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;
 use opticoll::fabric::Groups;
 use opticoll::schedule::{Schedule, Transfer};
+use opticoll::simulate::packet;
 use opticoll::simulate::packet::{
-    self, Arbitration, Buffers, Overheads, PacketError, PacketOptions, PacketOutcome,
-    PacketRouting, PacketWork, Pattern, RouterDelay, Traffic,
+    Arbitration, Buffers, Overheads, PacketError, PacketOptions, PacketOutcome, PacketRouting,
+    PacketWork, Pattern, RouterDelay, Traffic,
 };
 use opticoll::units::{Bytes, Time};
 

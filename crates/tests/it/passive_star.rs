@@ -2,15 +2,16 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use opticoll::algorithm;
-use opticoll::algorithm::records_for;
+use opticoll::algorithms;
+use opticoll::algorithms::records_for;
+use opticoll::bounds::passive_star;
 use opticoll::collective::{Collective, CollectiveKind, Holders};
 use opticoll::fabric::{Fabric, Light};
-use opticoll::families;
-use opticoll::family::passive_star::{PassiveStar, StarLight, bound};
+use opticoll::family::passive_star::{PassiveStar, StarLight};
 use opticoll::plan::Plan;
 use opticoll::schedule::{Schedule, Transfer};
-use opticoll::simulate::{self, Method, Policy};
+use opticoll::simulate;
+use opticoll::simulate::{Method, Policy};
 use opticoll::units::{Bytes, Time};
 use opticoll::verify::{ViolationKind, verify};
 
@@ -22,8 +23,8 @@ use CollectiveKind::{AllGather, AllToAll, Broadcast};
 fn proved(kind: CollectiveKind, algorithm: &str, fabric: &str) -> Plan {
     let fabric = Fabric::parse(&format!("passive_star:{fabric}")).unwrap();
     let collective = Collective::new(kind, fabric.ranks()).unwrap();
-    let schedule = algorithm::build(&algorithm.parse().unwrap(), collective, &fabric).unwrap();
-    let plan = families::place_by_default(schedule, &fabric, algorithm.into()).unwrap();
+    let schedule = algorithms::build(&algorithm.parse().unwrap(), collective, &fabric).unwrap();
+    let plan = opticoll::placement::place_by_default(schedule, &fabric, algorithm.into()).unwrap();
     let violations = verify(&plan);
     assert!(
         violations.is_empty(),
@@ -35,7 +36,7 @@ fn proved(kind: CollectiveKind, algorithm: &str, fabric: &str) -> Plan {
 
 fn bound_of(plan: &Plan) -> u64 {
     let star = plan.fabric.downcast::<PassiveStar>().unwrap();
-    bound::slots(star, &plan.schedule.collective).steps
+    passive_star::slots(star, &plan.schedule.collective).steps
 }
 
 /// Ranks, wavelengths, transmitters, receivers.
@@ -111,7 +112,7 @@ fn in_pieces(kind: CollectiveKind, star: [u32; 4], pieces: u32) -> Plan {
             schedule.push(Transfer::copy(chunk, source, destination));
         }
     }
-    let plan = families::place_by_default(schedule, &fabric, "by hand".into()).unwrap();
+    let plan = opticoll::placement::place_by_default(schedule, &fabric, "by hand".into()).unwrap();
     assert_eq!(verify(&plan), [], "{star:?}");
     plan
 }
@@ -138,7 +139,7 @@ fn many_chunks_in_a_light_need_as_many_slots_as_hearing_takes() {
         let fabric = Fabric::parse(&format!("passive_star:{}", spec(star))).unwrap();
         let collective = Collective::new(kind, star[0]).unwrap();
         let own = fabric.downcast::<PassiveStar>().unwrap();
-        bound::any_load(own, &collective).steps
+        passive_star::any_load(own, &collective).steps
     };
     // One rank after another, or one and then two at once.
     assert_eq!(of(AllToAll, [4, 4, 1, 1]), 2);
@@ -297,7 +298,8 @@ fn every_algorithm_is_proved_and_not_below_the_bounds() {
                 for size in [1, 1000, 4096].map(Bytes::new) {
                     let time = simulate::run(&plan, size, &policy.into()).unwrap().time;
                     let bound =
-                        bound::best(own, collective, size, least_charge(own, policy)).unwrap();
+                        passive_star::best(own, collective, size, least_charge(own, policy))
+                            .unwrap();
                     assert!(
                         time >= bound.time,
                         "{} {} {text} {policy:?}: {time} below {}",

@@ -4,11 +4,12 @@
 use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::{Fabric, Light};
 use opticoll::family::wdm_ring::{Direction, WdmLight, WdmRing};
-use opticoll::outcome::Outcome;
 use opticoll::plan::{Lightpath, Plan, Repetition, text};
 use opticoll::planner;
 use opticoll::schedule::Action;
-use opticoll::simulate::{self, Method, Policy, circuit};
+use opticoll::simulate;
+use opticoll::simulate::outcome::Outcome;
+use opticoll::simulate::{Method, Policy, circuit};
 use opticoll::units::Bytes;
 use opticoll::verify::{Violation, ViolationKind, verify};
 use rand::{RngExt, SeedableRng};

@@ -1,6 +1,6 @@
 //! Ranks on sites: heuristic, bound and exact answer against every placement that there is.
 
-use opticoll::algorithm;
+use opticoll::algorithms;
 use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;
 use opticoll::families::Medium;
@@ -108,7 +108,7 @@ fn bound_exact_answer_and_heuristic_stand_in_their_order_on_every_small_case() {
 fn schedule(kind: CollectiveKind, name: &str, ranks: u32) -> Schedule {
     let fabric = Fabric::parse(&format!("crossbar:ranks={ranks},rate=10Gb/s")).unwrap();
     let collective = Collective::new(kind, ranks).unwrap();
-    algorithm::build(&name.parse().unwrap(), collective, &fabric).unwrap()
+    algorithms::build(&name.parse().unwrap(), collective, &fabric).unwrap()
 }
 
 #[test]

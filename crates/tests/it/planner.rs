@@ -1,14 +1,15 @@
 //! Plans by the planner: proved by the verifier, measured against bounds and named algorithms.
 
 use crate::least_charge;
+use opticoll::bounds::wdm_ring;
 use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;
 use opticoll::family::wdm_ring::WdmLight;
 use opticoll::family::wdm_ring::WdmRing;
-use opticoll::family::wdm_ring::bound;
 use opticoll::plan::Plan;
 use opticoll::planner::{self, PlannerError};
-use opticoll::simulate::{self, Policy};
+use opticoll::simulate;
+use opticoll::simulate::Policy;
 use opticoll::units::Time;
 use opticoll::verify::verify;
 
@@ -29,7 +30,7 @@ fn planned(fabric: &str) -> Plan {
         violations.len(),
         violations[0].sentence
     );
-    assert!(u64::from(plan.slots()) >= bound::best(ring, &collective).steps);
+    assert!(u64::from(plan.slots()) >= wdm_ring::best(ring, &collective).steps);
     let plan = plan.into_written_out();
     assert_eq!(verify(&plan), [], "{fabric}");
     plan
@@ -83,7 +84,7 @@ fn rings_that_no_length_divides_take_a_slot_more_than_the_bound_at_most() {
             Fabric::parse(&format!("wdm_ring:ranks={ranks},wavelengths={wavelengths}")).unwrap();
         let ring = fabric.downcast::<WdmRing>().unwrap();
         let collective = Collective::new(CollectiveKind::AllGather, ranks).unwrap();
-        let bound = bound::best(ring, &collective).steps;
+        let bound = wdm_ring::best(ring, &collective).steps;
         let slots = u64::from(slots(ranks, wavelengths));
         assert!(
             slots <= bound + 1,
@@ -163,7 +164,7 @@ fn blocks_in_pieces_meet_the_bound() {
         let collective = collective.with_pieces(pieces).unwrap();
         let plan = planner::relay_tree(&fabric, collective).unwrap();
         assert_eq!(verify(&plan), []);
-        let bound = bound::best(ring, &collective).steps;
+        let bound = wdm_ring::best(ring, &collective).steps;
         assert_eq!(u64::from(plan.slots()), bound, "{fabric}, {pieces} pieces");
     }
 }
@@ -185,7 +186,7 @@ fn choose(ranks: u32, wavelengths: u32, size: &str, policy: Policy) -> Choice {
     assert_eq!(verify(&planned.plan), [], "{size} {policy:?}");
     let time = simulate::simulate(&planned.plan, bytes, policy, "circuit").unwrap();
     let ring = fabric.needed::<WdmRing>("this test").unwrap();
-    let bound = bound::time::best(ring, &collective, bytes, least_charge(ring, policy)).unwrap();
+    let bound = wdm_ring::time::best(ring, &collective, bytes, least_charge(ring, policy)).unwrap();
     Choice {
         planned,
         time: time.time,
@@ -253,7 +254,7 @@ fn circuits_that_stay_up_take_the_slots_of_their_levels() {
         for (settings, slots) in expected {
             let plan = found
                 .iter()
-                .find(|plan| simulate::circuit::configurations(*plan) == settings)
+                .find(|plan| simulate::circuit::configurations(plan) == settings)
                 .unwrap_or_else(|| panic!("{fabric}: no plan of {settings} settings"));
             assert_eq!(verify(plan), []);
             assert!(plan.slots() <= slots, "{fabric}: {} slots", plan.slots());
@@ -360,7 +361,7 @@ fn no_named_algorithm_is_below_its_bound() {
             if (record.accepts)(ranks).is_ok() {
                 let plan = crate::verified(record.collective, record.name, ranks, wavelengths);
                 let ring = plan.fabric.downcast::<WdmRing>().unwrap();
-                let bound = bound::best(ring, &plan.schedule.collective);
+                let bound = wdm_ring::best(ring, &plan.schedule.collective);
                 let name = record.name;
                 assert!(
                     u64::from(plan.slots()) >= bound.steps,

@@ -3,7 +3,8 @@
 use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;
 use opticoll::plan::{NamedRoutes, Plan, text};
-use opticoll::simulate::{self, Method};
+use opticoll::simulate;
+use opticoll::simulate::Method;
 use opticoll::units::Bytes;
 use opticoll::verify::{ViolationKind, verify};
 

@@ -1,7 +1,7 @@
 //! Schedules as they are read, beside plain lists of transfers: storing steps that come again only once
 //! must never be seen.
 
-use opticoll::algorithm;
+use opticoll::algorithms;
 use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;
 use opticoll::schedule::{Action, Schedule, Transfer};
@@ -232,7 +232,7 @@ fn a_pipeline_stores_the_steps_in_which_it_fills_and_drains_and_one_between() {
     let collective = Collective::new(CollectiveKind::Broadcast, ranks).unwrap();
     let fabric = Fabric::parse(&format!("crossbar:ranks={ranks}")).unwrap();
     let spec = format!("chain:segments={pieces}").parse().unwrap();
-    let schedule = algorithm::build_ranges(&spec, collective, &fabric).unwrap();
+    let schedule = algorithms::build_ranges(&spec, collective, &fabric).unwrap();
     let step = |time: u32| -> Vec<Transfer> {
         let sends = (0..ranks - 1).filter(|&rank| rank <= time && time - rank < pieces);
         sends

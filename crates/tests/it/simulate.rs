@@ -3,14 +3,16 @@
 use std::collections::BTreeMap;
 
 use opticoll::collective::Collective;
-use opticoll::collective::CollectiveKind::{self, AllGather, AllReduce, AllToAll};
+use opticoll::collective::CollectiveKind;
+use opticoll::collective::CollectiveKind::{AllGather, AllReduce, AllToAll};
 use opticoll::fabric::Fabric;
 use opticoll::family::wdm_ring::{Direction, WdmLight, WdmRing};
 use opticoll::plan::Plan;
-use opticoll::simulate::{self, Method, Policy, circuit, simulate};
+use opticoll::simulate;
+use opticoll::simulate::{Method, Policy, circuit, simulate};
 use opticoll::spec::Spec;
 use opticoll::units::{Bytes, Time};
-use opticoll::{algorithm, planner};
+use opticoll::{algorithms, planner};
 
 use crate::{verified, verified_with};
 
@@ -144,7 +146,7 @@ fn a_setting_holds_the_circuits_of_as_many_slots_as_fit() {
                 continue;
             }
             let collective = Collective::new(kind, ranks).unwrap();
-            let of_kind = algorithm::records_for(&fabric).filter(|one| one.collective == kind);
+            let of_kind = algorithms::records_for(&fabric).filter(|one| one.collective == kind);
             let planners = planner::PLANNERS
                 .iter()
                 .filter(|one| one.collectives.contains(&kind));

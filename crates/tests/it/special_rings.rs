@@ -1,14 +1,16 @@
 //! Rings with cuts, few ports, dead wavelengths, light trees, two fibres and limits of reach: every collective has
 //! a plan, and small ones the fewest slots that there are.
 
-use opticoll::bound::LeastCharge;
+use opticoll::bounds::LeastCharge;
+use opticoll::bounds::wdm_ring;
+use opticoll::bounds::wdm_ring::time;
 use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;
 use opticoll::family::wdm_ring::WdmRing;
-use opticoll::family::wdm_ring::bound::{self, time};
 use opticoll::plan::Plan;
 use opticoll::planner::{self, PlannerError};
-use opticoll::simulate::{self, Method, Policy};
+use opticoll::simulate;
+use opticoll::simulate::{Method, Policy};
 use opticoll::spec::Spec;
 use opticoll::units::Bytes;
 use opticoll::verify::verify;
@@ -264,7 +266,7 @@ fn what_goes_behind_a_cut_goes_one_way() {
         let fabric = Fabric::parse(&fabric).unwrap();
         let ring = fabric.downcast::<WdmRing>().unwrap();
         let collective = Collective::new(kind, 64).unwrap();
-        let bounds = bound::slots(ring, &collective);
+        let bounds = wdm_ring::slots(ring, &collective);
         let cut = bounds.iter().find(|bound| bound.name == "cut").unwrap();
         assert_eq!(cut.steps, u64::div_ceil(behind, 8), "{options} {kind}");
         // 60 blocks of 1 MB over 8 channels of 40 Gb/s.
@@ -326,7 +328,7 @@ fn no_bound_on_slots_exceeds_an_optimum() {
         let ring = Fabric::parse(fabric).unwrap();
         let ring = ring.downcast::<WdmRing>().unwrap();
         let collective = Collective::new(kind, ring.ranks).unwrap();
-        for bound in bound::slots(ring, &collective) {
+        for bound in wdm_ring::slots(ring, &collective) {
             assert!(bound.steps <= reached.into(), "{kind} {fabric}: {bound:?}");
         }
     }
@@ -351,7 +353,7 @@ fn small_all_gathers_and_reduce_scatters_take_the_fewest_slots() {
         let ring = Fabric::parse(fabric).unwrap();
         let ring = ring.downcast::<WdmRing>().unwrap();
         let collective = Collective::new(kind, ring.ranks).unwrap();
-        let least = bound::best(ring, &collective).steps.max(least.into());
+        let least = wdm_ring::best(ring, &collective).steps.max(least.into());
         if u64::from(plan.slots()) != least {
             more.push(format!("{fabric}: {} slots, not {least}", plan.slots()));
         }

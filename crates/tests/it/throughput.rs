@@ -1,11 +1,13 @@
 //! The throughput optimum: published values, and all sets of vertices of small graphs.
 
-use opticoll::bound::electrical::{self, Optimum};
-use opticoll::bound::throughput::{Cuts, RatedLink, TightestCut, tightest};
+use opticoll::bounds::electrical;
+use opticoll::bounds::electrical::Optimum;
+use opticoll::bounds::throughput::{Cuts, RatedLink, TightestCut, tightest};
 use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;
 use opticoll::planner;
-use opticoll::simulate::{self, Method};
+use opticoll::simulate;
+use opticoll::simulate::Method;
 use opticoll::spec::Spec;
 use opticoll::units::Bytes;
 use opticoll::verify::verify;

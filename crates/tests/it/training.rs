@@ -12,7 +12,7 @@ use opticoll::workload::training::device::{self, ComputeRate};
 use opticoll::workload::training::{
     Cost, TimedLayer, TrainingError, cost, iterate, memory, models,
 };
-use opticoll::{algorithm, verify};
+use opticoll::{algorithms, verify};
 use proptest::prelude::*;
 
 /// Parameters, gradient tensors, and where the number of parameters was published.
@@ -352,7 +352,7 @@ fn what_waits_is_split_as_what_was_sent() {
 fn electrical(fabric: &str, name: &str) -> Plan {
     let fabric = Fabric::parse(fabric).unwrap();
     let collective = Collective::new(CollectiveKind::AllReduce, fabric.ranks()).unwrap();
-    let schedule = algorithm::build(&name.parse().unwrap(), collective, &fabric).unwrap();
+    let schedule = algorithms::build(&name.parse().unwrap(), collective, &fabric).unwrap();
     let plan = Plan::without_light(&fabric, schedule, name.into());
     assert_eq!(verify::verify(&plan), []);
     plan

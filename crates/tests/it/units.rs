@@ -178,8 +178,7 @@ fn impossible_fabrics_are_refused_with_a_hint() {
 #[test]
 fn options_of_fabrics_state_their_values_and_their_defaults() {
     let mut given = 0;
-    for family in FAMILIES {
-        let record = family.record;
+    for record in FAMILIES {
         for option in record.all_options() {
             let (name, what) = (option.record.name, record.name);
             assert!(!option.range.is_empty(), "{what}: {name} has no range");

@@ -10,7 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::{Circuits, Fabric, FamilyRecord, Light, Machine};
 use opticoll::families::FAMILIES;
-use opticoll::family::wdm_ring::{self, Direction, WdmLight, WdmRing};
+use opticoll::family::wdm_ring;
+use opticoll::family::wdm_ring::{Direction, WdmLight, WdmRing};
 use opticoll::plan::Plan;
 use opticoll::schedule::{Action, Schedule, Transfer};
 use opticoll::spec::Spec;
@@ -377,7 +378,7 @@ fn millions_of_chunks_are_each_accounted_for() {
 #[test]
 fn every_family_with_circuits_has_rules() {
     for family in FAMILIES {
-        let Ok(fabric) = Fabric::parse(family.record.example) else {
+        let Ok(fabric) = Fabric::parse(family.example) else {
             continue;
         };
         if fabric.has_light() {

@@ -1,7 +1,8 @@
 //! Wavelength assignment: loads that are known exactly, and rules that always give valid plans.
 
-use opticoll::algorithm::one_stage::{line_wavelengths, paper_ring_wavelengths, ring_wavelengths};
-use opticoll::collective::CollectiveKind::{self, AllGather, AllReduce, AllToAll};
+use opticoll::algorithms::one_stage::{line_wavelengths, paper_ring_wavelengths, ring_wavelengths};
+use opticoll::collective::CollectiveKind;
+use opticoll::collective::CollectiveKind::{AllGather, AllReduce, AllToAll};
 use opticoll::family::wdm_ring::WdmRing;
 
 use crate::{plan_with, verified, verified_with};
@@ -177,7 +178,7 @@ fn wrong_assignments_are_refused_with_a_hint() {
 fn what_only_looks_like_an_all_to_all_is_not_coloured_as_one() {
     use opticoll::collective::Collective;
     use opticoll::fabric::Fabric;
-    use opticoll::family::wdm_ring::placement::{Assignment, assign};
+    use opticoll::placement::wdm_ring::placement::{Assignment, assign};
     use opticoll::schedule::{Schedule, Transfer};
     use opticoll::verify::{ViolationKind, verify};
     // Rank 5 receives from two ranks and sends nothing: no all-to-all among 5, 7 and 9.
@@ -187,7 +188,7 @@ fn what_only_looks_like_an_all_to_all_is_not_coloured_as_one() {
     for (source, destination) in [(7, 5), (9, 5), (1, 2), (2, 1)] {
         schedule.push(Transfer::copy(source, source, destination));
     }
-    let light = opticoll::family::wdm_ring::route::shortest_arcs(&schedule, ring);
+    let light = opticoll::placement::wdm_ring::route::shortest_arcs(&schedule, ring);
     let plan = assign(schedule, light, &fabric, Assignment::AUTO, "by hand".into()).unwrap();
     let collides =
         |violation: &opticoll::verify::Violation| violation.kind == ViolationKind::Collision;
@@ -210,7 +211,7 @@ fn converters_are_never_worse_than_none() {
 fn a_transfer_to_nowhere_is_refused() {
     use opticoll::collective::Collective;
     use opticoll::fabric::Fabric;
-    use opticoll::family::wdm_ring::placement::{Assignment, assign};
+    use opticoll::placement::wdm_ring::placement::{Assignment, assign};
     use opticoll::schedule::{Action, Schedule, Transfer};
     let fabric = Fabric::parse("wdm_ring:ranks=4,wavelengths=1").unwrap();
     let ring = fabric.downcast::<WdmRing>().unwrap();
@@ -223,7 +224,7 @@ fn a_transfer_to_nowhere_is_refused() {
             destination,
             action: Action::Copy,
         });
-        let light = opticoll::family::wdm_ring::route::shortest_arcs(&schedule, ring);
+        let light = opticoll::placement::wdm_ring::route::shortest_arcs(&schedule, ring);
         let made = assign(schedule, light, &fabric, Assignment::AUTO, "by hand".into());
         let error = made.unwrap_err().to_string();
         assert!(error.contains("transfer 0"), "{error}");

@@ -1,6 +1,6 @@
 //! WRHT against its formula and against counts made by hand.
 
-use opticoll::algorithm::wrht::{paper_all_gather_steps, paper_all_reduce_steps};
+use opticoll::algorithms::wrht::{paper_all_gather_steps, paper_all_reduce_steps};
 use opticoll::collective::CollectiveKind::{AllGather, AllReduce};
 
 use crate::verified;

@@ -8,17 +8,16 @@ mod rules;
 mod tasks;
 mod timing;
 
-use opticoll::algorithm;
 use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;
-use opticoll::family::wss_grid::placement::{GridError, assign_on_grid};
+use opticoll::placement::wss_grid::placement::{GridError, assign_on_grid};
 use opticoll::plan::{Plan, text};
 use opticoll::verify::verify;
 
 /// The plan of a named algorithm, not verified.
 fn planned(kind: CollectiveKind, algorithm: &str, fabric: &Fabric) -> Result<Plan, GridError> {
     let collective = Collective::new(kind, fabric.ranks()).unwrap();
-    let schedule = algorithm::build(&algorithm.parse().unwrap(), collective, fabric);
+    let schedule = opticoll::algorithms::build(&algorithm.parse().unwrap(), collective, fabric);
     let schedule = schedule.unwrap_or_else(|error| panic!("{algorithm} on {fabric}: {error}"));
     assign_on_grid(schedule, fabric, algorithm.into())
 }

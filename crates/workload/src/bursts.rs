@@ -5,19 +5,19 @@
 //! `offered_load=0`, the default here, stands for no bursts at all. One replication is run, that of the seed.
 //!
 //! ```
-//! use opticoll_core::families::Medium;
+//! use opticoll_fabric::families::Medium;
 //! use opticoll_workload::bursts::OverBursts;
 //! let medium = Medium::parse("ladder:rungs=4,hosts=4,wavelengths=8,rate=10Gb/s")?;
 //! let over = OverBursts::new(&medium, [("offered_load", "0.4"), ("ports", "2"), ("retries", "5")])?;
 //! assert_eq!((over.network.hosts(), over.congestion.retries), (32, 5));
-//! # Ok::<(), opticoll_core::simulate::burst::BurstError>(())
+//! # Ok::<(), opticoll_simulate::burst::BurstError>(())
 //! ```
 
 use super::network_model::SimulatedNetwork;
-use opticoll_core::families::Medium;
-use opticoll_core::simulate::SimulationError;
-use opticoll_core::simulate::burst::collective::{Congestion, OnRequest};
-use opticoll_core::simulate::burst::{BurstError, BurstNetwork, BurstSettings, BurstWork};
+use opticoll_fabric::families::Medium;
+use opticoll_simulate::SimulationError;
+use opticoll_simulate::burst::collective::{Congestion, OnRequest};
+use opticoll_simulate::burst::{BurstError, BurstNetwork, BurstSettings, BurstWork};
 
 /// A network of bursts with everything that a replay over it needs.
 #[derive(Debug, Clone, PartialEq)]

@@ -22,8 +22,8 @@ use rustc_hash::FxHashMap;
 use super::error::TraceError;
 use super::program::{Call, NONE};
 use super::trace::{Event, MOST_RANKS, Trace};
-use opticoll_core::chakra::{ChakraError, ChakraFile, ChakraNode, NodeKind};
-use opticoll_core::interrupt;
+use opticoll_base::interrupt;
+use opticoll_program::chakra::{ChakraError, ChakraFile, ChakraNode, NodeKind};
 
 /// The calls of types of collectives, by their numbers.
 const COLLECTIVES: [Call; 10] = [

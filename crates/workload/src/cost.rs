@@ -11,8 +11,8 @@
 //!   the receiver's port is free, which it then holds for max(g, n G); n G after that it has arrived.
 
 use super::network_model::{MessageTimes, NetworkModel, ReadyMessage};
-use opticoll_core::simulate::SimulationError;
-use opticoll_core::units::{Rate, Time};
+use opticoll_base::units::{Rate, Time};
+use opticoll_simulate::SimulationError;
 
 /// A network that costs nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -18,7 +18,7 @@
 use super::error::TraceError;
 use super::event_table::{EventRow, EventTable, call, no_number, what};
 use super::trace::Trace;
-use opticoll_core::interrupt;
+use opticoll_base::interrupt;
 
 const COLUMNS: [&str; 9] = [
     "rank",

@@ -4,8 +4,8 @@ use std::fmt;
 
 use thiserror::Error;
 
-use opticoll_core::simulate::SimulationError;
-use opticoll_core::units::UnitError;
+use opticoll_base::units::UnitError;
+use opticoll_simulate::SimulationError;
 
 /// Where in a trace: a rank's event, counted from 0, and the line of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

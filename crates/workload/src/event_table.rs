@@ -3,8 +3,8 @@
 use super::error::TraceError;
 use super::program::{Call, NONE};
 use super::trace::{Event, MOST_RANKS, Trace};
-use opticoll_core::interrupt;
-use opticoll_core::names::shown;
+use opticoll_base::interrupt;
+use opticoll_base::names::shown;
 
 /// A call as a table has it. Ranks are ranks of the world.
 #[derive(Debug, Clone, Copy)]

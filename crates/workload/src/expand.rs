@@ -31,15 +31,15 @@ use super::trace::{Event, Trace};
 use agree::{Entered, agree, has_few_sizes};
 pub use choice::ChosenAlgorithm;
 use held_paths::{HeldPaths, PathChange};
-use opticoll_core::algorithm;
-use opticoll_core::collective::{Collective, CollectiveKind};
-use opticoll_core::fabric::Fabric;
-use opticoll_core::interrupt;
-use opticoll_core::plan::routes::OF_FABRIC;
-use opticoll_core::simulate::{Method, Paths};
-use opticoll_core::spec::Spec;
-use opticoll_core::units::{Bytes, Time};
+
+use opticoll_base::interrupt;
+use opticoll_base::spec::Spec;
+use opticoll_base::units::{Bytes, Time};
+use opticoll_fabric::fabric::Fabric;
+use opticoll_plan::collective::{Collective, CollectiveKind};
+use opticoll_plan::plan::routes::OF_FABRIC;
 use opticoll_planner as planner;
+use opticoll_simulate::{Method, Paths};
 use parts::{MemberSchedule, by_member, group_from, plain_bytes, various_bytes};
 use planned::PlannedCollectives;
 pub(super) use planned::expand_plan;
@@ -54,7 +54,7 @@ impl Default for Algorithms {
     /// What message passing libraries run for short messages: recursive doubling, binomial trees, and
     /// the pairwise exchange for an all_to_all.
     fn default() -> Algorithms {
-        let of_short = algorithm::records()
+        let of_short = opticoll_algorithms::records()
             .iter()
             .filter(|record| record.short_messages.contains(&record.collective));
         let chosen = of_short.map(|record| (record.collective.name(), Spec::new(record.name)));

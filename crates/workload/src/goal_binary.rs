@@ -20,7 +20,7 @@ use std::io::{Cursor, Read, Seek, SeekFrom};
 use super::error::{Place, TraceError};
 use super::goal_text::{ANY, wildcard};
 use super::program::{Call, NONE, Node, NodeKind, Program, ProgramBuilder};
-use opticoll_core::interrupt;
+use opticoll_base::interrupt;
 
 pub(super) const MAGIC: u64 = 4223;
 /// The magic number of a file that a run overwrote.

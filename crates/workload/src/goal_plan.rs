@@ -30,11 +30,11 @@ use super::goal_binary::{MAGIC, NODE_BYTES};
 use super::goal_text;
 use super::plan_messages::{Operation, PlanMessage, PlanMessages};
 use super::program::{FOLLOWS, Node, NodeKind, Program};
-use opticoll_core::collective::{Collective, CollectiveKind};
-use opticoll_core::interrupt;
-use opticoll_core::names::shown;
-use opticoll_core::schedule::{Action, Schedule, Transfer};
-use opticoll_core::units::Bytes;
+use opticoll_base::interrupt;
+use opticoll_base::names::shown;
+use opticoll_base::units::Bytes;
+use opticoll_plan::collective::{Collective, CollectiveKind};
+use opticoll_plan::schedule::{Action, Schedule, Transfer};
 
 /// The messages of a step of a rank as nodes.
 struct NodeGroup<'a> {

@@ -26,8 +26,8 @@ use rustc_hash::FxHashMap;
 use super::error::{Place, TraceError};
 use super::program::{Call, Node, NodeKind, Program, ProgramBuilder};
 use super::trace::MOST_RANKS;
-use opticoll_core::interrupt;
-use opticoll_core::names::shown;
+use opticoll_base::interrupt;
+use opticoll_base::names::shown;
 
 /// Any rank or any tag.
 pub(super) const ANY: u32 = u32::MAX;

@@ -23,19 +23,19 @@ use super::network_model::{MessageTimes, NetworkModel, ReadyMessage, SimulatedNe
 use super::program::Program;
 use super::replay::{Eager, EndCosts, ReplaySettings, Replayed, replay};
 use super::trace::Trace;
-use opticoll_core::fabric::Fabric;
-use opticoll_core::families::Medium;
-use opticoll_core::family::light_path_grid;
-use opticoll_core::family::light_path_grid::LightPathGrid;
-use opticoll_core::family::message_cost::MessageCost;
-use opticoll_core::plan::Plan;
-use opticoll_core::simulate::burst::BurstError;
-use opticoll_core::simulate::fluid::Endpoint;
-use opticoll_core::simulate::live::{MessageEvent, PlannedCollective};
-use opticoll_core::simulate::{Method, SimulationError, Simulator};
-use opticoll_core::spec::Spec;
-use opticoll_core::table::Details;
-use opticoll_core::units::{Bytes, Time};
+use opticoll_base::spec::Spec;
+use opticoll_base::units::{Bytes, Time};
+use opticoll_fabric::fabric::Fabric;
+use opticoll_fabric::families::Medium;
+use opticoll_fabric::family::light_path_grid;
+use opticoll_fabric::family::light_path_grid::LightPathGrid;
+use opticoll_fabric::family::message_cost::MessageCost;
+use opticoll_plan::plan::Plan;
+use opticoll_simulate::burst::BurstError;
+use opticoll_simulate::fluid::Endpoint;
+use opticoll_simulate::live::{MessageEvent, PlannedCollective};
+use opticoll_simulate::table::Details;
+use opticoll_simulate::{Method, SimulationError, Simulator};
 
 /// What a trace was read as.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -193,7 +193,7 @@ pub struct ReplayRequest<'a> {
     pub settings: ReplaySettings,
 }
 
-opticoll_core::totals! {
+opticoll_simulate::totals! {
     /// A replay with what the network says of it.
     #[derive(Debug, Clone, PartialEq)]
     pub struct Done {
@@ -212,7 +212,7 @@ opticoll_core::totals! {
     }
 }
 
-opticoll_core::totals! {
+opticoll_simulate::totals! {
     /// What it cost the ranks to set circuits up themselves.
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct OwnSetUps {

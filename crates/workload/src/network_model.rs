@@ -15,16 +15,16 @@
 //! * under `packet`: each message is handed to its rank's terminal, which cuts it into chunks; it has left
 //!   when the last chunk is on the terminal's link;
 //! * a ring of wavelengths: collectives are carried out by their plans, and wait until the links that they use are
-//!   free; each other message asks for a lightpath ([`opticoll_core::simulate::on_demand`]) and waits for one if there is none;
+//!   free; each other message asks for a lightpath ([`opticoll_simulate::on_demand`]) and waits for one if there is none;
 //!   it has left when it has arrived.
 //!
 //! A message to the rank itself costs nothing. What messages cost at their ends is the replay's matter
 //! ([`EndCosts`](super::replay::EndCosts)).
 
-use opticoll_core::fabric::Fabric;
-use opticoll_core::simulate::live::{Live, MessageEvent, PlannedCollective};
-use opticoll_core::simulate::{Method, SimulationError, Simulator};
-use opticoll_core::units::{Bytes, Time};
+use opticoll_base::units::{Bytes, Time};
+use opticoll_fabric::fabric::Fabric;
+use opticoll_simulate::live::{Live, MessageEvent, PlannedCollective};
+use opticoll_simulate::{Method, SimulationError, Simulator};
 
 /// A message that is ready to leave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,7 +33,7 @@ pub struct ReadyMessage {
     pub source: u32,
     /// The receiving rank.
     pub destination: u32,
-    /// The route that the program names for it; [`OF_FABRIC`](opticoll_core::plan::routes::OF_FABRIC)
+    /// The route that the program names for it; [`OF_FABRIC`](opticoll_plan::plan::routes::OF_FABRIC)
     /// otherwise.
     pub route: u32,
     /// Its size.

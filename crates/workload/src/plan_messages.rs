@@ -13,12 +13,12 @@ use rustc_hash::FxHashMap;
 use super::error::TraceError;
 use super::goal_text::ANY;
 use super::program::MOST_NODES;
-use opticoll_core::collective::{Collective, CollectiveKind};
-use opticoll_core::interrupt;
-use opticoll_core::memory;
-use opticoll_core::plan::{Plan, StepMessages};
-use opticoll_core::schedule::Action;
-use opticoll_core::units::Bytes;
+use opticoll_base::interrupt;
+use opticoll_base::memory;
+use opticoll_base::units::Bytes;
+use opticoll_plan::collective::{Collective, CollectiveKind};
+use opticoll_plan::plan::{Plan, StepMessages};
+use opticoll_plan::schedule::Action;
 
 /// A message of a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,9 +9,9 @@
 use rustc_hash::FxHashMap;
 
 use super::error::{Place, TraceError};
-use opticoll_core::plan::NamedRoutes;
-use opticoll_core::simulate::live::PlannedCollective;
-use opticoll_core::table::{Cell, Value, Values};
+use opticoll_plan::plan::NamedRoutes;
+use opticoll_simulate::live::PlannedCollective;
+use opticoll_simulate::table::{Cell, Value, Values};
 
 /// No partner, no event, no line.
 pub const NONE: u32 = u32::MAX;

@@ -29,7 +29,7 @@ use super::error::TraceError;
 use super::network_model::NetworkModel;
 use super::program::{Call, Program};
 use engine::ReplayEngine;
-use opticoll_core::units::{Bytes, Time};
+use opticoll_base::units::{Bytes, Time};
 
 /// How to replay.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -87,7 +87,7 @@ impl Default for ReplaySettings {
     }
 }
 
-opticoll_core::columns! {
+opticoll_simulate::columns! {
     /// One row per call of a rank, in the order in which they ended.
     #[derive(Debug, Clone, PartialEq, Eq, Default)]
     pub struct Timeline {
@@ -104,7 +104,7 @@ opticoll_core::columns! {
     }
 }
 
-opticoll_core::columns! {
+opticoll_simulate::columns! {
     /// One row per rank.
     #[derive(Debug, Clone, PartialEq, Eq, Default)]
     pub struct ReplayedRanks {
@@ -126,7 +126,7 @@ opticoll_core::columns! {
     }
 }
 
-opticoll_core::columns! {
+opticoll_simulate::columns! {
     /// One row per kind of call that was made, and rank.
     #[derive(Debug, Clone, PartialEq, Eq, Default)]
     pub struct Calls shaped {
@@ -137,7 +137,7 @@ opticoll_core::columns! {
     }
 }
 
-opticoll_core::rows! {
+opticoll_simulate::rows! {
     /// One row per kind of call that was made.
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct CallSum {
@@ -165,7 +165,7 @@ pub struct SentMessages {
     pub bytes: u64,
 }
 
-opticoll_core::totals! {
+opticoll_simulate::totals! {
     /// What a replay found.
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct Replayed {

@@ -27,8 +27,8 @@ use super::plan_messages::{PlanMessage, PlanMessages};
 use super::program::Call;
 use super::trace::MOST_RANKS;
 use super::trace::{Event, Trace};
-use opticoll_core::interrupt;
-use opticoll_core::names::shown;
+use opticoll_base::interrupt;
+use opticoll_base::names::shown;
 
 /// Reads a time-independent trace; operations take their number over `operations_per_second`.
 ///

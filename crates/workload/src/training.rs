@@ -18,7 +18,7 @@
 //!
 //! ```
 //! use std::collections::BTreeMap;
-//! use opticoll_core::units::{Bytes, Time};
+//! use opticoll_base::units::{Bytes, Time};
 //! use opticoll_workload::training::{self, Cost, TimedLayer, buckets};
 //! let layer = |forward, backward, bytes| TimedLayer {
 //!     name: "layer".into(),
@@ -52,9 +52,9 @@ use thiserror::Error;
 
 use buckets::Bucket;
 use device::ComputeRate;
-use opticoll_core::names::shown;
-use opticoll_core::spec::SpecError;
-use opticoll_core::units::{Bytes, Time, UnitError};
+use opticoll_base::names::shown;
+use opticoll_base::spec::SpecError;
+use opticoll_base::units::{Bytes, Time, UnitError};
 pub use transformer::TransformerShape;
 
 /// Why a training run was refused.
@@ -203,7 +203,7 @@ pub struct Cost {
     pub control: Time,
 }
 
-opticoll_core::rows! {
+opticoll_simulate::rows! {
     /// One row per bucket, in the order of sending.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub struct SentBuckets {
@@ -222,7 +222,7 @@ opticoll_core::rows! {
     }
 }
 
-opticoll_core::totals! {
+opticoll_simulate::totals! {
     /// An iteration. The time is the sum of `compute`, `exposed`, `reconfiguration` and `control`.
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct Iteration {

@@ -6,17 +6,17 @@
 //! the end: a barrier. Two lightpaths of a step between the same ranks are one signal. Signals that tell their
 //! receivers nothing new are left out.
 
-use crate::combined::two_phases::{flat, nested};
 use crate::selection::contest::{Contender, Contest, ContestOutcome, Made};
+use crate::selection::named::{flat, nested};
 use crate::{Planned, Planner, PlannerError, Question};
-use opticoll_core::algorithm::AlgorithmError;
-use opticoll_core::collective::{Collective, CollectiveKind};
-use opticoll_core::family::wss_grid::WssGrid;
-use opticoll_core::interrupt;
-use opticoll_core::plan::{Lightpath, Plan, Relay};
-use opticoll_core::schedule::{Claims, Schedule, Transfer};
-use opticoll_core::spec::{OptionRecord, Spec};
-use opticoll_core::units::{Bytes, Time};
+use opticoll_algorithms::AlgorithmError;
+use opticoll_base::interrupt;
+use opticoll_base::spec::{OptionRecord, Spec};
+use opticoll_base::units::{Bytes, Time};
+use opticoll_fabric::family::wss_grid::WssGrid;
+use opticoll_plan::collective::{Collective, CollectiveKind};
+use opticoll_plan::plan::{Lightpath, Plan, Relay};
+use opticoll_plan::schedule::{Claims, Schedule, Transfer};
 use rustc_hash::FxHashSet;
 use std::collections::BTreeSet;
 

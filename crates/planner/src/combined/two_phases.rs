@@ -3,20 +3,20 @@
 //!
 //! Each half is named as `NAME/OPTION=VALUE/OPTION=VALUE`, or is the fastest found for its own size.
 
-use crate::ring::assembly::Assembly;
+use crate::assembly::Assembly;
 use crate::selection::auto::LATER_NAMED;
 use crate::selection::contest::{Contender, Made, is_of_one};
-use crate::{Planned, Planner, PlannerError, Question, combined::mirror, ring::tree as rooted};
-use opticoll_core::algorithm::scatter_all_gather;
-use opticoll_core::collective::{Collective, CollectiveKind};
-use opticoll_core::families;
-use opticoll_core::family::wdm_ring::WdmRing;
-use opticoll_core::place::{PlacementError, PlacementProblem};
-use opticoll_core::plan::Plan;
-use opticoll_core::schedule::{Claims, Schedule};
-use opticoll_core::simulate::Policy;
-use opticoll_core::spec::{OptionRecord, Spec};
-use opticoll_core::units::{Bytes, Time};
+use crate::selection::named::{flat, nested};
+use crate::{Planned, Planner, PlannerError, Question, ring::tree as rooted, time_reversal};
+use opticoll_algorithms::scatter_all_gather;
+use opticoll_base::spec::{OptionRecord, Spec};
+use opticoll_base::units::{Bytes, Time};
+use opticoll_fabric::family::wdm_ring::WdmRing;
+use opticoll_placement::{PlacementError, PlacementProblem};
+use opticoll_plan::collective::{Collective, CollectiveKind};
+use opticoll_plan::plan::Plan;
+use opticoll_plan::schedule::{Claims, Schedule};
+use opticoll_simulate::Policy;
 
 /// The planner of two phases.
 pub(crate) const PLANNER: Planner = Planner {
@@ -191,7 +191,7 @@ fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
     if let Some(half) = mirrored(spec, question)? {
         let gather = half.fastest()?.plan;
         let name = flat(&gather.algorithm);
-        let mut joined = mirror::all_reduce(&gather)?;
+        let mut joined = time_reversal::all_reduce(&gather)?;
         let name = Spec::new(NAME).with("first", &name).with("second", &name);
         joined.algorithm = name.to_string();
         joined.size = Some(question.size);
@@ -320,18 +320,6 @@ fn limit_beside(question: &Question<'_>, beside: Time) -> Result<Option<Time>, P
 /// How many of the fastest plans of a half are tried, since not all fit one another.
 const MOST_TRIED: usize = 4;
 
-/// `ring:order=natural,seed=1` as `ring/order=natural/seed=1`, and back; a stroke that is there already is doubled.
-pub(crate) fn flat(spec: &str) -> String {
-    spec.replace('/', "//").replace([':', ','], "/")
-}
-
-/// The spec that such a text names.
-pub(crate) fn nested(text: &str) -> Result<Spec, PlannerError> {
-    let levels = text.split("//").map(|level| level.replace('/', ","));
-    let spec: Vec<String> = levels.collect();
-    Ok(spec.join("/").replacen(',', ":", 1).parse()?)
-}
-
 fn join(question: &Question<'_>, first: Plan, second: Plan) -> Result<Plan, PlannerError> {
     let collective = question.collective;
     if question.fabric.downcast::<WdmRing>().is_some() {
@@ -377,7 +365,7 @@ fn join(question: &Question<'_>, first: Plan, second: Plan) -> Result<Plan, Plan
         schedule_steps: Some(schedule.steps() as u32),
         ..Claims::default()
     };
-    let mut plan = families::place_by_default(schedule, question.fabric, String::new())?;
+    let mut plan = opticoll_placement::place_by_default(schedule, question.fabric, String::new())?;
     plan.routes.append(&first_plan.routes, 0);
     plan.routes.append(&second_plan.routes, first.len());
     Ok(plan)
@@ -418,7 +406,7 @@ fn all_reduce_on_ring(
 ) -> Result<Plan, PlannerError> {
     let chunks = |plan: &Plan| plan.schedule.collective.chunks();
     if chunks(&first) == chunks(&second) {
-        return mirror::joined(first, second);
+        return time_reversal::joined(first, second);
     }
     question.fits(first.transfers().saturating_add(second.transfers()))?;
     let (first, second) = (first.into_written_out(), second.into_written_out());

@@ -1,7 +1,7 @@
 //! Plans of an all_to_all, scatter or gather near the maximum concurrent flow of any graph.
 //!
 //! Each block is cut into chunks, and each chunk goes end to end over a way of its own, which the plan names as its
-//! route ([`concurrent_flow`](opticoll_core::bound::concurrent_flow)). All chunks start in one step: nothing is stored and
+//! route ([`concurrent_flow`](opticoll_bounds::concurrent_flow)). All chunks start in one step: nothing is stored and
 //! forwarded. Let T be the load of the busiest link over its rate. Under max-min fair sharing of messages of one size it is
 //! full from the first of its messages to the last, unless other links hold all of them up; so the plan takes T, and the
 //! latency of a way.
@@ -10,15 +10,15 @@ use std::rc::Rc;
 
 use crate::selection::contest::{Contender, Contest, ContestOutcome};
 use crate::{Planned, Planner, PlannerError, Question};
-use opticoll_core::algorithm::AlgorithmError;
-use opticoll_core::bound::concurrent_flow::{BlockTime, ConcurrentFlow, Pair, pairs};
-use opticoll_core::collective::{Collective, CollectiveKind};
-use opticoll_core::interrupt;
-use opticoll_core::place::{PlacementError, PlacementProblem};
-use opticoll_core::plan::Plan;
-use opticoll_core::schedule::{Claims, Schedule, Transfer};
-use opticoll_core::spec::{OptionRecord, Spec};
-use opticoll_core::units::Time;
+use opticoll_algorithms::AlgorithmError;
+use opticoll_base::interrupt;
+use opticoll_base::spec::{OptionRecord, Spec};
+use opticoll_base::units::Time;
+use opticoll_bounds::concurrent_flow::{BlockTime, ConcurrentFlow, Pair, pairs};
+use opticoll_placement::{PlacementError, PlacementProblem};
+use opticoll_plan::collective::{Collective, CollectiveKind};
+use opticoll_plan::plan::Plan;
+use opticoll_plan::schedule::{Claims, Schedule, Transfer};
 
 /// The planner of concurrent flows.
 pub(crate) const PLANNER: Planner = Planner {

@@ -12,10 +12,10 @@ use crate::selection::contest::{Contender, Contest, ContestOutcome, Made};
 use crate::{
     Planned, Planner, PlannerError, Question, graph::logical_links as channels, selection::least,
 };
-use opticoll_core::place::{PlacementError, PlacementProblem};
-use opticoll_core::plan::Plan;
-use opticoll_core::spec::{OptionRecord, Spec};
-use opticoll_core::units::Time;
+use opticoll_base::spec::{OptionRecord, Spec};
+use opticoll_base::units::Time;
+use opticoll_placement::{PlacementError, PlacementProblem};
+use opticoll_plan::plan::Plan;
 
 /// The planner of few steps.
 pub(crate) const PLANNER: Planner = Planner {

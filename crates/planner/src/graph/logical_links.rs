@@ -5,11 +5,11 @@
 
 use std::collections::VecDeque;
 
-use opticoll_core::fabric::Fabric;
-use opticoll_core::interrupt;
-use opticoll_core::memory;
-use opticoll_core::network::translations::Translations;
-use opticoll_core::network::{Network, Sharing};
+use opticoll_base::interrupt;
+use opticoll_base::memory;
+use opticoll_fabric::fabric::Fabric;
+use opticoll_fabric::network::translations::Translations;
+use opticoll_fabric::network::{Network, Sharing};
 
 /// More channels into a rank are left out, those with the longest routes first: a rank needs few sources.
 const MOST_INTO: usize = 64;

@@ -42,10 +42,10 @@ mod linear;
 
 use thiserror::Error;
 
-use opticoll_core::interrupt;
-use opticoll_core::schedule::Schedule;
-use opticoll_core::simulate::burst::BurstNetwork;
-use opticoll_core::units::{Bytes, UnitError};
+use opticoll_base::interrupt;
+use opticoll_base::units::{Bytes, UnitError};
+use opticoll_plan::schedule::Schedule;
+use opticoll_simulate::burst::BurstNetwork;
 
 /// The most ranks that are placed exactly.
 pub const MOST_EXACT: usize = 10;

@@ -1,6 +1,6 @@
 //! Plans on any graph of links whose bandwidth term is the optimum: spanning trees, packed.
 //!
-//! The optimum is 1 / x* = p / q seconds for a block of one bit ([`throughput`](opticoll_core::bound::throughput)). With g the
+//! The optimum is 1 / x* = p / q seconds for a block of one bit ([`throughput`](opticoll_bounds::throughput)). With g the
 //! greatest divisor of all rates, U = p / gcd(q, g) makes all capacities U b whole, and k = U x* is a whole number of trees
 //! for every root. `split` removes switches, `pack` finds the trees, and `timetable` sends pieces along them, one
 //! k-th of a block on each tree, so that links are busy and pieces with the longest way go first.
@@ -16,7 +16,7 @@
 //! Where ranks are joined directly, an all_reduce has trees of one root as well, along which pieces
 //! are summed up and spread at once: cables taken by x trees carry a vector in 1 / x, and there are
 //! such trees wherever each partition of the ranks has room for them
-//! ([`spanning`](opticoll_core::bound::throughput::spanning)).
+//! ([`spanning`](opticoll_bounds::throughput::spanning)).
 //!
 //! An edge of a tree stands for a path over switches. Where that is not the route of the fabric, the plan names it
 //! (`channels`). On a grid whose translations move links onto links the trees of one root are enough (`translated`).
@@ -41,14 +41,14 @@ use crate::selection::contest::{Contender, Contest, ContestOutcome, Made};
 use crate::{Effort, Planned, Planner, PlannerError, Question, selection::least};
 use chunks::Chunks;
 use ground::{Forest, Ground, Links, gcd, unfit};
-use opticoll_core::algorithm::{self, AlgorithmError};
-use opticoll_core::collective::CollectiveKind;
-use opticoll_core::interrupt;
-use opticoll_core::place::PlacementProblem;
-use opticoll_core::plan::{NamedRoutes, Plan};
-use opticoll_core::schedule::{Claims, Schedule};
-use opticoll_core::spec::{OptionRecord, Spec};
-use opticoll_core::units::Time;
+use opticoll_algorithms::AlgorithmError;
+use opticoll_base::interrupt;
+use opticoll_base::spec::{OptionRecord, Spec};
+use opticoll_base::units::Time;
+use opticoll_placement::PlacementProblem;
+use opticoll_plan::collective::CollectiveKind;
+use opticoll_plan::plan::{NamedRoutes, Plan};
+use opticoll_plan::schedule::{Claims, Schedule};
 
 /// The planner of packed trees.
 pub(crate) const PLANNER: Planner = Planner {
@@ -283,7 +283,7 @@ fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
         }
         .into());
     };
-    let roots = algorithm::choice(spec, "roots", &Roots::ALL)?;
+    let roots = opticoll_algorithms::choice(spec, "roots", &Roots::ALL)?;
     if roots == Roots::One && question.collective.kind() != CollectiveKind::AllReduce {
         let problem = "one is chosen for an all_reduce only";
         return Err(AlgorithmError::from(spec.refuse("roots", problem)).into());

@@ -20,17 +20,16 @@ mod line;
 use crate::selection::contest::{Contender, Made};
 use crate::{Planned, Planner, PlannerError, Question};
 use line::{Line, Shape};
-use opticoll_core::algorithm::{self, AlgorithmError};
-use opticoll_core::collective::{Collective, CollectiveKind};
-use opticoll_core::fabric::circuits::Charge;
-use opticoll_core::families;
-use opticoll_core::family::light_path_grid::LightPathGrid;
-use opticoll_core::family::wss_grid::WssGrid;
-use opticoll_core::interrupt;
-use opticoll_core::schedule::{Claims, Schedule, Transfer};
-use opticoll_core::simulate::Policy;
-use opticoll_core::spec::{OptionRecord, Spec};
-use opticoll_core::units::{Bytes, Time};
+use opticoll_algorithms::AlgorithmError;
+use opticoll_base::interrupt;
+use opticoll_base::spec::{OptionRecord, Spec};
+use opticoll_base::units::{Bytes, Time};
+use opticoll_fabric::fabric::circuits::Charge;
+use opticoll_fabric::family::light_path_grid::LightPathGrid;
+use opticoll_fabric::family::wss_grid::WssGrid;
+use opticoll_plan::collective::{Collective, CollectiveKind};
+use opticoll_plan::schedule::{Claims, Schedule, Transfer};
+use opticoll_simulate::Policy;
 
 /// The planner of pieces that follow one another.
 pub(crate) const PLANNER: Planner = Planner {
@@ -210,7 +209,7 @@ fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
         return Ok(question.nothing_to_do(spec));
     }
     let shapes = match spec.option("shape") {
-        Some(_) => vec![algorithm::choice(spec, "shape", &SHAPES)?],
+        Some(_) => vec![opticoll_algorithms::choice(spec, "shape", &SHAPES)?],
         None => SHAPES.map(|(_, shape)| shape).to_vec(),
     };
     let given = spec.count("pieces", 1, MOST_PIECES)?;
@@ -378,7 +377,7 @@ fn placed(
     course: Course,
     shape: Shape,
     pieces: u32,
-) -> Result<opticoll_core::plan::Plan, PlannerError> {
+) -> Result<opticoll_plan::plan::Plan, PlannerError> {
     let collective = question.collective;
     let ranks = collective.ranks();
     let (parts, after) = course.parts();
@@ -415,5 +414,9 @@ fn placed(
         schedule = schedule.reversed(collective.with_pieces(parts * pieces)?);
     }
     let name = named(shape, pieces).to_string();
-    Ok(families::place_by_default(schedule, question.fabric, name)?)
+    Ok(opticoll_placement::place_by_default(
+        schedule,
+        question.fabric,
+        name,
+    )?)
 }

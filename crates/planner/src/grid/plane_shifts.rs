@@ -25,16 +25,15 @@ mod ways;
 
 use crate::selection::contest::{Contender, Made};
 use crate::{Planned, Planner, PlannerError, Question};
-use opticoll_core::algorithm::AlgorithmError;
-use opticoll_core::collective::{Collective, CollectiveKind};
-use opticoll_core::fabric::circuits::Circuits;
-use opticoll_core::families;
-use opticoll_core::family::wss_grid::WssGrid;
-use opticoll_core::interrupt;
-use opticoll_core::schedule::{Claims, Schedule, Transfer};
-use opticoll_core::simulate::Policy;
-use opticoll_core::spec::{OptionRecord, Spec};
-use opticoll_core::units::{Bytes, Time};
+use opticoll_algorithms::AlgorithmError;
+use opticoll_base::interrupt;
+use opticoll_base::spec::{OptionRecord, Spec};
+use opticoll_base::units::{Bytes, Time};
+use opticoll_fabric::fabric::circuits::Circuits;
+use opticoll_fabric::family::wss_grid::WssGrid;
+use opticoll_plan::collective::{Collective, CollectiveKind};
+use opticoll_plan::schedule::{Claims, Schedule, Transfer};
+use opticoll_simulate::Policy;
 use search::Price;
 use spread::Spread;
 use torus::{Sequence, Torus};
@@ -95,7 +94,7 @@ fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
     let schedule = scheduled(question, torus, &sequence)?;
     let schedule = schedule
         .ok_or_else(|| spec.refuse("shifts", "do not lead from every rank to all others"))?;
-    let plan = families::place_by_default(schedule, question.fabric, named(&sequence))?;
+    let plan = opticoll_placement::place_by_default(schedule, question.fabric, named(&sequence))?;
     Ok(plan.into())
 }
 
@@ -169,7 +168,11 @@ fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, Planner
             make: Box::new(move |_| {
                 let schedule = scheduled(&question, torus, &sequence)?;
                 let schedule = schedule.ok_or(PlannerError::NotFound { pieces: 1 })?;
-                let plan = families::place_by_default(schedule, question.fabric, named(&sequence))?;
+                let plan = opticoll_placement::place_by_default(
+                    schedule,
+                    question.fabric,
+                    named(&sequence),
+                )?;
                 Ok(Made::from(plan))
             }),
         })

@@ -8,7 +8,7 @@
 //!
 //! **Loads.** A lightpath of l links, turned N / g times, passes each link of its direction l / g times in the mean. So a
 //! slot in which a lightpath carries v blocks has room for lightpaths of the tree of 2 c v links in all, as the bound on time
-//! counts it ([`opticoll_core::family::wdm_ring::bound::multi_block`]): with g = 1, rotated trees of one block, v blocks of which
+//! counts it ([`opticoll_bounds::wdm_ring::multi_block`]): with g = 1, rotated trees of one block, v blocks of which
 //! would have to take lightpaths of one length; with more, a lightpath carries the blocks of a bundle, and may be up to c g links
 //! long. `tree` finds trees, `walks` their channels, `recipes` the g and v that take the least time.
 //!
@@ -37,22 +37,22 @@ mod walks;
 
 use std::ops::Range;
 
-use crate::ring::assembly::{Assembly, SharedMove};
+use crate::assembly::{Assembly, SharedMove};
 use crate::ring::collectors::Collectors;
 use crate::ring::few_slots::{self, Estimate, Recipe};
 use crate::ring::grouped::GroupedLayout;
 use crate::selection::contest::Contender;
-use crate::{GATHERED, Planned, Planner, PlannerError, Question, combined::mirror};
+use crate::{GATHERED, Planned, Planner, PlannerError, Question, time_reversal};
 use filling::Family;
 use grouping::Grouping;
-use opticoll_core::algorithm::AlgorithmError;
-use opticoll_core::collective::{Collective, CollectiveKind};
-use opticoll_core::fabric::{Fabric, Light};
-use opticoll_core::family::wdm_ring::{Direction, WdmRing};
-use opticoll_core::interrupt;
-use opticoll_core::plan::Plan;
-use opticoll_core::simulate::Policy;
-use opticoll_core::spec::{OptionRecord, Spec};
+use opticoll_algorithms::AlgorithmError;
+use opticoll_base::interrupt;
+use opticoll_base::spec::{OptionRecord, Spec};
+use opticoll_fabric::fabric::{Fabric, Light};
+use opticoll_fabric::family::wdm_ring::{Direction, WdmRing};
+use opticoll_plan::collective::{Collective, CollectiveKind};
+use opticoll_plan::plan::Plan;
+use opticoll_simulate::Policy;
 use pace::Pace;
 use tree::BundleTree;
 
@@ -170,12 +170,14 @@ impl Recipe for Bundles {
         match collective.kind() {
             CollectiveKind::AllReduce if self.meeting.is_some() => {
                 // What holders exchange are sums; the results go along the rest of the tree.
-                let (reduced, spread) =
-                    interrupt::both(|| mirror::reduce_scatter(&slots_from(0)), || slots_from(1));
-                mirror::joined(reduced?, spread)
+                let (reduced, spread) = interrupt::both(
+                    || time_reversal::reduce_scatter(&slots_from(0)),
+                    || slots_from(1),
+                );
+                time_reversal::joined(reduced?, spread)
             }
-            CollectiveKind::AllReduce => mirror::all_reduce(&slots_from(0)),
-            CollectiveKind::ReduceScatter => mirror::reduce_scatter(&slots_from(0)),
+            CollectiveKind::AllReduce => time_reversal::all_reduce(&slots_from(0)),
+            CollectiveKind::ReduceScatter => time_reversal::reduce_scatter(&slots_from(0)),
             _ => Ok(slots_from(0)),
         }
     }

@@ -34,16 +34,16 @@ use self::room::{Room, copying};
 use crate::ring::few_slots::{self, Estimate, Recipe};
 use crate::ring::slot_cost::SlotCost;
 use crate::selection::contest::Contender;
-use crate::{Planner, PlannerError, Question, combined::mirror, empty_plan};
-use opticoll_core::algorithm::AlgorithmError;
-use opticoll_core::collective::{Collective, CollectiveKind};
-use opticoll_core::fabric::Fabric;
-use opticoll_core::family::wdm_ring::WdmRing;
-use opticoll_core::interrupt;
-use opticoll_core::plan::{Lightpath, Plan};
-use opticoll_core::schedule::{Action, Transfer};
-use opticoll_core::spec::{OptionRecord, Spec};
-use opticoll_core::units::Bytes;
+use crate::{Planner, PlannerError, Question, empty_plan, time_reversal};
+use opticoll_algorithms::AlgorithmError;
+use opticoll_base::interrupt;
+use opticoll_base::spec::{OptionRecord, Spec};
+use opticoll_base::units::Bytes;
+use opticoll_fabric::fabric::Fabric;
+use opticoll_fabric::family::wdm_ring::WdmRing;
+use opticoll_plan::collective::{Collective, CollectiveKind};
+use opticoll_plan::plan::{Lightpath, Plan};
+use opticoll_plan::schedule::{Action, Transfer};
 
 /// The planner of chains.
 pub(crate) const PLANNER: Planner = Planner {
@@ -173,7 +173,7 @@ impl Recipe for Chains {
             let mut first = broadcast(fabric, ring, outwards, &room.of_first_chunks(), pieces, 1);
             first.algorithm = self.spec().to_string();
             if forward != kind {
-                first = mirror::backwards(&first, collective.with_pieces(chunks)?);
+                first = time_reversal::backwards(&first, collective.with_pieces(chunks)?);
             }
             return Ok(first.in_pieces(stripes, pieces));
         }
@@ -185,7 +185,7 @@ impl Recipe for Chains {
         plan.algorithm = self.spec().to_string();
         Ok(match forward == kind {
             true => plan,
-            false => mirror::backwards(&plan, collective.with_pieces(chunks)?),
+            false => time_reversal::backwards(&plan, collective.with_pieces(chunks)?),
         })
     }
 

@@ -21,25 +21,25 @@
 //! collector in the middle does both. So where one lightpath ends at a group and another on the same
 //! channel begins there, the first ends before the second begins.
 //!
-//! With S = 3 slots this meets the bound *spread* (see [`opticoll_core::family::wdm_ring::bound::multi_block`]) on
+//! With S = 3 slots this meets the bound *spread* (see [`opticoll_bounds::wdm_ring::multi_block`]) on
 //! 64 ranks with 8 wavelengths and on 1,024 with 64.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use crate::ring::assembly::{Assembly, SharedMove, most_ends};
+use crate::assembly::{Assembly, SharedMove, most_ends};
 use crate::ring::few_slots::{self, Estimate, Recipe};
 use crate::ring::grouped::{GroupLevel, Grouping, groups, load};
 use crate::ring::slot_cost::{SlotCost, spread};
-use crate::{Planner, PlannerError, Question, combined::mirror};
-use opticoll_core::collective::{Collective, CollectiveKind};
-use opticoll_core::fabric::{Fabric, Light};
-use opticoll_core::family::wdm_ring::route::all_to_all;
-use opticoll_core::family::wdm_ring::{Direction, WdmLight, WdmRing};
-use opticoll_core::interrupt;
-use opticoll_core::plan::Plan;
-use opticoll_core::spec::{OptionRecord, Spec};
-use opticoll_core::units::Bytes;
+use crate::{Planner, PlannerError, Question, time_reversal};
+use opticoll_base::interrupt;
+use opticoll_base::spec::{OptionRecord, Spec};
+use opticoll_base::units::Bytes;
+use opticoll_fabric::fabric::{Fabric, Light};
+use opticoll_fabric::family::wdm_ring::{Direction, WdmLight, WdmRing};
+use opticoll_placement::wdm_ring::route::all_to_all;
+use opticoll_plan::collective::{Collective, CollectiveKind};
+use opticoll_plan::plan::Plan;
 
 /// Groups, collectors, and the stripes of the three steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -104,7 +104,7 @@ impl Recipe for Collectors {
         }
         let gather = Collective::new(CollectiveKind::AllGather, collective.ranks())?;
         let gather = plan(fabric, gather, self)?;
-        mirror::reduce_scatter(&gather)
+        time_reversal::reduce_scatter(&gather)
     }
 
     fn given(

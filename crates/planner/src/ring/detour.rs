@@ -24,24 +24,24 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::combined::two_phases::{flat, nested};
-use crate::ring::assembly::{Assembly, Move};
+use crate::assembly::{Assembly, Move};
 use crate::ring::relay_tree::lightpath_requests::{self, Demand, PlacedDemand, Room};
 use crate::selection::contest::{Contender, Contest, ContestOutcome, Made};
+use crate::selection::named::{flat, nested};
 use crate::{
-    Planned, Planner, PlannerError, Question, combined::mirror, ring::relay_tree::capability,
+    Planned, Planner, PlannerError, Question, ring::relay_tree::capability, time_reversal,
 };
-use opticoll_core::algorithm;
-use opticoll_core::collective::{Collective, CollectiveKind, Holders};
-use opticoll_core::fabric::Fabric;
-use opticoll_core::family::wdm_ring::placement::WavelengthError;
-use opticoll_core::family::wdm_ring::{CONVERTED, Direction, WdmLight, WdmRing};
-use opticoll_core::interrupt;
-use opticoll_core::place::PlacementError;
-use opticoll_core::plan::Plan;
-use opticoll_core::schedule::Transfer;
-use opticoll_core::spec::{OptionRecord, Spec};
-use opticoll_core::units::{Bytes, Time};
+
+use opticoll_base::interrupt;
+use opticoll_base::spec::{OptionRecord, Spec};
+use opticoll_base::units::{Bytes, Time};
+use opticoll_fabric::fabric::Fabric;
+use opticoll_fabric::family::wdm_ring::{CONVERTED, Direction, WdmLight, WdmRing};
+use opticoll_placement::PlacementError;
+use opticoll_placement::wdm_ring::placement::WavelengthError;
+use opticoll_plan::collective::{Collective, CollectiveKind, Holders};
+use opticoll_plan::plan::Plan;
+use opticoll_plan::schedule::Transfer;
 
 /// The planner of detours and relays.
 pub(crate) const PLANNER: Planner = Planner {
@@ -203,7 +203,7 @@ fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, Planner
         Err(_) => Vec::new(),
     };
     let slowest = plans.iter().map(|(_, time)| *time).max();
-    let direct = algorithm::find(inner.collective.kind(), "direct");
+    let direct = opticoll_algorithms::find(inner.collective.kind(), "direct");
     if direct.is_ok() && !plans.iter().any(|(name, _)| name == "direct") {
         plans.push(("direct".into(), slowest.unwrap_or(Time::ZERO)));
     }
@@ -283,7 +283,8 @@ fn led(spec: &Spec, question: &Question<'_>) -> Result<Plan, PlannerError> {
     let ring = question.fabric.needed::<WdmRing>(NAME)?;
     let kind = question.collective.kind();
     let (there, whole) = rings(ring, kind);
-    let keeps_slots = algorithm::choice(spec, "slots", &[("packed", false), (KEPT, true)])?;
+    let keeps_slots =
+        opticoll_algorithms::choice(spec, "slots", &[("packed", false), (KEPT, true)])?;
     if keeps_slots && !keeps(&there, &whole) {
         let problem = "needs one cut in a direction at most, light that reaches everywhere, and two channels each way";
         return Err(spec.refuse("slots", problem).into());
@@ -305,7 +306,7 @@ fn led(spec: &Spec, question: &Question<'_>) -> Result<Plan, PlannerError> {
     };
     if copying(kind) != kind {
         let pieces = plan.schedule.collective.pieces();
-        plan = mirror::backwards(&plan, question.collective.with_pieces(pieces)?);
+        plan = time_reversal::backwards(&plan, question.collective.with_pieces(pieces)?);
     }
     plan.fabric = question.fabric.clone();
     let named = Spec::new(NAME).with("plan", flat(&planned.algorithm));

@@ -3,14 +3,14 @@
 
 use crate::selection::contest::{Contender, LARGE, Made};
 use crate::{Planned, PlannerError, Question};
-use opticoll_core::algorithm::AlgorithmError;
-use opticoll_core::collective::Collective;
-use opticoll_core::fabric::Fabric;
-use opticoll_core::family::wdm_ring::WdmRing;
-use opticoll_core::plan::Plan;
-use opticoll_core::simulate::Policy;
-use opticoll_core::spec::Spec;
-use opticoll_core::units::Time;
+use opticoll_algorithms::AlgorithmError;
+use opticoll_base::spec::Spec;
+use opticoll_base::units::Time;
+use opticoll_fabric::fabric::Fabric;
+use opticoll_fabric::family::wdm_ring::WdmRing;
+use opticoll_plan::collective::Collective;
+use opticoll_plan::plan::Plan;
+use opticoll_simulate::Policy;
 
 /// At most so many are made for one choice.
 const MOST_MADE: usize = 3;

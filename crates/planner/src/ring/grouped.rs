@@ -33,19 +33,18 @@ mod search;
 
 use std::ops::Range;
 
-use crate::ring::assembly::{Assembly, Embedding, Move, cut, smaller};
+use crate::assembly::{Assembly, Embedding, Move, cut, smaller};
 use crate::ring::few_slots::{self, Estimate, Recipe, joined, numbers, numbers_for};
 use crate::ring::relay_tree::rotations::relay_tree;
-use crate::{GATHERED, Planner, PlannerError, Question, combined::mirror};
-use opticoll_core::collective::{Collective, CollectiveKind};
-use opticoll_core::fabric::Fabric;
-use opticoll_core::families;
-use opticoll_core::family::wdm_ring::{Direction, WdmRing};
-use opticoll_core::interrupt;
-use opticoll_core::plan::Plan;
-use opticoll_core::schedule::{Action, Schedule, Transfer};
-use opticoll_core::spec::{OptionRecord, Spec};
-use opticoll_core::units::Bytes;
+use crate::{GATHERED, Planner, PlannerError, Question, time_reversal};
+use opticoll_base::interrupt;
+use opticoll_base::spec::{OptionRecord, Spec};
+use opticoll_base::units::Bytes;
+use opticoll_fabric::fabric::Fabric;
+use opticoll_fabric::family::wdm_ring::{Direction, WdmRing};
+use opticoll_plan::collective::{Collective, CollectiveKind};
+use opticoll_plan::plan::Plan;
+use opticoll_plan::schedule::{Action, Schedule, Transfer};
 use search::{GroupedKind, layouts};
 
 /// Groups, their owners, and stripes.
@@ -181,7 +180,7 @@ impl Recipe for GroupedLayout {
             CollectiveKind::AllReduce => all_reduce(fabric, self),
             CollectiveKind::ReduceScatter => {
                 let gathering = all_gather(fabric, self)?;
-                mirror::reduce_scatter(&gathering)
+                time_reversal::reduce_scatter(&gathering)
             }
             _ => all_gather(fabric, self),
         }
@@ -365,7 +364,7 @@ fn reduced_core(fabric: &Fabric, core: GroupedCore) -> Result<Plan, PlannerError
     }
     let GroupedCore::Exchange(stripes) = core else {
         let gathering = gathered_core(fabric, core)?;
-        return Ok(mirror::all_reduce(&gathering)?.into_written_out());
+        return Ok(time_reversal::all_reduce(&gathering)?.into_written_out());
     };
     let collective = Collective::new(CollectiveKind::AllReduce, ranks)?.with_pieces(stripes)?;
     all_pairs(fabric, collective, |chunk, source, destination| Transfer {
@@ -391,7 +390,11 @@ fn all_pairs(
             }
         }
     }
-    Ok(families::place_by_default(schedule, fabric, String::new())?)
+    Ok(opticoll_placement::place_by_default(
+        schedule,
+        fabric,
+        String::new(),
+    )?)
 }
 
 /// The all_gather of a layout, of blocks in one piece.

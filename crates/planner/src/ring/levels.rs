@@ -16,16 +16,16 @@ use crate::{
     Form, GATHERED, MOST_TRANSFERS, Planned, Planner, PlannerError, Question, empty_plan,
     ring::relay_tree::capability, selection::least,
 };
-use opticoll_core::algorithm::AlgorithmError;
-use opticoll_core::collective::{Collective, CollectiveKind};
-use opticoll_core::fabric::{Fabric, Light};
-use opticoll_core::family::wdm_ring::placement::{Assignment, assign};
-use opticoll_core::family::wdm_ring::{Direction, WdmLight, WdmRing};
-use opticoll_core::interrupt;
-use opticoll_core::plan::{Lightpath, Plan};
-use opticoll_core::schedule::{Schedule, Transfer};
-use opticoll_core::simulate::Policy;
-use opticoll_core::spec::{OptionRecord, Spec};
+use opticoll_algorithms::AlgorithmError;
+use opticoll_base::interrupt;
+use opticoll_base::spec::{OptionRecord, Spec};
+use opticoll_fabric::fabric::{Fabric, Light};
+use opticoll_fabric::family::wdm_ring::{Direction, WdmLight, WdmRing};
+use opticoll_placement::wdm_ring::placement::{Assignment, assign};
+use opticoll_plan::collective::{Collective, CollectiveKind};
+use opticoll_plan::plan::{Lightpath, Plan};
+use opticoll_plan::schedule::{Schedule, Transfer};
+use opticoll_simulate::Policy;
 
 /// More levels save no slots worth their settings.
 const MOST_LEVELS: usize = 3;

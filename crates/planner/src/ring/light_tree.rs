@@ -2,10 +2,10 @@
 
 use crate::selection::contest::{Contender, Made};
 use crate::{Planned, Planner, PlannerError, Question, ring::relay_tree::multicast};
-use opticoll_core::algorithm::AlgorithmError;
-use opticoll_core::collective::CollectiveKind;
-use opticoll_core::family::wdm_ring::WdmRing;
-use opticoll_core::spec::{OptionRecord, Spec};
+use opticoll_algorithms::AlgorithmError;
+use opticoll_base::spec::{OptionRecord, Spec};
+use opticoll_fabric::family::wdm_ring::WdmRing;
+use opticoll_plan::collective::CollectiveKind;
 
 /// The planner of light trees.
 pub(crate) const PLANNER: Planner = Planner {

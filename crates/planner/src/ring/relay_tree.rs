@@ -19,17 +19,17 @@ pub(crate) mod urgent;
 use self::rotations::{NAME, relay_tree};
 use crate::selection::contest::{Contender, Made};
 use crate::{
-    GATHERED, MOST_TRANSFERS, Planned, Planner, PlannerError, Question, combined::mirror,
-    selection::least,
+    GATHERED, MOST_TRANSFERS, Planned, Planner, PlannerError, Question, selection::least,
+    time_reversal,
 };
-use opticoll_core::collective::{Collective, CollectiveKind};
-use opticoll_core::fabric::Fabric;
-use opticoll_core::family::wdm_ring::WdmRing;
-use opticoll_core::family::wdm_ring::bound;
-use opticoll_core::plan::Plan;
-use opticoll_core::simulate::Policy;
-use opticoll_core::spec::{OptionRecord, Spec};
-use opticoll_core::units::Time;
+use opticoll_base::spec::{OptionRecord, Spec};
+use opticoll_base::units::Time;
+use opticoll_bounds::wdm_ring;
+use opticoll_fabric::fabric::Fabric;
+use opticoll_fabric::family::wdm_ring::WdmRing;
+use opticoll_plan::collective::{Collective, CollectiveKind};
+use opticoll_plan::plan::Plan;
+use opticoll_simulate::Policy;
 
 /// The planner of relay trees.
 pub(crate) const PLANNER: Planner = Planner {
@@ -73,7 +73,7 @@ fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, Planner
     let mut contenders = Vec::new();
     for (gather, most) in gathering.cuts() {
         let pieces = gather.pieces();
-        let slots = gathering.times * bound::best(&gathering.there, &gather).steps;
+        let slots = gathering.times * wdm_ring::best(&gathering.there, &gather).steps;
         let settings = if pieces >= ring.channels() { 1 } else { slots };
         let spec = match pieces {
             1 => Spec::new(NAME),
@@ -251,7 +251,7 @@ pub(crate) fn turned(
         fabric.needed::<WdmRing>("the planner")?,
     ));
     let gathering = make(&there)?;
-    let mut scattering = mirror::reduce_scatter(&gathering)?;
+    let mut scattering = time_reversal::reduce_scatter(&gathering)?;
     let ring = fabric.needed::<WdmRing>("the planner")?;
     if !ring.is_even() {
         scattering = scattering.into_written_out();
@@ -261,8 +261,8 @@ pub(crate) fn turned(
         return Ok(scattering);
     }
     if there == *fabric {
-        return mirror::joined(scattering, gathering);
+        return time_reversal::joined(scattering, gathering);
     }
     let back = relay_tree(fabric, gathering.schedule.collective)?;
-    mirror::joined(scattering, back)
+    time_reversal::joined(scattering, back)
 }

@@ -1,10 +1,10 @@
 //! What a slot costs, for estimates: reconfiguration if it is charged, propagation over the hops of
 //! its longest lightpath, and its most bytes on a channel with their conversion.
 
-use opticoll_core::fabric::{Circuits, Transmission};
-use opticoll_core::family::wdm_ring::WdmRing;
-use opticoll_core::simulate::Policy;
-use opticoll_core::units::{Bytes, Time};
+use opticoll_base::units::{Bytes, Time};
+use opticoll_fabric::fabric::{Circuits, Transmission};
+use opticoll_fabric::family::wdm_ring::WdmRing;
+use opticoll_simulate::Policy;
 
 /// The cost of slots on a ring under a policy, in picoseconds; too long counts as `u64::MAX`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -15,18 +15,18 @@
 //! piece. Greater strides save transfers and leave some channels to the near step, in which a rank has one block of each source for
 //! each of its neighbours.
 
-use crate::ring::assembly::SharedMove;
+use crate::assembly::SharedMove;
 use crate::ring::few_slots::{self, Estimate, Recipe};
 use crate::ring::slot_cost::SlotCost;
 use crate::{Planner, PlannerError, Question, empty_plan};
-use opticoll_core::collective::{Collective, CollectiveKind};
-use opticoll_core::fabric::{Fabric, Light};
-use opticoll_core::family::wdm_ring::{Direction, WdmRing};
-use opticoll_core::interrupt;
-use opticoll_core::plan::{Lightpath, Plan};
-use opticoll_core::schedule::Transfer;
-use opticoll_core::spec::{OptionRecord, Spec};
-use opticoll_core::units::Bytes;
+use opticoll_base::interrupt;
+use opticoll_base::spec::{OptionRecord, Spec};
+use opticoll_base::units::Bytes;
+use opticoll_fabric::fabric::{Fabric, Light};
+use opticoll_fabric::family::wdm_ring::{Direction, WdmRing};
+use opticoll_plan::collective::{Collective, CollectiveKind};
+use opticoll_plan::plan::{Lightpath, Plan};
+use opticoll_plan::schedule::Transfer;
 
 /// The planner of all_to_alls from relay to relay.
 pub(crate) const PLANNER: Planner = Planner {

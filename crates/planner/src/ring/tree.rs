@@ -21,19 +21,19 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use crate::ring::assembly::{Assembly, Move, PartOf, cut};
+use crate::assembly::{Assembly, Move, PartOf, cut};
 use crate::ring::few_slots::{self, Estimate, Recipe};
 use crate::ring::slot_cost::{SlotCost, spread};
 use crate::ring::unfold::{Hand, holder, unfold};
-use crate::{Planner, PlannerError, Question, combined::mirror};
-use opticoll_core::collective::{Collective, CollectiveKind};
-use opticoll_core::fabric::Fabric;
-use opticoll_core::family::wdm_ring::{Direction, WdmRing};
-use opticoll_core::interrupt;
-use opticoll_core::plan::Plan;
-use opticoll_core::schedule::{Action, Transfer};
-use opticoll_core::spec::{OptionRecord, Spec};
-use opticoll_core::units::Bytes;
+use crate::{Planner, PlannerError, Question, time_reversal};
+use opticoll_base::interrupt;
+use opticoll_base::spec::{OptionRecord, Spec};
+use opticoll_base::units::Bytes;
+use opticoll_fabric::fabric::Fabric;
+use opticoll_fabric::family::wdm_ring::{Direction, WdmRing};
+use opticoll_plan::collective::{Collective, CollectiveKind};
+use opticoll_plan::plan::Plan;
+use opticoll_plan::schedule::{Action, Transfer};
 
 /// A radix and the stripes of what is sent on its level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -147,7 +147,7 @@ fn plan(fabric: &Fabric, collective: Collective, tree: &Tree) -> Result<Plan, Pl
     Ok(if forward == collective.kind() {
         plan
     } else {
-        mirror::backwards(&plan, collective.with_pieces(pieces)?)
+        time_reversal::backwards(&plan, collective.with_pieces(pieces)?)
     })
 }
 

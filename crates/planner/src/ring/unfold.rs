@@ -7,8 +7,8 @@
 
 use std::ops::Range;
 
-use crate::ring::assembly::cut;
-use opticoll_core::interrupt;
+use crate::assembly::cut;
+use opticoll_base::interrupt;
 
 /// What a holder hands to a relay: all that is meant for a part.
 pub(crate) struct Hand {

@@ -5,22 +5,21 @@
 //! [`crate::contest`] finds the fastest of them. What a named algorithm cannot go below follows from the formulas of its record before it is made, and
 //! from the loads of its schedule before it is placed and timed (`least`).
 
-use crate::ring::striped::Striping;
 use crate::selection::bounds::time_bound;
 use crate::selection::contest::{
     Candidate, Contender, Contest, ContestOutcome, LARGE, LeftOut, Made, is_of_one,
 };
+use crate::striped::Striping;
 use crate::{Effort, Planned, Planner, PlannerError, Question, selection::least};
-use opticoll_core::algorithm::{self, Algorithm, AlgorithmError};
-use opticoll_core::collective::CollectiveKind;
-use opticoll_core::families;
-use opticoll_core::family::wdm_ring::WdmRing;
-use opticoll_core::interrupt;
-use opticoll_core::memory;
-use opticoll_core::names::plural;
-use opticoll_core::simulate::Simulator;
-use opticoll_core::spec::{OptionRecord, Spec};
-use opticoll_core::units::Time;
+use opticoll_algorithms::{Algorithm, AlgorithmError};
+use opticoll_base::interrupt;
+use opticoll_base::memory;
+use opticoll_base::names::plural;
+use opticoll_base::spec::{OptionRecord, Spec};
+use opticoll_base::units::Time;
+use opticoll_fabric::family::wdm_ring::WdmRing;
+use opticoll_plan::collective::CollectiveKind;
+use opticoll_simulate::Simulator;
 
 /// The planner that chooses.
 pub(crate) const PLANNER: Planner = Planner {
@@ -80,7 +79,7 @@ fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
         let work = u128::from(budget.ps()) * u128::from(WORK_PER_SECOND) / 1_000_000_000_000;
         question.most_work = u64::try_from(work).unwrap_or(u64::MAX);
     }
-    question.effort = algorithm::choice(spec, "effort", &Effort::ALL)?;
+    question.effort = opticoll_algorithms::choice(spec, "effort", &Effort::ALL)?;
     choose(&question)
 }
 
@@ -150,7 +149,9 @@ fn named_contenders<'a>(
 ) -> Result<(Vec<Contender<'a>>, Refused), PlannerError> {
     let (mut contenders, mut refused): (Vec<Contender<'a>>, Refused) = (Vec::new(), Vec::new());
     let (kind, ranks) = (question.collective.kind(), question.fabric.ranks());
-    for record in algorithm::records_for(question.fabric).filter(|one| one.collective == kind) {
+    for record in
+        opticoll_algorithms::records_for(question.fabric).filter(|one| one.collective == kind)
+    {
         if (record.accepts)(ranks).is_err() {
             continue;
         }
@@ -291,7 +292,7 @@ fn make_named(
             return Ok(Made::AtLeast(least));
         }
     }
-    let ranges = algorithm::build_ranges(spec, question.collective, question.fabric)?;
+    let ranges = opticoll_algorithms::build_ranges(spec, question.collective, question.fabric)?;
     // A schedule of ranges has few transfers: it soon tells what cannot be fast enough.
     if limit.is_some() && !ranges.is_in_single_chunks() {
         let least = least::of_ranges(&ranges, question)?;
@@ -299,7 +300,7 @@ fn make_named(
             return Ok(Made::AtLeast(least));
         }
     }
-    let schedule = algorithm::carried(ranges, question.fabric)?;
+    let schedule = opticoll_algorithms::carried(ranges, question.fabric)?;
     if limit.is_some() {
         let least = least::of_schedule(&schedule, question)?;
         if is_slower(least) {
@@ -314,7 +315,7 @@ fn make_named(
             return Err(PlannerError::TooLarge { transfers, most });
         }
     }
-    let plan = families::place_by_default(schedule, question.fabric, spec.to_string())?;
+    let plan = opticoll_placement::place_by_default(schedule, question.fabric, spec.to_string())?;
     if let Some(limit) = limit {
         let least = least::of_placed(&plan, question)?;
         if least >= limit {

@@ -2,15 +2,15 @@
 
 use thiserror::Error;
 
-use opticoll_core::bound::TimeBound;
-use opticoll_core::bound::electrical::{self, THOROUGH_WORK, WitnessedBound};
-use opticoll_core::collective::Collective;
-use opticoll_core::fabric::Fabric;
-use opticoll_core::families;
-use opticoll_core::family::Charged;
-use opticoll_core::network::Network;
-use opticoll_core::simulate::{Method, default_policy};
-use opticoll_core::units::{Bytes, Time, UnitError};
+use opticoll_base::units::{Bytes, Time, UnitError};
+use opticoll_bounds::Charged;
+use opticoll_bounds::TimeBound;
+use opticoll_bounds::electrical;
+use opticoll_bounds::electrical::{THOROUGH_WORK, WitnessedBound};
+use opticoll_fabric::fabric::Fabric;
+use opticoll_fabric::network::Network;
+use opticoll_plan::collective::Collective;
+use opticoll_simulate::{Method, default_policy};
 
 /// A time that no plan goes below, in words.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,7 +52,13 @@ pub fn time_bound(
     method: &Method,
 ) -> Result<Option<TimeBound>, UnitError> {
     if fabric.circuits().is_some() {
-        return of_circuits(fabric, collective, size, method, families::time_bound);
+        return of_circuits(
+            fabric,
+            collective,
+            size,
+            method,
+            opticoll_bounds::time_bound,
+        );
     }
     match on_links(fabric, collective, method) {
         Some((network, placed)) => electrical::best(network, &placed, size),
@@ -72,8 +78,20 @@ pub fn time_bounds(
     method: &Method,
 ) -> Result<Vec<WitnessedBound>, UnitError> {
     if fabric.circuits().is_some() {
-        let best = of_circuits(fabric, collective, size, method, families::time_bound)?;
-        let direct = of_circuits(fabric, collective, size, method, families::direct_bound)?;
+        let best = of_circuits(
+            fabric,
+            collective,
+            size,
+            method,
+            opticoll_bounds::time_bound,
+        )?;
+        let direct = of_circuits(
+            fabric,
+            collective,
+            size,
+            method,
+            opticoll_bounds::direct_bound,
+        )?;
         let bare = |bound| WitnessedBound {
             bound,
             witness: None,

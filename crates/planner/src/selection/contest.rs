@@ -11,13 +11,13 @@
 
 use thiserror::Error;
 
-use crate::ring::striped::Striping;
+use crate::striped::Striping;
 use crate::{Effort, PlannerError, Question};
-use opticoll_core::memory;
-use opticoll_core::outcome::Outcome;
-use opticoll_core::plan::Plan;
-use opticoll_core::simulate::{self, Policy, SimulationError, Simulator};
-use opticoll_core::units::{Bytes, Time};
+use opticoll_base::memory;
+use opticoll_base::units::{Bytes, Time};
+use opticoll_plan::plan::Plan;
+use opticoll_simulate::outcome::Outcome;
+use opticoll_simulate::{Policy, SimulationError, Simulator};
 
 /// One of the ways to carry the collective out, and what became of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -386,7 +386,7 @@ impl<'a> Contest<'a> {
         let is_far =
             self.is_timed_by_circuits() && !self.has_barriers() && limit.is_some_and(is_far);
         let given_up_past = limit.filter(|_| !is_far);
-        let outcome = self.outcome(&*plan, self.question.size, given_up_past)?;
+        let outcome = self.outcome(&plan, self.question.size, given_up_past)?;
         let in_time =
             |outcome: &Outcome| !is_far || limit.is_none_or(|limit| outcome.time <= limit);
         Ok(match outcome.filter(in_time) {
@@ -488,7 +488,7 @@ impl<'a> Contest<'a> {
         let is_quick = self.is_timed_by_circuits() && self.has_barriers() && is_small;
         method.limit = limit.filter(|_| !is_quick);
         let in_time = |time_ps: u64| limit.is_none_or(|limit| time_ps <= limit.ps());
-        let outcome = simulate::run_watched(plan, size, &method, &mut |progress| {
+        let outcome = opticoll_simulate::run_watched(plan, size, &method, &mut |progress| {
             in_time(progress.time_ps)
         });
         match outcome {

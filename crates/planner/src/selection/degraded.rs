@@ -8,14 +8,14 @@
 
 use crate::selection::contest::Candidate;
 use crate::{Planned, PlannerError, Question, find};
-use opticoll_core::fabric::Fabric;
-use opticoll_core::interrupt;
-use opticoll_core::names::plural;
-use opticoll_core::plan::{NamedRoutes, Plan};
-use opticoll_core::simulate;
-use opticoll_core::spec::Spec;
+use opticoll_base::interrupt;
+use opticoll_base::names::plural;
+use opticoll_fabric::fabric::Fabric;
+use opticoll_plan::plan::{NamedRoutes, Plan};
 
-/// The fastest plan by a spec on machines without degraded parts ([`opticoll_core::fabric::Machine::undegraded`]), timed on the one of
+use opticoll_base::spec::Spec;
+
+/// The fastest plan by a spec on machines without degraded parts ([`opticoll_fabric::fabric::Machine::undegraded`]), timed on the one of
 /// a question.
 ///
 /// # Errors
@@ -48,11 +48,11 @@ pub(crate) fn plan(
         let routes = routes_on(question.fabric, &plan);
         plan.fabric = question.fabric.clone();
         plan.routes = routes.filter(|_| question.names_routes).unwrap_or_default();
-        let mut outcome = simulate::run(&plan, question.size, question.method);
+        let mut outcome = opticoll_simulate::run(&plan, question.size, question.method);
         if outcome.is_err() && !plan.routes.is_empty() {
             // Some simulators know the routes of the fabric alone.
             plan.routes = NamedRoutes::default();
-            outcome = simulate::run(&plan, question.size, question.method);
+            outcome = opticoll_simulate::run(&plan, question.size, question.method);
         }
         let outcome = outcome?;
         let candidate = Candidate {

@@ -3,7 +3,7 @@
 //! **On a ring of wavelengths.** Let a step's lightpaths, routed as they will be, load some link with L chunks
 //! of b bytes, in a direction of c channels of rate B. The step takes ceil(L / c) slots at least, each with its
 //! reconfiguration R, if charged, and a + delta (a
-//! and 1 / B as in [`opticoll_core::fabric::transmission`]). Cut into stripes or not, L b bytes cross that link over c
+//! and 1 / B as in [`opticoll_fabric::fabric::transmission`]). Cut into stripes or not, L b bytes cross that link over c
 //! channels. So where slots follow one another
 //!
 //! ```text
@@ -35,21 +35,21 @@ pub(crate) use loads::of_ranges;
 use loads::{MOST_RANKS, by_loads, has_loads, of_striped_slots, time_of_pairs};
 
 use crate::{PlannerError, Question, time_bound};
-use opticoll_core::algorithm::{self, Algorithm, LeastLoads, formula};
-use opticoll_core::collective::{Collective, CollectiveKind};
-use opticoll_core::fabric::{Circuits, Fabric};
-use opticoll_core::family::circuit_switch::CircuitSwitch;
-use opticoll_core::family::wdm_ring::WdmRing;
-use opticoll_core::family::wdm_ring::bound::relay_tree;
-use opticoll_core::family::wss_grid::WssGrid;
-use opticoll_core::interrupt;
-use opticoll_core::network::Network;
-use opticoll_core::plan::{NamedRoutes, Plan};
-use opticoll_core::schedule::Schedule;
-use opticoll_core::simulate::packet::RankPlacement;
-use opticoll_core::simulate::{Method, Policy, SimulationError, Simulator, fluid};
-use opticoll_core::spec::Spec;
-use opticoll_core::units::{Bytes, Time};
+use opticoll_algorithms::{Algorithm, LeastLoads, formula};
+use opticoll_base::interrupt;
+use opticoll_base::spec::Spec;
+use opticoll_base::units::{Bytes, Time};
+use opticoll_bounds::wdm_ring::relay_tree;
+use opticoll_fabric::fabric::{Circuits, Fabric};
+use opticoll_fabric::family::circuit_switch::CircuitSwitch;
+use opticoll_fabric::family::wdm_ring::WdmRing;
+use opticoll_fabric::family::wss_grid::WssGrid;
+use opticoll_fabric::network::Network;
+use opticoll_plan::collective::{Collective, CollectiveKind};
+use opticoll_plan::plan::{NamedRoutes, Plan};
+use opticoll_plan::schedule::Schedule;
+use opticoll_simulate::packet::RankPlacement;
+use opticoll_simulate::{Method, Policy, SimulationError, Simulator, fluid};
 
 /// The time that so many slots of a ring take at least, each with something to send, and so many bytes over
 /// `channels` channels beside it.
@@ -300,7 +300,7 @@ pub(crate) struct OfSpec {
 
 /// The same for the schedule that a spec names.
 pub(crate) fn of_spec(spec: &Spec, question: &Question<'_>) -> Result<OfSpec, PlannerError> {
-    let schedule = algorithm::build(spec, question.collective, question.fabric)?;
+    let schedule = opticoll_algorithms::build(spec, question.collective, question.fabric)?;
     let (least, expected) = match tuned_grid(question) {
         Some(grid) => {
             let tuning = grids::of_tuned(&schedule, grid, question.size)?;

@@ -1,22 +1,21 @@
 //! The named all_gather algorithms, as what a planner must not fall behind.
 
 use crate::PlannerError;
-use crate::ring::striped::{self, STRIPES};
-use opticoll_core::algorithm::{self, Algorithm};
-use opticoll_core::collective::{Collective, CollectiveKind};
-use opticoll_core::fabric::{Circuits, Fabric};
-use opticoll_core::families;
-use opticoll_core::family::AUTO;
-use opticoll_core::family::wdm_ring::WdmRing;
-use opticoll_core::plan::Plan;
-use opticoll_core::spec::{OptionRecord, Spec};
+use crate::striped::{self, STRIPES};
+use opticoll_algorithms::Algorithm;
+use opticoll_base::spec::{OptionRecord, Spec};
+use opticoll_fabric::fabric::{Circuits, Fabric};
+use opticoll_fabric::family::wdm_ring::WdmRing;
+use opticoll_placement::AUTO;
+use opticoll_plan::collective::{Collective, CollectiveKind};
+use opticoll_plan::plan::Plan;
 
 /// The all_gather algorithm of the fewest slots by its loads, and the slots that it is not below.
 ///
 /// Bruck's and recursive doubling's lightpaths are at least as long as those of one stage, and WRHT's
 /// all_gather sends every block to half of a group over single channels; none is ever the first.
 pub(crate) fn fewest_slots(ring: &WdmRing) -> Option<(&'static str, u32)> {
-    let gathering = algorithm::records()
+    let gathering = opticoll_algorithms::records()
         .iter()
         .filter(|record| record.collective == CollectiveKind::AllGather);
     let slots = gathering.filter_map(|record| {
@@ -45,7 +44,10 @@ pub(crate) fn plan(
     collective: Collective,
     assignment: &str,
 ) -> Result<Plan, PlannerError> {
-    spec.only_declared(&options(algorithm::find(collective.kind(), spec.name())?))?;
+    spec.only_declared(&options(opticoll_algorithms::find(
+        collective.kind(),
+        spec.name(),
+    )?))?;
     let ring = fabric.downcast::<WdmRing>();
     if ring.is_none() && spec.option(STRIPES.name).is_some() {
         let problem = format!(
@@ -56,8 +58,8 @@ pub(crate) fn plan(
         return Err(spec.refuse(STRIPES.name, problem).into());
     }
     let whole = spec.without(STRIPES.name);
-    let schedule = algorithm::build(&whole, collective, fabric)?;
-    let plan = families::place(schedule, fabric, assignment, spec.to_string());
+    let schedule = opticoll_algorithms::build(&whole, collective, fabric)?;
+    let plan = opticoll_placement::place(schedule, fabric, assignment, spec.to_string());
     let plan = plan.map_err(|problem| match assignment {
         AUTO => PlannerError::Placement(problem),
         _ => PlannerError::Assignment(problem),
@@ -67,4 +69,16 @@ pub(crate) fn plan(
         _ => Some(spec.count(STRIPES.name, 1, u32::MAX)?.unwrap_or(1)),
     };
     striped::plan(plan, stripes)
+}
+
+/// `ring:order=natural,seed=1` as `ring/order=natural/seed=1`, and back; a stroke that is there already is doubled.
+pub(crate) fn flat(spec: &str) -> String {
+    spec.replace('/', "//").replace([':', ','], "/")
+}
+
+/// The spec that such a text names.
+pub(crate) fn nested(text: &str) -> Result<Spec, PlannerError> {
+    let levels = text.split("//").map(|level| level.replace('/', ","));
+    let spec: Vec<String> = levels.collect();
+    Ok(spec.join("/").replacen(',', ":", 1).parse()?)
 }

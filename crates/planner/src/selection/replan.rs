@@ -1,16 +1,16 @@
 //! What becomes of a plan when a part of its fabric fails.
 
 use crate::{Planned, PlannerError};
-use opticoll_core::collective::{Collective, CollectiveKind};
-use opticoll_core::fabric::Fabric;
-use opticoll_core::family::wss_grid::WavelengthPlan;
-use opticoll_core::family::wss_grid::WssGrid;
-use opticoll_core::place::PlacementProblem;
-use opticoll_core::plan::Plan;
-use opticoll_core::simulate::{self, Method};
-use opticoll_core::spec::Spec;
-use opticoll_core::units::{Bytes, Time};
-use opticoll_core::verify::{Violation, verify};
+use opticoll_base::spec::Spec;
+use opticoll_base::units::{Bytes, Time};
+use opticoll_fabric::fabric::Fabric;
+use opticoll_fabric::family::wss_grid::WavelengthPlan;
+use opticoll_fabric::family::wss_grid::WssGrid;
+use opticoll_placement::PlacementProblem;
+use opticoll_plan::collective::{Collective, CollectiveKind};
+use opticoll_plan::plan::Plan;
+use opticoll_simulate::Method;
+use opticoll_verify::{Violation, verify};
 
 fn has_root(kind: CollectiveKind) -> bool {
     use CollectiveKind::{Broadcast, Gather, Reduce, Scatter};
@@ -76,8 +76,8 @@ pub fn replan(
     let planned = made?;
     Ok(Replanned {
         violations: verify(&planned.plan),
-        before: simulate::run(before, size, method)?.time,
-        after: simulate::run(&planned.plan, size, method)?.time,
+        before: opticoll_simulate::run(before, size, method)?.time,
+        after: opticoll_simulate::run(&planned.plan, size, method)?.time,
         planned,
     })
 }

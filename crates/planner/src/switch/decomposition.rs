@@ -19,17 +19,16 @@ mod matchings;
 use crate::selection::contest::{Contender, Contest, LARGE, Made};
 use crate::{Planned, Planner, PlannerError, Question, empty_plan, switch::shifts};
 use matchings::Matching;
-use opticoll_core::collective::{CollectiveKind, DemandMatrix};
-use opticoll_core::fabric::Light;
-use opticoll_core::fabric::circuits::{Charge, Circuits};
-use opticoll_core::families;
-use opticoll_core::family::circuit_switch::{CircuitSwitch, FirstSetting, SwitchedLight};
-use opticoll_core::family::wdm_ring::WdmRing;
-use opticoll_core::interrupt;
-use opticoll_core::plan::Plan;
-use opticoll_core::schedule::{Schedule, Transfer};
-use opticoll_core::spec::{OptionRecord, Spec};
-use opticoll_core::units::{Bytes, Time};
+use opticoll_base::interrupt;
+use opticoll_base::spec::{OptionRecord, Spec};
+use opticoll_base::units::{Bytes, Time};
+use opticoll_fabric::fabric::Light;
+use opticoll_fabric::fabric::circuits::{Charge, Circuits};
+use opticoll_fabric::family::circuit_switch::{CircuitSwitch, FirstSetting, SwitchedLight};
+use opticoll_fabric::family::wdm_ring::WdmRing;
+use opticoll_plan::collective::{CollectiveKind, DemandMatrix};
+use opticoll_plan::plan::Plan;
+use opticoll_plan::schedule::{Schedule, Transfer};
 
 /// The planner of demands.
 pub(crate) const PLANNER: Planner = Planner {
@@ -164,7 +163,7 @@ fn on_ring(question: &Question<'_>, amounts: &Amounts, longest: u64) -> Result<P
     let chunks = amounts.chunks(longest);
     question.fits(chunks.len() as u64)?;
     let schedule = schedule(question, &chunks)?;
-    Ok(families::place_by_default(
+    Ok(opticoll_placement::place_by_default(
         schedule,
         question.fabric,
         NAME.into(),

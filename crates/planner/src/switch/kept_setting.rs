@@ -13,17 +13,17 @@ use std::collections::BTreeMap;
 use crate::selection::contest::{Contender, Contest, ContestOutcome, Made};
 use crate::{PLANNERS, Planned, Planner, PlannerError, Question, selection::least};
 use graphs::{Graph, Topology};
-use opticoll_core::algorithm::AlgorithmError;
-use opticoll_core::collective::CollectiveKind;
-use opticoll_core::fabric::{Fabric, Light};
-use opticoll_core::family::circuit_switch::CircuitSwitch;
-use opticoll_core::family::circuit_switch::placement::HeldCircuits;
-use opticoll_core::interrupt;
-use opticoll_core::place::{PlacementError, PlacementProblem};
-use opticoll_core::plan::Plan;
-use opticoll_core::simulate::Method;
-use opticoll_core::spec::{OptionRecord, Spec};
-use opticoll_core::units::Time;
+use opticoll_algorithms::AlgorithmError;
+use opticoll_base::interrupt;
+use opticoll_base::spec::{OptionRecord, Spec};
+use opticoll_base::units::Time;
+use opticoll_fabric::fabric::{Fabric, Light};
+use opticoll_fabric::family::circuit_switch::CircuitSwitch;
+use opticoll_placement::circuit_switch::placement::HeldCircuits;
+use opticoll_placement::{PlacementError, PlacementProblem};
+use opticoll_plan::collective::CollectiveKind;
+use opticoll_plan::plan::Plan;
+use opticoll_simulate::Method;
 
 /// The planner of static topologies.
 pub(crate) const PLANNER: Planner = Planner {

@@ -14,16 +14,16 @@
 
 use crate::selection::contest::{Contender, Made};
 use crate::{Planned, Planner, PlannerError, Question, switch::settings};
-use opticoll_core::algorithm::AlgorithmError;
-use opticoll_core::collective::CollectiveKind;
-use opticoll_core::fabric::Light;
-use opticoll_core::fabric::circuits::Circuits;
-use opticoll_core::family::circuit_switch::{CircuitSwitch, SwitchedLight};
-use opticoll_core::interrupt;
-use opticoll_core::plan::{Plan, Relay};
-use opticoll_core::schedule::{Schedule, Transfer};
-use opticoll_core::spec::{OptionRecord, Spec};
-use opticoll_core::units::{Bytes, Time};
+use opticoll_algorithms::AlgorithmError;
+use opticoll_base::interrupt;
+use opticoll_base::spec::{OptionRecord, Spec};
+use opticoll_base::units::{Bytes, Time};
+use opticoll_fabric::fabric::Light;
+use opticoll_fabric::fabric::circuits::Circuits;
+use opticoll_fabric::family::circuit_switch::{CircuitSwitch, SwitchedLight};
+use opticoll_plan::collective::CollectiveKind;
+use opticoll_plan::plan::{Plan, Relay};
+use opticoll_plan::schedule::{Schedule, Transfer};
 
 /// The planner of rotor schedules.
 pub(crate) const PLANNER: Planner = Planner {

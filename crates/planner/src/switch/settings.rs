@@ -26,19 +26,19 @@ use std::collections::BTreeMap;
 use crate::selection::contest::{Contender, Contest, ContestOutcome, Made};
 use crate::{Planned, Planner, PlannerError, Question, selection::least};
 use graphs::Setting;
-use opticoll_core::algorithm::{self, AlgorithmError};
-use opticoll_core::collective::CollectiveKind;
-use opticoll_core::fabric::Light;
-use opticoll_core::fabric::circuits::{Charge, Circuits};
-use opticoll_core::family::circuit_switch::placement::HeldCircuits;
-use opticoll_core::family::circuit_switch::{CircuitSwitch, FirstSetting, SwitchedLight};
-use opticoll_core::interrupt;
-use opticoll_core::place::{PlacementError, PlacementProblem};
-use opticoll_core::plan::{Plan, Relay};
-use opticoll_core::schedule::Schedule;
-use opticoll_core::simulate::default_policy;
-use opticoll_core::spec::{OptionRecord, Spec};
-use opticoll_core::units::Time;
+use opticoll_algorithms::AlgorithmError;
+use opticoll_base::interrupt;
+use opticoll_base::spec::{OptionRecord, Spec};
+use opticoll_base::units::Time;
+use opticoll_fabric::fabric::Light;
+use opticoll_fabric::fabric::circuits::{Charge, Circuits};
+use opticoll_fabric::family::circuit_switch::{CircuitSwitch, FirstSetting, SwitchedLight};
+use opticoll_placement::circuit_switch::placement::HeldCircuits;
+use opticoll_placement::{PlacementError, PlacementProblem};
+use opticoll_plan::collective::CollectiveKind;
+use opticoll_plan::plan::{Plan, Relay};
+use opticoll_plan::schedule::Schedule;
+use opticoll_simulate::default_policy;
 use routes::Route;
 use steps::Step;
 
@@ -98,11 +98,11 @@ fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
     if question.collective.ranks() < 2 {
         return Ok(question.nothing_to_do(spec));
     }
-    let choice = algorithm::choice(spec, "settings", &Choice::ALL)?;
+    let choice = opticoll_algorithms::choice(spec, "settings", &Choice::ALL)?;
     let kind = question.collective.kind();
     if let Some(name) = spec.option("algorithm") {
-        let record =
-            algorithm::find(kind, name).map_err(|error| spec.refuse("algorithm", error))?;
+        let record = opticoll_algorithms::find(kind, name)
+            .map_err(|error| spec.refuse("algorithm", error))?;
         let plan = carry_out(question, record.name, choice)?;
         return Ok(plan.into());
     }
@@ -144,7 +144,7 @@ fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, Planner
 fn offers<'a>(question: &Question<'a>, choice: Choice) -> Result<Vec<Contender<'a>>, PlannerError> {
     let least = question.least()?;
     let (kind, ranks) = (question.collective.kind(), question.collective.ranks());
-    let known = algorithm::records_for(question.fabric).filter(|record| {
+    let known = opticoll_algorithms::records_for(question.fabric).filter(|record| {
         record.collective == kind
             && (record.accepts)(ranks).is_ok()
             && (record.transfers)(ranks) <= question.most_transfers
@@ -210,7 +210,8 @@ fn carry_out(
     choice: Choice,
 ) -> Result<Plan, PlannerError> {
     let switch = needed(question, choice)?;
-    let schedule = algorithm::build(&Spec::new(name), question.collective, question.fabric)?;
+    let schedule =
+        opticoll_algorithms::build(&Spec::new(name), question.collective, question.fabric)?;
     question.fits(schedule.len() as u64)?;
     let steps: Vec<Step> = (0..schedule.steps())
         .map(|step| Step::of(&schedule, step, question.size, switch.ranks))

@@ -1,7 +1,8 @@
 //! Plans timed by simulators.
 
-use opticoll::outcome;
-use opticoll::simulate::{self, SimulationError, fluid, packet};
+use opticoll::simulate;
+use opticoll::simulate::outcome;
+use opticoll::simulate::{SimulationError, fluid, packet};
 use opticoll::units::Bytes;
 use pyo3::prelude::*;
 

@@ -1,12 +1,13 @@
 //! The time of an all_reduce where every slot is charged, against plans by `auto` and against values found once.
 
-use opticoll::bound::LeastCharge;
+use opticoll::bounds::LeastCharge;
+use opticoll::bounds::wdm_ring::time;
 use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;
 use opticoll::family::wdm_ring::WdmRing;
-use opticoll::family::wdm_ring::bound::time;
 use opticoll::planner;
-use opticoll::simulate::{self, Method, Policy};
+use opticoll::simulate;
+use opticoll::simulate::{Method, Policy};
 use opticoll::units::Bytes;
 
 fn ring(ranks: u32, wavelengths: u32, more: &str) -> Fabric {

@@ -1,12 +1,14 @@
 //! No plan on any small ring is below its bounds: rings whole and broken, plans, pieces, sizes drawn at random.
 
 use crate::least_charge;
+use opticoll::bounds::wdm_ring;
+use opticoll::bounds::wdm_ring::time;
 use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;
 use opticoll::family::wdm_ring::WdmRing;
-use opticoll::family::wdm_ring::bound::{self, time};
 use opticoll::planner;
-use opticoll::simulate::{self, Method, Policy};
+use opticoll::simulate;
+use opticoll::simulate::{Method, Policy};
 use opticoll::units::Bytes;
 use opticoll::verify::verify;
 use proptest::prelude::*;
@@ -77,8 +79,8 @@ proptest! {
             prop_assert!(verify(&plan).is_empty(), "{kind} by {name} on {fabric}");
             let collective = plan.schedule.collective;
             let least = match plan.has_one_chunk_per_lightpath() {
-                true => bound::best(ring, &collective),
-                false => bound::any_load(ring, &collective),
+                true => wdm_ring::best(ring, &collective),
+                false => wdm_ring::any_load(ring, &collective),
             };
             prop_assert!(
                 u64::from(plan.slots()) >= least.steps,

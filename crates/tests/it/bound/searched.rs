@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
+use opticoll::bounds::wdm_ring;
 use opticoll::collective::{Collective, CollectiveKind};
-use opticoll::family::wdm_ring::bound;
 use opticoll::family::wdm_ring::{Direction, WdmRing};
 
 fn ring(options: &str) -> WdmRing {
@@ -125,7 +125,7 @@ fn growth_respects_broken_links_and_no_broadcast_is_below_it() {
                 collective.with_root(root).unwrap()
             };
             let fewest = fewest_of_a_broadcast(&ring(options), root);
-            let least = bound::best(&ring(options), &of(CollectiveKind::Broadcast)).steps;
+            let least = wdm_ring::best(&ring(options), &of(CollectiveKind::Broadcast)).steps;
             assert!(
                 least <= fewest,
                 "broadcast from {root} on {options}: {least} > {fewest}"
@@ -133,7 +133,7 @@ fn growth_respects_broken_links_and_no_broadcast_is_below_it() {
             met += u32::from(least == fewest);
             // A reduce is a broadcast backwards, in the other directions.
             let back = fewest_of_a_broadcast(&ring(&backwards(options)), root);
-            let least = bound::best(&ring(options), &of(CollectiveKind::Reduce)).steps;
+            let least = wdm_ring::best(&ring(options), &of(CollectiveKind::Reduce)).steps;
             assert!(
                 least <= back,
                 "reduce to {root} on {options}: {least} > {back}"
@@ -148,7 +148,7 @@ fn growth_respects_broken_links_and_no_broadcast_is_below_it() {
             let collective = Collective::new(kind, 3).unwrap();
             let collective = collective.with_root(root).unwrap();
             assert_eq!(
-                bound::best(&line, &collective).steps,
+                wdm_ring::best(&line, &collective).steps,
                 steps,
                 "{kind} {root}"
             );
@@ -247,7 +247,7 @@ fn no_all_reduce_in_pieces_takes_fewer_slots_than_receptions_need() {
             let ring = ring(options);
             let collective = Collective::new(CollectiveKind::AllReduce, ring.ranks).unwrap();
             let collective = collective.with_pieces(pieces).unwrap();
-            let bound = bound::best(&ring, &collective);
+            let bound = wdm_ring::best(&ring, &collective);
             let fewest = fewest_of_an_all_reduce(&ring, pieces);
             assert!(
                 bound.steps <= fewest,

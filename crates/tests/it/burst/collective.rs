@@ -6,14 +6,15 @@
 
 use std::slice;
 
-use opticoll::algorithm;
+use opticoll::algorithms;
 use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;
 use opticoll::families::Medium;
 use opticoll::plan::Plan;
 use opticoll::schedule::{Schedule, Transfer};
+use opticoll::simulate::burst::collective;
 use opticoll::simulate::burst::collective::{
-    self, BlockingPolicy, CollectiveOutcome, Congestion, Job, JobRun, POLICIES, executed,
+    BlockingPolicy, CollectiveOutcome, Congestion, Job, JobRun, POLICIES, executed,
 };
 use opticoll::simulate::burst::{Burst, BurstError, BurstNetwork, BurstWork, erlang};
 use opticoll::units::Time;
@@ -24,7 +25,7 @@ const MS: u64 = 1_000_000_000;
 fn schedule(kind: CollectiveKind, name: &str, ranks: u32) -> Schedule {
     let fabric = Fabric::parse(&format!("crossbar:ranks={ranks},rate=10Gb/s")).unwrap();
     let collective = Collective::new(kind, ranks).unwrap();
-    let made = algorithm::build(&name.parse().unwrap(), collective, &fabric).unwrap();
+    let made = algorithms::build(&name.parse().unwrap(), collective, &fabric).unwrap();
     let plan = Plan::without_light(&fabric, made, name.into());
     assert_eq!(verify(&plan), []);
     plan.schedule

@@ -1,8 +1,9 @@
 //! What is refused, and what a run does not depend on.
 
 use opticoll::families::Medium;
+use opticoll::simulate::burst;
 use opticoll::simulate::burst::{
-    self, Burst, BurstError, BurstNetwork, BurstSettings, BurstWork, SETTINGS,
+    Burst, BurstError, BurstNetwork, BurstSettings, BurstWork, SETTINGS,
 };
 use opticoll::units::Time;
 

@@ -5,8 +5,9 @@
 use std::collections::BTreeMap;
 
 use opticoll::families::Medium;
+use opticoll::simulate::burst;
 use opticoll::simulate::burst::{
-    self, Burst, BurstNetwork, BurstRecord, BurstRouting, BurstSettings, BurstWork, Converters,
+    Burst, BurstNetwork, BurstRecord, BurstRouting, BurstSettings, BurstWork, Converters,
     Signalling, WavelengthChoice,
 };
 use opticoll::units::Time;

@@ -3,7 +3,8 @@
 use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::plan::{NamedRoutes, Plan, Repetition};
 use opticoll::schedule::Transfer;
-use opticoll::simulate::{self, Policy};
+use opticoll::simulate;
+use opticoll::simulate::Policy;
 use opticoll::units::{Bytes, Time};
 
 use super::{fabric, gathered, planned, proved};

@@ -4,7 +4,8 @@ use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;
 use opticoll::family::circuit_switch::SwitchedLight;
 use opticoll::plan::text;
-use opticoll::simulate::{self, Policy};
+use opticoll::simulate;
+use opticoll::simulate::Policy;
 use opticoll::units::Bytes;
 use opticoll::verify::{ViolationKind, verify};
 

@@ -2,7 +2,8 @@
 
 use opticoll::fabric::Fabric;
 use opticoll::plan::text;
-use opticoll::simulate::{self, Policy};
+use opticoll::simulate;
+use opticoll::simulate::Policy;
 use opticoll::units::Bytes;
 use opticoll::verify::{ViolationKind, verify};
 

@@ -1,7 +1,9 @@
 //! The algorithms for dragonflies: proved on many shapes, from every root, at the cost of their formulas.
 
-use opticoll::algorithm::{self, Algorithm, AlgorithmError, records, records_for};
-use opticoll::collective::{Collective, CollectiveKind, CollectiveKind::*};
+use opticoll::algorithms;
+use opticoll::algorithms::{Algorithm, AlgorithmError, records, records_for};
+use opticoll::collective::CollectiveKind::*;
+use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;
 use opticoll::plan::Plan;
 use opticoll::schedule::Schedule;
@@ -40,7 +42,7 @@ pub(super) fn proved(kind: CollectiveKind, spec: &str, fabric: &Fabric, root: u3
     let collective = Collective::new(kind, fabric.ranks())
         .and_then(|collective| collective.with_root(root))
         .unwrap();
-    let schedule = algorithm::build(&spec.parse().unwrap(), collective, fabric)
+    let schedule = algorithms::build(&spec.parse().unwrap(), collective, fabric)
         .unwrap_or_else(|error| panic!("{kind} {spec}: {error}"));
     let plan = Plan::without_light(fabric, schedule, spec.into());
     assert_eq!(verify(&plan), [], "{kind} {spec} on {fabric} from {root}");
@@ -163,7 +165,7 @@ fn the_aware_ring_is_a_ring_in_its_own_order() {
     for &shape in SHAPES {
         let fabric = dragonfly(shape);
         let dragonfly = fabric.groups().unwrap();
-        let order: Vec<String> = opticoll::algorithm::tar::order(dragonfly)
+        let order: Vec<String> = opticoll::algorithms::tar::order(dragonfly)
             .iter()
             .map(u32::to_string)
             .collect();
@@ -217,7 +219,7 @@ fn orders_that_are_none_are_refused() {
         for kind in [AllGather, AllReduce, ReduceScatter] {
             let spec: Spec = format!("ring:{options}").parse().unwrap();
             let collective = Collective::new(kind, 4).unwrap();
-            let error = algorithm::build(&spec, collective, &fabric).unwrap_err();
+            let error = algorithms::build(&spec, collective, &fabric).unwrap_err();
             assert!(error.to_string().contains(reason), "{options}: {error}");
         }
     }
@@ -237,7 +239,7 @@ fn on_other_fabrics_algorithms_for_dragonflies_are_refused_and_not_offered() {
         {
             let collective = Collective::new(record.collective, 8).unwrap();
             let spec = record.name.parse().unwrap();
-            let error = algorithm::build(&spec, collective, &fabric).unwrap_err();
+            let error = algorithms::build(&spec, collective, &fabric).unwrap_err();
             assert!(
                 matches!(error, AlgorithmError::NoGroups { .. }),
                 "{spelling} {}: {error}",
@@ -256,8 +258,8 @@ fn on_other_fabrics_algorithms_for_dragonflies_are_refused_and_not_offered() {
 #[test]
 fn the_papers_name_is_understood() {
     for kind in [Scatter, Gather, Broadcast, Reduce] {
-        assert_eq!(algorithm::find(kind, "LIN").unwrap().name, "linear");
+        assert_eq!(algorithms::find(kind, "LIN").unwrap().name, "linear");
     }
-    let error = algorithm::find(AllGather, "lin").err().unwrap();
+    let error = algorithms::find(AllGather, "lin").err().unwrap();
     assert!(matches!(error, AlgorithmError::Unknown { .. }));
 }

@@ -1,7 +1,7 @@
 //! The formulas of records say what they are meant to.
 
-pub(super) use opticoll::algorithm::formula::Variables;
-use opticoll::algorithm::formula::{of_ranks, upper_bound, value as read};
+pub(super) use opticoll::algorithms::formula::Variables;
+use opticoll::algorithms::formula::{of_ranks, upper_bound, value as read};
 
 /// Whether a number is what a formula says: equal to it, or at most that after `<=`.
 pub(super) fn agrees(number: f64, formula: &str, values: &Variables) -> bool {

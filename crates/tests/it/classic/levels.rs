@@ -1,16 +1,19 @@
 //! The algorithms for tori and for fabrics whose ranks come in groups: proved, at the cost of their theory, in times
 //! computed by hand.
 
-use opticoll::algorithm::{self, AlgorithmError, find};
-use opticoll::collective::{Collective, CollectiveKind, CollectiveKind::*};
+use opticoll::algorithms;
+use opticoll::algorithms::{AlgorithmError, find};
+use opticoll::collective::CollectiveKind::*;
+use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;
 use opticoll::plan::Plan;
 use opticoll::schedule::{Schedule, Transfer};
-use opticoll::simulate::{self, Method};
+use opticoll::simulate;
+use opticoll::simulate::Method;
 use opticoll::units::Bytes;
 
 use super::dragonfly::{check_costs, proved};
-use opticoll::algorithm::formula::of_ranks;
+use opticoll::algorithms::formula::of_ranks;
 
 /// The time (s) of a plan under the default rule.
 fn time(kind: CollectiveKind, spec: &str, fabric: &str, size: u64) -> f64 {
@@ -239,7 +242,7 @@ fn channels_that_there_are_no_ranks_for_are_refused() {
     ] {
         let fabric = Fabric::parse(fabric).unwrap();
         let collective = Collective::new(AllReduce, fabric.ranks()).unwrap();
-        let refused = algorithm::build(&spec.parse().unwrap(), collective, &fabric);
+        let refused = algorithms::build(&spec.parse().unwrap(), collective, &fabric);
         let said = refused.err().map(|error| error.to_string());
         assert!(said.is_some_and(|said| said.contains(words)), "{spec}");
     }
@@ -262,7 +265,7 @@ fn fabrics_without_dimensions_or_groups_are_refused() {
     ] {
         let fabric = Fabric::parse(fabric).unwrap();
         let collective = Collective::new(AllGather, fabric.ranks()).unwrap();
-        let refused = algorithm::build(&spec.parse().unwrap(), collective, &fabric);
+        let refused = algorithms::build(&spec.parse().unwrap(), collective, &fabric);
         let is_right = matches!(refused, Err(AlgorithmError::WrongFamily(_)));
         assert!(is_right, "{spec} on {fabric}");
     }

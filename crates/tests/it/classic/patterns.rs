@@ -3,7 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use opticoll::collective::CollectiveKind::{self, *};
+use opticoll::collective::CollectiveKind;
+use opticoll::collective::CollectiveKind::*;
 use opticoll::schedule::Schedule;
 
 use super::ranges;

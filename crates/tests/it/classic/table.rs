@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use opticoll::algorithm::{Algorithm, records};
+use opticoll::algorithms::{Algorithm, records};
 use opticoll::collective::CollectiveKind;
 use opticoll::fabric::Fabric;
 use opticoll::families::FAMILIES;
@@ -44,7 +44,7 @@ fn tables() -> String {
 fn fabrics(planner: &Planner) -> String {
     let ring = "wdm_ring:ranks=16,wavelengths=4,broken=3-4,multicast=drop_and_continue";
     let (mut own, mut others) = (Vec::new(), Vec::new());
-    for record in FAMILIES.iter().map(|family| family.record) {
+    for record in FAMILIES {
         let Ok(example) = Fabric::parse(record.example) else {
             continue; // A cost model of messages.
         };

@@ -1,12 +1,13 @@
 //! Lower bounds on times over electrical links, and plans that meet them.
 
-use opticoll::algorithm;
-use opticoll::bound::electrical as electrical_bound;
+use opticoll::algorithms;
+use opticoll::bounds::electrical as electrical_bound;
 use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;
 use opticoll::plan::Plan;
 use opticoll::schedule::{Action, Schedule, Transfer};
-use opticoll::simulate::{self, Method, fluid};
+use opticoll::simulate;
+use opticoll::simulate::{Method, fluid};
 use opticoll::units::{Bytes, Time};
 use opticoll::verify::verify;
 
@@ -36,7 +37,7 @@ fn no_plan_is_faster_than_the_bound_and_some_meet_it() {
         ] {
             let fabric = Fabric::parse(&format!("{fabric},{options}")).unwrap();
             let network = fabric.network().unwrap();
-            for record in algorithm::records_for(&fabric) {
+            for record in algorithms::records_for(&fabric) {
                 let lit = matches!(record.name, "one_stage" | "wrht");
                 if lit || (record.accepts)(fabric.ranks()).is_err() {
                     continue;

@@ -1,11 +1,12 @@
 //! The simulator `bulk_synchronous`: by hand, and beside `fluid` under the start rule `step`.
 
-use opticoll::algorithm;
+use opticoll::algorithms;
 use opticoll::collective::CollectiveKind;
 use opticoll::fabric::Fabric;
-use opticoll::outcome::{Flowing, Outcome};
 use opticoll::plan::Plan;
-use opticoll::simulate::{self, Method, SimulationError};
+use opticoll::simulate;
+use opticoll::simulate::outcome::{Flowing, Outcome};
+use opticoll::simulate::{Method, SimulationError};
 use opticoll::units::Bytes;
 
 use super::{FABRICS, proved};
@@ -105,7 +106,7 @@ fn no_step_takes_longer_than_flows_but_for_latencies() {
     let mut alike = 0;
     for fabric in FABRICS {
         let fabric = Fabric::parse(fabric).unwrap();
-        for record in algorithm::records_for(&fabric) {
+        for record in algorithms::records_for(&fabric) {
             if matches!(record.name, "optree" | "one_stage" | "wrht") {
                 continue;
             }

@@ -1,9 +1,10 @@
 //! Every algorithm that needs no light, proved on electrical fabrics.
 
-use opticoll::algorithm;
+use opticoll::algorithms;
 use opticoll::fabric::Fabric;
 use opticoll::plan::{fold, text};
-use opticoll::simulate::{self, Method};
+use opticoll::simulate;
+use opticoll::simulate::Method;
 use opticoll::units::Bytes;
 use opticoll::verify::verify;
 
@@ -14,7 +15,7 @@ fn every_algorithm_that_needs_no_light_is_proved_on_every_fabric_and_read_back()
     for fabric in FABRICS {
         let fabric = Fabric::parse(fabric).unwrap();
         let mut planned = 0;
-        for record in algorithm::records_for(&fabric) {
+        for record in algorithms::records_for(&fabric) {
             if matches!(record.name, "one_stage" | "wrht") {
                 continue;
             }
@@ -37,7 +38,7 @@ fn every_algorithm_that_needs_no_light_is_proved_on_every_fabric_and_read_back()
 fn any_number_of_ranks_will_do() {
     for ranks in 1..=20 {
         let fabric = Fabric::parse(&format!("crossbar:ranks={ranks}")).unwrap();
-        for record in algorithm::records_for(&fabric) {
+        for record in algorithms::records_for(&fabric) {
             let lit = matches!(record.name, "one_stage" | "wrht");
             if !lit && (record.accepts)(ranks).is_ok() {
                 let plan = proved(record.collective, record.name, &fabric);

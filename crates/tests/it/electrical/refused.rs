@@ -4,8 +4,9 @@ use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::{Fabric, Light};
 use opticoll::plan::{Plan, text};
 use opticoll::planner;
+use opticoll::simulate;
 use opticoll::simulate::fluid::StartRule;
-use opticoll::simulate::{self, Method, Policy, Simulator};
+use opticoll::simulate::{Method, Policy, Simulator};
 use opticoll::units::Bytes;
 use opticoll::verify::{ViolationKind, verify};
 

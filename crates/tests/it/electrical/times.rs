@@ -2,11 +2,12 @@
 
 use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;
-use opticoll::outcome::Flowing;
 use opticoll::plan::Plan;
 use opticoll::planner;
+use opticoll::simulate;
+use opticoll::simulate::Method;
 use opticoll::simulate::fluid::{FlowOptions, StartRule, Weights};
-use opticoll::simulate::{self, Method};
+use opticoll::simulate::outcome::Flowing;
 use opticoll::spec::Spec;
 use opticoll::units::{Bytes, Time};
 use opticoll::verify::verify;

@@ -1,11 +1,12 @@
 //! Bundles: several blocks on a lightpath of a tree, in the slots that their volumes take.
 
+use opticoll::bounds::wdm_ring::time;
 use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;
 use opticoll::family::wdm_ring::WdmRing;
-use opticoll::family::wdm_ring::bound::time;
 use opticoll::planner;
-use opticoll::simulate::{self, Policy};
+use opticoll::simulate;
+use opticoll::simulate::Policy;
 
 use super::{check, on};
 use crate::least_charge;

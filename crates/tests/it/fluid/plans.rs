@@ -2,9 +2,10 @@
 
 use opticoll::collective::CollectiveKind;
 use opticoll::fabric::Fabric;
-use opticoll::outcome::Flowing;
+use opticoll::simulate;
+use opticoll::simulate::Method;
 use opticoll::simulate::fluid::{FlowOptions, MessageTime, StartRule, message_times};
-use opticoll::simulate::{self, Method};
+use opticoll::simulate::outcome::Flowing;
 use opticoll::units::Bytes;
 
 use crate::electrical::proved;

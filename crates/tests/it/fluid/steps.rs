@@ -3,10 +3,10 @@
 
 use opticoll::fabric::Fabric;
 use opticoll::network::{Link, Network, Routed, Sharing};
-use opticoll::outcome::{FluidOutcome, NONE, Profile};
 use opticoll::simulate::fluid::{
     Flow, FlowOptions, Flows, StartRule, StepFlow, Steps, simulate_flows, simulate_steps,
 };
+use opticoll::simulate::outcome::{FluidOutcome, NONE, Profile};
 use opticoll::units::{Bytes, Rate, Time, UnitError};
 use proptest::prelude::*;
 

@@ -2,12 +2,12 @@
 
 use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::network::{Link, Network, Routed, Sharing};
-use opticoll::outcome::{FluidOutcome, NONE};
 use opticoll::schedule::{Schedule, Transfer};
 use opticoll::simulate::fluid::{
     BackgroundFlow, Endpoint, Flow, FlowOptions, Flows, FluidError, LinkBin, StartRule, StepFlow,
     Steps, simulate_flows, simulate_schedule, simulate_steps,
 };
+use opticoll::simulate::outcome::{FluidOutcome, NONE};
 use opticoll::units::{Bytes, Rate, Time, UnitError};
 
 use super::networks::{Pattern, Star};

@@ -1,14 +1,15 @@
 //! Bounds on grids of light paths: met where theory meets them, above by every plan, and phases as few as trying
 //! all finds.
 
+use opticoll::bounds::light_path_grid::{SetUps, best, least_slots};
 use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::{Fabric, Light};
 use opticoll::family::light_path_grid::LightPathGrid;
 use opticoll::family::light_path_grid::PortsLight;
-use opticoll::family::light_path_grid::bound::{SetUps, best, least_slots};
 use opticoll::plan::Plan;
 use opticoll::schedule::{Schedule, Transfer};
-use opticoll::simulate::{self, Method, Paths, Policy};
+use opticoll::simulate;
+use opticoll::simulate::{Method, Paths, Policy};
 use opticoll::units::Bytes;
 use opticoll::verify::verify;
 use proptest::prelude::*;

@@ -7,7 +7,8 @@ use std::collections::{BTreeMap, BinaryHeap};
 use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;
 use opticoll::planner;
-use opticoll::simulate::{self, Method};
+use opticoll::simulate;
+use opticoll::simulate::Method;
 use opticoll::units::Bytes;
 
 /// A slot without bytes, and a byte, in ps.

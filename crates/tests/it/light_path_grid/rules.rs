@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use opticoll::collective::CollectiveKind;
 use opticoll::fabric::Fabric;
 use opticoll::family::light_path_grid::PortsLight;
-use opticoll::family::light_path_grid::placement::{PortError, assign_ports};
+use opticoll::placement::light_path_grid::placement::{PortError, assign_ports};
 use opticoll::plan::Plan;
 use opticoll::schedule::{Schedule, Transfer};
 use opticoll::verify::{ViolationKind, verify};

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use opticoll::collective::CollectiveKind;
 use opticoll::plan::Plan;
-use opticoll::simulate::{self, Method};
+use opticoll::simulate;
+use opticoll::simulate::Method;
 use opticoll::units::Bytes;
 
 use super::{algorithms, proved};

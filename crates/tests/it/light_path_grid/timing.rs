@@ -5,7 +5,8 @@ use opticoll::collective::CollectiveKind;
 use opticoll::fabric::{Fabric, Light};
 use opticoll::family::light_path_grid::LightPathGrid;
 use opticoll::plan::Relay;
-use opticoll::simulate::{self, Method, SimulationError};
+use opticoll::simulate;
+use opticoll::simulate::{Method, SimulationError};
 use opticoll::units::Bytes;
 use opticoll::verify::verify;
 
@@ -279,7 +280,7 @@ fn what_does_not_fit_is_refused() {
                 let collective =
                     opticoll::collective::Collective::new(CollectiveKind::AllGather, 4);
                 let spec = "ring".parse().unwrap();
-                let schedule = opticoll::algorithm::build(&spec, collective.unwrap(), &fabric);
+                let schedule = opticoll::algorithms::build(&spec, collective.unwrap(), &fabric);
                 opticoll::plan::Plan::without_light(&fabric, schedule.unwrap(), "ring".into())
             }
         };
@@ -293,10 +294,7 @@ fn what_does_not_fit_is_refused() {
         );
     }
     for (settings, expected) in [
-        (
-            ("paths", "forgotten"),
-            "unknown setting of lightpaths `forgotten`",
-        ),
+        (("paths", "forgotten"), "unknown value `forgotten`"),
         (("policy", "establish"), "unknown policy `establish`"),
     ] {
         let error = Method::from_settings([settings]).unwrap_err().to_string();

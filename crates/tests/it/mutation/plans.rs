@@ -1,10 +1,10 @@
 //! Valid plans to mutate: some made by hand, and one by each algorithm.
 
-use opticoll::algorithm;
+use opticoll::algorithms;
 use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::{Fabric, Light};
 use opticoll::family::wdm_ring::{CONVERTED, Direction, WdmLight, WdmRing};
-use opticoll::family::wdm_ring::{placement, route};
+use opticoll::placement::wdm_ring::{placement, route};
 use opticoll::plan::{Lightpath, NamedRoutes, Plan, Repetition};
 use opticoll::schedule::{Action, Claims, Schedule, Transfer};
 
@@ -316,7 +316,7 @@ pub(super) fn plans_by_algorithm() -> Vec<Plan> {
             }
             let collective = Collective::new(record.collective, ranks).unwrap();
             let spec = record.name.parse().unwrap();
-            let schedule = algorithm::build(&spec, collective, &fabric).unwrap();
+            let schedule = algorithms::build(&spec, collective, &fabric).unwrap();
             if ranks > 100 && schedule.len() > 1000 {
                 // Sets and paths of more than one word of 64 ranks, but few transfers.
                 continue;

@@ -1,15 +1,16 @@
 //! Where simulated time ends, after 2^60 ps: an error on either side of which nothing hangs and no time wraps.
 
-use opticoll::algorithm;
+use opticoll::algorithms;
 use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;
 use opticoll::plan::routes::OF_FABRIC;
 use opticoll::schedule::Schedule;
 use opticoll::simulate::SimulationError;
 use opticoll::simulate::live::Live;
+use opticoll::simulate::packet;
 use opticoll::simulate::packet::{
-    self, Arbitration, DrivenPackets, Overheads, PacketError, PacketOptions, PacketSettings,
-    PacketWork, RouterDelay, Spread, Traffic,
+    Arbitration, DrivenPackets, Overheads, PacketError, PacketOptions, PacketSettings, PacketWork,
+    RouterDelay, Spread, Traffic,
 };
 use opticoll::spec::Spec;
 use opticoll::units::{Bytes, Time};
@@ -20,7 +21,7 @@ const END_PS: u64 = 1 << 60;
 
 fn ring(fabric: &Fabric) -> Schedule {
     let collective = Collective::new(CollectiveKind::AllReduce, fabric.ranks()).unwrap();
-    algorithm::build(&Spec::new("ring"), collective, fabric).unwrap()
+    algorithms::build(&Spec::new("ring"), collective, fabric).unwrap()
 }
 
 fn run(

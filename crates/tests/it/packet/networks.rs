@@ -1,8 +1,9 @@
 //! Fabrics with fixed routes.
 
 use opticoll::fabric::Fabric;
+use opticoll::simulate::packet;
 use opticoll::simulate::packet::{
-    self, Overheads, PacketError, PacketOptions, PacketOutcome, PacketRouting, PacketWork, Pattern,
+    Overheads, PacketError, PacketOptions, PacketOutcome, PacketRouting, PacketWork, Pattern,
     Traffic,
 };
 use opticoll::units::{Bytes, Time};

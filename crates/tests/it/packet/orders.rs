@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use opticoll::algorithm::{self, tar};
+use opticoll::algorithms;
+use opticoll::algorithms::tar;
 use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;
 use opticoll::hash;
@@ -15,7 +16,7 @@ use super::{balanced, shape};
 /// The schedule of an algorithm on a dragonfly, proved.
 fn made(kind: CollectiveKind, name: &str, fabric: &Fabric) -> Schedule {
     let collective = Collective::new(kind, fabric.ranks()).unwrap();
-    let schedule = algorithm::build(&name.parse().unwrap(), collective, fabric).unwrap();
+    let schedule = algorithms::build(&name.parse().unwrap(), collective, fabric).unwrap();
     let plan = Plan::without_light(fabric, schedule, name.into());
     assert_eq!(verify::verify(&plan), [], "{name}");
     plan.schedule

@@ -1,13 +1,14 @@
 //! Networks in parts, each on a thread of its own: the outcome is that of one part, to the last bit.
 
-use opticoll::algorithm;
+use opticoll::algorithms;
 use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;
 use opticoll::hash::shuffled;
 use opticoll::plan::Plan;
 use opticoll::schedule::Schedule;
+use opticoll::simulate::packet;
 use opticoll::simulate::packet::{
-    self, Arbitration, Buffers, Issue, Overheads, PacketError, PacketOptions, PacketOutcome,
+    Arbitration, Buffers, Issue, Overheads, PacketError, PacketOptions, PacketOutcome,
     PacketRouting, PacketWork, Pattern, RouterDelay, Traffic,
 };
 use opticoll::units::{Bytes, Time};
@@ -166,7 +167,7 @@ fn credits_may_take_longer_than_chunks() {
 /// A schedule on a dragonfly, proved.
 fn proved(kind: CollectiveKind, algorithm: &str, fabric: &Fabric) -> Schedule {
     let collective = Collective::new(kind, fabric.ranks()).unwrap();
-    let schedule = algorithm::build(&algorithm.parse().unwrap(), collective, fabric).unwrap();
+    let schedule = algorithms::build(&algorithm.parse().unwrap(), collective, fabric).unwrap();
     let plan = Plan::without_light(fabric, schedule, algorithm.into());
     assert_eq!(verify::verify(&plan), [], "{algorithm}");
     plan.schedule

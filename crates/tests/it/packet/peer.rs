@@ -1,12 +1,14 @@
 //! Values that CODES gave for the same workloads, with random delays of its own.
 
-use opticoll::algorithm::{self, tar};
+use opticoll::algorithms;
+use opticoll::algorithms::tar;
 use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;
 use opticoll::hash::shuffled;
 use opticoll::schedule::Schedule;
+use opticoll::simulate::packet;
 use opticoll::simulate::packet::{
-    self, Arbitration, Overheads, PacketOptions, PacketOutcome, PacketRouting, PacketWork, Pattern,
+    Arbitration, Overheads, PacketOptions, PacketOutcome, PacketRouting, PacketWork, Pattern,
     RouterDelay, Spread, Traffic,
 };
 use opticoll::units::{Bytes, Time};
@@ -27,7 +29,7 @@ fn us(time: Time) -> f64 {
 
 fn named(kind: CollectiveKind, name: &str, fabric: &Fabric) -> Schedule {
     let collective = Collective::new(kind, fabric.ranks()).unwrap();
-    algorithm::build(&name.parse().unwrap(), collective, fabric).unwrap()
+    algorithms::build(&name.parse().unwrap(), collective, fabric).unwrap()
 }
 
 /// CODES's small delays, all at the least (0) or the most (1).

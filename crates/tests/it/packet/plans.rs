@@ -1,12 +1,14 @@
 //! Plans packet by packet, with settings as text.
 
-use opticoll::algorithm;
+use opticoll::algorithms;
 use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;
-use opticoll::outcome::packets::PacketOutcome;
 use opticoll::plan::Plan;
-use opticoll::simulate::packet::{self, Draws, PacketWork};
-use opticoll::simulate::{self, Method, background};
+use opticoll::simulate;
+use opticoll::simulate::outcome::packets::PacketOutcome;
+use opticoll::simulate::packet;
+use opticoll::simulate::packet::{Draws, PacketWork};
+use opticoll::simulate::{Method, background};
 use opticoll::units::Bytes;
 use opticoll::verify;
 
@@ -14,7 +16,7 @@ use super::{balanced, check_laws, cut};
 
 fn planned(kind: CollectiveKind, name: &str, fabric: &Fabric) -> Plan {
     let collective = Collective::new(kind, fabric.ranks()).unwrap();
-    let schedule = algorithm::build(&name.parse().unwrap(), collective, fabric).unwrap();
+    let schedule = algorithms::build(&name.parse().unwrap(), collective, fabric).unwrap();
     let plan = Plan::without_light(fabric, schedule, name.into());
     assert_eq!(verify::verify(&plan), [], "{name}");
     plan
@@ -38,7 +40,7 @@ fn every_plan_arrives_on_every_fabric() {
     for spelling in FABRICS {
         let fabric = Fabric::parse(&format!("{spelling},rate=10GB/s")).unwrap();
         let network = fabric.network().unwrap();
-        for record in algorithm::records_for(&fabric) {
+        for record in algorithms::records_for(&fabric) {
             let lit = matches!(record.name, "one_stage" | "wrht");
             if lit || (record.accepts)(fabric.ranks()).is_err() {
                 continue;

@@ -3,14 +3,16 @@
 
 use std::collections::BTreeMap;
 
-use opticoll::algorithm;
+use opticoll::algorithms;
 use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;
 use opticoll::plan::Plan;
 use opticoll::planner;
-use opticoll::simulate::fluid::{self, Flow, FlowOptions, Flows};
+use opticoll::simulate;
+use opticoll::simulate::fluid;
+use opticoll::simulate::fluid::{Flow, FlowOptions, Flows};
 use opticoll::simulate::packet::Issue;
-use opticoll::simulate::{self, Method, Policy};
+use opticoll::simulate::{Method, Policy};
 use opticoll::spec::Spec;
 use opticoll::units::{Bytes, Time};
 use opticoll::verify::verify;
@@ -77,7 +79,7 @@ fn plan(kind: CollectiveKind, algorithm: &str, fabric: &Fabric) -> Option<Plan> 
     let collective = Collective::new(kind, fabric.ranks()).unwrap();
     let spec: Spec = algorithm.parse().unwrap();
     let ring = Fabric::parse(&ring).unwrap();
-    let schedule = algorithm::build_ranges(&spec, collective, &ring).ok()?;
+    let schedule = algorithms::build_ranges(&spec, collective, &ring).ok()?;
     let plan = Plan::without_light(fabric, schedule, algorithm.into());
     assert_eq!(verify(&plan), [], "{algorithm} on {fabric}");
     Some(plan)
@@ -95,7 +97,7 @@ fn a_collective_alone_takes_as_long_as_its_plan_under_fluid() {
     let mut compared = 0;
     for fabric in FABRICS {
         let fabric = Fabric::parse(fabric).unwrap();
-        for record in algorithm::records_for(&fabric) {
+        for record in algorithms::records_for(&fabric) {
             let Some(plan) = plan(record.collective, record.name, &fabric) else {
                 continue;
             };

@@ -3,8 +3,10 @@
 
 use std::collections::BTreeSet;
 
-use opticoll::collective::CollectiveKind::{self, AllGather, AllReduce, Broadcast};
-use opticoll::simulate::{self, Method};
+use opticoll::collective::CollectiveKind;
+use opticoll::collective::CollectiveKind::{AllGather, AllReduce, Broadcast};
+use opticoll::simulate;
+use opticoll::simulate::Method;
 use opticoll::units::Bytes;
 use opticoll::workload::csv;
 use opticoll::workload::expand::Algorithms;

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use opticoll::algorithm;
-use opticoll::algorithm::light_path::{LightPathError, PathCost};
+use opticoll::algorithms;
+use opticoll::algorithms::light_path::{LightPathError, PathCost};
 use opticoll::collective::CollectiveKind;
 use opticoll::units::{Bytes, Rate, Time};
 
@@ -46,7 +46,7 @@ fn collective_time(
         Algorithm::RecursiveDoubling => (CollectiveKind::AllGather, "recursive_doubling"),
         Algorithm::BinomialTree => (CollectiveKind::Broadcast, "binomial"),
     };
-    let formula = algorithm::find(kind, name).unwrap().formula.unwrap();
+    let formula = algorithms::find(kind, name).unwrap().formula.unwrap();
     formula.time(ranks, Bytes::new(bytes), cost(), ports)
 }
 

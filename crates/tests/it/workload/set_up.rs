@@ -1,6 +1,7 @@
 //! Replays over light paths that are set up and released, against the formulas and the published table.
 
-use opticoll::algorithm::{self, light_path::PathCost};
+use opticoll::algorithms;
+use opticoll::algorithms::light_path::PathCost;
 use opticoll::collective::CollectiveKind;
 use opticoll::families::Medium;
 use opticoll::simulate::Method;
@@ -90,7 +91,7 @@ fn a_collective_takes_what_its_formula_says() {
                 if by_rounds && !ranks.is_power_of_two() {
                     continue;
                 }
-                let formula = algorithm::find(kind, algorithm).unwrap().formula.unwrap();
+                let formula = algorithms::find(kind, algorithm).unwrap().formula.unwrap();
                 let time = formula
                     .time(ranks, Bytes::new(whole), cost, Some(ports))
                     .unwrap();

@@ -1,13 +1,13 @@
 //! Schedules on grids: hops, slots and wavelengths by theory.
 
-use opticoll::algorithm::records_for;
+use opticoll::algorithms::records_for;
 use opticoll::collective::CollectiveKind;
 use opticoll::fabric::{Fabric, Plane};
-use opticoll::families::wavelengths_used;
 use opticoll::family::wss_grid::WssGrid;
-use opticoll::family::wss_grid::placement::{GridError, colour_edges};
-use opticoll::family::wss_grid::switches::configuration;
 use opticoll::family::wss_grid::{Configuration, SwitchSetting};
+use opticoll::placement::wavelengths_used;
+use opticoll::placement::wss_grid::placement::{GridError, colour_edges};
+use opticoll::placement::wss_grid::switches::configuration;
 use opticoll::plan::Plan;
 use proptest::prelude::*;
 

@@ -6,11 +6,11 @@ use opticoll::family::wss_grid::WssGrid;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
-use opticoll::algorithm::records_for;
+use opticoll::algorithms::records_for;
 use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;
-use opticoll::family::wss_grid;
-use opticoll::simulate::{self, Policy};
+use opticoll::simulate;
+use opticoll::simulate::Policy;
 use opticoll::units::{Bytes, Time};
 use proptest::prelude::*;
 
@@ -25,7 +25,7 @@ pub(super) fn bound(
     let fabric = Fabric::parse(fabric).unwrap();
     let collective = Collective::new(kind, fabric.ranks()).unwrap();
     let grid = fabric.downcast::<WssGrid>().unwrap();
-    let bound = wss_grid::bound::best(
+    let bound = opticoll::bounds::wss_grid::best(
         grid,
         &collective,
         Bytes::new(bytes),
@@ -118,7 +118,7 @@ fn bounds_are_those_of_theory() {
     let row = Fabric::parse("wss_grid:rows=1,columns=5").unwrap();
     let collective = Collective::new(Broadcast, 5).unwrap();
     assert_eq!(
-        wss_grid::bound::slots(row.downcast::<WssGrid>().unwrap(), &collective).steps,
+        opticoll::bounds::wss_grid::slots(row.downcast::<WssGrid>().unwrap(), &collective).steps,
         3
     );
 }
@@ -272,14 +272,14 @@ proptest! {
             }
             let plan = proved(record.collective, record.name, &fabric);
             let collective = plan.schedule.collective;
-            let slots = wss_grid::bound::slots(grid, &collective).steps;
+            let slots = opticoll::bounds::wss_grid::slots(grid, &collective).steps;
             prop_assert!(u64::from(plan.slots()) >= slots, "{}", record.name);
             for (simulator, policy) in [
                 ("control", Policy::TwoTier), ("circuit", Policy::TwoTier),
                 ("circuit", Policy::EveryStep), ("circuit", Policy::Free),
             ] {
                 let outcome = simulate::simulate(&plan, Bytes::new(bytes), policy, simulator).unwrap();
-                let bound = wss_grid::bound::best(grid, &collective, Bytes::new(bytes), least_charge(grid, policy)).unwrap();
+                let bound = opticoll::bounds::wss_grid::best(grid, &collective, Bytes::new(bytes), least_charge(grid, policy)).unwrap();
                 prop_assert!(
                     outcome.time >= bound.time || plan.is_empty(), "{} on {fabric} by {simulator}, {}: {} {}",
                     record.name, policy.name(), outcome.time, bound.time

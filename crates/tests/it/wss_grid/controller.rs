@@ -2,8 +2,9 @@
 
 use opticoll::collective::CollectiveKind;
 use opticoll::fabric::Fabric;
-use opticoll::outcome::{Outcome, Tuned};
-use opticoll::simulate::{self, Method, Policy, control};
+use opticoll::simulate;
+use opticoll::simulate::outcome::{Outcome, Tuned};
+use opticoll::simulate::{Method, Policy, control};
 use opticoll::units::Bytes;
 use proptest::prelude::*;
 

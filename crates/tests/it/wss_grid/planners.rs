@@ -6,7 +6,8 @@ use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;
 use opticoll::plan::Plan;
 use opticoll::planner;
-use opticoll::simulate::{self, Method, Policy};
+use opticoll::simulate;
+use opticoll::simulate::{Method, Policy};
 use opticoll::units::{Bytes, Time};
 use opticoll::verify::verify;
 

@@ -2,8 +2,9 @@
 
 use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;
-use opticoll::outcome::Tuned;
-use opticoll::simulate::{self, Method, Policy, control};
+use opticoll::simulate;
+use opticoll::simulate::outcome::Tuned;
+use opticoll::simulate::{Method, Policy, control};
 use opticoll::units::{Bytes, Time};
 use opticoll::verify::verify;
 use proptest::prelude::*;
@@ -15,7 +16,7 @@ fn simulated(
     algorithm: &str,
     bytes: u64,
     simulator: &str,
-) -> opticoll::outcome::Outcome {
+) -> opticoll::simulate::outcome::Outcome {
     let plan = proved(CollectiveKind::AllReduce, algorithm, fabric);
     let method = Method::from_settings([("simulator", simulator)]).unwrap();
     simulate::run(&plan, Bytes::new(bytes), &method).unwrap()

@@ -8,7 +8,7 @@ use super::kind;
 use crate::error::TraceError;
 use crate::program::{Call, NONE};
 use crate::trace::Trace;
-use opticoll_core::interrupt;
+use opticoll_base::interrupt;
 
 /// Per communicator, the collectives that its members enter: for each the event of every member.
 pub(super) type Entered = BTreeMap<u32, Vec<Vec<u32>>>;

@@ -7,17 +7,17 @@
 
 use super::{Algorithms, CollectiveTarget};
 use crate::error::{Place, TraceError};
-use opticoll_core::algorithm;
-use opticoll_core::collective::Collective;
-use opticoll_core::fabric::Fabric;
-use opticoll_core::plan::Plan;
-use opticoll_core::simulate::{Method, Policy, default_simulator};
-use opticoll_core::spec::Spec;
-use opticoll_core::units::Bytes;
-use opticoll_core::verify::verify;
-use opticoll_planner as planner;
 
-opticoll_core::rows! {
+use opticoll_base::spec::Spec;
+use opticoll_base::units::Bytes;
+use opticoll_fabric::fabric::Fabric;
+use opticoll_plan::collective::Collective;
+use opticoll_plan::plan::Plan;
+use opticoll_planner as planner;
+use opticoll_simulate::{Method, Policy, default_simulator};
+use opticoll_verify::verify;
+
+opticoll_simulate::rows! {
     /// One row per collective and size among so many ranks.
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct ChosenAlgorithm {
@@ -69,7 +69,7 @@ pub(super) fn plan(
         |schedule, algorithm| Plan::without_light(same.unwrap_or(&crossbar), schedule, algorithm);
     let named = |spec: &Spec| {
         let ring = ring()?;
-        algorithm::build_ranges(spec, collective, same.unwrap_or(&ring))
+        opticoll_algorithms::build_ranges(spec, collective, same.unwrap_or(&ring))
             .map(|schedule| without_light(schedule, spec.to_string()))
             .map_err(|error| TraceError::at(place, error))
     };

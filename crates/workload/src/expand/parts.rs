@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use opticoll_core::collective::Collective;
-use opticoll_core::interrupt;
-use opticoll_core::plan::NamedRoutes;
-use opticoll_core::schedule::{Action, Schedule};
-use opticoll_core::units::Bytes;
+use opticoll_base::interrupt;
+use opticoll_base::units::Bytes;
+use opticoll_plan::collective::Collective;
+use opticoll_plan::plan::NamedRoutes;
+use opticoll_plan::schedule::{Action, Schedule};
 
 /// A message of one member of a collective: its step, the other member, and the chunks.
 pub(super) struct MemberMessage {
@@ -15,7 +15,7 @@ pub(super) struct MemberMessage {
     pub(super) peer: u32,
     pub(super) sends: bool,
     pub(super) chunks: Vec<(u32, u32)>,
-    /// The route that the plan names for it; [`OF_FABRIC`](opticoll_core::plan::routes::OF_FABRIC)
+    /// The route that the plan names for it; [`OF_FABRIC`](opticoll_plan::plan::routes::OF_FABRIC)
     /// otherwise.
     pub(super) route: u32,
 }

@@ -12,14 +12,14 @@ use super::{ChosenAlgorithm, CollectiveTarget, Expanded, Expansion, choice, kind
 use crate::error::{Place, TraceError};
 use crate::program::{Call, Node, NodeKind, ProgramBuilder};
 use crate::trace::Event;
-use opticoll_core::collective::demand::DemandMatrix;
-use opticoll_core::collective::{Collective, CollectiveKind};
-use opticoll_core::fabric::Fabric;
-use opticoll_core::plan::Plan;
-use opticoll_core::simulate::live::PlannedCollective;
-use opticoll_core::simulate::{self, Method};
-use opticoll_core::spec::Spec;
-use opticoll_core::units::{Bytes, Time};
+use opticoll_base::spec::Spec;
+use opticoll_base::units::{Bytes, Time};
+use opticoll_fabric::fabric::Fabric;
+use opticoll_plan::collective::demand::DemandMatrix;
+use opticoll_plan::collective::{Collective, CollectiveKind};
+use opticoll_plan::plan::Plan;
+use opticoll_simulate::Method;
+use opticoll_simulate::live::PlannedCollective;
 
 /// What a plan costs when it is carried out.
 #[derive(Debug)]
@@ -44,7 +44,7 @@ impl PlanCost {
         place: Place,
     ) -> Result<PlanCost, TraceError> {
         choice::prove(plan, place)?;
-        let outcome = simulate::run(plan, size, method);
+        let outcome = opticoll_simulate::run(plan, size, method);
         let outcome = outcome.map_err(|error| TraceError::at(place, error))?;
         let mut sent = outcome.ranks.sent;
         sent.resize(plan.fabric.ranks() as usize, 0);
@@ -147,7 +147,7 @@ impl PlannedCollectives {
         let planned_for = Bytes::new(call.planned_size.max(1));
         let plan = opticoll_planner::plan(spec, &group.part, collective, planned_for, &method);
         let plan = plan.map_err(|error| refused(&error))?.plan;
-        let cost = PlanCost::new((&plan).into(), Bytes::new(call.size), &method, place)?;
+        let cost = PlanCost::new(&plan, Bytes::new(call.size), &method, place)?;
         let cost = Rc::new(cost);
         self.costs.insert(key, cost.clone());
         Ok(cost)

@@ -4,7 +4,7 @@ use super::engine::{NodePhase, ReplayEngine};
 use crate::error::{Place, TraceError};
 use crate::network_model::NetworkModel;
 use crate::program::{FOLLOWS, NONE, NodeKind};
-use opticoll_core::interrupt;
+use opticoll_base::interrupt;
 
 impl<C: NetworkModel> ReplayEngine<'_, C> {
     fn other_end(&self, node: u32) -> u32 {

@@ -7,9 +7,9 @@ use super::{CallSum, Calls, ReplaySettings, Replayed, ReplayedRanks, SentMessage
 use crate::error::TraceError;
 use crate::network_model::{NetworkModel, ReadyMessage};
 use crate::program::{Call, FOLLOWS, NONE, NodeKind, Program};
-use opticoll_core::interrupt;
-use opticoll_core::simulate::live::MessageEvent;
-use opticoll_core::units::{Bytes, Time, UnitError};
+use opticoll_base::interrupt;
+use opticoll_base::units::{Bytes, Time, UnitError};
+use opticoll_simulate::live::MessageEvent;
 
 /// The kind of an event, in the upper half of its key; the node is in the lower.
 const READY: u64 = 0;

@@ -9,7 +9,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::{TimedLayer, TrainingError};
-use opticoll_core::units::{Bytes, UnitError};
+use opticoll_base::units::{Bytes, UnitError};
 
 /// The rule by which gradients are put into buckets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

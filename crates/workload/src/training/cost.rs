@@ -7,19 +7,19 @@
 //!   up, control what it would be faster still if messages of control took none.
 
 use super::Cost;
-use opticoll_core::fabric::circuits::Charge;
-use opticoll_core::outcome::{Outcome, Tuned};
-use opticoll_core::plan::Plan;
-use opticoll_core::simulate::{self, Method, SimulationError};
-use opticoll_core::spec::Role;
-use opticoll_core::units::{Bytes, Time};
+use opticoll_base::spec::Role;
+use opticoll_base::units::{Bytes, Time};
+use opticoll_fabric::fabric::circuits::Charge;
+use opticoll_plan::plan::Plan;
+use opticoll_simulate::outcome::{Outcome, Tuned};
+use opticoll_simulate::{Method, SimulationError};
 
 /// Simulates a plan; returns the outcome beside its cost.
 ///
 /// # Errors
-/// As [`simulate::run`]; the plan must have been verified.
+/// As [`opticoll_simulate::run`]; the plan must have been verified.
 pub fn of(plan: &Plan, size: Bytes, method: &Method) -> Result<(Cost, Outcome), SimulationError> {
-    let outcome = simulate::run(plan, size, method)?;
+    let outcome = opticoll_simulate::run(plan, size, method)?;
     let (reconfiguration, control) = split(plan, size, method, &outcome)?;
     let cost = Cost {
         time: outcome.time,
@@ -54,7 +54,7 @@ fn split(
     let mut without = |role| {
         let fabric = &mut changed.fabric;
         *fabric = fabric.without(role);
-        Ok::<_, SimulationError>(simulate::run(&changed, size, method)?.time)
+        Ok::<_, SimulationError>(opticoll_simulate::run(&changed, size, method)?.time)
     };
     let still = without(Role::Reconfiguration)?;
     let reconfiguration = Time::from_ps(outcome.time.ps().saturating_sub(still.ps()));

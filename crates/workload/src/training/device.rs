@@ -2,9 +2,9 @@
 //! was measured in operations or in samples.
 
 use super::TrainingError;
-use opticoll_core::names::{same_name, suggest};
-use opticoll_core::spec::{OptionRecord, Spec};
-use opticoll_core::units::{Bytes, Time, UnitError};
+use opticoll_base::names::{same_name, suggest};
+use opticoll_base::spec::{OptionRecord, Spec};
+use opticoll_base::units::{Bytes, Time, UnitError};
 
 /// The declaration of a device.
 pub struct DeviceRecord {

@@ -8,7 +8,7 @@
 
 use super::TrainingError;
 use super::transformer::TransformerShape;
-use opticoll_core::hash::shuffled;
+use opticoll_base::hash::shuffled;
 
 /// Weights of the experts, by which they share the tokens.
 #[derive(Debug, Clone, PartialEq)]

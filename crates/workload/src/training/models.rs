@@ -12,8 +12,8 @@
 
 use super::transformer::{self, TransformerShape};
 use super::{Layer, Model, TrainingError, convolutional};
-use opticoll_core::names::{same_name, suggest};
-use opticoll_core::spec::{OptionRecord, REQUIRED, Spec};
+use opticoll_base::names::{same_name, suggest};
+use opticoll_base::spec::{OptionRecord, REQUIRED, Spec};
 
 /// The declaration of a model.
 pub struct ModelRecord {

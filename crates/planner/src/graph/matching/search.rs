@@ -15,8 +15,8 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
 use crate::graph::logical_links::Channels;
-use opticoll_core::interrupt;
-use opticoll_core::network::translations::Translations;
+use opticoll_base::interrupt;
+use opticoll_fabric::network::translations::Translations;
 
 /// What is to be spread: so many pieces of a block of each rank, or of one.
 #[derive(Debug, Clone, Copy)]

@@ -1,7 +1,7 @@
 //! The least cost by branch and bound.
 
 use super::{Placement, Problem, linear};
-use opticoll_core::interrupt;
+use opticoll_base::interrupt;
 
 /// Partial placements times ranks times sites after which a search is broken off: about a second.
 const MOST_WORK: u64 = 20_000_000;

@@ -6,7 +6,7 @@
 //! solution, so the assignment is optimal; the time is rows^2 columns.
 
 use super::Problem;
-use opticoll_core::interrupt;
+use opticoll_base::interrupt;
 
 /// The least sum of a cost for each row, in different columns; there are no fewer columns than rows.
 /// `costs` are given row by row.

@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 
 use super::pack::Tree;
 use super::split::Paths;
-use opticoll_core::network::Network;
+use opticoll_fabric::network::Network;
 
 /// A way from one rank to another.
 pub(super) struct Channel {

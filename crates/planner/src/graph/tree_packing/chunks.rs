@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use opticoll_core::spec;
+use opticoll_base::spec;
 
 /// The most chunks, and the most pieces of all.
 pub(super) const MOST: u32 = 4096;

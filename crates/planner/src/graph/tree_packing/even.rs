@@ -12,8 +12,8 @@ use rustc_hash::FxHashMap;
 use super::channels::{Channel, Channels};
 use super::low::Rooted;
 use super::pack::Tree;
-use opticoll_core::interrupt;
-use opticoll_core::network::Network;
+use opticoll_base::interrupt;
+use opticoll_fabric::network::Network;
 
 /// Rounds over all edges.
 const MOST_ROUNDS: usize = 8;

@@ -12,16 +12,16 @@ use super::timetable::{LONGEST_STEP, Timed, Timetable};
 use super::translated::Translated;
 use super::{low, pipeline, relays};
 use crate::{PlannerError, selection::least};
-use opticoll_core::bound::throughput::spanning::{Cable, away_from, tightest_partition};
-use opticoll_core::bound::throughput::{Cuts, RatedLink, TightestCut, tightest};
-use opticoll_core::collective::Collective;
-use opticoll_core::fabric::Fabric;
-use opticoll_core::interrupt;
-use opticoll_core::names::plural;
-use opticoll_core::network::{Network, Sharing};
-use opticoll_core::place::{PlacementError, PlacementProblem};
-use opticoll_core::plan::NamedRoutes;
-use opticoll_core::units::{Bytes, Time};
+use opticoll_base::interrupt;
+use opticoll_base::names::plural;
+use opticoll_base::units::{Bytes, Time};
+use opticoll_bounds::throughput::spanning::{Cable, away_from, tightest_partition};
+use opticoll_bounds::throughput::{Cuts, RatedLink, TightestCut, tightest};
+use opticoll_fabric::fabric::Fabric;
+use opticoll_fabric::network::{Network, Sharing};
+use opticoll_placement::{PlacementError, PlacementProblem};
+use opticoll_plan::collective::Collective;
+use opticoll_plan::plan::NamedRoutes;
 
 /// The most ranks that a sentence names.
 const MOST_NAMED: usize = 16;

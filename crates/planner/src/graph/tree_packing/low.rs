@@ -18,8 +18,8 @@
 use std::cmp::Reverse;
 
 use super::pack::Tree;
-use opticoll_core::bound::throughput::flow::{Flow, UNLIMITED};
-use opticoll_core::interrupt;
+use opticoll_base::interrupt;
+use opticoll_bounds::throughput::flow::{Flow, UNLIMITED};
 
 /// Rounds over all ranks in which edges are exchanged.
 const MOST_ROUNDS: usize = 20;

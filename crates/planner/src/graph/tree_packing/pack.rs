@@ -17,7 +17,7 @@
 
 use rustc_hash::FxHashMap;
 
-use opticoll_core::bound::throughput::flow::{Flow, UNLIMITED};
+use opticoll_bounds::throughput::flow::{Flow, UNLIMITED};
 
 /// A spanning tree.
 #[derive(Debug, Clone, PartialEq, Eq)]

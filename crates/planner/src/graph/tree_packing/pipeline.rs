@@ -12,10 +12,10 @@ use super::channels::Channels;
 use super::chunks::{Chunks, MOST};
 use super::pack::Tree;
 use super::timetable::{Timed, Timetable};
-use opticoll_core::collective::Collective;
-use opticoll_core::interrupt;
-use opticoll_core::schedule::Schedule;
-use opticoll_core::units::{Bytes, Time};
+use opticoll_base::interrupt;
+use opticoll_base::units::{Bytes, Time};
+use opticoll_plan::collective::Collective;
+use opticoll_plan::schedule::Schedule;
 
 /// The most chunks of a pipeline without latencies.
 const MOST_EQUAL: u32 = 256;

@@ -12,8 +12,8 @@
 //! Messages take the routes of the fabric; what these load the links with says whether the trees reach the optimum.
 
 use super::pack::Tree;
-use opticoll_core::interrupt;
-use opticoll_core::network::Network;
+use opticoll_base::interrupt;
+use opticoll_fabric::network::Network;
 
 /// A link may have more to carry than the optimum allows by this part of it.
 const SLACK: u128 = 100;

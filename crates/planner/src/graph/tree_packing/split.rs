@@ -18,8 +18,8 @@
 
 use rustc_hash::FxHashMap;
 
-use opticoll_core::bound::throughput::flow::Flow;
-use opticoll_core::interrupt;
+use opticoll_base::interrupt;
+use opticoll_bounds::throughput::flow::Flow;
 
 /// Links between vertices with whole capacities.
 pub(super) type Capacities = FxHashMap<(u32, u32), u128>;

@@ -17,11 +17,11 @@ use std::collections::{BTreeMap, BinaryHeap};
 
 use super::channels::Channels;
 use super::pack::Tree;
-use opticoll_core::collective::Collective;
-use opticoll_core::interrupt;
-use opticoll_core::network::Network;
-use opticoll_core::schedule::{Schedule, Transfer};
-use opticoll_core::units::Time;
+use opticoll_base::interrupt;
+use opticoll_base::units::Time;
+use opticoll_fabric::network::Network;
+use opticoll_plan::collective::Collective;
+use opticoll_plan::schedule::{Schedule, Transfer};
 
 /// The pieces that wait for a channel, the one with the longest way before it first.
 type Waiting = BinaryHeap<(u32, Reverse<(u32, u32)>)>;

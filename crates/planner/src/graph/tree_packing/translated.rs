@@ -18,12 +18,12 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::timetable::{Timed, pieces_in_step};
-use opticoll_core::bound::throughput::flow::Flow;
-use opticoll_core::collective::Collective;
-use opticoll_core::interrupt;
-use opticoll_core::network::translations::Translations;
-use opticoll_core::schedule::{Schedule, Transfer};
-use opticoll_core::units::Time;
+use opticoll_base::interrupt;
+use opticoll_base::units::Time;
+use opticoll_bounds::throughput::flow::Flow;
+use opticoll_fabric::network::translations::Translations;
+use opticoll_plan::collective::Collective;
+use opticoll_plan::schedule::{Schedule, Transfer};
 
 /// The trees of rank 0.
 pub(super) struct Translated {

@@ -5,9 +5,9 @@
 
 use super::spread::Spread;
 use super::torus::Torus;
-use opticoll_core::collective::Collective;
-use opticoll_core::interrupt;
-use opticoll_core::schedule::{Schedule, Transfer};
+use opticoll_base::interrupt;
+use opticoll_plan::collective::Collective;
+use opticoll_plan::schedule::{Schedule, Transfer};
 
 /// A hop of a way: its slot and plane, and the place from which it starts.
 type WayHop = (usize, usize, u32);

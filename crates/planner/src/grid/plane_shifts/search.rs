@@ -7,9 +7,9 @@ use rand_pcg::rand_core::Rng;
 use super::spread::Reach;
 use super::torus::{Sequence, Shifts, Torus};
 use super::ways::{Layers, Ways, fewest_hops};
-use opticoll_core::bound::growth;
-use opticoll_core::collective::CollectiveKind;
-use opticoll_core::interrupt;
+use opticoll_base::interrupt;
+use opticoll_bounds::growth;
+use opticoll_plan::collective::CollectiveKind;
 
 /// What a slot costs beside its bytes, and what a block costs, in picoseconds.
 #[derive(Debug, Clone, Copy)]

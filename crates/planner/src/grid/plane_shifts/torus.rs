@@ -62,7 +62,7 @@ impl Sequence {
 
     pub(super) fn parse(text: &str, torus: Torus) -> Option<Sequence> {
         let below = |text: &str, most: u32| {
-            let shift = opticoll_core::spec::whole(text)?;
+            let shift = opticoll_base::spec::whole(text)?;
             (shift <= most).then_some(shift)
         };
         let [most_row, most_column] = torus.most();

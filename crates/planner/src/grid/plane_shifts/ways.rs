@@ -11,7 +11,7 @@
 
 use super::spread::SlotHops;
 use super::torus::{Sequence, Shifts, Torus, steps};
-use opticoll_core::interrupt;
+use opticoll_base::interrupt;
 
 /// No way.
 const NEVER: u32 = u32::MAX / 2;

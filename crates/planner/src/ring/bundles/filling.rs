@@ -13,7 +13,7 @@ use super::gaps::OpenGap;
 use super::grouping::Grouping;
 use super::walks::{self, Place};
 use crate::ring::relay_tree::prices::PricedStep;
-use opticoll_core::interrupt;
+use opticoll_base::interrupt;
 
 /// How to choose among lightpaths.
 #[derive(Debug, Clone, Copy)]

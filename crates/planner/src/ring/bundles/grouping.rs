@@ -1,6 +1,6 @@
 //! Groups of neighbouring ranks on a ring, and lengths of lightpaths.
 
-use opticoll_core::family::wdm_ring::WdmRing;
+use opticoll_fabric::family::wdm_ring::WdmRing;
 
 /// A ring with groups of ranks.
 #[derive(Debug, Clone, PartialEq, Eq)]

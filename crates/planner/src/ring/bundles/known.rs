@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use super::Bundles;
 use super::pace::Pace;
 use super::tree::BundleTree;
-use opticoll_core::family::wdm_ring::WdmRing;
+use opticoll_fabric::family::wdm_ring::WdmRing;
 
 /// A recipe with its time and its tree.
 #[derive(Debug, Clone)]

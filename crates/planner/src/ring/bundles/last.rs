@@ -10,7 +10,7 @@ use super::filling::{BundleSlot, Family, lit};
 use super::gaps::OpenGap;
 use super::grouping::Grouping;
 use super::walks;
-use opticoll_core::interrupt;
+use opticoll_base::interrupt;
 
 /// So many changes without a better slot end the search.
 const PATIENCE: usize = 100;
@@ -255,11 +255,11 @@ impl<'a> LastSlot<'a> {
 mod tests {
     use super::super::gaps::gaps_between;
     use super::*;
-    use opticoll_core::family::wdm_ring::WdmRing;
+    use opticoll_fabric::family::wdm_ring::WdmRing;
 
     fn grouping(ranks: u32, wavelengths: u32, group: u32) -> Grouping {
         let spec = format!("wdm_ring:ranks={ranks},wavelengths={wavelengths}");
-        let fabric = opticoll_core::fabric::Fabric::parse(&spec).unwrap();
+        let fabric = opticoll_fabric::fabric::Fabric::parse(&spec).unwrap();
         Grouping::new(fabric.downcast::<WdmRing>().unwrap(), group)
     }
 

@@ -96,7 +96,7 @@ mod tests {
     #[test]
     fn slots_that_offer_too_little_are_left_out() {
         let fabric =
-            opticoll_core::fabric::Fabric::parse("wdm_ring:ranks=16,wavelengths=5").unwrap();
+            opticoll_fabric::fabric::Fabric::parse("wdm_ring:ranks=16,wavelengths=5").unwrap();
         let ring = fabric.downcast().unwrap();
         let grouping = Grouping::new(ring, 1);
         let mut limits = PriceLimits::default();
@@ -114,7 +114,7 @@ mod tests {
     #[test]
     fn slots_without_a_tree_are_not_tried_again() {
         let fabric =
-            opticoll_core::fabric::Fabric::parse("wdm_ring:ranks=16,wavelengths=5").unwrap();
+            opticoll_fabric::fabric::Fabric::parse("wdm_ring:ranks=16,wavelengths=5").unwrap();
         let grouping = Grouping::new(fabric.downcast().unwrap(), 1);
         let mut limits = PriceLimits::default();
         limits.miss(Missed::These(rooms(&grouping, &[2, 3])));

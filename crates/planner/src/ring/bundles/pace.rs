@@ -2,7 +2,7 @@
 
 use super::grouping::Grouping;
 use crate::ring::slot_cost::SlotCost;
-use opticoll_core::units::Bytes;
+use opticoll_base::units::Bytes;
 
 /// What slots take for blocks of a size.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -15,8 +15,8 @@ use super::starts::{Evenly, meetings, starts};
 use super::tree::{BundleTree, Costs, Effort, Search};
 use super::trials::{Frame, Trials, Try};
 use super::{Bundles, Tree};
-use opticoll_core::family::wdm_ring::WdmRing;
-use opticoll_core::interrupt;
+use opticoll_base::interrupt;
+use opticoll_fabric::family::wdm_ring::WdmRing;
 
 /// More ranks in a group find no channels in the first slot.
 const MOST_GROUP: u32 = 16;
@@ -409,8 +409,8 @@ fn tries<'a>(pace: &Pace, frame: &'a Frame) -> Vec<Try<'a>> {
 mod tests {
     use super::*;
     use crate::ring::slot_cost::SlotCost;
-    use opticoll_core::fabric::Fabric;
-    use opticoll_core::simulate::Policy;
+    use opticoll_fabric::fabric::Fabric;
+    use opticoll_simulate::Policy;
 
     /// Recipes tried two at a time against the same recipes tried one by one, on rings below and above [`super::super::tree::SMALL_RING`].
     #[test]

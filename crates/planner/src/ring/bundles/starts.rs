@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::filling::{BundleSlot, Family, lit};
 use super::gaps::gaps_between;
 use super::grouping::{Grouping, distance};
-use opticoll_core::interrupt;
+use opticoll_base::interrupt;
 
 /// Sets of holders that are tried for channels.
 const MOST_STARTS: usize = 400;

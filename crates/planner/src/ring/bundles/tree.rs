@@ -18,7 +18,7 @@ use super::last::last_slot;
 use super::limits::{FITTING, Missed, PriceLimits, offered, rooms};
 use super::starts::Start;
 use crate::ring::relay_tree::prices::{PriceProblem, PriceTable, adjust};
-use opticoll_core::interrupt;
+use opticoll_base::interrupt;
 
 /// The tree of the blocks of ranks 0 to g - 1.
 #[derive(Debug, Clone, PartialEq, Eq)]

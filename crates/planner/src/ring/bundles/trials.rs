@@ -8,8 +8,8 @@ use super::known::Timed;
 use super::limits::PriceLimits;
 use super::starts::Start;
 use super::tree::{BundleTree, Effort, SMALL_RING, Search};
-use opticoll_core::interrupt;
-use opticoll_core::memory;
+use opticoll_base::interrupt;
+use opticoll_base::memory;
 
 /// The parts of all links that slots have to spare: first trees that have much of them are looked for.
 const SPARE: [f32; 8] = [0.5, 0.3, 0.15, 0.06, 0.03, 0.015, 0.007, 0.0];

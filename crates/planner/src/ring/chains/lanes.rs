@@ -1,7 +1,7 @@
 //! The lanes of a scatter: which pieces of which ranks go over a channel, and over which circuits.
 
 use super::room::{Room, Side};
-use opticoll_core::family::wdm_ring::Direction;
+use opticoll_fabric::family::wdm_ring::Direction;
 
 /// What a channel brings to one side of the root: so many pieces of each of these ranks, given by how far they
 /// are from the root, and the circuits on its way.

@@ -1,8 +1,8 @@
 //! What of a ring chains take: the sides of the root, their channels and ranks, also around cuts.
 
 use crate::{ring::relay_tree::capability, ring::relay_tree::reachable};
-use opticoll_core::collective::{Collective, CollectiveKind};
-use opticoll_core::family::wdm_ring::{Direction, WdmRing};
+use opticoll_fabric::family::wdm_ring::{Direction, WdmRing};
+use opticoll_plan::collective::{Collective, CollectiveKind};
 
 /// The collective whose plan is made: that which copies what the given one combines on the way to the root.
 pub(super) fn copying(kind: CollectiveKind) -> CollectiveKind {

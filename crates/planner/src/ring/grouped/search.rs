@@ -9,10 +9,10 @@ use std::collections::BTreeMap;
 use super::{GroupLevel, GroupedCore, GroupedLayout, groups, load};
 use crate::ring::few_slots::Estimate;
 use crate::ring::slot_cost::{SlotCost, spread};
-use opticoll_core::family::wdm_ring::WdmRing;
-use opticoll_core::family::wdm_ring::bound::relay_tree;
-use opticoll_core::interrupt;
-use opticoll_core::units::Bytes;
+use opticoll_base::interrupt;
+use opticoll_base::units::Bytes;
+use opticoll_bounds::wdm_ring::relay_tree;
+use opticoll_fabric::family::wdm_ring::WdmRing;
 
 /// More levels save no slots that their own are worth, up to a million ranks.
 const MOST_LEVELS: u32 = 3;

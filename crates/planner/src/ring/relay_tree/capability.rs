@@ -13,12 +13,12 @@
 use crate::ring::relay_tree::lightpath_requests::{self, Demand, PlacedDemand};
 use crate::ring::relay_tree::tree::{self, Reserve, TreeEdge};
 use crate::{PlannerError, ring::relay_tree::ports, ring::relay_tree::reachable};
-use opticoll_core::collective::{Collective, CollectiveKind};
-use opticoll_core::family::wdm_ring::BrokenLink;
-use opticoll_core::family::wdm_ring::bound;
-use opticoll_core::family::wdm_ring::{Direction, WdmRing};
-use opticoll_core::interrupt;
-use opticoll_core::plan::Plan;
+use opticoll_base::interrupt;
+use opticoll_bounds::wdm_ring;
+use opticoll_fabric::family::wdm_ring::BrokenLink;
+use opticoll_fabric::family::wdm_ring::{Direction, WdmRing};
+use opticoll_plan::collective::{Collective, CollectiveKind};
+use opticoll_plan::plan::Plan;
 
 /// Whether a ring needs the plans of this file: it has broken links, light trees, or too few ports to
 /// use every channel.
@@ -47,7 +47,7 @@ pub(crate) fn all_gather(
 ) -> Result<Plan, PlannerError> {
     let pieces = collective.pieces();
     let not_found = PlannerError::NotFound { pieces };
-    let least = bound::best(ring, &collective).steps as u32;
+    let least = wdm_ring::best(ring, &collective).steps as u32;
     let mut best: Option<(Vec<Demand>, Vec<PlacedDemand>)> = None;
     for demands in candidates(ring, pieces) {
         interrupt::check();
@@ -139,7 +139,7 @@ fn tree(ring: &WdmRing, pieces: u32, channels: u32) -> Option<Vec<TreeEdge>> {
         ..ring.clone()
     };
     let collective = Collective::new(CollectiveKind::AllGather, ring.ranks).ok()?;
-    let least = bound::best(&whole, &collective.with_pieces(pieces).ok()?).steps as u32;
+    let least = wdm_ring::best(&whole, &collective.with_pieces(pieces).ok()?).steps as u32;
     // In widening strides until one works, then halfway between it and the last that did not. Hop by
     // hop in both directions is a tree too.
     let (mut failed, mut stride) = (least.max(1) - 1, 1);

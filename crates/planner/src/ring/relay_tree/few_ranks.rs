@@ -15,12 +15,12 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
 use crate::empty_plan;
-use opticoll_core::collective::Collective;
-use opticoll_core::fabric::Fabric;
-use opticoll_core::family::wdm_ring::{Direction, WdmRing};
-use opticoll_core::interrupt;
-use opticoll_core::plan::{Lightpath, Plan};
-use opticoll_core::schedule::Transfer;
+use opticoll_base::interrupt;
+use opticoll_fabric::fabric::Fabric;
+use opticoll_fabric::family::wdm_ring::{Direction, WdmRing};
+use opticoll_plan::collective::Collective;
+use opticoll_plan::plan::{Lightpath, Plan};
+use opticoll_plan::schedule::Transfer;
 
 /// The most ranks that are searched for.
 const MOST_RANKS: u32 = 12;

@@ -12,7 +12,7 @@
 //! before; no step has more than c channels in a direction. Time and memory grow with N alone.
 
 use crate::ring::relay_tree::tree::TreeEdge;
-use opticoll_core::interrupt;
+use opticoll_base::interrupt;
 
 /// Ranks without the block behind a front, or between both: `size` ranks after the holder at `start`.
 #[derive(Debug, Clone, Copy)]

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use crate::ring::relay_tree::split::{Split, by_total, one_end, splits};
-use opticoll_core::interrupt;
+use opticoll_base::interrupt;
 
 /// A split for every gap, within the capacity of both directions, turned already.
 ///

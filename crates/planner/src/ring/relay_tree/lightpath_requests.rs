@@ -6,14 +6,14 @@
 //! along its path, and ports at all its ends: list scheduling (Graham, SIAM Journal on Applied
 //! Mathematics 1969).
 
-use opticoll_core::collective::Collective;
-use opticoll_core::fabric::Fabric;
-use opticoll_core::family::wdm_ring::placement::grid::ChannelOccupancy;
-use opticoll_core::family::wdm_ring::route::Arc;
-use opticoll_core::family::wdm_ring::{Direction, WdmRing};
-use opticoll_core::interrupt;
-use opticoll_core::plan::{NamedRoutes, Plan, Repetition};
-use opticoll_core::schedule::{Claims, Schedule, Transfer};
+use opticoll_base::interrupt;
+use opticoll_fabric::fabric::Fabric;
+use opticoll_fabric::family::wdm_ring::{Direction, WdmRing};
+use opticoll_placement::wdm_ring::placement::grid::ChannelOccupancy;
+use opticoll_placement::wdm_ring::route::Arc;
+use opticoll_plan::collective::Collective;
+use opticoll_plan::plan::{NamedRoutes, Plan, Repetition};
+use opticoll_plan::schedule::{Claims, Schedule, Transfer};
 
 /// One lightpath or light tree.
 #[derive(Debug, Clone, Copy)]

@@ -12,11 +12,11 @@
 
 use crate::ring::relay_tree::lightpath_requests::{self, Demand};
 use crate::ring::relay_tree::reachable;
-use opticoll_core::collective::Collective;
-use opticoll_core::fabric::Fabric;
-use opticoll_core::family::wdm_ring::{Direction, WdmRing};
-use opticoll_core::interrupt;
-use opticoll_core::plan::Plan;
+use opticoll_base::interrupt;
+use opticoll_fabric::fabric::Fabric;
+use opticoll_fabric::family::wdm_ring::{Direction, WdmRing};
+use opticoll_plan::collective::Collective;
+use opticoll_plan::plan::Plan;
 
 /// The all_gather along light trees; `None` where cuts leave some rank out.
 pub(crate) fn all_gather(fabric: &Fabric, collective: Collective, name: &str) -> Option<Plan> {

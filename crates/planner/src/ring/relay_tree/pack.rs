@@ -9,7 +9,7 @@
 use rustc_hash::FxHashMap;
 
 use crate::ring::relay_tree::tree::TreeEdge;
-use opticoll_core::interrupt;
+use opticoll_base::interrupt;
 
 /// One lightpath: an edge of the tree, rotated by its origin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

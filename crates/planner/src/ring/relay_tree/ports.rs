@@ -17,7 +17,7 @@
 //! many as there are ports and channels for.
 
 use crate::ring::relay_tree::tree::TreeEdge;
-use opticoll_core::interrupt;
+use opticoll_base::interrupt;
 
 /// The tree of an interval that grows at both ends, for each of `pieces`, with at most `ports` edges
 /// per step, `channels` per direction over all of them, and no edge above `reach`; its edges by step.

@@ -10,8 +10,8 @@
 
 use multiversion::multiversion;
 
-use opticoll_core::interrupt;
-use opticoll_core::memory;
+use opticoll_base::interrupt;
+use opticoll_base::memory;
 
 /// Larger than any price.
 pub(crate) const UNREACHED: f32 = 1e30;

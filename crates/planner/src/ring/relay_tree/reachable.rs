@@ -4,7 +4,7 @@
 //! cuts a = floor(N / 2); light crosses no cut, so that a is at most the number of ranks before the
 //! first clockwise cut, and N - 1 - a at most that before the first counter-clockwise one.
 
-use opticoll_core::family::wdm_ring::{Direction, WdmRing};
+use opticoll_fabric::family::wdm_ring::{Direction, WdmRing};
 
 /// How many ranks a block of `origin` reaches clockwise, and counter-clockwise, N - 1 in all; `None`
 /// where cuts leave some rank out.

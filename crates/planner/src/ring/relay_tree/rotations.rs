@@ -12,15 +12,15 @@ use crate::{
     ring::relay_tree::few_ranks, ring::relay_tree::fronts, ring::relay_tree::multicast,
     ring::relay_tree::pack, ring::relay_tree::urgent, selection::named,
 };
-use opticoll_core::collective::{Collective, CollectiveKind};
-use opticoll_core::fabric::{Fabric, Light};
-use opticoll_core::family::AUTO;
-use opticoll_core::family::wdm_ring::bound;
-use opticoll_core::family::wdm_ring::{CONVERTED, Direction, WdmLight, WdmRing};
-use opticoll_core::interrupt;
-use opticoll_core::plan::{Lightpath, Plan};
-use opticoll_core::schedule::Transfer;
-use opticoll_core::spec::Spec;
+use opticoll_base::interrupt;
+use opticoll_base::spec::Spec;
+use opticoll_bounds::wdm_ring;
+use opticoll_fabric::fabric::{Fabric, Light};
+use opticoll_fabric::family::wdm_ring::{CONVERTED, Direction, WdmLight, WdmRing};
+use opticoll_placement::AUTO;
+use opticoll_plan::collective::{Collective, CollectiveKind};
+use opticoll_plan::plan::{Lightpath, Plan};
+use opticoll_plan::schedule::Transfer;
 
 /// The planner's name.
 pub(crate) const NAME: &str = "relay_tree";
@@ -56,7 +56,7 @@ pub(crate) fn within(
 ) -> Result<Plan, PlannerError> {
     let plan = rotated(fabric, collective, most)?;
     let ring = fabric.needed::<WdmRing>(NAME)?;
-    let least = bound::best(ring, &collective).steps as u32;
+    let least = wdm_ring::best(ring, &collective).steps as u32;
     let better = few_ranks::all_gather(fabric, collective, NAME, least, plan.slots());
     Ok(better.unwrap_or(plan))
 }
@@ -97,7 +97,7 @@ fn rotated(fabric: &Fabric, collective: Collective, most: u64) -> Result<Plan, P
             false => capability::all_gather(ring, collective, NAME),
         };
     }
-    let least = bound::best(ring, &collective).steps as u32;
+    let least = wdm_ring::best(ring, &collective).steps as u32;
     // Hop by hop in both directions is always possible.
     let enough = pieces.saturating_mul(ring.ranks).saturating_add(1);
     if pieces > 1 && pieces <= ring.channels() && least >= hops_by_both_ways(ring) {

@@ -1,7 +1,7 @@
 //! The ways to split one gap in one step, with what they cost now and leave to pay later.
 
 use crate::ring::relay_tree::prices::UNREACHED;
-use opticoll_core::interrupt;
+use opticoll_base::interrupt;
 
 /// One way to split a gap: positions of new holders from one end and from the other.
 #[derive(Debug, Clone, PartialEq)]

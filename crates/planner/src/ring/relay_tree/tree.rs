@@ -10,7 +10,7 @@
 use crate::ring::relay_tree::knapsack::choose;
 use crate::ring::relay_tree::prices::{PriceProblem, PriceTable, UNREACHED, adjust};
 use crate::ring::relay_tree::split::Split;
-use opticoll_core::interrupt;
+use opticoll_base::interrupt;
 
 /// A lightpath of the tree: from a rank at `parent` (an offset from the root, clockwise).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 
 use crate::ring::relay_tree::pack::{PlacedLightpath, children};
 use crate::ring::relay_tree::tree::TreeEdge;
-use opticoll_core::interrupt;
+use opticoll_base::interrupt;
 
 /// A lightpath that may go: the most urgent comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -12,14 +12,14 @@
 use rustc_hash::FxHashSet;
 
 use super::{PlannerError, Question};
-use opticoll_core::fabric::Circuits;
-use opticoll_core::fabric::circuits::Charge;
-use opticoll_core::family::light_path_grid::LightPathGrid;
-use opticoll_core::family::wss_grid::{TunedLight, WssGrid};
-use opticoll_core::plan::Plan;
-use opticoll_core::schedule::{Schedule, Transfer};
-use opticoll_core::simulate::Simulator;
-use opticoll_core::units::{Bytes, Time};
+use opticoll_base::units::{Bytes, Time};
+use opticoll_fabric::fabric::Circuits;
+use opticoll_fabric::fabric::circuits::Charge;
+use opticoll_fabric::family::light_path_grid::LightPathGrid;
+use opticoll_fabric::family::wss_grid::{TunedLight, WssGrid};
+use opticoll_plan::plan::Plan;
+use opticoll_plan::schedule::{Schedule, Transfer};
+use opticoll_simulate::Simulator;
 
 /// What a slot takes at least, and the ports of a rank.
 pub(super) struct GridSlot<'a> {

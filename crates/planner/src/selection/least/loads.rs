@@ -9,13 +9,14 @@
 
 use super::of_slots;
 use crate::selection::contest::LARGE;
-use crate::{PlannerError, Question, ring::striped};
-use opticoll_core::fabric::Circuits;
-use opticoll_core::family::wdm_ring::route::{self, all_to_all};
-use opticoll_core::family::wdm_ring::{Direction, WdmLight, WdmRing};
-use opticoll_core::schedule::{Schedule, StepColumns, Transfer};
-use opticoll_core::simulate::{Policy, Simulator};
-use opticoll_core::units::{Bytes, Time};
+use crate::{PlannerError, Question, striped};
+use opticoll_base::units::{Bytes, Time};
+use opticoll_fabric::fabric::Circuits;
+use opticoll_fabric::family::wdm_ring::{Direction, WdmLight, WdmRing};
+use opticoll_placement::wdm_ring::route;
+use opticoll_placement::wdm_ring::route::all_to_all;
+use opticoll_plan::schedule::{Schedule, StepColumns, Transfer};
+use opticoll_simulate::{Policy, Simulator};
 
 /// Named algorithms of more ranks have too many transfers.
 pub(super) const MOST_RANKS: u32 = 1 << 13;

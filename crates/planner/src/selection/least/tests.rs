@@ -1,16 +1,15 @@
 use super::{before_it_is_made, by_formulas, of_ranges, of_schedule};
 use crate::Question;
-use crate::ring::striped::Striping;
-use opticoll_core::algorithm::{self, Algorithm};
-use opticoll_core::collective::{Collective, CollectiveKind};
-use opticoll_core::fabric::Fabric;
-use opticoll_core::families;
-use opticoll_core::plan::Plan;
-use opticoll_core::simulate::{self, Method, Policy};
-use opticoll_core::units::{Bytes, Time};
+use crate::striped::Striping;
+use opticoll_algorithms::Algorithm;
+use opticoll_base::units::{Bytes, Time};
+use opticoll_fabric::fabric::Fabric;
+use opticoll_plan::collective::{Collective, CollectiveKind};
+use opticoll_plan::plan::Plan;
+use opticoll_simulate::{Method, Policy};
 
 fn time(plan: &Plan, size: Bytes, method: &Method) -> Time {
-    let outcome = simulate::run_watched(plan, size, method, &mut |_| true);
+    let outcome = opticoll_simulate::run_watched(plan, size, method, &mut |_| true);
     outcome.expect("the plan fits the fabric").time
 }
 
@@ -37,7 +36,7 @@ fn check_those(
         ..Method::default()
     };
     let mut known = [0; 2];
-    for record in algorithm::records_for(&fabric) {
+    for record in opticoll_algorithms::records_for(&fabric) {
         let collective = Collective::new(record.collective, fabric.ranks()).expect("ranks");
         let question = Question::new(&fabric, collective, size, &method, &|_| {});
         let question = question.expect("a connected ring");
@@ -56,7 +55,7 @@ fn check_those(
             {
                 continue;
             }
-            let Ok(ranges) = algorithm::build_ranges(&spec, collective, &fabric) else {
+            let Ok(ranges) = opticoll_algorithms::build_ranges(&spec, collective, &fabric) else {
                 continue;
             };
             let Ok((by_formulas, slots)) = by_formulas(record, &spec, &question) else {
@@ -64,9 +63,11 @@ fn check_those(
             };
             let before = before_it_is_made(record, &spec, &question).expect("a time");
             let by_ranges = of_ranges(&ranges, &question).expect("a time");
-            let schedule = algorithm::carried(ranges, &fabric).expect("few transfers");
+            let schedule = opticoll_algorithms::carried(ranges, &fabric).expect("few transfers");
             let by_loads = of_schedule(&schedule, &question).expect("a time");
-            let Ok(plan) = families::place_by_default(schedule, &fabric, spec.to_string()) else {
+            let Ok(plan) =
+                opticoll_placement::place_by_default(schedule, &fabric, spec.to_string())
+            else {
                 continue;
             };
             let (took, used) = match Striping::widest(plan, &question) {
@@ -75,7 +76,7 @@ fn check_those(
                     let whole = time(&striping.whole, size, &method);
                     (time(&striped, size, &method).min(whole), striping.slots())
                 }
-                Err(plan) => (time(&*plan, size, &method), plan.slots()),
+                Err(plan) => (time(&plan, size, &method), plan.slots()),
             };
             let case = format!("{} {spec} on {ring}, {policy:?}", record.collective);
             assert!(by_formulas <= took, "{case}: {by_formulas} and {took}");
@@ -154,9 +155,9 @@ fn ranges_tell_nearly_what_single_chunks_do() {
         let question = Question::new(&fabric, collective, size, &method, &|_| {});
         let question = question.expect("a connected ring");
         let spec = name.parse().expect("a specification");
-        let ranges = algorithm::build_ranges(&spec, collective, &fabric).expect(name);
+        let ranges = opticoll_algorithms::build_ranges(&spec, collective, &fabric).expect(name);
         let by_ranges = of_ranges(&ranges, &question).expect("a time");
-        let schedule = algorithm::carried(ranges, &fabric).expect(name);
+        let schedule = opticoll_algorithms::carried(ranges, &fabric).expect(name);
         let by_chunks = of_schedule(&schedule, &question).expect("a time");
         assert!(
             by_ranges.ps() > by_chunks.ps() / 3,

@@ -7,7 +7,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use super::{Decomposed, PlacedChunk, Terms};
-use opticoll_core::interrupt;
+use opticoll_base::interrupt;
 
 /// What is left of a rank's pairs, as source or as destination.
 struct RankLeft {

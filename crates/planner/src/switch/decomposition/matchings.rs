@@ -11,7 +11,7 @@
 //! the half whose largest chunk is the smaller: no exchange leaves less time for the two. Both are done for pair after pair of
 //! matchings until nothing changes, or there was enough work.
 
-use opticoll_core::interrupt;
+use opticoll_base::interrupt;
 
 /// No rank.
 const NONE: u32 = u32::MAX;

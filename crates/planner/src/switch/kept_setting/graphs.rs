@@ -14,10 +14,10 @@
 use std::collections::BTreeSet;
 
 use crate::switch::shifts;
-use opticoll_core::collective::DemandMatrix;
-use opticoll_core::family::circuit_switch::CircuitSwitch;
-use opticoll_core::interrupt;
-use opticoll_core::spec::{Spec, SpecError, whole};
+use opticoll_base::interrupt;
+use opticoll_base::spec::{Spec, SpecError, whole};
+use opticoll_fabric::family::circuit_switch::CircuitSwitch;
+use opticoll_plan::collective::DemandMatrix;
 
 /// A rule for the circuits.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -13,11 +13,11 @@ use std::cmp::Reverse;
 use super::graphs::Graph;
 use super::lights;
 use crate::{PlannerError, Question};
-use opticoll_core::collective::CollectiveKind;
-use opticoll_core::family::circuit_switch::CircuitSwitch;
-use opticoll_core::interrupt;
-use opticoll_core::plan::{Plan, Relay};
-use opticoll_core::schedule::{Schedule, Transfer};
+use opticoll_base::interrupt;
+use opticoll_fabric::family::circuit_switch::CircuitSwitch;
+use opticoll_plan::collective::CollectiveKind;
+use opticoll_plan::plan::{Plan, Relay};
+use opticoll_plan::schedule::{Schedule, Transfer};
 
 /// How often ways are chosen at most.
 const ROUNDS: usize = 8;

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::steps::Step;
-use opticoll_core::family::circuit_switch::CircuitSwitch;
-use opticoll_core::interrupt;
+use opticoll_base::interrupt;
+use opticoll_fabric::family::circuit_switch::CircuitSwitch;
 
 /// Circuits that are up together.
 #[derive(Debug, Clone, PartialEq, Eq)]

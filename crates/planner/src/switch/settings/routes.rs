@@ -12,10 +12,10 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::graphs::Setting;
 use super::steps::{Step, StepMessage};
-use opticoll_core::fabric::circuits::Circuits;
-use opticoll_core::family::circuit_switch::CircuitSwitch;
-use opticoll_core::interrupt;
-use opticoll_core::units::Bytes;
+use opticoll_base::interrupt;
+use opticoll_base::units::Bytes;
+use opticoll_fabric::fabric::circuits::Circuits;
+use opticoll_fabric::family::circuit_switch::CircuitSwitch;
 
 /// The most hops of a step that is relayed.
 const MOST_HOPS: u64 = 1 << 22;

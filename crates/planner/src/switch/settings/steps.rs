@@ -2,8 +2,8 @@
 
 use rustc_hash::FxHashMap;
 
-use opticoll_core::schedule::Schedule;
-use opticoll_core::units::{Bytes, UnitError};
+use opticoll_base::units::{Bytes, UnitError};
+use opticoll_plan::schedule::Schedule;
 
 /// What goes from one rank to another in a step.
 #[derive(Debug, Clone)]

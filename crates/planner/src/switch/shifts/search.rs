@@ -16,8 +16,8 @@ use rand_pcg::Pcg64;
 
 use super::sequence::{Reach, Sequence};
 use super::ways::{Price, Slots, Ways};
-use opticoll_core::family::circuit_switch::bound::fewest_hops;
-use opticoll_core::interrupt;
+use opticoll_base::interrupt;
+use opticoll_bounds::circuit_switch::fewest_hops;
 
 /// Numbers added and compared in a search: about a second's.
 const MOST_WORK: u64 = 1 << 31;

@@ -1,6 +1,6 @@
 //! Settings of shifts one after the other, and how many hops from rank 0 each rank is.
 
-use opticoll_core::spec::whole;
+use opticoll_base::spec::whole;
 
 /// Hops to a rank that is not reached.
 pub(super) const UNREACHED: i16 = i16::MAX / 2;

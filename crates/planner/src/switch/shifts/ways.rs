@@ -7,10 +7,10 @@ use std::cmp::Reverse;
 
 use super::sequence::{Reach, Sequence};
 use crate::{PlannerError, Question, switch::settings};
-use opticoll_core::fabric::circuits::Circuits;
-use opticoll_core::family::circuit_switch::CircuitSwitch;
-use opticoll_core::interrupt;
-use opticoll_core::units::Bytes;
+use opticoll_base::interrupt;
+use opticoll_base::units::Bytes;
+use opticoll_fabric::fabric::circuits::Circuits;
+use opticoll_fabric::family::circuit_switch::CircuitSwitch;
 
 /// What slots, settings and hops cost, in picoseconds.
 pub(super) struct Price<'a> {

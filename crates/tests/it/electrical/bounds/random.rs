@@ -1,13 +1,14 @@
 //! No plan on any small network is below its bound: networks, plans, places and settings drawn at random.
 
-use opticoll::algorithm::records_for;
-use opticoll::bound::electrical as electrical_bound;
+use opticoll::algorithms::records_for;
+use opticoll::bounds::electrical as electrical_bound;
 use opticoll::collective::{Collective, CollectiveKind, Holders};
 use opticoll::fabric::Fabric;
 use opticoll::hash::shuffled;
 use opticoll::plan::Plan;
 use opticoll::schedule::{Action, Schedule, Transfer};
-use opticoll::simulate::{self, Method, SimulationError};
+use opticoll::simulate;
+use opticoll::simulate::{Method, SimulationError};
 use opticoll::units::Bytes;
 use opticoll::verify::verify;
 use proptest::prelude::*;

@@ -9,15 +9,15 @@ use crate::error::TraceError;
 use crate::expand::{Algorithms, ChosenAlgorithm};
 use crate::network::{Done, ReplayRequest, TraceContent, Transport, run};
 use crate::replay::ReplaySettings;
-use opticoll_core::family::message_cost::MessageCost;
-use opticoll_core::memory;
-use opticoll_core::simulate::Method;
-use opticoll_core::units::Time;
+use opticoll_base::memory;
+use opticoll_base::units::Time;
+use opticoll_fabric::family::message_cost::MessageCost;
+use opticoll_simulate::Method;
 
 /// About what a node of the replay takes, with its messages under way, in bytes.
 const NODE_BYTES: u128 = 160;
 
-opticoll_core::totals! {
+opticoll_simulate::totals! {
     /// An iteration of training with groups of ranks.
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct GroupedIteration {

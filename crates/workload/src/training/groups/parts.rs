@@ -9,9 +9,9 @@
 use super::RankPlace;
 use super::program::{GroupedTrace, Role};
 use crate::replay::Timeline;
-use opticoll_core::units::Time;
+use opticoll_base::units::Time;
 
-opticoll_core::columns! {
+opticoll_simulate::columns! {
     /// One row per stage of the pipeline: means over its ranks.
     #[derive(Debug, Clone, PartialEq, Eq, Default)]
     pub struct StageParts {

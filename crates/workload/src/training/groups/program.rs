@@ -8,8 +8,8 @@ use super::super::experts::ExpertLoads;
 use super::stages::Stage;
 use super::{GroupKind, Groups, Sharding};
 use crate::trace::Trace;
-use opticoll_core::collective::CollectiveKind;
-use opticoll_core::units::Time;
+use opticoll_base::units::Time;
+use opticoll_plan::collective::CollectiveKind;
 
 /// Bytes of a parameter or activation in 16 bits.
 pub const HALF: u64 = 2;

@@ -5,7 +5,7 @@ use super::super::device::ComputeRate;
 use super::super::experts::ExpertLoads;
 use super::super::{Division, Layer, Model, TimedLayer, TrainingError};
 use super::Groups;
-use opticoll_core::units::{Bytes, Time};
+use opticoll_base::units::{Bytes, Time};
 
 /// A layer as one rank holds it.
 #[derive(Debug, Clone, PartialEq, Eq)]

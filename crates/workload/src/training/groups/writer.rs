@@ -28,8 +28,8 @@ use super::stages::Stage;
 use super::{GroupKind, Groups, RankPlace, Sharding};
 use crate::program::Call;
 use crate::trace::Event;
-use opticoll_core::collective::CollectiveKind;
-use opticoll_core::units::Time;
+use opticoll_base::units::Time;
+use opticoll_plan::collective::CollectiveKind;
 
 /// What a device does; its collectives; its sends; its collectives among replicas: each a processor of a rank.
 const DEVICE: u8 = 0;

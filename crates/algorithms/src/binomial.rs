@@ -1,0 +1,117 @@
+//! Binomial trees from the root: in each step the number of ranks that hold data doubles.
+//!
+//! Seen from the root, rank r at distance v (v = r - root mod N) is reached from the rank at
+//! distance v without its lowest set bit. The subtree of v with lowest set bit D covers the ranks
+//! at distances v .. v + D, so that scatter hands on whole ranges.
+
+use super::light_path::{self, PathFormula};
+use super::{Algorithm, AlgorithmError, CostFormulas, Request, push_cyclic};
+use opticoll_plan::collective::CollectiveKind;
+use opticoll_plan::schedule::{Claims, Schedule, Transfer};
+
+const CITATION: &str = "Thakur, Rabenseifner and Gropp, Optimization of Collective Communication Operations in \
+     MPICH, IJHPCA 2005";
+
+/// Holders of the vector double with every step.
+const FORMULA: PathFormula = PathFormula {
+    collectives: &[CollectiveKind::Broadcast, CollectiveKind::Reduce],
+    messages: |ranks, bytes| Ok(vec![(light_path::rounds(ranks).into(), bytes)]),
+    parts: light_path::whole,
+    set_ups: |ranks, ports| light_path::rounds(ranks).div_ceil(ports).into(),
+};
+
+/// The records of this file.
+pub const RECORDS: &[Algorithm] = &[
+    Algorithm {
+        summary: "Every rank that holds the vector forwards it to the rank at distance N/2, N/4, ..., 1",
+        citation: CITATION,
+        costs: CostFormulas::new("ceil(log2 N)", "ceil(log2 N)", "1"),
+        formula: Some(FORMULA),
+        short_messages: &[CollectiveKind::Broadcast, CollectiveKind::Reduce],
+        ..Algorithm::new(
+            "binomial",
+            "Binomial tree",
+            CollectiveKind::Broadcast,
+            broadcast,
+        )
+    },
+    Algorithm {
+        summary: "Every rank that holds blocks forwards half of them to the rank at distance N/2, N/4, ..., 1",
+        citation: CITATION,
+        costs: CostFormulas::new("ceil(log2 N)", "N - 1", "max(N - H, H / 2)"),
+        short_messages: &[CollectiveKind::Scatter, CollectiveKind::Gather],
+        ..Algorithm::new(
+            "binomial",
+            "Binomial tree",
+            CollectiveKind::Scatter,
+            scatter,
+        )
+    },
+];
+
+/// The edges of the tree, step by step: (distance of the sender from the root, distance of the
+/// receiver from the root, distances that the receiver's subtree covers).
+pub(super) fn edges(ranks: u32) -> Vec<Vec<(u32, u32, std::ops::Range<u32>)>> {
+    let depth = ranks.next_power_of_two().ilog2();
+    (0..depth)
+        .rev()
+        .map(|bit| {
+            let stride = 1 << bit;
+            (0..ranks)
+                .step_by(2 * stride as usize)
+                .filter(|sender| sender + stride < ranks)
+                .map(|sender| {
+                    let receiver = sender + stride;
+                    (sender, receiver, receiver..(receiver + stride).min(ranks))
+                })
+                .collect()
+        })
+        .collect()
+}
+
+/// The broadcast along the tree; also the second half of the binary-tree all_reduce.
+pub(super) fn broadcast(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
+    let (ranks, root) = (request.ranks(), request.collective.root());
+    let mut schedule = Schedule::new(request.collective);
+    for step in edges(ranks) {
+        schedule.begin_step();
+        for (sender, receiver, _) in step {
+            schedule.push(Transfer::copy(
+                0,
+                (root + sender) % ranks,
+                (root + receiver) % ranks,
+            ));
+        }
+    }
+    let steps = ranks.next_power_of_two().ilog2();
+    schedule.claims = claims(ranks, u64::from(steps));
+    Ok(schedule)
+}
+
+/// The scatter along the tree; also the first half of the broadcast by scatter and all_gather.
+pub(super) fn scatter(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
+    let (ranks, root) = (request.ranks(), request.collective.root());
+    let mut schedule = Schedule::new(request.collective);
+    for step in edges(ranks) {
+        schedule.begin_step();
+        for (sender, receiver, subtree) in step {
+            push_cyclic(
+                &mut schedule,
+                ((root + subtree.start) % ranks, subtree.len() as u32),
+                (root + sender) % ranks,
+                (root + receiver) % ranks,
+            );
+        }
+    }
+    schedule.claims = claims(ranks, u64::from(ranks - 1));
+    Ok(schedule)
+}
+
+/// The root sends most: `sent` vectors or blocks.
+fn claims(ranks: u32, sent: u64) -> Claims {
+    Claims {
+        chunks_sent_per_rank: Some(sent),
+        schedule_steps: Some(ranks.next_power_of_two().ilog2()),
+        ..Claims::default()
+    }
+}

@@ -1,0 +1,38 @@
+//! Dissemination: in round k every rank signals to the one 2^k places after it. After ceil(log2 N)
+//! rounds each has heard, directly or not, from every other, for any N.
+
+use super::{Algorithm, AlgorithmError, CostFormulas, Request};
+use opticoll_plan::collective::CollectiveKind;
+use opticoll_plan::schedule::{Claims, Schedule, Transfer};
+
+/// The records of this file.
+pub const RECORDS: &[Algorithm] = &[Algorithm {
+    summary: "Send a signal to the rank 1, 2, 4, ... places after",
+    citation: "Hensgen, Finkel and Manber, Two Algorithms for Barrier Synchronization, \
+               International Journal of Parallel Programming 1988",
+    costs: CostFormulas::new("ceil(log2 N)", "ceil(log2 N)", "ceil(log2 N)"),
+    ..Algorithm::new(
+        "dissemination",
+        "Dissemination",
+        CollectiveKind::Barrier,
+        build,
+    )
+}];
+
+fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
+    let ranks = request.ranks();
+    let rounds = ranks.next_power_of_two().ilog2();
+    let mut schedule = Schedule::new(request.collective);
+    for round in 0..rounds {
+        schedule.begin_step();
+        for rank in 0..ranks {
+            schedule.push(Transfer::reduce(0, rank, (rank + (1 << round)) % ranks));
+        }
+    }
+    schedule.claims = Claims {
+        schedule_steps: Some(rounds),
+        chunks_sent_per_rank: Some(rounds.into()),
+        ..Claims::default()
+    };
+    Ok(schedule)
+}

@@ -1,0 +1,142 @@
+//! Reads the formulas of records: `2 ceil(log2 N)`, `N - 2 + K`, `<= N / 2 ceil(log2 N)`.
+//!
+//! ```text
+//! sum     = product { ("+" | "-") product }
+//! product = factor { ["/"] factor }
+//! factor  = number | variable | "(" sum ")" | function factor | ("min" | "max") "(" sum "," sum ")"
+//! ```
+
+use std::collections::BTreeMap;
+
+/// The values of the variables.
+pub type Variables = BTreeMap<char, f64>;
+
+/// The value of a formula; `None` where it is none, or has another variable. One that starts with `<=` is an
+/// upper bound: [`upper_bound`].
+///
+/// ```
+/// use opticoll_algorithms::formula::{Variables, value};
+/// let values = Variables::from([('N', 12.0)]);
+/// assert_eq!(value("N / 2 ceil(log2 N)", &values), Some(24.0));
+/// assert_eq!(value("G - 1", &values), None);
+/// ```
+pub fn value(formula: &str, values: &Variables) -> Option<f64> {
+    let mut reader = FormulaParser {
+        tokens: tokens(formula),
+        next: 0,
+        values,
+    };
+    let value = reader.sum()?;
+    (reader.next == reader.tokens.len()).then_some(value)
+}
+
+/// The formula after `<=`, if it says no more than that.
+pub fn upper_bound(formula: &str) -> Option<&str> {
+    formula.strip_prefix("<=")
+}
+
+/// The variables that follow from the number of ranks: N, P, F and H.
+pub fn of_ranks(ranks: u32) -> Variables {
+    let power = |exponent: u32| f64::from(2u32.saturating_pow(exponent));
+    let floor = power(ranks.max(1).ilog2());
+    let below = match ranks.is_power_of_two() {
+        true => floor / 2.0,
+        false => floor,
+    };
+    Variables::from([
+        ('N', ranks.into()),
+        ('P', floor),
+        ('F', f64::from(u8::from(!ranks.is_power_of_two()))),
+        ('H', below),
+    ])
+}
+
+/// Words, numbers and signs.
+fn tokens(formula: &str) -> Vec<String> {
+    let mut tokens: Vec<String> = Vec::new();
+    let mut in_word = false;
+    for letter in formula.chars() {
+        let word = letter.is_ascii_alphanumeric();
+        if word && in_word {
+            if let Some(last) = tokens.last_mut() {
+                last.push(letter);
+            }
+        } else if !letter.is_whitespace() {
+            tokens.push(letter.into());
+        }
+        in_word = word;
+    }
+    tokens
+}
+
+struct FormulaParser<'a> {
+    tokens: Vec<String>,
+    next: usize,
+    values: &'a Variables,
+}
+
+impl FormulaParser<'_> {
+    fn peek(&self) -> &str {
+        self.tokens.get(self.next).map_or("", String::as_str)
+    }
+
+    fn take(&mut self, token: &str) -> bool {
+        let found = self.peek() == token;
+        self.next += usize::from(found);
+        found
+    }
+
+    fn sum(&mut self) -> Option<f64> {
+        let mut sum = self.product()?;
+        loop {
+            if self.take("+") {
+                sum += self.product()?;
+            } else if self.take("-") {
+                sum -= self.product()?;
+            } else {
+                return Some(sum);
+            }
+        }
+    }
+
+    fn product(&mut self) -> Option<f64> {
+        let mut product = self.factor()?;
+        loop {
+            if self.take("/") {
+                product /= self.factor()?;
+            } else if matches!(self.peek(), "" | "+" | "-" | ")" | ",") {
+                return Some(product);
+            } else {
+                product *= self.factor()?;
+            }
+        }
+    }
+
+    fn factor(&mut self) -> Option<f64> {
+        let token = self.peek().to_owned();
+        self.next += 1;
+        Some(match token.as_str() {
+            "(" => {
+                let inner = self.sum()?;
+                self.take(")").then_some(inner)?
+            }
+            "log2" => self.factor()?.log2(),
+            "ceil" => self.factor()?.ceil(),
+            "floor" => self.factor()?.floor(),
+            "min" | "max" => {
+                let one = self.take("(").then(|| self.sum())??;
+                let other = self.take(",").then(|| self.sum())??;
+                let least = if token == "min" {
+                    one.min(other)
+                } else {
+                    one.max(other)
+                };
+                self.take(")").then_some(least)?
+            }
+            _ => match token.parse() {
+                Ok(number) => number,
+                Err(_) => *self.values.get(&token.chars().next()?)?,
+            },
+        })
+    }
+}

@@ -1,0 +1,80 @@
+//! Global link first: a scatter or broadcast on a dragonfly in three phases, each down binomial trees:
+//! to one leader per group, from there to one leader per router, from there to the router's ranks.
+//!
+//! The leader of a group is the first rank of the router on which the cable from the root's group
+//! lands; in the root's group it is the root. Lists count on cyclically from the root: groups from the
+//! root's, routers from the leader's, ranks from the leader.
+//!
+//! With G groups of A routers of T ranks that is ceil(log2 G) + ceil(log2 A) + ceil(log2 T) steps, and
+//! the root sends in each of them. A rank receives once. In a scatter the leader at distance v in its
+//! tree gets the blocks of the lowest set bit of v places, or of those that are left: at most G - B at
+//! v = B, the largest power of two below G, or B / 2 at v = B / 2.
+//!
+//! Cherièvre and Dorier, who give it for scatter; leaders and lists are ours where they are silent.
+
+use super::scatter_tree::{DragonflyShape, Member, TreePhases, depth};
+use super::{Algorithm, AlgorithmError, CostFormulas, Request, tar};
+use opticoll_plan::collective::CollectiveKind;
+use opticoll_plan::schedule::{Claims, Schedule};
+
+const STEPS: &str = "ceil(log2 G) + ceil(log2 A) + ceil(log2 T)";
+
+/// The records of this file.
+pub const RECORDS: &[Algorithm] = &[
+    Algorithm {
+        summary: "Send the vector down trees among groups, then routers, then ranks",
+        citation: tar::CITATION,
+        costs: CostFormulas::new(STEPS, STEPS, "1"),
+        families: tar::FAMILIES,
+        ..Algorithm::new("glf", "Global link first", CollectiveKind::Broadcast, build)
+    },
+    Algorithm {
+        summary: "Send blocks down trees among groups, then routers, then ranks",
+        citation: tar::CITATION,
+        costs: CostFormulas::new(STEPS, "N - 1", "<= A T max(G - B, B / 2)"),
+        families: tar::FAMILIES,
+        ..Algorithm::new("glf", "Global link first", CollectiveKind::Scatter, build)
+    },
+];
+
+fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
+    let machine = request.groups()?;
+    let (shape, root) = (DragonflyShape::new(machine), request.collective.root());
+    let home = shape.group_of(root);
+    let leader_of = |group| shape.first_of(group, machine.gateway(group, home).0);
+    let mut phases = TreePhases::new(request.collective.kind());
+    let mut groups = vec![Member {
+        leader: root,
+        blocks: shape.group(home),
+    }];
+    groups.extend(shape.groups_after(home).map(|group| Member {
+        leader: leader_of(group),
+        blocks: shape.group(group),
+    }));
+    phases.tree(&groups);
+    phases.next();
+    let routers: Vec<Vec<Member>> = groups
+        .iter()
+        .map(|group| shape.routers_from(group.leader))
+        .collect();
+    for group in &routers {
+        phases.tree(group);
+    }
+    phases.next();
+    for router in routers.iter().flatten() {
+        phases.tree(&shape.terminals_from(router.leader));
+    }
+    let steps = depth(shape.groups) + depth(shape.routers) + depth(shape.terminals);
+    let sent = match request.collective.kind() {
+        CollectiveKind::Scatter => shape.ranks() - 1,
+        _ => steps,
+    };
+    Ok(phases.schedule(
+        request.collective,
+        Claims {
+            schedule_steps: Some(steps),
+            chunks_sent_per_rank: Some(sent.into()),
+            ..Claims::default()
+        },
+    ))
+}

@@ -1,0 +1,113 @@
+//! The grid that algorithms see: places in rows and columns, some of them without a rank.
+
+use opticoll_fabric::fabric::{Fabric, Plane, Planes};
+
+/// Places in rows and columns.
+pub(super) struct RankGrid {
+    pub(super) rows: u32,
+    pub(super) columns: u32,
+    /// Row by row: the rank at a place, where there is one.
+    rank: Vec<Option<u32>>,
+    /// Row by row: whether light reaches the place in each plane.
+    works: Vec<[bool; 2]>,
+}
+
+impl RankGrid {
+    /// The grid of a fabric; of one that is none, the squarest that its ranks fill, wider than high.
+    pub(super) fn of(fabric: &Fabric) -> RankGrid {
+        if let Some(grid) = fabric.planes() {
+            return RankGrid::of_light(grid);
+        }
+        let ranks = fabric.ranks();
+        let rows = (1..=ranks.isqrt()).rev().find(|rows| ranks % rows == 0);
+        let rows = rows.unwrap_or(1);
+        RankGrid {
+            rows,
+            columns: ranks / rows,
+            rank: (0..ranks).map(Some).collect(),
+            works: vec![[true; 2]; ranks as usize],
+        }
+    }
+
+    fn of_light(grid: &dyn Planes) -> RankGrid {
+        let places = (0..grid.rows()).flat_map(|row| (0..grid.columns()).map(move |at| (row, at)));
+        let rank: Vec<Option<u32>> = places.map(|(row, at)| grid.rank_at(row, at)).collect();
+        let works = rank.iter().map(|rank| match rank {
+            Some(rank) => Plane::BOTH.map(|plane| grid.works(*rank, plane)),
+            None => [false; 2],
+        });
+        RankGrid {
+            rows: grid.rows(),
+            columns: grid.columns(),
+            works: works.collect(),
+            rank,
+        }
+    }
+
+    fn index(&self, row: u32, column: u32) -> usize {
+        (row * self.columns + column) as usize
+    }
+
+    /// The rank at a place.
+    pub(super) fn rank(&self, row: u32, column: u32) -> Option<u32> {
+        self.rank[self.index(row, column)]
+    }
+
+    /// Whether there is a rank that light reaches in a plane.
+    pub(super) fn works(&self, row: u32, column: u32, plane: Plane) -> bool {
+        self.works[self.index(row, column)][plane as usize]
+    }
+
+    /// Whether there is a rank that light reaches in both planes.
+    pub(super) fn is_whole(&self, row: u32, column: u32) -> bool {
+        self.works[self.index(row, column)] == [true; 2]
+    }
+
+    /// The same with rows and columns exchanged.
+    pub(super) fn transposed(&self) -> RankGrid {
+        let places = || (0..self.columns).flat_map(|at| (0..self.rows).map(move |row| (row, at)));
+        let works = places().map(|(row, at)| self.works[self.index(row, at)]);
+        RankGrid {
+            rows: self.columns,
+            columns: self.rows,
+            rank: places().map(|(row, at)| self.rank(row, at)).collect(),
+            works: works.map(|[row, column]| [column, row]).collect(),
+        }
+    }
+
+    /// A ring over all ranks on which every hop stays in a row or column; none where a place lacks a rank
+    /// or light in a plane. Row after row, from the column in which the row is entered over the others to
+    /// the one in which the next row is entered. The columns of entry are a closed walk on which no two
+    /// neighbours are the same: three columns, or an even number of rows, always have one; otherwise the
+    /// ring goes column after column.
+    pub(super) fn ring(&self) -> Option<Vec<u32>> {
+        let places = (0..self.rows).flat_map(|row| (0..self.columns).map(move |at| (row, at)));
+        if !places.clone().all(|(row, at)| self.is_whole(row, at)) {
+            return None;
+        }
+        if self.rows == 1 || self.columns == 1 {
+            return places.map(|(row, at)| self.rank(row, at)).collect();
+        }
+        if self.columns < 3 && self.rows % 2 == 1 {
+            return self.transposed().ring();
+        }
+        let mut order = Vec::new();
+        for row in 0..self.rows {
+            let entry = self.entry(row);
+            let exit = self.entry((row + 1) % self.rows);
+            let between = (0..self.columns).filter(|&column| column != entry && column != exit);
+            let columns = std::iter::once(entry).chain(between).chain([exit]);
+            order.extend(columns.map(|column| self.rank(row, column)));
+        }
+        order.into_iter().collect()
+    }
+
+    /// The column in which the ring enters a row: 0, 1, 0, 1, ..., and 2 for the last of an odd number.
+    fn entry(&self, row: u32) -> u32 {
+        if row + 1 == self.rows && self.rows % 2 == 1 {
+            2
+        } else {
+            row % 2
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! Halving and doubling (Rabenseifner): all_reduce as reduce_scatter by recursive halving of the
+//! vector, then all_gather by recursive doubling.
+//!
+//! The vector is cut into P pieces, P the largest power of two up to N; the other ranks fold in. In
+//! the k-th of log2 P exchanges a rank keeps half of what it kept before and sends its partner the
+//! other half, M / 2^k of the vector M; then the same partners in reverse order exchange the
+//! results. `near` exchanges at distance 1, 2, 4, ... first, as MPI libraries do: the large messages
+//! stay in the neighbourhood. `far` begins at distance P/2. On a grid of
+//! tunable circuits every exchange stays in a row or a column (see [`super::dual_plane`]).
+//!
+//! With `halvings` = h < log2 P, ranks halve the vector in the first h exchanges only; along the other
+//! distances they exchange all that is left, as in recursive doubling. The log2 P + h exchanges send
+//! 2 (1 - 2^-h) M + (log2 P - h) 2^-h M one after the other.
+
+use super::fold::Fold;
+use super::{
+    Algorithm, AlgorithmError, CostFormulas, OptionRecord, Request, Role, choice, dual_plane,
+};
+use opticoll_plan::collective::CollectiveKind;
+use opticoll_plan::schedule::{Action, Claims, Schedule, Transfer};
+
+/// The records of this file.
+pub const RECORDS: &[Algorithm] = &[Algorithm {
+    summary: "Exchange halves, quarters, ... of the vector and combine, then collect the results",
+    citation: "Rabenseifner, Optimization of Collective Reduction Operations, ICCS 2004",
+    options: &[
+        OptionRecord::new(
+            "order",
+            "distance to the partner of the first step: near, 1 rank; far, N/2 ranks",
+        )
+        .range("near, far")
+        .default("near")
+        .tries(&["far"]),
+        OptionRecord::new(
+            "halvings",
+            "exchanges of halves, before and after exchanges of all that is left",
+        )
+        .range("0 to log2 P")
+        .default("log2 P")
+        .role(Role::Halvings)
+        .tries(&["1", "2", "3", "4", "5", "6"]),
+    ],
+    costs: CostFormulas::new("2 log2 P + 2 F", "2 (P - 1) / P + F", "2 (P - 1) / P + F"),
+    ..Algorithm::new(
+        "halving_doubling",
+        "Halving-doubling",
+        CollectiveKind::AllReduce,
+        build,
+    )
+}];
+
+fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
+    let near_first = choice(request.spec, "order", &[("near", true), ("far", false)])?;
+    let fold = Fold::new(request.ranks());
+    let dimensions = fold.core.ilog2();
+    let halvings = request.spec.count("halvings", 0, dimensions)?;
+    if request.fabric.planes().is_some() {
+        return match halvings {
+            None => dual_plane::single(request, near_first),
+            Some(_) => Err(AlgorithmError::Refused {
+                name: "halving_doubling",
+                ranks: request.ranks(),
+                reason: "on a wss_grid its exchanges are halves in rows and columns: leave \
+                         `halvings` out"
+                    .into(),
+            }),
+        };
+    }
+    let halvings = halvings.unwrap_or(dimensions);
+    let pieces = 1 << halvings;
+    let mut schedule = Schedule::new(request.collective.with_pieces(pieces)?);
+    let whole = |source, destination, action| Transfer {
+        chunk: 0,
+        count: pieces,
+        source,
+        destination,
+        action,
+    };
+    if fold.folded > 0 {
+        schedule.begin_step();
+        for (waiting, partner) in fold.pairs() {
+            schedule.push(whole(waiting, partner, Action::Reduce));
+        }
+    }
+    let mut distances: Vec<u32> = fold.distances().collect();
+    if !near_first {
+        distances.reverse();
+    }
+    // What each index keeps after an exchange: `kept` pieces from `first` on.
+    let mut first = vec![0; fold.core as usize];
+    let mut kept = pieces;
+    let (halved, whole_left) = distances.split_at(halvings as usize);
+    for &distance in halved {
+        kept /= 2;
+        for (index, first) in first.iter_mut().enumerate() {
+            *first += if index as u32 & distance > 0 { kept } else { 0 };
+        }
+        // It sends what the partner keeps.
+        exchange(
+            &mut schedule,
+            &fold,
+            distance,
+            kept,
+            Action::Reduce,
+            |index| first[(index ^ distance) as usize],
+        );
+    }
+    for &distance in whole_left {
+        exchange(
+            &mut schedule,
+            &fold,
+            distance,
+            kept,
+            Action::Reduce,
+            |index| first[index as usize],
+        );
+    }
+    for &distance in halved.iter().rev() {
+        exchange(
+            &mut schedule,
+            &fold,
+            distance,
+            kept,
+            Action::Copy,
+            |index| first[index as usize],
+        );
+        for (index, first) in first.iter_mut().enumerate() {
+            *first -= if index as u32 & distance > 0 { kept } else { 0 };
+        }
+        kept *= 2;
+    }
+    if fold.folded > 0 {
+        schedule.begin_step();
+        for (waiting, partner) in fold.pairs() {
+            schedule.push(whole(partner, waiting, Action::Copy));
+        }
+    }
+    let sent = 2 * (pieces - 1) + (dimensions - halvings) + fold.waits() * pieces;
+    schedule.claims = Claims {
+        schedule_steps: Some(dimensions + halvings + 2 * fold.waits()),
+        chunks_sent_per_rank: Some(u64::from(sent)),
+        ..Claims::default()
+    };
+    Ok(schedule)
+}
+
+/// One step: every index sends `count` pieces, from `chunk_of(index)` on, to the one at `distance`.
+fn exchange(
+    schedule: &mut Schedule,
+    fold: &Fold,
+    distance: u32,
+    count: u32,
+    action: Action,
+    chunk_of: impl Fn(u32) -> u32,
+) {
+    schedule.begin_step();
+    for index in 0..fold.core {
+        schedule.push(Transfer {
+            chunk: chunk_of(index),
+            count,
+            source: fold.rank(index),
+            destination: fold.rank(index ^ distance),
+            action,
+        });
+    }
+}

@@ -1,0 +1,60 @@
+//! all_to_all by recursive doubling, store and forward along the edges of a hypercube.
+//!
+//! log2 N steps; in step i, rank r exchanges with rank r XOR 2^i all blocks, half of those it holds, whose
+//! targets differ from r in bit i. So the block from rank o to rank t is, before step i, at the rank
+//! with the low i bits of t and the other bits of o.
+
+use super::{
+    Algorithm, AlgorithmError, CostFormulas, LeastLoads, Request, make_room_for, powers_of_two,
+};
+use opticoll_plan::collective::CollectiveKind;
+use opticoll_plan::schedule::{Claims, Schedule, Transfer};
+
+/// The record of this file.
+pub const RECORDS: &[Algorithm] = &[Algorithm {
+    summary: "Exchange all blocks for the partner's half with the partner at distance 1, 2, 4, ... (store and forward)",
+    citation: "Johnsson and Ho, Optimum Broadcasting and Personalized Communication in Hypercubes, \
+               IEEE Trans. Computers 1989",
+    costs: CostFormulas::new("log2 N", "N / 2 log2 N", "N / 2 log2 N"),
+    accepts: powers_of_two,
+    least_loads: |_, ring| {
+        let distances = (0..ring.ranks.ilog2()).map(|bit| 1 << bit);
+        let half = u64::from(ring.ranks / 2);
+        let steps = distances.map(|distance| (distance, half));
+        Ok(Some(LeastLoads::by_distances(steps, ring)))
+    },
+    ..Algorithm::new(
+        "recursive_doubling",
+        "Recursive doubling",
+        CollectiveKind::AllToAll,
+        all_to_all,
+    )
+}];
+
+fn all_to_all(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
+    let ranks = request.ranks();
+    let steps = ranks.ilog2();
+    let moves = u64::from(ranks / 2) * u64::from(steps);
+    let mut schedule = Schedule::new(request.collective);
+    make_room_for(&mut schedule, moves.saturating_mul(ranks.into()))?;
+    for distance in (0..steps).map(|bit| 1 << bit) {
+        schedule.begin_step();
+        for source in 0..ranks {
+            let low = distance - 1;
+            // The low bits of the origins are free, and of the targets those above the step's.
+            for origin in (0..distance).map(|free| source & !low | free) {
+                let target = (source ^ distance) & (distance | low);
+                for above in (0..ranks).step_by(2 * distance as usize) {
+                    let block = origin * ranks + (target | above);
+                    schedule.push(Transfer::copy(block, source, source ^ distance));
+                }
+            }
+        }
+    }
+    schedule.claims = Claims {
+        schedule_steps: Some(steps),
+        chunks_sent_per_rank: Some(moves),
+        ..Claims::default()
+    };
+    Ok(schedule)
+}

@@ -1,0 +1,64 @@
+//! Linear: the root serves one rank after the other, N-1 steps.
+
+use super::light_path::{self, PathFormula};
+use super::{Algorithm, AlgorithmError, CostFormulas, Request};
+use opticoll_plan::collective::{Collective, CollectiveKind};
+use opticoll_plan::schedule::{Claims, Schedule, Transfer};
+
+const fn record(collective: CollectiveKind, summary: &'static str) -> Algorithm {
+    Algorithm {
+        summary,
+        citation: "Folklore; linear algorithms of MPI",
+        costs: CostFormulas::new("N - 1", "N - 1", "1"),
+        aliases: &["lin"],
+        formula: Some(FORMULA),
+        ..Algorithm::new("linear", "Linear", collective, build)
+    }
+}
+
+/// The root sends the vector to each other rank in turn.
+const FORMULA: PathFormula = PathFormula {
+    collectives: &[
+        CollectiveKind::Broadcast,
+        CollectiveKind::Reduce,
+        CollectiveKind::Scatter,
+        CollectiveKind::Gather,
+    ],
+    messages: |ranks, bytes| Ok(vec![(u64::from(ranks - 1), bytes)]),
+    parts: light_path::whole,
+    set_ups: |ranks, ports| (ranks - 1).div_ceil(ports).into(),
+};
+
+/// The records of this file.
+pub const RECORDS: &[Algorithm] = &[
+    record(
+        CollectiveKind::Broadcast,
+        "The vector goes straight from the root to one rank after the other",
+    ),
+    record(
+        CollectiveKind::Scatter,
+        "Blocks go straight from the root to one rank after the other",
+    ),
+];
+
+/// In step s the root sends to the rank s + 1 places after it.
+fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
+    let collective: Collective = request.collective;
+    let (ranks, root) = (collective.ranks(), collective.root());
+    let mut schedule = Schedule::new(collective);
+    for distance in 1..ranks {
+        let destination = (root + distance) % ranks;
+        let chunk = match collective.kind() {
+            CollectiveKind::Scatter => destination,
+            _ => 0,
+        };
+        schedule.begin_step();
+        schedule.push(Transfer::copy(chunk, root, destination));
+    }
+    schedule.claims = Claims {
+        schedule_steps: Some(ranks - 1),
+        chunks_sent_per_rank: Some(u64::from(ranks - 1)),
+        ..Claims::default()
+    };
+    Ok(schedule)
+}

@@ -1,0 +1,134 @@
+//! Local link first: a scatter or broadcast on a dragonfly in four phases: to one leader per router of
+//! the root's group (in a scatter with the blocks of that router and of every group to which the
+//! router has the cable); from there to one leader per such group; from there to one leader per
+//! router; from there to the router's ranks.
+//!
+//! Leaders are the first ranks of their routers, in other groups of the router on which the cable from
+//! the root's group lands; the root leads its own router. Lists count on cyclically from the root. All
+//! trees are binomial, but for the second phase with `groups=flat`, in which a leader sends to one
+//! group after the other. A tree among the groups of one router relays between them, so that blocks
+//! may cross more than one global link; sent straight they cross one.
+//!
+//! With G groups of A routers of T ranks a router of the root's group has cables to at most
+//! Q = ceil((G - 1) / A) groups. The phases take ceil(log2 A), ceil(log2 (1 + Q)) (flat: Q),
+//! ceil(log2 A) where there is another group, and ceil(log2 T) steps.
+//!
+//! Cherièvre and Dorier, who give it for scatter; leaders and lists are ours where they are silent.
+
+use super::scatter_tree::{DragonflyShape, Member, TreePhases, depth};
+use super::{Algorithm, AlgorithmError, CostFormulas, OptionRecord, Request, choice, tar};
+use opticoll_fabric::fabric::Groups;
+use opticoll_plan::collective::CollectiveKind;
+use opticoll_plan::schedule::{Claims, Schedule};
+
+const STEPS: &str =
+    "(1 + min(1, G - 1)) ceil(log2 A) + ceil(log2 (1 + ceil((G - 1) / A))) + ceil(log2 T)";
+const OPTIONS: &[OptionRecord] = &[OptionRecord::new(
+    "groups",
+    "way from a router to the other groups: tree, from group to group down a \
+         tree; flat, straight",
+)
+.range("tree, flat")
+.default("tree")
+.tries(&["flat"])];
+
+/// The records of this file.
+pub const RECORDS: &[Algorithm] = &[
+    Algorithm {
+        summary: "Send the vector down trees among the routers of the root's group, then among groups, routers and ranks",
+        citation: tar::CITATION,
+        options: OPTIONS,
+        costs: CostFormulas::new(
+            STEPS,
+            "<= ceil(log2 A) + ceil(log2 (1 + ceil((G - 1) / A))) + ceil(log2 T)",
+            "1",
+        ),
+        families: tar::FAMILIES,
+        ..Algorithm::new("llf", "Local link first", CollectiveKind::Broadcast, build)
+    },
+    Algorithm {
+        summary: "Blocks go down trees among the routers of the root's group, then groups, routers \
+                  and ranks",
+        citation: tar::CITATION,
+        options: OPTIONS,
+        costs: CostFormulas {
+            steps: Some(STEPS),
+            sent: Some("N - 1"),
+            received: None,
+        },
+        families: tar::FAMILIES,
+        ..Algorithm::new("llf", "Local link first", CollectiveKind::Scatter, build)
+    },
+];
+
+fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
+    let machine = request.groups()?;
+    let flat = choice(request.spec, "groups", &[("tree", false), ("flat", true)])?;
+    let (shape, root) = (DragonflyShape::new(machine), request.collective.root());
+    let mut routers = shape.routers_from(root);
+    let remote: Vec<Vec<Member>> = routers
+        .iter()
+        .map(|router| groups_of(machine, &shape, root, router.leader))
+        .collect();
+    for (router, groups) in routers.iter_mut().zip(&remote) {
+        let blocks = groups.iter().flat_map(|group| &group.blocks);
+        router.blocks.extend(blocks);
+    }
+    let mut phases = TreePhases::new(request.collective.kind());
+    phases.tree(&routers);
+    phases.next();
+    let mut leaders: Vec<u32> = routers.iter().map(|router| router.leader).collect();
+    let mut local_leaders = Vec::new();
+    for (router, groups) in routers.iter().zip(remote) {
+        let own = Member {
+            leader: router.leader,
+            blocks: Vec::new(),
+        };
+        let members: Vec<Member> = std::iter::once(own).chain(groups).collect();
+        if flat {
+            phases.star(&members);
+        } else {
+            phases.tree(&members);
+        }
+        local_leaders.extend(members.iter().skip(1).map(|group| group.leader));
+    }
+    phases.next();
+    for leader in local_leaders {
+        let routers = shape.routers_from(leader);
+        phases.tree(&routers);
+        leaders.extend(routers.iter().map(|router| router.leader));
+    }
+    phases.next();
+    for leader in leaders {
+        phases.tree(&shape.terminals_from(leader));
+    }
+    Ok(phases.schedule(request.collective, claims(&shape, flat, request)))
+}
+
+/// The leaders of the groups to which the router of a leader in the root's group has cables.
+fn groups_of(machine: &dyn Groups, shape: &DragonflyShape, root: u32, leader: u32) -> Vec<Member> {
+    let home = shape.group_of(root);
+    let own = leader / shape.terminals % shape.routers;
+    shape
+        .groups_after(home)
+        .filter(|&group| machine.gateway(home, group).0 == own)
+        .map(|group| Member {
+            leader: shape.first_of(group, machine.gateway(group, home).0),
+            blocks: shape.group(group),
+        })
+        .collect()
+}
+
+fn claims(shape: &DragonflyShape, flat: bool, request: &Request<'_>) -> Claims {
+    let cables = (shape.groups - 1).div_ceil(shape.routers);
+    let among_groups = if flat { cables } else { depth(1 + cables) };
+    let local_phases = if shape.groups > 1 { 2 } else { 1 };
+    let scatter = request.collective.kind() == CollectiveKind::Scatter;
+    Claims {
+        schedule_steps: Some(
+            local_phases * depth(shape.routers) + among_groups + depth(shape.terminals),
+        ),
+        chunks_sent_per_rank: scatter.then_some(u64::from(shape.ranks() - 1)),
+        ..Claims::default()
+    }
+}

@@ -1,0 +1,75 @@
+//! Neighbour exchange: ranks pair up alternately with their right and left neighbour and forward
+//! the two blocks they got last. N/2 steps, for even N.
+//!
+//! On a ring of two wavelengths or more a step fits one slot, for each block is a lightpath of its
+//! own. The papers charge one block's time to a step although all but the first carry two blocks.
+
+use super::{Algorithm, AlgorithmError, CostFormulas, Request, make_room_for};
+use opticoll_plan::collective::CollectiveKind;
+use opticoll_plan::schedule::{Claims, Schedule, Transfer};
+
+/// The records of this file.
+pub const RECORDS: &[Algorithm] = &[Algorithm {
+    summary: "Exchange the two blocks received last with the right and left neighbour in turn",
+    citation: "Chen et al., Performance Evaluation of Allgather Algorithms on Terascale Linux \
+               Cluster with Fast Ethernet, HPC Asia 2005",
+    costs: CostFormulas::new("N / 2", "N - 1", "N - 1"),
+    accepts: even_ranks,
+    ..Algorithm::new(
+        "neighbour_exchange",
+        "Neighbour exchange",
+        CollectiveKind::AllGather,
+        build,
+    )
+}];
+
+fn even_ranks(ranks: u32) -> Result<(), String> {
+    if ranks % 2 == 0 {
+        return Ok(());
+    }
+    Err(
+        "neighbours pair up, so the number of ranks must be even; ring_bidirectional runs on any"
+            .into(),
+    )
+}
+
+/// Even ranks turn right in the first step, left in the second, and so on; odd ranks the other
+/// way. After the first step blocks travel in pairs (2b, 2b + 1).
+fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
+    let ranks = request.ranks();
+    let mut schedule = Schedule::new(request.collective);
+    make_room_for(&mut schedule, u64::from(ranks) * u64::from(ranks / 2))?;
+    // The pair of blocks that each rank got last.
+    let mut latest: Vec<u32> = (0..ranks).map(|rank| rank / 2).collect();
+    for step in 0..ranks / 2 {
+        schedule.begin_step();
+        let partner = |rank: u32| {
+            if (rank + step) % 2 == 0 {
+                (rank + 1) % ranks
+            } else {
+                (rank + ranks - 1) % ranks
+            }
+        };
+        for rank in 0..ranks {
+            let pair = latest[rank as usize];
+            let (chunk, count) = if step == 0 { (rank, 1) } else { (2 * pair, 2) };
+            schedule.push(Transfer {
+                count,
+                ..Transfer::copy(chunk, rank, partner(rank))
+            });
+        }
+        if step > 0 {
+            latest = (0..ranks)
+                .map(|rank| latest[partner(rank) as usize])
+                .collect();
+        }
+    }
+    schedule.claims = Claims {
+        paper_steps: Some(u64::from(ranks / 2)),
+        paper_step_share: Some((1, 1)),
+        neighbours_only: true,
+        schedule_steps: Some(ranks / 2),
+        chunks_sent_per_rank: Some(u64::from(ranks - 1)),
+    };
+    Ok(schedule)
+}

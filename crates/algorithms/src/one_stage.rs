@@ -1,0 +1,69 @@
+//! One-stage: every rank sends its block straight to every other, in one step.
+
+use super::{Algorithm, AlgorithmError, CostFormulas, LeastLoads, Request, make_room};
+use opticoll_fabric::fabric::circuits::RingShape;
+use opticoll_plan::collective::CollectiveKind;
+use opticoll_plan::schedule::{Claims, Schedule, Transfer};
+
+/// The records of this file.
+pub const RECORDS: &[Algorithm] = &[Algorithm {
+    summary: "Every rank sends its block directly to every other rank",
+    citation: "Dai et al., OpTree, section III.B, Lemma 1; after Liang and Shen, ToN 2006",
+    costs: CostFormulas::new("1", "N - 1", "N - 1"),
+    least_loads: |_, ring| Ok(least_loads(ring, 1)),
+    ..Algorithm::new("one_stage", "One-stage", CollectiveKind::AllGather, build)
+}];
+
+/// Wavelengths for a one-stage all-to-all on a line of `ranks` ranks: floor(n^2 / 4), the load of
+/// the middle link (Lemma 1 of the OpTree paper; exact).
+pub fn line_wavelengths(ranks: u32) -> u64 {
+    let ranks = u64::from(ranks);
+    ranks * ranks / 4
+}
+
+/// Wavelengths per direction for a one-stage all-to-all on a ring of `ranks` ranks:
+/// ceil(floor(n^2 / 4) / 2), exact (Opatrny 2003).
+pub fn ring_wavelengths(ranks: u32) -> u64 {
+    line_wavelengths(ranks).div_ceil(2)
+}
+
+/// What Lemma 1 of the OpTree paper gives for the ring: ceil(n^2 / 8). One too many for odd n.
+pub fn paper_ring_wavelengths(ranks: u32) -> u64 {
+    let ranks = u64::from(ranks);
+    (ranks * ranks).div_ceil(8)
+}
+
+/// The loads of so many all-to-alls, one after the other.
+pub(super) fn least_loads(ring: RingShape, steps: u64) -> Option<LeastLoads> {
+    let chunks = ring_wavelengths(ring.ranks);
+    let loads = LeastLoads {
+        // The mean over all links.
+        busiest: (steps * line_wavelengths(ring.ranks)).div_ceil(2),
+        pairs: line_wavelengths(ring.ranks) / 2,
+        ..LeastLoads::alike(steps, chunks, ring.channels)
+    };
+    (ring.longest >= ring.ranks / 2).then_some(loads)
+}
+
+fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
+    let ranks = request.ranks();
+    let mut schedule = Schedule::new(request.collective);
+    if ranks > 1 {
+        make_room(&mut schedule, ranks)?;
+        schedule.begin_step();
+    }
+    for source in 0..ranks {
+        for destination in (0..ranks).filter(|&destination| destination != source) {
+            schedule.push(Transfer::copy(source, source, destination));
+        }
+    }
+    let channels = u64::from(request.ring()?.channels);
+    schedule.claims = Claims {
+        paper_steps: (ranks > 1).then(|| paper_ring_wavelengths(ranks).div_ceil(channels)),
+        paper_step_share: Some((1, 1)),
+        schedule_steps: Some(u32::from(ranks > 1)),
+        chunks_sent_per_rank: Some(u64::from(ranks - 1)),
+        ..Claims::default()
+    };
+    Ok(schedule)
+}

@@ -1,0 +1,225 @@
+//! OpTree: all_gather along an m-ary tree of contiguous groups (Dai et al.).
+//!
+//! The whole ring is the group of level 0. Stage j cuts each group of level j - 1 into
+//! (at most) m_j contiguous children, sizes differing by at most one; the rank at position i of a
+//! child sends all it holds to the rank at position i of each sibling, one block per wavelength
+//! and slot. After stage j the ranks of any one group of level j hold together every block exactly
+//! once; when groups have one rank, every rank holds everything. Stage 1 goes around the ring; the
+//! later stages stay on their group's segment, which is shorter than half the ring.
+//!
+//! Where children differ in size, position i of a child of size a is matched with position
+//! floor(i b / a) of a sibling of size b: a map that reaches at most the positions there are and
+//! sends each block once.
+//!
+//! On a fabric without light along a ring the stages are the same, and the ranks of a child send to their siblings over
+//! whatever joins them. There the default is to halve groups, so that a rank starts the fewest messages.
+//!
+//! Loads for N = m^k: (N/m) ceil(m^2/8) in stage 1 (a ring, exact for even m), (N/m) floor(m^2/4)
+//! in each later stage (a line).
+
+pub mod tree;
+
+use super::{Algorithm, AlgorithmError, LeastLoads, OptionRecord, Request, make_room, one_stage};
+use opticoll_base::spec::Spec;
+use opticoll_fabric::fabric::circuits::RingShape;
+use opticoll_plan::collective::CollectiveKind;
+use opticoll_plan::schedule::{Claims, Schedule, Transfer};
+
+/// The records of this file.
+pub const RECORDS: &[Algorithm] = &[Algorithm {
+    summary: "Exchange among equal positions of sibling groups, level by level of an m-ary tree",
+    citation: "Dai et al., OpTree: An Efficient Algorithm for All-gather Operation in Optical \
+               Interconnect Systems",
+    options: &[
+        OptionRecord::new(
+            "depth",
+            "number of stages: auto, those with the fewest slots on a ring, elsewhere ceil(log2 N) that halve each group; paper, \
+             those of Eq. 2",
+        )
+        .range("auto, paper, 1 or more")
+        .default("auto"),
+        OptionRecord::new("k", "same as depth")
+            .range("auto, paper, 1 or more")
+            .default("auto"),
+        OptionRecord::new(
+            "radices",
+            "children of a group at each stage, such as 4x4x4; in place of depth",
+        )
+        .range("numbers joined by x")
+        .default("those of depth"),
+    ],
+    least_loads,
+    ..Algorithm::new("optree", "OpTree", CollectiveKind::AllGather, build)
+}];
+
+/// How the continuous optimum of Eq. 2 becomes a whole number of stages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DepthRounding {
+    /// Upwards: what the paper's Table I and averages use.
+    Ceil,
+    /// To the nearest: what its text says and its Fig. 4 shows.
+    Nearest,
+}
+
+/// Theorem 1: ceil((2k - 1) N^(1 + 1/k) / (8w)) steps; for k = 1 the one-stage ceil(N^2 / (8w)).
+///
+/// The formula is continuous in m = N^(1/k) and a bound for no particular tree. A float within
+/// rounding errors (1 part in 10^13) above a whole number is taken as that number.
+pub fn paper_steps(ranks: u32, channels: u32, depth: u32) -> u64 {
+    if depth <= 1 {
+        return one_stage::paper_ring_wavelengths(ranks).div_ceil(u64::from(channels));
+    }
+    let (ranks, depth) = (f64::from(ranks), f64::from(depth));
+    let steps = (2.0 * depth - 1.0) * ranks.powf(1.0 + 1.0 / depth) / (8.0 * f64::from(channels));
+    (steps - 1e-13 * steps).ceil() as u64
+}
+
+/// Theorem 2: k* = (ln N + sqrt(ln N (ln N - 2))) / 2, rounded; `None` for N <= 7, where the root
+/// is of a negative number.
+pub fn paper_depth(ranks: u32, rounding: DepthRounding) -> Option<u32> {
+    let log = f64::from(ranks).ln();
+    if log < 2.0 {
+        return None;
+    }
+    let depth = (log + (log * (log - 2.0)).sqrt()) / 2.0;
+    Some(match rounding {
+        DepthRounding::Ceil => depth.ceil() as u32,
+        DepthRounding::Nearest => depth.round() as u32,
+    })
+}
+
+/// The tree asked for, and the depth at which the paper's claim is evaluated.
+fn choose_tree(
+    spec: &Spec,
+    ranks: u32,
+    ring: Option<RingShape>,
+) -> Result<(Vec<u32>, Option<u32>), AlgorithmError> {
+    let given: Vec<&str> = ["depth", "k", "radices"]
+        .into_iter()
+        .filter(|key| spec.option(key).is_some())
+        .collect();
+    if let [_, second, ..] = given[..] {
+        let problem = format!("{} says which tree already; give one of them", given[0]);
+        return Err(spec.refuse(second, problem).into());
+    }
+    if let Some(text) = spec.option("radices") {
+        let radices =
+            tree::parse_radices(text, ranks).map_err(|problem| spec.refuse("radices", problem))?;
+        let depth = radices.len() as u32;
+        return Ok((radices, Some(depth)));
+    }
+    let key = given.first().copied().unwrap_or("depth");
+    let paper = paper_depth(ranks, DepthRounding::Ceil);
+    match spec.option(key).unwrap_or("auto") {
+        "auto" => Ok(match ring {
+            Some(ring) => (tree::best_radices(ranks, ring.channels), paper),
+            None => (vec![2; tree::deepest(ranks) as usize], None),
+        }),
+        "paper" => {
+            let depth = paper.ok_or_else(|| {
+                spec.refuse(
+                    key,
+                    format!("Eq. 2 is undefined for {ranks} ranks: it needs 8 or more"),
+                )
+            })?;
+            Ok((tree::uniform_radices(ranks, depth), paper))
+        }
+        _ => {
+            let most = tree::deepest(ranks).max(1);
+            let depth = spec.count(key, 1, u32::MAX).map_err(|_| {
+                spec.refuse(
+                    key,
+                    format!("must be auto, paper or a whole number from 1 to {most}"),
+                )
+            })?;
+            let depth = depth.unwrap_or(1);
+            if depth > most {
+                let problem =
+                    format!("too many stages: {most} halvings leave single ranks of {ranks}");
+                return Err(spec.refuse(key, problem).into());
+            }
+            Ok((tree::uniform_radices(ranks, depth), Some(depth)))
+        }
+    }
+}
+
+/// Where a tree joins more pairs of ranks in its stages, counting their loads takes longer than the bound saves.
+const MOST_PAIRS: u64 = 1 << 25;
+
+/// By default with one stage, or where more save no slots, `one_stage` is as good.
+fn least_loads(spec: &Spec, ring: RingShape) -> Result<Option<LeastLoads>, AlgorithmError> {
+    let channels = ring.channels;
+    let (radices, _) = choose_tree(spec, ring.ranks, Some(ring))?;
+    let pairs = radices
+        .iter()
+        .map(|&radix| u64::from(radix) * u64::from(ring.ranks));
+    if pairs.sum::<u64>() > MOST_PAIRS {
+        return Ok(None);
+    }
+    let mut loads = tree::stage_loads(ring.ranks, &radices);
+    for load in &mut loads {
+        // Ties among opposite ranks may be broken better.
+        *load = load.saturating_sub(1);
+    }
+    let slots = loads.iter().map(|load| load.div_ceil(channels.into()));
+    let most = loads.iter().copied().max().unwrap_or(0);
+    let loads = LeastLoads {
+        slots: slots.sum(),
+        by_step: loads.iter().sum(),
+        busiest: most,
+        most,
+        pairs: 0,
+    };
+    let is_plain = spec.options().next().is_none();
+    let one_stage = one_stage::least_loads(ring, 1);
+    Ok(one_stage
+        .filter(|one_stage| !is_plain || loads.slots < one_stage.slots)
+        .map(|_| loads))
+}
+
+fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
+    let ranks = request.ranks();
+    let ring = request.ring().ok();
+    let mut schedule = Schedule::new(request.collective);
+    make_room(&mut schedule, ranks)?;
+    let (radices, claimed_depth) = choose_tree(request.spec, ranks, ring)?;
+    let mut groups = vec![tree::Group {
+        start: 0,
+        len: ranks,
+    }];
+    let mut held: Vec<Vec<u32>> = (0..ranks).map(|rank| vec![rank]).collect();
+    for &radix in &radices {
+        if groups.iter().all(|group| group.len == 1) {
+            break;
+        }
+        schedule.begin_step();
+        let mut received: Vec<Vec<u32>> = vec![Vec::new(); ranks as usize];
+        for group in &groups {
+            tree::for_each_pair(*group, radix, |source, destination| {
+                let blocks = &held[source as usize];
+                for &chunk in blocks {
+                    schedule.push(Transfer::copy(chunk, source, destination));
+                }
+                received[destination as usize].extend_from_slice(blocks);
+            });
+        }
+        for (held, received) in held.iter_mut().zip(received) {
+            held.extend(received);
+            held.sort_unstable();
+        }
+        groups = groups
+            .iter()
+            .flat_map(|group| group.children(radix))
+            .collect();
+    }
+    schedule.claims = Claims {
+        paper_steps: ring
+            .zip(claimed_depth)
+            .filter(|_| ranks > 1)
+            .map(|(ring, depth)| paper_steps(ranks, ring.channels, depth)),
+        paper_step_share: ring.map(|_| (1, 1)),
+        schedule_steps: Some(schedule.steps() as u32),
+        ..Claims::default()
+    };
+    Ok(schedule)
+}

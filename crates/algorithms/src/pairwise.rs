@@ -1,0 +1,97 @@
+//! Pairwise exchange: N-1 steps, in each of which every rank sends one block straight to one rank
+//! and receives one.
+//!
+//! With order `shift`, rank r sends to r + s + 1 in step s and receives from r - s - 1. With order
+//! `xor`, for powers of two, the partner of both is r xor (s + 1).
+
+use super::{Algorithm, AlgorithmError, CostFormulas, OptionRecord, Request, choice, make_room};
+use opticoll_plan::collective::{Collective, CollectiveKind};
+use opticoll_plan::schedule::{Claims, Schedule, Transfer};
+
+const CITATION: &str = "Thakur, Rabenseifner and Gropp, Optimization of Collective Communication Operations in \
+     MPICH, IJHPCA 2005";
+const SHIFT_OR_XOR: &[OptionRecord] = &[OptionRecord::new(
+    "order",
+    "partner of rank r in step s: shift, rank r + s + 1; xor, rank r xor (s + 1)",
+)
+.range("shift, xor; xor needs a power of two")
+.default("xor if N is a power of two, otherwise shift")
+.tries(&["shift"])];
+
+/// The records of this file.
+pub const RECORDS: &[Algorithm] = &[
+    Algorithm {
+        summary: "Exchange blocks with one rank in each step",
+        citation: CITATION,
+        options: SHIFT_OR_XOR,
+        costs: CostFormulas::new("N - 1", "N - 1", "N - 1"),
+        short_messages: &[CollectiveKind::AllToAll],
+        ..Algorithm::new("pairwise", "Pairwise", CollectiveKind::AllToAll, build)
+    },
+    Algorithm {
+        summary: "Send in each step one rank its block, which that rank combines",
+        citation: CITATION,
+        options: SHIFT_OR_XOR,
+        costs: CostFormulas::new("N - 1", "N - 1", "N - 1"),
+        reversed_from: Some(CollectiveKind::AllGather),
+        ..Algorithm::new("pairwise", "Pairwise", CollectiveKind::ReduceScatter, build)
+    },
+];
+
+/// Who sends to whom in which step.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Pairing {
+    /// By distance.
+    Shift,
+    /// By the bits of the ranks; for powers of two.
+    Xor,
+}
+
+fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
+    let ranks = request.ranks();
+    let power = ranks.is_power_of_two();
+    let natural = if power { Pairing::Xor } else { Pairing::Shift };
+    let order = match request.spec.option("order") {
+        None => natural,
+        Some(_) => choice(
+            request.spec,
+            "order",
+            &[("shift", Pairing::Shift), ("xor", Pairing::Xor)],
+        )?,
+    };
+    if order == Pairing::Xor && !power {
+        return Err(AlgorithmError::Refused {
+            name: "pairwise",
+            ranks,
+            reason: "order=xor needs a power of two; order=shift runs on any".into(),
+        });
+    }
+    exchange(request.collective, order)
+}
+
+/// The blocks of an all_gather or an all_to_all, each straight to where it is due.
+pub(super) fn exchange(collective: Collective, order: Pairing) -> Result<Schedule, AlgorithmError> {
+    let ranks = collective.ranks();
+    let mut schedule = Schedule::new(collective);
+    make_room(&mut schedule, ranks)?;
+    for step in 1..ranks {
+        schedule.begin_step();
+        for source in 0..ranks {
+            let destination = match order {
+                Pairing::Shift => (source + step) % ranks,
+                Pairing::Xor => source ^ step,
+            };
+            let chunk = match collective.kind() {
+                CollectiveKind::AllToAll => source * ranks + destination,
+                _ => source,
+            };
+            schedule.push(Transfer::copy(chunk, source, destination));
+        }
+    }
+    schedule.claims = Claims {
+        schedule_steps: Some(ranks - 1),
+        chunks_sent_per_rank: Some(u64::from(ranks - 1)),
+        ..Claims::default()
+    };
+    Ok(schedule)
+}

@@ -1,0 +1,224 @@
+//! Rails: collectives of two levels, within groups of ranks and, rank by rank, across them.
+//!
+//! The ranks form b groups of g, such as servers of GPUs; a rail joins the ranks with the same number in all groups.
+//! What crosses between groups goes along rails, so that each rank uses its own network interface, and each block crosses
+//! once to every group.
+//!
+//! * all_gather: a rank sends its block along its rail and to its group, and then to its group what came along the rail:
+//!   two steps.
+//! * all_reduce: the ranks of a group sum up a g-th of the vector each; rails sum up these sums; and every rank hands its
+//!   part to its group. On a rail either each rank sums up a b-th and hands it to the others (two steps), or each sends
+//!   its sums to all others (one step, but b / 2 times the bytes).
+//!
+//! In K segments the steps of one segment run beside those of the segments before it: K - 1 more steps.
+
+use super::{
+    Algorithm, AlgorithmError, CostFormulas, OptionRecord, Request, all_pairs, choice,
+    make_room_for,
+};
+use opticoll_base::interrupt;
+use opticoll_base::spec::Role;
+use opticoll_fabric::fabric::WrongFamily;
+use opticoll_plan::collective::CollectiveKind;
+use opticoll_plan::schedule::{Action, Claims, Schedule, Transfer};
+
+const NAME: &str = "rails";
+
+const LABEL: &str = "Rails";
+
+const CITATION: &str = "Cho et al., BlueConnect: Decomposing All-Reduce for Deep Learning on Heterogeneous Network \
+                        Hierarchy, MLSys 2019; Ueno and Yokota, Exhaustive Study of Hierarchical AllReduce Patterns \
+                        for Large Messages Between GPUs, CCGRID 2019";
+
+/// Fabrics whose ranks come in groups.
+const FAMILIES: &[&str] = &["gpu_servers", "fat_tree", "dragonfly"];
+
+const SEGMENTS: OptionRecord = OptionRecord {
+    role: Role::Pieces,
+    tries: &["2", "4", "8"],
+    ..OptionRecord::new("segments", "pieces that follow one another")
+        .range("1 to 4096")
+        .default("1")
+};
+
+/// The records of this file.
+pub const RECORDS: &[Algorithm] = &[
+    Algorithm {
+        aliases: &["hierarchical"],
+        summary: "Send blocks to the ranks of the same number in all groups, and within each group",
+        citation: CITATION,
+        options: &[SEGMENTS],
+        families: FAMILIES,
+        costs: CostFormulas::new("2", "N - 1", "N - 1"),
+        ..Algorithm::new(NAME, LABEL, CollectiveKind::AllGather, all_gather)
+    },
+    Algorithm {
+        aliases: &["hierarchical"],
+        summary: "Sum up within groups, then among the ranks of the same number in all groups; then hand out within groups",
+        citation: CITATION,
+        options: &[
+            SEGMENTS,
+            OptionRecord::new(
+                "least",
+                "quantity to minimize between groups: bytes, in two steps; steps, one in which all send whole sums",
+            )
+            .range("bytes, steps")
+            .default("bytes")
+            .tries(&["steps"]),
+        ],
+        families: FAMILIES,
+        costs: CostFormulas {
+            sent: None,
+            received: None,
+            ..CostFormulas::new("4", "", "")
+        },
+        transfers: all_pairs,
+        ..Algorithm::new(NAME, LABEL, CollectiveKind::AllReduce, all_reduce)
+    },
+];
+
+/// Ranks in groups of equal size.
+#[derive(Clone, Copy)]
+struct Rails {
+    groups: u32,
+    /// Ranks of a group.
+    size: u32,
+    segments: u32,
+}
+
+impl Rails {
+    fn of(request: &Request<'_>) -> Result<Rails, AlgorithmError> {
+        let ranks = request.ranks();
+        let network = request.fabric.network();
+        let size = network.and_then(|network| network.group_size());
+        let size = size.filter(|&size| size > 1 && size < ranks);
+        let size = size.ok_or(WrongFamily {
+            what: request.name,
+            needed: "gpu_servers",
+            family: request.fabric.family(),
+            nature: request.fabric.nature(),
+        })?;
+        let segments = request.spec.count("segments", 1, 4096)?.unwrap_or(1);
+        Ok(Rails {
+            groups: ranks / size,
+            size,
+            segments,
+        })
+    }
+
+    /// The other ranks of a rail.
+    fn rail(self, rank: u32) -> impl Iterator<Item = u32> {
+        let own = rank % self.size;
+        let all = (0..self.groups).map(move |group| group * self.size + own);
+        all.filter(move |&other| other != rank)
+    }
+
+    /// The other ranks of a group.
+    fn group(self, rank: u32) -> impl Iterator<Item = u32> {
+        let first = rank / self.size * self.size;
+        (first..first + self.size).filter(move |&other| other != rank)
+    }
+}
+
+fn all_gather(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
+    let rails = Rails::of(request)?;
+    let (ranks, segments) = (request.ranks(), rails.segments);
+    let mut schedule = Schedule::new(request.collective.with_pieces(segments)?);
+    let blocks = u64::from(ranks) * u64::from(ranks - 1);
+    make_room_for(&mut schedule, blocks * u64::from(segments))?;
+    for step in 0..=segments {
+        interrupt::check();
+        schedule.begin_step();
+        for rank in 0..ranks {
+            if step < segments {
+                for other in rails.rail(rank).chain(rails.group(rank)) {
+                    schedule.push(Transfer::copy(rank * segments + step, rank, other));
+                }
+            }
+            if let Some(before) = step.checked_sub(1) {
+                for origin in rails.rail(rank) {
+                    for other in rails.group(rank) {
+                        schedule.push(Transfer::copy(origin * segments + before, rank, other));
+                    }
+                }
+            }
+        }
+    }
+    schedule.claims = Claims {
+        schedule_steps: Some(segments + 1),
+        chunks_sent_per_rank: Some(u64::from(ranks - 1) * u64::from(segments)),
+        ..Claims::default()
+    };
+    Ok(schedule)
+}
+
+/// What the ranks do with a segment, in this order.
+#[derive(Clone, Copy)]
+enum Phase {
+    SumGroup,
+    /// Of the parts into which a rail's share is cut each its own, or all of one.
+    SumRail,
+    HandOutRail,
+    HandOutGroup,
+}
+
+fn all_reduce(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
+    let rails = Rails::of(request)?;
+    let whole = choice(request.spec, "least", &[("bytes", false), ("steps", true)])?;
+    let (ranks, segments, size) = (request.ranks(), rails.segments, rails.size);
+    // Chunks of the share that a rail sums up of a segment.
+    let cut = if whole { 1 } else { rails.groups };
+    let pieces = size.saturating_mul(segments).saturating_mul(cut);
+    let mut schedule = Schedule::new(request.collective.with_pieces(pieces)?);
+    let phases: &[Phase] = match whole {
+        true => &[Phase::SumGroup, Phase::SumRail, Phase::HandOutGroup],
+        false => &[
+            Phase::SumGroup,
+            Phase::SumRail,
+            Phase::HandOutRail,
+            Phase::HandOutGroup,
+        ],
+    };
+    let within = 2 * u64::from(ranks) * u64::from(size - 1);
+    let across = (phases.len() as u64 - 2) * u64::from(ranks) * u64::from(rails.groups - 1);
+    make_room_for(&mut schedule, (within + across) * u64::from(segments))?;
+    let steps = segments + phases.len() as u32 - 1;
+    for step in 0..steps {
+        interrupt::check();
+        schedule.begin_step();
+        for (behind, phase) in (0..).zip(phases) {
+            let Some(segment) = step.checked_sub(behind).filter(|&one| one < segments) else {
+                continue;
+            };
+            let share = |rank: u32| (rank % size * segments + segment) * cut;
+            let own_part = |rank: u32| match whole {
+                true => share(rank),
+                false => share(rank) + rank / size,
+            };
+            let action = match phase {
+                Phase::SumGroup | Phase::SumRail => Action::Reduce,
+                Phase::HandOutRail | Phase::HandOutGroup => Action::Copy,
+            };
+            for rank in 0..ranks {
+                match phase {
+                    Phase::SumGroup | Phase::HandOutGroup => rails.group(rank).for_each(|other| {
+                        let kept = |rank| (share(rank), cut);
+                        schedule.push(Transfer::of_kept(action, rank, other, kept));
+                    }),
+                    Phase::SumRail | Phase::HandOutRail => rails.rail(rank).for_each(|other| {
+                        let kept = |rank| (own_part(rank), 1);
+                        schedule.push(Transfer::of_kept(action, rank, other, kept));
+                    }),
+                }
+            }
+        }
+    }
+    let within = 2 * u64::from(size - 1) * u64::from(cut);
+    let across = (phases.len() as u64 - 2) * u64::from(rails.groups - 1);
+    schedule.claims = Claims {
+        schedule_steps: Some(steps),
+        chunks_sent_per_rank: Some((within + across) * u64::from(segments)),
+        ..Claims::default()
+    };
+    Ok(schedule)
+}

@@ -1,0 +1,147 @@
+//! Recursive doubling: exchange everything with the partner at distance 1, 2, 4, ...
+//!
+//! log2 P steps, P the largest power of two up to N, and two more where the others fold in (see
+//! `fold.rs`).
+
+use super::fold::Fold;
+use super::light_path::{self, LightPathError, PathFormula};
+use super::{Algorithm, AlgorithmError, CostFormulas, Request, push_cyclic};
+use opticoll_base::units::Bytes;
+use opticoll_plan::collective::CollectiveKind;
+use opticoll_plan::schedule::{Claims, Schedule, Transfer};
+
+const CITATION: &str = "Thakur, Rabenseifner and Gropp, Optimization of Collective Communication Operations in \
+     MPICH, IJHPCA 2005";
+
+/// Blocks double with every exchange.
+const FORMULA: PathFormula = PathFormula {
+    collectives: &[CollectiveKind::AllGather],
+    messages: |ranks, bytes| {
+        if !ranks.is_power_of_two() {
+            return Err(LightPathError::NoPower { ranks });
+        }
+        let block = light_path::block(ranks, bytes)?;
+        let rounds = 0..light_path::rounds(ranks);
+        Ok(rounds
+            .map(|round| (1, Bytes::new(block << round)))
+            .collect())
+    },
+    parts: light_path::whole,
+    set_ups: |ranks, ports| light_path::rounds(ranks).div_ceil(ports).into(),
+};
+
+/// The records of this file.
+pub const RECORDS: &[Algorithm] = &[
+    Algorithm {
+        summary: "Exchange all blocks held with the partner at distance 1, 2, 4, ...",
+        citation: CITATION,
+        costs: CostFormulas::new("log2 P + 2 F", "<= N - 1 + 2 F (P - 1)", "N - 1"),
+        formula: Some(FORMULA),
+        short_messages: &[CollectiveKind::AllGather],
+        ..Algorithm::new(
+            "recursive_doubling",
+            "Recursive doubling",
+            CollectiveKind::AllGather,
+            all_gather,
+        )
+    },
+    Algorithm {
+        summary: "Exchange and combine whole vectors with the partner at distance 1, 2, 4, ...",
+        citation: CITATION,
+        costs: CostFormulas::new("log2 P + 2 F", "log2 P + F", "log2 P + F"),
+        short_messages: &[CollectiveKind::AllReduce],
+        ..Algorithm::new(
+            "recursive_doubling",
+            "Recursive doubling",
+            CollectiveKind::AllReduce,
+            all_reduce,
+        )
+    },
+    Algorithm {
+        summary: "Exchange signals with the partner at distance 1, 2, 4, ...",
+        citation: CITATION,
+        costs: CostFormulas::new("log2 P + 2 F", "log2 P + F", "log2 P + F"),
+        short_messages: &[CollectiveKind::Barrier],
+        ..Algorithm::new(
+            "recursive_doubling",
+            "Recursive doubling",
+            CollectiveKind::Barrier,
+            all_reduce,
+        )
+    },
+];
+
+/// Blocks are exchanged in order: the ranks whose blocks one holds follow one another.
+pub(super) fn all_gather(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
+    let ranks = request.ranks();
+    let fold = Fold::new(ranks);
+    let mut schedule = Schedule::new(request.collective);
+    if fold.folded > 0 {
+        schedule.begin_step();
+        for (waiting, partner) in fold.pairs() {
+            schedule.push(Transfer::copy(waiting, waiting, partner));
+        }
+    }
+    for distance in fold.distances() {
+        schedule.begin_step();
+        for index in 0..fold.core {
+            let blocks = fold.covered(index & !(distance - 1), distance);
+            schedule.push(Transfer {
+                count: blocks.len() as u32,
+                ..Transfer::copy(blocks.start, fold.rank(index), fold.rank(index ^ distance))
+            });
+        }
+    }
+    if fold.folded > 0 {
+        schedule.begin_step();
+        for (waiting, partner) in fold.pairs() {
+            push_cyclic(&mut schedule, (waiting + 1, ranks - 1), partner, waiting);
+        }
+    }
+    // The first that exchanges stands for most: for itself and, with a fold, for another.
+    let exchanged: u32 = fold
+        .distances()
+        .map(|distance| distance + distance.min(fold.folded))
+        .sum();
+    schedule.claims = Claims {
+        schedule_steps: Some(fold.core.ilog2() + 2 * fold.waits()),
+        chunks_sent_per_rank: Some(u64::from(exchanged) + u64::from(fold.waits() * (ranks - 1))),
+        ..Claims::default()
+    };
+    Ok(schedule)
+}
+
+/// The same for vectors that combine, and for the signals of a barrier.
+fn all_reduce(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
+    let fold = Fold::new(request.ranks());
+    let mut schedule = Schedule::new(request.collective);
+    if fold.folded > 0 {
+        schedule.begin_step();
+        for (waiting, partner) in fold.pairs() {
+            schedule.push(Transfer::reduce(0, waiting, partner));
+        }
+    }
+    for distance in fold.distances() {
+        schedule.begin_step();
+        for index in 0..fold.core {
+            let partner = fold.rank(index ^ distance);
+            schedule.push(Transfer::reduce(0, fold.rank(index), partner));
+        }
+    }
+    if fold.folded > 0 {
+        schedule.begin_step();
+        for (waiting, partner) in fold.pairs() {
+            schedule.push(Transfer::copy(0, partner, waiting));
+        }
+    }
+    let exchanges = fold.core.ilog2();
+    let steps = exchanges + 2 * fold.waits();
+    schedule.claims = Claims {
+        paper_steps: Some(u64::from(steps)),
+        paper_step_share: Some((1, 1)),
+        schedule_steps: Some(steps),
+        chunks_sent_per_rank: Some(u64::from(exchanges + fold.waits())),
+        ..Claims::default()
+    };
+    Ok(schedule)
+}

@@ -1,0 +1,28 @@
+//! Recursive halving: reduce_scatter as recursive doubling backwards, with the far partner first.
+//!
+//! In each step a rank hands its partner at distance N/2, N/4, ..., 1 the sums of the half of its
+//! blocks that are due on the partner's side.
+
+use super::{Algorithm, AlgorithmError, CostFormulas, Request, recursive_doubling};
+use opticoll_plan::collective::CollectiveKind;
+use opticoll_plan::schedule::Schedule;
+
+/// The records of this file.
+pub const RECORDS: &[Algorithm] = &[Algorithm {
+    summary: "Send the sums of the partner's half of the blocks to the rank at distance N/2, N/4, ..., 1",
+    citation: "Thakur, Rabenseifner and Gropp, Optimization of Collective Communication Operations \
+               in MPICH, IJHPCA 2005",
+    costs: CostFormulas::new("log2 P + 2 F", "N - 1", "<= N - 1 + 2 F (P - 1)"),
+    reversed_from: Some(CollectiveKind::AllGather),
+    short_messages: &[CollectiveKind::ReduceScatter],
+    ..Algorithm::new(
+        "recursive_halving",
+        "Recursive halving",
+        CollectiveKind::ReduceScatter,
+        build,
+    )
+}];
+
+fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
+    recursive_doubling::all_gather(request)
+}

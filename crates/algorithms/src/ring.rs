@@ -1,0 +1,251 @@
+//! Ring: every rank passes on to the next one what it got last.
+//!
+//! all_gather in N-1 steps of one block; reduce_scatter is the same backwards. all_reduce passes
+//! partial sums around and then results, both in the same direction, in 2(N-1) steps of an N-th of
+//! the vector (Patarasuk and Yuan 2009).
+//!
+//! The ring goes through the ranks in any order. The rank at place i sends to the one at place i + 1:
+//! in step s of an all_gather the block of the rank at place i - s.
+//!
+//! In k **channels**, as NCCL runs it, each block is cut into k parts, and each part goes around a ring of its own. The ring
+//! of channel c enters the even groups of ranks, such as servers, at their rank c, and leaves them at rank c - 1; it enters odd
+//! groups where it left the one before, so that it stays on one rail. What leaves a group leaves at k ranks, and so
+//! by k network interfaces.
+
+use super::grid::RankGrid;
+use super::light_path::{self, PathFormula};
+use super::{
+    Algorithm, AlgorithmError, CHANNELS, CostFormulas, OptionRecord, Request, all_pairs, channels,
+    group_size, make_room_for,
+};
+use opticoll_base::hash::shuffled;
+use opticoll_base::spec::SpecError;
+use opticoll_base::units::Bytes;
+use opticoll_plan::collective::{Collective, CollectiveKind};
+use opticoll_plan::schedule::{Claims, Schedule, Transfer};
+
+const CITATION: &str = "Patarasuk and Yuan, Bandwidth Optimal All-reduce Algorithms for Clusters \
+                        of Workstations, JPDC 2009";
+
+const OPTIONS: &[OptionRecord] = &[
+    OptionRecord::new("order", "order of the ranks along the ring")
+        .range("natural, shuffled, or all ranks joined by -, such as 0-3-1-2")
+        .default("natural; on a wss_grid, an order whose neighbours are one hop apart"),
+    OptionRecord::new("seed", "seed of the shuffled order")
+        .range("0 to 4294967295")
+        .default("1"),
+    CHANNELS,
+];
+
+/// The records of this file.
+pub const RECORDS: &[Algorithm] = &[
+    Algorithm {
+        summary: "Pass the block received last to the clockwise neighbour, N-1 times",
+        citation: CITATION,
+        options: OPTIONS,
+        costs: GATHERING,
+        formula: Some(FORMULA),
+        ..Algorithm::new("ring", "Ring", CollectiveKind::AllGather, all_gather)
+    },
+    Algorithm {
+        summary: "Ring reduce_scatter, then ring all_gather, on N-th parts of the vector",
+        citation: CITATION,
+        options: OPTIONS,
+        costs: REDUCING,
+        transfers: all_pairs,
+        ..Algorithm::new("ring", "Ring", CollectiveKind::AllReduce, all_reduce)
+    },
+];
+
+/// Blocks go around the ring.
+const FORMULA: PathFormula = PathFormula {
+    collectives: &[CollectiveKind::AllGather],
+    messages: |ranks, bytes| {
+        let block = Bytes::new(light_path::block(ranks, bytes)?);
+        Ok(vec![(u64::from(ranks - 1), block)])
+    },
+    parts,
+    // Every part of every step has paths of its own.
+    set_ups: |ranks, ports| match ports {
+        1 if ranks > 2 => u64::from(ranks - 1) * parts(ranks, ports),
+        _ => (ranks - 1).min(1).into(),
+    },
+};
+
+/// H: into how many matchings the edges of a ring fall, where ranks have one port.
+fn parts(ranks: u32, ports: u32) -> u64 {
+    match (ranks, ports) {
+        (0..=2, _) | (_, 2..) => 1,
+        _ if ranks % 2 == 0 => 2,
+        _ => 3,
+    }
+}
+
+/// What a ring all_gather costs, in whatever order.
+pub(super) const GATHERING: CostFormulas = CostFormulas::new("N - 1", "N - 1", "N - 1");
+
+/// What a ring all_reduce costs, in whatever order.
+pub(super) const REDUCING: CostFormulas =
+    CostFormulas::new("2 (N - 1)", "2 (N - 1) / N", "2 (N - 1) / N");
+
+fn all_gather(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
+    all_gather_along(request, &orders(request)?)
+}
+
+fn all_reduce(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
+    all_reduce_along(request, &orders(request)?)
+}
+
+/// The order of the ranks along the ring of each channel.
+fn orders(request: &Request<'_>) -> Result<Vec<Vec<u32>>, SpecError> {
+    let order = order(request)?;
+    let channels = channels(request)?;
+    if channels == 1 {
+        return Ok(vec![order]);
+    }
+    if !is_natural(&order) {
+        return Err(request.spec.refuse("channels", "belongs to order=natural"));
+    }
+    let size = group_size(request.fabric);
+    let through = |channel| through_groups(request.ranks(), size, channel);
+    Ok((0..channels).map(through).collect())
+}
+
+/// The ring of a channel through groups of `size` ranks, each of which it leaves at the number at which it enters the next.
+/// Around an odd number of groups, the last one is entered at a third number.
+fn through_groups(ranks: u32, size: u32, channel: u32) -> Vec<u32> {
+    let groups = ranks / size;
+    let entry = |group: u32| match group % groups {
+        odd if odd % 2 == 1 => (channel + size - 1) % size,
+        last if last > 0 && last + 1 == groups => (channel + 1) % size,
+        _ => channel,
+    };
+    let mut order = Vec::with_capacity(ranks as usize);
+    for group in 0..groups {
+        let first = entry(group);
+        // A group with fewer than three ranks, or alone, is left at the rank before the first.
+        let last = match entry(group + 1) {
+            next if next == first => (first + size - 1) % size,
+            next => next,
+        };
+        let others = (1..size).map(|places| (first + places) % size);
+        let between = others.filter(|&number| number != last);
+        let within = [first].into_iter().chain(between).chain([last]);
+        order.extend(within.map(|number| group * size + number));
+    }
+    order
+}
+
+/// The ranks in the order asked for; where none is, on a grid of tunable circuits in one with one hop
+/// from each to the next.
+fn order(request: &Request<'_>) -> Result<Vec<u32>, SpecError> {
+    let (spec, ranks) = (request.spec, request.ranks());
+    if spec.option("order").is_none()
+        && request.fabric.planes().is_some()
+        && let Some(order) = RankGrid::of(request.fabric).ring()
+    {
+        return Ok(order);
+    }
+    let seed = spec.count("seed", 0, u32::MAX)?;
+    let asked = spec.option("order").unwrap_or("natural");
+    if seed.is_some() && asked != "shuffled" {
+        return Err(spec.refuse("seed", "belongs to order=shuffled"));
+    }
+    match asked {
+        "natural" => Ok((0..ranks).collect()),
+        "shuffled" => Ok(shuffled(ranks, seed.unwrap_or(1).into())),
+        list => given(list, ranks).ok_or_else(|| {
+            let problem = format!(
+                "must be natural, shuffled, or the ranks 0 to {} once each, joined by -",
+                ranks - 1
+            );
+            spec.refuse("order", problem)
+        }),
+    }
+}
+
+/// A list of ranks, each once.
+fn given(list: &str, ranks: u32) -> Option<Vec<u32>> {
+    let numbers = list.split(['-', 'x']).map(|number| number.parse().ok());
+    let order: Vec<u32> = numbers.collect::<Option<_>>()?;
+    let mut sorted = order.clone();
+    sorted.sort_unstable();
+    sorted.into_iter().eq(0..ranks).then_some(order)
+}
+
+/// The all_gather around rings, each for a part of every block; an order has every rank once.
+pub(super) fn all_gather_along(
+    request: &Request<'_>,
+    orders: &[Vec<u32>],
+) -> Result<Schedule, AlgorithmError> {
+    pass_around(request.collective, orders)
+}
+
+/// The all_reduce around rings, each for a part of the vector; an order has every rank once.
+pub(super) fn all_reduce_along(
+    request: &Request<'_>,
+    orders: &[Vec<u32>],
+) -> Result<Schedule, AlgorithmError> {
+    let ranks = request.ranks();
+    let gathering = pass_around(Collective::new(CollectiveKind::AllGather, ranks)?, orders)?;
+    let pieces = gathering.collective.chunks();
+    let mut schedule = Schedule::new(request.collective.with_pieces(pieces)?);
+    make_room_for(&mut schedule, 2 * gathering.len() as u64)?;
+    // In step s, the rank at place i sends its sum of the part of the rank at place i - s - 1, so
+    // that the part of a rank ends there.
+    for step in 0..ranks - 1 {
+        schedule.begin_step();
+        each_hop(orders, step + 1, |part, rank, next| {
+            schedule.push(Transfer::reduce(part, rank, next));
+        });
+    }
+    schedule.append(&gathering, 1);
+    let of_gathering = &gathering.claims;
+    schedule.claims = Claims {
+        paper_steps: of_gathering.paper_steps.map(|steps| 2 * steps),
+        paper_step_share: of_gathering.paper_step_share.map(|_| (1, ranks)),
+        neighbours_only: of_gathering.neighbours_only,
+        schedule_steps: Some(2 * (ranks - 1)),
+        chunks_sent_per_rank: of_gathering.chunks_sent_per_rank.map(|sent| 2 * sent),
+    };
+    Ok(schedule)
+}
+
+fn pass_around(collective: Collective, orders: &[Vec<u32>]) -> Result<Schedule, AlgorithmError> {
+    let (ranks, channels) = (collective.ranks(), orders.len() as u32);
+    let mut schedule = Schedule::new(collective.with_pieces(channels)?);
+    let sent = u64::from(ranks - 1) * u64::from(channels);
+    make_room_for(&mut schedule, u64::from(ranks) * sent)?;
+    for step in 0..ranks - 1 {
+        schedule.begin_step();
+        each_hop(orders, step, |chunk, rank, next| {
+            schedule.push(Transfer::copy(chunk, rank, next));
+        });
+    }
+    let is_of_paper = channels == 1;
+    schedule.claims = Claims {
+        paper_steps: is_of_paper.then_some(u64::from(ranks - 1)),
+        paper_step_share: is_of_paper.then_some((1, 1)),
+        neighbours_only: orders.iter().all(|order| is_natural(order)),
+        schedule_steps: Some(ranks - 1),
+        chunks_sent_per_rank: Some(sent),
+    };
+    Ok(schedule)
+}
+
+/// Every rank along each ring, with the ring's part of the block of the rank so many places before it and the rank after it.
+fn each_hop(orders: &[Vec<u32>], before: u32, mut hop: impl FnMut(u32, u32, u32)) {
+    for (channel, order) in (0..).zip(orders) {
+        let ranks = order.len();
+        for (place, &rank) in order.iter().enumerate() {
+            let origin = order[(place + ranks - before as usize % ranks) % ranks];
+            let chunk = origin * orders.len() as u32 + channel;
+            hop(chunk, rank, order[(place + 1) % ranks]);
+        }
+    }
+}
+
+/// Whether the ring goes from each rank to the next by number.
+fn is_natural(order: &[u32]) -> bool {
+    order.iter().copied().eq(0..order.len() as u32)
+}

@@ -1,0 +1,177 @@
+//! Scatter and all_gather: a broadcast of long vectors. The vector's N parts are scattered, then
+//! collected: by default along a binomial tree and around a ring.
+//!
+//! Ranks that relayed parts in the scatter keep them, so the all_gather brings nobody what it has. By
+//! default, at distance v from the root, with lowest set bit D, these are the parts v .. min(v + D, N);
+//! the root has all.
+
+use super::{
+    Algorithm, AlgorithmError, CostFormulas, LeastLoads, OptionRecord, Request, all_pairs,
+    build_ranges, make_room,
+};
+use opticoll_base::spec::Spec;
+use opticoll_fabric::fabric::circuits::RingShape;
+use opticoll_plan::collective::{Collective, CollectiveKind};
+use opticoll_plan::schedule::{Claims, Schedule, Transfer};
+
+/// The records of this file.
+pub const RECORDS: &[Algorithm] = &[Algorithm {
+    summary: "Scatter the parts of the vector along a binomial tree, then all_gather them around a ring",
+    citation: "Barnett, Gupta, Payne, Shuler, van de Geijn and Watts, Interprocessor Collective \
+               Communication Library, SHPCC 1994",
+    options: &[
+        OptionRecord::new("scatter", "algorithm of the scatter")
+            .range("algorithms of scatter, without options")
+            .default("binomial")
+            .tries(&["direct"]),
+        OptionRecord::new("all_gather", "algorithm of the all_gather")
+            .range("algorithms of all_gather, without options")
+            .default("ring")
+            .tries(&[
+                "one_stage",
+                "recursive_doubling",
+                "bruck",
+                "ring_bidirectional",
+            ]),
+    ],
+    costs: CostFormulas::new("ceil(log2 N) + N - 1", "2 (N - 1) / N", "1"),
+    transfers: all_pairs,
+    least_loads,
+    ..Algorithm::new(
+        "scatter_all_gather",
+        "Scatter and all_gather",
+        CollectiveKind::Broadcast,
+        build,
+    )
+}];
+
+/// Those of the all_gather alone, without what ranks keep from the scatter: N / 2 ceil(log2 N) parts in all, and N at the root.
+/// Around a ring some rank keeps nothing. Otherwise the N^2 / 4 links that the parts take to one rank at least are N^3 / 4 in all, each
+/// part that is left out takes N / 2 of them at most, and 2 N links have c channels. Sent 1, 2, 4 ... ranks on they take more, at
+/// least where N is a power of two.
+fn least_loads(spec: &Spec, ring: RingShape) -> Result<Option<LeastLoads>, AlgorithmError> {
+    let ranks = u64::from(ring.ranks);
+    let around = ranks.saturating_sub(1);
+    let steps = match spec.option("all_gather") {
+        Some("ring_bidirectional") => Some(around.div_ceil(2)),
+        None | Some("ring") => Some(around),
+        _ => None,
+    };
+    if let Some(steps) = steps {
+        return Ok(Some(LeastLoads::alike(steps, 1, ring.channels)));
+    }
+    let is_known = match spec.option("all_gather") {
+        Some("one_stage") => true,
+        Some("recursive_doubling" | "bruck") => ring.ranks.is_power_of_two(),
+        _ => false,
+    };
+    let keeps_few = matches!(spec.option("scatter"), None | Some("binomial" | "direct"));
+    if !is_known || !keeps_few || ring.longest < ring.ranks / 2 {
+        return Ok(None);
+    }
+    let kept = ranks / 2 * u64::from(ring.ranks.next_power_of_two().ilog2()) + ranks;
+    let links = (ranks * (ranks * ranks / 4)).saturating_sub(kept * (ranks / 2));
+    let chunks = links.div_ceil(2 * ranks.max(1));
+    Ok(Some(LeastLoads::alike(1, chunks, ring.channels)))
+}
+
+fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
+    let (ranks, root) = (request.ranks(), request.collective.root());
+    let scatter = Collective::new(CollectiveKind::Scatter, ranks)?.with_root(root)?;
+    let scattering = half(request, "scatter", "binomial", scatter)?;
+    let all_gather = Collective::new(CollectiveKind::AllGather, ranks)?;
+    let gathering = half(request, "all_gather", "ring", all_gather)?;
+    let mut schedule = composed(request.collective, &scattering, &gathering)?;
+    // On a grid of tunable circuits the ring takes another order, and the root's neighbour may have more.
+    let plain = request.fabric.planes().is_none() && request.spec.options().next().is_none();
+    schedule.claims = Claims {
+        // A step that brings nobody anything new is left out.
+        schedule_steps: Some(schedule.steps() as u32),
+        // The root sends N - 1 parts in either phase: its neighbour on the ring has one only.
+        chunks_sent_per_rank: plain.then_some(2 * u64::from(ranks - 1)),
+        ..Claims::default()
+    };
+    Ok(schedule)
+}
+
+/// The broadcast that scatters the vector's parts by one schedule and collects them by another, without what
+/// brings a rank a part that it has. Both are of whole parts.
+pub fn composed(
+    collective: Collective,
+    scattering: &Schedule,
+    gathering: &Schedule,
+) -> Result<Schedule, AlgorithmError> {
+    let ranks = collective.ranks();
+    let mut schedule = Schedule::new(collective.with_pieces(ranks)?);
+    make_room(&mut schedule, ranks)?;
+    schedule.append(scattering, 1);
+    let mut held = HeldParts::after(scattering);
+    for step in 0..gathering.steps() {
+        let begun = schedule.len();
+        for index in gathering.step(step) {
+            let transfer = gathering.transfer(index);
+            for chunk in transfer.chunk..transfer.chunk + transfer.count {
+                if !held.take(transfer.destination, chunk) {
+                    continue;
+                }
+                if schedule.len() == begun {
+                    schedule.begin_step();
+                }
+                schedule.push(Transfer::copy(chunk, transfer.source, transfer.destination));
+            }
+        }
+    }
+    Ok(schedule)
+}
+
+/// The schedule of one half by the algorithm asked for.
+fn half(
+    request: &Request<'_>,
+    key: &'static str,
+    default: &str,
+    collective: Collective,
+) -> Result<Schedule, AlgorithmError> {
+    let name = request.spec.option(key).unwrap_or(default);
+    let schedule = build_ranges(&Spec::new(name), collective, request.fabric)?;
+    if schedule.collective.pieces() != 1 {
+        let problem = "cuts blocks into pieces, which the parts of a vector are already";
+        return Err(request.spec.refuse(key, problem).into());
+    }
+    Ok(schedule)
+}
+
+/// Which rank has which part, a bit each.
+struct HeldParts {
+    words_per_rank: usize,
+    words: Vec<u64>,
+}
+
+impl HeldParts {
+    /// After a scatter: the root has all parts, others those that came to them.
+    fn after(scattering: &Schedule) -> HeldParts {
+        let ranks = scattering.collective.ranks();
+        let words_per_rank = (ranks as usize).div_ceil(64);
+        let mut held = HeldParts {
+            words_per_rank,
+            words: vec![0; words_per_rank * ranks as usize],
+        };
+        for part in 0..ranks {
+            held.take(scattering.collective.root(), part);
+        }
+        for transfer in scattering.transfers() {
+            for part in transfer.chunk..transfer.chunk + transfer.count {
+                held.take(transfer.destination, part);
+            }
+        }
+        held
+    }
+
+    /// A rank gets a part; returns whether it did not have it.
+    fn take(&mut self, rank: u32, part: u32) -> bool {
+        let word = rank as usize * self.words_per_rank + part as usize / 64;
+        let bit = 1 << (part % 64);
+        let new = self.words[word] & bit == 0;
+        self.words[word] |= bit;
+        new
+    }
+}

@@ -1,0 +1,86 @@
+//! Topology-aware ring: a ring on a dragonfly that crosses each boundary of groups once and needs no
+//! local hop around a global one.
+//!
+//! The ring visits the groups in order. It enters a group at the router on which the cable from the
+//! group before lands and leaves it at the router with the cable to the group after; the other
+//! routers come between, counted on cyclically from the entry. The ranks of a router follow one
+//! another. So every edge of the ring is one hop between routers or none, and no link between routers
+//! carries two edges, as long as entry and exit differ (in the absolute arrangement: if a group has
+//! more than two routers). What moves along the ring is what moves along any ring.
+//!
+//! Cherièvre and Dorier name the aim; the order of the routers in between is ours.
+
+use super::{Algorithm, AlgorithmError, Request, all_pairs, ring};
+use opticoll_fabric::fabric::Groups;
+use opticoll_plan::collective::CollectiveKind;
+use opticoll_plan::schedule::Schedule;
+
+pub(super) const CITATION: &str = "Cherièvre and Dorier, Design and Evaluation of Topology-aware \
+                                   Scatter and AllGather Algorithms for Dragonfly Networks, SC 2016";
+
+/// They go by the groups and routers of a dragonfly.
+pub(super) const FAMILIES: &[&str] = &["dragonfly"];
+
+/// The records of this file.
+pub const RECORDS: &[Algorithm] = &[
+    Algorithm {
+        summary: "Ring that enters and leaves each group at the routers with the group's cables",
+        citation: CITATION,
+        costs: ring::GATHERING,
+        families: FAMILIES,
+        ..Algorithm::new(
+            "tar",
+            "Topology-aware ring",
+            CollectiveKind::AllGather,
+            all_gather,
+        )
+    },
+    Algorithm {
+        summary: "Reduce_scatter, then all_gather, around a ring that enters and leaves groups \
+                  where their cables are",
+        citation: CITATION,
+        costs: ring::REDUCING,
+        families: FAMILIES,
+        transfers: all_pairs,
+        ..Algorithm::new(
+            "tar",
+            "Topology-aware ring",
+            CollectiveKind::AllReduce,
+            all_reduce,
+        )
+    },
+];
+
+fn all_gather(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
+    ring::all_gather_along(request, &[order(request.groups()?)])
+}
+
+fn all_reduce(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
+    ring::all_reduce_along(request, &[order(request.groups()?)])
+}
+
+/// The ranks in the order of the ring.
+pub fn order(machine: &dyn Groups) -> Vec<u32> {
+    let groups = machine.groups();
+    let (routers, terminals) = (machine.routers_per_group(), machine.terminals_per_router());
+    let mut order = Vec::new();
+    for group in 0..groups {
+        let (entry, exit) = if groups == 1 {
+            (0, routers - 1)
+        } else {
+            let gateway = |peer| machine.gateway(group, peer).0;
+            (
+                gateway((group + groups - 1) % groups),
+                gateway((group + 1) % groups),
+            )
+        };
+        let cyclic = (0..routers).map(|place| (entry + place) % routers);
+        let between = cyclic.filter(|router| *router != entry && *router != exit);
+        let last = (exit != entry).then_some(exit);
+        for router in std::iter::once(entry).chain(between).chain(last) {
+            let first = (group * routers + router) * terminals;
+            order.extend(first..first + terminals);
+        }
+    }
+    order
+}

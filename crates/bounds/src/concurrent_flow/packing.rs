@@ -1,0 +1,261 @@
+//! Chunks on ways, moved one by one to where links are less loaded.
+
+use super::search::Search;
+use super::{BlockTime, ChunkWays, ConcurrentFlow, Pair};
+use opticoll_base::interrupt;
+
+/// The step between the tiny parts by which costs differ each time.
+const TINY: f64 = 1e-9 / (1u64 << 24) as f64;
+
+/// A number to the power of 2^squarings.
+pub(super) fn power(number: f64, squarings: u32) -> f64 {
+    (0..squarings).fold(number, |power, _| power * power)
+}
+
+/// Ways under change.
+pub(super) struct Packing<'a> {
+    flow: &'a ConcurrentFlow<'a>,
+    pairs: &'a [Pair],
+    chunks: u32,
+    squarings: u32,
+    wander: u64,
+    /// What a chunk adds to load over rate of each link, with the bound as 1.
+    shares: Vec<f64>,
+    loads: Vec<u64>,
+    /// By how much one more chunk raises the potential, by link.
+    costs: Vec<f64>,
+    pub(super) ways: Vec<Box<[u32]>>,
+    /// The best so far, if the ways of now are not.
+    kept: Option<ChunkWays>,
+}
+
+impl<'a> Packing<'a> {
+    pub(super) fn new(
+        flow: &'a ConcurrentFlow<'a>,
+        pairs: &'a [Pair],
+        chunks: u32,
+        least: BlockTime,
+    ) -> Option<Packing<'a>> {
+        let whole = least.seconds() * f64::from(chunks);
+        let shares = flow.rates.iter().map(|rate| 1.0 / (*rate as f64 * whole));
+        let mut packing = Packing {
+            flow,
+            pairs,
+            chunks,
+            squarings: 0,
+            wander: 0,
+            shares: shares.collect(),
+            loads: vec![0; flow.rates.len()],
+            costs: vec![0.0; flow.rates.len()],
+            ways: Vec::with_capacity(pairs.len() * chunks as usize),
+            kept: None,
+        };
+        packing.follow_routes()?;
+        let by_routes = (
+            packing.time(),
+            std::mem::take(&mut packing.ways),
+            packing.loads.clone(),
+        );
+        packing.loads.fill(0);
+        packing.spread()?;
+        if !packing.time().is_below(by_routes.0) {
+            (_, packing.ways, packing.loads) = by_routes;
+        }
+        Some(packing)
+    }
+
+    /// Every chunk by the route of the network.
+    fn follow_routes(&mut self) -> Option<()> {
+        let mut search = Search::new(self.flow.away.len());
+        let mut route = Vec::new();
+        for &pair in self.pairs {
+            interrupt::check();
+            route.clear();
+            self.flow.network.route(pair.0, pair.1, &mut route);
+            if !self.flow.joins(pair, &route) {
+                search.from(self.flow, pair.0, Some(pair.1), |_| 1.0);
+                route = search.way(pair)?;
+            }
+            for _ in 0..self.chunks {
+                self.ways.push(route.as_slice().into());
+            }
+            for &link in &route {
+                self.loads[link as usize] += u64::from(self.chunks);
+            }
+        }
+        Some(())
+    }
+
+    /// Every chunk by a way of the fewest links, from its end backwards each time over the least loaded of the links that
+    /// lead there.
+    fn spread(&mut self) -> Option<()> {
+        let vertices = self.flow.away.len();
+        let mut towards = vec![Vec::new(); vertices];
+        for (from, links) in (0u32..).zip(&self.flow.away) {
+            links
+                .iter()
+                .for_each(|&(link, to)| towards[to as usize].push((link, from)));
+        }
+        let mut search = Search::new(vertices);
+        let mut last = None;
+        let mut way = Vec::new();
+        for &(source, destination) in self.pairs {
+            interrupt::check();
+            if last.replace(source) != Some(source) {
+                search.from(self.flow, source, None, |_| 1.0);
+            }
+            search.distance(destination)?;
+            for _ in 0..self.chunks {
+                way.clear();
+                let mut at = destination;
+                while at != source {
+                    let before = search.distance(at)? - 1.0;
+                    let nearer = towards[at as usize].iter();
+                    let nearer = nearer.filter(|(_, from)| search.distance(*from) == Some(before));
+                    let full = |link: u32| {
+                        (self.loads[link as usize] + 1) as f64 * self.shares[link as usize]
+                    };
+                    let (link, from) =
+                        *nearer.min_by(|one, other| full(one.0).total_cmp(&full(other.0)))?;
+                    self.loads[link as usize] += 1;
+                    way.push(link);
+                    at = from;
+                }
+                self.ways.push(way.iter().rev().copied().collect());
+            }
+        }
+        Some(())
+    }
+
+    pub(super) fn set_power(&mut self, squarings: u32) {
+        self.squarings = squarings;
+        for link in 0..self.loads.len() {
+            self.price(link);
+        }
+    }
+
+    /// Finds what one more chunk on a link costs: beside the potential a little for the link itself, so that of ways
+    /// that cost the same the one of fewer links is taken.
+    fn price(&mut self, link: usize) {
+        let (share, load) = (self.shares[link], self.loads[link] as f64);
+        let more = power((load + 1.0) * share, self.squarings);
+        self.costs[link] = more - power(load * share, self.squarings) + 1e-12;
+    }
+
+    fn add(&mut self, links: &[u32], chunk: i64) {
+        for &link in links {
+            let load = &mut self.loads[link as usize];
+            *load = load.saturating_add_signed(chunk);
+            self.price(link as usize);
+        }
+    }
+
+    pub(super) fn time(&self) -> BlockTime {
+        let loads = self.loads.iter().zip(&self.flow.rates);
+        let mut time = BlockTime { blocks: 0, rate: 1 };
+        for (&load, &rate) in loads {
+            let own = BlockTime {
+                blocks: load.into(),
+                rate: u128::from(rate) * u128::from(self.chunks),
+            };
+            if time.is_below(own) {
+                time = own;
+            }
+        }
+        time
+    }
+
+    /// Puts each chunk that crosses a link of at least this part of the greatest load on its best way, `batch` chunks of a
+    /// source by one search; how many moved.
+    pub(super) fn pass(
+        &mut self,
+        search: &mut Search,
+        full: f64,
+        batch: usize,
+        most_work: u64,
+    ) -> usize {
+        let most = self.time().seconds() * full * f64::from(self.chunks);
+        let mut moved = 0;
+        // The source searched from, and how many chunks may still use that.
+        let mut searched = (u32::MAX, 0);
+        for place in 0..self.ways.len() {
+            interrupt::check();
+            let is_full = |link: &u32| {
+                let place = *link as usize;
+                self.loads[place] as f64 >= most * self.flow.rates[place] as f64
+            };
+            if !self.ways[place].iter().any(is_full) {
+                continue;
+            }
+            if search.work > most_work {
+                break;
+            }
+            let pair = self.pairs[place / self.chunks as usize];
+            let way = std::mem::take(&mut self.ways[place]);
+            self.add(&way, -1);
+            if searched.0 != pair.0 || searched.1 == 0 {
+                self.wander = self
+                    .wander
+                    .wrapping_mul(0x9E37_79B9_7F4A_7C15)
+                    .wrapping_add(1);
+                let until = (batch == 1).then_some(pair.1);
+                search.from(self.flow, pair.0, until, |link| self.cost(link));
+                searched = (pair.0, batch);
+            }
+            searched.1 -= 1;
+            let cost = |way: &[u32]| {
+                way.iter()
+                    .map(|link| self.costs[*link as usize])
+                    .sum::<f64>()
+            };
+            let most = cost(&way) * (1.0 + 1e-9);
+            let other = search
+                .way(pair)
+                .filter(|other| other[..] != way[..] && cost(other) <= most);
+            let way = match other {
+                Some(other) => {
+                    moved += 1;
+                    other.into()
+                }
+                None => way,
+            };
+            self.add(&way, 1);
+            self.ways[place] = way;
+        }
+        let time = self.time();
+        if self
+            .kept
+            .as_ref()
+            .is_none_or(|kept| time.is_below(kept.time))
+        {
+            self.kept = Some(ChunkWays {
+                chunks: self.chunks,
+                ways: self.ways.clone(),
+                loads: self.loads.clone(),
+                time,
+            });
+        }
+        moved
+    }
+
+    /// What one more chunk on a link costs, and a tiny part more or less each time, so that of ways that cost the same
+    /// another one is taken: what is too much on a full link wanders on until it meets a link with room.
+    fn cost(&self, link: u32) -> f64 {
+        let mixed = self.wander ^ (u64::from(link) + 1).wrapping_mul(0xD134_2543_DE82_EF95);
+        let part = mixed.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40;
+        self.costs[link as usize] * (1.0 + part as f64 * TINY)
+    }
+
+    pub(super) fn best(self) -> ChunkWays {
+        let time = self.time();
+        match self.kept {
+            Some(kept) if kept.time.is_below(time) => kept,
+            _ => ChunkWays {
+                chunks: self.chunks,
+                ways: self.ways,
+                loads: self.loads,
+                time,
+            },
+        }
+    }
+}

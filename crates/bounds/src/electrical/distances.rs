@@ -1,0 +1,137 @@
+//! The bound of distances: what a rank needs of another comes no sooner than a message could come from it.
+//!
+//! Let d(u, v) be the least latency of any way over links from rank u to rank v. Whatever is at v and came from u,
+//! over however many ranks, is there not before d(u, v): each message takes the latencies of its own way, and
+//! those of all its messages together are those of a way from u to v. So if rank v must take in bytes of which
+//! m_u came from u, those of u arrive with messages whose bytes move after d(u, v); and all that come from
+//! ranks at a distance D or more need their time over the cables of v, of C bytes per second together:
+//!
+//! ```text
+//! T >= max over D of  D + (sum of m_u over u with d(u, v) >= D) / C
+//! ```
+//!
+//! Chunk by chunk the same holds of the last cable, over which they begin earlier by its own latency and end
+//! earlier by it, too. What combines contributions of several ranks came from the farthest of them.
+//!
+//! Backwards it does not hold: a flow waits for the latencies of its way first, and moves its bytes then. So what
+//! leaves a rank may move early, on its way to a near one, or late, on its way to the farthest, up to the end.
+//!
+//! | collective | in at v |
+//! |---|---|
+//! | all_gather of blocks of d | d from each |
+//! | reduce_scatter of M | a block, floor(M / N), from the farthest |
+//! | all_to_all of M | floor(M / N) from each; of a demand, what it says, from each that sends any |
+//! | all_reduce of M, barrier of nothing | M from the farthest |
+//! | gather | at the root, d from each |
+//! | scatter, broadcast of M | d, or M, from the root |
+//! | reduce of M | at the root, M from the farthest |
+//!
+//! Each v gives a bound. With a root the distances from it, or to it, say all; without one as many ranks as
+//! there is time for are looked at, evenly spread, which on a fabric that looks the same from every rank are enough.
+//! Messages are sent, and their latencies paid, for chunks of no bytes too.
+
+use std::cmp::Reverse;
+
+use rustc_hash::FxHashMap;
+
+use super::cuts::CutPart;
+use super::links::{Links, Windows};
+use crate::{bits_ps, quotient};
+use opticoll_base::units::{Bytes, Time, UnitError};
+use opticoll_plan::collective::{Collective, CollectiveKind};
+
+/// Most steps over links, all ranks together.
+const MOST_WORK: usize = 1 << 21;
+
+/// The greatest of the bounds of the ranks that are looked at; zero where no link has a latency.
+pub(super) fn best(
+    links: &Links,
+    cables: &[CutPart],
+    collective: &Collective,
+    size: Bytes,
+) -> Result<Time, UnitError> {
+    use CollectiveKind::{
+        AllGather, AllReduce, AllToAll, Barrier, Broadcast, Gather, Reduce, ReduceScatter, Scatter,
+    };
+    let mut time = Time::ZERO;
+    if !links.are_late() {
+        return Ok(time);
+    }
+    let root = collective.root();
+    let kind = collective.kind();
+    let whole = u128::from(size.get());
+    let part = whole / u128::from(collective.ranks());
+    let inwards = |rank: u32| &cables[rank as usize].inwards;
+    if matches!(kind, Broadcast | Scatter) {
+        let latencies = links.latencies(root, false);
+        for (rank, latency) in (0u32..).zip(latencies).filter(|(rank, _)| *rank != root) {
+            time = time.max(farthest(&[latency], whole, inwards(rank))?);
+        }
+        return Ok(time);
+    }
+    let demanded = collective.demand().map(|_| {
+        let pairs = collective.demanded(size);
+        let others = pairs.filter(|(source, destination, _)| source != destination);
+        let demanded = others.map(|(source, destination, bytes)| ((source, destination), bytes));
+        demanded.collect::<FxHashMap<_, _>>()
+    });
+    let most = (MOST_WORK / links.edges.len().max(1)).max(1);
+    let apart = (collective.ranks() as usize).div_ceil(most);
+    let receivers = match kind {
+        Reduce | Gather => root..root + 1,
+        _ => 0..collective.ranks(),
+    };
+    for rank in receivers.step_by(apart) {
+        let (latencies, over) = (links.latencies(rank, true), inwards(rank));
+        time = time.max(match kind {
+            AllGather | Gather => each(&latencies, |other| others(rank, other, whole), over)?,
+            AllToAll => match &demanded {
+                None => each(&latencies, |other| others(rank, other, part), over)?,
+                Some(demanded) => each(
+                    &latencies,
+                    |other| demanded.get(&(other, rank)).copied(),
+                    over,
+                )?,
+            },
+            AllReduce | Reduce => farthest(&latencies, whole, over)?,
+            ReduceScatter => farthest(&latencies, part, over)?,
+            Barrier | Broadcast | Scatter => farthest(&latencies, 0, over)?,
+        });
+    }
+    Ok(time)
+}
+
+/// So many bytes from the farthest rank.
+fn farthest(latencies: &[u64], bytes: u128, cables: &Windows) -> Result<Time, UnitError> {
+    let reached = latencies.iter().filter(|latency| **latency < u64::MAX);
+    let latency = Time::from_ps(reached.max().copied().unwrap_or(0));
+    latency.plus(quotient(bits_ps(bytes)?, cables.rate())?)
+}
+
+/// The same bytes from each rank but the receiver.
+fn others(rank: u32, other: u32, bytes: u128) -> Option<u128> {
+    (other != rank).then_some(bytes)
+}
+
+/// So many bytes from each rank that has any for the receiver.
+fn each(
+    latencies: &[u64],
+    bytes: impl Fn(u32) -> Option<u128>,
+    cables: &Windows,
+) -> Result<Time, UnitError> {
+    let senders = (0u32..).zip(latencies);
+    let senders = senders.filter_map(|(other, latency)| Some((*latency, bytes(other)?)));
+    let mut senders: Vec<(u64, u128)> = senders.collect();
+    senders.sort_unstable_by_key(|(latency, _)| Reverse(*latency));
+    let mut time = Time::ZERO;
+    let mut taken = 0;
+    for (latency, bytes) in senders
+        .into_iter()
+        .filter(|(latency, _)| *latency < u64::MAX)
+    {
+        taken += bytes;
+        let sending = quotient(bits_ps(taken)?, cables.rate())?;
+        time = time.max(Time::from_ps(latency).plus(sending)?);
+    }
+    Ok(time)
+}

@@ -1,0 +1,89 @@
+//! The bound of relays: what a rank does not get from its owner was forwarded, which takes the latencies of two messages.
+//!
+//! Let d(u, v) be the least latency of any way from rank u to rank v, and R(u, v) the least d(u, w) + d(w, v) over all
+//! other ranks w. What is at v and came from u came with a message of u itself, or with one of another rank w, which
+//! had it not before d(u, w); then it is not at v before R(u, v). So in a plan of a time T < R(u, v) all that v needs of u
+//! comes in messages of u.
+//!
+//! * *broadcast of M from u:* let R_1 >= R_2 >= ... be the R(u, v) of all other ranks v. If T < R_j, the root sends j
+//!   copies over its cables, of C bytes per second together, after the least latency l to any rank:
+//!
+//!   ```text
+//!   T >= max over j of  min(R_j, l + j M / C)
+//!   ```
+//!
+//! * *reduce of M to v, all_reduce of M at any v:* let R_1 >= R_2 >= ... be the R(u, v) of all other ranks u. If T < R_j, no
+//!   message to v holds contributions of two of the first j, so that v takes in j M bytes: the same with what leads to v.
+//!
+//! On a fabric of switches two messages have more latency than one. Where ranks forward, as on a torus, only neighbours
+//! have another R than d.
+
+use std::cmp::Reverse;
+
+use super::cuts::CutPart;
+use super::links::Links;
+use crate::{bits_ps, quotient};
+use opticoll_base::interrupt;
+use opticoll_base::units::{Bytes, Time, UnitError};
+use opticoll_plan::collective::{Collective, CollectiveKind};
+
+/// Most steps over links, and most sums of two latencies; no bound on larger networks.
+const MOST_WORK: usize = 1 << 21;
+
+/// The greatest of the bounds of the ranks that are looked at.
+///
+/// # Errors
+/// A time beyond 64 bits of picoseconds.
+pub(super) fn best(
+    links: &Links,
+    cables: &[CutPart],
+    collective: &Collective,
+    size: Bytes,
+) -> Result<Time, UnitError> {
+    let ranks = collective.ranks() as usize;
+    let root = collective.root() as usize;
+    let sums = ranks * ranks;
+    let is_large = ranks.saturating_mul(links.edges.len()).max(sums) > MOST_WORK;
+    let centres = match collective.kind() {
+        CollectiveKind::Broadcast | CollectiveKind::Reduce => root..root + 1,
+        CollectiveKind::AllReduce => 0..ranks,
+        _ => return Ok(Time::ZERO),
+    };
+    if is_large || !links.are_late() {
+        return Ok(Time::ZERO);
+    }
+    // To the centre, or from it.
+    let towards = collective.kind() != CollectiveKind::Broadcast;
+    let all: Vec<Vec<u64>> = (0..collective.ranks())
+        .map(|rank| links.latencies(rank, towards))
+        .collect();
+    let mut time = Time::ZERO;
+    for centre in centres.step_by((centres_apart(ranks, sums)).max(1)) {
+        interrupt::check();
+        let own = &all[centre];
+        let others = || (0..ranks).filter(move |&other| other != centre);
+        let relayed = |far: usize| {
+            let by = others().filter(|&by| by != far);
+            let sums = by.map(|by| own[by].saturating_add(all[by][far]));
+            sums.min().unwrap_or(u64::MAX)
+        };
+        let mut relayed: Vec<u64> = others().map(relayed).collect();
+        relayed.sort_unstable_by_key(|latency| Reverse(*latency));
+        let least = others().map(|other| own[other]).min().unwrap_or(0);
+        let cables = match towards {
+            true => &cables[centre].inwards,
+            false => &cables[centre].outwards,
+        };
+        for (latency, count) in relayed.into_iter().zip(1u128..) {
+            let bits = bits_ps(count * u128::from(size.get()))?;
+            let direct = Time::from_ps(least).plus(quotient(bits, cables.rate())?)?;
+            time = time.max(direct.min(Time::from_ps(latency)));
+        }
+    }
+    Ok(time)
+}
+
+/// How far apart the ranks are that are looked at, each by so many sums.
+fn centres_apart(ranks: usize, sums: usize) -> usize {
+    ranks.div_ceil((MOST_WORK / sums).max(1))
+}

@@ -1,0 +1,136 @@
+//! The bound of the tightest cuts: of all sets of vertices those whose links are busiest, found by maximum flows
+//! ([`throughput`](crate::throughput)) instead of tried.
+//!
+//! What must cross the cut, and when the links can carry it, is as for any other cut ([`cuts`](super::cuts)). Without
+//! latencies and rounding the time of an all_gather or reduce_scatter of blocks of d bytes is d times the ratio of the
+//! cut, and there are plans that take no longer, wherever no link is half-duplex.
+
+use super::WitnessedBound;
+use super::cuts;
+use super::links::{Links, UNBOUNDED};
+use crate::TimeBound;
+use crate::throughput::spanning::{TightestPartition, tightest_partition};
+use crate::throughput::{Cuts, RatedLink, TightestCut, tightest};
+use opticoll_base::units::{Bytes, Time, UnitError};
+use opticoll_plan::collective::{Collective, CollectiveKind};
+
+/// The tightest cuts of a collective, each with whether links were reversed; `most_work` steps over links for each.
+pub(super) fn cuts_of(
+    links: &Links,
+    collective: &Collective,
+    most_work: u64,
+) -> Vec<(TightestCut, bool)> {
+    use CollectiveKind::{
+        AllGather, AllReduce, AllToAll, Barrier, Broadcast, Gather, Reduce, ReduceScatter, Scatter,
+    };
+    let root = collective.root();
+    let wanted: &[(Cuts, bool)] = match collective.kind() {
+        AllGather => &[(Cuts::EachRank, false)],
+        ReduceScatter => &[(Cuts::EachRank, true)],
+        AllReduce => &[
+            (Cuts::EachRank, false),
+            (Cuts::EachRank, true),
+            (Cuts::From(root), false),
+            (Cuts::From(root), true),
+        ],
+        Gather => &[(Cuts::Into(root), false)],
+        Scatter => &[(Cuts::Into(root), true)],
+        Broadcast => &[(Cuts::From(root), false)],
+        Reduce => &[(Cuts::From(root), true)],
+        // Their tightest cut is another one, or none.
+        AllToAll | Barrier => &[],
+    };
+    let rated = |reversed: bool| -> Vec<RatedLink> {
+        let mut all = Vec::with_capacity(2 * links.edges.len());
+        for edge in &links.edges {
+            let (from, to) = (edge.from as u32, edge.to as u32);
+            let rate = (edge.rate != UNBOUNDED).then_some(edge.rate as u64);
+            if !reversed || edge.both_ways {
+                all.push((from, to, rate));
+            }
+            if reversed || edge.both_ways {
+                all.push((to, from, rate));
+            }
+        }
+        all
+    };
+    let one = |&(which, reversed): &(Cuts, bool)| {
+        let cut = tightest(
+            links.ranks,
+            links.vertices(),
+            &rated(reversed),
+            which,
+            most_work,
+        );
+        Some((cut?, reversed))
+    };
+    wanted.iter().filter_map(one).collect()
+}
+
+/// The greatest bound of the tightest cuts.
+///
+/// # Errors
+/// A time beyond 64 bits of picoseconds.
+pub(super) fn best(
+    links: &Links,
+    collective: &Collective,
+    size: Bytes,
+    least: Time,
+    most_work: u64,
+) -> Result<Option<WitnessedBound>, UnitError> {
+    let assumption = match collective.kind() {
+        CollectiveKind::AllReduce => {
+            "what one part of the ranks needs of the others crosses the links between them; the part is a tightest one of \
+             a reduce_scatter, an all_gather, a reduce or a broadcast, or the bound is that of all parts of the tightest partition together"
+        }
+        _ => {
+            "what one part of the ranks needs of the others crosses the links between them; of all parts the one with the \
+             busiest links"
+        }
+    };
+    let mut best: Option<WitnessedBound> = None;
+    let of_cuts = cuts_of(links, collective, most_work);
+    let of_cuts = of_cuts.iter().map(|(cut, _)| labels_of(links, cut));
+    let partition = partition_of(links, collective, most_work).map(|partition| partition.parts);
+    for labels in of_cuts.chain(partition) {
+        let parts = cuts::parts(links, |vertex| labels[vertex], collective.root());
+        let (time, side) = cuts::of_parts(&parts, collective, size, least)?;
+        if best.as_ref().is_none_or(|best| time > best.bound.time) {
+            best = Some(WitnessedBound {
+                bound: TimeBound {
+                    time,
+                    name: "throughput",
+                    assumption,
+                },
+                witness: side.map(|side| cuts::witness(links, |vertex| labels[vertex], side)),
+            });
+        }
+    }
+    Ok(best)
+}
+
+/// The partition of an all_reduce whose cables are busiest, by what they carry both ways together;
+/// `None` with switches, of which it is not known what they sum up.
+pub(super) fn partition_of(
+    links: &Links,
+    collective: &Collective,
+    most_work: u64,
+) -> Option<TightestPartition> {
+    let is_shared = links.edges.iter().all(|edge| edge.rate != UNBOUNDED);
+    let is_direct = is_shared && links.vertices() == links.ranks as usize;
+    if collective.kind() != CollectiveKind::AllReduce || !is_direct {
+        return None;
+    }
+    let edges = links.edges.iter();
+    let cables = edges.map(|edge| (edge.from as u32, edge.to as u32, edge.rate));
+    tightest_partition(links.ranks, &cables.collect::<Vec<_>>(), most_work)
+}
+
+/// By vertex: part 0 within a cut, part 1 outside.
+pub(super) fn labels_of(links: &Links, cut: &TightestCut) -> Vec<u32> {
+    let mut outside = vec![1u32; links.vertices()];
+    for vertex in &cut.vertices {
+        outside[*vertex as usize] = 0;
+    }
+    outside
+}

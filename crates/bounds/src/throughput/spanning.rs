@@ -1,0 +1,313 @@
+//! How many spanning trees fit into two-way cables, and the partition that shows that no more do.
+//!
+//! Each tree takes a share of the rate of its cables. Over a partition of the ranks into G parts
+//! each tree has G - 1 cables or more, so x trees need x (G - 1) of the rate between parts, and for
+//! some partition this limit is reached (Nash-Williams, Journal of the London Mathematical Society
+//! 36, 1961; Tutte, ibid.):
+//!
+//! ```text
+//! x* = min over partitions of (rate between parts) / (G - 1)
+//! ```
+//!
+//! An all_reduce combines along a tree in one direction of its cables and spreads in the other, so
+//! that a vector of M takes M / x*. None takes less: each byte crosses 2 (G - 1) times between parts
+//! (Patarasuk and Yuan, Journal of Parallel and Distributed Computing 2009), over cables that carry
+//! as much each way.
+//!
+//! **Search.** Among any n ranks, k trees use at most k (n - 1) of the rate. Conversely, cables that
+//! keep to this for every set of ranks can be split into k forests. Each rank has k slots. A unit
+//! taken of a cable fills a slot of one of its ends, and may be moved to a slot of the other. A chain of such moves frees a
+//! slot of one rank by filling one of another. First as many slots of the two ends of a cable as
+//! possible are freed; what both have free beyond k can then be taken of it (Lee and Streinu,
+//! Pebble game algorithms and sparse graphs, Discrete Mathematics 308, 2008, with amounts in place
+//! of single edges). Where a cable is not taken whole, the ranks that such chains reach are full:
+//! they have k trees among themselves. Full sets with a rank in common are full together, and these
+//! are the parts. With all slots but the root's filled, every set of n ranks without the root has
+//! at least k n - k (n - 1) = k that leads into it, so that k trees can be packed that lead away
+//! from the root (Edmonds).
+
+use std::collections::VecDeque;
+
+use rustc_hash::FxHashMap;
+
+use opticoll_base::interrupt;
+
+/// A cable between two ranks, and what it carries each way.
+pub type Cable = (u32, u32, u128);
+
+/// Where a search begins.
+const NO_CABLE: usize = usize::MAX;
+
+/// The partition that allows the fewest trees.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TightestPartition {
+    /// By rank: its part, from 0 on.
+    pub parts: Vec<u32>,
+    /// How many parts there are.
+    pub count: u128,
+    /// The rate of the cables between parts, in the unit of the cables given.
+    pub rate: u128,
+}
+
+/// The tightest partition; `None` of a single rank, where cables do not join all, or where the
+/// search takes more than
+/// `most_work` steps over cables.
+pub fn tightest_partition(
+    ranks: u32,
+    cables: &[Cable],
+    most_work: u64,
+) -> Option<TightestPartition> {
+    let mut tightest = TightestPartition::of(&(0..ranks).collect::<Vec<u32>>(), cables);
+    let mut work = 0;
+    while tightest.count > 1 && tightest.rate > 0 {
+        // Rates are scaled so that this partition allows a whole number of trees.
+        let wider: Option<Vec<Cable>> = cables
+            .iter()
+            .map(|&(one, other, rate)| Some((one, other, rate.checked_mul(tightest.count - 1)?)))
+            .collect();
+        let mut slots = Slots::new(ranks, &wider?, tightest.rate);
+        slots.work = work;
+        if slots.take_all(most_work)? {
+            return Some(tightest);
+        }
+        work = slots.work;
+        let next = TightestPartition::of(&slots.parts(), cables);
+        debug_assert!(next.count < tightest.count, "parts are joined");
+        tightest = next;
+    }
+    None
+}
+
+/// How much trees use from each rank to each other one, leading away from the root; `Some(None)`
+/// where so many do not fit, `None` after `most_work` steps over cables. Far ends of cables fill
+/// their slots first, so that trees are low.
+pub fn away_from(
+    root: u32,
+    ranks: u32,
+    cables: &[Cable],
+    trees: u128,
+    most_work: u64,
+) -> Option<Option<FxHashMap<(u32, u32), u128>>> {
+    let mut slots = Slots::new(ranks, cables, trees);
+    slots.begin_at(root);
+    if !slots.take_all(most_work)? {
+        return Some(None);
+    }
+    while slots.free[root as usize] < trees {
+        slots.try_free(&[root], trees).ok()?;
+    }
+    let mut taken = FxHashMap::default();
+    for (&(one, other, _), &[into_one, into_other]) in slots.cables.iter().zip(&slots.taken) {
+        for (ends, amount) in [((other, one), into_one), ((one, other), into_other)] {
+            if amount > 0 {
+                *taken.entry(ends).or_default() += amount;
+            }
+        }
+    }
+    Some(Some(taken))
+}
+
+impl TightestPartition {
+    /// With ranks of one part where they have the same number.
+    fn of(numbers: &[u32], cables: &[Cable]) -> TightestPartition {
+        let mut from_0: FxHashMap<u32, u32> = FxHashMap::default();
+        let parts = numbers.iter().map(|number| {
+            let next = from_0.len() as u32;
+            *from_0.entry(*number).or_insert(next)
+        });
+        let parts: Vec<u32> = parts.collect();
+        let between = cables
+            .iter()
+            .filter(|(one, other, _)| parts[*one as usize] != parts[*other as usize]);
+        TightestPartition {
+            count: from_0.len() as u128,
+            rate: between.map(|(.., rate)| *rate).sum(),
+            parts,
+        }
+    }
+}
+
+/// The amounts taken of cables, each by the end whose slots it fills.
+struct Slots {
+    cables: Vec<Cable>,
+    /// By cable: what fills slots of its first end, and of its second.
+    taken: Vec<[u128; 2]>,
+    /// By rank: its cables.
+    at: Vec<Vec<usize>>,
+    /// By rank: slots that are free.
+    free: Vec<u128>,
+    /// Slots of each rank.
+    trees: u128,
+    /// By rank: another one of the same full set, itself of the first.
+    full: Vec<u32>,
+    /// By rank: the last search that reached it, and the cable by which.
+    back: Vec<(u64, usize)>,
+    searches: u64,
+    work: u64,
+}
+
+impl Slots {
+    fn new(ranks: u32, cables: &[Cable], trees: u128) -> Slots {
+        let mut slots = Slots {
+            taken: vec![[0; 2]; cables.len()],
+            cables: cables.to_vec(),
+            at: Vec::new(),
+            free: vec![trees; ranks as usize],
+            trees,
+            full: (0..ranks).collect(),
+            back: vec![(0, NO_CABLE); ranks as usize],
+            searches: 0,
+            work: 0,
+        };
+        slots.list_cables();
+        slots
+    }
+
+    fn list_cables(&mut self) {
+        self.at = vec![Vec::new(); self.free.len()];
+        for (number, &(one, other, _)) in self.cables.iter().enumerate() {
+            self.at[one as usize].push(number);
+            self.at[other as usize].push(number);
+        }
+    }
+
+    /// Takes cables near a rank first, and lets them fill slots of the end that is farther.
+    fn begin_at(&mut self, root: u32) {
+        let mut distances = vec![u32::MAX; self.free.len()];
+        distances[root as usize] = 0;
+        let mut queue = VecDeque::from([root]);
+        while let Some(rank) = queue.pop_front() {
+            for &cable in &self.at[rank as usize] {
+                let other = self.other_end(cable, rank);
+                if distances[other as usize] == u32::MAX {
+                    distances[other as usize] = distances[rank as usize] + 1;
+                    queue.push_back(other);
+                }
+            }
+        }
+        for cable in &mut self.cables {
+            if distances[cable.0 as usize] > distances[cable.1 as usize] {
+                *cable = (cable.1, cable.0, cable.2);
+            }
+        }
+        self.cables
+            .sort_by_key(|cable| (distances[cable.0 as usize], distances[cable.1 as usize]));
+        self.list_cables();
+    }
+
+    fn other_end(&self, cable: usize, rank: u32) -> u32 {
+        let (one, other, _) = self.cables[cable];
+        if rank == one { other } else { one }
+    }
+
+    /// Takes as much of all cables as there is room for; whether all slots but those of one rank
+    /// are filled. `None` after too much work.
+    fn take_all(&mut self, most_work: u64) -> Option<bool> {
+        for number in 0..self.cables.len() {
+            let (one, other, whole) = self.cables[number];
+            if one == other || self.full_set(one) == self.full_set(other) {
+                continue;
+            }
+            let mut reached = Vec::new();
+            let room = loop {
+                if self.work > most_work {
+                    return None;
+                }
+                interrupt::check();
+                let free = self.free[one as usize] + self.free[other as usize];
+                let room = free.saturating_sub(self.trees);
+                if room >= whole {
+                    break whole;
+                }
+                if let Err(from) = self.try_free(&[one, other], whole + self.trees - free) {
+                    reached = from;
+                    break room;
+                }
+            };
+            let far = room.min(self.free[other as usize]);
+            self.free[other as usize] -= far;
+            self.free[one as usize] -= room - far;
+            self.taken[number] = [room - far, far];
+            for rank in reached {
+                let (into, from) = (self.full_set(one), self.full_set(rank));
+                self.full[from as usize] = into;
+            }
+        }
+        let free: u128 = self.free.iter().sum();
+        Some(free == self.trees)
+    }
+
+    /// The rank that stands for the full set of one.
+    fn full_set(&mut self, rank: u32) -> u32 {
+        let mut at = rank;
+        while self.full[at as usize] != at {
+            let above = self.full[at as usize];
+            self.full[at as usize] = self.full[above as usize];
+            at = above;
+        }
+        at
+    }
+
+    fn parts(&mut self) -> Vec<u32> {
+        (0..self.full.len() as u32)
+            .map(|rank| self.full_set(rank))
+            .collect()
+    }
+
+    /// Frees `most` slots of these ranks at most, by filling free ones of another rank; or else the
+    /// ranks that can be reached.
+    fn try_free(&mut self, ends: &[u32], most: u128) -> Result<(), Vec<u32>> {
+        self.searches += 1;
+        let mut reached = ends.to_vec();
+        for &end in ends {
+            self.back[end as usize] = (self.searches, NO_CABLE);
+        }
+        let mut place = 0;
+        while let Some(&rank) = reached.get(place) {
+            place += 1;
+            if self.free[rank as usize] > 0 && !ends.contains(&rank) {
+                self.change(rank, most);
+                return Ok(());
+            }
+            self.work += self.at[rank as usize].len() as u64;
+            for &cable in &self.at[rank as usize] {
+                let other = self.other_end(cable, rank);
+                let is_new = self.back[other as usize].0 < self.searches;
+                if is_new && self.filled_by(cable, rank) > 0 {
+                    self.back[other as usize] = (self.searches, cable);
+                    reached.push(other);
+                }
+            }
+        }
+        Err(reached)
+    }
+
+    /// The amount of a cable that fills slots of one of its ends.
+    fn filled_by(&self, cable: usize, rank: u32) -> u128 {
+        self.taken[cable][usize::from(self.cables[cable].1 == rank)]
+    }
+
+    /// Lets cables on the way to the ends fill the slots of their other ends.
+    fn change(&mut self, from: u32, most: u128) {
+        let mut way = Vec::new();
+        let mut amount = most.min(self.free[from as usize]);
+        let mut at = from;
+        loop {
+            let cable = self.back[at as usize].1;
+            if cable == NO_CABLE {
+                break;
+            }
+            let next = self.other_end(cable, at);
+            amount = amount.min(self.filled_by(cable, next));
+            way.push((cable, next));
+            at = next;
+        }
+        for (cable, next) in way {
+            let side = usize::from(self.cables[cable].1 == next);
+            self.taken[cable][side] -= amount;
+            self.taken[cable][1 - side] += amount;
+        }
+        self.free[from as usize] -= amount;
+        self.free[at as usize] += amount;
+    }
+}

@@ -1,0 +1,402 @@
+//! Lower bounds on the slots of a plan on a ring, each with its proof and with the assumption under which it
+//! holds; those on time are in [`time`].
+//!
+//! N ranks on a ring, c channels per direction (fibres times wavelengths), hence 2cN
+//! link-channels in a slot; a lightpath of length l takes l of them and delivers at its end only.
+//! A rank takes in at most r = min(2c, ports) lightpaths in a slot. One chunk per lightpath and
+//! slot; P chunks to a block (or to the vector).
+//!
+//! **receive.** A rank that must get m chunks needs ceil(m / r) slots: all_gather P(N - 1) at every
+//! rank, gather P(N - 1) at the root, all_reduce, broadcast, barrier P. Run backwards, reduce_scatter sends
+//! P(N - 1) chunks from every rank, scatter P(N - 1) from the root, reduce P from every other.
+//! In an all_reduce (and a barrier) all ranks together receive 2 (N - 1) times each of the P chunks. *Proof.*
+//! Let the receptions of a slot come one after the other; ranks know no less for it. Before the first rank
+//! knows something of all N contributions to a chunk, each of the N - 1 others has sent it at least once,
+//! which makes N - 1 receptions; the last of them was that rank's, and no other rank knows as much then. So each
+//! of the N - 1 others receives the chunk at least once more. A reception is a lightpath that ends at a rank
+//! (or a light tree that passes one): with R the sum of r over all ranks, S >= ceil(2 P (N - 1) / R), which is
+//! 2 P (N - 1) / (N r) where all r are equal.
+//!
+//! **growth.** In a slot, each rank that has (something of) a block tells at most r others, so
+//! 1 + r times as many have it afterwards: S >= ceil(log_(1+r) N) where something of one rank
+//! reaches all, or of all ranks one. The last is the same backwards. Every collective here is so: in
+//! a scatter and an all_to_all, too, something of one rank reaches all. It holds for any number of
+//! chunks per lightpath (`any_load`). Source for D = 2: Bermond, Gargano, Perennes, Rescigno and
+//! Vaccaro, Theoretical Computer Science 2000.
+//!
+//! Next to a broken link ranks tell fewer. Let o_v be how many lightpaths rank v can send in a slot, the first
+//! rank s. After a slot the n informed ranks have become n + (the sum of their o_v) at most, hence n + o_s + (the
+//! n - 1 greatest o_v of other ranks): by induction no plan has informed more ranks than this recursion
+//! says, for it rises with n. The first rank is the root of broadcast and scatter; in a collective where
+//! something of every rank reaches all, any rank, so the one of least o_v. Backwards the same with what ranks
+//! take in: to the root of reduce and gather, and to every rank where something of all reaches it.
+//!
+//! **spread.** Growth with lengths, for any number of chunks per lightpath: see [`multi_block`].
+//! Where something of every rank reaches all others, relay trees must fit among lightpaths each of which
+//! belongs to few trees in the first slots.
+//!
+//! **relay_tree.** See [`relay_tree`]: an all_gather in S slots needs P C_S(N) <= 2 c S, with
+//! C_S(N) the least total length of a tree of lightpaths of depth at most S that reaches all ranks
+//! from one. A reduce_scatter backwards is such an all_gather: the lightpaths that bring every
+//! contribution of a block to its owner, backwards, bring the owner's block to every rank.
+//!
+//! **per_step.** See [`price`]: the same with a price for every slot, raised as far as a
+//! certificate is found. On rings of up to a thousand ranks it has not been seen to exceed relay_tree.
+//!
+//! **cut.** all_to_all: P floor(N / 2) ceil(N / 2) chunks go from one half of the ring to the other,
+//! over two directed links with c channels each: S >= ceil(P floor(N^2 / 4) / (2c)).
+//!
+//! **first_slot.** In the first slot of an all_gather every rank sends its own block, and in one
+//! direction its k lightpaths with the same chunk have lengths 1, ..., k at least. At most cN links of
+//! a direction are free, so that with the largest q for which q (q + 1) / 2 <= c all blocks together
+//! make K = 2 (N q + floor(N (c - q (q + 1) / 2) / (q + 1))) first deliveries at most (spread evenly,
+//! for the k-th costs k). Each later slot makes N r. Of N (N - 1) deliveries of whole blocks,
+//! S >= 1 + ceil((N (N - 1) - K) / (N r)). Claimed where ports limit r; relay_tree is sharper elsewhere.
+//!
+//! **reach.** Where a lightpath spans at most L links, something that must get from a rank to one D
+//! links away (by the shorter way that is whole) takes ceil(D / L) slots: it moves on at most L links
+//! in a slot, also along a light tree. D is floor(N / 2), and N - 1 where a link is broken and every
+//! rank needs something of every other: to pass from one side of the cut to the other in the direction
+//! that is cut, one goes all the way around.
+//!
+//! **Broken links.** Then c channels lead into the rank behind a broken link, not 2c, and as many out
+//! of the one before it: r of the receive bound is that of the narrowest rank that must receive (or
+//! send). On a line of N ranks, cut in both directions, this is the cut bound: N - 1 blocks must cross
+//! the last link over c channels, S >= ceil(P (N - 1) / c), and at the k-th link only max(k, N - k).
+//! In the cut bound of all_to_all one of the two links between the halves is chosen broken. The blocks of a
+//! scatter or gather for ranks behind a cut go over one direction alone: see the module `behind_cuts`.
+//!
+//! **Light trees.** A lightpath that delivers at every rank on its way (`multicast`) tells any number
+//! of ranks in a slot, and a tree of total length N - 1 may have depth 1: neither growth from one rank nor relay_tree
+//! hold, and are not claimed. A rank still takes in one chunk per channel, so that the receive bound
+//! holds, and growth backwards: in a slot a rank hears from 2c others at most. So does a link bound, which is weaker: a
+//! block crosses at least N - 1 links, N blocks of P chunks cross P N (N - 1), and a slot has 2cN:
+//! S >= ceil(P (N - 1) / (2c)). Where contributions come to a rank, relay_tree holds too: of the copies that a light
+//! tree makes of one, at most one counts.
+//!
+//! ```
+//! use opticoll_fabric::family::wdm_ring::WdmRing;
+//! use opticoll_bounds::wdm_ring;
+//! use opticoll_plan::collective::{Collective, CollectiveKind};
+//! use opticoll_fabric::fabric::Fabric;
+//! let fabric = Fabric::parse("wdm_ring:ranks=64,wavelengths=8")?;
+//! let ring = fabric.needed::<WdmRing>("this example")?;
+//! let collective = Collective::new(CollectiveKind::AllGather, 64)?;
+//! let bound = wdm_ring::best(ring, &collective);
+//! assert_eq!((bound.steps, bound.name), (7, "relay_tree"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod all_reduce;
+mod behind_cuts;
+pub mod crossings;
+pub mod demanded;
+mod memo;
+pub mod multi_block;
+pub mod price;
+pub mod relay_tree;
+pub mod root_bound;
+pub mod time;
+
+use crate::{Bound, growth};
+use opticoll_fabric::family::wdm_ring::{Direction, WdmRing};
+use opticoll_plan::collective::{Collective, CollectiveKind};
+
+const ONE_CHUNK: &str = "one chunk per lightpath and slot, each delivered at its lightpath's end \
+                         only";
+const ANY_LOAD: &str = "any number of chunks per lightpath, each delivered at its lightpath's end \
+                        only; a rank forwards in later slots than the one in which it received";
+const ANY_TREE: &str = "any number of chunks per lightpath; a rank forwards in later slots than the one in which it \
+                        received";
+const SHORT: &str = "no lightpath spans more links than the fabric lets light reach; a rank forwards in \
+                     later slots than the one in which it received";
+const RELAYED_TO_ONE: &str = "one chunk per lightpath and slot; a rank forwards in later slots than the one in which it \
+                              received";
+const RELAYED: &str = "one chunk per lightpath and slot, each delivered at its lightpath's end \
+                       only; a rank forwards in later slots than the one in which it received";
+
+/// All bounds on the slots of a collective on a ring; none of them is below another's proof.
+pub fn slots(ring: &WdmRing, collective: &Collective) -> Vec<Bound> {
+    let ranks = u64::from(collective.ranks());
+    if ranks < 2 {
+        return vec![Bound {
+            steps: 0,
+            name: "receive",
+            assumption: "a single rank has everything",
+        }];
+    }
+    let pieces = u64::from(collective.pieces());
+    let intake = intake(ring);
+    let channels = u64::from(ring.channels());
+    let narrowest = narrowest(ring, collective);
+    let received = match collective.kind() {
+        CollectiveKind::AllReduce | CollectiveKind::Barrier => {
+            let together = 2 * pieces * (ranks - 1);
+            pieces
+                .div_ceil(narrowest)
+                .max(together.div_ceil(taken_in(ring)))
+        }
+        CollectiveKind::Broadcast | CollectiveKind::Reduce => pieces.div_ceil(narrowest),
+        _ => (pieces * (ranks - 1)).div_ceil(narrowest),
+    };
+    let mut bounds = vec![Bound {
+        steps: received,
+        name: "receive",
+        assumption: if ring.multicast {
+            "one chunk per lightpath and slot"
+        } else {
+            ONE_CHUNK
+        },
+    }];
+    if let Some(steps) = reached(ring, collective) {
+        bounds.push(Bound {
+            steps,
+            name: "reach",
+            assumption: SHORT,
+        });
+    }
+    let behind = behind_cuts::ranks(ring, collective);
+    if behind > 0 {
+        bounds.push(Bound {
+            steps: (pieces * behind).div_ceil(channels),
+            name: "cut",
+            assumption: ONE_CHUNK,
+        });
+    }
+    match collective.kind() {
+        CollectiveKind::AllToAll => bounds.push(Bound {
+            steps: (pieces * (ranks * ranks / 4)).div_ceil(halves_joined_by(ring)),
+            name: "cut",
+            assumption: ONE_CHUNK,
+        }),
+        CollectiveKind::Scatter | CollectiveKind::Gather => {}
+        _ => bounds.push(any_load(ring, collective)),
+    }
+    let few_ports = intake < 2 * channels && !ring.multicast && pieces == 1;
+    if few_ports && collective.kind() == CollectiveKind::AllGather {
+        bounds.push(Bound {
+            steps: first_slot(ranks, channels, intake),
+            name: "first_slot",
+            assumption: RELAYED,
+        });
+    }
+    // Of the copies of a contribution that a light tree makes one at most reaches the rank that needs it.
+    let relayed = match collective.kind() {
+        CollectiveKind::AllGather => !ring.multicast,
+        CollectiveKind::ReduceScatter => true,
+        _ => false,
+    };
+    if relayed {
+        let ranks = collective.ranks();
+        let known = greatest(&bounds).steps;
+        if let Some(steps) = relay_tree::least_steps(ranks, pieces, 2 * channels, known) {
+            let relayed = |steps, name| Bound {
+                steps,
+                name,
+                assumption: if ring.multicast {
+                    RELAYED_TO_ONE
+                } else {
+                    RELAYED
+                },
+            };
+            bounds.push(relayed(steps, "relay_tree"));
+            let least = greatest(&bounds).steps;
+            let priced = price::least_steps(ranks, pieces, 2 * channels, least);
+            if priced > least {
+                bounds.push(relayed(priced, "per_step"));
+            }
+        }
+    }
+    bounds
+}
+
+/// The greatest; of equal ones the first, which assumes least.
+fn greatest(bounds: &[Bound]) -> Bound {
+    let first = |best: Bound, next: &Bound| if next.steps > best.steps { *next } else { best };
+    bounds[1..].iter().fold(bounds[0], first)
+}
+
+/// The bound on slots that holds for any number of chunks per lightpath: growth, or spread or reach where that is
+/// more.
+pub fn any_load(ring: &WdmRing, collective: &Collective) -> Bound {
+    use CollectiveKind::{Broadcast, Gather, Reduce, Scatter};
+    let grown = grown(ring, collective);
+    let spread = match collective.kind() {
+        Broadcast | Gather | Reduce | Scatter => grown,
+        _ if ring.multicast => grown,
+        _ => {
+            let channels = 2 * u64::from(ring.channels());
+            multi_block::least_steps(collective.ranks(), channels, intake(ring), grown)
+        }
+    };
+    if let Some(steps) = reached(ring, collective).filter(|&steps| steps > spread) {
+        return Bound {
+            steps,
+            name: "reach",
+            assumption: SHORT,
+        };
+    }
+    Bound {
+        steps: spread,
+        name: if spread > grown { "spread" } else { "growth" },
+        assumption: if ring.multicast { ANY_TREE } else { ANY_LOAD },
+    }
+}
+
+/// The greatest of the bounds; of equal ones the first of [`slots`], which assumes least.
+pub fn best(ring: &WdmRing, collective: &Collective) -> Bound {
+    greatest(&slots(ring, collective))
+}
+
+/// How many lightpaths a rank takes in (or sends) in a slot at most.
+fn intake(ring: &WdmRing) -> u64 {
+    let channels = 2 * u64::from(ring.channels());
+    ring.ports
+        .map_or(channels, |ports| channels.min(u64::from(ports)))
+}
+
+/// How many lightpaths the narrowest rank takes in (or sends, where that counts) in a slot at most, of
+/// those that must receive (or send) what the receive bound counts.
+fn narrowest(ring: &WdmRing, collective: &Collective) -> u64 {
+    use CollectiveKind::{
+        AllGather, AllReduce, AllToAll, Barrier, Broadcast, Gather, Reduce, ReduceScatter, Scatter,
+    };
+    let everyone = 0..ring.ranks;
+    let root = collective.root();
+    let ins = |rank| width(ring, rank, true);
+    let outs = |rank| width(ring, rank, false);
+    let least = if ring.broken.is_empty() {
+        None
+    } else {
+        match collective.kind() {
+            AllGather | AllReduce | Barrier => everyone.map(ins).min(),
+            ReduceScatter => everyone.map(outs).min(),
+            AllToAll => everyone.map(|rank| ins(rank).min(outs(rank))).min(),
+            Broadcast => everyone.filter(|&rank| rank != root).map(ins).min(),
+            Reduce => everyone.filter(|&rank| rank != root).map(outs).min(),
+            Gather => Some(ins(root)),
+            Scatter => Some(outs(root)),
+        }
+    };
+    // A rank that is cut off has no plan, and hence no bound.
+    least.unwrap_or_else(|| intake(ring)).max(1)
+}
+
+/// How many lightpaths a rank takes in, or sends, in a slot at most.
+fn width(ring: &WdmRing, rank: u32, incoming: bool) -> u64 {
+    let below = (rank + ring.ranks - 1) % ring.ranks;
+    let broken = ring.broken.iter().filter(|link| {
+        let clockwise = link.direction == Direction::Clockwise;
+        link.position == if clockwise == incoming { below } else { rank }
+    });
+    let directions = 2 - broken.count().min(2) as u64;
+    intake(ring).min(directions * u64::from(ring.channels()))
+}
+
+/// How many lightpaths all ranks together take in in a slot at most.
+fn taken_in(ring: &WdmRing) -> u64 {
+    match ring.broken.is_empty() {
+        true => u64::from(ring.ranks) * intake(ring),
+        false => (0..ring.ranks).map(|rank| width(ring, rank, true)).sum(),
+    }
+}
+
+/// The least slots after which something of one rank can be at all, or of all ranks at one, whichever
+/// the collective asks for. With multicast one rank tells any number of others at once, but hears from as many as it has
+/// channels.
+fn grown(ring: &WdmRing, collective: &Collective) -> u64 {
+    use CollectiveKind::{Broadcast, Gather, Reduce, Scatter};
+    let is_told = matches!(collective.kind(), Broadcast | Scatter);
+    if ring.multicast && is_told {
+        return 1;
+    }
+    if ring.broken.is_empty() {
+        return growth(u64::from(collective.ranks()), intake(ring));
+    }
+    let root = collective.root() as usize;
+    let from = |incoming: bool, first: Option<usize>| {
+        let widths = (0..ring.ranks).map(|rank| width(ring, rank, incoming));
+        grown_from(widths.collect(), first)
+    };
+    match collective.kind() {
+        Broadcast | Scatter => from(false, Some(root)),
+        Reduce | Gather => from(true, Some(root)),
+        _ if ring.multicast => from(true, None),
+        _ => from(false, None).max(from(true, None)),
+    }
+}
+
+/// The least slots in which all ranks can be told, where each tells so many others in a slot, from the first
+/// on, or from the one that tells fewest; 0 where a rank is cut off and no plan exists.
+fn grown_from(mut widths: Vec<u64>, first: Option<usize>) -> u64 {
+    let narrowest = || (0..widths.len()).min_by_key(|&rank| widths[rank]);
+    let Some(first) = first.or_else(narrowest) else {
+        return 0;
+    };
+    let ranks = widths.len() as u64;
+    let own = widths.swap_remove(first);
+    widths.sort_unstable_by(|one, other| other.cmp(one));
+    let (mut slots, mut informed, mut told) = (0, 1u64, own);
+    while informed < ranks {
+        if told == 0 {
+            return 0;
+        }
+        let next = (informed + told).min(ranks);
+        told += widths[informed as usize - 1..next as usize - 1]
+            .iter()
+            .sum::<u64>();
+        (slots, informed) = (slots + 1, next);
+    }
+    slots
+}
+
+/// The channels from one half of the ring to the other, where the halves meet at a broken link if
+/// there is one.
+fn halves_joined_by(ring: &WdmRing) -> u64 {
+    let links = if ring.broken.is_empty() { 2 } else { 1 };
+    links * u64::from(ring.channels())
+}
+
+/// The slots in which something gets as far as it must, where light reaches less far than around the ring.
+fn reached(ring: &WdmRing, collective: &Collective) -> Option<u64> {
+    let reach = u64::from(ring.longest_of_all());
+    let is_short = reach + 1 < u64::from(ring.ranks);
+    is_short.then(|| farthest(ring, collective).div_ceil(reach))
+}
+
+/// How many links something has to go that must go farthest.
+fn farthest(ring: &WdmRing, collective: &Collective) -> u64 {
+    let ranks = ring.ranks;
+    if ring.broken.is_empty() {
+        return u64::from(ranks / 2);
+    }
+    let root = collective.root();
+    let way = |source: u32, destination: u32| {
+        let whole = Direction::BOTH
+            .into_iter()
+            .filter(|&direction| ring.is_whole(source, destination, direction));
+        whole
+            .map(|direction| ring.hops(source, destination, direction))
+            .min()
+    };
+    let links = match collective.kind() {
+        CollectiveKind::Broadcast | CollectiveKind::Scatter => {
+            (0..ranks).filter_map(|rank| way(root, rank)).max()
+        }
+        CollectiveKind::Reduce | CollectiveKind::Gather => {
+            (0..ranks).filter_map(|rank| way(rank, root)).max()
+        }
+        _ => Some(ranks - 1),
+    };
+    links.unwrap_or(0).into()
+}
+
+/// 1 + ceil((N (N - 1) - K) / (N r)), with K = the most deliveries of the first slot.
+fn first_slot(ranks: u64, channels: u64, intake: u64) -> u64 {
+    let cost = |q: u64| q * (q + 1) / 2;
+    let evenly = (1..=channels).take_while(|q| cost(*q) <= channels).count() as u64;
+    let more = ranks * (channels - cost(evenly)) / (evenly + 1);
+    let first = (2 * (ranks * evenly + more)).min(ranks * intake);
+    let others = (ranks * (ranks - 1)).saturating_sub(first);
+    1 + others.div_ceil(ranks * intake)
+}

@@ -1,0 +1,121 @@
+//! A bound on the time of an all_to_all whose blocks differ.
+//!
+//! **demand.** What leaves an arc of ranks goes over the links at its two ends, of c channels each, and no rank of it sends over more than its
+//! r: m bytes demanded from k ranks of an arc by all others take m / (min(c per whole link, k r) B) at least, in whatever slots.
+//! The rest of the ring is an arc, too, so that what comes to an arc is counted with it. In a slot whose longest lightpath carries b
+//! bytes, b at most goes over each of those channels; so the slots' own times stand beside it, as in `rounds` ([`super::time`]). Of
+//! the blocks of a rank that sends to (or receives from) k others G = ceil(log_(1+r) (k + 1)) slots are needed.
+
+use super::{growth, intake, time, width};
+use crate::{LeastCharge, TimeBound};
+use opticoll_base::interrupt;
+use opticoll_base::units::{Bytes, Time, UnitError};
+use opticoll_fabric::fabric::Circuits;
+use opticoll_fabric::family::wdm_ring::{Direction, WdmRing};
+use opticoll_plan::collective::Collective;
+
+/// Of more ranks only arcs of one rank are counted.
+const MOST_RANKS: u32 = 1024;
+
+/// The bound of an all_to_all with a demand at a size.
+///
+/// # Errors
+/// A time beyond 64 bits of picoseconds.
+pub fn best(
+    ring: &WdmRing,
+    collective: &Collective,
+    size: Bytes,
+    charge: LeastCharge,
+) -> Result<TimeBound, UnitError> {
+    let mut partners = [0, 1].map(|_| vec![0u64; ring.ranks as usize]);
+    let mut sent = vec![Vec::new(); ring.ranks as usize];
+    for (source, destination, bytes) in collective.demanded(size) {
+        if source != destination {
+            partners[0][source as usize] += 1;
+            partners[1][destination as usize] += 1;
+            sent[source as usize].push((destination, bytes));
+        }
+    }
+    let most = partners.iter().flatten().copied().max().unwrap_or(0);
+    if most == 0 {
+        return Ok(TimeBound::ALONE);
+    }
+    let sending = over_ends(ring, &sent)?;
+    let hop = ring.transmission().latency();
+    let hop = hop.plus(ring.least_propagation()?)?;
+    let slots = match charge {
+        LeastCharge::OncePerPort => 1,
+        _ => growth(most + 1, intake(ring)),
+    };
+    let charged = match charge {
+        LeastCharge::Never => Time::ZERO,
+        LeastCharge::EverySlot => ring.reconfiguration.times(slots)?,
+        _ => ring.reconfiguration,
+    };
+    Ok(TimeBound {
+        time: charged.plus(hop.times(slots)?)?.plus(sending)?,
+        name: "demand",
+        assumption: "slots one after the other, each as long as its longest lightpath; blocks may be cut at will",
+    })
+}
+
+/// The time that the bytes which leave an arc take over the channels at its ends, of the arc where that is most.
+fn over_ends(ring: &WdmRing, sent: &[Vec<(u32, u128)>]) -> Result<Time, UnitError> {
+    let ranks = ring.ranks;
+    let mut received = vec![0u128; ranks as usize];
+    for (destination, bytes) in sent.iter().flatten() {
+        received[*destination as usize] += bytes;
+    }
+    let mut most = Time::ZERO;
+    for rank in 0..ranks {
+        let leaving = sent[rank as usize].iter().map(|(_, bytes)| bytes).sum();
+        for (bytes, is_incoming) in [(leaving, false), (received[rank as usize], true)] {
+            let channels = width(ring, rank, is_incoming).max(1);
+            most = most.max(time::over(ring, bytes, 1, channels)?);
+        }
+    }
+    if ranks > MOST_RANKS {
+        return Ok(most);
+    }
+    // By source: the bytes for all destinations before each.
+    let mut before = vec![vec![0u128; ranks as usize + 1]; ranks as usize];
+    for (own, sent) in before.iter_mut().zip(sent) {
+        for (destination, bytes) in sent {
+            own[*destination as usize + 1] += bytes;
+        }
+        for rank in 0..ranks as usize {
+            own[rank + 1] += own[rank];
+        }
+    }
+    let to_arc = |source: usize, first: u32, last: u32| match first <= last {
+        true => before[source][last as usize + 1] - before[source][first as usize],
+        false => {
+            before[source][ranks as usize] - before[source][first as usize]
+                + before[source][last as usize + 1]
+        }
+    };
+    let leads = |from: u32, to: u32, direction| u64::from(ring.is_whole(from, to, direction));
+    for first in 0..ranks {
+        interrupt::check();
+        let below = (first + ranks - 1) % ranks;
+        let down = leads(first, below, Direction::CounterClockwise);
+        let mut leaving = 0u128;
+        let mut from_arc = vec![0u128; ranks as usize];
+        for length in 1..ranks {
+            let last = (first + length - 1) % ranks;
+            // Neither what the last rank sends to the arc leaves it, nor what the others send to the last.
+            leaving += before[last as usize][ranks as usize] - to_arc(last as usize, first, last);
+            leaving -= from_arc[last as usize];
+            for (destination, bytes) in &sent[last as usize] {
+                from_arc[*destination as usize] += bytes;
+            }
+            let up = leads(last, (last + 1) % ranks, Direction::Clockwise);
+            let ends = (up + down) * u64::from(ring.channels());
+            let ends = ends.min(u64::from(length) * intake(ring));
+            if ends > 0 {
+                most = most.max(time::over(ring, leaving, 1, ends)?);
+            }
+        }
+    }
+    Ok(most)
+}

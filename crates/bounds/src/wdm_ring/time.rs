@@ -1,0 +1,386 @@
+//! Bounds on time, in the cost model of the simulators: a slot takes its reconfiguration R, if
+//! charged, and as long as its longest lightpath: a + delta * hops + bytes / B at least. (Where flits are
+//! converted, a and 1 / B are a and t of [`opticoll_fabric::fabric::transmission`].)
+//!
+//! **bandwidth.** A rank must receive (or send) m bytes over r = min(2c, ports) channels of rate B
+//! (c next to a broken link; all_reduce: the mean over all ranks, and M over the narrowest):
+//! T >= m / (r B), beside one reconfiguration where any is charged, and one a + delta. m is
+//! (N - 1) d for all_gather (d the block), M (N - 1) / N for reduce_scatter (M one rank's input),
+//! 2 M (N - 1) / N for all_reduce in the mean over ranks (every byte of the vector takes 2 (N - 1)
+//! messages, as gossip by telling one at a time does, and messages of one step can be put one after the
+//! other; Patarasuk and Yuan, Journal of Parallel and Distributed Computing 2009), M for broadcast and
+//! reduce, (N - 1) d at the root of gather and scatter, nothing for barrier. all_to_all: M / N bytes for
+//! each pair, floor(N^2 / 4) pairs over 2c channels of the cut. Blocks that differ by a byte are M / N in
+//! the mean, over ranks as over cuts; next to a broken link it may be the smaller ones that count.
+//!
+//! **rounds.** With R charged at every slot and at least G slots (growth): T >= G (R + a + delta)
+//! plus the bandwidth term, for in a slot whose longest lightpath carries b bytes a rank receives
+//! r b at most, and 2 c b cross a cut. Next to broken links growth counts what each rank can tell.
+//!
+//! **latency.** What has to go farthest goes over D links in all, by one lightpath in a slot: its slots take D times
+//! the propagation of a link, beside the least R + a of each. Bytes that go over shorter ways may be on them
+//! meanwhile, so that the bandwidth term is not added.
+//!
+//! **relay_tree.** An all_gather in S slots whose longest lightpaths carry b_1, ..., b_S bytes has
+//! 2cN sum b_s link-bytes to offer, and needs N d C_S(N) of them, for every byte of a block travels
+//! along a tree of depth at most S (see [`super::relay_tree`]), however blocks are cut and striped.
+//! So T >= S (R + a + delta) + C_S(N) d / (2 c B) for the plan's own S, hence at least the minimum
+//! over S >= G; beside that, its transmissions take the bandwidth term at least. Backwards the same
+//! for reduce_scatter with d = M / N. For the M bytes of a broadcast, d = M / N as well: each travels
+//! along one such tree from the root (see also [`super::root_bound`]); backwards, in a reduce, the lightpaths by which every rank
+//! first sends (seen from the end) something of a byte that reaches the root form one. And in an
+//! all_reduce, for each byte of the vector, the lightpaths by which the ranks first get something
+//! that one given rank contributed to. With light trees this holds of reduce_scatter, reduce and all_reduce backwards: of the
+//! copies of a contribution one at most reaches a given rank, so that the lightpaths by which contributions reach it form a tree.
+//!
+//! **crossings.** The same for an all_reduce whose links are counted by the lightpaths by which contributions leave growing neighbourhoods
+//! ([`super::crossings`]), where that gives more than C_S(N) + N - 1. How the least over S is found: `super::all_reduce`.
+//!
+//! ```
+//! use opticoll_bounds::LeastCharge;
+//! use opticoll_fabric::family::wdm_ring::WdmRing;
+//! use opticoll_bounds::wdm_ring::time;
+//! use opticoll_plan::collective::{Collective, CollectiveKind};
+//! use opticoll_fabric::fabric::Fabric;
+//! let fabric = Fabric::parse("optree_paper")?;
+//! let ring = fabric.needed::<WdmRing>("this example")?;
+//! let collective = Collective::new(CollectiveKind::AllGather, 1024)?;
+//! let bound = time::best(ring, &collective, "4MiB".parse()?, LeastCharge::EverySlot)?;
+//! assert_eq!(bound.name, "relay_tree");
+//! assert_eq!((bound.time.seconds() * 1e5).round(), 1368.0);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use super::all_reduce::{self, CountedBy, Question};
+use super::multi_block::{self, Followed};
+use super::relay_tree::{MOST_WORK, cost};
+use super::root_bound;
+use super::{behind_cuts, farthest, halves_joined_by, intake, narrowest, reached, taken_in};
+use crate::{LeastCharge, TimeBound};
+use opticoll_base::units::{Bytes, Time, UnitError};
+use opticoll_fabric::fabric::Circuits;
+use opticoll_fabric::family::wdm_ring::WdmRing;
+use opticoll_plan::collective::{Collective, CollectiveKind};
+
+/// All bounds on the time of a collective of a size.
+///
+/// # Errors
+/// A time beyond 64 bits of picoseconds.
+pub fn times(
+    ring: &WdmRing,
+    collective: &Collective,
+    size: Bytes,
+    charge: LeastCharge,
+) -> Result<Vec<TimeBound>, UnitError> {
+    let ranks = u64::from(collective.ranks());
+    if ranks < 2 {
+        return Ok(vec![TimeBound::ALONE]);
+    }
+    let once = match charge {
+        LeastCharge::Never => Time::ZERO,
+        _ => ring.reconfiguration,
+    };
+    let propagation = ring.least_propagation()?;
+    let hop = ring.transmission().latency().plus(propagation)?;
+    let behind = u128::from(behind_cuts::ranks(ring, collective)) * u128::from(size.get());
+    let behind = over(ring, behind, 1, u64::from(ring.channels()))?;
+    let sending = bandwidth(ring, collective, size)?.max(behind);
+    let mut bounds = vec![TimeBound {
+        time: once.plus(hop)?.plus(sending)?,
+        name: "bandwidth",
+        assumption: "no rank sends or receives faster than all its channels at once",
+    }];
+    let light = propagation.times(farthest(ring, collective))?;
+    let latency = |rounds: u64, charged: Time| {
+        let converted = ring.transmission().latency().times(rounds)?;
+        Ok::<_, UnitError>(TimeBound {
+            time: charged.plus(converted)?.plus(light)?,
+            name: "latency",
+            assumption: "light takes its time over every link to the farthest rank",
+        })
+    };
+    if charge == LeastCharge::OncePerPort {
+        bounds.push(latency(1, once)?);
+        return Ok(bounds);
+    }
+    let per_slot = match charge {
+        LeastCharge::EverySlot => ring.reconfiguration.plus(hop)?,
+        _ => hop,
+    };
+    let beside = match charge {
+        LeastCharge::Once => once,
+        _ => Time::ZERO,
+    };
+    if let Some(rounds) = reached(ring, collective) {
+        bounds.push(TimeBound {
+            time: per_slot.times(rounds)?.plus(sending)?.plus(beside)?,
+            name: "reach",
+            assumption: "slots one after the other, each as long as its longest lightpath; no lightpath spans more \
+                         links than the fabric lets light reach",
+        });
+    }
+    let rounds = super::any_load(ring, collective).steps;
+    bounds.push(TimeBound {
+        time: per_slot.times(rounds)?.plus(sending)?.plus(beside)?,
+        name: "rounds",
+        assumption: "slots one after the other, each as long as its longest lightpath",
+    });
+    let charged = match charge {
+        LeastCharge::EverySlot => ring.reconfiguration.times(rounds)?,
+        _ => beside,
+    };
+    bounds.push(latency(rounds, charged)?);
+    if let Some((time, counted_by)) = by_links(ring, collective, size, per_slot, sending)? {
+        bounds.push(TimeBound {
+            time: time.plus(beside)?,
+            name: match counted_by {
+                CountedBy::Trees => "relay_tree",
+                CountedBy::Crossings => "crossings",
+            },
+            assumption: match ring.multicast {
+                false => {
+                    "slots one after the other, each as long as its longest lightpath; \
+                     lightpaths deliver at their end only; blocks may be cut at will"
+                }
+                true => {
+                    "slots one after the other, each as long as its longest lightpath; \
+                     blocks may be cut at will"
+                }
+            },
+        });
+    }
+    Ok(bounds)
+}
+
+/// The greatest of the bounds on time; of equal ones the first, which assumes least.
+///
+/// # Errors
+/// A time beyond 64 bits of picoseconds.
+pub fn best(
+    ring: &WdmRing,
+    collective: &Collective,
+    size: Bytes,
+    charge: LeastCharge,
+) -> Result<TimeBound, UnitError> {
+    let bounds = times(ring, collective, size, charge)?;
+    let greatest = bounds.iter().rev().max_by_key(|bound| bound.time);
+    Ok(*greatest.unwrap_or(&bounds[0]))
+}
+
+/// The time in which `bytes / parts` go over `channels` channels at once at least, rounded down.
+pub(super) fn over(
+    ring: &WdmRing,
+    bytes: u128,
+    parts: u64,
+    channels: u64,
+) -> Result<Time, UnitError> {
+    let parts = u128::from(parts) * u128::from(channels);
+    let least = ring.transmission().least(bytes, parts);
+    let time = least.and_then(|least| u64::try_from(least).ok());
+    time.map(Time::from_ps).ok_or_else(|| UnitError::Overflow {
+        what: "a bound on the time".into(),
+        smallest: "picoseconds",
+    })
+}
+
+/// m / (r B), or the cut of an all_to_all.
+fn bandwidth(ring: &WdmRing, collective: &Collective, size: Bytes) -> Result<Time, UnitError> {
+    let ranks = u64::from(collective.ranks());
+    let bytes = u128::from(size.get());
+    let others = u128::from(ranks - 1);
+    let across = halves_joined_by(ring);
+    let narrowest = narrowest(ring, collective);
+    let whole = ring.broken.is_empty();
+    match collective.kind() {
+        CollectiveKind::AllGather | CollectiveKind::Gather | CollectiveKind::Scatter => {
+            over(ring, bytes * others, 1, narrowest)
+        }
+        CollectiveKind::ReduceScatter if whole => over(ring, bytes * others, ranks, narrowest),
+        CollectiveKind::ReduceScatter => {
+            over(ring, bytes - bytes.div_ceil(ranks.into()), 1, narrowest)
+        }
+        CollectiveKind::AllReduce => {
+            let every = over(ring, 2 * bytes * others, 1, taken_in(ring))?;
+            Ok(every.max(over(ring, bytes, 1, narrowest)?))
+        }
+        CollectiveKind::Broadcast | CollectiveKind::Reduce => over(ring, bytes, 1, narrowest),
+        CollectiveKind::Barrier => Ok(Time::ZERO),
+        CollectiveKind::AllToAll => {
+            let pairs = u128::from(ranks) * u128::from(ranks) / 4;
+            let (block, parts) = if whole {
+                (bytes, ranks)
+            } else {
+                (bytes / u128::from(ranks), 1)
+            };
+            let cut = over(ring, block * pairs, parts, across)?;
+            Ok(cut.max(over(ring, block * others, parts, narrowest)?))
+        }
+    }
+}
+
+/// The bytes times links that a rank's blocks (of M / `parts` bytes each) take in `slots` slots at least, where
+/// trees of so many slots have the length `cost`: see [`multi_block`].
+fn byte_links(ring: &WdmRing, collective: &Collective, size: Bytes, slots: u64, cost: u64) -> u128 {
+    let (bytes, ranks) = (u128::from(size.get()), collective.ranks());
+    let channels = 2 * u64::from(ring.channels());
+    let priced = |followed| {
+        let priced = multi_block::length(ranks, channels, intake(ring), slots, followed)?;
+        Some((u128::from(priced.tree), u128::from(priced.paid)))
+    };
+    let parts = u128::from(multi_block::PART);
+    let (followed, cost, larger) = match collective.kind() {
+        CollectiveKind::AllGather => (Followed::Blocks, cost, bytes),
+        // Backwards a light tree of a slot may belong to many blocks, of which `multi_block` knows nothing.
+        _ if ring.multicast => return bytes * u128::from(cost),
+        CollectiveKind::ReduceScatter => {
+            let block = bytes.div_ceil(ranks.into());
+            (Followed::Blocks, cost, block * u128::from(ranks))
+        }
+        CollectiveKind::AllReduce => {
+            let both = cost + u64::from(ranks - 1);
+            (Followed::Contributions, both, bytes)
+        }
+        _ => {
+            let leaving = root_bound::length(ranks, channels, intake(ring), slots, cost);
+            return bytes * u128::from(leaving);
+        }
+    };
+    let plain = bytes * u128::from(cost);
+    priced(followed).map_or(plain, |(tree, paid)| {
+        plain.max((bytes * tree).saturating_sub(larger * paid) / parts)
+    })
+}
+
+/// min over S >= G of S (R + a + delta) + max(`bandwidth`, E_S d / (2 c B)), with E_S links for a byte of every block: C_S(N) along
+/// relay trees, or more.
+fn by_links(
+    ring: &WdmRing,
+    collective: &Collective,
+    size: Bytes,
+    per_slot: Time,
+    bandwidth: Time,
+) -> Result<Option<(Time, CountedBy)>, UnitError> {
+    let ranks = u64::from(collective.ranks());
+    let parts = match collective.kind() {
+        CollectiveKind::AllGather if !ring.multicast => 1,
+        CollectiveKind::ReduceScatter => ranks,
+        CollectiveKind::AllReduce | CollectiveKind::Reduce => ranks,
+        CollectiveKind::Broadcast if !ring.multicast => ranks,
+        _ => return Ok(None),
+    };
+    if per_slot == Time::ZERO {
+        return Ok(None);
+    }
+    let channels = 2 * u64::from(ring.channels());
+    let bytes = u128::from(size.get());
+    let shortest = over(ring, bytes * u128::from(ranks - 1), parts, channels)?.max(bandwidth);
+    let rounds = super::any_load(ring, collective).steps;
+    let rounds = rounds.max(reached(ring, collective).unwrap_or(0));
+    if collective.kind() == CollectiveKind::AllReduce && !ring.multicast {
+        let sending = |needed| Ok(over(ring, needed, parts, channels)?.max(bandwidth));
+        let least = all_reduce::least(&Question {
+            ranks: collective.ranks(),
+            intake: intake(ring),
+            fewest: rounds,
+            per_slot,
+            sending: &|links| sending(bytes * u128::from(links)),
+            priced: &|slots| {
+                let cost = cost(collective.ranks(), slots);
+                sending(byte_links(ring, collective, size, slots, cost))
+            },
+        });
+        return least.map(Some);
+    }
+    let time = |slots: u64, needed: u128| {
+        let sending = over(ring, needed, parts, channels)?.max(bandwidth);
+        per_slot.times(slots)?.plus(sending)
+    };
+    // No plan of this many slots or more is faster than that, whatever its tree.
+    let floor = |slots: u64| per_slot.times(slots)?.plus(shortest);
+    // Lengths of trees are quick to compute; what prices add is not. The slots that are fastest by lengths alone are nearly as fast by
+    // prices, and few others are left that could be faster.
+    let by_lengths = |slots: u64| {
+        let cost = cost(collective.ranks(), slots);
+        time(slots, bytes * u128::from(cost))
+    };
+    let mut promising: Option<(Time, u64)> = None;
+    let numbers = rounds.max(1)..=MOST_WORK / ranks;
+    for slots in numbers.clone() {
+        if promising.is_some_and(|(least, _)| floor(slots).is_ok_and(|floor| floor >= least)) {
+            break;
+        }
+        let candidate = (by_lengths(slots)?, slots);
+        promising = Some(promising.map_or(candidate, |known| known.min(candidate)));
+    }
+    let whole = |slots: u64| {
+        let cost = cost(collective.ranks(), slots);
+        time(slots, byte_links(ring, collective, size, slots, cost))
+    };
+    let mut least = promising.map(|(_, slots)| whole(slots)).transpose()?;
+    for slots in numbers {
+        let floor = floor(slots)?;
+        if least.is_some_and(|least| floor >= least) {
+            return Ok(least.map(|time| (time, CountedBy::Trees)));
+        }
+        if least.is_none_or(|least| by_lengths(slots).is_ok_and(|time| time < least)) {
+            let time = whole(slots)?;
+            least = Some(least.map_or(time, |least| least.min(time)));
+        }
+    }
+    // More slots are not looked at.
+    let floor = floor((MOST_WORK / ranks + 1).max(rounds))?;
+    let time = least.map_or(floor, |least| least.min(floor));
+    Ok(Some((time, CountedBy::Trees)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{by_links, byte_links, over};
+    use crate::wdm_ring::relay_tree::cost;
+    use opticoll_base::units::{Bytes, Time};
+    use opticoll_fabric::fabric::Fabric;
+    use opticoll_fabric::family::wdm_ring::WdmRing;
+    use opticoll_plan::collective::{Collective, CollectiveKind};
+
+    /// More slots are not the fastest here.
+    const MOST_SLOTS: u64 = 200;
+
+    #[test]
+    #[cfg_attr(
+        debug_assertions,
+        ignore = "slow without optimisation: `make validate`"
+    )]
+    fn the_least_time_is_that_of_all_numbers_of_slots() {
+        for ranks in [4, 9, 32, 100] {
+            let fabric = Fabric::parse(&format!("wdm_ring:ranks={ranks},wavelengths=4"));
+            let fabric = fabric.expect("a ring");
+            let ring = fabric.downcast::<WdmRing>().expect("a ring");
+            for kind in [
+                CollectiveKind::AllGather,
+                CollectiveKind::ReduceScatter,
+                CollectiveKind::Broadcast,
+                CollectiveKind::Reduce,
+            ] {
+                let collective = Collective::new(kind, ranks).expect("ranks");
+                let parts = match kind {
+                    CollectiveKind::AllGather => 1,
+                    _ => u64::from(ranks),
+                };
+                for size in [1000, 100_000, 10_000_000].map(Bytes::new) {
+                    let per_slot = Time::from_ps(25_000_000);
+                    let fewest = super::super::any_load(ring, &collective).steps.max(1);
+                    let all = (fewest..MOST_SLOTS).map(|slots| {
+                        let cost = cost(ranks, slots);
+                        let needed = byte_links(ring, &collective, size, slots, cost);
+                        let sending = over(ring, needed, parts, 8).expect("a time");
+                        per_slot.times(slots).and_then(|time| time.plus(sending))
+                    });
+                    let least = all.map(|time| time.expect("a time")).min();
+                    let found = by_links(ring, &collective, size, per_slot, Time::ZERO);
+                    let found = found.expect("a time").map(|(time, _)| time);
+                    assert_eq!(found, least, "{kind} of {size} among {ranks}");
+                }
+            }
+        }
+    }
+}

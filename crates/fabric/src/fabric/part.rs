@@ -1,0 +1,660 @@
+//! A part of a fabric: some of its links, switches or ranks are broken, some of its links are slower, or some of its ranks
+//! only forward.
+//!
+//! Every family with links has three options for it:
+//!
+//! | option | example | what is meant |
+//! |---|---|---|
+//! | `without` | `0>1+2-3+17` | the links from vertex 0 to 1, those between 2 and 3 both ways, vertex 17 with all its links |
+//! | `degraded` | `0-1@50Gb/s+3@40Gb/s` | the links between 0 and 1 have 50 Gb/s each, all of vertex 3 have 40 Gb/s |
+//! | `members` | `0-7+16` | ranks 0 to 7 and 16 take part in collectives; the others forward, as switches do |
+//!
+//! Vertices are numbered ranks first, then switches; names do as well: `rank 0 -> rank 1`, `NIC of rank 3`. A `#2` behind a
+//! link means the cable of that number only. The ranks of the part are numbered anew, from 0 on, in the order that they
+//! had. Messages keep the routes of the whole fabric where these are whole, and otherwise take the fewest links.
+//!
+//! ```
+//! use opticoll_fabric::fabric::Fabric;
+//! let torus = Fabric::parse("torus:dims=4x4,without=0>1+rank 5")?;
+//! assert_eq!(torus.ranks(), 15);
+//! assert!(torus.to_string().ends_with("without=0>1+5"));
+//! # Ok::<(), opticoll_fabric::fabric::FabricError>(())
+//! ```
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use super::{Drawing, Fabric, FabricError, FamilyRecord, Machine, Switches};
+use crate::network::fewest_links::{FewestLinks, Ties};
+use crate::network::{Duplex, Network, Wiring};
+use opticoll_base::interrupt;
+use opticoll_base::names::{plural, shown};
+use opticoll_base::spec::{OptionRecord, Role, Spec, SpecError, whole};
+use opticoll_base::units::{Rate, UnitError};
+
+/// The option for what is broken.
+pub(crate) const WITHOUT: OptionRecord = OptionRecord::new(
+    "without",
+    "links, switches and ranks that are broken; ranks that are left are numbered anew",
+)
+.range("0>1 a link, 0-1 both ways, 17 a vertex, or their names; joined by +")
+.default("none")
+.role(Role::Broken);
+
+/// The option for what is slower than it was.
+pub(crate) const DEGRADED: OptionRecord = OptionRecord::new(
+    "degraded",
+    "links that are slower, and their rate; of a switch, NIC or rank all its links",
+)
+.range("0-1@50Gb/s, 0>1@50Gb/s, 17@50Gb/s, or names before the @; joined by +")
+.default("none")
+.role(Role::Broken);
+
+/// The parts that `degraded` lists, each with its rate. `place` gives a part by its name, and the rate that it has otherwise.
+pub(crate) fn read_degraded<P>(
+    spec: &Spec,
+    mut place: impl FnMut(&str) -> Result<(P, Rate), SpecError>,
+) -> Result<Vec<(P, Rate)>, SpecError> {
+    let refuse = |problem: String| spec.refuse(DEGRADED.name, problem);
+    let items = spec.option(DEGRADED.name).into_iter();
+    let slower = items.flat_map(|list| list.split('+')).map(|item| {
+        let (named, rate) = item.rsplit_once('@').ok_or_else(|| {
+            let item = shown(item);
+            refuse(format!(
+                "`{item}` has no rate; write {item}@10Gb/s, perhaps"
+            ))
+        })?;
+        let named = named.trim();
+        let (part, full) = place(named)?;
+        let rate = rate.trim().parse::<Rate>();
+        let rate = rate.map_err(|error: UnitError| refuse(error.to_string()))?;
+        match rate < full {
+            true => Ok((part, rate)),
+            false => {
+                let named = shown(named);
+                let problem = format!("`{named}` has {full}; a degraded part has less");
+                Err(refuse(problem))
+            }
+        }
+    });
+    slower.collect()
+}
+
+/// The same in the order of the parts; of several rates of one part the lowest.
+pub(crate) fn slowest_first<P: Ord>(mut slower: Vec<(P, Rate)>) -> Vec<(P, Rate)> {
+    slower.sort_unstable();
+    slower.dedup_by(|later, first| later.0 == first.0);
+    slower
+}
+
+/// The option for who takes part.
+pub(crate) const MEMBERS: OptionRecord = OptionRecord::new(
+    "members",
+    "ranks that take part, numbered anew; the others only forward",
+)
+.range("ranks such as 0-7+16")
+.default("all")
+.role(Role::Left);
+
+/// A fabric of which a part is used.
+#[derive(Debug)]
+pub(crate) struct Part {
+    whole: Fabric,
+    without: Vec<Place>,
+    degraded: Vec<(Place, Rate)>,
+    /// Runs of ranks, first and last; empty: all.
+    members: Vec<(u32, u32)>,
+    ranks: u32,
+    /// By vertex: its number in the whole fabric.
+    vertices: Vec<u32>,
+    /// By link: its number in the whole fabric.
+    links: Vec<u32>,
+    /// By link of the whole fabric: its number here, or [`GONE`].
+    kept: Vec<u32>,
+    wiring: Wiring,
+    routes: FewestLinks,
+}
+
+/// The number of what is broken.
+const GONE: u32 = u32::MAX;
+
+/// What an item names, by vertices of the whole fabric.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Vertex(u32),
+    Links {
+        from: u32,
+        to: u32,
+        both_ways: bool,
+        /// The one of several between the same vertices.
+        cable: Option<u32>,
+    },
+}
+
+impl PartialEq for Part {
+    /// Everything else follows from the options.
+    fn eq(&self, other: &Part) -> bool {
+        let options = |part: &Part| {
+            (
+                part.without.clone(),
+                part.degraded.clone(),
+                part.members.clone(),
+            )
+        };
+        self.whole == other.whole && options(self) == options(other)
+    }
+}
+
+impl Part {
+    /// The part of a fabric with links that the options `without`, `degraded` and `members` of a specification name; the
+    /// fabric itself where none is given.
+    ///
+    /// # Errors
+    /// Vertices or links that the fabric does not have, rates that are not lower, or ranks that cannot be reached any more.
+    pub(crate) fn of(whole: Fabric, spec: &Spec) -> Result<Fabric, FabricError> {
+        let items = |option: &OptionRecord| spec.option(option.name).map(|text| text.split('+'));
+        let (without, members) = (items(&WITHOUT), items(&MEMBERS));
+        // Parts that others take the place of are a matter of the family.
+        let (mut whole, mut left) = (whole, Vec::new());
+        for item in without.into_iter().flatten().map(str::trim) {
+            match whole.replaced(item) {
+                Some(Ok(without)) => whole = without,
+                Some(Err(problem)) => return Err(spec.refuse(WITHOUT.name, problem).into()),
+                None => left.push(item),
+            }
+        }
+        let Some(network) = whole.network() else {
+            return Ok(whole);
+        };
+        let intact = || match network.cut_off() {
+            Some(problem) => Err(FabricError::Graph {
+                problem,
+                link: None,
+            }),
+            None => Ok(whole.clone()),
+        };
+        if left.is_empty() && members.is_none() && spec.option(DEGRADED.name).is_none() {
+            return intact();
+        }
+        let names = Names::of(network);
+        let place = |option: OptionRecord, item: &str| {
+            let place = names.place(item);
+            let place = place.filter(|one| one.is_of(network, names.vertices));
+            place.ok_or_else(|| spec.refuse(option.name, names.unknown(item)))
+        };
+        let without = left.into_iter().map(|item| place(WITHOUT, item));
+        let without: Vec<Place> = without.collect::<Result<_, _>>()?;
+        let degraded = read_degraded(spec, |named| {
+            let place = place(DEGRADED, named)?;
+            let fastest = place.fastest(network);
+            Ok((
+                place,
+                fastest.ok_or_else(|| {
+                    let named = shown(named);
+                    spec.refuse(DEGRADED.name, format!("`{named}` has no link"))
+                })?,
+            ))
+        })?;
+        let members = members.into_iter().flatten();
+        let members = members.map(|item| {
+            let run = run(item.trim(), network.ranks());
+            run.map_err(|problem| spec.refuse(MEMBERS.name, problem))
+        });
+        let mut members: Vec<(u32, u32)> = members.collect::<Result<_, _>>()?;
+        let is_member = |rank| {
+            members
+                .iter()
+                .any(|(first, last)| (*first..=*last).contains(&rank))
+        };
+        if (0..network.ranks()).all(is_member) {
+            members.clear();
+        }
+        if without.is_empty() && degraded.is_empty() && members.is_empty() {
+            return intact();
+        }
+        let part = Part::with(&whole, network, without, degraded, members);
+        let option = if part.members.is_empty() {
+            WITHOUT
+        } else {
+            MEMBERS
+        };
+        if part.ranks == 0 {
+            return Err(spec.refuse(option.name, "no rank is left").into());
+        }
+        match part.routes.cut_off(|vertex| part.vertex_name(vertex)) {
+            Some(problem) => Err(spec.refuse(option.name, problem).into()),
+            None => Ok(Fabric::new(part)),
+        }
+    }
+
+    fn with(
+        whole: &Fabric,
+        network: &dyn Network,
+        without: Vec<Place>,
+        degraded: Vec<(Place, Rate)>,
+        members: Vec<(u32, u32)>,
+    ) -> Part {
+        let whole_links = network.links().len() as u32;
+        let all = vertices(network);
+        let broken: BTreeSet<u32> = without.iter().filter_map(|one| one.vertex()).collect();
+        let takes_part = |rank: &u32| {
+            let named = members
+                .iter()
+                .any(|(first, last)| (first..=last).contains(&rank));
+            members.is_empty() || named
+        };
+        let works = |vertex: &u32| !broken.contains(vertex);
+        let is_rank = |vertex: &u32| *vertex < network.ranks() && takes_part(vertex);
+        let ranks = (0..all).filter(works).filter(is_rank);
+        let mut part: Vec<u32> = ranks.collect();
+        let ranks = part.len() as u32;
+        part.extend((0..all).filter(works).filter(|vertex| !is_rank(vertex)));
+        let mut number = vec![GONE; all as usize];
+        for (own, vertex) in (0..).zip(&part) {
+            number[*vertex as usize] = own;
+        }
+        let mut wiring = Wiring::new(Duplex::Half);
+        let (mut links, mut kept) = (Vec::new(), vec![GONE; whole_links as usize]);
+        for (link, ends) in (0..whole_links).zip(network.wiring().ends()) {
+            interrupt::check();
+            let (from, to, both_ways) = ends;
+            let (one, other) = (number[from as usize], number[to as usize]);
+            let is_broken = |broken: &Place| broken.holds(ends, network.cable_number(link));
+            if one == GONE || other == GONE || without.iter().any(is_broken) {
+                continue;
+            }
+            let slower = degraded
+                .iter()
+                .filter(|(place, _)| place.has(ends, network.cable_number(link)));
+            let mut own = network.links()[link as usize];
+            own.rate = slower.map(|(_, rate)| *rate).fold(own.rate, Rate::min);
+            kept[link as usize] = wiring.add_link(one, other, own, both_ways);
+            links.push(link);
+        }
+        Part {
+            routes: FewestLinks::new(&wiring, part.len() as u32, ranks, Ties::Spread),
+            whole: whole.clone(),
+            without,
+            degraded,
+            members,
+            ranks,
+            vertices: part,
+            links,
+            kept,
+            wiring,
+        }
+    }
+
+    fn whole_network(&self) -> &dyn Network {
+        self.whole
+            .network()
+            .expect("a part is of a fabric with links")
+    }
+}
+
+/// The part of a machine that these of its ranks have for themselves, for families that say nothing else.
+pub(super) fn of_members(
+    record: &FamilyRecord,
+    spec: &Spec,
+    has_links: bool,
+    members: impl ExactSizeIterator<Item = u32>,
+) -> Result<Fabric, FabricError> {
+    if !has_links {
+        return (record.build)(&spec.without("ranks").with("ranks", members.len()));
+    }
+    let parts = [WITHOUT, MEMBERS, DEGRADED];
+    let plain = parts
+        .iter()
+        .fold(spec.clone(), |spec, one| spec.without(one.name));
+    let whole = (record.build)(&plain)?;
+    let members: Vec<u32> = members.collect();
+    let spec = spec
+        .without(MEMBERS.name)
+        .with(MEMBERS.name, joined(&members, u32::to_string));
+    Part::of(whole, &spec)
+}
+
+/// The vertices of a network, ranks and those that its links join.
+fn vertices(network: &dyn Network) -> u32 {
+    let ends = network.wiring().ends();
+    let last = ends.map(|(from, to, _)| from.max(to) + 1).max();
+    last.unwrap_or(0).max(network.ranks())
+}
+
+impl Place {
+    /// The links the other way, where it names those of one way.
+    fn back(self) -> Option<Place> {
+        match self {
+            Place::Links {
+                from,
+                to,
+                both_ways: false,
+                cable,
+            } => Some(Place::Links {
+                from: to,
+                to: from,
+                both_ways: false,
+                cable,
+            }),
+            _ => None,
+        }
+    }
+
+    fn vertex(self) -> Option<u32> {
+        match self {
+            Place::Vertex(vertex) => Some(vertex),
+            Place::Links { .. } => None,
+        }
+    }
+
+    /// Whether it means a link with these ends, and this number among several between them.
+    fn holds(&self, (one, other, half): (u32, u32, bool), number: Option<u32>) -> bool {
+        match *self {
+            Place::Vertex(_) => false,
+            Place::Links {
+                from,
+                to,
+                both_ways,
+                cable,
+            } => {
+                let turned = (both_ways || half) && (from, to) == (other, one);
+                ((from, to) == (one, other) || turned) && (cable.is_none() || cable == number)
+            }
+        }
+    }
+
+    /// The same, or whether it means a vertex at the end of the link.
+    fn has(&self, ends: (u32, u32, bool), number: Option<u32>) -> bool {
+        match *self {
+            Place::Vertex(vertex) => vertex == ends.0 || vertex == ends.1,
+            Place::Links { .. } => self.holds(ends, number),
+        }
+    }
+
+    /// The highest rate of its links.
+    fn fastest(&self, network: &dyn Network) -> Option<Rate> {
+        let links = (0..).zip(network.links()).zip(network.wiring().ends());
+        let own = links.filter(|((link, _), ends)| self.has(*ends, network.cable_number(*link)));
+        own.map(|((_, link), _)| link.rate).max()
+    }
+
+    /// Whether a network has it.
+    fn is_of(&self, network: &dyn Network, vertices: u32) -> bool {
+        match self {
+            Place::Vertex(vertex) => *vertex < vertices,
+            links => (0..)
+                .zip(network.wiring().ends())
+                .any(|(link, ends)| links.holds(ends, network.cable_number(link))),
+        }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Place::Vertex(vertex) => write!(formatter, "{vertex}"),
+            Place::Links {
+                from,
+                to,
+                both_ways,
+                cable,
+            } => {
+                let arrow = if both_ways { '-' } else { '>' };
+                write!(formatter, "{from}{arrow}{to}")?;
+                cable.map_or(Ok(()), |number| write!(formatter, "#{number}"))
+            }
+        }
+    }
+}
+
+/// The vertices of a network by name.
+struct Names {
+    by_name: BTreeMap<String, u32>,
+    vertices: u32,
+}
+
+impl Names {
+    fn of(network: &dyn Network) -> Names {
+        let vertices = vertices(network);
+        let by_name = (0..vertices).map(|vertex| (network.vertex_name(vertex), vertex));
+        Names {
+            by_name: by_name.collect(),
+            vertices,
+        }
+    }
+
+    fn vertex(&self, text: &str) -> Option<u32> {
+        whole(text).or_else(|| self.by_name.get(text).copied())
+    }
+
+    /// What an item means: `0>1`, `0-1`, `0>1#2`, `17`, `rank 0 -> rank 1`, `leaf 0 <-> spine 1 (cable 2)`, `leaf 0`.
+    fn place(&self, item: &str) -> Option<Place> {
+        if let Some(vertex) = self.vertex(item) {
+            return Some(Place::Vertex(vertex));
+        }
+        let item = item.strip_prefix("link ").unwrap_or(item);
+        let named = item
+            .strip_suffix(')')
+            .and_then(|item| item.rsplit_once(" (cable "));
+        let (ends, cable) = match named.or_else(|| item.rsplit_once('#')) {
+            Some((ends, number)) => (ends, Some(whole(number.trim())?)),
+            None => (item, None),
+        };
+        let (from, to, both_ways) = ends_of(ends, |name| self.vertex(name))?;
+        Some(Place::Links {
+            from,
+            to,
+            both_ways,
+            cable,
+        })
+    }
+
+    /// Of the names that differ in numbers only, one each.
+    fn kinds(&self) -> Vec<String> {
+        let kind = |name: &&String| name.replace(|letter: char| letter.is_ascii_digit(), "");
+        let kinds = self.by_name.keys().rev().map(|name| (kind(&name), name));
+        let kinds: BTreeMap<String, &String> = kinds.collect();
+        let few = kinds.into_values().take(8);
+        few.map(|name| format!("`{}`", shown(name))).collect()
+    }
+
+    /// Why an item means nothing here.
+    fn unknown(&self, item: &str) -> String {
+        let ends = item.split("->").map(|end| end.trim_end_matches('<').trim());
+        let ends: Vec<&str> = ends.collect();
+        let named = |name: &&&str| !name.starts_with(|letter: char| letter.is_ascii_digit());
+        let strange = |name: &&&str| self.vertex(name).is_none();
+        match ends.iter().filter(named).find(strange) {
+            Some(name) => format!(
+                "there is no `{}`; vertices have names such as {}",
+                shown(name),
+                self.kinds().join(", ")
+            ),
+            None => format!(
+                "the fabric has no `{}`; its vertices are 0 to {}, ranks first",
+                shown(item),
+                self.vertices - 1
+            ),
+        }
+    }
+}
+
+/// The ends of `0>1`, `0-1`, `rank 0 -> rank 1` or `rank 0 <-> rank 1`, and whether both ways are meant.
+pub(crate) fn ends_of(
+    item: &str,
+    vertex: impl Fn(&str) -> Option<u32>,
+) -> Option<(u32, u32, bool)> {
+    // `-` and `>` last: they stand in the others and may stand in names.
+    let both = ["<->", "->", "-", ">"].map(|arrow| (arrow, arrow == "<->" || arrow == "-"));
+    both.into_iter().find_map(|(arrow, both_ways)| {
+        let (from, to) = item.split_once(arrow)?;
+        Some((vertex(from.trim())?, vertex(to.trim())?, both_ways))
+    })
+}
+
+/// Ranks such as `3` or `0-7`, as first and last.
+pub(crate) fn run(item: &str, ranks: u32) -> Result<(u32, u32), String> {
+    let (first, last) = item.split_once('-').unwrap_or((item, item));
+    match (whole(first.trim()), whole(last.trim())) {
+        (Some(first), Some(last)) if first <= last && last < ranks => Ok((first, last)),
+        (Some(_), Some(_)) => Err(format!("`{item}`: ranks are 0 to {}", ranks - 1)),
+        _ => Err(format!("`{}`: write ranks such as 0-7+16", shown(item))),
+    }
+}
+
+/// As [`run`] reads it.
+pub(crate) fn run_text(&(first, last): &(u32, u32)) -> String {
+    match first == last {
+        true => first.to_string(),
+        false => format!("{first}-{last}"),
+    }
+}
+
+/// Values joined by `+`.
+pub(crate) fn joined<T>(items: &[T], text: impl Fn(&T) -> String) -> String {
+    items.iter().map(text).collect::<Vec<String>>().join("+")
+}
+
+impl Machine for Part {
+    fn record(&self) -> &'static FamilyRecord {
+        self.whole.record()
+    }
+
+    fn spec(&self) -> Spec {
+        let mut spec = self.whole.spec();
+        if !self.without.is_empty() {
+            let own = joined(&self.without, Place::to_string);
+            let together = match spec.option(WITHOUT.name) {
+                Some(replaced) => format!("{replaced}+{own}"),
+                None => own,
+            };
+            spec = spec.without(WITHOUT.name).with(WITHOUT.name, together);
+        }
+        if !self.degraded.is_empty() {
+            let item = |(place, rate): &(Place, Rate)| format!("{place}@{rate}");
+            spec = spec.with(DEGRADED.name, joined(&self.degraded, item));
+        }
+        if !self.members.is_empty() {
+            spec = spec.with(MEMBERS.name, joined(&self.members, run_text));
+        }
+        spec
+    }
+
+    fn nature(&self) -> &'static str {
+        "an electrical fabric of which a part is used, broken or slower"
+    }
+
+    fn words(&self) -> String {
+        let ranks = plural(self.ranks as usize, "rank");
+        let links = plural(self.links.len(), "link");
+        let (all, whole_links) = (self.whole.ranks(), self.kept.len());
+        let slower = self.links.iter().zip(self.links());
+        let slower = slower.filter(|(whole, link)| {
+            self.whole_network().links()[**whole as usize].rate != link.rate
+        });
+        let slower = match slower.count() {
+            0 => String::new(),
+            count => format!(", {count} of them slower"),
+        };
+        format!("{ranks} of {all}, {links} of {whole_links}{slower}")
+    }
+
+    fn link_of_whole(&self, link: u32) -> u32 {
+        self.links[link as usize]
+    }
+
+    fn own_link(&self, whole: u32) -> Option<u32> {
+        Some(self.kept[whole as usize]).filter(|own| *own != GONE)
+    }
+
+    fn undegraded(&self) -> Vec<Fabric> {
+        let spec = self.spec().without(DEGRADED.name);
+        let with_gone = |gone: &[String]| {
+            let own = spec.option(WITHOUT.name).map(str::to_owned);
+            let gone: Vec<String> = own.into_iter().chain(gone.iter().cloned()).collect();
+            let spec = spec.clone().without(WITHOUT.name);
+            spec.with(WITHOUT.name, gone.join("+"))
+        };
+        let slower: Vec<String> = self.degraded.iter().map(|one| one.0.to_string()).collect();
+        // Where one direction of a cable is broken, a plan without the other one may be faster.
+        let network = self.whole_network();
+        let back = self.without.iter().filter_map(|place| place.back());
+        let back = back.filter(|place| place.is_of(network, vertices(network)));
+        let back: Vec<String> = back.map(|place| place.to_string()).collect();
+        let mut others = Vec::new();
+        if !slower.is_empty() {
+            others.extend([spec.clone(), with_gone(&slower)]);
+        }
+        if !back.is_empty() {
+            others.push(with_gone(&[slower, back].concat()));
+        }
+        let parts = others.iter().map(|spec| Part::of(self.whole.clone(), spec));
+        let parts = parts.flatten().filter(|part| {
+            let links = part.network().map_or(0, |network| network.links().len());
+            part.ranks() == self.ranks && (!self.degraded.is_empty() || links < self.links.len())
+        });
+        parts.collect()
+    }
+
+    fn node(&self, rank: u32) -> u32 {
+        self.whole.node(self.vertices[rank as usize])
+    }
+
+    fn network(&self) -> Option<&dyn Network> {
+        Some(self)
+    }
+
+    fn switches(&self) -> Option<&dyn Switches> {
+        self.whole.switches()
+    }
+}
+
+impl Network for Part {
+    fn ranks(&self) -> u32 {
+        self.ranks
+    }
+
+    fn wiring(&self) -> &Wiring {
+        &self.wiring
+    }
+
+    fn route(&self, source: u32, destination: u32, links: &mut Vec<u32>) {
+        let before = links.len();
+        let [from, to] = [source, destination].map(|rank| self.vertices[rank as usize]);
+        self.whole_network().route(from, to, links);
+        for link in &mut links[before..] {
+            *link = self.kept[*link as usize];
+        }
+        if links[before..].contains(&GONE) {
+            links.truncate(before);
+            self.routes.route(source, destination, &self.wiring, links);
+        }
+    }
+
+    fn vertex_name(&self, vertex: u32) -> String {
+        let number = self.vertices[vertex as usize];
+        let name = self.whole_network().vertex_name(number);
+        let is_numbered = name == format!("rank {number}");
+        match (is_numbered, vertex < self.ranks) {
+            (true, true) if vertex == number => name,
+            (true, true) => format!("rank {vertex} (node {number})"),
+            (true, false) => format!("node {number}"),
+            (false, _) => name,
+        }
+    }
+
+    fn cable_number(&self, link: u32) -> Option<u32> {
+        self.whole_network().cable_number(self.links[link as usize])
+    }
+
+    fn drawing(&self) -> Drawing {
+        let whole = self.whole_network().drawing();
+        let places = self.vertices.iter();
+        let places = places.map(|vertex| whole.places.get(*vertex as usize).copied());
+        let around = whole.around.iter().map(|link| self.kept[*link as usize]);
+        Drawing {
+            places: places.collect::<Option<_>>().unwrap_or_default(),
+            around: around.filter(|link| *link != GONE).collect(),
+        }
+    }
+}

@@ -1,0 +1,265 @@
+//! Cables, and what is written alike for every electrical fabric: rate, latency, duplex, sharing.
+//!
+//! A full-duplex cable is two directed links, one for each way; a half-duplex cable is one link that
+//! flows of both ways divide among them. Vertices are numbered ranks first, then switches.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::options::{FabricOption, Options, Otherwise::*};
+use super::{FabricError, FamilyRecord};
+use crate::network::{Duplex, Link, Sharing};
+use opticoll_base::names::shown;
+use opticoll_base::spec::{OptionRecord, Spec, SpecError};
+use opticoll_base::units::{Quantity, Rate, Time};
+
+/// The most ranks of an electrical fabric.
+pub const MOST_RANKS: u32 = 1 << 20;
+
+/// The most directed links of an electrical fabric; a link takes 32 bytes.
+pub const MOST_LINKS: u64 = 1 << 24;
+
+/// How cables are built.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Wire {
+    /// Each direction of a full-duplex cable, or the one link of a half-duplex cable.
+    pub link: Link,
+    /// Whether the directions share.
+    pub duplex: Duplex,
+}
+
+/// The source of a default that no source gives.
+pub(crate) const CHOSEN: &str = "opticoll; no source gives a value";
+
+/// The rate of a cable where nothing is said.
+pub(crate) const DEFAULT_RATE: Rate = Rate::gigabits(100);
+
+const RATE: OptionRecord =
+    OptionRecord::new("rate", "rate of a cable, in each direction").source(CHOSEN);
+const LATENCY: OptionRecord = OptionRecord::new("latency", "delay of a cable");
+const DUPLEX: OptionRecord = OptionRecord::new(
+    "duplex",
+    "full: each direction has the whole rate; half: both directions divide it",
+);
+const SHARING: OptionRecord = OptionRecord::new(
+    "sharing",
+    "shared: flows on a link divide its rate; per_flow: each flow has the whole rate",
+);
+
+const DUPLEXES: &[(&str, Duplex)] = &[("full", Duplex::Full), ("half", Duplex::Half)];
+const SHARINGS: &[(&str, Sharing)] = &[("shared", Sharing::Shared), ("per_flow", Sharing::PerFlow)];
+
+/// Declares an option with a value for all parts of a fabric, or one for each, joined by `x`; `parts` says how many
+/// there are, and what they are called.
+pub(crate) fn each<T, M>(
+    options: &mut Options<'_, M>,
+    record: OptionRecord,
+    (parts, part): (usize, &str),
+    default: T,
+    of: impl FnOnce(&M) -> Vec<T>,
+) -> Result<Vec<T>, FabricError>
+where
+    T: FromStr + fmt::Display + PartialEq + Copy + Quantity,
+    T::Err: fmt::Display,
+{
+    let key = record.name;
+    let read = |spec: &Spec| -> Result<Vec<T>, FabricError> {
+        let Some(text) = spec.option(key) else {
+            return Ok(vec![default; parts]);
+        };
+        let values = text.split('x').map(|value| value.trim().parse::<T>());
+        let values: Vec<T> = values
+            .collect::<Result<_, _>>()
+            .map_err(|problem| spec.refuse(key, problem))?;
+        match values[..] {
+            _ if values.len() == parts => Ok(values),
+            [all] => Ok(vec![all; parts]),
+            _ => {
+                let given = values.len();
+                let problem = format!(
+                    "has {given} values for {parts} {part}s: give one, or one for each {part}"
+                );
+                Err(spec.refuse(key, problem).into())
+            }
+        }
+    };
+    let print = |values: &Vec<T>| {
+        let texts: Vec<String> = values.iter().map(T::to_string).collect();
+        let alike = values.iter().all(|value| *value == values[0]);
+        let of_all = || texts.first().cloned();
+        if alike {
+            of_all()
+        } else {
+            Some(texts.join("x"))
+        }
+    };
+    let option = FabricOption::new(record.unit(T::UNIT), T::RANGE, Some(&default));
+    options.option(option, read, print, of)
+}
+
+/// Declares `rate` and `latency`.
+pub(crate) fn rate_and_latency<M>(
+    options: &mut Options<'_, M>,
+    of: impl Fn(&M) -> Link,
+) -> Result<Link, FabricError> {
+    let rate = options.value(RATE, Printed(DEFAULT_RATE), |machine| of(machine).rate)?;
+    Ok(Link {
+        rate,
+        latency: latency(options, |machine| of(machine).latency)?,
+        sharing: Sharing::Shared,
+    })
+}
+
+/// A link of a fabric that says nothing of its links.
+pub(crate) fn default_link() -> Link {
+    Link {
+        rate: DEFAULT_RATE,
+        latency: Time::ZERO,
+        sharing: Sharing::Shared,
+    }
+}
+
+/// Declares `latency`.
+pub(crate) fn latency<M>(
+    options: &mut Options<'_, M>,
+    of: impl FnOnce(&M) -> Time,
+) -> Result<Time, FabricError> {
+    options.value(LATENCY, Printed(Time::ZERO), of)
+}
+
+/// Declares `sharing`.
+pub(crate) fn sharing<M>(
+    options: &mut Options<'_, M>,
+    of: impl FnOnce(&M) -> Sharing,
+) -> Result<Sharing, FabricError> {
+    options.word(SHARING, SHARINGS, Silent(Sharing::Shared), of)
+}
+
+/// Declares the rate and latency of a class of cables, by default those of the others.
+pub(crate) fn class<M>(
+    options: &mut Options<'_, M>,
+    (rate, latency): (OptionRecord, OptionRecord),
+    others: Link,
+    of: impl Fn(&M) -> Link,
+) -> Result<Link, FabricError> {
+    Ok(Link {
+        rate: options.value(rate.default("rate"), Silent(others.rate), |machine| {
+            of(machine).rate
+        })?,
+        latency: options.value(
+            latency.default("latency"),
+            Silent(others.latency),
+            |machine| of(machine).latency,
+        )?,
+        ..others
+    })
+}
+
+/// Declares a number of ranks and how cables are built, which is all that some fabrics need.
+pub(crate) fn ranks_and_wire<M>(
+    options: &mut Options<'_, M>,
+    of: impl Fn(&M) -> (u32, Wire),
+) -> Result<(u32, Wire), FabricError> {
+    let ranks = OptionRecord::new("ranks", "number of ranks");
+    let ranks = options.count(ranks, MOST_RANKS, Required, |machine| of(machine).0)?;
+    let link = rate_and_latency(options, |machine| of(machine).1.link)?;
+    let wire = Wire::declared(options, link, |machine| of(machine).1)?;
+    Ok((ranks, wire))
+}
+
+impl Wire {
+    /// Declares `duplex` and `sharing`.
+    pub(crate) fn declared<M>(
+        options: &mut Options<'_, M>,
+        link: Link,
+        of: impl Fn(&M) -> Wire,
+    ) -> Result<Wire, FabricError> {
+        let duplex = options.word(DUPLEX, DUPLEXES, Silent(Duplex::Full), |machine| {
+            of(machine).duplex
+        })?;
+        let sharing = sharing(options, |machine| of(machine).link.sharing)?;
+        let link = Link { sharing, ..link };
+        Ok(Wire { link, duplex })
+    }
+}
+
+/// The number of the pair one < other among all pairs of 0..count, in lexicographic order.
+pub(crate) fn pair_number(one: u32, other: u32, count: u32) -> u32 {
+    let (one, other, count) = (u64::from(one), u64::from(other), u64::from(count));
+    // At most MOST_LINKS pairs are ever built.
+    (one * (2 * count - one - 1) / 2 + other - one - 1) as u32
+}
+
+/// All pairs one < other of 0..count, in the order of [`pair_number`].
+pub(crate) fn pairs(count: u32) -> impl Iterator<Item = (u32, u32)> {
+    (0..count).flat_map(move |one| (one + 1..count).map(move |other| (one, other)))
+}
+
+/// Refuses more ranks or cables than are accepted, before any is built.
+pub(crate) fn check_size(
+    record: &FamilyRecord,
+    ranks: u128,
+    cables: u128,
+) -> Result<(), FabricError> {
+    let refuse = |what, count, most| {
+        Err(FabricError::TooLarge {
+            family: record.name,
+            what,
+            count,
+            most,
+        })
+    };
+    if ranks > u128::from(MOST_RANKS) {
+        return refuse("ranks", ranks, MOST_RANKS.into());
+    }
+    let links = cables.saturating_mul(2);
+    if links > u128::from(MOST_LINKS) {
+        return refuse("links", links, MOST_LINKS);
+    }
+    Ok(())
+}
+
+/// The numbers of an option such as `16x8x8`, each within `1..=most`, at most 16 of them.
+pub(crate) fn counts(spec: &Spec, key: &str, most: u32) -> Result<Option<Vec<u32>>, SpecError> {
+    let Some(value) = spec.option(key) else {
+        return Ok(None);
+    };
+    let refuse = |part: &str| {
+        let problem = format!(
+            "`{}` must be a whole number from 1 to {most}; write numbers such as 16x8x8",
+            shown(part)
+        );
+        spec.refuse(key, problem)
+    };
+    let numbers = value
+        .split('x')
+        .map(|part| match part.parse::<u32>() {
+            Ok(number) if (1..=most).contains(&number) => Ok(number),
+            _ => Err(refuse(part)),
+        })
+        .collect::<Result<Vec<u32>, SpecError>>()?;
+    if numbers.len() > 16 {
+        return Err(spec.refuse(key, "must be at most 16 numbers"));
+    }
+    Ok(Some(numbers))
+}
+
+/// `16x8x8`.
+pub(crate) fn print_counts(numbers: &[u32]) -> String {
+    let words: Vec<String> = numbers.iter().map(u32::to_string).collect();
+    words.join("x")
+}
+
+/// The sharing that a word stands for.
+pub(crate) fn sharing_named(word: &str) -> Option<Sharing> {
+    let found = SHARINGS.iter().find(|(name, _)| *name == word);
+    found.map(|(_, sharing)| *sharing)
+}
+
+/// `shared` or `per_flow`.
+pub(crate) fn sharing_name(sharing: Sharing) -> &'static str {
+    match sharing {
+        Sharing::Shared => "shared",
+        Sharing::PerFlow => "per_flow",
+    }
+}

@@ -1,0 +1,89 @@
+//! All families of fabrics, and the one way from a specification to a fabric.
+//!
+//! A new family with links is a file in [`family`](crate::family) and a line here.
+
+pub mod medium;
+
+use crate::fabric::part::{DEGRADED, WITHOUT};
+use crate::fabric::{Fabric, FabricError, FamilyRecord, PresetRecord};
+use crate::family::{
+    circuit_switch, crossbar, custom, dragonfly, fat_tree, fully_connected, gpu_servers,
+    light_path_grid, message_cost, ocs_torus, passive_star, torus, wdm_ring, wss_grid,
+};
+pub use medium::{Bursts, Medium};
+use opticoll_base::spec::{Role, Spec};
+
+/// All families.
+pub const FAMILIES: &[&FamilyRecord] = &[
+    &wdm_ring::RECORD,
+    &crossbar::RECORD,
+    &fat_tree::RECORD,
+    &dragonfly::RECORD,
+    &torus::TORUS,
+    &torus::MESH,
+    &torus::LADDER,
+    &torus::RING,
+    &ocs_torus::RECORD,
+    &fully_connected::RECORD,
+    &custom::RECORD,
+    &gpu_servers::RECORD,
+    &wss_grid::RECORD,
+    &light_path_grid::RECORD,
+    &passive_star::RECORD,
+    &circuit_switch::RECORD,
+    &message_cost::ZERO,
+    &message_cost::HOCKNEY,
+    &message_cost::LOGGP,
+];
+
+/// All presets.
+pub fn presets() -> impl Iterator<Item = &'static PresetRecord> {
+    FAMILIES.iter().flat_map(|family| family.presets)
+}
+
+impl Fabric {
+    /// Reads a specification such as `wdm_ring:ranks=16,wavelengths=2` or `optree_paper:ranks=512`;
+    /// options given to a preset replace its own.
+    ///
+    /// # Errors
+    /// An unknown name, an option that is wrong or missing.
+    pub fn parse(text: &str) -> Result<Fabric, FabricError> {
+        Medium::parse(text)?.fabric()
+    }
+}
+
+/// What is left of a fabric after failures: options that say what is broken, such as `without=0>1`, in addition to what
+/// was broken before. On a grid of tunable circuits also `leaving`, for nodes.
+///
+/// # Errors
+/// Options that do not say what is broken, or places that the fabric does not have.
+pub fn after(fabric: &Fabric, failures: &str) -> Result<Fabric, FabricError> {
+    // A name alone is that of a part which is broken, or slower where it has a rate.
+    let named = match (failures.contains('='), failures.contains('@')) {
+        (true, _) => failures.to_owned(),
+        (false, true) => format!("{}={failures}", DEGRADED.name),
+        (false, false) => format!("{}={failures}", WITHOUT.name),
+    };
+    if let Some(left) = fabric.after(&named) {
+        return Ok(left?);
+    }
+    let failures: Spec = format!("{}:{named}", fabric.family()).parse()?;
+    let options = fabric.record().all_options();
+    let options = options.iter().map(|option| option.record);
+    let options: Vec<_> = options
+        .filter(|one| matches!(one.role, Role::Broken | Role::Left))
+        .collect();
+    failures.only_declared(&options)?;
+    let mut spec = fabric.spec();
+    for (key, value) in failures.options() {
+        let is_left = options
+            .iter()
+            .any(|one| one.name == key && one.role == Role::Left);
+        let together = match spec.option(key).filter(|_| !is_left) {
+            Some(earlier) => format!("{earlier}+{value}"),
+            None => value.into(),
+        };
+        spec = spec.without(key).with(key, together);
+    }
+    Fabric::parse(&spec.to_string())
+}

@@ -1,0 +1,253 @@
+//! Everything that a fabric's specification can name, in one grammar for all commands.
+//!
+//! `family:key=value,...` or `preset:key=value,...` names a fabric, a network of bursts or a cost model:
+//!
+//! | specification | what it is |
+//! |---|---|
+//! | `ladder:rungs=5,rate=10Gb/s` | a [`Fabric`] |
+//! | `ladder:rungs=5,hosts=10,wavelengths=28,rate=10Gb/s` | [`Bursts`]: `wavelengths` on every link, and `hosts` at every rank, for all families with links |
+//! | `hockney:latency=1us,rate=10Gb/s` | a [`MessageCost`] |
+//!
+//! ```
+//! use opticoll_fabric::families::Medium;
+//! let bursts = Medium::parse("ladder:rungs=5,hosts=10,wavelengths=28,rate=10Gb/s")?;
+//! assert_eq!(Medium::parse(&bursts.to_string())?, bursts);
+//! // Where the number of ranks is known, it may be left out.
+//! let paths = Medium::parse_for("light_path_grid:ports=2", 8)?;
+//! assert!(paths.to_string().contains("ranks=8"));
+//! # Ok::<(), opticoll_fabric::fabric::FabricError>(())
+//! ```
+
+use std::fmt;
+
+use super::{FAMILIES, presets};
+use crate::fabric::options::FabricOption;
+use crate::fabric::part;
+use crate::fabric::part::Part;
+use crate::fabric::{Fabric, FabricError, FamilyRecord};
+use crate::family::message_cost::MessageCost;
+use opticoll_base::names::{same_name, suggest};
+use opticoll_base::spec::{OptionRecord, Spec, SpecError};
+
+/// What messages go over.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Medium {
+    /// A machine that plans are made for.
+    Fabric(Fabric),
+    /// Links with wavelengths, on which light is reserved burst by burst.
+    Bursts(Bursts),
+    /// A cost of each message alone.
+    Messages(MessageCost),
+}
+
+/// A fabric with links that have wavelengths each, and hosts at its ranks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Bursts {
+    /// Links and routes.
+    pub links: Fabric,
+    /// Hosts at each rank of the links.
+    pub hosts: u32,
+    /// Wavelengths of each link.
+    pub wavelengths: u32,
+}
+
+/// The most hosts at a rank.
+const MOST_HOSTS: u32 = 1 << 20;
+/// The most wavelengths of a link.
+const MOST_WAVELENGTHS: u32 = 1 << 12;
+
+/// Options of all families with links, for a part of their fabrics.
+const OF_PARTS: [OptionRecord; 3] = [part::WITHOUT, part::DEGRADED, part::MEMBERS];
+
+/// Options of all families with links, for bursts of light.
+const OF_BURSTS: [OptionRecord; 2] = [
+    OptionRecord::new(
+        "wavelengths",
+        "wavelengths of each link, for bursts of light",
+    )
+    .range("1 to 4096")
+    .default("none"),
+    OptionRecord::new("hosts", "hosts at each rank, where links have wavelengths")
+        .range("1 to 1048576")
+        .default("1"),
+];
+
+/// Words of earlier versions that are no option any more, with today's.
+const REPLACED: &[(&str, &str)] = &[
+    ("columns", "rungs"),
+    ("nodes", "ranks"),
+    ("computers", "hosts"),
+    ("terminals", "hosts"),
+];
+
+impl Medium {
+    /// Reads a specification.
+    ///
+    /// # Errors
+    /// An unknown name, an option that is wrong or missing.
+    pub fn parse(text: &str) -> Result<Medium, FabricError> {
+        Medium::read(text.parse()?)
+    }
+
+    /// The same where the number of ranks is known, which may be left out.
+    ///
+    /// # Errors
+    /// Those of [`Medium::parse`].
+    pub fn parse_for(text: &str, ranks: u32) -> Result<Medium, FabricError> {
+        let spec: Spec = text.parse()?;
+        let counts = |record: &FamilyRecord| record.has("ranks");
+        let spec = match family(&spec).is_some_and(counts) && spec.option("ranks").is_none() {
+            true => spec.with("ranks", ranks),
+            false => spec,
+        };
+        Medium::read(spec)
+    }
+
+    fn read(spec: Spec) -> Result<Medium, FabricError> {
+        let spec = expanded(spec)?;
+        let record = family(&spec).ok_or_else(|| FabricError::Unknown {
+            name: spec.name().into(),
+            hint: suggest(
+                spec.name(),
+                FAMILIES
+                    .iter()
+                    .map(|family| family.name)
+                    .chain(presets().map(|preset| preset.name)),
+            ),
+        })?;
+        if let Some(cost) = MessageCost::read(&spec) {
+            return cost.map(Medium::Messages);
+        }
+        let has_links = record.has_links();
+        let bursts = |key: &str| {
+            has_links && !record.has(key) && OF_BURSTS.iter().any(|one| one.name == key)
+        };
+        let own = |key: &str| record.has(key) || bursts(key);
+        let given = spec.options().any(|(key, _)| bursts(key));
+        let build = |spec: &Spec| match has_links {
+            true => {
+                let whole = OF_PARTS
+                    .iter()
+                    .fold(spec.clone(), |spec, one| spec.without(one.name));
+                Part::of((record.build)(&whole)?, spec)
+            }
+            false => (record.build)(spec),
+        };
+        for (old, new) in REPLACED {
+            if spec.option(old).is_some() && (given || !record.has(old)) && own(new) {
+                return Err(FabricError::Spec(SpecError::UnknownOption {
+                    name: spec.name().into(),
+                    key: (*old).into(),
+                    hint: match given && record.has(old) {
+                        true => format!(
+                            " with wavelengths, which make it a network of bursts; write {new}=..."
+                        ),
+                        false => format!("; write {new}=..."),
+                    },
+                }));
+            }
+        }
+        if !given {
+            return build(&spec).map(Medium::Fabric);
+        }
+        let wavelengths = spec.count("wavelengths", 1, MOST_WAVELENGTHS)?;
+        Ok(Medium::Bursts(Bursts {
+            hosts: spec.count("hosts", 1, MOST_HOSTS)?.unwrap_or(1),
+            wavelengths: wavelengths.ok_or(FabricError::Missing {
+                family: record.name,
+                key: "wavelengths",
+                example: "hosts=10,wavelengths=28",
+            })?,
+            links: build(&spec.without("hosts").without("wavelengths"))?,
+        }))
+    }
+
+    /// The fabric that plans are made for.
+    ///
+    /// # Errors
+    /// It is none.
+    pub fn fabric(self) -> Result<Fabric, FabricError> {
+        match self {
+            Medium::Fabric(fabric) => Ok(fabric),
+            Medium::Bursts(bursts) => Err(FabricError::NoFabric {
+                family: bursts.links.family(),
+                reason: "with wavelengths on its links it is a network of bursts; traffic, congestion and \
+                         replay take it",
+            }),
+            Medium::Messages(cost) => Err(FabricError::NoFabric {
+                family: cost.family(),
+                reason: "it is a cost model of single messages; replay takes it",
+            }),
+        }
+    }
+}
+
+impl FamilyRecord {
+    /// All options: its own, and those that families with links have in common.
+    pub fn all_options(&self) -> Vec<FabricOption> {
+        let mut options = (self.options)();
+        if self.has_links() {
+            options.extend(
+                OF_PARTS
+                    .into_iter()
+                    .chain(OF_BURSTS)
+                    .map(FabricOption::from),
+            );
+        }
+        options
+    }
+
+    fn has(&self, key: &str) -> bool {
+        (self.options)().iter().any(|own| own.record.name == key)
+    }
+
+    fn has_links(&self) -> bool {
+        let example: Option<Spec> = self.example.parse().ok();
+        let example = example.and_then(|spec| (self.build)(&spec).ok());
+        example.is_some_and(|fabric| fabric.network().is_some())
+    }
+}
+
+/// A family by the name of a specification, or by that of the preset it names.
+fn family(spec: &Spec) -> Option<&'static FamilyRecord> {
+    let preset = presets().find(|one| same_name(one.name, spec.name()));
+    let name = preset.map_or(spec.name(), |preset| {
+        preset.spec.split(':').next().unwrap_or_default()
+    });
+    let mut records = FAMILIES.iter().copied();
+    records.find(|record| same_name(record.name, name))
+}
+
+/// The specification with the values of the preset that it names; options given replace them.
+fn expanded(spec: Spec) -> Result<Spec, SpecError> {
+    let Some(preset) = presets().find(|one| same_name(one.name, spec.name())) else {
+        return Ok(spec);
+    };
+    let base: Spec = preset.spec.parse()?;
+    let own = base.options().filter(|(key, _)| spec.option(key).is_none());
+    let together = own.chain(spec.options());
+    Ok(
+        together.fold(Spec::new(base.name()), |merged, (key, value)| {
+            merged.with(key, value)
+        }),
+    )
+}
+
+impl fmt::Display for Bursts {
+    /// The complete specification.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let spec = self.links.spec().with("hosts", self.hosts);
+        spec.with("wavelengths", self.wavelengths).fmt(formatter)
+    }
+}
+
+impl fmt::Display for Medium {
+    /// The complete specification, which [`Medium::parse`] reads back to the same.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Medium::Fabric(fabric) => fabric.fmt(formatter),
+            Medium::Bursts(bursts) => bursts.fmt(formatter),
+            Medium::Messages(cost) => cost.spec().fmt(formatter),
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! The families of fabrics, a file or folder each: the type of the machine, its options, its links or its light, and what its
+//! circuits cost ([`Circuits`](crate::fabric::Circuits)).
+
+pub mod circuit_switch;
+pub mod crossbar;
+pub mod custom;
+pub mod dragonfly;
+#[cfg(test)]
+#[expect(unreachable_pub, reason = "written as families of the list are")]
+mod example;
+pub mod fat_tree;
+pub mod fully_connected;
+pub mod gpu_servers;
+pub mod light_path_grid;
+pub mod message_cost;
+pub mod ocs_torus;
+pub mod passive_star;
+pub mod torus;
+pub mod wdm_ring;
+pub mod wss_grid;

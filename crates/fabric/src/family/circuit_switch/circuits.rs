@@ -1,0 +1,143 @@
+//! Messages over circuits, slot by slot: one takes latency + bytes / rate for each circuit, and the start-up once; beside the switch, the
+//! latency there and bytes / rate.
+
+use super::{CircuitSwitch, FirstSetting, Forwarding, LIGHT, SwitchedLight};
+use crate::fabric::Transmission;
+use crate::fabric::circuits::{
+    Capacity, Change, Charge, Circuit, Circuits, LightSharing, Lines, NoCircuit, Port, Tuning,
+};
+use crate::fabric::light::{Hop, Light, LightKind};
+use opticoll_base::units::{Time, UnitError};
+
+impl Circuits for CircuitSwitch {
+    fn light(&self) -> &'static LightKind {
+        &LIGHT
+    }
+
+    fn policies(&self) -> &'static [(&'static str, Charge)] {
+        &[
+            ("all_stop", Charge::Groups { each_slot: false }),
+            ("planes", Charge::ChangedPlane),
+            ("per_port", Charge::ChangedPort),
+            ("every_step", Charge::EverySlot),
+            ("free", Charge::Never),
+        ]
+    }
+
+    /// Ports out: a row for each port of a rank, the last for those beside the switch where there are any.
+    fn lines(&self) -> Lines {
+        Lines {
+            shape: [
+                ("port", self.ports + u32::from(self.beside_rate.is_some())),
+                ("rank", self.ranks),
+            ],
+            channels: 1,
+            capacity: Capacity::Time,
+            held_for_delay: false,
+        }
+    }
+
+    fn transmission(&self) -> Transmission {
+        Transmission::at(self.rate)
+    }
+
+    /// At the rate of the slower of its two ports.
+    fn transmission_of(&self, hop: &Hop) -> Transmission {
+        let light = SwitchedLight::from(hop.light);
+        let out = self.rate_of(hop.from, light.source_port.into());
+        let into = self.rate_of(hop.to, light.destination_port.into());
+        Transmission::at(out.min(into))
+    }
+
+    fn is_degraded(&self) -> bool {
+        !self.degraded.is_empty()
+    }
+
+    fn delay(&self) -> Result<Time, UnitError> {
+        Ok(self.latency)
+    }
+
+    fn startup(&self) -> Time {
+        self.startup
+    }
+
+    fn cuts_through(&self) -> bool {
+        self.forwarding == Forwarding::CutThrough
+    }
+
+    fn beside(&self) -> Option<(Light, Transmission)> {
+        let rate = self.beside_rate?;
+        Some((SwitchedLight::BESIDE, Transmission::at(rate)))
+    }
+
+    fn sharing(&self) -> LightSharing {
+        LightSharing::SameCircuit
+    }
+
+    fn other_policies(&self) -> &'static str {
+        "on a circuit_switch use all_stop (by groups of slots), planes, per_port, every_step or free"
+    }
+
+    fn change(&self) -> Result<Change, UnitError> {
+        Ok(Change {
+            set_up: self.reconfiguration.time()?,
+            first_free: self.first_setting == FirstSetting::Free,
+            ..Change::default()
+        })
+    }
+
+    fn measure(&self, hops: &[Hop], circuits: &mut Vec<Circuit>) -> Result<(), NoCircuit> {
+        for (place, hop) in hops.iter().enumerate() {
+            let light = SwitchedLight::from(hop.light);
+            let ports = [light.source_port, light.destination_port].map(u32::from);
+            let is_beside = hop.light == SwitchedLight::BESIDE;
+            let has_ports = match is_beside {
+                true => self.beside_rate.is_some(),
+                false => ports[0].max(ports[1]) < self.ports,
+            };
+            if hop.from.max(hop.to) >= self.ranks || !has_ports {
+                return Err(NoCircuit::Absent {
+                    hop: place,
+                    problem: "a rank or one of its ports does not exist",
+                });
+            }
+            let (row, delay) = match is_beside {
+                true => (self.ports, self.beside_latency),
+                false => (ports[0], self.latency),
+            };
+            let line = row * self.ranks + hop.from;
+            circuits.push(Circuit {
+                delay,
+                lines: [line..line + 1, 0..0],
+            });
+        }
+        Ok(())
+    }
+
+    /// A port out and a port in, each by its number.
+    fn tune(&self, hops: &[Hop], tunings: &mut Vec<Tuning>) {
+        tunings.extend(hops.iter().map(|hop| {
+            let light = SwitchedLight::from(hop.light);
+            let is_fixed = hop.light == SwitchedLight::BESIDE;
+            let end =
+                |rank: u32, port: u16, end: u64| u64::from(rank) << 10 | u64::from(port) << 1 | end;
+            let out = end(hop.from, light.source_port, 0);
+            let into = end(hop.to, light.destination_port, 1);
+            let port = |pool, state| Port {
+                pool,
+                size: 1,
+                state: if is_fixed { 0 } else { state },
+            };
+            Tuning {
+                transmitter: port(out, into),
+                receiver: port(into, out),
+                channel: 0,
+                plane: match is_fixed {
+                    true => u32::MAX,
+                    false => self.switch_number(hop.from, light.source_port.into()),
+                },
+                is_fixed,
+            }
+        }));
+    }
+}

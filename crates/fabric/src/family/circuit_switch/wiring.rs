@@ -1,0 +1,334 @@
+//! Which ranks each switch of a plane joins, and which ports are dead.
+//!
+//! **Switches with few ports.** A switch that joins k of n ranks is one of several of its plane. Numbers of ranks are
+//! written to base k, with D digits; on plane p the ranks that differ in digit p modulo D alone are on one switch: for D = 2
+//! rows, then columns, then rows again. D planes reach all ranks, for digit after digit can be changed: down to zeros, from the
+//! highest on, and up to the other rank, from the lowest on, without passing a number of n or more.
+
+use std::collections::VecDeque;
+use std::fmt;
+
+use rustc_hash::FxHashSet;
+
+use super::CircuitSwitch;
+use crate::fabric::{FabricError, part};
+use opticoll_base::interrupt;
+use opticoll_base::names::{plural, shown};
+use opticoll_base::spec::{Spec, SpecError, whole};
+use opticoll_base::units::Rate;
+
+/// A port of a rank; written `3.0`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RankPort {
+    /// The rank.
+    pub rank: u32,
+    /// Its port.
+    pub port: u32,
+}
+
+impl fmt::Display for RankPort {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}.{}", self.rank, self.port)
+    }
+}
+
+/// The dead ports of a specification, such as `3.0+5.1`, in order and once each.
+pub(super) fn read_dead_ports(
+    spec: &Spec,
+    ranks: u32,
+    ports: u32,
+) -> Result<Vec<RankPort>, SpecError> {
+    let Some(text) = spec.option("dead_ports") else {
+        return Ok(Vec::new());
+    };
+    let dead = text.split('+');
+    let dead = dead.map(|part| read_port(spec, "dead_ports", part, (ranks, ports)));
+    let mut dead: Vec<RankPort> = dead.collect::<Result<_, SpecError>>()?;
+    dead.sort_unstable();
+    dead.dedup();
+    Ok(dead)
+}
+
+/// A port such as `3.0`, named by an option.
+fn read_port(
+    spec: &Spec,
+    option: &str,
+    text: &str,
+    (ranks, ports): (u32, u32),
+) -> Result<RankPort, SpecError> {
+    let port = text.split_once('.').and_then(|(rank, port)| {
+        let rank = whole(rank).filter(|rank| *rank < ranks)?;
+        let port = whole(port).filter(|port| *port < ports)?;
+        Some(RankPort { rank, port })
+    });
+    port.ok_or_else(|| {
+        let problem = format!(
+            "`{}` is no port of {ranks} ranks with {ports} each, counted from 0; write 3.0 (port 0 of rank 3)",
+            shown(text)
+        );
+        spec.refuse(option, problem)
+    })
+}
+
+/// The slower ports of a specification, such as `3.0@100Gb/s+5.1@50Gb/s`, in order.
+pub(super) fn read_degraded(
+    spec: &Spec,
+    counts: (u32, u32),
+    full: Rate,
+) -> Result<Vec<(RankPort, Rate)>, SpecError> {
+    let slower = part::read_degraded(spec, |name| {
+        Ok((read_port(spec, "degraded", name, counts)?, full))
+    })?;
+    Ok(part::slowest_first(slower))
+}
+
+/// The slower ports as a specification writes them.
+pub(super) fn print_degraded(degraded: &[(RankPort, Rate)]) -> String {
+    part::joined(degraded, |(port, rate)| format!("{port}@{rate}"))
+}
+
+/// The dead ports as a specification writes them.
+pub(super) fn print_dead_ports(dead: &[RankPort]) -> String {
+    part::joined(dead, RankPort::to_string)
+}
+
+impl CircuitSwitch {
+    /// Ports of a rank on each plane.
+    pub fn ports_of_plane(&self) -> u32 {
+        self.ports / self.planes
+    }
+
+    /// The ranks that a switch joins at most, k.
+    pub fn ranks_of_switch(&self) -> u32 {
+        (self.switch_ports / self.ports_of_plane()).clamp(1, self.ranks)
+    }
+
+    /// Whether each plane is one switch.
+    pub fn is_one_switch(&self) -> bool {
+        self.ranks_of_switch() == self.ranks
+    }
+
+    /// Digits of the numbers of ranks to the base of the ranks of a switch, D; 1 or more.
+    pub fn digits(&self) -> u32 {
+        let base = self.ranks_of_switch().max(2);
+        let mut digits = 1;
+        let mut left = (self.ranks - 1) / base;
+        while left > 0 {
+            digits += 1;
+            left /= base;
+        }
+        digits
+    }
+
+    /// What a step of the digit of a plane adds to the number of a rank.
+    fn digit_step(&self, plane: u32) -> u32 {
+        self.ranks_of_switch().pow(plane % self.digits())
+    }
+
+    /// The lowest rank on the switch of a rank on a plane.
+    pub fn lowest_on_switch(&self, plane: u32, rank: u32) -> u32 {
+        if self.is_one_switch() {
+            return 0;
+        }
+        let step = self.digit_step(plane);
+        rank - rank / step % self.ranks_of_switch() * step
+    }
+
+    /// All ranks on the switch of a rank on a plane, in order.
+    pub fn ranks_on_switch(&self, plane: u32, rank: u32) -> impl Iterator<Item = u32> + use<> {
+        let step = match self.is_one_switch() {
+            true => 1,
+            false => self.digit_step(plane),
+        };
+        let first = self.lowest_on_switch(plane, rank);
+        let all = u64::from(self.ranks);
+        (0..u64::from(self.ranks_of_switch()))
+            .map(move |place| u64::from(first) + place * u64::from(step))
+            .take_while(move |rank| *rank < all)
+            .map(|rank| rank as u32)
+    }
+
+    /// A number for the switch to which a port of a rank leads: several of one plane differ.
+    pub(super) fn switch_number(&self, rank: u32, port: u32) -> u32 {
+        let plane = port / self.ports_of_plane();
+        plane * self.ranks + self.lowest_on_switch(plane, rank)
+    }
+
+    /// Bits per second of a rank beside the switch.
+    pub fn bits_beside(&self) -> u128 {
+        let rate = self.beside_rate.map(|rate| rate.bits_per_second());
+        rate.unwrap_or(0).into()
+    }
+
+    /// Whether a port of a rank works.
+    pub fn is_alive(&self, rank: u32, port: u32) -> bool {
+        let one = RankPort { rank, port };
+        self.dead_ports.is_empty() || self.dead_ports.binary_search(&one).is_err()
+    }
+
+    /// How many ports of a rank among some work.
+    fn alive_among(&self, rank: u32, ports: std::ops::Range<u32>) -> u32 {
+        let before = |port: u32| {
+            let end = RankPort { rank, port };
+            self.dead_ports.partition_point(|dead| *dead < end) as u32
+        };
+        ports.end - ports.start - (before(ports.end) - before(ports.start))
+    }
+
+    /// How many ports of a rank work.
+    pub fn ports_alive(&self, rank: u32) -> u32 {
+        self.alive_among(rank, 0..self.ports)
+    }
+
+    /// The rate of a port that works.
+    pub fn rate_of(&self, rank: u32, port: u32) -> Rate {
+        let one = RankPort { rank, port };
+        let slower = self.degraded.binary_search_by_key(&one, |(port, _)| *port);
+        slower.map_or(self.rate, |place| self.degraded[place].1)
+    }
+
+    /// Bits per second of all ports of a rank that work.
+    pub fn bits_of_ports(&self, rank: u32) -> u128 {
+        let lowest = RankPort { rank, port: 0 };
+        let first = self.degraded.partition_point(|(port, _)| *port < lowest);
+        let slower = self.degraded[first..].iter();
+        let slower = slower.take_while(|(port, _)| port.rank == rank);
+        let alive = slower.filter(|(port, _)| self.is_alive(rank, port.port));
+        let full = u128::from(self.rate.bits_per_second());
+        let lost: u128 = alive
+            .map(|(_, rate)| full - u128::from(rate.bits_per_second()))
+            .sum();
+        full * u128::from(self.ports_alive(rank)) - lost
+    }
+
+    /// The switch as if no port were slower, and without the slower ports, where circuits still lead from each rank to each
+    /// other; none where no port is slower.
+    pub(super) fn undegraded_switches(&self) -> Vec<CircuitSwitch> {
+        if self.degraded.is_empty() {
+            return Vec::new();
+        }
+        let mut whole = self.clone();
+        let slower = std::mem::take(&mut whole.degraded);
+        let mut left = whole.clone();
+        left.dead_ports
+            .extend(slower.into_iter().map(|(port, _)| port));
+        left.dead_ports.sort_unstable();
+        left.dead_ports.dedup();
+        let is_left = left.stranded().is_none();
+        std::iter::once(whole)
+            .chain(is_left.then_some(left))
+            .collect()
+    }
+
+    /// How many ports of a rank on a plane work.
+    pub fn ports_alive_on(&self, plane: u32, rank: u32) -> u32 {
+        let own = self.ports_of_plane();
+        self.alive_among(rank, plane * own..(plane + 1) * own)
+    }
+
+    /// Whether a switch of a plane can join a rank to another.
+    pub fn joins_on(&self, plane: u32, [from, to]: [u32; 2]) -> bool {
+        self.lowest_on_switch(plane, from) == self.lowest_on_switch(plane, to)
+            && self.ports_alive_on(plane, from) > 0
+            && self.ports_alive_on(plane, to) > 0
+    }
+
+    /// Whether some switch can join a rank to another.
+    pub fn joins(&self, ends: [u32; 2]) -> bool {
+        if self.is_one_switch() && self.dead_ports.is_empty() {
+            return true;
+        }
+        (0..self.planes).any(|plane| self.joins_on(plane, ends))
+    }
+
+    /// The lowest rank that no circuits lead to from rank 0, over however many ranks.
+    fn stranded(&self) -> Option<u32> {
+        let mut is_reached = vec![false; self.ranks as usize];
+        is_reached[0] = true;
+        let mut open = VecDeque::from([0]);
+        // Looked up only.
+        let mut seen: FxHashSet<(u32, u32)> = FxHashSet::default();
+        while let Some(rank) = open.pop_front() {
+            interrupt::check();
+            for plane in 0..self.planes {
+                let switch = (plane, self.lowest_on_switch(plane, rank));
+                if self.ports_alive_on(plane, rank) == 0 || !seen.insert(switch) {
+                    continue;
+                }
+                for other in self.ranks_on_switch(plane, rank) {
+                    if !is_reached[other as usize] && self.ports_alive_on(plane, other) > 0 {
+                        is_reached[other as usize] = true;
+                        open.push_back(other);
+                    }
+                }
+            }
+        }
+        let stranded = is_reached.iter().position(|is_reached| !is_reached);
+        stranded.map(|rank| rank as u32)
+    }
+
+    /// Whether circuits lead from each rank to each other, over however many ranks.
+    ///
+    /// # Errors
+    /// Switches with too few ports, or ranks that have no way to another because ports are dead.
+    pub(super) fn reaches_all(&self, spec: &Spec) -> Result<(), FabricError> {
+        if self.ranks == 1 {
+            return Ok(());
+        }
+        let own = self.ports_of_plane();
+        if self.ranks_of_switch() < 2 {
+            let rule = format!("must be {} or more, for two ranks on each switch", 2 * own);
+            return Err(spec.refuse("switch_ports", rule).into());
+        }
+        let (joined, digits) = (self.ranks_of_switch(), self.digits());
+        if digits > self.planes {
+            let rule = format!(
+                "leaves ranks that nothing joins: switches of {joined} ranks each need planes={digits} or more for {} ranks, \
+                 not planes={}",
+                self.ranks, self.planes
+            );
+            return Err(spec.refuse("switch_ports", rule).into());
+        }
+        let Some(rank) = (!self.dead_ports.is_empty())
+            .then(|| self.stranded())
+            .flatten()
+        else {
+            return Ok(());
+        };
+        let rule =
+            format!("leaves no circuits from rank 0 to rank {rank}, not even over other ranks");
+        Err(spec.refuse("dead_ports", rule).into())
+    }
+
+    /// Planes, with the switches of each and the ports that they need.
+    pub(super) fn switch_words(&self) -> String {
+        let all = u64::from(self.ranks);
+        let of_plane = |plane: u32| match self.is_one_switch() {
+            true => 1,
+            false => {
+                let below = u64::from(self.digit_step(plane));
+                let turn = below * u64::from(self.ranks_of_switch());
+                all / turn * below + (all % turn).min(below)
+            }
+        };
+        let mut planes = (0..self.planes).map(of_plane);
+        let first = planes.next().unwrap_or(1);
+        let needs = plural(
+            (self.ranks_of_switch() * self.ports_of_plane()) as usize,
+            "port",
+        );
+        let count = plural(self.planes as usize, "plane");
+        if planes.clone().all(|switches| switches == first) {
+            let switches = match first {
+                1 => "a switch".to_owned(),
+                _ => format!("{first} switches"),
+            };
+            return format!("{count} of {switches} with {needs}");
+        }
+        let each: Vec<String> = std::iter::once(first)
+            .chain(planes)
+            .map(|one| one.to_string())
+            .collect();
+        format!("{count} of {} switches with {needs}", each.join("+"))
+    }
+}

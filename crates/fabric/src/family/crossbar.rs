@@ -1,0 +1,107 @@
+//! One switch with a cable to each rank: the star.
+//!
+//! The switch itself never limits; a flow meets its source's cable upwards and its destination's
+//! downwards. Cable r joins rank r to the switch, which is vertex N.
+
+use std::sync::Arc;
+
+use crate::drawing;
+use crate::drawing::Drawing;
+use crate::fabric;
+use crate::fabric::options;
+use crate::fabric::options::Options;
+use crate::fabric::wiring;
+use crate::fabric::wiring::Wire;
+use crate::fabric::{Fabric, FabricError, FamilyRecord, PresetRecord};
+use crate::network::{Network, Wiring};
+use opticoll_base::spec::Spec;
+
+/// Ranks around one switch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Crossbar {
+    ranks: u32,
+    wire: Wire,
+    wiring: Arc<Wiring>,
+}
+
+/// Machines whose switches limit nothing.
+pub const PRESETS: &[PresetRecord] = &[PresetRecord {
+    name: "cloudmatrix384",
+    summary: "CloudMatrix384: 384 NPUs (Ascend 910C), 392 GB/s each to a network that blocks nothing",
+    citation: "Zuo et al., Serving Large Language Models on Huawei CloudMatrix384, arXiv 2506.12708",
+    spec: "crossbar:ranks=384,rate=392GB/s",
+    unconfirmed: "392 GB/s one way is from reports on the paper; others print 196 GB/s for an NPU; latency is left out",
+}];
+
+/// The family's record.
+pub const RECORD: FamilyRecord = FamilyRecord {
+    name: "crossbar",
+    summary: "One switch without limits of its own, with a cable to each rank (star)",
+    citation: "Clos, A Study of Non-Blocking Switching Networks, 1953",
+    example: "crossbar:ranks=64,rate=12.5GB/s",
+    options: || options::list(&RECORD, declared),
+    build: |spec| Crossbar::parse(spec).map(Fabric::new),
+    presets: PRESETS,
+};
+
+fn declared(options: &mut Options<'_, Crossbar>) -> Result<(u32, Wire), FabricError> {
+    wiring::ranks_and_wire(options, |machine| (machine.ranks, machine.wire))
+}
+
+impl Crossbar {
+    /// Reads a specification such as `crossbar:ranks=64,rate=12.5GB/s`.
+    pub fn parse(spec: &Spec) -> Result<Crossbar, FabricError> {
+        let (ranks, wire) = options::read(spec, &RECORD, declared)?;
+        let mut wiring = Wiring::new(wire.duplex);
+        for rank in 0..ranks {
+            wiring.add(rank, ranks, wire.link);
+        }
+        Ok(Crossbar {
+            ranks,
+            wire,
+            wiring: Arc::new(wiring),
+        })
+    }
+}
+
+impl fabric::Machine for Crossbar {
+    fn record(&self) -> &'static FamilyRecord {
+        &RECORD
+    }
+
+    fn spec(&self) -> Spec {
+        options::print(self, &RECORD, declared)
+    }
+
+    fn network(&self) -> Option<&dyn Network> {
+        Some(self)
+    }
+}
+
+impl Network for Crossbar {
+    fn ranks(&self) -> u32 {
+        self.ranks
+    }
+
+    fn wiring(&self) -> &Wiring {
+        &self.wiring
+    }
+
+    fn route(&self, source: u32, destination: u32, links: &mut Vec<u32>) {
+        links.push(self.wiring.forth(source));
+        links.push(self.wiring.back(destination));
+    }
+
+    fn vertex_name(&self, vertex: u32) -> String {
+        match vertex {
+            rank if rank < self.ranks => format!("rank {rank}"),
+            _ => "switch".into(),
+        }
+    }
+
+    fn drawing(&self) -> Drawing {
+        let mut places = drawing::circle(self.ranks);
+        places.push([0.0, 0.0]);
+        Drawing::of(places)
+    }
+}

@@ -1,0 +1,458 @@
+//! Any network: ranks, switches and the links between them, as read from a file.
+//!
+//! Vertices are numbered ranks first, then switches, and all of them forward. A route has the fewest
+//! links; among several ways of as many, the option `ties` chooses (`Ties`).
+//!
+//! Links are written by their vertices: `0-4` is a full-duplex cable (two links), `0~4` a half-duplex
+//! cable (one link), `0>4` one link from 0 to 4; what differs from the fabric's rate, latency and
+//! sharing follows, as in `0-4@400Gb/s@1us@per_flow`; several are joined by `+`.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use crate::fabric;
+use crate::fabric::options;
+use crate::fabric::options::Options;
+use crate::fabric::options::Otherwise::*;
+use crate::fabric::wiring;
+use crate::fabric::{Fabric, FabricError, FamilyRecord};
+use crate::network::fewest_links::{FewestLinks, Ties};
+use crate::network::translations::Translations;
+use crate::network::{Duplex, Link, Network, Wiring};
+use opticoll_base::interrupt;
+use opticoll_base::names::{prints, shown};
+use opticoll_base::spec::{OptionRecord, REQUIRED, Spec};
+
+/// The most vertices: beyond them the routes of all destinations would need more than 1 GiB.
+const MOST_VERTICES: u32 = 1 << 14;
+
+/// Which ways a cable leads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Course {
+    FullDuplex,
+    HalfDuplex,
+    OneWay,
+}
+
+const COURSES: &[(char, Course)] = &[
+    ('-', Course::FullDuplex),
+    ('~', Course::HalfDuplex),
+    ('>', Course::OneWay),
+];
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Cable {
+    one: u32,
+    other: u32,
+    course: Course,
+    link: Link,
+}
+
+/// What the options say.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Graph {
+    ranks: u32,
+    switches: u32,
+    /// Of all vertices, or empty.
+    names: Vec<String>,
+    ties: Ties,
+    default: Link,
+    cables: Vec<Cable>,
+}
+
+/// A network of any shape.
+#[derive(Debug, Clone)]
+pub struct Custom {
+    graph: Arc<Graph>,
+    wiring: Arc<Wiring>,
+    /// Per link: its number among those with the same ends, if it is not the only one.
+    parallel: Arc<[Option<u32>]>,
+    routes: FewestLinks,
+    translations: Option<Translations>,
+}
+
+/// The family's record.
+pub const RECORD: FamilyRecord = FamilyRecord {
+    name: "custom",
+    summary: "Ranks, switches and links from a file, routed over the fewest links",
+    citation: "Dijkstra, A Note on Two Problems in Connexion with Graphs, 1959",
+    example: "custom:ranks=2,switches=1,links=0-2+1-2,rate=100Gb/s",
+    options: || options::list(&RECORD, declared),
+    build: |spec| Custom::parse(spec).map(Fabric::new),
+    presets: &[],
+};
+
+fn declared(options: &mut Options<'_, Custom>) -> Result<Graph, FabricError> {
+    let missing = options.missing("links");
+    let ties = [("spread", Ties::Spread), ("first", Ties::First)];
+    let ranks = OptionRecord::new("ranks", "number of ranks");
+    let ranks = options.count(ranks, MOST_VERTICES, Required, |custom| custom.graph.ranks)?;
+    let switches = options.option(
+        OptionRecord::new("switches", "number of switches")
+            .range("0 to 16384 less the ranks")
+            .default("0"),
+        |spec| {
+            Ok(spec
+                .count("switches", 0, MOST_VERTICES - ranks)?
+                .unwrap_or(0))
+        },
+        |switches| (*switches > 0).then(|| switches.to_string()),
+        |custom| custom.graph.switches,
+    )?;
+    let vertices = ranks + switches;
+    let links = OptionRecord::new(
+        "links",
+        "cables by vertices, ranks first, with @rate, @latency, @sharing where they differ",
+    )
+    .range("0-4 full duplex, 0~4 half duplex, 0>4 one way; joined by +")
+    .default(REQUIRED);
+    // What a cable does not say of itself the options below say of all.
+    let texts = options.option(
+        links,
+        |spec| match spec.option("links") {
+            None if ranks > 1 => Err(missing),
+            links => Ok(links.unwrap_or("").to_owned()),
+        },
+        |links| (!links.is_empty()).then(|| links.clone()),
+        |custom| {
+            let graph = &custom.graph;
+            let cables = graph.cables.iter().map(|cable| cable.text(&graph.default));
+            cables.collect::<Vec<String>>().join("+")
+        },
+    )?;
+    let names = options.option(
+        OptionRecord::new("names", "names of all vertices")
+            .range("names joined by +; other letters than a-z, 0-9, _.-/ as %XX")
+            .default("none"),
+        |spec| names(spec, vertices),
+        |names: &Vec<String>| {
+            let names: Vec<String> = names.iter().map(|name| encoded(name)).collect();
+            (!names.is_empty()).then(|| names.join("+"))
+        },
+        |custom| custom.graph.names.clone(),
+    )?;
+    let record = OptionRecord::new(
+        "ties",
+        "choice among shortest routes: spread by destination, or the first link given",
+    );
+    let ties = options.word(record, &ties, Silent(Ties::Spread), |custom| {
+        custom.graph.ties
+    })?;
+    let link = wiring::rate_and_latency(options, |custom: &Custom| custom.graph.default)?;
+    let sharing = wiring::sharing(options, |custom| custom.graph.default.sharing)?;
+    let default = Link { sharing, ..link };
+    let given = texts.split('+').filter(|part| !part.is_empty());
+    // A machine that is printed has them.
+    let parts = given.take_while(|_| options.are_read());
+    let cables = parts
+        .enumerate()
+        .map(|(number, text)| {
+            cable(text, default, vertices).map_err(|problem| FabricError::Graph {
+                problem: format!("link {number} (`{}`): {problem}", shown(text)),
+                link: Some(number),
+            })
+        })
+        .collect::<Result<Vec<Cable>, FabricError>>()?;
+    wiring::check_size(&RECORD, ranks.into(), cables.len() as u128)?;
+    Ok(Graph {
+        ranks,
+        switches,
+        names,
+        ties,
+        default,
+        cables,
+    })
+}
+
+impl PartialEq for Custom {
+    /// Everything else follows from the options.
+    fn eq(&self, other: &Custom) -> bool {
+        self.graph == other.graph
+    }
+}
+
+impl Eq for Custom {}
+
+impl Custom {
+    /// Reads a specification such as `custom:ranks=2,switches=1,links=0-2+1-2@400Gb/s`.
+    pub fn parse(spec: &Spec) -> Result<Custom, FabricError> {
+        Ok(Custom::of(options::read(spec, &RECORD, declared)?))
+    }
+
+    /// The vertices and links of any network, by their names; its routes become those of this family.
+    ///
+    /// Two links that lead opposite ways and are alike are a cable.
+    ///
+    /// # Errors
+    ///
+    /// The network does not know the ends of its links, or has more vertices than this family.
+    pub fn of_network(network: &dyn Network) -> Result<Custom, FabricError> {
+        let mut cables: Vec<Cable> = Vec::new();
+        let mut waiting: FxHashMap<(u32, u32, Link), Vec<usize>> = FxHashMap::default();
+        let ends = network.wiring().ends();
+        for ((one, other, half), link) in ends.zip(network.links()) {
+            let forth = waiting.get_mut(&(other, one, *link)).and_then(Vec::pop);
+            if let Some(forth) = forth.filter(|_| !half) {
+                cables[forth].course = Course::FullDuplex;
+                continue;
+            }
+            let course = if half {
+                Course::HalfDuplex
+            } else {
+                waiting
+                    .entry((one, other, *link))
+                    .or_default()
+                    .push(cables.len());
+                Course::OneWay
+            };
+            cables.push(Cable {
+                one,
+                other,
+                course,
+                link: *link,
+            });
+        }
+        if network.wiring().ends().count() < network.links().len() {
+            return Err(wrong("nothing is known of the ends of its links".into()));
+        }
+        let last = cables.iter().map(|cable| cable.one.max(cable.other)).max();
+        let vertices = network.ranks().max(last.map_or(0, |last| last + 1));
+        if vertices > MOST_VERTICES {
+            let problem =
+                format!("{vertices} ranks and switches are too many: at most {MOST_VERTICES}");
+            return Err(wrong(problem));
+        }
+        Ok(Custom::of(Graph {
+            ranks: network.ranks(),
+            switches: vertices - network.ranks(),
+            names: (0..vertices)
+                .map(|vertex| network.vertex_name(vertex))
+                .collect(),
+            ties: Ties::Spread,
+            default: wiring::default_link(),
+            cables,
+        }))
+    }
+
+    fn of(graph: Graph) -> Custom {
+        let mut wiring = Wiring::new(Duplex::Half);
+        for cable in &graph.cables {
+            interrupt::check();
+            let (one, other, half) = (cable.one, cable.other, cable.course == Course::HalfDuplex);
+            wiring.add_link(one, other, cable.link, half);
+            if cable.course == Course::FullDuplex {
+                wiring.add_link(other, one, cable.link, false);
+            }
+        }
+        let vertices = graph.ranks + graph.switches;
+        // A half-duplex link is of no cycle: its way back is missing.
+        let both = graph
+            .cables
+            .iter()
+            .any(|one| one.course == Course::HalfDuplex);
+        let links = graph.cables.iter().flat_map(|cable| cable.links());
+        let translations = Translations::of_cycle(graph.ranks, links).filter(|_| !both);
+        Custom {
+            translations,
+            routes: FewestLinks::new(&wiring, vertices, graph.ranks, graph.ties),
+            parallel: parallel(&wiring).into(),
+            wiring: Arc::new(wiring),
+            graph: Arc::new(graph),
+        }
+    }
+}
+
+impl Cable {
+    /// Its links, by their ends.
+    fn links(&self) -> impl Iterator<Item = (u32, u32, Link)> {
+        let back = (self.course != Course::OneWay).then_some((self.other, self.one, self.link));
+        [(self.one, self.other, self.link)].into_iter().chain(back)
+    }
+
+    fn text(&self, default: &Link) -> String {
+        let course = COURSES.iter().find(|(_, course)| *course == self.course);
+        let letter = course.map_or('-', |(letter, _)| *letter);
+        let mut text = format!("{}{letter}{}", self.one, self.other);
+        if self.link.rate != default.rate {
+            text += &format!("@{}", self.link.rate);
+        }
+        if self.link.latency != default.latency {
+            text += &format!("@{}", self.link.latency);
+        }
+        if self.link.sharing != default.sharing {
+            text += &format!("@{}", wiring::sharing_name(self.link.sharing));
+        }
+        text
+    }
+}
+
+/// The number of each link among those with the same ends; none for the only one.
+fn parallel(wiring: &Wiring) -> Vec<Option<u32>> {
+    let mut counts: FxHashMap<(u32, u32, bool), u32> = FxHashMap::default();
+    let mut number = |ends| {
+        let count = counts.entry(ends).or_insert(0);
+        *count += 1;
+        *count - 1
+    };
+    let numbers: Vec<u32> = wiring.ends().map(&mut number).collect();
+    let of_several = |(number, ends)| (counts[&ends] > 1).then_some(number);
+    numbers
+        .into_iter()
+        .zip(wiring.ends())
+        .map(of_several)
+        .collect()
+}
+
+fn wrong(problem: String) -> FabricError {
+    FabricError::Graph {
+        problem,
+        link: None,
+    }
+}
+
+/// Reads `0-4@400Gb/s@1us`.
+fn cable(text: &str, default: Link, vertices: u32) -> Result<Cable, String> {
+    let mut parts = text.split('@');
+    let ends = parts.next().unwrap_or("");
+    let (letter, course) = COURSES
+        .iter()
+        .find(|(letter, _)| ends.contains(*letter))
+        .ok_or("write the numbers of two vertices, such as 0-4, 0~4 or 0>4")?;
+    let (one, other) = ends.split_once(*letter).unwrap_or((ends, ""));
+    let vertex = |text: &str| match text.parse::<u32>() {
+        Ok(vertex) if vertex < vertices => Ok(vertex),
+        Ok(vertex) => Err(format!(
+            "there is no vertex {vertex}; ranks and switches are 0 to {}",
+            vertices - 1
+        )),
+        Err(_) => Err(format!("`{}` is no number of a vertex", shown(text))),
+    };
+    let (one, other) = (vertex(one)?, vertex(other)?);
+    if one == other {
+        return Err("a link joins two different vertices".into());
+    }
+    let mut link = default;
+    for value in parts {
+        if let Some(sharing) = wiring::sharing_named(value) {
+            link.sharing = sharing;
+        } else if value.contains("/s") || value.contains(['b', 'B']) {
+            link.rate = value.parse().map_err(|error| format!("{error}"))?;
+        } else {
+            link.latency = value.parse().map_err(|error| format!("{error}"))?;
+        }
+    }
+    Ok(Cable {
+        one,
+        other,
+        course: *course,
+        link,
+    })
+}
+
+fn names(spec: &Spec, vertices: u32) -> Result<Vec<String>, FabricError> {
+    let Some(text) = spec.option("names") else {
+        return Ok(Vec::new());
+    };
+    let decode =
+        |part: &str| decoded(part).ok_or_else(|| wrong(format!("`{}` is no name", shown(part))));
+    let names = text
+        .split('+')
+        .map(decode)
+        .collect::<Result<Vec<String>, FabricError>>()?;
+    if names.len() != vertices as usize {
+        let count = names.len();
+        let problem = format!("{count} names for {vertices} ranks and switches");
+        return Err(wrong(problem));
+    }
+    if let Some(name) = names.iter().find(|name| !name.chars().all(prints)) {
+        let problem = format!(
+            "the name `{}` holds characters that do not print",
+            shown(name)
+        );
+        return Err(wrong(problem));
+    }
+    let mut seen = BTreeSet::new();
+    match names.iter().find(|name| !seen.insert(name.as_str())) {
+        Some(name) => Err(wrong(format!("the name `{}` is given twice", shown(name)))),
+        None => Ok(names),
+    }
+}
+
+fn encoded(name: &str) -> String {
+    let letter = |byte: u8| match byte {
+        plain if plain.is_ascii_alphanumeric() || b"_.-/".contains(&plain) => {
+            char::from(plain).to_string()
+        }
+        other => format!("%{other:02X}"),
+    };
+    name.bytes().map(letter).collect()
+}
+
+fn decoded(text: &str) -> Option<String> {
+    let mut bytes = Vec::new();
+    let mut rest = text.as_bytes();
+    while let Some((first, after)) = rest.split_first() {
+        if *first == b'%' {
+            let digits = std::str::from_utf8(after.get(..2)?).ok()?;
+            bytes.push(u8::from_str_radix(digits, 16).ok()?);
+            rest = &after[2..];
+        } else {
+            bytes.push(*first);
+            rest = after;
+        }
+    }
+    String::from_utf8(bytes)
+        .ok()
+        .filter(|name| !name.is_empty())
+}
+
+impl fabric::Machine for Custom {
+    fn record(&self) -> &'static FamilyRecord {
+        &RECORD
+    }
+
+    fn spec(&self) -> Spec {
+        options::print(self, &RECORD, declared)
+    }
+
+    fn network(&self) -> Option<&dyn Network> {
+        Some(self)
+    }
+}
+
+impl Network for Custom {
+    fn ranks(&self) -> u32 {
+        self.graph.ranks
+    }
+
+    fn wiring(&self) -> &Wiring {
+        &self.wiring
+    }
+
+    fn route(&self, source: u32, destination: u32, links: &mut Vec<u32>) {
+        self.routes.route(source, destination, &self.wiring, links);
+    }
+
+    fn vertex_name(&self, vertex: u32) -> String {
+        match self.graph.names.get(vertex as usize) {
+            Some(name) => name.clone(),
+            None if vertex < self.graph.ranks => format!("rank {vertex}"),
+            None => format!("switch {}", vertex - self.graph.ranks),
+        }
+    }
+
+    fn cable_number(&self, link: u32) -> Option<u32> {
+        self.parallel[link as usize]
+    }
+
+    fn translations(&self) -> Option<&Translations> {
+        self.translations.as_ref()
+    }
+
+    fn cut_off(&self) -> Option<String> {
+        let name = |vertex| shown(&self.vertex_name(vertex)).to_string();
+        self.routes.cut_off(name)
+    }
+}

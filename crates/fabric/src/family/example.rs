@@ -1,0 +1,131 @@
+//! The example of the page on adding a fabric: one switch with several cables to each rank.
+//!
+//! It is compiled for the tests only and stands in no list. The switch is vertex N. Cable r C + c is the c-th
+//! of the C cables between rank r and the switch.
+
+use std::sync::Arc;
+
+use crate::drawing;
+use crate::drawing::Drawing;
+use crate::fabric;
+use crate::fabric::options;
+use crate::fabric::options::Otherwise::Printed;
+use crate::fabric::options::{Options, declare};
+use crate::fabric::wiring;
+use crate::fabric::wiring::Wire;
+use crate::fabric::{Fabric, FabricError, FamilyRecord};
+use crate::network::{Network, Wiring};
+use opticoll_base::spec::{OptionRecord, Spec};
+
+/// Ranks around one switch, with several cables each.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Example {
+    ranks: u32,
+    cables: u32,
+    wire: Wire,
+    wiring: Arc<Wiring>,
+}
+
+/// The family's record.
+pub const RECORD: FamilyRecord = FamilyRecord {
+    name: "example",
+    summary: "One switch with several cables to each rank",
+    citation: "opticoll",
+    example: "example:ranks=8,cables=2,rate=100Gb/s",
+    options: || options::list(&RECORD, declared),
+    build: |spec| Example::parse(spec).map(Fabric::new),
+    presets: &[],
+};
+
+/// The options of every electrical fabric, and one of this family: a count up to 64, 1 where it is not given.
+fn declared(options: &mut Options<'_, Example>) -> Result<(u32, u32, Wire), FabricError> {
+    let (ranks, wire) = wiring::ranks_and_wire(options, |machine| (machine.ranks, machine.wire))?;
+    declare! { options of Example;
+        cables "cables" count(64, Printed(1)) "cables between a rank and the switch";
+    }
+    Ok((ranks, cables, wire))
+}
+
+impl Example {
+    fn parse(spec: &Spec) -> Result<Example, FabricError> {
+        let (ranks, cables, wire) = options::read(spec, &RECORD, declared)?;
+        let mut wiring = Wiring::new(wire.duplex);
+        for cable in 0..ranks * cables {
+            wiring.add(cable / cables, ranks, wire.link);
+        }
+        Ok(Example {
+            ranks,
+            cables,
+            wire,
+            wiring: Arc::new(wiring),
+        })
+    }
+
+    /// The cable of a rank for messages between it and a partner.
+    fn cable(&self, rank: u32, partner: u32) -> u32 {
+        rank * self.cables + partner % self.cables
+    }
+}
+
+impl fabric::Machine for Example {
+    fn record(&self) -> &'static FamilyRecord {
+        &RECORD
+    }
+
+    fn spec(&self) -> Spec {
+        options::print(self, &RECORD, declared)
+    }
+
+    fn network(&self) -> Option<&dyn Network> {
+        Some(self)
+    }
+}
+
+impl Network for Example {
+    fn ranks(&self) -> u32 {
+        self.ranks
+    }
+
+    fn wiring(&self) -> &Wiring {
+        &self.wiring
+    }
+
+    /// Up the source's cable and down the destination's.
+    fn route(&self, source: u32, destination: u32, links: &mut Vec<u32>) {
+        links.push(self.wiring.forth(self.cable(source, destination)));
+        links.push(self.wiring.back(self.cable(destination, source)));
+    }
+
+    fn vertex_name(&self, vertex: u32) -> String {
+        match vertex {
+            rank if rank < self.ranks => format!("rank {rank}"),
+            _ => "switch".into(),
+        }
+    }
+
+    fn drawing(&self) -> Drawing {
+        let mut places = drawing::circle(self.ranks);
+        places.push([0.0, 0.0]);
+        Drawing::of(places)
+    }
+}
+
+#[test]
+fn messages_to_even_and_odd_ranks_take_different_cables() {
+    let spec: Spec = "example:ranks=4,cables=2,rate=100Gb/s".parse().unwrap();
+    let machine = Example::parse(&spec).unwrap();
+    assert_eq!(
+        fabric::Machine::spec(&machine).to_string(),
+        "example:ranks=4,rate=100Gb/s,latency=0s,cables=2"
+    );
+    let ends = |source, destination| {
+        let mut links = Vec::new();
+        machine.route(source, destination, &mut links);
+        let named = |&link| machine.ends(link).unwrap();
+        (links.clone(), links.iter().map(named).collect::<Vec<_>>())
+    };
+    assert_eq!(ends(0, 1).1, [(0, 4), (4, 1)]);
+    assert_eq!(ends(0, 2).1, [(0, 4), (4, 2)]);
+    assert_ne!(ends(0, 1).0[0], ends(0, 2).0[0]);
+    assert_eq!(ends(0, 1).0[0], ends(0, 3).0[0]);
+}

@@ -1,0 +1,370 @@
+//! Fat trees by digits: k-ary n-trees, tapered or not, with any number of parallel cables.
+//!
+//! Level 0 are the ranks, levels 1 to L the switches. A vertex of level l is a vector of L digits,
+//! digit 0 varying fastest in the numbering of its level; digit j counts to `up[j]` where j < l, and
+//! to `down[j]` otherwise. A vertex of level l and one of level l+1 are joined, by `links[l]` parallel
+//! cables, if and only if they agree in every digit but digit l. So a switch of level l+1 has
+//! `down[l]` neighbours below, a vertex of level l has `up[l]` above.
+//!
+//! Routes go up to the first vertex from which the destination can be reached downwards, then down;
+//! only the way up offers a choice, and D-mod-k makes it by the destination d alone: at level l,
+//! with `q = d div (up[0] ... up[l-1])` and `p = q mod (up[l] links[l])`, the next digit l is `p mod up[l]`,
+//! over cable `p div up[l]`. So all routes to one rank meet as soon as they can, and routes to
+//! different ranks are spread evenly. On the way down from level l+1 a route takes cable
+//! `source mod links[l]`.
+
+use std::sync::Arc;
+
+use crate::drawing;
+use crate::drawing::Drawing;
+use crate::fabric;
+use crate::fabric::options;
+use crate::fabric::options::Options;
+use crate::fabric::wiring;
+use crate::fabric::wiring::{CHOSEN, DEFAULT_RATE, MOST_RANKS, Wire};
+use crate::fabric::{Fabric, FabricError, FamilyRecord};
+use crate::network::{Link, Network, Sharing, Wiring};
+use opticoll_base::interrupt;
+use opticoll_base::spec::{OptionRecord, REQUIRED, Spec};
+
+/// A fat tree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FatTree {
+    ranks: u32,
+    down: Vec<u32>,
+    up: Vec<u32>,
+    parallel: Vec<u32>,
+    /// Per level 0..=L: its number of vertices and the vertex that is its first.
+    levels: Vec<SwitchLevel>,
+    /// By level: the cables above it.
+    wires: Vec<Wire>,
+    wiring: Arc<Wiring>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct SwitchLevel {
+    vertices: u32,
+    first_vertex: u32,
+    /// The first cable from this level to the next; the cables of a vertex stand side by side.
+    first_cable: u32,
+    /// What one more of digit l means in a number of level l or l + 1: up[0] ... up[l-1].
+    stride: u32,
+    /// Ranks below one vertex: down[0] ... down[l-1].
+    ranks_below: u32,
+}
+
+/// The family's record.
+pub const RECORD: FamilyRecord = FamilyRecord {
+    name: "fat_tree",
+    summary: "Levels of switches with several links up, routed up and down by D-mod-k",
+    citation: "Petrini and Vanneschi, k-ary n-trees, 1997; Zahavi, Fat-tree routing and node \
+               ordering providing contention free traffic for MPI global collectives, 2012",
+    example: "fat_tree:down=16x8x8,up=1x8x8,links=1x1x1,rate=12.5GB/s",
+    options: || options::list(&RECORD, declared),
+    build: |spec| FatTree::parse(spec).map(Fabric::new),
+    presets: &[],
+};
+
+const SHAPE: &[OptionRecord] = &[
+    OptionRecord::new(
+        "down",
+        "neighbours below a switch of level 1, 2, ...; or give arity",
+    )
+    .range(COUNTS)
+    .default(REQUIRED),
+    OptionRecord::new(
+        "up",
+        "neighbours above a rank, a switch of level 1, ...; with down",
+    )
+    .range(COUNTS)
+    .default(REQUIRED),
+    OptionRecord::new("links", "parallel cables above level 0, 1, ...; with down")
+        .range(COUNTS)
+        .default("all 1"),
+    OptionRecord::new(
+        "arity",
+        "k of a k-ary n-tree, with k below and k above each switch, in place of down and up",
+    )
+    .range("1 to 1048576")
+    .default("none"),
+    OptionRecord::new("levels", "levels of switches, n; with arity")
+        .range("1 to 16")
+        .default("2"),
+    OptionRecord::new(
+        "taper",
+        "how many times fewer cables lead up from a leaf than down; with arity",
+    )
+    .range("divisors of arity")
+    .default("1"),
+];
+
+const RATES: OptionRecord = OptionRecord::new(
+    "rate",
+    "rate of a cable, in each direction: of all, or above level 0, 1, ..., such as 100Gb/sx400Gb/s",
+)
+.range("1b/s or more, for all or for each level")
+.source(CHOSEN);
+
+/// What the numbers of levels may be.
+const COUNTS: &str = "1 to 1048576 for each level, such as 16x8x8";
+
+/// `down`, `up` and `links`, and the cables above each level.
+fn declared(options: &mut Options<'_, FatTree>) -> Result<([Vec<u32>; 3], Vec<Wire>), FabricError> {
+    let print = |spec: Spec, [down, up, parallel]: &[Vec<u32>; 3]| {
+        spec.with("down", wiring::print_counts(down))
+            .with("up", wiring::print_counts(up))
+            .with("links", wiring::print_counts(parallel))
+    };
+    let numbers = options.several(SHAPE, shape, print, |tree| {
+        [tree.down.clone(), tree.up.clone(), tree.parallel.clone()]
+    })?;
+    let levels = numbers[0].len();
+    let all = |tree: &FatTree| tree.wires.iter().map(|wire| wire.link.rate).collect();
+    let rates = wiring::each(options, RATES, (levels, "level"), DEFAULT_RATE, all)?;
+    let link = Link {
+        rate: rates[0],
+        latency: wiring::latency(options, |tree: &FatTree| tree.wires[0].link.latency)?,
+        sharing: Sharing::Shared,
+    };
+    let wire = Wire::declared(options, link, |tree| tree.wires[0])?;
+    let wires = rates.into_iter().map(|rate| Wire {
+        link: Link { rate, ..wire.link },
+        ..wire
+    });
+    Ok((numbers, wires.collect()))
+}
+
+/// `down`, `up` and `links`, from themselves or from `arity`, `levels` and `taper`.
+fn shape(spec: &Spec) -> Result<[Vec<u32>; 3], FabricError> {
+    let missing = |key| FabricError::Missing {
+        family: RECORD.name,
+        key,
+        example: RECORD.example,
+    };
+    let arity = spec.count("arity", 1, MOST_RANKS)?;
+    let (down, up) = if let Some(arity) = arity {
+        for key in ["down", "up"] {
+            if spec.option(key).is_some() {
+                return Err(spec.refuse(key, "give either arity or down and up").into());
+            }
+        }
+        let levels = spec.count("levels", 1, 16)?.unwrap_or(2) as usize;
+        let taper = spec.count("taper", 1, arity)?.unwrap_or(1);
+        if arity % taper != 0 {
+            return Err(spec
+                .refuse("taper", format!("must divide arity={arity}"))
+                .into());
+        }
+        let mut up = vec![arity; levels];
+        up[0] = 1;
+        if levels > 1 {
+            up[1] = arity / taper;
+        }
+        (vec![arity; levels], up)
+    } else {
+        for key in ["levels", "taper"] {
+            if spec.option(key).is_some() {
+                return Err(spec.refuse(key, "goes with arity, not with down").into());
+            }
+        }
+        (
+            wiring::counts(spec, "down", MOST_RANKS)?.ok_or(missing("down"))?,
+            wiring::counts(spec, "up", MOST_RANKS)?.ok_or(missing("up"))?,
+        )
+    };
+    let parallel =
+        wiring::counts(spec, "links", MOST_RANKS)?.unwrap_or_else(|| vec![1; down.len()]);
+    for (key, numbers) in [("up", &up), ("links", &parallel)] {
+        if numbers.len() != down.len() {
+            let levels = down.len();
+            let problem = format!(
+                "has {} numbers, down has {levels}: give one for each level",
+                numbers.len()
+            );
+            return Err(spec.refuse(key, problem).into());
+        }
+    }
+    Ok([down, up, parallel])
+}
+
+impl FatTree {
+    /// Reads a specification such as `fat_tree:down=16x8x8,up=1x8x8,links=1x1x1` or
+    /// `fat_tree:arity=8,levels=3,taper=2`.
+    pub fn parse(spec: &Spec) -> Result<FatTree, FabricError> {
+        let ([down, up, parallel], wires) = options::read(spec, &RECORD, declared)?;
+        let levels = levels(&down, &up, &parallel)?;
+        let mut tree = FatTree {
+            ranks: levels[0].vertices,
+            down,
+            up,
+            parallel,
+            levels,
+            wiring: Arc::new(Wiring::new(wires[0].duplex)),
+            wires,
+        };
+        tree.wiring = Arc::new(tree.wired());
+        Ok(tree)
+    }
+
+    fn wired(&self) -> Wiring {
+        let mut wiring = Wiring::new(self.wires[0].duplex);
+        for below in 0..self.down.len() {
+            let (low, high) = (self.levels[below], self.levels[below + 1]);
+            for number in 0..low.vertices {
+                interrupt::check();
+                for _ in 0..self.parallel[below] {
+                    for digit in 0..self.up[below] {
+                        wiring.add(
+                            low.first_vertex + number,
+                            high.first_vertex + self.above(below, number, digit),
+                            self.wires[below].link,
+                        );
+                    }
+                }
+            }
+        }
+        wiring
+    }
+
+    /// The number in level `below + 1` of the neighbour of `number` that has the given digit `below`.
+    fn above(&self, below: usize, number: u32, digit: u32) -> u32 {
+        let stride = self.levels[below].stride;
+        let (high, low) = (number / stride / self.down[below], number % stride);
+        (high * self.up[below] + digit) * stride + low
+    }
+
+    /// The number in level `below` of the neighbour below `number` on the way to a rank, and the
+    /// digit in which `number` differs from it.
+    fn below(&self, below: usize, number: u32, rank: u32) -> (u32, u32) {
+        let stride = self.levels[below].stride;
+        let (high, low) = (number / stride / self.up[below], number % stride);
+        let upper_digit = number / stride % self.up[below];
+        let digit = self.remaining(below, rank) % self.down[below];
+        (
+            (high * self.down[below] + digit) * stride + low,
+            upper_digit,
+        )
+    }
+
+    /// A rank without its digits below `level`: equal for all ranks below one switch of that level.
+    fn remaining(&self, level: usize, rank: u32) -> u32 {
+        rank / self.levels[level].ranks_below
+    }
+
+    /// The cable above vertex `number` of a level to the neighbour with this digit.
+    fn cable(&self, below: usize, number: u32, digit: u32, parallel: u32) -> u32 {
+        let width = self.up[below] * self.parallel[below];
+        self.levels[below].first_cable + number * width + parallel * self.up[below] + digit
+    }
+}
+
+/// The vertices and cables of each level, counted before they are built.
+fn levels(down: &[u32], up: &[u32], parallel: &[u32]) -> Result<Vec<SwitchLevel>, FabricError> {
+    let product = |numbers: &[u32]| -> u128 {
+        // At most 16 numbers below 2^20 each: saturation is far above what is accepted.
+        let wide = numbers.iter().map(|number| u128::from(*number));
+        wide.fold(1, u128::saturating_mul)
+    };
+    let (mut vertices_before, mut cables_before) = (0, 0);
+    let mut levels = Vec::new();
+    for level in 0..=down.len() {
+        let vertices = product(&up[..level]).saturating_mul(product(&down[level..]));
+        let cables = match level < down.len() {
+            true => vertices.saturating_mul(u128::from(up[level]) * u128::from(parallel[level])),
+            false => 0,
+        };
+        if level == 0 {
+            wiring::check_size(&RECORD, vertices, 0)?;
+        }
+        // Hence vertices fit as well: each has a cable.
+        wiring::check_size(&RECORD, 0, cables)?;
+        levels.push(SwitchLevel {
+            vertices: vertices as u32,
+            first_vertex: vertices_before as u32,
+            first_cable: cables_before as u32,
+            stride: product(&up[..level]) as u32,
+            ranks_below: product(&down[..level]) as u32,
+        });
+        vertices_before += vertices;
+        cables_before += cables;
+    }
+    wiring::check_size(&RECORD, 0, cables_before)?;
+    Ok(levels)
+}
+
+impl fabric::Machine for FatTree {
+    fn record(&self) -> &'static FamilyRecord {
+        &RECORD
+    }
+
+    fn spec(&self) -> Spec {
+        options::print(self, &RECORD, declared)
+    }
+
+    fn network(&self) -> Option<&dyn Network> {
+        Some(self)
+    }
+}
+
+impl Network for FatTree {
+    fn ranks(&self) -> u32 {
+        self.ranks
+    }
+
+    fn wiring(&self) -> &Wiring {
+        &self.wiring
+    }
+
+    fn group_size(&self) -> Option<u32> {
+        self.down.first().copied()
+    }
+
+    fn route(&self, source: u32, destination: u32, links: &mut Vec<u32>) {
+        let (mut level, mut number) = (0, source);
+        while self.remaining(level, source) != self.remaining(level, destination) {
+            let (up, parallel) = (self.up[level], self.parallel[level]);
+            let choice = destination / self.levels[level].stride % (up * parallel);
+            let (digit, cable) = (choice % up, choice / up);
+            links.push(self.wiring.forth(self.cable(level, number, digit, cable)));
+            number = self.above(level, number, digit);
+            level += 1;
+        }
+        while level > 0 {
+            level -= 1;
+            let (below, digit) = self.below(level, number, destination);
+            let cable = source % self.parallel[level];
+            links.push(self.wiring.back(self.cable(level, below, digit, cable)));
+            number = below;
+        }
+    }
+
+    fn vertex_name(&self, vertex: u32) -> String {
+        let level = self
+            .levels
+            .iter()
+            .rposition(|level| vertex >= level.first_vertex);
+        let level = level.unwrap_or(0);
+        let number = vertex - self.levels[level].first_vertex;
+        match (level, self.down.len()) {
+            (0, _) => format!("rank {number}"),
+            (1, 1) => format!("switch {number}"),
+            (1, _) => format!("leaf {number}"),
+            (level, top) if level == top => format!("spine {number}"),
+            (level, _) => format!("level {level} switch {number}"),
+        }
+    }
+
+    fn cable_number(&self, link: u32) -> Option<u32> {
+        let cable = link / (self.wiring.back(0) + 1);
+        let mut levels = self.levels[..self.parallel.len()].iter();
+        let below = levels.rposition(|level| cable >= level.first_cable)?;
+        let (parallel, up) = (self.parallel[below], self.up[below]);
+        let number = (cable - self.levels[below].first_cable) % (up * parallel) / up;
+        (parallel > 1).then_some(number)
+    }
+
+    fn drawing(&self) -> Drawing {
+        let counts: Vec<u32> = self.levels.iter().map(|level| level.vertices).collect();
+        Drawing::of(drawing::levels(&counts))
+    }
+}

@@ -1,0 +1,495 @@
+//! Servers of GPUs that stand in papers and clusters, one or several of them joined by a network.
+//!
+//! Ranks are GPUs (dies of an MI250), numbered server by server; behind them come the switches within servers, the
+//! network interfaces (NICs) and the switches between servers. All forward. Rates are per direction, without
+//! overheads of protocols:
+//!
+//! | model | within a server | between servers |
+//! |---|---|---|
+//! | `dgx_a100` | 8 GPUs, 300 GB/s each to one NVSwitch | a NIC of 25 GB/s for each GPU; that of GPU b to InfiniBand switch b mod 2 |
+//! | `dgx_h100` | 8 GPUs, 450 GB/s each to one NVSwitch | a NIC of 50 GB/s for each GPU, all to one switch |
+//! | `dgx1` | 8 V100 in a hybrid cube mesh of 24 NVLinks of 25 GB/s | |
+//! | `ndv2` | as `dgx1` | two servers: 12.5 GB/s from GPU 0 of each to GPU 1 of the other |
+//! | `dgx2` | 16 V100, 125 GB/s each to one switch | two servers: 12.5 GB/s from GPU 1, 3, ... of each to GPU 0, 2, ... of the other |
+//! | `mi250` | 16 dies, links of 50 GB/s, up to 4 side by side | 16 GB/s of each die to one switch |
+//! | `nvl72` | 72 GPUs, 900 GB/s each to one switch | NICs of 50 GB/s to one switch |
+//!
+//! Latencies from GPU to GPU, divided evenly among the cables of a route:
+//!
+//! | model | within a server | between servers |
+//! |---|---|---|
+//! | `dgx_a100`, `dgx_h100`, `nvl72` | 1.1, 0.8, 1.15 us | 2.7 us |
+//! | `dgx1`, `ndv2`, `dgx2` | 0.3 us | 2.6 us |
+//! | `mi250` | 0.6 us | 2.7 us |
+//!
+//! The first three within a server are measured: what a further rank adds to NCCL's all_gather of 512 B, from 2 ranks to
+//! 8 (4 of a GB200), in the times that ai-dynamo/aiconfigurator publishes (A100 8.98 and 15.56 us, H100 5.31 and 10.14 us,
+//! GB200 9.36 and 11.65 us). Those of V100 servers are TACCL's profiles (microsoft/taccl, `topo-ndv2-1MB.json`,
+//! `topo-dgx2-1MB.json`). 2.7 and 0.6 us are what NCCL's own model takes for a hop over a network and over NVLink (`hwLat` in
+//! `tuning.cc`, ring, LL); an MI250 is taken to be alike.
+
+use std::fmt::Write;
+
+use crate::drawing;
+use crate::drawing::{Drawing, Point};
+use crate::fabric;
+use crate::fabric::options;
+use crate::fabric::options::Options;
+use crate::fabric::options::Otherwise::*;
+use crate::fabric::{Fabric, FabricError, FamilyRecord, PresetRecord};
+use crate::family::custom::Custom;
+use crate::network::{Network, Wiring};
+use opticoll_base::spec::{OptionRecord, Spec};
+use opticoll_base::units::{Quantity, Time};
+
+/// The most servers of a cluster.
+const MOST_SERVERS: u32 = 512;
+
+/// Which servers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Model {
+    DgxA100,
+    DgxH100,
+    Dgx1,
+    Ndv2,
+    Dgx2,
+    Mi250,
+    Nvl72,
+}
+
+const MODELS: &[(&str, Model)] = &[
+    ("dgx_a100", Model::DgxA100),
+    ("dgx_h100", Model::DgxH100),
+    ("dgx1", Model::Dgx1),
+    ("ndv2", Model::Ndv2),
+    ("dgx2", Model::Dgx2),
+    ("mi250", Model::Mi250),
+    ("nvl72", Model::Nvl72),
+];
+
+/// The NVLinks of a DGX-1: two side by side, and single ones.
+const DGX1: [(&[(u32, u32)], &str); 2] = [
+    (
+        &[
+            (0, 1),
+            (0, 4),
+            (1, 3),
+            (2, 3),
+            (2, 6),
+            (4, 5),
+            (5, 7),
+            (6, 7),
+        ],
+        "50GB/s",
+    ),
+    (
+        &[
+            (0, 2),
+            (0, 3),
+            (1, 2),
+            (1, 5),
+            (3, 7),
+            (4, 6),
+            (4, 7),
+            (5, 6),
+        ],
+        "25GB/s",
+    ),
+];
+
+/// The links among the dies of eight MI250: two dies, and how many links side by side.
+const MI250: [(u32, u32, u32); 28] = [
+    (0, 1, 4),
+    (0, 4, 2),
+    (0, 8, 1),
+    (1, 5, 1),
+    (1, 9, 1),
+    (1, 10, 1),
+    (2, 3, 4),
+    (2, 6, 1),
+    (2, 9, 1),
+    (2, 10, 1),
+    (3, 7, 2),
+    (3, 11, 1),
+    (4, 5, 4),
+    (4, 6, 1),
+    (5, 6, 1),
+    (5, 7, 1),
+    (6, 7, 4),
+    (8, 9, 4),
+    (8, 12, 2),
+    (9, 13, 1),
+    (10, 11, 4),
+    (10, 14, 1),
+    (11, 15, 2),
+    (12, 13, 4),
+    (12, 14, 1),
+    (13, 14, 1),
+    (13, 15, 1),
+    (14, 15, 4),
+];
+
+/// The delay of a cable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Latencies {
+    /// Within a server.
+    within: Time,
+    /// Between servers.
+    between: Time,
+}
+
+/// Servers of one model.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GpuServers {
+    model: Model,
+    boxes: u32,
+    latencies: Latencies,
+    graph: Custom,
+}
+
+/// The family's record.
+pub const RECORD: FamilyRecord = FamilyRecord {
+    name: "gpu_servers",
+    summary: "Servers of GPUs, one or several joined by a network: DGX A100, H100, DGX-1, NDv2, DGX-2, MI250, NVL72",
+    citation: "ForestColl, arXiv 2402.06787; TE-CCL, SIGCOMM 2024; SCCL, PPoPP 2021; NVIDIA's data sheets",
+    example: "gpu_servers:model=dgx_h100,boxes=2",
+    options: || options::list(&RECORD, declared),
+    build: |spec| GpuServers::parse(spec).map(Fabric::new),
+    presets: PRESETS,
+};
+
+/// The models by their names.
+pub const PRESETS: &[PresetRecord] = &[
+    PresetRecord {
+        name: "dgx_a100",
+        summary: "DGX A100: 8 GPUs around an NVSwitch, 300 GB/s each; between boxes 25 GB/s each; 1.1 us within, 2.7 us between",
+        citation: "NVIDIA DGX A100 data sheet; as a graph in ForestColl, arXiv 2402.06787; latency in a box: NCCL's all_gather of 512 B, ai-dynamo/aiconfigurator, commit 095f58a5",
+        spec: "gpu_servers:model=dgx_a100",
+        unconfirmed: "2.7 us between boxes is a constant of NCCL's model (hwLat of tuning.cc), not measured on this machine",
+    },
+    PresetRecord {
+        name: "dgx_h100",
+        summary: "DGX H100: 8 GPUs around an NVSwitch, 450 GB/s each; between boxes 50 GB/s each; 0.8 us within, 2.7 us between",
+        citation: "NVIDIA DGX H100 data sheet; as a graph in ForestColl, arXiv 2402.06787; latency in a box: NCCL's all_gather of 512 B, ai-dynamo/aiconfigurator, commit 095f58a5",
+        spec: "gpu_servers:model=dgx_h100",
+        unconfirmed: "2.7 us between boxes is a constant of NCCL's model (hwLat of tuning.cc), not measured on this machine",
+    },
+    PresetRecord {
+        name: "dgx1",
+        summary: "DGX-1 with 8 V100: a hybrid cube mesh of NVLinks of 25 GB/s, single and double; 0.3 us over a link",
+        citation: "Cai et al., Synthesizing Optimal Collective Algorithms (SCCL), PPoPP 2021",
+        spec: "gpu_servers:model=dgx1",
+        unconfirmed: "0.3 us is that of TACCL's profile of an NDv2",
+    },
+    PresetRecord {
+        name: "ndv2",
+        summary: "Azure NDv2: two DGX-1 joined by 12.5 GB/s from GPU 0 to GPU 1; 0.3 us within, 2.6 us between",
+        citation: "Liu et al., Rethinking Machine Learning Collective Communication (TE-CCL), SIGCOMM 2024",
+        spec: "gpu_servers:model=ndv2,boxes=2",
+        unconfirmed: "latencies are those of TACCL's profile (microsoft/taccl, topo-ndv2-1MB.json)",
+    },
+    PresetRecord {
+        name: "dgx2",
+        summary: "DGX-2: 16 V100 around a switch, 125 GB/s each; between two boxes 12.5 GB/s per pair; 0.3 us within, 2.6 us between",
+        citation: "Liu et al., Rethinking Machine Learning Collective Communication (TE-CCL), SIGCOMM 2024",
+        spec: "gpu_servers:model=dgx2,boxes=2",
+        unconfirmed: "latencies are those of TACCL's profile (microsoft/taccl, topo-dgx2-1MB.json)",
+    },
+    PresetRecord {
+        name: "mi250",
+        summary: "8 AMD MI250: 16 dies with links of 50 GB/s; between boxes 16 GB/s each; 0.6 us over a link, 2.7 us between",
+        citation: "AMD Instinct MI250 system topology; as a graph in ForestColl, arXiv 2402.06787",
+        spec: "gpu_servers:model=mi250",
+        unconfirmed: "latencies are constants of NCCL's model for NVLink and networks (hwLat of tuning.cc), not measured on this machine",
+    },
+    PresetRecord {
+        name: "nvl72",
+        summary: "GB200 NVL72: 72 GPUs, 900 GB/s each to one switch; between racks 50 GB/s each; 1.15 us within, 2.7 us between",
+        citation: "NVIDIA GB200 NVL72 data sheet; latency in a rack: NCCL's all_gather of 512 B, ai-dynamo/aiconfigurator, commit 095f58a5",
+        spec: "gpu_servers:model=nvl72",
+        unconfirmed: "2.7 us between racks is a constant of NCCL's model (hwLat of tuning.cc), not measured on this machine",
+    },
+];
+
+const LATENCY: OptionRecord = OptionRecord::new("latency", "delay of a cable within a server")
+    .unit(Time::UNIT)
+    .range(Time::RANGE)
+    .default("that of the model; 400ns for dgx_h100")
+    .source(LATENCY_SOURCE);
+
+const NETWORK_LATENCY: OptionRecord =
+    OptionRecord::new("network_latency", "delay of a cable between servers")
+        .unit(Time::UNIT)
+        .range(Time::RANGE)
+        .default("latency where that is given, otherwise that of the model; 675ns for dgx_h100")
+        .source(LATENCY_SOURCE);
+
+const LATENCY_SOURCE: &str = "DGX A100, DGX H100 and NVL72 within a server: measured, NCCL's all_gather of 512 B, \
+                              ai-dynamo/aiconfigurator; V100: profiles of TACCL; others: NCCL, hwLat of tuning.cc";
+
+fn declared(options: &mut Options<'_, GpuServers>) -> Result<(Model, u32, Latencies), FabricError> {
+    let model = OptionRecord::new("model", "model of the servers");
+    let model = options.word(model, MODELS, Required, |servers| servers.model)?;
+    let boxes = OptionRecord::new("boxes", "number of servers")
+        .range("1 to as many as the source of the model joins");
+    let most = model.most_servers();
+    let boxes = options.count(boxes, most, Printed(1), |servers| servers.boxes)?;
+    let read = |spec: &Spec| {
+        let (own, given) = (model.latencies(), spec.value("latency")?);
+        let between = spec.value("network_latency")?.or(given);
+        let within = given.unwrap_or(own.within);
+        Ok(Latencies {
+            within,
+            // No cable has it where there is one server.
+            between: if boxes > 1 {
+                between.unwrap_or(own.between)
+            } else {
+                within
+            },
+        })
+    };
+    let print = |spec: Spec, latencies: &Latencies| {
+        let spec = spec.with("latency", latencies.within);
+        match latencies.between == latencies.within {
+            true => spec,
+            false => spec.with("network_latency", latencies.between),
+        }
+    };
+    let records = [LATENCY, NETWORK_LATENCY];
+    let latencies = options.several(&records, read, print, |servers| servers.latencies)?;
+    Ok((model, boxes, latencies))
+}
+
+impl Model {
+    /// How many servers the source joins.
+    fn most_servers(self) -> u32 {
+        match self {
+            Model::DgxA100 | Model::DgxH100 | Model::Mi250 | Model::Nvl72 => MOST_SERVERS,
+            Model::Ndv2 | Model::Dgx2 => 2,
+            Model::Dgx1 => 1,
+        }
+    }
+
+    /// GPUs of a server.
+    fn ranks(self) -> u32 {
+        match self {
+            Model::DgxA100 | Model::DgxH100 | Model::Dgx1 | Model::Ndv2 => 8,
+            Model::Dgx2 | Model::Mi250 => 16,
+            Model::Nvl72 => 72,
+        }
+    }
+
+    /// The rate of each GPU to the switch of its server, if there is one.
+    fn switch_rate(self) -> Option<&'static str> {
+        match self {
+            Model::DgxA100 => Some("300GB/s"),
+            Model::DgxH100 => Some("450GB/s"),
+            Model::Dgx2 => Some("125GB/s"),
+            Model::Nvl72 => Some("900GB/s"),
+            Model::Dgx1 | Model::Ndv2 | Model::Mi250 => None,
+        }
+    }
+
+    /// The delays of cables: of those from GPU to GPU, an equal part each.
+    fn latencies(self) -> Latencies {
+        let (within, between) = match self {
+            Model::DgxA100 => (1100 / 2, 2700 / 4),
+            Model::DgxH100 => (800 / 2, 2700 / 4),
+            Model::Nvl72 => (1150 / 2, 2700 / 4),
+            Model::Dgx1 | Model::Ndv2 => (300, 2600),
+            Model::Dgx2 => (300 / 2, 2600),
+            Model::Mi250 => (600, 2700 / 2),
+        };
+        let nanoseconds = |count: u64| Time::from_ps(1000 * count);
+        Latencies {
+            within: nanoseconds(within),
+            between: nanoseconds(between),
+        }
+    }
+
+    /// The rate of each GPU to the network between servers, the number of switches there, and whether a NIC of its
+    /// own is between.
+    fn network(self) -> Option<(&'static str, u32, bool)> {
+        match self {
+            Model::DgxA100 => Some(("25GB/s", 2, true)),
+            Model::DgxH100 | Model::Nvl72 => Some(("50GB/s", 1, true)),
+            Model::Mi250 => Some(("16GB/s", 1, false)),
+            Model::Dgx1 | Model::Ndv2 | Model::Dgx2 => None,
+        }
+    }
+}
+
+impl GpuServers {
+    /// Reads a specification such as `gpu_servers:model=dgx_a100,boxes=2`.
+    pub fn parse(spec: &Spec) -> Result<GpuServers, FabricError> {
+        let (model, boxes, latencies) = options::read(spec, &RECORD, declared)?;
+        let ranks = model.ranks() * boxes;
+        let mut cables = String::new();
+        let mut add = |one: u32, letter: char, other: u32, rate: &str| {
+            let joined = if cables.is_empty() { "" } else { "+" };
+            let _ = write!(cables, "{joined}{one}{letter}{other}@{rate}");
+        };
+        let mut vertices = ranks;
+        if let Some(rate) = model.switch_rate() {
+            (0..ranks).for_each(|rank| add(rank, '-', ranks + rank / model.ranks(), rate));
+            vertices += boxes;
+        }
+        for first in (0..boxes).map(|server| server * model.ranks()) {
+            match model {
+                Model::Dgx1 | Model::Ndv2 => {
+                    for (pairs, rate) in DGX1 {
+                        for (one, other) in pairs {
+                            add(first + one, '-', first + other, rate);
+                        }
+                    }
+                }
+                Model::Mi250 => {
+                    for (one, other, links) in MI250 {
+                        add(
+                            first + one,
+                            '-',
+                            first + other,
+                            &format!("{}GB/s", 50 * links),
+                        );
+                    }
+                }
+                _ => {}
+            }
+        }
+        if boxes > 1 {
+            let rate_and_delay = |rate: &str| format!("{rate}@{}", latencies.between);
+            if let Some((rate, switches, nics)) = model.network() {
+                let rate = &rate_and_delay(rate);
+                let first = vertices + if nics { ranks } else { 0 };
+                for rank in 0..ranks {
+                    let switch = first + rank % model.ranks() % switches;
+                    if nics {
+                        add(rank, '-', vertices + rank, rate);
+                        add(vertices + rank, '-', switch, rate);
+                    } else {
+                        add(rank, '-', switch, rate);
+                    }
+                }
+                vertices = first + switches;
+            }
+            let (apart, pairs) = (model.ranks(), model.ranks() / 2);
+            let rate = &rate_and_delay("12.5GB/s");
+            match model {
+                Model::Ndv2 => {
+                    add(0, '>', apart + 1, rate);
+                    add(apart, '>', 1, rate);
+                }
+                Model::Dgx2 => {
+                    for even in (0..pairs).map(|pair| 2 * pair) {
+                        add(even + 1, '>', apart + even, rate);
+                        add(apart + even + 1, '>', even, rate);
+                    }
+                }
+                _ => {}
+            }
+        }
+        let graph = Spec::new("custom")
+            .with("ranks", ranks)
+            .with("switches", vertices - ranks)
+            .with("links", cables)
+            .with("latency", latencies.within);
+        Ok(GpuServers {
+            model,
+            boxes,
+            latencies,
+            graph: Custom::parse(&graph)?,
+        })
+    }
+}
+
+impl fabric::Machine for GpuServers {
+    fn record(&self) -> &'static FamilyRecord {
+        &RECORD
+    }
+
+    fn spec(&self) -> Spec {
+        options::print(self, &RECORD, declared)
+    }
+
+    fn network(&self) -> Option<&dyn Network> {
+        Some(self)
+    }
+}
+
+impl Network for GpuServers {
+    fn ranks(&self) -> u32 {
+        self.graph.ranks()
+    }
+
+    fn wiring(&self) -> &Wiring {
+        self.graph.wiring()
+    }
+
+    fn group_size(&self) -> Option<u32> {
+        Some(self.model.ranks())
+    }
+
+    fn route(&self, source: u32, destination: u32, links: &mut Vec<u32>) {
+        self.graph.route(source, destination, links);
+    }
+
+    fn vertex_name(&self, vertex: u32) -> String {
+        let ranks = self.ranks();
+        let Some(mut switch) = vertex.checked_sub(ranks) else {
+            return format!("rank {vertex}");
+        };
+        if self.model.switch_rate().is_some() {
+            if switch < self.boxes {
+                return format!("switch of box {switch}");
+            }
+            switch -= self.boxes;
+        }
+        if self.model.network().is_some_and(|(_, _, nics)| nics) {
+            if switch < ranks {
+                return format!("NIC of rank {switch}");
+            }
+            switch -= ranks;
+        }
+        format!("network switch {switch}")
+    }
+
+    /// Servers side by side: the ranks in a circle, or where they have NICs in a row below them; the network above.
+    fn drawing(&self) -> Drawing {
+        let each = self.model.ranks();
+        let network = self.model.network().filter(|_| self.boxes > 1);
+        let in_row = network.is_some_and(|(_, _, nics)| nics);
+        let server: Vec<Point> = match in_row {
+            true => (0..each).map(|rank| [f64::from(rank), 1.8]).collect(),
+            false => drawing::circle(each),
+        };
+        let top = server.iter().map(|at| at[1]).fold(1.0, f64::max);
+        let apart = if in_row {
+            f64::from(each) + 0.6
+        } else {
+            2.0 * top + 1.2
+        };
+        let left = |server: u32| f64::from(server) * apart;
+        let beside =
+            |number: u32, up: f64| server.iter().map(move |[x, y]| [x + left(number), y + up]);
+        let mut places: Vec<Point> = (0..self.boxes)
+            .flat_map(|number| beside(number, 0.0))
+            .collect();
+        let middle = if in_row {
+            f64::from(each - 1) / 2.0
+        } else {
+            0.0
+        };
+        if self.model.switch_rate().is_some() {
+            places.extend((0..self.boxes).map(|number| [left(number) + middle, 0.0]));
+        }
+        if in_row {
+            places.extend((0..self.boxes).flat_map(|number| beside(number, 1.3)));
+        }
+        if let Some((_, switches, _)) = network {
+            let share = |switch: u32| (f64::from(switch) + 0.5) / f64::from(switches);
+            let width = left(self.boxes - 1) + 2.0 * middle;
+            places.extend((0..switches).map(|switch| [share(switch) * width, top + 3.2]));
+        }
+        Drawing::of(places)
+    }
+}

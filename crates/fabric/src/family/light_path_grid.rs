@@ -1,0 +1,167 @@
+//! Computers joined by lightpaths that are set up when they are needed and released afterwards: the
+//! grid over an optical burst-switched network.
+//!
+//! A lightpath joins a port of one rank with a port of another and serves both ways at once (full
+//! duplex). A rank has k ports, and so holds paths to at most k others at a time. Setting up any number of
+//! paths at one instant takes one time, releasing them another. The network between is not modelled: every
+//! path can be had.
+
+mod circuits;
+
+use crate::fabric::light::{Light, LightField, LightKind};
+use crate::fabric::options;
+use crate::fabric::options::Otherwise::*;
+use crate::fabric::options::{Options, declare};
+use crate::fabric::{Circuits, Fabric, FabricError, FamilyRecord, Machine, Named};
+use opticoll_base::names::plural;
+use opticoll_base::spec::{OptionRecord, Role, Spec};
+use opticoll_base::units::{Rate, Time};
+
+/// Ranks with ports for lightpaths.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LightPathGrid {
+    /// The number of ranks, p.
+    pub ranks: u32,
+    /// Ports of a rank, k: to so many others it can hold paths at once.
+    pub ports: u32,
+    /// From the first bit sent to the first bit received, alpha.
+    pub latency: Time,
+    /// Rate of a path, each way; 1 / beta.
+    pub rate: Rate,
+    /// To set up any number of paths at one instant.
+    pub establish: Time,
+    /// To release any number of paths at one instant; with `establish` gamma.
+    pub release: Time,
+}
+
+/// The ports of a lightpath's two ends.
+pub const LIGHT: LightKind = LightKind {
+    words: &[],
+    form: "{source_port}.{destination_port}",
+    example: "0.1",
+    relays: false,
+    fields: &[
+        LightField {
+            name: "source_port",
+            bits: 8,
+            names: &[],
+            star: false,
+            shifts: false,
+            meaning: "the port of the rank that sends",
+        },
+        LightField {
+            name: "destination_port",
+            bits: 16,
+            names: &[],
+            star: false,
+            shifts: false,
+            meaning: "the port of the rank that receives",
+        },
+    ],
+};
+
+/// The light of a message: the ports that its path joins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PortsLight {
+    /// The port of the rank that sends, 0..ports.
+    pub source_port: u8,
+    /// The port of the rank that receives, 0..ports.
+    pub destination_port: u16,
+}
+
+impl From<Light> for PortsLight {
+    #[inline]
+    fn from(Light(word): Light) -> PortsLight {
+        PortsLight {
+            source_port: (word >> 16) as u8,
+            destination_port: word as u16,
+        }
+    }
+}
+
+impl From<PortsLight> for Light {
+    #[inline]
+    fn from(light: PortsLight) -> Light {
+        Light(u32::from(light.source_port) << 16 | u32::from(light.destination_port))
+    }
+}
+
+const MOST_RANKS: u32 = 1 << 20;
+/// A plan numbers ports with 8 bits.
+const MOST_PORTS: u32 = 1 << 8;
+
+/// The family's record. Its defaults are the values of the paper.
+pub const RECORD: FamilyRecord = FamilyRecord {
+    name: "light_path_grid",
+    summary: "Ranks with a few ports each, joined by lightpaths that are set up and torn down",
+    citation: "Matsuoka, Takizawa, Nakada, Koga and Takada, MPI Collective Communication over OBS Grid",
+    example: "light_path_grid:ranks=64,ports=2",
+    options: || options::list(&RECORD, declared),
+    build: |spec| options::read(spec, &RECORD, declared).map(Fabric::new),
+    presets: &[],
+};
+
+fn declared(options: &mut Options<'_, LightPathGrid>) -> Result<LightPathGrid, FabricError> {
+    declare! { options of LightPathGrid;
+        ranks "ranks" count(MOST_RANKS, Required) "number of ranks";
+        ports "ports" count(MOST_PORTS, Printed(1))
+            "ports of a rank, each of which holds one lightpath";
+        latency "latency" value(Printed(Time::from_ps(100_000_000))) "latency of a message";
+        rate "rate" value(Printed(Rate::gigabits(1))) "rate of a lightpath, in each direction";
+        establish "establish" value(Printed(Time::from_ps(5_000_000_000))) Reconfiguration
+            "time to set up any number of lightpaths at one instant";
+        release "release" value(Silent(establish)) Reconfiguration
+            "time to tear down any number of lightpaths at one instant" default "establish";
+    }
+    Ok(LightPathGrid {
+        ranks,
+        ports,
+        latency,
+        rate,
+        establish,
+        release,
+    })
+}
+
+impl Named for LightPathGrid {
+    const NAME: &'static str = RECORD.name;
+}
+
+impl Machine for LightPathGrid {
+    fn record(&self) -> &'static FamilyRecord {
+        &RECORD
+    }
+
+    fn spec(&self) -> Spec {
+        options::print(self, &RECORD, declared)
+    }
+
+    fn nature(&self) -> &'static str {
+        "a lightpath grid, which models ports only, not routes or wavelengths"
+    }
+
+    fn ranks(&self) -> u32 {
+        self.ranks
+    }
+
+    fn words(&self) -> String {
+        format!(
+            "{}, {} each, {} per lightpath, latency {}, {} to set up, {} to tear down",
+            plural(self.ranks as usize, "rank"),
+            plural(self.ports as usize, "port"),
+            self.rate.words(),
+            self.latency,
+            self.establish,
+            self.release
+        )
+    }
+
+    /// The rates of the ports.
+    fn injection_bandwidth(&self) -> u128 {
+        u128::from(self.ports) * u128::from(self.rate.bits_per_second())
+    }
+
+    fn circuits(&self) -> Option<&dyn Circuits> {
+        Some(self)
+    }
+}

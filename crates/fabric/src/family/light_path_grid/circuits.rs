@@ -1,0 +1,109 @@
+//! Messages over lightpaths, slot by slot: they take latency + bytes / rate.
+
+use super::{LIGHT, LightPathGrid, PortsLight};
+use crate::fabric::Transmission;
+use crate::fabric::circuits::{
+    Capacity, Change, Charge, Circuit, Circuits, LightSharing, Lines, NoCircuit, Port, Tuning,
+};
+use crate::fabric::light::{Hop, LightKind};
+use opticoll_base::units::{Time, UnitError};
+
+impl Circuits for LightPathGrid {
+    fn light(&self) -> &'static LightKind {
+        &LIGHT
+    }
+
+    fn policies(&self) -> &'static [(&'static str, Charge)] {
+        &[
+            ("establish_release", Charge::Groups { each_slot: false }),
+            ("every_step", Charge::Groups { each_slot: true }),
+            ("per_port", Charge::ChangedPort),
+            ("free", Charge::Never),
+        ]
+    }
+
+    /// Ports: a row for each port of a rank.
+    fn lines(&self) -> Lines {
+        Lines {
+            shape: [("port", self.ports), ("rank", self.ranks)],
+            channels: 1,
+            capacity: Capacity::Time,
+            held_for_delay: false,
+        }
+    }
+
+    fn transmission(&self) -> Transmission {
+        Transmission::at(self.rate)
+    }
+
+    fn delay(&self) -> Result<Time, UnitError> {
+        Ok(self.latency)
+    }
+
+    fn keeps_paths(&self) -> bool {
+        true
+    }
+
+    fn sharing(&self) -> LightSharing {
+        LightSharing::SameCircuit
+    }
+
+    fn other_policies(&self) -> &'static str {
+        "on a light_path_grid use establish_release (by groups of slots), every_step, per_port or free"
+    }
+
+    fn change(&self) -> Result<Change, UnitError> {
+        Ok(Change {
+            set_up: self.establish,
+            release: self.release,
+            ..Change::default()
+        })
+    }
+
+    fn formula_latency(&self) -> Option<Time> {
+        Some(self.latency)
+    }
+
+    fn measure(&self, hops: &[Hop], circuits: &mut Vec<Circuit>) -> Result<(), NoCircuit> {
+        for (place, hop) in hops.iter().enumerate() {
+            let light = PortsLight::from(hop.light);
+            let source_port = u32::from(light.source_port);
+            let exists = hop.from.max(hop.to) < self.ranks
+                && source_port < self.ports
+                && u32::from(light.destination_port) < self.ports;
+            if !exists {
+                return Err(NoCircuit::Absent {
+                    hop: place,
+                    problem: "a rank or one of its ports does not exist",
+                });
+            }
+            let line = source_port * self.ranks + hop.from;
+            circuits.push(Circuit {
+                delay: self.latency,
+                lines: [line..line + 1, 0..0],
+            });
+        }
+        Ok(())
+    }
+
+    /// A port sends and receives.
+    fn tune(&self, hops: &[Hop], tunings: &mut Vec<Tuning>) {
+        tunings.extend(hops.iter().map(|hop| {
+            let light = PortsLight::from(hop.light);
+            let source = u64::from(hop.from) << 32 | u64::from(light.source_port);
+            let destination = u64::from(hop.to) << 32 | u64::from(light.destination_port);
+            let port = |pool, state| Port {
+                pool,
+                size: 1,
+                state,
+            };
+            Tuning {
+                is_fixed: false,
+                transmitter: port(source, destination),
+                receiver: port(destination, source),
+                channel: 0,
+                plane: 0,
+            }
+        }));
+    }
+}

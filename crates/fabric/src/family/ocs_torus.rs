@@ -1,0 +1,525 @@
+//! A torus of cubes that optical circuit switches (OCSes) join, as TPU v4 and its successors are built.
+//!
+//! A **cube** has c x c x c chips, which are ranks; cables join neighbours within it. On each of its six faces every chip
+//! has a fibre, 6 c^2 in all. The two fibres at the same place of opposite faces lead to the same OCS, so that 3 c^2
+//! switches have two ports for each cube, and B cubes need 2 B ports of each. A **slice** is some of the cubes as a box:
+//! each switch joins the high face of a cube to the low face of the next one, around the box. So the slice is a torus.
+//!
+//! | slice | graph |
+//! |---|---|
+//! | sides that are multiples of c | torus, twisted if asked; all neighbours of cubes over switches |
+//! | sides up to c, some below | mesh within one cube, without switches |
+//!
+//! **Twisted**: of a box with sides n and 2n, at least one of each, the way around every side n leads also n along every
+//! side 2n ([`Translations`]). Since n is whole cubes, fibres at the same place of faces are joined, as the switches
+//! demand. A slice of 4x4x8 is that of TPU v4: all_to_all takes 220/3 in place of 128 blocks over a link, and the
+//! diameter is 6 in place of 8.
+//!
+//! **A cube fails** (`without=cube 3`): the first spare cube that is free takes its place. The switches join its 6 c^2
+//! fibres as they joined those of the failed one; all other circuits stay. Links, ranks and routes stay as they were.
+//!
+//! **Routes** take the fewest links: all hops along x, then along y, then z. Of ways as long as each other, the one that
+//! goes around fewer sides is taken, then the one upwards.
+//!
+//! Jouppi et al., TPU v4: An Optically Reconfigurable Supercomputer for Machine Learning with Hardware Support for
+//! Embeddings, ISCA 2023; Zu et al., Resiliency at Scale: Managing Google's TPUv4 Machine Learning Supercomputer, NSDI 2024.
+
+use std::sync::Arc;
+
+use crate::drawing;
+use crate::drawing::Drawing;
+use crate::fabric;
+use crate::fabric::options;
+use crate::fabric::options::Options;
+use crate::fabric::options::Otherwise::*;
+use crate::fabric::part::WITHOUT;
+use crate::fabric::switches::Switches;
+use crate::fabric::wiring;
+use crate::fabric::wiring::Wire;
+use crate::fabric::{Fabric, FabricError, FamilyRecord, PresetRecord};
+use crate::network::translations::Translations;
+use crate::network::{Network, Wiring};
+use opticoll_base::interrupt;
+use opticoll_base::names::plural;
+use opticoll_base::spec::{OptionRecord, REQUIRED, Spec, whole};
+
+/// The most chips along a side of a cube.
+const MOST_SIDE: u32 = 64;
+
+/// The most spare cubes, and ports of a switch.
+const MOST_CUBES: u32 = 1 << 20;
+
+const AXES: [char; 3] = ['x', 'y', 'z'];
+
+/// No link leads this way.
+const NONE: u32 = u32::MAX;
+
+/// A slice of cubes that circuit switches join.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OcsTorus {
+    asked: Asked,
+    wire: Wire,
+    /// By place of a cube in the slice, x fastest: the cube.
+    cubes: Vec<u32>,
+    /// Cubes that failed, in their order.
+    failed: Vec<u32>,
+    /// None where the slice is within a cube.
+    translations: Option<Translations>,
+    /// By rank and direction, 2 axis + 1 where it is downwards: the link that leads there, or [`NONE`].
+    leaving: Arc<[[u32; 6]]>,
+    /// By what a rank is away from another: hops along each axis, downwards below 0.
+    hops: Arc<[[i32; 3]]>,
+    wiring: Arc<Wiring>,
+}
+
+/// What the options say of cubes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Asked {
+    sides: [u32; 3],
+    cube: u32,
+    twisted: bool,
+    spares: u32,
+    /// Of each switch; `None`: as many as needed.
+    ports: Option<u32>,
+}
+
+/// The family's record.
+pub const RECORD: FamilyRecord = FamilyRecord {
+    name: "ocs_torus",
+    summary: "Torus of cubes joined by optical circuit switches, twisted or not, with spare cubes",
+    citation: "Jouppi et al., TPU v4: An Optically Reconfigurable Supercomputer, ISCA 2023; Camara et al., Twisted \
+               Torus Topologies for Enhanced Interconnection Networks, TPDS 2010",
+    example: "ocs_torus:dims=4x4x8,twisted=yes,rate=100GB/s",
+    options: || options::list(&RECORD, declared),
+    build: |spec| OcsTorus::parse(spec).map(Fabric::new),
+    presets: PRESETS,
+};
+
+/// Machines that are such tori.
+pub const PRESETS: &[PresetRecord] = &[PresetRecord {
+    name: "tpu7x",
+    summary: "TPU7x (Ironwood), one cube or a slice of dims=...: cubes of 4x4x4 chips, 100 GB/s per link and direction",
+    citation: "Google Cloud, TPU7x: 1,200 GB/s of each chip, both directions of six links; 9,216 chips in a pod. Cubes: \
+               Jouppi et al., TPU v4, ISCA 2023",
+    spec: "ocs_torus:dims=4x4x4,cube=4,rate=100GB/s",
+    unconfirmed: "InfraGraph's blueprint of an Ironwood rack gives a link 1,400 Gb/s in place of 800 Gb/s; latency, spare \
+                  cubes and ports of the switches are not published",
+}];
+
+const DIMS: OptionRecord = OptionRecord::new(
+    "dims",
+    "ranks along x, y and z: multiples of cube, or all at most cube for a slice within a cube",
+)
+.range("three numbers from 1 to 1048576, such as 4x4x8")
+.default(REQUIRED);
+const CUBE: OptionRecord = OptionRecord::new("cube", "ranks along a side of a cube");
+const TWISTED: OptionRecord = OptionRecord::new(
+    "twisted",
+    "twist of sides n and 2n: the way around each side n leads also n along each side 2n",
+);
+const SPARES: OptionRecord =
+    OptionRecord::new("spares", "cubes beside the slice, for cubes that fail")
+        .range("0 to 1048576")
+        .default("0");
+const PORTS: OptionRecord = OptionRecord::new(
+    "ports",
+    "ports of a switch; two for each cube and spare are needed",
+);
+const YES_OR_NO: &[(&str, bool)] = &[("no", false), ("yes", true)];
+
+fn declared(options: &mut Options<'_, OcsTorus>) -> Result<(Asked, Wire), FabricError> {
+    let missing = options.missing(DIMS.name);
+    let read = |spec: &Spec| -> Result<[u32; 3], FabricError> {
+        let sides = wiring::counts(spec, DIMS.name, wiring::MOST_RANKS)?.ok_or(missing)?;
+        let given = sides.len();
+        sides.try_into().map_err(|_| {
+            let problem = format!("has {} for 3 sides, such as 4x4x8", plural(given, "number"));
+            spec.refuse(DIMS.name, problem).into()
+        })
+    };
+    let print = |sides: &[u32; 3]| Some(wiring::print_counts(sides));
+    let sides = options.option(DIMS, read, print, |machine| machine.asked.sides)?;
+    let cube = options.count(CUBE, MOST_SIDE, Printed(4), |machine| machine.asked.cube)?;
+    let twisted = options.word(TWISTED, YES_OR_NO, Silent(false), |machine| {
+        machine.asked.twisted
+    })?;
+    let read = |spec: &Spec| Ok(spec.count(SPARES.name, 0, MOST_CUBES)?.unwrap_or(0));
+    let print = |spares: &u32| (*spares > 0).then(|| spares.to_string());
+    let spares = options.option(SPARES, read, print, |machine| machine.asked.spares)?;
+    let ports = options.limit(PORTS, Some("any"), MOST_CUBES, |machine| {
+        machine.asked.ports
+    })?;
+    let link = wiring::rate_and_latency(options, |machine| machine.wire.link)?;
+    let wire = Wire::declared(options, link, |machine| machine.wire)?;
+    let asked = Asked {
+        sides,
+        cube,
+        twisted,
+        spares,
+        ports,
+    };
+    Ok((asked, wire))
+}
+
+impl Asked {
+    /// Whether it is less than a cube, and needs no switch.
+    fn is_within_cube(&self) -> bool {
+        let small = |side: &u32| *side <= self.cube;
+        self.sides.iter().all(small) && self.sides.iter().any(|side| *side < self.cube)
+    }
+
+    /// The places of cubes along an axis.
+    fn places(&self, axis: usize) -> u32 {
+        self.sides[axis].div_ceil(self.cube)
+    }
+
+    /// Cubes of the slice.
+    fn slice(&self) -> u32 {
+        (0..3).map(|axis| self.places(axis)).product()
+    }
+
+    /// Cubes of the slice and spares.
+    fn cubes(&self) -> u64 {
+        u64::from(self.slice()) + u64::from(self.spares)
+    }
+
+    /// # Errors
+    /// Sides that are no whole cubes, a twist that is not defined, or more cubes than switches have ports for.
+    fn checked(&self, spec: &Spec) -> Result<Option<Translations>, FabricError> {
+        let cube = self.cube;
+        let ranks = self.sides.iter().map(|side| u128::from(*side));
+        let ranks = ranks.fold(1, u128::saturating_mul);
+        wiring::check_size(&RECORD, ranks, 0)?;
+        wiring::check_size(&RECORD, ranks, 3 * ranks)?;
+        if cube == 1 {
+            let problem = "a cube has 2 ranks or more along a side";
+            return Err(spec.refuse(CUBE.name, problem).into());
+        }
+        let within = self.is_within_cube();
+        if !within && self.sides.iter().any(|side| side % cube != 0) {
+            let problem = format!(
+                "each side must be whole cubes, a multiple of {cube}, or all sides at most {cube}, within one cube"
+            );
+            return Err(spec.refuse(DIMS.name, problem).into());
+        }
+        let needed = 2 * self.cubes();
+        if let Some(ports) = self.ports.filter(|ports| u64::from(*ports) < needed) {
+            let (slice, spares) = (self.slice() as usize, self.spares as usize);
+            let spares = match spares {
+                0 => String::new(),
+                _ => format!(" and {}", plural(spares, "spare")),
+            };
+            let problem = format!(
+                "{}{spares} need {needed} ports of each of the {} switches, which have {ports}; take switches with more \
+                 ports, or fewer cubes",
+                plural(slice, "cube"),
+                3 * cube * cube,
+            );
+            return Err(spec.refuse(PORTS.name, problem).into());
+        }
+        match (within, self.twisted) {
+            (true, true) => {
+                let problem = "a slice within a cube does not go around, so there is no twist";
+                Err(spec.refuse(TWISTED.name, problem).into())
+            }
+            (true, false) => Ok(None),
+            (false, false) => Ok(Some(Translations::straight(self.sides.into()))),
+            (false, true) => {
+                let twisted = Translations::twisted(self.sides.into());
+                let problem = "a twist is defined for sides of n and 2n, at least one of each, such as 4x4x8 and 4x8x8";
+                Ok(Some(
+                    twisted.ok_or_else(|| spec.refuse(TWISTED.name, problem))?,
+                ))
+            }
+        }
+    }
+
+    fn coordinates(&self, rank: u32) -> [u32; 3] {
+        let [x, y, _] = self.sides;
+        [rank % x, rank / x % y, rank / x / y]
+    }
+
+    fn rank(&self, [x, y, z]: [u32; 3]) -> u32 {
+        (z * self.sides[1] + y) * self.sides[0] + x
+    }
+
+    /// The hops along each axis by which a rank is away from rank 0, the fewest.
+    fn hops(&self, rank: u32, translations: Option<&Translations>) -> [i32; 3] {
+        let own = self.coordinates(rank).map(|one| one as i32);
+        let Some(translations) = translations else {
+            return own;
+        };
+        // Sides around which a way leads also along others, and those others; without a twist there are only others.
+        let short = |axis: usize| {
+            let side = self.sides[axis];
+            let shifts = self
+                .sides
+                .iter()
+                .any(|&along| translations.shift(side, along) > 0);
+            shifts.then_some(axis)
+        };
+        let short: Vec<usize> = (0..3).filter_map(short).collect();
+        let mut best: Option<(u32, [i32; 3])> = None;
+        for around in 0..1u32 << short.len() {
+            let mut hops = own;
+            let mut shift = 0;
+            for (bit, &axis) in short.iter().enumerate() {
+                if around >> bit & 1 == 1 {
+                    // Downwards around the side: back along the others.
+                    hops[axis] -= self.sides[axis] as i32;
+                    shift += self.sides[axis] as i32;
+                }
+            }
+            for axis in (0..3).filter(|axis| !short.contains(axis)) {
+                let side = self.sides[axis] as i32;
+                let way = (own[axis] + shift).rem_euclid(side);
+                hops[axis] = if way > side / 2 { way - side } else { way };
+            }
+            let length = hops.iter().map(|hops| hops.unsigned_abs()).sum();
+            if best.is_none_or(|(least, _)| length < least) {
+                best = Some((length, hops));
+            }
+        }
+        best.map_or(own, |(_, hops)| hops)
+    }
+}
+
+impl OcsTorus {
+    /// Reads a specification such as `ocs_torus:dims=4x4x8,twisted=yes,spares=1,ports=136`.
+    pub fn parse(spec: &Spec) -> Result<OcsTorus, FabricError> {
+        let (asked, wire) = options::read(spec, &RECORD, declared)?;
+        let translations = asked.checked(spec)?;
+        let ranks = asked.sides.iter().product::<u32>();
+        let mut wiring = Wiring::new(wire.duplex);
+        let mut leaving = vec![[NONE; 6]; ranks as usize];
+        let mut cable = 0;
+        for rank in 0..ranks {
+            interrupt::check();
+            let at = asked.coordinates(rank);
+            for axis in 0..3 {
+                let mut step = [0; 3];
+                step[axis] = 1;
+                let next = match &translations {
+                    Some(translations) => translations.moved(rank, asked.rank(step), false),
+                    None if at[axis] + 1 == asked.sides[axis] => continue,
+                    None => rank + asked.rank(step),
+                };
+                wiring.add(rank, next, wire.link);
+                leaving[rank as usize][2 * axis] = wiring.forth(cable);
+                leaving[next as usize][2 * axis + 1] = wiring.back(cable);
+                cable += 1;
+            }
+        }
+        let hops = (0..ranks).map(|rank| asked.hops(rank, translations.as_ref()));
+        Ok(OcsTorus {
+            cubes: (0..asked.slice()).collect(),
+            failed: Vec::new(),
+            hops: hops.collect(),
+            wiring: Arc::new(wiring),
+            asked,
+            wire,
+            translations,
+            leaving: leaving.into(),
+        })
+    }
+
+    /// The same after the failure of a cube.
+    ///
+    /// # Errors
+    /// No such cube, one that has failed before, or no spare that could take its place.
+    fn without_cube(&self, cube: u32) -> Result<OcsTorus, String> {
+        let all = self.asked.cubes() as u32;
+        if cube >= all {
+            return Err(format!(
+                "there is no cube {cube}: cubes are 0 to {}",
+                all - 1
+            ));
+        }
+        if self.failed.contains(&cube) {
+            return Err(format!("cube {cube} is named twice"));
+        }
+        let mut left = self.clone();
+        left.failed.push(cube);
+        if let Some(place) = self.cubes.iter().position(|own| *own == cube) {
+            let is_free = |cube: &u32| !left.cubes.contains(cube) && !left.failed.contains(cube);
+            let Some(spare) = (self.asked.slice()..all).find(is_free) else {
+                let spares = match self.asked.spares {
+                    0 => "there is no spare cube".to_owned(),
+                    1 => "its spare is in use or has failed".to_owned(),
+                    many => format!("all {many} spares are in use or have failed"),
+                };
+                let more = self.asked.spares + 1;
+                return Err(format!(
+                    "nothing takes the place of cube {cube}: {spares}; give spares={more}, or the slice fewer cubes"
+                ));
+            };
+            left.cubes[place] = spare;
+        }
+        Ok(left)
+    }
+}
+
+impl fabric::Machine for OcsTorus {
+    fn record(&self) -> &'static FamilyRecord {
+        &RECORD
+    }
+
+    fn spec(&self) -> Spec {
+        let spec = options::print(self, &RECORD, declared);
+        if self.failed.is_empty() {
+            return spec;
+        }
+        let failed = self.failed.iter().map(|cube| format!("cube{cube}"));
+        spec.with(WITHOUT.name, failed.collect::<Vec<String>>().join("+"))
+    }
+
+    fn replaced(&self, part: &str) -> Option<Result<Fabric, String>> {
+        let cube = whole(part.strip_prefix("cube")?.trim_start())?;
+        Some(self.without_cube(cube).map(Fabric::new))
+    }
+
+    fn words(&self) -> String {
+        let ranks = plural(self.leaving.len(), "rank");
+        let links = plural(self.links().len(), "link");
+        let side = self.asked.cube;
+        let mut words = format!("{ranks}, {links}");
+        if self.asked.is_within_cube() {
+            words += &format!(" within a cube of {side}x{side}x{side}");
+            return words;
+        }
+        let cubes = plural(self.cubes.len(), "cube");
+        words += &format!(", {cubes} of {side}x{side}x{side}");
+        let free = self.asked.spares as usize - self.failed.len();
+        if self.asked.spares > 0 {
+            words += &format!(", {} left", plural(free, "spare"));
+        }
+        let needed = Switches::ports(self);
+        let of = self.asked.ports.map(|ports| format!(" of {ports}"));
+        let of = of.unwrap_or_default();
+        words += &format!(
+            ", {needed}{of} ports of each of {} circuit switches",
+            self.count()
+        );
+        words
+    }
+
+    fn network(&self) -> Option<&dyn Network> {
+        Some(self)
+    }
+
+    fn switches(&self) -> Option<&dyn Switches> {
+        (!self.asked.is_within_cube()).then_some(self)
+    }
+}
+
+impl Switches for OcsTorus {
+    fn count(&self) -> u32 {
+        3 * self.asked.cube * self.asked.cube
+    }
+
+    fn ports(&self) -> u32 {
+        2 * self.asked.cubes() as u32
+    }
+
+    /// By its axis and the place of its fibres on a face.
+    fn switch_name(&self, switch: u32) -> String {
+        let side = self.asked.cube;
+        let place = switch % (side * side);
+        let axis = AXES[(switch / (side * side)) as usize % 3];
+        format!("switch {axis} {}.{}", place % side, place / side)
+    }
+
+    /// Port 2 c is that of cube c's low face, port 2 c + 1 that of its high face.
+    fn port_name(&self, switch: u32, port: u32) -> String {
+        let axis = AXES[(switch / (self.asked.cube * self.asked.cube)) as usize % 3];
+        let sign = if port % 2 == 1 { '+' } else { '-' };
+        format!("cube {} {sign}{axis}", port / 2)
+    }
+
+    fn joined(&self, switch: u32) -> Vec<(u32, u32)> {
+        let (asked, side) = (&self.asked, self.asked.cube);
+        let axis = (switch / (side * side)) as usize;
+        let Some(translations) = &self.translations else {
+            return Vec::new();
+        };
+        let place = |[x, y, z]: [u32; 3]| {
+            let number = (z / side * asked.places(1) + y / side) * asked.places(0) + x / side;
+            self.cubes[number as usize]
+        };
+        let mut pairs = Vec::new();
+        for rank in 0..self.ranks() {
+            let at = asked.coordinates(rank);
+            let face = |other: usize| match other == axis {
+                true => at[other] % side == side - 1,
+                false => at[other] % side == 0,
+            };
+            if (0..3).all(face) {
+                let mut step = [0; 3];
+                step[axis] = 1;
+                let next = translations.moved(rank, asked.rank(step), false);
+                pairs.push((2 * place(at) + 1, 2 * place(asked.coordinates(next))));
+            }
+        }
+        pairs
+    }
+}
+
+impl Network for OcsTorus {
+    fn ranks(&self) -> u32 {
+        self.leaving.len() as u32
+    }
+
+    fn wiring(&self) -> &Wiring {
+        &self.wiring
+    }
+
+    fn route(&self, source: u32, destination: u32, links: &mut Vec<u32>) {
+        let hops = match &self.translations {
+            Some(translations) => self.hops[translations.moved(destination, source, true) as usize],
+            None => {
+                let [from, to] = [source, destination].map(|rank| self.asked.coordinates(rank));
+                [0, 1, 2].map(|axis| to[axis] as i32 - from[axis] as i32)
+            }
+        };
+        let mut at = source;
+        for (axis, hops) in hops.into_iter().enumerate() {
+            let direction = 2 * axis + usize::from(hops < 0);
+            for _ in 0..hops.unsigned_abs() {
+                let link = self.leaving[at as usize][direction];
+                links.push(link);
+                let (one, other) = self.ends(link).unwrap_or((at, at));
+                at = if at == one { other } else { one };
+            }
+        }
+    }
+
+    /// Where a cube has two ranks along a side, and the slice is one cube wide, one cable between them is within the cube
+    /// and the other goes around.
+    fn cable_number(&self, link: u32) -> Option<u32> {
+        let straight = self.translations.as_ref().filter(|one| !one.is_twisted());
+        let cable = link / (self.wiring.back(0) + 1);
+        let (rank, axis) = (cable / 3, cable as usize % 3);
+        straight.filter(|one| one.sides()[axis] == 2)?;
+        Some(self.asked.coordinates(rank)[axis])
+    }
+
+    fn translations(&self) -> Option<&Translations> {
+        self.translations.as_ref()
+    }
+
+    fn drawing(&self) -> Drawing {
+        let links = 0..self.links().len() as u32;
+        let leads_around = |&link: &u32| {
+            self.ends(link).is_some_and(|(one, other)| {
+                let [one, other] = [one, other].map(|rank| self.asked.coordinates(rank));
+                one.iter()
+                    .zip(other)
+                    .any(|(one, other)| one.abs_diff(other) > 1)
+            })
+        };
+        Drawing {
+            places: drawing::grid(&self.asked.sides),
+            around: links.filter(leads_around).collect(),
+        }
+    }
+}

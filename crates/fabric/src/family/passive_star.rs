@@ -1,0 +1,165 @@
+//! Ranks around a passive star coupler: broadcast and select.
+//!
+//! The coupler divides the light of every transmitter among all receivers. In a slot a wavelength carries what
+//! one rank sends; every rank that tunes a receiver to it hears it. A rank has so many tunable transmitters
+//! and so many tunable receivers, and each is on one wavelength at a time.
+
+mod circuits;
+
+use crate::drawing;
+use crate::drawing::Drawing;
+use crate::fabric::light::{Light, LightField, LightKind};
+use crate::fabric::options;
+use crate::fabric::options::Otherwise::*;
+use crate::fabric::options::{Options, declare};
+use crate::fabric::wiring::CHOSEN;
+use crate::fabric::{Circuits, Fabric, FabricError, FamilyRecord, Machine, Named};
+use opticoll_base::names::plural;
+use opticoll_base::spec::{OptionRecord, Role, Spec};
+use opticoll_base::units::{Rate, Time};
+
+/// Ranks around a passive star coupler.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PassiveStar {
+    /// The number of ranks, N.
+    pub ranks: u32,
+    /// Wavelengths of the coupler, w.
+    pub wavelengths: u32,
+    /// Tunable transmitters of a rank, t.
+    pub transmitters: u32,
+    /// Tunable receivers of a rank, r.
+    pub receivers: u32,
+    /// Rate of a wavelength.
+    pub rate: Rate,
+    /// Time to tune transmitters and receivers.
+    pub reconfiguration: Time,
+    /// From transmitter to receiver.
+    pub latency: Time,
+}
+
+/// The wavelength that a rank sends on.
+pub const LIGHT: LightKind = LightKind {
+    words: &[],
+    form: "{wavelength}",
+    example: "5",
+    relays: false,
+    fields: &[LightField {
+        name: "wavelength",
+        bits: 16,
+        names: &[],
+        star: false,
+        shifts: true,
+        meaning: "the wavelength that the source sends on and the destination is tuned to",
+    }],
+};
+
+/// The light of a transfer: its wavelength.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct StarLight {
+    /// The wavelength, 0..wavelengths.
+    pub wavelength: u16,
+}
+
+impl From<Light> for StarLight {
+    fn from(Light(word): Light) -> StarLight {
+        StarLight {
+            wavelength: word as u16,
+        }
+    }
+}
+
+impl From<StarLight> for Light {
+    fn from(light: StarLight) -> Light {
+        Light(light.wavelength.into())
+    }
+}
+
+const MOST_RANKS: u32 = 1 << 20;
+const MOST_WAVELENGTHS: u32 = 4096;
+
+/// The family's record.
+pub const RECORD: FamilyRecord = FamilyRecord {
+    name: "passive_star",
+    summary: "Ranks around a passive star coupler; on each wavelength one rank sends and all ranks may receive",
+    citation: "Mukherjee, WDM-based local lightwave networks, part I: single-hop systems, IEEE Network 1992",
+    example: "passive_star:ranks=16,wavelengths=8",
+    options: || options::list(&RECORD, declared),
+    build: |spec| options::read(spec, &RECORD, declared).map(Fabric::new),
+    presets: &[],
+};
+
+fn declared(options: &mut Options<'_, PassiveStar>) -> Result<PassiveStar, FabricError> {
+    declare! { options of PassiveStar;
+        ranks "ranks" count(MOST_RANKS, Required) "number of ranks";
+        wavelengths "wavelengths" count(MOST_WAVELENGTHS, Required)
+            "wavelengths of the coupler";
+        transmitters "transmitters" count(MOST_WAVELENGTHS, Printed(1))
+            "tunable transmitters of a rank";
+        receivers "receivers" count(MOST_WAVELENGTHS, Printed(1))
+            "tunable receivers of a rank";
+        rate "rate" value(Printed(Rate::gigabits(100))) "rate of a wavelength" source CHOSEN;
+        reconfiguration "reconfiguration" value(Printed(Time::from_ps(10_000))) Reconfiguration
+            "time to tune transmitters and receivers" source CHOSEN;
+        latency "latency" value(Silent(Time::ZERO)) "delay from transmitter to receiver";
+    }
+    Ok(PassiveStar {
+        ranks,
+        wavelengths,
+        transmitters,
+        receivers,
+        rate,
+        reconfiguration,
+        latency,
+    })
+}
+
+impl Named for PassiveStar {
+    const NAME: &'static str = RECORD.name;
+}
+
+impl Machine for PassiveStar {
+    fn record(&self) -> &'static FamilyRecord {
+        &RECORD
+    }
+
+    fn spec(&self) -> Spec {
+        options::print(self, &RECORD, declared)
+    }
+
+    fn nature(&self) -> &'static str {
+        "a passive star, where light goes around no ring"
+    }
+
+    fn ranks(&self) -> u32 {
+        self.ranks
+    }
+
+    fn words(&self) -> String {
+        format!(
+            "{}, {} of {} each, {} and {} per rank, {} to tune",
+            plural(self.ranks as usize, "rank"),
+            plural(self.wavelengths as usize, "wavelength"),
+            self.rate.words(),
+            plural(self.transmitters as usize, "transmitter"),
+            plural(self.receivers as usize, "receiver"),
+            self.reconfiguration
+        )
+    }
+
+    /// The rates of the transmitters, of which no more can be used than there are wavelengths.
+    fn injection_bandwidth(&self) -> u128 {
+        let sent = self.transmitters.min(self.wavelengths);
+        u128::from(sent) * u128::from(self.rate.bits_per_second())
+    }
+
+    fn circuits(&self) -> Option<&dyn Circuits> {
+        Some(self)
+    }
+
+    /// The coupler in the middle.
+    fn drawing(&self) -> Option<Drawing> {
+        let mut places = drawing::circle(self.ranks);
+        places.push([0.0, 0.0]);
+        Some(Drawing::of(places))
+    }
+}

@@ -1,0 +1,98 @@
+//! What a rank sends on a wavelength, slot by slot: it takes latency + bytes / rate at every rank that hears it.
+
+use super::{LIGHT, PassiveStar, StarLight};
+use crate::fabric::Transmission;
+use crate::fabric::circuits::{
+    Capacity, Change, Charge, Circuit, Circuits, LightSharing, Lines, NoCircuit, Port, Tuning,
+};
+use crate::fabric::light::{Hop, LightKind};
+use opticoll_base::units::{Time, UnitError};
+
+impl Circuits for PassiveStar {
+    fn light(&self) -> &'static LightKind {
+        &LIGHT
+    }
+
+    fn carries_one_chunk(&self) -> bool {
+        true
+    }
+
+    fn policies(&self) -> &'static [(&'static str, Charge)] {
+        &[
+            ("every_step", Charge::EverySlot),
+            ("on_change", Charge::NewSetting),
+            ("per_port", Charge::ChangedPort),
+            ("free", Charge::Never),
+        ]
+    }
+
+    /// A row for each wavelength; what is sent on it passes the one coupler.
+    fn lines(&self) -> Lines {
+        Lines {
+            shape: [("wavelength", self.wavelengths), ("coupler", 1)],
+            channels: 1,
+            capacity: Capacity::Slots(1),
+            held_for_delay: false,
+        }
+    }
+
+    fn transmission(&self) -> Transmission {
+        Transmission::at(self.rate)
+    }
+
+    fn delay(&self) -> Result<Time, UnitError> {
+        Ok(self.latency)
+    }
+
+    /// Whoever hears the same chunks on one wavelength hears one light.
+    fn sharing(&self) -> LightSharing {
+        LightSharing::Tree { light: u32::MAX }
+    }
+
+    fn other_policies(&self) -> &'static str {
+        "on a passive_star use every_step, on_change, per_port or free"
+    }
+
+    fn change(&self) -> Result<Change, UnitError> {
+        Ok(Change {
+            set_up: self.reconfiguration,
+            ..Change::default()
+        })
+    }
+
+    fn measure(&self, hops: &[Hop], circuits: &mut Vec<Circuit>) -> Result<(), NoCircuit> {
+        for (place, hop) in hops.iter().enumerate() {
+            let wavelength = u32::from(StarLight::from(hop.light).wavelength);
+            if hop.from.max(hop.to) >= self.ranks || wavelength >= self.wavelengths {
+                return Err(NoCircuit::Absent {
+                    hop: place,
+                    problem: "a rank or its wavelength does not exist",
+                });
+            }
+            circuits.push(Circuit {
+                delay: self.latency,
+                lines: [wavelength..wavelength + 1, 0..0],
+            });
+        }
+        Ok(())
+    }
+
+    /// Any transmitter of the source and any receiver of the destination, on the wavelength.
+    fn tune(&self, hops: &[Hop], tunings: &mut Vec<Tuning>) {
+        tunings.extend(hops.iter().map(|hop| {
+            let wavelength = StarLight::from(hop.light).wavelength;
+            let port = |rank: u32, end: u64, size: u32| Port {
+                pool: u64::from(rank) << 1 | end,
+                size,
+                state: wavelength.into(),
+            };
+            Tuning {
+                is_fixed: false,
+                transmitter: port(hop.from, 0, self.transmitters),
+                receiver: port(hop.to, 1, self.receivers),
+                channel: 0,
+                plane: 0,
+            }
+        }));
+    }
+}

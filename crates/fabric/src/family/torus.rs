@@ -1,0 +1,517 @@
+//! Grids: the torus and the mesh of any dimensions, and their relatives, the 2 x n ladder and the
+//! electrical ring.
+//!
+//! A node has a coordinate in each dimension; coordinate 0 varies fastest in the numbering. In each
+//! dimension a node is joined to its neighbours at distance 1, in a torus also the last to the first;
+//! a dimension of two nodes has one cable between them, not two. By default ranks are the nodes and
+//! forward what is not theirs; with `terminals=k` nodes are routers with k ranks each, rank r at router
+//! r div k.
+//!
+//! Routing is by dimension order: all hops in dimension 0, then in dimension 1, and so on; around a
+//! torus the shorter way, upwards where both are equally long.
+
+use std::sync::Arc;
+
+use crate::drawing;
+use crate::drawing::Drawing;
+use crate::fabric;
+use crate::fabric::options;
+use crate::fabric::options::Options;
+use crate::fabric::wiring;
+use crate::fabric::wiring::{CHOSEN, DEFAULT_RATE, MOST_RANKS, Wire};
+use crate::fabric::{Fabric, FabricError, FamilyRecord};
+use crate::network::translations::Translations;
+use crate::network::{Link, Network, Sharing, Wiring};
+use opticoll_base::interrupt;
+use opticoll_base::names::same_name;
+use opticoll_base::spec::{OptionRecord, REQUIRED, Spec};
+use opticoll_base::units::Time;
+
+/// Which of the grids it is, by the name it is given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum GridShape {
+    /// Wraps around in every dimension.
+    Torus,
+    /// Wraps around in none.
+    Mesh,
+    /// A mesh of two rows.
+    Ladder,
+    /// A torus of one dimension.
+    Ring,
+}
+
+/// A torus, mesh, ladder or electrical ring.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Grid {
+    shape: GridShape,
+    nodes: u32,
+    /// Ranks per router; `None`: ranks are the nodes.
+    terminals: Option<u32>,
+    dimensions: Vec<Dimension>,
+    /// Where it wraps around, and ranks are the nodes.
+    translations: Option<Translations>,
+    wire: Wire,
+    terminal: Link,
+    wiring: Arc<Wiring>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Dimension {
+    nodes: u32,
+    /// What one more of this coordinate means in a node's number.
+    stride: u32,
+    /// Cables on a line of nodes that differ in this coordinate only.
+    cables: u32,
+    first_cable: u32,
+    link: Link,
+}
+
+const DIMS: &str = "nodes in each dimension; neighbours in the first are rank r and r+1";
+const RATES: OptionRecord = OptionRecord::new(
+    "rate",
+    "rate of a cable, in each direction: of all, or in dimension 0, 1, ..., such as 50GB/sx75GB/s",
+)
+.range("1b/s or more, for all or for each dimension")
+.source(CHOSEN);
+const LATENCIES: OptionRecord = OptionRecord::new(
+    "latency",
+    "delay of a cable: of all, or in dimension 0, 1, ..., such as 500nsx1us",
+)
+.range("0s or more, for all or for each dimension");
+const TERMINALS: OptionRecord = OptionRecord::new(
+    "terminals",
+    "ranks on each node, by cables of their own; none: ranks are the nodes",
+);
+const TERMINAL_RATE: OptionRecord = OptionRecord::new("terminal_rate", "rate of cables to ranks");
+const TERMINAL_LATENCY: OptionRecord =
+    OptionRecord::new("terminal_latency", "delay of cables to ranks");
+
+const GRID_CITATION: &str =
+    "Dally and Towles, Principles and Practices of Interconnection Networks, 2004";
+
+/// The torus's record.
+pub const TORUS: FamilyRecord = FamilyRecord {
+    name: "torus",
+    summary: "Grid of any dimensions that wraps around, routed by dimension order",
+    citation: GRID_CITATION,
+    example: "torus:dims=8x8,rate=100Gb/s",
+    options: || options::list(&TORUS, declared),
+    build,
+    presets: &[],
+};
+
+/// The mesh's record.
+pub const MESH: FamilyRecord = FamilyRecord {
+    name: "mesh",
+    summary: "Grid of any dimensions that does not wrap around, routed by dimension order",
+    example: "mesh:dims=4x4,rate=100Gb/s",
+    options: || options::list(&MESH, declared),
+    ..TORUS
+};
+
+/// The ladder's record.
+pub const LADDER: FamilyRecord = FamilyRecord {
+    name: "ladder",
+    summary: "Two rows of nodes with a link between opposite nodes, routed along the row first",
+    citation: "Matsuoka et al., MPI Collective Communication over OBS Grid: 2 x 5, ten computers a node",
+    example: "ladder:rungs=5,terminals=10",
+    options: || options::list(&LADDER, declared),
+    build,
+    presets: &[],
+};
+
+/// The electrical ring's record.
+pub const RING: FamilyRecord = FamilyRecord {
+    name: "electrical_ring",
+    summary: "Electrical ring of ranks, routed in the shorter direction; the optical ring is wdm_ring",
+    citation: GRID_CITATION,
+    example: "electrical_ring:ranks=16",
+    options: || options::list(&RING, declared),
+    build,
+    presets: &[],
+};
+
+fn build(spec: &Spec) -> Result<Fabric, FabricError> {
+    Grid::parse(spec).map(Fabric::new)
+}
+
+impl GridShape {
+    const ALL: [GridShape; 4] = [
+        GridShape::Torus,
+        GridShape::Mesh,
+        GridShape::Ladder,
+        GridShape::Ring,
+    ];
+
+    /// The record of the family.
+    pub fn record(self) -> &'static FamilyRecord {
+        match self {
+            GridShape::Torus => &TORUS,
+            GridShape::Mesh => &MESH,
+            GridShape::Ladder => &LADDER,
+            GridShape::Ring => &RING,
+        }
+    }
+
+    fn wraps(self) -> bool {
+        matches!(self, GridShape::Torus | GridShape::Ring)
+    }
+
+    /// The shape that a family's name stands for.
+    fn named(name: &str) -> GridShape {
+        let named = |shape: &GridShape| same_name(shape.record().name, name);
+        GridShape::ALL
+            .into_iter()
+            .find(named)
+            .unwrap_or(GridShape::Torus)
+    }
+
+    /// The option that says how large it is, what it means and what it may be.
+    fn size(self) -> (&'static str, &'static str, &'static str) {
+        const ONE: &str = "1 to 1048576";
+        match self {
+            GridShape::Torus | GridShape::Mesh => {
+                ("dims", DIMS, "1 to 1048576 for each dimension, such as 8x8")
+            }
+            GridShape::Ladder => ("rungs", "nodes in a row, n of 2 x n", ONE),
+            GridShape::Ring => ("ranks", "number of ranks", ONE),
+        }
+    }
+}
+
+/// What the options of a grid say.
+struct GridOptions {
+    sizes: Vec<u32>,
+    /// By dimension.
+    links: Vec<Link>,
+    terminals: Option<u32>,
+    wire: Wire,
+    terminal: Link,
+}
+
+fn declared(options: &mut Options<'_, Grid>) -> Result<GridOptions, FabricError> {
+    let shape = GridShape::named(options.family());
+    let (key, meaning, range) = shape.size();
+    let record = OptionRecord::new(key, meaning);
+    let record = record.range(range).default(REQUIRED);
+    let missing = options.missing(key);
+    let read = |spec: &Spec| {
+        let sizes = match shape {
+            GridShape::Torus | GridShape::Mesh => wiring::counts(spec, key, MOST_RANKS)?,
+            GridShape::Ladder | GridShape::Ring => {
+                spec.count(key, 1, MOST_RANKS)?.map(|size| vec![size])
+            }
+        };
+        sizes.ok_or(missing)
+    };
+    let print = |sizes: &Vec<u32>| Some(wiring::print_counts(sizes));
+    let mut sizes = options.option(record, read, print, |grid| {
+        let printed = if shape == GridShape::Ladder {
+            1
+        } else {
+            grid.dimensions.len()
+        };
+        let dimensions = grid.dimensions.iter().take(printed);
+        dimensions.map(|one| one.nodes).collect()
+    })?;
+    if shape == GridShape::Ladder {
+        sizes.push(2);
+    }
+    let terminals = match shape {
+        GridShape::Ring => None,
+        _ => options.limit(TERMINALS, None, MOST_RANKS, |grid| grid.terminals)?,
+    };
+    let each = |grid: &Grid| {
+        grid.dimensions
+            .iter()
+            .map(|one| one.link)
+            .collect::<Vec<Link>>()
+    };
+    let all = |grid: &Grid| each(grid).iter().map(|link| link.rate).collect();
+    let rates = wiring::each(
+        options,
+        RATES,
+        (sizes.len(), "dimension"),
+        DEFAULT_RATE,
+        all,
+    )?;
+    let all = |grid: &Grid| each(grid).iter().map(|link| link.latency).collect();
+    let latencies = wiring::each(
+        options,
+        LATENCIES,
+        (sizes.len(), "dimension"),
+        Time::ZERO,
+        all,
+    )?;
+    let link = Link {
+        rate: rates[0],
+        latency: latencies[0],
+        sharing: Sharing::Shared,
+    };
+    let terminal = match shape {
+        GridShape::Ring => link,
+        _ => {
+            let records = (TERMINAL_RATE, TERMINAL_LATENCY);
+            wiring::class(options, records, link, |grid| grid.terminal)?
+        }
+    };
+    let wire = Wire::declared(options, link, |grid| grid.wire)?;
+    let sharing = wire.link.sharing;
+    let links = rates.into_iter().zip(latencies);
+    let links = links.map(|(rate, latency)| Link {
+        rate,
+        latency,
+        sharing,
+    });
+    Ok(GridOptions {
+        links: links.collect(),
+        sizes,
+        terminals,
+        wire,
+        terminal: Link {
+            sharing,
+            ..terminal
+        },
+    })
+}
+
+impl Grid {
+    /// Reads a specification such as `torus:dims=8x8`, `mesh:dims=4x4x4`, `ladder:rungs=5,terminals=10`
+    /// or `electrical_ring:ranks=16`.
+    pub fn parse(spec: &Spec) -> Result<Grid, FabricError> {
+        let shape = GridShape::named(spec.name());
+        let GridOptions {
+            sizes,
+            links,
+            terminals,
+            wire,
+            terminal,
+        } = options::read(spec, shape.record(), declared)?;
+        let (nodes, dimensions) = dimensions(shape, &sizes, &links, terminals)?;
+        let wraps = shape.wraps() && terminals.is_none();
+        let translations = wraps.then_some(sizes).map(Translations::straight);
+        let mut grid = Grid {
+            shape,
+            nodes,
+            terminals,
+            dimensions,
+            translations,
+            wire,
+            terminal,
+            wiring: Arc::new(Wiring::new(wire.duplex)),
+        };
+        if terminals.is_none() && grid.terminal != wire.link {
+            let key = match spec.option("terminal_rate") {
+                Some(_) => "terminal_rate",
+                None => "terminal_latency",
+            };
+            let problem = "there are no such cables without terminals=...";
+            return Err(spec.refuse(key, problem).into());
+        }
+        grid.wiring = Arc::new(grid.wired());
+        Ok(grid)
+    }
+
+    /// Which grid it is.
+    pub fn shape(&self) -> GridShape {
+        self.shape
+    }
+
+    /// The vertex of a node.
+    fn vertex(&self, node: u32) -> u32 {
+        match self.terminals {
+            None => node,
+            Some(_) => self.ranks() + node,
+        }
+    }
+
+    /// The links from the last node of a line to the first, where the picture is a grid.
+    fn around(&self) -> Vec<u32> {
+        if !self.shape.wraps() || self.dimensions.len() == 1 {
+            return Vec::new();
+        }
+        let first = self.vertex(0);
+        let leads_around = |&link: &u32| {
+            let Some((one, other)) = self.ends(link) else {
+                return false;
+            };
+            one.min(other) >= first
+                && self.dimensions.iter().any(|dimension| {
+                    let at = |vertex: u32| (vertex - first) / dimension.stride % dimension.nodes;
+                    at(one).abs_diff(at(other)) > 1
+                })
+        };
+        (0..self.links().len() as u32)
+            .filter(leads_around)
+            .collect()
+    }
+
+    fn wired(&self) -> Wiring {
+        let mut wiring = Wiring::new(self.wire.duplex);
+        for dimension in &self.dimensions {
+            let line = dimension.stride * dimension.nodes;
+            for first in (0..self.nodes).step_by(line as usize) {
+                interrupt::check();
+                for cable in 0..dimension.cables {
+                    for low in 0..dimension.stride {
+                        let at = |coordinate| first + coordinate * dimension.stride + low;
+                        let next = (cable + 1) % dimension.nodes;
+                        let ends = (self.vertex(at(cable)), self.vertex(at(next)));
+                        wiring.add(ends.0, ends.1, dimension.link);
+                    }
+                }
+            }
+        }
+        if let Some(terminals) = self.terminals {
+            for rank in 0..self.ranks() {
+                interrupt::check();
+                wiring.add(rank, self.vertex(rank / terminals), self.terminal);
+            }
+        }
+        wiring
+    }
+
+    /// Appends the hops from one node to the same coordinate as another in one dimension; returns
+    /// the node reached.
+    fn travel(&self, dimension: &Dimension, from: u32, to: u32, links: &mut Vec<u32>) -> u32 {
+        let Dimension { nodes, stride, .. } = *dimension;
+        // Nodes of one line differ in this coordinate only; so do the cables between them.
+        let (block, low) = (from / (stride * nodes), from % stride);
+        let first_cable = dimension.first_cable + block * (stride * dimension.cables) + low;
+        let mut here = from / stride % nodes;
+        let first_node = from - here * stride;
+        let target = to / stride % nodes;
+        let upwards = match self.shape.wraps() {
+            true => (target + nodes - here) % nodes <= nodes / 2,
+            false => target > here,
+        };
+        while here != target {
+            let next = match upwards {
+                true if here + 1 == nodes => 0,
+                true => here + 1,
+                false if here == 0 => nodes - 1,
+                false => here - 1,
+            };
+            // A cable belongs to the lower end of its step upwards. The only cable between two nodes
+            // is followed backwards from the second to the first.
+            links.push(if upwards && here < dimension.cables {
+                self.wiring.forth(first_cable + here * stride)
+            } else {
+                self.wiring.back(first_cable + next * stride)
+            });
+            here = next;
+        }
+        first_node + target * stride
+    }
+}
+
+/// The number of nodes and the dimensions, counted before anything is built.
+fn dimensions(
+    shape: GridShape,
+    sizes: &[u32],
+    links: &[Link],
+    terminals: Option<u32>,
+) -> Result<(u32, Vec<Dimension>), FabricError> {
+    let record = shape.record();
+    let wide = sizes.iter().map(|size| u128::from(*size));
+    let nodes = wide.fold(1, u128::saturating_mul);
+    let ranks = nodes.saturating_mul(terminals.unwrap_or(1).into());
+    wiring::check_size(record, ranks, 0)?;
+    let nodes = nodes as u32;
+    let (mut stride, mut first_cable) = (1, 0u64);
+    let mut dimensions = Vec::new();
+    for (&size, &link) in sizes.iter().zip(links) {
+        let cables = match shape.wraps() && size > 2 {
+            true => size,
+            false => size - 1,
+        };
+        dimensions.push(Dimension {
+            nodes: size,
+            stride,
+            cables,
+            // At most 16 dimensions of 2^20 cables each.
+            first_cable: first_cable as u32,
+            link,
+        });
+        first_cable += u64::from(nodes / size) * u64::from(cables);
+        stride *= size;
+    }
+    let terminal_cables = if terminals.is_some() { ranks } else { 0 };
+    wiring::check_size(record, ranks, u128::from(first_cable) + terminal_cables)?;
+    Ok((nodes, dimensions))
+}
+
+impl fabric::Machine for Grid {
+    fn record(&self) -> &'static FamilyRecord {
+        self.shape.record()
+    }
+
+    fn spec(&self) -> Spec {
+        options::print(self, self.shape.record(), declared)
+    }
+
+    fn network(&self) -> Option<&dyn Network> {
+        Some(self)
+    }
+}
+
+impl Network for Grid {
+    fn ranks(&self) -> u32 {
+        self.nodes * self.terminals.unwrap_or(1)
+    }
+
+    fn wiring(&self) -> &Wiring {
+        &self.wiring
+    }
+
+    fn route(&self, source: u32, destination: u32, links: &mut Vec<u32>) {
+        let terminals = self.terminals.unwrap_or(1);
+        let last = self.dimensions.last().map_or(0, |dimension| {
+            dimension.first_cable + self.nodes / dimension.nodes * dimension.cables
+        });
+        if self.terminals.is_some() {
+            links.push(self.wiring.forth(last + source));
+        }
+        let mut node = source / terminals;
+        for dimension in &self.dimensions {
+            node = self.travel(dimension, node, destination / terminals, links);
+        }
+        if self.terminals.is_some() {
+            links.push(self.wiring.back(last + destination));
+        }
+    }
+
+    fn vertex_name(&self, vertex: u32) -> String {
+        match vertex {
+            rank if rank < self.ranks() => format!("rank {rank}"),
+            router => format!("router {}", router - self.ranks()),
+        }
+    }
+
+    fn translations(&self) -> Option<&Translations> {
+        self.translations.as_ref()
+    }
+
+    fn drawing(&self) -> Drawing {
+        let sizes: Vec<u32> = self.dimensions.iter().map(|one| one.nodes).collect();
+        let nodes = match (self.shape.wraps(), sizes.len()) {
+            (true, 1) => drawing::circle(self.nodes),
+            (_, ..=3) => drawing::grid(&sizes),
+            _ => {
+                let links = 0..self.links().len() as u32;
+                let ends: Vec<_> = links.filter_map(|link| self.ends(link)).collect();
+                let routers = if self.terminals.is_some() {
+                    self.nodes
+                } else {
+                    0
+                };
+                let vertices = self.ranks() + routers;
+                return Drawing::of(drawing::by_distance(vertices as usize, &ends));
+            }
+        };
+        Drawing {
+            places: drawing::with_ranks(nodes, self.terminals),
+            around: self.around(),
+        }
+    }
+}

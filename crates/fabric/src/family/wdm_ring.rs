@@ -1,0 +1,561 @@
+//! The bidirectional WDM ring of the OpTree and WRHT papers (TeraRack).
+//!
+//! Rank i is joined to rank i+1 (mod N) by `fibres` directed fibres clockwise, and to rank i-1 by
+//! as many counter-clockwise. Each directed fibre carries `wavelengths` channels. A lightpath
+//! occupies one channel of one fibre on every link between its ends, and its light is converted
+//! to another wavelength on the way only where the fabric has converters.
+//!
+//! The link with index i of a direction is the one that *starts* at rank i: clockwise i -> i+1,
+//! counter-clockwise i -> i-1. Where ranks take no part or have failed, light passes their nodes, and
+//! a link to the next rank is as many links between nodes (`members`).
+
+mod circuits;
+mod faults;
+mod light;
+mod loss;
+mod members;
+
+use crate::fabric::options;
+use crate::fabric::options::Otherwise::*;
+use crate::fabric::options::{Options, declare};
+use crate::fabric::part;
+use crate::fabric::part::{DEGRADED, MEMBERS, WITHOUT};
+use crate::fabric::{Circuits, Fabric, FabricError, FamilyRecord, Machine, Named, PresetRecord};
+pub use faults::{BrokenLink, DeadChannel, Degraded};
+pub use light::{CONVERTED, LIGHT, WdmLight};
+pub use loss::{Decibels, LossBudget};
+use opticoll_base::names::plural;
+use opticoll_base::spec::{OptionRecord, Role, Spec};
+use opticoll_base::units::{Bytes, Rate, Time};
+
+/// The way around the ring.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Direction {
+    /// Towards higher ranks.
+    Clockwise = 0,
+    /// Towards lower ranks.
+    CounterClockwise = 1,
+}
+
+impl Direction {
+    /// Both directions.
+    pub const BOTH: [Direction; 2] = [Direction::Clockwise, Direction::CounterClockwise];
+
+    /// `cw` or `ccw`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Direction::Clockwise => "cw",
+            Direction::CounterClockwise => "ccw",
+        }
+    }
+
+    /// The other way around.
+    pub const fn opposite(self) -> Direction {
+        match self {
+            Direction::Clockwise => Direction::CounterClockwise,
+            Direction::CounterClockwise => Direction::Clockwise,
+        }
+    }
+}
+
+/// A bidirectional ring with wavelength-division multiplexing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WdmRing {
+    /// Ranks on the ring that take part, N.
+    pub ranks: u32,
+    /// Nodes on the ring, one for each rank of the whole ring.
+    pub nodes: u32,
+    /// Wavelengths per directed fibre, w.
+    pub wavelengths: u32,
+    /// Fibres per direction.
+    pub fibres: u32,
+    /// Rate of one wavelength, B.
+    pub rate: Rate,
+    /// Time to set a rank's ring resonators to other wavelengths.
+    pub reconfiguration: Time,
+    /// Optical-electrical-optical conversion of a flit, or of a message that is not cut into flits: each
+    /// lightpath starts with the electrical-optical half and ends with the other.
+    pub conversion: Time,
+    /// Bytes that are converted at a time; `None`: a message is converted as a whole.
+    pub flit: Option<Bytes>,
+    /// Bytes of flits that are converted while the next ones are sent; `None`: all of a message.
+    pub packet: Option<Bytes>,
+    /// Propagation over one link between nodes.
+    pub propagation: Time,
+    /// How many lightpaths a rank may send at once, and likewise receive; `None`: as many as its
+    /// fibres have channels.
+    pub ports: Option<u32>,
+    /// Whether every rank can convert passing light to any wavelength.
+    pub converters: bool,
+    /// Whether a rank can take a share of passing light and let the rest go on, so that one
+    /// lightpath delivers at several ranks (drop-and-continue).
+    pub multicast: bool,
+    /// The most links between nodes that a lightpath may span, where that is given outright.
+    pub reach: Option<u32>,
+    /// The powers and losses that limit how far light goes, where they are given.
+    pub budget: Option<LossBudget>,
+    /// Links between ranks that nothing crosses, in order: those with a cut, or longer than light reaches.
+    pub broken: Vec<BrokenLink>,
+    /// The cuts between nodes, in order.
+    pub cuts: Vec<BrokenLink>,
+    /// Channels that nobody can use, in order.
+    pub dead: Vec<DeadChannel>,
+    /// What is slower than the rest.
+    pub degraded: Degraded,
+    /// The nodes whose ranks are to take part, in order; empty: all.
+    pub members: Vec<u32>,
+    /// The nodes whose ranks have failed, in order.
+    pub failed: Vec<u32>,
+    /// The node of each rank; empty: every node has a rank that takes part.
+    pub places: Vec<u32>,
+}
+
+/// The largest counts accepted: beyond them link and channel numbers would not fit their columns.
+const MOST_RANKS: u32 = 1 << 20;
+const MOST_WAVELENGTHS: u32 = 4096;
+const MOST_FIBRES: u32 = 64;
+
+/// The family's record.
+pub const RECORD: FamilyRecord = FamilyRecord {
+    name: "wdm_ring",
+    summary: "Bidirectional optical ring with wavelength-division multiplexing",
+    citation: "Khani et al., TeraRack: A Tbps Rack for Machine Learning Training, 2020",
+    example: "wdm_ring:ranks=1024,wavelengths=64",
+    options: || options::list(&RECORD, declared),
+    build: |spec| options::read(spec, &RECORD, declared).map(Fabric::new),
+    presets: PRESETS,
+};
+
+/// Presets, each named for its source.
+pub const PRESETS: &[PresetRecord] = &[
+    PresetRecord {
+        name: "optree_paper",
+        summary: "Ring of the OpTree paper's evaluation: one fibre per direction, 40 Gb/s, 25 us",
+        citation: "Dai et al., OpTree, section IV.A",
+        spec: "wdm_ring:ranks=1024,wavelengths=64,fibres=1,rate=40Gb/s,reconfiguration=25us",
+        unconfirmed: "",
+    },
+    PresetRecord {
+        name: "terarack",
+        summary: "TeraRack with 256 ranks and two fibres per direction",
+        citation: "Khani et al., TeraRack, 2020; rates and delays as in Dai et al., OpTree",
+        spec: "wdm_ring:ranks=256,wavelengths=64,fibres=2,rate=40Gb/s,reconfiguration=25us",
+        unconfirmed: "",
+    },
+    PresetRecord {
+        name: "passage_l200",
+        summary: "Ring over Passage L200 engines: one fibre per direction, 16 wavelengths of 112 Gb/s; ranks=... is needed",
+        citation: "Wavelengths of a fibre and rate of each: Lightmatter, Passage achieves record 1.6 Tbps per fiber, press \
+                   release of 11 March 2026",
+        spec: "wdm_ring:wavelengths=16,fibres=1,rate=112Gb/s",
+        unconfirmed: "the maker publishes engines, no ring of them; whether light of both directions shares a fibre's 16 \
+                      wavelengths, here each direction has 16; time to reconfigure",
+    },
+];
+
+fn declared(options: &mut Options<'_, WdmRing>) -> Result<WdmRing, FabricError> {
+    let conversions = [("none", false), ("full", true)];
+    let sharings = [("none", false), ("drop_and_continue", true)];
+    declare! { options of WdmRing;
+        nodes "ranks" count(MOST_RANKS, Required) "number of ranks";
+        wavelengths "wavelengths" count(MOST_WAVELENGTHS, Required)
+            "wavelengths per directed fibre";
+        fibres "fibres" count(MOST_FIBRES, Printed(1)) "fibres per direction" source "one as in the OpTree paper; TeraRack has two";
+        rate "rate" value(Printed(Rate::gigabits(40))) "rate per wavelength"
+            source "Dai et al., OpTree, section IV.A";
+        reconfiguration "reconfiguration" value(Printed(Time::from_ps(25_000_000))) Reconfiguration
+            "time to reconfigure circuits" source "Dai et al., OpTree, section IV.A";
+        conversion "conversion" value(Silent(Time::ZERO))
+            "O/E/O conversion of each flit; without flit, of each message"
+            source "Dai et al., OpTree, section IV.A: a cycle per flit";
+        flit "flit" option(
+            |spec| match spec.value("flit")? {
+                Some(flit) if flit == Bytes::new(0) => Err(spec.refuse("flit", "must be at least 1B").into()),
+                flit => Ok(flit),
+            },
+            |flit| flit.map(|flit| flit.to_string()))
+            "bytes converted at a time" unit "B" range "1B or more" default "the whole message"
+            source "Dai et al., OpTree, section IV.A: 32 bytes";
+        packet "packet" option(
+            |spec| read_packet(spec, flit),
+            |packet| match packet {
+                Some(packet) => (Some(*packet) != flit).then(|| packet.to_string()),
+                None => flit.map(|_| MESSAGE.to_owned()),
+            })
+            "bytes converted while the next ones are sent"
+            unit "B" range "a whole number of flits, message" default "flit"
+            source "Dai et al., OpTree, section IV.A: 128 bytes";
+        propagation "propagation" value(Silent(Time::ZERO)) "delay per hop";
+        ports "ports" limit(Some("all"), 2 * fibres * wavelengths)
+            "maximum number of lightpaths that a rank sends, and receives, at a time"
+            range "1 to 2 * fibres * wavelengths, all";
+        converters "converters" word(&conversions, Silent(false))
+            "wavelength converters at every rank";
+        multicast "multicast" word(&sharings, Silent(false))
+            "whether ranks that light passes may take a share";
+        reach "reach" limit(None, MOST_RANKS) "maximum number of links of a lightpath";
+    }
+    let budget = options.several(
+        loss::OPTIONS,
+        |spec| LossBudget::read(spec, wavelengths),
+        |spec, budget| match budget {
+            Some(budget) => budget.print(spec, wavelengths),
+            None => spec,
+        },
+        |ring| ring.budget,
+    )?;
+    declare! { options of WdmRing;
+        cuts "broken" list(|spec| faults::read_broken(spec, nodes), |all| faults::print_broken(all, nodes))
+            Broken "cuts between neighbours" range "3-4, or one way 3-4cw, 3-4ccw; several joined by +";
+        dead "dead" list(|spec| faults::read_dead(spec, fibres, wavelengths), |all| faults::print_dead(all, fibres))
+            Broken "wavelengths out of order" range "5, or on one fibre 1.5; several joined by +";
+    }
+    let degraded = options.option(
+        OptionRecord {
+            meaning: "links and wavelengths that are slower, and their rate",
+            range: "3-4@10Gb/s, one way 3>4@10Gb/s, w5@10Gb/s, or on one fibre w1.5@10Gb/s; several joined by +",
+            ..DEGRADED
+        },
+        |spec| Ok(faults::read_degraded(spec, nodes, (fibres, wavelengths), rate)?),
+        |all| (!all.is_nothing()).then(|| faults::print_degraded(all, nodes)),
+        |ring: &WdmRing| ring.degraded.clone(),
+    )?;
+    let failed = options.list(
+        OptionRecord {
+            meaning: "ranks that failed, whose nodes light still passes; those that are left are numbered anew",
+            range: "5, or rank 5; also cuts, 3-4, or one way 3>4; several joined by +",
+            ..WITHOUT
+        },
+        |spec| faults::read_failed(spec, nodes),
+        |failed| part::joined(failed, u32::to_string),
+        |ring| ring.failed.clone(),
+    )?;
+    let members = options.list(
+        OptionRecord {
+            meaning: "ranks that take part, numbered anew; light passes the nodes of the others",
+            ..MEMBERS
+        },
+        |spec| members::read(spec, nodes, &failed),
+        members::print,
+        |ring| ring.members.clone(),
+    )?;
+    // A limit that limits nothing is none.
+    let channels = (fibres * wavelengths).saturating_sub(dead.len() as u32);
+    let ports = ports.filter(|&ports| ports < 2 * channels);
+    let reach = reach.filter(|&links| links + 1 < nodes);
+    let ring = WdmRing {
+        ranks: nodes,
+        nodes,
+        wavelengths,
+        fibres,
+        rate,
+        reconfiguration,
+        conversion,
+        flit,
+        packet,
+        propagation,
+        ports,
+        converters,
+        multicast,
+        reach,
+        budget,
+        broken: cuts.clone(),
+        cuts,
+        dead,
+        degraded,
+        members,
+        failed,
+        places: Vec::new(),
+    };
+    Ok(ring.among_members())
+}
+
+/// The packet that holds a whole message.
+const MESSAGE: &str = "message";
+
+fn read_packet(spec: &Spec, flit: Option<Bytes>) -> Result<Option<Bytes>, FabricError> {
+    let refuse = |problem| Err(spec.refuse("packet", problem).into());
+    match (spec.option("packet"), flit) {
+        (None, flit) => Ok(flit),
+        (Some(_), None) => refuse("needs flit=..., such as 32B"),
+        (Some(MESSAGE), Some(_)) => Ok(None),
+        (Some(_), Some(flit)) => match spec.value::<Bytes>("packet")? {
+            Some(packet) if packet >= flit && packet.get() % flit.get() == 0 => Ok(Some(packet)),
+            _ => refuse("must be a whole number of flits, or message"),
+        },
+    }
+}
+
+impl WdmRing {
+    /// Whether the ring looks the same from every rank, on all its channels, and light goes to one
+    /// receiver: no broken links, dead wavelengths or light trees, and ranks evenly spaced. Plans fold on such rings only.
+    pub fn is_even(&self) -> bool {
+        self.is_intact() && !self.multicast && self.is_evenly_spaced()
+    }
+
+    /// Whether all links and all wavelengths can be used, at their rate.
+    pub fn is_intact(&self) -> bool {
+        self.broken.is_empty() && self.dead.is_empty() && self.degraded.is_nothing()
+    }
+
+    /// The rate of a lightpath: that of its wavelength, or of the slowest link that it spans. Light whose wavelength changes
+    /// may be on any of its fibre.
+    pub fn rate_of(&self, source: u32, destination: u32, light: WdmLight) -> Rate {
+        let Degraded { links, channels } = &self.degraded;
+        let channels = channels.iter().filter(|(channel, _)| {
+            let here =
+                light.wavelength == CONVERTED || channel.wavelength == u32::from(light.wavelength);
+            here && channel.fibre == u32::from(light.fibre)
+        });
+        let span = self.span(source, destination, light.direction);
+        let first = self.node(match light.direction {
+            Direction::Clockwise => source,
+            Direction::CounterClockwise => destination,
+        });
+        let links = links.iter().filter(|(link, _)| {
+            let behind = (link.position + self.nodes - first) % self.nodes;
+            link.direction == light.direction && behind < span
+        });
+        let slower = channels
+            .map(|(_, rate)| *rate)
+            .chain(links.map(|(_, rate)| *rate));
+        slower.min().unwrap_or(self.rate)
+    }
+
+    /// The bits per second that a rank can send to its neighbours.
+    fn injected(&self, rank: u32) -> u128 {
+        let next = |direction| self.rank_after(rank, direction, 1);
+        let whole = Direction::BOTH
+            .into_iter()
+            .filter(|&direction| self.is_whole(rank, next(direction), direction));
+        let lights = whole.flat_map(|direction| {
+            let channels = 0..self.channels();
+            channels.map(move |channel| (direction, self.channel(channel)))
+        });
+        let rates = lights.map(|(direction, (fibre, wavelength))| {
+            let light = WdmLight {
+                direction,
+                fibre,
+                wavelength,
+            };
+            u128::from(self.rate_of(rank, next(direction), light).bits_per_second())
+        });
+        let mut rates: Vec<u128> = rates.collect();
+        rates.sort_unstable_by_key(|rate| std::cmp::Reverse(*rate));
+        rates
+            .iter()
+            .take(self.ports.map_or(usize::MAX, |ports| ports as usize))
+            .sum()
+    }
+
+    /// Channels per direction that can be used: fibres times wavelengths, without the dead ones.
+    pub fn channels(&self) -> u32 {
+        self.fibres * self.wavelengths - self.dead.len() as u32
+    }
+
+    /// The fibre and wavelength of a channel 0..channels: fibre by fibre, the dead ones left out.
+    pub fn channel(&self, index: u32) -> (u8, u16) {
+        let mut place = index;
+        for dead in &self.dead {
+            if dead.fibre * self.wavelengths + dead.wavelength <= place {
+                place += 1;
+            }
+        }
+        (
+            (place / self.wavelengths) as u8,
+            (place % self.wavelengths) as u16,
+        )
+    }
+
+    /// The wavelengths of a fibre that can be used.
+    pub fn wavelengths_of(&self, fibre: u32) -> u32 {
+        let dead = self.dead.iter().filter(|dead| dead.fibre == fibre);
+        self.wavelengths - dead.count() as u32
+    }
+
+    /// The most links that any lightpath may span, wherever it starts, at most N - 1.
+    pub fn longest(&self) -> u32 {
+        self.links_within(self.farthest(0))[0]
+    }
+
+    /// The most links that some lightpath may span, at most N - 1: more than any may where ranks are not evenly spaced.
+    pub fn longest_of_all(&self) -> u32 {
+        self.links_within(self.farthest(0))[1]
+    }
+
+    /// The most links that a lightpath may span that delivers at every rank on its way.
+    pub fn longest_tree(&self) -> u32 {
+        let split = self.budget.map_or(0, |loss| loss.split_loss.millionths());
+        self.links_within(self.farthest(split))[0]
+    }
+
+    /// The most links between nodes over which light that loses so much at each is received.
+    pub fn farthest(&self, lost_per_node: i64) -> u32 {
+        let given = self.reach.unwrap_or(u32::MAX);
+        let lit = self
+            .budget
+            .map_or(u32::MAX, |budget| budget.farthest(lost_per_node));
+        given.min(lit)
+    }
+
+    /// Whether no link of the path from `source` to `destination` in a direction is broken.
+    pub fn is_whole(&self, source: u32, destination: u32, direction: Direction) -> bool {
+        let first = match direction {
+            Direction::Clockwise => source,
+            Direction::CounterClockwise => destination,
+        };
+        let hops = self.hops(source, destination, direction);
+        !self.broken.iter().any(|link| {
+            link.direction == direction && (link.position + self.ranks - first) % self.ranks < hops
+        })
+    }
+
+    /// The directions in which nothing is broken anywhere.
+    pub fn whole_directions(&self) -> impl Iterator<Item = Direction> + '_ {
+        let whole =
+            |direction: &Direction| self.broken.iter().all(|link| link.direction != *direction);
+        Direction::BOTH.into_iter().filter(whole)
+    }
+
+    /// Whether every rank can reach every other, perhaps over others: some direction is whole, or
+    /// both are cut once, in the same place.
+    pub fn is_connected(&self) -> bool {
+        self.whole_directions().next().is_some()
+            || (self.broken.len() == 2 && self.broken[0].position == self.broken[1].position)
+    }
+
+    /// The rank so many links from another in a direction.
+    pub fn rank_after(&self, rank: u32, direction: Direction, links: u32) -> u32 {
+        let (ranks, links) = (u64::from(self.ranks), u64::from(links % self.ranks.max(1)));
+        let by = match direction {
+            Direction::Clockwise => links,
+            Direction::CounterClockwise => ranks - links,
+        };
+        ((u64::from(rank) + by) % ranks) as u32
+    }
+
+    /// The number of links from `source` to `destination` in a direction: 0..N.
+    pub fn hops(&self, source: u32, destination: u32, direction: Direction) -> u32 {
+        let (from, to) = match direction {
+            Direction::Clockwise => (source, destination),
+            Direction::CounterClockwise => (destination, source),
+        };
+        if to >= from {
+            to - from
+        } else {
+            to + self.ranks - from
+        }
+    }
+}
+
+impl Named for WdmRing {
+    const NAME: &'static str = RECORD.name;
+}
+
+impl Machine for WdmRing {
+    fn record(&self) -> &'static FamilyRecord {
+        &RECORD
+    }
+
+    fn spec(&self) -> Spec {
+        options::print(self, &RECORD, declared)
+    }
+
+    fn nature(&self) -> &'static str {
+        "a ring of wavelengths"
+    }
+
+    fn ranks(&self) -> u32 {
+        self.ranks
+    }
+
+    fn node(&self, rank: u32) -> u32 {
+        self.places.get(rank as usize).copied().unwrap_or(rank)
+    }
+
+    /// Ranks that follow one another, with intact links between them; of others the whole ring.
+    fn part_span(&self, members: &[u32]) -> (u32, u32) {
+        let whole = (0, self.ranks);
+        let (Some(&first), Some(&last)) = (members.first(), members.last()) else {
+            return whole;
+        };
+        let consecutive = members.windows(2).all(|pair| pair[1] == pair[0] + 1);
+        let nodes = self.node(first)..self.node(last);
+        let mut slower = self.degraded.links.keys();
+        let is_intact = self
+            .broken
+            .iter()
+            .all(|cut| !(first..last).contains(&cut.position))
+            && slower.all(|link| !nodes.contains(&link.position));
+        match consecutive && is_intact {
+            true => (first, last + 1 - first),
+            false => whole,
+        }
+    }
+
+    /// Ranks with a span of their own have the links in it, others the whole ring.
+    fn part(&self, members: &[u32]) -> Result<Fabric, FabricError> {
+        let nodes: Vec<u32> = members.iter().map(|&rank| self.node(rank)).collect();
+        let mut spec = self.spec().without(MEMBERS.name);
+        spec = spec.with(MEMBERS.name, part::joined(&nodes, u32::to_string));
+        let has_span = self.part_span(members).1 as usize == members.len();
+        if let (Some(&last), true) = (nodes.last(), has_span) {
+            let cut = format!("{last}-{}", (last + 1) % self.nodes);
+            let cuts = spec.option("broken").map(|cuts| format!("{cuts}+"));
+            let cuts = cuts.unwrap_or_default() + &cut;
+            spec = spec.without("broken").with("broken", cuts);
+        }
+        (RECORD.build)(&spec)
+    }
+
+    fn words(&self) -> String {
+        let of_all = match self.places.is_empty() {
+            true => String::new(),
+            false => format!(" of {}", self.nodes),
+        };
+        format!(
+            "{}{of_all}, {} per direction, {} per fibre, {} per wavelength, {} to reconfigure",
+            plural(self.ranks as usize, "rank"),
+            plural(self.fibres as usize, "fibre"),
+            plural(self.wavelengths as usize, "wavelength"),
+            self.rate.words(),
+            self.reconfiguration
+        )
+    }
+
+    /// The rates of the wavelengths of all fibres both ways that are not dead or cut off at the rank; of as
+    /// many as the rank has ports, where it has fewer.
+    fn injection_bandwidth(&self) -> u128 {
+        let cut = |rank: u32| {
+            // The clockwise link of a position leaves its lower rank, the other one the rank behind.
+            let leaves = self.broken.iter().filter(|link| match link.direction {
+                Direction::Clockwise => link.position == rank,
+                Direction::CounterClockwise => (link.position + 1) % self.ranks == rank,
+            });
+            leaves.count() as u32
+        };
+        let whole = 2 - (0..self.ranks).map(cut).max().unwrap_or(0).min(2);
+        let channels = self.channels() * whole;
+        let sent = self.ports.map_or(channels, |ports| ports.min(channels));
+        let full = u128::from(sent) * u128::from(self.rate.bits_per_second());
+        match self.degraded.is_nothing() {
+            true => full,
+            false => (0..self.ranks)
+                .map(|rank| self.injected(rank))
+                .min()
+                .unwrap_or(full),
+        }
+    }
+
+    fn undegraded(&self) -> Vec<Fabric> {
+        self.undegraded_rings()
+            .into_iter()
+            .map(Fabric::new)
+            .collect()
+    }
+
+    fn circuits(&self) -> Option<&dyn Circuits> {
+        Some(self)
+    }
+}

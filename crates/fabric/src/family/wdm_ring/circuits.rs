@@ -1,0 +1,188 @@
+//! Lightpaths around the ring, slot by slot: they take propagation times the links between nodes beside the time of
+//! their bytes with conversion (`fabric/transmission`).
+
+use super::{CONVERTED, Direction, LIGHT, WdmLight, WdmRing};
+use crate::fabric::circuits::{
+    Capacity, Change, Charge, Circuit, Circuits, LightSharing, Lines, NoCircuit, Port, RingShape,
+    Tuning,
+};
+use crate::fabric::light::{Hop, LightKind, NumberedChannels, Rotation};
+use crate::fabric::{Light, Transmission};
+use opticoll_base::units::{Time, UnitError};
+
+impl Circuits for WdmRing {
+    fn light(&self) -> &'static LightKind {
+        &LIGHT
+    }
+
+    fn numbered_channels(&self) -> Option<&dyn NumberedChannels> {
+        Some(self)
+    }
+
+    fn rotation(&self) -> Option<&dyn Rotation> {
+        self.is_even().then_some(self)
+    }
+
+    fn carries_one_chunk(&self) -> bool {
+        true
+    }
+
+    fn ring_shape(&self) -> Option<RingShape> {
+        Some(RingShape {
+            ranks: self.ranks,
+            channels: self.channels(),
+            longest: self.longest(),
+        })
+    }
+
+    fn policies(&self) -> &'static [(&'static str, Charge)] {
+        let policies = &[
+            ("every_step", Charge::EverySlot),
+            ("on_change", Charge::NewSetting),
+            ("free", Charge::Never),
+            ("per_port", Charge::ChangedPort),
+        ];
+        // With converters a lightpath has no wavelength of its own that a port would be set to.
+        match self.converters {
+            true => &policies[..3],
+            false => policies,
+        }
+    }
+
+    /// Row 0 clockwise, row 1 counter-clockwise; line i of a row is the link that starts at rank i.
+    fn lines(&self) -> Lines {
+        Lines {
+            shape: [("direction", 2), ("rank", self.ranks)],
+            channels: self.fibres * self.wavelengths,
+            capacity: Capacity::Slots(self.channels()),
+            held_for_delay: true,
+        }
+    }
+
+    fn transmission(&self) -> Transmission {
+        Transmission {
+            rate: self.rate,
+            conversion: self.conversion,
+            flit: self.flit,
+            packet: self.packet,
+        }
+    }
+
+    fn delay(&self) -> Result<Time, UnitError> {
+        let spans = (1..self.ranks).filter_map(|rank| {
+            let both = Direction::BOTH.map(|direction| self.span(0, rank, direction));
+            both.into_iter().min().filter(|span| self.reaches(*span))
+        });
+        self.propagation.times(spans.max().unwrap_or(0).into())
+    }
+
+    fn transmission_of(&self, hop: &Hop) -> Transmission {
+        Transmission {
+            rate: self.rate_of(hop.from, hop.to, WdmLight::from(hop.light)),
+            ..self.transmission()
+        }
+    }
+
+    fn is_degraded(&self) -> bool {
+        !self.degraded.is_nothing()
+    }
+
+    fn sharing(&self) -> LightSharing {
+        match self.multicast {
+            true => LightSharing::Tree { light: u32::MAX },
+            false => LightSharing::SameCircuit,
+        }
+    }
+
+    fn has_channel(&self, light: Light) -> bool {
+        WdmLight::from(light).wavelength != CONVERTED
+    }
+
+    fn other_policies(&self) -> &'static str {
+        match self.converters {
+            true => "with converters a lightpath has no wavelength of its own; use on_change",
+            false => {
+                "two_tier is for the tunable lasers of a wss_grid, establish_release for the ports of a \
+                 light_path_grid; on a ring use per_port or on_change"
+            }
+        }
+    }
+
+    fn change(&self) -> Result<Change, UnitError> {
+        Ok(Change {
+            set_up: self.reconfiguration,
+            ..Change::default()
+        })
+    }
+
+    fn formula_latency(&self) -> Option<Time> {
+        Some(Time::ZERO)
+    }
+
+    fn measure(&self, hops: &[Hop], circuits: &mut Vec<Circuit>) -> Result<(), NoCircuit> {
+        for (place, hop) in hops.iter().enumerate() {
+            let absent = |problem| {
+                Err(NoCircuit::Absent {
+                    hop: place,
+                    problem,
+                })
+            };
+            let Hop { from, to, .. } = *hop;
+            if from.max(to) >= self.ranks {
+                return absent("an end is no rank");
+            }
+            let light = WdmLight::from(hop.light);
+            let converted = self.converters && light.wavelength == CONVERTED;
+            let has_wavelength = converted || u32::from(light.wavelength) < self.wavelengths;
+            if u32::from(light.fibre) >= self.fibres || !has_wavelength {
+                return absent("its channel does not exist");
+            }
+            let links = self.hops(from, to, light.direction);
+            // Counter-clockwise the links start at the ranks after the destination, up to the source.
+            let (row, first) = match light.direction {
+                Direction::Clockwise => (0, from),
+                Direction::CounterClockwise if to + 1 == self.ranks => (self.ranks, 0),
+                Direction::CounterClockwise => (self.ranks, to + 1),
+            };
+            let to_end = links.min(self.ranks - first);
+            circuits.push(Circuit {
+                delay: self
+                    .propagation
+                    .times(self.span(from, to, light.direction).into())?,
+                lines: [row + first..row + first + to_end, row..row + links - to_end],
+            });
+        }
+        Ok(())
+    }
+
+    /// A transmitter or receiver is the ring resonator of one channel of a rank, unless ports are limited:
+    /// then a rank has that many that can be tuned to any.
+    fn tune(&self, hops: &[Hop], tunings: &mut Vec<Tuning>) {
+        let channels = self.fibres * self.wavelengths;
+        tunings.extend(hops.iter().map(|hop| {
+            let light = WdmLight::from(hop.light);
+            let channel = u32::from(light.fibre) * self.wavelengths + u32::from(light.wavelength);
+            let tuned = u64::from(light.direction as u32 * channels + channel);
+            let port = |rank: u32, end: u64, other: u32| {
+                let ports = u64::from(rank) << 1 | end;
+                // Their numbers follow one another, but for those of light that changes its wavelength on the way.
+                let resonator = match channel < channels {
+                    true => ports * 2 * u64::from(channels) + tuned,
+                    false => 1 << 63 | ports << 32 | tuned,
+                };
+                Port {
+                    pool: self.ports.map_or(resonator, |_| ports),
+                    size: self.ports.unwrap_or(1),
+                    state: u64::from(other) << 32 | tuned,
+                }
+            };
+            Tuning {
+                is_fixed: false,
+                transmitter: port(hop.from, 0, hop.to),
+                receiver: port(hop.to, 1, hop.from),
+                channel,
+                plane: 0,
+            }
+        }));
+    }
+}

@@ -1,0 +1,301 @@
+//! What of a ring is out of order: links that are cut, and wavelengths that nobody can use.
+//!
+//! `broken=3-4` is a cable cut between ranks 3 and 4: nothing goes through in either direction, on
+//! any fibre. `3-4cw` and `3-4ccw` are one direction of it. `dead=5` is wavelength 5 on every fibre,
+//! `dead=1.5` the same on fibre 1 of each direction, on the whole ring. Several are joined by `+`.
+//!
+//! `degraded=3-4@10Gb/s` is a cable whose wavelengths all have a lower rate, `3>4@10Gb/s` one direction of it, `w5@10Gb/s` or
+//! `w1.5@10Gb/s` a wavelength on the whole ring.
+//!
+//! `without` has the words of fabrics with links: `3-4`, `3>4` or `rank 3 <-> rank 4` for cuts, `5` or `rank 5` for a rank
+//! that failed.
+
+use std::collections::BTreeMap;
+
+use super::Direction;
+use crate::fabric::part;
+use opticoll_base::names::shown;
+use opticoll_base::spec::{Spec, SpecError, whole};
+use opticoll_base::units::Rate;
+
+/// A direction of the ring that nothing crosses between two neighbours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct BrokenLink {
+    /// The lower of the two neighbours, or N - 1 for the pair of N - 1 and 0.
+    pub position: u32,
+    /// The way that is cut.
+    pub direction: Direction,
+}
+
+/// A wavelength that cannot be used on a fibre of either direction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct DeadChannel {
+    /// The fibre of each direction.
+    pub fibre: u32,
+    /// The wavelength.
+    pub wavelength: u32,
+}
+
+/// What is slower than the rest of the ring, and its rate.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Degraded {
+    /// Links between nodes, with all their wavelengths.
+    pub links: BTreeMap<BrokenLink, Rate>,
+    /// Wavelengths on the whole ring.
+    pub channels: BTreeMap<DeadChannel, Rate>,
+}
+
+impl Degraded {
+    /// Whether nothing is slower.
+    pub fn is_nothing(&self) -> bool {
+        self.links.is_empty() && self.channels.is_empty()
+    }
+}
+
+/// What is listed under `degraded`; of several rates of one part the lowest.
+pub(super) fn read_degraded(
+    spec: &Spec,
+    ranks: u32,
+    (fibres, wavelengths): (u32, u32),
+    full: Rate,
+) -> Result<Degraded, SpecError> {
+    let refuse = |problem: String| spec.refuse("degraded", problem);
+    let mut degraded = Degraded::default();
+    for (name, rate) in part::read_degraded(spec, |name| Ok((name.to_owned(), full)))? {
+        let name = name.as_str();
+        if let Some(ends) = part::ends_of(name, rank) {
+            for link in cuts(spec, "degraded", ranks, ends)? {
+                let slowest = degraded.links.entry(link).or_insert(rate);
+                *slowest = rate.min(*slowest);
+            }
+            continue;
+        }
+        let wavelength = name.strip_prefix("wavelength ").or(name.strip_prefix('w'));
+        let wavelength = wavelength.ok_or_else(|| {
+            let name = shown(name);
+            refuse(format!("`{name}`: write links such as 3-4 or one way 3>4, or wavelengths such as w5 or w1.5"))
+        })?;
+        for channel in channels(spec, "degraded", wavelength, fibres, wavelengths)? {
+            let slowest = degraded.channels.entry(channel).or_insert(rate);
+            *slowest = rate.min(*slowest);
+        }
+    }
+    Ok(degraded)
+}
+
+/// As [`read_degraded`] reads it.
+pub(super) fn print_degraded(degraded: &Degraded, ranks: u32) -> String {
+    let links: Vec<(&BrokenLink, &Rate)> = degraded.links.iter().collect();
+    let links =
+        links.chunk_by(|(one, slow), (other, rate)| (one.position, slow) == (other.position, rate));
+    let links = links.map(|both| {
+        let (link, rate) = both[0];
+        let (lower, upper) = (link.position, (link.position + 1) % ranks);
+        match (both.len(), link.direction) {
+            (1, Direction::Clockwise) => format!("{lower}>{upper}@{rate}"),
+            (1, Direction::CounterClockwise) => format!("{upper}>{lower}@{rate}"),
+            _ => format!("{lower}-{upper}@{rate}"),
+        }
+    });
+    let channels = degraded.channels.iter();
+    let channels =
+        channels.map(|(channel, rate)| format!("w{}.{}@{rate}", channel.fibre, channel.wavelength));
+    links.chain(channels).collect::<Vec<String>>().join("+")
+}
+
+/// A rank by its number or name.
+fn rank(text: &str) -> Option<u32> {
+    whole(text.strip_prefix("rank ").unwrap_or(text))
+}
+
+/// The items listed under `without`.
+fn without(spec: &Spec) -> impl Iterator<Item = &str> {
+    let list = spec.option("without").into_iter();
+    list.flat_map(|list| list.split('+')).map(str::trim)
+}
+
+/// The ranks listed under `without`, in order and each once.
+pub(super) fn read_failed(spec: &Spec, ranks: u32) -> Result<Vec<u32>, SpecError> {
+    let refuse = |problem: &str| Err(spec.refuse("without", problem));
+    let mut failed = Vec::new();
+    for item in without(spec).filter(|item| part::ends_of(item, rank).is_none()) {
+        match rank(item) {
+            Some(rank) if rank < ranks => failed.push(rank),
+            Some(rank) => {
+                return refuse(&format!("there is no rank {rank}; ranks are below {ranks}"));
+            }
+            None => {
+                let item = shown(item);
+                return refuse(&format!(
+                    "`{item}`: write ranks such as 5, cuts such as 3-4 or one way 3>4"
+                ));
+            }
+        }
+    }
+    failed.sort_unstable();
+    failed.dedup();
+    match failed.len() as u32 == ranks {
+        true => refuse("no rank is left"),
+        false => Ok(failed),
+    }
+}
+
+/// The links listed under `broken` and `without`, in order and each once.
+pub(super) fn read_broken(spec: &Spec, ranks: u32) -> Result<Vec<BrokenLink>, SpecError> {
+    let mut broken = Vec::new();
+    for ends in without(spec).filter_map(|item| part::ends_of(item, rank)) {
+        broken.extend(cuts(spec, "without", ranks, ends)?);
+    }
+    for item in spec
+        .option("broken")
+        .into_iter()
+        .flat_map(|list| list.split('+'))
+    {
+        let (ends, directions) = if let Some(ends) = item.strip_suffix("ccw") {
+            (ends, &Direction::BOTH[1..])
+        } else if let Some(ends) = item.strip_suffix("cw") {
+            (ends, &Direction::BOTH[..1])
+        } else {
+            (item, &Direction::BOTH[..])
+        };
+        let position = ends
+            .split_once('-')
+            .and_then(|(one, other)| Some((whole(one)?, whole(other)?)))
+            .ok_or_else(|| {
+                spec.refuse(
+                    "broken",
+                    format!(
+                        "`{}` is no pair of neighbours such as 3-4, 3-4cw or 3-4ccw",
+                        shown(item)
+                    ),
+                )
+            })
+            .and_then(|(one, other)| position(spec, "broken", ranks, one, other))?;
+        broken.extend(directions.iter().map(|&direction| BrokenLink {
+            position,
+            direction,
+        }));
+    }
+    broken.sort_unstable();
+    broken.dedup();
+    Ok(broken)
+}
+
+/// The links from one rank to another, or both ways.
+fn cuts(
+    spec: &Spec,
+    option: &str,
+    ranks: u32,
+    (from, to, both_ways): (u32, u32, bool),
+) -> Result<impl Iterator<Item = BrokenLink>, SpecError> {
+    let position = position(spec, option, ranks, from, to)?;
+    let onward = Direction::BOTH[usize::from(position != from)];
+    let directions = Direction::BOTH.into_iter();
+    let cut = directions.filter(move |direction| both_ways || *direction == onward);
+    Ok(cut.map(move |direction| BrokenLink {
+        position,
+        direction,
+    }))
+}
+
+/// The place between two neighbours. On a ring of two, 0-1 and 1-0 are its two places.
+fn position(spec: &Spec, option: &str, ranks: u32, one: u32, other: u32) -> Result<u32, SpecError> {
+    if one.max(other) >= ranks {
+        let problem = format!("ranks are below {ranks}");
+        return Err(spec.refuse(option, problem));
+    }
+    if ranks > 1 && (one + 1) % ranks == other {
+        Ok(one)
+    } else if ranks > 1 && (other + 1) % ranks == one {
+        Ok(other)
+    } else {
+        Err(spec.refuse(option, format!("{one} and {other} are no neighbours")))
+    }
+}
+
+/// The channels listed under `dead`, in order and each once.
+pub(super) fn read_dead(
+    spec: &Spec,
+    fibres: u32,
+    wavelengths: u32,
+) -> Result<Vec<DeadChannel>, SpecError> {
+    let Some(list) = spec.option("dead") else {
+        return Ok(Vec::new());
+    };
+    let mut dead = Vec::new();
+    for item in list.split('+') {
+        dead.extend(channels(spec, "dead", item, fibres, wavelengths)?);
+    }
+    dead.sort_unstable();
+    dead.dedup();
+    if dead.len() as u64 == u64::from(fibres) * u64::from(wavelengths) {
+        return Err(spec.refuse("dead", "no wavelength is left"));
+    }
+    Ok(dead)
+}
+
+/// The channels of an item such as `5` or `1.5`.
+fn channels(
+    spec: &Spec,
+    option: &str,
+    item: &str,
+    fibres: u32,
+    wavelengths: u32,
+) -> Result<impl Iterator<Item = DeadChannel>, SpecError> {
+    let number = |text: &str, what: &str, count: u32| match whole(text) {
+        Some(number) if number < count => Ok(number),
+        Some(_) => Err(spec.refuse(option, format!("{what} count from 0 and are below {count}"))),
+        None => Err(spec.refuse(
+            option,
+            format!(
+                "`{}` is no whole number; expected wavelengths such as 5, or fibre.5",
+                shown(text)
+            ),
+        )),
+    };
+    let (on, wavelength) = match item.split_once('.') {
+        Some((fibre, wavelength)) => {
+            let fibre = number(fibre, "fibres", fibres)?;
+            (fibre..fibre + 1, wavelength)
+        }
+        None => (0..fibres, item),
+    };
+    let wavelength = number(wavelength, "wavelengths", wavelengths)?;
+    Ok(on.map(move |fibre| DeadChannel { fibre, wavelength }))
+}
+
+/// As [`read_broken`] reads it.
+pub(super) fn print_broken(broken: &[BrokenLink], ranks: u32) -> String {
+    let places = broken.chunk_by(|one, other| one.position == other.position);
+    let items: Vec<String> = places
+        .map(|place| {
+            let position = place[0].position;
+            let direction = match place {
+                [one] => one.direction.name(),
+                _ => "",
+            };
+            format!("{position}-{}{direction}", (position + 1) % ranks)
+        })
+        .collect();
+    items.join("+")
+}
+
+/// As [`read_dead`] reads it.
+pub(super) fn print_dead(dead: &[DeadChannel], fibres: u32) -> String {
+    let on_all = |wavelength: u32| {
+        let on = dead.iter().filter(|one| one.wavelength == wavelength);
+        on.count() as u32 == fibres
+    };
+    let items: Vec<String> = dead
+        .iter()
+        .filter(|one| one.fibre == 0 || !on_all(one.wavelength))
+        .map(|one| {
+            if on_all(one.wavelength) {
+                one.wavelength.to_string()
+            } else {
+                format!("{}.{}", one.fibre, one.wavelength)
+            }
+        })
+        .collect();
+    items.join("+")
+}

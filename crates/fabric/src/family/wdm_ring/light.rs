@@ -1,0 +1,192 @@
+//! Lightpaths around the ring as plans hold them, and what a rotation of the ranks does to them.
+//!
+//! Channels are numbered fibre by fibre, `fibre * wavelengths + wavelength`.
+
+use super::{Direction, WdmRing};
+use crate::fabric::light::{Hop, Light, LightField, LightKind, NumberedChannels, Rotation};
+
+/// The wavelength of a lightpath that converters may change at every rank.
+pub const CONVERTED: u16 = u16::MAX;
+
+/// A lightpath's direction, fibre and wavelength.
+pub const LIGHT: LightKind = LightKind {
+    words: &[],
+    form: "{direction} {fibre}.{wavelength}",
+    example: "cw 0.12",
+    relays: false,
+    fields: &[
+        LightField {
+            name: "direction",
+            bits: 1,
+            names: &[
+                Direction::Clockwise.name(),
+                Direction::CounterClockwise.name(),
+            ],
+            star: false,
+            shifts: false,
+            meaning: "the way around the ring",
+        },
+        LightField {
+            name: "fibre",
+            bits: 8,
+            names: &[],
+            star: false,
+            shifts: true,
+            meaning: "the fibre of that direction",
+        },
+        LightField {
+            name: "wavelength",
+            bits: 16,
+            names: &[],
+            star: true,
+            shifts: true,
+            meaning: "the wavelength on that fibre; `*`: converters may change it at every rank",
+        },
+    ],
+};
+
+/// The light of a lightpath around the ring.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct WdmLight {
+    /// The way around the ring.
+    pub direction: Direction,
+    /// The fibre of that direction, 0..fibres.
+    pub fibre: u8,
+    /// The wavelength on that fibre, 0..wavelengths, or [`CONVERTED`].
+    pub wavelength: u16,
+}
+
+impl From<Light> for WdmLight {
+    #[inline]
+    fn from(Light(word): Light) -> WdmLight {
+        WdmLight {
+            direction: Direction::BOTH[(word >> 24 & 1) as usize],
+            fibre: (word >> 16) as u8,
+            wavelength: word as u16,
+        }
+    }
+}
+
+impl From<WdmLight> for Light {
+    #[inline]
+    fn from(light: WdmLight) -> Light {
+        let direction = (light.direction as u32) << 24;
+        Light(direction | u32::from(light.fibre) << 16 | u32::from(light.wavelength))
+    }
+}
+
+impl WdmLight {
+    /// Light that goes one way around and has no channel yet: the first.
+    pub fn towards(direction: Direction) -> Light {
+        Light::from(WdmLight {
+            direction,
+            fibre: 0,
+            wavelength: 0,
+        })
+    }
+
+    /// The lightpath turned round, on the same channel.
+    pub const fn opposite(self) -> WdmLight {
+        WdmLight {
+            direction: self.direction.opposite(),
+            ..self
+        }
+    }
+}
+
+impl WdmRing {
+    /// The light of a channel 0..channels that can be used; converted where ranks have converters.
+    pub fn light(&self, direction: Direction, channel: u32) -> Light {
+        let (fibre, wavelength) = self.channel(channel);
+        Light::from(WdmLight {
+            direction,
+            fibre,
+            wavelength: match self.converters {
+                true => CONVERTED,
+                false => wavelength,
+            },
+        })
+    }
+
+    /// Light whose wavelength may change, on each fibre of a direction.
+    pub fn converted(&self, direction: Direction) -> impl Iterator<Item = WdmLight> {
+        (0..self.fibres).map(move |fibre| WdmLight {
+            direction,
+            fibre: fibre as u8,
+            wavelength: CONVERTED,
+        })
+    }
+
+    /// The number 0..channels of light's channel among those that can be used.
+    pub fn usable_channel(&self, light: Light) -> Option<u32> {
+        let number = self.channel_number(light)?;
+        let numbers = self
+            .dead
+            .iter()
+            .map(|dead| dead.fibre * self.wavelengths + dead.wavelength);
+        let dead_before = numbers.filter(|dead| *dead < number).count();
+        Some(number - dead_before as u32)
+    }
+
+    /// Light so many channels further on among those that can be used.
+    pub fn further_usable(&self, light: Light, by: u32) -> Light {
+        let own = WdmLight::from(light);
+        self.usable_channel(light).map_or(light, |channel| {
+            let (fibre, wavelength) = self.channel(channel + by);
+            Light::from(WdmLight {
+                fibre,
+                wavelength,
+                ..own
+            })
+        })
+    }
+
+    /// A lightpath on the channel with a number; beyond the last one on wavelengths that do not exist.
+    fn on_channel(&self, light: WdmLight, channel: u32) -> Light {
+        let fibre = (channel / self.wavelengths).min(self.fibres - 1);
+        let wavelength = channel - fibre * self.wavelengths;
+        Light::from(WdmLight {
+            fibre: fibre as u8,
+            wavelength: wavelength.min(u32::from(CONVERTED) - 1) as u16,
+            ..light
+        })
+    }
+}
+
+impl NumberedChannels for WdmRing {
+    /// Light that is converted is on no channel, nor is light on a fibre or wavelength that does not exist.
+    fn channel_number(&self, light: Light) -> Option<u32> {
+        let light = WdmLight::from(light);
+        let (fibre, wavelength) = (u32::from(light.fibre), u32::from(light.wavelength));
+        let exists =
+            fibre < self.fibres && wavelength < self.wavelengths && light.wavelength != CONVERTED;
+        exists.then_some(fibre * self.wavelengths + wavelength)
+    }
+
+    fn further(&self, light: Light, by: u32) -> Light {
+        let own = WdmLight::from(light);
+        self.channel_number(light)
+            .map_or(light, |channel| self.on_channel(own, channel + by))
+    }
+}
+
+impl Rotation for WdmRing {
+    /// As many as the lightpath has links; converted ones have no channels to be side by side on.
+    fn span(&self, hop: &Hop) -> u32 {
+        let light = WdmLight::from(hop.light);
+        if light.wavelength == CONVERTED {
+            return 1;
+        }
+        let (from, to) = (hop.from % self.ranks, hop.to % self.ranks);
+        self.hops(from, to, light.direction).max(1)
+    }
+
+    fn turn_back(&self, light: Light, span: u32, by: u32) -> Option<Light> {
+        let own = WdmLight::from(light);
+        if own.wavelength == CONVERTED {
+            return Some(light);
+        }
+        let first = self.channel_number(light)?.checked_sub(by)?;
+        (first + span <= self.channels()).then(|| self.on_channel(own, first))
+    }
+}

@@ -1,0 +1,225 @@
+//! How far light goes before it is too weak to be received.
+//!
+//! Light of power P (dBm) enters the fibre at its source, passes every ring resonator of the ranks
+//! between and loses a little at each, and is dropped at its destination by one more resonator. Each
+//! rank has R resonators on a fibre, one for every wavelength unless said otherwise (TeraRack's
+//! interfaces have 64 micro-ring resonators for 64 wavelengths: Dai et al., OpTree, section IV.A). A
+//! lightpath of h links is received if
+//!
+//! ```text
+//! launch - (h - 1) R through - drops split - drop >= sensitivity
+//! ```
+//!
+//! where `drops` counts the ranks before the last that take a share of the light on its way
+//! (drop-and-continue); each costs what goes on the splitting loss. All numbers are millionths of a
+//! decibel: sums are exact. No values are assumed: the papers give none, so that they are the user's.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::fabric::FabricError;
+use opticoll_base::spec::{OptionRecord, Spec};
+
+/// A power in dBm or a loss in dB, in millionths.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Decibels(i64);
+
+const MILLION: i64 = 1_000_000;
+
+/// The largest power or loss accepted, in whole decibels.
+const MOST: i64 = 1000;
+
+impl Decibels {
+    /// Nothing lost, or one milliwatt.
+    pub const ZERO: Decibels = Decibels(0);
+
+    /// Millionths of a decibel.
+    pub const fn millionths(self) -> i64 {
+        self.0
+    }
+}
+
+impl FromStr for Decibels {
+    type Err = String;
+
+    /// A decimal number with at most six digits after the point.
+    fn from_str(text: &str) -> Result<Decibels, String> {
+        let problem = || "must be a number with at most six digits after the point".to_string();
+        let (negative, digits) = match text.strip_prefix('-') {
+            Some(digits) => (true, digits),
+            None => (false, text),
+        };
+        let (whole, part) = digits.split_once('.').unwrap_or((digits, "0"));
+        let is_number = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
+        if !is_number(whole) || !is_number(part) || part.len() > 6 {
+            return Err(problem());
+        }
+        let whole: i64 = whole.parse().map_err(|_| problem())?;
+        let part: i64 = format!("{part:0<6}").parse().map_err(|_| problem())?;
+        if whole >= MOST {
+            return Err(format!("must be below {MOST}"));
+        }
+        let size = whole * MILLION + part;
+        Ok(Decibels(if negative { -size } else { size }))
+    }
+}
+
+impl fmt::Display for Decibels {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let size = self.0.unsigned_abs();
+        let sign = if self.0 < 0 { "-" } else { "" };
+        let (whole, part) = (size / MILLION as u64, size % MILLION as u64);
+        let digits = format!("{part:06}");
+        match digits.trim_end_matches('0') {
+            "" => write!(formatter, "{sign}{whole}"),
+            digits => write!(formatter, "{sign}{whole}.{digits}"),
+        }
+    }
+}
+
+/// The powers and losses that limit how far light goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LossBudget {
+    /// Power of one wavelength at its source, dBm.
+    pub launch_power: Decibels,
+    /// Least power that a receiver detects, dBm.
+    pub sensitivity: Decibels,
+    /// Lost at each ring resonator that light passes, dB.
+    pub through_loss: Decibels,
+    /// Lost where light is dropped to its receiver, dB.
+    pub drop_loss: Decibels,
+    /// Lost by what goes on where a rank takes a share of it, dB.
+    pub split_loss: Decibels,
+    /// Ring resonators that a rank has on a fibre, all of which passing light passes.
+    pub resonators: u32,
+}
+
+/// The options of a budget; the first three are needed, the others have defaults.
+pub(super) const OPTIONS: &[OptionRecord] = &[
+    OptionRecord::new(
+        "launch_power",
+        "power of a wavelength; with sensitivity and through_loss it limits the reach",
+    )
+    .unit("dBm")
+    .range(LEVELS)
+    .default("none"),
+    OptionRecord::new("sensitivity", "minimum power at a receiver")
+        .unit("dBm")
+        .range(LEVELS)
+        .default("none"),
+    loss("through_loss", "loss at each ring resonator passed").default("none"),
+    loss("drop_loss", "loss where light is received"),
+    loss(
+        "split_loss",
+        "loss of light that continues where a rank takes a share",
+    ),
+    OptionRecord::new("resonators", "ring resonators of a rank on each fibre")
+        .range("1 to 65536")
+        .default("one per wavelength")
+        .source("Dai et al., OpTree, section IV.A: as many as wavelengths"),
+];
+
+/// What powers may be.
+const LEVELS: &str = "whole millionths of a decibel";
+
+const fn loss(name: &'static str, meaning: &'static str) -> OptionRecord {
+    let record = OptionRecord::new(name, meaning).unit("dB");
+    record.range("0dB or more").default("0dB")
+}
+const MOST_RESONATORS: u32 = 1 << 16;
+
+impl LossBudget {
+    /// Reads the options of a budget, if there are any.
+    pub(super) fn read(spec: &Spec, wavelengths: u32) -> Result<Option<LossBudget>, FabricError> {
+        if OPTIONS
+            .iter()
+            .all(|option| spec.option(option.name).is_none())
+        {
+            return Ok(None);
+        }
+        let value = |key: &'static str, unit: &str| match spec.option(key) {
+            None => Ok(None),
+            Some(text) => {
+                let number = text.strip_suffix(unit).ok_or_else(|| {
+                    spec.refuse(key, format!("needs its unit: {text}{unit}, perhaps"))
+                })?;
+                let parsed: Result<Decibels, String> = number.trim().parse();
+                parsed
+                    .map(Some)
+                    .map_err(|problem| spec.refuse(key, problem))
+            }
+        };
+        let needed = |key: &'static str, unit: &str| {
+            value(key, unit)?.ok_or(FabricError::Missing {
+                family: "wdm_ring",
+                key,
+                example: "launch_power=5dBm,sensitivity=-20dBm,through_loss=0.01dB",
+            })
+        };
+        let loss = |key: &'static str, found: Decibels| {
+            if found < Decibels::ZERO {
+                return Err(spec.refuse(key, "is a loss, which is not negative"));
+            }
+            Ok(found)
+        };
+        let budget = LossBudget {
+            launch_power: needed("launch_power", "dBm")?,
+            sensitivity: needed("sensitivity", "dBm")?,
+            through_loss: loss("through_loss", needed("through_loss", "dB")?)?,
+            drop_loss: loss(
+                "drop_loss",
+                value("drop_loss", "dB")?.unwrap_or(Decibels::ZERO),
+            )?,
+            split_loss: loss(
+                "split_loss",
+                value("split_loss", "dB")?.unwrap_or(Decibels::ZERO),
+            )?,
+            resonators: spec
+                .count("resonators", 1, MOST_RESONATORS)?
+                .unwrap_or(wavelengths),
+        };
+        if budget.farthest(0) == 0 {
+            return Err(spec
+                .refuse(
+                    "sensitivity",
+                    "not even a neighbour is in reach of the light",
+                )
+                .into());
+        }
+        Ok(Some(budget))
+    }
+
+    /// The most links over which light can be received when it loses `more` (millionths of a
+    /// decibel) at each rank that it passes, beside the ring resonators there; 0 where not even one.
+    pub fn farthest(&self, more: i64) -> u32 {
+        let spare = self.launch_power.0 - self.sensitivity.0 - self.drop_loss.0;
+        let per_rank = self.through_loss.0 * i64::from(self.resonators) + more;
+        match (spare, per_rank) {
+            (..0, _) => 0,
+            (_, 0) => u32::MAX,
+            _ => {
+                u32::try_from(spare / per_rank).map_or(u32::MAX, |passed| passed.saturating_add(1))
+            }
+        }
+    }
+
+    /// The same with the options of the budget.
+    pub(super) fn print(&self, spec: Spec, wavelengths: u32) -> Spec {
+        let mut spec = spec
+            .with("launch_power", format!("{}dBm", self.launch_power))
+            .with("sensitivity", format!("{}dBm", self.sensitivity))
+            .with("through_loss", format!("{}dB", self.through_loss));
+        for (key, loss) in [
+            ("drop_loss", self.drop_loss),
+            ("split_loss", self.split_loss),
+        ] {
+            if loss != Decibels::ZERO {
+                spec = spec.with(key, format!("{loss}dB"));
+            }
+        }
+        if self.resonators != wavelengths {
+            spec = spec.with("resonators", self.resonators);
+        }
+        spec
+    }
+}

@@ -1,0 +1,186 @@
+//! A job on some of the ranks of a ring: those of `members` that have not failed (`without`).
+//!
+//! The others send and receive nothing, and light passes their nodes. Between two ranks that follow one another all
+//! channels are equally free, so that the links between them are one link of the ring of those that take part. Links
+//! between nodes count for propagation, reach and loss only. A cut between two nodes is one between the ranks before and
+//! after it; so is a link that is longer than light reaches.
+
+use super::{BrokenLink, Degraded, Direction, WdmRing};
+use crate::fabric::part;
+use opticoll_base::spec::{Spec, SpecError};
+use opticoll_base::units::{Time, UnitError};
+
+/// The nodes listed under `members`, in order and each once; none where these are all.
+pub(super) fn read(spec: &Spec, nodes: u32, failed: &[u32]) -> Result<Vec<u32>, SpecError> {
+    let refuse = |problem| spec.refuse("members", problem);
+    let items = spec.option("members").into_iter();
+    let mut members = Vec::new();
+    for item in items.flat_map(|list| list.split('+')) {
+        let (first, last) = part::run(item.trim(), nodes).map_err(refuse)?;
+        members.extend(first..=last);
+    }
+    put_in_order(&mut members);
+    if !members.is_empty() && members.iter().all(|node| failed.contains(node)) {
+        return Err(refuse("no rank is left".into()));
+    }
+    if members.len() as u32 == nodes {
+        members.clear();
+    }
+    Ok(members)
+}
+
+/// As [`read`] reads it.
+pub(super) fn print(members: &[u32]) -> String {
+    let runs = members.chunk_by(|one, other| one + 1 == *other);
+    let runs: Vec<(u32, u32)> = runs.map(|run| (run[0], run[run.len() - 1])).collect();
+    part::joined(&runs, part::run_text)
+}
+
+/// Puts items in order, each once.
+fn put_in_order<T: Ord>(items: &mut Vec<T>) {
+    items.sort_unstable();
+    items.dedup();
+}
+
+impl WdmRing {
+    /// The ring of the ranks that take part.
+    pub(super) fn among_members(mut self) -> WdmRing {
+        if self.members.is_empty() && self.failed.is_empty() {
+            return self;
+        }
+        let is_left = |node: &u32| {
+            let asked = self.members.is_empty() || self.members.binary_search(node).is_ok();
+            asked && self.failed.binary_search(node).is_err()
+        };
+        self.places = (0..self.nodes).filter(is_left).collect();
+        self.ranks = self.places.len() as u32;
+        let rank_before = |node: u32| match self.places.partition_point(|place| *place <= node) {
+            0 => self.ranks - 1,
+            after => after as u32 - 1,
+        };
+        let cuts = self.cuts.iter().map(|cut| BrokenLink {
+            position: rank_before(cut.position),
+            ..*cut
+        });
+        let farthest = u64::from(self.farthest(0));
+        let too_long = (0..self.ranks).filter(|&rank| self.gap(rank) > farthest);
+        let too_long = too_long.flat_map(|position| {
+            Direction::BOTH.map(|direction| BrokenLink {
+                position,
+                direction,
+            })
+        });
+        let mut broken: Vec<BrokenLink> = cuts.chain(too_long).collect();
+        put_in_order(&mut broken);
+        self.broken = if self.ranks > 1 { broken } else { Vec::new() };
+        self
+    }
+
+    /// The ring as if nothing were degraded, and without what is degraded, where that leaves a ring; none where nothing is.
+    pub(super) fn undegraded_rings(&self) -> Vec<WdmRing> {
+        if self.degraded.is_nothing() {
+            return Vec::new();
+        }
+        let mut whole = self.clone();
+        let Degraded { links, channels } = std::mem::take(&mut whole.degraded);
+        let mut left = whole.clone();
+        left.cuts.extend(links.into_keys());
+        left.dead.extend(channels.into_keys());
+        put_in_order(&mut left.cuts);
+        put_in_order(&mut left.dead);
+        left.broken.clone_from(&left.cuts);
+        if left.dead.len() as u64 == u64::from(left.fibres) * u64::from(left.wavelengths) {
+            return vec![whole];
+        }
+        let left = left.among_members();
+        let is_left = left.is_connected();
+        std::iter::once(whole)
+            .chain(is_left.then_some(left))
+            .collect()
+    }
+
+    /// The number of links between nodes that a lightpath from `source` to `destination` spans in a direction.
+    pub fn span(&self, source: u32, destination: u32, direction: Direction) -> u32 {
+        if self.places.is_empty() {
+            return self.hops(source, destination, direction);
+        }
+        let [source, destination] = [source, destination].map(|rank| self.places[rank as usize]);
+        let (from, to) = match direction {
+            Direction::Clockwise => (source, destination),
+            Direction::CounterClockwise => (destination, source),
+        };
+        if to >= from {
+            to - from
+        } else {
+            to + self.nodes - from
+        }
+    }
+
+    /// Whether light reaches over so many links between nodes.
+    pub fn reaches(&self, span: u32) -> bool {
+        span <= self.farthest(0)
+    }
+
+    /// The least propagation between neighbouring ranks.
+    ///
+    /// # Errors
+    /// A time beyond 64 bits.
+    pub fn least_propagation(&self) -> Result<Time, UnitError> {
+        let nearest = match self.places.is_empty() {
+            true => 1,
+            false => (0..self.ranks)
+                .map(|rank| self.gap(rank))
+                .min()
+                .unwrap_or(1),
+        };
+        self.propagation.times(nearest)
+    }
+
+    /// Whether lightpaths of as many hops are alike wherever they start.
+    pub(super) fn is_evenly_spaced(&self) -> bool {
+        let has_limit = self.reach.is_some() || self.budget.is_some();
+        let counts = has_limit || self.propagation != Time::ZERO;
+        self.places.is_empty() || !counts || {
+            let first = self.gap(0);
+            (1..self.ranks).all(|rank| self.gap(rank) == first)
+        }
+    }
+
+    /// The most links from rank to rank that light spans which reaches over `farthest` links between nodes: wherever it
+    /// starts, and from where most; each from 1 to N - 1.
+    pub(super) fn links_within(&self, farthest: u32) -> [u32; 2] {
+        let others = self.ranks.saturating_sub(1).max(1);
+        if self.places.is_empty() || farthest >= self.nodes {
+            return [farthest.min(others); 2];
+        }
+        let (mut least, mut most) = (others, 1);
+        let mut last = 0;
+        for first in 0..u64::from(self.ranks) {
+            last = last.max(first);
+            let start = self.unrolled(first);
+            let end = first + u64::from(others);
+            while last < end && self.unrolled(last + 1) - start <= farthest.into() {
+                last += 1;
+            }
+            let links = (last - first) as u32;
+            // What ends at a link that nothing crosses might be as long as any.
+            if self.unrolled(last + 1) - self.unrolled(last) <= farthest.into() {
+                least = least.min(links);
+            }
+            most = most.max(links);
+        }
+        [least.max(1), most]
+    }
+
+    /// The number of links between nodes from a rank to the next.
+    fn gap(&self, rank: u32) -> u64 {
+        self.unrolled(u64::from(rank) + 1) - self.unrolled(rank.into())
+    }
+
+    /// The node of a rank, counted on around the ring.
+    fn unrolled(&self, rank: u64) -> u64 {
+        let ranks = u64::from(self.ranks);
+        let place = self.places[(rank % ranks) as usize];
+        u64::from(place) + rank / ranks * u64::from(self.nodes)
+    }
+}

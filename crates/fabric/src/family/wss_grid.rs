@@ -1,0 +1,474 @@
+//! The switch grid of the ODDL paper: tunable circuits through wavelength-selective switches.
+//!
+//! Nodes stand in a grid of n rows and m columns; node (r, c) has the number r m + c. Each has two
+//! optical transceivers, one to the switch of its row (port c of row switch r) and one to the switch
+//! of its column (port r of column switch c): n switches of m ports and m of n ports. A switch is set
+//! slowly, once for a task: light of wavelength l that enters at port i leaves at the one output
+//! port that the [`Configuration`] names for (i, l). A node chooses its partner, flow by flow, by
+//! tuning its laser, which takes nanoseconds. A receiver takes any wavelength, one burst at a time.
+//!
+//! Which wavelength leads where is a [`WavelengthPlan`]. The ranks of a task are the nodes allocated
+//! to it, in increasing order; a node that leaves is one that is no longer allocated.
+
+mod circuits;
+mod configuration;
+mod failures;
+mod light;
+mod places;
+
+use crate::fabric::options;
+use crate::fabric::options::Otherwise::*;
+use crate::fabric::options::{Options, declare};
+use crate::fabric::part::joined;
+use crate::fabric::wiring::CHOSEN;
+use crate::fabric::{Circuits, Fabric, FabricError, FamilyRecord, Machine, Named, Plane, Planes};
+pub use configuration::{Configuration, SwitchSetting};
+pub use light::{LIGHT, TunedLight};
+use opticoll_base::names::plural;
+use opticoll_base::spec::{OptionRecord, Role, Spec, SpecError};
+use opticoll_base::units::{Rate, Time, UnitError};
+pub use places::{SwitchPort, Transceiver};
+
+/// Which wavelength leads from which port of a switch to which other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum WavelengthPlan {
+    /// Wavelength b joins ports i and i XOR 2^b: as many wavelengths as a port has bits.
+    Xor,
+    /// Wavelength d leads from port i to port (i + d + 1) mod p: any pair, p - 1 wavelengths.
+    Cyclic,
+    /// The circuits of a task, coloured: as many wavelengths as a port has partners (Koenig).
+    EdgeColouring,
+}
+
+impl WavelengthPlan {
+    /// All plans.
+    pub const ALL: [WavelengthPlan; 3] = [
+        WavelengthPlan::Xor,
+        WavelengthPlan::Cyclic,
+        WavelengthPlan::EdgeColouring,
+    ];
+
+    /// The name as typed.
+    pub const fn name(self) -> &'static str {
+        match self {
+            WavelengthPlan::Xor => "xor",
+            WavelengthPlan::Cyclic => "cyclic",
+            WavelengthPlan::EdgeColouring => "edge_colouring",
+        }
+    }
+
+    /// The wavelength that leads from a port to another of a switch of `ports`, where the plan is a
+    /// formula that has one.
+    pub fn wavelength(self, ports: u32, input: u32, output: u32) -> Option<u32> {
+        match self {
+            WavelengthPlan::Xor => {
+                let apart = input ^ output;
+                apart.is_power_of_two().then(|| apart.ilog2())
+            }
+            WavelengthPlan::Cyclic if input != output => Some((output + ports - input) % ports - 1),
+            WavelengthPlan::Cyclic | WavelengthPlan::EdgeColouring => None,
+        }
+    }
+
+    /// The wavelengths that joining all ports of a switch takes; of a plan made to measure, at most.
+    pub fn wavelengths(self, ports: u32) -> u32 {
+        match self {
+            WavelengthPlan::Xor => ports.next_power_of_two().ilog2(),
+            WavelengthPlan::Cyclic | WavelengthPlan::EdgeColouring => ports.saturating_sub(1),
+        }
+    }
+}
+
+/// Nodes in a grid, with a switch for each row and each column.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WssGrid {
+    /// Rows, n.
+    pub rows: u32,
+    /// Columns, m.
+    pub columns: u32,
+    /// Rate of a transceiver, B.
+    pub rate: Rate,
+    /// Ports that a switch has, whether used or not.
+    pub switch_ports: u32,
+    /// Channels of the tunable source.
+    pub wavelengths: u32,
+    /// Time to tune a laser to another wavelength.
+    pub tuning: Time,
+    /// Guard time and locking of the receiver after tuning.
+    pub lock: Time,
+    /// Delay of one control message; a request and its grant take two.
+    pub control: Time,
+    /// Time that a central controller takes for a message that it handles; none: receivers answer for themselves.
+    pub controller: Option<Time>,
+    /// From transmitter to receiver: propagation and handling of a message.
+    pub latency: Time,
+    /// Time to set the switches, once for a task.
+    pub slow_switch: Time,
+    /// Which wavelength leads where.
+    pub plan: WavelengthPlan,
+    /// The node of each rank, in increasing order.
+    pub nodes: Vec<u32>,
+    /// Transceivers that neither send nor receive, in order.
+    pub dead_transceivers: Vec<Transceiver>,
+    /// Switch ports out of order, in order.
+    pub dead_ports: Vec<SwitchPort>,
+    /// Transceivers that are slower, both ways, and their rates; in order.
+    pub degraded: Vec<(Transceiver, Rate)>,
+}
+
+/// The most rows, and columns: wavelengths are numbered with 16 bits, and light is not split further.
+const MOST_SIDE: u32 = 4096;
+const MOST_NODES: u32 = 1 << 20;
+const MOST_PORTS: u32 = 1 << 16;
+
+/// The family's record.
+pub const RECORD: FamilyRecord = FamilyRecord {
+    name: "wss_grid",
+    summary: "Grid of nodes with tunable lasers, a wavelength-selective switch per row and per column",
+    citation: "Li et al., Accelerate Distributed Deep Learning with a Fast Reconfigurable Optical \
+               Network, OFC 2024",
+    example: "wss_grid:rows=32,columns=32",
+    options: || options::list(&RECORD, declared),
+    build: |spec| options::read(spec, &RECORD, declared).map(Fabric::new),
+    presets: &[],
+};
+
+fn declared(options: &mut Options<'_, WssGrid>) -> Result<WssGrid, FabricError> {
+    declare! { options of WssGrid;
+        rows "rows" count(MOST_SIDE, Required) "rows of nodes";
+        columns "columns" count(MOST_SIDE, Required) "columns of nodes";
+    }
+    let all = rows * columns;
+    if all > MOST_NODES {
+        return Err(FabricError::TooLarge {
+            family: RECORD.name,
+            what: "ranks",
+            count: all.into(),
+            most: MOST_NODES.into(),
+        });
+    }
+    let longer = rows.max(columns);
+    let made_to_measure = |spec: &Spec| {
+        let needed = wavelength_plan(spec)?.wavelengths(longer).max(1);
+        Ok(spec.count("wavelengths", 1, MOST_SIDE)?.unwrap_or(needed))
+    };
+    declare! { options of WssGrid;
+        rate "rate" value(Printed(Rate::gigabits(100)))
+            "rate of a transceiver, of which a node has two" source CHOSEN;
+        switch_ports "ports" option(
+            |spec| Ok(spec.count("ports", longer, MOST_PORTS)?.unwrap_or(longer)),
+            |ports| (*ports != longer).then(|| ports.to_string()))
+            "ports of a switch" range "the longer side or more" default "the longer side";
+        wavelengths "wavelengths" option(made_to_measure, |count| Some(count.to_string()))
+            "channels of the tunable source"
+            range "as many as the wavelength plan needs, or more" default "as many as the wavelength plan may need";
+        tuning "tuning" value(Printed(Time::from_ps(10_500))) Reconfiguration
+            "time to tune a laser" source "Li et al., OFC 2024: measured";
+        lock "lock" value(Silent(Time::ZERO)) Reconfiguration
+            "guard time and locking of the receiver";
+        control "control" value(Silent(Time::ZERO)) Control
+            "delay of one control message";
+        controller "controller" option(
+            |spec| Ok(spec.value("controller")?), |time| time.map(|time| time.to_string()))
+            "time of a message at a central controller, which answers for all receivers"
+            unit "s" range "0s or more" default "none";
+        latency "latency" value(Silent(Time::ZERO)) "delay from transmitter to receiver";
+        slow_switch "slow_switch" value(Printed(Time::from_ps(100_000_000_000)))
+            "time to set the switches, once for a task";
+        plan "plan" option(wavelength_plan, |plan| Some(plan.name().into()))
+            "how wavelengths are given to pairs" range "xor, cyclic, edge_colouring" default "edge_colouring";
+        nodes "nodes" option(
+            |spec| Ok(places::read_nodes(spec, "nodes", all)?),
+            |nodes| (nodes.len() as u32 != all).then(|| places::print_nodes(nodes)))
+            "nodes allocated to the task" range "numbers and ranges joined by +: 0-15+32-47" default "all";
+        dead_transceivers "dead_transceivers" list(|spec| places::read_transceivers(spec, all), |all| joined(all, Transceiver::to_string))
+            "transceivers out of order, by node and plane" range "5.row+9.column";
+        dead_ports "dead_ports" list(|spec| places::read_ports(spec, rows, columns), |all| joined(all, SwitchPort::to_string))
+            "switch ports out of order, by switch and port" range "row3.2+column1.0";
+        degraded "degraded" list(|spec| places::read_degraded(spec, all, rate), places::print_degraded)
+            Broken "transceivers that are slower, both ways, and their rate" range "5.row@25Gb/s+9.column@50Gb/s";
+    }
+    Ok(WssGrid {
+        rows,
+        columns,
+        rate,
+        switch_ports,
+        wavelengths,
+        tuning,
+        lock,
+        control,
+        controller,
+        latency,
+        slow_switch,
+        plan,
+        nodes,
+        dead_transceivers,
+        dead_ports,
+        degraded,
+    })
+}
+
+fn wavelength_plan(spec: &Spec) -> Result<WavelengthPlan, FabricError> {
+    let name = spec.option("plan").unwrap_or("edge_colouring");
+    let mut plans = WavelengthPlan::ALL.into_iter();
+    let found = plans.find(|plan| plan.name() == name);
+    found.ok_or_else(|| {
+        let problem = "must be `xor`, `cyclic` or `edge_colouring`";
+        spec.refuse("plan", problem).into()
+    })
+}
+
+impl WssGrid {
+    /// The least time from a request to the first bit: control messages, a controller that handles one, tuning, lock.
+    ///
+    /// # Errors
+    /// A time beyond 64 bits of picoseconds.
+    pub fn fresh_circuit(&self) -> Result<Time, UnitError> {
+        self.asking()?.plus(self.tuning)?.plus(self.lock)
+    }
+
+    /// The least time from a request to its grant.
+    ///
+    /// # Errors
+    /// A time beyond 64 bits of picoseconds.
+    pub fn asking(&self) -> Result<Time, UnitError> {
+        let handling = self.controller.unwrap_or(Time::ZERO);
+        self.control.times(2)?.plus(handling)
+    }
+
+    /// The number of ranks: of nodes that are allocated.
+    pub fn ranks(&self) -> u32 {
+        self.nodes.len() as u32
+    }
+
+    /// The rank in a row and a column, where that node is allocated.
+    pub fn rank_at(&self, row: u32, column: u32) -> Option<u32> {
+        let node = row * self.columns + column;
+        let rank = self.nodes.binary_search(&node).ok()?;
+        Some(rank as u32)
+    }
+
+    /// Row and column of a rank.
+    pub fn place(&self, rank: u32) -> (u32, u32) {
+        let node = self.nodes[rank as usize];
+        (node / self.columns, node % self.columns)
+    }
+
+    /// The switch of a plane to which a rank is joined, and the port.
+    pub fn port(&self, rank: u32, plane: Plane) -> (u32, u32) {
+        let (row, column) = self.place(rank);
+        match plane {
+            Plane::Row => (row, column),
+            Plane::Column => (column, row),
+        }
+    }
+
+    /// Ports in use of each switch of a plane.
+    pub fn side(&self, plane: Plane) -> u32 {
+        match plane {
+            Plane::Row => self.columns,
+            Plane::Column => self.rows,
+        }
+    }
+
+    /// Switches: one for each row and each column.
+    pub fn switches(&self) -> u32 {
+        self.rows + self.columns
+    }
+
+    /// Whether a rank can send and receive in a plane: neither its transceiver nor the switch port
+    /// is dead.
+    pub fn works(&self, rank: u32, plane: Plane) -> bool {
+        if self.dead_transceivers.is_empty() && self.dead_ports.is_empty() {
+            return true;
+        }
+        let node = self.nodes[rank as usize];
+        let (switch, port) = self.port(rank, plane);
+        let transceiver = Transceiver { node, plane };
+        let dead_port = SwitchPort {
+            plane,
+            switch,
+            port,
+        };
+        !self.dead_transceivers.contains(&transceiver) && !self.dead_ports.contains(&dead_port)
+    }
+
+    /// The plane in which two different ranks share a switch, if they do.
+    pub fn shared_plane(&self, one: u32, other: u32) -> Option<Plane> {
+        let ((row, column), (other_row, other_column)) = (self.place(one), self.place(other));
+        if row == other_row {
+            Some(Plane::Row)
+        } else {
+            (column == other_column).then_some(Plane::Column)
+        }
+    }
+
+    /// The rate of a transceiver that works.
+    pub fn rate_of(&self, rank: u32, plane: Plane) -> Rate {
+        let node = self.nodes[rank as usize];
+        let one = Transceiver { node, plane };
+        let slower = self.degraded.binary_search_by_key(&one, |(one, _)| *one);
+        slower.map_or(self.rate, |place| self.degraded[place].1)
+    }
+
+    /// The rate of light: that of the slower of its two transceivers.
+    pub fn rate_between(&self, ends: [u32; 2], light: TunedLight) -> Rate {
+        let Some(&plane) = Plane::BOTH.get(usize::from(light.plane)) else {
+            return self.rate;
+        };
+        let ends = ends.into_iter().filter(|rank| *rank < self.ranks());
+        let rates = ends.map(|rank| self.rate_of(rank, plane));
+        rates.min().unwrap_or(self.rate)
+    }
+
+    /// The grid as if no transceiver were slower, and without the slower ones; none where no transceiver is slower.
+    fn undegraded_grids(&self) -> Vec<WssGrid> {
+        if self.degraded.is_empty() {
+            return Vec::new();
+        }
+        let mut whole = self.clone();
+        let slower = std::mem::take(&mut whole.degraded);
+        let mut left = whole.clone();
+        let slower = slower.into_iter().map(|(transceiver, _)| transceiver);
+        left.dead_transceivers.extend(slower);
+        left.dead_transceivers.sort_unstable();
+        left.dead_transceivers.dedup();
+        vec![whole, left]
+    }
+
+    /// Whether every node is allocated and nothing is dead or slower.
+    pub fn is_whole(&self) -> bool {
+        self.ranks() == self.rows * self.columns
+            && self.degraded.is_empty()
+            && self.dead_transceivers.is_empty()
+            && self.dead_ports.is_empty()
+    }
+
+    /// Whether two grids are one machine, for two tasks: they may differ in the nodes allocated and in the
+    /// wavelengths between them.
+    pub fn is_same_machine(&self, other: &WssGrid) -> bool {
+        let like = WssGrid {
+            nodes: self.nodes.clone(),
+            plan: self.plan,
+            wavelengths: self.wavelengths,
+            ..other.clone()
+        };
+        *self == like
+    }
+
+    /// The same machine with its wavelengths by another plan.
+    pub fn with_plan(&self, plan: WavelengthPlan) -> WssGrid {
+        WssGrid {
+            plan,
+            ..self.clone()
+        }
+    }
+}
+
+impl Named for WssGrid {
+    const NAME: &'static str = RECORD.name;
+}
+
+impl Machine for WssGrid {
+    fn record(&self) -> &'static FamilyRecord {
+        &RECORD
+    }
+
+    fn spec(&self) -> Spec {
+        options::print(self, &RECORD, declared)
+    }
+
+    fn nature(&self) -> &'static str {
+        "a grid of tunable circuits, where light goes around no ring"
+    }
+
+    fn node(&self, rank: u32) -> u32 {
+        self.nodes[rank as usize]
+    }
+
+    fn after(&self, failures: &str) -> Option<Result<Fabric, SpecError>> {
+        Some(self.left_after(failures).map(Fabric::new))
+    }
+
+    fn ranks(&self) -> u32 {
+        self.ranks()
+    }
+
+    /// Ranks below one another have a column, others a row or whole rows.
+    fn part(&self, members: &[u32]) -> Result<Fabric, FabricError> {
+        if self.controller.is_some() {
+            let problem =
+                "serves all groups of ranks together, which are timed apart; leave it out";
+            return Err(self.spec().refuse("controller", problem).into());
+        }
+        let (ranks, columns) = (members.len() as u32, self.columns);
+        let below = ranks > 1 && members[1] - members[0] == columns;
+        let (rows, columns) = match () {
+            () if below => (ranks, 1),
+            () if ranks <= columns => (1, ranks),
+            () if ranks % columns == 0 => (ranks / columns, columns),
+            () => {
+                let problem = format!("no whole rows make up a part of {ranks} ranks");
+                return Err(self.spec().refuse("columns", problem).into());
+            }
+        };
+        let spec = self.spec().without("rows").without("columns");
+        (RECORD.build)(&spec.with("rows", rows).with("columns", columns))
+    }
+
+    fn words(&self) -> String {
+        format!(
+            "{} on {} x {} nodes, {} per laser, {} per transceiver, {} to tune",
+            plural(self.nodes.len(), "rank"),
+            self.rows,
+            self.columns,
+            plural(self.wavelengths as usize, "wavelength"),
+            self.rate.words(),
+            self.tuning
+        )
+    }
+
+    /// The rates of the transceivers that work and whose switch joins another rank's place.
+    fn injection_bandwidth(&self) -> u128 {
+        let sent = |rank: u32| {
+            let planes = Plane::BOTH.into_iter();
+            let leads = planes.filter(|&plane| self.side(plane) > 1 && self.works(rank, plane));
+            let rates = leads.map(|plane| self.rate_of(rank, plane).bits_per_second());
+            rates.map(u128::from).sum::<u128>()
+        };
+        (0..self.ranks()).map(sent).min().unwrap_or(0)
+    }
+
+    fn undegraded(&self) -> Vec<Fabric> {
+        self.undegraded_grids()
+            .into_iter()
+            .map(Fabric::new)
+            .collect()
+    }
+
+    fn circuits(&self) -> Option<&dyn Circuits> {
+        Some(self)
+    }
+
+    fn planes(&self) -> Option<&dyn Planes> {
+        Some(self)
+    }
+}
+
+impl Planes for WssGrid {
+    fn rows(&self) -> u32 {
+        self.rows
+    }
+
+    fn columns(&self) -> u32 {
+        self.columns
+    }
+
+    fn rank_at(&self, row: u32, column: u32) -> Option<u32> {
+        self.rank_at(row, column)
+    }
+
+    fn works(&self, rank: u32, plane: Plane) -> bool {
+        self.works(rank, plane)
+    }
+}

@@ -1,0 +1,109 @@
+//! Bursts through the switches, slot by slot: they take latency + bytes / rate, and before that
+//! 2 control + tuning + lock where the laser is tuned. A central controller has a queue, which slots do not have: the
+//! simulators of slots refuse it.
+
+use super::{LIGHT, TunedLight, WssGrid};
+use crate::fabric::Transmission;
+use crate::fabric::circuits::{
+    Capacity, Change, Charge, Circuit, Circuits, LightSharing, Lines, NoCircuit, Port, Tuning,
+};
+use crate::fabric::light::{Hop, LightKind};
+use opticoll_base::units::{Time, UnitError};
+
+impl Circuits for WssGrid {
+    fn light(&self) -> &'static LightKind {
+        &LIGHT
+    }
+
+    fn policies(&self) -> &'static [(&'static str, Charge)] {
+        &[
+            ("two_tier", Charge::ChangedCircuit),
+            ("every_step", Charge::EachCircuit),
+            ("free", Charge::Never),
+        ]
+    }
+
+    /// Transmitters: a row for each plane.
+    fn lines(&self) -> Lines {
+        Lines {
+            shape: [("plane", 2), ("rank", self.ranks())],
+            channels: 1,
+            capacity: Capacity::Time,
+            held_for_delay: false,
+        }
+    }
+
+    fn transmission(&self) -> Transmission {
+        Transmission::at(self.rate)
+    }
+
+    fn transmission_of(&self, hop: &Hop) -> Transmission {
+        Transmission::at(self.rate_between([hop.from, hop.to], TunedLight::from(hop.light)))
+    }
+
+    fn is_degraded(&self) -> bool {
+        !self.degraded.is_empty()
+    }
+
+    fn delay(&self) -> Result<Time, UnitError> {
+        Ok(self.latency)
+    }
+
+    fn sharing(&self) -> LightSharing {
+        LightSharing::SameCircuit
+    }
+
+    fn other_policies(&self) -> &'static str {
+        "on a wss_grid use two_tier (tune where the circuit changes), every_step or free"
+    }
+
+    fn change(&self) -> Result<Change, UnitError> {
+        Ok(Change {
+            set_up: self.fresh_circuit()?,
+            release: Time::ZERO,
+            once: Some(self.slow_switch),
+            first_free: false,
+        })
+    }
+
+    fn measure(&self, hops: &[Hop], circuits: &mut Vec<Circuit>) -> Result<(), NoCircuit> {
+        let ranks = self.ranks();
+        for (place, hop) in hops.iter().enumerate() {
+            let light = TunedLight::from(hop.light);
+            let exists = hop.from.max(hop.to) < ranks
+                && light.plane < 2
+                && u32::from(light.wavelength) < self.wavelengths;
+            if !exists {
+                return Err(NoCircuit::Absent {
+                    hop: place,
+                    problem: "a rank, its transceiver or wavelength does not exist",
+                });
+            }
+            let line = u32::from(light.plane) * ranks + hop.from;
+            circuits.push(Circuit {
+                delay: self.latency,
+                lines: [line..line + 1, 0..0],
+            });
+        }
+        Ok(())
+    }
+
+    /// A rank has a transmitter and a receiver on each plane.
+    fn tune(&self, hops: &[Hop], tunings: &mut Vec<Tuning>) {
+        tunings.extend(hops.iter().map(|hop| {
+            let light = TunedLight::from(hop.light);
+            let port = |rank: u32, end: u64, other: u32| Port {
+                pool: u64::from(rank) << 9 | end << 8 | u64::from(light.plane),
+                size: 1,
+                state: u64::from(other) << 16 | u64::from(light.wavelength),
+            };
+            Tuning {
+                is_fixed: false,
+                transmitter: port(hop.from, 0, hop.to),
+                receiver: port(hop.to, 1, hop.from),
+                channel: 0,
+                plane: 0,
+            }
+        }));
+    }
+}

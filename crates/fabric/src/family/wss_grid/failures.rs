@@ -1,0 +1,47 @@
+//! What is left of a grid when something fails.
+
+use super::{WssGrid, places};
+use crate::fabric::part;
+use opticoll_base::spec::{Spec, SpecError};
+
+/// What failures are called: all but the last as in the specification of a grid.
+const KNOWN: [&str; 4] = ["dead_transceivers", "dead_ports", "degraded", "leaving"];
+
+impl WssGrid {
+    /// What is left after failures beside those that there are already, written like the options of a
+    /// grid: `dead_transceivers=5.row+9.column`, `dead_ports=row3.2`, `degraded=5.row@25Gb/s`, and `leaving=5+8-11` for nodes, which
+    /// are then no longer allocated.
+    ///
+    /// # Errors
+    /// Places that are not on the grid, nodes that are not allocated, or none left.
+    pub fn left_after(&self, failures: &str) -> Result<WssGrid, SpecError> {
+        let spec: Spec = format!("failed:{failures}").parse()?;
+        spec.only(&KNOWN)?;
+        let nodes = self.rows * self.columns;
+        let mut left = self.clone();
+        if spec.option("leaving").is_some() {
+            let leaving = places::read_nodes(&spec, "leaving", nodes)?;
+            if let Some(stranger) = leaving.iter().find(|node| !self.nodes.contains(node)) {
+                let problem = format!("node {stranger} is not allocated to the task");
+                return Err(spec.refuse("leaving", problem));
+            }
+            left.nodes
+                .retain(|node| leaving.binary_search(node).is_err());
+            if left.nodes.is_empty() {
+                return Err(spec.refuse("leaving", "no node is left"));
+            }
+        }
+        left.dead_transceivers
+            .extend(places::read_transceivers(&spec, nodes)?);
+        left.dead_transceivers.sort_unstable();
+        left.dead_transceivers.dedup();
+        left.dead_ports
+            .extend(places::read_ports(&spec, self.rows, self.columns)?);
+        left.dead_ports.sort_unstable();
+        left.dead_ports.dedup();
+        left.degraded
+            .extend(places::read_degraded(&spec, nodes, self.rate)?);
+        left.degraded = part::slowest_first(left.degraded);
+        Ok(left)
+    }
+}

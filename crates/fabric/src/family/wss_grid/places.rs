@@ -1,0 +1,176 @@
+//! How nodes, transceivers and switch ports of a grid are written.
+
+use std::fmt;
+
+use super::Plane;
+use crate::fabric::part;
+use opticoll_base::names::shown;
+use opticoll_base::spec::{Spec, SpecError, whole};
+use opticoll_base::units::Rate;
+
+/// A transceiver of a node; written `5.row`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Transceiver {
+    /// The node, row by row.
+    pub node: u32,
+    /// Which of its two.
+    pub plane: Plane,
+}
+
+/// A port of a switch; written `row3.2`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SwitchPort {
+    /// Whether it is the switch of a row or of a column.
+    pub plane: Plane,
+    /// The row or column.
+    pub switch: u32,
+    /// The port: a column or row.
+    pub port: u32,
+}
+
+impl fmt::Display for Transceiver {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}.{}", self.node, self.plane)
+    }
+}
+
+impl fmt::Display for SwitchPort {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}{}.{}", self.plane, self.switch, self.port)
+    }
+}
+
+/// The nodes of an option: all, or those given as numbers and ranges.
+pub(super) fn read_nodes(spec: &Spec, key: &str, count: u32) -> Result<Vec<u32>, SpecError> {
+    let Some(text) = spec.option(key).filter(|text| *text != "all") else {
+        return Ok((0..count).collect());
+    };
+    let number = |text: &str| {
+        let node = whole(text).filter(|node| *node < count);
+        node.ok_or_else(|| {
+            let last = count - 1;
+            spec.refuse(
+                key,
+                format!("`{}` is no node: they are 0 to {last}", shown(text)),
+            )
+        })
+    };
+    let mut nodes = Vec::new();
+    for part in text.split('+') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last) = (number(first)?, number(last)?);
+        if first > last {
+            return Err(spec.refuse(key, format!("`{}` ends before it starts", shown(part))));
+        }
+        nodes.extend(first..=last);
+    }
+    nodes.sort_unstable();
+    if let Some(twice) = nodes.windows(2).find(|pair| pair[0] == pair[1]) {
+        return Err(spec.refuse(key, format!("node {} is given twice", twice[0])));
+    }
+    Ok(nodes)
+}
+
+/// The nodes as numbers and ranges.
+pub(super) fn print_nodes(nodes: &[u32]) -> String {
+    let mut parts: Vec<String> = Vec::new();
+    let mut rest = nodes;
+    while let Some(&first) = rest.first() {
+        let run = (first..)
+            .zip(rest)
+            .take_while(|(number, node)| number == *node)
+            .count();
+        parts.push(match run {
+            1 => first.to_string(),
+            _ => format!("{first}-{}", rest[run - 1]),
+        });
+        rest = &rest[run..];
+    }
+    parts.join("+")
+}
+
+/// The dead transceivers, such as `5.row+9.column`.
+pub(super) fn read_transceivers(spec: &Spec, nodes: u32) -> Result<Vec<Transceiver>, SpecError> {
+    read(spec, "dead_transceivers", |part| transceiver(part, nodes))
+}
+
+/// A transceiver such as `5.row`; none where the grid has no such node or plane.
+fn transceiver(text: &str, nodes: u32) -> Option<Transceiver> {
+    let (node, plane) = text.split_once('.')?;
+    let node = whole(node).filter(|node| *node < nodes)?;
+    let plane = Plane::BOTH.into_iter().find(|one| one.name() == plane)?;
+    Some(Transceiver { node, plane })
+}
+
+/// The slower transceivers, such as `5.row@25Gb/s+9.column@50Gb/s`, in order.
+pub(super) fn read_degraded(
+    spec: &Spec,
+    nodes: u32,
+    full: Rate,
+) -> Result<Vec<(Transceiver, Rate)>, SpecError> {
+    let slower = part::read_degraded(spec, |name| {
+        let found = transceiver(name, nodes);
+        Ok((found.ok_or_else(|| no_place(spec, "degraded", name))?, full))
+    })?;
+    Ok(part::slowest_first(slower))
+}
+
+/// The slower transceivers as a specification writes them.
+pub(super) fn print_degraded(degraded: &[(Transceiver, Rate)]) -> String {
+    part::joined(degraded, |(transceiver, rate)| {
+        format!("{transceiver}@{rate}")
+    })
+}
+
+/// The dead switch ports, such as `row3.2+column1.0`.
+pub(super) fn read_ports(
+    spec: &Spec,
+    rows: u32,
+    columns: u32,
+) -> Result<Vec<SwitchPort>, SpecError> {
+    read(spec, "dead_ports", |part| {
+        let (switch, port) = part.split_once('.')?;
+        let (plane, number) = Plane::BOTH
+            .into_iter()
+            .find_map(|plane| Some((plane, switch.strip_prefix(plane.name())?)))?;
+        let (switches, ports) = match plane {
+            Plane::Row => (rows, columns),
+            Plane::Column => (columns, rows),
+        };
+        let switch = whole(number).filter(|switch| *switch < switches)?;
+        let port = whole(port).filter(|port| *port < ports)?;
+        Some(SwitchPort {
+            plane,
+            switch,
+            port,
+        })
+    })
+}
+
+/// Places joined by `+`, in order and once each.
+fn read<T: Ord>(
+    spec: &Spec,
+    key: &str,
+    place: impl Fn(&str) -> Option<T>,
+) -> Result<Vec<T>, SpecError> {
+    let Some(text) = spec.option(key) else {
+        return Ok(Vec::new());
+    };
+    let found = text.split('+');
+    let found = found.map(|part| place(part).ok_or_else(|| no_place(spec, key, part)));
+    let mut places: Vec<T> = found.collect::<Result<_, SpecError>>()?;
+    places.sort_unstable();
+    places.dedup();
+    Ok(places)
+}
+
+/// The error for a place that the grid does not have.
+fn no_place(spec: &Spec, key: &str, text: &str) -> SpecError {
+    let example = match key {
+        "dead_ports" => "row3.2 (port 2 of the switch of row 3)",
+        _ => "5.row (the transceiver of node 5 to its row)",
+    };
+    let text = shown(text);
+    let problem = format!("`{text}` is no such place on the grid; write {example}");
+    spec.refuse(key, problem)
+}

@@ -1,0 +1,8 @@
+#![doc = include_str!("../README.md")]
+#![forbid(unsafe_code)]
+
+pub mod drawing;
+pub mod fabric;
+pub mod families;
+pub mod family;
+pub mod network;

@@ -1,0 +1,153 @@
+//! Routes over the fewest links of any wiring.
+//!
+//! Towards each destination the next links of all vertices are found by one search backwards, when the first route to
+//! it is asked for: in time linear in the links, at 4 bytes per vertex.
+
+use std::sync::{Arc, OnceLock};
+
+use super::Wiring;
+use opticoll_base::graph;
+use opticoll_base::graph::UNREACHED;
+use opticoll_base::interrupt;
+
+/// How one of several equally short ways is chosen: of the links that lead nearer, in the order in which they are given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Ties {
+    /// The one with number (destination mod how many there are), so that routes to different ranks are spread as in a
+    /// fat tree.
+    Spread,
+    /// The first.
+    First,
+}
+
+/// Routes to some of the vertices of a wiring: to those with the lowest numbers.
+#[derive(Debug, Clone)]
+pub(crate) struct FewestLinks {
+    ties: Ties,
+    neighbours: Arc<Neighbours>,
+    /// Per destination: the next link of each vertex.
+    next: Arc<[OnceLock<Box<[u32]>>]>,
+}
+
+/// Per vertex: links out with their other ends, in the order given; vertices with links in.
+#[derive(Debug)]
+struct Neighbours {
+    out: Vec<Vec<(u32, u32)>>,
+    into: Vec<Vec<u32>>,
+}
+
+/// Ranks that a sentence names.
+const MOST_NAMED: usize = 8;
+
+impl FewestLinks {
+    /// Routes to the first `destinations` of all vertices.
+    pub(crate) fn new(
+        wiring: &Wiring,
+        vertices: u32,
+        destinations: u32,
+        ties: Ties,
+    ) -> FewestLinks {
+        let mut neighbours = Neighbours {
+            out: vec![Vec::new(); vertices as usize],
+            into: vec![Vec::new(); vertices as usize],
+        };
+        let mut lead = |link: u32, from: u32, to: u32| {
+            neighbours.out[from as usize].push((link, to));
+            neighbours.into[to as usize].push(from);
+        };
+        for (link, (one, other, both_ways)) in (0..).zip(wiring.ends()) {
+            interrupt::check();
+            lead(link, one, other);
+            if both_ways {
+                lead(link, other, one);
+            }
+        }
+        FewestLinks {
+            ties,
+            neighbours: Arc::new(neighbours),
+            next: (0..destinations).map(|_| OnceLock::new()).collect(),
+        }
+    }
+
+    /// Which destinations vertex 0 cannot reach, or that cannot reach it, in words; where there is none, all destinations
+    /// reach all.
+    pub(crate) fn cut_off(&self, name: impl Fn(u32) -> String) -> Option<String> {
+        let far = |distance: Vec<u32>| -> Vec<u32> {
+            let ranks = 0..self.next.len() as u32;
+            let ranks = ranks.filter(|rank| distance[*rank as usize] == UNREACHED);
+            ranks.collect()
+        };
+        let names = |ranks: &[u32]| {
+            let named = ranks.iter().take(MOST_NAMED).map(|rank| name(*rank));
+            let named = named.collect::<Vec<String>>().join(", ");
+            match ranks.len().saturating_sub(MOST_NAMED) {
+                0 => named,
+                more => format!("{named} and {more} more"),
+            }
+        };
+        let from_first = far(self.distances(0, |vertex| self.after(vertex)));
+        if !from_first.is_empty() {
+            let sentence = "no links lead from";
+            return Some(format!("{sentence} {} to {}", name(0), names(&from_first)));
+        }
+        let to_first = far(self.distances(0, |vertex| self.before(vertex)));
+        let sentence = || format!("no links lead from {} to {}", names(&to_first), name(0));
+        (!to_first.is_empty()).then(sentence)
+    }
+
+    /// Appends the links from a vertex to a destination that it reaches, in order.
+    pub(crate) fn route(
+        &self,
+        source: u32,
+        destination: u32,
+        wiring: &Wiring,
+        links: &mut Vec<u32>,
+    ) {
+        let next = self.next[destination as usize].get_or_init(|| self.next_links(destination));
+        let mut vertex = source;
+        while vertex != destination && next[vertex as usize] != UNREACHED {
+            let link = next[vertex as usize];
+            let (one, other) = wiring.ends[link as usize];
+            links.push(link);
+            vertex = if one == vertex { other } else { one };
+        }
+    }
+
+    /// The next link of each vertex on its way to a destination.
+    fn next_links(&self, destination: u32) -> Box<[u32]> {
+        let distance = self.distances(destination, |vertex| self.before(vertex));
+        let next = |vertex: usize| {
+            let nearer = |(_, to): &&(u32, u32)| {
+                distance[vertex] != UNREACHED && distance[*to as usize] < distance[vertex]
+            };
+            let ways: Vec<u32> = self.neighbours.out[vertex]
+                .iter()
+                .filter(nearer)
+                .map(|(link, _)| *link)
+                .collect();
+            let choice = match self.ties {
+                Ties::Spread => destination as usize % ways.len().max(1),
+                Ties::First => 0,
+            };
+            ways.get(choice).copied().unwrap_or(UNREACHED)
+        };
+        (0..distance.len()).map(next).collect()
+    }
+
+    fn distances<I: Iterator<Item = u32>>(
+        &self,
+        first: u32,
+        beside: impl Fn(u32) -> I,
+    ) -> Vec<u32> {
+        graph::distances(self.neighbours.out.len(), first, beside)
+    }
+
+    fn after(&self, vertex: u32) -> impl Iterator<Item = u32> + '_ {
+        let out = self.neighbours.out[vertex as usize].iter();
+        out.map(|(_, to)| *to)
+    }
+
+    fn before(&self, vertex: u32) -> impl Iterator<Item = u32> + '_ {
+        self.neighbours.into[vertex as usize].iter().copied()
+    }
+}

@@ -1,0 +1,97 @@
+//! The ranks that a message goes over on its way through a circuit switch.
+//!
+//! One circuit where a switch joins both ranks. Otherwise digit after digit of the rank's number is changed to that of the
+//! destination, as far as switches have the ranks in between; otherwise a shortest way is searched for, by the lowest ranks.
+
+use std::collections::VecDeque;
+
+use rustc_hash::FxHashMap;
+
+use opticoll_base::interrupt;
+use opticoll_fabric::family::circuit_switch::CircuitSwitch;
+
+/// The most numbers of searches that are remembered.
+const MOST_REMEMBERED: usize = 1 << 24;
+
+/// The ways between the ranks of a switch.
+pub(crate) struct RankWays<'a> {
+    switch: &'a CircuitSwitch,
+    /// By source, the rank before each rank on the ways from it. Looked up only.
+    came: FxHashMap<u32, Vec<u32>>,
+}
+
+impl RankWays<'_> {
+    pub(crate) fn new(switch: &CircuitSwitch) -> RankWays<'_> {
+        RankWays {
+            switch,
+            came: FxHashMap::default(),
+        }
+    }
+
+    /// The ranks from one to another, both included. A fabric is built only where there are ways between all.
+    pub(crate) fn way(&mut self, ends: [u32; 2]) -> Vec<u32> {
+        if self.switch.joins(ends) {
+            return ends.to_vec();
+        }
+        self.by_digits(ends).unwrap_or_else(|| self.searched(ends))
+    }
+
+    fn by_digits(&self, [from, to]: [u32; 2]) -> Option<Vec<u32>> {
+        let (switch, base) = (self.switch, self.switch.ranks_of_switch());
+        let mut way = vec![from];
+        let (mut at, mut step) = (from, 1);
+        for _ in 0..switch.digits() {
+            let next = at - at / step % base * step + to / step % base * step;
+            if next != at {
+                let is_joined = next < switch.ranks && switch.joins([at, next]);
+                way.push(is_joined.then_some(next)?);
+                at = next;
+            }
+            step = step.saturating_mul(base);
+        }
+        (at == to).then_some(way)
+    }
+
+    fn searched(&mut self, [from, to]: [u32; 2]) -> Vec<u32> {
+        if self.came.len() * self.switch.ranks as usize > MOST_REMEMBERED {
+            self.came.clear();
+        }
+        let switch = self.switch;
+        let came = self
+            .came
+            .entry(from)
+            .or_insert_with(|| search(switch, from));
+        let mut way = vec![to];
+        let mut at = to;
+        while at != from {
+            at = came[at as usize];
+            way.push(at);
+        }
+        way.reverse();
+        way
+    }
+}
+
+/// The rank before each rank on shortest ways from one.
+fn search(switch: &CircuitSwitch, from: u32) -> Vec<u32> {
+    let mut came = vec![from; switch.ranks as usize];
+    let mut is_seen = vec![false; switch.ranks as usize];
+    is_seen[from as usize] = true;
+    let mut open = VecDeque::from([from]);
+    while let Some(rank) = open.pop_front() {
+        interrupt::check();
+        for plane in 0..switch.planes {
+            if switch.ports_alive_on(plane, rank) == 0 {
+                continue;
+            }
+            for next in switch.ranks_on_switch(plane, rank) {
+                if !is_seen[next as usize] && switch.ports_alive_on(plane, next) > 0 {
+                    is_seen[next as usize] = true;
+                    came[next as usize] = rank;
+                    open.push_back(next);
+                }
+            }
+        }
+    }
+    came
+}

@@ -1,0 +1,286 @@
+//! Schedules on a grid of lightpaths: slots and ports.
+//!
+//! **Slots.** The transfers of a step between two ranks, either way, need one path. Pair of ranks by pair,
+//! in the order of the schedule, each takes the first slot of the step in which both have a port left: no
+//! more than ceil((2 d - 1) / k) slots where a rank has at most d partners. A ring takes two with one port,
+//! three if its length is odd, and one with two.
+//!
+//! **Ports.** Every rank keeps the paths that it used last. A pair that has a path uses it. Otherwise each
+//! of the two takes its lowest free port, or else the port that was used least recently, whose path goes:
+//! the port at that path's other end is then free. So a port changes its path only where the rank meets
+//! more than k others, and in any run of slots in which no rank meets more than k, no port that was used
+//! changes at all: what the run uses was used later than what it replaces.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use thiserror::Error;
+
+use crate::{PlacementError, PlacementProblem};
+use opticoll_base::interrupt;
+use opticoll_base::ports::{Port, Ports, TakenPort};
+use opticoll_fabric::fabric::{Fabric, Light};
+use opticoll_fabric::family::light_path_grid::{LightPathGrid, PortsLight};
+use opticoll_plan::plan::Plan;
+use opticoll_plan::schedule::Schedule;
+
+/// Why a schedule does not fit a grid of lightpaths.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum PortError {
+    /// The fabric is no such grid.
+    #[error("lightpaths that are set up and torn down need a light_path_grid; got {family}")]
+    NotALightPathGrid {
+        /// The family given.
+        family: &'static str,
+    },
+    /// A transfer without two ranks that could have a path.
+    #[error(
+        "transfer {transfer} goes from rank {source_rank} to rank {destination}, but a path joins two \
+         of {ranks} ranks, counted from 0"
+    )]
+    NoPath {
+        /// The transfer's index in the schedule.
+        transfer: usize,
+        /// The sending rank.
+        source_rank: u32,
+        /// The receiving rank.
+        destination: u32,
+        /// The ranks of the fabric.
+        ranks: u32,
+    },
+}
+
+impl From<PortError> for PlacementError {
+    fn from(error: PortError) -> PlacementError {
+        let problem = match error {
+            PortError::NotALightPathGrid { .. } => PlacementProblem::Family,
+            PortError::NoPath { .. } => PlacementProblem::Path,
+        };
+        PlacementError::new(problem, error)
+    }
+}
+
+/// Gives every transfer its slot and its ports.
+///
+/// # Errors
+/// Another fabric, or a transfer that does not join two of its ranks.
+pub fn assign_ports(
+    schedule: Schedule,
+    fabric: &Fabric,
+    algorithm: String,
+) -> Result<Plan, PortError> {
+    let family = fabric.family();
+    let grid = fabric
+        .downcast::<LightPathGrid>()
+        .ok_or(PortError::NotALightPathGrid { family })?;
+    check(&schedule, grid)?;
+    let (slot_of, step_slots) = place(&schedule, grid);
+    let mut plan = Plan::without_light(fabric, schedule, algorithm);
+    plan.light = vec![Light::NONE; plan.len()];
+    let mut ports = PathPorts::new(grid);
+    for step in 0..plan.schedule.steps() {
+        let mut slots: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+        for transfer in plan.schedule.step(step) {
+            interrupt::check();
+            slots.entry(slot_of[transfer]).or_default().push(transfer);
+        }
+        for (slot, transfers) in slots {
+            let pairs = transfers
+                .iter()
+                .map(|&transfer| ends(&plan.schedule, transfer));
+            ports.enter(slot, &pairs.collect::<Vec<_>>());
+            for transfer in transfers {
+                interrupt::check();
+                let (source, destination) = ends(&plan.schedule, transfer);
+                let (own, other) = ports.of_path((source, destination));
+                plan.light[transfer] = Light::from(PortsLight {
+                    source_port: own as u8,
+                    destination_port: other as u16,
+                });
+            }
+        }
+    }
+    plan.slot = slot_of;
+    plan.step_slots = step_slots;
+    Ok(plan)
+}
+
+/// Source and destination.
+fn ends(schedule: &Schedule, transfer: usize) -> (u32, u32) {
+    schedule.ends(transfer)
+}
+
+fn check(schedule: &Schedule, grid: &LightPathGrid) -> Result<(), PortError> {
+    for transfer in 0..schedule.len() {
+        interrupt::check();
+        let (source_rank, destination) = ends(schedule, transfer);
+        if source_rank == destination || source_rank.max(destination) >= grid.ranks {
+            return Err(PortError::NoPath {
+                transfer,
+                source_rank,
+                destination,
+                ranks: grid.ranks,
+            });
+        }
+    }
+    Ok(())
+}
+
+/// The slot of each transfer, and the slots of each step.
+fn place(schedule: &Schedule, grid: &LightPathGrid) -> (Vec<u32>, Vec<Range<u32>>) {
+    let mut slot_of = vec![0; schedule.len()];
+    let mut step_slots = Vec::with_capacity(schedule.steps());
+    let mut start = 0;
+    for step in 0..schedule.steps() {
+        let mut parts = StepSlots::new(grid);
+        for transfer in schedule.step(step) {
+            interrupt::check();
+            let (source, destination) = ends(schedule, transfer);
+            slot_of[transfer] = start + parts.of_pair(source, destination);
+        }
+        // A step of nothing has a slot of its own, as everywhere.
+        let end = start + parts.count().max(1);
+        step_slots.push(start..end);
+        start = end;
+    }
+    (slot_of, step_slots)
+}
+
+/// The slots of one step.
+struct StepSlots {
+    ports: u32,
+    ranks: usize,
+    /// By part and rank, how many ports are in use.
+    used: Vec<u32>,
+    /// By rank, the first part in which it has a port left.
+    open: Vec<u32>,
+    part_of: BTreeMap<(u32, u32), u32>,
+}
+
+impl StepSlots {
+    fn new(grid: &LightPathGrid) -> StepSlots {
+        let ranks = grid.ranks as usize;
+        StepSlots {
+            ports: grid.ports,
+            ranks,
+            used: Vec::new(),
+            open: vec![0; ranks],
+            part_of: BTreeMap::new(),
+        }
+    }
+
+    fn count(&self) -> u32 {
+        (self.used.len() / self.ranks) as u32
+    }
+
+    /// The part of a pair of ranks, whichever sends.
+    fn of_pair(&mut self, one: u32, other: u32) -> u32 {
+        let pair = (one.min(other), one.max(other));
+        if let Some(&part) = self.part_of.get(&pair) {
+            return part;
+        }
+        let at = |part: u32, rank: u32| part as usize * self.ranks + rank as usize;
+        let mut part = self.open[one as usize].max(self.open[other as usize]);
+        while part < self.count()
+            && self.used[at(part, one)].max(self.used[at(part, other)]) == self.ports
+        {
+            interrupt::check();
+            part += 1;
+        }
+        if part == self.count() {
+            self.used.resize(self.used.len() + self.ranks, 0);
+        }
+        for rank in [one, other] {
+            let place = part as usize * self.ranks + rank as usize;
+            self.used[place] += 1;
+            while self
+                .used
+                .get(self.open[rank as usize] as usize * self.ranks + rank as usize)
+                .is_some_and(|&used| used == self.ports)
+            {
+                interrupt::check();
+                self.open[rank as usize] += 1;
+            }
+        }
+        self.part_of.insert(pair, part);
+        part
+    }
+}
+
+/// The paths that every rank holds.
+struct PathPorts {
+    ports: u32,
+    held: Ports<PathEnd>,
+}
+
+/// What is known of a path at one of its ends.
+#[derive(Clone, Copy, Default)]
+struct PathEnd {
+    /// The slot in which it was used last.
+    slot: u32,
+    /// The port of the other end.
+    peer_port: usize,
+}
+
+impl PathPorts {
+    fn new(grid: &LightPathGrid) -> PathPorts {
+        PathPorts {
+            ports: grid.ports,
+            held: Ports::default(),
+        }
+    }
+
+    /// The port of a rank for a path to another.
+    fn port(&self, (rank, peer): (u32, u32)) -> Port {
+        Port {
+            pool: rank.into(),
+            size: self.ports,
+            state: peer.into(),
+        }
+    }
+
+    /// Which port of a rank has the path to another, or takes it.
+    fn take(&self, ends: (u32, u32)) -> TakenPort<PathEnd> {
+        self.held.take(self.port(ends), |held| held.slot)
+    }
+
+    /// The ports at both ends of a path that is there.
+    fn of_path(&self, ends: (u32, u32)) -> (usize, usize) {
+        let own = self.take(ends);
+        (own.place, own.before.map_or(0, |(_, held)| held.peer_port))
+    }
+
+    /// Holds the paths that a slot needs. Those that are there come first, so that none of them goes.
+    fn enter(&mut self, slot: u32, pairs: &[(u32, u32)]) {
+        for &(one, other) in pairs {
+            interrupt::check();
+            for ends in [(one, other), (other, one)] {
+                let own = self.take(ends);
+                if let Some((_, held)) = own.before.filter(|_| own.holds) {
+                    let held = PathEnd { slot, ..held };
+                    self.held.set(self.port(ends), own.place, held);
+                }
+            }
+        }
+        for &(one, other) in pairs {
+            let (there, back) = ((one, other), (other, one));
+            if !self.take(there).holds {
+                let (own, peer) = (self.free(there), self.free(back));
+                for (ends, place, peer_port) in [(there, own, peer), (back, peer, own)] {
+                    let held = PathEnd { slot, peer_port };
+                    self.held.set(self.port(ends), place, held);
+                }
+            }
+        }
+    }
+
+    /// A port of a rank for a new path to another; a path that it holds goes, at both ends.
+    fn free(&mut self, ends: (u32, u32)) -> usize {
+        let own = self.take(ends);
+        if let Some((peer, held)) = own.before {
+            self.held.clear(ends.0.into(), own.place);
+            self.held.clear(peer, held.peer_port);
+        }
+        own.place
+    }
+}

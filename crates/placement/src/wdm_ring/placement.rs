@@ -1,0 +1,537 @@
+//! A fibre, a wavelength and a slot for every routed transfer. An assignment never changes a path.
+//!
+//! The transfers of a step are placed one after the other, each in the earliest slot of the step
+//! in which some channel (a wavelength of a fibre) is free on every link of its path and its two
+//! ranks have a port left; the named rule picks among the channels free in that slot. When all
+//! slots are full another one is opened: the number of slots is what was really needed.
+//!
+//! | assignment | picks |
+//! |---|---|
+//! | `auto` | `optimal` where the step is a one-stage all-to-all, else `first_fit` |
+//! | `optimal` | the proved construction for one-stage all-to-all; refuses other steps |
+//! | `first_fit` | the lowest channel |
+//! | `best_fit` | the channel whose free gap around the path is the shortest |
+//! | `least_used` | the channel used on the fewest links so far in the slot |
+//! | `most_used` | the channel used on the most links so far in the slot |
+//! | `random` | any, from a seeded generator |
+//!
+//! Orders of placing: `given`, `longest` (path first), `left` (by starting rank along a direction
+//! from an idle link on), or `auto`: `left` where a direction has an idle link, for then paths are
+//! intervals and first-fit by left end needs exactly as many wavelengths as the greatest load;
+//! `longest` otherwise.
+
+mod converted;
+pub mod grid;
+mod optimal;
+mod order;
+
+use std::collections::BTreeMap;
+
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+use thiserror::Error;
+
+use crate::distinct_wavelengths;
+use crate::wdm_ring::route::{Arc, loads};
+use crate::{PlacementError, PlacementProblem};
+use grid::ChannelOccupancy;
+use opticoll_base::interrupt;
+use opticoll_base::names::{same_name, shown, suggest};
+use opticoll_base::spec::{OptionRecord, Spec, SpecError};
+use opticoll_fabric::fabric::{Fabric, Light, WrongFamily};
+use opticoll_fabric::family::wdm_ring::{WdmLight, WdmRing};
+use opticoll_plan::plan::{Lightpath, NamedRoutes, Plan, Repetition};
+use opticoll_plan::schedule::Schedule;
+pub use order::Order;
+
+/// Why no wavelengths were assigned.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum WavelengthError {
+    /// No assignment has this name.
+    #[error("unknown wavelength assignment `{}`{hint}", shown(name))]
+    Unknown {
+        /// The name as given.
+        name: String,
+        /// The nearest known name, or all of them.
+        hint: String,
+    },
+    /// An option is unknown or does not fit.
+    #[error(transparent)]
+    Spec(#[from] SpecError),
+    /// The fabric is no ring of light.
+    #[error(transparent)]
+    WrongFamily(#[from] WrongFamily),
+    /// `optimal` was asked for something else than a one-stage all-to-all.
+    #[error(
+        "step {step}: `optimal` assigns one-stage all-to-all steps only, without a limit on ports; \
+         use first_fit"
+    )]
+    NotAllToAll {
+        /// The step of the schedule.
+        step: usize,
+    },
+    /// A transfer that no path can carry.
+    #[error("transfer {index} goes from rank {rank} to itself or to no rank of the ring")]
+    NoPath {
+        /// The transfer.
+        index: usize,
+        /// Its source.
+        rank: u32,
+    },
+    /// Both ways around the ring are cut, or the one chosen is.
+    #[error(
+        "transfer {index} from rank {source_rank} to {destination} would cross a broken fibre; its \
+         algorithm cannot go around that"
+    )]
+    Broken {
+        /// The transfer.
+        index: usize,
+        /// Its source.
+        source_rank: u32,
+        /// Its destination.
+        destination: u32,
+    },
+    /// A lightpath longer than light reaches on the fabric.
+    #[error(
+        "transfer {index} from rank {source_rank} to {destination} spans {hops} links, but light \
+         reaches {reach} only (`reach`, or the loss budget); an algorithm with shorter lightpaths \
+         such as ring will do"
+    )]
+    TooFar {
+        /// The transfer.
+        index: usize,
+        /// Its source.
+        source_rank: u32,
+        /// Its destination.
+        destination: u32,
+        /// The links that it spans.
+        hops: u32,
+        /// The most that it may span.
+        reach: u32,
+    },
+}
+
+/// Which of the channels that are free on a path and in a slot is taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ChannelRule {
+    /// The optimal construction for one-stage all-to-all where it applies, else first fit.
+    Auto,
+    /// The optimal construction for one-stage all-to-all only.
+    Optimal,
+    /// The lowest.
+    FirstFit,
+    /// The one with the shortest free gap.
+    BestFit,
+    /// The one used on the fewest links.
+    LeastUsed,
+    /// The one used on the most links.
+    MostUsed,
+    /// Any, from a generator with this seed.
+    Random(u64),
+}
+
+/// How wavelengths are assigned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Assignment {
+    /// Which free channel is taken.
+    pub rule: ChannelRule,
+    /// In which order transfers are placed.
+    pub order: Order,
+}
+
+/// The declaration of an assignment.
+pub struct AssignmentRecord {
+    /// As typed.
+    pub name: &'static str,
+    /// One sentence.
+    pub summary: &'static str,
+    /// Where it comes from.
+    pub citation: &'static str,
+    /// Its options.
+    pub options: &'static [OptionRecord],
+    /// The rule that a specification of it gives.
+    rule: fn(&Spec) -> Result<ChannelRule, SpecError>,
+}
+
+const ORDER: OptionRecord = OptionRecord::new(
+    "order",
+    "order in which the lightpaths of a step get their channels: given, as \
+         listed; longest, longest first; left, by place on the ring",
+)
+.range("auto, given, longest, left")
+.default("auto");
+const SURVEY: &str = "Zang, Jue and Mukherjee, A Review of Routing and Wavelength Assignment, \
+                      Optical Networks Magazine 2000";
+
+/// All assignments; the first is the default.
+pub const RECORDS: &[AssignmentRecord] = &[
+    AssignmentRecord {
+        name: "auto",
+        summary: "optimal for a step that is a one-stage all-to-all, otherwise first_fit",
+        citation: "opticoll",
+        options: &[ORDER],
+        rule: |_| Ok(ChannelRule::Auto),
+    },
+    AssignmentRecord {
+        name: "optimal",
+        summary: "Construction for one-stage all-to-all that meets the load bound",
+        citation: "The bound: Opatrny, Theoretical Computer Science 2003",
+        options: &[],
+        rule: |_| Ok(ChannelRule::Optimal),
+    },
+    AssignmentRecord {
+        name: "first_fit",
+        summary: "The lowest free channel",
+        citation: SURVEY,
+        options: &[ORDER],
+        rule: |_| Ok(ChannelRule::FirstFit),
+    },
+    AssignmentRecord {
+        name: "best_fit",
+        summary: "The free channel with the shortest gap around the route",
+        citation: "Sathishkumar and Mahalingam, IJCSIT 2015",
+        options: &[ORDER],
+        rule: |_| Ok(ChannelRule::BestFit),
+    },
+    AssignmentRecord {
+        name: "least_used",
+        summary: "The free channel used on the fewest links so far",
+        citation: SURVEY,
+        options: &[ORDER],
+        rule: |_| Ok(ChannelRule::LeastUsed),
+    },
+    AssignmentRecord {
+        name: "most_used",
+        summary: "The free channel used on the most links so far",
+        citation: SURVEY,
+        options: &[ORDER],
+        rule: |_| Ok(ChannelRule::MostUsed),
+    },
+    AssignmentRecord {
+        name: "random",
+        summary: "A random free channel, drawn from a seeded generator",
+        citation: SURVEY,
+        options: &[
+            ORDER,
+            OptionRecord::new("seed", "seed of the random generator")
+                .range("0 to 4294967295")
+                .default("0"),
+        ],
+        rule: |spec| {
+            let seed = spec.count("seed", 0, u32::MAX)?;
+            Ok(ChannelRule::Random(seed.unwrap_or(0).into()))
+        },
+    },
+];
+
+impl Assignment {
+    /// The assignment used where none is named.
+    pub const AUTO: Assignment = Assignment {
+        rule: ChannelRule::Auto,
+        order: Order::Auto,
+    };
+
+    /// Reads a specification such as `first_fit:order=longest` or `random:seed=7`.
+    pub fn parse(text: &str) -> Result<Assignment, WavelengthError> {
+        let spec: Spec = text.parse()?;
+        let record = RECORDS
+            .iter()
+            .find(|record| same_name(record.name, spec.name()))
+            .ok_or_else(|| WavelengthError::Unknown {
+                name: spec.name().into(),
+                hint: suggest(spec.name(), RECORDS.iter().map(|record| record.name)),
+            })?;
+        spec.only_declared(record.options)?;
+        let order = match spec.option("order").unwrap_or("auto") {
+            "auto" => Order::Auto,
+            "given" => Order::Given,
+            "longest" => Order::Longest,
+            "left" => Order::Left,
+            _ => {
+                return Err(spec
+                    .refuse("order", "must be auto, given, longest or left")
+                    .into());
+            }
+        };
+        let rule = (record.rule)(&spec)?;
+        Ok(Assignment { rule, order })
+    }
+}
+
+/// The plan of a schedule by the shortest arcs with a named assignment, such as `first_fit:order=longest`.
+///
+/// # Errors
+/// An unknown assignment, another fabric than a ring, or a schedule that does not fit.
+pub(super) fn place_by_name(
+    schedule: Schedule,
+    fabric: &Fabric,
+    assignment: &str,
+    algorithm: String,
+) -> Result<Plan, PlacementError> {
+    let chosen = Assignment::parse(assignment)?;
+    let ring = fabric.needed::<WdmRing>("a wavelength assignment");
+    let light = super::route::shortest_arcs(&schedule, ring.map_err(WavelengthError::from)?);
+    Ok(assign(schedule, light, fabric, chosen, algorithm)?)
+}
+
+impl From<WavelengthError> for PlacementError {
+    fn from(error: WavelengthError) -> PlacementError {
+        let problem = match error {
+            WavelengthError::WrongFamily(_) => PlacementProblem::Family,
+            WavelengthError::NoPath { .. } => PlacementProblem::Path,
+            WavelengthError::Broken { .. } | WavelengthError::TooFar { .. } => {
+                PlacementProblem::Unfit
+            }
+            _ => PlacementProblem::Assignment,
+        };
+        PlacementError::new(problem, error)
+    }
+}
+
+/// Assigns fibres, wavelengths and slots, and so makes a schedule whose light has directions
+/// ([`crate::wdm_ring::route::shortest_arcs`]) into a plan.
+///
+/// # Errors
+/// A transfer to its own source or to no rank, over a broken fibre or farther than light reaches, or
+/// [`ChannelRule::Optimal`] on other steps than one-stage all-to-alls.
+pub fn assign(
+    schedule: Schedule,
+    mut light: Vec<Light>,
+    fabric: &Fabric,
+    assignment: Assignment,
+    algorithm: String,
+) -> Result<Plan, WavelengthError> {
+    let ring = fabric.needed::<WdmRing>("a wavelength assignment")?;
+    let mut steps = StepAssignment {
+        schedule: &schedule,
+        ring,
+        assignment,
+        grid: ChannelOccupancy::new(ring),
+        generator: Pcg64Mcg::seed_from_u64(match assignment.rule {
+            ChannelRule::Random(seed) => seed,
+            _ => 0,
+        }),
+    };
+    let transfers = schedule.len();
+    let mut slot = vec![0; transfers];
+    let mut step_slots = Vec::with_capacity(schedule.steps());
+    let mut first_slot = 0;
+    for step in 0..schedule.steps() {
+        interrupt::check();
+        let slots = steps.assign(step, &mut light, |index, slot_of_step| {
+            slot[index] = first_slot + slot_of_step;
+        })?;
+        step_slots.push(first_slot..first_slot + slots);
+        first_slot += slots;
+    }
+    Ok(Plan {
+        fabric: fabric.clone(),
+        schedule,
+        algorithm,
+        size: None,
+        light,
+        slot,
+        step_slots,
+        relays: Vec::new(),
+        routes: NamedRoutes::default(),
+        repetition: Repetition::NONE,
+    })
+}
+
+/// What the assignment of one step after the other shares.
+struct StepAssignment<'a> {
+    schedule: &'a Schedule,
+    ring: &'a WdmRing,
+    assignment: Assignment,
+    grid: ChannelOccupancy,
+    generator: Pcg64Mcg,
+}
+
+impl StepAssignment<'_> {
+    /// Assigns one step: gives light its channels, calls `put(transfer, slot of the step)` for each
+    /// transfer and returns how many slots they take.
+    fn assign(
+        &mut self,
+        step: usize,
+        light: &mut [Light],
+        mut put: impl FnMut(usize, u32),
+    ) -> Result<u32, WavelengthError> {
+        let Assignment { rule, order } = self.assignment;
+        let (schedule, ring) = (self.schedule, self.ring);
+        let range = schedule.step(step);
+        let columns = schedule.columns(step);
+        let ends = |offset: usize| (columns.source()[offset], columns.destination()[offset]);
+        let arcs = range
+            .clone()
+            .enumerate()
+            .map(|(offset, index)| {
+                let (source, destination) = ends(offset);
+                let direction = WdmLight::from(light[index]).direction;
+                let arc = Arc::new(ring, source, destination, direction).ok_or(
+                    WavelengthError::NoPath {
+                        index,
+                        rank: source,
+                    },
+                )?;
+                if !ring.is_whole(source, destination, direction) {
+                    return Err(WavelengthError::Broken {
+                        index,
+                        source_rank: source,
+                        destination,
+                    });
+                }
+                let span = ring.span(source, destination, direction);
+                if !ring.reaches(span) {
+                    return Err(WavelengthError::TooFar {
+                        index,
+                        source_rank: source,
+                        destination,
+                        hops: span,
+                        reach: ring.farthest(0),
+                    });
+                }
+                Ok(arc)
+            })
+            .collect::<Result<Vec<Arc>, _>>()?;
+        let first = range.start;
+        let mut put = |offset: usize, slot: u32, channel: u32| {
+            light[first + offset] = ring.light(arcs[offset].direction, channel);
+            put(first + offset, slot);
+        };
+        if ring.ports.is_none() && matches!(rule, ChannelRule::Auto | ChannelRule::Optimal) {
+            if let Some(channels) = optimal::channels(columns, &arcs, ring) {
+                for (offset, channel) in channels.iter().enumerate() {
+                    interrupt::check();
+                    put(offset, channel / ring.channels(), channel % ring.channels());
+                }
+                return Ok(channels
+                    .iter()
+                    .max()
+                    .map_or(0, |most| most / ring.channels() + 1));
+            }
+        }
+        if rule == ChannelRule::Optimal {
+            return Err(WavelengthError::NotAllToAll { step });
+        }
+        let order = order::order(order, &arcs, ring.ranks);
+        if ring.converters {
+            return Ok(converted::place(ring, &arcs, &order, ends, put));
+        }
+        self.grid.clear();
+        Ok(place(
+            &mut self.grid,
+            rule,
+            &mut self.generator,
+            &arcs,
+            &order,
+            ends,
+            put,
+        ))
+    }
+}
+
+/// Places the arcs of a step in the order given; returns how many slots they take.
+fn place(
+    grid: &mut ChannelOccupancy,
+    rule: ChannelRule,
+    generator: &mut Pcg64Mcg,
+    arcs: &[Arc],
+    order: &[usize],
+    ends: impl Fn(usize) -> (u32, u32),
+    mut put: impl FnMut(usize, u32, u32),
+) -> u32 {
+    for &offset in order {
+        interrupt::check();
+        let arc = arcs[offset];
+        let (slot, lowest) = grid.earliest(arc, ends(offset));
+        let least_by = |cost: &dyn Fn(u32) -> u32| {
+            grid.free(slot, arc)
+                .into_iter()
+                .min_by_key(|&channel| cost(channel))
+                .unwrap_or(lowest)
+        };
+        let channel = match rule {
+            ChannelRule::Auto | ChannelRule::Optimal | ChannelRule::FirstFit => lowest,
+            ChannelRule::BestFit => least_by(&|channel| grid.gap(slot, channel, arc)),
+            ChannelRule::LeastUsed => least_by(&|channel| grid.used(slot, channel, arc.direction)),
+            ChannelRule::MostUsed => {
+                least_by(&|channel| u32::MAX - grid.used(slot, channel, arc.direction))
+            }
+            ChannelRule::Random(_) => {
+                let free = grid.free(slot, arc);
+                free[generator.random_range(0..free.len())]
+            }
+        };
+        grid.take(slot, channel, arc, ends(offset));
+        put(offset, slot, channel);
+    }
+    grid.slots()
+}
+
+/// How many distinct wavelengths a plan lights anywhere. With converters: the greatest number of
+/// lightpaths on one fibre of one link in one slot.
+pub(super) fn wavelengths_used(plan: &Plan) -> u32 {
+    let ring = plan.fabric.downcast();
+    let Some(ring) = ring.filter(|ring: &&WdmRing| ring.converters) else {
+        return distinct_wavelengths(plan);
+    };
+    if plan.repetition.is_folded() {
+        return greatest_folded_load(plan, ring);
+    }
+    if !plan.repetition.is_pipelined() {
+        return greatest_load(plan, ring);
+    }
+    // Once all circuits are up.
+    let mut together = plan.without_lightpaths();
+    for row in 0..plan.len() {
+        for stripe in 0..plan.repetition.stripes {
+            let lightpath = plan.copy(row, stripe, 0);
+            together.push(Lightpath {
+                slot: 0,
+                ..lightpath
+            });
+        }
+    }
+    greatest_load(&together, ring)
+}
+
+/// The same where rows repeat by rotations: every link is crossed by as many copies of a row as it has links,
+/// those that leave the ranks below that number among them, as far as fibres go.
+fn greatest_folded_load(plan: &Plan, ring: &WdmRing) -> u32 {
+    let mut loads = BTreeMap::new();
+    for row in 0..plan.len() {
+        interrupt::check();
+        let transfer = plan.schedule.transfer(row);
+        let direction = WdmLight::from(plan.light[row]).direction;
+        for source in 0..ring.hops(transfer.source, transfer.destination, direction) {
+            let lightpath = plan.copy(row, source, 0);
+            let fibre = WdmLight::from(lightpath.light).fibre;
+            *loads.entry((lightpath.slot, fibre, direction)).or_insert(0) += 1;
+        }
+    }
+    loads.into_values().max().unwrap_or(0)
+}
+
+/// The greatest number of lightpaths on one fibre of one link in one slot.
+fn greatest_load(plan: &Plan, ring: &WdmRing) -> u32 {
+    let place = |index: &usize| {
+        let light = WdmLight::from(plan.light[*index]);
+        (plan.slot[*index], light.fibre, light.direction)
+    };
+    let mut indices: Vec<usize> = (0..plan.len()).collect();
+    indices.sort_unstable_by_key(place);
+    let mut greatest = 0;
+    for together in indices.chunk_by(|one, other| place(one) == place(other)) {
+        let direction = WdmLight::from(plan.light[together[0]]).direction;
+        let arcs: Vec<Arc> = together
+            .iter()
+            .filter_map(|&index| {
+                let transfer = plan.schedule.transfer(index);
+                Arc::new(ring, transfer.source, transfer.destination, direction)
+            })
+            .collect();
+        let most = loads(direction, &arcs, ring.ranks).into_iter().max();
+        greatest = greatest.max(most.unwrap_or(0));
+    }
+    greatest
+}

@@ -1,0 +1,128 @@
+//! Placing on a fabric with wavelength converters at every rank: a fibre carries a lightpath as
+//! long as each of its links carries fewer lightpaths than it has wavelengths.
+
+use crate::wdm_ring::route::Arc;
+use opticoll_base::interrupt;
+use opticoll_fabric::family::wdm_ring::WdmRing;
+
+/// Lightpaths per link and ports in use, slot by slot.
+struct Loads {
+    ranks: usize,
+    fibres: usize,
+    /// `[slot][direction][fibre][link]`.
+    load: Vec<u32>,
+    /// `[slot][rank]`.
+    sent: Vec<u32>,
+    received: Vec<u32>,
+    slots: usize,
+    /// `[direction][link]`: in the slots before this one no fibre has room on the link.
+    full_before: [Vec<usize>; 2],
+}
+
+/// Places the arcs of a step in the order given, each in the earliest slot and lowest fibre that
+/// can carry it; calls `put(offset, slot, channel)` with the fibre's first channel, and returns
+/// how many slots they take.
+pub(super) fn place(
+    ring: &WdmRing,
+    arcs: &[Arc],
+    order: &[usize],
+    ends: impl Fn(usize) -> (u32, u32),
+    mut put: impl FnMut(usize, u32, u32),
+) -> u32 {
+    let mut loads = Loads {
+        ranks: ring.ranks as usize,
+        fibres: ring.fibres as usize,
+        load: Vec::new(),
+        sent: Vec::new(),
+        received: Vec::new(),
+        slots: 0,
+        full_before: [vec![0; ring.ranks as usize], vec![0; ring.ranks as usize]],
+    };
+    let most: Vec<u32> = (0..ring.fibres)
+        .map(|fibre| ring.wavelengths_of(fibre))
+        .collect();
+    let mut last = None;
+    for &offset in order {
+        interrupt::check();
+        let (arc, ends) = (arcs[offset], ends(offset));
+        // An equal arc cannot go earlier than the one before.
+        let mut slot = match last {
+            Some((before, slot)) if before == (arc, ends) => slot,
+            _ => loads.first_open(arc, &most),
+        };
+        let fibre = loop {
+            loads.open(slot);
+            match loads.fibre(slot, arc, &most) {
+                Some(fibre) if loads.ports_free(slot, ends, ring.ports) => break fibre,
+                _ => slot += 1,
+            }
+        };
+        loads.take(slot, fibre, arc, ends);
+        last = Some(((arc, ends), slot));
+        put(offset, slot as u32, most[..fibre].iter().sum());
+    }
+    loads.slots as u32
+}
+
+impl Loads {
+    fn open(&mut self, slot: usize) {
+        if slot >= self.slots {
+            self.slots = slot + 1;
+            self.load
+                .resize(self.slots * 2 * self.fibres * self.ranks, 0);
+            self.sent.resize(self.slots * self.ranks, 0);
+            self.received.resize(self.slots * self.ranks, 0);
+        }
+    }
+
+    /// The positions of an arc's links on a fibre in a slot.
+    fn links(&self, slot: usize, fibre: usize, arc: Arc) -> impl Iterator<Item = usize> + use<> {
+        let row = ((slot * 2 + arc.direction as usize) * self.fibres + fibre) * self.ranks;
+        let ranks = self.ranks;
+        (arc.first..arc.first + arc.hops).map(move |link| row + link as usize % ranks)
+    }
+
+    /// A slot before which some links of the arc have no room.
+    fn first_open(&mut self, arc: Arc, most: &[u32]) -> usize {
+        const SAMPLES: u32 = 8;
+        let mut first = 0;
+        for sample in 0..=SAMPLES {
+            let link = (arc.first + (arc.hops - 1) * sample / SAMPLES) % self.ranks as u32;
+            let one = Arc {
+                first: link,
+                hops: 1,
+                ..arc
+            };
+            let mut slot = self.full_before[arc.direction as usize][link as usize];
+            while slot < self.slots && self.fibre(slot, one, most).is_none() {
+                interrupt::check();
+                slot += 1;
+            }
+            self.full_before[arc.direction as usize][link as usize] = slot;
+            first = first.max(slot);
+        }
+        first
+    }
+
+    /// The lowest fibre with fewer than its most lightpaths on every link of an arc.
+    fn fibre(&self, slot: usize, arc: Arc, most: &[u32]) -> Option<usize> {
+        (0..self.fibres).find(|&fibre| {
+            self.links(slot, fibre, arc)
+                .all(|link| self.load[link] < most[fibre])
+        })
+    }
+
+    fn ports_free(&self, slot: usize, ends: (u32, u32), ports: Option<u32>) -> bool {
+        let Some(ports) = ports else { return true };
+        let row = slot * self.ranks;
+        self.sent[row + ends.0 as usize] < ports && self.received[row + ends.1 as usize] < ports
+    }
+
+    fn take(&mut self, slot: usize, fibre: usize, arc: Arc, ends: (u32, u32)) {
+        for link in self.links(slot, fibre, arc) {
+            self.load[link] += 1;
+        }
+        self.sent[slot * self.ranks + ends.0 as usize] += 1;
+        self.received[slot * self.ranks + ends.1 as usize] += 1;
+    }
+}

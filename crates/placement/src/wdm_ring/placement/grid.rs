@@ -1,0 +1,314 @@
+//! Which channels are taken on which links, slot by slot, for one step.
+//!
+//! Slots are kept in words of 64 bits per link: several slots to a word where channels are few,
+//! several words to a slot where they are many. The words of neighbouring links are neighbours in
+//! memory, so that looking along a path is one sweep. For each link a bit per word says whether
+//! anything is free in it: looking at that for a few links of a path passes over most full words.
+
+use crate::wdm_ring::route::Arc;
+use opticoll_base::interrupt;
+use opticoll_fabric::family::wdm_ring::{Direction, WdmRing};
+
+/// Occupancy of channels on links in the slots opened so far.
+pub struct ChannelOccupancy {
+    ranks: usize,
+    channels: u32,
+    slots_per_word: u32,
+    words_per_slot: u32,
+    ports: Option<u32>,
+    /// `[direction][word][link]`; a set bit is a taken channel.
+    taken: [Vec<u64>; 2],
+    /// Words per link and direction so far.
+    words: usize,
+    /// `[direction][word / 64][link]`; a set bit is a word with something free.
+    unfilled: [Vec<u64>; 2],
+    /// Lightpaths sent and received, `[slot][rank]`, kept only under a limit on ports.
+    sent: Vec<u32>,
+    received: Vec<u32>,
+    /// Links on which a channel is taken, `[slot][direction][channel]`.
+    used: Vec<u32>,
+    slots: u32,
+    /// The arc and ends placed last with its slot: an equal one cannot go earlier.
+    last: Option<(Arc, (u32, u32), u32)>,
+}
+
+impl ChannelOccupancy {
+    /// All channels free.
+    pub fn new(ring: &WdmRing) -> ChannelOccupancy {
+        let channels = ring.channels();
+        let ranks = ring.ranks as usize;
+        ChannelOccupancy {
+            ranks,
+            channels,
+            slots_per_word: (64 / channels).max(1),
+            words_per_slot: channels.div_ceil(64),
+            ports: ring.ports,
+            taken: [Vec::new(), Vec::new()],
+            words: 0,
+            unfilled: [Vec::new(), Vec::new()],
+            sent: Vec::new(),
+            received: Vec::new(),
+            used: Vec::new(),
+            slots: 0,
+            last: None,
+        }
+    }
+
+    /// Forgets everything, for the next step.
+    pub(super) fn clear(&mut self) {
+        self.taken.iter_mut().for_each(Vec::clear);
+        self.unfilled.iter_mut().for_each(Vec::clear);
+        self.sent.clear();
+        self.received.clear();
+        self.used.clear();
+        self.words = 0;
+        self.slots = 0;
+        self.last = None;
+    }
+
+    /// The number of slots in use.
+    pub(super) fn slots(&self) -> u32 {
+        self.slots
+    }
+
+    /// The earliest slot with a channel free along `arc` and ports free at both ends, and the
+    /// lowest such channel.
+    pub(super) fn earliest(&mut self, arc: Arc, ends: (u32, u32)) -> (u32, u32) {
+        let mut slot = match self.last {
+            Some((last, last_ends, slot)) if last == arc && last_ends == ends => slot,
+            _ => 0,
+        };
+        loop {
+            interrupt::check();
+            let (free_slot, channel) = self.next_free(slot, arc);
+            if self.ports_free(free_slot, ends) {
+                return (free_slot, channel);
+            }
+            slot = free_slot + 1;
+        }
+    }
+
+    /// Takes a channel along `arc` in a slot.
+    pub fn take(&mut self, slot: u32, channel: u32, arc: Arc, ends: (u32, u32)) {
+        self.open(slot);
+        let (word, bit) = self.position(slot, channel);
+        let direction = arc.direction as usize;
+        let meaningful = self.meaningful(word);
+        let (row, block) = (word * self.ranks, word / 64 * self.ranks);
+        for (first, end) in self.spans(arc) {
+            let taken = &mut self.taken[direction][row + first..row + end];
+            let unfilled = &mut self.unfilled[direction][block + first..block + end];
+            for (taken, unfilled) in taken.iter_mut().zip(unfilled) {
+                *taken |= 1 << bit;
+                let full = u64::from(*taken & meaningful == meaningful);
+                *unfilled &= !(full << (word % 64));
+            }
+        }
+        let used = self.use_index(slot, channel, arc.direction);
+        self.used[used] += arc.hops;
+        if self.ports.is_some() {
+            let row = slot as usize * self.ranks;
+            self.sent[row + ends.0 as usize] += 1;
+            self.received[row + ends.1 as usize] += 1;
+        }
+        self.last = Some((arc, ends, slot));
+    }
+
+    /// The links of the free gap around `arc` on a channel, all links where the channel is unused.
+    pub(super) fn gap(&self, slot: u32, channel: u32, arc: Arc) -> u32 {
+        let ranks = self.ranks as u32;
+        if self.used(slot, channel, arc.direction) == 0 {
+            return ranks;
+        }
+        let is_free = |link: u32| !self.is_taken(slot, channel, arc.direction, link % ranks);
+        let after = (arc.hops..)
+            .take_while(|hop| is_free(arc.first + hop))
+            .count() as u32;
+        let before = (1..)
+            .take_while(|hop| is_free(arc.first + ranks - hop))
+            .count() as u32;
+        arc.hops + after + before
+    }
+
+    /// The links of a direction on which a channel is taken in a slot.
+    pub(super) fn used(&self, slot: u32, channel: u32, direction: Direction) -> u32 {
+        self.used
+            .get(self.use_index(slot, channel, direction))
+            .copied()
+            .unwrap_or(0)
+    }
+
+    fn use_index(&self, slot: u32, channel: u32, direction: Direction) -> usize {
+        (slot as usize * 2 + direction as usize) * self.channels as usize + channel as usize
+    }
+
+    fn is_taken(&self, slot: u32, channel: u32, direction: Direction, link: u32) -> bool {
+        let (word, bit) = self.position(slot, channel);
+        self.words > word
+            && self.taken[direction as usize][word * self.ranks + link as usize] >> bit & 1 == 1
+    }
+
+    /// The word and bit of a channel in a slot.
+    fn position(&self, slot: u32, channel: u32) -> (usize, u32) {
+        if self.words_per_slot == 1 {
+            let word = slot / self.slots_per_word;
+            (
+                word as usize,
+                slot % self.slots_per_word * self.channels + channel,
+            )
+        } else {
+            (
+                (slot * self.words_per_slot + channel / 64) as usize,
+                channel % 64,
+            )
+        }
+    }
+
+    /// The links of an arc as one or two ranges without wrap.
+    fn spans(&self, arc: Arc) -> [(usize, usize); 2] {
+        let (first, end) = (arc.first as usize, (arc.first + arc.hops) as usize);
+        [
+            (first, end.min(self.ranks)),
+            (0, end.saturating_sub(self.ranks)),
+        ]
+    }
+
+    /// The bits of a word that are taken somewhere along `arc`; all free beyond the opened words.
+    fn blocked(&self, word: usize, arc: Arc) -> u64 {
+        if word >= self.words {
+            return 0;
+        }
+        let row = word * self.ranks;
+        let mut blocked = 0;
+        for (first, end) in self.spans(arc) {
+            // Long enough to be worth vectorising, short enough to stop early.
+            for links in self.taken[arc.direction as usize][row + first..row + end].chunks(32) {
+                blocked = links.iter().fold(blocked, |blocked, link| blocked | link);
+                if blocked == u64::MAX {
+                    return blocked;
+                }
+            }
+        }
+        blocked
+    }
+
+    /// The bits of a word that stand for channels: all but a remainder at the top.
+    fn meaningful(&self, word: usize) -> u64 {
+        let bits = if self.words_per_slot == 1 {
+            self.slots_per_word * self.channels
+        } else {
+            let part = word as u32 % self.words_per_slot;
+            (self.channels - part * 64).min(64)
+        };
+        if bits == 64 {
+            u64::MAX
+        } else {
+            (1 << bits) - 1
+        }
+    }
+
+    /// The words of a block of 64 in which something may be free along `arc`, judged by some of its
+    /// links.
+    fn candidates(&self, block: usize, arc: Arc) -> u64 {
+        const SAMPLES: u32 = 8;
+        let row = block * self.ranks;
+        let unfilled = &self.unfilled[arc.direction as usize];
+        if row >= unfilled.len() {
+            return u64::MAX;
+        }
+        (0..=SAMPLES).fold(u64::MAX, |candidates, sample| {
+            let link = arc.first + (arc.hops - 1) * sample / SAMPLES;
+            candidates & unfilled[row + link as usize % self.ranks]
+        })
+    }
+
+    /// The first slot from `slot` on with a channel free along `arc`, and its lowest such channel.
+    pub fn next_free(&self, slot: u32, arc: Arc) -> (u32, u32) {
+        let (first, bit) = self.position(slot, 0);
+        let mut block = first / 64;
+        let mut candidates = self.candidates(block, arc) & (u64::MAX << (first % 64));
+        let (word, bit) = loop {
+            while candidates == 0 {
+                interrupt::check();
+                block += 1;
+                candidates = self.candidates(block, arc);
+            }
+            let word = block * 64 + candidates.trailing_zeros() as usize;
+            candidates &= candidates - 1;
+            let mut open = !self.blocked(word, arc) & self.meaningful(word);
+            if word == first {
+                open &= u64::MAX << bit;
+            }
+            if open != 0 {
+                break (word as u32, open.trailing_zeros());
+            }
+        };
+        if self.words_per_slot == 1 {
+            (
+                word * self.slots_per_word + bit / self.channels,
+                bit % self.channels,
+            )
+        } else {
+            (
+                word / self.words_per_slot,
+                word % self.words_per_slot * 64 + bit,
+            )
+        }
+    }
+
+    /// All channels free along `arc` in a slot, in increasing order.
+    pub(super) fn free(&self, slot: u32, arc: Arc) -> Vec<u32> {
+        let (first, shift) = self.position(slot, 0);
+        let mut channels = Vec::new();
+        for part in 0..self.words_per_slot {
+            interrupt::check();
+            let word = first + part as usize;
+            let mut open = !self.blocked(word, arc) & self.meaningful(word);
+            if self.words_per_slot == 1 {
+                open >>= shift;
+                if self.channels < 64 {
+                    open &= (1 << self.channels) - 1;
+                }
+            }
+            while open != 0 {
+                channels.push(part * 64 + open.trailing_zeros());
+                open &= open - 1;
+            }
+        }
+        channels
+    }
+
+    fn ports_free(&self, slot: u32, (source, destination): (u32, u32)) -> bool {
+        let Some(ports) = self.ports else { return true };
+        if slot >= self.slots {
+            return true;
+        }
+        let row = slot as usize * self.ranks;
+        self.sent[row + source as usize] < ports
+            && self.received[row + destination as usize] < ports
+    }
+
+    /// Makes room up to and including a slot.
+    fn open(&mut self, slot: u32) {
+        if slot < self.slots {
+            return;
+        }
+        self.slots = slot + 1;
+        self.used
+            .resize(self.slots as usize * 2 * self.channels as usize, 0);
+        let (word, _) = self.position(slot, self.channels - 1);
+        if word >= self.words {
+            self.words = word + 1;
+            for taken in &mut self.taken {
+                taken.resize(self.words * self.ranks, 0);
+            }
+            for unfilled in &mut self.unfilled {
+                unfilled.resize(self.words.div_ceil(64) * self.ranks, u64::MAX);
+            }
+        }
+        if self.ports.is_some() {
+            self.sent.resize(self.slots as usize * self.ranks, 0);
+            self.received.resize(self.slots as usize * self.ranks, 0);
+        }
+    }
+}

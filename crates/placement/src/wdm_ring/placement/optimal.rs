@@ -1,0 +1,53 @@
+//! The optimal construction for one-stage all-to-all: a wavelength for every circle of lightpaths
+//! that tile the ring (see [`crate::wdm_ring::route::all_to_all`]).
+//!
+//! A step may hold several all-to-alls, each among members of its own (stage 1 of OpTree), and
+//! several transfers per ordered pair; each gets wavelengths of its own. The result is used only if
+//! it needs exactly as many wavelengths as the greatest load: then it is optimal for the step.
+
+use rustc_hash::FxHashMap;
+
+use crate::wdm_ring::route::{Arc, all_to_all, loads};
+use opticoll_base::interrupt;
+use opticoll_fabric::family::wdm_ring::{Direction, WdmRing};
+use opticoll_plan::schedule::StepColumns;
+
+/// The channel of each transfer of a step, counted on over slots; `None` if the step does not
+/// consist of uniform all-to-alls among disjoint member sets with the paths of the construction, or
+/// fewer channels might do.
+pub(super) fn channels(step: StepColumns<'_>, arcs: &[Arc], ring: &WdmRing) -> Option<Vec<u32>> {
+    let groups = all_to_all::groups(step, ring.ranks)?;
+    let places = all_to_all::places(&groups, ring.ranks);
+    // Circles are numbered as they are met: (group, round, circle) to channel, per direction.
+    let mut numbers: [FxHashMap<(usize, u32, u32), u32>; 2] = Default::default();
+    let mut rounds_seen: FxHashMap<(u32, u32), u32> = FxHashMap::default();
+    let mut colours = Vec::with_capacity(arcs.len());
+    for (arc, (source, destination)) in arcs.iter().zip(step.ends()) {
+        interrupt::check();
+        let (number, from) = places[source as usize];
+        let (_, to) = places[destination as usize];
+        let group = &groups[number];
+        let (direction, circle) = all_to_all::circle(from, to, group.members.len() as u32);
+        if direction.is_some_and(|direction| direction != arc.direction) {
+            return None;
+        }
+        let round = if group.rounds == 1 {
+            0
+        } else {
+            let seen = rounds_seen.entry((source, destination)).or_insert(0);
+            *seen += 1;
+            *seen - 1
+        };
+        let numbers = &mut numbers[arc.direction as usize];
+        let next = numbers.len() as u32;
+        colours.push(*numbers.entry((number, round, circle)).or_insert(next));
+    }
+    let optimal = Direction::BOTH.into_iter().all(|direction| {
+        let greatest = loads(direction, arcs, ring.ranks)
+            .into_iter()
+            .max()
+            .unwrap_or(0);
+        numbers[direction as usize].len() == greatest as usize
+    });
+    optimal.then_some(colours)
+}

@@ -1,0 +1,208 @@
+//! Which way around: a direction for every transfer. A route never changes which data moves.
+//!
+//! Transfers take the shorter arc. Antipodal ones (distance N/2) have two: they go in couples
+//! (u to v with v to u), and the couples of a step, by their lower rank, go alternately clockwise
+//! and counter-clockwise, so that both directions carry the same. All clockwise would load that
+//! direction n^2/8 + n/4 in a one-stage all-to-all, instead of n^2/8.
+//!
+//! A one-stage all-to-all among members that are not evenly spaced may load some link with more than
+//! the least possible that way. Where the circles of `all_to_all` load links less, the step takes
+//! those.
+//!
+//! A transfer that would cross a broken link goes the other way, where that is whole.
+//!
+//! ```
+//! use opticoll_fabric::family::wdm_ring::Direction;
+//! assert_eq!(opticoll_placement::wdm_ring::route::shorter_way(0, 3, 8), Some(Direction::Clockwise));
+//! assert_eq!(opticoll_placement::wdm_ring::route::shorter_way(0, 5, 8), Some(Direction::CounterClockwise));
+//! assert_eq!(opticoll_placement::wdm_ring::route::shorter_way(0, 4, 8), None);
+//! ```
+
+pub mod all_to_all;
+
+use std::cmp::Ordering;
+
+use opticoll_base::interrupt;
+use opticoll_fabric::fabric::Light;
+use opticoll_fabric::family::wdm_ring::{Direction, WdmLight, WdmRing};
+use opticoll_plan::schedule::{Schedule, StepColumns};
+
+/// A path on one direction's circle of links: `first, first + 1, ...` modulo N, `hops` links. On
+/// the clockwise circle link i starts at rank i; on the counter-clockwise circle it ends there.
+/// Either way, link i lies between ranks i and i + 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Arc {
+    /// The way around.
+    pub direction: Direction,
+    /// The first link.
+    pub first: u32,
+    /// The number of links.
+    pub hops: u32,
+}
+
+impl Arc {
+    /// The path from `source` to `destination`; `None` if they are one rank or none of the ring.
+    pub fn new(ring: &WdmRing, source: u32, destination: u32, direction: Direction) -> Option<Arc> {
+        if source == destination || source >= ring.ranks || destination >= ring.ranks {
+            return None;
+        }
+        let first = match direction {
+            Direction::Clockwise => source,
+            Direction::CounterClockwise => destination,
+        };
+        Some(Arc {
+            direction,
+            first,
+            hops: ring.hops(source, destination, direction),
+        })
+    }
+}
+
+/// How many arcs of a direction cross each link of its circle.
+pub fn loads(direction: Direction, arcs: &[Arc], ranks: u32) -> Vec<u32> {
+    let mut change = vec![0u32; ranks as usize + 1];
+    for arc in arcs.iter().filter(|arc| arc.direction == direction) {
+        interrupt::check();
+        let (first, end) = (arc.first as usize, (arc.first + arc.hops) as usize);
+        let wraps = end > ranks as usize;
+        let end = if wraps { end - ranks as usize } else { end };
+        change[first] = change[first].wrapping_add(1);
+        change[end] = change[end].wrapping_sub(1);
+        change[0] = change[0].wrapping_add(u32::from(wraps));
+    }
+    change.pop();
+    let mut load = 0u32;
+    for link in &mut change {
+        load = load.wrapping_add(*link);
+        *link = load;
+    }
+    change
+}
+
+/// The way of the shorter arc from `source` to `destination` on a ring of `ranks` ranks; `None`
+/// where both are equally long.
+pub fn shorter_way(source: u32, destination: u32, ranks: u32) -> Option<Direction> {
+    let clockwise = if destination >= source {
+        destination - source
+    } else {
+        destination + ranks - source
+    };
+    match clockwise.cmp(&(ranks - clockwise)) {
+        Ordering::Less => Some(Direction::Clockwise),
+        Ordering::Greater => Some(Direction::CounterClockwise),
+        Ordering::Equal => None,
+    }
+}
+
+/// Light that has a direction for every transfer of the schedule, and no channel yet: the shorter arc,
+/// antipodal couples balanced. A transfer to or from no rank of the ring goes clockwise; the assignment
+/// refuses it.
+pub fn shortest_arcs(schedule: &Schedule, ring: &WdmRing) -> Vec<Light> {
+    let mut light = Vec::with_capacity(schedule.len());
+    let (mut directions, mut antipodal) = (Vec::new(), Vec::new());
+    for step in 0..schedule.steps() {
+        interrupt::check();
+        directions.clear();
+        antipodal.clear();
+        let columns = schedule.columns(step);
+        for (index, (source, destination)) in columns.ends().enumerate() {
+            interrupt::check();
+            let shorter = if source.max(destination) < ring.ranks {
+                shorter_way(source, destination, ring.ranks)
+            } else {
+                Some(Direction::Clockwise)
+            };
+            directions.push(shorter.unwrap_or(Direction::Clockwise));
+            if shorter.is_none() {
+                antipodal.push(index);
+            }
+        }
+        balance(&mut antipodal, columns, &mut directions);
+        if ring.broken.is_empty() && ring.longest() + 1 >= ring.ranks {
+            relieve(columns, ring, &mut directions);
+        }
+        if !ring.broken.is_empty() {
+            avoid(columns, ring, &mut directions);
+        }
+        light.extend(directions.iter().copied().map(WdmLight::towards));
+    }
+    light
+}
+
+/// Turns the transfers that would cross a broken link, where the other way is whole.
+fn avoid(step: StepColumns<'_>, ring: &WdmRing, directions: &mut [Direction]) {
+    for ((source, destination), direction) in step.ends().zip(directions) {
+        interrupt::check();
+        let other = direction.opposite();
+        if source.max(destination) < ring.ranks
+            && !ring.is_whole(source, destination, *direction)
+            && ring.is_whole(source, destination, other)
+        {
+            *direction = other;
+        }
+    }
+}
+
+/// Takes the circles of an all-to-all for a step that is one, where they load links less.
+fn relieve(step: StepColumns<'_>, ring: &WdmRing, directions: &mut [Direction]) {
+    let Some(groups) = all_to_all::groups(step, ring.ranks) else {
+        return;
+    };
+    // Several all-to-alls side by side have segments of their own to stay on.
+    let [group] = &groups[..] else {
+        return;
+    };
+    let members = group.members.len() as u32;
+    let places = all_to_all::places(&groups, ring.ranks);
+    let circled: Vec<Direction> = step
+        .ends()
+        .map(|(source, destination)| {
+            let (_, from) = places[source as usize];
+            let (_, to) = places[destination as usize];
+            let facing = Direction::BOTH[(from.min(to) % 2) as usize];
+            all_to_all::circle(from, to, members).0.unwrap_or(facing)
+        })
+        .collect();
+    if greatest_load(step, ring, &circled) < greatest_load(step, ring, directions) {
+        directions.copy_from_slice(&circled);
+    }
+}
+
+fn greatest_load(step: StepColumns<'_>, ring: &WdmRing, directions: &[Direction]) -> u32 {
+    let arcs: Vec<Arc> = step
+        .ends()
+        .zip(directions)
+        .filter_map(|((source, destination), &direction)| {
+            Arc::new(ring, source, destination, direction)
+        })
+        .collect();
+    let of_both = Direction::BOTH.map(|direction| {
+        loads(direction, &arcs, ring.ranks)
+            .into_iter()
+            .max()
+            .unwrap_or(0)
+    });
+    of_both[0].max(of_both[1])
+}
+
+/// Sends the couples among the antipodal transfers of one step alternately both ways.
+fn balance(antipodal: &mut [usize], step: StepColumns<'_>, directions: &mut [Direction]) {
+    let source = |index: usize| step.source()[index];
+    let lower = |index: usize| source(index).min(step.destination()[index]);
+    antipodal.sort_by_key(|&index| (lower(index), source(index)));
+    let mut couples = 0;
+    for pair in antipodal.chunk_by(|&one, &other| lower(one) == lower(other)) {
+        interrupt::check();
+        let split = pair.partition_point(|&index| source(index) == lower(index));
+        let (there, back) = pair.split_at(split);
+        for couple in 0..there.len().max(back.len()) {
+            let direction = Direction::BOTH[couples % 2];
+            for side in [there, back] {
+                if let Some(&index) = side.get(couple) {
+                    directions[index] = direction;
+                }
+            }
+            couples += 1;
+        }
+    }
+}

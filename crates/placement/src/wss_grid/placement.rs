@@ -1,0 +1,404 @@
+//! Schedules on a switch grid: hops, slots and wavelengths.
+//!
+//! **Slots.** The transfers of a step from one rank to another are one message; all its hops are
+//! bursts, each of which needs the transmitter of its sender and the receiver of its receiver, alone,
+//! for a slot. Message by message, in the order of (destination - source) modulo N, each hop takes the
+//! first slot after the one before it in which both are free: greedy scheduling of an open shop. Of
+//! two ways over different corners the one that ends earlier is taken. A step in which every rank sends
+//! once and receives once in each plane takes one slot.
+//!
+//! **Wavelengths.** The switches are set once, for all slots. By a formula (`xor`, `cyclic`) the
+//! wavelength follows from the two ports. Otherwise the circuits that the plan uses in a switch, each
+//! counted once, are the edges of a bipartite graph of input and output ports; a proper colouring of
+//! its edges gives every input port one output per wavelength, and every output port one input. As
+//! many colours as the greatest degree suffice (Koenig 1916): edge by edge, a colour that is free at one
+//! end is made free at the other by exchanging two colours along an alternating path.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use thiserror::Error;
+
+use crate::wss_grid::route::{Leg, shortest_paths};
+use crate::{PlacementError, PlacementProblem};
+use opticoll_base::interrupt;
+use opticoll_base::memory;
+use opticoll_fabric::fabric::{Fabric, Light, Plane};
+use opticoll_fabric::family::wss_grid::WavelengthPlan;
+use opticoll_fabric::family::wss_grid::{TunedLight, WssGrid};
+use opticoll_plan::plan::{Plan, Relay};
+use opticoll_plan::schedule::Schedule;
+
+/// Why a schedule does not fit a switch grid.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum GridError {
+    /// The fabric is no grid.
+    #[error("tunable circuits need a wss_grid; got {family}")]
+    NotAGrid {
+        /// The family given.
+        family: &'static str,
+    },
+    /// No light leads from one rank to another.
+    #[error(
+        "no light leads from rank {source_rank} to rank {destination}: transceivers or switch ports \
+         on all ways are dead; leave one of the two nodes out"
+    )]
+    NoPath {
+        /// The sending rank.
+        source_rank: u32,
+        /// The receiving rank.
+        destination: u32,
+    },
+    /// The wavelength plan joins other ports.
+    #[error(
+        "the wavelength plan {plan} has no wavelength from port {input} to port {output} of a {plane} \
+         switch (rank {source_rank} to {destination}); plan=cyclic or plan=edge_colouring will do"
+    )]
+    NotJoined {
+        /// The wavelength plan.
+        plan: &'static str,
+        /// Whether it is the switch of a row or of a column.
+        plane: Plane,
+        /// The port at which light enters.
+        input: u32,
+        /// The port at which it should leave.
+        output: u32,
+        /// The sending rank.
+        source_rank: u32,
+        /// The receiving rank.
+        destination: u32,
+    },
+    /// The laser cannot be tuned to so many wavelengths.
+    #[error(
+        "the plan needs {needed} wavelengths, the tunable source has {have}; \
+         give wavelengths={needed}, or take an algorithm with fewer partners"
+    )]
+    TuningRange {
+        /// Wavelengths needed.
+        needed: u32,
+        /// Channels of the source.
+        have: u32,
+    },
+}
+
+/// A burst that has a slot of its step, but no wavelength yet.
+#[derive(Clone, Copy)]
+struct SlottedBurst {
+    from: u32,
+    to: u32,
+    plane: Plane,
+    slot: u32,
+}
+
+/// What a transfer takes while it is placed: its bursts, their ports and circuits.
+const BYTES_PER_TRANSFER: u64 = 215;
+
+impl From<GridError> for PlacementError {
+    fn from(error: GridError) -> PlacementError {
+        let problem = match error {
+            GridError::NotAGrid { .. } => PlacementProblem::Family,
+            _ => PlacementProblem::Unfit,
+        };
+        PlacementError::new(problem, error)
+    }
+}
+
+/// Gives every transfer its hops, slots and wavelengths.
+///
+/// # Errors
+/// Another fabric, ranks that nothing joins, or wavelengths that the plan or the laser lacks.
+pub fn assign_on_grid(
+    schedule: Schedule,
+    fabric: &Fabric,
+    algorithm: String,
+) -> Result<Plan, GridError> {
+    let grid = fabric.downcast::<WssGrid>().ok_or(GridError::NotAGrid {
+        family: fabric.family(),
+    })?;
+    let bytes = schedule.len() as u64 * BYTES_PER_TRANSFER;
+    memory::take("placing this plan on a grid", bytes);
+    let (bursts, bursts_of, step_slots) = place(&schedule, grid)?;
+    let wavelengths = Wavelengths::of(grid, &bursts)?;
+    let mut plan = Plan::without_light(fabric, schedule, algorithm);
+    plan.step_slots = step_slots;
+    for (transfer, &(first, hops)) in bursts_of.iter().enumerate() {
+        interrupt::check();
+        for (place, burst) in bursts[first..first + hops].iter().enumerate() {
+            let light = Light::from(TunedLight {
+                plane: burst.plane as u8,
+                wavelength: wavelengths.of_burst(grid, burst) as u16,
+            });
+            if place == 0 {
+                plan.slot[transfer] = burst.slot;
+                plan.light.push(light);
+            } else {
+                plan.relays.push(Relay {
+                    transfer: transfer as u32,
+                    rank: burst.from,
+                    light,
+                    slot: burst.slot,
+                });
+            }
+        }
+    }
+    Ok(plan)
+}
+
+/// Bursts, those of each transfer (first and number), and the slots of each step.
+type PlacedBursts = (
+    Vec<SlottedBurst>,
+    Vec<(usize, usize)>,
+    Vec<std::ops::Range<u32>>,
+);
+
+/// Places the messages of each step into slots.
+fn place(schedule: &Schedule, grid: &WssGrid) -> Result<PlacedBursts, GridError> {
+    let ranks = grid.ranks();
+    let mut bursts: Vec<SlottedBurst> = Vec::with_capacity(schedule.len());
+    let mut of_transfer = vec![(0, 0); schedule.len()];
+    let mut step_slots = Vec::with_capacity(schedule.steps());
+    let mut ports = FreeTransceivers::new(ranks);
+    let mut start = 0;
+    for step in 0..schedule.steps() {
+        let transfers = schedule.step(step).map(|transfer| {
+            let (source, destination) = schedule.ends(transfer);
+            let ahead = (destination + ranks - source) % ranks;
+            (ahead, source, transfer)
+        });
+        let mut transfers: Vec<(u32, u32, usize)> = transfers.collect();
+        transfers.sort_unstable();
+        for message in transfers.chunk_by(|one, other| (one.0, one.1) == (other.0, other.1)) {
+            interrupt::check();
+            let (ahead, source, _) = message[0];
+            let destination = (source + ahead) % ranks;
+            let first = bursts.len();
+            let best = shortest_paths(grid, source, destination)
+                .into_iter()
+                .map(|path| ports.slots_for(source, &path))
+                .min_by_key(|placed| placed.last().map(|burst| burst.slot));
+            let path = best.ok_or(GridError::NoPath {
+                source_rank: source,
+                destination,
+            })?;
+            for burst in path {
+                ports.take(&burst);
+                let slot = start + burst.slot;
+                bursts.push(SlottedBurst { slot, ..burst });
+            }
+            for &(_, _, transfer) in message {
+                of_transfer[transfer] = (first, bursts.len() - first);
+            }
+        }
+        // A step without transfers keeps a slot, as on fabrics without light.
+        let end = start + ports.clear().max(1);
+        step_slots.push(start..end);
+        start = end;
+    }
+    Ok((bursts, of_transfer, step_slots))
+}
+
+/// Which slots of a step transmitters and receivers are busy in, a bit each.
+struct FreeTransceivers {
+    /// Per rank: transmitters to row and column, then receivers.
+    busy: Vec<[Vec<u64>; 4]>,
+    touched: Vec<u32>,
+    slots: u32,
+}
+
+impl FreeTransceivers {
+    fn new(ranks: u32) -> FreeTransceivers {
+        FreeTransceivers {
+            busy: vec![Default::default(); ranks as usize],
+            touched: Vec::new(),
+            slots: 0,
+        }
+    }
+
+    /// The earliest slots for the hops of a way.
+    fn slots_for(&self, source: u32, path: &[Leg]) -> Vec<SlottedBurst> {
+        let mut from = source;
+        let mut least = 0;
+        let mut placed = Vec::with_capacity(path.len());
+        for &Leg { plane, to } in path {
+            let sends = &self.busy[from as usize][plane as usize];
+            let receives = &self.busy[to as usize][2 + plane as usize];
+            let word = |words: &[u64], index: usize| words.get(index).copied().unwrap_or(0);
+            let mut index = least as usize / 64;
+            let mut free = !(word(sends, index) | word(receives, index)) & (!0 << (least % 64));
+            while free == 0 {
+                interrupt::check();
+                index += 1;
+                free = !(word(sends, index) | word(receives, index));
+            }
+            let slot = index as u32 * 64 + free.trailing_zeros();
+            placed.push(SlottedBurst {
+                from,
+                to,
+                plane,
+                slot,
+            });
+            (from, least) = (to, slot + 1);
+        }
+        placed
+    }
+
+    fn take(&mut self, burst: &SlottedBurst) {
+        let plane = burst.plane as usize;
+        for (rank, port) in [(burst.from, plane), (burst.to, 2 + plane)] {
+            let words = &mut self.busy[rank as usize][port];
+            let index = burst.slot as usize / 64;
+            if words.len() <= index {
+                words.resize(index + 1, 0);
+            }
+            words[index] |= 1 << (burst.slot % 64);
+            self.touched.push(rank);
+        }
+        self.slots = self.slots.max(burst.slot + 1);
+    }
+
+    /// Frees everything; returns how many slots were in use.
+    fn clear(&mut self) -> u32 {
+        for rank in self.touched.drain(..) {
+            self.busy[rank as usize].iter_mut().for_each(Vec::clear);
+        }
+        std::mem::take(&mut self.slots)
+    }
+}
+
+/// The wavelength of every circuit.
+enum Wavelengths {
+    /// By the formula of the grid's plan.
+    Formula,
+    /// By plane, switch, input and output.
+    Coloured(FxHashMap<(Plane, u32, u32, u32), u32>),
+}
+
+impl Wavelengths {
+    fn of(grid: &WssGrid, bursts: &[SlottedBurst]) -> Result<Wavelengths, GridError> {
+        let mut needed = 0;
+        let wavelengths = if grid.plan == WavelengthPlan::EdgeColouring {
+            let coloured = colour(grid, bursts);
+            needed = coloured
+                .values()
+                .map(|colour| colour + 1)
+                .max()
+                .unwrap_or(0);
+            Wavelengths::Coloured(coloured)
+        } else {
+            for burst in bursts {
+                interrupt::check();
+                let (_, input) = grid.port(burst.from, burst.plane);
+                let (_, output) = grid.port(burst.to, burst.plane);
+                let found = grid.plan.wavelength(grid.side(burst.plane), input, output);
+                let wavelength = found.ok_or(GridError::NotJoined {
+                    plan: grid.plan.name(),
+                    plane: burst.plane,
+                    input,
+                    output,
+                    source_rank: burst.from,
+                    destination: burst.to,
+                })?;
+                needed = needed.max(wavelength + 1);
+            }
+            Wavelengths::Formula
+        };
+        if needed > grid.wavelengths {
+            let have = grid.wavelengths;
+            return Err(GridError::TuningRange { needed, have });
+        }
+        Ok(wavelengths)
+    }
+
+    fn of_burst(&self, grid: &WssGrid, burst: &SlottedBurst) -> u32 {
+        let (switch, input) = grid.port(burst.from, burst.plane);
+        let (_, output) = grid.port(burst.to, burst.plane);
+        let found = match self {
+            Wavelengths::Formula => grid.plan.wavelength(grid.side(burst.plane), input, output),
+            Wavelengths::Coloured(colours) => {
+                colours.get(&(burst.plane, switch, input, output)).copied()
+            }
+        };
+        found.unwrap_or_default()
+    }
+}
+
+/// Colours the circuits of every switch.
+fn colour(grid: &WssGrid, bursts: &[SlottedBurst]) -> FxHashMap<(Plane, u32, u32, u32), u32> {
+    let circuits: FxHashSet<(Plane, u32, u32, u32)> = bursts
+        .iter()
+        .map(|burst| {
+            let (switch, input) = grid.port(burst.from, burst.plane);
+            let (_, output) = grid.port(burst.to, burst.plane);
+            (burst.plane, switch, input, output)
+        })
+        .collect();
+    let mut circuits: Vec<(Plane, u32, u32, u32)> = circuits.into_iter().collect();
+    circuits.sort_unstable();
+    let mut coloured = FxHashMap::default();
+    for of_switch in circuits.chunk_by(|one, other| (one.0, one.1) == (other.0, other.1)) {
+        let edges: Vec<(u32, u32)> = of_switch.iter().map(|one| (one.2, one.3)).collect();
+        let ports = grid.side(of_switch[0].0) as usize;
+        let colours = colour_edges(&edges, ports);
+        coloured.extend(of_switch.iter().copied().zip(colours));
+    }
+    coloured
+}
+
+const NONE: u32 = u32::MAX;
+
+/// A proper colouring of the edges of a bipartite graph with as many colours as the greatest degree.
+/// Ends are numbered below `ports` on either side.
+pub fn colour_edges(edges: &[(u32, u32)], ports: usize) -> Vec<u32> {
+    let mut degree = vec![0usize; 2 * ports];
+    for &(input, output) in edges {
+        degree[input as usize] += 1;
+        degree[ports + output as usize] += 1;
+    }
+    let colours = degree.into_iter().max().unwrap_or(0);
+    // The edge of each colour at each vertex; outputs follow the inputs.
+    let mut edge_at = vec![NONE; 2 * ports * colours];
+    let mut colour_of = vec![NONE; edges.len()];
+    let free_at = |edge_at: &[u32], vertex: usize| {
+        let row = &edge_at[vertex * colours..][..colours];
+        row.iter().position(|&edge| edge == NONE).unwrap_or(0)
+    };
+    for (edge, &(input, output)) in edges.iter().enumerate() {
+        interrupt::check();
+        let (input, output) = (input as usize, ports + output as usize);
+        let at_input = free_at(&edge_at, input);
+        let at_output = free_at(&edge_at, output);
+        if edge_at[output * colours + at_input] != NONE {
+            // Along the path from the output on, edges of the two colours alternate. It never comes
+            // to the input, where `at_input` is free. Exchanged, they leave `at_input` free here.
+            let mut path = Vec::new();
+            let (mut vertex, mut colour) = (output, at_input);
+            loop {
+                interrupt::check();
+                let next = edge_at[vertex * colours + colour];
+                if next == NONE {
+                    break;
+                }
+                path.push(next as usize);
+                let (one, other) = edges[next as usize];
+                let (one, other) = (one as usize, ports + other as usize);
+                vertex = if vertex == one { other } else { one };
+                colour = at_input + at_output - colour;
+            }
+            let ends = |edge: usize| [edges[edge].0 as usize, ports + edges[edge].1 as usize];
+            for &edge in &path {
+                for vertex in ends(edge) {
+                    edge_at[vertex * colours + colour_of[edge] as usize] = NONE;
+                }
+            }
+            for &edge in &path {
+                colour_of[edge] = (at_input + at_output) as u32 - colour_of[edge];
+                for vertex in ends(edge) {
+                    edge_at[vertex * colours + colour_of[edge] as usize] = edge as u32;
+                }
+            }
+        }
+        colour_of[edge] = at_input as u32;
+        edge_at[input * colours + at_input] = edge as u32;
+        edge_at[output * colours + at_input] = edge as u32;
+    }
+    colour_of
+}

@@ -1,0 +1,82 @@
+//! Paths through a switch grid: which transceivers carry a transfer, over which ranks.
+//!
+//! Ranks of one row or one column are one hop apart, through the switch that they share. Any other
+//! two are two hops apart, by way of either of the two corners that complete their rectangle: along
+//! the row first, or along the column first. Where a corner is not allocated or a transceiver is dead,
+//! the path is a shortest one over those that work, found breadth first; of equally short ones that
+//! over ranks of the lowest numbers.
+
+use opticoll_base::graph;
+use opticoll_fabric::fabric::Plane;
+use opticoll_fabric::family::wss_grid::WssGrid;
+
+/// One hop: the transceiver that sends, and the rank that receives in the same plane.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Leg {
+    /// The plane in which the light goes.
+    pub(crate) plane: Plane,
+    /// The rank that receives it.
+    pub(crate) to: u32,
+}
+
+/// The shortest paths between two ranks: one, or one over each corner; none where nothing joins them.
+pub(crate) fn shortest_paths(grid: &WssGrid, source: u32, destination: u32) -> Vec<Vec<Leg>> {
+    let works = |rank, plane| grid.works(rank, plane);
+    if let Some(plane) = grid.shared_plane(source, destination)
+        && works(source, plane)
+        && works(destination, plane)
+    {
+        let to = destination;
+        return vec![vec![Leg { plane, to }]];
+    }
+    let (row, column) = grid.place(source);
+    let (last_row, last_column) = grid.place(destination);
+    let mut found = Vec::new();
+    if row != last_row && column != last_column {
+        for (first, corner) in [
+            (Plane::Row, grid.rank_at(row, last_column)),
+            (Plane::Column, grid.rank_at(last_row, column)),
+        ] {
+            let second = first.other();
+            let Some(to) = corner.filter(|&corner| works(corner, first) && works(corner, second))
+            else {
+                continue;
+            };
+            if works(source, first) && works(destination, second) {
+                let last = Leg {
+                    plane: second,
+                    to: destination,
+                };
+                found.push(vec![Leg { plane: first, to }, last]);
+            }
+        }
+    }
+    if found.is_empty() {
+        found.extend(around(grid, source, destination));
+    }
+    found
+}
+
+/// A way of the fewest hops over what works.
+fn around(grid: &WssGrid, source: u32, destination: u32) -> Option<Vec<Leg>> {
+    let beside = |here: u32| {
+        let (row, column) = grid.place(here);
+        let planes = Plane::BOTH
+            .into_iter()
+            .filter(move |&plane| grid.works(here, plane));
+        planes.flat_map(move |plane| {
+            let there = (0..grid.side(plane)).filter_map(move |port| match plane {
+                Plane::Row => grid.rank_at(row, port),
+                Plane::Column => grid.rank_at(port, column),
+            });
+            let there = there.filter(move |&there| grid.works(there, plane));
+            there.map(move |there| (plane, there))
+        })
+    };
+    let path = graph::path(grid.ranks() as usize, (source, destination), beside)?;
+    Some(
+        path.into_iter()
+            .map(|(plane, to)| Leg { plane, to })
+            .collect(),
+    )
+}

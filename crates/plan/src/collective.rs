@@ -1,0 +1,535 @@
+//! What a collective demands, chunk by chunk: who holds a chunk before, who must hold it after,
+//! and whether contributions combine.
+//!
+//! | collective | chunks | before | after | combines |
+//! |---|---|---|---|---|
+//! | `all_gather` | one block per rank | its rank | all | no |
+//! | `reduce_scatter` | one block per rank | all contribute | its rank | yes |
+//! | `all_reduce` | the vector | all contribute | all | yes |
+//! | `broadcast` | the vector | the root | all | no |
+//! | `reduce` | the vector | all contribute | the root | yes |
+//! | `gather` | one block per rank | its rank | the root | no |
+//! | `scatter` | one block per rank | the root | its rank | no |
+//! | `all_to_all` | one block per ordered pair | its source | its destination | no |
+//! | `barrier` | a signal of no bytes | all contribute | all | yes, as often as you like |
+//!
+//! A barrier is an all_reduce of nothing: what counts is who has heard, directly or through others,
+//! from whom. Hearing twice from a rank does no harm, so contributions of a barrier may overlap, as
+//! they do in a dissemination among N ranks where N is no power of two; everywhere else each
+//! contribution is combined exactly once.
+//!
+//! Each block (or the vector) may be cut into `pieces` chunks, numbered side by side:
+//! chunk = block * pieces + piece. Sizes need not divide evenly: pieces differ by at most a byte.
+//!
+//! The blocks of an all_to_all may differ: a [`DemandMatrix`] says how many bytes each has and how it is cut.
+//!
+//! ```
+//! use opticoll_plan::collective::{Collective, CollectiveKind, Holders};
+//! let gather = Collective::new(CollectiveKind::AllGather, 16)?;
+//! assert_eq!(gather.chunks(), 16);
+//! assert_eq!(gather.before(3), Holders::One(3));
+//! assert_eq!(gather.after(3), Holders::All);
+//! # Ok::<(), opticoll_plan::collective::CollectiveError>(())
+//! ```
+
+pub mod demand;
+
+use std::fmt;
+use std::ops::Range;
+use std::str::FromStr;
+
+use thiserror::Error;
+
+pub use demand::{DemandError, DemandMatrix};
+use opticoll_base::names::{same_name, shown, suggest};
+use opticoll_base::units::{Bytes, UnitError};
+
+/// Why a collective was refused.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum CollectiveError {
+    /// No collective has this name.
+    #[error("unknown collective `{}`{hint}", shown(name))]
+    Unknown {
+        /// The name as given.
+        name: String,
+        /// The nearest known name, or all of them.
+        hint: String,
+    },
+    /// A collective needs at least one rank.
+    #[error("a collective needs at least one rank, got {ranks}")]
+    NoRanks {
+        /// The number of ranks given.
+        ranks: u32,
+    },
+    /// The root is no rank.
+    #[error("root {root} is no rank: ranks are 0 to {}", ranks.saturating_sub(1))]
+    Root {
+        /// The root given.
+        root: u32,
+        /// The number of ranks.
+        ranks: u32,
+    },
+    /// No pieces.
+    #[error("a block is cut into 1 piece or more, not 0")]
+    NoPieces,
+    /// More chunks than 32 bits count.
+    #[error(
+        "{kind} on {ranks} ranks would have {chunks} chunks: there may be {MOST_CHUNKS} at most"
+    )]
+    TooManyChunks {
+        /// The collective.
+        kind: CollectiveKind,
+        /// The number of ranks.
+        ranks: u32,
+        /// The chunks that it would have.
+        chunks: u128,
+    },
+    /// A demand of other ranks.
+    #[error("the demand is among {demand} ranks, the collective among {ranks}")]
+    DemandRanks {
+        /// The ranks of the demand.
+        demand: u32,
+        /// The ranks of the collective.
+        ranks: u32,
+    },
+    /// A demand for another collective.
+    #[error("only all_to_all takes a demand, not {kind}: leave the demand out")]
+    NoDemand {
+        /// The collective.
+        kind: CollectiveKind,
+    },
+    /// A demand is cut into chunks as it says.
+    #[error("an all_to_all with a demand is not cut into {pieces} pieces: ask for 1")]
+    CutDemand {
+        /// The pieces asked for.
+        pieces: u32,
+    },
+    /// What is wrong with a demand.
+    #[error(transparent)]
+    Demand(#[from] DemandError),
+}
+
+/// The collectives, by their MPI names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum CollectiveKind {
+    /// Every rank ends with every rank's block.
+    AllGather,
+    /// Rank i ends with the combination of everybody's block i.
+    ReduceScatter,
+    /// Every rank ends with the combination of everybody's vector.
+    AllReduce,
+    /// Every rank ends with the root's vector.
+    Broadcast,
+    /// The root ends with the combination of everybody's vector.
+    Reduce,
+    /// The root ends with every rank's block.
+    Gather,
+    /// Rank i ends with the root's block i.
+    Scatter,
+    /// Rank j ends with block j of every rank.
+    AllToAll,
+    /// Every rank has heard from every other.
+    Barrier,
+}
+
+impl CollectiveKind {
+    /// All collectives, in the order in which they are listed.
+    pub const ALL: [CollectiveKind; 9] = [
+        CollectiveKind::AllGather,
+        CollectiveKind::ReduceScatter,
+        CollectiveKind::AllReduce,
+        CollectiveKind::Broadcast,
+        CollectiveKind::Reduce,
+        CollectiveKind::Gather,
+        CollectiveKind::Scatter,
+        CollectiveKind::AllToAll,
+        CollectiveKind::Barrier,
+    ];
+
+    /// The name as typed and printed, such as `all_gather`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            CollectiveKind::AllGather => "all_gather",
+            CollectiveKind::ReduceScatter => "reduce_scatter",
+            CollectiveKind::AllReduce => "all_reduce",
+            CollectiveKind::Broadcast => "broadcast",
+            CollectiveKind::Reduce => "reduce",
+            CollectiveKind::Gather => "gather",
+            CollectiveKind::Scatter => "scatter",
+            CollectiveKind::AllToAll => "all_to_all",
+            CollectiveKind::Barrier => "barrier",
+        }
+    }
+
+    /// What `size` means for this collective, in words.
+    pub const fn size_convention(self) -> &'static str {
+        match self {
+            CollectiveKind::AllGather | CollectiveKind::Gather | CollectiveKind::Scatter => {
+                "bytes of one rank's block"
+            }
+            CollectiveKind::AllReduce | CollectiveKind::Reduce | CollectiveKind::Broadcast => {
+                "bytes of the vector"
+            }
+            CollectiveKind::ReduceScatter | CollectiveKind::AllToAll => {
+                "bytes of one rank's whole input"
+            }
+            CollectiveKind::Barrier => "of no meaning: a barrier moves no bytes",
+        }
+    }
+}
+
+impl fmt::Display for CollectiveKind {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.name())
+    }
+}
+
+impl FromStr for CollectiveKind {
+    type Err = CollectiveError;
+
+    /// Accepts `all_gather`, `all-gather` and `allgather`.
+    fn from_str(name: &str) -> Result<CollectiveKind, CollectiveError> {
+        CollectiveKind::ALL
+            .into_iter()
+            .find(|kind| same_name(kind.name(), name))
+            .ok_or_else(|| CollectiveError::Unknown {
+                name: name.into(),
+                hint: suggest(name, CollectiveKind::ALL.map(CollectiveKind::name)),
+            })
+    }
+}
+
+/// Chunks are numbered with 32 bits, and so is their number.
+const MOST_CHUNKS: u128 = u32::MAX as u128;
+
+/// Which ranks hold (or contribute to, or must hold) a chunk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Holders {
+    /// One rank only.
+    One(u32),
+    /// Every rank.
+    All,
+}
+
+/// A collective on so many ranks, with its root and the pieces of each block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Collective {
+    kind: CollectiveKind,
+    ranks: u32,
+    root: u32,
+    pieces: u32,
+    demand: Option<demand::StoredDemand>,
+}
+
+impl Collective {
+    /// A collective on `ranks` ranks, rooted (where that matters) at rank 0, blocks in one piece.
+    pub fn new(kind: CollectiveKind, ranks: u32) -> Result<Collective, CollectiveError> {
+        if ranks == 0 {
+            return Err(CollectiveError::NoRanks { ranks });
+        }
+        Collective {
+            kind,
+            ranks,
+            root: 0,
+            pieces: 1,
+            demand: None,
+        }
+        .with_pieces(1)
+    }
+
+    /// The same collective rooted at `root`.
+    pub fn with_root(self, root: u32) -> Result<Collective, CollectiveError> {
+        if root >= self.ranks {
+            return Err(CollectiveError::Root {
+                root,
+                ranks: self.ranks,
+            });
+        }
+        Ok(Collective { root, ..self })
+    }
+
+    /// The same collective with each block (or the vector) cut into `pieces` chunks.
+    pub fn with_pieces(self, pieces: u32) -> Result<Collective, CollectiveError> {
+        if self.demand.is_some() && pieces != 1 {
+            return Err(CollectiveError::CutDemand { pieces });
+        }
+        match u128::from(self.blocks()) * u128::from(pieces) {
+            0 => Err(CollectiveError::NoPieces),
+            1..=MOST_CHUNKS => Ok(Collective { pieces, ..self }),
+            chunks => Err(CollectiveError::TooManyChunks {
+                kind: self.kind,
+                ranks: self.ranks,
+                chunks,
+            }),
+        }
+    }
+
+    /// The same all_to_all with blocks as a demand says; without a demand where all blocks are alike, since that is the
+    /// same question.
+    pub fn with_demand(self, demand: DemandMatrix) -> Result<Collective, CollectiveError> {
+        if self.kind != CollectiveKind::AllToAll {
+            return Err(CollectiveError::NoDemand { kind: self.kind });
+        }
+        if demand.ranks() != self.ranks {
+            let demand = demand.ranks();
+            let ranks = self.ranks;
+            return Err(CollectiveError::DemandRanks { demand, ranks });
+        }
+        if self.pieces != 1 {
+            let pieces = self.pieces;
+            return Err(CollectiveError::CutDemand { pieces });
+        }
+        if let Some(pieces) = demand.uniform_pieces() {
+            return self.without_demand().with_pieces(pieces);
+        }
+        Ok(Collective {
+            demand: Some(demand::StoredDemand::new(demand)),
+            ..self
+        })
+    }
+
+    /// The same collective with equal blocks.
+    pub fn without_demand(self) -> Collective {
+        Collective {
+            demand: None,
+            ..self
+        }
+    }
+
+    /// The bytes of each block, where blocks differ.
+    pub fn demand(&self) -> Option<&'static DemandMatrix> {
+        self.demand.map(demand::StoredDemand::get)
+    }
+
+    /// Where blocks differ, the bytes of each that has any, at a size: source, destination and bytes.
+    pub fn demanded(&self, size: Bytes) -> impl Iterator<Item = (u32, u32, u128)> + use<> {
+        let demand = self.demand();
+        let pairs = demand.into_iter().flat_map(DemandMatrix::pairs);
+        pairs
+            .zip(demand.into_iter().cycle())
+            .map(move |((source, destination, chunks), demand)| {
+                let edge = |chunk| demand.bytes_before(size, chunk);
+                (source, destination, edge(chunks.end) - edge(chunks.start))
+            })
+    }
+
+    /// The chunks of some blocks.
+    pub fn chunks_of_blocks(&self, blocks: Range<u32>) -> Range<u32> {
+        match self.demand() {
+            Some(demand) => demand.chunks_of(blocks),
+            None => blocks.start * self.pieces..blocks.end * self.pieces,
+        }
+    }
+
+    /// The block of a chunk.
+    fn block(&self, chunk: u32) -> u32 {
+        match self.demand() {
+            Some(demand) => demand.block(chunk),
+            None => chunk / self.pieces,
+        }
+    }
+
+    /// Which collective.
+    pub fn kind(&self) -> CollectiveKind {
+        self.kind
+    }
+
+    /// The number of ranks, N.
+    pub fn ranks(&self) -> u32 {
+        self.ranks
+    }
+
+    /// The root; 0 where the collective has none.
+    pub fn root(&self) -> u32 {
+        self.root
+    }
+
+    /// The number of chunks that each block (or the vector) is cut into.
+    pub fn pieces(&self) -> u32 {
+        self.pieces
+    }
+
+    /// The number of chunks in all; chunks are 0..chunks().
+    pub fn chunks(&self) -> u32 {
+        match self.demand() {
+            Some(demand) => demand.len(),
+            None => (self.blocks() * u64::from(self.pieces)) as u32,
+        }
+    }
+
+    /// Whether contributions combine (each exactly once, but see [`Collective::overlaps`]) or chunks
+    /// are only copied.
+    pub fn combines(&self) -> bool {
+        matches!(
+            self.kind,
+            CollectiveKind::ReduceScatter
+                | CollectiveKind::AllReduce
+                | CollectiveKind::Reduce
+                | CollectiveKind::Barrier
+        )
+    }
+
+    /// Whether a contribution may be combined into what has it already: a signal of a barrier.
+    pub fn overlaps(&self) -> bool {
+        self.kind == CollectiveKind::Barrier
+    }
+
+    /// Who holds (or contributes to) a chunk before the collective.
+    pub fn before(&self, chunk: u32) -> Holders {
+        let block = self.block(chunk);
+        match self.kind {
+            CollectiveKind::AllGather | CollectiveKind::Gather => Holders::One(block),
+            CollectiveKind::AllToAll => Holders::One(block / self.ranks),
+            CollectiveKind::Broadcast | CollectiveKind::Scatter => Holders::One(self.root),
+            _ => Holders::All,
+        }
+    }
+
+    /// Who must hold a chunk, with every contribution, after the collective.
+    pub fn after(&self, chunk: u32) -> Holders {
+        let block = self.block(chunk);
+        match self.kind {
+            CollectiveKind::ReduceScatter | CollectiveKind::Scatter => Holders::One(block),
+            CollectiveKind::AllToAll => Holders::One(block % self.ranks),
+            CollectiveKind::Reduce | CollectiveKind::Gather => Holders::One(self.root),
+            _ => Holders::All,
+        }
+    }
+
+    /// The bytes of a chunk when the collective has size `size` (see
+    /// [`CollectiveKind::size_convention`]): an even cut, sizes differ by at most a byte.
+    pub fn chunk_bytes(&self, size: Bytes, chunk: u32) -> Bytes {
+        if let Some(demand) = self.demand() {
+            let edge = |chunk| demand.bytes_before(size, chunk);
+            return Bytes::new((edge(chunk + 1) - edge(chunk)) as u64);
+        }
+        let (parts, part) = (self.parts(), u64::from(chunk) % self.parts());
+        let size = self.payload(size);
+        let edge = |index: u64| u128::from(size.get()) * u128::from(index) / u128::from(parts);
+        Bytes::new((edge(part + 1) - edge(part)) as u64)
+    }
+
+    /// The fewest bytes that a chunk has.
+    pub fn least_chunk_bytes(&self, size: Bytes) -> Bytes {
+        match self.demand() {
+            Some(demand) => demand.least_bytes(size),
+            None => Bytes::new(self.payload(size).get() / self.parts()),
+        }
+    }
+
+    /// The bytes of every chunk, if they are all of one size.
+    pub fn uniform_chunk_bytes(&self, size: Bytes) -> Option<Bytes> {
+        if self.demand.is_some() {
+            return None;
+        }
+        let (parts, size) = (self.parts(), self.payload(size));
+        (size.get() % parts == 0).then(|| Bytes::new(size.get() / parts))
+    }
+
+    /// The bytes of `count` chunks from `chunk` on, or an error where they leave 64 bits.
+    pub fn range_bytes(&self, size: Bytes, chunk: u32, count: u32) -> Result<Bytes, UnitError> {
+        let parts = u128::from(self.parts());
+        let size = self.payload(size);
+        let demand = self.demand();
+        // The bytes of all chunks before one: whole cuts of the size, and a part of another.
+        let before = |chunk: u128| {
+            if let Some(demand) = demand {
+                return demand.bytes_before(size, chunk as u32);
+            }
+            let size = u128::from(size.get());
+            chunk / parts * size + size * (chunk % parts) / parts
+        };
+        let first = u128::from(chunk);
+        let bytes = before(first + u128::from(count)) - before(first);
+        u64::try_from(bytes)
+            .map(Bytes::new)
+            .map_err(|_| UnitError::Overflow {
+                what: format!("{count} chunks of a collective of {size}"),
+                smallest: "bytes",
+            })
+    }
+
+    /// The most bytes that `count` chunks have, of those that lie any number of `step` chunks after
+    /// `chunk`, counted modulo all chunks; an error where they leave 64 bits.
+    ///
+    /// With P parts and size S, `count` chunks have the bytes floor(S count / P), and one more where
+    /// (S chunk mod P) + (S count mod P) reaches P. The first term takes every value that is congruent
+    /// to S chunk modulo g = gcd(S step, P), of which the largest is P - g + (S chunk mod g).
+    pub fn most_range_bytes(
+        &self,
+        size: Bytes,
+        chunk: u32,
+        count: u32,
+        step: u32,
+    ) -> Result<Bytes, UnitError> {
+        if self.demand.is_some() {
+            return self.most_demanded(size, (chunk, count), step);
+        }
+        let parts = u128::from(self.parts());
+        let scaled =
+            |chunks: u32| u128::from(self.payload(size).get()) * u128::from(chunks) % parts;
+        let apart = gcd(scaled(step), parts);
+        let most = parts - apart + scaled(chunk) % apart;
+        let less = (scaled(chunk) + scaled(count)) / parts;
+        let more = (most + scaled(count)) / parts - less;
+        self.range_bytes(size, chunk, count)?
+            .plus(Bytes::new(more as u64))
+    }
+
+    /// [`Collective::most_range_bytes`] of a demand, by looking at each range. Ranges end with the last chunk.
+    fn most_demanded(
+        &self,
+        size: Bytes,
+        (chunk, count): (u32, u32),
+        step: u32,
+    ) -> Result<Bytes, UnitError> {
+        let chunks = u64::from(self.chunks());
+        let apart = gcd(step.into(), chunks.into()) as u64;
+        let mut most = Bytes::new(0);
+        for turn in 0..chunks / apart {
+            let first = (u64::from(chunk) + turn * apart) % chunks;
+            let left = (chunks - first).min(count.into()) as u32;
+            most = most.max(self.range_bytes(size, first as u32, left)?);
+        }
+        Ok(most)
+    }
+
+    /// The bytes that move when the size is `size`: none for a barrier.
+    pub fn payload(&self, size: Bytes) -> Bytes {
+        match self.kind {
+            CollectiveKind::Barrier => Bytes::new(0),
+            _ => size,
+        }
+    }
+
+    /// Into how many chunks the bytes that `size` counts are cut.
+    pub fn parts(&self) -> u64 {
+        let pieces = u64::from(self.pieces);
+        match self.kind {
+            CollectiveKind::AllGather | CollectiveKind::Gather | CollectiveKind::Scatter => pieces,
+            CollectiveKind::AllToAll => u64::from(self.ranks) * pieces,
+            _ => u64::from(self.chunks()),
+        }
+    }
+
+    /// The number of blocks: one per rank, one per pair of ranks, or just the vector.
+    pub fn blocks(&self) -> u64 {
+        let ranks = u64::from(self.ranks);
+        match self.kind {
+            CollectiveKind::AllReduce
+            | CollectiveKind::Broadcast
+            | CollectiveKind::Reduce
+            | CollectiveKind::Barrier => 1,
+            CollectiveKind::AllToAll => ranks * ranks,
+            _ => ranks,
+        }
+    }
+}
+
+fn gcd(one: u128, other: u128) -> u128 {
+    if one == 0 {
+        other
+    } else {
+        gcd(other % one, one)
+    }
+}

@@ -1,0 +1,135 @@
+//! Demands by name: `uniform`, `random:seed=0`, `zipf:exponent=1.2,seed=0`, `one_hot:seed=0`.
+//!
+//! Amounts are shares of a size. In `random`, `zipf` and `one_hot` no rank sends to itself; in `uniform` it does, as in an
+//! all_to_all without a demand.
+
+use rand::RngExt;
+use rand::seq::SliceRandom;
+use rand_pcg::Pcg64;
+
+use super::{DemandError, DemandMatrix};
+use opticoll_base::names::suggest;
+use opticoll_base::spec::{OptionRecord, Spec, SpecError};
+
+/// A way to make a demand.
+pub struct DemandGenerator {
+    /// As typed.
+    pub name: &'static str,
+    /// One sentence.
+    pub summary: &'static str,
+    /// Its options.
+    pub options: &'static [OptionRecord],
+    /// The amounts from rank to rank, row by row.
+    amounts: fn(u32, &Spec) -> Result<Vec<u64>, SpecError>,
+}
+
+const SEED: OptionRecord = OptionRecord::new("seed", "seed of the random numbers")
+    .range("0 to 4294967295")
+    .default("0");
+
+/// All of them.
+pub const GENERATORS: &[DemandGenerator] = &[
+    DemandGenerator {
+        name: "uniform",
+        summary: "As much from every rank to every rank, itself included",
+        options: &[],
+        amounts: |ranks, _| Ok(vec![WHOLE; squared(ranks)]),
+    },
+    DemandGenerator {
+        name: "random",
+        summary: "From every rank to every other an amount drawn evenly from [0, 1]",
+        options: &[SEED],
+        amounts: |ranks, spec| {
+            let mut random = random(spec)?;
+            Ok(off_diagonal(ranks, |_, _| random.random_range(0..=WHOLE)))
+        },
+    },
+    DemandGenerator {
+        name: "zipf",
+        summary: "To the k-th most wanted rank an amount in proportion to k^-exponent from every other: hot experts",
+        options: &[
+            OptionRecord::new("exponent", "exponent of Zipf's law")
+                .range("0 to 10")
+                .default("1"),
+            SEED,
+        ],
+        amounts: zipf,
+    },
+    DemandGenerator {
+        name: "one_hot",
+        summary: "From every rank all to one other, which is drawn",
+        options: &[SEED],
+        amounts: |ranks, spec| {
+            let mut random = random(spec)?;
+            let draw = |source: u32| {
+                let other = random.random_range(0..ranks.max(2) - 1);
+                other + u32::from(other >= source)
+            };
+            let hot: Vec<u32> = (0..ranks).map(draw).collect();
+            Ok(off_diagonal(ranks, |source, destination| {
+                WHOLE * u64::from(hot[source as usize] == destination)
+            }))
+        },
+    },
+];
+
+/// An amount of one.
+const WHOLE: u64 = 1 << 32;
+
+/// The most ranks among which a demand is made: 2 GB of amounts.
+const MOST_RANKS: u32 = 1 << 14;
+
+/// The demand among so many ranks that a specification names.
+///
+/// # Errors
+/// An unknown name or option, or nothing to send: a single rank that does not send to itself.
+pub fn generate(spec: &Spec, ranks: u32) -> Result<DemandMatrix, DemandError> {
+    let generator = GENERATORS.iter().find(|one| one.name == spec.name());
+    let generator = generator.ok_or_else(|| SpecError::Unknown {
+        what: "demand",
+        name: spec.name().into(),
+        hint: suggest(spec.name(), GENERATORS.iter().map(|one| one.name)),
+    })?;
+    spec.only_declared(generator.options)?;
+    if ranks > MOST_RANKS {
+        return Err(DemandError::TooLarge);
+    }
+    DemandMatrix::of_matrix(ranks, &(generator.amounts)(ranks, spec)?)
+}
+
+fn squared(ranks: u32) -> usize {
+    ranks as usize * ranks as usize
+}
+
+fn random(spec: &Spec) -> Result<Pcg64, SpecError> {
+    let seed = spec.count(SEED.name, 0, u32::MAX)?.unwrap_or(0);
+    Ok(Pcg64::new(seed.into(), 0))
+}
+
+fn off_diagonal(ranks: u32, mut amount: impl FnMut(u32, u32) -> u64) -> Vec<u64> {
+    let mut amounts = Vec::with_capacity(squared(ranks));
+    for source in 0..ranks {
+        for destination in 0..ranks {
+            let own = source == destination;
+            amounts.push(if own { 0 } else { amount(source, destination) });
+        }
+    }
+    amounts
+}
+
+fn zipf(ranks: u32, spec: &Spec) -> Result<Vec<u64>, SpecError> {
+    let exponent: f64 = spec.value("exponent")?.unwrap_or(1.0);
+    if !(0.0..=10.0).contains(&exponent) {
+        return Err(spec.refuse("exponent", "must be from 0 to 10"));
+    }
+    let mut places: Vec<u32> = (1..=ranks).collect();
+    places.shuffle(&mut random(spec)?);
+    let share = |place: &u32| libm::pow(f64::from(*place), -exponent) * WHOLE as f64;
+    let shares: Vec<u64> = places
+        .iter()
+        .map(|place| (share(place) as u64).max(1))
+        .collect();
+    Ok(off_diagonal(ranks, |_, destination| {
+        shares[destination as usize]
+    }))
+}

@@ -1,0 +1,299 @@
+//! The text form of a plan: written compactly, read back exactly (see `docs/plan-format.md`).
+//!
+//! ```
+//! use opticoll_plan::collective::*;
+//! use opticoll_fabric::fabric::Fabric;
+//! use opticoll_fabric::families;
+//! use opticoll_plan::plan::text;
+//! let fabric = Fabric::parse("wdm_ring:ranks=4,wavelengths=1")?;
+//! let collective = Collective::new(CollectiveKind::AllGather, 4)?;
+//! let schedule = opticoll_algorithms::build(&"ring".parse()?, collective, &fabric)?;
+//! let plan = opticoll_placement::place_by_default(schedule, &fabric, "ring".into())?;
+//! let written = text::write(&plan);
+//! assert!(written.contains("copy 0 0>1 cw 0.0 x4 chunk+1 rank+1"));
+//! assert_eq!(text::write(&text::read(&written)?), written);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod compress;
+mod read;
+mod repeated;
+mod statement;
+mod words;
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use thiserror::Error;
+
+use super::Repetition;
+use super::{Lightpath, Plan, Relay};
+use crate::collective::Collective;
+use crate::schedule::{Action, Claims, Transfer};
+use compress::{Modulus, RepeatedLightpath};
+use opticoll_base::interrupt;
+use opticoll_fabric::fabric::LightKind;
+pub use read::{read, read_any};
+
+/// Where and why a plan file was refused.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("line {line}, column {column}: {problem}")]
+pub struct PlanTextError {
+    /// The line, from 1.
+    pub line: usize,
+    /// The column in characters, from 1.
+    pub column: usize,
+    /// What is wrong, with a hint.
+    pub problem: String,
+}
+
+/// The first line of every plan file.
+const MAGIC: &str = "opticoll plan 1";
+
+/// The plan as text. Lightpaths that are shifted copies of one another are written once, with
+/// their repetition; those of an orbit of a folded plan in as many statements as it has fibres; the copies of a lightpath of a
+/// pipelined plan in one.
+pub fn write(plan: &Plan) -> String {
+    let mut text = String::new();
+    write_head(plan, &mut text);
+    match plan.repetition {
+        Repetition::NONE => write_slots(plan, &mut text),
+        _ => write_rows(plan, &mut text),
+    }
+    let _ = writeln!(text, "end {}", plan.transfers());
+    text
+}
+
+fn write_slots(plan: &Plan, text: &mut String) {
+    let (kind, modulus) = (plan.fabric.light(), Modulus::of(plan));
+    for (slot, indices) in by_slot(plan) {
+        let _ = writeln!(text, "slot {slot}");
+        let (straight, relayed): (Vec<usize>, Vec<usize>) = indices
+            .into_iter()
+            .partition(|&index| plan.relays_of(index).is_empty());
+        for (route, indices) in by_route(plan, straight) {
+            let lightpaths = indices.into_iter().map(|index| plan.lightpath(index));
+            for block in compress::compress(lightpaths.collect(), modulus) {
+                write_block(&block, kind, route, text);
+            }
+        }
+        let mut relayed: Vec<(Lightpath, &[Relay])> = relayed
+            .into_iter()
+            .map(|index| (plan.lightpath(index), plan.relays_of(index)))
+            .collect();
+        relayed.sort_by_key(|(lightpath, relays)| {
+            let key = |relay: &Relay| (relay.rank, relay.light, relay.slot);
+            (*lightpath, relays.iter().map(key).collect::<Vec<_>>())
+        });
+        for (lightpath, relays) in relayed {
+            interrupt::check();
+            write_relayed(&lightpath, relays, kind, text);
+        }
+    }
+}
+
+/// `copy 5 0>4>7 row.3 column.0@2`: a transfer with the ranks that relay it, and for each of these its
+/// light and slot.
+fn write_relayed(
+    lightpath: &Lightpath,
+    relays: &[Relay],
+    kind: Option<&LightKind>,
+    text: &mut String,
+) {
+    write_data(&lightpath.transfer, text);
+    for relay in relays {
+        let _ = write!(text, ">{}", relay.rank);
+    }
+    let _ = write!(text, ">{}", lightpath.transfer.destination);
+    if let Some(kind) = kind {
+        text.push(' ');
+        kind.write(lightpath.light, text);
+        for relay in relays {
+            text.push(' ');
+            kind.write(relay.light, text);
+            let _ = write!(text, "@{}", relay.slot);
+        }
+    }
+    text.push('\n');
+}
+
+/// What is sent, and the rank that sends it.
+fn write_data(transfer: &Transfer, text: &mut String) {
+    let action = match transfer.action {
+        Action::Copy => "copy",
+        Action::Reduce => "reduce",
+    };
+    let _ = write!(text, "{action} {}", transfer.chunk);
+    if transfer.count > 1 {
+        let _ = write!(text, "+{}", transfer.count);
+    }
+    let _ = write!(text, " {}", transfer.source);
+}
+
+/// Transfers by the route that the plan names for them, those by the fabric's first.
+fn by_route(plan: &Plan, transfers: Vec<usize>) -> BTreeMap<Option<&[u32]>, Vec<usize>> {
+    if plan.routes.is_empty() {
+        return BTreeMap::from([(None, transfers)]);
+    }
+    let mut by_route: BTreeMap<_, Vec<usize>> = BTreeMap::new();
+    for transfer in transfers {
+        let route = plan.routes.of(transfer);
+        by_route.entry(route).or_default().push(transfer);
+    }
+    by_route
+}
+
+/// The rows of a plan with the repetition of each.
+fn write_rows(plan: &Plan, text: &mut String) {
+    for (slot, rows) in by_slot(plan) {
+        let _ = writeln!(text, "slot {slot}");
+        for row in rows {
+            interrupt::check();
+            for block in repeated::statements(plan, row) {
+                write_block(&block, plan.fabric.light(), None, text);
+            }
+        }
+    }
+}
+
+/// The lightpaths of each slot that has any, as indices.
+fn by_slot(plan: &Plan) -> impl Iterator<Item = (u32, Vec<usize>)> + '_ {
+    let mut indices: Vec<u32> = (0..plan.len() as u32).collect();
+    indices.sort_by_key(|&index| plan.slot[index as usize]);
+    let mut rest = 0;
+    std::iter::from_fn(move || {
+        let slot = plan.slot[*indices.get(rest)? as usize];
+        let tail = &indices[rest..];
+        let count = tail.partition_point(|&index| plan.slot[index as usize] == slot);
+        rest += count;
+        Some((
+            slot,
+            tail[..count].iter().map(|&index| index as usize).collect(),
+        ))
+    })
+}
+
+fn write_head(plan: &Plan, text: &mut String) {
+    let collective = plan.schedule.collective;
+    let _ = writeln!(text, "{MAGIC}");
+    let _ = writeln!(
+        text,
+        "collective {} ranks={} root={} pieces={}",
+        collective.kind(),
+        collective.ranks(),
+        collective.root(),
+        collective.pieces()
+    );
+    write_demand(&collective, text);
+    let _ = writeln!(text, "fabric {}", plan.fabric);
+    // What would end the line early, or be taken for a comment, is written as a blank.
+    let unprintable = |letter: char| letter.is_control() || letter == '#';
+    let algorithm = plan.algorithm.replace(unprintable, " ");
+    let _ = writeln!(text, "algorithm {}", algorithm.trim());
+    if let Some(size) = plan.size {
+        let _ = writeln!(text, "size {size}");
+    }
+    let Claims {
+        paper_steps,
+        paper_step_share,
+        neighbours_only,
+        schedule_steps,
+        chunks_sent_per_rank,
+    } = plan.schedule.claims;
+    if let Some(steps) = paper_steps {
+        let _ = writeln!(text, "claim paper_steps {steps}");
+    }
+    if let Some((part, whole)) = paper_step_share {
+        let _ = writeln!(text, "claim paper_step_share {part}/{whole}");
+    }
+    if neighbours_only {
+        let _ = writeln!(text, "claim neighbours_only");
+    }
+    if let Some(steps) = schedule_steps {
+        let _ = writeln!(text, "claim schedule_steps {steps}");
+    }
+    if let Some(chunks) = chunks_sent_per_rank {
+        let _ = writeln!(text, "claim chunks_sent_per_rank {chunks}");
+    }
+    text.push_str("steps");
+    for slots in &plan.step_slots {
+        let _ = write!(text, " {}", slots.end - slots.start);
+    }
+    text.push('\n');
+}
+
+/// `demand 0 1=4096+1024 2=100`: a line for each rank that sends anything, with the chunks for each other.
+fn write_demand(collective: &Collective, text: &mut String) {
+    let Some(demand) = collective.demand() else {
+        return;
+    };
+    let mut last = None;
+    for (source, destination, chunks) in demand.pairs() {
+        interrupt::check();
+        if last != Some(source) {
+            text.push_str(if last.is_some() {
+                "\ndemand "
+            } else {
+                "demand "
+            });
+            let _ = write!(text, "{source}");
+            last = Some(source);
+        }
+        for (place, chunk) in chunks.enumerate() {
+            let amount = demand.amount(chunk);
+            let _ = match place {
+                0 => write!(text, " {destination}={amount}"),
+                _ => write!(text, "+{amount}"),
+            };
+        }
+    }
+    text.push('\n');
+}
+
+/// `copy 5 0>4 via 3.7.12 x4 chunk+1`: a transfer with its light or the links that the plan names for it.
+fn write_block(
+    block: &RepeatedLightpath,
+    kind: Option<&LightKind>,
+    route: Option<&[u32]>,
+    text: &mut String,
+) {
+    let Lightpath {
+        light, transfer, ..
+    } = block.base;
+    write_data(&transfer, text);
+    let _ = write!(text, ">{}", transfer.destination);
+    if let Some(kind) = kind {
+        text.push(' ');
+        kind.write(light, text);
+    }
+    for (place, link) in route.into_iter().flatten().enumerate() {
+        let before = if place == 0 { " via " } else { "." };
+        let _ = write!(text, "{before}{link}");
+    }
+    for repetition in &block.repetitions {
+        interrupt::check();
+        let _ = write!(text, " x{}", repetition.count);
+        let shift = repetition.shift;
+        let (rank, source, destination) = if shift.source == shift.destination {
+            (shift.source, 0, 0)
+        } else {
+            (0, shift.source, shift.destination)
+        };
+        let data = [
+            ("chunk", shift.chunk),
+            ("rank", rank),
+            ("source", source),
+            ("destination", destination),
+            ("slot", shift.slot),
+            ("turn", shift.turn),
+        ];
+        let fields = kind.iter().flat_map(|kind| kind.fields);
+        let light = fields.map(|field| field.name).zip(shift.light);
+        for (name, by) in data.into_iter().chain(light) {
+            if by > 0 {
+                let _ = write!(text, " {name}+{by}");
+            }
+        }
+    }
+    text.push('\n');
+}

@@ -1,0 +1,452 @@
+//! Reading a plan file, with the line and column of whatever is wrong in it.
+
+use std::ops::Range;
+
+use super::repeated::RowReader;
+use super::statement::Statement;
+use super::words::{Line, TextLines, Word, Words, check_characters};
+use super::{MAGIC, PlanTextError};
+use crate::collective::{Collective, CollectiveError, DemandMatrix};
+use crate::plan::{NamedRoutes, Plan, Repetition};
+use crate::schedule::{Claims, Schedule};
+use opticoll_base::interrupt;
+use opticoll_base::memory;
+use opticoll_base::units::Bytes;
+use opticoll_fabric::fabric::Fabric;
+
+/// Reads a plan file, every lightpath of it.
+///
+/// # Errors
+/// Whatever is not of the documented form, with its line, column and a hint. Whether the
+/// lightpaths make sense together is the verifier's business.
+pub fn read(text: &str) -> Result<Plan, PlanTextError> {
+    let (plan, mut lines, most) = open(text, MOST_LIGHTPATHS)?;
+    let mut gathering = PlanReader {
+        plan,
+        is_over_slots: false,
+    };
+    read_slots(&mut lines, most, &mut gathering)?;
+    Ok(gathering.finish())
+}
+
+/// Reads a plan file: as rows that repeat where its statements are those of such rows, as
+/// [`write`](super::write) writes them, and none of them is expanded then.
+///
+/// # Errors
+/// As for [`read`].
+pub fn read_any(text: &str) -> Result<Plan, PlanTextError> {
+    let (head, lines, most) = open(text, u64::MAX)?;
+    let readers = [
+        RowReader::of_rotations(head.clone()),
+        RowReader::of_pieces(head),
+    ];
+    for mut gathering in readers.into_iter().flatten() {
+        if read_slots(&mut lines.clone(), most, &mut gathering)?
+            && let Some(plan) = gathering.finish()
+        {
+            return Ok(plan);
+        }
+    }
+    read(text)
+}
+
+/// What takes the statements of a file.
+trait Sink {
+    /// The rows that are kept, with the head of the file.
+    fn rows(&mut self) -> &mut Plan;
+
+    /// Takes a statement; false where the file is of no use here.
+    fn take(&mut self, statement: &Statement<'_>) -> Result<bool, PlanTextError>;
+
+    /// Whether the slot may end here.
+    fn end_slot(&self) -> bool;
+
+    /// The lightpaths taken.
+    fn lightpaths(&self) -> u64;
+}
+
+/// Every lightpath of a file.
+struct PlanReader {
+    plan: Plan,
+    /// Whether copies are in other slots than that in which they are written.
+    is_over_slots: bool,
+}
+
+impl PlanReader {
+    /// The plan, with every lightpath in its slot.
+    fn finish(self) -> Plan {
+        let PlanReader {
+            mut plan,
+            is_over_slots,
+        } = self;
+        if !is_over_slots {
+            return plan;
+        }
+        let mut order: Vec<usize> = (0..plan.len()).collect();
+        order.sort_by_key(|&index| plan.slot[index]);
+        let mut in_order = plan.without_lightpaths();
+        let mut order = order.into_iter().peekable();
+        for slots in std::mem::take(&mut plan.step_slots) {
+            in_order.schedule.begin_step();
+            while let Some(index) = order.next_if(|&index| plan.slot[index] < slots.end) {
+                in_order.push(plan.lightpath(index));
+            }
+        }
+        in_order
+    }
+}
+
+impl Sink for PlanReader {
+    fn rows(&mut self) -> &mut Plan {
+        &mut self.plan
+    }
+
+    fn take(&mut self, statement: &Statement<'_>) -> Result<bool, PlanTextError> {
+        self.is_over_slots |= statement.is_over_slots();
+        let lightpaths = self.plan.len() as u64 + statement.block.lightpaths();
+        let plans = 1 + u64::from(self.is_over_slots);
+        memory::take(
+            "reading this plan",
+            lightpaths * plans * BYTES_PER_LIGHTPATH,
+        );
+        statement.expand(&mut self.plan)?;
+        Ok(true)
+    }
+
+    fn end_slot(&self) -> bool {
+        true
+    }
+
+    fn lightpaths(&self) -> u64 {
+        self.plan.len() as u64
+    }
+}
+
+impl Sink for RowReader {
+    fn rows(&mut self) -> &mut Plan {
+        &mut self.plan
+    }
+
+    fn take(&mut self, statement: &Statement<'_>) -> Result<bool, PlanTextError> {
+        Ok(self.gather(&statement.block))
+    }
+
+    fn end_slot(&self) -> bool {
+        self.is_complete()
+    }
+
+    fn lightpaths(&self) -> u64 {
+        self.lightpaths
+    }
+}
+
+/// Reads the head; also the lines after it and the number on the `end` line.
+fn open(text: &str, most: u64) -> Result<(Plan, TextLines<'_>, u64), PlanTextError> {
+    check_characters(text)?;
+    let mut lines = TextLines::new(text);
+    let plan = read_head(&mut lines)?;
+    let declared = declared_lightpaths(text, &lines, most)?;
+    Ok((plan, lines, declared))
+}
+
+/// Reads everything after the head; false where the sink has no use for the file.
+fn read_slots(
+    lines: &mut TextLines<'_>,
+    most: u64,
+    sink: &mut impl Sink,
+) -> Result<bool, PlanTextError> {
+    let mut step_of_slot = 0;
+    let mut slot = None;
+    loop {
+        interrupt::check();
+        let Some(line) = lines.next() else {
+            return Err(lines.missing("end COUNT; is the file cut short?"));
+        };
+        let mut words = Words::new(line);
+        let first = words.next("slot, copy, reduce or end")?;
+        if matches!(first.text, "slot" | "end") && !sink.end_slot() {
+            return Ok(false);
+        }
+        match first {
+            Word { text: "slot", .. } => {
+                let word = words.next("a slot number")?;
+                let number: u32 = word.number()?;
+                let slots = sink.rows().slots();
+                if number >= slots {
+                    return Err(word.wrong(format!("the steps take {slots} slots, counted from 0")));
+                }
+                if slot.is_some_and(|slot| number <= slot) {
+                    return Err(word.wrong("slots must stand in increasing order"));
+                }
+                while number >= sink.rows().step_slots[step_of_slot].end {
+                    step_of_slot += 1;
+                    sink.rows().schedule.begin_step();
+                }
+                slot = Some(number);
+                words.end()?;
+            }
+            Word { text: "end", .. } => {
+                let word = words.next("the number of lightpaths")?;
+                let count: u64 = word.number()?;
+                let found = sink.lightpaths();
+                if count != found {
+                    return Err(
+                        word.wrong(format!("the file holds {found} transfers, not {count}"))
+                    );
+                }
+                words.end()?;
+                break;
+            }
+            word => {
+                let Some(slot) = slot else {
+                    return Err(word.wrong("a lightpath needs a line `slot NUMBER` before it"));
+                };
+                let room = most.saturating_sub(sink.lightpaths());
+                let statement = Statement::read(sink.rows(), slot, word, &mut words, (room, most))?;
+                if !sink.take(&statement)? {
+                    return Ok(false);
+                }
+            }
+        }
+    }
+    if let Some(line) = lines.next() {
+        return Err(Words::new(line)
+            .next("")?
+            .wrong("nothing may follow the `end` line"));
+    }
+    let plan = sink.rows();
+    while plan.schedule.steps() < plan.step_slots.len() {
+        plan.schedule.begin_step();
+    }
+    Ok(true)
+}
+
+/// What a lightpath takes while its file is read, in bytes: 29 in columns that double as they grow.
+const BYTES_PER_LIGHTPATH: u64 = 58;
+
+/// The most lightpaths that a plan file may hold: some 7 GB.
+const MOST_LIGHTPATHS: u64 = 1 << 27;
+
+/// The most time slots of a plan: simulations keep columns of them.
+const MOST_SLOTS: u32 = 1 << 24;
+
+/// The number on the `end` line, looked up beforehand: repetitions that stand for more are refused
+/// before they fill the memory.
+fn declared_lightpaths(text: &str, lines: &TextLines<'_>, most: u64) -> Result<u64, PlanTextError> {
+    let end = lines
+        .clone()
+        .all()
+        .find(|line| line.text.trim_start().starts_with("end"));
+    let Some(end) = end else {
+        let line = text.lines().count() + 1;
+        let problem = "the file has no line `end COUNT`; is it cut short?".into();
+        return Err(PlanTextError {
+            line,
+            column: 1,
+            problem,
+        });
+    };
+    let mut words = Words::new(end);
+    words.keyword("end")?;
+    let word = words.next("the number of lightpaths")?;
+    let count: u64 = word.number()?;
+    if count > most {
+        return Err(word.wrong(format!(
+            "a plan file holds at most {most} lightpaths, unless all are orbits of a folded plan, or copies in a pipelined \
+             plan"
+        )));
+    }
+    Ok(count)
+}
+
+/// Everything up to and including `steps`, with step 0 open.
+fn read_head(lines: &mut TextLines<'_>) -> Result<Plan, PlanTextError> {
+    let magic = lines.line(MAGIC)?;
+    if magic.text.trim_end() != MAGIC {
+        let problem = format!("a plan file begins with `{MAGIC}`");
+        return Err(PlanTextError {
+            line: magic.number,
+            column: 1,
+            problem,
+        });
+    }
+    let collective = read_collective(lines.line("collective")?)?;
+    let (collective, fabric_line) = read_demand(collective, lines)?;
+    let mut words = Words::new(fabric_line);
+    words.keyword("fabric")?;
+    let word = words.next("a fabric")?;
+    let fabric = Fabric::parse(word.text).map_err(|error| word.wrong(error))?;
+    words.end()?;
+    if fabric.ranks() != collective.ranks() {
+        let (have, need) = (fabric.ranks(), collective.ranks());
+        return Err(word.wrong(format!(
+            "the fabric has {have} ranks, the collective {need}"
+        )));
+    }
+    let mut words = Words::new(lines.line("algorithm")?);
+    words.keyword("algorithm")?;
+    let algorithm = words.rest().to_owned();
+    let (mut size, mut claims) = (None, Claims::default());
+    let mut claimed: Vec<&str> = Vec::new();
+    let step_slots = loop {
+        let mut words = Words::new(lines.line("size, claim or steps")?);
+        match words.next("size, claim or steps")? {
+            Word { text: "size", .. } => {
+                let word = words.next("a size")?;
+                if size.is_some() || !claimed.is_empty() {
+                    return Err(word.wrong("one size, before the claims"));
+                }
+                size = Some(
+                    word.text
+                        .parse::<Bytes>()
+                        .map_err(|error| word.wrong(error))?,
+                );
+            }
+            Word { text: "claim", .. } => {
+                let name = read_claim(&mut words, &mut claims)?;
+                if claimed.contains(&name.text) {
+                    return Err(name.wrong("claimed twice"));
+                }
+                claimed.push(name.text);
+            }
+            Word { text: "steps", .. } => break read_steps(&mut words)?,
+            word => return Err(word.wrong("expected size, claim or steps")),
+        }
+        words.end()?;
+    };
+    let mut schedule = Schedule::new(collective);
+    schedule.claims = claims;
+    if !step_slots.is_empty() {
+        schedule.begin_step();
+    }
+    Ok(Plan {
+        fabric,
+        schedule,
+        algorithm,
+        size,
+        light: Vec::new(),
+        slot: Vec::new(),
+        step_slots,
+        relays: Vec::new(),
+        routes: NamedRoutes::default(),
+        repetition: Repetition::NONE,
+    })
+}
+
+fn read_collective(line: Line<'_>) -> Result<Collective, PlanTextError> {
+    let mut words = Words::new(line);
+    words.keyword("collective")?;
+    let name = words.next("the name of a collective")?;
+    let kind = name.text.parse().map_err(|error| name.wrong(error))?;
+    let ranks = words.assigned("ranks")?;
+    let root = words.assigned("root")?;
+    let pieces = words.assigned("pieces")?;
+    words.end()?;
+    Collective::new(kind, ranks.0)
+        .map_err(|error| ranks.1.wrong(error))?
+        .with_root(root.0)
+        .map_err(|error| root.1.wrong(error))?
+        .with_pieces(pieces.0)
+        .map_err(|error| pieces.1.wrong(error))
+}
+
+/// The collective with the demand of the lines that follow, if there are any, and the line after them.
+fn read_demand<'a>(
+    collective: Collective,
+    lines: &mut TextLines<'a>,
+) -> Result<(Collective, Line<'a>), PlanTextError> {
+    let mut chunks = Vec::new();
+    let mut first = None;
+    loop {
+        let line = lines.line("fabric, or demand")?;
+        let mut words = Words::new(line);
+        let Some(keyword) = words.optional_if(|word| word == "demand") else {
+            let Some(keyword) = first else {
+                return Ok((collective, line));
+            };
+            let wrong = |error: CollectiveError| Word::wrong(&keyword, error);
+            let demand = DemandMatrix::new(collective.ranks(), chunks);
+            let demand = demand.map_err(|error| wrong(error.into()))?;
+            return Ok((collective.with_demand(demand).map_err(wrong)?, line));
+        };
+        first.get_or_insert(keyword);
+        let source: u32 = words.next("the rank that sends")?.number()?;
+        let missing = "a destination with its chunks, such as 1=4096+1024";
+        let mut word = words.next(missing)?;
+        loop {
+            interrupt::check();
+            let (destination, amounts) = word
+                .text
+                .split_once('=')
+                .ok_or_else(|| word.wrong(format!("expected {missing}")))?;
+            let destination = word.part(destination)?;
+            let before = chunks
+                .last()
+                .map(|(source, destination, _)| (*source, *destination));
+            if before.is_some_and(|before| before >= (source, destination)) {
+                return Err(
+                    word.wrong("sources increase from line to line, destinations in a line")
+                );
+            }
+            if source.max(destination) >= collective.ranks() {
+                let ranks = collective.ranks();
+                return Err(word.wrong(format!("there are {ranks} ranks, counted from 0")));
+            }
+            for amount in amounts.split('+') {
+                let amount = word.part(amount)?;
+                if amount == 0 {
+                    return Err(word.wrong("a chunk has a byte or more"));
+                }
+                chunks.push((source, destination, amount));
+            }
+            match words.optional() {
+                Some(next) => word = next,
+                None => break,
+            }
+        }
+    }
+}
+
+/// Reads a claim into `claims`; returns its name.
+fn read_claim<'a>(words: &mut Words<'a>, claims: &mut Claims) -> Result<Word<'a>, PlanTextError> {
+    const KNOWN: &str = "paper_steps, paper_step_share, neighbours_only, schedule_steps or \
+                         chunks_sent_per_rank";
+    let name = words.next(KNOWN)?;
+    match name.text {
+        "paper_steps" => claims.paper_steps = Some(words.next("a number of steps")?.number()?),
+        "paper_step_share" => {
+            let word = words.next("a fraction")?;
+            let (part, whole) = word
+                .text
+                .split_once('/')
+                .and_then(|(part, whole)| Some((word.part(part).ok()?, word.part(whole).ok()?)))
+                .filter(|(_, whole)| *whole > 0)
+                .ok_or_else(|| word.wrong("expected a fraction such as 1/16"))?;
+            claims.paper_step_share = Some((part, whole));
+        }
+        "neighbours_only" => claims.neighbours_only = true,
+        "schedule_steps" => {
+            claims.schedule_steps = Some(words.next("a number of steps")?.number()?)
+        }
+        "chunks_sent_per_rank" => {
+            claims.chunks_sent_per_rank = Some(words.next("a number of chunks")?.number()?);
+        }
+        _ => return Err(name.wrong(format!("known claims are {KNOWN}"))),
+    }
+    Ok(name)
+}
+
+fn read_steps(words: &mut Words<'_>) -> Result<Vec<Range<u32>>, PlanTextError> {
+    let mut steps = Vec::new();
+    let mut next = 0u32;
+    while let Some(word) = words.optional() {
+        let slots: u32 = word.number()?;
+        let end = next
+            .checked_add(slots)
+            .filter(|end| *end <= MOST_SLOTS)
+            .ok_or_else(|| word.wrong(format!("a plan has at most {MOST_SLOTS} slots")))?;
+        steps.push(next..end);
+        next = end;
+    }
+    Ok(steps)
+}

@@ -1,0 +1,278 @@
+//! Rows that repeat as statements, and back.
+
+use super::compress::{CopyShift, RepeatedLightpath, Repetition};
+use crate::collective::CollectiveKind;
+use crate::plan::Plan;
+use crate::plan::repetition::chunks_per_rank;
+use opticoll_base::interrupt;
+use opticoll_fabric::fabric::circuits::LightSharing;
+use opticoll_fabric::fabric::light::{Light, LightKind, MOST_FIELDS};
+
+const NO_SHIFT: CopyShift = CopyShift {
+    chunk: 0,
+    source: 0,
+    destination: 0,
+    slot: 0,
+    turn: 0,
+    light: [0; MOST_FIELDS],
+};
+
+/// The statements that stand for a row with all copies.
+pub(super) fn statements(plan: &Plan, row: usize) -> Vec<RepeatedLightpath> {
+    let mut statements = match plan.repetition.is_folded() {
+        true => rotations(plan, row),
+        false => vec![pieces(plan, row)],
+    };
+    for statement in &mut statements {
+        statement
+            .repetitions
+            .retain(|repetition| repetition.count > 1);
+    }
+    statements
+}
+
+/// The statements that stand for a row with all rotations.
+///
+/// Those on one channel leave every l-th rank; the ranks in between are on the channels beside it, as
+/// far as these are one further in the last field of light that counts on: on one fibre. A row that does not close, for l does not
+/// divide N, is written out.
+fn rotations(plan: &Plan, row: usize) -> Vec<RepeatedLightpath> {
+    let ranks = plan.fabric.ranks();
+    let span = plan.span(row);
+    if ranks % span != 0 {
+        let alone = |source| RepeatedLightpath {
+            base: plan.copy(row, source, 0),
+            repetitions: Vec::new(),
+        };
+        return (0..ranks).map(alone).collect();
+    }
+    let kind = plan.fabric.light();
+    let last = kind.and_then(|kind| Some((kind, last_shift(kind)?)));
+    let mut blocks: Vec<RepeatedLightpath> = Vec::new();
+    let mut next = None;
+    for source in 0..span {
+        interrupt::check();
+        let base = plan.copy(row, source, 0);
+        match blocks.last_mut() {
+            Some(block) if next == Some(base.light) => block.repetitions[1].count += 1,
+            _ => blocks.push(RepeatedLightpath {
+                base,
+                repetitions: vec![turns(plan, ranks / span, span, 0), turns(plan, 1, 1, 1)],
+            }),
+        }
+        next = last.map(|(kind, field)| {
+            let value = kind.value(base.light, field);
+            kind.with(
+                base.light,
+                field,
+                (value + 1).min(kind.fields[field].most()),
+            )
+        });
+    }
+    blocks
+}
+
+/// The last field of light that counts on.
+fn last_shift(kind: &LightKind) -> Option<usize> {
+    kind.fields.iter().rposition(|field| field.shifts)
+}
+
+/// So many rotations, each by so many ranks and channels.
+fn turns(plan: &Plan, count: u32, ranks: u32, channels: u32) -> Repetition {
+    let collective = plan.schedule.collective;
+    let mut shift = match collective.kind() {
+        // The blocks of an all_to_all do not move by the same number of chunks.
+        CollectiveKind::AllToAll => CopyShift {
+            turn: ranks,
+            ..NO_SHIFT
+        },
+        _ => CopyShift {
+            chunk: chunks_per_rank(&collective).unwrap_or(0) * ranks,
+            source: ranks,
+            destination: ranks,
+            ..NO_SHIFT
+        },
+    };
+    if let Some(field) = plan.fabric.light().and_then(last_shift) {
+        shift.light[field] = channels;
+    }
+    Repetition { count, shift }
+}
+
+/// The statement that stands for all stripes and pieces of a row: over the channels of a fibre, the fibres, and then the slots.
+fn pieces(plan: &Plan, row: usize) -> RepeatedLightpath {
+    let base = plan.lightpath(row);
+    let mut repetitions = Vec::new();
+    let mut stripes = 1;
+    for (field, count) in stripes_by_field(plan, base.light) {
+        let mut shift = CopyShift {
+            chunk: stripes * plan.repetition.pieces,
+            ..NO_SHIFT
+        };
+        shift.light[field] = 1;
+        repetitions.push(Repetition { count, shift });
+        stripes *= count;
+    }
+    repetitions.push(Repetition {
+        count: plan.repetition.pieces,
+        shift: CopyShift {
+            chunk: 1,
+            slot: 1,
+            ..NO_SHIFT
+        },
+    });
+    RepeatedLightpath { base, repetitions }
+}
+
+/// The fields of light over which stripes go, the innermost first, with how many values of each. A fibre is full before the
+/// next one begins.
+fn stripes_by_field(plan: &Plan, light: Light) -> Vec<(usize, u32)> {
+    let Some(kind) = plan.fabric.light() else {
+        return Vec::new();
+    };
+    let stripes = plan.repetition.stripes;
+    let wavelengths = match plan.fabric.numbered_channels() {
+        Some(channels) => {
+            let last = last_shift(kind).unwrap_or(0);
+            let on_fibre = |&by: &u32| {
+                let beside = channels.further(light, by);
+                kind.value(beside, last) == kind.value(light, last) + by
+            };
+            (0..stripes).take_while(on_fibre).count() as u32
+        }
+        None => stripes,
+    };
+    let fields = kind.fields.iter().enumerate().rev();
+    let fields = fields.filter(|(_, field)| field.shifts);
+    let counts = [wavelengths.max(1), stripes / wavelengths.max(1)];
+    fields.map(|(field, _)| field).zip(counts).collect()
+}
+
+/// Rows as they are found among the statements of a file, all with the same repetition.
+///
+/// The first statement of a row says what the row is; the file holds the row if this and the statements that follow are those that
+/// are written for it.
+pub(super) struct RowReader {
+    pub(super) plan: Plan,
+    pub(super) lightpaths: u64,
+    /// What has to follow for the last row to be complete, in reverse order.
+    awaited: Vec<RepeatedLightpath>,
+}
+
+impl RowReader {
+    fn new(plan: Plan) -> RowReader {
+        RowReader {
+            plan,
+            lightpaths: 0,
+            awaited: Vec::new(),
+        }
+    }
+
+    /// Rows in all rotations, if the fabric and the collective look the same from every rank.
+    pub(super) fn of_rotations(head: Plan) -> Option<RowReader> {
+        head.fabric.rotation()?;
+        chunks_per_rank(&head.schedule.collective)?;
+        Some(RowReader::new(head.in_all_rotations()))
+    }
+
+    /// Rows in stripes and pieces, if the fabric has channels side by side. How many there are, the first statement says.
+    pub(super) fn of_pieces(head: Plan) -> Option<RowReader> {
+        head.fabric.numbered_channels()?;
+        Some(RowReader::new(head))
+    }
+
+    /// Whether the last row is complete.
+    pub(super) fn is_complete(&self) -> bool {
+        self.awaited.is_empty()
+    }
+
+    /// Takes a statement; false where it does not belong to a row.
+    pub(super) fn gather(&mut self, block: &RepeatedLightpath) -> bool {
+        if self.awaited.is_empty() {
+            let row = self.plan.len();
+            self.plan.push(block.base);
+            let may_begin = match self.plan.repetition.is_folded() {
+                true => self.leaves_rank_0(row),
+                false => self.is_in_pieces(row, block),
+            };
+            if !may_begin {
+                return false;
+            }
+            self.awaited = statements(&self.plan, row);
+            self.awaited.reverse();
+        }
+        self.lightpaths = self.lightpaths.saturating_add(block.lightpaths());
+        self.awaited.pop().as_ref() == Some(block)
+    }
+
+    /// Whether a row leaves rank 0 for another, and its rotations close.
+    fn leaves_rank_0(&self, row: usize) -> bool {
+        let transfer = self.plan.schedule.transfer(row);
+        let closes = self.plan.fabric.ranks() % self.plan.span(row) == 0;
+        transfer.source == 0 && transfer.destination != 0 && closes
+    }
+
+    /// Whether a row goes over slots; the first one says in how many pieces, and on how many stripes.
+    fn is_in_pieces(&mut self, row: usize, block: &RepeatedLightpath) -> bool {
+        let Some((pieces, stripes)) = block.repetitions.split_last() else {
+            return false;
+        };
+        if row == 0 {
+            let counts = stripes.iter().map(|one| u64::from(one.count));
+            let stripes = counts.fold(1, u64::saturating_mul);
+            self.plan.repetition.stripes = u32::try_from(stripes).unwrap_or(u32::MAX);
+            self.plan.repetition.pieces = pieces.count;
+        }
+        pieces.shift.slot == 1
+    }
+
+    /// The plan, where there is any row. Of rows in pieces the verifier knows the form only if each step is a slot, and if all rows
+    /// have chunks and circuits of their own.
+    pub(super) fn finish(self) -> Option<Plan> {
+        let plan = &self.plan;
+        let last = u64::from(*plan.slot.last()?);
+        if plan.repetition.is_folded() {
+            return Some(self.plan);
+        }
+        let copies = plan.repetition.copies();
+        let pieces = u64::from(plan.schedule.collective.pieces());
+        let channels = plan.fabric.numbered_channels()?;
+        let is_first = |row: usize| {
+            let transfer = plan.schedule.transfer(row);
+            // Light on no channel has no channels beside it.
+            let has_stripes =
+                plan.repetition.stripes == 1 || channels.channel_number(plan.light[row]).is_some();
+            u64::from(transfer.chunk) % copies == 0 && transfer.count == 1 && has_stripes
+        };
+        let is_by_slot = plan.step_slots.iter().all(|slots| slots.len() == 1);
+        let ends = last + u64::from(plan.repetition.pieces) <= u64::from(plan.slots());
+        let is_known = pieces % copies == 0 && (0..plan.len()).all(is_first);
+        (is_known && !shares_circuits(plan) && is_by_slot && ends).then_some(self.plan)
+    }
+}
+
+/// Whether two rows are on one circuit, or could be branches of one light tree, on any of their stripes.
+fn shares_circuits(plan: &Plan) -> bool {
+    let sharing = plan.fabric.circuits().map(|circuits| circuits.sharing());
+    let has_trees = matches!(sharing, Some(LightSharing::Tree { .. }));
+    let circuit = |row: usize| {
+        let (source, destination) = plan.schedule.ends(row);
+        let ends = (source, (!has_trees).then_some(destination));
+        (ends, plan.light[row])
+    };
+    let mut circuits: Vec<_> = (0..plan.len()).map(circuit).collect();
+    circuits.sort_unstable();
+    let Some(channels) = plan.fabric.numbered_channels() else {
+        return true;
+    };
+    circuits.windows(2).any(|pair| {
+        let [(ends, light), (others, other)] = [pair[0], pair[1]];
+        let numbers = channels
+            .channel_number(light)
+            .zip(channels.channel_number(other));
+        let between = numbers.map(|(from, to)| to.saturating_sub(from));
+        let beside = between.filter(|&between| between < plan.repetition.stripes);
+        let meets = |by| channels.further(light, by) == other;
+        ends == others && (light == other || beside.is_some_and(meets))
+    })
+}

@@ -1,0 +1,450 @@
+//! One statement of a plan file: `copy|reduce CHUNKS SOURCE>DESTINATION LIGHT`, with repetitions; on an
+//! electrical fabric without light, but with `via LINK.LINK` where the plan names a route. How light is written, its kind says
+//! ([`LightKind::form`](opticoll_fabric::fabric::LightKind)). Where transfers may be relayed:
+//! `SOURCE>RELAY>DESTINATION`, with a second light `LIGHT@SLOT`, and so on.
+
+use std::fmt;
+
+use super::PlanTextError;
+use super::compress::{CopyShift, RepeatedLightpath, Repetition};
+use super::words::{Word, Words};
+use crate::collective::Collective;
+use crate::plan::repetition::turned_chunk;
+use crate::plan::{Lightpath, Plan, Relay};
+use crate::schedule::{Action, Transfer};
+use opticoll_base::interrupt;
+use opticoll_fabric::fabric::light::{Light, LightField, LightKind, MOST_FIELDS};
+
+/// The most repetitions of a lightpath: more than 2^27 lightpaths can use.
+const MOST_REPETITIONS: usize = 32;
+
+/// What a repetition may shift beside fields of light; `rank` is both ends.
+const SHIFTED: [&str; 6] = ["chunk", "rank", "source", "destination", "slot", "turn"];
+
+/// A statement that was read.
+pub(super) struct Statement<'a> {
+    /// What it stands for.
+    pub(super) block: RepeatedLightpath,
+    /// The last word of its light; on an electrical fabric, its ranks.
+    light: Word<'a>,
+    /// Ranks that relay it; their transfer is this one.
+    relays: Vec<Relay>,
+    /// The links that it names.
+    route: Option<Vec<u32>>,
+}
+
+impl<'a> Statement<'a> {
+    /// Reads a statement of a plan that begins with `action`. It may stand for `room` lightpaths more, of
+    /// the `most` that the file declares.
+    pub(super) fn read(
+        plan: &Plan,
+        slot: u32,
+        action: Word<'a>,
+        words: &mut Words<'a>,
+        (room, most): (u64, u64),
+    ) -> Result<Statement<'a>, PlanTextError> {
+        let (base, light, relays) = read_lightpath(plan, slot, action, words)?;
+        let route = match plan.has_light() {
+            true => None,
+            false => read_route(words)?,
+        };
+        let repetitions = read_repetitions(plan, slot, words, (room, most))?;
+        if !(relays.is_empty() || repetitions.is_empty()) {
+            return Err(light.wrong("a relayed transfer is not repeated: write a line for each"));
+        }
+        let block = RepeatedLightpath { base, repetitions };
+        Ok(Statement {
+            block,
+            light,
+            relays,
+            route,
+        })
+    }
+
+    /// Whether its copies are in several slots.
+    pub(super) fn is_over_slots(&self) -> bool {
+        let shifts = self.block.repetitions.iter();
+        shifts
+            .clone()
+            .any(|one| one.shift.slot > 0 && one.count > 1)
+    }
+
+    /// Adds the lightpath and its shifted copies to a plan.
+    pub(super) fn expand(&self, plan: &mut Plan) -> Result<(), PlanTextError> {
+        let transfer = plan.len() as u32;
+        let relays = self.relays.iter();
+        plan.relays
+            .extend(relays.map(|relay| Relay { transfer, ..*relay }));
+        expand(self.block.base, &self.block.repetitions, &self.light, plan)?;
+        if let Some(route) = &self.route {
+            for own in transfer as usize..plan.len() {
+                interrupt::check();
+                plan.routes.assign(own, route);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The lightpath of a statement, the last word of its light, and its relays.
+fn read_lightpath<'a>(
+    plan: &Plan,
+    slot: u32,
+    action: Word<'a>,
+    words: &mut Words<'a>,
+) -> Result<(Lightpath, Word<'a>, Vec<Relay>), PlanTextError> {
+    let action = match action.text {
+        "copy" => Action::Copy,
+        "reduce" => Action::Reduce,
+        _ => return Err(action.wrong("expected slot, copy, reduce or end")),
+    };
+    let chunks = words.next("chunks, such as 5 or 5+3")?;
+    let (chunk, count) = match chunks.text.split_once('+') {
+        None => (chunks.number()?, 1),
+        Some((chunk, count)) => (chunks.part(chunk)?, chunks.part(count)?),
+    };
+    let ranks = words.next("ranks, such as 2>7")?;
+    let (source, destination) = ranks
+        .text
+        .split_once('>')
+        .ok_or_else(|| ranks.wrong("expected SOURCE>DESTINATION, such as 2>7"))?;
+    let source = ranks.part(source)?;
+    let kind = plan.fabric.light();
+    let (over, destination) = match destination.rsplit_once('>') {
+        Some((over, destination)) if kind.is_some_and(|kind| kind.relays) => (over, destination),
+        _ => ("", destination),
+    };
+    let destination = ranks.part(destination)?;
+    let mut relays = Vec::new();
+    let (light, word) = match kind {
+        None => (Light::NONE, ranks),
+        Some(kind) => {
+            let (light, _, word) = read_light(kind, words, false)?;
+            for rank in over.split('>').filter(|_| !over.is_empty()) {
+                let rank = ranks.part(rank)?;
+                let (light, slot, _) = read_light(kind, words, true)?;
+                relays.push(Relay {
+                    transfer: 0,
+                    rank,
+                    light,
+                    slot,
+                });
+            }
+            (light, word)
+        }
+    };
+    let transfer = Transfer {
+        chunk,
+        count,
+        source,
+        destination,
+        action,
+    };
+    let base = Lightpath {
+        slot,
+        light,
+        transfer,
+    };
+    check_range(&base, plan.schedule.collective, &chunks, &ranks)?;
+    Ok((base, word, relays))
+}
+
+/// The links of `via 3.7.12`, where that comes next.
+fn read_route(words: &mut Words<'_>) -> Result<Option<Vec<u32>>, PlanTextError> {
+    if words.optional_if(|text| text == "via").is_none() {
+        return Ok(None);
+    }
+    let word = words.next("the links of a route, such as 3.7.12")?;
+    let links = word.text.split('.').map(|link| word.part(link));
+    links.collect::<Result<_, _>>().map(Some)
+}
+
+/// Light as its kind writes it, of a relay with `@SLOT` behind; also its last word.
+fn read_light<'a>(
+    kind: &'static LightKind,
+    words: &mut Words<'a>,
+    relayed: bool,
+) -> Result<(Light, u32, Word<'a>), PlanTextError> {
+    let (mut light, mut slot) = (Light::NONE, 0);
+    let mut fields = 0..kind.fields.len();
+    let mut forms = kind.form.split(' ').zip(kind.example.split(' '));
+    loop {
+        let (form, example) = forms.next().unwrap_or_default();
+        let last = form.matches('{').count() == fields.len();
+        let expected = ExpectedLight {
+            form,
+            example,
+            names: kind.fields[fields.start].names,
+            slot: relayed && last,
+        };
+        let word = words.next(&expected)?;
+        let wrong = || word.wrong(format_args!("expected {expected}"));
+        let mut text = word.text;
+        if expected.slot {
+            let (before, after) = text.split_once('@').ok_or_else(wrong)?;
+            (text, slot) = (before, word.part(after)?);
+        }
+        if let Some((_, light)) = kind.words.iter().find(|(word, _)| *word == text) {
+            return Ok((*light, slot, word));
+        }
+        let count = form.split('.').count();
+        let mut parts = text.splitn(count, '.');
+        for field in fields.by_ref().take(count) {
+            let part = parts.next().ok_or_else(wrong)?;
+            let value = read_field(&kind.fields[field], part, &word)?.ok_or_else(wrong)?;
+            light = kind.with(light, field, value);
+        }
+        if last {
+            return Ok((light, slot, word));
+        }
+    }
+}
+
+/// A word of light that is expected, such as `FIBRE.WAVELENGTH, such as 0.12`.
+struct ExpectedLight {
+    form: &'static str,
+    example: &'static str,
+    /// The names of its first field.
+    names: &'static [&'static str],
+    /// Whether a slot stands behind it.
+    slot: bool,
+}
+
+impl fmt::Display for ExpectedLight {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.form.contains('.') && !self.names.is_empty() {
+            return formatter.write_str(&self.names.join(" or "));
+        }
+        let form = self.form.replace(['{', '}'], "").to_uppercase();
+        match self.slot {
+            true => write!(
+                formatter,
+                "{form}@SLOT, such as {}@7, for each rank that relays",
+                self.example
+            ),
+            false => write!(formatter, "{form}, such as {}", self.example),
+        }
+    }
+}
+
+/// The value of a field; `None` where it is none of its names.
+fn read_field(
+    field: &LightField,
+    text: &str,
+    word: &Word<'_>,
+) -> Result<Option<u32>, PlanTextError> {
+    if !field.names.is_empty() {
+        let value = field.names.iter().position(|name| *name == text);
+        return Ok(value.map(|value| value as u32));
+    }
+    if field.star && text == "*" {
+        return Ok(Some(field.most()));
+    }
+    let value: u32 = word.part(text)?;
+    if value > field.most_number() {
+        let (name, most) = (field.name, field.most_number());
+        return Err(word.wrong(format!("no {name} beyond {most} fits here")));
+    }
+    Ok(Some(value))
+}
+
+/// The repetitions of a lightpath in a slot.
+fn read_repetitions(
+    plan: &Plan,
+    slot: u32,
+    words: &mut Words<'_>,
+    (room, most): (u64, u64),
+) -> Result<Vec<Repetition>, PlanTextError> {
+    let mut repetitions = Vec::new();
+    let mut total = 1u64;
+    let mut last = u64::from(slot);
+    while let Some(word) = words.optional() {
+        let count: u32 = match word.text.strip_prefix('x') {
+            Some(count) => word.part(count)?,
+            None => return Err(word.wrong("expected a repetition, such as x4 chunk+1 rank+1")),
+        };
+        total = total.saturating_mul(u64::from(count));
+        if total == 0 {
+            return Err(word.wrong("a repetition stands for one lightpath at the least"));
+        }
+        if total > room {
+            return Err(word.wrong(format!(
+                "the `end` line says {most} transfers, this makes more"
+            )));
+        }
+        if repetitions.len() == MOST_REPETITIONS {
+            return Err(word.wrong(format!(
+                "at most {MOST_REPETITIONS} repetitions to a lightpath"
+            )));
+        }
+        let (shift, over_slots) = read_shift(plan, words)?;
+        if let Some(word) = over_slots {
+            last = last_slot(plan, last, (count, shift.slot), &word)?;
+        }
+        repetitions.push(Repetition { count, shift });
+    }
+    Ok(repetitions)
+}
+
+/// The slot of the last of `count` copies, each `by` slots after the one before, the first of which is in slot `first` at the latest.
+fn last_slot(
+    plan: &Plan,
+    first: u64,
+    (count, by): (u32, u32),
+    word: &Word<'_>,
+) -> Result<u64, PlanTextError> {
+    let slots = u64::from(plan.slots());
+    let last = first + u64::from(count - 1) * u64::from(by);
+    if last < slots {
+        return Ok(last);
+    }
+    let most = (slots - 1 - first) / u64::from(by) + 1;
+    let greatest = slots - 1;
+    Err(word.wrong(format!(
+        "the last of {count} copies would be in slot {last}, but the slots of the plan are 0 to {greatest}: x{most} at most in place \
+         of x{count}, or more slots in the line `steps`"
+    )))
+}
+
+/// What a repetition shifts, and the word `slot+T` where it has one.
+fn read_shift<'a>(
+    plan: &Plan,
+    words: &mut Words<'a>,
+) -> Result<(CopyShift, Option<Word<'a>>), PlanTextError> {
+    let collective = plan.schedule.collective;
+    let fields = plan.fabric.light().map_or(&[][..], |kind| kind.fields);
+    let mut data = [0u32; SHIFTED.len()];
+    let mut light = [0u32; MOST_FIELDS];
+    let mut over_slots = None;
+    while let Some(word) = words.optional_if(|text| !text.starts_with('x')) {
+        let (name, by) = word
+            .text
+            .split_once('+')
+            .ok_or_else(|| word.wrong("expected a shift, such as rank+1"))?;
+        let of_light = |field: &LightField| field.shifts && field.name == name;
+        let shift = match SHIFTED.iter().position(|known| *known == name) {
+            Some(index) => &mut data[index],
+            None => match fields.iter().position(of_light) {
+                Some(field) => &mut light[field],
+                None => {
+                    let of_light = fields.iter().rev().filter(|field| field.shifts);
+                    let known = SHIFTED.into_iter().chain(of_light.map(|field| field.name));
+                    let known: Vec<&str> = known.collect();
+                    return Err(word.wrong(format!("what shifts is one of {}", known.join(", "))));
+                }
+            },
+        };
+        *shift = word.part(by)?;
+        match name {
+            "slot" => over_slots = Some(word),
+            "turn" if *shift >= collective.ranks() => {
+                return Err(whole_turn(*shift, &collective, &word));
+            }
+            _ => {}
+        }
+    }
+    let [chunk, rank, source, destination, slot, turn] = data;
+    let both = |own: u32| turned(rank, 1, own, collective.ranks());
+    let shift = CopyShift {
+        chunk: chunk % collective.chunks(),
+        source: both(source),
+        destination: both(destination),
+        slot,
+        turn,
+        light,
+    };
+    Ok((shift, over_slots))
+}
+
+/// Refuses a turn by as many ranks as there are, or more.
+fn whole_turn(turn: u32, collective: &Collective, word: &Word<'_>) -> PlanTextError {
+    let ranks = collective.ranks();
+    let same = turn % ranks;
+    word.wrong(format!(
+        "a turn is 0 to {} on {ranks} ranks; turn+{same} leads to the same ranks",
+        ranks - 1
+    ))
+}
+
+/// `number + copies * by` modulo another.
+fn turned(number: u32, copies: u32, by: u32, modulus: u32) -> u32 {
+    ((u64::from(number) + u64::from(copies) * u64::from(by)) % u64::from(modulus)) as u32
+}
+
+/// Refuses numbers that a rotation could not be counted modulo.
+fn check_range(
+    base: &Lightpath,
+    collective: Collective,
+    chunks_word: &Word<'_>,
+    ranks_word: &Word<'_>,
+) -> Result<(), PlanTextError> {
+    let (ranks, chunks) = (collective.ranks(), collective.chunks());
+    let transfer = base.transfer;
+    if let Some(rank) = [transfer.source, transfer.destination]
+        .into_iter()
+        .find(|&r| r >= ranks)
+    {
+        return Err(ranks_word.wrong(format!(
+            "there are {ranks} ranks, counted from 0: none is {rank}"
+        )));
+    }
+    if transfer.chunk >= chunks {
+        let chunk = transfer.chunk;
+        return Err(chunks_word.wrong(format!(
+            "there are {chunks} chunks, counted from 0: none is {chunk}"
+        )));
+    }
+    Ok(())
+}
+
+/// Adds a lightpath and its shifted copies to a plan.
+fn expand(
+    base: Lightpath,
+    repetitions: &[Repetition],
+    word: &Word<'_>,
+    plan: &mut Plan,
+) -> Result<(), PlanTextError> {
+    let Some((outermost, inner)) = repetitions.split_last() else {
+        plan.push(base);
+        return Ok(());
+    };
+    let collective = plan.schedule.collective;
+    let shift = outermost.shift;
+    for copy in 0..outermost.count {
+        interrupt::check();
+        let mut shifted = base;
+        // Its slots were looked at as it was read.
+        shifted.slot = base.slot + copy * shift.slot;
+        let transfer = &mut shifted.transfer;
+        let turns = turned(0, copy, shift.turn, collective.ranks());
+        if turns > 0 {
+            transfer.chunk = turned_chunk(&collective, transfer.chunk, turns);
+        }
+        transfer.chunk = turned(transfer.chunk, copy, shift.chunk, collective.chunks());
+        for (rank, by) in [
+            (&mut transfer.source, shift.source),
+            (&mut transfer.destination, shift.destination),
+        ] {
+            *rank = turned(*rank, copy, by, collective.ranks());
+            *rank = turned(*rank, 1, turns, collective.ranks());
+        }
+        if let Some(kind) = plan.fabric.light() {
+            for (index, field) in kind
+                .fields
+                .iter()
+                .enumerate()
+                .filter(|(_, field)| field.shifts)
+            {
+                let by = u64::from(copy) * u64::from(shift.light[index]);
+                let value = u64::from(kind.value(base.light, index)) + by;
+                if shift.light[index] > 0 && value > field.most_number().into() {
+                    let problem = format!("the repetition leaves the range of its {}", field.name);
+                    return Err(word.wrong(problem));
+                }
+                shifted.light = kind.with(shifted.light, index, value as u32);
+            }
+        }
+        expand(shifted, inner, word, plan)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,188 @@
+//! Lines and words of a plan file, with their places.
+
+use std::fmt;
+
+use super::PlanTextError;
+use opticoll_base::names::shown;
+
+/// A line that says something: comments and surrounding blanks removed.
+#[derive(Clone, Copy)]
+pub(super) struct Line<'a> {
+    pub(super) number: usize,
+    pub(super) text: &'a str,
+}
+
+/// Refuses characters that do not print and are not those that part words and lines: to one reader or
+/// another they could be the end of a line.
+pub(super) fn check_characters(text: &str) -> Result<(), PlanTextError> {
+    let odd = |letter: &char| {
+        !matches!(letter, ' ' | '\t') && (letter.is_control() || letter.is_whitespace())
+    };
+    for (index, line) in text.lines().enumerate() {
+        let said = line.split('#').next().unwrap_or("");
+        let plain = |byte: u8| byte == b'\t' || (b' '..0x7f).contains(&byte);
+        if said.bytes().all(plain) {
+            continue;
+        }
+        if let Some((place, letter)) = said.chars().enumerate().find(|(_, letter)| odd(letter)) {
+            return Err(PlanTextError {
+                line: index + 1,
+                column: place + 1,
+                problem: format!(
+                    "the character {} has no place in a plan; words are parted by blanks",
+                    letter.escape_unicode()
+                ),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// The lines that say something.
+#[derive(Clone)]
+pub(super) struct TextLines<'a> {
+    lines: std::iter::Enumerate<std::str::Lines<'a>>,
+    last: usize,
+}
+
+impl<'a> TextLines<'a> {
+    pub(super) fn new(text: &'a str) -> TextLines<'a> {
+        TextLines {
+            lines: text.lines().enumerate(),
+            last: 0,
+        }
+    }
+
+    pub(super) fn next(&mut self) -> Option<Line<'a>> {
+        for (index, text) in self.lines.by_ref() {
+            self.last = index + 1;
+            let text = text.split('#').next().unwrap_or("").trim_end();
+            if !text.trim_start().is_empty() {
+                return Some(Line {
+                    number: index + 1,
+                    text,
+                });
+            }
+        }
+        None
+    }
+
+    pub(super) fn all(mut self) -> impl Iterator<Item = Line<'a>> {
+        std::iter::from_fn(move || self.next())
+    }
+
+    pub(super) fn line(&mut self, expected: &str) -> Result<Line<'a>, PlanTextError> {
+        self.next().ok_or_else(|| self.missing(expected))
+    }
+
+    pub(super) fn missing(&self, expected: &str) -> PlanTextError {
+        let problem = format!("the file ends where a line was expected: {expected}");
+        PlanTextError {
+            line: self.last + 1,
+            column: 1,
+            problem,
+        }
+    }
+}
+
+/// A word of a line, with its place.
+#[derive(Clone, Copy)]
+pub(super) struct Word<'a> {
+    pub(super) line: Line<'a>,
+    /// Bytes of the line before the word.
+    pub(super) start: usize,
+    pub(super) text: &'a str,
+}
+
+impl Word<'_> {
+    pub(super) fn wrong(&self, problem: impl fmt::Display) -> PlanTextError {
+        PlanTextError {
+            line: self.line.number,
+            column: self.line.text[..self.start].chars().count() + 1,
+            problem: format!("`{}`: {problem}", shown(self.text)),
+        }
+    }
+
+    pub(super) fn number<N: std::str::FromStr>(&self) -> Result<N, PlanTextError> {
+        self.part(self.text)
+    }
+
+    pub(super) fn part<N: std::str::FromStr>(&self, text: &str) -> Result<N, PlanTextError> {
+        // A sign would be taken by the parser of integers, but is not part of the form.
+        let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        let number = text.parse().ok().filter(|_| digits);
+        number.ok_or_else(|| self.wrong(format!("`{}` is no number that fits here", shown(text))))
+    }
+}
+
+/// The words of a line.
+pub(super) struct Words<'a> {
+    pub(super) line: Line<'a>,
+    /// Bytes passed.
+    at: usize,
+}
+
+impl<'a> Words<'a> {
+    pub(super) fn new(line: Line<'a>) -> Words<'a> {
+        Words { line, at: 0 }
+    }
+
+    pub(super) fn optional(&mut self) -> Option<Word<'a>> {
+        self.optional_if(|_| true)
+    }
+
+    /// The next word, if there is one and it fits.
+    pub(super) fn optional_if(&mut self, fits: impl Fn(&str) -> bool) -> Option<Word<'a>> {
+        let rest = &self.line.text[self.at..];
+        let start = self.at + (rest.len() - rest.trim_start().len());
+        let word = self.line.text[start..]
+            .split_whitespace()
+            .next()
+            .filter(|word| fits(word))?;
+        self.at = start + word.len();
+        Some(Word {
+            line: self.line,
+            start,
+            text: word,
+        })
+    }
+
+    pub(super) fn next(&mut self, expected: impl fmt::Display) -> Result<Word<'a>, PlanTextError> {
+        self.optional().ok_or_else(|| PlanTextError {
+            line: self.line.number,
+            column: self.line.text.chars().count() + 1,
+            problem: format!("the line ends where {expected} was expected"),
+        })
+    }
+
+    pub(super) fn keyword(&mut self, keyword: &str) -> Result<(), PlanTextError> {
+        let word = self.next(keyword)?;
+        if word.text == keyword {
+            Ok(())
+        } else {
+            Err(word.wrong(format!("expected `{keyword}`")))
+        }
+    }
+
+    /// The number in `name=number`.
+    pub(super) fn assigned(&mut self, name: &str) -> Result<(u32, Word<'a>), PlanTextError> {
+        let word = self.next(name)?;
+        let value = word
+            .text
+            .strip_prefix(name)
+            .and_then(|rest| rest.strip_prefix('='))
+            .ok_or_else(|| word.wrong(format!("expected `{name}=NUMBER`")))?;
+        Ok((word.part(value)?, word))
+    }
+
+    pub(super) fn rest(&self) -> &'a str {
+        self.line.text[self.at..].trim()
+    }
+
+    pub(super) fn end(&mut self) -> Result<(), PlanTextError> {
+        match self.optional() {
+            None => Ok(()),
+            Some(word) => Err(word.wrong("the line should end here")),
+        }
+    }
+}

@@ -1,0 +1,447 @@
+//! Reads custom collectives from Chakra traces: one trace a rank, of nodes that send, receive and compute.
+//!
+//! Which chunk a message carries is said, in this order of preference, by
+//!
+//! 1. `srcbuf` and `dstbuf` (`i`, `o` or `s`) beside `msg_chunk_idx` (of the source), `chunk_offset` (of the
+//!    destination; of a node that sends, of the source) and `msg_chunk_cnt`, as opticoll writes them;
+//! 2. the MSCCL XML within the header, as the attribute `input_file`, for nodes that are named after their thread
+//!    block and step, as ASTRA-sim's converter writes them;
+//! 3. `msg_chunk_idx`, `chunk_offset` and `msg_chunk_cnt` alone, for the buffers of a call in place.
+//!
+//! A receive with `is_rrc` adds what arrives. A node that computes copies or reduces where its `operation` (`cpy`, `re`) or
+//! the XML says so; else it only takes time, and what waits for it waits for what it waits for.
+//!
+//! Nodes have no thread blocks, but dependencies. A node joins a thread block whose last node happens before it, so
+//! that thread blocks add no order. The k-th send of a (source, destination, tag) meets the k-th receive; where
+//! dependencies leave open which send is the k-th, two thread blocks share the connection, which is a violation.
+//!
+//! Source: `CustomAlgorithm.cc` of ASTRA-sim, and its converter of MSCCL XML.
+
+mod blocks;
+mod write;
+
+use super::{
+    ChunkBuffer, CollectiveProgram, Instruction, Operand, Operation, ProgramError, RankProgram,
+    msccl,
+};
+use crate::chakra::{ChakraError, ChakraFile, ChakraNode, NodeKind};
+use blocks::{Step, blocks_of};
+use opticoll_plan::collective::{Collective, CollectiveKind};
+pub(super) use write::write;
+
+/// The most ranks, chunks and tags, as with MSCCL XML.
+const MOST: i128 = 1 << 20;
+
+/// The program of traces, by rank.
+pub(super) fn read(traces: &[&[u8]]) -> Result<CollectiveProgram, ProgramError> {
+    let files = traces.iter().enumerate();
+    let files = files.map(|(rank, bytes)| ChakraFile::read(bytes).map_err(|error| at(rank, error)));
+    let files: Vec<ChakraFile> = files.collect::<Result<_, _>>()?;
+    let Some(first) = files.first() else {
+        let problem = "there is no trace of any rank".into();
+        return Err(ProgramError::Xml { problem });
+    };
+    for (rank, file) in files.iter().enumerate() {
+        for name in ["collective", "input_file"] {
+            if file.text(name) != first.text(name) {
+                let problem = format!("its header has another `{name}` than that of rank 0");
+                return Err(at(rank, header(problem)));
+            }
+        }
+        for name in ["ranks", "root", "pieces", "size", "inplace", "outofplace"] {
+            let of = |rank: usize| files[rank].whole(name).map_err(|error| at(rank, error));
+            if of(rank)? != of(0)? {
+                let problem = format!("its header has another `{name}` than that of rank 0");
+                return Err(at(rank, header(problem)));
+            }
+        }
+    }
+    let mut reader = Reader::new(&files)?;
+    let ranks = files.iter().enumerate().map(|(rank, file)| {
+        let program = reader.rank(rank, file);
+        program.map_err(|error| at(rank, error))
+    });
+    let ranks = ranks.collect::<Result<Vec<RankProgram>, _>>()?;
+    let template = reader.template.as_ref();
+    let flag = |name, otherwise| {
+        first
+            .whole(name)
+            .map(|value| value.map_or(otherwise, |one| one != 0))
+    };
+    let in_place = flag("inplace", template.is_none_or(|one| one.in_place));
+    let out_of_place = flag("outofplace", template.is_some_and(|one| one.out_of_place));
+    let program = CollectiveProgram {
+        name: match (first.text("name"), template) {
+            (Some(name), _) => name.to_owned(),
+            (None, Some(template)) => template.name.clone(),
+            (None, None) => String::new(),
+        },
+        collective: reader.collective,
+        protocol: template.map_or_else(|| "Simple".to_owned(), |one| one.protocol.clone()),
+        in_place: in_place.map_err(|error| at(0, error))?,
+        out_of_place: out_of_place.map_err(|error| at(0, error))?,
+        ranks,
+    };
+    if !program.in_place && !program.out_of_place {
+        let problem = "the program is neither for calls in place nor for others";
+        return Err(at(0, header(problem.into())));
+    }
+    Ok(program)
+}
+
+fn at(rank: usize, error: ChakraError) -> ProgramError {
+    let rank = rank as u32;
+    ProgramError::Trace { rank, error }
+}
+
+fn header(problem: String) -> ChakraError {
+    ChakraError { offset: 0, problem }
+}
+
+/// How many blocks a collective cuts its chunks into.
+fn parts(kind: CollectiveKind, ranks: u32) -> u32 {
+    match kind {
+        CollectiveKind::AllReduce | CollectiveKind::Broadcast | CollectiveKind::Reduce => 1,
+        _ => ranks,
+    }
+}
+
+struct Reader {
+    collective: Collective,
+    /// The program within the header.
+    template: Option<CollectiveProgram>,
+    /// Chunks of the trace that are one of the collective.
+    scale: i128,
+    /// Bytes of a chunk.
+    chunk_bytes: Option<i128>,
+}
+
+impl Reader {
+    fn new(files: &[ChakraFile]) -> Result<Reader, ProgramError> {
+        let first = &files[0];
+        let whole = |name| first.whole(name).map_err(|error| at(0, error));
+        let wrong = |problem: String| Err(at(0, header(problem)));
+        let ranks = files.len() as u32;
+        if let Some(stated) = whole("ranks")?.filter(|stated| *stated != ranks.into()) {
+            return wrong(format!(
+                "its header states {stated} ranks, and there are {ranks} traces; give the traces of all ranks"
+            ));
+        }
+        let embedded = first
+            .text("input_file")
+            .filter(|text| text.contains("<algo"));
+        let template = embedded.map(msccl::read).transpose()?;
+        let named = match (first.text("collective"), &template) {
+            (Some(name), _) => name.parse::<CollectiveKind>()?,
+            (None, Some(template)) => template.collective.kind(),
+            (None, None) => {
+                return wrong("its header has no `collective`, such as allreduce; without it nothing can be proved".into());
+            }
+        };
+        if named == CollectiveKind::Barrier {
+            return wrong("a barrier moves no chunks".into());
+        }
+        let parts = parts(named, ranks);
+        let stated = files.iter().enumerate().flat_map(|(rank, file)| {
+            let nodes = file.nodes.iter();
+            nodes.map(move |node| {
+                node.whole("total_chunk_cnt")
+                    .map_err(|error| at(rank, error))
+            })
+        });
+        let mut total = None;
+        if template.is_none() {
+            for stated in stated {
+                total = total.or(stated?.filter(|total| *total > 0));
+                if total.is_some() {
+                    break;
+                }
+            }
+        }
+        let pieces = match (whole("pieces")?, &template, total) {
+            (Some(pieces), _, _) => pieces,
+            (None, Some(template), _) => template.collective.pieces().into(),
+            (None, None, Some(total)) => total / i128::from(parts),
+            (None, None, None) => 1,
+        };
+        let chunks = pieces * i128::from(parts);
+        let scale = total.unwrap_or(chunks) / chunks.max(1);
+        if !(1..=MOST).contains(&chunks)
+            || scale * chunks != total.unwrap_or(chunks)
+            || scale > MOST
+        {
+            let total = total.unwrap_or(chunks);
+            return wrong(format!(
+                "{named} of {ranks} ranks cannot be cut into {total} chunks"
+            ));
+        }
+        let root = whole("root")?.unwrap_or(0);
+        let root = u32::try_from(root).unwrap_or(u32::MAX);
+        let collective = Collective::new(named, ranks)?;
+        let collective = collective.with_root(root)?.with_pieces(pieces as u32)?;
+        if let Some(template) = template.as_ref().filter(|one| one.collective != collective) {
+            let (kind, ranks) = (template.collective.kind(), template.collective.ranks());
+            return wrong(format!(
+                "the program in its header is of {kind} on {ranks} ranks, the trace of {collective_kind} on {of}",
+                collective_kind = collective.kind(),
+                of = collective.ranks(),
+            ));
+        }
+        let chunk_bytes = match whole("size")? {
+            None => None,
+            Some(size) => {
+                let bytes = opticoll_base::units::Bytes::new(u64::try_from(size).unwrap_or(0));
+                let Some(bytes) = collective.uniform_chunk_bytes(bytes) else {
+                    return wrong(format!(
+                        "its size of {size} bytes cannot be cut into equal chunks"
+                    ));
+                };
+                Some(bytes.get().into())
+            }
+        };
+        Ok(Reader {
+            collective,
+            template,
+            scale,
+            chunk_bytes,
+        })
+    }
+
+    fn rank(&mut self, rank: usize, file: &ChakraFile) -> Result<RankProgram, ChakraError> {
+        let mut steps = Vec::with_capacity(file.nodes.len());
+        for node in &file.nodes {
+            steps.push(self.step(rank, node)?);
+        }
+        let thread_blocks = blocks_of(&file.nodes, &steps)?;
+        let all = thread_blocks.iter().flat_map(|block| &block.instructions);
+        let ends = all.flat_map(|one| {
+            let operands = [one.source, one.destination].into_iter();
+            operands
+                .filter(|operand| operand.buffer == ChunkBuffer::Scratch)
+                .map(|operand| operand.offset + one.count as i32)
+        });
+        Ok(RankProgram {
+            input: 0,
+            output: 0,
+            scratch: ends.max().unwrap_or(0).max(0) as u32,
+            thread_blocks,
+        })
+    }
+
+    /// What a node does.
+    fn step(&mut self, rank: usize, node: &ChakraNode) -> Result<Step, ChakraError> {
+        let place = named_place(&node.name);
+        let label = match node.whole("tb_id")? {
+            Some(block) => Some(block),
+            None => place.map(|(block, _)| block as i128),
+        };
+        let from = self
+            .template
+            .as_ref()
+            .zip(place)
+            .and_then(|(all, (block, step))| {
+                let blocks = &all.ranks.get(rank)?.thread_blocks;
+                blocks.get(block)?.instructions.get(step).copied()
+            });
+        let Some(operation) = operation(node, from.as_ref())? else {
+            return Ok(Step {
+                label,
+                ..Step::default()
+            });
+        };
+        let peer = match operation {
+            Operation::Send => Some("comm_dst"),
+            Operation::Receive | Operation::ReceiveReduceCopy => Some("comm_src"),
+            _ => None,
+        };
+        let peer = peer.map(|name| {
+            let found = node.whole(name)?;
+            let other = found.filter(|other| (0..MOST).contains(other));
+            let other = other.ok_or_else(|| match found {
+                None => node.error(format!("it has no {name}")),
+                Some(other) => node.error(format!("{name} is {other}, which is no rank")),
+            })?;
+            Ok(other as u32)
+        });
+        let tag = node.whole("comm_tag")?.unwrap_or(0);
+        if !(0..=i128::from(u32::MAX)).contains(&tag) {
+            return Err(node.error(format!("comm_tag is {tag}")));
+        }
+        let (source, destination, count) = self.operands(node, operation, from.as_ref())?;
+        if peer.is_some() {
+            self.check_bytes(node, count)?;
+        }
+        let sent_in = node
+            .whole("round")?
+            .filter(|_| operation == Operation::Send);
+        Ok(Step {
+            label,
+            peer: peer.transpose()?,
+            tag: tag as u32,
+            instruction: Some(Instruction {
+                operation,
+                source,
+                destination,
+                count,
+                waits_for: None,
+                signals: false,
+                sent_in: sent_in.and_then(|step| u32::try_from(step).ok()),
+                line: node.record,
+            }),
+        })
+    }
+
+    /// Source, destination and number of chunks of a node.
+    fn operands(
+        &self,
+        node: &ChakraNode,
+        operation: Operation,
+        from: Option<&Instruction>,
+    ) -> Result<(Operand, Operand, u32), ChakraError> {
+        let count = node.whole("msg_chunk_cnt")?.filter(|count| *count >= 0);
+        let own = node.text("srcbuf").or(node.text("dstbuf")).is_some();
+        if let Some(one) = from.filter(|_| !own) {
+            if count.is_some_and(|count| count != one.count.into()) {
+                let count = count.unwrap_or(0);
+                return Err(node.error(format!(
+                    "it has {count} chunks, the program in the header {}",
+                    one.count
+                )));
+            }
+            // What a fused instruction stores is what it sends.
+            let sends = operation == Operation::Send && one.operation != Operation::Send;
+            let source = if sends { one.destination } else { one.source };
+            return Ok((source, one.destination, one.count));
+        }
+        let Some(count) = count else {
+            return Err(node.error(
+                "it does not say which chunks it carries (msg_chunk_cnt, msg_chunk_idx), nor does a program in the header; such a trace cannot be proved",
+            ));
+        };
+        let parts = parts(self.collective.kind(), self.collective.ranks());
+        let total = i128::from(self.collective.pieces()) * i128::from(parts) * self.scale;
+        let stated = node.whole("total_chunk_cnt")?.filter(|stated| *stated > 0);
+        if let Some(stated) = stated.filter(|stated| *stated != total) {
+            return Err(node.error(format!("total_chunk_cnt is {stated}, elsewhere {total}")));
+        }
+        let first = node.whole("msg_chunk_idx")?;
+        let second = node.whole("chunk_offset")?;
+        let (first, second) = match operation {
+            Operation::Send => (second.or(first), second.or(first)),
+            _ => (first.or(second), second.or(first)),
+        };
+        let kind = self.collective.kind();
+        // The buffers that hold everything in place.
+        let (reads, writes) = match kind {
+            CollectiveKind::AllGather | CollectiveKind::Gather => ("o", "o"),
+            CollectiveKind::AllToAll => ("i", "o"),
+            _ => ("i", "i"),
+        };
+        Ok((
+            self.operand(node, "srcbuf", reads, first)?,
+            self.operand(node, "dstbuf", writes, second)?,
+            self.chunks(node, "msg_chunk_cnt", count)? as u32,
+        ))
+    }
+
+    fn operand(
+        &self,
+        node: &ChakraNode,
+        buffer: &str,
+        otherwise: &str,
+        offset: Option<i128>,
+    ) -> Result<Operand, ChakraError> {
+        let buffer = match node.text(buffer).unwrap_or(otherwise) {
+            "i" => ChunkBuffer::Input,
+            "o" => ChunkBuffer::Output,
+            "s" => ChunkBuffer::Scratch,
+            _ => return Err(node.error(format!("{buffer} is none of i, o, s"))),
+        };
+        let offset = offset.ok_or_else(|| node.error("it has no msg_chunk_idx"))?;
+        let offset = self.chunks(node, "the chunk", offset)?;
+        Ok(Operand { buffer, offset })
+    }
+
+    /// A number of chunks of the trace in chunks of the collective.
+    fn chunks(&self, node: &ChakraNode, what: &str, number: i128) -> Result<i32, ChakraError> {
+        if !(-1..=MOST * self.scale).contains(&number) {
+            return Err(node.error(format!("{what} is {number}")));
+        }
+        if number > 0 && number % self.scale != 0 {
+            let scale = self.scale;
+            return Err(node.error(format!("{what} is {number}, no multiple of {scale}")));
+        }
+        Ok(if number < 0 {
+            -1
+        } else {
+            (number / self.scale) as i32
+        })
+    }
+
+    /// Refuses a message whose bytes are not those of its chunks.
+    fn check_bytes(&mut self, node: &ChakraNode, count: u32) -> Result<(), ChakraError> {
+        let Some(bytes) = node.whole("comm_size")?.filter(|_| count > 0) else {
+            return Ok(());
+        };
+        let count = i128::from(count);
+        let chunk_bytes = *self.chunk_bytes.get_or_insert(bytes / count);
+        if bytes != chunk_bytes * count {
+            let chunks = if count == 1 { "chunk" } else { "chunks" };
+            return Err(node.error(format!(
+                "its {count} {chunks} have {bytes} bytes, which should be {}",
+                chunk_bytes * count
+            )));
+        }
+        Ok(())
+    }
+}
+
+/// What a node does with chunks, if anything.
+fn operation(
+    node: &ChakraNode,
+    from: Option<&Instruction>,
+) -> Result<Option<Operation>, ChakraError> {
+    let from = from.map(|one| one.operation);
+    let adds = match node.whole("is_rrc")? {
+        Some(adds) => adds != 0,
+        None => matches!(
+            from,
+            Some(Operation::ReceiveReduceCopy | Operation::ReceiveReduceCopySend)
+        ),
+    };
+    let known = match node.kind {
+        NodeKind::Send if from.is_none_or(Operation::sends) => Some(Operation::Send),
+        NodeKind::Receive if from == Some(Operation::ReceiveReduceSend) => None,
+        NodeKind::Receive if from.is_none_or(Operation::receives) => Some(match adds {
+            true => Operation::ReceiveReduceCopy,
+            false => Operation::Receive,
+        }),
+        NodeKind::Compute => {
+            return Ok(match (node.text("operation"), from) {
+                (Some("cpy"), _) | (None, Some(Operation::Copy)) => Some(Operation::Copy),
+                (Some("re"), _) | (None, Some(Operation::Reduce)) => Some(Operation::Reduce),
+                _ => None,
+            });
+        }
+        NodeKind::Collective => {
+            return Err(node.error(
+                "it is a whole collective; a schedule has nodes that send and receive. Workloads are for opticoll replay",
+            ));
+        }
+        NodeKind::Send | NodeKind::Receive => None,
+        _ => return Ok(None),
+    };
+    known.map(Some).ok_or_else(|| {
+        let name = from.map_or("", |one| Operation::ALL[one as usize].1);
+        node.error(format!(
+            "the program in the header has `{name}` in its place"
+        ))
+    })
+}
+
+/// Thread block and step of a name such as `COMM_SEND_NODE_tb0_step3`.
+fn named_place(name: &str) -> Option<(usize, usize)> {
+    let (rest, step) = name.rsplit_once("_step")?;
+    let (_, block) = rest.rsplit_once("_tb")?;
+    Some((block.parse().ok()?, step.parse().ok()?))
+}

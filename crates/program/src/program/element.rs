@@ -1,0 +1,156 @@
+//! Elements of buffers, and how reductions combine them.
+
+use std::str::FromStr;
+
+use super::ProgramError;
+use opticoll_base::names::suggest;
+
+/// The type of an element, little-endian.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ElementType {
+    /// 8 bits with a sign.
+    Int8,
+    /// 8 bits.
+    Uint8,
+    /// 32 bits with a sign.
+    Int32,
+    /// 32 bits.
+    Uint32,
+    /// 64 bits with a sign.
+    Int64,
+    /// 64 bits.
+    Uint64,
+    /// 32 bits with a floating point.
+    Float32,
+    /// 64 bits with a floating point.
+    Float64,
+}
+
+/// How two elements are combined. Sums and products of integers wrap.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReduceOperator {
+    /// Their sum.
+    Sum,
+    /// Their product.
+    Product,
+    /// The smaller.
+    Minimum,
+    /// The larger.
+    Maximum,
+}
+
+/// Combines the elements of two buffers of one length, element by element, into the first.
+macro_rules! combine {
+    ($kind:ty, $operator:expr, $into:expr, $from:expr, $add:expr, $multiply:expr) => {{
+        const BYTES: usize = size_of::<$kind>();
+        let pairs = $into.chunks_exact_mut(BYTES).zip($from.chunks_exact(BYTES));
+        for (into, from) in pairs {
+            let (mut one, mut other) = ([0; BYTES], [0; BYTES]);
+            one.copy_from_slice(into);
+            other.copy_from_slice(from);
+            let (one, other) = (<$kind>::from_le_bytes(one), <$kind>::from_le_bytes(other));
+            let combined: $kind = match $operator {
+                ReduceOperator::Sum => $add(one, other),
+                ReduceOperator::Product => $multiply(one, other),
+                ReduceOperator::Minimum => one.min(other),
+                ReduceOperator::Maximum => one.max(other),
+            };
+            into.copy_from_slice(&combined.to_le_bytes());
+        }
+    }};
+}
+
+macro_rules! whole {
+    ($kind:ty, $operator:expr, $into:expr, $from:expr) => {
+        combine!(
+            $kind,
+            $operator,
+            $into,
+            $from,
+            <$kind>::wrapping_add,
+            <$kind>::wrapping_mul
+        )
+    };
+}
+
+impl ElementType {
+    /// All types, with their names.
+    pub const ALL: [(ElementType, &'static str); 8] = [
+        (ElementType::Int8, "int8"),
+        (ElementType::Uint8, "uint8"),
+        (ElementType::Int32, "int32"),
+        (ElementType::Uint32, "uint32"),
+        (ElementType::Int64, "int64"),
+        (ElementType::Uint64, "uint64"),
+        (ElementType::Float32, "float32"),
+        (ElementType::Float64, "float64"),
+    ];
+
+    /// Bytes of an element.
+    pub const fn bytes(self) -> usize {
+        match self {
+            ElementType::Int8 | ElementType::Uint8 => 1,
+            ElementType::Int32 | ElementType::Uint32 | ElementType::Float32 => 4,
+            ElementType::Int64 | ElementType::Uint64 | ElementType::Float64 => 8,
+        }
+    }
+
+    /// Combines the elements of two buffers of one length, element by element, into the first.
+    pub(super) fn reduce(self, operator: ReduceOperator, into: &mut [u8], from: &[u8]) {
+        match self {
+            ElementType::Int8 => whole!(i8, operator, into, from),
+            ElementType::Uint8 => whole!(u8, operator, into, from),
+            ElementType::Int32 => whole!(i32, operator, into, from),
+            ElementType::Uint32 => whole!(u32, operator, into, from),
+            ElementType::Int64 => whole!(i64, operator, into, from),
+            ElementType::Uint64 => whole!(u64, operator, into, from),
+            ElementType::Float32 => {
+                combine!(f32, operator, into, from, |a, b| a + b, |a, b| a * b);
+            }
+            ElementType::Float64 => {
+                combine!(f64, operator, into, from, |a, b| a + b, |a, b| a * b);
+            }
+        }
+    }
+}
+
+impl ReduceOperator {
+    /// All operators, with their names.
+    pub const ALL: [(ReduceOperator, &'static str); 4] = [
+        (ReduceOperator::Sum, "sum"),
+        (ReduceOperator::Product, "prod"),
+        (ReduceOperator::Minimum, "min"),
+        (ReduceOperator::Maximum, "max"),
+    ];
+}
+
+impl FromStr for ElementType {
+    type Err = ProgramError;
+
+    fn from_str(name: &str) -> Result<ElementType, ProgramError> {
+        named("type", &ElementType::ALL, name)
+    }
+}
+
+impl FromStr for ReduceOperator {
+    type Err = ProgramError;
+
+    fn from_str(name: &str) -> Result<ReduceOperator, ProgramError> {
+        named("operator", &ReduceOperator::ALL, name)
+    }
+}
+
+fn named<T: Copy>(
+    what: &'static str,
+    all: &[(T, &'static str)],
+    name: &str,
+) -> Result<T, ProgramError> {
+    let known = all.iter().find(|(_, own)| *own == name);
+    known
+        .map(|(one, _)| *one)
+        .ok_or_else(|| ProgramError::Unknown {
+            what,
+            name: name.to_owned(),
+            hint: suggest(name, all.iter().map(|(_, own)| *own)),
+        })
+}

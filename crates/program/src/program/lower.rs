@@ -1,0 +1,645 @@
+//! From a schedule to a program.
+//!
+//! Each transfer becomes a message, or several where its chunks do not lie side by side. A rank has a thread
+//! block for each rank that it sends to and for each that it receives from; one of each kind share a thread block,
+//! those first of which one forwards most of what the other brings, so that receiving and sending can be fused.
+//!
+//! A chunk lies in the input until something arrives for it; then in the output, or, where it is not among what the
+//! rank must end with, in scratch. Programs so made are right in place, too, except for all_to_all, whose input
+//! and output share memory among different chunks.
+//!
+//! # Order
+//!
+//! Within a step, messages go in rounds: the k-th send of every thread block, then the k-th receive. A send that reads
+//! what a receive of the same step overwrites is put before it. All ranks keep the order (step, round, sends before
+//! receives), so that every instruction waits for earlier ones only, whatever room a channel has for messages.
+
+use rustc_hash::FxHashMap;
+
+use super::lay_out::{Unplaced, lay_out};
+use super::{
+    ChunkBuffer, CollectiveProgram, Instruction, MOST_COUNT, Operand, Operation, ProgramError,
+    RankProgram, ThreadBlock,
+};
+use opticoll_base::interrupt;
+use opticoll_plan::collective::{Collective, CollectiveKind};
+use opticoll_plan::schedule::{Action, Schedule};
+
+/// Thread blocks that runtimes take on one channel.
+const BLOCKS_PER_CHANNEL: u32 = 32;
+
+/// A part of a transfer whose chunks lie side by side at both ends.
+struct Message {
+    source: u32,
+    destination: u32,
+    read: Operand,
+    /// What is added, of a reduction.
+    added: Option<Operand>,
+    written: Operand,
+    chunk: u32,
+    count: u32,
+}
+
+/// An instruction before it has its place.
+struct Draft {
+    operation: Operation,
+    source: Operand,
+    destination: Operand,
+    chunk: u32,
+    count: u32,
+    waits_for: Vec<usize>,
+    /// The step of the schedule in which it sends.
+    sent_in: Option<u32>,
+    /// Whether something reads what it writes.
+    read: bool,
+    /// The one that it was fused into.
+    fused: Option<usize>,
+}
+
+/// The drafts of a rank, and what they did to its chunks.
+#[derive(Default)]
+struct Lowered {
+    drafts: Vec<Draft>,
+    /// By thread block: its drafts in order.
+    blocks: Vec<Vec<usize>>,
+    peers: Vec<(Option<u32>, Option<u32>, u32)>,
+    sends: FxHashMap<u32, usize>,
+    receives: FxHashMap<u32, usize>,
+    block_of: Vec<usize>,
+    chunks: FxHashMap<u32, ChunkState>,
+    scratch: u32,
+    /// The step of the schedule.
+    step: u32,
+}
+
+#[derive(Default, Clone)]
+struct ChunkState {
+    /// Where it lies since something arrived for it.
+    place: Option<Operand>,
+    write: Option<usize>,
+    reads: Vec<usize>,
+}
+
+pub(super) fn lower(schedule: &Schedule, name: String) -> Result<CollectiveProgram, ProgramError> {
+    let collective = schedule.collective;
+    if collective.kind() == CollectiveKind::Barrier {
+        let problem = "a barrier moves no chunks".to_owned();
+        return Err(ProgramError::NoProgram { problem });
+    }
+    if collective.demand().is_some() {
+        let problem = "its blocks differ, and chunks of a program are all alike".to_owned();
+        return Err(ProgramError::NoProgram { problem });
+    }
+    let mut ranks: Vec<Lowered> = connected(schedule);
+    for step in 0..schedule.steps() {
+        interrupt::check();
+        one_step(schedule, step, &mut ranks);
+    }
+    let ranks = ranks
+        .into_iter()
+        .enumerate()
+        .map(|(rank, own)| own.finish(&collective, rank as u32));
+    Ok(CollectiveProgram {
+        name,
+        collective,
+        protocol: "Simple".into(),
+        in_place: collective.kind() != CollectiveKind::AllToAll,
+        out_of_place: true,
+        ranks: ranks.collect(),
+    })
+}
+
+/// Where a chunk lies in the input of a rank.
+fn in_input(collective: &Collective, rank: u32, chunk: u32) -> Option<Operand> {
+    let pieces = collective.pieces();
+    let (block, part) = (chunk / pieces, chunk % pieces);
+    let ranks = collective.ranks();
+    let offset = match collective.kind() {
+        CollectiveKind::AllGather | CollectiveKind::Gather => (block == rank).then_some(part),
+        CollectiveKind::AllToAll => {
+            (block / ranks == rank).then_some(block % ranks * pieces + part)
+        }
+        CollectiveKind::Broadcast | CollectiveKind::Scatter => {
+            (rank == collective.root()).then_some(chunk)
+        }
+        _ => Some(chunk),
+    };
+    offset.map(|offset| operand(ChunkBuffer::Input, offset))
+}
+
+/// Where a chunk lies in the output of a rank.
+fn in_output(collective: &Collective, rank: u32, chunk: u32) -> Option<Operand> {
+    let pieces = collective.pieces();
+    let (block, part) = (chunk / pieces, chunk % pieces);
+    let ranks = collective.ranks();
+    let offset = match collective.kind() {
+        CollectiveKind::ReduceScatter | CollectiveKind::Scatter => (block == rank).then_some(part),
+        CollectiveKind::AllToAll => {
+            (block % ranks == rank).then_some(block / ranks * pieces + part)
+        }
+        CollectiveKind::Reduce | CollectiveKind::Gather => {
+            (rank == collective.root()).then_some(chunk)
+        }
+        _ => Some(chunk),
+    };
+    offset.map(|offset| operand(ChunkBuffer::Output, offset))
+}
+
+fn operand(buffer: ChunkBuffer, offset: u32) -> Operand {
+    let offset = offset as i32;
+    Operand { buffer, offset }
+}
+
+/// The place some chunks behind another.
+fn behind(first: Operand, chunks: u32) -> Operand {
+    Operand {
+        offset: first.offset + chunks as i32,
+        ..first
+    }
+}
+
+/// Whether a chunk lies right behind another after some chunks.
+fn follows(first: Operand, after: u32, next: Operand) -> bool {
+    behind(first, after) == next
+}
+
+/// The thread blocks of all ranks, which have no instructions yet.
+fn connected(schedule: &Schedule) -> Vec<Lowered> {
+    let ranks = schedule.collective.ranks();
+    let mut ends: Vec<(Vec<u32>, Vec<u32>)> = vec![Default::default(); ranks as usize];
+    // How many chunks a rank forwards from one to another.
+    let mut forwarded: Vec<FxHashMap<(u32, u32), u64>> = vec![FxHashMap::default(); ranks as usize];
+    let mut brought: FxHashMap<(u32, u32), u32> = FxHashMap::default();
+    let mut seen = FxHashMap::default();
+    for step in 0..schedule.steps() {
+        let transfers: Vec<_> = schedule.columns(step).transfers().collect();
+        for one in &transfers {
+            if seen.insert((one.source, one.destination), ()).is_none() {
+                ends[one.source as usize].0.push(one.destination);
+                ends[one.destination as usize].1.push(one.source);
+            }
+            for chunk in one.chunk..one.chunk + one.count {
+                if let Some(&from) = brought.get(&(one.source, chunk)) {
+                    let pair = (from, one.destination);
+                    *forwarded[one.source as usize].entry(pair).or_default() += 1;
+                }
+            }
+        }
+        for one in &transfers {
+            for chunk in one.chunk..one.chunk + one.count {
+                brought.insert((one.destination, chunk), one.source);
+            }
+        }
+    }
+    let crowded = ends
+        .iter()
+        .any(|(to, from)| to.len().max(from.len()) > BLOCKS_PER_CHANNEL as usize);
+    let channel = |from: u32, to: u32| {
+        let distance = (to + ranks - from) % ranks;
+        if crowded {
+            (distance - 1) / BLOCKS_PER_CHANNEL
+        } else {
+            0
+        }
+    };
+    let rows = ends.into_iter().zip(forwarded).enumerate();
+    rows.map(|(rank, ((mut to, mut from), forwarded))| {
+        let rank = rank as u32;
+        let mut own = Lowered::default();
+        let mut pairs: Vec<_> = forwarded.into_iter().collect();
+        pairs.sort_by_key(|&(pair, chunks)| (std::cmp::Reverse(chunks), pair));
+        let join = |own: &mut Lowered, to: Option<u32>, from: Option<u32>| {
+            let channel = to
+                .map(|to| channel(rank, to))
+                .or_else(|| Some(channel(from?, rank)));
+            let block = own.peers.len();
+            own.peers.push((to, from, channel.unwrap_or(0)));
+            own.blocks.push(Vec::new());
+            own.sends.extend(to.map(|to| (to, block)));
+            own.receives.extend(from.map(|from| (from, block)));
+        };
+        to.sort_unstable();
+        from.sort_unstable();
+        let likely = pairs.into_iter().map(|(pair, _)| pair);
+        for (source, destination) in likely {
+            let both = from.contains(&source) && to.contains(&destination);
+            if both && channel(source, rank) == channel(rank, destination) {
+                from.retain(|one| *one != source);
+                to.retain(|one| *one != destination);
+                join(&mut own, Some(destination), Some(source));
+            }
+        }
+        for destination in to {
+            let place = from
+                .iter()
+                .position(|&source| channel(source, rank) == channel(rank, destination));
+            let source = place.map(|place| from.remove(place));
+            join(&mut own, Some(destination), source);
+        }
+        for source in from {
+            join(&mut own, None, Some(source));
+        }
+        own
+    })
+    .collect()
+}
+
+/// Adds the instructions of a step.
+fn one_step(schedule: &Schedule, step: usize, ranks: &mut [Lowered]) {
+    let collective = &schedule.collective;
+    let mut messages: Vec<Message> = Vec::new();
+    // Where what arrives within the step is put.
+    let mut arrived: FxHashMap<(u32, u32), Operand> = FxHashMap::default();
+    for one in schedule.columns(step).transfers() {
+        for chunk in one.chunk..one.chunk + one.count {
+            let read = ranks[one.source as usize].place(collective, one.source, chunk);
+            let own = &mut ranks[one.destination as usize];
+            let added = (one.action == Action::Reduce)
+                .then(|| own.place(collective, one.destination, chunk));
+            let written = *arrived
+                .entry((one.destination, chunk))
+                .or_insert_with(|| own.target(collective, one.destination, chunk));
+            match messages.last_mut() {
+                Some(last)
+                    if (last.source, last.destination) == (one.source, one.destination)
+                        && last.chunk + last.count == chunk
+                        && last.count < MOST_COUNT
+                        && follows(last.read, last.count, read)
+                        && follows(last.written, last.count, written)
+                        && last.added.is_some() == added.is_some()
+                        && last
+                            .added
+                            .zip(added)
+                            .is_none_or(|(first, next)| follows(first, last.count, next)) =>
+                {
+                    last.count += 1;
+                }
+                _ => messages.push(Message {
+                    source: one.source,
+                    destination: one.destination,
+                    read,
+                    added,
+                    written,
+                    chunk,
+                    count: 1,
+                }),
+            }
+        }
+    }
+    let mut by_rank: Vec<(Vec<usize>, Vec<usize>)> = vec![Default::default(); ranks.len()];
+    for (index, message) in messages.iter().enumerate() {
+        by_rank[message.source as usize].0.push(index);
+        by_rank[message.destination as usize].1.push(index);
+    }
+    for (rank, (sends, receives)) in by_rank.into_iter().enumerate() {
+        ranks[rank].rounds(step as u32, &messages, &sends, &receives);
+    }
+}
+
+impl Lowered {
+    /// Where the value of a chunk lies. Of a chunk that the rank does not have, this is a place that nothing writes.
+    fn place(&mut self, collective: &Collective, rank: u32, chunk: u32) -> Operand {
+        self.moved(chunk)
+            .or_else(|| in_input(collective, rank, chunk))
+            .unwrap_or_else(|| self.more_scratch())
+    }
+
+    /// Where a chunk that arrives is put.
+    fn target(&mut self, collective: &Collective, rank: u32, chunk: u32) -> Operand {
+        self.moved(chunk)
+            .or_else(|| in_output(collective, rank, chunk))
+            .unwrap_or_else(|| self.more_scratch())
+    }
+
+    /// Where a chunk lies that has arrived before.
+    fn moved(&self, chunk: u32) -> Option<Operand> {
+        self.chunks.get(&chunk).and_then(|state| state.place)
+    }
+
+    /// One more chunk of scratch.
+    fn more_scratch(&mut self) -> Operand {
+        self.scratch += 1;
+        operand(ChunkBuffer::Scratch, self.scratch - 1)
+    }
+
+    /// Sends and receives of a step, round by round.
+    fn rounds(&mut self, step: u32, messages: &[Message], sends: &[usize], receives: &[usize]) {
+        self.step = step;
+        let mut to_send: Vec<Vec<usize>> = vec![Vec::new(); self.blocks.len()];
+        let mut to_receive: Vec<Vec<usize>> = vec![Vec::new(); self.blocks.len()];
+        let mut reading: FxHashMap<u32, Vec<(usize, usize)>> = FxHashMap::default();
+        for &index in sends {
+            let message = &messages[index];
+            let block = self.sends[&message.destination];
+            for chunk in message.chunk..message.chunk + message.count {
+                let place = (block, to_send[block].len());
+                reading.entry(chunk).or_default().push(place);
+            }
+            to_send[block].push(index);
+        }
+        for &index in receives {
+            to_receive[self.receives[&messages[index].source]].push(index);
+        }
+        let mut sent = vec![0; self.blocks.len()];
+        let longest = |lists: &[Vec<usize>]| lists.iter().map(Vec::len).max().unwrap_or(0);
+        for round in 0..longest(&to_send).max(longest(&to_receive)) {
+            for (block, list) in to_send.iter().enumerate() {
+                if sent[block] <= round && round < list.len() {
+                    self.send(block, &messages[list[round]]);
+                    sent[block] = round + 1;
+                }
+            }
+            for (block, list) in to_receive.iter().enumerate() {
+                let Some(&index) = list.get(round) else {
+                    continue;
+                };
+                let message = &messages[index];
+                let overwritten = message.chunk..message.chunk + message.count;
+                let first = overwritten
+                    .filter_map(|chunk| reading.get(&chunk))
+                    .flatten();
+                for &(other, place) in first {
+                    while sent[other] <= place {
+                        self.send(other, &messages[to_send[other][sent[other]]]);
+                        sent[other] += 1;
+                    }
+                }
+                self.receive(block, message);
+            }
+        }
+    }
+
+    fn draft(&mut self, block: usize, draft: Draft) -> usize {
+        let index = self.drafts.len();
+        self.drafts.push(draft);
+        self.block_of.push(block);
+        self.blocks[block].push(index);
+        index
+    }
+
+    fn send(&mut self, block: usize, message: &Message) {
+        let index = self.drafts.len();
+        let mut waits_for = Vec::new();
+        for chunk in message.chunk..message.chunk + message.count {
+            let state = self.chunks.entry(chunk).or_default();
+            waits_for.extend(state.write);
+            state.reads.push(index);
+        }
+        waits_for.sort_unstable();
+        waits_for.dedup();
+        let draft = Draft {
+            operation: Operation::Send,
+            source: message.read,
+            destination: message.read,
+            chunk: message.chunk,
+            count: message.count,
+            waits_for,
+            sent_in: Some(self.step),
+            read: false,
+            fused: None,
+        };
+        self.draft(block, draft);
+        self.fuse(block, index);
+    }
+
+    /// Joins a send with the receive before it in its thread block where it sends on what that brought.
+    fn fuse(&mut self, block: usize, send: usize) {
+        let own = &self.blocks[block];
+        let before = own.len().checked_sub(2).map(|place| own[place]);
+        let joined = before.filter(|&receive| {
+            let (first, then) = (&self.drafts[receive], &self.drafts[send]);
+            let whole = (first.chunk, first.count, first.destination);
+            matches!(
+                first.operation,
+                Operation::Receive | Operation::ReceiveReduceCopy
+            ) && whole == (then.chunk, then.count, then.source)
+                && then.waits_for == [receive]
+        });
+        match joined {
+            Some(receive) => {
+                self.blocks[block].pop();
+                self.drafts[send].fused = Some(receive);
+                let sent_in = self.drafts[send].sent_in;
+                let first = &mut self.drafts[receive];
+                first.operation = match first.operation {
+                    Operation::Receive => Operation::ReceiveCopySend,
+                    _ => Operation::ReceiveReduceCopySend,
+                };
+                first.sent_in = sent_in;
+            }
+            None => {
+                let writers = self.drafts[send].waits_for.clone();
+                writers
+                    .into_iter()
+                    .for_each(|writer| self.drafts[writer].read = true);
+            }
+        }
+    }
+
+    fn receive(&mut self, block: usize, message: &Message) {
+        let added = message.added.map(|first| self.added(block, message, first));
+        let index = self.drafts.len();
+        let mut waits_for = Vec::new();
+        for place in 0..message.count {
+            let state = self.chunks.entry(message.chunk + place).or_default();
+            if let Some(write) = state.write {
+                waits_for.push(write);
+                if added.is_some() {
+                    self.drafts[write].read = true;
+                }
+            }
+            waits_for.append(&mut state.reads);
+            state.write = Some(index);
+            state.place = Some(behind(message.written, place));
+        }
+        waits_for.sort_unstable();
+        waits_for.dedup();
+        let operation = match added {
+            Some(_) => Operation::ReceiveReduceCopy,
+            None => Operation::Receive,
+        };
+        let draft = Draft {
+            operation,
+            source: added.unwrap_or(message.written),
+            destination: message.written,
+            chunk: message.chunk,
+            count: message.count,
+            waits_for,
+            sent_in: None,
+            read: false,
+            fused: None,
+        };
+        self.draft(block, draft);
+    }
+
+    /// Where what a reduction adds lies: where it lay when the step began, or, if something has arrived since,
+    /// where that is. Of chunks of both kinds the former are copied beside the latter.
+    fn added(&mut self, block: usize, message: &Message, first: Operand) -> Operand {
+        let moved: Vec<u32> = (0..message.count)
+            .filter(|place| {
+                let state = self.chunks.get(&(message.chunk + place));
+                state.is_some_and(|state| state.place == Some(behind(message.written, *place)))
+            })
+            .collect();
+        if moved.is_empty() {
+            return first;
+        }
+        for place in (0..message.count).filter(|place| !moved.contains(place)) {
+            let index = self.drafts.len();
+            let chunk = message.chunk + place;
+            let state = self.chunks.entry(chunk).or_default();
+            let waits_for = state
+                .write
+                .into_iter()
+                .chain(state.reads.drain(..))
+                .collect();
+            let destination = behind(message.written, place);
+            (state.write, state.place) = (Some(index), Some(destination));
+            let draft = Draft {
+                operation: Operation::Copy,
+                source: behind(first, place),
+                destination,
+                chunk,
+                count: 1,
+                waits_for,
+                sent_in: None,
+                read: true,
+                fused: None,
+            };
+            self.draft(block, draft);
+        }
+        message.written
+    }
+
+    /// Copies what the rank has from the beginning to its output, and lays the instructions out.
+    fn finish(mut self, collective: &Collective, rank: u32) -> RankProgram {
+        // What is in the output at the end is read by whoever called.
+        for (&chunk, state) in &self.chunks {
+            if let (Some(write), Some(_)) = (state.write, in_output(collective, rank, chunk)) {
+                self.drafts[write].read = true;
+            }
+        }
+        self.copy_own(collective, rank);
+        for draft in &mut self.drafts {
+            if draft.operation == Operation::ReceiveReduceCopySend && !draft.read {
+                draft.operation = Operation::ReceiveReduceSend;
+                draft.destination = draft.source;
+            }
+        }
+        let scratch = self.pack_scratch();
+        RankProgram {
+            input: 0,
+            output: 0,
+            scratch,
+            thread_blocks: self.lay_out(),
+        }
+    }
+
+    fn copy_own(&mut self, collective: &Collective, rank: u32) {
+        let mut copies: Vec<(u32, Operand, Operand, u32)> = Vec::new();
+        for chunk in 0..collective.chunks() {
+            let (Some(from), Some(to)) = (
+                in_input(collective, rank, chunk),
+                in_output(collective, rank, chunk),
+            ) else {
+                continue;
+            };
+            if self.moved(chunk).is_some() {
+                continue;
+            }
+            match copies.last_mut() {
+                Some((_, first, target, count))
+                    if *count < MOST_COUNT
+                        && follows(*first, *count, from)
+                        && follows(*target, *count, to) =>
+                {
+                    *count += 1;
+                }
+                _ => copies.push((chunk, from, to, 1)),
+            }
+        }
+        if !copies.is_empty() && self.blocks.is_empty() {
+            self.blocks.push(Vec::new());
+            self.peers.push((None, None, 0));
+        }
+        for (chunk, source, destination, count) in copies {
+            let draft = Draft {
+                operation: Operation::Copy,
+                source,
+                destination,
+                chunk,
+                count,
+                waits_for: Vec::new(),
+                sent_in: None,
+                read: true,
+                fused: None,
+            };
+            self.draft(0, draft);
+        }
+    }
+
+    /// Leaves out chunks of scratch that nothing uses; the number of the others.
+    fn pack_scratch(&mut self) -> u32 {
+        let mut used = vec![false; self.scratch as usize];
+        let scratch = |one: Operand| one.buffer == ChunkBuffer::Scratch;
+        for draft in self.drafts.iter().filter(|draft| draft.fused.is_none()) {
+            for one in [draft.source, draft.destination] {
+                if scratch(one) {
+                    let first = one.offset as usize;
+                    used[first..first + draft.count as usize].fill(true);
+                }
+            }
+        }
+        let mut next = 0;
+        let places: Vec<i32> = used
+            .iter()
+            .map(|&used| {
+                next += i32::from(used);
+                next - 1
+            })
+            .collect();
+        for draft in self.drafts.iter_mut().filter(|draft| draft.fused.is_none()) {
+            for one in [&mut draft.source, &mut draft.destination] {
+                if scratch(*one) {
+                    one.offset = places[one.offset as usize];
+                }
+            }
+        }
+        next as u32
+    }
+
+    /// Instructions with their places.
+    fn lay_out(self) -> Vec<ThreadBlock> {
+        let resolve = |mut draft: usize| {
+            while let Some(into) = self.drafts[draft].fused {
+                draft = into;
+            }
+            draft
+        };
+        let placed = |own: &Draft| Unplaced {
+            instruction: Instruction {
+                operation: own.operation,
+                source: own.source,
+                destination: own.destination,
+                count: own.count,
+                waits_for: None,
+                signals: false,
+                sent_in: own.sent_in,
+                line: 0,
+            },
+            waits_for: own.waits_for.iter().map(|&on| resolve(on)).collect(),
+        };
+        let all: Vec<Unplaced> = self.drafts.iter().map(placed).collect();
+        let rows = self.blocks.iter().zip(&self.peers);
+        let blocks = rows.map(|(own, &(sends_to, receives_from, channel))| {
+            let block = ThreadBlock {
+                sends_to,
+                receives_from,
+                channel,
+                instructions: Vec::new(),
+            };
+            (block, own.clone())
+        });
+        lay_out(&all, blocks.collect())
+    }
+}

@@ -1,0 +1,325 @@
+//! Reads MSCCL XML: `algo` > `gpu` > `tb` > `step`.
+//!
+//! Attributes that runtimes add or leave out (`redop`, `maxcount`, `nthreadblocks`, `outofplace`, `minBytes`,
+//! ...) may be missing or unknown. Document types are refused, and with them entities; so are files and
+//! attributes that are longer than any real one. `round` is an attribute of opticoll's own, which runtimes do not
+//! look at: the step of the schedule in which an instruction sends.
+
+mod write;
+
+use roxmltree::{Document, Node, ParsingOptions};
+
+use super::{
+    ChunkBuffer, CollectiveProgram, Dependency, Instruction, Operand, Operation, ProgramError,
+    RankProgram, ThreadBlock,
+};
+use opticoll_base::interrupt;
+use opticoll_plan::collective::{Collective, CollectiveKind};
+
+pub(super) use write::write;
+
+/// Bytes of a file at most: the largest public one has 0.7 MB.
+const MOST_BYTES: usize = 256 << 20;
+
+/// Elements, comments and texts of a file at most.
+const MOST_NODES: u32 = 1 << 23;
+
+/// Bytes of an attribute at most; runtimes take names of 255.
+const MOST_ATTRIBUTE: usize = 4096;
+
+/// How deep elements are nested at most; programs need four.
+const MOST_DEPTH: usize = 64;
+
+/// The most ranks, chunks and channels: below what runtimes can number, and within memory.
+const MOST: i64 = 1 << 20;
+
+pub(super) fn read(text: &str) -> Result<CollectiveProgram, ProgramError> {
+    if text.len() > MOST_BYTES {
+        return Err(ProgramError::TooLarge {
+            bytes: text.len(),
+            most: MOST_BYTES,
+        });
+    }
+    too_deep(text)?;
+    let options = ParsingOptions {
+        allow_dtd: false,
+        nodes_limit: MOST_NODES,
+        ..ParsingOptions::default()
+    };
+    let document =
+        Document::parse_with_options(text, options).map_err(|error| ProgramError::Xml {
+            problem: format!("no XML of a program: {error}"),
+        })?;
+    let reader = Reader {
+        line_starts: text.match_indices('\n').map(|(at, _)| at + 1).collect(),
+    };
+    reader.algorithm(document.root_element())
+}
+
+/// Refuses elements that are nested deeper than any program before they are parsed. What looks like an
+/// element inside a comment counts, too, which only makes the limit stricter.
+fn too_deep(text: &str) -> Result<(), ProgramError> {
+    let (mut depth, mut line) = (0usize, 1u32);
+    let bytes = text.as_bytes();
+    for (at, byte) in bytes.iter().enumerate() {
+        match byte {
+            b'\n' => line += 1,
+            b'<' => match bytes.get(at + 1) {
+                Some(b'/') => depth = depth.saturating_sub(1),
+                Some(b'!' | b'?') | None => {}
+                _ => depth += 1,
+            },
+            b'>' if at > 0 && bytes[at - 1] == b'/' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth > MOST_DEPTH {
+            let problem = format!("elements are nested more than {MOST_DEPTH} deep");
+            return Err(ProgramError::Line { line, problem });
+        }
+    }
+    Ok(())
+}
+
+struct Reader {
+    /// Where lines start, from the second on.
+    line_starts: Vec<usize>,
+}
+
+impl Reader {
+    fn line(&self, node: Node<'_, '_>) -> u32 {
+        let start = node.range().start;
+        1 + self.line_starts.partition_point(|&line| line <= start) as u32
+    }
+
+    fn error(&self, node: Node<'_, '_>, problem: String) -> ProgramError {
+        ProgramError::Line {
+            line: self.line(node),
+            problem,
+        }
+    }
+
+    fn algorithm(&self, algo: Node<'_, '_>) -> Result<CollectiveProgram, ProgramError> {
+        if algo.tag_name().name() != "algo" {
+            let problem = format!(
+                "the file begins with <{}>, not <algo>",
+                algo.tag_name().name()
+            );
+            return Err(self.error(algo, problem));
+        }
+        let ranks = self.number(algo, "ngpus", 1, MOST)? as u32;
+        let chunks = self.number(algo, "nchunksperloop", 1, MOST)? as u32;
+        let coll = self.attribute(algo, "coll")?;
+        let kind: CollectiveKind =
+            coll.parse()
+                .map_err(|error: opticoll_plan::collective::CollectiveError| {
+                    self.error(algo, format!("coll: {error}"))
+                })?;
+        let parts = match kind {
+            CollectiveKind::AllGather
+            | CollectiveKind::ReduceScatter
+            | CollectiveKind::AllToAll
+            | CollectiveKind::Gather
+            | CollectiveKind::Scatter => ranks,
+            _ => 1,
+        };
+        if kind == CollectiveKind::Barrier || chunks % parts != 0 {
+            let problem = format!("{kind} of {ranks} ranks cannot be cut into {chunks} chunks");
+            return Err(self.error(algo, problem));
+        }
+        let root = self.number_or(algo, "root", 0, 0, MOST)? as u32;
+        let collective = Collective::new(kind, ranks)?
+            .with_root(root)?
+            .with_pieces(chunks / parts)?;
+        let in_place = self.number_or(algo, "inplace", 0, 0, 1)? == 1;
+        let otherwise = i64::from(!in_place);
+        let out_of_place = self.number_or(algo, "outofplace", otherwise, 0, 1)? == 1;
+        if !in_place && !out_of_place {
+            let problem = "the program is neither for calls in place nor for others".into();
+            return Err(self.error(algo, problem));
+        }
+        let gpus = self.numbered(algo, "gpu", "id", |gpu| self.rank(gpu, ranks))?;
+        if gpus.len() != ranks as usize {
+            let problem = format!("ngpus is {ranks}, but there are {} gpus", gpus.len());
+            return Err(self.error(algo, problem));
+        }
+        Ok(CollectiveProgram {
+            name: self.attribute_or(algo, "name", "")?.to_owned(),
+            collective,
+            protocol: self.attribute_or(algo, "proto", "Simple")?.to_owned(),
+            in_place,
+            out_of_place,
+            ranks: gpus,
+        })
+    }
+
+    fn rank(&self, gpu: Node<'_, '_>, ranks: u32) -> Result<RankProgram, ProgramError> {
+        Ok(RankProgram {
+            input: self.number_or(gpu, "i_chunks", 0, 0, MOST)? as u32,
+            output: self.number_or(gpu, "o_chunks", 0, 0, MOST)? as u32,
+            scratch: self.number_or(gpu, "s_chunks", 0, 0, MOST)? as u32,
+            thread_blocks: self.numbered(gpu, "tb", "id", |tb| self.thread_block(tb, ranks))?,
+        })
+    }
+
+    fn thread_block(&self, tb: Node<'_, '_>, ranks: u32) -> Result<ThreadBlock, ProgramError> {
+        let most = i64::from(ranks) - 1;
+        let peer = |name| {
+            let rank = self.number_or(tb, name, -1, -1, most)?;
+            Ok::<_, ProgramError>(u32::try_from(rank).ok())
+        };
+        Ok(ThreadBlock {
+            sends_to: peer("send")?,
+            receives_from: peer("recv")?,
+            channel: self.number_or(tb, "chan", 0, 0, MOST)? as u32,
+            instructions: self.numbered(tb, "step", "s", |step| self.instruction(step))?,
+        })
+    }
+
+    fn instruction(&self, step: Node<'_, '_>) -> Result<Instruction, ProgramError> {
+        interrupt::check();
+        let name = self.attribute(step, "type")?;
+        let known = Operation::ALL.into_iter().find(|(_, own)| *own == name);
+        let Some((operation, _)) = known else {
+            let names = Operation::ALL.map(|(_, own)| own).join(", ");
+            let problem = format!("type `{name}` is none of {names}");
+            return Err(self.error(step, problem));
+        };
+        let thread_block = self.number_or(step, "depid", -1, -1, MOST)?;
+        let waited = self.number_or(step, "deps", -1, -1, MOST)?;
+        let waits_for = match (u32::try_from(thread_block), u32::try_from(waited)) {
+            (Ok(thread_block), Ok(step)) => Some(Dependency { thread_block, step }),
+            (Ok(_), Err(_)) => {
+                return Err(self.error(step, "depid without deps: no step to wait for".into()));
+            }
+            _ => None,
+        };
+        let least = i64::from(operation != Operation::Nop);
+        Ok(Instruction {
+            operation,
+            source: self.operand(step, "srcbuf", "srcoff")?,
+            destination: self.operand(step, "dstbuf", "dstoff")?,
+            count: self.number_or(step, "cnt", least, least, MOST)? as u32,
+            waits_for,
+            signals: self.number_or(step, "hasdep", 0, 0, 1)? == 1,
+            sent_in: u32::try_from(self.number_or(step, "round", -1, -1, MOST)?).ok(),
+            line: self.line(step),
+        })
+    }
+
+    fn operand(
+        &self,
+        step: Node<'_, '_>,
+        buffer: &str,
+        offset: &str,
+    ) -> Result<Operand, ProgramError> {
+        let name = step.attribute(buffer).unwrap_or("i");
+        let known = match name {
+            "i" => ChunkBuffer::Input,
+            "o" => ChunkBuffer::Output,
+            "s" => ChunkBuffer::Scratch,
+            _ => {
+                let problem = format!("{buffer} `{name}` is none of i, o, s");
+                return Err(self.error(step, problem));
+            }
+        };
+        Ok(Operand {
+            buffer: known,
+            offset: self.number_or(step, offset, -1, -1, MOST)? as i32,
+        })
+    }
+
+    /// The children of an element, which are numbered from 0 without gaps, in the order of their numbers.
+    fn numbered<T>(
+        &self,
+        parent: Node<'_, '_>,
+        tag: &str,
+        number: &str,
+        read: impl Fn(Node<'_, '_>) -> Result<T, ProgramError>,
+    ) -> Result<Vec<T>, ProgramError> {
+        let mut children = Vec::new();
+        for child in parent.children() {
+            if child.is_text() && child.text().is_some_and(|text| !text.trim().is_empty()) {
+                let problem = format!("text within <{}>", parent.tag_name().name());
+                return Err(self.error(child, problem));
+            }
+            if !child.is_element() {
+                continue;
+            }
+            if child.tag_name().name() != tag {
+                let (inner, outer) = (child.tag_name().name(), parent.tag_name().name());
+                let problem = format!("<{inner}> within <{outer}>, where only <{tag}> may be");
+                return Err(self.error(child, problem));
+            }
+            children.push((self.number(child, number, 0, MOST)? as usize, child));
+        }
+        children.sort_by_key(|(number, _)| *number);
+        let gap = children
+            .iter()
+            .enumerate()
+            .find(|(place, (number, _))| place != number);
+        if let Some((place, (found, child))) = gap {
+            let problem = if *found < place {
+                format!("<{tag}> {found} is there twice")
+            } else {
+                format!("<{tag}> {place} is missing: they are numbered from 0 without gaps")
+            };
+            return Err(self.error(*child, problem));
+        }
+        children.into_iter().map(|(_, child)| read(child)).collect()
+    }
+
+    fn attribute<'a>(&self, node: Node<'a, '_>, name: &str) -> Result<&'a str, ProgramError> {
+        let Some(value) = node.attribute(name) else {
+            let problem = format!("<{}> has no attribute `{name}`", node.tag_name().name());
+            return Err(self.error(node, problem));
+        };
+        if value.len() > MOST_ATTRIBUTE {
+            let problem = format!("{name} has {} bytes", value.len());
+            return Err(self.error(node, problem));
+        }
+        Ok(value)
+    }
+
+    fn attribute_or<'a>(
+        &self,
+        node: Node<'a, '_>,
+        name: &str,
+        otherwise: &'a str,
+    ) -> Result<&'a str, ProgramError> {
+        match node.attribute(name) {
+            Some(_) => self.attribute(node, name),
+            None => Ok(otherwise),
+        }
+    }
+
+    fn number(
+        &self,
+        node: Node<'_, '_>,
+        name: &str,
+        least: i64,
+        most: i64,
+    ) -> Result<i64, ProgramError> {
+        let value = self.attribute(node, name)?;
+        let number: Option<i64> = value.trim().parse().ok();
+        number
+            .filter(|number| (least..=most).contains(number))
+            .ok_or_else(|| {
+                let problem = format!("{name} `{value}` is no number from {least} to {most}");
+                self.error(node, problem)
+            })
+    }
+
+    fn number_or(
+        &self,
+        node: Node<'_, '_>,
+        name: &str,
+        otherwise: i64,
+        least: i64,
+        most: i64,
+    ) -> Result<i64, ProgramError> {
+        match node.attribute(name) {
+            Some(_) => self.number(node, name, least, most),
+            None => Ok(otherwise),
+        }
+    }
+}

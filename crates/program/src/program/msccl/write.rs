@@ -1,0 +1,180 @@
+//! Writes MSCCL XML that runtimes accept, with all attributes that they require.
+
+use std::fmt::Write;
+
+use super::super::{ChunkBuffer, CollectiveProgram, Operand, Operation, ProgramError};
+use opticoll_plan::collective::{Collective, CollectiveKind};
+
+/// Instructions of a thread block that runtimes take.
+const MOST_STEPS: usize = 256;
+/// Channels.
+const MOST_CHANNELS: u32 = 32;
+/// Thread blocks of a rank on one channel.
+const MOST_BLOCKS_PER_CHANNEL: usize = 32;
+/// Thread blocks of a rank: two for each of 108 multiprocessors.
+const MOST_BLOCKS: usize = 216;
+/// XML elements of a rank.
+const MOST_ELEMENTS: usize = 4096;
+/// The largest chunk offset: 16 bits with a sign.
+const MOST_OFFSET: u32 = 32767;
+/// Bytes of the name.
+const MOST_NAME: usize = 255;
+
+pub(in super::super) fn write(program: &CollectiveProgram) -> Result<String, ProgramError> {
+    limits(program)?;
+    let collective = &program.collective;
+    let channels = program
+        .ranks
+        .iter()
+        .flat_map(|rank| &rank.thread_blocks)
+        .map(|block| block.channel + 1);
+    let mut text = String::new();
+    let root = match collective.kind() {
+        CollectiveKind::Broadcast
+        | CollectiveKind::Reduce
+        | CollectiveKind::Gather
+        | CollectiveKind::Scatter => format!(" root=\"{}\"", collective.root()),
+        _ => String::new(),
+    };
+    let _ = writeln!(
+        text,
+        "<algo name=\"{}\" proto=\"{}\" nchannels=\"{}\" nchunksperloop=\"{}\" ngpus=\"{}\" coll=\"{}\" \
+         inplace=\"{}\" outofplace=\"{}\" minBytes=\"0\" maxBytes=\"0\"{root}>",
+        escaped(&program.name),
+        escaped(&program.protocol),
+        channels.max().unwrap_or(1),
+        chunks_per_loop(collective),
+        collective.ranks(),
+        collective.kind().name().replace('_', ""),
+        u8::from(program.in_place),
+        u8::from(program.out_of_place),
+    );
+    for (rank, own) in program.ranks.iter().enumerate() {
+        let (input, output) = (
+            program.buffer_chunks(rank as u32, ChunkBuffer::Input),
+            program.buffer_chunks(rank as u32, ChunkBuffer::Output),
+        );
+        let _ = writeln!(
+            text,
+            "  <gpu id=\"{rank}\" i_chunks=\"{input}\" o_chunks=\"{output}\" s_chunks=\"{}\">",
+            own.scratch
+        );
+        for (id, block) in own.thread_blocks.iter().enumerate() {
+            let peer = |peer: Option<u32>| peer.map_or(-1, i64::from);
+            let _ = writeln!(
+                text,
+                "    <tb id=\"{id}\" send=\"{}\" recv=\"{}\" chan=\"{}\">",
+                peer(block.sends_to),
+                peer(block.receives_from),
+                block.channel
+            );
+            for (step, one) in block.instructions.iter().enumerate() {
+                let (_, name) = Operation::ALL[one.operation as usize];
+                let (block, awaited) = one.waits_for.map_or((-1, -1), |on| {
+                    (i64::from(on.thread_block), i64::from(on.step))
+                });
+                let _ = writeln!(
+                    text,
+                    "      <step s=\"{step}\" type=\"{name}\" {} {} cnt=\"{}\" depid=\"{block}\" deps=\"{awaited}\" \
+                     hasdep=\"{}\"{}/>",
+                    place("src", one.source),
+                    place("dst", one.destination),
+                    one.count,
+                    u8::from(one.signals),
+                    one.sent_in
+                        .map_or(String::new(), |step| format!(" round=\"{step}\""))
+                );
+            }
+            text.push_str("    </tb>\n");
+        }
+        text.push_str("  </gpu>\n");
+    }
+    text.push_str("</algo>\n");
+    Ok(text)
+}
+
+fn chunks_per_loop(collective: &Collective) -> u32 {
+    match collective.kind() {
+        CollectiveKind::AllReduce | CollectiveKind::Broadcast | CollectiveKind::Reduce => {
+            collective.pieces()
+        }
+        _ => collective.pieces() * collective.ranks(),
+    }
+}
+
+fn place(which: &str, one: Operand) -> String {
+    let buffer = match one.buffer {
+        ChunkBuffer::Input => 'i',
+        ChunkBuffer::Output => 'o',
+        ChunkBuffer::Scratch => 's',
+    };
+    format!(
+        "{which}buf=\"{buffer}\" {which}off=\"{offset}\"",
+        offset = one.offset
+    )
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('"', "&quot;")
+}
+
+/// Refuses what runtimes refuse, with the limit.
+fn limits(program: &CollectiveProgram) -> Result<(), ProgramError> {
+    let within = |what: &str, number: u64, most: u64| match number <= most {
+        true => Ok(()),
+        false => Err(ProgramError::Limit {
+            what: what.to_owned(),
+            number,
+            most,
+        }),
+    };
+    within(
+        "bytes of the name",
+        program.name.len() as u64,
+        MOST_NAME as u64,
+    )?;
+    for (rank, own) in program.ranks.iter().enumerate() {
+        let blocks = &own.thread_blocks;
+        let of = |what: &str| format!("{what} of rank {rank}");
+        within(
+            &of("thread blocks"),
+            blocks.len() as u64,
+            MOST_BLOCKS as u64,
+        )?;
+        let steps: usize = blocks.iter().map(|block| block.instructions.len()).sum();
+        let elements = 1 + blocks.len() + steps;
+        within(&of("XML elements"), elements as u64, MOST_ELEMENTS as u64)?;
+        for block in blocks {
+            let length = block.instructions.len();
+            within(
+                &of("steps of a thread block"),
+                length as u64,
+                MOST_STEPS as u64,
+            )?;
+            within(
+                &of("channels"),
+                u64::from(block.channel) + 1,
+                MOST_CHANNELS.into(),
+            )?;
+            let beside = blocks.iter().filter(|one| one.channel == block.channel);
+            let beside = beside.count();
+            within(
+                &of("thread blocks on one channel"),
+                beside as u64,
+                MOST_BLOCKS_PER_CHANNEL as u64,
+            )?;
+        }
+        let chunks = program
+            .input_chunks(rank as u32)
+            .max(program.output_chunks(rank as u32))
+            .max(own.scratch);
+        within(
+            &of("chunks of a buffer"),
+            chunks.into(),
+            u64::from(MOST_OFFSET) + 1,
+        )?;
+    }
+    Ok(())
+}

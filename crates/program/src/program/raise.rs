@@ -1,0 +1,308 @@
+//! From a program to a schedule: what moves, in steps by dependence.
+//!
+//! The step of a message is, in this order of preference:
+//!
+//! 1. what the program says of it (`sent_in`), if it says so of all;
+//! 2. one more than that of the last message that was received before it was sent, and no less than those of
+//!    messages that were sent before it, or that its receiver sent or received before;
+//! 3. one more than that of the last message that its value was computed from.
+//!
+//! Where a value lies (input, output, scratch) does not matter to a schedule, which has one value of a chunk at each
+//! rank: a program that keeps partial sums apart has no schedule.
+//!
+//! Only proved programs are raised; the plan that is made of the schedule is verified like any other.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use rustc_hash::FxHashMap;
+
+use super::{CollectiveProgram, Operand, Operation, ProgramError, walk};
+use crate::program::ChunkBuffer;
+use opticoll_plan::collective::CollectiveKind;
+use opticoll_plan::schedule::{Action, Schedule, Transfer};
+
+/// What a chunk of memory holds: the chunk of the collective, the ranks that contributed, in order, and the last
+/// step of the messages that brought them.
+#[derive(Clone)]
+struct Value {
+    chunk: u32,
+    ranks: Rc<[u32]>,
+    step: u32,
+}
+
+/// A chunk that is sent, and its step in each of the three ways.
+struct Sent {
+    chunk: u32,
+    ranks: Rc<[u32]>,
+    source: u32,
+    destination: u32,
+    steps: [u32; 3],
+}
+
+/// The last steps of the messages that were received and sent before.
+#[derive(Clone, Copy, Default)]
+struct Past {
+    received: u32,
+    sent: u32,
+}
+
+impl Past {
+    fn with(self, other: Past) -> Past {
+        Past {
+            received: self.received.max(other.received),
+            sent: self.sent.max(other.sent),
+        }
+    }
+}
+
+/// The schedule of a proved program, and how many chunks it sends in vain, which the schedule leaves out.
+pub(super) fn raise(
+    program: &CollectiveProgram,
+    in_place: bool,
+) -> Result<(Schedule, u64), ProgramError> {
+    let sent = messages(program, in_place)?;
+    let all = program.ranks.iter().flat_map(|rank| &rank.thread_blocks);
+    let mut all = all.flat_map(|block| &block.instructions);
+    let told = all.all(|one| !one.operation.sends() || one.sent_in.is_some());
+    let mut refusal = None;
+    for way in usize::from(!told)..3 {
+        match schedule_of(program, &sent, way) {
+            Ok(schedule) => return Ok(schedule),
+            Err(error) => refusal = refusal.or(Some(error)),
+        }
+    }
+    Err(refusal.unwrap_or_else(|| refused("it sends nothing".into())))
+}
+
+fn refused(problem: String) -> ProgramError {
+    ProgramError::NoSchedule { problem }
+}
+
+/// The chunk of the collective that a chunk of a rank's input is.
+fn chunk_of(program: &CollectiveProgram, rank: u32, chunk: u32) -> u32 {
+    let collective = &program.collective;
+    let own = match collective.kind() {
+        CollectiveKind::AllGather | CollectiveKind::Gather => rank * collective.pieces(),
+        CollectiveKind::AllToAll => rank * collective.ranks() * collective.pieces(),
+        _ => 0,
+    };
+    own + chunk
+}
+
+/// What an instruction sends: where in the list of all that is sent, and the values.
+type Message = (usize, Vec<Value>);
+
+/// All chunks that are sent.
+fn messages(program: &CollectiveProgram, in_place: bool) -> Result<Vec<Sent>, ProgramError> {
+    let order = walk::order(program)
+        .ok_or_else(|| refused("its instructions wait for one another".into()))?;
+    let mut memory: FxHashMap<(u32, ChunkBuffer, i64), Value> = FxHashMap::default();
+    for rank in 0..program.ranks.len() as u32 {
+        let (buffer, first) = program.address(rank, ChunkBuffer::Input, in_place);
+        for chunk in 0..program.input_chunks(rank) {
+            let value = Value {
+                chunk: chunk_of(program, rank, chunk),
+                ranks: [rank].into(),
+                step: 0,
+            };
+            memory.insert((rank, buffer, first + i64::from(chunk)), value);
+        }
+    }
+    let mut on_the_way: FxHashMap<u32, Message> = FxHashMap::default();
+    let mut sent: Vec<Sent> = Vec::new();
+    let mut pasts: FxHashMap<(u32, u32, u32), Past> = FxHashMap::default();
+    for (place, turn) in order.iter().enumerate() {
+        let own = &program.ranks[turn.rank as usize].thread_blocks[turn.thread_block as usize];
+        let one = &own.instructions[turn.step as usize];
+        let past_of = |block: u32, step: u32| pasts.get(&(turn.rank, block, step)).copied();
+        let before = turn.step.checked_sub(1);
+        let before = before.and_then(|step| past_of(turn.thread_block, step));
+        let awaited = one.waits_for;
+        let awaited = awaited.and_then(|on| past_of(on.thread_block, on.step));
+        let mut past = before.unwrap_or_default().with(awaited.unwrap_or_default());
+        let arrived = turn.message.and_then(|by| on_the_way.remove(&by));
+        if let Some((first, values)) = &arrived {
+            for one in &mut sent[*first..first + values.len()] {
+                one.steps[1] = one.steps[1].max(past.sent).max(past.received);
+            }
+            past.received = past.received.max(sent[*first].steps[1]);
+        }
+        let first = sent.len();
+        let mut leaving = Vec::new();
+        for index in 0..one.count {
+            let place = |operand: Operand| {
+                let (buffer, first) = program.address(turn.rank, operand.buffer, in_place);
+                let offset = first + i64::from(operand.offset) + i64::from(index);
+                (turn.rank, buffer, offset)
+            };
+            let read = |operand: Operand| memory.get(&place(operand)).cloned();
+            let incoming = || arrived.as_ref()?.1.get(index as usize).cloned();
+            let value = match one.operation {
+                Operation::Nop => continue,
+                Operation::Send | Operation::Copy => read(one.source),
+                Operation::Receive | Operation::ReceiveCopySend => incoming(),
+                Operation::Reduce => sum(program, turn, read(one.source), read(one.destination))?,
+                _ => sum(program, turn, incoming(), read(one.source))?,
+            };
+            let Some(value) = value else {
+                return Err(refused(format!(
+                    "rank {} reads what is not there",
+                    turn.rank
+                )));
+            };
+            if !matches!(
+                one.operation,
+                Operation::Send | Operation::ReceiveReduceSend
+            ) {
+                memory.insert(place(one.destination), value.clone());
+            }
+            if let (true, Some(destination)) = (one.operation.sends(), own.sends_to) {
+                let step = value.step + 1;
+                let said = one.sent_in.map_or(0, |step| step + 1);
+                sent.push(Sent {
+                    chunk: value.chunk,
+                    ranks: Rc::clone(&value.ranks),
+                    source: turn.rank,
+                    destination,
+                    steps: [said, past.sent.max(past.received + 1), step],
+                });
+                leaving.push(Value { step, ..value });
+            }
+        }
+        if !leaving.is_empty() {
+            past.sent = past.sent.max(sent[first].steps[1]);
+            on_the_way.insert(place as u32, (first, leaving));
+        }
+        pasts.insert((turn.rank, turn.thread_block, turn.step), past);
+    }
+    Ok(sent)
+}
+
+fn sum(
+    program: &CollectiveProgram,
+    turn: &walk::Turn,
+    one: Option<Value>,
+    other: Option<Value>,
+) -> Result<Option<Value>, ProgramError> {
+    let (Some(one), Some(other)) = (one, other) else {
+        return Ok(None);
+    };
+    if one.chunk != other.chunk {
+        return Err(refused(format!(
+            "rank {} adds chunk {} to chunk {} of {}",
+            turn.rank,
+            one.chunk,
+            other.chunk,
+            program.collective.kind()
+        )));
+    }
+    let mut ranks = [&one.ranks[..], &other.ranks[..]].concat();
+    ranks.sort_unstable();
+    Ok(Some(Value {
+        chunk: one.chunk,
+        ranks: ranks.into(),
+        step: one.step.max(other.step),
+    }))
+}
+
+fn within(few: &[u32], many: &[u32]) -> bool {
+    few.iter().all(|rank| many.binary_search(rank).is_ok())
+}
+
+/// What a rank has of a chunk after a step, and how it came.
+type Arrival = (Rc<[u32]>, Action);
+
+/// The schedule with steps in one of the three ways.
+fn schedule_of(
+    program: &CollectiveProgram,
+    sent: &[Sent],
+    way: usize,
+) -> Result<(Schedule, u64), ProgramError> {
+    let collective = program.collective;
+    let mut steps: BTreeMap<u32, Vec<&Sent>> = BTreeMap::new();
+    for one in sent {
+        steps.entry(one.steps[way]).or_default().push(one);
+    }
+    let mut held: FxHashMap<(u32, u32), Rc<[u32]>> = FxHashMap::default();
+    for rank in 0..collective.ranks() {
+        for chunk in 0..program.input_chunks(rank) {
+            held.insert((rank, chunk_of(program, rank, chunk)), [rank].into());
+        }
+    }
+    let mut schedule = Schedule::new(collective);
+    let mut in_vain = 0;
+    for mut sent in steps.into_values() {
+        sent.sort_by_key(|one| (one.source, one.destination, one.chunk));
+        let mut arriving: FxHashMap<(u32, u32), Arrival> = FxHashMap::default();
+        let mut transfers: Vec<Transfer> = Vec::new();
+        for one in sent {
+            let at_source = held.get(&(one.source, one.chunk));
+            if at_source.is_none_or(|ranks| **ranks != *one.ranks) {
+                return Err(refused(format!(
+                    "rank {} sends a part of chunk {} that it keeps apart from the rest",
+                    one.source, one.chunk
+                )));
+            }
+            let place = (one.destination, one.chunk);
+            let before = arriving.get(&place).map(|(ranks, _)| ranks);
+            let there = before.or_else(|| held.get(&place));
+            let there: &[u32] = there.map_or(&[], |ranks| ranks);
+            if within(&one.ranks, there) {
+                in_vain += 1;
+                continue;
+            }
+            let apart = one
+                .ranks
+                .iter()
+                .all(|rank| there.binary_search(rank).is_err());
+            let action = match collective.combines() && apart && !there.is_empty() {
+                true => Action::Reduce,
+                false => Action::Copy,
+            };
+            let other = arriving.get(&place).map(|(_, action)| *action);
+            if (action == Action::Copy && (other.is_some() || !within(there, &one.ranks)))
+                || other == Some(Action::Copy)
+            {
+                return Err(refused(format!(
+                    "rank {} gets parts of chunk {} that it keeps apart",
+                    one.destination, one.chunk
+                )));
+            }
+            let mut ranks = one.ranks.to_vec();
+            if action == Action::Reduce {
+                ranks.extend_from_slice(there);
+                ranks.sort_unstable();
+            }
+            arriving.insert(place, (ranks.into(), action));
+            let next = Transfer {
+                chunk: one.chunk,
+                count: 1,
+                source: one.source,
+                destination: one.destination,
+                action,
+            };
+            match transfers.last_mut() {
+                Some(last)
+                    if (last.source, last.destination, last.action)
+                        == (next.source, next.destination, next.action)
+                        && last.chunk + last.count == next.chunk =>
+                {
+                    last.count += 1;
+                }
+                _ => transfers.push(next),
+            }
+        }
+        if transfers.is_empty() {
+            continue;
+        }
+        schedule.begin_step();
+        transfers.into_iter().for_each(|one| schedule.push(one));
+        held.extend(
+            arriving
+                .into_iter()
+                .map(|(place, (ranks, _))| (place, ranks)),
+        );
+    }
+    Ok((schedule, in_vain))
+}

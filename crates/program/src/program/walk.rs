@@ -1,0 +1,95 @@
+//! An order in which the instructions of a program can be carried out.
+
+use rustc_hash::FxHashMap;
+
+use super::{CollectiveProgram, Operation};
+use opticoll_base::interrupt;
+
+impl Operation {
+    /// Whether a message must have arrived.
+    pub fn receives(self) -> bool {
+        !matches!(
+            self,
+            Operation::Send | Operation::Copy | Operation::Reduce | Operation::Nop
+        )
+    }
+
+    /// Whether a message leaves.
+    pub fn sends(self) -> bool {
+        matches!(
+            self,
+            Operation::Send
+                | Operation::ReceiveCopySend
+                | Operation::ReceiveReduceSend
+                | Operation::ReceiveReduceCopySend
+        )
+    }
+}
+
+/// The next instruction of an order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Turn {
+    pub(super) rank: u32,
+    pub(super) thread_block: u32,
+    pub(super) step: u32,
+    /// The place in the order of the instruction that sent what this one receives.
+    pub(super) message: Option<u32>,
+}
+
+/// All instructions in an order that respects thread blocks, dependencies and messages; `None` where there is none.
+pub(super) fn order(program: &CollectiveProgram) -> Option<Vec<Turn>> {
+    let blocks: Vec<(u32, u32)> = (0..program.ranks.len() as u32)
+        .flat_map(|rank| {
+            let count = program.ranks[rank as usize].thread_blocks.len() as u32;
+            (0..count).map(move |block| (rank, block))
+        })
+        .collect();
+    let places: FxHashMap<(u32, u32), usize> = blocks.iter().copied().zip(0..).collect();
+    let mut next = vec![0u32; blocks.len()];
+    let mut sent: FxHashMap<(u32, u32, u32), Vec<u32>> = FxHashMap::default();
+    let mut taken: FxHashMap<(u32, u32, u32), usize> = FxHashMap::default();
+    // By what is waited for: a thread block, or a connection.
+    let mut waiting: FxHashMap<usize, Vec<usize>> = FxHashMap::default();
+    let mut listening: FxHashMap<(u32, u32, u32), usize> = FxHashMap::default();
+    let mut order = Vec::with_capacity(program.instructions());
+    let mut ready: Vec<usize> = (0..blocks.len()).rev().collect();
+    while let Some(block) = ready.pop() {
+        let (rank, thread_block) = blocks[block];
+        let own = &program.ranks[rank as usize].thread_blocks[thread_block as usize];
+        while let Some(one) = own.instructions.get(next[block] as usize) {
+            interrupt::check();
+            if let Some(on) = one.waits_for {
+                let other = *places.get(&(rank, on.thread_block))?;
+                if next[other] <= on.step {
+                    waiting.entry(other).or_default().push(block);
+                    break;
+                }
+            }
+            let mut message = None;
+            if one.operation.receives() {
+                let connection = (own.receives_from?, rank, own.channel);
+                let taken = taken.entry(connection).or_default();
+                let Some(&by) = sent.get(&connection).and_then(|sent| sent.get(*taken)) else {
+                    listening.insert(connection, block);
+                    break;
+                };
+                *taken += 1;
+                message = Some(by);
+            }
+            if one.operation.sends() {
+                let connection = (rank, own.sends_to?, own.channel);
+                sent.entry(connection).or_default().push(order.len() as u32);
+                ready.extend(listening.remove(&connection));
+            }
+            order.push(Turn {
+                rank,
+                thread_block,
+                step: next[block],
+                message,
+            });
+            next[block] += 1;
+            ready.extend(waiting.remove(&block).into_iter().flatten());
+        }
+    }
+    (order.len() == program.instructions()).then_some(order)
+}

@@ -1,0 +1,186 @@
+//! Every order in which small jobs may ask, be granted, and end their phases: under all or nothing somebody can
+//! always go on; path by path there are states in which nobody ever can.
+
+use std::collections::BTreeSet;
+
+use super::path::HeldChannels;
+use super::phases::{Limits, PathPhase, PhaseMessage, Round, group};
+use super::run::acquire;
+use crate::burst::engine::BurstEngine;
+use crate::burst::settings::BurstSettings;
+use crate::burst::{BurstNetwork, BurstWork};
+use opticoll_base::units::Bytes;
+use opticoll_fabric::families::Medium;
+
+/// What a job may do next: ask (for all paths, or for the one of a number), or end its phase.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum JobAction {
+    Ask(Option<usize>),
+    End,
+}
+
+/// Of each job: phases ended, and which requests of the present one are granted.
+type State = Vec<(usize, Vec<bool>)>;
+
+struct JobsCase {
+    network: BurstNetwork,
+    settings: BurstSettings,
+    jobs: Vec<Vec<PathPhase>>,
+    path_by_path: bool,
+}
+
+/// Jobs as lists of rounds, a round as a list of messages from a host to another.
+fn case(network: &str, jobs: &[&[&[(u32, u32)]]], ports: u32, path_by_path: bool) -> JobsCase {
+    let message = |&(from, to): &(u32, u32)| PhaseMessage {
+        from,
+        to,
+        bytes: Bytes::new(1),
+        step: 0,
+        transfers: vec![0],
+    };
+    let limits = Limits {
+        ports,
+        paths: usize::MAX,
+    };
+    let phases = |rounds: &&[&[(u32, u32)]]| {
+        let rounds = rounds
+            .iter()
+            .map(|round| round.iter().map(message).collect::<Round>());
+        group(rounds, limits)
+    };
+    JobsCase {
+        network: BurstNetwork::of(&Medium::parse(network).unwrap()).unwrap(),
+        settings: BurstSettings::default(),
+        jobs: jobs.iter().map(phases).collect(),
+        path_by_path,
+    }
+}
+
+impl JobsCase {
+    fn requests(&self, job: usize, phase: usize) -> Vec<Option<usize>> {
+        let paths = self.jobs[job]
+            .get(phase)
+            .map_or(0, |phase| phase.paths.len());
+        match self.path_by_path {
+            true => (0..paths).map(Some).collect(),
+            false => (0..paths.min(1)).map(|_| None).collect(),
+        }
+    }
+
+    fn start(&self) -> State {
+        let jobs = 0..self.jobs.len();
+        jobs.map(|job| (0, vec![false; self.requests(job, 0).len()]))
+            .collect()
+    }
+
+    /// What jobs may try in a state.
+    fn actions(&self, state: &State) -> Vec<(usize, JobAction)> {
+        let mut actions = Vec::new();
+        for (job, (phase, granted)) in state.iter().enumerate() {
+            let requests = self.requests(job, *phase);
+            if !requests.is_empty() && granted.iter().all(|granted| *granted) {
+                actions.push((job, JobAction::End));
+            }
+            let open = requests
+                .into_iter()
+                .zip(granted)
+                .filter(|(_, granted)| !**granted);
+            actions.extend(open.map(|(path, _)| (job, JobAction::Ask(path))));
+        }
+        actions
+    }
+
+    /// The state after actions that were all possible, in a network of its own.
+    fn replay(&self, actions: &[(usize, JobAction)]) -> State {
+        let none = BurstWork::Given(Vec::new());
+        let mut engine = BurstEngine::new(&self.network, &self.settings, &none, 1, 0);
+        let mut state = self.start();
+        let mut held: Vec<Vec<HeldChannels>> = self.jobs.iter().map(|_| Vec::new()).collect();
+        for (now, &(job, action)) in actions.iter().enumerate() {
+            engine.run_until(now as u64);
+            let phase = state[job].0;
+            match action {
+                JobAction::Ask(path) => {
+                    if let Ok(granted) = acquire(&mut engine, &self.jobs[job][phase], path) {
+                        held[job].push(granted);
+                        state[job].1[path.unwrap_or(0)] = true;
+                    }
+                }
+                JobAction::End => {
+                    held[job]
+                        .drain(..)
+                        .for_each(|mut held| engine.release(&mut held));
+                    state[job] = (phase + 1, vec![false; self.requests(job, phase + 1).len()]);
+                }
+            }
+        }
+        state
+    }
+
+    /// How many states can be reached, and those in which jobs are left and nothing that they try succeeds.
+    fn explore(&self) -> (usize, Vec<State>) {
+        let mut seen = BTreeSet::from([self.start()]);
+        let mut begun = vec![(self.start(), Vec::new())];
+        let mut stuck = Vec::new();
+        while let Some((state, before)) = begun.pop() {
+            let mut moved = false;
+            let actions = self.actions(&state);
+            for &action in &actions {
+                let mut longer: Vec<(usize, JobAction)> = before.clone();
+                longer.push(action);
+                let next = self.replay(&longer);
+                moved |= next != state;
+                if seen.insert(next.clone()) {
+                    begun.push((next, longer));
+                }
+            }
+            if !actions.is_empty() && !moved {
+                stuck.push(state);
+            }
+        }
+        (seen.len(), stuck)
+    }
+}
+
+const LADDER: &str = "ladder:rungs=3,wavelengths=1,rate=10Gb/s";
+const RING: &str = "electrical_ring:ranks=4,wavelengths=1,rate=10Gb/s";
+
+/// Two jobs that send over the same two links at the ends of a row, and one through the middle.
+const ROW: &[&[&[(u32, u32)]]] = &[&[&[(0, 1), (2, 3)]], &[&[(0, 1), (2, 3)]], &[&[(1, 2)]]];
+/// Two jobs of two phases in opposite order.
+const CROSSED: &[&[&[(u32, u32)]]] = &[
+    &[&[(0, 1)], &[(1, 2), (0, 3)], &[(0, 1)]],
+    &[&[(1, 2)], &[(0, 1), (2, 3)]],
+];
+/// Rings in one round each, and a job across.
+const RINGS: &[&[&[(u32, u32)]]] = &[
+    &[&[(0, 1), (1, 2), (2, 3), (3, 0)]],
+    &[&[(0, 1), (1, 2), (2, 3), (3, 0)]],
+    &[&[(0, 2)], &[(2, 0)]],
+];
+const ROW_NETWORK: &str = "custom:ranks=4,links=0-1+1-2+2-3,wavelengths=1,rate=10Gb/s";
+
+#[test]
+fn all_or_nothing_never_comes_to_a_stand() {
+    for (network, jobs) in [
+        (ROW_NETWORK, ROW),
+        (RING, CROSSED),
+        (RING, RINGS),
+        (LADDER, CROSSED),
+        (LADDER, RINGS),
+    ] {
+        for ports in 1..=2 {
+            let (states, stuck) = case(network, jobs, ports, false).explore();
+            assert!(states > jobs.len(), "{network}: {states} states");
+            assert_eq!(stuck, Vec::<State>::new(), "{network}, {ports} ports");
+        }
+    }
+}
+
+#[test]
+fn path_by_path_jobs_may_wait_for_each_other_for_ever() {
+    let (_, stuck) = case(ROW_NETWORK, ROW, 1, true).explore();
+    // Each of the first two jobs holds one of the links that both need.
+    let crossed = |state: &State| state[0].1 == [true, false] && state[1].1 == [false, true];
+    assert!(stuck.iter().any(crossed), "{stuck:?}");
+}

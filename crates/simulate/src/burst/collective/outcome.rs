@@ -1,0 +1,206 @@
+//! What became of jobs, and the mean over replications with its interval.
+
+use crate::burst::Share;
+use crate::burst::interval;
+use opticoll_base::units::Time;
+use opticoll_plan::schedule::Schedule;
+
+/// A transfer that arrived.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Delivered {
+    /// Its index in the job's schedule.
+    pub transfer: u32,
+    /// When its message began, from the beginning of the jobs.
+    pub began: Time,
+    /// When its message had ended.
+    pub ended: Time,
+}
+
+/// Why a job gave up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Failure {
+    /// The step of the schedule that was to come first.
+    pub step: u32,
+    /// The hosts of the lightpath that was blocked.
+    pub hosts: (u32, u32),
+    /// How often it was asked for.
+    pub tries: u32,
+    /// When, from the beginning of the jobs.
+    pub at: Time,
+}
+
+/// A job in one replication.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct JobRun {
+    /// When it had ended, from the beginning of the jobs; `None` of one that gave up.
+    pub time: Option<Time>,
+    /// Why it gave up.
+    pub failure: Option<Failure>,
+    /// Phases that were carried out.
+    pub phases: u32,
+    /// Requests that were blocked.
+    pub blocked: u64,
+    /// Phases that were cut since they were blocked.
+    pub degraded: u32,
+    /// How long it waited for the lightpaths that were granted in the end, in all.
+    pub waited: Time,
+    /// Transfers that arrived, in the order in which their messages ended.
+    pub delivered: Vec<Delivered>,
+}
+
+/// One replication.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Replication {
+    /// Its jobs, in the order given.
+    pub jobs: Vec<JobRun>,
+    /// When the last of them had ended; `None` where one gave up.
+    pub time: Option<Time>,
+    /// Bursts whose end became known meanwhile.
+    pub bursts: Share,
+}
+
+crate::totals! {
+    /// All replications.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct CollectiveOutcome {
+        /// Specification of the network.
+        pub network: String,
+        /// Replications in which a job gave up.
+        pub failed: u32,
+        /// Mean time of the others.
+        pub mean_seconds: Option<f64> as "s",
+        /// Lower end of the interval of 95 % of that mean by Student's t: replications are independent, and their
+        /// mean is taken for normal. None of fewer than two.
+        pub low_seconds: Option<f64> as "s",
+        /// Upper end of that interval.
+        pub high_seconds: Option<f64> as "s",
+        /// Sums over the jobs of each.
+        pub runs: Vec<ReplicationSums>,
+        /// Why jobs gave up.
+        pub jobs: JobFailures,
+        ;
+        /// One by one, in the order of their numbers.
+        pub replications: Vec<Replication>,
+    }
+}
+
+crate::rows! {
+    /// One row per replication; sums over its jobs.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct ReplicationSums {
+        /// When the last job had ended; none where one gave up.
+        pub time: Option<Time>,
+        /// Requests that were blocked.
+        pub blocked: u64,
+        /// Phases carried out.
+        pub phases: u64,
+        /// Phases cut since they were blocked.
+        pub degraded: u64,
+        /// Waiting for circuits that were granted.
+        pub waited: Time,
+        /// Bursts beside the jobs.
+        pub bursts: u64,
+        /// Those that were lost.
+        pub bursts_lost: u64,
+    }
+}
+
+crate::columns! {
+    /// One row per replication and job; why it gave up, absent where it ended.
+    #[derive(Debug, Clone, PartialEq, Eq, Default)]
+    pub struct JobFailures shaped {
+        /// The step that was to come first.
+        pub step: Option<u32>,
+        /// One host of the circuit that was blocked.
+        pub source: Option<u32>,
+        /// The other host.
+        pub destination: Option<u32>,
+        /// How often it was asked for.
+        pub tries: Option<u32>,
+        /// When, from the beginning of the jobs.
+        pub at: Option<Time>,
+    }
+}
+
+impl ReplicationSums {
+    fn of(one: &Replication) -> ReplicationSums {
+        let sum = |of: fn(&JobRun) -> u64| one.jobs.iter().map(of).sum();
+        ReplicationSums {
+            time: one.time,
+            blocked: sum(|job| job.blocked),
+            phases: sum(|job| job.phases.into()),
+            degraded: sum(|job| job.degraded.into()),
+            waited: Time::from_ps(sum(|job| job.waited.ps())),
+            bursts: one.bursts.offered,
+            bursts_lost: one.bursts.lost,
+        }
+    }
+}
+
+impl JobFailures {
+    fn of(replications: &[Replication]) -> JobFailures {
+        let jobs = replications.first().map_or(0, |one| one.jobs.len());
+        let mut failures = JobFailures {
+            shape: vec![("run", replications.len()), ("job", jobs)],
+            ..JobFailures::default()
+        };
+        for failure in replications
+            .iter()
+            .flat_map(|one| &one.jobs)
+            .map(|job| job.failure)
+        {
+            failures.step.push(failure.map(|one| one.step));
+            failures.source.push(failure.map(|one| one.hosts.0));
+            failures.destination.push(failure.map(|one| one.hosts.1));
+            failures.tries.push(failure.map(|one| one.tries));
+            failures.at.push(failure.map(|one| one.at));
+        }
+        failures
+    }
+}
+
+impl CollectiveOutcome {
+    pub(super) fn new(network: String, replications: Vec<Replication>) -> CollectiveOutcome {
+        let times: Vec<f64> = replications
+            .iter()
+            .filter_map(|one| Some(one.time?.seconds()))
+            .collect();
+        let mean = times.iter().sum::<f64>() / times.len() as f64;
+        let half = interval::half_width(&times);
+        CollectiveOutcome {
+            network,
+            failed: (replications.len() - times.len()) as u32,
+            mean_seconds: (!times.is_empty()).then_some(mean),
+            low_seconds: half.map(|half| mean - half),
+            high_seconds: half.map(|half| mean + half),
+            runs: replications.iter().map(ReplicationSums::of).collect(),
+            jobs: JobFailures::of(&replications),
+            replications,
+        }
+    }
+}
+
+/// The transfers that arrived as a schedule, in the order of their ends: a step begins where the step of the
+/// original schedule changes. Whoever verifies it sees nothing of the schedule that was to be carried out but
+/// its collective.
+pub fn executed(schedule: &Schedule, delivered: &[Delivered]) -> Schedule {
+    let step_of = |transfer: u32| {
+        let steps = 0..schedule.steps();
+        let mut starts = steps.map(|step| schedule.step(step));
+        starts.position(|step| step.contains(&(transfer as usize)))
+    };
+    let mut made = Schedule::new(schedule.collective);
+    made.reserve(delivered.len());
+    let mut open = None;
+    for one in delivered {
+        let inside = open
+            .as_ref()
+            .is_some_and(|step: &std::ops::Range<usize>| step.contains(&(one.transfer as usize)));
+        if !inside {
+            open = step_of(one.transfer).map(|step| schedule.step(step));
+            made.begin_step();
+        }
+        made.push(schedule.transfer(one.transfer as usize));
+    }
+    made
+}

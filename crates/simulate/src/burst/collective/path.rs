@@ -1,0 +1,109 @@
+//! Lightpaths in the network: opened without a known end, released, or given back as if never opened.
+
+use crate::burst::channels::{ChannelGroups, Span};
+use crate::burst::engine::BurstEngine;
+use crate::burst::settings::Signalling;
+use crate::burst::source::NEVER;
+
+/// What lightpaths hold.
+#[derive(Debug, Default)]
+pub(super) struct HeldChannels {
+    /// Wavelengths of links, and converters of nodes.
+    channels: Vec<HeldChannel>,
+    /// The propagation of each route, in the order in which they were opened.
+    pub(super) propagation_ps: Vec<u64>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct HeldChannel {
+    converter: bool,
+    group: u32,
+    number: u32,
+    /// Its horizon before.
+    before: u64,
+}
+
+impl BurstEngine<'_> {
+    /// To be called first: bursts announced ahead may be reserved for later than a path opened now.
+    pub(super) fn expect_paths(&mut self) {
+        if self.settings.signalling == Signalling::Jet {
+            let links = self.network.links().len();
+            self.links = ChannelGroups::new(links, self.network.wavelengths(), true);
+        }
+    }
+
+    /// Opens a path from one host to another, or says that it is blocked.
+    pub(super) fn open(&mut self, from: u32, to: u32, held: &mut HeldChannels) -> bool {
+        let network = self.network;
+        let (from, to) = (network.node(from), network.node(to));
+        let routes = network.routes(from, to);
+        let route = &routes[self.choose_way(routes)];
+        let now = self.now;
+        self.spans.clear();
+        self.spans.extend(route.iter().map(|&group| Span {
+            group,
+            from: now,
+            until: NEVER,
+        }));
+        let Ok(chosen) = self.choose_route(from * network.nodes() + to) else {
+            return false;
+        };
+        for hop in 0..route.len() {
+            if let Some((at, number)) = self.converter_at(&chosen, hop) {
+                held.take(&mut self.converters, true, &at, number, now);
+            }
+            let span = self.spans[hop];
+            held.take(&mut self.links, false, &span, chosen.at(hop), now);
+        }
+        let latencies = route
+            .iter()
+            .map(|&link| network.links()[link as usize].latency_ps);
+        held.propagation_ps.push(latencies.sum());
+        true
+    }
+
+    /// Releases paths now.
+    pub(super) fn release(&mut self, held: &mut HeldChannels) {
+        let now = self.now;
+        for channel in held.channels.drain(..) {
+            let of = self.pool(channel.converter);
+            of.release(channel.group, channel.number, now);
+        }
+        held.propagation_ps.clear();
+    }
+
+    /// Gives back paths that were opened now, as if they had not been.
+    pub(super) fn undo(&mut self, held: &mut HeldChannels) {
+        for channel in held.channels.drain(..).rev() {
+            let of = self.pool(channel.converter);
+            of.undo(channel.group, channel.number, channel.before);
+        }
+        held.propagation_ps.clear();
+    }
+
+    fn pool(&mut self, converters: bool) -> &mut ChannelGroups {
+        match converters {
+            true => &mut self.converters,
+            false => &mut self.links,
+        }
+    }
+}
+
+impl HeldChannels {
+    fn take(
+        &mut self,
+        of: &mut ChannelGroups,
+        converter: bool,
+        span: &Span,
+        number: u32,
+        now: u64,
+    ) {
+        self.channels.push(HeldChannel {
+            converter,
+            group: span.group,
+            number,
+            before: of.horizon(span.group, number),
+        });
+        of.take(span, number, now);
+    }
+}

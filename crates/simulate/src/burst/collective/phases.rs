@@ -1,0 +1,196 @@
+//! Steps in phases: rounds of messages that share their lightpaths.
+//!
+//! A step of the schedule is a round, a message for each pair of hosts between which anything is sent.
+//! The pairs of a phase are the edges of a graph on hosts, in which at most k edges meet at a
+//! host. Rounds are added to a phase as long as that holds. A round that breaks it by itself is cut: its
+//! edges, in order, each go to the first part in which fewer than k edges meet at either end. Where at most d
+//! edges meet at a host, an edge finds at most floor((d - 1) / k) parts full at each end, so there are at most
+//! 2 floor((d - 1) / k) + 1 parts; the edges of an even ring, with one port, make 2, of an odd one 3. Cutting a
+//! step does not change what it sends: all its messages carry what their sources held when it began.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::Job;
+use crate::burst::BurstError;
+use opticoll_base::interrupt;
+use opticoll_base::units::{Bytes, Rate, Time};
+
+/// Two hosts, the lower first.
+pub(super) type Pair = (u32, u32);
+
+/// The transfers of a step from one host to another.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct PhaseMessage {
+    pub(super) from: u32,
+    pub(super) to: u32,
+    pub(super) bytes: Bytes,
+    pub(super) step: u32,
+    pub(super) transfers: Vec<u32>,
+}
+
+/// Messages that are sent side by side.
+pub(super) type Round = Vec<PhaseMessage>;
+
+/// Rounds that share their lightpaths.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct PathPhase {
+    pub(super) rounds: Vec<Round>,
+    /// The pairs that need a lightpath; whether the lower sends to the higher, and the reverse.
+    pub(super) paths: BTreeMap<Pair, (bool, bool)>,
+}
+
+/// What a phase may need at most.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Limits {
+    /// Lightpaths of one host.
+    pub(super) ports: u32,
+    /// Lightpaths of all.
+    pub(super) paths: usize,
+}
+
+impl PhaseMessage {
+    pub(super) fn pair(&self) -> Pair {
+        (self.from.min(self.to), self.from.max(self.to))
+    }
+
+    /// How long it takes on a lightpath, without propagation.
+    pub(super) fn time(&self, latency: Time, rate: Rate) -> Result<Time, BurstError> {
+        Ok(latency.plus(rate.transmission(self.bytes)?)?)
+    }
+}
+
+impl PathPhase {
+    fn add(&mut self, round: Round) {
+        for message in &round {
+            interrupt::check();
+            let (up, down) = self.paths.entry(message.pair()).or_default();
+            match message.from < message.to {
+                true => *up = true,
+                false => *down = true,
+            }
+        }
+        self.rounds.push(round);
+    }
+
+    /// Whether it stays within the limits with these pairs as well.
+    fn holds(&self, pairs: &BTreeSet<Pair>, limits: Limits) -> bool {
+        let all: BTreeSet<Pair> = self.paths.keys().chain(pairs).copied().collect();
+        all.len() <= limits.paths && degree(all) <= limits.ports
+    }
+
+    /// The most lightpaths of one host.
+    pub(super) fn ports(&self) -> u32 {
+        degree(self.paths.keys().copied())
+    }
+
+    /// The next smaller limits: a port fewer, then half the paths; `None` of a single path.
+    pub(super) fn fewer(&self) -> Option<Limits> {
+        let paths = self.paths.len();
+        match self.ports() {
+            0 | 1 if paths < 2 => None,
+            0 | 1 => Some(Limits {
+                ports: 1,
+                paths: paths.div_ceil(2),
+            }),
+            ports => Some(Limits {
+                ports: ports - 1,
+                paths,
+            }),
+        }
+    }
+}
+
+/// How many pairs meet at a host, at most.
+fn degree(pairs: impl IntoIterator<Item = Pair>) -> u32 {
+    let mut met: BTreeMap<u32, u32> = BTreeMap::new();
+    for (low, high) in pairs {
+        interrupt::check();
+        *met.entry(low).or_default() += 1;
+        *met.entry(high).or_default() += 1;
+    }
+    met.values().max().copied().unwrap_or(0)
+}
+
+/// The steps of a job that send anything, between hosts.
+pub(super) fn rounds(job: &Job<'_>) -> Result<Vec<Round>, BurstError> {
+    let schedule = job.schedule;
+    let mut rounds = Vec::new();
+    for step in 0..schedule.steps() {
+        let mut messages: BTreeMap<(u32, u32), PhaseMessage> = BTreeMap::new();
+        for index in schedule.step(step) {
+            interrupt::check();
+            let transfer = schedule.transfer(index);
+            let place = |rank: u32| {
+                let place = job.places.get(rank as usize);
+                place.copied().ok_or_else(|| BurstError::Setting {
+                    setting: "placement",
+                    problem: format!("transfer {index} names rank {rank}, which does not exist"),
+                })
+            };
+            let (from, to) = (place(transfer.source)?, place(transfer.destination)?);
+            let bytes =
+                schedule
+                    .collective
+                    .range_bytes(job.size, transfer.chunk, transfer.count)?;
+            let message = messages.entry((from, to)).or_insert_with(|| PhaseMessage {
+                from,
+                to,
+                bytes: Bytes::new(0),
+                step: step as u32,
+                transfers: Vec::new(),
+            });
+            message.bytes = message.bytes.plus(bytes)?;
+            message.transfers.push(index as u32);
+        }
+        if !messages.is_empty() {
+            rounds.push(messages.into_values().collect());
+        }
+    }
+    Ok(rounds)
+}
+
+/// Phases of rounds, in their order.
+pub(super) fn group(rounds: impl IntoIterator<Item = Round>, limits: Limits) -> Vec<PathPhase> {
+    let mut phases: Vec<PathPhase> = Vec::new();
+    for part in rounds.into_iter().flat_map(|round| cut(round, limits)) {
+        let pairs = part.iter().map(PhaseMessage::pair).collect();
+        match phases.last_mut() {
+            Some(open) if open.holds(&pairs, limits) => open.add(part),
+            _ => {
+                let mut phase = PathPhase::default();
+                phase.add(part);
+                phases.push(phase);
+            }
+        }
+    }
+    phases
+}
+
+/// A round in as few parts within the limits as the rule of this module finds.
+fn cut(round: Round, limits: Limits) -> Vec<Round> {
+    let pairs: BTreeSet<Pair> = round.iter().map(PhaseMessage::pair).collect();
+    let mut met: Vec<BTreeMap<u32, u32>> = Vec::new();
+    let mut sizes: Vec<usize> = Vec::new();
+    let mut part_of: BTreeMap<Pair, usize> = BTreeMap::new();
+    for (low, high) in pairs {
+        let has_room = |part: &usize| {
+            let free = |end| met[*part].get(end).copied().unwrap_or(0) < limits.ports;
+            sizes[*part] < limits.paths && free(&low) && free(&high)
+        };
+        let part = (0..met.len()).find(has_room).unwrap_or(met.len());
+        if part == met.len() {
+            met.push(BTreeMap::new());
+            sizes.push(0);
+        }
+        *met[part].entry(low).or_default() += 1;
+        *met[part].entry(high).or_default() += 1;
+        sizes[part] += 1;
+        part_of.insert((low, high), part);
+    }
+    let mut parts = vec![Round::new(); met.len()];
+    for message in round {
+        interrupt::check();
+        parts[part_of[&message.pair()]].push(message);
+    }
+    parts
+}

@@ -1,0 +1,368 @@
+//! Lightpaths that a program asks for message by message, as it goes.
+//!
+//! # The model
+//!
+//! A message from one host to another needs a lightpath from there to there: a route and a wavelength,
+//! asked for and held as those of [collectives](super), while the bursts of the settings' source go on beside
+//! it. Granted, it takes `establish` to be set up; a message takes `latency`, the propagation of the route
+//! and its bytes at the rate; then `release` passes until the wavelengths are free. A lightpath carries one
+//! message after the other: those for the same host that are ready while it is up wait for their turn and
+//! not for a path of their own. When none is left it is released.
+//!
+//! With k ports a host holds lightpaths to at most k others at once, both paths each. Where either end has
+//! no port left a message waits; when ports are free again those who wait are asked for in the order in which
+//! they first asked.
+//!
+//! A blocked path waits, min(longest_back_off, back_off 2^(i-1)) U after its i-th blocking as everywhere, and holds
+//! neither wavelengths nor ports meanwhile. After more blocked requests than `retries` the run ends with an error that names
+//! the hosts. As one path is asked for at a time, there is nothing to take all of or nothing of, and
+//! nothing to be cut: `congestion` and `degrade_after` have no effect.
+//!
+//! # Nothing waits for ever
+//!
+//! Who holds a lightpath waits for nobody: each of its messages ends at a known time, and a program sends
+//! finitely many. Who waits holds nothing. So there is no circular wait. Whoever waits for ports may be overtaken by
+//! one that needs fewer, but only so often as there are messages; whoever waits after blocking asks again,
+//! finitely often.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use super::beside::Beside;
+use super::path::HeldChannels;
+use super::settings::Congestion;
+use crate::SimulationError;
+use crate::burst::settings::BurstSettings;
+use crate::burst::{BurstError, BurstNetwork, BurstWork, check};
+use crate::live::{Live, MessageEvent};
+use crate::table::Details;
+use opticoll_base::event::EventQueue;
+use opticoll_base::units::{Bytes, Time};
+
+crate::totals! {
+    /// What circuits on request have cost.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+    pub struct RequestUse {
+        /// Circuits that were set up.
+        pub set_ups: u64,
+        /// Time that setting up and releasing took, summed.
+        pub setting_up: Time,
+        /// Circuits that were not granted at the instant of their first message.
+        pub waited: u64,
+        /// Time of their waiting for ports and after blocking, summed.
+        pub waiting: Time,
+        /// The most circuits that were up at once.
+        pub most_at_once: u32,
+        /// Requests that were blocked.
+        pub blocked: u64,
+        /// Bursts whose end became known meanwhile.
+        pub bursts: u64,
+        /// Those that were lost.
+        pub bursts_lost: u64,
+    }
+}
+
+/// From which host to which.
+type HostPair = (u32, u32);
+
+#[derive(Debug, Clone, Copy)]
+struct RequestedMessage {
+    number: u32,
+    bytes: Bytes,
+    /// From the beginning of the engine.
+    asked: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum RequestEvent {
+    /// A wait after blocking is over.
+    Ask,
+    /// The first message is there.
+    Arrived,
+    /// The wavelengths are free.
+    Released,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum LightPathState {
+    /// Nothing is sent.
+    #[default]
+    Dark,
+    /// Asked for, waiting for ports.
+    Asking,
+    /// Waiting after blocking.
+    AfterBlocking,
+    /// Up, for the first of the messages.
+    Up,
+    /// Being released.
+    Releasing,
+}
+
+/// The lightpath of a direction, or what waits for it.
+#[derive(Debug, Default)]
+struct RequestedPath {
+    state: LightPathState,
+    messages: VecDeque<RequestedMessage>,
+    blocked: u32,
+    /// When it first asked, as a number.
+    order: u64,
+    held: HeldChannels,
+}
+
+/// A network in which lightpaths are asked for.
+pub struct OnRequest<'a> {
+    congestion: &'a Congestion,
+    beside: Beside<'a>,
+    paths: BTreeMap<HostPair, RequestedPath>,
+    /// Per pair, lower host first: directions that are up or being released.
+    up: BTreeMap<HostPair, u32>,
+    /// Per host: the others that it has a lightpath with.
+    ports: Vec<u32>,
+    /// Per host: the directions that wait for ports, by when they first asked.
+    asking: Vec<BTreeSet<(u64, HostPair)>>,
+    queue: EventQueue<(HostPair, RequestEvent)>,
+    asked: u64,
+    now_up: u32,
+    used: RequestUse,
+}
+
+impl<'a> OnRequest<'a> {
+    /// A network without messages, in which the bursts of the work have gone on for long.
+    ///
+    /// # Errors
+    /// BurstSettings that contradict each other or the network.
+    pub fn new(
+        network: &'a BurstNetwork,
+        work: &BurstWork,
+        settings: &'a BurstSettings,
+        congestion: &'a Congestion,
+    ) -> Result<OnRequest<'a>, BurstError> {
+        check(network, work, settings)?;
+        congestion.check()?;
+        let hosts = network.hosts() as usize;
+        Ok(OnRequest {
+            congestion,
+            beside: Beside::new(network, work, settings, congestion, 0)?,
+            paths: BTreeMap::new(),
+            up: BTreeMap::new(),
+            ports: vec![0; hosts],
+            asking: vec![BTreeSet::new(); hosts],
+            queue: EventQueue::default(),
+            asked: 0,
+            now_up: 0,
+            used: RequestUse::default(),
+        })
+    }
+}
+
+impl Live for OnRequest<'_> {
+    fn send(
+        &mut self,
+        number: u32,
+        direction: (u32, u32),
+        _route: u32,
+        bytes: Bytes,
+        now: Time,
+    ) -> Result<(), SimulationError> {
+        self.beside.run_until(self.beside.start + now.ps())?;
+        let asked = self.beside.engine.now;
+        let path = self.paths.entry(direction).or_default();
+        path.messages.push_back(RequestedMessage {
+            number,
+            bytes,
+            asked,
+        });
+        match path.state {
+            LightPathState::Dark => Ok(self.begin_asking(direction)?),
+            _ => Ok(()),
+        }
+    }
+
+    fn next_time(&mut self) -> Result<Option<Time>, SimulationError> {
+        let first = self.queue.next_time();
+        Ok(first.map(|at| Time::from_ps(at - self.beside.start)))
+    }
+
+    fn advance(&mut self, happened: &mut Vec<MessageEvent>) -> Result<(), SimulationError> {
+        let Some((at, (direction, event))) = self.queue.pop() else {
+            return Ok(());
+        };
+        self.beside.run_until(at)?;
+        match event {
+            RequestEvent::Ask => self.ask_when_possible(direction)?,
+            RequestEvent::Arrived => {
+                let arrived = self.arrive(direction)?;
+                let time = self.beside.elapsed();
+                happened.extend(arrived.map(|message| MessageEvent::arrival(message, time)));
+            }
+            RequestEvent::Released => self.end(direction)?,
+        }
+        Ok(())
+    }
+
+    fn close(self: Box<Self>, _time: Time) -> Result<Details, SimulationError> {
+        let bursts = self.beside.engine.tally.total;
+        Ok(Details::default().with(RequestUse {
+            bursts: bursts.offered,
+            bursts_lost: bursts.lost,
+            ..self.used
+        }))
+    }
+}
+
+impl OnRequest<'_> {
+    fn put(&mut self, at: Time, direction: HostPair, event: RequestEvent) {
+        self.queue.put(at.ps(), (direction, event));
+    }
+
+    fn after(&self, duration: Time) -> Result<Time, BurstError> {
+        Ok(Time::from_ps(self.beside.engine.now).plus(duration)?)
+    }
+
+    fn begin_asking(&mut self, direction: HostPair) -> Result<(), BurstError> {
+        self.asked += 1;
+        let order = self.asked;
+        if let Some(path) = self.paths.get_mut(&direction) {
+            (path.order, path.blocked) = (order, 0);
+        }
+        self.ask_when_possible(direction)
+    }
+
+    /// Asks the network, or waits for ports.
+    fn ask_when_possible(&mut self, direction: HostPair) -> Result<(), BurstError> {
+        let (from, to) = direction;
+        let has_port = |host: u32| self.ports[host as usize] < self.congestion.ports;
+        let joined = self.up.contains_key(&pair(direction));
+        let possible = joined || (has_port(from) && has_port(to));
+        let Some(path) = self.paths.get_mut(&direction) else {
+            return Ok(());
+        };
+        let entry = (path.order, direction);
+        if !possible {
+            path.state = LightPathState::Asking;
+            for end in [from, to] {
+                self.asking[end as usize].insert(entry);
+            }
+            return Ok(());
+        }
+        for end in [from, to] {
+            self.asking[end as usize].remove(&entry);
+        }
+        if self.beside.engine.open(from, to, &mut path.held) {
+            return self.grant(direction);
+        }
+        self.beside.engine.undo(&mut path.held);
+        path.state = LightPathState::AfterBlocking;
+        path.blocked += 1;
+        self.used.blocked += 1;
+        let blocked = path.blocked;
+        if blocked > self.congestion.retries {
+            return Err(BurstError::GaveUp {
+                hosts: direction,
+                tries: blocked,
+                at: self.beside.elapsed(),
+            });
+        }
+        let wait = self.beside.back_off(blocked);
+        let at = self.after(Time::from_ps(wait))?;
+        self.put(at, direction, RequestEvent::Ask);
+        Ok(())
+    }
+
+    fn grant(&mut self, direction: HostPair) -> Result<(), BurstError> {
+        let directions = self.up.entry(pair(direction)).or_default();
+        *directions += 1;
+        if *directions == 1 {
+            self.ports[direction.0 as usize] += 1;
+            self.ports[direction.1 as usize] += 1;
+        }
+        let now = self.beside.engine.now;
+        let Congestion {
+            establish, release, ..
+        } = *self.congestion;
+        if let Some(path) = self.paths.get_mut(&direction) {
+            path.state = LightPathState::Up;
+            let asked = path.messages.front().map_or(now, |message| message.asked);
+            self.used.waited += u64::from(asked < now);
+            self.used.waiting = self.used.waiting.plus(Time::from_ps(now - asked))?;
+        }
+        self.used.set_ups += 1;
+        self.used.setting_up = self.used.setting_up.plus(establish)?.plus(release)?;
+        self.now_up += 1;
+        self.used.most_at_once = self.used.most_at_once.max(self.now_up);
+        self.carry(direction, establish)?;
+        // The way back needs no further port.
+        let back = (direction.1, direction.0);
+        match self.paths.get(&back).map(|path| path.state) {
+            Some(LightPathState::Asking) => self.ask_when_possible(back),
+            _ => Ok(()),
+        }
+    }
+
+    /// The first message goes, after a while.
+    fn carry(&mut self, direction: HostPair, after: Time) -> Result<(), BurstError> {
+        let Some(path) = self.paths.get(&direction) else {
+            return Ok(());
+        };
+        let bytes = path.messages.front().map_or(Bytes::new(0), |one| one.bytes);
+        let propagation_ps = path.held.propagation_ps.iter().sum();
+        let time = after
+            .plus(self.congestion.latency)?
+            .plus(Time::from_ps(propagation_ps))?
+            .plus(self.beside.engine.network.rate().transmission(bytes)?)?;
+        let at = self.after(time)?;
+        self.put(at, direction, RequestEvent::Arrived);
+        Ok(())
+    }
+
+    /// The first message is there; returns its number.
+    fn arrive(&mut self, direction: HostPair) -> Result<Option<u32>, BurstError> {
+        let Some(path) = self.paths.get_mut(&direction) else {
+            return Ok(None);
+        };
+        let arrived = path.messages.pop_front().map(|message| message.number);
+        if path.messages.is_empty() {
+            path.state = LightPathState::Releasing;
+            let at = self.after(self.congestion.release)?;
+            self.put(at, direction, RequestEvent::Released);
+        } else {
+            self.carry(direction, Time::ZERO)?;
+        }
+        Ok(arrived)
+    }
+
+    fn end(&mut self, direction: HostPair) -> Result<(), BurstError> {
+        let Some(path) = self.paths.get_mut(&direction) else {
+            return Ok(());
+        };
+        self.beside.engine.release(&mut path.held);
+        self.now_up -= 1;
+        path.state = LightPathState::Dark;
+        let more = !path.messages.is_empty();
+        let directions = self.up.entry(pair(direction)).or_default();
+        *directions -= 1;
+        if *directions == 0 {
+            self.up.remove(&pair(direction));
+            let ends = [direction.0, direction.1];
+            for end in ends {
+                self.ports[end as usize] -= 1;
+            }
+            let waiting = ends.map(|end| &self.asking[end as usize]);
+            let waiting: BTreeSet<(u64, HostPair)> =
+                waiting.into_iter().flatten().copied().collect();
+            for (_, waits) in waiting {
+                let state = self.paths.get(&waits).map(|path| path.state);
+                if state == Some(LightPathState::Asking) {
+                    self.ask_when_possible(waits)?;
+                }
+            }
+        }
+        match more {
+            true => self.begin_asking(direction),
+            false => Ok(()),
+        }
+    }
+}
+
+fn pair((from, to): HostPair) -> HostPair {
+    (from.min(to), from.max(to))
+}

@@ -1,0 +1,547 @@
+//! One replication: the event queue, setups and control messages, transmitters.
+
+use std::collections::VecDeque;
+
+use rand::SeedableRng;
+use rand_pcg::Pcg64Mcg;
+
+use super::BurstWork;
+use super::channels::{ChannelGroups, Span};
+use super::choice::Chooser;
+use super::network::BurstNetwork;
+use super::outcome::{BurstHolding, BurstRecord, LossCause, Tally};
+use super::routing;
+use super::settings::{
+    AfterBlocking, BurstRouting, BurstSettings, BurstSource, Converters, Signalling,
+};
+use super::source::{Generated, Generator, NEVER, ReadyBurst};
+use opticoll_base::event::EventQueue;
+use opticoll_base::hash::hash;
+use opticoll_base::interrupt;
+use opticoll_base::units::Time;
+
+/// One replication, to be run as far as is wanted.
+pub(super) struct BurstEngine<'a> {
+    pub(super) network: &'a BurstNetwork,
+    pub(super) settings: &'a BurstSettings,
+    random: Pcg64Mcg,
+    generator: Generator,
+    queue: EventQueue<BurstEvent>,
+    pub(super) now: u64,
+    pub(super) links: ChannelGroups,
+    pub(super) converters: ChannelGroups,
+    receivers: Option<ChannelGroups>,
+    chooser: Chooser,
+    /// Per host: bursts that wait, and whether the transmitter is taken.
+    transmitters: Vec<Transmitter>,
+    /// Bursts whose control message is on its way, and places that are empty.
+    flights: Vec<Flight>,
+    idle_flights: Vec<u32>,
+    pub(super) spans: Vec<Span>,
+    pub(super) tally: Tally,
+    measured_from: u64,
+    pub(super) records: Vec<BurstRecord>,
+}
+
+#[derive(Default)]
+struct Transmitter {
+    waiting: VecDeque<ReadyBurst>,
+    taken: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum BurstEvent {
+    /// The transmitter of a host has sent.
+    Sent(u32),
+    /// An on/off source begins.
+    On(u32),
+    /// A control message is done with at its next node.
+    Control(u32),
+    /// A pair's burst has waited long enough for packets.
+    TimeOut { pair: u32, number: u32 },
+}
+
+/// A burst whose control message has got as far as link `hop` of its route.
+#[derive(Debug, Clone, Copy)]
+struct Flight {
+    burst: ReadyBurst,
+    record: usize,
+    pair: u32,
+    route: u32,
+    hop: u32,
+    /// When control was sent.
+    begun: u64,
+    /// From then until the burst is sent.
+    offset: u64,
+    /// Propagation so far.
+    passed: u64,
+    wavelength: u32,
+    first_wavelength: u32,
+}
+
+impl<'a> BurstEngine<'a> {
+    pub(super) fn new(
+        network: &'a BurstNetwork,
+        settings: &'a BurstSettings,
+        work: &BurstWork,
+        mean_length_ps: u64,
+        replication: u32,
+    ) -> BurstEngine<'a> {
+        let seed = hash(settings.seed).wrapping_add(u64::from(replication));
+        let mut random = Pcg64Mcg::seed_from_u64(hash(seed));
+        let generator = Generator::new(network, settings, work, mean_length_ps, &mut random);
+        // Only then may a burst with a short way overtake one with a long way at a link.
+        let out_of_order =
+            settings.signalling == Signalling::Jet && settings.processing > Time::ZERO;
+        let links = network.links().len();
+        let pool = |groups: u32, per_group| ChannelGroups::new(groups as usize, per_group, true);
+        let converters = match settings.converters {
+            Converters::PerNode(count) => pool(network.vertices(), count),
+            _ => pool(0, 0),
+        };
+        let receivers = settings.receivers;
+        let mut engine = BurstEngine {
+            network,
+            settings,
+            random,
+            generator,
+            queue: EventQueue::default(),
+            now: 0,
+            links: ChannelGroups::new(links, network.wavelengths(), out_of_order),
+            converters,
+            receivers: receivers.map(|count| pool(network.hosts(), count)),
+            chooser: Chooser::new(settings.assignment, network.wavelengths(), network.nodes()),
+            transmitters: Vec::new(),
+            flights: Vec::new(),
+            idle_flights: Vec::new(),
+            spans: Vec::new(),
+            tally: Tally::new(links, network.nodes(), network.most_hops()),
+            measured_from: 0,
+            records: Vec::new(),
+        };
+        engine
+            .transmitters
+            .resize_with(network.hosts() as usize, Transmitter::default);
+        if engine.generator.is_on_off() {
+            for host in 0..network.hosts() {
+                interrupt::check();
+                let pause = engine.generator.pause(&mut engine.random);
+                engine.put(pause, BurstEvent::On(host));
+            }
+        }
+        engine
+    }
+
+    /// Runs until the end of so many bursts is known, or nothing is left to happen.
+    pub(super) fn run(&mut self, bursts: u64) {
+        self.proceed(self.tally.total.offered + bursts, NEVER);
+    }
+
+    /// Goes on until before an instant, and to it.
+    pub(super) fn run_until(&mut self, instant: u64) {
+        self.proceed(u64::MAX, instant);
+        self.now = instant;
+    }
+
+    fn proceed(&mut self, offered: u64, until: u64) {
+        while self.tally.total.offered < offered {
+            interrupt::check();
+            let listed = self.queue.next_time().unwrap_or(NEVER);
+            if listed.min(self.generator.next) >= until {
+                return;
+            }
+            if listed <= self.generator.next {
+                if let Some((at, event)) = self.queue.pop() {
+                    self.now = at;
+                    self.happen(event);
+                }
+                continue;
+            }
+            self.now = self.generator.next;
+            match self.generator.generate(&mut self.random) {
+                Generated::Burst(burst) => self.admit(burst),
+                Generated::Begun { pair, number, due } => {
+                    self.put(due, BurstEvent::TimeOut { pair, number });
+                }
+                Generated::Nothing => {}
+            }
+        }
+    }
+
+    /// Forgets what was counted.
+    pub(super) fn begin_measuring(&mut self) {
+        self.tally.clear();
+        self.measured_from = self.now;
+    }
+
+    /// Time since then, in picoseconds.
+    pub(super) fn measured_ps(&self) -> u64 {
+        self.now - self.measured_from
+    }
+
+    fn put(&mut self, at: u64, event: BurstEvent) {
+        self.queue.put(at, event);
+    }
+
+    fn happen(&mut self, event: BurstEvent) {
+        match event {
+            BurstEvent::Sent(host) => self.serve(host),
+            BurstEvent::On(host) => {
+                let burst = self.generator.burst_of(host, self.now, &mut self.random);
+                let sent = self.send(burst);
+                let pause = self.generator.pause(&mut self.random);
+                self.put(sent + pause, BurstEvent::On(host));
+            }
+            BurstEvent::Control(place) => {
+                let flight = self.flights[place as usize];
+                self.idle_flights.push(place);
+                self.advance(flight);
+            }
+            BurstEvent::TimeOut { pair, number } => {
+                if let Some(burst) = self.generator.complete(pair, number, self.now) {
+                    self.admit(burst);
+                }
+            }
+        }
+    }
+
+    /// A burst is ready.
+    fn admit(&mut self, burst: ReadyBurst) {
+        if self.settings.source != BurstSource::Transmitter {
+            self.send(burst);
+            return;
+        }
+        let transmitter = &mut self.transmitters[burst.source as usize];
+        transmitter.waiting.push_back(burst);
+        if !transmitter.taken {
+            self.serve(burst.source);
+        }
+    }
+
+    /// The transmitter of a host is free: it takes the next burst, and the next, until one is
+    /// really sent.
+    fn serve(&mut self, host: u32) {
+        loop {
+            interrupt::check();
+            let transmitter = &mut self.transmitters[host as usize];
+            let Some(burst) = transmitter.waiting.pop_front() else {
+                transmitter.taken = false;
+                return;
+            };
+            transmitter.taken = true;
+            let sent = self.send(burst);
+            if sent > self.now {
+                self.put(sent, BurstEvent::Sent(host));
+                return;
+            }
+        }
+    }
+
+    /// Sends a control message; when the transmitter will be free again.
+    fn send(&mut self, burst: ReadyBurst) -> u64 {
+        self.tally.sent += 1;
+        self.tally.waited_ps += u128::from(self.now - burst.at);
+        let network = self.network;
+        let nodes = (network.node(burst.source), network.node(burst.destination));
+        let pair = nodes.0 * network.nodes() + nodes.1;
+        let routes = network.routes(nodes.0, nodes.1);
+        let route = self.choose_way(routes);
+        let links = &routes[route];
+        let record = self.records.len();
+        if self.settings.record {
+            self.records.push(BurstRecord {
+                ready: Time::from_ps(burst.at),
+                sent: Time::from_ps(self.now),
+                source: burst.source,
+                destination: burst.destination,
+                length: Time::from_ps(burst.length),
+                route: links.to_vec(),
+                taken: Vec::new(),
+                arrived: None,
+            });
+        }
+        if self.settings.signalling == Signalling::TwoWay {
+            return self.set_up(burst, pair, links, record);
+        }
+        let control = links.len() as u64 * self.settings.processing.ps();
+        let offset = control + self.settings.switching.ps() + self.settings.offset.ps();
+        self.advance(Flight {
+            burst,
+            record,
+            pair,
+            route: route as u32,
+            hop: 0,
+            begun: self.now,
+            offset,
+            passed: 0,
+            wavelength: 0,
+            first_wavelength: 0,
+        });
+        self.now + offset + burst.length
+    }
+
+    /// The number of the route that is taken now.
+    #[inline(always)]
+    pub(super) fn choose_way(&self, routes: &[Box<[u32]>]) -> usize {
+        match self.settings.routing {
+            BurstRouting::Fixed => 0,
+            BurstRouting::LeastLoaded => routing::least_loaded(routes, &self.links, self.now),
+        }
+    }
+
+    /// Two ways: the whole route at once. When the transmitter will be free again.
+    fn set_up(&mut self, burst: ReadyBurst, pair: u32, links: &[u32], record: usize) -> u64 {
+        let (now, network) = (self.now, self.network);
+        self.spans.clear();
+        let mut passed = 0;
+        for &link in links {
+            self.spans.push(Span {
+                group: link,
+                from: now,
+                until: passed,
+            });
+            passed += network.links()[link as usize].latency_ps;
+        }
+        let control = links.len() as u64 * self.settings.processing.ps();
+        let sent = now + 2 * (passed + control) + self.settings.switching.ps() + burst.length;
+        for span in &mut self.spans {
+            span.until += sent;
+        }
+        let receiver = Span {
+            group: burst.destination,
+            from: now,
+            until: sent + passed,
+        };
+        let chosen = match (self.choose_route(pair), self.free_receiver(&receiver)) {
+            (Err(cause), _) | (Ok(_), Err(cause)) => {
+                self.finish(pair, links.len(), record, Some(cause));
+                return match self.settings.blocked {
+                    AfterBlocking::Silent => now + burst.length,
+                    AfterBlocking::Next => now,
+                };
+            }
+            (Ok(chosen), Ok(number)) => {
+                self.take_receiver(&receiver, number);
+                chosen
+            }
+        };
+        for hop in 0..links.len() {
+            if let Some((at, number)) = self.converter_at(&chosen, hop) {
+                self.converters.take(&at, number, now);
+            }
+            self.take(self.spans[hop], chosen.at(hop), record);
+        }
+        self.finish(pair, links.len(), record, None);
+        sent
+    }
+
+    /// The converter that a route takes where a hop begins, if it changes wavelength there.
+    #[inline(always)]
+    pub(super) fn converter_at(
+        &self,
+        chosen: &RouteWavelengths,
+        hop: usize,
+    ) -> Option<(Span, u32)> {
+        if hop == 0 || !matches!(self.settings.converters, Converters::PerNode(_)) {
+            return None;
+        }
+        let change = chosen.at(hop - 1) != chosen.at(hop);
+        let bank =
+            change.then(|| routing::converter(self.network, &self.converters, &self.spans[hop]));
+        bank.flatten()
+    }
+
+    /// Wavelengths for all spans, or why there are none.
+    #[inline(always)]
+    pub(super) fn choose_route(&mut self, pair: u32) -> Result<RouteWavelengths, LossCause> {
+        let (links, spans) = (&self.links, &self.spans);
+        if spans.is_empty() {
+            return Ok(RouteWavelengths::Same(0));
+        }
+        let mut choose = |spans: &[Span]| self.chooser.choose(links, spans, pair, &mut self.random);
+        if self.settings.converters == Converters::Full {
+            let each = spans.chunks(1).map(choose);
+            let each: Option<Vec<u32>> = each.collect();
+            self.chooser
+                .learn_route(pair, each.as_ref().map(|each| each[0]));
+            return each.map(RouteWavelengths::Each).ok_or(LossCause::Link);
+        }
+        let same = choose(spans);
+        self.chooser.learn_route(pair, same);
+        match (same, self.settings.converters) {
+            (Some(wavelength), _) => Ok(RouteWavelengths::Same(wavelength)),
+            (None, Converters::PerNode(_)) => {
+                routing::fewest_changes(self.network, links, &self.converters, spans)
+                    .map(RouteWavelengths::Each)
+                    .ok_or(LossCause::Converter)
+            }
+            (None, _) => Err(LossCause::Link),
+        }
+    }
+
+    /// One way: control reserves link after link, as far as it has come by now.
+    fn advance(&mut self, mut flight: Flight) {
+        let network = self.network;
+        let nodes = network.nodes();
+        let routes = network.routes(flight.pair / nodes, flight.pair % nodes);
+        let links = &*routes[flight.route as usize];
+        let processing = self.settings.processing.ps();
+        loop {
+            interrupt::check();
+            let hop = flight.hop as usize;
+            // The last node hands the burst to the host without further work.
+            let worked = (hop + 1).min(links.len()) as u64 * processing;
+            let control = flight.begun + worked + flight.passed;
+            if control > self.now {
+                self.park(flight, control);
+                return;
+            }
+            let burst_from = flight.begun + flight.offset + flight.passed;
+            let span = Span {
+                group: links.get(hop).copied().unwrap_or(flight.burst.destination),
+                from: match self.settings.signalling {
+                    Signalling::Jit => control,
+                    _ => burst_from,
+                },
+                until: burst_from + flight.burst.length,
+            };
+            if hop == links.len() {
+                self.chooser
+                    .learn(flight.pair, flight.first_wavelength, true);
+                let lost = match self.free_receiver(&span) {
+                    Ok(number) => {
+                        self.take_receiver(&span, number);
+                        None
+                    }
+                    Err(cause) => Some(cause),
+                };
+                self.end_flight(&flight, links, lost);
+                return;
+            }
+            if let Err(cause) = self.take_link(&mut flight, span) {
+                self.end_flight(&flight, links, Some(cause));
+                return;
+            }
+            flight.passed += network.links()[links[hop] as usize].latency_ps;
+            flight.hop += 1;
+        }
+    }
+
+    fn park(&mut self, flight: Flight, until: u64) {
+        let place = match self.idle_flights.pop() {
+            Some(place) => {
+                self.flights[place as usize] = flight;
+                place
+            }
+            None => {
+                self.flights.push(flight);
+                self.flights.len() as u32 - 1
+            }
+        };
+        self.put(until, BurstEvent::Control(place));
+    }
+
+    /// A wavelength of the next link.
+    fn take_link(&mut self, flight: &mut Flight, span: Span) -> Result<(), LossCause> {
+        let first = flight.hop == 0;
+        let kept = !first && self.links.is_free(&span, flight.wavelength);
+        let wavelength = match self.settings.converters {
+            _ if first => self.choose_on(span, flight.pair).ok_or(LossCause::Link)?,
+            Converters::Full => self.choose_on(span, flight.pair).ok_or(LossCause::Link)?,
+            _ if kept => flight.wavelength,
+            Converters::None => return Err(LossCause::Link),
+            Converters::PerNode(_) => {
+                let wavelength = self.choose_on(span, flight.pair).ok_or(LossCause::Link)?;
+                let bank = routing::converter(self.network, &self.converters, &span);
+                let (at, number) = bank.ok_or(LossCause::Converter)?;
+                self.converters.take(&at, number, self.now);
+                wavelength
+            }
+        };
+        if first {
+            flight.first_wavelength = wavelength;
+        }
+        flight.wavelength = wavelength;
+        self.take(span, wavelength, flight.record);
+        Ok(())
+    }
+
+    fn choose_on(&mut self, span: Span, pair: u32) -> Option<u32> {
+        self.chooser
+            .choose(&self.links, &[span], pair, &mut self.random)
+    }
+
+    /// A burst arrives, or is lost at its hop, and what it held before was in vain.
+    fn end_flight(&mut self, flight: &Flight, links: &[u32], lost: Option<LossCause>) {
+        let hop = flight.hop as usize;
+        if let Some(link) = links.get(hop) {
+            self.tally.links[*link as usize].2 += 1;
+            if hop > 0 {
+                self.chooser
+                    .learn(flight.pair, flight.first_wavelength, false);
+            }
+        }
+        let in_vain = if lost.is_some() { &links[..hop] } else { &[] };
+        let processing = self.settings.processing.ps();
+        for (before, link) in (1..).zip(in_vain) {
+            let sooner = match self.settings.signalling {
+                Signalling::Jit => flight.offset - before * processing,
+                _ => 0,
+            };
+            self.tally.links[*link as usize].1 += u128::from(flight.burst.length + sooner);
+        }
+        self.finish(flight.pair, links.len(), flight.record, lost);
+    }
+
+    #[inline]
+    fn take(&mut self, span: Span, wavelength: u32, record: usize) {
+        self.links.take(&span, wavelength, self.now);
+        self.tally.links[span.group as usize].0 += u128::from(span.until - span.from);
+        if self.settings.record {
+            self.records[record].taken.push(BurstHolding {
+                link: span.group,
+                wavelength,
+                from: Time::from_ps(span.from),
+                until: Time::from_ps(span.until),
+            });
+        }
+    }
+
+    fn free_receiver(&self, span: &Span) -> Result<u32, LossCause> {
+        match &self.receivers {
+            None => Ok(0),
+            Some(receivers) => receivers.first_free(span).ok_or(LossCause::Receiver),
+        }
+    }
+
+    fn take_receiver(&mut self, span: &Span, number: u32) {
+        if let Some(receivers) = &mut self.receivers {
+            receivers.take(span, number, self.now);
+        }
+    }
+
+    /// The end of a burst is known.
+    #[inline]
+    fn finish(&mut self, pair: u32, hops: usize, record: usize, lost: Option<LossCause>) {
+        self.tally.count(pair, hops, lost);
+        if self.settings.record {
+            self.records[record].arrived = Some(lost.is_none());
+        }
+    }
+}
+
+/// The wavelengths of a route.
+pub(super) enum RouteWavelengths {
+    Same(u32),
+    Each(Vec<u32>),
+}
+
+impl RouteWavelengths {
+    #[inline]
+    pub(super) fn at(&self, hop: usize) -> u32 {
+        match self {
+            RouteWavelengths::Same(wavelength) => *wavelength,
+            RouteWavelengths::Each(each) => each[hop],
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! What a simulation of bursts counts and what it found.
+
+use opticoll_base::units::Time;
+
+/// Bursts, and how many of them were lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Share {
+    /// Bursts whose end is known.
+    pub offered: u64,
+    /// Those that were lost.
+    pub lost: u64,
+}
+
+crate::rows! {
+    /// One row per number of links on the way of a burst.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct HopShare {
+        /// Number of links, from 0.
+        pub links: usize,
+        /// Bursts whose end is known.
+        pub offered: u64,
+        /// Bursts that were lost.
+        pub lost: u64,
+    }
+}
+
+crate::rows! {
+    /// One row per pair of nodes; a node is a pair with itself, too.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct PairShare {
+        /// The node whose hosts send.
+        pub source: usize,
+        /// The node whose hosts receive.
+        pub destination: usize,
+        /// Bursts whose end is known.
+        pub offered: u64,
+        /// Bursts that were lost.
+        pub lost: u64,
+    }
+}
+
+crate::rows! {
+    /// One row per link.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct BurstLinkUse {
+        /// Name of the link.
+        pub link: String,
+        /// Share of all its wavelengths' time that was held.
+        pub utilisation: f64,
+        /// Share that was held for bursts that were lost further on.
+        pub wasted: f64,
+        /// Bursts that it blocked. A setup that no wavelength of the whole route could serve counts at none of them.
+        pub blocked: u64,
+    }
+}
+
+crate::rows! {
+    /// One row per round of all replications.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub struct Moment {
+        /// Mean end of the round in the replications, from the beginning of measurement.
+        pub end: Time,
+        /// Bursts of the round.
+        pub offered: u64,
+        /// Bursts that were lost.
+        pub lost: u64,
+    }
+}
+
+/// What a burst held on a link, or at a converter or receiver.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BurstHolding {
+    /// The link.
+    pub link: u32,
+    /// The wavelength.
+    pub wavelength: u32,
+    /// From when.
+    pub from: Time,
+    /// Until before when.
+    pub until: Time,
+}
+
+/// A burst and what became of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BurstRecord {
+    /// When it was ready.
+    pub ready: Time,
+    /// When its control message was sent.
+    pub sent: Time,
+    /// The host that sends it.
+    pub source: u32,
+    /// The host that receives it.
+    pub destination: u32,
+    /// Its length.
+    pub length: Time,
+    /// The links of its route.
+    pub route: Vec<u32>,
+    /// What it held, in the order of the links.
+    pub taken: Vec<BurstHolding>,
+    /// Whether it arrived; `None` while it is on its way.
+    pub arrived: Option<bool>,
+}
+
+crate::totals! {
+    /// What a simulation of bursts found.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct BurstOutcome {
+        /// Specification of the network.
+        pub network: String,
+        /// Bursts measured.
+        pub bursts: u64,
+        /// Bursts that were lost.
+        pub lost: u64,
+        /// Share of bursts that were lost.
+        pub loss: f64,
+        /// Lower end of the loss's interval of 95 %: the wider of batch means and exact binomial.
+        pub loss_low: f64,
+        /// Upper end of the loss's interval of 95 %.
+        pub loss_high: f64,
+        /// Bursts lost since no wavelength was free.
+        pub lost_at_links: u64,
+        /// Bursts lost since the wavelength was not free and no converter was left.
+        pub lost_at_converters: u64,
+        /// Bursts lost since all receivers were taken.
+        pub lost_at_receivers: u64,
+        /// Mean wait of a burst for its transmitter.
+        pub mean_wait: Time,
+        /// Simulated time that was measured, in all replications together.
+        pub simulated_seconds: f64 as "s",
+        /// By the number of links, from 0.
+        pub by_hops: Vec<HopShare>,
+        /// By pair of nodes, source by source.
+        pub by_pair: Vec<PairShare>,
+        /// Per link.
+        pub links: Vec<BurstLinkUse>,
+        /// Loss over time.
+        pub moments: Vec<Moment>,
+        ;
+        /// Every burst, in the order in which control messages were sent, if asked for: of the first replication.
+        pub records: Vec<BurstRecord>,
+    }
+}
+
+/// Why a burst was lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum LossCause {
+    Link,
+    Converter,
+    Receiver,
+}
+
+/// What one replication counts.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Tally {
+    pub(super) total: Share,
+    pub(super) by_hops: Vec<Share>,
+    pub(super) by_pair: Vec<Share>,
+    pub(super) causes: [u64; 3],
+    /// Per link: picoseconds held, held in vain, bursts blocked.
+    pub(super) links: Vec<(u128, u128, u64)>,
+    pub(super) waited_ps: u128,
+    pub(super) sent: u64,
+}
+
+impl Tally {
+    pub(super) fn new(links: usize, nodes: u32, most_hops: usize) -> Tally {
+        Tally {
+            by_hops: vec![Share::default(); most_hops + 1],
+            by_pair: vec![Share::default(); (nodes * nodes) as usize],
+            links: vec![(0, 0, 0); links],
+            ..Tally::default()
+        }
+    }
+
+    #[inline]
+    pub(super) fn count(&mut self, pair: u32, hops: usize, lost: Option<LossCause>) {
+        let add = |share: &mut Share| {
+            share.offered += 1;
+            share.lost += u64::from(lost.is_some());
+        };
+        add(&mut self.total);
+        add(&mut self.by_hops[hops]);
+        add(&mut self.by_pair[pair as usize]);
+        if let Some(cause) = lost {
+            self.causes[cause as usize] += 1;
+        }
+    }
+
+    /// Everything back to nothing.
+    pub(super) fn clear(&mut self) {
+        let most_hops = self.by_hops.len() - 1;
+        let nodes = self.by_pair.len().isqrt() as u32;
+        *self = Tally::new(self.links.len(), nodes, most_hops);
+    }
+
+    pub(super) fn add(&mut self, other: &Tally) {
+        let add = |own: &mut Share, other: &Share| {
+            own.offered += other.offered;
+            own.lost += other.lost;
+        };
+        add(&mut self.total, &other.total);
+        for (own, other) in self.by_hops.iter_mut().zip(&other.by_hops) {
+            add(own, other);
+        }
+        for (own, other) in self.by_pair.iter_mut().zip(&other.by_pair) {
+            add(own, other);
+        }
+        for (own, other) in self.causes.iter_mut().zip(&other.causes) {
+            *own += other;
+        }
+        for (own, other) in self.links.iter_mut().zip(&other.links) {
+            *own = (own.0 + other.0, own.1 + other.1, own.2 + other.2);
+        }
+        self.waited_ps += other.waited_ps;
+        self.sent += other.sent;
+    }
+}

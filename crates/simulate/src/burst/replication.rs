@@ -1,0 +1,309 @@
+//! Replications side by side, round by round, until enough is measured.
+
+use std::num::NonZeroUsize;
+
+use super::engine::BurstEngine;
+use super::interval::interval;
+use super::network::BurstNetwork;
+use super::outcome::{BurstLinkUse, BurstOutcome, HopShare, Moment, PairShare, Share, Tally};
+use super::settings::{BurstSettings, BurstSource, Destinations};
+use super::{BurstError, BurstWork};
+use opticoll_base::interrupt;
+use opticoll_base::units::Time;
+
+/// Rounds of a run, as long as each has a few thousand bursts of each replication.
+const ROUNDS: u64 = 64;
+const ROUND_BURSTS: u64 = 4096;
+const LEAST_ROUNDS: u64 = 8;
+
+/// Bursts of each host before any is counted: many times the 190 services in which a queue with Poisson
+/// arrivals, constant service and a load of 0.9 forgets by a factor e that it began empty.
+pub(super) const WARM_UP: u64 = 1000;
+
+/// No time may come near the end of 64 bits of picoseconds.
+pub(super) const LONGEST_PS: f64 = 4e18;
+
+/// How far a run is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BurstProgress {
+    /// Bursts measured.
+    pub bursts: u64,
+    /// Those that were lost.
+    pub lost: u64,
+    /// Bursts to measure, at most.
+    pub target: u64,
+}
+
+/// Simulates bursts, on so many threads; `progress` is told after each round and says
+/// whether to go on. The outcome does not depend on the number of threads.
+///
+/// # Errors
+/// BurstSettings that contradict each other or the network, or a caller who wants no more.
+pub fn simulate(
+    network: &BurstNetwork,
+    work: &BurstWork,
+    settings: &BurstSettings,
+    threads: usize,
+    mut progress: impl FnMut(BurstProgress) -> bool,
+) -> Result<BurstOutcome, BurstError> {
+    check(network, work, settings)?;
+    let mean_length = network.rate().transmission(settings.size)?.ps();
+    let given = match work {
+        BurstWork::Given(bursts) => Some(bursts.len() as u64),
+        BurstWork::Random => None,
+    };
+    let bursts = given.unwrap_or(settings.bursts);
+    let count = match given {
+        Some(_) => 1,
+        None => u64::from(settings.replications).min(bursts),
+    };
+    let mut engines: Vec<BurstEngine<'_>> = (0..count as u32)
+        .map(|number| BurstEngine::new(network, settings, work, mean_length, number))
+        .collect();
+    if given.is_none() {
+        let default = WARM_UP * u64::from(network.hosts());
+        let warm_up = settings.warm_up.unwrap_or(default);
+        run_all(&mut engines, threads, |_| warm_up);
+        engines.iter_mut().for_each(BurstEngine::begin_measuring);
+    }
+    let rounds = (bursts / count / ROUND_BURSTS).clamp(LEAST_ROUNDS, ROUNDS);
+    let mut counted = Counted::default();
+    for round in 0..rounds {
+        run_all(&mut engines, threads, |number| {
+            let own = part(bursts, count, number);
+            part(own, rounds, round)
+        });
+        counted.add_round(&engines);
+        let total = counted.total();
+        let enough = settings.relative_error.is_some_and(|error| {
+            let (low, high) = interval(&counted.batches);
+            round + 1 >= LEAST_ROUNDS
+                && total.lost > 0
+                && high - low <= 2.0 * error * total.lost as f64 / total.offered as f64
+        });
+        let go_on = progress(BurstProgress {
+            bursts: total.offered,
+            lost: total.lost,
+            target: bursts,
+        });
+        if !go_on {
+            return Err(BurstError::Stopped {
+                bursts: total.offered,
+            });
+        }
+        if enough {
+            break;
+        }
+    }
+    Ok(counted.outcome(network, engines))
+}
+
+/// Refuses what [`simulate`] would refuse.
+///
+/// # Errors
+/// BurstSettings that contradict each other or the network.
+pub fn check(
+    network: &BurstNetwork,
+    work: &BurstWork,
+    settings: &BurstSettings,
+) -> Result<(), BurstError> {
+    settings.check()?;
+    let mean_length = network.rate().transmission(settings.size)?.ps();
+    check_times(network, work, settings, mean_length)
+}
+
+/// Part `number` of `parts` as equal ones of a whole.
+fn part(whole: u64, parts: u64, number: u64) -> u64 {
+    whole / parts + u64::from(number < whole % parts)
+}
+
+/// Runs each engine for its bursts.
+fn run_all(engines: &mut [BurstEngine<'_>], threads: usize, bursts: impl Fn(u64) -> u64 + Sync) {
+    let threads = NonZeroUsize::new(threads).map_or(1, NonZeroUsize::get);
+    let share = engines.len().div_ceil(threads).max(1);
+    let groups = engines.chunks_mut(share).enumerate();
+    interrupt::side_by_side(groups, |(group, engines)| {
+        for (number, engine) in ((group * share) as u64..).zip(engines) {
+            engine.run(bursts(number));
+        }
+    });
+}
+
+/// What the rounds so far have counted.
+#[derive(Default)]
+struct Counted {
+    /// Of each replication at the end of the last round.
+    last: Vec<Share>,
+    /// Bursts and lost ones of each replication in each round.
+    batches: Vec<(u64, u64)>,
+    moments: Vec<Moment>,
+}
+
+impl Counted {
+    fn add_round(&mut self, engines: &[BurstEngine<'_>]) {
+        self.last.resize(engines.len(), Share::default());
+        let mut round = Share::default();
+        let mut ends: u128 = 0;
+        for (engine, last) in engines.iter().zip(&mut self.last) {
+            let total = engine.tally.total;
+            let batch = (total.offered - last.offered, total.lost - last.lost);
+            *last = total;
+            if batch.0 > 0 {
+                self.batches.push(batch);
+            }
+            round.offered += batch.0;
+            round.lost += batch.1;
+            ends += u128::from(engine.measured_ps());
+        }
+        self.moments.push(Moment {
+            end: Time::from_ps((ends / engines.len().max(1) as u128) as u64),
+            offered: round.offered,
+            lost: round.lost,
+        });
+    }
+
+    fn total(&self) -> Share {
+        let mut total = Share::default();
+        for share in &self.last {
+            total.offered += share.offered;
+            total.lost += share.lost;
+        }
+        total
+    }
+
+    fn outcome(self, network: &BurstNetwork, engines: Vec<BurstEngine<'_>>) -> BurstOutcome {
+        let mut tally = Tally::new(network.links().len(), network.nodes(), network.most_hops());
+        let mut measured: u128 = 0;
+        for engine in &engines {
+            tally.add(&engine.tally);
+            measured += u128::from(engine.measured_ps());
+        }
+        let whole = (measured * u128::from(network.wavelengths())).max(1) as f64;
+        let named = tally.links.iter().zip(network.links());
+        let links = named.map(|((held, wasted, blocked), link)| BurstLinkUse {
+            link: link.name.clone(),
+            utilisation: *held as f64 / whole,
+            wasted: *wasted as f64 / whole,
+            blocked: *blocked,
+        });
+        let links = links.collect();
+        let (loss_low, loss_high) = interval(&self.batches);
+        let Share { offered, lost } = tally.total;
+        let wait = tally.waited_ps / u128::from(tally.sent.max(1));
+        let [lost_at_links, lost_at_converters, lost_at_receivers] = tally.causes;
+        let nodes = network.nodes() as usize;
+        let by_hops = tally.by_hops.iter().enumerate();
+        let by_pair = tally.by_pair.iter().enumerate();
+        BurstOutcome {
+            network: network.specification().to_owned(),
+            bursts: offered,
+            lost,
+            loss: lost as f64 / offered.max(1) as f64,
+            loss_low,
+            loss_high,
+            by_hops: by_hops
+                .map(|(links, &Share { offered, lost })| HopShare {
+                    links,
+                    offered,
+                    lost,
+                })
+                .collect(),
+            by_pair: by_pair
+                .map(|(pair, &Share { offered, lost })| PairShare {
+                    source: pair / nodes,
+                    destination: pair % nodes,
+                    offered,
+                    lost,
+                })
+                .collect(),
+            lost_at_links,
+            lost_at_converters,
+            lost_at_receivers,
+            links,
+            moments: self.moments,
+            mean_wait: Time::from_ps(wait as u64),
+            simulated_seconds: measured as f64 / 1e12,
+            records: engines
+                .into_iter()
+                .next()
+                .map_or(Vec::new(), |engine| engine.records),
+        }
+    }
+}
+
+/// Refuses what would leave 64 bits, and given bursts that do not fit.
+fn check_times(
+    network: &BurstNetwork,
+    work: &BurstWork,
+    settings: &BurstSettings,
+    mean_length: u64,
+) -> Result<(), BurstError> {
+    let refuse = |setting, problem: &str| {
+        Err(BurstError::Setting {
+            setting,
+            problem: problem.into(),
+        })
+    };
+    if mean_length == 0 {
+        return refuse("size", "a burst takes less than a picosecond at this rate");
+    }
+    if network.nodes() == 1 && settings.destinations == Destinations::OtherNodes {
+        return refuse("destinations", "there is only one node: use everyone");
+    }
+    if settings.assembly.is_some() && u64::from(network.hosts()).pow(2) > 1 << 24 {
+        return refuse("assembly", "at most 4096 hosts can put bursts together");
+    }
+    let hops = network.most_hops() as f64 + 1.0;
+    let slowest = network.links().iter().map(|link| link.latency_ps).max();
+    let signalling = 3.0 * hops * (settings.processing.ps() as f64 + slowest.unwrap_or(0) as f64)
+        + settings.switching.ps() as f64
+        + settings.offset.ps() as f64;
+    let BurstWork::Given(bursts) = work else {
+        let hosts = f64::from(network.hosts());
+        let each = mean_length as f64 / settings.offered_load.min(1.0);
+        let warm_up = settings.warm_up.unwrap_or(0) as f64 + WARM_UP as f64 * hosts;
+        let time = 2.0 * each * (settings.bursts as f64 + warm_up) / hosts;
+        let waits = settings.assembly.and_then(|one| one.time_out);
+        let waits = waits.map_or(0.0, |wait| wait.ps() as f64);
+        return match time + 100.0 * mean_length as f64 + signalling + waits < LONGEST_PS {
+            true => Ok(()),
+            false => refuse(
+                "bursts",
+                "so many bursts would take more than 46 simulated days; use shorter ones, or fewer",
+            ),
+        };
+    };
+    if settings.source == BurstSource::OnOff {
+        return refuse(
+            "source",
+            "given bursts are no on_off source: use transmitter or poisson",
+        );
+    }
+    let mut sum = signalling;
+    for (number, burst) in bursts.iter().enumerate() {
+        let refuse = |problem: String| {
+            Err(BurstError::Burst {
+                burst: number,
+                problem,
+            })
+        };
+        let hosts = network.hosts();
+        if burst.source.max(burst.destination) >= hosts {
+            return refuse(format!("there are {hosts} hosts, from 0"));
+        }
+        if burst.source == burst.destination {
+            return refuse(format!("host {} sends to itself", burst.source));
+        }
+        if burst.length == Time::ZERO {
+            return refuse("it has no length".into());
+        }
+        if number > 0 && burst.time < bursts[number - 1].time {
+            return refuse("it comes before the one given before it".into());
+        }
+        sum += burst.length.ps() as f64 + signalling;
+        if burst.time.ps() as f64 + sum > LONGEST_PS {
+            return refuse("it may end later than 46 days".into());
+        }
+    }
+    Ok(())
+}

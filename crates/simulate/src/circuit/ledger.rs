@@ -1,0 +1,164 @@
+//! Sums per line and rank.
+
+use std::ops::Range;
+
+use super::block::Message;
+use crate::SimulationError;
+use crate::outcome::{LinkColumns, RankColumns};
+use opticoll_base::units::{Bytes, Time, UnitError};
+use opticoll_fabric::fabric::Hop;
+use opticoll_fabric::fabric::circuits::{Circuit, Lines};
+
+/// Sums per line and rank. Lines are kept as changes from each to the next, so that what occupies many
+/// costs as much as what occupies one.
+pub(super) struct LineLedger {
+    lines: Lines,
+    changes: Vec<LineUse>,
+    ranks: Vec<RankUse>,
+    /// How often a line was occupied, over all.
+    occupied: u64,
+}
+
+/// What several messages over one circuit are together.
+pub(super) struct Sums {
+    pub(super) messages: u64,
+    /// Picoseconds for which they hold its lines.
+    pub(super) held: u128,
+    pub(super) bytes: u128,
+}
+
+/// Picoseconds and bytes of a line, less those of the line before.
+#[derive(Clone, Copy, Default)]
+struct LineUse {
+    busy: u128,
+    bytes: u128,
+}
+
+#[derive(Clone, Copy, Default)]
+struct RankUse {
+    sent: Bytes,
+    received: Bytes,
+    finish: Time,
+}
+
+impl LineLedger {
+    pub(super) fn new(lines: Lines, ranks: u32) -> LineLedger {
+        LineLedger {
+            lines,
+            changes: vec![LineUse::default(); lines.count() + 1],
+            ranks: vec![RankUse::default(); ranks as usize],
+            occupied: 0,
+        }
+    }
+
+    /// Enters a message that arrives at a time; on lines and at its sender only where it has light of its
+    /// own.
+    #[inline]
+    pub(super) fn enter(
+        &mut self,
+        hop: &Hop,
+        message: &Message,
+        circuit: &Circuit,
+        leads: bool,
+        end: Time,
+    ) -> Result<(), UnitError> {
+        let receiver = &mut self.ranks[hop.to as usize];
+        receiver.received = receiver.received.plus(message.bytes)?;
+        receiver.finish = receiver.finish.max(end);
+        let sender = &mut self.ranks[hop.from as usize];
+        sender.finish = sender.finish.max(end);
+        if !leads {
+            return Ok(());
+        }
+        sender.sent = sender.sent.plus(message.bytes)?;
+        let held = match self.lines.held_for_delay {
+            true => circuit.delay.ps() + message.sending.ps(),
+            false => message.sending.ps(),
+        };
+        let sums = Sums {
+            messages: 1,
+            held: held.into(),
+            bytes: message.bytes.get().into(),
+        };
+        let [first, second] = &circuit.lines;
+        self.occupy(first, &sums);
+        if !second.is_empty() {
+            self.occupy(second, &sums);
+        }
+        Ok(())
+    }
+
+    /// Enters messages that all go over one circuit, the last of which arrives at a time.
+    pub(super) fn enter_all(
+        &mut self,
+        hop: &Hop,
+        circuit: &Circuit,
+        sums: &Sums,
+        end: Time,
+    ) -> Result<(), UnitError> {
+        let bytes = u64::try_from(sums.bytes).map_err(|_| UnitError::Overflow {
+            what: "the bytes of a rank".into(),
+            smallest: "bytes",
+        })?;
+        for rank in [hop.from, hop.to] {
+            let finish = &mut self.ranks[rank as usize].finish;
+            *finish = end.max(*finish);
+        }
+        let sent = &mut self.ranks[hop.from as usize].sent;
+        *sent = sent.plus(Bytes::new(bytes))?;
+        let received = &mut self.ranks[hop.to as usize].received;
+        *received = received.plus(Bytes::new(bytes))?;
+        for lines in &circuit.lines {
+            self.occupy(lines, sums);
+        }
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn occupy(&mut self, lines: &Range<u32>, sums: &Sums) {
+        let start = &mut self.changes[lines.start as usize];
+        start.busy = start.busy.wrapping_add(sums.held);
+        start.bytes = start.bytes.wrapping_add(sums.bytes);
+        let end = &mut self.changes[lines.end as usize];
+        end.busy = end.busy.wrapping_sub(sums.held);
+        end.bytes = end.bytes.wrapping_sub(sums.bytes);
+        self.occupied += u64::from(lines.end - lines.start) * sums.messages;
+    }
+
+    /// How often a line was occupied, over all.
+    pub(super) fn occupied(&self) -> u64 {
+        self.occupied
+    }
+
+    /// Sums the changes up.
+    pub(super) fn close(self) -> Result<(LinkColumns, RankColumns), SimulationError> {
+        let sum = |what: &str, of: fn(&LineUse) -> u128| -> Result<Vec<u64>, UnitError> {
+            let lines = self.changes.len() - 1;
+            let mut level = 0u128;
+            let levels = self.changes[..lines].iter().map(|change| {
+                level = level.wrapping_add(of(change));
+                level
+            });
+            let overflow = |_| UnitError::Overflow {
+                what: format!("the {what} of a link"),
+                smallest: "picoseconds or bytes",
+            };
+            levels
+                .map(|level| u64::try_from(level).map_err(overflow))
+                .collect()
+        };
+        let busy = sum("busy time", |of| of.busy)?;
+        let shape = self.lines.shape.map(|(name, count)| (name, count as usize));
+        let links = LinkColumns {
+            busy: busy.into_iter().map(Time::from_ps).collect(),
+            bytes: sum("traffic", |of| of.bytes)?,
+            shape: shape.to_vec(),
+        };
+        let ranks = RankColumns {
+            sent: self.ranks.iter().map(|rank| rank.sent.get()).collect(),
+            received: self.ranks.iter().map(|rank| rank.received.get()).collect(),
+            finish: self.ranks.iter().map(|rank| rank.finish).collect(),
+        };
+        Ok((links, ranks))
+    }
+}

@@ -1,0 +1,418 @@
+//! When the pieces of a stream start on one circuit after the other.
+//!
+//! Piece p starts on a circuit at x(p) = max(x(p - 1) + t, max over waits of y(p) + a), with t what a piece takes there, and y(p)
+//! the start of p on another circuit, of an earlier slot. Starts are kept as *runs* of pieces that follow one another by the same
+//! time for the same reason:
+//!
+//! - Where x(p) = x(p - 1) + t, so it goes on until a y with a longer step overtakes.
+//! - Where x(p) = y(p) + a with a step above t, so it goes on until another y with a longer step overtakes, or until the run of y ends.
+//! - Otherwise, piece p is a run of its own.
+//!
+//! All x are convex, so that there are few runs.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use super::give_up_past;
+use crate::SimulationError;
+use crate::outcome::SlotColumns;
+use opticoll_base::interrupt;
+use opticoll_base::units::{Time, UnitError};
+
+/// What a piece waited for last: its circuit's tuning, the piece before it, or another transfer of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Cause {
+    None,
+    PieceBefore,
+    /// By number among those that its transfer waits for.
+    Wait(u32),
+}
+
+/// A transfer that another waits for, and how long after its start.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Wait {
+    pub(super) on: usize,
+    pub(super) after: Time,
+}
+
+/// Pieces that follow one another by the same time.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct PieceRun {
+    pub(super) first: u32,
+    pub(super) count: u32,
+    pub(super) start: Time,
+    pub(super) step: Time,
+    pub(super) cause: Cause,
+}
+
+impl PieceRun {
+    fn end(&self) -> u32 {
+        self.first + self.count
+    }
+
+    /// The start of one of its pieces, or of the one behind the last.
+    fn start_of(&self, piece: u32) -> Result<Time, UnitError> {
+        let before = u64::from(piece - self.first);
+        self.start.plus(self.step.times(before)?)
+    }
+
+    pub(super) fn last_start(&self) -> Result<Time, UnitError> {
+        self.start_of(self.end() - 1)
+    }
+}
+
+/// The run of a piece.
+pub(super) fn run_of(runs: &[PieceRun], piece: u32) -> &PieceRun {
+    &runs[runs.partition_point(|run| run.end() <= piece)]
+}
+
+/// What the pieces of a stream take on a circuit.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct PieceTimes {
+    pub(super) pieces: u32,
+    /// Before the first piece.
+    pub(super) retune: Time,
+    /// Each piece.
+    pub(super) taken: Time,
+    pub(super) limit: Option<Time>,
+}
+
+/// The starts of all pieces on a circuit, with what each waited for; `started` are the starts on the circuits before it.
+///
+/// # Errors
+/// A time beyond 64 bits, or an end past the limit.
+pub(super) fn starts(
+    times: PieceTimes,
+    waits: &[Wait],
+    started: &[Vec<PieceRun>],
+) -> Result<Vec<PieceRun>, SimulationError> {
+    let PieceTimes { pieces, taken, .. } = times;
+    let mut runs: Vec<PieceRun> = Vec::new();
+    let mut at = vec![0usize; waits.len()];
+    let (mut free, mut cause) = (times.retune, Cause::None);
+    let mut piece = 0;
+    while piece < pieces {
+        interrupt::check();
+        // The runs of this piece on the circuits waited for.
+        for (at, wait) in at.iter_mut().zip(waits) {
+            *at += started[wait.on][*at..].partition_point(|run| run.end() <= piece);
+        }
+        let others = || {
+            at.iter()
+                .zip(waits)
+                .map(|(&at, wait)| (&started[wait.on][at], wait.after))
+        };
+        let mut start = free;
+        for (number, (run, after)) in others().enumerate() {
+            let until = run.start_of(piece)?.plus(after)?;
+            if until > start {
+                start = until;
+                cause = Cause::Wait(number as u32);
+            }
+        }
+        let known_until = others().map(|(run, _)| run.end()).min();
+        let known_until = known_until.map_or(pieces, |end| end.min(pieces));
+        let (step, count) = match cause {
+            Cause::None => (taken, 1),
+            Cause::PieceBefore => {
+                let mut count = u64::from(known_until - piece);
+                for (run, after) in others().filter(|(run, _)| run.step > taken) {
+                    let behind = start.ps() - run.start_of(piece)?.plus(after)?.ps();
+                    let gained = run.step.ps() - taken.ps();
+                    count = count.min(behind / gained + 1);
+                }
+                (taken, count as u32)
+            }
+            Cause::Wait(number) => {
+                let step = others().nth(number as usize).map(|(run, _)| run.step);
+                let step = step.unwrap_or_default();
+                let mut count = u64::from(known_until - piece);
+                for (other, (run, after)) in others().enumerate() {
+                    if run.step > step {
+                        let behind = start.ps() - run.start_of(piece)?.plus(after)?.ps();
+                        let gained = run.step.ps() - step.ps();
+                        // Of waits until the same time the first one counts.
+                        count = count.min(match (other as u32) < number {
+                            true => behind.div_ceil(gained),
+                            false => behind / gained + 1,
+                        });
+                    }
+                }
+                match step > taken {
+                    true => (step, count as u32),
+                    false => (taken, 1),
+                }
+            }
+        };
+        let run = PieceRun {
+            first: piece,
+            count,
+            start,
+            step,
+            cause,
+        };
+        free = run.last_start()?.plus(taken)?;
+        piece += count;
+        cause = Cause::PieceBefore;
+        match runs.last_mut() {
+            // The same goes on, beyond the end of a run that was waited for.
+            Some(last)
+                if last.cause == run.cause
+                    && last.step == run.step
+                    && last.start_of(run.first)? == run.start =>
+            {
+                last.count += run.count;
+            }
+            _ => runs.push(run),
+        }
+    }
+    give_up_past(times.limit, free)?;
+    Ok(runs)
+}
+
+/// When the first piece of each slot begins and the last one ends.
+#[derive(Default)]
+pub(super) struct SlotSpans {
+    /// Of runs whose pieces follow one another by the same time, by that time.
+    long: BTreeMap<u64, Vec<LongRun>>,
+}
+
+/// The pieces of a run in slots `slots`: that of slot s begins at `start` + s times the step.
+struct LongRun {
+    slots: Range<usize>,
+    start: i128,
+    end: i128,
+}
+
+/// Shorter runs are entered piece by piece.
+const LONG: usize = 64;
+
+impl SlotSpans {
+    /// Enters the pieces of a run, each of which takes so long, from a slot on.
+    pub(super) fn enter(
+        &mut self,
+        columns: &mut SlotColumns,
+        slot: usize,
+        run: &PieceRun,
+        taken: Time,
+    ) -> Result<(), UnitError> {
+        let slots = slot..slot + run.count as usize;
+        if slots.len() >= LONG {
+            let step = i128::from(run.step.ps());
+            let start = i128::from(run.start.ps()) - slot as i128 * step;
+            self.long.entry(run.step.ps()).or_default().push(LongRun {
+                slots,
+                start,
+                end: start + i128::from(taken.ps()),
+            });
+            return Ok(());
+        }
+        for (slot, piece) in slots.zip(run.first..) {
+            let start = run.start_of(piece)?;
+            let began = match run.cause {
+                Cause::None => Time::ZERO,
+                _ => start,
+            };
+            columns.start[slot] = columns.start[slot].min(began);
+            columns.end[slot] = columns.end[slot].max(start.plus(taken)?);
+        }
+        Ok(())
+    }
+
+    /// Enters the long runs: of those with one step, the earliest that is under way in a slot is so in all slots that it shares with
+    /// others, and the latest.
+    pub(super) fn close(self, columns: &mut SlotColumns) {
+        let mut free = FreeSlots::default();
+        for (step, mut runs) in self.long {
+            let at = |offset: i128, slot: usize| {
+                let time = offset + slot as i128 * i128::from(step);
+                Time::from_ps(u64::try_from(time).unwrap_or(u64::MAX))
+            };
+            runs.sort_by_key(|run| run.start);
+            free.clear(columns.start.len());
+            for run in &runs {
+                free.take(&run.slots, |slot| {
+                    columns.start[slot] = columns.start[slot].min(at(run.start, slot));
+                });
+            }
+            runs.sort_by_key(|run| std::cmp::Reverse(run.end));
+            free.clear(columns.end.len());
+            for run in &runs {
+                free.take(&run.slots, |slot| {
+                    columns.end[slot] = columns.end[slot].max(at(run.end, slot));
+                });
+            }
+        }
+    }
+}
+
+/// Slots that no run has taken yet.
+#[derive(Default)]
+struct FreeSlots {
+    /// For each slot one from which on the next free one is to be looked for; itself where it is free.
+    next: Vec<usize>,
+}
+
+impl FreeSlots {
+    fn clear(&mut self, slots: usize) {
+        self.next.clear();
+        self.next.extend(0..=slots);
+    }
+
+    /// Takes the free slots of a range.
+    fn take(&mut self, slots: &Range<usize>, mut taken: impl FnMut(usize)) {
+        let mut slot = self.free_from(slots.start);
+        while slot < slots.end {
+            interrupt::check();
+            taken(slot);
+            self.next[slot] = slot + 1;
+            slot = self.free_from(slot + 1);
+        }
+    }
+
+    fn free_from(&mut self, slot: usize) -> usize {
+        let mut free = slot;
+        while self.next[free] != free {
+            free = self.next[free];
+        }
+        let mut at = slot;
+        while self.next[at] != free {
+            at = std::mem::replace(&mut self.next[at], free);
+        }
+        free
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Against runs entered piece by piece.
+    #[test]
+    fn slots_last_from_their_first_piece_to_their_last() {
+        let mut seed = 3u64;
+        let mut random = |below: u64| {
+            seed = seed
+                .wrapping_mul(6364136223846793005)
+                .wrapping_add(1442695040888963407);
+            (seed >> 33) % below
+        };
+        const SLOTS: usize = 400;
+        for _ in 0..50 {
+            let blank = || SlotColumns {
+                start: vec![Time::from_ps(u64::MAX); SLOTS],
+                end: vec![Time::ZERO; SLOTS],
+                ..SlotColumns::default()
+            };
+            let (mut columns, mut expected) = (blank(), blank());
+            let mut spans = SlotSpans::default();
+            for _ in 0..20 {
+                let slot = random(200) as usize;
+                let run = PieceRun {
+                    first: random(5) as u32,
+                    count: 1 + random(190) as u32,
+                    start: Time::from_ps(random(3000)),
+                    step: Time::from_ps(10 + random(3)),
+                    cause: Cause::PieceBefore,
+                };
+                let taken = Time::from_ps(random(30));
+                let entered = spans.enter(&mut columns, slot, &run, taken);
+                entered.expect("short times");
+                for piece in 0..run.count as usize {
+                    let start = run.start.ps() + piece as u64 * run.step.ps();
+                    let slot = slot + piece;
+                    expected.start[slot] = expected.start[slot].min(Time::from_ps(start));
+                    let end = Time::from_ps(start + taken.ps());
+                    expected.end[slot] = expected.end[slot].max(end);
+                }
+            }
+            spans.close(&mut columns);
+            assert_eq!(columns.start, expected.start);
+            assert_eq!(columns.end, expected.end);
+        }
+    }
+
+    /// Against the rule itself, piece by piece, over random circuits that wait for one another.
+    #[test]
+    fn runs_are_what_the_rule_says_of_each_piece() {
+        let mut seed = 11u64;
+        let mut random = |below: u64| {
+            seed = seed
+                .wrapping_mul(6364136223846793005)
+                .wrapping_add(1442695040888963407);
+            (seed >> 33) % below
+        };
+        let mut most_runs = 0;
+        for case in 0..300 {
+            let pieces = 1 + random(40) as u32;
+            let retune = Time::from_ps(random(2) * 50);
+            let mut started: Vec<Vec<PieceRun>> = Vec::new();
+            let mut expected: Vec<Vec<Time>> = Vec::new();
+            for circuit in 0..12usize {
+                let taken = Time::from_ps(1 + random(if case % 2 == 0 { 3 } else { 30 }));
+                let waits: Vec<Wait> = (0..random(4).min(circuit as u64))
+                    .map(|_| Wait {
+                        on: random(circuit as u64) as usize,
+                        after: Time::from_ps(random(40)),
+                    })
+                    .collect();
+                let times = PieceTimes {
+                    pieces,
+                    retune,
+                    taken,
+                    limit: None,
+                };
+                let runs = starts(times, &waits, &started).expect("short times");
+                most_runs = most_runs.max(runs.len());
+                let (mut free, mut cause) = (retune.ps(), Cause::None);
+                let mut own = Vec::new();
+                for piece in 0..pieces {
+                    let mut start = free;
+                    for (number, wait) in waits.iter().enumerate() {
+                        let until = expected[wait.on][piece as usize].ps() + wait.after.ps();
+                        if until > start {
+                            (start, cause) = (until, Cause::Wait(number as u32));
+                        }
+                    }
+                    let run = run_of(&runs, piece);
+                    assert_eq!(run.start_of(piece), Ok(Time::from_ps(start)));
+                    assert_eq!(run.cause, cause);
+                    own.push(Time::from_ps(start));
+                    (free, cause) = (start + taken.ps(), Cause::PieceBefore);
+                }
+                let counted: u32 = runs.iter().map(|run| run.count).sum();
+                assert_eq!(counted, pieces);
+                started.push(runs);
+                expected.push(own);
+            }
+        }
+        assert!(most_runs >= 3, "{most_runs} runs");
+    }
+
+    /// Pieces that wait for one circuit, then for a slower one that overtakes it, are two runs.
+    #[test]
+    fn waits_that_overtake_one_another_are_few_runs() {
+        const PIECES: u32 = 200_000;
+        let times = |taken: u64, retune: u64| PieceTimes {
+            pieces: PIECES,
+            retune: Time::from_ps(retune),
+            taken: Time::from_ps(taken),
+            limit: None,
+        };
+        let first = |taken, retune| starts(times(taken, retune), &[], &[]).expect("short times");
+        let started = [first(1001, 100_000_000), first(1002, 0)];
+        let waits = [0, 1].map(|on| Wait {
+            on,
+            after: Time::from_ps(7),
+        });
+        let runs = starts(times(1000, 0), &waits, &started).expect("short times");
+        let causes: Vec<Cause> = runs.iter().map(|run| run.cause).collect();
+        assert!(runs.len() <= 3, "{causes:?}");
+        // 1e8 + 1001 p = 1002 p: from piece 1e8 on the slower one would lead, which is beyond the last.
+        assert_eq!(causes, [Cause::Wait(0)]);
+        let near = [first(1001, 100_000), first(1002, 0)];
+        let runs = starts(times(1000, 0), &waits, &near).expect("short times");
+        let known: Vec<_> = runs.iter().map(|run| (run.first, run.cause)).collect();
+        assert_eq!(known, [(0, Cause::Wait(0)), (100_001, Cause::Wait(1))]);
+    }
+}

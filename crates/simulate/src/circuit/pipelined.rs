@@ -1,0 +1,384 @@
+//! Pipelined plans, simulated by their first chunks.
+//!
+//! **With barriers** a slot lasts as long as the longest of the pieces that are under way in it. Of a piece the
+//! largest chunk of all stripes counts, for stripes have channels of their own and go side by side.
+//!
+//! **Without barriers** (`per_port`) every circuit is set up once, and then carries piece after piece. Let a transfer of
+//! the first chunks start at x(p) for piece p. It starts at the latest of the end of piece p - 1 on its circuit, the arrival of
+//! piece p at its source and, where contributions combine, the ends of the earlier transfers that change piece p at its
+//! destination and the starts of those that read it there. Stripes are alike but for bytes: chunks whose number does not divide
+//! the size are then taken to be a byte too large, as those of folded plans are.
+//!
+//! Bytes and busy times of links are those of all chunks.
+
+use rustc_hash::FxHashMap;
+
+use super::ledger::{LineLedger, Sums};
+use super::messages::{Sizes, SlotMessages};
+use super::pieces::{self, Cause, PieceRun, PieceTimes, SlotSpans, Wait, run_of};
+use super::slots::SlotHops;
+use super::{PlanRun, Timing, charge::Charging, give_up_past};
+use crate::SimulationError;
+use crate::outcome::{Critical, Outcome, SlotColumns};
+use opticoll_base::interrupt;
+use opticoll_base::units::{Bytes, Time, UnitError};
+use opticoll_fabric::fabric::circuits::{Charge, Circuit, Circuits};
+use opticoll_fabric::fabric::{Hop, Transmission};
+use opticoll_plan::plan::Plan;
+
+pub(super) fn simulate(
+    plan: &Plan,
+    circuits: &dyn Circuits,
+    run: PlanRun,
+) -> Result<Outcome, SimulationError> {
+    let is_alike = matches!(
+        run.charge,
+        Charge::EverySlot | Charge::NewSetting | Charge::Never | Charge::ChangedPort
+    );
+    if !is_alike || !plan.schedule.is_in_single_chunks() {
+        return run.simulate(&plan.written_out(), circuits);
+    }
+    crate::admit(plan)?;
+    let pipeline = Pipeline::new(plan, circuits, run.size)?;
+    let mut ledger = LineLedger::new(circuits.lines(), plan.fabric.ranks());
+    let timing = match run.charge {
+        Charge::ChangedPort => pipeline.without_barriers(circuits, run, &mut ledger)?,
+        _ => pipeline.with_barriers(circuits, run, &mut ledger)?,
+    };
+    let run = PlanRun { copies: 1, ..run };
+    run.outcome(plan, circuits, timing, ledger)
+}
+
+/// What all chunks of a stream are: those of its pieces on all stripes.
+struct Stream {
+    /// For each piece, how long its largest chunk is sent, and the first stripe of such a chunk.
+    longest: Vec<(Time, u32)>,
+    /// The longest of all.
+    most: Time,
+    bytes: u128,
+    /// For how long all of them are sent.
+    sending: u128,
+}
+
+impl Stream {
+    fn new(
+        plan: &Plan,
+        first: u32,
+        size: Bytes,
+        transmission: Transmission,
+    ) -> Result<Stream, UnitError> {
+        let collective = plan.schedule.collective;
+        let (mut bytes, mut sending, mut most) = (0u128, 0u128, Time::ZERO);
+        let mut longest = Vec::with_capacity(plan.repetition.pieces as usize);
+        let mut known = (Bytes::new(0), transmission.time(Bytes::new(0))?);
+        for piece in 0..plan.repetition.pieces {
+            interrupt::check();
+            let mut of_piece: Option<(Time, u32)> = None;
+            for stripe in 0..plan.repetition.stripes {
+                let own =
+                    collective.chunk_bytes(size, first + stripe * plan.repetition.pieces + piece);
+                if own != known.0 {
+                    known = (own, transmission.time(own)?);
+                }
+                bytes += u128::from(own.get());
+                sending += u128::from(known.1.ps());
+                if of_piece.is_none_or(|(time, _)| known.1 > time) {
+                    of_piece = Some((known.1, stripe));
+                }
+            }
+            let of_piece = of_piece.unwrap_or_default();
+            most = most.max(of_piece.0);
+            longest.push(of_piece);
+        }
+        Ok(Stream {
+            longest,
+            most,
+            bytes,
+            sending,
+        })
+    }
+}
+
+/// A transfer of the first chunks.
+struct FirstTransfer {
+    hop: Hop,
+    circuit: Circuit,
+    stream: usize,
+}
+
+/// The first transfers in the order of the plan, with what their copies take.
+struct Pipeline<'a> {
+    plan: &'a Plan,
+    transfers: Vec<FirstTransfer>,
+    streams: Vec<Stream>,
+    /// How long the largest chunk of all streams is sent.
+    most: Time,
+}
+
+impl<'a> Pipeline<'a> {
+    fn new(
+        plan: &'a Plan,
+        circuits: &dyn Circuits,
+        size: Bytes,
+    ) -> Result<Pipeline<'a>, SimulationError> {
+        let first = plan;
+        let chunks = u64::from(first.schedule.collective.chunks());
+        let mut numbers: FxHashMap<u32, usize> = FxHashMap::default();
+        let mut streams = Vec::new();
+        let mut transfers = Vec::with_capacity(first.len());
+        let slots = SlotHops::of(first);
+        let mut messages = SlotMessages::new(first, circuits, Bytes::new(0), Sizes::Own);
+        let occupied = first.slots().saturating_sub(plan.repetition.pieces - 1);
+        for slot in 0..occupied {
+            let block = messages.of(slots.of_slot(slot))?;
+            for (_, hop, message, circuit) in block.iter() {
+                let transfer = message.transfer as usize;
+                let chunk = first.schedule.transfer(transfer).chunk;
+                if u64::from(chunk) + plan.repetition.copies() > chunks {
+                    return Err(crate::no_chunks(transfer));
+                }
+                let known = numbers.get(&chunk).copied();
+                let stream = match known {
+                    Some(stream) => stream,
+                    None => {
+                        streams.push(Stream::new(plan, chunk, size, circuits.transmission())?);
+                        numbers.insert(chunk, streams.len() - 1);
+                        streams.len() - 1
+                    }
+                };
+                transfers.push(FirstTransfer {
+                    hop: *hop,
+                    circuit: circuit.clone(),
+                    stream,
+                });
+            }
+        }
+        // A transfer that shares its circuit with another is none of a pipeline.
+        if transfers.len() < first.len() {
+            let problem = "first transfers of a pipelined plan share a circuit";
+            return Err(SimulationError::Transfer {
+                transfer: transfers.len(),
+                problem,
+            });
+        }
+        let most = streams.iter().map(|stream| stream.most).max();
+        Ok(Pipeline {
+            plan,
+            transfers,
+            streams,
+            most: most.unwrap_or_default(),
+        })
+    }
+
+    fn with_barriers(
+        &self,
+        circuits: &dyn Circuits,
+        run: PlanRun,
+        ledger: &mut LineLedger,
+    ) -> Result<Timing, SimulationError> {
+        let plan = self.plan;
+        let slots = SlotHops::of(plan);
+        let mut charging = Charging::new(plan, circuits, &slots, run)?;
+        let mut columns = SlotColumns::default();
+        let mut critical_path = Vec::new();
+        let mut ends = vec![Time::ZERO; self.transfers.len()];
+        let mut now = Time::ZERO;
+        let mut index = 0u64;
+        for slot in 0..plan.slots() {
+            interrupt::check();
+            let start = now;
+            let before = charging.before(slot)?;
+            let sending = start.plus(before)?;
+            let under_way = plan.under_way(slot);
+            let (first, count) = (under_way.start, under_way.len() as u64);
+            let mut longest: Option<(Time, u64)> = None;
+            for place in under_way {
+                let transfer = &self.transfers[place];
+                let piece = slot - transfer.hop.slot;
+                let (time, stripe) = self.streams[transfer.stream].longest[piece as usize];
+                let taken = transfer.circuit.delay.plus(time)?;
+                if longest.is_none_or(|(most, _)| taken > most) {
+                    let beside = (place - first) as u64 * u64::from(plan.repetition.stripes);
+                    longest = Some((taken, index + beside + u64::from(stripe)));
+                }
+                ends[place] = taken;
+            }
+            // Later pieces end later.
+            for end in &mut ends[first..first + count as usize] {
+                *end = sending.plus(*end)?;
+            }
+            now = longest.map_or(Ok(sending), |(taken, _)| sending.plus(taken))?;
+            give_up_past(run.limit, now)?;
+            critical_path.extend(longest.map(|(_, transfer)| Critical {
+                transfer: transfer as usize,
+                start,
+                end: now,
+            }));
+            columns.start.push(start);
+            columns.end.push(now);
+            columns.reconfiguration.push(before);
+            columns
+                .lightpaths
+                .push(count * u64::from(plan.repetition.stripes));
+            index += count * u64::from(plan.repetition.stripes);
+        }
+        self.enter(circuits, &ends, ledger)?;
+        Ok(Timing {
+            slots: columns,
+            critical_path,
+            reconfigurations: charging.reconfigurations(),
+        })
+    }
+
+    /// Enters what all copies of each first transfer do, the last of which ends at a time.
+    fn enter(
+        &self,
+        circuits: &dyn Circuits,
+        ends: &[Time],
+        ledger: &mut LineLedger,
+    ) -> Result<(), SimulationError> {
+        let copies = self.plan.repetition.copies();
+        for (transfer, &end) in self.transfers.iter().zip(ends) {
+            let stream = &self.streams[transfer.stream];
+            let held_for_delay = match circuits.lines().held_for_delay {
+                true => u128::from(transfer.circuit.delay.ps()) * u128::from(copies),
+                false => 0,
+            };
+            let sums = Sums {
+                messages: copies,
+                held: stream.sending + held_for_delay,
+                bytes: stream.bytes,
+            };
+            ledger.enter_all(&transfer.hop, &transfer.circuit, &sums, end)?;
+        }
+        Ok(())
+    }
+
+    fn without_barriers(
+        &self,
+        circuits: &dyn Circuits,
+        run: PlanRun,
+        ledger: &mut LineLedger,
+    ) -> Result<Timing, SimulationError> {
+        let change = circuits.change()?;
+        let retune = match change.first_free {
+            true => Time::ZERO,
+            false => change.set_up,
+        };
+        let waits = self.waits();
+        let slots = self.plan.slots() as usize;
+        let mut columns = SlotColumns {
+            start: vec![Time::from_ps(u64::MAX); slots],
+            end: vec![Time::ZERO; slots],
+            reconfiguration: vec![Time::ZERO; slots],
+            lightpaths: vec![0; slots],
+        };
+        let mut started: Vec<Vec<PieceRun>> = Vec::with_capacity(self.transfers.len());
+        let mut ends = Vec::with_capacity(self.transfers.len());
+        let mut spans = SlotSpans::default();
+        for (place, transfer) in self.transfers.iter().enumerate() {
+            let times = PieceTimes {
+                pieces: self.plan.repetition.pieces,
+                retune,
+                taken: self.taken(place)?,
+                limit: run.limit,
+            };
+            let runs = pieces::starts(times, &waits[place], &started)?;
+            let first_slot = transfer.hop.slot as usize;
+            columns.reconfiguration[first_slot] = retune;
+            let mut end = Time::ZERO;
+            for run in &runs {
+                end = run.last_start()?.plus(times.taken)?;
+                let slot = first_slot + run.first as usize;
+                spans.enter(&mut columns, slot, run, times.taken)?;
+            }
+            let of_pieces = first_slot..first_slot + self.plan.repetition.pieces as usize;
+            for lightpaths in &mut columns.lightpaths[of_pieces] {
+                *lightpaths += u64::from(self.plan.repetition.stripes);
+            }
+            ends.push(end);
+            started.push(runs);
+        }
+        spans.close(&mut columns);
+        self.enter(circuits, &ends, ledger)?;
+        let tuned = |time: &&Time| **time > Time::ZERO;
+        Ok(Timing {
+            reconfigurations: columns.reconfiguration.iter().filter(tuned).count() as u64,
+            slots: columns,
+            critical_path: self.critical_path(&ends, &started, &waits)?,
+        })
+    }
+
+    /// What a piece takes on a circuit.
+    fn taken(&self, place: usize) -> Result<Time, UnitError> {
+        self.transfers[place].circuit.delay.plus(self.most)
+    }
+
+    /// For each transfer those of earlier slots that its pieces wait for.
+    fn waits(&self) -> Vec<Vec<Wait>> {
+        let combines = self.plan.schedule.collective.combines();
+        // By rank and stream: the transfers that bring it there, and those that read it there.
+        let mut brought: FxHashMap<(u32, usize), Vec<usize>> = FxHashMap::default();
+        let mut read: FxHashMap<(u32, usize), Vec<usize>> = FxHashMap::default();
+        let mut all = Vec::with_capacity(self.transfers.len());
+        for (place, transfer) in self.transfers.iter().enumerate() {
+            let Hop { from, to, slot, .. } = transfer.hop;
+            let (here, there) = ((from, transfer.stream), (to, transfer.stream));
+            let earlier = |table: &FxHashMap<_, Vec<usize>>, key| {
+                let all = table.get(&key).into_iter().flatten().copied();
+                all.filter(|&one| self.transfers[one].hop.slot < slot)
+                    .collect::<Vec<usize>>()
+            };
+            let mut ended = earlier(&brought, here);
+            let mut begun = Vec::new();
+            if combines {
+                ended.extend(earlier(&brought, there));
+                begun = earlier(&read, there);
+            }
+            let ended = ended.into_iter().map(|on| Wait {
+                on,
+                after: self.taken(on).unwrap_or_default(),
+            });
+            let begun = begun.into_iter().map(|on| Wait {
+                on,
+                after: Time::ZERO,
+            });
+            all.push(begun.chain(ended).collect());
+            brought.entry(there).or_default().push(place);
+            read.entry(here).or_default().push(place);
+        }
+        all
+    }
+
+    /// Back from the last piece that ends last, cause by cause.
+    fn critical_path(
+        &self,
+        ends: &[Time],
+        started: &[Vec<PieceRun>],
+        waits: &[Vec<Wait>],
+    ) -> Result<Vec<Critical>, SimulationError> {
+        let mut path = Vec::new();
+        let last = (0..ends.len()).rev().max_by_key(|&place| ends[place]);
+        let mut next = last.map(|place| (place, self.plan.repetition.pieces - 1, ends[place]));
+        while let Some((place, piece, end)) = next {
+            interrupt::check();
+            let start = Time::from_ps(end.ps().saturating_sub(self.taken(place)?.ps()));
+            next = match run_of(&started[place], piece).cause {
+                Cause::None => None,
+                Cause::PieceBefore => Some((place, piece - 1, start)),
+                Cause::Wait(number) => {
+                    let wait = &waits[place][number as usize];
+                    let began = Time::from_ps(start.ps().saturating_sub(wait.after.ps()));
+                    Some((wait.on, piece, began.plus(self.taken(wait.on)?)?))
+                }
+            };
+            path.push(Critical {
+                transfer: self.plan.number(place, 0, piece) as usize,
+                start: next.map_or(Time::ZERO, |_| start),
+                end,
+            });
+        }
+        path.reverse();
+        Ok(path)
+    }
+}

@@ -1,0 +1,258 @@
+//! The protocol in time: a queue of what will happen.
+//!
+//! Of what happens at one instant, first everything that was sent, then arrivals, releases, revocations,
+//! requests and grants; of these by transceiver number, so that of two requests the lower node is first. A
+//! request or release that reaches a central controller goes back into the queue, to the time when it is handled.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use super::flows::TransceiverFlows;
+use super::protocol::{Consequence, ControlEvent, ProtocolState};
+use crate::SimulationError;
+use opticoll_base::interrupt;
+use opticoll_base::units::Time;
+use opticoll_fabric::family::wss_grid::WssGrid;
+
+/// Why a flow began to ask, or to send, when it did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum WaitCause {
+    /// At the start of all.
+    None,
+    /// The last of its data came with this flow.
+    Arrival(u32),
+    /// Its transmitter was busy with this flow.
+    Transmitter(u32),
+}
+
+/// When every flow did what.
+pub(super) struct ControlRun {
+    /// The last arrival.
+    pub(super) time: Time,
+    /// When it asked, or, on a kept circuit, began to send.
+    pub(super) begun: Vec<Time>,
+    /// Its request and grant.
+    pub(super) control: Vec<Time>,
+    /// Tuning and locking.
+    pub(super) tuning: Vec<Time>,
+    /// How often a laser was tuned: with every grant.
+    pub(super) grants: u64,
+    /// Its first bit is sent.
+    pub(super) start: Vec<Time>,
+    /// Its last bit is sent.
+    pub(super) sent: Vec<Time>,
+    /// Its last bit is there.
+    pub(super) arrived: Vec<Time>,
+    pub(super) cause: Vec<WaitCause>,
+    /// Control messages that every rank sent.
+    pub(super) messages: Vec<u32>,
+    /// REVOKEs among them.
+    pub(super) revocations: u64,
+    /// Control messages that a central controller sent.
+    pub(super) controller_messages: u64,
+}
+
+impl ControlRun {
+    /// How long a flow is sent.
+    pub(super) fn sending(&self, flow: usize) -> Time {
+        Time::from_ps(self.sent[flow].ps() - self.start[flow].ps())
+    }
+}
+
+/// Time, order within an instant, transceiver: then what happens, and whether a central controller has handled it.
+type QueuedEvent = Reverse<(Time, u8, u32, ControlEvent, bool)>;
+
+struct ControlEngine<'a> {
+    flows: &'a TransceiverFlows,
+    grid: &'a WssGrid,
+    queue: BinaryHeap<QueuedEvent>,
+    /// When a central controller has handled all that has come.
+    controller_free: Time,
+    run: ControlRun,
+}
+
+/// Runs all flows.
+///
+/// # Errors
+/// A time past the limit or beyond 64 bits, flows that wait for one another.
+pub(super) fn run(
+    flows: &TransceiverFlows,
+    grid: &WssGrid,
+    limit: Option<Time>,
+) -> Result<ControlRun, SimulationError> {
+    let count = flows.flows.len();
+    let mut engine = ControlEngine {
+        flows,
+        grid,
+        queue: BinaryHeap::with_capacity(count),
+        controller_free: Time::ZERO,
+        run: ControlRun {
+            time: Time::ZERO,
+            begun: vec![Time::ZERO; count],
+            control: vec![Time::ZERO; count],
+            tuning: vec![Time::ZERO; count],
+            grants: 0,
+            start: vec![Time::ZERO; count],
+            sent: vec![Time::ZERO; count],
+            arrived: vec![Time::ZERO; count],
+            cause: vec![WaitCause::None; count],
+            messages: vec![0; flows.of_transmitter.len() / 2],
+            revocations: 0,
+            controller_messages: 0,
+        },
+    };
+    let mut state = ProtocolState::new(flows);
+    let mut then = Vec::new();
+    state.open(flows, &mut then);
+    engine.enter(Time::ZERO, WaitCause::None, &mut then)?;
+    while let Some(Reverse((now, _, _, happening, handled))) = engine.queue.pop() {
+        interrupt::check();
+        if let Some(limit) = limit.filter(|limit| now > *limit && (state.arrived as usize) < count)
+        {
+            let problem = format!("the plan takes longer than {limit}");
+            return Err(SimulationError::Stopped(problem));
+        }
+        if !handled && engine.waits_for_controller(now, happening)? {
+            continue;
+        }
+        let cause = match happening {
+            ControlEvent::Arrived(flow) => {
+                engine.run.arrived[flow as usize] = now;
+                engine.run.time = now;
+                WaitCause::Arrival(flow)
+            }
+            ControlEvent::Sent(flow) => WaitCause::Transmitter(flow),
+            _ => WaitCause::None,
+        };
+        state.handle(flows, happening, &mut then);
+        engine.enter(now, cause, &mut then)?;
+    }
+    if state.arrived as usize != count {
+        let flows = count as u64 - u64::from(state.arrived);
+        let problem = format!(
+            "{flows} flows never arrive: they wait for data that never comes; verify the plan first"
+        );
+        return Err(SimulationError::refused("stuck", problem));
+    }
+    Ok(engine.run)
+}
+
+impl ControlEngine<'_> {
+    /// Puts what follows from something into the queue.
+    fn enter(
+        &mut self,
+        now: Time,
+        cause: WaitCause,
+        then: &mut Vec<Consequence>,
+    ) -> Result<(), SimulationError> {
+        for consequence in then.drain(..) {
+            match consequence {
+                Consequence::Message(message) => {
+                    self.send(now, cause, message)?;
+                }
+                Consequence::Begin { flow, fresh } => self.begin(now, cause, flow, fresh)?,
+                Consequence::UnderWay(flow) => {
+                    let there = now.plus(self.grid.latency)?;
+                    self.put(there, ControlEvent::Arrived(flow), false);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts a message that reaches a busy or slow central controller back, to the time when it is handled.
+    fn waits_for_controller(
+        &mut self,
+        now: Time,
+        message: ControlEvent,
+    ) -> Result<bool, SimulationError> {
+        let (ControlEvent::Request(_) | ControlEvent::Release { .. }) = message else {
+            return Ok(false);
+        };
+        let Some(time) = self.grid.controller else {
+            return Ok(false);
+        };
+        self.controller_free = self.controller_free.max(now).plus(time)?;
+        let waits = self.controller_free > now;
+        if waits {
+            self.put(self.controller_free, message, true);
+        }
+        Ok(waits)
+    }
+
+    /// Sends a control message.
+    fn send(
+        &mut self,
+        now: Time,
+        cause: WaitCause,
+        message: ControlEvent,
+    ) -> Result<(), SimulationError> {
+        let delay = self.grid.control;
+        let sender = match message {
+            ControlEvent::Request(flow) => {
+                let index = flow as usize;
+                self.run.begun[index] = now;
+                self.run.cause[index] = cause;
+                self.run.control[index] = self.grid.asking()?;
+                self.flows.flows[index].source
+            }
+            ControlEvent::Grant(flow) => self.flows.flows[flow as usize].destination,
+            ControlEvent::Revoke { receiver, .. } => {
+                self.run.revocations += 1;
+                receiver / 2
+            }
+            ControlEvent::Release { transmitter, .. } => transmitter / 2,
+            ControlEvent::Sent(_) | ControlEvent::Arrived(_) => return Ok(()),
+        };
+        let is_answer = matches!(
+            message,
+            ControlEvent::Grant(_) | ControlEvent::Revoke { .. }
+        );
+        match self.grid.controller {
+            Some(_) if is_answer => self.run.controller_messages += 1,
+            _ => self.run.messages[sender as usize] += 1,
+        }
+        self.put(now.plus(delay)?, message, false);
+        Ok(())
+    }
+
+    fn begin(
+        &mut self,
+        now: Time,
+        cause: WaitCause,
+        flow: u32,
+        fresh: bool,
+    ) -> Result<(), SimulationError> {
+        let (index, grid) = (flow as usize, self.grid);
+        let own = self.flows.flows[index];
+        let mut start = now;
+        if fresh {
+            self.run.grants += 1;
+            self.run.tuning[index] = grid.tuning.plus(grid.lock)?;
+            start = now.plus(self.run.tuning[index])?;
+        } else {
+            self.run.begun[index] = now;
+            self.run.cause[index] = cause;
+        }
+        let rate = grid.rate_between([own.source, own.destination], own.light);
+        let sent = start.plus(rate.transmission(own.bytes)?)?;
+        self.run.start[index] = start;
+        self.run.sent[index] = sent;
+        self.put(sent, ControlEvent::Sent(flow), false);
+        Ok(())
+    }
+
+    fn put(&mut self, time: Time, happening: ControlEvent, handled: bool) {
+        let flow = |flow: u32| self.flows.flows[flow as usize].transmitter();
+        let (order, transceiver) = match happening {
+            ControlEvent::Sent(sent) => (0, flow(sent)),
+            ControlEvent::Arrived(arrived) => (1, flow(arrived)),
+            ControlEvent::Release { receiver, .. } => (2, receiver),
+            ControlEvent::Revoke { transmitter, .. } => (3, transmitter),
+            ControlEvent::Request(request) => (4, flow(request)),
+            ControlEvent::Grant(grant) => (5, flow(grant)),
+        };
+        self.queue
+            .push(Reverse((time, order, transceiver, happening, handled)));
+    }
+}

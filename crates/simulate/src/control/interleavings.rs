@@ -1,0 +1,186 @@
+//! Every order in which messages may arrive, on small cases: in each of them every flow arrives, and no
+//! receiver ever has flows of two transmitters.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rustc_hash::FxHashSet;
+
+use super::flows::{Lists, TransceiverFlow, TransceiverFlows};
+use super::protocol::{Consequence, ControlEvent, ProtocolState};
+use opticoll_base::units::Bytes;
+use opticoll_fabric::family::wss_grid::TunedLight;
+
+/// Flows of single-fibre ranks: source, destination, slot, and the flows that must have arrived.
+type FlowsCase = &'static [(u32, u32, u32, &'static [u32])];
+
+fn flows(case: FlowsCase) -> TransceiverFlows {
+    let ranks = case.iter().map(|&(from, to, ..)| from.max(to) + 1).max();
+    let mut flows = TransceiverFlows {
+        of_transmitter: vec![Vec::new(); 2 * ranks.unwrap_or(0) as usize],
+        ..TransceiverFlows::default()
+    };
+    let (mut feeds, mut waiters) = (Vec::new(), Vec::new());
+    for (index, &(source, destination, slot, needs)) in case.iter().enumerate() {
+        flows.flows.push(TransceiverFlow {
+            source,
+            destination,
+            light: TunedLight {
+                plane: 0,
+                wavelength: destination as u16,
+            },
+            slot,
+            bytes: Bytes::new(1),
+            transfer: index as u32,
+            keeps: false,
+        });
+        flows.needs.push(u32::from(!needs.is_empty()));
+        if !needs.is_empty() {
+            let join = flows.join_needs.len() as u32;
+            feeds.extend(needs.iter().map(|&flow| (flow, join)));
+            waiters.push((join, index as u32));
+            flows.join_needs.push(needs.len() as u32);
+        }
+    }
+    flows.feeds = Lists::new(case.len(), &feeds);
+    flows.waiters = Lists::new(flows.join_needs.len(), &waiters);
+    flows.keep_circuits();
+    flows
+}
+
+/// Goes through all orders; returns how many states there are and whether a REVOKE was ever sent.
+fn explore(flows: &TransceiverFlows) -> (usize, bool) {
+    let mut state = ProtocolState::new(flows);
+    let mut then = Vec::new();
+    state.open(flows, &mut then);
+    let mut under_way = BTreeSet::new();
+    take(&mut then, &mut under_way);
+    let mut seen = FxHashSet::default();
+    let mut open = vec![(state, under_way)];
+    let mut revoked = false;
+    while let Some((state, under_way)) = open.pop() {
+        if !seen.insert((state.clone(), under_way.clone())) {
+            continue;
+        }
+        // Whoever is being sent, or on its way, to a receiver, is of one transmitter.
+        let mut heard = BTreeMap::new();
+        for happening in &under_way {
+            if let ControlEvent::Sent(flow) | ControlEvent::Arrived(flow) = happening {
+                let own = flows.flows[*flow as usize];
+                let other = heard.insert(own.receiver(), own.transmitter());
+                assert!(other.is_none_or(|other| other == own.transmitter()));
+            }
+            revoked |= matches!(happening, ControlEvent::Revoke { .. });
+        }
+        if under_way.is_empty() {
+            assert_eq!(state.arrived as usize, flows.flows.len(), "{state:?}");
+        }
+        for &happening in &under_way {
+            let (mut next, mut left) = (state.clone(), under_way.clone());
+            left.remove(&happening);
+            next.handle(flows, happening, &mut then);
+            take(&mut then, &mut left);
+            open.push((next, left));
+        }
+    }
+    (seen.len(), revoked)
+}
+
+/// Puts what follows among what is under way.
+fn take(then: &mut Vec<Consequence>, under_way: &mut BTreeSet<ControlEvent>) {
+    for consequence in then.drain(..) {
+        let next = match consequence {
+            Consequence::Message(message) => message,
+            Consequence::Begin { flow, .. } => ControlEvent::Sent(flow),
+            Consequence::UnderWay(flow) => ControlEvent::Arrived(flow),
+        };
+        assert!(under_way.insert(next), "{next:?} is under way twice");
+    }
+}
+
+/// Cases with whether some order takes a kept circuit back.
+const CASES: &[(&str, FlowsCase, bool)] = &[
+    ("one flow", &[(0, 1, 0, &[])], false),
+    (
+        "three to one",
+        &[(0, 3, 0, &[]), (1, 3, 1, &[]), (2, 3, 2, &[])],
+        false,
+    ),
+    (
+        "an exchange, there and back over the same circuits",
+        &[
+            (0, 1, 0, &[]),
+            (1, 0, 0, &[]),
+            (0, 1, 1, &[1]),
+            (1, 0, 1, &[0]),
+        ],
+        false,
+    ),
+    (
+        "halving and doubling of four: the second and third exchange share circuits",
+        &[
+            (0, 2, 0, &[]),
+            (1, 3, 0, &[]),
+            (2, 0, 0, &[]),
+            (3, 1, 0, &[]),
+            (0, 1, 1, &[2]),
+            (1, 0, 1, &[3]),
+            (2, 3, 1, &[0]),
+            (3, 2, 1, &[1]),
+            (0, 1, 2, &[5]),
+            (1, 0, 2, &[4]),
+            (2, 3, 2, &[7]),
+            (3, 2, 2, &[6]),
+        ],
+        true,
+    ),
+    (
+        "a kept circuit in the way of what it waits for",
+        // 0 sends to 1 and keeps the circuit for data that 2 brings to 1 first, and 1 to 0.
+        &[
+            (0, 1, 1, &[]),
+            (2, 1, 0, &[]),
+            (1, 0, 1, &[1]),
+            (0, 1, 2, &[2]),
+        ],
+        true,
+    ),
+    (
+        "two kept circuits, each in the way of the other's data",
+        &[
+            (0, 1, 1, &[]),
+            (2, 3, 1, &[]),
+            (2, 1, 0, &[]),
+            (0, 3, 0, &[]),
+            (1, 0, 1, &[2]),
+            (3, 2, 1, &[3]),
+            (0, 1, 2, &[4]),
+            (2, 3, 2, &[5]),
+        ],
+        true,
+    ),
+    (
+        "a ring of three, twice around",
+        &[
+            (0, 1, 0, &[]),
+            (1, 2, 0, &[]),
+            (2, 0, 0, &[]),
+            (0, 1, 1, &[2]),
+            (1, 2, 1, &[0]),
+            (2, 0, 1, &[1]),
+        ],
+        false,
+    ),
+];
+
+#[test]
+#[cfg_attr(
+    debug_assertions,
+    ignore = "slow without optimisation: `make validate`"
+)]
+fn in_every_order_of_messages_every_flow_arrives() {
+    for (name, case, takes_back) in CASES {
+        let (states, revoked) = explore(&flows(case));
+        assert!(states >= 4, "{name}");
+        assert_eq!(revoked, *takes_back, "{name}: {states} states");
+    }
+}

@@ -1,0 +1,154 @@
+//! Flows under the rule `link`: each has the links of its route to itself.
+//!
+//! A link carries its flows one after the other. Flows of earlier steps go first. Within a step flows go in the order in which
+//! their data came to the source (to the picosecond), then by source, destination and lowest chunk; only what is alike in all
+//! of these keeps its order. A link is busy with a flow from the flow's start
+//! to its end, that is for the latency of the flow's route and for its bytes at the rate of the route's slowest link. Flow
+//! f of step s starts when
+//!
+//! * the flows before it on the links of its route have ended, and
+//! * all flows of earlier steps have ended that brought its source some chunk that f sends. (Of steps that say nothing of
+//!   chunks: all flows of earlier steps to its source.)
+//!
+//! What arrives for a later step is kept apart until that step, so that a flow never waits for others to read. Each
+//! flow waits for earlier ones only, so that one pass over the steps, each in the order above, finds all times.
+
+use rustc_hash::FxHashMap;
+
+use super::disjoint::FlowPath;
+use super::ledger::FlowLedger;
+use super::program::{Steps, check_count};
+use super::{FlowOptions, FluidError, check_ends};
+use crate::outcome::NONE;
+use opticoll_base::interrupt;
+use opticoll_fabric::network::Network;
+use opticoll_plan::plan::routes::OF_FABRIC;
+use opticoll_plan::plan::{NamedRoutes, StepMessages};
+use opticoll_plan::schedule::Schedule;
+
+/// The flow that ended last of some, and when (ps).
+type Last = (f64, u32);
+
+/// Runs flows in steps to their number; `chunks` says what they carry.
+///
+/// # Errors
+/// As [`super::simulate_steps`]; settings that only shared links have.
+pub(super) fn run(
+    network: &dyn Network,
+    steps: &dyn Steps,
+    chunks: Option<(&Schedule, &NamedRoutes)>,
+    options: &FlowOptions,
+    ledger: &mut FlowLedger,
+) -> Result<u64, FluidError> {
+    if !options.is_plain() {
+        return Err(FluidError::Alone);
+    }
+    let never: Last = (0.0, NONE);
+    let mut links = vec![never; network.links().len()];
+    // By rank and chunk.
+    let mut arrived: FxHashMap<(u32, u32), Last> = FxHashMap::default();
+    let (mut flows, mut carried, mut starts) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut route, mut named, mut first) = (Vec::new(), Vec::new(), 0u32);
+    for step in 0..steps.steps() {
+        flows.clear();
+        steps.step(step, &mut flows)?;
+        check_count(flows.len(), first)?;
+        carried.clear();
+        named.clear();
+        steps.routes(step, &mut named);
+        match chunks {
+            Some((schedule, routes)) => list_chunks(schedule, routes, step, &mut carried),
+            None => carried.extend((0..flows.len()).map(|flow| (flow, 0, 1))),
+        }
+        starts.clear();
+        starts.resize(flows.len(), never);
+        for &(flow, chunk, count) in &carried {
+            interrupt::check();
+            let source = flows[flow].source;
+            for chunk in chunk..chunk + count {
+                if let Some(last) = arrived.get(&(source, chunk)) {
+                    starts[flow] = later(starts[flow], *last);
+                }
+            }
+        }
+        let mut lowest = vec![0; flows.len()];
+        carried
+            .iter()
+            .rev()
+            .for_each(|&(flow, chunk, _)| lowest[flow] = chunk);
+        let mut order: Vec<usize> = (0..flows.len()).collect();
+        order.sort_by(|&one, &other| {
+            let ends = |flow: usize| (flows[flow].source, flows[flow].destination, lowest[flow]);
+            let ready = |flow: usize| starts[flow].0.round();
+            let earlier = ready(one).total_cmp(&ready(other));
+            earlier.then_with(|| ends(one).cmp(&ends(other)))
+        });
+        // From starts to ends.
+        for place in order {
+            interrupt::check();
+            let (flow, last, index) = (&flows[place], &mut starts[place], first + place as u32);
+            let ends = (flow.source, flow.destination);
+            check_ends(index as usize, ends.0, ends.1, network.ranks())?;
+            route.clear();
+            match named.get((index - first) as usize).copied() {
+                None | Some(OF_FABRIC) => network.route(ends.0, ends.1, &mut route),
+                Some(number) => network.route(number, OF_FABRIC, &mut route),
+            }
+            let path = FlowPath::over(network, ends, &route, 0)?;
+            for &link in &route {
+                *last = later(*last, links[link as usize]);
+            }
+            let (start, waited_for) = *last;
+            let join = start + path.latency;
+            let mut end = join;
+            ledger.start(index, start, waited_for)?;
+            if flow.bytes > 0 && path.rate.is_finite() {
+                end += flow.bytes as f64 / path.rate;
+                ledger.rate(index, path.rate, path.bottleneck);
+                let used = path.rate * path.shared;
+                if used > 0.0 {
+                    ledger.flow_over(join, end, used);
+                }
+            }
+            ledger.add_to_links(&route, flow.bytes.into(), end - join);
+            ledger.end(index, ends, flow.bytes, end)?;
+            options.check_limit(end)?;
+            *last = (end, index);
+            for &link in &route {
+                links[link as usize] = *last;
+            }
+        }
+        for &(flow, chunk, count) in &carried {
+            interrupt::check();
+            let destination = flows[flow].destination;
+            for chunk in chunk..chunk + count {
+                let last = arrived.entry((destination, chunk)).or_insert(never);
+                *last = later(*last, starts[flow]);
+            }
+        }
+        first += flows.len() as u32;
+    }
+    Ok(first.into())
+}
+
+fn later(one: Last, other: Last) -> Last {
+    if other.0 > one.0 { other } else { one }
+}
+
+/// The chunks of the flows of a step: the flow's number within it, the first chunk and how many.
+fn list_chunks(
+    schedule: &Schedule,
+    routes: &NamedRoutes,
+    step: usize,
+    carried: &mut Vec<(usize, u32, u32)>,
+) {
+    let mut messages = StepMessages::of(schedule, routes, step);
+    let mut next = 0;
+    for (place, transfer) in schedule.columns(step).transfers().enumerate() {
+        let flow = messages.earlier(place).unwrap_or_else(|| {
+            next += 1;
+            next - 1
+        });
+        carried.push((flow, transfer.chunk, transfer.count));
+    }
+}

@@ -1,0 +1,463 @@
+//! Classes of flows: one pair of ranks, one weight, hence one rate. How far each class's flows
+//! have come, and which of them ends first.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use rustc_hash::FxHashMap;
+
+use super::instant::bytes_per_ps;
+use super::ledger::FlowLedger;
+use super::queue::Queue;
+use super::quotient_network::Quotient;
+use super::shares::Shares;
+use super::{FluidError, Weights};
+use opticoll_base::interrupt;
+use opticoll_fabric::network::{Network, Sharing};
+use opticoll_plan::plan::NamedRoutes;
+use opticoll_plan::plan::routes::OF_FABRIC;
+
+/// Classes without flows are kept, for the next flow of the same pair of ranks, up to this many.
+const KEPT_CLASSES: usize = 4096;
+
+/// A class while its flows move: one cache line, since a rate changes far more often than a flow
+/// begins.
+#[repr(align(64))]
+struct ClassProgress {
+    /// Bytes that a flow of the class has moved since the class got its first flow.
+    served: f64,
+    since: f64,
+    /// Of one flow, bytes per ps.
+    rate: f64,
+    weight: f64,
+    /// Of all its flows together, bytes per ps.
+    flowing: f64,
+    /// The least value of `served` at which a flow ends, and that flow's place.
+    target: f64,
+    first: u32,
+    members: u32,
+    /// Links that it shares; of a colour of flows, those of all its flows.
+    shared: u32,
+    /// Whether its rate must be looked at again.
+    stale: bool,
+}
+
+/// Flows by the value of `served` at which they end, the least first.
+type Later = BinaryHeap<Reverse<(u64, u32)>>;
+
+struct FlowClass {
+    pair: (u32, u32),
+    /// The least rate that is private to each flow: its cap, links that it does not share.
+    limit: f64,
+    latency: f64,
+    /// Links of which each flow has the whole rate.
+    unshared: Box<[u32]>,
+    /// Whether the limit is a link of its own.
+    has_own_link: bool,
+    /// Whether every flow of the pair joins it.
+    common: bool,
+    /// Bytes of its flows that the links do not know of yet.
+    bytes: u128,
+    /// All flows but the first to end. None until there is a second flow: most classes never have one.
+    later: Option<Box<Later>>,
+    /// Messages launched and not received, and background flows.
+    users: u32,
+}
+
+/// All classes, and the links that they share.
+pub(super) struct Classes<'a> {
+    network: &'a dyn Network,
+    /// Routes that flows name beside those of the network: route r leads from `r` to [`OF_FABRIC`].
+    routes: NamedRoutes,
+    /// Where each flow stands for a colour of flows.
+    quotient: Option<&'a Quotient>,
+    weights: Weights,
+    shares: Shares,
+    progress: Vec<ClassProgress>,
+    classes: Vec<FlowClass>,
+    by_pair: FxHashMap<(u32, u32), u32>,
+    keep_limit: usize,
+    ends: Queue,
+    stale: Vec<u32>,
+    changed: Vec<u32>,
+    route: Vec<u32>,
+    /// How often a class counts on each link of its route; empty where that is once.
+    times: Vec<f64>,
+}
+
+impl<'a> Classes<'a> {
+    pub(super) fn new(
+        network: &'a dyn Network,
+        quotient: Option<&'a Quotient>,
+        weights: Weights,
+    ) -> Classes<'a> {
+        let capacities = network.links().iter().map(|link| bytes_per_ps(link.rate));
+        Classes {
+            network,
+            routes: NamedRoutes::default(),
+            quotient,
+            weights,
+            shares: Shares::new(capacities),
+            progress: Vec::new(),
+            classes: Vec::new(),
+            by_pair: FxHashMap::default(),
+            keep_limit: KEPT_CLASSES,
+            ends: Queue::default(),
+            stale: Vec::new(),
+            changed: Vec::new(),
+            route: Vec::new(),
+            times: Vec::new(),
+        }
+    }
+
+    /// Takes over routes that flows name.
+    pub(super) fn take_routes(&mut self, routes: &NamedRoutes) {
+        self.routes = routes.clone();
+    }
+
+    /// The class of a flow with a cap (bytes per ps): that of its pair of ranks, or its own if the
+    /// cap is finite. It is used until [`Classes::leave`].
+    pub(super) fn enter(&mut self, pair: (u32, u32), cap: f64) -> Result<u32, FluidError> {
+        if cap.is_infinite()
+            && let Some(&class) = self.by_pair.get(&pair)
+        {
+            self.classes[class as usize].users += 1;
+            return Ok(class);
+        }
+        if self.by_pair.len() > self.keep_limit {
+            self.forget_idle();
+        }
+        let class = self.add(pair, cap)?;
+        let state = &mut self.classes[class as usize];
+        state.common = cap.is_infinite() && !state.has_own_link;
+        if state.common {
+            self.by_pair.insert(pair, class);
+        }
+        Ok(class)
+    }
+
+    /// A class of its own for a background flow, used until [`Classes::leave`].
+    pub(super) fn enter_alone(&mut self, pair: (u32, u32), cap: f64) -> Result<u32, FluidError> {
+        self.add(pair, cap)
+    }
+
+    fn add(&mut self, pair: (u32, u32), cap: f64) -> Result<u32, FluidError> {
+        self.route.clear();
+        match pair.1 == OF_FABRIC && !self.routes.is_empty() {
+            true => self.route.extend_from_slice(self.routes.links(pair.0)),
+            false => self.network.route(pair.0, pair.1, &mut self.route),
+        }
+        let links = self.network.links();
+        let unknown = |&&link: &&u32| link as usize >= links.len();
+        if let Some(&link) = self.route.iter().find(unknown) {
+            return Err(FluidError::Link {
+                link,
+                source_rank: pair.0,
+                destination: pair.1,
+            });
+        }
+        let mut latency = 0.0;
+        let mut unshared = Vec::new();
+        let mut limit = cap;
+        self.route.retain(|&index| {
+            let link = &links[index as usize];
+            latency += link.latency.ps() as f64;
+            let shared = link.sharing == Sharing::Shared;
+            if !shared {
+                unshared.push(index);
+                limit = limit.min(bytes_per_ps(link.rate));
+            }
+            shared
+        });
+        let is_slower = |&link: &u32| bytes_per_ps(links[link as usize].rate) > limit;
+        let own_link =
+            if limit.is_finite() && !self.route.is_empty() && self.route.iter().all(is_slower) {
+                limit
+            } else {
+                f64::INFINITY
+            };
+        let mut shared = self.route.len() as u32;
+        if let Some(quotient) = self.quotient {
+            shared *= quotient.flows_alike(pair.0);
+            quotient.find_times(pair.0, &mut self.route, &mut self.times);
+        }
+        let (route, times) = (&self.route, &self.times);
+        let index = self.shares.add_class(route, times, own_link);
+        let progress = ClassProgress {
+            served: 0.0,
+            since: 0.0,
+            rate: 0.0,
+            weight: match self.weights {
+                Weights::InverseLatency if latency > 0.0 => 1.0 / latency,
+                _ => 1.0,
+            },
+            flowing: 0.0,
+            target: f64::INFINITY,
+            first: u32::MAX,
+            members: 0,
+            shared,
+            stale: false,
+        };
+        let class = FlowClass {
+            pair,
+            limit,
+            latency,
+            unshared: unshared.into(),
+            has_own_link: own_link.is_finite(),
+            common: false,
+            bytes: 0,
+            later: None,
+            users: 1,
+        };
+        if index as usize == self.classes.len() {
+            self.progress.push(progress);
+            self.classes.push(class);
+        } else {
+            self.progress[index as usize] = progress;
+            self.classes[index as usize] = class;
+        }
+        Ok(index)
+    }
+
+    /// A class has one user less; the last one takes a class that is not common with it.
+    pub(super) fn leave(&mut self, class: u32) {
+        let state = &mut self.classes[class as usize];
+        state.users -= 1;
+        if state.users == 0 && !state.common {
+            self.shares.remove_class(class);
+        }
+    }
+
+    /// Forgets the classes without flows, so that ever new pairs of ranks do not pile up.
+    fn forget_idle(&mut self) {
+        for class in 0..self.classes.len() as u32 {
+            interrupt::check();
+            let state = &mut self.classes[class as usize];
+            if state.common && state.users == 0 {
+                state.common = false;
+                self.by_pair.remove(&state.pair);
+                self.shares.remove_class(class);
+            }
+        }
+        self.keep_limit = KEPT_CLASSES.max(2 * self.by_pair.len());
+    }
+
+    /// The latencies of a class's links together (ps).
+    pub(super) fn latency(&self, class: u32) -> f64 {
+        self.classes[class as usize].latency
+    }
+
+    /// Whether anything bounds a flow of the class. What nothing bounds takes no time.
+    pub(super) fn is_bounded(&self, class: u32) -> bool {
+        let shared = self.progress[class as usize].shared;
+        shared > 0 || self.classes[class as usize].limit.is_finite()
+    }
+
+    /// A flow of so many bytes begins to move; without a number of bytes it moves for ever.
+    pub(super) fn join(
+        &mut self,
+        class: u32,
+        bytes: Option<u64>,
+        place: u32,
+        now: f64,
+        ledger: &mut FlowLedger,
+    ) {
+        let progress = &mut self.progress[class as usize];
+        let state = &mut self.classes[class as usize];
+        progress.serve(now);
+        state.bytes += u128::from(bytes.unwrap_or(0));
+        let target = progress.served + bytes.map_or(f64::INFINITY, |bytes| bytes as f64);
+        if progress.members == 0 {
+            (progress.target, progress.first) = (target, place);
+        } else if (target, place) < (progress.target, progress.first) {
+            state
+                .later
+                .get_or_insert_default()
+                .push(Reverse((progress.target.to_bits(), progress.first)));
+            (progress.target, progress.first) = (target, place);
+        } else {
+            let later = state.later.get_or_insert_default();
+            later.push(Reverse((target.to_bits(), place)));
+        }
+        progress.members += 1;
+        if progress.members == 1 {
+            let unshared = state.unshared.iter().copied();
+            for link in self.shares.route(class).chain(unshared) {
+                ledger.occupy(link, now);
+            }
+        }
+        self.reweigh(class);
+    }
+
+    /// The flow of a class that moves for ever ends.
+    pub(super) fn stop(&mut self, class: u32, now: f64, ledger: &mut FlowLedger) {
+        let progress = &mut self.progress[class as usize];
+        progress.serve(now);
+        self.classes[class as usize].bytes = progress.served.round() as u128;
+        progress.members = 0;
+        self.vacate(class, now, ledger);
+        self.reweigh(class);
+    }
+
+    /// The instant of the next end, if all rates stay.
+    pub(super) fn next_end(&mut self) -> Option<f64> {
+        self.ends.first()
+    }
+
+    /// Ends every flow whose last byte moves until `limit`, the end of this instant; their places,
+    /// ordered by class.
+    pub(super) fn finish(
+        &mut self,
+        now: f64,
+        limit: f64,
+        places: &mut Vec<u32>,
+        ledger: &mut FlowLedger,
+    ) {
+        let mut ending = std::mem::take(&mut self.changed);
+        ending.clear();
+        self.ends.take_until(limit, &mut ending);
+        ending.sort_unstable();
+        for &class in &ending {
+            interrupt::check();
+            let progress = &mut self.progress[class as usize];
+            let state = &mut self.classes[class as usize];
+            progress.serve(now);
+            let reach = progress.served + (limit - now) * progress.rate;
+            loop {
+                places.push(progress.first);
+                progress.members -= 1;
+                let later = state.later.as_mut().and_then(|later| later.pop());
+                let Some(Reverse((target, place))) = later else {
+                    break;
+                };
+                (progress.target, progress.first) = (f64::from_bits(target), place);
+                if progress.target > reach {
+                    break;
+                }
+            }
+            if progress.members == 0 {
+                self.vacate(class, now, ledger);
+            }
+            self.reweigh(class);
+        }
+        self.changed = ending;
+    }
+
+    /// A class has lost its last flow.
+    fn vacate(&mut self, class: u32, now: f64, ledger: &mut FlowLedger) {
+        let progress = &mut self.progress[class as usize];
+        let state = &mut self.classes[class as usize];
+        (progress.served, progress.rate, progress.target) = (0.0, 0.0, f64::INFINITY);
+        let flowing = std::mem::take(&mut progress.flowing);
+        ledger.flowing -= flowing * f64::from(progress.shared);
+        let bytes = std::mem::take(&mut state.bytes);
+        let unshared = state.unshared.iter().copied();
+        for link in self.shares.route(class).chain(unshared) {
+            ledger.vacate(link, now, bytes, flowing);
+        }
+    }
+
+    /// Tells the shares how many flows a class has now.
+    fn reweigh(&mut self, class: u32) {
+        let progress = &mut self.progress[class as usize];
+        if !progress.stale {
+            progress.stale = true;
+            self.stale.push(class);
+        }
+        let weight = progress.weight * f64::from(progress.members);
+        self.shares.set_weight(class, weight);
+    }
+
+    /// Brings the rates up to date after all starts and ends of an instant; see
+    /// [`Classes::changed`].
+    pub(super) fn settle(&mut self, now: f64, ledger: &mut FlowLedger) {
+        let mut changed = std::mem::take(&mut self.changed);
+        changed.clear();
+        self.shares.settle(&mut changed);
+        for &class in &changed {
+            interrupt::check();
+            self.progress[class as usize].stale = false;
+        }
+        for class in self.stale.drain(..) {
+            if std::mem::take(&mut self.progress[class as usize].stale) {
+                changed.push(class);
+            }
+        }
+        for &class in &changed {
+            interrupt::check();
+            self.update(class, now, ledger);
+        }
+        self.changed = changed;
+    }
+
+    /// The classes whose rate may have changed when the rates were last brought up to date.
+    pub(super) fn changed(&self) -> &[u32] {
+        &self.changed
+    }
+
+    /// Takes over a class's rate from the shares.
+    fn update(&mut self, class: u32, now: f64, ledger: &mut FlowLedger) {
+        let progress = &mut self.progress[class as usize];
+        if progress.members == 0 {
+            self.ends.remove(class);
+            return;
+        }
+        progress.serve(now);
+        progress.rate = if progress.shared == 0 {
+            self.classes[class as usize].limit
+        } else {
+            self.shares.level(class) * progress.weight
+        };
+        let left = progress.target - progress.served;
+        let end = now + (left / progress.rate).max(0.0);
+        if end.is_finite() {
+            self.ends.set(class, end);
+        }
+        let flowing = progress.rate * f64::from(progress.members);
+        let change = flowing - std::mem::replace(&mut progress.flowing, flowing);
+        ledger.flowing += change * f64::from(progress.shared);
+        if ledger.meters_links() && change != 0.0 {
+            let unshared = self.classes[class as usize].unshared.iter().copied();
+            for link in self.shares.route(class).chain(unshared) {
+                ledger.change_rate(link, change, now);
+            }
+        }
+    }
+
+    /// The rate of each flow of a class (bytes per ps), and the link that bounds it.
+    pub(super) fn rate(&self, class: u32) -> (f64, Option<u32>) {
+        let progress = &self.progress[class as usize];
+        if progress.shared > 0
+            && let Some(link) = self.shares.bottleneck(class)
+        {
+            return (progress.rate, Some(link));
+        }
+        // The slowest of its own links, unless the flow's cap is slower still.
+        let state = &self.classes[class as usize];
+        let rate = |link: u32| bytes_per_ps(self.network.links()[link as usize].rate);
+        let mut unshared = state.unshared.iter().copied();
+        (
+            progress.rate,
+            unshared.find(|&link| rate(link) <= state.limit),
+        )
+    }
+
+    /// The places of a class's flows.
+    pub(super) fn members(&self, class: u32) -> impl Iterator<Item = u32> + '_ {
+        let progress = &self.progress[class as usize];
+        let later = self.classes[class as usize].later.iter();
+        let later = later.flat_map(|later| later.iter());
+        let first = (progress.members > 0).then_some(progress.first);
+        first
+            .into_iter()
+            .chain(later.map(|Reverse((_, place))| *place))
+    }
+}
+
+impl ClassProgress {
+    /// Brings the bytes moved up to `now`, at the rate since the last call.
+    fn serve(&mut self, now: f64) {
+        self.served += self.rate * (now - self.since);
+        self.since = now;
+    }
+}

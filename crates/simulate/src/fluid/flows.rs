@@ -1,0 +1,220 @@
+//! Flows that wait for one another.
+
+use super::FluidError;
+use super::instant::bytes_per_ps;
+use super::ledger::FlowLedger;
+use super::program::{FlowEnd, FlowProgram, FlowStart};
+use crate::outcome::NONE;
+use opticoll_base::interrupt;
+use opticoll_base::units::{Bytes, Rate, Time};
+use opticoll_plan::plan::routes::OF_FABRIC;
+
+/// Bytes from one rank to another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Flow {
+    /// The sending rank.
+    pub source: u32,
+    /// The receiving rank, another one.
+    pub destination: u32,
+    /// Its size; without bytes it takes its latency only.
+    pub bytes: Bytes,
+    /// It does not start before.
+    pub release: Time,
+    /// Its highest rate. None: only the links bound it.
+    pub rate_cap: Option<Rate>,
+}
+
+/// Flows, each with those it waits for.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Flows {
+    flows: Vec<Flow>,
+    after_starts: Vec<usize>,
+    after: Vec<u32>,
+}
+
+impl Flow {
+    /// A flow that may start at once, as fast as its links let it.
+    pub const fn new(source: u32, destination: u32, bytes: Bytes) -> Flow {
+        Flow {
+            source,
+            destination,
+            bytes,
+            release: Time::ZERO,
+            rate_cap: None,
+        }
+    }
+}
+
+impl Flows {
+    /// Adds a flow that starts when all flows `after` have ended; flows are numbered from 0 in the
+    /// order in which they are added, and may wait for later ones.
+    pub fn push(&mut self, flow: Flow, after: &[u32]) {
+        self.after_starts.push(self.after.len());
+        self.after.extend_from_slice(after);
+        self.flows.push(flow);
+    }
+
+    /// The number of flows.
+    pub fn len(&self) -> usize {
+        self.flows.len()
+    }
+
+    /// Whether there are no flows.
+    pub fn is_empty(&self) -> bool {
+        self.flows.is_empty()
+    }
+
+    /// The flow with an index.
+    pub fn flow(&self, index: usize) -> Flow {
+        self.flows[index]
+    }
+
+    /// What the flow with an index waits for.
+    pub fn after(&self, index: usize) -> &[u32] {
+        let end = self.after_starts.get(index + 1);
+        &self.after[self.after_starts[index]..end.copied().unwrap_or(self.after.len())]
+    }
+}
+
+/// Flows under way: how many each still waits for.
+pub(super) struct Dependencies<'a> {
+    flows: &'a Flows,
+    waits: Vec<u32>,
+    /// Of flow i: `dependents[starts[i]..starts[i + 1]]`.
+    starts: Vec<usize>,
+    dependents: Vec<u32>,
+    begun: bool,
+}
+
+impl<'a> Dependencies<'a> {
+    /// # Errors
+    /// Ends that are no ranks or the same one, an unknown dependency, a cycle.
+    pub(super) fn new(flows: &'a Flows, ranks: u32) -> Result<Dependencies<'a>, FluidError> {
+        if flows.len() >= NONE as usize {
+            return Err(FluidError::TooMany);
+        }
+        let mut starts = vec![0; flows.len() + 1];
+        let mut waits = Vec::with_capacity(flows.len());
+        for (index, flow) in flows.flows.iter().enumerate() {
+            interrupt::check();
+            super::check_ends(index, flow.source, flow.destination, ranks)?;
+            waits.push(flows.after(index).len() as u32);
+            for &before in flows.after(index) {
+                if before as usize >= flows.len() {
+                    return Err(FluidError::UnknownDependency {
+                        flow: index,
+                        after: before,
+                        flows: flows.len(),
+                    });
+                }
+                starts[before as usize + 1] += 1;
+            }
+        }
+        for index in 1..starts.len() {
+            starts[index] += starts[index - 1];
+        }
+        let mut next = starts.clone();
+        let mut dependents = vec![0; flows.after.len()];
+        for index in 0..flows.len() {
+            interrupt::check();
+            for &before in flows.after(index) {
+                dependents[next[before as usize]] = index as u32;
+                next[before as usize] += 1;
+            }
+        }
+        let dependencies = Dependencies {
+            flows,
+            waits,
+            starts,
+            dependents,
+            begun: false,
+        };
+        dependencies.refuse_cycle()?;
+        Ok(dependencies)
+    }
+
+    /// Ends flows one after another as if each took no time; what never ends waits for a cycle.
+    fn refuse_cycle(&self) -> Result<(), FluidError> {
+        let mut waits = self.waits.clone();
+        let mut free: Vec<u32> = (0u32..)
+            .zip(&waits)
+            .filter(|(_, waits)| **waits == 0)
+            .map(|(flow, _)| flow)
+            .collect();
+        while let Some(flow) = free.pop() {
+            interrupt::check();
+            for &dependent in self.dependents(flow) {
+                waits[dependent as usize] -= 1;
+                if waits[dependent as usize] == 0 {
+                    free.push(dependent);
+                }
+            }
+        }
+        let Some(mut flow) = waits.iter().position(|&waits| waits > 0) else {
+            return Ok(());
+        };
+        // Each such flow waits for another such flow; so a walk backwards comes round.
+        let mut seen = vec![false; waits.len()];
+        while !std::mem::replace(&mut seen[flow], true) {
+            let stuck = |before: &&u32| waits[**before as usize] > 0;
+            let Some(&before) = self.flows.after(flow).iter().find(stuck) else {
+                break;
+            };
+            flow = before as usize;
+        }
+        Err(FluidError::Cycle { flow })
+    }
+
+    fn dependents(&self, flow: u32) -> &[u32] {
+        &self.dependents[self.starts[flow as usize]..self.starts[flow as usize + 1]]
+    }
+
+    fn message(&self, index: u32, now: f64) -> FlowStart {
+        let flow = &self.flows.flows[index as usize];
+        FlowStart {
+            flow: index,
+            source: flow.source,
+            destination: flow.destination,
+            route: OF_FABRIC,
+            bytes: flow.bytes.get(),
+            cap: flow.rate_cap.map_or(f64::INFINITY, bytes_per_ps),
+            start: now.max(flow.release.ps() as f64),
+        }
+    }
+}
+
+impl FlowProgram for Dependencies<'_> {
+    fn advance(
+        &mut self,
+        now: f64,
+        events: &[FlowEnd],
+        _quiet: bool,
+        ready: &mut Vec<FlowStart>,
+        ledger: &mut FlowLedger,
+    ) -> Result<f64, FluidError> {
+        if !std::mem::replace(&mut self.begun, true) {
+            for index in 0..self.flows.len() as u32 {
+                interrupt::check();
+                if self.waits[index as usize] == 0 {
+                    let message = self.message(index, now);
+                    ledger.start(index, message.start, NONE)?;
+                    ready.push(message);
+                }
+            }
+        }
+        for event in events.iter().filter(|event| event.received) {
+            for at in self.starts[event.flow as usize]..self.starts[event.flow as usize + 1] {
+                let index = self.dependents[at];
+                self.waits[index as usize] -= 1;
+                if self.waits[index as usize] == 0 {
+                    let message = self.message(index, now);
+                    let released_later = message.start > now;
+                    let waited_for = if released_later { NONE } else { event.flow };
+                    ledger.start(index, message.start, waited_for)?;
+                    ready.push(message);
+                }
+            }
+        }
+        Ok(now)
+    }
+}

@@ -1,0 +1,217 @@
+//! A time that flows in steps cannot go below, found without solving for rates.
+//!
+//! Two arguments, of which the greater holds:
+//!
+//! * **alone.** The recurrence of [`super::disjoint`], in which every flow has every link of its route to
+//!   itself. With others on its links a flow is no faster, so it ends no earlier, and neither does what
+//!   waits for it. All flows of a step that leave a rank, or lead to it, share its cables: the rank is not
+//!   free before the earliest of them could have begun to move, and all their bytes over the cables that
+//!   they take.
+//! * **loads.** A link of capacity C that carries b bytes in all does so no faster than b / C, after the
+//!   least latency of the flows over it. Under the rule `link` it is busy with each of them in turn, for the latency of
+//!   the flow's route and its bytes at the rate of the slowest link there; when flows start is not asked then.
+//!
+//! Messages that are sent eagerly do not wait for their receivers, and end at their senders before they
+//! arrive: where a message is that small only the loads hold.
+
+use super::disjoint::FlowPath;
+use super::instant::{bytes_per_ps, to_time};
+use super::program::{StepFlow, Steps};
+use super::schedule::ScheduledSteps;
+use super::{Endpoint, FlowOptions, FluidError, StartRule};
+use crate::outcome::NONE;
+use opticoll_base::units::{Bytes, Time};
+use opticoll_fabric::network::{Network, Sharing};
+use opticoll_plan::plan::NamedRoutes;
+use opticoll_plan::plan::routes::{NetworkWithRoutes, OF_FABRIC};
+use opticoll_plan::schedule::Schedule;
+
+/// What the flows of a step that leave a rank, or those that lead to it, ask of a cable of it.
+#[derive(Clone, Copy)]
+struct CableDemand {
+    rank: u32,
+    /// The step of the rest, counted from 1.
+    step: u32,
+    /// The earliest instant at which one of its flows could move (ps).
+    join: f64,
+    bytes: u64,
+}
+
+impl CableDemand {
+    const IDLE: CableDemand = CableDemand {
+        rank: NONE,
+        step: 0,
+        join: f64::INFINITY,
+        bytes: 0,
+    };
+
+    /// One more flow of a rank; returns when all of them can have ended at the earliest. Of a half-duplex
+    /// cable the flows of its other rank are left out.
+    fn add(&mut self, (rank, step): (u32, u32), join: f64, bytes: u64, capacity: f64) -> f64 {
+        if self.step != step {
+            *self = CableDemand {
+                rank,
+                step,
+                ..CableDemand::IDLE
+            };
+        }
+        if self.rank != rank {
+            return 0.0;
+        }
+        self.join = self.join.min(join);
+        self.bytes = self.bytes.saturating_add(bytes);
+        self.join + self.bytes as f64 / capacity
+    }
+}
+
+/// The bytes of a link over all steps, and the least latency of the flows that it carries (ps).
+#[derive(Clone, Copy)]
+struct Load {
+    bytes: u128,
+    latency: f64,
+    /// How long it is busy with them, one after the other (ps).
+    busy: f64,
+}
+
+/// A lower bound on the time that [`super::simulate_schedule`] gives, rounded down by more than the
+/// simulator's own rounding.
+///
+/// # Errors
+/// Transfers that leave the network, a size or time beyond 64 bits.
+pub fn least_schedule(
+    network: &dyn Network,
+    schedule: &Schedule,
+    routes: &NamedRoutes,
+    size: Bytes,
+    rule: StartRule,
+    options: &FlowOptions,
+) -> Result<Time, FluidError> {
+    let steps = ScheduledSteps::new(schedule, routes, size)?;
+    let network = NetworkWithRoutes::new(network, routes);
+    let least = least_steps(&network, &steps, rule, options)?;
+    to_time((least * (1.0 - 1e-7) - 1.0).max(0.0))
+}
+
+fn least_steps(
+    network: &dyn Network,
+    steps: &dyn Steps,
+    rule: StartRule,
+    options: &FlowOptions,
+) -> Result<f64, FluidError> {
+    let links = network.links();
+    let capacities: Vec<f64> = links.iter().map(|link| bytes_per_ps(link.rate)).collect();
+    let unused = Load {
+        bytes: 0,
+        latency: f64::INFINITY,
+        busy: 0.0,
+    };
+    let mut loads = vec![unused; links.len()];
+    let mut leaving = vec![CableDemand::IDLE; links.len()];
+    let mut arriving = leaving.clone();
+    // By rank: when its flows of earlier steps can have ended at the earliest.
+    let mut free = vec![0.0f64; network.ranks() as usize];
+    let mut all_free = 0.0f64;
+    let mut smallest = u64::MAX;
+    let (mut flows, mut before) = (Vec::new(), Vec::new());
+    let (mut named, mut named_before): (Vec<u32>, Vec<u32>) = (Vec::new(), Vec::new());
+    let (mut routes, mut paths): (Vec<u32>, Vec<FlowPath>) = (Vec::new(), Vec::new());
+    // Ranks of the step with instants before which they are not free again.
+    let mut ends: Vec<(u32, f64)> = Vec::new();
+    let mut first = 0;
+    for step in 0..steps.steps() {
+        flows.clear();
+        steps.step(step, &mut flows)?;
+        named.clear();
+        steps.routes(step, &mut named);
+        if named != named_before || !same_ends(&flows, &before) {
+            (routes, paths) = find_paths(network, &flows, &named, first)?;
+        }
+        ends.clear();
+        for (flow, path) in flows.iter().zip(&paths) {
+            smallest = smallest.min(flow.bytes);
+            let (source, destination) = (flow.source, flow.destination);
+            let start = match rule {
+                StartRule::Rendezvous => free[source as usize].max(free[destination as usize]),
+                StartRule::Sender => free[source as usize],
+                StartRule::Step => all_free,
+                StartRule::Link => 0.0,
+            };
+            let join = start + path.latency;
+            let moving = match path.rate.is_finite() {
+                true => flow.bytes as f64 / path.rate,
+                false => 0.0,
+            };
+            ends.push((source, join + moving));
+            ends.push((destination, join + moving));
+            let route = &routes[path.links()];
+            for &link in route {
+                let load = &mut loads[link as usize];
+                load.bytes += u128::from(flow.bytes);
+                load.latency = load.latency.min(path.latency);
+                load.busy += path.latency + moving;
+            }
+            let cables = [
+                (route.first(), source, &mut leaving),
+                (route.last(), destination, &mut arriving),
+            ];
+            for (link, rank, cables) in cables {
+                let Some(link) = link.map(|&link| link as usize) else {
+                    continue;
+                };
+                if links[link].sharing == Sharing::Shared {
+                    let capacity = capacities[link];
+                    let of = (rank, step as u32 + 1);
+                    ends.push((rank, cables[link].add(of, join, flow.bytes, capacity)));
+                }
+            }
+        }
+        for &(rank, end) in &ends {
+            let free = &mut free[rank as usize];
+            *free = free.max(end);
+            all_free = all_free.max(end);
+        }
+        first += flows.len();
+        std::mem::swap(&mut flows, &mut before);
+        std::mem::swap(&mut named, &mut named_before);
+    }
+    let eager = |endpoint: &Endpoint| smallest <= endpoint.eager_threshold.get();
+    let mut least = match options.endpoint.as_ref().is_some_and(eager) {
+        true => 0.0,
+        false => all_free,
+    };
+    for (load, link) in loads.iter().zip(links) {
+        if load.bytes > 0 && link.sharing == Sharing::Shared {
+            least = least.max(load.latency + load.bytes as f64 / bytes_per_ps(link.rate));
+        }
+        if rule == StartRule::Link {
+            least = least.max(load.busy);
+        }
+    }
+    Ok(least)
+}
+
+fn same_ends(flows: &[StepFlow], others: &[StepFlow]) -> bool {
+    let ends = |flow: &StepFlow| (flow.source, flow.destination);
+    flows.iter().map(ends).eq(others.iter().map(ends))
+}
+
+/// The links of all routes of a step's flows, and what each flow has of them.
+fn find_paths(
+    network: &dyn Network,
+    flows: &[StepFlow],
+    named: &[u32],
+    first: usize,
+) -> Result<(Vec<u32>, Vec<FlowPath>), FluidError> {
+    let (mut routes, mut paths) = (Vec::new(), Vec::with_capacity(flows.len()));
+    for (index, flow) in flows.iter().enumerate() {
+        let ends = (flow.source, flow.destination);
+        super::check_ends(first + index, ends.0, ends.1, network.ranks())?;
+        let from = routes.len();
+        match named.get(index) {
+            Some(&route) if route != OF_FABRIC => network.route(route, OF_FABRIC, &mut routes),
+            _ => network.route(ends.0, ends.1, &mut routes),
+        }
+        paths.push(FlowPath::over(network, ends, &routes, from)?);
+    }
+    Ok((routes, paths))
+}

@@ -1,0 +1,406 @@
+//! What a run writes down: per link, rank and flow, and the use of the links over time.
+
+use super::flow_log::{FlowLog, StepReplay};
+use super::instant::{bytes_per_ps, to_time};
+use super::meter::LinkMeter;
+use super::{FlowOptions, FluidError};
+use crate::link_shares;
+use crate::outcome::{
+    Critical, FlowColumns, FluidOutcome, LinkColumns, NONE, Profile, RankColumns,
+};
+use opticoll_base::interrupt;
+use opticoll_base::units::UnitError;
+use opticoll_fabric::network::{Network, Sharing};
+
+/// Bins of a [`Profile`], at most.
+const BINS: usize = 256;
+
+#[derive(Clone, Default)]
+struct LinkTotals {
+    bytes: u128,
+    busy: f64,
+    /// Classes on the link now.
+    present: u32,
+    since: f64,
+}
+
+/// What happened from one snapshot to the next, to be written down again later.
+pub(super) struct Stretch {
+    /// Link, bytes, busy ps: only links that were used.
+    links: Vec<(u32, u128, f64)>,
+    /// From and to (ps after the beginning), bytes times links per ps.
+    flowing: Vec<(f64, f64, f64)>,
+}
+
+/// Where a stretch began.
+struct Snapshot {
+    begin: f64,
+    links: Vec<LinkTotals>,
+    flowing: Vec<(f64, f64, f64)>,
+}
+
+/// Sums and columns of a run.
+pub(super) struct FlowLedger {
+    links: Vec<LinkTotals>,
+    sent: Vec<u128>,
+    received: Vec<u128>,
+    finish: Vec<f64>,
+    flows: Option<FlowLog>,
+    /// Bytes times links per bin.
+    bins: Vec<f64>,
+    bin_ps: f64,
+    /// Bytes times links per ps, now.
+    pub(super) flowing: f64,
+    /// Up to where `bins` has been filled.
+    written: f64,
+    snapshot: Option<Snapshot>,
+    meter: Option<LinkMeter>,
+    pub(super) last_end: f64,
+    pub(super) last_flow: u32,
+}
+
+impl FlowLedger {
+    pub(super) fn new(
+        network: &dyn Network,
+        record_flows: bool,
+        meter: Option<LinkMeter>,
+    ) -> FlowLedger {
+        let ranks = network.ranks() as usize;
+        FlowLedger {
+            links: vec![LinkTotals::default(); network.links().len()],
+            sent: vec![0; ranks],
+            received: vec![0; ranks],
+            finish: vec![0.0; ranks],
+            flows: record_flows.then(FlowLog::default),
+            bins: Vec::new(),
+            bin_ps: 1.0,
+            flowing: 0.0,
+            written: 0.0,
+            snapshot: None,
+            meter,
+            last_end: 0.0,
+            last_flow: NONE,
+        }
+    }
+
+    /// The ledger of a run, from that of its quotient and the colours of all links and ranks, with the
+    /// bytes on a link of each colour; and the log of the colours of flows. What single flows carried is
+    /// still to be written: [`FlowLedger::replay_ranks`], [`FlowLedger::note_end`].
+    pub(super) fn unfold(
+        self,
+        links: &[u32],
+        bytes: &[u64],
+        ranks: &[u32],
+        record_flows: bool,
+    ) -> (FlowLedger, FlowLog) {
+        let link = |&colour: &u32| LinkTotals {
+            bytes: bytes[colour as usize].into(),
+            ..self.links[colour as usize].clone()
+        };
+        let finish = |&colour: &u32| self.finish[colour as usize];
+        let log = self.flows.unwrap_or_default();
+        let unfolded = FlowLedger {
+            links: links.iter().map(link).collect(),
+            sent: vec![0; ranks.len()],
+            received: vec![0; ranks.len()],
+            finish: ranks.iter().map(finish).collect(),
+            flows: record_flows.then(FlowLog::default),
+            last_flow: NONE,
+            ..self
+        };
+        (unfolded, log)
+    }
+
+    /// From here on no flow is recorded by itself.
+    pub(super) fn record_no_flows(&mut self) {
+        self.flows = None;
+    }
+
+    pub(super) fn records_flows(&self) -> bool {
+        self.flows.is_some()
+    }
+
+    /// A class of flows has come onto a link.
+    pub(super) fn occupy(&mut self, link: u32, now: f64) {
+        let link = &mut self.links[link as usize];
+        if link.present == 0 {
+            link.since = now;
+        }
+        link.present += 1;
+    }
+
+    /// A class of flows has left a link after moving so many bytes over it, last at this rate.
+    pub(super) fn vacate(&mut self, index: u32, now: f64, bytes: u128, rate: f64) {
+        let link = &mut self.links[index as usize];
+        link.present -= 1;
+        link.bytes += bytes;
+        if link.present == 0 {
+            link.busy += now - link.since;
+        }
+        if let Some(meter) = &mut self.meter {
+            if link.present == 0 {
+                meter.clear(index, now);
+            } else {
+                meter.change(index, -rate, now);
+            }
+        }
+    }
+
+    /// Whether [`FlowLedger::change_rate`] is of use.
+    pub(super) fn meters_links(&self) -> bool {
+        self.meter.is_some()
+    }
+
+    /// A class of flows uses so much more of a link's rate from now on (bytes per ps).
+    pub(super) fn change_rate(&mut self, link: u32, change: f64, now: f64) {
+        if let Some(meter) = &mut self.meter {
+            meter.change(link, change, now);
+        }
+    }
+
+    /// Brings the use of the links over time up to `now`.
+    pub(super) fn flow_until(&mut self, now: f64) {
+        let (from, rate) = (self.written, self.flowing);
+        self.written = now;
+        if rate > 0.0 && now > from {
+            if let Some(snapshot) = &mut self.snapshot {
+                let begin = snapshot.begin;
+                snapshot.flowing.push((from - begin, now - begin, rate));
+            }
+            self.flow_over(from, now, rate);
+        }
+    }
+
+    /// From one instant to another this rate is in use, added up over links (bytes per ps).
+    pub(super) fn flow_over(&mut self, from: f64, to: f64, rate: f64) {
+        while to > self.bin_ps * BINS as f64 {
+            interrupt::check();
+            for bin in 0..self.bins.len().div_ceil(2) {
+                let second = self.bins.get(2 * bin + 1).copied().unwrap_or(0.0);
+                self.bins[bin] = self.bins[2 * bin] + second;
+            }
+            self.bins.truncate(self.bins.len().div_ceil(2));
+            self.bin_ps *= 2.0;
+        }
+        let (first, last) = (from / self.bin_ps, to / self.bin_ps);
+        let bins = (last.ceil() as usize).min(BINS);
+        if self.bins.len() < bins {
+            self.bins.resize(bins, 0.0);
+        }
+        for bin in first as usize..bins {
+            let begin = first.max(bin as f64);
+            let end = last.min(bin as f64 + 1.0);
+            self.bins[bin] += (end - begin).max(0.0) * self.bin_ps * rate;
+        }
+    }
+
+    /// A flow may start, because the flow `waited_for` has ended.
+    pub(super) fn start(&mut self, flow: u32, now: f64, waited_for: u32) -> Result<(), FluidError> {
+        match &mut self.flows {
+            Some(log) => log.start(flow, now, waited_for),
+            None => Ok(()),
+        }
+    }
+
+    /// A flow now has this rate (bytes per ps), bounded by this link.
+    pub(super) fn rate(&mut self, flow: u32, rate: f64, bottleneck: Option<u32>) {
+        if let Some(log) = &mut self.flows {
+            log.rate(flow, rate, bottleneck);
+        }
+    }
+
+    /// A flow has been received.
+    pub(super) fn end(
+        &mut self,
+        flow: u32,
+        ends: (u32, u32),
+        bytes: u64,
+        now: f64,
+    ) -> Result<(), FluidError> {
+        let (source, destination) = (ends.0 as usize, ends.1 as usize);
+        self.sent[source] += u128::from(bytes);
+        self.received[destination] += u128::from(bytes);
+        self.finish[source] = self.finish[source].max(now);
+        self.finish[destination] = self.finish[destination].max(now);
+        self.note_end(flow, now)
+    }
+
+    /// A flow has ended.
+    pub(super) fn note_end(&mut self, flow: u32, now: f64) -> Result<(), FluidError> {
+        self.note_last(flow, now);
+        match &mut self.flows {
+            Some(log) => log.end(flow, now),
+            None => Ok(()),
+        }
+    }
+
+    fn note_last(&mut self, flow: u32, end: f64) {
+        if end >= self.last_end {
+            self.last_end = end;
+            self.last_flow = flow;
+        }
+    }
+
+    /// From here on, what happens is kept as a [`Stretch`] as well. No class is on any link.
+    pub(super) fn take_snapshot(&mut self, now: f64) {
+        self.written = now;
+        self.snapshot = Some(Snapshot {
+            begin: now,
+            links: self.links.clone(),
+            flowing: Vec::new(),
+        });
+    }
+
+    /// What has happened since the snapshot.
+    pub(super) fn stretch(&mut self) -> Option<Stretch> {
+        let Snapshot {
+            links: before,
+            flowing,
+            ..
+        } = self.snapshot.take()?;
+        let links = (0u32..)
+            .zip(self.links.iter().zip(before))
+            .filter(|(_, (now, before))| now.busy > before.busy || now.bytes > before.bytes)
+            .map(|(index, (now, before))| (index, now.bytes - before.bytes, now.busy - before.busy))
+            .collect();
+        Some(Stretch { links, flowing })
+    }
+
+    /// Writes the use over time of a stretch that happens again from `now`.
+    pub(super) fn replay_flowing(&mut self, stretch: &Stretch, now: f64, end: f64) {
+        self.written = end;
+        for &(from, to, rate) in &stretch.flowing {
+            interrupt::check();
+            self.flow_over(now + from, now + to, rate);
+        }
+    }
+
+    /// Writes the links of a stretch that happened `times` more.
+    pub(super) fn replay_links(&mut self, stretch: &Stretch, times: u64) {
+        for &(link, bytes, busy) in &stretch.links {
+            self.add_to_links(&[link], bytes * u128::from(times), busy * times as f64);
+        }
+    }
+
+    /// Writes what flows over these links have carried, and for how long (ps).
+    pub(super) fn add_to_links(&mut self, links: &[u32], bytes: u128, busy: f64) {
+        for &link in links {
+            let link = &mut self.links[link as usize];
+            link.bytes += bytes;
+            link.busy += busy;
+        }
+    }
+
+    /// Writes the ranks of a flow that happened `times` more, the last time until `finish`.
+    pub(super) fn replay_ranks(&mut self, ends: (u32, u32), bytes: u128, times: u64, finish: f64) {
+        let (source, destination) = (ends.0 as usize, ends.1 as usize);
+        self.sent[source] += bytes * u128::from(times);
+        self.received[destination] += bytes * u128::from(times);
+        self.finish[source] = self.finish[source].max(finish);
+        self.finish[destination] = self.finish[destination].max(finish);
+    }
+
+    /// Writes the flows of a step that was replayed, where flows are recorded.
+    pub(super) fn replay_flows(&mut self, replayed: StepReplay<'_>) -> Result<(), FluidError> {
+        for (flow, end) in (replayed.first..).zip(replayed.ends) {
+            self.note_last(flow, replayed.begin + end);
+        }
+        match &mut self.flows {
+            Some(log) => log.replay(replayed),
+            None => Ok(()),
+        }
+    }
+
+    /// The outcome, with links still in use counted up to the end; what is written down of each flow comes beside
+    /// it, and its columns are empty. `counts`: flows, and steps that were replayed.
+    pub(super) fn close(
+        mut self,
+        network: &dyn Network,
+        options: &FlowOptions,
+        start_rule: &'static str,
+        counts: (u64, u64),
+    ) -> Result<(FluidOutcome, FlowLog), FluidError> {
+        let end = self.last_end;
+        self.flow_until(end);
+        let mut links = LinkColumns::default();
+        for link in &self.links {
+            let open = if link.present > 0 {
+                end - link.since
+            } else {
+                0.0
+            };
+            links.busy.push(to_time(link.busy + open)?);
+            links.bytes.push(counted(link.bytes, "a link's bytes")?);
+        }
+        let wires = network.links();
+        let shared = wires.iter().filter(|link| link.sharing == Sharing::Shared);
+        let capacity: f64 = shared.map(|link| bytes_per_ps(link.rate)).sum();
+        let shares = wires.iter().zip(&links.bytes);
+        let utilisation: Vec<f64> = shares
+            .map(|(link, &bytes)| match bytes {
+                0 => 0.0,
+                _ => bytes as f64 / (bytes_per_ps(link.rate) * end),
+            })
+            .collect();
+        let whole = capacity * self.bin_ps;
+        let finish = self.finish.iter().copied().map(to_time);
+        let log = self.flows.take().unwrap_or_default();
+        let link_use = self.meter.take().map(|meter| meter.close(end));
+        let outcome = FluidOutcome {
+            start_rule,
+            time: to_time(end)?,
+            flow_count: counts.0,
+            flows: FlowColumns::default(),
+            links,
+            link_use: link_use.transpose()?,
+            most_loaded_link: link_shares::highest(&utilisation),
+            utilisation,
+            ranks: RankColumns {
+                sent: counted_all(self.sent)?,
+                received: counted_all(self.received)?,
+                finish: finish.collect::<Result<_, _>>()?,
+            },
+            profile: Profile {
+                bin: to_time(self.bin_ps)?,
+                share: self.bins.iter().map(|bytes| bytes / whole).collect(),
+            },
+            critical_path: critical_path(&log, self.last_flow),
+            settings: options.settings(),
+            replayed_steps: counts.1,
+            disjoint: false,
+        };
+        Ok((outcome, log))
+    }
+}
+
+/// Bytes that were added up with more than 64 bits, in 64.
+fn counted(bytes: u128, what: &str) -> Result<u64, FluidError> {
+    u64::try_from(bytes).map_err(|_| {
+        FluidError::Unit(UnitError::Overflow {
+            what: what.into(),
+            smallest: "bytes",
+        })
+    })
+}
+
+fn counted_all(bytes: Vec<u128>) -> Result<Vec<u64>, FluidError> {
+    let each = bytes.into_iter();
+    each.map(|bytes| counted(bytes, "a rank's bytes")).collect()
+}
+
+fn critical_path(log: &FlowLog, last: u32) -> Vec<Critical> {
+    let mut path = Vec::new();
+    let mut flow = last;
+    while flow != NONE
+        && let Some(logged) = log.flow(flow)
+    {
+        path.push(Critical {
+            transfer: flow as usize,
+            start: logged.start,
+            end: logged.end,
+        });
+        flow = logged.waited_for;
+    }
+    path.reverse();
+    path
+}

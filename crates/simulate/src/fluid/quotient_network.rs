@@ -1,0 +1,105 @@
+//! The quotient: colours of flows as flows, of links as links, of ranks as ranks.
+
+use super::program::{StepFlow, Steps};
+use opticoll_base::units::UnitError;
+use opticoll_fabric::network::{Network, Wiring};
+
+/// Colours of flows, links and ranks as flows, links and ranks.
+pub(super) struct Quotient {
+    pub(super) ranks: u32,
+    pub(super) wiring: Wiring,
+    /// By step: its first colour of flows; and their number.
+    pub(super) firsts: Vec<usize>,
+    pub(super) colours: Vec<Colour>,
+    /// The routes of all colours.
+    pub(super) hops: Vec<u32>,
+    /// By colour: the colours of links on its route, each once, with the flows of the colour on each
+    /// such link.
+    pub(super) loads: Vec<(u32, u32)>,
+}
+
+/// A colour of flows.
+pub(super) struct Colour {
+    /// With colours of ranks as its ends.
+    pub(super) flow: StepFlow,
+    /// Flows that have it.
+    pub(super) flows: u32,
+    pub(super) first_hop: usize,
+    pub(super) first_load: usize,
+}
+
+impl Quotient {
+    /// How many flows have a colour.
+    pub(super) fn flows_alike(&self, colour: u32) -> u32 {
+        self.colours[colour as usize].flows
+    }
+
+    /// Leaves each of the links once in the route of a colour of flows, and finds how many flows of the
+    /// colour each such link carries.
+    pub(super) fn find_times(&self, colour: u32, route: &mut Vec<u32>, times: &mut Vec<f64>) {
+        let on = std::mem::take(route);
+        times.clear();
+        for &(link, flows) in self.loads(colour as usize) {
+            if on.contains(&link) {
+                route.push(link);
+                times.push(f64::from(flows));
+            }
+        }
+    }
+
+    fn loads(&self, colour: usize) -> &[(u32, u32)] {
+        let end = self.colours.get(colour + 1);
+        let end = end.map_or(self.loads.len(), |next| next.first_load);
+        &self.loads[self.colours[colour].first_load..end]
+    }
+
+    fn route_of(&self, colour: usize) -> &[u32] {
+        let end = self.colours.get(colour + 1);
+        let end = end.map_or(self.hops.len(), |next| next.first_hop);
+        &self.hops[self.colours[colour].first_hop..end]
+    }
+
+    /// By colour of links: the bytes on each such link. None beyond 64 bits.
+    pub(super) fn link_bytes(&self) -> Option<Vec<u64>> {
+        let mut bytes = vec![0u64; self.links().len()];
+        for (index, colour) in self.colours.iter().enumerate() {
+            for &(link, flows) in self.loads(index) {
+                let carried = colour.flow.bytes.checked_mul(u64::from(flows))?;
+                let whole = &mut bytes[link as usize];
+                *whole = whole.checked_add(carried)?;
+            }
+        }
+        Some(bytes)
+    }
+}
+
+impl Steps for Quotient {
+    fn steps(&self) -> usize {
+        self.firsts.len() - 1
+    }
+
+    fn step(&self, step: usize, flows: &mut Vec<StepFlow>) -> Result<(), UnitError> {
+        let colours = &self.colours[self.firsts[step]..self.firsts[step + 1]];
+        flows.extend(colours.iter().map(|colour| colour.flow));
+        Ok(())
+    }
+}
+
+/// Routes are those of colours of flows: both ends are to be the colour.
+impl Network for Quotient {
+    fn ranks(&self) -> u32 {
+        self.ranks
+    }
+
+    fn wiring(&self) -> &Wiring {
+        &self.wiring
+    }
+
+    fn route(&self, colour: u32, _same: u32, links: &mut Vec<u32>) {
+        links.extend_from_slice(self.route_of(colour as usize));
+    }
+
+    fn link_name(&self, link: u32) -> String {
+        format!("links of colour {link}")
+    }
+}

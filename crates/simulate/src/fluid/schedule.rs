@@ -1,0 +1,105 @@
+//! The steps and messages of a schedule.
+
+use super::program::{StepFlow, Steps};
+use opticoll_base::interrupt;
+use opticoll_base::units::{Bytes, UnitError};
+use opticoll_plan::plan::{NamedRoutes, StepMessages};
+use opticoll_plan::schedule::Schedule;
+
+/// Chunks of unequal sizes whose cuts are kept in a table, at most: 8 MB.
+const MOST_CUTS: usize = 1 << 20;
+
+/// The transfers of a schedule, for a collective of some size.
+pub(super) struct ScheduledSteps<'a> {
+    schedule: &'a Schedule,
+    routes: &'a NamedRoutes,
+    size: Bytes,
+    /// The bytes of every chunk, if they are all of one size.
+    uniform: Option<u64>,
+    /// The bytes before each chunk, and before the end. Empty where chunks are many, or all equal.
+    cuts: Vec<u64>,
+}
+
+impl<'a> ScheduledSteps<'a> {
+    /// # Errors
+    /// A size beyond 64 bits.
+    pub(super) fn new(
+        schedule: &'a Schedule,
+        routes: &'a NamedRoutes,
+        size: Bytes,
+    ) -> Result<ScheduledSteps<'a>, UnitError> {
+        let collective = &schedule.collective;
+        let uniform = collective.uniform_chunk_bytes(size).map(Bytes::get);
+        let chunks = collective.chunks();
+        let mut cuts = Vec::new();
+        // A table is worth it where most of it is looked up.
+        if uniform.is_none() && (chunks as usize) < MOST_CUTS.min(schedule.len()) {
+            for chunk in 0..=chunks {
+                cuts.push(collective.range_bytes(size, 0, chunk)?.get());
+            }
+        }
+        Ok(ScheduledSteps {
+            schedule,
+            routes,
+            size,
+            uniform,
+            cuts,
+        })
+    }
+
+    fn range_bytes(&self, chunk: u32, count: u32) -> Result<u64, UnitError> {
+        if let Some(bytes) = self.uniform
+            && let Some(bytes) = bytes.checked_mul(u64::from(count))
+        {
+            return Ok(bytes);
+        }
+        let end = chunk as usize + count as usize;
+        if let Some(end) = self.cuts.get(end) {
+            return Ok(end - self.cuts[chunk as usize]);
+        }
+        let collective = &self.schedule.collective;
+        Ok(collective.range_bytes(self.size, chunk, count)?.get())
+    }
+}
+
+impl Steps for ScheduledSteps<'_> {
+    fn steps(&self) -> usize {
+        self.schedule.steps()
+    }
+
+    fn step(&self, step: usize, flows: &mut Vec<StepFlow>) -> Result<(), UnitError> {
+        let mut messages = StepMessages::of(self.schedule, self.routes, step);
+        let before = flows.len();
+        for (place, transfer) in self.schedule.columns(step).transfers().enumerate() {
+            interrupt::check();
+            let bytes = self.range_bytes(transfer.chunk, transfer.count)?;
+            if let Some(message) = messages.earlier(place) {
+                let whole: &mut u64 = &mut flows[before + message].bytes;
+                *whole = whole
+                    .checked_add(bytes)
+                    .ok_or_else(|| UnitError::Overflow {
+                        what: format!("a message of {whole} and {bytes} bytes"),
+                        smallest: "bytes",
+                    })?;
+                continue;
+            }
+            flows.push(StepFlow {
+                source: transfer.source,
+                destination: transfer.destination,
+                bytes,
+            });
+        }
+        Ok(())
+    }
+
+    fn names_routes(&self) -> bool {
+        !self.routes.is_empty()
+    }
+
+    fn routes(&self, step: usize, routes: &mut Vec<u32>) {
+        if self.names_routes() {
+            let firsts = StepMessages::firsts(self.schedule, self.routes, step);
+            routes.extend(firsts.map(|transfer| self.routes.number(transfer)));
+        }
+    }
+}

@@ -1,0 +1,391 @@
+//! Flows in steps, under a start rule; a step that comes again is not simulated again.
+//!
+//! Ranks may be in different steps, so only those steps are in memory that some rank is in. A rank's
+//! flows of one step are a *group*; the groups of a rank follow one another.
+
+mod replay;
+
+use std::collections::VecDeque;
+
+use replay::{RecordedStep, Watched};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::ledger::FlowLedger;
+use super::program::{FlowEnd, FlowProgram, FlowStart, StepFlow, Steps, check_count};
+use super::quotient_network::Quotient;
+use super::{FluidError, StartRule};
+use crate::outcome::NONE;
+use opticoll_base::interrupt;
+use opticoll_fabric::network::Network;
+use opticoll_plan::plan::routes::OF_FABRIC;
+
+/// A flow in memory.
+#[derive(Clone, Copy)]
+struct Loaded {
+    flow: StepFlow,
+    /// Ranks whose earlier steps it waits for.
+    waits: u8,
+    /// Ends that are still to come.
+    ends: u8,
+    source_group: u32,
+    destination_group: u32,
+    /// The route that a plan names for it.
+    route: u32,
+}
+
+/// A rank's flows of one step.
+#[derive(Default)]
+struct RankFlows {
+    step: usize,
+    /// Ends of its flows at this rank that are still to come.
+    pending: u32,
+    /// The rank's group after this one.
+    next: u32,
+    /// Flows that may start only when this group's turn has come.
+    waiting: Vec<u32>,
+}
+
+/// Steps under way.
+pub(super) struct Stepped<'a> {
+    steps: &'a dyn Steps,
+    ranks: u32,
+    rule: StartRule,
+    /// Messages up to this size do not wait for their receiver.
+    eager: Option<u64>,
+    may_replay: bool,
+    /// Whether a rank stands for many, so that a flow may lead from it to itself.
+    is_quotient: bool,
+    next_step: usize,
+    next_flow: u32,
+    buffer: Vec<StepFlow>,
+    /// The named routes of the buffer's flows; empty where none are named.
+    routes: Vec<u32>,
+    /// The flows from `first_loaded` on.
+    loaded: VecDeque<Loaded>,
+    first_loaded: u32,
+    groups: Vec<RankFlows>,
+    free_groups: Vec<u32>,
+    /// By rank: the group whose turn it is, and its last one in memory.
+    current: Vec<u32>,
+    newest: Vec<u32>,
+    /// Ranks that may have run out of groups.
+    idle: Vec<u32>,
+    /// By rank: the last flow that ended there, and when. Only where flows are recorded.
+    last: Vec<(u32, f64)>,
+    seen: FxHashSet<u64>,
+    replays: Vec<RecordedStep>,
+    by_hash: FxHashMap<u64, u32>,
+    replay_flows: usize,
+    latest_replay: Option<u32>,
+    watched: Option<Watched>,
+    replayed: u64,
+}
+
+impl<'a> Stepped<'a> {
+    pub(super) fn new(
+        steps: &'a dyn Steps,
+        ranks: u32,
+        rule: StartRule,
+        eager: Option<u64>,
+        may_replay: bool,
+    ) -> Stepped<'a> {
+        Stepped {
+            steps,
+            ranks,
+            rule,
+            eager,
+            may_replay,
+            is_quotient: false,
+            next_step: 0,
+            next_flow: 0,
+            buffer: Vec::new(),
+            routes: Vec::new(),
+            loaded: VecDeque::new(),
+            first_loaded: 0,
+            groups: Vec::new(),
+            free_groups: Vec::new(),
+            current: vec![NONE; ranks as usize],
+            newest: vec![NONE; ranks as usize],
+            idle: (0..ranks).collect(),
+            last: Vec::new(),
+            seen: FxHashSet::default(),
+            replays: Vec::new(),
+            by_hash: FxHashMap::default(),
+            replay_flows: 0,
+            latest_replay: None,
+            watched: None,
+            replayed: 0,
+        }
+    }
+
+    /// The steps of a quotient: ranks and flows are colours of them.
+    pub(super) fn of_quotient(quotient: &'a Quotient, rule: StartRule) -> Stepped<'a> {
+        Stepped {
+            is_quotient: true,
+            ..Stepped::new(quotient, quotient.ranks(), rule, None, false)
+        }
+    }
+
+    /// Writes down what was replayed; the number of flows and of replayed steps.
+    pub(super) fn close(self, ledger: &mut FlowLedger) -> (u64, u64) {
+        for replay in self.replays.iter().filter(|replay| replay.times > 0) {
+            interrupt::check();
+            ledger.replay_links(&replay.stretch, replay.times);
+            for (flow, end) in replay.flows.iter().zip(&replay.ends) {
+                interrupt::check();
+                let ends = (flow.source, flow.destination);
+                let finish = replay.last_begin + end;
+                ledger.replay_ranks(ends, flow.bytes.into(), replay.times, finish);
+            }
+        }
+        (u64::from(self.next_flow), self.replayed)
+    }
+
+    /// All flows have ended: replays steps as long as they are known, then loads the next one.
+    fn begin_quietly(
+        &mut self,
+        mut now: f64,
+        ready: &mut Vec<FlowStart>,
+        ledger: &mut FlowLedger,
+    ) -> Result<f64, FluidError> {
+        self.write_down(now, ledger);
+        while self.next_step < self.steps.steps() {
+            interrupt::check();
+            self.fill_buffer()?;
+            let known = if self.may_replay { self.find() } else { None };
+            if let Some(replay) = known {
+                now = self.replay(replay, now, ledger)?;
+                continue;
+            }
+            if self.may_replay && !self.buffer.is_empty() {
+                self.watch(now, ledger);
+            }
+            let empty = self.buffer.is_empty();
+            self.load(now, ready, ledger)?;
+            if !empty {
+                break;
+            }
+        }
+        Ok(now)
+    }
+
+    fn fill_buffer(&mut self) -> Result<(), FluidError> {
+        self.buffer.clear();
+        self.steps.step(self.next_step, &mut self.buffer)?;
+        self.routes.clear();
+        self.steps.routes(self.next_step, &mut self.routes);
+        check_count(self.buffer.len(), self.next_flow)
+    }
+
+    /// Puts the buffer's flows, the next step, into memory.
+    fn load(
+        &mut self,
+        now: f64,
+        ready: &mut Vec<FlowStart>,
+        ledger: &mut FlowLedger,
+    ) -> Result<(), FluidError> {
+        let step = self.next_step;
+        self.next_step += 1;
+        for at in 0..self.buffer.len() {
+            interrupt::check();
+            let flow = self.buffer[at];
+            let index = self.next_flow;
+            if !self.is_quotient {
+                super::check_ends(index as usize, flow.source, flow.destination, self.ranks)?;
+            }
+            self.next_flow += 1;
+            let mut loaded = Loaded {
+                flow,
+                waits: 0,
+                ends: 2,
+                source_group: NONE,
+                destination_group: NONE,
+                route: self.routes.get(at).copied().unwrap_or(OF_FABRIC),
+            };
+            if self.rule != StartRule::Step {
+                let eager = self.eager.is_some_and(|limit| flow.bytes <= limit);
+                let both = self.rule == StartRule::Rendezvous && !eager;
+                loaded.source_group = self.join_group(flow.source, step);
+                loaded.destination_group = self.join_group(flow.destination, step);
+                loaded.waits += u8::from(self.waits(index, flow.source, loaded.source_group));
+                if both {
+                    let group = loaded.destination_group;
+                    loaded.waits += u8::from(self.waits(index, flow.destination, group));
+                }
+            }
+            let starts = loaded.waits == 0;
+            self.loaded.push_back(loaded);
+            if starts {
+                self.start(index, now, ready, ledger)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The group of a rank in the newest step, with one end more to come.
+    fn join_group(&mut self, rank: u32, step: usize) -> u32 {
+        let newest = self.newest[rank as usize];
+        let known = newest != NONE && self.groups[newest as usize].step == step;
+        let group = if known {
+            newest
+        } else {
+            let group = self.free_groups.pop().unwrap_or_else(|| {
+                self.groups.push(RankFlows::default());
+                self.groups.len() as u32 - 1
+            });
+            let state = &mut self.groups[group as usize];
+            (state.step, state.pending, state.next) = (step, 0, NONE);
+            if newest == NONE {
+                self.current[rank as usize] = group;
+            } else {
+                self.groups[newest as usize].next = group;
+            }
+            self.newest[rank as usize] = group;
+            group
+        };
+        self.groups[group as usize].pending += 1;
+        group
+    }
+
+    /// Whether a flow must wait for the turn of a rank's group; if so the group knows.
+    fn waits(&mut self, flow: u32, rank: u32, group: u32) -> bool {
+        let waits = self.current[rank as usize] != group;
+        if waits {
+            self.groups[group as usize].waiting.push(flow);
+        }
+        waits
+    }
+
+    fn start(
+        &mut self,
+        index: u32,
+        now: f64,
+        ready: &mut Vec<FlowStart>,
+        ledger: &mut FlowLedger,
+    ) -> Result<(), FluidError> {
+        let Loaded { flow, route, .. } = self.loaded[(index - self.first_loaded) as usize];
+        if ledger.records_flows() {
+            ledger.start(index, now, self.waited_for(&flow, ledger))?;
+        }
+        ready.push(FlowStart {
+            flow: index,
+            source: flow.source,
+            destination: flow.destination,
+            route,
+            bytes: flow.bytes,
+            cap: f64::INFINITY,
+            start: now,
+        });
+        Ok(())
+    }
+
+    /// The flow whose end let one start.
+    fn waited_for(&self, flow: &StepFlow, ledger: &FlowLedger) -> u32 {
+        let last = |rank: u32| self.last[rank as usize];
+        let ends = (last(flow.source), last(flow.destination));
+        let eager = self.eager.is_some_and(|limit| flow.bytes <= limit);
+        self.rule.waited_for(ends, eager, ledger.last_flow)
+    }
+
+    /// A flow's end at its sender or its receiver.
+    fn end_at(
+        &mut self,
+        index: u32,
+        at_source: bool,
+        now: f64,
+        ready: &mut Vec<FlowStart>,
+        ledger: &mut FlowLedger,
+    ) -> Result<(), FluidError> {
+        let loaded = &mut self.loaded[(index - self.first_loaded) as usize];
+        loaded.ends -= 1;
+        let (rank, group) = if at_source {
+            (loaded.flow.source, loaded.source_group)
+        } else {
+            (loaded.flow.destination, loaded.destination_group)
+        };
+        if let Some(last) = self.last.get_mut(rank as usize) {
+            *last = (index, now);
+        }
+        if group == NONE {
+            return Ok(());
+        }
+        self.groups[group as usize].pending -= 1;
+        // The rank goes on past every group of which all flows have ended.
+        loop {
+            interrupt::check();
+            let current = self.current[rank as usize];
+            if current == NONE || self.groups[current as usize].pending > 0 {
+                break;
+            }
+            let next = self.groups[current as usize].next;
+            self.free_groups.push(current);
+            self.current[rank as usize] = next;
+            if next == NONE {
+                self.newest[rank as usize] = NONE;
+                self.idle.push(rank);
+                break;
+            }
+            let mut waiting = std::mem::take(&mut self.groups[next as usize].waiting);
+            for flow in waiting.drain(..) {
+                let loaded = &mut self.loaded[(flow - self.first_loaded) as usize];
+                loaded.waits -= 1;
+                if loaded.waits == 0 {
+                    self.start(flow, now, ready, ledger)?;
+                }
+            }
+            self.groups[next as usize].waiting = waiting;
+        }
+        Ok(())
+    }
+}
+
+impl FlowProgram for Stepped<'_> {
+    fn advance(
+        &mut self,
+        mut now: f64,
+        events: &[FlowEnd],
+        quiet: bool,
+        ready: &mut Vec<FlowStart>,
+        ledger: &mut FlowLedger,
+    ) -> Result<f64, FluidError> {
+        if ledger.records_flows() && self.last.is_empty() {
+            self.last = vec![(NONE, 0.0); self.ranks as usize];
+        }
+        for event in events {
+            if event.received
+                && let Some(watched) = &mut self.watched
+                && let Some(end) = watched
+                    .ends
+                    .get_mut((event.flow - watched.first_flow) as usize)
+            {
+                *end = now - watched.begin;
+            }
+            if event.sent {
+                self.end_at(event.flow, true, now, ready, ledger)?;
+            }
+            if event.received {
+                self.end_at(event.flow, false, now, ready, ledger)?;
+            }
+        }
+        while self.loaded.front().is_some_and(|loaded| loaded.ends == 0) {
+            self.loaded.pop_front();
+            self.first_loaded += 1;
+        }
+        if quiet && self.loaded.is_empty() {
+            now = self.begin_quietly(now, ready, ledger)?;
+        }
+        // A rank without a group may be in a step that is not in memory yet.
+        while self.rule != StartRule::Step
+            && self.next_step < self.steps.steps()
+            && let Some(&rank) = self.idle.last()
+        {
+            if self.current[rank as usize] != NONE {
+                self.idle.pop();
+                continue;
+            }
+            self.fill_buffer()?;
+            self.load(now, ready, ledger)?;
+        }
+        Ok(now)
+    }
+}

@@ -1,0 +1,51 @@
+//! How much of what links could carry they have carried, and which of them bounds a critical path.
+
+use std::collections::BTreeMap;
+
+use crate::outcome::Critical;
+use opticoll_base::units::Time;
+use opticoll_fabric::network::Network;
+
+/// Per link, its bytes over what its rate would have carried in a time; zero where that is nothing.
+pub(super) fn shares(network: &dyn Network, bytes: &[u64], time: Time) -> Vec<f64> {
+    let links = bytes.iter().zip(network.links());
+    let share = links.map(|(&bytes, link)| {
+        let carried = link.rate.bits_per_second() as f64 * time.seconds();
+        let share = bytes as f64 * 8.0 / carried;
+        if carried > 0.0 { share } else { 0.0 }
+    });
+    share.collect()
+}
+
+/// The first of the highest; none where all are zero.
+pub(super) fn highest(shares: &[f64]) -> Option<u32> {
+    let most = shares.iter().copied().fold(0.0, f64::max);
+    let place = shares.iter().position(|share| *share == most && most > 0.0);
+    place.map(|place| place as u32)
+}
+
+/// The share of all links' capacity in use, from that of each.
+pub(super) fn mean(network: &dyn Network, shares: &[f64]) -> f64 {
+    let rates = || {
+        let links = network.links().iter();
+        links.map(|link| link.rate.bits_per_second() as f64)
+    };
+    let used: f64 = rates().zip(shares).map(|(rate, share)| rate * share).sum();
+    let capacity: f64 = rates().sum();
+    if capacity > 0.0 { used / capacity } else { 0.0 }
+}
+
+/// The link that bounds the transfers of the critical path for the longest time; the first of several.
+pub(super) fn bottleneck(path: &[Critical], links: &[Option<u32>]) -> Option<u32> {
+    let mut bounded: BTreeMap<u32, u64> = BTreeMap::new();
+    for (one, link) in path.iter().zip(links) {
+        if let Some(link) = link {
+            *bounded.entry(*link).or_default() += one.end.ps() - one.start.ps();
+        }
+    }
+    let longest = *bounded.values().max()?;
+    let mut links = bounded.into_iter();
+    links
+        .find(|&(_, time)| time == longest)
+        .map(|(link, _)| link)
+}

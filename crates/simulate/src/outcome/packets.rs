@@ -1,0 +1,411 @@
+//! What a packet simulation measures: distributions, channels, buffers and stalls over time.
+
+use std::rc::Rc;
+
+use crate::table::{Cell, Column, Description, Field, Part, Table, Value, Values};
+use opticoll_base::units::Time;
+
+/// Values below 2^SUB count one by one, above with this many binary digits.
+const SUB: u32 = 6;
+
+/// A distribution of times: exact number, mean and maximum; percentiles within 1/64.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Distribution {
+    count: u64,
+    sum: u128,
+    max: u64,
+    bins: Vec<u64>,
+}
+
+impl Default for Distribution {
+    fn default() -> Distribution {
+        Distribution {
+            count: 0,
+            sum: 0,
+            max: 0,
+            bins: vec![0; ((64 - SUB as usize) + 1) << SUB],
+        }
+    }
+}
+
+impl Distribution {
+    #[inline]
+    pub(crate) fn add(&mut self, picoseconds: u64) {
+        self.count += 1;
+        self.sum += u128::from(picoseconds);
+        self.max = self.max.max(picoseconds);
+        self.bins[Self::bin(picoseconds)] += 1;
+    }
+
+    /// Adds the times of another one.
+    pub(crate) fn join(&mut self, other: &Distribution) {
+        self.count += other.count;
+        self.sum += other.sum;
+        self.max = self.max.max(other.max);
+        for (bin, more) in self.bins.iter_mut().zip(&other.bins) {
+            *bin += more;
+        }
+    }
+
+    /// How many times were measured.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// The mean, to the nearest picosecond; zero of nothing.
+    pub fn mean(&self) -> Time {
+        let count = u128::from(self.count.max(1));
+        Time::from_ps(((self.sum + count / 2) / count) as u64)
+    }
+
+    /// The longest; zero of nothing.
+    pub fn max(&self) -> Time {
+        Time::from_ps(self.max)
+    }
+
+    /// A time that at least `percent` percent of the measured ones do not exceed: see `per_mille`.
+    pub fn percentile(&self, percent: u32) -> Time {
+        self.per_mille(10 * percent)
+    }
+
+    /// A time that at least so many thousandths of the measured ones do not exceed: the least such
+    /// time rounded up by at most 1/64, and never above the maximum.
+    pub fn per_mille(&self, thousandths: u32) -> Time {
+        let wanted = (u128::from(self.count) * u128::from(thousandths)).div_ceil(1000);
+        let mut below: u128 = 0;
+        for (bin, count) in self.bins.iter().enumerate() {
+            below += u128::from(*count);
+            if below >= wanted && below > 0 {
+                return Time::from_ps(Self::last_of(bin).min(self.max));
+            }
+        }
+        self.max()
+    }
+
+    /// The bins that are not empty: first and last time, number.
+    pub fn bins(&self) -> impl Iterator<Item = (Time, Time, u64)> + '_ {
+        let filled = self
+            .bins
+            .iter()
+            .enumerate()
+            .filter(|(_, count)| **count > 0);
+        filled.map(|(bin, count)| {
+            let first = bin
+                .checked_sub(1)
+                .map_or(0, |before| Self::last_of(before) + 1);
+            (
+                Time::from_ps(first),
+                Time::from_ps(Self::last_of(bin)),
+                *count,
+            )
+        })
+    }
+
+    #[inline]
+    fn bin(value: u64) -> usize {
+        if value < 1 << SUB {
+            return value as usize;
+        }
+        let exponent = value.ilog2() - SUB;
+        let digits = (value >> exponent) as usize - (1 << SUB);
+        ((exponent as usize + 1) << SUB) + digits
+    }
+
+    /// The greatest value of a bin.
+    fn last_of(bin: usize) -> u64 {
+        if bin < 1 << SUB {
+            return bin as u64;
+        }
+        let exponent = (bin >> SUB) as u32 - 1;
+        let digits = (bin & ((1 << SUB) - 1)) as u128 + (1 << SUB) + 1;
+        ((digits << exponent) - 1).min(u128::from(u64::MAX)) as u64
+    }
+}
+
+/// What kind of link a channel is on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum LinkClass {
+    /// From a terminal to its router.
+    Injection,
+    /// From a router to a terminal.
+    Ejection,
+    /// Within a group; between routers where there are no groups.
+    Local,
+    /// Between groups.
+    Global,
+}
+
+impl LinkClass {
+    /// All classes.
+    pub const ALL: [LinkClass; 4] = [
+        LinkClass::Injection,
+        LinkClass::Ejection,
+        LinkClass::Local,
+        LinkClass::Global,
+    ];
+
+    /// In words.
+    pub fn name(self) -> &'static str {
+        ["injection", "ejection", "local", "global"][self as usize]
+    }
+}
+
+impl Cell for LinkClass {
+    fn value(&self) -> Value<'_> {
+        Value::Text(self.name())
+    }
+}
+
+impl Part for Distribution {
+    /// Its bins.
+    fn describe<'a>(&'a self, field: &Field, into: &mut Description<'a>) {
+        let bins: Vec<(Time, Time, u64)> = self.bins().collect();
+        let shape = vec![("bin", bins.len())];
+        let bins = Rc::new(bins);
+        let column = |name: &str, unit, meaning: &str, read: fn(&(Time, Time, u64)) -> u64| {
+            let bins = Rc::clone(&bins);
+            let read = move |row: usize| read(&bins[row]);
+            Column::new(name, unit, meaning, Values::Whole(Box::new(read)))
+        };
+        into.table(Table {
+            name: field.name,
+            row: format!("{} One row per bin that is not empty.", field.sentence()),
+            shape,
+            columns: vec![
+                column("first_ps", "ps", "Shortest time of the bin.", |bin| {
+                    bin.0.ps()
+                }),
+                column("last_ps", "ps", "Longest time of the bin.", |bin| {
+                    bin.1.ps()
+                }),
+                column("count", "", "Number of times measured.", |bin| bin.2),
+            ],
+        });
+    }
+}
+
+crate::rows! {
+    /// One row per distribution of times. Percentiles are rounded up by at most 1/64.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct Latency {
+        /// Of what: message, background, chunk.
+        pub of: &'static str,
+        /// How many times were measured.
+        pub count: u64,
+        /// The mean, to the nearest picosecond.
+        pub mean: Time,
+        /// The longest.
+        pub max: Time,
+        /// Not exceeded by 10 % of the times.
+        pub p10: Time,
+        /// Not exceeded by 50 % of the times.
+        pub p50: Time,
+        /// Not exceeded by 90 % of the times.
+        pub p90: Time,
+        /// Not exceeded by 95 % of the times.
+        pub p95: Time,
+        /// Not exceeded by 99 % of the times.
+        pub p99: Time,
+        /// Not exceeded by 99.9 % of the times.
+        pub p99_9: Time,
+    }
+}
+
+impl Latency {
+    /// The row of a distribution.
+    pub(crate) fn new(of: &'static str, times: &Distribution) -> Latency {
+        Latency {
+            of,
+            count: times.count(),
+            mean: times.mean(),
+            max: times.max(),
+            p10: times.per_mille(100),
+            p50: times.per_mille(500),
+            p90: times.per_mille(900),
+            p95: times.per_mille(950),
+            p99: times.per_mille(990),
+            p99_9: times.per_mille(999),
+        }
+    }
+}
+
+crate::columns! {
+    /// One row per virtual channel, in order of link and channel number.
+    #[derive(Debug, Clone, PartialEq, Eq, Default)]
+    pub struct ChannelColumns {
+        /// Index of the link in the network.
+        pub link: u32,
+        /// Number of the channel on its link.
+        pub channel: u32,
+        /// Bytes put on the link.
+        pub bytes: u64 as "B",
+        /// Chunks put on the link.
+        pub chunks: u64,
+        /// How long chunks stood before a full buffer with nothing left to send in it.
+        pub stall: Time,
+        /// The most chunks that ever held its buffer.
+        pub peak_chunks: u32,
+        /// The chunks that its buffer has room for.
+        pub capacity_chunks: u32,
+    }
+}
+
+crate::columns! {
+    /// One row per link of the network.
+    #[derive(Debug, Clone, PartialEq, Eq, Default)]
+    pub struct PacketLinks {
+        /// How long the link was sending.
+        pub busy: Time,
+        /// Bytes put on the link.
+        pub bytes: u64 as "B",
+        /// How long its channels were stalled, summed over them.
+        pub stall: Time,
+        /// What kind of link it is: injection, ejection, local, global.
+        pub class: LinkClass,
+    }
+}
+
+impl PacketLinks {
+    /// From sending times and classes of all links, and their channels.
+    pub(crate) fn new(
+        busy: Vec<Time>,
+        class: Vec<LinkClass>,
+        channels: &ChannelColumns,
+    ) -> PacketLinks {
+        let (mut bytes, mut stalls) = (vec![0; busy.len()], vec![0; busy.len()]);
+        for (place, &link) in channels.link.iter().enumerate() {
+            bytes[link as usize] += channels.bytes[place];
+            stalls[link as usize] += channels.stall[place].ps();
+        }
+        PacketLinks {
+            busy,
+            bytes,
+            stall: stalls.into_iter().map(Time::from_ps).collect(),
+            class,
+        }
+    }
+
+    /// The link that was sending longest, and for how long; the first of equals.
+    pub(crate) fn bottleneck(&self) -> Option<(u32, Time)> {
+        let links = (0u32..).zip(self.busy.iter().copied());
+        links.max_by_key(|&(link, busy)| (busy, std::cmp::Reverse(link)))
+    }
+
+    /// What the links of each class say together.
+    pub(crate) fn by_class(&self) -> Vec<ClassUse> {
+        let mut classes = LinkClass::ALL.map(|class| ClassUse {
+            class,
+            links: 0,
+            bytes: 0,
+            stall: 0,
+        });
+        for (link, class) in self.class.iter().enumerate() {
+            let sums = &mut classes[*class as usize];
+            sums.links += 1;
+            sums.bytes += self.bytes[link];
+            sums.stall += u128::from(self.stall[link].ps());
+        }
+        classes.into_iter().filter(|one| one.links > 0).collect()
+    }
+}
+
+crate::rows! {
+    /// One row per class of link that the network has.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct ClassUse {
+        /// The class: injection, ejection, local, global.
+        pub class: LinkClass,
+        /// Number of links.
+        pub links: usize,
+        /// Bytes put on them.
+        pub bytes: u64 as "B",
+        /// How long their channels were stalled, summed over channels.
+        pub stall: u128 as "ps",
+    }
+}
+
+crate::columns! {
+    /// One row per class of link (injection, ejection, local, global) and bin of time.
+    #[derive(Debug, Clone, PartialEq, Eq, Default)]
+    pub struct BufferTimeline shaped {
+        /// Mean number of bytes that held buffers.
+        pub mean_bytes: u64 as "B",
+        /// Time for which channels were stalled, summed over channels.
+        pub stalled: Time,
+    }
+}
+
+/// One entry per step of a schedule.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct PacketSteps {
+    /// When its first message was sent.
+    pub start: Vec<Time>,
+    /// When its last message had arrived.
+    pub end: Vec<Time>,
+    /// Messages.
+    pub messages: Vec<u64>,
+}
+
+crate::columns! {
+    /// One row per rank; per terminal where there is no collective.
+    #[derive(Debug, Clone, PartialEq, Eq, Default)]
+    pub struct FinishColumns {
+        /// Its last delivery or send.
+        pub finish: Time,
+    }
+}
+
+crate::totals! {
+    /// The result of a packet simulation.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct PacketOutcome {
+        /// When the collective ended, or the last message was delivered where there is none.
+        pub time: Time,
+        /// Mean over ranks of the last delivery or send of each.
+        pub mean_finish: Time,
+        /// Mean number of routers that a chunk passed.
+        pub mean_hops: f64,
+        /// Chunks that arrived without a detour.
+        pub minimal_chunks: u64,
+        /// Chunks that arrived by way of an intermediate group.
+        pub detoured_chunks: u64,
+        /// Bytes handed to the network.
+        pub bytes_sent: u64 as "B",
+        /// Bytes that arrived.
+        pub bytes_delivered: u64 as "B",
+        /// Chunks that routers sent on.
+        pub router_forwards: u64,
+        /// Events of the simulation.
+        pub events: u64,
+        /// The link that was sending longest; the first of equals.
+        pub bottleneck: Option<u32>,
+        /// How long it was sending.
+        pub bottleneck_busy: Time,
+        /// Length of a bin of the time-line; none where no time-line was asked for.
+        pub timeline_bin: Option<Time>,
+        /// Per rank.
+        pub ranks: FinishColumns,
+        /// Distributions in brief.
+        pub latencies: Vec<Latency>,
+        /// From the call that sends a message to the delivery of its last byte; of the collective, or of the traffic where
+        /// there is none.
+        pub message_latency: Distribution,
+        /// The same, of traffic beside a collective.
+        pub background_latency: Distribution,
+        /// From the making of a chunk's packet to the chunk's arrival.
+        pub chunk_latency: Distribution,
+        /// Per virtual channel.
+        pub channels: ChannelColumns,
+        /// Per link.
+        pub links: PacketLinks,
+        /// Per class of link.
+        pub classes: Vec<ClassUse>,
+        /// Buffers and stalls over time; empty where not asked for.
+        pub timeline: BufferTimeline,
+        ;
+        /// Routers passed by all chunks that arrived.
+        pub routers_passed: u64,
+        /// Per step of the collective; empty where there is none.
+        pub steps: PacketSteps,
+    }
+}

@@ -1,0 +1,82 @@
+//! The small delays of terminals and routers: fixed, or drawn. Each link that chunks leave over has draws
+//! of its own, so that what happens elsewhere does not change them.
+
+use super::port::PacketPort;
+use super::{Overheads, Spread};
+use opticoll_base::hash::hash;
+
+/// The overheads in picoseconds, with a seed where draws are wanted.
+#[derive(Clone)]
+pub(super) struct Delays {
+    overheads: Overheads,
+    fixed: [u64; 4],
+    jitter: Option<u64>,
+}
+
+impl Delays {
+    pub(super) fn new(overheads: Overheads, jitter: Option<u64>) -> Delays {
+        let middle = |spread: Spread| spread.least.ps() + spread.range.ps() / 2;
+        let Overheads {
+            handover,
+            send,
+            notice,
+            credit,
+            ..
+        } = overheads;
+        Delays {
+            overheads,
+            fixed: [handover, send, notice, credit].map(middle),
+            jitter,
+        }
+    }
+
+    /// The shortest that a chunk's sending and a credit may take.
+    pub(super) fn least(overheads: Overheads, jitter: Option<u64>) -> (u64, u64) {
+        let delays = Delays::new(overheads, jitter);
+        match jitter {
+            None => (delays.fixed[1], delays.fixed[3]),
+            Some(_) => (overheads.send.least.ps(), overheads.credit.least.ps()),
+        }
+    }
+
+    pub(super) fn sequencing(&self) -> u64 {
+        self.overheads.sequencing.ps()
+    }
+
+    #[inline]
+    pub(super) fn handover(&self, ports: &mut [PacketPort], link: u32) -> u64 {
+        self.delay(0, self.overheads.handover, ports, link)
+    }
+
+    #[inline]
+    pub(super) fn send(&self, ports: &mut [PacketPort], link: u32) -> u64 {
+        self.delay(1, self.overheads.send, ports, link)
+    }
+
+    #[inline]
+    pub(super) fn notice(&self, ports: &mut [PacketPort], link: u32) -> u64 {
+        self.delay(2, self.overheads.notice, ports, link)
+    }
+
+    #[inline]
+    pub(super) fn credit(&self, ports: &mut [PacketPort], link: u32) -> u64 {
+        self.delay(3, self.overheads.credit, ports, link)
+    }
+
+    #[inline]
+    fn delay(&self, which: usize, spread: Spread, ports: &mut [PacketPort], link: u32) -> u64 {
+        match self.jitter {
+            None => self.fixed[which],
+            Some(seed) => draw(seed, spread, &mut ports[link as usize].draws, link),
+        }
+    }
+}
+
+/// A delay drawn for a link that has had so many draws before.
+#[cold]
+fn draw(seed: u64, spread: Spread, draws: &mut u32, link: u32) -> u64 {
+    *draws = draws.wrapping_add(1);
+    let number = (u64::from(link) << 32) + u64::from(*draws);
+    let draw = u128::from(hash(seed.wrapping_add(hash(number))));
+    spread.least.ps() + ((draw * u128::from(spread.range.ps())) >> 64) as u64
+}

@@ -1,0 +1,279 @@
+//! Routing on a dragonfly.
+//!
+//! A *minimal* way goes to the router with the cable to the destination's group, over it, and to the
+//! destination's router; hops between equal routers vanish. *Non-minimal* (Valiant) ways go minimally
+//! to an intermediate group, drawn among those other than the source's, and minimally on; traffic
+//! within a group is always minimal. *Adaptive* routing (UGAL-L) chooses at the first router between
+//! the two by the chunks that hold or wait for the next link's buffers; equal loads go minimally.
+//! *Progressive* routing draws and compares anew at the second router, if that is still in the
+//! source's group and the way still minimal.
+//!
+//! **Channels.** Write L for a local hop and G for a global one. Any way here is a part of
+//!
+//! ```text
+//! L0 G0 L1 G1 L2          minimal, non-minimal, adaptive
+//! L0 L1 G0 L2 G1 L3       progressive: the second router may be left by a second local hop
+//! ```
+//!
+//! with the channel's number behind the letter: a global hop takes the number of global hops made, a
+//! local hop in the source's group that of local hops made there, and after the first and second
+//! global hop the two numbers above those. Order all channels of the dragonfly by their place in that
+//! line, before them the links from terminals, after them the links to terminals. Every chunk climbs
+//! that order; a chunk that holds the highest buffer that is full can therefore always go on, and
+//! nothing is ever stuck (Dally and Seitz, Deadlock-Free Message Routing in Multiprocessor
+//! Interconnection Networks, 1987).
+
+use super::channel::{Chunk, VirtualChannels};
+use super::pool::NONE;
+use super::routes::Routes;
+use super::{PacketError, PacketRouting};
+use opticoll_base::hash::hash;
+use opticoll_fabric::fabric::Groups;
+
+/// The tables of a dragonfly.
+#[derive(Clone)]
+pub(super) struct DragonflyRoutes {
+    routing: PacketRouting,
+    seed: u64,
+    groups: u32,
+    routers_per_group: u32,
+    /// Per terminal, its router.
+    router_of: Vec<u32>,
+    /// Per router, its group and its place in that.
+    place_of: Vec<(u32, u32)>,
+    /// Per terminal, the link to it.
+    down: Vec<u32>,
+    /// Per router and router of its group, the link.
+    local: Vec<u32>,
+    /// Per group and peer, the link.
+    global: Vec<u32>,
+    /// Per group and peer, the router with that link.
+    gateway: Vec<u32>,
+    /// Virtual channels on a link; higher numbers are not used.
+    channels: u32,
+}
+
+impl DragonflyRoutes {
+    /// With `most` channels, numbers above the last fold onto it, and the order is lost.
+    pub(super) fn new(
+        dragonfly: &dyn Groups,
+        routing: PacketRouting,
+        seed: u64,
+        most: Option<u32>,
+    ) -> Result<DragonflyRoutes, PacketError> {
+        let (groups, routers_per_group) = (dragonfly.groups(), dragonfly.routers_per_group());
+        let ranks = dragonfly.ranks();
+        let needed = match routing {
+            PacketRouting::Progressive => 4,
+            _ => 3,
+        };
+        let mut routes = DragonflyRoutes {
+            routing,
+            seed,
+            groups,
+            routers_per_group,
+            router_of: (0..ranks)
+                .map(|rank| rank / dragonfly.terminals_per_router())
+                .collect(),
+            place_of: (0..groups * routers_per_group)
+                .map(|router| (router / routers_per_group, router % routers_per_group))
+                .collect(),
+            down: vec![NONE; ranks as usize],
+            local: vec![NONE; (groups * routers_per_group * routers_per_group) as usize],
+            global: vec![NONE; (groups * groups) as usize],
+            gateway: vec![NONE; (groups * groups) as usize],
+            channels: most.unwrap_or(needed).min(needed),
+        };
+        for group in 0..groups {
+            for peer in (0..groups).filter(|peer| *peer != group) {
+                routes.gateway[(group * groups + peer) as usize] =
+                    group * routers_per_group + dragonfly.gateway(group, peer).0;
+            }
+        }
+        for link in 0..dragonfly.links().len() as u32 {
+            let (from, to) = dragonfly.ends(link).ok_or(PacketError::Ends { link })?;
+            let table = if to < ranks {
+                &mut routes.down[to as usize]
+            } else if from < ranks {
+                continue;
+            } else {
+                let (from, to) = (from - ranks, to - ranks);
+                let (group, peer) = (from / routers_per_group, to / routers_per_group);
+                if group == peer {
+                    &mut routes.local[(from * routers_per_group + to % routers_per_group) as usize]
+                } else {
+                    &mut routes.global[(group * groups + peer) as usize]
+                }
+            };
+            *table = link;
+        }
+        Ok(routes)
+    }
+
+    /// The router of a terminal.
+    pub(super) fn router_of(&self, terminal: u32) -> u32 {
+        self.router_of[terminal as usize]
+    }
+
+    /// Whether a link between routers leads to another group.
+    pub(super) fn is_global(&self, from: u32, to: u32) -> bool {
+        self.group(from) != self.group(to)
+    }
+
+    /// Whether some way is missing, as where cables are half duplex and lead one way only.
+    pub(super) fn lacks_links(&self) -> bool {
+        let pairs =
+            |count: u32| (0..count).flat_map(move |from| (0..count).map(move |to| (from, to)));
+        let global = pairs(self.groups).zip(&self.global);
+        let mut missing = global.filter(|((from, to), link)| from != to && **link == NONE);
+        self.down.contains(&NONE) || missing.next().is_some()
+    }
+
+    fn group(&self, router: u32) -> u32 {
+        self.place_of[router as usize].0
+    }
+
+    /// The next link from a router of `group` to another group, and whether it is global.
+    fn towards(&self, router: u32, group: u32, peer: u32) -> (u32, bool) {
+        let entry = (group * self.groups + peer) as usize;
+        let gateway = self.gateway[entry];
+        if gateway == router {
+            (self.global[entry], true)
+        } else {
+            (self.local_link(router, gateway), false)
+        }
+    }
+
+    fn local_link(&self, router: u32, other: u32) -> u32 {
+        let place = self.place_of[other as usize].1;
+        self.local[(router * self.routers_per_group + place) as usize]
+    }
+
+    /// A group other than this one: of the g - 1, each has as many hashes as any other, within one.
+    fn drawn(&self, chunk: &Chunk, routers: u16, group: u32) -> u32 {
+        let draw = u128::from(hash(self.seed ^ hash(chunk.draw + u64::from(routers))));
+        let other = ((draw * u128::from(self.groups - 1)) >> 64) as u32;
+        other + u32::from(other >= group)
+    }
+
+    /// Whether a chunk, standing at a router of the source's group after so many others, may be sent on a
+    /// detour.
+    fn decides(&self, chunk: &Chunk, passed: u16) -> bool {
+        match self.routing {
+            PacketRouting::Minimal => false,
+            PacketRouting::NonMinimal | PacketRouting::Adaptive => passed == 0,
+            PacketRouting::Progressive => !chunk.detoured,
+        }
+    }
+
+    /// Decides, at a router of the source's group, whether a chunk makes a detour.
+    fn decide(
+        &self,
+        chunk: &mut Chunk,
+        router: u32,
+        peer: u32,
+        channels: &mut VirtualChannels,
+        now: u64,
+    ) {
+        if !self.decides(chunk, chunk.routers - 1) {
+            return;
+        }
+        let group = self.group(router);
+        let intermediate = self.drawn(chunk, chunk.routers, group);
+        if self.routing != PacketRouting::NonMinimal {
+            let (straight, _) = self.towards(router, group, peer);
+            let (around, _) = self.towards(router, group, intermediate);
+            if channels.load(straight, now) <= channels.load(around, now) {
+                return;
+            }
+        }
+        chunk.detour = intermediate;
+        chunk.detoured = true;
+    }
+}
+
+impl Routes for DragonflyRoutes {
+    #[inline]
+    fn next(
+        &self,
+        chunk: &mut Chunk,
+        router: u32,
+        channels: &mut VirtualChannels,
+        now: u64,
+    ) -> (u32, u32) {
+        chunk.routers += 1;
+        let last_router = self.router_of[chunk.destination as usize];
+        if router == last_router {
+            return (self.down[chunk.destination as usize], 0);
+        }
+        let (group, last_group) = (self.group(router), self.group(last_router));
+        if group != last_group && chunk.global_hops == 0 {
+            self.decide(chunk, router, last_group, channels, now);
+        }
+        if chunk.detour == group {
+            chunk.detour = NONE;
+        }
+        let target = if chunk.detour == NONE {
+            last_group
+        } else {
+            chunk.detour
+        };
+        let (link, global) = if target == group {
+            (self.local_link(router, last_router), false)
+        } else {
+            self.towards(router, group, target)
+        };
+        let channel = if global {
+            chunk.global_hops += 1;
+            u32::from(chunk.global_hops) - 1
+        } else if chunk.global_hops == 0 {
+            chunk.local_hops += 1;
+            u32::from(chunk.local_hops) - 1
+        } else {
+            let in_first_group = 1 + u32::from(self.routing == PacketRouting::Progressive);
+            in_first_group + u32::from(chunk.global_hops) - 1
+        };
+        (link, channel.min(self.channels - 1))
+    }
+
+    #[inline]
+    fn probably_next(&self, chunk: &Chunk) -> u32 {
+        let last_router = self.router_of[chunk.destination as usize];
+        if chunk.router == last_router {
+            return self.down[chunk.destination as usize];
+        }
+        let (group, last_group) = (self.group(chunk.router), self.group(last_router));
+        let target = if chunk.detour == NONE || chunk.detour == group {
+            last_group
+        } else {
+            chunk.detour
+        };
+        if target == group {
+            self.local_link(chunk.router, last_router)
+        } else {
+            self.towards(chunk.router, group, target).0
+        }
+    }
+
+    #[inline]
+    fn compares(&self, chunk: &Chunk) -> Option<[u32; 2]> {
+        if matches!(
+            self.routing,
+            PacketRouting::Minimal | PacketRouting::NonMinimal
+        ) {
+            return None;
+        }
+        let last_router = self.router_of[chunk.destination as usize];
+        let (group, last_group) = (self.group(chunk.router), self.group(last_router));
+        let compares =
+            group != last_group && chunk.global_hops == 0 && self.decides(chunk, chunk.routers);
+        compares.then(|| {
+            let intermediate = self.drawn(chunk, chunk.routers + 1, group);
+            [last_group, intermediate].map(|peer| self.towards(chunk.router, group, peer).0)
+        })
+    }
+
+    fn channels(&self) -> u32 {
+        self.channels
+    }
+}

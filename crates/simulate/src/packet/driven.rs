@@ -1,0 +1,141 @@
+//! Messages that are sent from outside, event by event: for programs that compute between messages.
+//!
+//! ```
+//! use opticoll_fabric::fabric::Fabric;
+//! use opticoll_plan::plan::routes::OF_FABRIC;
+//! use opticoll_simulate::live::{Live, MessageEvent};
+//! use opticoll_simulate::packet::{DrivenPackets, PacketSettings};
+//! use opticoll_base::units::{Bytes, Time};
+//! let fabric = Fabric::parse("crossbar:ranks=2,rate=10GB/s,latency=10ns")?;
+//! let mut packets = DrivenPackets::new(&fabric, &PacketSettings::default())?;
+//! packets.send(7, (0, 1), OF_FABRIC, Bytes::new(4096), Time::ZERO)?;
+//! let mut events = Vec::new();
+//! while !events.iter().any(|event: &MessageEvent| event.arrived) {
+//!     packets.advance(&mut events)?;
+//! }
+//! assert_eq!(events.iter().map(|event| event.message).collect::<Vec<u32>>(), [7, 7]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use super::engine::PacketEngine;
+use super::engine::terminal::FIRST_STREAM;
+use super::event_queue::LATEST_PS;
+use super::machine::{Built, build, named, network_of};
+use super::routes::Routes;
+use super::settings::PacketSettings;
+use super::steps::IssuedMessage;
+use super::stuck;
+use super::{PacketError, PacketOptions, PacketWork};
+use crate::SimulationError;
+use crate::live::{BusiestLink, Live, MessageEvent};
+use crate::table::Details;
+use opticoll_base::units::{Bytes, Time};
+use opticoll_fabric::fabric::Fabric;
+use opticoll_fabric::network::Network;
+
+/// The terminals and routers of a fabric, with messages under way.
+pub struct DrivenPackets<'a> {
+    network: &'a dyn Network,
+    built: Built<'a>,
+}
+
+impl<'a> DrivenPackets<'a> {
+    /// A fabric without messages; ranks are placed and traffic beside the messages goes on as the
+    /// settings say.
+    ///
+    /// # Errors
+    /// A fabric of light, settings that do not fit, a placement that names no permutation.
+    pub fn new(
+        fabric: &'a Fabric,
+        settings: &PacketSettings,
+    ) -> Result<DrivenPackets<'a>, PacketError> {
+        let network = network_of(fabric)?;
+        let work = PacketWork {
+            collective: None,
+            traffic: settings.background.clone(),
+        };
+        // What comes from outside may come at any time, so that there is nothing to do side by side.
+        let options = PacketOptions {
+            cores: 1,
+            ..settings.options.clone()
+        };
+        let mut built = build(fabric, &work, &options)?;
+        if let Some(terminals) = settings.placement.terminals(fabric.ranks()) {
+            built.place(terminals)?;
+        }
+        built.engine.begin_driven();
+        Ok(DrivenPackets { network, built })
+    }
+}
+
+impl Live for DrivenPackets<'_> {
+    /// Numbers are below 2^31, times below 13 days.
+    fn send(
+        &mut self,
+        message: u32,
+        (source, destination): (u32, u32),
+        _route: u32,
+        bytes: Bytes,
+        time: Time,
+    ) -> Result<(), SimulationError> {
+        if message >= FIRST_STREAM {
+            return Err(PacketError::TooMany.into());
+        }
+        if time.ps() >= LATEST_PS {
+            return Err(PacketError::TooLong.into());
+        }
+        let place = |rank: u32| {
+            let terminal = self.built.placement.get(rank as usize).copied();
+            terminal.ok_or(PacketError::Unreachable { rank })
+        };
+        self.built.engine.hand_in(IssuedMessage {
+            source: place(source)?,
+            destination: place(destination)?,
+            bytes: bytes.get(),
+            tag: message,
+            time: time.ps(),
+        });
+        Ok(())
+    }
+
+    fn next_time(&mut self) -> Result<Option<Time>, SimulationError> {
+        Ok(self.built.engine.next_time().map(Time::from_ps))
+    }
+
+    fn advance(&mut self, happened: &mut Vec<MessageEvent>) -> Result<(), SimulationError> {
+        let advanced = self.built.engine.advance(happened);
+        Ok(advanced.map_err(|error| named(error, self.network))?)
+    }
+
+    fn close(mut self: Box<Self>, time: Time) -> Result<Details, SimulationError> {
+        let links = self.network.links().len();
+        let placement = &self.built.placement;
+        let found = self.built.engine.outcome(time.ps(), placement, links)?;
+        Ok(BusiestLink::of_links(
+            self.network,
+            &found.links.bytes,
+            time,
+        ))
+    }
+}
+
+impl<R: Routes> PacketEngine<R> {
+    /// A message from outside.
+    pub(super) fn hand_in(&mut self, order: IssuedMessage) {
+        self.now = self.now.max(order.time);
+        self.submit(order);
+    }
+
+    /// Carries out the events of the next instant.
+    pub(super) fn advance(&mut self, happened: &mut Vec<MessageEvent>) -> Result<(), PacketError> {
+        let Some(time) = self.event_queue.next_time() else {
+            return Err(stuck::error(std::slice::from_mut(self), LATEST_PS));
+        };
+        if time >= LATEST_PS {
+            return Err(PacketError::TooLong);
+        }
+        self.run(time + 1, false);
+        happened.append(self.happened.get_or_insert_default());
+        Ok(())
+    }
+}

@@ -1,0 +1,535 @@
+//! The event loop of a part of the network: ports, terminals, and what happens when. Where the network is
+//! not divided, all of it is one part, which waits for nobody.
+
+mod occupancy;
+pub(super) mod terminal;
+mod together;
+
+use std::sync::Arc;
+
+use occupancy::Doubt;
+use terminal::{Nic, PacketMessage};
+
+use super::border::{Border, Mail, NEVER};
+use super::channel::{Chunk, HeldBuffer, VirtualChannels, Wake};
+use super::delays::Delays;
+use super::division::Division;
+use super::event_queue::{EventKind, LATEST_PS, PacketQueue};
+use super::pool::Pool;
+use super::port::PacketPort;
+use super::routes::Routes;
+use super::steps::{IssuedMessage, ScheduleProgress};
+use super::traffic::Stream;
+use super::{Arbitration, RouterDelay};
+use crate::live::MessageEvent;
+use crate::outcome::meter::ClassMeter;
+use crate::outcome::packets::{Distribution, LinkClass};
+use opticoll_base::interrupt;
+
+/// So often a part mails and shows its clock, at least, in the time in which others may go on without it.
+const SHOWS: u64 = 16;
+
+/// How long chunks stood before a channel's full buffer.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Stall {
+    pub(super) sum: u64,
+    pub(super) since: Option<u64>,
+}
+
+/// The machine and its rules, in picoseconds and bytes.
+#[derive(Clone)]
+pub(super) struct Setup {
+    pub(super) division: Division,
+    pub(super) packet: u64,
+    pub(super) chunk: u64,
+    pub(super) router_delay: u64,
+    pub(super) router_delay_rule: RouterDelay,
+    pub(super) credit_delay: u64,
+    pub(super) arbitration: Arbitration,
+    pub(super) delays: Delays,
+    pub(super) begin: u64,
+    /// Chunks at a terminal from which on it cuts no further packet.
+    pub(super) most_queued: u32,
+    /// Per terminal, its link; per link, the terminal that it leads from.
+    pub(super) injection: Vec<u32>,
+    pub(super) terminal_at: Vec<u32>,
+    /// Per link, its rate.
+    pub(super) bits_per_second: Vec<u64>,
+}
+
+/// A part of a running simulation. Columns have places for all links and terminals; those of others are not
+/// used.
+#[repr(align(128))]
+pub(super) struct PacketEngine<R> {
+    pub(super) setup: Setup,
+    border: Arc<Border>,
+    pub(super) part: u8,
+    pub(super) routes: R,
+    pub(super) ports: Vec<PacketPort>,
+    pub(super) channels: VirtualChannels,
+    pub(super) stalls: Vec<Stall>,
+    /// Per channel, the bytes by which its chunks were shorter than full ones.
+    pub(super) short_bytes: Vec<u64>,
+    pub(super) chunks: Pool<Chunk>,
+    pub(super) steps: Option<ScheduleProgress>,
+    pub(super) streams: Vec<Stream>,
+    pub(super) measured: Measured,
+    pub(super) event_queue: PacketQueue,
+    pub(super) messages: Pool<PacketMessage>,
+    pub(super) nics: Vec<Nic>,
+    pub(super) orders: Vec<IssuedMessage>,
+    /// What happens to messages, where somebody outside waits for them.
+    pub(super) happened: Option<Vec<MessageEvent>>,
+    pub(super) now: u64,
+    /// Mail to each part, and that which came last.
+    pub(super) mail: Vec<Mail>,
+    came: Mail,
+    /// Per part and number there, the number here of a message that comes from it.
+    received: Vec<Vec<u32>>,
+    /// Events before this time may happen; credits that come back before that one are known.
+    limit: u64,
+    credits_known: u64,
+    /// The most that buffers held, perhaps: where a credit from another part may not be known yet.
+    doubts: Vec<Doubt>,
+    /// Channels towards other parts in which chunks wait for a credit that is not known.
+    wanted: u32,
+    /// The clock shown last.
+    clock: u64,
+    /// When the last of its ranks ended.
+    ended: u64,
+    /// After so many events it asks all parts to stop for a while.
+    pub(super) rest_after: u64,
+    /// How often it has waited for others, and the events when it began to count.
+    pub(super) waits: u64,
+    pub(super) waits_since: u64,
+}
+
+impl Measured {
+    /// Nothing so far; over time in bins of so many picoseconds, if any.
+    pub(super) fn new(terminals: u32, bin: u64) -> Measured {
+        Measured {
+            finish: vec![0; terminals as usize],
+            message_latency: Distribution::default(),
+            background_latency: Distribution::default(),
+            chunk_latency: Distribution::default(),
+            routers_passed: 0,
+            minimal_chunks: 0,
+            detoured_chunks: 0,
+            bytes_sent: 0,
+            bytes_delivered: 0,
+            forwards: 0,
+            events: 0,
+            delivered: 0,
+            occupancy: ClassMeter::new(bin),
+            stalled: ClassMeter::new(bin),
+        }
+    }
+}
+
+/// What is counted on the way.
+pub(super) struct Measured {
+    pub(super) finish: Vec<u64>,
+    pub(super) message_latency: Distribution,
+    pub(super) background_latency: Distribution,
+    pub(super) chunk_latency: Distribution,
+    pub(super) routers_passed: u64,
+    pub(super) minimal_chunks: u64,
+    pub(super) detoured_chunks: u64,
+    pub(super) bytes_sent: u128,
+    pub(super) bytes_delivered: u64,
+    pub(super) forwards: u64,
+    pub(super) events: u64,
+    pub(super) delivered: u64,
+    pub(super) occupancy: ClassMeter,
+    pub(super) stalled: ClassMeter,
+}
+
+impl<R: Routes> PacketEngine<R> {
+    pub(super) fn new(
+        (setup, border, part): (Setup, Arc<Border>, u8),
+        routes: R,
+        ports: Vec<PacketPort>,
+        channels: VirtualChannels,
+        steps: Option<ScheduleProgress>,
+        streams: Vec<Stream>,
+        measured: Measured,
+    ) -> PacketEngine<R> {
+        let parts = setup.division.parts as usize;
+        // Some five events happen per port and chunk time; a bucket then has a few dozen of them.
+        let own = (ports.len() / parts).max(1);
+        let shift = 9 + (40_000 / own).max(1).ilog2().min(5);
+        let mut engine = PacketEngine {
+            nics: setup.injection.iter().map(|&link| Nic::new(link)).collect(),
+            setup,
+            border,
+            part,
+            stalls: vec![Stall::default(); channels.list.len()],
+            short_bytes: vec![0; channels.list.len()],
+            routes,
+            ports,
+            channels,
+            steps,
+            streams,
+            measured,
+            event_queue: PacketQueue::new(shift),
+            chunks: Pool::new(),
+            messages: Pool::new(),
+            orders: Vec::new(),
+            happened: None,
+            now: 0,
+            mail: (0..parts).map(|_| Mail::default()).collect(),
+            came: Mail::default(),
+            received: vec![Vec::new(); parts],
+            limit: 0,
+            credits_known: 0,
+            doubts: Vec::new(),
+            wanted: 0,
+            clock: 0,
+            ended: NEVER,
+            rest_after: u64::MAX,
+            waits: 0,
+            waits_since: 0,
+        };
+        engine.plan();
+        engine
+    }
+
+    /// Puts what is known from the beginning on the event_queue.
+    fn plan(&mut self) {
+        let terminals = self.nics.len() as u32;
+        let part_of = &self.setup.division.of_terminal;
+        let own = |terminal: &u32| part_of[*terminal as usize] == self.part;
+        for stream in 0..self.streams.len() {
+            for terminal in (0..terminals).filter(own) {
+                interrupt::check();
+                let time = self.streams[stream].first(terminal);
+                let traffic = self.streams[stream].traffic();
+                if traffic.messages == Some(0) || !traffic.sends_at(time) {
+                    continue;
+                }
+                let timer = stream as u32 * terminals + terminal;
+                self.event_queue.push(time, EventKind::Timer, timer);
+            }
+        }
+        if let Some(steps) = &self.steps {
+            for rank in (0..terminals).filter(|&rank| own(&steps.terminal(rank))) {
+                interrupt::check();
+                self.event_queue
+                    .push(self.setup.begin, EventKind::Begin, rank);
+            }
+        }
+    }
+
+    /// Carries out the events before the limit.
+    fn work(&mut self) {
+        loop {
+            while let Some(event) = self.event_queue.pop(self.limit) {
+                interrupt::check();
+                self.now = event.time();
+                self.measured.events += 1;
+                match event.kind() {
+                    EventKind::Arrive => self.arrive(event.index()),
+                    EventKind::Send => self.send(event.index()),
+                    EventKind::Credit => self.credit(event.index()),
+                    EventKind::Generate => self.generate(event.index()),
+                    EventKind::Inject => self.inject(event.index()),
+                    EventKind::Deliver => self.deliver(event.index()),
+                    EventKind::Timer => self.timer(event.index()),
+                    EventKind::Begin => self.begin(event.index()),
+                }
+            }
+            if self.measured.events >= self.rest_after || self.waits_much() {
+                self.rest_after = u64::MAX;
+                self.ask_for_rest();
+            }
+            if self.event_queue.is_open() || !self.read_ahead() {
+                return;
+            }
+            if self.mail.len() > 1 {
+                let (clock, next) = (self.event_queue.begin_of_open(), self.now);
+                if clock >= self.clock + self.setup.division.chunk / SHOWS {
+                    self.show(clock, next);
+                }
+            }
+        }
+    }
+
+    /// Opens the next events of the event_queue and reads what they are about. These reads do not wait for one
+    /// another, so that the processor fetches from far memory all at once what the events would fetch one
+    /// by one. Returns whether there are events that may happen.
+    fn read_ahead(&mut self) -> bool {
+        let events = self.event_queue.open(self.limit);
+        let mut read = 0;
+        for event in events.iter().rev() {
+            match event.kind() {
+                EventKind::Arrive => {
+                    let chunk = &self.chunks[event.index()];
+                    let from = self.channels.number(chunk.link, chunk.channel.into());
+                    read ^= self.channels.list[from as usize].occupied;
+                    let link = self.routes.probably_next(chunk);
+                    let into = self.channels.number(link, 0);
+                    read ^= self.channels.list[into as usize].occupied;
+                    if self.ports[link as usize].class == LinkClass::Ejection {
+                        read ^= self.messages[chunk.message].chunks as u32;
+                    }
+                }
+                EventKind::Inject => {
+                    let nic = &self.nics[event.index() as usize];
+                    let into = self.channels.number(nic.link, 0);
+                    read ^= self.channels.list[into as usize].occupied;
+                    read ^= self.ports[nic.link as usize].target;
+                    read ^= self.chunks[nic.queue.head].bytes;
+                }
+                EventKind::Generate => {
+                    let nic = &self.nics[event.index() as usize];
+                    read ^= self.messages[nic.messages.head].chunks as u32;
+                }
+                EventKind::Deliver => read ^= self.messages[event.index()].chunks as u32,
+                _ => {}
+            }
+        }
+        std::hint::black_box(read);
+        self.event_queue.is_open()
+    }
+
+    /// A chunk comes to a router: it takes a place in the buffer of its next channel, or waits.
+    fn arrive(&mut self, number: u32) {
+        if self.mail.len() > 1 {
+            let links = self.routes.compares(&self.chunks[number]);
+            if links.is_some_and(|links| links.iter().any(|&link| self.crosses(link))) {
+                self.settle();
+            }
+        }
+        let chunk = &mut self.chunks[number];
+        let router = chunk.router;
+        let (link, channel) = self
+            .routes
+            .next(chunk, router, &mut self.channels, self.now);
+        let into = self.channels.number(link, channel);
+        self.channels.take_credits(into, self.now);
+        let state = &self.channels.list[into as usize];
+        if state.occupied >= state.capacity && state.wait.is_empty() && self.crosses(link) {
+            self.settle();
+            self.channels.take_credits(into, self.now);
+        }
+        let state = &self.channels.list[into as usize];
+        if state.wait.is_empty() && state.occupied < state.capacity {
+            self.accept(link, into, number);
+            return;
+        }
+        if state.queue.is_empty() {
+            self.stall(link, into);
+        }
+        let state = &mut self.channels.list[into as usize];
+        state.wait.push(&mut self.chunks, number);
+        state.waiting += 1;
+        self.await_credit(into);
+    }
+
+    /// Makes sure that the next credit of a channel becomes an event.
+    pub(super) fn await_credit(&mut self, number: u32) {
+        if self.channels.list[number as usize].wake != Wake::Unwanted {
+            return;
+        }
+        self.channels.list[number as usize].wake = Wake::Wanted;
+        if let Some(time) = self.channels.next_credit(number) {
+            self.wake(number, time);
+        } else if self.crosses(number >> self.channels.shift) {
+            self.wanted += 1;
+            self.limit = self.limit.min(self.credits_known);
+        }
+    }
+
+    /// A credit will come back to a channel; returns whether somebody waits for it.
+    #[inline]
+    fn wake(&mut self, number: u32, time: u64) -> bool {
+        let state = &mut self.channels.list[number as usize];
+        let wanted = state.wake == Wake::Wanted;
+        if wanted {
+            state.wake = Wake::Scheduled;
+            self.event_queue.push(time, EventKind::Credit, number);
+        }
+        wanted
+    }
+
+    /// Gives the place of the buffer that a chunk holds free, as of a time to come, when it goes on by a link.
+    #[inline]
+    fn send_credit(&mut self, held: HeldBuffer, time: u64, by: u32) {
+        let delay =
+            self.setup.credit_delay + held.latency + self.setup.delays.credit(&mut self.ports, by);
+        let number = self.channels.number(held.link, held.channel);
+        let back = if held.sender == self.part {
+            let back = self.channels.send_credit(number, self.now, time + delay);
+            self.wake(number, back);
+            back
+        } else {
+            let back = self.channels.return_credit(number, time + delay);
+            let mail = &mut self.mail[usize::from(held.sender)];
+            mail.credits.push((number, back));
+            back
+        };
+        if self.measured.occupancy.measures() {
+            let class = self.ports[held.link as usize].class;
+            self.measured.occupancy.step(class, back, -1);
+        }
+    }
+
+    /// A chunk leaves the buffer of the link it came over for that of its next one.
+    fn accept(&mut self, link: u32, into: u32, number: u32) {
+        let held = self.chunks[number].held();
+        self.occupy(link, into, self.now);
+        self.send_credit(held, self.now, link);
+        let earliest = self.now + self.setup.delays.handover(&mut self.ports, link);
+        let port = &mut self.ports[link as usize];
+        let next = match self.setup.arbitration {
+            // Nothing stands before this one; the decision made last is not still to come into force.
+            Arbitration::Ahead if self.now >= port.decided => earliest,
+            _ => port.free.max(earliest),
+        };
+        if !port.pending && next == earliest {
+            port.decided = earliest;
+            let start = port.free.max(earliest);
+            self.transmit(link, into, number, start);
+            return;
+        }
+        port.queued += 1;
+        if !port.pending {
+            port.pending = true;
+            self.event_queue.push(next, EventKind::Send, link);
+        }
+        let queue = &mut self.channels.list[into as usize].queue;
+        queue.push(&mut self.chunks, number);
+    }
+
+    /// It is decided which chunk of a link's queues goes next.
+    fn send(&mut self, link: u32) {
+        let first = link << self.channels.shift;
+        let count = 1 << self.channels.shift;
+        let waits = |channel: &u32| {
+            let state = &self.channels.list[(first + channel) as usize];
+            !state.queue.is_empty()
+        };
+        let turn = u32::from(self.ports[link as usize].turn);
+        let channel = match self.setup.arbitration {
+            Arbitration::Ahead | Arbitration::Strict => (0..count).rev().find(waits),
+            Arbitration::RoundRobin => (0..count).map(|place| (turn + place) % count).find(waits),
+        };
+        let Some(channel) = channel else {
+            return;
+        };
+        let queue = &mut self.channels.list[(first + channel) as usize].queue;
+        let number = queue.pop(&self.chunks);
+        let port = &mut self.ports[link as usize];
+        port.turn = ((channel + 1) % count) as u8;
+        port.queued -= 1;
+        port.decided = self.now;
+        let start = port.free.max(self.now);
+        self.transmit(link, first + channel, number, start);
+        let port = &mut self.ports[link as usize];
+        port.pending = port.queued > 0;
+        if port.pending {
+            self.event_queue.push(port.free, EventKind::Send, link);
+        }
+    }
+
+    /// A router puts a chunk on a link at a time when that is free.
+    #[inline]
+    fn transmit(&mut self, link: u32, into: u32, number: u32, start: u64) {
+        if start >= LATEST_PS {
+            return self.event_queue.push(start, EventKind::Send, link);
+        }
+        let router_delay = self.setup.router_delay;
+        let mut arrival = self.put(link, into, number, start) + router_delay;
+        let port = &mut self.ports[link as usize];
+        if self.setup.router_delay_rule == RouterDelay::OccupiesPort {
+            port.free += router_delay;
+        }
+        arrival += port.latency;
+        self.measured.forwards += 1;
+        if port.class != LinkClass::Ejection {
+            if port.part == self.part {
+                self.event_queue
+                    .push_at(arrival, EventKind::Arrive, link, number);
+                return;
+            }
+            let mail = &mut self.mail[usize::from(port.part)];
+            mail.chunks.push(self.chunks[number]);
+            mail.arrivals.push(arrival);
+            self.chunks.remove(number);
+            return;
+        }
+        let chunk = self.chunks[number];
+        self.chunks.remove(number);
+        self.send_credit(chunk.held(), arrival, link);
+        let measured = &mut self.measured;
+        measured.chunk_latency.add(arrival - chunk.made);
+        measured.routers_passed += u64::from(chunk.routers);
+        measured.minimal_chunks += u64::from(!chunk.detoured);
+        measured.detoured_chunks += u64::from(chunk.detoured);
+        measured.bytes_delivered += u64::from(chunk.bytes);
+        let message = &mut self.messages[chunk.message];
+        message.chunks -= 1;
+        if message.chunks == 0 {
+            let time = arrival + self.setup.delays.notice(&mut self.ports, link);
+            let (terminal, message) = (chunk.destination, chunk.message);
+            self.event_queue
+                .push_at(time, EventKind::Deliver, terminal, message);
+        }
+    }
+
+    /// Puts a chunk on a link; returns when its last bit has left.
+    #[inline]
+    pub(super) fn put(&mut self, link: u32, into: u32, number: u32, start: u64) -> u64 {
+        let send = self.setup.delays.send(&mut self.ports, link);
+        let chunk = &mut self.chunks[number];
+        let port = &mut self.ports[link as usize];
+        let short = self.setup.chunk - u64::from(chunk.bytes);
+        let wire = if short == 0 {
+            port.full_wire
+        } else {
+            self.short_bytes[into as usize] += short;
+            (u64::from(chunk.bytes) * 8_000_000_000_000)
+                .div_ceil(self.setup.bits_per_second[link as usize])
+        };
+        chunk.link = link;
+        chunk.sender = self.part;
+        chunk.router = port.target;
+        chunk.latency = port.latency;
+        chunk.channel = (into - (link << self.channels.shift)) as u8;
+        port.free = start + wire + send;
+        port.busy += wire;
+        let state = &mut self.channels.list[into as usize];
+        state.chunks += 1;
+        port.free
+    }
+
+    /// A credit has come back that somebody waits for.
+    fn credit(&mut self, number: u32) {
+        let link = number >> self.channels.shift;
+        if self.crosses(link) {
+            self.settle();
+        }
+        self.channels.take_credits(number, self.now);
+        self.end_stall(link, number, self.now);
+        self.channels.list[number as usize].wake = Wake::Unwanted;
+        if self.ports[link as usize].class == LinkClass::Injection {
+            let terminal = self.setup.terminal_at[link as usize];
+            let time = self.now + self.setup.delays.handover(&mut self.ports, link);
+            self.event_queue.push(time, EventKind::Inject, terminal);
+            return;
+        }
+        loop {
+            let state = &mut self.channels.list[number as usize];
+            if state.wait.is_empty() {
+                return;
+            }
+            if state.occupied >= state.capacity {
+                break;
+            }
+            let chunk = state.wait.pop(&self.chunks);
+            state.waiting -= 1;
+            self.accept(link, number, chunk);
+        }
+        self.await_credit(number);
+    }
+}

@@ -1,0 +1,344 @@
+//! Terminals: messages are cut into packets and chunks, chunks are put on the link, and messages
+//! arrive.
+
+use super::super::border::Begun;
+use super::super::channel::Chunk;
+use super::super::event_queue::{EventKind, LATEST_PS};
+use super::super::pool::{Linked, List, NONE};
+use super::super::routes::Routes;
+use super::super::steps::{IssuedMessage, ScheduleProgress};
+use super::PacketEngine;
+use crate::live::MessageEvent;
+use opticoll_base::units::Time;
+
+/// Streams' tags stand above the steps'.
+pub(in super::super) const FIRST_STREAM: u32 = 1 << 31;
+
+/// A message in the network. Where it goes to another part of that, each of both parts has one: the one
+/// cuts it, the other receives it.
+#[derive(Clone, Copy)]
+pub(in super::super) struct PacketMessage {
+    next: u32,
+    destination: u32,
+    tag: u32,
+    /// Where it comes from another part: that, and its number there.
+    home: u8,
+    number: u32,
+    /// Bytes that are in no packet yet.
+    to_cut: u64,
+    /// Chunks that have not arrived.
+    pub(in super::super) chunks: u64,
+    /// When it was sent, and when its terminal may cut it.
+    sent: u64,
+    ready: u64,
+}
+
+impl PacketMessage {
+    /// The half of a message that its destination's part keeps.
+    pub(in super::super) fn received(begun: &Begun) -> PacketMessage {
+        PacketMessage {
+            next: NONE,
+            destination: begun.destination,
+            tag: begun.tag,
+            home: begun.home,
+            number: begun.number,
+            to_cut: 0,
+            chunks: begun.chunks,
+            sent: begun.sent,
+            ready: 0,
+        }
+    }
+}
+
+impl Linked for PacketMessage {
+    fn next(&self) -> u32 {
+        self.next
+    }
+    fn set_next(&mut self, next: u32) {
+        self.next = next;
+    }
+}
+
+/// A terminal.
+pub(in super::super) struct Nic {
+    pub(in super::super) link: u32,
+    /// Messages to be cut, in order.
+    pub(in super::super) messages: List,
+    /// Chunks to be sent, in order.
+    pub(in super::super) queue: List,
+    queued: u32,
+    /// When it can take the next message, and when the next packet may be cut.
+    sequenced: u64,
+    paced: u64,
+    /// Whether a packet is to be cut, and whether that waits for a chunk to leave.
+    generating: bool,
+    held_up: bool,
+    /// Whether a chunk is to be sent or waits for a credit.
+    sending: bool,
+    /// Chunks made so far.
+    made: u64,
+}
+
+impl Nic {
+    /// One without messages, that sends over a link.
+    pub(in super::super) fn new(link: u32) -> Nic {
+        Nic {
+            link,
+            messages: List::EMPTY,
+            queue: List::EMPTY,
+            queued: 0,
+            sequenced: 0,
+            paced: 0,
+            generating: false,
+            held_up: false,
+            sending: false,
+            made: 0,
+        }
+    }
+}
+
+impl<R: Routes> PacketEngine<R> {
+    /// A message is handed to its terminal.
+    pub(in super::super) fn submit(&mut self, order: IssuedMessage) {
+        let chunks_of = |bytes: u64| bytes.div_ceil(self.setup.chunk);
+        let (whole, rest) = (
+            order.bytes / self.setup.packet,
+            order.bytes % self.setup.packet,
+        );
+        let chunks = whole * chunks_of(self.setup.packet) + chunks_of(rest);
+        let (delays, ports) = (&self.setup.delays, &mut self.ports);
+        let nic = &mut self.nics[order.source as usize];
+        let link = nic.link;
+        let taken = nic.sequenced.max(order.time + delays.handover(ports, link));
+        let sequencing = delays.sequencing() + delays.handover(ports, link);
+        nic.sequenced = taken.saturating_add(sequencing);
+        let ready = nic.sequenced;
+        let message = self.messages.add(PacketMessage {
+            next: NONE,
+            destination: order.destination,
+            tag: order.tag,
+            home: self.part,
+            number: NONE,
+            to_cut: order.bytes,
+            chunks: chunks.max(1),
+            sent: order.time,
+            ready,
+        });
+        let part = self.setup.division.of_terminal[order.destination as usize];
+        if part != self.part {
+            self.mail[usize::from(part)].begun.push(Begun {
+                home: self.part,
+                number: message,
+                destination: order.destination,
+                tag: order.tag,
+                chunks: chunks.max(1),
+                sent: order.time,
+            });
+        }
+        self.measured.bytes_sent += u128::from(order.bytes);
+        self.routes.begin(message, order.source, order.destination);
+        nic.messages.push(&mut self.messages, message);
+        if !nic.generating {
+            nic.generating = true;
+            let delay = delays.handover(&mut self.ports, link);
+            let time = ready.max(nic.paced).saturating_add(delay);
+            self.event_queue
+                .push(time, EventKind::Generate, order.source);
+        }
+    }
+
+    /// A terminal cuts the next packet of its first message into chunks.
+    pub(in super::super) fn generate(&mut self, terminal: u32) {
+        let nic = &mut self.nics[terminal as usize];
+        let number = nic.messages.head;
+        let message = &mut self.messages[number];
+        let mut bytes = message.to_cut.min(self.setup.packet);
+        message.to_cut -= bytes;
+        let last_packet = message.to_cut == 0;
+        let destination = message.destination;
+        if last_packet {
+            nic.messages.pop(&self.messages);
+        }
+        let mut count = 0;
+        loop {
+            let piece = bytes.min(self.setup.chunk);
+            bytes -= piece;
+            let draw = (u64::from(terminal) << 40) + (nic.made << 3);
+            let mut chunk = Chunk::new(
+                (self.part, number),
+                destination,
+                piece as u32,
+                self.now,
+                draw,
+            );
+            chunk.last = last_packet && bytes == 0;
+            let place = self.chunks.add(chunk);
+            nic.queue.push(&mut self.chunks, place);
+            nic.made += 1;
+            count += 1;
+            if bytes == 0 {
+                break;
+            }
+        }
+        nic.queued += count as u32;
+        let link = nic.link;
+        let wire = self.ports[link as usize].full_wire;
+        let after = self.now + self.setup.delays.send(&mut self.ports, link);
+        nic.paced = after.saturating_add(wire.saturating_mul(count));
+        nic.held_up = nic.queued >= self.setup.most_queued;
+        if !nic.held_up {
+            self.set_next_time(terminal);
+        }
+        let nic = &mut self.nics[terminal as usize];
+        if !nic.sending {
+            nic.sending = true;
+            let time = self.now + self.setup.delays.handover(&mut self.ports, link);
+            self.event_queue.push(time, EventKind::Inject, terminal);
+        }
+    }
+
+    /// Sets the time of a terminal's next packet, if it has one.
+    fn set_next_time(&mut self, terminal: u32) {
+        let nic = &mut self.nics[terminal as usize];
+        nic.generating = !nic.messages.is_empty();
+        if nic.generating {
+            let ready = self.messages[nic.messages.head].ready;
+            let delay = self.setup.delays.handover(&mut self.ports, nic.link);
+            let time = ready.max(nic.paced).max(self.now).saturating_add(delay);
+            self.event_queue.push(time, EventKind::Generate, terminal);
+        }
+    }
+
+    /// A terminal puts its next chunk on its link, if the router has room.
+    pub(in super::super) fn inject(&mut self, terminal: u32) {
+        let nic = &mut self.nics[terminal as usize];
+        let link = nic.link;
+        let into = self.channels.number(link, 0);
+        self.channels.take_credits(into, self.now);
+        let state = &self.channels.list[into as usize];
+        if state.occupied >= state.capacity {
+            self.stall(link, into);
+            self.await_credit(into);
+            return;
+        }
+        let number = nic.queue.pop(&self.chunks);
+        nic.queued -= 1;
+        let (held_up, more) = (nic.held_up, !nic.queue.is_empty());
+        nic.sending = more;
+        nic.held_up = false;
+        self.occupy(link, into, self.now);
+        let start = self.now.max(self.ports[link as usize].free);
+        if start >= LATEST_PS {
+            return self.event_queue.push(start, EventKind::Inject, terminal);
+        }
+        let gone = self.put(link, into, number, start);
+        let arrival = gone + self.ports[link as usize].latency;
+        self.event_queue
+            .push_at(arrival, EventKind::Arrive, link, number);
+        if more {
+            self.event_queue.push(gone, EventKind::Inject, terminal);
+        }
+        if held_up {
+            if self.nics[terminal as usize].queued < self.setup.most_queued {
+                self.set_next_time(terminal);
+            } else {
+                self.nics[terminal as usize].held_up = true;
+            }
+        }
+        let chunk = &self.chunks[number];
+        if chunk.last {
+            let tag = self.messages[chunk.message].tag;
+            let left = self.now + self.setup.delays.handover(&mut self.ports, link);
+            if tag < FIRST_STREAM {
+                let finish = &mut self.measured.finish[terminal as usize];
+                *finish = (*finish).max(left);
+                if let Some(happened) = &mut self.happened {
+                    happened.push(MessageEvent {
+                        message: tag,
+                        left: true,
+                        arrived: false,
+                        time: Time::from_ps(left),
+                    });
+                }
+                if let Some(steps) = &mut self.steps {
+                    steps.left(terminal, left, &mut self.orders);
+                }
+                self.send_orders();
+            }
+        }
+    }
+
+    /// The receiver has a message.
+    pub(in super::super) fn deliver(&mut self, number: u32) {
+        let message = self.messages[number];
+        self.messages.remove(number);
+        if message.home != self.part {
+            let mail = &mut self.mail[usize::from(message.home)];
+            mail.delivered.push(message.number);
+        }
+        let measured = &mut self.measured;
+        measured.delivered += 1;
+        let latency = self.now - message.sent;
+        let foreground = message.tag < FIRST_STREAM;
+        if foreground || self.steps.is_none() && self.happened.is_none() {
+            measured.message_latency.add(latency);
+            let finish = &mut measured.finish[message.destination as usize];
+            *finish = (*finish).max(self.now);
+        } else {
+            measured.background_latency.add(latency);
+        }
+        if let Some(happened) = self.happened.as_mut().filter(|_| foreground) {
+            happened.push(MessageEvent {
+                message: message.tag,
+                left: false,
+                arrived: true,
+                time: Time::from_ps(self.now),
+            });
+        }
+        let Some(steps) = self.steps.as_mut().filter(|_| foreground) else {
+            return;
+        };
+        steps.arrived(message.destination, message.tag, self.now, &mut self.orders);
+        self.send_orders();
+    }
+
+    /// Sends what the ranks that have gone on want to, unless they were the last to do so.
+    fn send_orders(&mut self) {
+        if self.steps.as_ref().is_some_and(ScheduleProgress::finished) {
+            self.end();
+        }
+        for place in 0..self.orders.len() {
+            self.submit(self.orders[place]);
+        }
+        self.orders.clear();
+    }
+
+    /// A rank begins.
+    pub(in super::super) fn begin(&mut self, rank: u32) {
+        let Some(steps) = &mut self.steps else {
+            return;
+        };
+        steps.begin(rank, self.now, &mut self.orders);
+        self.send_orders();
+    }
+
+    /// A terminal sends the next message of a stream.
+    pub(in super::super) fn timer(&mut self, timer: u32) {
+        let terminals = self.nics.len() as u32;
+        let (number, terminal) = (timer / terminals, timer % terminals);
+        let stream = &mut self.streams[number as usize];
+        let (destination, more) = stream.next(terminal);
+        let order = IssuedMessage {
+            source: terminal,
+            destination,
+            bytes: stream.traffic().size.get(),
+            tag: FIRST_STREAM + number,
+            time: self.now,
+        };
+        let next = self.now + stream.traffic().period.ps();
+        if more && stream.traffic().sends_at(next) {
+            self.event_queue.push(next, EventKind::Timer, timer);
+        }
+        self.submit(order);
+    }
+}

@@ -1,0 +1,152 @@
+//! How much work a simulation is, before it starts.
+
+use super::{PacketCollective, PacketError, PacketOptions, PacketRouting, PacketWork};
+use opticoll_base::interrupt;
+use opticoll_base::units::Bytes;
+use opticoll_fabric::fabric::Fabric;
+use opticoll_fabric::network::Network;
+
+/// The work that lies ahead. Traffic beside a collective is not counted: it lasts as long as that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ExpectedWork {
+    /// Messages.
+    pub messages: u64,
+    /// Chunks of all messages.
+    pub chunks: u64,
+    /// About how often routers send a chunk on.
+    pub forwards: u64,
+}
+
+/// Routes that the estimate of forwards looks at.
+const SAMPLES: u64 = 4096;
+
+/// How much work there is: messages and chunks exactly, unless the messages of a step with the same ends
+/// are several transfers; forwards by the routes of a sample.
+///
+/// # Errors
+/// No electrical fabric, or a size that does not fit.
+pub fn expected(
+    fabric: &Fabric,
+    work: &PacketWork<'_>,
+    options: &PacketOptions,
+) -> Result<ExpectedWork, PacketError> {
+    let Some(network) = fabric.network() else {
+        return Err(PacketError::Fabric {
+            family: fabric.family(),
+        });
+    };
+    let ranks = network.ranks();
+    let mut sum = ExpectedWork::default();
+    let mut lengths = PathLengths::new(network);
+    if let Some(collective) = &work.collective {
+        let transfers = collective.schedule.len() as u64;
+        let every = (transfers / SAMPLES).max(1);
+        let (mut sampled, mut routers) = (0u64, 0u64);
+        for index in 0..collective.schedule.len() {
+            interrupt::check();
+            let bytes = bytes_of(collective, index)?;
+            sum.messages += 1;
+            sum.chunks = sum.chunks.saturating_add(chunks_of(bytes, options));
+            if index as u64 % every == 0 {
+                let (source, destination) = ends(collective, index);
+                if source < ranks && destination < ranks && source != destination {
+                    sampled += 1;
+                    routers += lengths.routers(source, destination);
+                }
+            }
+        }
+        sum.forwards = scaled(sum.chunks, routers, sampled);
+    } else {
+        for traffic in &work.traffic {
+            let messages = u64::from(traffic.messages.unwrap_or(0)) * u64::from(ranks);
+            let chunks = messages.saturating_mul(chunks_of(traffic.size.get(), options));
+            // Any pattern's routes are about as long as those between ranks far apart and near.
+            let (mut sampled, mut routers) = (0u64, 0u64);
+            let pairs = (0..SAMPLES.min(u64::from(ranks).pow(2))).map(|draw| {
+                let places = opticoll_base::hash::hash(draw);
+                let (source, offset) = (places as u32 % ranks, (places >> 32) as u32 % ranks);
+                (source, (source + offset) % ranks)
+            });
+            for (source, destination) in pairs.filter(|(source, other)| source != other) {
+                interrupt::check();
+                sampled += 1;
+                routers += lengths.routers(source, destination);
+            }
+            sum.messages += messages;
+            sum.chunks = sum.chunks.saturating_add(chunks);
+            let forwards = scaled(chunks, routers, sampled);
+            sum.forwards = sum.forwards.saturating_add(forwards);
+        }
+    }
+    if options.routing != PacketRouting::Minimal {
+        // By way of a group between there are up to twice as many.
+        sum.forwards = sum.forwards.saturating_mul(3) / 2;
+    }
+    Ok(sum)
+}
+
+fn ends(collective: &PacketCollective<'_>, index: usize) -> (u32, u32) {
+    let transfer = collective.schedule.transfer(index);
+    let place = |rank: u32| {
+        let placed = collective.placement.as_ref();
+        placed.map_or(rank, |placed| {
+            placed.get(rank as usize).copied().unwrap_or(rank)
+        })
+    };
+    (place(transfer.source), place(transfer.destination))
+}
+
+fn bytes_of(collective: &PacketCollective<'_>, index: usize) -> Result<u64, PacketError> {
+    let transfer = collective.schedule.transfer(index);
+    let whole = collective.schedule.collective;
+    Ok(whole
+        .range_bytes(collective.size, transfer.chunk, transfer.count)?
+        .get())
+}
+
+fn chunks_of(bytes: u64, options: &PacketOptions) -> u64 {
+    let pieces = |bytes: u64, piece: Bytes| bytes.div_ceil(piece.get().max(1));
+    let packet = options.packet.get().max(1);
+    let chunks = bytes / packet * pieces(packet, options.chunk);
+    (chunks + pieces(bytes % packet, options.chunk)).max(1)
+}
+
+/// Routes by their length.
+struct PathLengths<'a> {
+    network: &'a dyn Network,
+    /// Routers more than links: -1 between terminals, 1 where ranks are routers and have ports of their
+    /// own.
+    more: i64,
+    route: Vec<u32>,
+}
+
+impl PathLengths<'_> {
+    fn new(network: &dyn Network) -> PathLengths<'_> {
+        let ranks = network.ranks();
+        let mut leaving = vec![0; ranks as usize];
+        for link in 0..network.links().len() as u32 {
+            let from = network.ends(link).map_or(u32::MAX, |(from, _)| from);
+            if let Some(links) = leaving.get_mut(from as usize) {
+                *links += 1;
+            }
+        }
+        let terminals = leaving.iter().all(|links| *links == 1);
+        PathLengths {
+            network,
+            more: if terminals { -1 } else { 1 },
+            route: Vec::new(),
+        }
+    }
+
+    /// Routers on the way between two ranks.
+    fn routers(&mut self, source: u32, destination: u32) -> u64 {
+        self.route.clear();
+        self.network.route(source, destination, &mut self.route);
+        self.route.len().saturating_add_signed(self.more as isize) as u64
+    }
+}
+
+fn scaled(chunks: u64, routers: u64, sampled: u64) -> u64 {
+    let forwards = u128::from(chunks) * u128::from(routers) / u128::from(sampled.max(1));
+    u64::try_from(forwards).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,294 @@
+//! Fixed routes on any network, with channels that cannot wait in a circle.
+//!
+//! Let a link *depend* on the next one of some route. Depth-first search over that graph finds a set of
+//! dependencies, the *breaks*, without which it has no circle: those that lead back to a link
+//! still being searched. A chunk starts on channel 0 and changes to the next channel at every break. Number the links
+//! such that every dependency that is no break leads upwards, and order channels by (channel, number of the link):
+//! along a route the first rises at a break, and otherwise the second rises. So every chunk climbs
+//! one order of all channels, and nothing waits in a circle (Dally and Seitz 1987). A ring needs two
+//! channels, a torus with routes by dimension one more than it has dimensions of four or more places.
+//! The search sees every pair of ranks, so the order is not assumed but checked; more channels than
+//! [`MOST_CHANNELS`] are refused.
+//!
+//! Ranks that more than one link leads from or to are routers too. All ranks then have a port of
+//! their own into and out of it, as fast as the rank's fastest link.
+
+use super::channel::{Chunk, VirtualChannels};
+use super::division::Division;
+use super::pool::NONE;
+use super::port::{PacketPort, port};
+use super::routes::{PacketMachine, Routes};
+use super::{PacketError, PacketOptions};
+use crate::outcome::packets::LinkClass;
+use opticoll_base::interrupt;
+use opticoll_base::units::Bytes;
+use opticoll_fabric::network::Network;
+
+/// The most virtual channels on a link.
+const MOST_CHANNELS: u32 = 16;
+/// The most pairs of ranks whose routes are searched.
+const MOST_PAIRS: u64 = 1 << 24;
+
+/// Routes by table.
+#[derive(Clone)]
+pub(super) struct PathRoutes<'a> {
+    network: &'a dyn Network,
+    channels: u32,
+    /// Per link and dependency, sorted: pairs of links at which the channel changes.
+    breaks: Vec<(u32, u32)>,
+    /// Per rank, its way into and out of the network, where that is no link of the network.
+    own: Vec<(u32, u32)>,
+    /// The route asked for last.
+    route: Vec<u32>,
+    /// Per message, links and their channels.
+    paths: Vec<Vec<(u32, u32)>>,
+}
+
+/// The machine of a network.
+pub(super) fn machine<'a>(
+    network: &'a dyn Network,
+    options: &PacketOptions,
+) -> Result<PacketMachine<PathRoutes<'a>>, PacketError> {
+    let ranks = network.ranks();
+    let count = network.links().len() as u32;
+    let mut routes = PathRoutes {
+        network,
+        channels: 1,
+        breaks: Vec::new(),
+        own: Vec::new(),
+        route: Vec::new(),
+        paths: Vec::new(),
+    };
+    routes.search(count)?;
+    let mut leaving = vec![Vec::new(); ranks as usize];
+    let mut coming = vec![Vec::new(); ranks as usize];
+    for link in 0..count {
+        let (from, to) = network.ends(link).ok_or(PacketError::Ends { link })?;
+        if let Some(links) = leaving.get_mut(from as usize) {
+            links.push(link);
+        }
+        if let Some(links) = coming.get_mut(to as usize) {
+            links.push(link);
+        }
+    }
+    let direct = leaving.iter().chain(&coming).all(|links| links.len() == 1);
+    let mut ports = Vec::new();
+    for link in 0..count {
+        let (from, to) = network.ends(link).ok_or(PacketError::Ends { link })?;
+        let class = match (direct && from < ranks, direct && to < ranks) {
+            (true, true) => {
+                return Err(PacketError::Link {
+                    link: network.link_name(link),
+                    problem: "joins two ranks without a router between",
+                });
+            }
+            (true, false) => LinkClass::Injection,
+            (false, true) => LinkClass::Ejection,
+            (false, false) => LinkClass::Local,
+        };
+        ports.push(port(network, link, class, to, options)?);
+    }
+    let mut rates: Vec<u64> = network
+        .links()
+        .iter()
+        .map(|link| link.rate.bits_per_second())
+        .collect();
+    let mut injection: Vec<u32> = leaving
+        .iter()
+        .filter_map(|links| links.first())
+        .copied()
+        .collect();
+    let mut own = Vec::new();
+    if !direct {
+        injection.clear();
+        for (rank, (out, into)) in (0..).zip(leaving.iter().zip(&coming)) {
+            own.push((ports.len() as u32, ports.len() as u32 + 1));
+            injection.push(ports.len() as u32);
+            for (links, class) in [(out, LinkClass::Injection), (into, LinkClass::Ejection)] {
+                let fastest = links
+                    .iter()
+                    .max_by_key(|&&link| network.links()[link as usize].rate.bits_per_second());
+                let &fastest = fastest.ok_or(PacketError::Unreachable { rank })?;
+                let link = network.links()[fastest as usize];
+                let wire = link.rate.transmission(Bytes::new(options.chunk.get()))?;
+                ports.push(PacketPort::new(class, rank, wire.ps(), 0));
+                rates.push(link.rate.bits_per_second());
+            }
+        }
+    }
+    routes.own = own;
+    if let Some(most) = options.virtual_channels {
+        routes.channels = routes.channels.min(most);
+    }
+    let division = Division::whole(ranks as usize, ports.len());
+    Ok(PacketMachine {
+        routes,
+        ports,
+        injection,
+        rates,
+        division,
+    })
+}
+
+impl PathRoutes<'_> {
+    /// Finds the breaks, and how many of them a route has at most.
+    fn search(&mut self, links: u32) -> Result<(), PacketError> {
+        let ranks = self.network.ranks();
+        let pairs = u64::from(ranks) * u64::from(ranks.saturating_sub(1));
+        if pairs > MOST_PAIRS {
+            return Err(PacketError::Option {
+                option: "the fabric",
+                problem: format!(
+                    "has {pairs} pairs of ranks; at most {MOST_PAIRS} are searched for deadlocks"
+                ),
+            });
+        }
+        let mut next: Vec<Vec<u32>> = vec![Vec::new(); links as usize];
+        let mut route = Vec::new();
+        for (source, destination) in all_pairs(ranks) {
+            interrupt::check();
+            route.clear();
+            self.network.route(source, destination, &mut route);
+            self.check_route(source, destination, &route)?;
+            for hop in route.windows(2) {
+                let after = &mut next[hop[0] as usize];
+                if !after.contains(&hop[1]) {
+                    after.push(hop[1]);
+                }
+            }
+        }
+        self.breaks = back_edges(&next);
+        let mut needed = 1;
+        for (source, destination) in all_pairs(ranks) {
+            interrupt::check();
+            route.clear();
+            self.network.route(source, destination, &mut route);
+            let breaks = route.windows(2).filter(|hop| self.is_break(hop[0], hop[1]));
+            needed = needed.max(1 + breaks.count() as u32);
+        }
+        if needed > MOST_CHANNELS {
+            return Err(PacketError::Channels {
+                needed,
+                most: MOST_CHANNELS,
+            });
+        }
+        self.channels = needed;
+        Ok(())
+    }
+
+    /// Whether a route leads from end to end over links in their directions.
+    fn check_route(&self, source: u32, destination: u32, route: &[u32]) -> Result<(), PacketError> {
+        let mut at = source;
+        for &link in route {
+            let (from, to) = self.network.ends(link).ok_or(PacketError::Ends { link })?;
+            if from != at {
+                return Err(PacketError::Link {
+                    link: self.network.link_name(link),
+                    problem: "is used backwards; half-duplex links are not simulated packet by packet",
+                });
+            }
+            at = to;
+        }
+        if at != destination {
+            return Err(PacketError::Unreachable { rank: destination });
+        }
+        Ok(())
+    }
+
+    fn is_break(&self, link: u32, next: u32) -> bool {
+        self.breaks.binary_search(&(link, next)).is_ok()
+    }
+}
+
+fn all_pairs(ranks: u32) -> impl Iterator<Item = (u32, u32)> {
+    let pairs = move |source| (0..ranks).map(move |destination| (source, destination));
+    (0..ranks)
+        .flat_map(pairs)
+        .filter(|(source, destination)| source != destination)
+}
+
+/// The edges of a graph that lead back to where a depth-first search still is, sorted.
+fn back_edges(next: &[Vec<u32>]) -> Vec<(u32, u32)> {
+    #[derive(Clone, Copy, PartialEq)]
+    enum VisitState {
+        New,
+        Open,
+        Done,
+    }
+    let mut state = vec![VisitState::New; next.len()];
+    let mut back = Vec::new();
+    let mut path: Vec<(u32, usize)> = Vec::new();
+    for start in 0..next.len() as u32 {
+        interrupt::check();
+        if state[start as usize] == VisitState::New {
+            state[start as usize] = VisitState::Open;
+            path.push((start, 0));
+        }
+        while let Some((vertex, edge)) = path.last_mut() {
+            interrupt::check();
+            let Some(&to) = next[*vertex as usize].get(*edge) else {
+                state[*vertex as usize] = VisitState::Done;
+                path.pop();
+                continue;
+            };
+            *edge += 1;
+            match state[to as usize] {
+                VisitState::Open => back.push((*vertex, to)),
+                VisitState::New => {
+                    state[to as usize] = VisitState::Open;
+                    path.push((to, 0));
+                }
+                VisitState::Done => {}
+            }
+        }
+    }
+    back.sort_unstable();
+    back
+}
+
+impl Routes for PathRoutes<'_> {
+    fn begin(&mut self, message: u32, source: u32, destination: u32) {
+        let message = message as usize;
+        if self.paths.len() <= message {
+            self.paths.resize(message + 1, Vec::new());
+        }
+        let mut route = std::mem::take(&mut self.route);
+        route.clear();
+        self.network.route(source, destination, &mut route);
+        let mut path = std::mem::take(&mut self.paths[message]);
+        path.clear();
+        if let Some(&(into, _)) = self.own.get(source as usize) {
+            path.push((into, 0));
+        }
+        let (mut channel, mut last) = (0, NONE);
+        for &link in &route {
+            channel += u32::from(last != NONE && self.is_break(last, link));
+            last = link;
+            path.push((link, channel.min(self.channels - 1)));
+        }
+        if let Some(&(_, out)) = self.own.get(destination as usize) {
+            path.push((out, 0));
+        }
+        self.paths[message] = path;
+        self.route = route;
+    }
+
+    fn next(
+        &self,
+        chunk: &mut Chunk,
+        _router: u32,
+        _channels: &mut VirtualChannels,
+        _now: u64,
+    ) -> (u32, u32) {
+        chunk.routers += 1;
+        self.paths[chunk.message as usize][usize::from(chunk.routers)]
+    }
+
+    fn probably_next(&self, chunk: &Chunk) -> u32 {
+        self.paths[chunk.message as usize][usize::from(chunk.routers) + 1].0
+    }
+
+    fn channels(&self) -> u32 {
+        self.channels
+    }
+}

@@ -1,0 +1,122 @@
+//! What all parts of a network have measured, as one.
+
+use super::PacketError;
+use super::engine::{Measured, PacketEngine};
+use super::routes::Routes;
+use super::steps::ScheduleProgress;
+use crate::outcome::meter::timeline;
+use crate::outcome::packets::{
+    ChannelColumns, FinishColumns, Latency, PacketLinks, PacketOutcome, PacketSteps,
+};
+use opticoll_base::units::{Time, UnitError};
+
+impl Measured {
+    /// Adds what was measured elsewhere in the same run.
+    fn join(&mut self, other: &Measured) {
+        for (finish, other) in self.finish.iter_mut().zip(&other.finish) {
+            *finish = (*finish).max(*other);
+        }
+        self.message_latency.join(&other.message_latency);
+        self.background_latency.join(&other.background_latency);
+        self.chunk_latency.join(&other.chunk_latency);
+        self.routers_passed += other.routers_passed;
+        self.minimal_chunks += other.minimal_chunks;
+        self.detoured_chunks += other.detoured_chunks;
+        self.bytes_sent += other.bytes_sent;
+        self.bytes_delivered += other.bytes_delivered;
+        self.forwards += other.forwards;
+        self.events += other.events;
+        self.delivered += other.delivered;
+        self.occupancy.join(&other.occupancy);
+        self.stalled.join(&other.stalled);
+    }
+}
+
+/// The outcome of a run that ended at a time; `placement` has the terminal of each rank.
+pub(super) fn outcome<R: Routes>(
+    mut parts: Vec<PacketEngine<R>>,
+    time: u64,
+    placement: &[u32],
+    links: usize,
+) -> Result<PacketOutcome, PacketError> {
+    let shift = parts[0].channels.shift;
+    for part in &mut parts {
+        part.resolve_doubts(u64::MAX);
+        for number in 0..part.stalls.len() as u32 {
+            part.end_stall(number >> shift, number, time);
+        }
+    }
+    let setup = &parts[0].setup;
+    let of_link = |link: u32| &parts[usize::from(setup.division.of_link[link as usize])];
+    let mut columns = ChannelColumns::default();
+    for link in 0..links as u32 {
+        let part = of_link(link);
+        for of_link in 0..part.routes.channels() {
+            let number = part.channels.number(link, of_link);
+            let (place, channel) = (number as usize, &part.channels.list[number as usize]);
+            columns.link.push(link);
+            columns.channel.push(of_link);
+            let full = channel.chunks * setup.chunk;
+            columns.bytes.push(full - part.short_bytes[place]);
+            columns.chunks.push(channel.chunks);
+            columns.stall.push(Time::from_ps(part.stalls[place].sum));
+            columns.peak_chunks.push(channel.peak);
+            columns.capacity_chunks.push(channel.capacity);
+        }
+    }
+    let ports = (0..links as u32).map(|link| &of_link(link).ports[link as usize]);
+    let (classes, busy) = ports
+        .map(|port| (port.class, Time::from_ps(port.busy)))
+        .unzip();
+    let chunk = setup.chunk;
+    let first = parts.swap_remove(0);
+    let (mut measured, mut steps) = (first.measured, first.steps);
+    for part in parts {
+        measured.join(&part.measured);
+        if let (Some(steps), Some(more)) = (&mut steps, &part.steps) {
+            steps.join(more);
+        }
+    }
+    let finish = |&terminal: &u32| Time::from_ps(measured.finish[terminal as usize]);
+    let bytes_sent = u64::try_from(measured.bytes_sent).map_err(|_| UnitError::Overflow {
+        what: "all messages' bytes".into(),
+        smallest: "bytes",
+    })?;
+    let (timeline_bin, timeline) = timeline(measured.occupancy, measured.stalled, chunk)?;
+    let links = PacketLinks::new(busy, classes, &columns);
+    let bottleneck = links.bottleneck();
+    let ranks = FinishColumns {
+        finish: placement.iter().map(finish).collect(),
+    };
+    let finished: u128 = ranks.finish.iter().map(|time| u128::from(time.ps())).sum();
+    let chunks = (measured.minimal_chunks + measured.detoured_chunks).max(1);
+    Ok(PacketOutcome {
+        time: Time::from_ps(time),
+        mean_finish: Time::from_ps((finished / ranks.finish.len().max(1) as u128) as u64),
+        mean_hops: measured.routers_passed as f64 / chunks as f64,
+        bottleneck: bottleneck.map(|(link, _)| link),
+        bottleneck_busy: bottleneck.map_or(Time::ZERO, |(_, busy)| busy),
+        latencies: vec![
+            Latency::new("message", &measured.message_latency),
+            Latency::new("background", &measured.background_latency),
+            Latency::new("chunk", &measured.chunk_latency),
+        ],
+        ranks,
+        message_latency: measured.message_latency,
+        background_latency: measured.background_latency,
+        chunk_latency: measured.chunk_latency,
+        routers_passed: measured.routers_passed,
+        minimal_chunks: measured.minimal_chunks,
+        detoured_chunks: measured.detoured_chunks,
+        bytes_sent,
+        bytes_delivered: measured.bytes_delivered,
+        channels: columns,
+        classes: links.by_class(),
+        links,
+        timeline_bin,
+        timeline,
+        steps: steps.map_or_else(PacketSteps::default, ScheduleProgress::columns),
+        router_forwards: measured.forwards,
+        events: measured.events,
+    })
+}

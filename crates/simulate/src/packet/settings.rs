@@ -1,0 +1,182 @@
+//! The settings of a packet simulation by name and text, as the command line and scenario files give
+//! them. Each is one record; what is not set is as in [`PacketOptions::default`].
+//!
+//! ```
+//! use opticoll_simulate::packet::{PacketRouting, PacketSettings};
+//! let mut settings = PacketSettings::default();
+//! settings.set("routing", "valiant")?;
+//! settings.set("buffers", "16KiB,32KiB,16KiB")?;
+//! assert_eq!(settings.options.routing, PacketRouting::NonMinimal);
+//! assert!(settings.set("buffers", "16KiB").is_err());
+//! # Ok::<(), String>(())
+//! ```
+
+use super::{
+    Arbitration, Buffers, Issue, Overheads, PacketOptions, PacketRouting, RouterDelay, Traffic,
+};
+use crate::setting::{
+    HelpLevel, SettingDeclaration, SettingRecord, SettingValues, find, names, one_of, parsed,
+    settings, whole, words,
+};
+use opticoll_base::hash::shuffled;
+use opticoll_base::names::{same_name, suggest};
+use opticoll_base::units::Time;
+
+/// Everything that settings say.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct PacketSettings {
+    /// The parameters of the model.
+    pub options: PacketOptions,
+    /// How a rank issues the messages of a step.
+    pub issue: Issue,
+    /// What a rank spends before each send.
+    pub overhead: Time,
+    /// Where ranks are.
+    pub placement: RankPlacement,
+    /// Traffic beside the collective.
+    pub background: Vec<Traffic>,
+    /// What was set to something else than its default: name, text, default.
+    pub changed: Vec<(&'static str, String, &'static str)>,
+}
+
+/// Where ranks are.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum RankPlacement {
+    /// Rank r at terminal r.
+    #[default]
+    Natural,
+    /// Shuffled with a seed.
+    Shuffled(u64),
+    /// The terminal of each rank.
+    Given(Vec<u32>),
+}
+
+impl RankPlacement {
+    /// The terminal of each of so many ranks; `None` where it is the rank's number.
+    pub fn terminals(&self, ranks: u32) -> Option<Vec<u32>> {
+        match self {
+            RankPlacement::Natural => None,
+            RankPlacement::Shuffled(seed) => Some(shuffled(ranks, *seed)),
+            RankPlacement::Given(terminals) => Some(terminals.clone()),
+        }
+    }
+}
+
+/// All settings of packets alone.
+pub const SETTINGS: &[SettingDeclaration<PacketSettings>] = settings! {
+    PacketSettings, HelpLevel::All, &["packet"];
+    "routing" .options.routing: "Routing of chunks on a dragonfly: minimal, valiant, adaptive or progressive",
+        words(ROUTINGS), "minimal";
+    "packet" .options.packet: "Size of a packet", bytes, "2048B";
+    "chunk" .options.chunk: "Size of a chunk, the unit that routers route, buffer and send", bytes, "512B";
+    "buffers" .options.buffers: "Buffer sizes of each virtual channel of local, global and terminal links",
+        text("three sizes, such as 16KiB,32KiB,16KiB", buffers), "16KiB,32KiB,16KiB";
+    "router_delay" .options.router_delay: "Time of a chunk in a router", time, "50ns";
+    "router_delay_rule" .options.router_delay_rule: "Effect of the router delay on the output port: pipelined or occupies_port",
+        words(RULES), "pipelined";
+    "credit_delay" .options.credit_delay: "Time of a credit beside the latency of its link",
+        time, "1.42ns";
+    "arbitration" .options.arbitration: "Order in which a free link serves virtual channels: ahead, strict or round_robin",
+        words(ARBITRATIONS), "ahead";
+    "small_delays" .options.overheads: "Delays of hand-overs inside terminals and routers: codes (those of CODES) or none",
+        words(OVERHEADS), "codes";
+    "jitter" .options.jitter: "Seed by which the small delays are drawn from their ranges",
+        text("none, or a whole number", jitter), "none";
+    "routing_seed" .options.seed: "Seed of the random groups of routing", whole(0, u64::MAX), "1";
+    "virtual_channels" .options.virtual_channels: "Maximum number of virtual channels of a link",
+        whole(1, u32::MAX as u64) Some, "as many as routes need";
+    "cores" .options.cores: "Number of threads that simulate a dragonfly with minimal or valiant routes; the result does not depend on it",
+        whole(1, u8::MAX as u64), "1";
+    "issue" .issue: "Order in which a rank sends the messages of a step: sequential (each when the one before has left) or together",
+        words(ISSUES), "sequential";
+    "overhead" .overhead: "Time that a rank spends before each send", time, "0s";
+    "placement" .placement: "Terminals of the ranks: natural, shuffled-SEED, or all of them joined by -",
+        text("natural, shuffled-SEED, or all terminals joined by -", placement), "natural";
+};
+
+fn jitter(text: &str) -> Result<Option<u64>, String> {
+    match same_name(text, "none") {
+        true => Ok(None),
+        false => whole(text, 0, u64::MAX).map(Some),
+    }
+}
+
+/// Routings as typed.
+const ROUTINGS: &[(&str, PacketRouting)] = &[
+    ("minimal", PacketRouting::Minimal),
+    ("valiant", PacketRouting::NonMinimal),
+    ("adaptive", PacketRouting::Adaptive),
+    ("progressive", PacketRouting::Progressive),
+];
+const RULES: &[(&str, RouterDelay)] = &[
+    ("pipelined", RouterDelay::Pipelined),
+    ("occupies_port", RouterDelay::OccupiesPort),
+];
+const ARBITRATIONS: &[(&str, Arbitration)] = &[
+    ("ahead", Arbitration::Ahead),
+    ("strict", Arbitration::Strict),
+    ("round_robin", Arbitration::RoundRobin),
+];
+const OVERHEADS: &[(&str, Overheads)] = &[("codes", Overheads::CODES), ("none", Overheads::NONE)];
+const ISSUES: &[(&str, Issue)] = &[
+    ("sequential", Issue::Sequential),
+    ("together", Issue::Together),
+];
+
+impl Issue {
+    /// As typed.
+    pub fn name(self) -> &'static str {
+        ISSUES[self as usize].0
+    }
+}
+
+impl PacketSettings {
+    /// Sets what has a name to what a text says.
+    ///
+    /// # Errors
+    /// No setting has this name, or why its value does not fit.
+    pub fn set(&mut self, name: &str, text: &str) -> Result<(), String> {
+        let setting = find(SETTINGS, name).ok_or_else(|| suggest(name, names(SETTINGS)))?;
+        setting.apply(self, text)?;
+        let mut alone = PacketSettings::default();
+        setting.apply(&mut alone, text)?;
+        let SettingRecord { name, default, .. } = setting.record;
+        self.changed.retain(|(other, ..)| *other != name);
+        if alone != PacketSettings::default() {
+            self.changed.push((name, text.trim().into(), default));
+        }
+        Ok(())
+    }
+
+    /// Whether what has this name was set to something else than its default.
+    pub fn has(&self, name: &str) -> bool {
+        self.changed.iter().any(|(other, ..)| *other == name)
+    }
+}
+
+fn buffers(text: &str) -> Result<Buffers, String> {
+    let parts: Vec<&str> = text.split(',').map(str::trim).collect();
+    let [local, global, terminal] = parts[..] else {
+        return Err("must be three sizes, such as 16KiB,32KiB,16KiB".into());
+    };
+    Ok(Buffers {
+        local: parsed(local)?,
+        global: parsed(global)?,
+        terminal: parsed(terminal)?,
+    })
+}
+
+fn placement(text: &str) -> Result<RankPlacement, String> {
+    Ok(match (text, text.strip_prefix("shuffled")) {
+        ("natural", _) => RankPlacement::Natural,
+        (_, Some("")) => RankPlacement::Shuffled(1),
+        (_, Some(seed)) => {
+            RankPlacement::Shuffled(whole(seed.trim_start_matches('-'), 0, u64::MAX)?)
+        }
+        _ => {
+            let terminals: Option<Vec<u32>> = text.split('-').map(|one| one.parse().ok()).collect();
+            let problem = "must be natural, shuffled-SEED, or all terminals joined by -";
+            RankPlacement::Given(terminals.ok_or(problem)?)
+        }
+    })
+}

@@ -1,0 +1,356 @@
+//! When the messages of a schedule are sent.
+//!
+//! The transfers of a step from one rank to another are one message. A rank goes through the steps in
+//! order. In a step it sends its messages in the order of their first transfers, each as soon as the
+//! one before has left (its last chunk is on the terminal's link), or all at once; the step ends for
+//! it when all have left and all messages of the step to it have arrived. Messages that arrive early
+//! are kept.
+
+use std::sync::Arc;
+
+use super::{Issue, PacketError};
+use crate::outcome::packets::PacketSteps;
+use opticoll_base::interrupt;
+use opticoll_base::units::{Bytes, Time, UnitError};
+use opticoll_plan::schedule::{Schedule, Transfer};
+
+/// A message to be sent.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct IssuedMessage {
+    pub(super) source: u32,
+    pub(super) destination: u32,
+    pub(super) bytes: u64,
+    /// The step, or the number of the traffic above all steps.
+    pub(super) tag: u32,
+    /// When it is sent, in picoseconds.
+    pub(super) time: u64,
+}
+
+/// What the ranks are to send. Ranks inside; terminals in orders.
+struct IssueColumns {
+    issue: Issue,
+    /// Picoseconds before each send.
+    overhead: u64,
+    ranks: usize,
+    steps: usize,
+    /// Per rank, its terminal.
+    place: Vec<u32>,
+    /// Per terminal, its rank.
+    rank_at: Vec<u32>,
+    /// Per step and rank, its first message; then the number of messages.
+    first: Vec<u32>,
+    destination: Vec<u32>,
+    bytes: Vec<u64>,
+    /// The bytes of all messages, where they are the same; `bytes` is empty then.
+    uniform: Option<u64>,
+}
+
+/// Some ranks of a schedule on its way, their *own*.
+pub(super) struct ScheduleProgress {
+    columns: Arc<IssueColumns>,
+    own: usize,
+    /// Per rank, its place among the own ones.
+    place_among_own: Vec<u32>,
+    /// Per step and own rank, messages that have not arrived.
+    expected: Vec<u32>,
+    progress: Vec<RankProgress>,
+    unfinished: usize,
+    /// Per step, when its first message was sent and its last had arrived, in picoseconds.
+    times: Vec<(u64, u64)>,
+}
+
+/// Where a rank is.
+#[derive(Clone, Copy, Default)]
+struct RankProgress {
+    step: usize,
+    /// The next message to send.
+    next: u32,
+    /// Messages given to the network that have not left; one more until it has begun, so that what
+    /// arrives in the same instant does not take it on before.
+    leaving: u32,
+    /// When the last of what it waited for came, in picoseconds.
+    ready: u64,
+}
+
+impl ScheduleProgress {
+    /// `place` has the terminal of each rank.
+    pub(super) fn new(
+        schedule: &Schedule,
+        size: Bytes,
+        place: Vec<u32>,
+        issue: Issue,
+        overhead: u64,
+    ) -> Result<ScheduleProgress, PacketError> {
+        let (ranks, steps) = (place.len(), schedule.steps());
+        let mut rank_at = vec![0; ranks];
+        for (rank, &terminal) in (0..).zip(&place) {
+            rank_at[terminal as usize] = rank;
+        }
+        let mut columns = IssueColumns {
+            issue,
+            overhead,
+            ranks,
+            steps,
+            place,
+            rank_at,
+            first: Vec::with_capacity(steps * ranks + 1),
+            destination: Vec::new(),
+            bytes: Vec::new(),
+            uniform: None,
+        };
+        let mut expected = vec![0; steps * ranks];
+        let uniform = columns.uniform_bytes(schedule, size);
+        columns.uniform = uniform;
+        if uniform.is_some() {
+            columns.destination.reserve_exact(schedule.len());
+        }
+        for step in 0..steps {
+            interrupt::check();
+            let row = &mut expected[step * ranks..][..ranks];
+            columns.add_step(schedule, size, step, row)?;
+        }
+        columns.first.push(columns.destination.len() as u32);
+        let progress = |rank| RankProgress {
+            next: columns.first.get(rank).copied().unwrap_or(0),
+            leaving: 1,
+            ..RankProgress::default()
+        };
+        Ok(ScheduleProgress {
+            own: ranks,
+            place_among_own: (0..ranks as u32).collect(),
+            expected,
+            progress: (0..ranks).map(progress).collect(),
+            unfinished: ranks,
+            times: vec![(u64::MAX, 0); steps],
+            columns: Arc::new(columns),
+        })
+    }
+
+    /// Before anything has happened: the ranks at the terminals of each part, by the parts of terminals.
+    pub(super) fn divide(self, parts: u32, part_of: &[u8]) -> Vec<ScheduleProgress> {
+        if parts == 1 {
+            return vec![self];
+        }
+        let part = |part: u8| {
+            let columns = Arc::clone(&self.columns);
+            let own: Vec<usize> = (0..columns.ranks)
+                .filter(|&rank| part_of[columns.place[rank] as usize] == part)
+                .collect();
+            let mut place_among_own = vec![0; columns.ranks];
+            for (place, &rank) in (0..).zip(&own) {
+                interrupt::check();
+                place_among_own[rank] = place;
+            }
+            let mut expected = Vec::with_capacity(columns.steps * own.len());
+            for row in self.expected.chunks(columns.ranks) {
+                expected.extend(own.iter().map(|&rank| row[rank]));
+            }
+            ScheduleProgress {
+                own: own.len(),
+                place_among_own,
+                expected,
+                progress: self.progress.clone(),
+                unfinished: own.len(),
+                times: self.times.clone(),
+                columns,
+            }
+        };
+        (0..parts as u8).map(part).collect()
+    }
+
+    /// Adds the times of steps of other ranks.
+    pub(super) fn join(&mut self, other: &ScheduleProgress) {
+        for (time, more) in self.times.iter_mut().zip(&other.times) {
+            *time = (time.0.min(more.0), time.1.max(more.1));
+        }
+    }
+
+    /// When each step was carried out; a step without messages takes no time.
+    pub(super) fn columns(self) -> PacketSteps {
+        let mut columns = PacketSteps::default();
+        let mut before = 0;
+        for (step, &(start, end)) in self.times.iter().enumerate() {
+            let (start, end) = if start == u64::MAX {
+                (before, before)
+            } else {
+                (start, end)
+            };
+            columns.start.push(Time::from_ps(start));
+            columns.end.push(Time::from_ps(end));
+            let own = &self.columns;
+            let (first, next) = (step * own.ranks, (step + 1) * own.ranks);
+            let messages = own.first[next] - own.first[first];
+            columns.messages.push(messages.into());
+            before = end;
+        }
+        columns
+    }
+
+    /// The bytes of every message; of one, where they are the same.
+    pub(super) fn messages(&self) -> impl Iterator<Item = u64> + '_ {
+        let columns = &self.columns;
+        columns.bytes.iter().copied().chain(columns.uniform)
+    }
+
+    /// The terminal of a rank.
+    pub(super) fn terminal(&self, rank: u32) -> u32 {
+        self.columns.place[rank as usize]
+    }
+
+    /// Whether every own rank has gone through all steps.
+    pub(super) fn finished(&self) -> bool {
+        self.unfinished == 0
+    }
+
+    /// A rank begins at a time.
+    pub(super) fn begin(&mut self, rank: u32, time: u64, orders: &mut Vec<IssuedMessage>) {
+        let progress = &mut self.progress[rank as usize];
+        progress.leaving -= 1;
+        progress.ready = time;
+        self.advance(rank as usize, orders);
+    }
+
+    /// A message has left a terminal.
+    pub(super) fn left(&mut self, terminal: u32, time: u64, orders: &mut Vec<IssuedMessage>) {
+        let rank = self.columns.rank_at[terminal as usize] as usize;
+        let progress = &mut self.progress[rank];
+        progress.leaving -= 1;
+        progress.ready = progress.ready.max(time);
+        if progress.leaving == 0 {
+            self.advance(rank, orders);
+        }
+    }
+
+    /// A message of a step has arrived at a terminal.
+    pub(super) fn arrived(
+        &mut self,
+        terminal: u32,
+        step: u32,
+        time: u64,
+        orders: &mut Vec<IssuedMessage>,
+    ) {
+        let rank = self.columns.rank_at[terminal as usize] as usize;
+        let step = step as usize;
+        self.times[step].1 = self.times[step].1.max(time);
+        let place = self.place_among_own[rank] as usize;
+        let expected = &mut self.expected[step * self.own + place];
+        *expected -= 1;
+        let progress = &mut self.progress[rank];
+        if progress.step == step && *expected == 0 && progress.leaving == 0 {
+            progress.ready = progress.ready.max(time);
+            self.advance(rank, orders);
+        }
+    }
+
+    /// Takes a rank that waits for no departure as far as it comes.
+    fn advance(&mut self, rank: usize, orders: &mut Vec<IssuedMessage>) {
+        let columns = &*self.columns;
+        let mut progress = self.progress[rank];
+        while progress.step < columns.steps {
+            interrupt::check();
+            let cell = progress.step * columns.ranks + rank;
+            let end = columns.first[cell + 1];
+            while progress.next < end {
+                interrupt::check();
+                let message = progress.next as usize;
+                let time = progress.ready + columns.overhead;
+                let first = &mut self.times[progress.step].0;
+                *first = (*first).min(time);
+                orders.push(IssuedMessage {
+                    source: columns.place[rank],
+                    destination: columns.place[columns.destination[message] as usize],
+                    bytes: columns.uniform.unwrap_or_else(|| columns.bytes[message]),
+                    tag: progress.step as u32,
+                    time,
+                });
+                progress.next += 1;
+                progress.leaving += 1;
+                if columns.issue == Issue::Sequential {
+                    break;
+                }
+            }
+            let place = self.place_among_own[rank] as usize;
+            let expected = self.expected[progress.step * self.own + place];
+            if progress.leaving > 0 || expected > 0 {
+                break;
+            }
+            progress.step += 1;
+            progress.next = columns
+                .first
+                .get(cell + columns.ranks)
+                .copied()
+                .unwrap_or(0);
+        }
+        if progress.step == columns.steps {
+            self.unfinished -= 1;
+        }
+        self.progress[rank] = progress;
+    }
+}
+
+impl IssueColumns {
+    /// The bytes of every message, if each is one transfer of one chunk of a common size.
+    fn uniform_bytes(&self, schedule: &Schedule, size: Bytes) -> Option<u64> {
+        let bytes = schedule.collective.uniform_chunk_bytes(size)?;
+        let mut last = (usize::MAX, 0, 0);
+        for step in 0..schedule.steps() {
+            for moved in schedule.columns(step).transfers() {
+                interrupt::check();
+                let ends = (step, moved.source, moved.destination);
+                if moved.count != 1 || ends <= last && last.0 == step {
+                    return None;
+                }
+                last = ends;
+            }
+        }
+        Some(bytes.get())
+    }
+
+    fn add_step(
+        &mut self,
+        schedule: &Schedule,
+        size: Bytes,
+        step: usize,
+        expected: &mut [u32],
+    ) -> Result<(), PacketError> {
+        let mut transfers: Vec<(usize, Transfer)> = schedule
+            .step(step)
+            .zip(schedule.columns(step).transfers())
+            .collect();
+        transfers.sort_by_key(|(_, moved)| (moved.source, moved.destination));
+        // (source, first transfer, destination, bytes) of each message
+        let mut messages: Vec<(u32, usize, u32, u64)> = Vec::new();
+        for (index, moved) in transfers {
+            interrupt::check();
+            let (source, destination) = (moved.source, moved.destination);
+            let bytes = schedule
+                .collective
+                .range_bytes(size, moved.chunk, moved.count)?
+                .get();
+            match messages.last_mut() {
+                Some(last) if (last.0, last.2) == (source, destination) => {
+                    let sum = last.3.checked_add(bytes);
+                    last.3 = sum.ok_or_else(|| UnitError::Overflow {
+                        what: "a message's bytes".into(),
+                        smallest: "bytes",
+                    })?;
+                }
+                _ => messages.push((source, index, destination, bytes)),
+            }
+        }
+        messages.sort_unstable();
+        let mut messages = messages.into_iter().peekable();
+        for rank in 0..self.ranks as u32 {
+            let first = u32::try_from(self.destination.len());
+            self.first.push(first.map_err(|_| PacketError::TooMany)?);
+            while let Some(message) = messages.next_if(|message| message.0 == rank) {
+                self.destination.push(message.2);
+                if self.uniform.is_none() {
+                    self.bytes.push(message.3);
+                }
+                expected[message.2 as usize] += 1;
+            }
+        }
+        Ok(())
+    }
+}

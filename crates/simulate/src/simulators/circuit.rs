@@ -1,0 +1,63 @@
+//! The record of `circuit`, which takes single messages as circuits on demand.
+
+use super::control::no_controller;
+use crate::live::Live;
+use crate::method::{Case, Simulator, Unfit};
+use crate::on_demand::OnDemand;
+use crate::outcome::{ChangedSetting, Outcome};
+use crate::{Method, SimulationError, circuit, default_policy};
+use opticoll_fabric::fabric::Fabric;
+use opticoll_fabric::fabric::circuits::{Charge, Paths};
+use opticoll_fabric::family::wdm_ring::WdmRing;
+
+pub(super) const RECORD: Simulator = Simulator {
+    run: Some(run),
+    live: Some(live),
+    bounded_by_loads: true,
+    ..Simulator::new(
+        "circuit",
+        "Plan on an optical fabric, lightpath by lightpath, under any reconfiguration policy",
+        "opticoll",
+        |fabric, _| match fabric.network() {
+            None => no_controller(fabric),
+            Some(_) => Err(Unfit::Fabric(
+                "it is an electrical fabric without circuits; use fluid",
+            )),
+        },
+    )
+};
+
+fn run(case: Case<'_>) -> Result<Outcome, SimulationError> {
+    let fabric = &case.plan.fabric;
+    let policy = case.method.policy.unwrap_or(default_policy(fabric));
+    let policies = fabric
+        .circuits()
+        .map_or(&[][..], |circuits| circuits.policies());
+    let groups = |(_, charge): &(_, _)| matches!(charge, Charge::Groups { .. });
+    if case.method.paths.is_some() && !policies.iter().any(groups) {
+        let family = fabric.family();
+        return Err(SimulationError::value(
+            "paths",
+            format!(
+                "on {family} lightpaths change by slots, not one by one as on a light_path_grid"
+            ),
+        ));
+    }
+    let paths = case.method.paths.unwrap_or_default();
+    let mut outcome =
+        circuit::simulate_within(case.plan, case.size, policy, paths, case.method.limit)?;
+    if paths != Paths::default() {
+        outcome.settings.push(ChangedSetting {
+            name: "paths",
+            value: paths.name().into(),
+            plain: Paths::default().name(),
+        });
+    }
+    Ok(outcome)
+}
+
+fn live<'a>(fabric: &'a Fabric, method: &'a Method) -> Result<Box<dyn Live + 'a>, SimulationError> {
+    let ring = crate::needed::<WdmRing>(fabric, RECORD.name)?;
+    let policy = method.policy.unwrap_or(default_policy(fabric));
+    Ok(Box::new(OnDemand::new(ring, policy)?))
+}

@@ -1,0 +1,242 @@
+//! Does a circuit switch join each port to one other, and do changes of its settings leave what is sent alone?
+//!
+//! A circuit joins a port out of a rank with a port in of another, on one plane. In a slot every port out is in one circuit,
+//! and every port in. No circuit uses a dead port. Where a switch has too few ports for all ranks, a plane is several, each of
+//! which joins the ranks whose numbers differ in one digit only. Circuits change between slots only, for a transfer is over at the end of its slot: no transfer
+//! goes over a port that changes. What goes beside the switch, over a network that joins all ranks, uses no port. A transfer may go over several circuits from rank to rank; each hop is in a later slot of
+//! the transfer's step than the one before; with cut-through it may be in the same slot, where the transfer comes to no rank twice.
+
+use rustc_hash::FxHashMap;
+
+use super::form::Admitted;
+use super::order::AdmittedOrder;
+use super::relays;
+use super::report::{Fault, Report, each, named, up_to};
+use super::rules::Rules;
+use super::{Violation, ViolationKind};
+use opticoll_base::interrupt;
+use opticoll_fabric::fabric::{Hop, Light, Named};
+use opticoll_fabric::family::circuit_switch::{CircuitSwitch, Forwarding, SwitchedLight};
+use opticoll_plan::plan::Plan;
+
+const KIND: ViolationKind = ViolationKind::Ports;
+
+/// A port: `out` or `in`, the rank and the number.
+type SwitchPort = (&'static str, u32, u16);
+
+/// The rules of circuit switches.
+pub(super) const RULES: Rules = Rules {
+    family: CircuitSwitch::NAME,
+    wrong_light: |fabric| match fabric.downcast() {
+        Some(switch) => each(|light| wrong_light(switch, light)),
+        None => each(|_| Vec::new()),
+    },
+    check,
+    bytes_per_transfer: 120,
+};
+
+/// Ports that do not exist, or that no switch joins.
+fn wrong_light(switch: &CircuitSwitch, light: Light) -> Vec<Fault> {
+    if light == SwitchedLight::BESIDE {
+        let problem = "goes beside the switch, where there is no network (beside_rate)".to_owned();
+        let has_network = switch.beside_rate.is_some();
+        return match has_network {
+            true => Vec::new(),
+            false => vec![(ViolationKind::Path, problem)],
+        };
+    }
+    let SwitchedLight {
+        source_port,
+        destination_port,
+    } = SwitchedLight::from(light);
+    let port = source_port.max(destination_port);
+    if u32::from(port) >= switch.ports {
+        let problem = format!("uses port {port}, but ports are {}", up_to(switch.ports));
+        return vec![(KIND, problem)];
+    }
+    let of_plane = switch.ports / switch.planes;
+    let planes = [source_port, destination_port].map(|port| u32::from(port) / of_plane);
+    if planes[0] == planes[1] {
+        return Vec::new();
+    }
+    let problem = format!(
+        "joins port {source_port} on switch {} to port {destination_port} on switch {}, which nothing joins",
+        planes[0], planes[1]
+    );
+    vec![(ViolationKind::Path, problem)]
+}
+
+/// What each switch joins.
+struct Switches<'a> {
+    switch: &'a CircuitSwitch,
+    of_plane: u32,
+    /// The ranks of a switch, and the digits that numbers of ranks have to that base; none where a switch joins all.
+    base: Option<(u64, u32)>,
+}
+
+impl Switches<'_> {
+    fn new(switch: &CircuitSwitch) -> Switches<'_> {
+        let of_plane = switch.ports / switch.planes;
+        let joined = u64::from(switch.switch_ports / of_plane);
+        let mut digits = 0;
+        let mut left = u64::from(switch.ranks.saturating_sub(1));
+        while left > 0 && joined > 1 {
+            digits += 1;
+            left /= joined;
+        }
+        let all = u64::from(switch.ranks);
+        Switches {
+            switch,
+            of_plane,
+            base: (joined < all).then_some((joined, digits.max(1))),
+        }
+    }
+
+    /// A port of a circuit that is dead, or ranks on two switches of a plane; the light exists.
+    fn wrong_ends(&self, hop: Hop) -> Option<Fault> {
+        if hop.light == SwitchedLight::BESIDE {
+            return None;
+        }
+        let light = SwitchedLight::from(hop.light);
+        let ends = [
+            (hop.from, light.source_port),
+            (hop.to, light.destination_port),
+        ];
+        let dead = ends.into_iter().find(|(rank, port)| {
+            let mut dead = self.switch.dead_ports.iter();
+            dead.any(|dead| (dead.rank, dead.port) == (*rank, u32::from(*port)))
+        });
+        if let Some((rank, port)) = dead {
+            let text = format!("uses port {port} of rank {rank}, which is dead");
+            return Some((ViolationKind::DeadPort, text));
+        }
+        let (base, digits) = self.base?;
+        let plane = u32::from(light.source_port) / self.of_plane;
+        let step = base.pow(plane % digits);
+        // What is left of a number without the digit of the plane.
+        let [one, other] = [hop.from, hop.to].map(u64::from).map(|rank| {
+            let above = rank / (step * base);
+            (above, rank % step)
+        });
+        (one != other).then(|| {
+            let text = format!(
+                "joins rank {} to rank {} on plane {plane}, where they are on two switches",
+                hop.from, hop.to
+            );
+            (ViolationKind::Path, text)
+        })
+    }
+}
+
+/// Checks hops and ports.
+fn check(plan: &Plan, admitted: &Admitted, _: &AdmittedOrder, report: &mut Report) {
+    let Some(switch) = plan.fabric.downcast::<CircuitSwitch>() else {
+        return report.unchecked(plan.fabric.family());
+    };
+    if !relays::in_order(plan, report) {
+        return;
+    }
+    let switches = Switches::new(switch);
+    let stores = switch.forwarding == Forwarding::Store;
+    let mut passed = Vec::new();
+    // By slot, where the circuit of a port leads, and a transfer that says so. Looked up only.
+    let mut ends: FxHashMap<(u32, SwitchPort), (SwitchPort, usize)> = FxHashMap::default();
+    for step in 0..plan.schedule.steps() {
+        interrupt::check();
+        // Slots belong to one step each.
+        ends.clear();
+        for transfer in admitted.of_step(plan, step) {
+            interrupt::check();
+            if !admitted.is_lit(transfer) {
+                continue;
+            }
+            let mut before: Option<u32> = None;
+            // The ranks that the transfer has come to in the slot of the hop before.
+            passed.clear();
+            for hop in plan.hops_of(transfer) {
+                let light = wrong_light(switch, hop.light).pop();
+                let light = light.or_else(|| switches.wrong_ends(hop));
+                let earliest = before.map(|slot| slot + u32::from(stores));
+                let fault = relays::fault(plan, step, hop, earliest, light);
+                if before != Some(hop.slot) {
+                    passed.clear();
+                    passed.push(hop.from);
+                }
+                let fault = fault.or_else(|| came_back(hop, &passed));
+                passed.push(hop.to);
+                if let Some((kind, text)) = fault {
+                    report.add(kind, || Violation {
+                        rank: Some(hop.from),
+                        ..relays::of_hop(plan, kind, transfer, hop, &text)
+                    });
+                    break;
+                }
+                before = Some(hop.slot);
+                if hop.light == SwitchedLight::BESIDE {
+                    continue;
+                }
+                for [end, other] in both_ways(hop) {
+                    let place = ends.entry((hop.slot, end));
+                    let &mut (held, first) = place.or_insert((other, transfer));
+                    if held != other {
+                        two_circuits(
+                            plan,
+                            [first, transfer],
+                            hop.slot,
+                            end,
+                            [held, other],
+                            report,
+                        );
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A rank that a transfer comes to again in one slot.
+fn came_back(hop: Hop, passed: &[u32]) -> Option<Fault> {
+    passed.contains(&hop.to).then(|| {
+        let text = format!(
+            "comes back to rank {} in the slot in which it was there",
+            hop.to
+        );
+        (ViolationKind::Relays, text)
+    })
+}
+
+/// The port out of a circuit with that which it leads to, and the port in with that which it comes from.
+fn both_ways(hop: Hop) -> [[SwitchPort; 2]; 2] {
+    let light = SwitchedLight::from(hop.light);
+    let out = ("out", hop.from, light.source_port);
+    let into = ("in", hop.to, light.destination_port);
+    [[out, into], [into, out]]
+}
+
+fn two_circuits(
+    plan: &Plan,
+    [first, transfer]: [usize; 2],
+    slot: u32,
+    (way, rank, port): SwitchPort,
+    [held, other]: [SwitchPort; 2],
+    report: &mut Report,
+) {
+    report.add(KIND, || Violation {
+        transfers: vec![first, transfer],
+        slot: Some(slot),
+        rank: Some(rank),
+        ..Violation::new(
+            KIND,
+            format!(
+                "slot {slot}: transfers {} and {} need port {port} {way} of rank {rank} for two circuits, with port {} of \
+                 rank {} and with port {} of rank {}",
+                named(plan, first),
+                named(plan, transfer),
+                held.2,
+                held.1,
+                other.2,
+                other.1
+            ),
+        )
+    });
+}

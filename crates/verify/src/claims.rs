@@ -1,0 +1,84 @@
+//! Is what the schedule claims of itself true? (`paper_steps` is the paper's number, printed
+//! beside the truth and never enforced.)
+
+use super::form::Admitted;
+use super::report::{Report, counted, named};
+use super::{Violation, ViolationKind};
+use opticoll_base::interrupt;
+use opticoll_plan::plan::Plan;
+
+const KIND: ViolationKind = ViolationKind::Claim;
+
+/// Checks the claims that are enforced, of a plan of which each transfer stands for so many of its rank.
+pub(super) fn check(plan: &Plan, admitted: &Admitted, copies: u64, report: &mut Report) {
+    let claims = &plan.schedule.claims;
+    if claims.neighbours_only {
+        neighbours(plan, admitted, report);
+    }
+    let steps = plan.schedule.steps() as u64;
+    if let Some(claimed) = claims.schedule_steps
+        && u64::from(claimed) != steps
+    {
+        let sentence = format!(
+            "the schedule claims {} but has {steps}",
+            counted(u64::from(claimed), "step")
+        );
+        report.add(KIND, || Violation::new(KIND, sentence));
+    }
+    if let Some(claimed) = claims.chunks_sent_per_rank {
+        sent(plan, admitted, (copies, claimed), report);
+    }
+}
+
+/// Every transfer ends one rank up or down the ring.
+fn neighbours(plan: &Plan, admitted: &Admitted, report: &mut Report) {
+    let last = plan.fabric.ranks().saturating_sub(1);
+    let steps = 0..plan.schedule.steps();
+    for (index, moved) in steps.flat_map(|step| admitted.moved(plan, step)) {
+        interrupt::check();
+        let apart = moved.source.abs_diff(moved.destination);
+        if apart != 1 && apart != last {
+            report.add(KIND, || Violation {
+                transfers: vec![index],
+                slot: Some(plan.slot[index]),
+                rank: Some(moved.source),
+                ..Violation::new(
+                    KIND,
+                    format!(
+                        "slot {}: transfer {} goes to no neighbour, against the claim that all do",
+                        plan.slot[index],
+                        named(plan, index)
+                    ),
+                )
+            });
+        }
+    }
+}
+
+/// The rank that sends most sends as many chunks as claimed.
+fn sent(plan: &Plan, admitted: &Admitted, (copies, claimed): (u64, u64), report: &mut Report) {
+    let mut sent = vec![0u64; plan.schedule.collective.ranks() as usize];
+    for step in 0..plan.schedule.steps() {
+        for (_, moved) in admitted.moved(plan, step) {
+            sent[moved.source as usize] += u64::from(moved.count);
+        }
+    }
+    let (rank, most) = sent
+        .iter()
+        .enumerate()
+        .reduce(|first, other| if other.1 > first.1 { other } else { first })
+        .map_or((0, 0), |(rank, most)| (rank, *most));
+    let most = most * copies;
+    if most != claimed {
+        report.add(KIND, || Violation {
+            rank: Some(rank as u32),
+            ..Violation::new(
+                KIND,
+                format!(
+                    "the schedule claims that a rank sends {} at most, but rank {rank} sends {most}",
+                    counted(claimed, "chunk")
+                ),
+            )
+        });
+    }
+}

@@ -1,0 +1,485 @@
+//! Collectives that combine: what a rank holds of a chunk is the set of ranks whose contributions
+//! are in it.
+//!
+//! Before the collective rank r holds {r}. A reduction unites the set sent with the receiver's,
+//! and both must be disjoint, or some contribution counts twice. A copy puts the set sent in place
+//! of the receiver's and must be a strict superset of it. What a rank has sent away it still
+//! holds; whether that is ever counted again is seen where it arrives. In a barrier, where nothing is
+//! computed, sets may overlap; but a signal must tell its receiver something that it did not know at
+//! the start of the step, and nobody signals twice to the same rank in a step.
+//!
+//! Sets are rows of bits, one per rank. Copies share a row, and a reduction writes into a row in
+//! place where nobody else uses it, so that handing a result to all ranks costs no row at all. Where
+//! counting is enough (`tallies`), and in a barrier that is proved part by part (`signals`), there are no sets.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use super::delivery::{Delivery, DeliveryRule, report_idle};
+use super::report::{Report, counted, named};
+use super::signals;
+use super::tallies::Tallies;
+use super::{Violation, ViolationKind};
+use opticoll_base::interrupt;
+use opticoll_plan::collective::Holders;
+use opticoll_plan::plan::Plan;
+use opticoll_plan::schedule::Action;
+
+/// The most 64-bit words that the rows of one chunk may take: 2 GiB.
+const MOST_WORDS: usize = 1 << 28;
+
+/// A set of contributions.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Set {
+    /// That of one rank only.
+    Own(u32),
+    /// A row of bits.
+    Row(u32),
+}
+
+/// Rows of bits with the number of their users.
+struct Rows {
+    words: usize,
+    bits: Vec<u64>,
+    users: Vec<u32>,
+    free: Vec<u32>,
+}
+
+impl Rows {
+    fn row(&self, row: u32) -> &[u64] {
+        &self.bits[row as usize * self.words..][..self.words]
+    }
+
+    fn clear(&mut self) {
+        self.bits.clear();
+        self.users.clear();
+        self.free.clear();
+    }
+
+    fn has_room(&self) -> bool {
+        !self.free.is_empty() || self.bits.len() + self.words <= MOST_WORDS
+    }
+
+    fn hold(&mut self, set: Set) {
+        if let Set::Row(row) = set {
+            self.users[row as usize] += 1;
+        }
+    }
+
+    fn release(&mut self, set: Set) {
+        if let Set::Row(row) = set {
+            self.users[row as usize] -= 1;
+            if self.users[row as usize] == 0 {
+                self.free.push(row);
+            }
+        }
+    }
+
+    fn contains(&self, set: Set, rank: u32) -> bool {
+        match set {
+            Set::Own(own) => own == rank,
+            Set::Row(row) => self.row(row)[rank as usize / 64] >> (rank % 64) & 1 == 1,
+        }
+    }
+
+    fn len(&self, set: Set) -> u32 {
+        match set {
+            Set::Own(_) => 1,
+            Set::Row(row) => self.row(row).iter().map(|word| word.count_ones()).sum(),
+        }
+    }
+
+    /// The lowest rank of which `word(one, two)` has a bit, over the words of two sets.
+    fn first(&self, one: Set, two: Set, word: impl Fn(u64, u64) -> u64) -> Option<u32> {
+        let word_of = |set: Set, index: usize| match set {
+            Set::Row(row) => self.row(row)[index],
+            Set::Own(rank) if rank as usize / 64 == index => 1 << (rank % 64),
+            Set::Own(_) => 0,
+        };
+        (0..self.words).find_map(|index| {
+            let found = word(word_of(one, index), word_of(two, index));
+            (found != 0).then(|| index as u32 * 64 + found.trailing_zeros())
+        })
+    }
+
+    fn common(&self, one: Set, two: Set) -> Option<u32> {
+        match (one, two) {
+            (Set::Own(rank), other) | (other, Set::Own(rank)) => {
+                self.contains(other, rank).then_some(rank)
+            }
+            (Set::Row(a), Set::Row(b)) => {
+                let meet = self
+                    .row(a)
+                    .iter()
+                    .zip(self.row(b))
+                    .fold(0, |meet, (a, b)| meet | a & b);
+                if meet == 0 {
+                    None
+                } else {
+                    self.first(one, two, |a, b| a & b)
+                }
+            }
+        }
+    }
+
+    /// The lowest rank in `one` that is not in `two`.
+    fn lost(&self, one: Set, two: Set) -> Option<u32> {
+        match one {
+            Set::Own(rank) => (!self.contains(two, rank)).then_some(rank),
+            Set::Row(_) => self.first(one, two, |a, b| a & !b),
+        }
+    }
+
+    /// A row with the bits of a set that only the caller uses; the caller's use of the set ends.
+    fn own_row(&mut self, set: Set) -> u32 {
+        if let Set::Row(row) = set
+            && self.users[row as usize] == 1
+        {
+            return row;
+        }
+        let fresh = self.free.pop().unwrap_or_else(|| {
+            self.users.push(0);
+            self.bits.resize(self.bits.len() + self.words, 0);
+            (self.users.len() - 1) as u32
+        });
+        self.users[fresh as usize] = 1;
+        let start = fresh as usize * self.words;
+        match set {
+            Set::Own(rank) => {
+                self.bits[start..start + self.words].fill(0);
+                self.bits[start + rank as usize / 64] |= 1 << (rank % 64);
+            }
+            Set::Row(row) => {
+                let from = row as usize * self.words;
+                self.bits.copy_within(from..from + self.words, start);
+            }
+        }
+        self.release(set);
+        fresh
+    }
+
+    /// Adds the contributions of a set to a row.
+    fn unite(&mut self, row: u32, set: Set) {
+        let start = row as usize * self.words;
+        match set {
+            Set::Own(rank) => self.bits[start + rank as usize / 64] |= 1 << (rank % 64),
+            Set::Row(other) if other == row => {}
+            Set::Row(other) => {
+                let from = other as usize * self.words;
+                let (low, high) = self.bits.split_at_mut(start.max(from));
+                let (into, from) = if start < from {
+                    (&mut low[start..start + self.words], &high[..self.words])
+                } else {
+                    (&mut high[..self.words], &low[from..from + self.words])
+                };
+                for (word, more) in into.iter_mut().zip(from) {
+                    *word |= more;
+                }
+            }
+        }
+    }
+}
+
+/// The latest arrival of a rank, as a position among the deliveries of a chunk.
+#[derive(Clone, Copy)]
+struct Arrival {
+    step: u32,
+    position: u32,
+}
+
+const NO_ARRIVAL: Arrival = Arrival {
+    step: u32::MAX,
+    position: 0,
+};
+
+/// Replays one chunk after the other.
+pub(super) struct Combining<'a> {
+    plan: &'a Plan,
+    rows: Rows,
+    /// What each rank holds now.
+    held: Vec<Set>,
+    /// What each delivery of the step sends.
+    sent: Vec<Set>,
+    arrival: Vec<Arrival>,
+    tallies: Tallies,
+}
+
+impl<'a> Combining<'a> {
+    pub(super) fn new(plan: &'a Plan) -> Combining<'a> {
+        let ranks = plan.schedule.collective.ranks();
+        let words = (ranks as usize).div_ceil(64);
+        Combining {
+            plan,
+            rows: Rows {
+                words,
+                bits: Vec::new(),
+                users: Vec::new(),
+                free: Vec::new(),
+            },
+            held: (0..ranks).map(Set::Own).collect(),
+            sent: Vec::new(),
+            arrival: vec![NO_ARRIVAL; ranks as usize],
+            tallies: Tallies::new(plan.schedule.collective),
+        }
+    }
+
+    /// Replays the deliveries `step`, all of one step; false where memory does not suffice.
+    fn replay_step(
+        &mut self,
+        chunk: u32,
+        deliveries: &[Delivery],
+        step: Range<usize>,
+        report: &mut Report,
+    ) -> bool {
+        self.sent.clear();
+        for delivery in &deliveries[step.clone()] {
+            interrupt::check();
+            let set = self.held[delivery.source as usize];
+            self.rows.hold(set);
+            self.sent.push(set);
+        }
+        if self.plan.schedule.collective.overlaps() {
+            self.useless_signals(chunk, &deliveries[step.clone()], report);
+        }
+        for position in step.clone() {
+            interrupt::check();
+            let set = self.sent[position - step.start];
+            if !self.rows.has_room() {
+                return false;
+            }
+            self.deliver(chunk, deliveries, position, set, report);
+        }
+        for &set in &self.sent {
+            self.rows.release(set);
+        }
+        true
+    }
+
+    fn deliver(
+        &mut self,
+        chunk: u32,
+        deliveries: &[Delivery],
+        position: usize,
+        set: Set,
+        report: &mut Report,
+    ) {
+        let delivery = &deliveries[position];
+        let rank = delivery.destination as usize;
+        let earlier = self.arrival[rank];
+        if earlier.step == delivery.step {
+            let other = &deliveries[earlier.position as usize];
+            if other.action == Action::Copy || delivery.action == Action::Copy {
+                // The one that came first counts.
+                return report.add(ViolationKind::CopyConflict, || {
+                    self.copy_conflict(chunk, other, delivery)
+                });
+            }
+        }
+        self.arrival[rank] = Arrival {
+            step: delivery.step,
+            position: position as u32,
+        };
+        let mine = self.held[rank];
+        match delivery.action {
+            Action::Reduce => {
+                let overlaps = self.plan.schedule.collective.overlaps();
+                let twice = self.rows.common(set, mine).filter(|_| !overlaps);
+                if let Some(twice) = twice {
+                    report.add(ViolationKind::DoubleReduction, || {
+                        self.double_reduction(chunk, delivery, twice)
+                    });
+                }
+                let row = self.rows.own_row(mine);
+                self.rows.unite(row, set);
+                self.held[rank] = Set::Row(row);
+            }
+            Action::Copy => {
+                if let Some(lost) = self.rows.lost(mine, set) {
+                    report.add(ViolationKind::LostContribution, || {
+                        self.lost_contribution(chunk, delivery, lost)
+                    });
+                } else if self.rows.lost(set, mine).is_none() {
+                    report.add(ViolationKind::Duplicate, || self.duplicate(chunk, delivery));
+                }
+                self.rows.hold(set);
+                self.rows.release(mine);
+                self.held[rank] = set;
+            }
+        }
+    }
+
+    /// Reports the signals of a step that tell their receivers nothing.
+    fn useless_signals(&self, chunk: u32, step: &[Delivery], report: &mut Report) {
+        let mut ends = BTreeSet::new();
+        // What a copy may do is seen where it is delivered.
+        let signals = step.iter().zip(&self.sent);
+        for (delivery, &set) in signals.filter(|(delivery, _)| delivery.action == Action::Reduce) {
+            interrupt::check();
+            let known = self.held[delivery.destination as usize];
+            let again = !ends.insert((delivery.source, delivery.destination));
+            if again || self.rows.lost(set, known).is_none() {
+                report.add(ViolationKind::Duplicate, || self.duplicate(chunk, delivery));
+            }
+        }
+    }
+
+    /// Reports the ranks that lack contributions at the end.
+    fn finish(&self, chunk: u32, report: &mut Report) {
+        let ranks = self.plan.schedule.collective.ranks();
+        match self.plan.schedule.collective.after(chunk) {
+            Holders::One(rank) => self.finish_rank(chunk, rank, report),
+            Holders::All => {
+                // Copies share rows, so most ranks have the row of the rank before.
+                let mut complete = None;
+                for rank in 0..ranks {
+                    let set = self.held[rank as usize];
+                    if complete != Some(set) {
+                        complete = (self.rows.len(set) == ranks).then_some(set);
+                    }
+                    if complete.is_none() {
+                        self.finish_rank(chunk, rank, report);
+                    }
+                }
+            }
+        }
+    }
+
+    fn finish_rank(&self, chunk: u32, rank: u32, report: &mut Report) {
+        let ranks = self.plan.schedule.collective.ranks();
+        let lacking = ranks - self.rows.len(self.held[rank as usize]);
+        if lacking > 0 {
+            report.add(ViolationKind::Missing, || {
+                missing(ranks, rank, chunk, lacking)
+            });
+        }
+    }
+
+    fn violation(
+        &self,
+        kind: ViolationKind,
+        chunk: u32,
+        delivery: &Delivery,
+        ending: &str,
+    ) -> Violation {
+        let verb = match delivery.action {
+            Action::Copy => "copies",
+            Action::Reduce => "reduces",
+        };
+        let slot = self.plan.slot[delivery.transfer as usize];
+        let sentence = format!(
+            "slot {slot}: transfer {} {verb} chunk {chunk} {ending}",
+            named(self.plan, delivery.transfer as usize),
+        );
+        Violation {
+            transfers: vec![delivery.transfer as usize],
+            slot: Some(slot),
+            rank: Some(delivery.destination),
+            chunk: Some(chunk),
+            ..Violation::new(kind, sentence)
+        }
+    }
+
+    fn double_reduction(&self, chunk: u32, delivery: &Delivery, twice: u32) -> Violation {
+        let ending = format!(
+            "into that of rank {}, which already has the contribution of rank {twice}",
+            delivery.destination
+        );
+        self.violation(ViolationKind::DoubleReduction, chunk, delivery, &ending)
+    }
+
+    fn lost_contribution(&self, chunk: u32, delivery: &Delivery, lost: u32) -> Violation {
+        let ending = format!(
+            "over that of rank {} and loses the contribution of rank {lost}",
+            delivery.destination
+        );
+        self.violation(ViolationKind::LostContribution, chunk, delivery, &ending)
+    }
+
+    fn duplicate(&self, chunk: u32, delivery: &Delivery) -> Violation {
+        let where_to = match delivery.action {
+            Action::Copy => "over that",
+            Action::Reduce => "into that",
+        };
+        let ending = format!(
+            "{where_to} of rank {}, which has the same already",
+            delivery.destination
+        );
+        self.violation(ViolationKind::Duplicate, chunk, delivery, &ending)
+    }
+
+    fn copy_conflict(&self, chunk: u32, earlier: &Delivery, delivery: &Delivery) -> Violation {
+        let ending = format!(
+            "into rank {} in the same step as transfer {}, and one of them is a copy",
+            delivery.destination,
+            named(self.plan, earlier.transfer as usize)
+        );
+        let mut conflict = self.violation(ViolationKind::CopyConflict, chunk, delivery, &ending);
+        conflict.transfers.insert(0, earlier.transfer as usize);
+        conflict
+    }
+}
+
+impl DeliveryRule for Combining<'_> {
+    fn replay(&mut self, chunk: u32, deliveries: &[Delivery], report: &mut Report) {
+        let collective = self.plan.schedule.collective;
+        let proved = match collective.overlaps() {
+            true => signals::prove(collective.ranks(), deliveries),
+            false => self.tallies.prove(chunk, deliveries),
+        };
+        if proved {
+            return;
+        }
+        let mut start = 0;
+        let mut room = true;
+        while room && start < deliveries.len() {
+            interrupt::check();
+            let step = deliveries[start].step;
+            let length = deliveries[start..].partition_point(|delivery| delivery.step == step);
+            room = self.replay_step(chunk, deliveries, start..start + length, report);
+            start += length;
+        }
+        if room {
+            self.finish(chunk, report);
+        } else {
+            report.add(ViolationKind::TooLarge, || Violation {
+                chunk: Some(chunk),
+                ..Violation::new(
+                    ViolationKind::TooLarge,
+                    format!("the contributions of chunk {chunk} do not fit into memory"),
+                )
+            });
+        }
+        for rank in deliveries.iter().map(|delivery| delivery.destination) {
+            self.held[rank as usize] = Set::Own(rank);
+            self.arrival[rank as usize] = NO_ARRIVAL;
+        }
+        self.rows.clear();
+    }
+
+    fn idle(&mut self, chunks: Range<u32>, report: &mut Report) {
+        let collective = self.plan.schedule.collective;
+        let ranks = collective.ranks();
+        let lacking = |chunk| match collective.after(chunk) {
+            Holders::One(rank) => rank..rank + 1,
+            Holders::All => 0..ranks,
+        };
+        let lacking_count = |chunk: u32| match ranks {
+            1 => 0,
+            _ => lacking(chunk).len() as u64,
+        };
+        let missing = |rank, chunk| missing(ranks, rank, chunk, ranks - 1);
+        report_idle(self.plan, chunks, lacking, lacking_count, missing, report);
+    }
+}
+
+fn missing(ranks: u32, rank: u32, chunk: u32, lacking: u32) -> Violation {
+    let sentence = format!(
+        "at the end rank {rank} holds chunk {chunk} without {} of {ranks}",
+        counted(u64::from(lacking), "contribution")
+    );
+    Violation {
+        rank: Some(rank),
+        chunk: Some(chunk),
+        ..Violation::new(ViolationKind::Missing, sentence)
+    }
+}

@@ -1,0 +1,214 @@
+//! Collectives that only pass chunks on: a rank either holds a chunk or does not.
+
+use std::ops::Range;
+
+use super::delivery::{Delivery, DeliveryRule, report_idle};
+use super::report::{Report, named};
+use super::{Violation, ViolationKind};
+use opticoll_base::interrupt;
+use opticoll_plan::collective::Holders;
+use opticoll_plan::plan::Plan;
+
+/// The step from which a rank holds a chunk that it never gets.
+const NEVER: u32 = u32::MAX;
+
+/// Replays one chunk after the other.
+pub(super) struct Copying<'a> {
+    plan: &'a Plan,
+    /// For each rank, the step at whose start it holds the chunk.
+    held_from: Vec<u32>,
+}
+
+impl<'a> Copying<'a> {
+    pub(super) fn new(plan: &'a Plan) -> Copying<'a> {
+        Copying {
+            plan,
+            held_from: vec![NEVER; plan.schedule.collective.ranks() as usize],
+        }
+    }
+
+    /// Whether a rank holds a chunk before the collective.
+    fn starts_with(&self, rank: u32, chunk: u32) -> bool {
+        includes(self.plan.schedule.collective.before(chunk), rank)
+    }
+
+    fn slot(&self, delivery: &Delivery) -> u32 {
+        self.plan.slot[delivery.transfer as usize]
+    }
+
+    fn set_holders(&mut self, chunk: u32, from: u32) {
+        match self.plan.schedule.collective.before(chunk) {
+            Holders::One(rank) => self.held_from[rank as usize] = from,
+            Holders::All => self.held_from.fill(from),
+        }
+    }
+
+    /// Reports the ranks that lack a chunk at the end.
+    fn finish(&self, chunk: u32, delivered: u32, report: &mut Report) {
+        let collective = self.plan.schedule.collective;
+        let before = match collective.before(chunk) {
+            Holders::One(_) => 1,
+            Holders::All => collective.ranks(),
+        };
+        let holds = |rank: u32| self.held_from[rank as usize] != NEVER;
+        match collective.after(chunk) {
+            Holders::One(rank) if !holds(rank) => {
+                report.add(ViolationKind::Missing, || missing(rank, chunk));
+            }
+            Holders::All if before + delivered < collective.ranks() => {
+                if report.is_full(ViolationKind::Missing) {
+                    let lacking = collective.ranks() - before - delivered;
+                    return report.count(ViolationKind::Missing, u64::from(lacking));
+                }
+                for rank in (0..collective.ranks()).filter(|&rank| !holds(rank)) {
+                    report.add(ViolationKind::Missing, || missing(rank, chunk));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Says why a transfer may not send: its source gets the chunk later, in the same step, or
+    /// never.
+    fn unfounded(&self, chunk: u32, deliveries: &[Delivery], sent: &Delivery) -> Violation {
+        let Delivery { step, source, .. } = *sent;
+        let slot = self.slot(sent);
+        let transfer = named(self.plan, sent.transfer as usize);
+        let arrival = deliveries
+            .iter()
+            .find(|other| other.destination == source && other.step >= step);
+        let (kind, sentence) = match arrival {
+            Some(arrival) if arrival.step == step => (
+                ViolationKind::SameStepForward,
+                format!(
+                    "slot {slot}: transfer {transfer} sends chunk {chunk}, which rank {source} \
+                     receives in the same step, by transfer {}",
+                    named(self.plan, arrival.transfer as usize)
+                ),
+            ),
+            Some(arrival) => (
+                ViolationKind::NotHeld,
+                format!(
+                    "slot {slot}: transfer {transfer} sends chunk {chunk}, which rank {source} \
+                     receives only in slot {}",
+                    self.slot(arrival)
+                ),
+            ),
+            None => (
+                ViolationKind::NotHeld,
+                format!(
+                    "slot {slot}: transfer {transfer} sends chunk {chunk}, which rank {source} \
+                     does not hold"
+                ),
+            ),
+        };
+        let mut transfers = vec![sent.transfer as usize];
+        transfers.extend(arrival.map(|arrival| arrival.transfer as usize));
+        Violation {
+            transfers,
+            slot: Some(slot),
+            rank: Some(source),
+            chunk: Some(chunk),
+            ..Violation::new(kind, sentence)
+        }
+    }
+
+    fn duplicate(&self, chunk: u32, deliveries: &[Delivery], again: &Delivery) -> Violation {
+        let (destination, slot) = (again.destination, self.slot(again));
+        let mut transfers = vec![again.transfer as usize];
+        let earlier = if self.starts_with(destination, chunk) {
+            "which has held it from the start".into()
+        } else {
+            let first = deliveries
+                .iter()
+                .find(|other| other.destination == destination);
+            transfers.extend(first.map(|first| first.transfer as usize));
+            first.map_or_else(
+                || "which holds it already".into(),
+                |first| {
+                    format!(
+                        "which gets it in slot {} by transfer {}",
+                        self.slot(first),
+                        named(self.plan, first.transfer as usize)
+                    )
+                },
+            )
+        };
+        let sentence = format!(
+            "slot {slot}: transfer {} brings chunk {chunk} to rank {destination}, {earlier}",
+            named(self.plan, again.transfer as usize)
+        );
+        Violation {
+            transfers,
+            slot: Some(slot),
+            rank: Some(destination),
+            chunk: Some(chunk),
+            ..Violation::new(ViolationKind::Duplicate, sentence)
+        }
+    }
+}
+
+impl DeliveryRule for Copying<'_> {
+    fn replay(&mut self, chunk: u32, deliveries: &[Delivery], report: &mut Report) {
+        self.set_holders(chunk, 0);
+        let mut delivered = 0;
+        for delivery in deliveries {
+            interrupt::check();
+            if self.held_from[delivery.source as usize] > delivery.step {
+                let violation = self.unfounded(chunk, deliveries, delivery);
+                report.add(violation.kind, || violation);
+            }
+            let held_from = &mut self.held_from[delivery.destination as usize];
+            if *held_from == NEVER {
+                *held_from = delivery.step + 1;
+                delivered += 1;
+            } else {
+                report.add(ViolationKind::Duplicate, || {
+                    self.duplicate(chunk, deliveries, delivery)
+                });
+            }
+        }
+        self.finish(chunk, delivered, report);
+        for delivery in deliveries {
+            interrupt::check();
+            self.held_from[delivery.destination as usize] = NEVER;
+        }
+        self.set_holders(chunk, NEVER);
+    }
+
+    fn idle(&mut self, chunks: Range<u32>, report: &mut Report) {
+        let collective = self.plan.schedule.collective;
+        let (ranks, before, after) = (
+            collective.ranks(),
+            |chunk| collective.before(chunk),
+            |chunk| collective.after(chunk),
+        );
+        let lacks =
+            move |chunk, rank| includes(after(chunk), rank) && !includes(before(chunk), rank);
+        let lacking = |chunk| (0..ranks).filter(move |&rank| lacks(chunk, rank));
+        let lacking_count = |chunk| match (before(chunk), after(chunk)) {
+            (Holders::One(_), Holders::All) => u64::from(ranks - 1),
+            (Holders::One(before), Holders::One(after)) => u64::from(before != after),
+            (Holders::All, _) => 0,
+        };
+        report_idle(self.plan, chunks, lacking, lacking_count, missing, report);
+    }
+}
+
+fn includes(holders: Holders, rank: u32) -> bool {
+    match holders {
+        Holders::One(holder) => holder == rank,
+        Holders::All => true,
+    }
+}
+
+fn missing(rank: u32, chunk: u32) -> Violation {
+    Violation {
+        rank: Some(rank),
+        chunk: Some(chunk),
+        ..Violation::new(
+            ViolationKind::Missing,
+            format!("at the end rank {rank} does not hold chunk {chunk}"),
+        )
+    }
+}

@@ -1,0 +1,58 @@
+//! Chunks on their way, and what is demanded of them.
+
+use std::ops::Range;
+
+use super::report::Report;
+use super::{Violation, ViolationKind};
+use opticoll_plan::plan::Plan;
+use opticoll_plan::schedule::Action;
+
+/// One chunk of a transfer.
+#[derive(Clone, Copy)]
+pub(super) struct Delivery {
+    pub(super) step: u32,
+    pub(super) source: u32,
+    pub(super) destination: u32,
+    pub(super) transfer: u32,
+    pub(super) action: Action,
+}
+
+/// What is demanded of a chunk.
+pub(super) trait DeliveryRule {
+    /// Replays the deliveries of a chunk, which are in the order of steps and not empty.
+    fn replay(&mut self, chunk: u32, deliveries: &[Delivery], report: &mut Report);
+
+    /// The chunks of a range are never sent.
+    fn idle(&mut self, chunks: Range<u32>, report: &mut Report);
+}
+
+/// Reports that ranks lack chunks that are never sent: `lacking` gives the ranks of a chunk, which
+/// are as many for each chunk of one block.
+pub(super) fn report_idle<Ranks: Iterator<Item = u32>>(
+    plan: &Plan,
+    chunks: Range<u32>,
+    lacking: impl Fn(u32) -> Ranks,
+    lacking_count: impl Fn(u32) -> u64,
+    missing: impl Fn(u32, u32) -> Violation,
+    report: &mut Report,
+) {
+    let kind = ViolationKind::Missing;
+    let pieces = plan.schedule.collective.pieces();
+    let mut chunk = chunks.start;
+    while chunk < chunks.end {
+        let block_end = (u64::from(chunk / pieces) + 1) * u64::from(pieces);
+        let end = block_end.min(u64::from(chunks.end)) as u32;
+        let each = lacking_count(chunk);
+        if each == 0 {
+            chunk = end;
+        } else if report.is_full(kind) {
+            report.count(kind, each * u64::from(end - chunk));
+            chunk = end;
+        } else {
+            for rank in lacking(chunk) {
+                report.add(kind, || missing(rank, chunk));
+            }
+            chunk += 1;
+        }
+    }
+}

@@ -1,0 +1,347 @@
+//! Is every entry in range, and does every transfer lie in the slots of its step? What is not in
+//! range is reported here and kept out of the later checks.
+
+use std::ops::Range;
+
+use super::report::{Fault, Report, WrongLight, named, up_to};
+use super::{Violation, ViolationKind};
+use opticoll_base::interrupt;
+use opticoll_fabric::fabric::Light;
+use opticoll_plan::plan::{Lightpath, Plan};
+use opticoll_plan::schedule::{Action, Transfer};
+
+/// The most transfers, and the most steps, that are numbered: with 32 bits and some to spare.
+const MOST: usize = u32::MAX as usize - 2;
+
+/// Which transfers the later checks may look at.
+pub(super) struct Admitted {
+    /// The transfers 0..transfers have an entry in every column.
+    pub(super) transfers: usize,
+    /// Those that have no place in time, on the ring or among the chunks; empty where none.
+    malformed: Vec<bool>,
+    /// Those that have no fibre or wavelength; empty where none.
+    dark: Vec<bool>,
+}
+
+impl Admitted {
+    /// Whether every transfer is admitted.
+    pub(super) fn all(&self) -> bool {
+        self.malformed.is_empty()
+    }
+
+    /// The admitted transfers.
+    pub(super) fn transfers(&self) -> impl Iterator<Item = usize> + '_ {
+        self.among(0..self.transfers)
+    }
+
+    /// The admitted transfers of a step.
+    pub(super) fn of_step(&self, plan: &Plan, step: usize) -> impl Iterator<Item = usize> + '_ {
+        let transfers = plan.schedule.step(step);
+        self.among(transfers.start..transfers.end.min(self.transfers))
+    }
+
+    /// The admitted transfers of a step, with what they send.
+    pub(super) fn moved<'a>(
+        &'a self,
+        plan: &'a Plan,
+        step: usize,
+    ) -> impl Iterator<Item = (usize, Transfer)> + 'a {
+        let everyone = self.all();
+        let transfers = plan.schedule.step(step);
+        let columns = plan.schedule.columns(step).transfers();
+        (transfers.start..transfers.end.min(self.transfers))
+            .zip(columns)
+            .inspect(|_| interrupt::check())
+            .filter(move |&(index, _)| everyone || !self.malformed[index])
+    }
+
+    fn among(&self, transfers: Range<usize>) -> impl Iterator<Item = usize> + '_ {
+        let everyone = self.all();
+        transfers
+            .inspect(|_| interrupt::check())
+            .filter(move |&transfer| everyone || !self.malformed[transfer])
+    }
+
+    /// Whether a transfer has a fibre and a wavelength.
+    pub(super) fn is_lit(&self, transfer: usize) -> bool {
+        self.dark.is_empty() || !self.dark[transfer]
+    }
+}
+
+/// What is in range.
+struct Ranges<'a> {
+    plan: &'a Plan,
+    wrong_light: &'a WrongLight<'a>,
+    ranks: u32,
+    chunks: u32,
+    slots: u32,
+    combines: bool,
+}
+
+/// Checks ranges and steps; `None` where the plan cannot be looked at any further.
+pub(super) fn check(
+    plan: &Plan,
+    wrong_light: &WrongLight<'_>,
+    report: &mut Report,
+) -> Option<Admitted> {
+    let collective = plan.schedule.collective;
+    let ranks = plan.fabric.ranks();
+    if ranks != collective.ranks() {
+        report.add(ViolationKind::RankCount, || {
+            let sentence = format!(
+                "the collective has {} ranks, the fabric {}",
+                collective.ranks(),
+                ranks
+            );
+            Violation::new(ViolationKind::RankCount, sentence)
+        });
+    }
+    let mut admitted = columns(plan, report)?;
+    steps(plan, report);
+    let ranges = Ranges {
+        plan,
+        wrong_light,
+        ranks: ranks.min(collective.ranks()),
+        chunks: collective.chunks(),
+        slots: plan.slots(),
+        combines: collective.combines(),
+    };
+    for step in 0..plan.schedule.steps() {
+        interrupt::check();
+        ranges.check_step(step, &mut admitted, report);
+    }
+    Some(admitted)
+}
+
+/// Compares the lengths of the columns; transfers without an entry everywhere are passed over. Where
+/// there is no light, its column must be empty.
+fn columns(plan: &Plan, report: &mut Report) -> Option<Admitted> {
+    let transfers = plan.schedule.len();
+    let mut lengths = vec![("slot", plan.slot.len())];
+    if plan.fabric.has_light() {
+        lengths.push(("light", plan.light.len()));
+    } else if !plan.light.is_empty() {
+        report.add(ViolationKind::Columns, || {
+            let sentence = format!(
+                "the plan has {} entries in the column light, but its fabric {} has no light",
+                plan.light.len(),
+                plan.fabric.family()
+            );
+            Violation::new(ViolationKind::Columns, sentence)
+        });
+    }
+    for (column, length) in lengths.iter().filter(|(_, length)| *length != transfers) {
+        report.add(ViolationKind::Columns, || {
+            let sentence = format!(
+                "the plan has {transfers} transfers but {length} entries in the column {column}"
+            );
+            Violation::new(ViolationKind::Columns, sentence)
+        });
+    }
+    let steps = plan.schedule.steps();
+    if transfers.max(steps) > MOST {
+        report.add(ViolationKind::TooLarge, || {
+            let sentence = format!(
+                "the plan has {transfers} transfers in {steps} steps; no more than {MOST} of \
+                 either can be checked"
+            );
+            Violation::new(ViolationKind::TooLarge, sentence)
+        });
+        return None;
+    }
+    let complete = lengths
+        .iter()
+        .map(|(_, length)| *length)
+        .fold(transfers, usize::min);
+    Some(Admitted {
+        transfers: complete,
+        malformed: Vec::new(),
+        dark: Vec::new(),
+    })
+}
+
+/// The slots of the steps must be consecutive ranges that start at 0, one for each step.
+fn steps(plan: &Plan, report: &mut Report) {
+    let kind = ViolationKind::StepOrder;
+    let (steps, ranges) = (plan.schedule.steps(), plan.step_slots.len());
+    if steps != ranges {
+        let sentence = format!("the schedule has {steps} steps but the plan slots for {ranges}");
+        report.add(kind, || Violation::new(kind, sentence));
+    }
+    let mut next = 0;
+    for (step, slots) in plan.step_slots.iter().enumerate() {
+        interrupt::check();
+        if slots.start != next || slots.end < slots.start {
+            report.add(kind, || {
+                let sentence = format!(
+                    "step {step} has the slots {}..{}, but they should start at {next}",
+                    slots.start, slots.end
+                );
+                Violation {
+                    slot: Some(slots.start),
+                    ..Violation::new(kind, sentence)
+                }
+            });
+        }
+        if !plan.fabric.has_light() && slots.len() != 1 {
+            report.add(kind, || {
+                let sentence = format!(
+                    "step {step} has {} slots; on an electrical fabric every step has one",
+                    slots.len()
+                );
+                Violation::new(kind, sentence)
+            });
+        }
+        next = slots.end;
+    }
+}
+
+impl Ranges<'_> {
+    /// Checks the transfers of a step, column by column; the few that fail are looked at again.
+    fn check_step(&self, step: usize, admitted: &mut Admitted, report: &mut Report) {
+        let schedule = &self.plan.schedule;
+        let transfers = schedule.step(step);
+        let (start, end) = (transfers.start, transfers.end.min(admitted.transfers));
+        if start >= end {
+            return;
+        }
+        let own_slots = self
+            .plan
+            .step_slots
+            .get(step)
+            .cloned()
+            .unwrap_or(0..u32::MAX);
+        let columns = schedule.columns(step).transfers();
+        let unlit = match self.plan.fabric.has_light() {
+            true => (self.wrong_light)(&self.plan.light[start..end]),
+            false => Vec::new(),
+        };
+        let all_lit = unlit.is_empty();
+        let mut unlit = unlit.into_iter().peekable();
+        let slot = &self.plan.slot[start..end];
+        for (index, moved) in (0..end - start).zip(columns) {
+            interrupt::check();
+            let rank_sound = moved.source < self.ranks
+                && moved.destination < self.ranks
+                && moved.source != moved.destination;
+            let chunk_sound = moved.count > 0
+                && moved.count <= self.chunks
+                && moved.chunk <= self.chunks - moved.count;
+            let slot_sound = slot[index] < self.slots && own_slots.contains(&slot[index]);
+            let light_sound = all_lit || unlit.next_if(|(place, _)| *place == index).is_none();
+            let action_sound = self.combines || moved.action == Action::Copy;
+            if !(rank_sound && chunk_sound && slot_sound && light_sound && action_sound) {
+                self.examine(start + index, step, admitted, report);
+            }
+        }
+    }
+
+    /// Says what is wrong with a transfer, if anything.
+    fn examine(&self, index: usize, step: usize, admitted: &mut Admitted, report: &mut Report) {
+        let Lightpath {
+            transfer,
+            light,
+            slot,
+        } = self.plan.lightpath(index);
+        let unusable = [self.wrong_data(transfer), self.wrong_slot(slot)].concat();
+        let unlit = match self.plan.fabric.has_light() {
+            true => (self.wrong_light)(&[light])
+                .pop()
+                .map_or(Vec::new(), |(_, faults)| faults),
+            false => Vec::new(),
+        };
+        let length = admitted.transfers;
+        mark(!unusable.is_empty(), index, &mut admitted.malformed, length);
+        mark(!unlit.is_empty(), index, &mut admitted.dark, length);
+        let others = [self.wrong_step(slot, step), self.wrong_action(transfer)];
+        for (kind, problem) in [unusable, unlit, others.concat()].concat() {
+            let name = named(self.plan, index);
+            report.add(kind, || Violation {
+                transfers: vec![index],
+                slot: Some(slot),
+                wavelength: (kind == ViolationKind::WavelengthRange)
+                    .then(|| wavelength(self.plan, light))
+                    .flatten(),
+                chunk: (kind == ViolationKind::ChunkRange).then_some(transfer.chunk),
+                ..Violation::new(kind, format!("slot {slot}: transfer {name} {problem}"))
+            });
+        }
+    }
+
+    /// Ranks and chunks that do not exist.
+    fn wrong_data(&self, transfer: Transfer) -> Vec<Fault> {
+        let mut faults = Vec::new();
+        for rank in [transfer.source, transfer.destination] {
+            if rank >= self.ranks {
+                let ranks = up_to(self.ranks);
+                let problem = format!("has an end at rank {rank}, but ranks are {ranks}");
+                faults.push((ViolationKind::RankRange, problem));
+            }
+        }
+        if transfer.source == transfer.destination {
+            let problem = format!("ends at rank {}, where it starts", transfer.source);
+            faults.push((ViolationKind::SelfTransfer, problem));
+        }
+        let chunk_end = u64::from(transfer.chunk) + u64::from(transfer.count);
+        if transfer.count == 0 {
+            faults.push((ViolationKind::ChunkRange, "carries no chunk".into()));
+        } else if chunk_end > u64::from(self.chunks) {
+            let (last, chunks) = (chunk_end - 1, up_to(self.chunks));
+            let problem = format!("carries chunk {last}, but chunks are {chunks}");
+            faults.push((ViolationKind::ChunkRange, problem));
+        }
+        faults
+    }
+
+    /// A slot that does not exist.
+    fn wrong_slot(&self, slot: u32) -> Vec<Fault> {
+        if slot < self.slots {
+            return Vec::new();
+        }
+        let problem = format!("is in a slot that is not one of {}", up_to(self.slots));
+        vec![(ViolationKind::SlotRange, problem)]
+    }
+
+    /// A slot of another step than the transfer's.
+    fn wrong_step(&self, slot: u32, step: usize) -> Vec<Fault> {
+        match self.plan.step_slots.get(step) {
+            Some(own) if slot < self.slots && !own.contains(&slot) => {
+                let slots = match own.end.checked_sub(1) {
+                    Some(last) if last >= own.start => format!("slots {} to {last}", own.start),
+                    _ => "no slots".into(),
+                };
+                let problem = format!("belongs to step {step}, which has {slots}");
+                vec![(ViolationKind::StepOrder, problem)]
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// A combination where nothing combines.
+    fn wrong_action(&self, transfer: Transfer) -> Vec<Fault> {
+        if self.combines || transfer.action == Action::Copy {
+            return Vec::new();
+        }
+        let kind = self.plan.schedule.collective.kind();
+        let problem = format!("reduces, but {kind} combines nothing");
+        vec![(ViolationKind::WrongAction, problem)]
+    }
+}
+
+/// The wavelength of light, where its kind has one.
+fn wavelength(plan: &Plan, light: Light) -> Option<u16> {
+    let kind = plan.fabric.light()?;
+    let field = kind
+        .fields
+        .iter()
+        .position(|field| field.name == "wavelength")?;
+    Some(kind.value(light, field) as u16)
+}
+
+/// Enters a transfer into a column of flags that is only made when it is needed.
+fn mark(wanted: bool, index: usize, flags: &mut Vec<bool>, length: usize) {
+    if wanted {
+        flags.resize(length, false);
+        flags[index] = true;
+    }
+}

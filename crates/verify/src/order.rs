@@ -1,0 +1,81 @@
+//! The transfers of a plan in the order of their slots.
+
+use std::ops::Range;
+
+use super::form::Admitted;
+use opticoll_plan::plan::Plan;
+
+/// The admitted transfers by slot, and within a slot by index.
+pub(super) enum AdmittedOrder {
+    /// The plan has them in this order already: transfer p is at position p.
+    Given(usize),
+    /// The transfer at each position.
+    Sorted(Vec<u32>),
+}
+
+impl AdmittedOrder {
+    /// Sorts the admitted transfers of a plan by slot, stably.
+    pub(super) fn by_slot(plan: &Plan, admitted: &Admitted) -> AdmittedOrder {
+        let slot = &plan.slot[..admitted.transfers];
+        if admitted.all() && slot.is_sorted() {
+            return AdmittedOrder::Given(slot.len());
+        }
+        let slots = plan.slots() as usize;
+        if slots / 4 > slot.len() + 1024 {
+            // Far more slots than transfers: a table of slots would be mostly empty.
+            let mut sorted: Vec<u32> = admitted
+                .transfers()
+                .map(|transfer| transfer as u32)
+                .collect();
+            sorted.sort_by_key(|&transfer| slot[transfer as usize]);
+            return AdmittedOrder::Sorted(sorted);
+        }
+        let mut next = vec![0u32; slots + 1];
+        let mut total = 0;
+        for transfer in admitted.transfers() {
+            next[slot[transfer] as usize + 1] += 1;
+            total += 1;
+        }
+        for slot in 1..next.len() {
+            next[slot] += next[slot - 1];
+        }
+        let mut sorted = vec![0u32; total];
+        for transfer in admitted.transfers() {
+            let position = &mut next[slot[transfer] as usize];
+            sorted[*position as usize] = transfer as u32;
+            *position += 1;
+        }
+        AdmittedOrder::Sorted(sorted)
+    }
+
+    /// The number of transfers.
+    pub(super) fn len(&self) -> usize {
+        match self {
+            AdmittedOrder::Given(length) => *length,
+            AdmittedOrder::Sorted(sorted) => sorted.len(),
+        }
+    }
+
+    /// The transfer at a position.
+    pub(super) fn at(&self, position: usize) -> usize {
+        match self {
+            AdmittedOrder::Given(_) => position,
+            AdmittedOrder::Sorted(sorted) => sorted[position] as usize,
+        }
+    }
+
+    /// The positions of each slot that has transfers, one range a slot.
+    pub(super) fn slots<'a>(&'a self, plan: &'a Plan) -> impl Iterator<Item = Range<usize>> + 'a {
+        let mut start = 0;
+        std::iter::from_fn(move || {
+            if start == self.len() {
+                return None;
+            }
+            let slot = plan.slot[self.at(start)];
+            let end = (start..self.len())
+                .find(|&position| plan.slot[self.at(position)] != slot)
+                .unwrap_or(self.len());
+            Some(std::mem::replace(&mut start, end)..end)
+        })
+    }
+}

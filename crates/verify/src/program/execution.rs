@@ -1,0 +1,524 @@
+//! Carries a program out with contributions in place of bytes: pairing, deadlock, contents.
+
+use std::collections::VecDeque;
+
+use rustc_hash::FxHashMap;
+
+use super::contents::{Contents, Contribution, Held};
+use super::form::{Effects, effects};
+use super::layout::Layout;
+use super::{Findings, ProgramFault, Site, chunks, instruction};
+use opticoll_base::interrupt;
+use opticoll_plan::collective::{Collective, CollectiveKind};
+use opticoll_program::program::{ChunkBuffer, CollectiveProgram, Instruction, Operand, Operation};
+
+/// An order in which the instructions can be carried out.
+pub(super) struct Run {
+    pub(super) order: Vec<Site>,
+    /// By place in `order`: the place of the instruction that sent what this one received.
+    pub(super) received: Vec<Option<u32>>,
+    pub(super) messages: u64,
+    pub(super) chunks_sent: u64,
+}
+
+/// What a rank sends to another on a channel.
+#[derive(Default)]
+struct Connection {
+    sends: Vec<Site>,
+    receives: Vec<Site>,
+    on_the_way: VecDeque<(u32, Vec<Held>)>,
+    waiting: Option<usize>,
+}
+
+/// A thread block on its way through its instructions.
+struct Progress {
+    rank: u32,
+    thread_block: u32,
+    next: u32,
+    length: u32,
+    sends: Option<usize>,
+    receives: Option<usize>,
+    waiting: Vec<usize>,
+}
+
+struct Execution<'a> {
+    program: &'a CollectiveProgram,
+    layout: &'a Layout,
+    findings: &'a mut Findings,
+    contents: Contents,
+    /// By rank and place in its memory.
+    cells: Vec<Vec<Held>>,
+    /// By rank and place in its memory: the last instruction that wrote it.
+    written_by: Vec<Vec<Option<Site>>>,
+    connections: Vec<Connection>,
+    blocks: Vec<Progress>,
+    /// By rank: the place of its first thread block in `blocks`.
+    first_block: Vec<usize>,
+    run: Run,
+}
+
+pub(super) fn check(program: &CollectiveProgram, layout: &Layout, findings: &mut Findings) -> Run {
+    let mut execution = Execution {
+        program,
+        layout,
+        findings,
+        contents: Contents::new(),
+        cells: Vec::new(),
+        written_by: Vec::new(),
+        connections: Vec::new(),
+        blocks: Vec::new(),
+        first_block: Vec::new(),
+        run: Run {
+            order: Vec::with_capacity(program.instructions()),
+            received: Vec::with_capacity(program.instructions()),
+            messages: 0,
+            chunks_sent: 0,
+        },
+    };
+    execution.fill_inputs();
+    execution.connect();
+    execution.pair();
+    let complete = execution.carry_out();
+    if execution.contents.too_many() {
+        execution.findings.of_rank(ProgramFault::TooLarge, 0, || {
+            "what its chunks hold is more than the verifier can keep".into()
+        });
+    } else if complete {
+        execution.results();
+    } else {
+        execution.deadlocks();
+    }
+    execution.run
+}
+
+impl Execution<'_> {
+    /// Every input chunk that exists before the call holds itself.
+    fn fill_inputs(&mut self) {
+        let collective = &self.program.collective;
+        for rank in 0..collective.ranks() {
+            let mut cells = vec![0; self.layout.cells(rank)];
+            let holds = match collective.kind() {
+                CollectiveKind::Broadcast | CollectiveKind::Scatter => rank == collective.root(),
+                _ => true,
+            };
+            if holds {
+                let start = self.layout.start(rank, ChunkBuffer::Input);
+                for chunk in 0..self.layout.size(rank, ChunkBuffer::Input) {
+                    cells[start + chunk as usize] = self.contents.number(vec![(rank, chunk)]);
+                }
+            }
+            self.written_by.push(vec![None; cells.len()]);
+            self.cells.push(cells);
+        }
+    }
+
+    fn connect(&mut self) {
+        let mut known: FxHashMap<(u32, u32, u32), usize> = FxHashMap::default();
+        for (rank, own) in self.program.ranks.iter().enumerate() {
+            self.first_block.push(self.blocks.len());
+            let rank = rank as u32;
+            for (thread_block, block) in own.thread_blocks.iter().enumerate() {
+                let mut connection = |from: u32, to: u32| {
+                    let next = self.connections.len();
+                    let place = *known.entry((from, to, block.channel)).or_insert(next);
+                    if place == next {
+                        self.connections.push(Connection::default());
+                    }
+                    place
+                };
+                let sends = block.sends_to.map(|to| connection(rank, to));
+                let receives = block.receives_from.map(|from| connection(from, rank));
+                let thread_block = thread_block as u32;
+                for (step, one) in block.instructions.iter().enumerate() {
+                    let site = Site {
+                        rank,
+                        thread_block,
+                        step: step as u32,
+                    };
+                    let effects = effects(one.operation);
+                    if let (true, Some(place)) = (effects.sends, sends) {
+                        self.connections[place].sends.push(site);
+                    }
+                    if let (true, Some(place)) = (effects.receives, receives) {
+                        self.connections[place].receives.push(site);
+                    }
+                }
+                self.blocks.push(Progress {
+                    rank,
+                    thread_block,
+                    next: 0,
+                    length: block.instructions.len() as u32,
+                    sends,
+                    receives,
+                    waiting: Vec::new(),
+                });
+            }
+        }
+    }
+
+    /// The k-th send of a connection and its k-th receive.
+    fn pair(&mut self) {
+        for connection in &self.connections {
+            let pairs = connection.sends.iter().zip(&connection.receives);
+            for (&send, &receive) in pairs {
+                let sent = instruction(self.program, send).count;
+                let received = instruction(self.program, receive).count;
+                if sent != received {
+                    let says = || {
+                        let received = chunks(received);
+                        format!("receives {received} of the {sent} that {send} sends")
+                    };
+                    self.findings
+                        .at(self.program, ProgramFault::Pairing, receive, says);
+                }
+            }
+            for &send in connection.sends.iter().skip(connection.receives.len()) {
+                let says = || {
+                    let (to, _, channel) = ends(self.program, send);
+                    format!("sends rank {to} a message on channel {channel} that is never received")
+                };
+                self.findings
+                    .at(self.program, ProgramFault::Pairing, send, says);
+            }
+            for &receive in connection.receives.iter().skip(connection.sends.len()) {
+                let says = || {
+                    let (_, from, channel) = ends(self.program, receive);
+                    format!(
+                        "waits for a message from rank {from} on channel {channel} that is never sent"
+                    )
+                };
+                self.findings
+                    .at(self.program, ProgramFault::Pairing, receive, says);
+            }
+        }
+    }
+
+    /// Carries out what can be; whether that is all.
+    fn carry_out(&mut self) -> bool {
+        let mut ready: Vec<usize> = (0..self.blocks.len()).rev().collect();
+        while let Some(block) = ready.pop() {
+            while let Some((site, dependency, receives)) = self.next(block) {
+                interrupt::check();
+                if self.contents.too_many() {
+                    return false;
+                }
+                if let Some((other, step)) = dependency
+                    && self.blocks[other].next <= step
+                {
+                    self.blocks[other].waiting.push(block);
+                    break;
+                }
+                let message = match receives {
+                    None => None,
+                    Some(place) => match self.connections[place].on_the_way.pop_front() {
+                        Some(message) => Some(message),
+                        None => {
+                            self.connections[place].waiting = Some(block);
+                            break;
+                        }
+                    },
+                };
+                let sent = self.execute(site, message);
+                self.blocks[block].next += 1;
+                ready.append(&mut self.blocks[block].waiting);
+                if let (Some(place), Some(sent)) = (self.blocks[block].sends, sent) {
+                    self.run.messages += 1;
+                    self.run.chunks_sent += sent.len() as u64;
+                    let connection = &mut self.connections[place];
+                    let by = self.run.order.len() as u32 - 1;
+                    connection.on_the_way.push_back((by, sent));
+                    ready.extend(connection.waiting.take());
+                }
+            }
+        }
+        self.blocks.iter().all(|block| block.next == block.length)
+    }
+
+    /// The next instruction of a thread block, the thread block and step that it waits for, and the
+    /// connection that it receives from.
+    #[allow(clippy::type_complexity)]
+    fn next(&self, block: usize) -> Option<(Site, Option<(usize, u32)>, Option<usize>)> {
+        let own = &self.blocks[block];
+        if own.next == own.length {
+            return None;
+        }
+        let site = Site {
+            rank: own.rank,
+            thread_block: own.thread_block,
+            step: own.next,
+        };
+        let one = instruction(self.program, site);
+        let first = self.first_block[own.rank as usize];
+        let dependency = one.waits_for;
+        let dependency = dependency.map(|on| (first + on.thread_block as usize, on.step));
+        let receives = own.receives.filter(|_| effects(one.operation).receives);
+        Some((site, dependency, receives))
+    }
+
+    /// Carries out an instruction; returns what it sends.
+    fn execute(&mut self, site: Site, message: Option<(u32, Vec<Held>)>) -> Option<Vec<Held>> {
+        let one = *instruction(self.program, site);
+        let effects = effects(one.operation);
+        self.run.order.push(site);
+        self.run.received.push(message.as_ref().map(|(by, _)| *by));
+        if one.operation == Operation::Nop {
+            return None;
+        }
+        let incoming = message.map_or_else(Vec::new, |(_, chunks)| chunks);
+        let cells = |operand: Operand| {
+            let start = self.layout.start(site.rank, operand.buffer) + operand.offset as usize;
+            start..start + one.count as usize
+        };
+        let memory = &self.cells[site.rank as usize];
+        let source = effects.reads_source.then(|| cells(one.source));
+        let destination =
+            (effects.writes || effects.reads_destination).then(|| cells(one.destination));
+        let read = source.map_or_else(Vec::new, |cells| memory[cells].to_vec());
+        let there = destination
+            .clone()
+            .map_or_else(Vec::new, |cells| memory[cells].to_vec());
+        self.unwritten(site, &one, &effects, &read, &there);
+        let mut values = Vec::with_capacity(one.count as usize);
+        for chunk in 0..one.count as usize {
+            let at = |list: &[Held]| list.get(chunk).copied().unwrap_or(0);
+            let (incoming, read, there) = (at(&incoming), at(&read), at(&there));
+            let parts = match one.operation {
+                Operation::Send | Operation::Copy => (read, 0),
+                Operation::Receive | Operation::ReceiveCopySend => (incoming, 0),
+                Operation::Reduce => (read, there),
+                _ => (incoming, read),
+            };
+            values.push(self.combine(site, parts));
+        }
+        if let Some(cells) = destination.filter(|_| effects.writes) {
+            self.remarks(site, &one, &effects, &values, &there);
+            self.written_by[site.rank as usize][cells.clone()].fill(Some(site));
+            self.cells[site.rank as usize][cells].copy_from_slice(&values);
+        }
+        effects.sends.then_some(values)
+    }
+
+    fn combine(&mut self, site: Site, (one, other): (Held, Held)) -> Held {
+        if one == 0 || other == 0 {
+            return one.max(other);
+        }
+        if let Some((rank, chunk)) = self.contents.common(one, other) {
+            let says = || format!("adds chunk {chunk} of rank {rank} to what has it already");
+            self.findings
+                .at(self.program, ProgramFault::DoubleReduction, site, says);
+        }
+        self.contents.sum(one, other)
+    }
+
+    /// Chunks that are read before anything is in them.
+    fn unwritten(
+        &mut self,
+        site: Site,
+        one: &Instruction,
+        effects: &Effects,
+        read: &[Held],
+        there: &[Held],
+    ) {
+        let destination = if effects.reads_destination {
+            there
+        } else {
+            &[]
+        };
+        for (operand, held) in [(one.source, read), (one.destination, destination)] {
+            if let Some(chunk) = held.iter().position(|&held| held == 0) {
+                let chunk = operand.offset as usize + chunk;
+                let name = operand.buffer.name();
+                let says = || format!("reads chunk {chunk} of {name}, in which nothing is yet");
+                self.findings
+                    .at(self.program, ProgramFault::NotWritten, site, says);
+            }
+        }
+    }
+
+    fn remarks(
+        &mut self,
+        site: Site,
+        one: &Instruction,
+        effects: &Effects,
+        values: &[Held],
+        there: &[Held],
+    ) {
+        let buffer = one.destination.buffer;
+        let brought = values.iter().zip(there);
+        let again = brought.filter(|(value, there)| value == there && **value != 0);
+        let again = again.count();
+        if effects.receives && again > 0 {
+            let name = buffer.name();
+            let says = || format!("brings {again} chunks that are in {name} already");
+            self.findings
+                .at(self.program, ProgramFault::Redundant, site, says);
+        }
+        if !self.layout.in_place && buffer == ChunkBuffer::Input {
+            let says = || "writes to the input, which is not the output".to_owned();
+            self.findings
+                .at(self.program, ProgramFault::InputOverwritten, site, says);
+        }
+    }
+
+    /// What every output chunk holds in the end.
+    fn results(&mut self) {
+        let collective = self.program.collective;
+        let mut expected: FxHashMap<(u32, u32), Held> = FxHashMap::default();
+        for rank in 0..collective.ranks() {
+            let root_only = matches!(
+                collective.kind(),
+                CollectiveKind::Reduce | CollectiveKind::Gather
+            );
+            if root_only && rank != collective.root() {
+                continue;
+            }
+            let everywhere = matches!(
+                collective.kind(),
+                CollectiveKind::AllGather | CollectiveKind::AllReduce | CollectiveKind::Broadcast
+            );
+            let start = self.layout.start(rank, ChunkBuffer::Output);
+            for chunk in 0..self.layout.size(rank, ChunkBuffer::Output) {
+                interrupt::check();
+                let key = (if everywhere { 0 } else { rank }, chunk);
+                let contents = &mut self.contents;
+                let wanted = *expected
+                    .entry(key)
+                    .or_insert_with(|| contents.number(demanded(&collective, rank, chunk)));
+                let cell = start + chunk as usize;
+                let held = self.cells[rank as usize][cell];
+                if held != wanted {
+                    let says = || {
+                        let says = difference(self.contents.of(held), self.contents.of(wanted));
+                        format!("output chunk {chunk} {says}")
+                    };
+                    let by = self.written_by[rank as usize][cell];
+                    self.findings
+                        .written(self.program, ProgramFault::WrongResult, rank, by, says);
+                }
+            }
+        }
+    }
+
+    /// Instructions that wait in a circle.
+    fn deadlocks(&mut self) {
+        let senders: FxHashMap<usize, usize> = self
+            .blocks
+            .iter()
+            .enumerate()
+            .filter_map(|(place, block)| Some((block.sends?, place)))
+            .collect();
+        let waits_for = |block: usize| -> Option<usize> {
+            let (_, dependency, receives) = self.next(block)?;
+            match dependency {
+                Some((other, step)) if self.blocks[other].next <= step => Some(other),
+                _ => senders.get(&receives?).copied(),
+            }
+        };
+        let mut seen = vec![usize::MAX; self.blocks.len()];
+        let mut circles = Vec::new();
+        for first in 0..self.blocks.len() {
+            let mut block = first;
+            while seen[block] == usize::MAX {
+                seen[block] = first;
+                match waits_for(block) {
+                    Some(other) => block = other,
+                    None => break,
+                }
+            }
+            if seen[block] != first || waits_for(block).is_none() {
+                continue;
+            }
+            let mut circle = vec![block];
+            let mut other = waits_for(block);
+            while let Some(next) = other.filter(|next| *next != block) {
+                circle.push(next);
+                other = waits_for(next);
+            }
+            circles.push(circle);
+        }
+        for circle in circles {
+            let sites: Vec<Site> = circle
+                .iter()
+                .filter_map(|&block| Some(self.next(block)?.0))
+                .collect();
+            let named: Vec<String> = sites.iter().skip(1).take(3).map(Site::to_string).collect();
+            let says = || match sites.len() {
+                1 => "waits for itself".to_owned(),
+                many => format!(
+                    "waits in a circle of {many} instructions: for {}{}",
+                    named.join("; then "),
+                    if many > 4 { "; and so on" } else { "" }
+                ),
+            };
+            self.findings
+                .at(self.program, ProgramFault::Deadlock, sites[0], says);
+        }
+    }
+}
+
+/// The contributions that an output chunk of a rank must end with, sorted.
+fn demanded(collective: &Collective, rank: u32, chunk: u32) -> Vec<Contribution> {
+    let piece = collective.pieces();
+    let (block, part) = (chunk / piece, chunk % piece);
+    let of_all = |chunk: u32| (0..collective.ranks()).map(|rank| (rank, chunk)).collect();
+    match collective.kind() {
+        CollectiveKind::AllGather | CollectiveKind::Gather => vec![(block, part)],
+        CollectiveKind::AllToAll => vec![(block, rank * piece + part)],
+        CollectiveKind::Scatter => vec![(collective.root(), rank * piece + chunk)],
+        CollectiveKind::Broadcast => vec![(collective.root(), chunk)],
+        CollectiveKind::ReduceScatter => of_all(rank * piece + chunk),
+        CollectiveKind::AllReduce | CollectiveKind::Reduce => of_all(chunk),
+        CollectiveKind::Barrier => Vec::new(),
+    }
+}
+
+/// What a chunk holds, in place of what it must hold.
+fn difference(held: &[Contribution], wanted: &[Contribution]) -> String {
+    let one = |list: &[Contribution]| match list {
+        [] => "nothing".to_owned(),
+        [(rank, chunk)] => format!("chunk {chunk} of rank {rank}"),
+        [(_, chunk), ..] if list.iter().all(|other| other.1 == *chunk) => {
+            format!("chunk {chunk} of {} ranks", list.len())
+        }
+        many => format!("{} contributions", many.len()),
+    };
+    let (lacking, more) = (less(wanted, held), less(held, wanted));
+    if held.is_empty() || (wanted.len() == 1 && held.len() == 1) {
+        return format!("holds {} at the end, not {}", one(held), one(wanted));
+    }
+    let first = |list: &[Contribution], rest: &str| {
+        let some = match list.len() {
+            1 => String::new(),
+            many => format!(" and {} more", many - 1),
+        };
+        list.first()
+            .map(|(rank, chunk)| format!("{rest} chunk {chunk} of rank {rank}{some}"))
+    };
+    let parts = [first(&lacking, "without"), first(&more, "with too much:")];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    format!("ends {}", parts.join(" and "))
+}
+
+/// A sorted multiset without the members of another.
+fn less(from: &[Contribution], other: &[Contribution]) -> Vec<Contribution> {
+    let mut rest = other.iter().peekable();
+    let mut left = Vec::new();
+    for one in from {
+        while rest.next_if(|other| *other < one).is_some() {}
+        if rest.next_if(|other| *other == one).is_none() {
+            left.push(*one);
+        }
+    }
+    left
+}
+
+/// The rank that the thread block of an instruction sends to, the one that it receives from, and its channel.
+fn ends(program: &CollectiveProgram, site: Site) -> (u32, u32, u32) {
+    let block = &program.ranks[site.rank as usize].thread_blocks[site.thread_block as usize];
+    let (to, from) = (block.sends_to, block.receives_from);
+    (
+        to.unwrap_or(site.rank),
+        from.unwrap_or(site.rank),
+        block.channel,
+    )
+}

@@ -1,0 +1,203 @@
+//! What must be true of each instruction by itself, so that the program can be carried out at all.
+
+use rustc_hash::FxHashMap;
+
+use super::layout::Layout;
+use super::{Findings, ProgramFault, Site, chunks};
+use opticoll_base::interrupt;
+use opticoll_program::program::{ChunkBuffer, CollectiveProgram, Instruction, Operand, Operation};
+
+/// Whether an operation receives, sends, reads its source, reads its destination, writes its destination.
+pub(super) struct Effects {
+    pub(super) receives: bool,
+    pub(super) sends: bool,
+    pub(super) reads_source: bool,
+    pub(super) reads_destination: bool,
+    pub(super) writes: bool,
+}
+
+pub(super) const fn effects(operation: Operation) -> Effects {
+    let (receives, sends, reads_source, reads_destination, writes) = match operation {
+        Operation::Send => (false, true, true, false, false),
+        Operation::Receive => (true, false, false, false, true),
+        Operation::ReceiveCopySend => (true, true, false, false, true),
+        Operation::ReceiveReduceCopy => (true, false, true, false, true),
+        Operation::ReceiveReduceSend => (true, true, true, false, false),
+        Operation::ReceiveReduceCopySend => (true, true, true, false, true),
+        Operation::Copy => (false, false, true, false, true),
+        Operation::Reduce => (false, false, true, true, true),
+        Operation::Nop => (false, false, false, false, false),
+    };
+    Effects {
+        receives,
+        sends,
+        reads_source,
+        reads_destination,
+        writes,
+    }
+}
+
+/// Reports what cannot be carried out; whether all can.
+pub(super) fn check(program: &CollectiveProgram, layout: &Layout, findings: &mut Findings) -> bool {
+    let before: usize = violations(findings);
+    for rank in 0..program.ranks.len() as u32 {
+        declared(program, layout, rank, findings);
+        connections(program, rank, findings);
+        let blocks = &program.ranks[rank as usize].thread_blocks;
+        for (thread_block, block) in blocks.iter().enumerate() {
+            interrupt::check();
+            for (step, one) in block.instructions.iter().enumerate() {
+                let site = Site {
+                    rank,
+                    thread_block: thread_block as u32,
+                    step: step as u32,
+                };
+                let effects = effects(one.operation);
+                let peers = [
+                    (effects.sends, "send to", block.sends_to),
+                    (effects.receives, "receive from", block.receives_from),
+                ];
+                for (_, does, peer) in peers.into_iter().filter(|(used, ..)| *used) {
+                    match peer {
+                        None => findings.at(program, ProgramFault::Peer, site, || {
+                            format!("its thread block has no rank to {does}")
+                        }),
+                        Some(peer) if peer == rank || peer as usize >= program.ranks.len() => {
+                            findings.at(program, ProgramFault::Peer, site, || {
+                                format!("rank {rank} cannot {does} rank {peer}")
+                            });
+                        }
+                        Some(_) => {}
+                    }
+                }
+                operands(program, layout, site, one, findings);
+                dependency(program, site, one, findings);
+            }
+        }
+    }
+    violations(findings) == before
+}
+
+fn violations(findings: &Findings) -> usize {
+    let counts = findings.counts.iter();
+    counts
+        .filter(|(kind, _)| !kind.is_remark())
+        .map(|(_, count)| count)
+        .sum()
+}
+
+/// Sizes that the file states, beside those that the collective has.
+fn declared(program: &CollectiveProgram, layout: &Layout, rank: u32, findings: &mut Findings) {
+    let own = &program.ranks[rank as usize];
+    let stated = [
+        (ChunkBuffer::Input, own.input),
+        (ChunkBuffer::Output, own.output),
+    ];
+    for (buffer, stated) in stated {
+        let size = layout.size(rank, buffer);
+        if stated != 0 && stated != size {
+            findings.of_rank(ProgramFault::DeclaredSize, rank, || {
+                let name = buffer.name();
+                format!("{name} is declared with {stated} chunks, the collective has {size}")
+            });
+        }
+    }
+}
+
+/// Order is kept within a connection, so each must have one sender and one receiver.
+fn connections(program: &CollectiveProgram, rank: u32, findings: &mut Findings) {
+    let mut known: FxHashMap<(bool, u32, u32), usize> = FxHashMap::default();
+    let blocks = program.ranks[rank as usize].thread_blocks.iter();
+    for (index, block) in blocks.enumerate() {
+        let uses = |wanted: fn(&Effects) -> bool| {
+            let mut all = block.instructions.iter();
+            all.position(|one| wanted(&effects(one.operation)))
+        };
+        let ends = [
+            (true, block.sends_to, uses(|one| one.sends)),
+            (false, block.receives_from, uses(|one| one.receives)),
+        ];
+        for (sends, peer, used) in ends {
+            let (Some(peer), Some(step)) = (peer, used) else {
+                continue;
+            };
+            if let Some(other) = known.insert((sends, peer, block.channel), index) {
+                let site = Site {
+                    rank,
+                    thread_block: index as u32,
+                    step: step as u32,
+                };
+                findings.at(program, ProgramFault::Connection, site, || {
+                    let does = if sends { "sends to" } else { "receives from" };
+                    let channel = block.channel;
+                    format!(
+                        "{does} rank {peer} on channel {channel} as thread block {other} does, \
+                         which leaves the order of messages open"
+                    )
+                });
+            }
+        }
+    }
+}
+
+fn operands(
+    program: &CollectiveProgram,
+    layout: &Layout,
+    site: Site,
+    one: &Instruction,
+    findings: &mut Findings,
+) {
+    let effects = effects(one.operation);
+    let used = [
+        ("reads", effects.reads_source, one.source),
+        (
+            if effects.writes { "writes" } else { "reads" },
+            effects.writes || effects.reads_destination,
+            one.destination,
+        ),
+    ];
+    for (does, _, operand) in used.into_iter().filter(|(_, used, _)| *used) {
+        let size = layout.size(site.rank, operand.buffer);
+        if !within(operand, one.count, size) {
+            findings.at(program, ProgramFault::Bounds, site, || {
+                let first = i64::from(operand.offset);
+                let last = first + i64::from(one.count) - 1;
+                let name = operand.buffer.name();
+                let which = match first == last {
+                    true => format!("chunk {first}"),
+                    false => format!("chunks {first} to {last}"),
+                };
+                let size = chunks(size);
+                format!("{does} {which} of {name}, which has {size}")
+            });
+        }
+    }
+    if one.operation != Operation::Nop && one.count == 0 {
+        findings.at(program, ProgramFault::Bounds, site, || {
+            "moves no chunks".into()
+        });
+    }
+}
+
+fn within(operand: Operand, count: u32, size: u32) -> bool {
+    let end = i64::from(operand.offset) + i64::from(count);
+    operand.offset >= 0 && end <= i64::from(size)
+}
+
+fn dependency(program: &CollectiveProgram, site: Site, one: &Instruction, findings: &mut Findings) {
+    let Some(waits) = one.waits_for else {
+        return;
+    };
+    let blocks = &program.ranks[site.rank as usize].thread_blocks;
+    let block = blocks.get(waits.thread_block as usize);
+    let awaited = block.and_then(|block| block.instructions.get(waits.step as usize));
+    let problem = match awaited {
+        None => "does not exist",
+        Some(awaited) if !awaited.signals => "never tells that it is complete (hasdep)",
+        Some(_) => return,
+    };
+    findings.at(program, ProgramFault::Dependency, site, || {
+        let (block, step) = (waits.thread_block, waits.step);
+        format!("waits for thread block {block}, step {step}, which {problem}")
+    });
+}

@@ -1,0 +1,62 @@
+//! Whether links join the ranks that send to one another: directly, or through switches.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rustc_hash::FxHashMap;
+
+use super::form::effects;
+use super::{Findings, LinkGraph, ProgramFault, Site, instruction};
+use opticoll_program::program::CollectiveProgram;
+
+pub(super) fn check(program: &CollectiveProgram, graph: &LinkGraph, findings: &mut Findings) {
+    let ranks = program.ranks.len() as u32;
+    let mut next: FxHashMap<u32, Vec<u32>> = FxHashMap::default();
+    for &(from, to) in &graph.links {
+        next.entry(from).or_default().push(to);
+    }
+    for (rank, own) in program.ranks.iter().enumerate() {
+        // The first instruction that sends to each.
+        let mut peers: BTreeMap<u32, Site> = BTreeMap::new();
+        for (thread_block, block) in own.thread_blocks.iter().enumerate() {
+            let mut all = block.instructions.iter();
+            let first = all.position(|one| effects(one.operation).sends);
+            if let (Some(peer), Some(step)) = (block.sends_to, first) {
+                peers.entry(peer).or_insert(Site {
+                    rank: rank as u32,
+                    thread_block: thread_block as u32,
+                    step: step as u32,
+                });
+            }
+        }
+        if peers.is_empty() {
+            continue;
+        }
+        let reached = reached(rank as u32, ranks, &next);
+        let apart = peers.iter().filter(|(peer, _)| !reached.contains(peer));
+        for (&peer, &site) in apart {
+            let says = || {
+                let name = &graph.name;
+                format!("sends to rank {peer}, but no link of {name} joins them, nor do switches")
+            };
+            // Programs of plans are read from no file.
+            match instruction(program, site).line {
+                0 => findings.of_rank(ProgramFault::NoLink, site.rank, says),
+                _ => findings.at(program, ProgramFault::NoLink, site, says),
+            }
+        }
+    }
+}
+
+/// The ranks that a rank reaches without passing another rank.
+fn reached(rank: u32, ranks: u32, next: &FxHashMap<u32, Vec<u32>>) -> BTreeSet<u32> {
+    let mut reached = BTreeSet::from([rank]);
+    let mut open = vec![rank];
+    while let Some(vertex) = open.pop() {
+        for &other in next.get(&vertex).into_iter().flatten() {
+            if reached.insert(other) && other >= ranks {
+                open.push(other);
+            }
+        }
+    }
+    reached
+}

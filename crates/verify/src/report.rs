@@ -1,0 +1,156 @@
+//! Collects violations. A plan of millions of transfers may break a rule millions of times: after
+//! the first [`MOST_LISTED`] of a kind the others are counted only.
+
+use super::{Violation, ViolationKind};
+use opticoll_base::interrupt;
+use opticoll_fabric::fabric::Light;
+use opticoll_plan::plan::Plan;
+
+/// How many violations of one kind are listed.
+const MOST_LISTED: u64 = 100_000;
+
+/// The violations found so far.
+pub(super) struct Report {
+    listed: Vec<Violation>,
+    found: [u64; ViolationKind::ALL.len()],
+}
+
+impl Default for Report {
+    fn default() -> Report {
+        Report {
+            listed: Vec::new(),
+            found: [0; ViolationKind::ALL.len()],
+        }
+    }
+}
+
+impl Report {
+    /// Adds a violation, which is built only where it will be listed.
+    pub(super) fn add(&mut self, kind: ViolationKind, build: impl FnOnce() -> Violation) {
+        if !self.is_full(kind) {
+            self.listed.push(build());
+        }
+        self.count(kind, 1);
+    }
+
+    /// Circuits that nothing here can check.
+    pub(super) fn unchecked(&mut self, family: &str) {
+        self.add(ViolationKind::Unchecked, || {
+            let sentence = format!("nothing is known of the rules of circuits on {family}");
+            Violation::new(ViolationKind::Unchecked, sentence)
+        });
+    }
+
+    /// Counts violations that are not going to be listed.
+    pub(super) fn count(&mut self, kind: ViolationKind, more: u64) {
+        let found = &mut self.found[kind as usize];
+        *found = found.saturating_add(more);
+    }
+
+    /// How many violations there are of each kind.
+    pub(super) fn counts(&self) -> [u64; ViolationKind::ALL.len()] {
+        self.found
+    }
+
+    /// The kinds of which there are more than before, and how many more.
+    pub(super) fn since(&self, before: &[u64]) -> Vec<(ViolationKind, u64)> {
+        let more = |kind: ViolationKind| self.found[kind as usize] - before[kind as usize];
+        let kinds = ViolationKind::ALL.into_iter();
+        kinds
+            .map(|kind| (kind, more(kind)))
+            .filter(|(_, more)| *more > 0)
+            .collect()
+    }
+
+    /// Whether further violations of this kind are only counted.
+    pub(super) fn is_full(&self, kind: ViolationKind) -> bool {
+        self.found[kind as usize] >= MOST_LISTED
+    }
+
+    /// All violations, with one more for each kind that has unlisted ones.
+    pub(super) fn finish(mut self) -> Vec<Violation> {
+        for kind in ViolationKind::ALL {
+            let found = self.found[kind as usize];
+            if found > MOST_LISTED {
+                let more = found - MOST_LISTED;
+                let sentence = format!("and at least {more} more violations of the kind {kind}");
+                self.listed.push(Violation::new(kind, sentence));
+            }
+        }
+        self.listed
+    }
+}
+
+/// What is wrong, and the rest of the sentence that says so.
+pub(super) type Fault = (ViolationKind, String);
+
+/// Says what is wrong with each of some lights by itself: the places of those at fault, in order.
+pub(super) type WrongLight<'a> = Box<dyn Fn(&[Light]) -> Vec<(usize, Vec<Fault>)> + 'a>;
+
+/// Lights between two looks for an interrupt.
+const BLOCK: usize = 1 << 12;
+
+/// The same by a function that says it of one.
+pub(super) fn each<'a>(wrong: impl Fn(Light) -> Vec<Fault> + 'a) -> WrongLight<'a> {
+    Box::new(move |lights| {
+        let mut found = Vec::new();
+        for (block, lights) in lights.chunks(BLOCK).enumerate() {
+            interrupt::check();
+            for (place, &light) in lights.iter().enumerate() {
+                let faults = wrong(light);
+                if !faults.is_empty() {
+                    found.push((block * BLOCK + place, faults));
+                }
+            }
+        }
+        found
+    })
+}
+
+/// The numbers below `count`, in words.
+pub(super) fn up_to(count: u32) -> String {
+    match count {
+        0 => "none".into(),
+        1 => "only 0".into(),
+        _ => format!("0 to {}", count - 1),
+    }
+}
+
+/// `17 (rank 0 to 4)`: a transfer as sentences name it.
+pub(super) fn named(plan: &Plan, transfer: usize) -> String {
+    let (source, destination) = plan.schedule.ends(transfer);
+    format!("{transfer} (rank {source} to {destination})")
+}
+
+/// A sentence in which transfers (see [`named`]) and chunks have other numbers.
+pub(super) fn renumbered(
+    sentence: &str,
+    transfer: impl Fn(usize) -> String,
+    chunk: impl Fn(u32) -> u64,
+) -> String {
+    let words: Vec<&str> = sentence.split(' ').collect();
+    let number = |(place, word): (usize, &str)| {
+        let before = place.checked_sub(1).map(|before| words[before]);
+        let behind = words.get(place + 1).copied();
+        let digits = word.trim_end_matches(|letter: char| !letter.is_ascii_digit());
+        let rest = &word[digits.len()..];
+        if behind == Some("(rank") {
+            return word.parse().map_or_else(|_| word.into(), &transfer);
+        }
+        match (before, digits.parse()) {
+            (Some("chunk"), Ok(number)) => format!("{}{rest}", chunk(number)),
+            _ => word.into(),
+        }
+    };
+    let numbered: Vec<String> = words.iter().copied().enumerate().map(number).collect();
+    numbered.join(" ")
+}
+
+/// `1 thing`, `2 things`.
+pub(super) fn counted(count: u64, thing: &str) -> String {
+    if count == 1 {
+        format!("1 {thing}")
+    } else {
+        format!("{count} {thing}s")
+    }
+}

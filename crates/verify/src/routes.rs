@@ -1,0 +1,76 @@
+//! Whether the routes that a plan names lead where their transfers go: from the source to the destination, over links of
+//! the fabric, each from where the one before ends. A half-duplex link may be taken either way.
+
+use super::form::Admitted;
+use super::report::{Fault, Report, named};
+use super::{Violation, ViolationKind};
+use opticoll_base::interrupt;
+use opticoll_fabric::network::Network;
+use opticoll_plan::plan::Plan;
+
+pub(super) fn check(plan: &Plan, admitted: &Admitted, report: &mut Report) {
+    if plan.routes.is_empty() {
+        return;
+    }
+    let Some(network) = plan.fabric.network() else {
+        report.add(ViolationKind::Route, || {
+            let family = plan.fabric.family();
+            let sentence =
+                format!("the plan names routes, but its fabric {family} has no links for them");
+            Violation::new(ViolationKind::Route, sentence)
+        });
+        return;
+    };
+    for transfer in admitted.transfers() {
+        interrupt::check();
+        let Some(links) = plan.routes.of(transfer) else {
+            continue;
+        };
+        let ends = plan.schedule.ends(transfer);
+        if let Some((kind, problem)) = wrong_way(network, ends, links) {
+            let (slot, name) = (plan.slot[transfer], named(plan, transfer));
+            report.add(kind, || Violation {
+                transfers: vec![transfer],
+                slot: Some(slot),
+                ..Violation::new(kind, format!("slot {slot}: transfer {name} {problem}"))
+            });
+        }
+    }
+}
+
+/// The first thing that is wrong with a route.
+fn wrong_way(
+    network: &dyn Network,
+    (source, destination): (u32, u32),
+    links: &[u32],
+) -> Option<Fault> {
+    let wrong = |problem| Some((ViolationKind::Route, problem));
+    let mut at = source;
+    for (place, &link) in links.iter().enumerate() {
+        if link as usize >= network.links().len() {
+            return wrong(format!("goes over link {link}, which does not exist"));
+        }
+        let Some((from, to)) = network.ends(link) else {
+            return wrong(format!("goes over link {link}, whose ends are not known"));
+        };
+        if from == at {
+            at = to;
+        } else if to == at && network.leads_both_ways(link) {
+            at = from;
+        } else {
+            let here = match place {
+                0 => "where it starts".to_owned(),
+                _ => format!("where link {} ends", links[place - 1]),
+            };
+            return wrong(format!(
+                "goes over link {link}, which does not leave vertex {at}, {here}"
+            ));
+        }
+    }
+    if at != destination {
+        return wrong(format!(
+            "has a route that ends at vertex {at}, not at rank {destination}"
+        ));
+    }
+    None
+}

@@ -1,0 +1,172 @@
+//! Barriers, proved for a few of the ranks that are heard of at a time.
+//!
+//! Whether all have heard of rank x in the end has nothing to do with what they have heard of others. So the signals
+//! are replayed once for every [`COLUMNS`] ranks, with as many bits for each rank: 128 N bytes for N ranks, where sets
+//! of all ranks take N^2 / 8. A signal is of use where it tells its receiver of some rank that this had not heard of
+//! when the step began; that is seen when all replays are over. What is not proved is replayed with the sets
+//! themselves ([`super::combining`]), which says what is wrong.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use super::delivery::Delivery;
+use opticoll_base::interrupt;
+use opticoll_plan::schedule::Action;
+
+const WORDS: usize = 16;
+
+/// The ranks heard of that are replayed together.
+const COLUMNS: usize = 64 * WORDS;
+
+/// Of which of some ranks a rank has heard.
+type Heard = [u64; WORDS];
+
+/// Whether every one of so many ranks hears of all, and no signal is without use or sent twice in a step. The
+/// deliveries are in the order of their steps.
+pub(super) fn prove(ranks: u32, deliveries: &[Delivery]) -> bool {
+    let steps = || deliveries.chunk_by(|one, next| one.step == next.step);
+    if !steps().all(are_different_signals) {
+        return false;
+    }
+    let mut is_of_use = vec![false; deliveries.len()];
+    let ranks = ranks as usize;
+    for first in (0..ranks).step_by(COLUMNS) {
+        interrupt::check();
+        let columns = first..ranks.min(first + COLUMNS);
+        let mut heard = of_themselves(ranks, columns.clone());
+        let mut place = 0;
+        for step in steps() {
+            replay(step, &mut heard, &mut is_of_use[place..][..step.len()]);
+            place += step.len();
+        }
+        let of_all = bits(columns.len());
+        if heard.iter().any(|one| *one != of_all) {
+            return false;
+        }
+    }
+    is_of_use.iter().all(|&one| one)
+}
+
+/// Whether a step has signals only, and no two between the same ranks.
+fn are_different_signals(step: &[Delivery]) -> bool {
+    let mut ends = BTreeSet::new();
+    step.iter()
+        .all(|one| one.action == Action::Reduce && ends.insert((one.source, one.destination)))
+}
+
+/// Each of the ranks `columns` has heard of itself, the others of none of them.
+fn of_themselves(ranks: usize, columns: Range<usize>) -> Vec<Heard> {
+    let mut heard = vec![[0; WORDS]; ranks];
+    for (column, rank) in columns.enumerate() {
+        heard[rank][column / 64] |= 1 << (column % 64);
+    }
+    heard
+}
+
+/// As many bits, from the first on.
+fn bits(columns: usize) -> Heard {
+    let mut all = [0; WORDS];
+    for column in 0..columns {
+        all[column / 64] |= 1u64 << (column % 64);
+    }
+    all
+}
+
+/// Carries out a step, and marks the signals that tell their receivers something.
+fn replay(step: &[Delivery], heard: &mut [Heard], is_of_use: &mut [bool]) {
+    let sent: Vec<Heard> = step.iter().map(|one| heard[one.source as usize]).collect();
+    for ((delivery, sent), is_of_use) in step.iter().zip(&sent).zip(is_of_use) {
+        let known = &heard[delivery.destination as usize];
+        *is_of_use |= sent
+            .iter()
+            .zip(known)
+            .any(|(sent, known)| sent & !known != 0);
+    }
+    for (delivery, sent) in step.iter().zip(&sent) {
+        let known = &mut heard[delivery.destination as usize];
+        for (known, sent) in known.iter_mut().zip(sent) {
+            *known |= sent;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::{RngExt, SeedableRng};
+    use rand_pcg::Pcg64;
+
+    use super::*;
+
+    fn signal(step: u32, source: u32, destination: u32) -> Delivery {
+        Delivery {
+            step,
+            source,
+            destination,
+            transfer: 0,
+            action: Action::Reduce,
+        }
+    }
+
+    /// The same by sets of numbers, one signal after the other.
+    fn holds_by_sets(ranks: u32, deliveries: &[Delivery]) -> bool {
+        let mut heard: Vec<BTreeSet<u32>> = (0..ranks).map(|rank| [rank].into()).collect();
+        for step in deliveries.chunk_by(|one, next| one.step == next.step) {
+            let before = heard.clone();
+            let mut ends = BTreeSet::new();
+            for one in step {
+                let (from, to) = (one.source as usize, one.destination as usize);
+                if !ends.insert((from, to)) || before[from].is_subset(&before[to]) {
+                    return false;
+                }
+                heard[to].extend(&before[from]);
+            }
+        }
+        heard.iter().all(|one| one.len() == ranks as usize)
+    }
+
+    #[test]
+    fn what_is_proved_is_what_sets_say() {
+        let mut random = Pcg64::seed_from_u64(11);
+        let (mut proved, mut refuted) = (0, 0);
+        for _ in 0..20_000 {
+            let ranks = random.random_range(2..7u32);
+            // All to rank 0 and back, in any order; at times a signal changed, added or left out.
+            let mut deliveries: Vec<Delivery> = (1..ranks)
+                .flat_map(|rank| [signal(0, rank, 0), signal(1, 0, rank)])
+                .collect();
+            let place = random.random_range(0..deliveries.len());
+            match random.random_range(0..6) {
+                0 => deliveries[place].source = random.random_range(0..ranks),
+                1 => deliveries[place].step = random.random_range(0..3),
+                2 => drop(deliveries.remove(place)),
+                3 => deliveries.push(signal(
+                    random.random_range(0..3),
+                    random.random_range(0..ranks),
+                    random.random_range(0..ranks),
+                )),
+                _ => (),
+            }
+            deliveries.sort_by_key(|one| one.step);
+            let is_right = holds_by_sets(ranks, &deliveries);
+            assert_eq!(prove(ranks, &deliveries), is_right, "{ranks} ranks");
+            proved += u32::from(is_right);
+            refuted += u32::from(!is_right);
+        }
+        assert!(proved > 5_000 && refuted > 5_000, "{proved} {refuted}");
+    }
+
+    #[test]
+    fn ranks_beyond_the_first_columns_are_heard_of() {
+        // A chain to rank 0 and back, and the same without its first signal.
+        let ranks = 3 * COLUMNS as u32 + 5;
+        let there = (1..ranks).rev().map(|rank| (rank, rank - 1));
+        let back = (1..ranks).map(|rank| (rank - 1, rank));
+        let chain: Vec<Delivery> = there
+            .chain(back)
+            .zip(0..)
+            .map(|((from, to), step)| signal(step, from, to))
+            .collect();
+        assert!(prove(ranks, &chain));
+        assert!(!prove(ranks, &chain[1..]));
+    }
+}

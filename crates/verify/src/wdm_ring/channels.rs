@@ -1,0 +1,435 @@
+//! Is every channel used by one lightpath at a time, and has every rank ports enough?
+//!
+//! Slot by slot the lightpaths are grouped by channel: a wavelength of a fibre of a direction. A
+//! channel runs over N links, numbered by the node at which they start. A lightpath occupies
+//! consecutive ones: clockwise from s to d the links s, s+1, ..., d-1, counter-clockwise the links
+//! d+1, ..., s-1, s, all modulo N. Of each group a set of links is filled, word by word; only
+//! where an arc meets links that are taken are the lightpaths compared one with another.
+//!
+//! Transfers between the same ranks on the same channel are one lightpath, which carries one after the other. What is
+//! converted has no channel, and a light tree carries nothing else.
+
+use super::super::form::Admitted;
+use super::super::order::AdmittedOrder;
+use super::super::report::{Report, named};
+use super::super::{Violation, ViolationKind};
+use super::light::Riders;
+use super::{LitLinks, link_at, link_name};
+use opticoll_base::interrupt;
+use opticoll_fabric::family::wdm_ring::{CONVERTED, Direction, WdmLight, WdmRing};
+use opticoll_plan::plan::Plan;
+
+/// Checks channels and ports, slot by slot.
+pub(super) fn check(
+    plan: &Plan,
+    ring: &WdmRing,
+    admitted: &Admitted,
+    order: &AdmittedOrder,
+    riders: &Riders,
+    report: &mut Report,
+) {
+    let mut channels = SlotChannels::new(plan, ring, admitted);
+    let mut ports = ring.ports.map(|most| PortCounts::new(most, ring.ranks));
+    let mut converted = Vec::new();
+    for slot in order.slots(plan) {
+        interrupt::check();
+        converted.clear();
+        let shining = slot
+            .clone()
+            .map(|position| order.at(position))
+            .filter(|&transfer| admitted.is_lit(transfer) && !riders.has(transfer));
+        channels.gather(shining, &mut converted);
+        channels.collide(riders, report);
+        if !converted.is_empty() {
+            overload(plan, ring, &converted, &channels.lightpaths(), report);
+        }
+        if let Some(ports) = &mut ports {
+            let mut transfers: Vec<usize> = slot.map(|position| order.at(position)).collect();
+            one_of_each_lightpath(plan, &mut transfers);
+            let transfers = transfers.iter().copied();
+            let sent = transfers.clone().filter(|&path| !riders.has(path));
+            ports.check(plan, sent, transfers, report);
+        }
+    }
+}
+
+/// Leaves the first of the transfers of a slot between the same ranks on the same channel, which are one lightpath.
+pub(crate) fn one_of_each_lightpath(plan: &Plan, transfers: &mut Vec<usize>) {
+    let lightpath = |one: usize| {
+        let is_converted = WdmLight::from(plan.light[one]).wavelength == CONVERTED;
+        let alone = is_converted.then_some(one);
+        (plan.schedule.ends(one), plan.light[one], alone)
+    };
+    transfers.sort_by_key(|&one| (lightpath(one), one));
+    transfers.dedup_by_key(|one| lightpath(*one));
+    transfers.sort_unstable();
+}
+
+/// The lightpaths of a slot, grouped by channel. All columns are kept from slot to slot.
+struct SlotChannels<'a> {
+    plan: &'a Plan,
+    ring: &'a WdmRing,
+    fibres: u32,
+    wavelengths: u32,
+    /// Lightpaths of each channel, then the place of its next one; all zero between slots.
+    next: Vec<u32>,
+    /// The channels in use, in the order of their first lightpath.
+    used: Vec<u32>,
+    /// The arcs of the slot and the channel of each, in the order of the plan.
+    arcs: Vec<LitLinks>,
+    channel: Vec<u32>,
+    /// The arcs again, channel by channel.
+    grouped: Vec<LitLinks>,
+    /// Links taken on the channel that is looked at; no bit is set between channels.
+    taken: Vec<u64>,
+}
+
+impl<'a> SlotChannels<'a> {
+    fn new(plan: &'a Plan, ring: &'a WdmRing, admitted: &Admitted) -> SlotChannels<'a> {
+        let fibres = plan.light[0..admitted.transfers].iter();
+        let most_fibre = fibres
+            .map(|light| u32::from(WdmLight::from(*light).fibre))
+            .max()
+            .unwrap_or(0);
+        // A converted lightpath has no wavelength, and one that does not exist is not gathered.
+        let wavelengths = ring.wavelengths.min(u32::from(u16::MAX));
+        let fibres = ring.fibres.min(most_fibre + 1);
+        SlotChannels {
+            plan,
+            ring,
+            fibres,
+            wavelengths,
+            next: vec![0; 2 * fibres as usize * wavelengths as usize],
+            used: Vec::new(),
+            arcs: Vec::new(),
+            channel: Vec::new(),
+            grouped: Vec::new(),
+            taken: vec![0; (ring.nodes as usize).div_ceil(64)],
+        }
+    }
+
+    /// Groups the lightpaths of a slot; those with conversion are put into `converted`.
+    fn gather(&mut self, transfers: impl Iterator<Item = usize>, converted: &mut Vec<LitLinks>) {
+        self.used.clear();
+        self.arcs.clear();
+        self.channel.clear();
+        for transfer in transfers {
+            interrupt::check();
+            let arc = LitLinks::new(self.plan, self.ring, transfer);
+            let light = WdmLight::from(self.plan.light[transfer]);
+            if light.wavelength == CONVERTED {
+                converted.push(arc);
+                continue;
+            }
+            let fibre = light.direction as u32 * self.fibres + u32::from(light.fibre);
+            let channel = fibre * self.wavelengths + u32::from(light.wavelength);
+            let count = &mut self.next[channel as usize];
+            if *count == 0 {
+                self.used.push(channel);
+            }
+            *count += 1;
+            self.arcs.push(arc);
+            self.channel.push(channel);
+        }
+        let mut start = 0;
+        for &channel in &self.used {
+            let count = std::mem::replace(&mut self.next[channel as usize], start);
+            start += count;
+        }
+        self.grouped.resize(self.arcs.len(), LitLinks::default());
+        for (arc, &channel) in self.arcs.iter().zip(&self.channel) {
+            interrupt::check();
+            let place = &mut self.next[channel as usize];
+            self.grouped[*place as usize] = *arc;
+            *place += 1;
+        }
+    }
+
+    /// The arcs of the slot, one for each lightpath.
+    fn lightpaths(&self) -> Vec<LitLinks> {
+        let mut transfers: Vec<usize> = self.arcs.iter().map(|arc| arc.transfer as usize).collect();
+        one_of_each_lightpath(self.plan, &mut transfers);
+        let arc = |transfer| LitLinks::new(self.plan, self.ring, transfer);
+        transfers.into_iter().map(arc).collect()
+    }
+
+    /// Reports every pair of lightpaths that meet on a channel, and clears the table of channels.
+    fn collide(&mut self, riders: &Riders, report: &mut Report) {
+        let mut start = 0;
+        for &channel in &self.used {
+            let end = std::mem::take(&mut self.next[channel as usize]) as usize;
+            let group = &self.grouped[start..end];
+            start = end;
+            if group.len() == 1 {
+                continue;
+            }
+            for (index, arc) in group.iter().enumerate() {
+                interrupt::check();
+                let before = &group[..index];
+                let is_tree = |one: &LitLinks| riders.lead(one.transfer as usize);
+                let same = |other: &LitLinks| other.is_on(arc) && !is_tree(other) && !is_tree(arc);
+                if before.last().is_some_and(same) {
+                    continue;
+                }
+                if take(&mut self.taken, arc, self.ring.nodes) {
+                    let others = before.iter().filter(|other| !same(other));
+                    pairs(self.plan, self.ring, others, arc, report);
+                }
+            }
+            for arc in group {
+                release(&mut self.taken, arc, self.ring.nodes);
+            }
+        }
+    }
+}
+
+/// Marks the links of an arc; true where some were taken before.
+fn take(taken: &mut [u64], arc: &LitLinks, ranks: u32) -> bool {
+    let mut met = 0;
+    for range in arc.ranges(ranks) {
+        if range.is_empty() {
+            continue;
+        }
+        let (first, last) = (range.start as usize / 64, (range.end as usize - 1) / 64);
+        let from_start = !0 << (range.start % 64);
+        let to_end = !0 >> (63 - (range.end - 1) % 64);
+        if first == last {
+            met |= taken[first] & from_start & to_end;
+            taken[first] |= from_start & to_end;
+            continue;
+        }
+        met |= (taken[first] & from_start) | (taken[last] & to_end);
+        taken[first] |= from_start;
+        taken[last] |= to_end;
+        for word in &mut taken[first + 1..last] {
+            met |= *word;
+            *word = !0;
+        }
+    }
+    met != 0
+}
+
+/// Empties every word that has links of the arc.
+fn release(taken: &mut [u64], arc: &LitLinks, ranks: u32) {
+    for range in arc.ranges(ranks) {
+        if !range.is_empty() {
+            taken[range.start as usize / 64..=(range.end as usize - 1) / 64].fill(0);
+        }
+    }
+}
+
+/// One collision for each earlier lightpath of the channel that shares a link with this one.
+fn pairs<'a>(
+    plan: &Plan,
+    ring: &WdmRing,
+    earlier: impl Iterator<Item = &'a LitLinks>,
+    arc: &LitLinks,
+    report: &mut Report,
+) {
+    let kind = ViolationKind::Collision;
+    if report.is_full(kind) {
+        // To count the pairs of many lightpaths would take the square of their number.
+        return report.count(kind, 1);
+    }
+    for other in earlier {
+        interrupt::check();
+        let Some(shared) = other.shared(arc, ring.nodes) else {
+            continue;
+        };
+        report.add(kind, || {
+            let (one, two) = (other.transfer as usize, arc.transfer as usize);
+            let link = link_at(plan, two, shared);
+            let slot = plan.slot[two];
+            let wavelength = WdmLight::from(plan.light[two]).wavelength;
+            let sentence = format!(
+                "slot {slot}: transfers {} and {} share wavelength {wavelength} on the {}",
+                named(plan, one),
+                named(plan, two),
+                link_name(link, ring)
+            );
+            Violation {
+                transfers: vec![one, two],
+                link: Some(link),
+                wavelength: Some(wavelength),
+                slot: Some(slot),
+                ..Violation::new(kind, sentence)
+            }
+        });
+    }
+}
+
+/// With converters at every rank the wavelengths of a link can be dealt out anew, so that on each
+/// link only the number of lightpaths counts. Reports each run of links with too many, where it
+/// is worst. Looks at fibres with converted lightpaths only: elsewhere nothing can be too many
+/// without a collision.
+fn overload(
+    plan: &Plan,
+    ring: &WdmRing,
+    converted: &[LitLinks],
+    fixed: &[LitLinks],
+    report: &mut Report,
+) {
+    let fibre_of = |arc: &LitLinks| {
+        let light = WdmLight::from(plan.light[arc.transfer as usize]);
+        (light.direction, light.fibre)
+    };
+    let mut fibres: Vec<(Direction, u8)> = converted.iter().map(fibre_of).collect();
+    fibres.sort_unstable();
+    fibres.dedup();
+    for fibre in fibres {
+        let arcs: Vec<LitLinks> = fixed
+            .iter()
+            .chain(converted)
+            .filter(|arc| fibre_of(arc) == fibre)
+            .copied()
+            .collect();
+        let (_, number) = fibre;
+        let dead = ring
+            .dead
+            .iter()
+            .filter(|dead| dead.fibre == u32::from(number));
+        let wavelengths = ring.wavelengths - dead.count() as u32;
+        for (link, load) in overloaded(&arcs, ring.nodes, wavelengths) {
+            interrupt::check();
+            report.add(ViolationKind::Overload, || {
+                let crossing: Vec<usize> = arcs
+                    .iter()
+                    .filter(|arc| arc.contains(link, ring.nodes))
+                    .map(|arc| arc.transfer as usize)
+                    .collect();
+                let place = link_at(plan, crossing[0], link);
+                let slot = plan.slot[crossing[0]];
+                let sentence = format!(
+                    "slot {slot}: {load} lightpaths cross the {}, which has {wavelengths} \
+                     wavelengths",
+                    link_name(place, ring),
+                );
+                Violation {
+                    transfers: crossing,
+                    link: Some(place),
+                    slot: Some(slot),
+                    ..Violation::new(ViolationKind::Overload, sentence)
+                }
+            });
+        }
+    }
+}
+
+/// The most loaded link, and its load, of each run of links with more lightpaths than wavelengths.
+fn overloaded(arcs: &[LitLinks], ranks: u32, wavelengths: u32) -> Vec<(u32, u64)> {
+    // Ends come before starts on the same link: an arc does not occupy the link at its end.
+    let mut events: Vec<(u32, bool)> = arcs
+        .iter()
+        .flat_map(|arc| arc.ranges(ranks))
+        .filter(|range| !range.is_empty())
+        .flat_map(|range| [(range.start, true), (range.end, false)])
+        .collect();
+    events.sort_unstable();
+    let mut worst = Vec::new();
+    let mut open: Option<(u32, u64)> = None;
+    let mut load = 0u64;
+    for (position, &(link, starts)) in events.iter().enumerate() {
+        interrupt::check();
+        if starts {
+            load += 1;
+        } else {
+            load -= 1;
+        }
+        if events.get(position + 1).is_some_and(|next| next.0 == link) {
+            continue;
+        }
+        if load <= u64::from(wavelengths) {
+            worst.extend(open.take());
+        } else if open.is_none_or(|(_, peak)| load > peak) {
+            open = Some((link, load));
+        }
+    }
+    worst.extend(open);
+    worst
+}
+
+/// Counts what every rank sends and receives in a slot.
+struct PortCounts {
+    most: u32,
+    sends: Vec<u32>,
+    receives: Vec<u32>,
+}
+
+impl PortCounts {
+    fn new(most: u32, ranks: u32) -> PortCounts {
+        PortCounts {
+            most,
+            sends: vec![0; ranks as usize],
+            receives: vec![0; ranks as usize],
+        }
+    }
+
+    /// `sent` are the transfers of a slot with a transmitter of their own, `received` all of them.
+    fn check(
+        &mut self,
+        plan: &Plan,
+        sent: impl Iterator<Item = usize> + Clone,
+        received: impl Iterator<Item = usize> + Clone,
+        report: &mut Report,
+    ) {
+        let most = self.most;
+        let source = |transfer| plan.schedule.ends(transfer).0;
+        let destination = |transfer| plan.schedule.ends(transfer).1;
+        count_ports(plan, most, &mut self.sends, source, "sends", sent, report);
+        let receives = &mut self.receives;
+        count_ports(
+            plan,
+            most,
+            receives,
+            destination,
+            "receives",
+            received,
+            report,
+        );
+    }
+}
+
+/// Reports the ranks with more lightpaths in a slot than ports; `uses` is all zero between slots.
+fn count_ports(
+    plan: &Plan,
+    most: u32,
+    uses: &mut [u32],
+    rank_of: impl Fn(usize) -> u32,
+    verb: &str,
+    slot: impl Iterator<Item = usize> + Clone,
+    report: &mut Report,
+) {
+    for transfer in slot.clone() {
+        interrupt::check();
+        uses[rank_of(transfer) as usize] += 1;
+    }
+    for transfer in slot.clone() {
+        let rank = rank_of(transfer);
+        let used = std::mem::take(&mut uses[rank as usize]);
+        if used > most {
+            let users = slot.clone().filter(|&other| rank_of(other) == rank);
+            report.add(ViolationKind::Ports, || {
+                crowded(plan, rank, used, most, verb, users.collect())
+            });
+        }
+    }
+}
+
+fn crowded(
+    plan: &Plan,
+    rank: u32,
+    used: u32,
+    most: u32,
+    verb: &str,
+    transfers: Vec<usize>,
+) -> Violation {
+    let slot = plan.slot[transfers[0]];
+    let sentence =
+        format!("slot {slot}: rank {rank} {verb} {used} lightpaths at once, but has {most} ports");
+    Violation {
+        transfers,
+        slot: Some(slot),
+        rank: Some(rank),
+        ..Violation::new(ViolationKind::Ports, sentence)
+    }
+}

@@ -1,0 +1,215 @@
+//! Does light get where it should? Broken links, dead wavelengths and the loss on the way; and which
+//! transfers are one light tree.
+//!
+//! Where ranks can take a share of passing light (`multicast=drop_and_continue`), the copies of the
+//! same chunks that leave one rank in one slot on one channel of one direction are a single lightpath
+//! that goes as far as the farthest of them: a *light tree*. The others *ride* on it: they occupy no
+//! link and no transmitter of their own. A light tree carries nothing else.
+
+use super::super::form::Admitted;
+use super::super::order::AdmittedOrder;
+use super::super::report::{Report, named};
+use super::super::{Violation, ViolationKind};
+use super::{LitLinks, link_at, link_name};
+use opticoll_base::interrupt;
+use opticoll_fabric::family::wdm_ring::LossBudget;
+use opticoll_fabric::family::wdm_ring::{Direction, WdmLight, WdmRing};
+use opticoll_plan::plan::Plan;
+
+/// What part of a light tree a transfer is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Branch {
+    /// No part of one.
+    Alone,
+    /// The farthest.
+    Farthest,
+    /// It rides on the light of the farthest.
+    Rides,
+}
+
+/// Which transfers are light trees; empty where ranks cannot share light.
+pub(super) struct Riders(Vec<Branch>);
+
+impl Riders {
+    /// Whether a transfer rides.
+    pub(super) fn has(&self, transfer: usize) -> bool {
+        self.0.get(transfer) == Some(&Branch::Rides)
+    }
+
+    /// Whether others ride on the light of a transfer.
+    pub(super) fn lead(&self, transfer: usize) -> bool {
+        self.0.get(transfer) == Some(&Branch::Farthest)
+    }
+}
+
+/// Checks every lightpath on its own, and tells the riders.
+pub(super) fn check(
+    plan: &Plan,
+    ring: &WdmRing,
+    admitted: &Admitted,
+    order: &AdmittedOrder,
+    report: &mut Report,
+) -> Riders {
+    let mut riders = Riders(Vec::new());
+    if !ring.cuts.is_empty() || !ring.dead.is_empty() {
+        for transfer in admitted.transfers().filter(|&path| admitted.is_lit(path)) {
+            interrupt::check();
+            cut(plan, ring, transfer, report);
+            dead(plan, ring, transfer, report);
+        }
+    }
+    if ring.multicast {
+        riders.0.resize(admitted.transfers, Branch::Alone);
+        for slot in order.slots(plan) {
+            interrupt::check();
+            let transfers = slot.map(|position| order.at(position));
+            let lit = transfers.filter(|&path| admitted.is_lit(path));
+            trees(plan, ring, lit.collect(), &mut riders.0, report);
+        }
+    } else if ring.reach.is_some() || ring.budget.is_some() {
+        for transfer in admitted.transfers().filter(|&path| admitted.is_lit(path)) {
+            interrupt::check();
+            received(plan, ring, transfer, 0, report);
+        }
+    }
+    riders
+}
+
+/// Reports the first broken link that a lightpath crosses.
+fn cut(plan: &Plan, ring: &WdmRing, transfer: usize, report: &mut Report) {
+    let direction = WdmLight::from(plan.light[transfer]).direction;
+    let arc = LitLinks::new(plan, ring, transfer);
+    let crossed = ring.cuts.iter().find_map(|link| {
+        let start = match direction {
+            Direction::Clockwise => link.position,
+            Direction::CounterClockwise if link.position + 1 == ring.nodes => 0,
+            Direction::CounterClockwise => link.position + 1,
+        };
+        let meets = link.direction == direction && arc.contains(start, ring.nodes);
+        meets.then_some(start)
+    });
+    let Some(start) = crossed else { return };
+    let kind = ViolationKind::BrokenFibre;
+    report.add(kind, || {
+        let link = link_at(plan, transfer, start);
+        let slot = plan.slot[transfer];
+        let sentence = format!(
+            "slot {slot}: transfer {} crosses the {}, which is broken",
+            named(plan, transfer),
+            link_name(link, ring)
+        );
+        Violation {
+            transfers: vec![transfer],
+            link: Some(link),
+            slot: Some(slot),
+            ..Violation::new(kind, sentence)
+        }
+    });
+}
+
+/// Reports a lightpath on a channel that cannot be used.
+fn dead(plan: &Plan, ring: &WdmRing, transfer: usize, report: &mut Report) {
+    let WdmLight {
+        fibre, wavelength, ..
+    } = WdmLight::from(plan.light[transfer]);
+    let is_dead = ring
+        .dead
+        .iter()
+        .any(|dead| dead.fibre == u32::from(fibre) && dead.wavelength == u32::from(wavelength));
+    if !is_dead {
+        return;
+    }
+    let kind = ViolationKind::DeadWavelength;
+    report.add(kind, || {
+        let slot = plan.slot[transfer];
+        let sentence = format!(
+            "slot {slot}: transfer {} is on wavelength {wavelength} of fibre {fibre}, which is dead",
+            named(plan, transfer)
+        );
+        Violation {
+            transfers: vec![transfer],
+            wavelength: Some(wavelength),
+            slot: Some(slot),
+            ..Violation::new(kind, sentence)
+        }
+    });
+}
+
+/// Groups the copies of a slot into light trees, and checks that each drop gets light enough.
+fn trees(
+    plan: &Plan,
+    ring: &WdmRing,
+    mut transfers: Vec<usize>,
+    branches: &mut [Branch],
+    report: &mut Report,
+) {
+    let links = |transfer: usize| LitLinks::new(plan, ring, transfer).links;
+    let tree = |transfer: usize| {
+        let sent = plan.schedule.transfer(transfer);
+        let light = plan.light[transfer];
+        (light, sent.source, sent.chunk, sent.count)
+    };
+    transfers.sort_by_cached_key(|&transfer| (tree(transfer), links(transfer), transfer));
+    for together in transfers.chunk_by(|&one, &other| tree(one) == tree(other)) {
+        let (mut drops, mut nearer) = (0, None);
+        for &transfer in together {
+            interrupt::check();
+            let length = links(transfer);
+            drops += u32::from(nearer.is_some_and(|nearer| nearer < length));
+            nearer = Some(length);
+            received(plan, ring, transfer, drops, report);
+        }
+        if let [riders @ .., farthest] = together
+            && !riders.is_empty()
+        {
+            riders
+                .iter()
+                .for_each(|&rider| branches[rider] = Branch::Rides);
+            branches[*farthest] = Branch::Farthest;
+        }
+    }
+}
+
+/// Reports a lightpath that is too long, or too weak after `drops` ranks have taken a share of it.
+fn received(plan: &Plan, ring: &WdmRing, transfer: usize, drops: u32, report: &mut Report) {
+    let links = LitLinks::new(plan, ring, transfer).links;
+    let Some(problem) = too_far(ring, links.into(), drops) else {
+        return;
+    };
+    let kind = ViolationKind::Reach;
+    report.add(kind, || {
+        let slot = plan.slot[transfer];
+        let sentence = format!("slot {slot}: transfer {} {problem}", named(plan, transfer));
+        Violation {
+            transfers: vec![transfer],
+            slot: Some(slot),
+            ..Violation::new(kind, sentence)
+        }
+    });
+}
+
+/// Why light does not reach over so many links after `drops` ranks have taken a share of it.
+pub(crate) fn too_far(ring: &WdmRing, links: u64, drops: u32) -> Option<String> {
+    if let Some(reach) = ring.reach.filter(|&reach| links > reach.into()) {
+        return Some(format!(
+            "spans {links} links, but light reaches {reach} only"
+        ));
+    }
+    let spare = spare(ring.budget.as_ref()?, links, drops);
+    (spare < 0).then(|| {
+        format!(
+            "spans {links} links, over which light becomes {} millionths of a dB too weak",
+            -spare
+        )
+    })
+}
+
+/// What light has above the sensitivity after so many links and shares, in millionths of a dB.
+fn spare(budget: &LossBudget, links: u64, drops: u32) -> i64 {
+    let passed = i128::from(links.saturating_sub(1)) * i128::from(budget.resonators);
+    let lost = passed * i128::from(budget.through_loss.millionths())
+        + i128::from(drops) * i128::from(budget.split_loss.millionths())
+        + i128::from(budget.drop_loss.millionths());
+    let power = budget.launch_power.millionths() - budget.sensitivity.millionths();
+    i64::try_from(i128::from(power) - lost).unwrap_or(i64::MIN + 1)
+}

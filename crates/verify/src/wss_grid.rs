@@ -1,0 +1,309 @@
+//! Can the switches of a grid be set for a plan, and has everything its own laser and receiver?
+//!
+//! The switches stay as they are for the whole plan. Hence over all slots together,
+//!
+//! - light of one wavelength that enters a switch at one port leaves it at one port, and
+//! - no two inputs send light of one wavelength to one output (W1);
+//!
+//! and in every slot,
+//!
+//! - a transmitter is on one wavelength (W2), and
+//! - a receiver, which takes any wavelength, gets light from one transmitter (W3).
+//!
+//! Several transfers in one slot over the same circuit are one burst. Where the fabric sets its switches
+//! by a formula, light must come out where that says. A transfer may go over relays, which store it: each
+//! hop in a slot of the transfer's step, later than the one before.
+
+pub(super) mod tasks;
+
+use rustc_hash::FxHashMap;
+
+use super::form::Admitted;
+use super::order::AdmittedOrder;
+use super::relays;
+use super::report::{Fault, Report, each, named, up_to};
+use super::rules::Rules;
+use super::{Violation, ViolationKind};
+use opticoll_base::interrupt;
+use opticoll_fabric::fabric::{Hop, Light, Named};
+use opticoll_fabric::family::wss_grid::WavelengthPlan;
+use opticoll_fabric::family::wss_grid::{TunedLight, WssGrid};
+use opticoll_plan::plan::Plan;
+
+/// A transceiver of a rank: the rank and the plane.
+type Transceiver = (u32, u8);
+/// A switch by its plane and number, one of its ports, and a wavelength.
+type SwitchChannel = (u8, u32, u32, u16);
+
+/// The rules of grids of tunable circuits. A burst also has its place among the others of its switch.
+pub(super) const RULES: Rules = Rules {
+    family: WssGrid::NAME,
+    wrong_light: |fabric| match fabric.downcast() {
+        Some(grid) => each(|light| wrong_light(grid, light)),
+        None => each(|_| Vec::new()),
+    },
+    check,
+    bytes_per_transfer: 270,
+};
+
+/// A plane or wavelength that does not exist.
+fn wrong_light(grid: &WssGrid, light: Light) -> Vec<Fault> {
+    let TunedLight { plane, wavelength } = TunedLight::from(light);
+    let mut faults = Vec::new();
+    if plane >= 2 {
+        let problem = format!("is in plane {plane}, but planes are {}", up_to(2));
+        faults.push((ViolationKind::FibreRange, problem));
+    }
+    if u32::from(wavelength) >= grid.wavelengths {
+        let wavelengths = up_to(grid.wavelengths);
+        let problem = format!("is on wavelength {wavelength}, but wavelengths are {wavelengths}");
+        faults.push((ViolationKind::WavelengthRange, problem));
+    }
+    faults
+}
+
+/// Checks hops, switches, transmitters and receivers.
+fn check(plan: &Plan, admitted: &Admitted, _: &AdmittedOrder, report: &mut Report) {
+    let Some(grid) = plan.fabric.downcast::<WssGrid>() else {
+        return report.unchecked(plan.fabric.family());
+    };
+    if !relays::in_order(plan, report) {
+        return;
+    }
+    let mut use_of = HopUse::default();
+    for step in 0..plan.schedule.steps() {
+        interrupt::check();
+        for transfer in admitted.of_step(plan, step) {
+            interrupt::check();
+            if !admitted.is_lit(transfer) {
+                continue;
+            }
+            let mut earliest = None;
+            for hop in plan.hops_of(transfer) {
+                let light = no_such_light(grid, hop);
+                if let Some((kind, text)) = relays::fault(plan, step, hop, earliest, light) {
+                    report.add(kind, || Violation {
+                        rank: Some(hop.from),
+                        ..of_hop(plan, kind, transfer, hop, &text)
+                    });
+                    break;
+                }
+                earliest = Some(hop.slot.saturating_add(1));
+                if leads_there(plan, grid, transfer, hop, report) {
+                    use_of.enter(plan, grid, transfer, hop, report);
+                }
+            }
+        }
+    }
+}
+
+/// What of the light of a hop does not exist.
+fn no_such_light(grid: &WssGrid, hop: Hop) -> Option<Fault> {
+    let light = TunedLight::from(hop.light);
+    if light.plane >= 2 {
+        let text = format!("is relayed in plane {}, but there are two", light.plane);
+        return Some((ViolationKind::FibreRange, text));
+    }
+    (u32::from(light.wavelength) >= grid.wavelengths).then(|| {
+        let text = format!(
+            "is relayed on wavelength {}, but a laser has {}",
+            light.wavelength, grid.wavelengths
+        );
+        (ViolationKind::WavelengthRange, text)
+    })
+}
+
+/// A violation by one hop of a transfer.
+fn of_hop(plan: &Plan, kind: ViolationKind, transfer: usize, hop: Hop, text: &str) -> Violation {
+    Violation {
+        wavelength: Some(TunedLight::from(hop.light).wavelength),
+        ..relays::of_hop(plan, kind, transfer, hop, text)
+    }
+}
+
+/// The switch of a plane to which a rank is joined, and the port.
+fn port_of(grid: &WssGrid, rank: u32, plane: u8) -> (u32, u32) {
+    let node = grid.nodes[rank as usize];
+    let (row, column) = (node / grid.columns, node % grid.columns);
+    if plane == 0 {
+        (row, column)
+    } else {
+        (column, row)
+    }
+}
+
+/// `row` or `column`.
+fn plane(number: u8) -> &'static str {
+    if number == 0 { "row" } else { "column" }
+}
+
+/// Whether a hop's ends are ports of one switch that its wavelength joins, and both work.
+fn leads_there(
+    plan: &Plan,
+    grid: &WssGrid,
+    transfer: usize,
+    hop: Hop,
+    report: &mut Report,
+) -> bool {
+    let light = TunedLight::from(hop.light);
+    let (switch, input) = port_of(grid, hop.from, light.plane);
+    let (other_switch, output) = port_of(grid, hop.to, light.plane);
+    let plane = plane(light.plane);
+    let kind = ViolationKind::Path;
+    if switch != other_switch {
+        report.add(kind, || {
+            let text = format!(
+                "goes from rank {} to {} in the {plane} plane, but they share no {plane}",
+                hop.from, hop.to
+            );
+            of_hop(plan, kind, transfer, hop, &text)
+        });
+        return false;
+    }
+    let ports = if light.plane == 0 {
+        grid.columns
+    } else {
+        grid.rows
+    };
+    let wavelength = u32::from(light.wavelength);
+    let leads = match grid.plan {
+        WavelengthPlan::Xor => (wavelength < 31)
+            .then(|| input ^ (1 << wavelength))
+            .filter(|to| *to < ports),
+        WavelengthPlan::Cyclic => {
+            (wavelength + 1 < ports).then(|| (input + wavelength + 1) % ports)
+        }
+        WavelengthPlan::EdgeColouring => Some(output),
+    };
+    if leads != Some(output) {
+        report.add(kind, || {
+            let place = leads.map_or("nowhere".into(), |port| format!("to port {port}"));
+            let text = format!(
+                "enters the switch of {plane} {switch} at port {input} on wavelength {wavelength}, \
+                 which leads {place}, not to port {output}"
+            );
+            of_hop(plan, kind, transfer, hop, &text)
+        });
+        return false;
+    }
+    for (rank, port) in [(hop.from, input), (hop.to, output)] {
+        let node = grid.nodes[rank as usize];
+        let dead_transceiver = grid
+            .dead_transceivers
+            .iter()
+            .any(|dead| dead.node == node && dead.plane as u8 == light.plane);
+        let dead_port = grid.dead_ports.iter().any(|dead| {
+            dead.plane as u8 == light.plane && dead.switch == switch && dead.port == port
+        });
+        if dead_transceiver || dead_port {
+            let kind = ViolationKind::DeadPort;
+            report.add(kind, || {
+                let what = if dead_port {
+                    "switch port"
+                } else {
+                    "transceiver"
+                };
+                let text = format!("needs the dead {plane} {what} of rank {rank}");
+                let violation = of_hop(plan, kind, transfer, hop, &text);
+                Violation {
+                    rank: Some(rank),
+                    ..violation
+                }
+            });
+        }
+    }
+    true
+}
+
+/// What the hops seen so far use. Looked up only, never gone through.
+#[derive(Default)]
+struct HopUse {
+    /// Where the light of an input port and a wavelength leaves, and a transfer that says so.
+    leaves_at: FxHashMap<SwitchChannel, (u32, usize)>,
+    /// Where the light of an output port and a wavelength enters, and a transfer that says so.
+    enters_at: FxHashMap<SwitchChannel, (u32, usize)>,
+    /// By slot: the wavelength of each transmitter.
+    tuned: FxHashMap<(u32, Transceiver), (u16, usize)>,
+    /// By slot: whom each receiver hears.
+    heard: FxHashMap<(u32, Transceiver), (u32, usize)>,
+}
+
+impl HopUse {
+    fn enter(
+        &mut self,
+        plan: &Plan,
+        grid: &WssGrid,
+        transfer: usize,
+        hop: Hop,
+        report: &mut Report,
+    ) {
+        let Hop {
+            from,
+            to,
+            light,
+            slot,
+        } = hop;
+        let TunedLight {
+            plane: number,
+            wavelength,
+        } = TunedLight::from(light);
+        let plane = plane(number);
+        let (switch, input) = port_of(grid, from, number);
+        let (_, output) = port_of(grid, to, number);
+        let mut against = |kind, other: usize, what: &dyn Fn() -> String| {
+            report.add(kind, || {
+                let (one, two) = (named(plan, other), named(plan, transfer));
+                let sentence = format!("slot {slot}: transfers {one} and {two} {}", what());
+                Violation {
+                    transfers: vec![other, transfer],
+                    slot: Some(slot),
+                    wavelength: Some(wavelength),
+                    rank: Some(to),
+                    ..Violation::new(kind, sentence)
+                }
+            });
+        };
+        let channel = (number, switch, input, wavelength);
+        let &mut (leaves, other) = self.leaves_at.entry(channel).or_insert((output, transfer));
+        if leaves != output {
+            against(ViolationKind::SwitchSetting, other, &|| {
+                format!(
+                    "need wavelength {wavelength} to lead from port {input} of the switch of {plane} \
+                     {switch} to port {leaves} and to port {output}"
+                )
+            });
+        }
+        let channel = (number, switch, output, wavelength);
+        let &mut (enters, other) = self.enters_at.entry(channel).or_insert((input, transfer));
+        if enters != input {
+            against(ViolationKind::Collision, other, &|| {
+                format!(
+                    "put wavelength {wavelength} of ports {enters} and {input} onto output port \
+                     {output} of the switch of {plane} {switch}"
+                )
+            });
+        }
+        let transmitter = (slot, (from, number));
+        let &mut (tuned, other) = self
+            .tuned
+            .entry(transmitter)
+            .or_insert((wavelength, transfer));
+        if tuned != wavelength {
+            against(ViolationKind::Tuning, other, &|| {
+                format!(
+                    "need the {plane} transmitter of rank {from} on wavelengths {tuned} and {wavelength} \
+                     at once"
+                )
+            });
+        }
+        let receiver = (slot, (to, number));
+        let &mut (heard, other) = self.heard.entry(receiver).or_insert((from, transfer));
+        if heard != from {
+            against(ViolationKind::Receiver, other, &|| {
+                format!(
+                    "come to the {plane} receiver of rank {to} at once, from ranks {heard} and {from}"
+                )
+            });
+        }
+    }
+}
