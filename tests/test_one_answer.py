@@ -21,6 +21,7 @@ from cyclopts import Parameter
 import opticoll
 from opticoll import errors, registry
 from opticoll.rows import plain
+from opticoll.words import hints
 from support import ALL_CASES, Run, some_of, written_study
 
 Settings = dict[str, str]
@@ -411,7 +412,7 @@ IN_WORDS: dict[str, typing.Callable[[opticoll.Fabric], str]] = {
 
 def options(kind: type) -> Iterator[tuple[str, str]]:
     """The options of a record of parameters, and the defaults that their help states."""
-    for name, hint in typing.get_type_hints(kind, include_extras=True).items():
+    for name, hint in hints(kind).items():
         within = getattr(hint, "__origin__", hint)
         if dataclasses.is_dataclass(within):
             yield from options(typing.cast("type", within))

@@ -9,14 +9,11 @@
 import importlib
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, Any
+from typing import Any
 
-from cyclopts import Parameter
-
-from opticoll import words
 from opticoll.errors import UsageError
 from opticoll.formats.atomic import make_folder, replacing
 from opticoll.layout import align, wrapped
@@ -24,6 +21,7 @@ from opticoll.options import FURTHER
 from opticoll.registry import canonical, nearest
 from opticoll.rows import Row, hidden, means, table
 from opticoll.runner import Command, Watch
+from opticoll.words import argument, count, option
 from opticoll_papers import PAPERS
 from opticoll_papers.claims import load
 from opticoll_papers.judging import Finding
@@ -38,42 +36,23 @@ ALL = "all"
 class Reproduce:
     """What `opticoll reproduce` takes."""
 
-    name: Annotated[
-        str, Parameter(help="Paper: dragonfly, obs_grid, oddl, optree, wrht, or all")
-    ] = field(kw_only=False, default=ALL)
-    output: Annotated[
-        Path | None,
-        Parameter(
-            help="Folder for figures and tables; for all papers a folder with one for each "
-            "(default: reproduced/NAME)",
-            metavar="FOLDER",
-            converter=words.path,
-        ),
-    ] = None
-    only: Annotated[
-        str | None,
-        Parameter(
-            help="Claims of this name, and those whose names begin with it, such as table1 "
-            "(default: all)",
-            metavar="CLAIM",
-        ),
-    ] = None
-    quick: Annotated[bool, Parameter(negative=(), help="Short run without the largest cases")] = (
-        False
+    name: str = argument("Paper: dragonfly, obs_grid, oddl, optree, wrht, or all", default=ALL)
+    output: Path | None = option(
+        "Folder for figures and tables; for all papers a folder with one for each "
+        "(default: reproduced/NAME)",
+        metavar="FOLDER",
     )
-    long: Annotated[
-        bool,
-        Parameter(
-            negative=(),
-            help="Long run: wrht also on 4096 ranks, obs_grid with 4e8 bursts",
-        ),
-    ] = False
-    jobs: Annotated[
-        int | None,
-        words.count(
-            "Number of simultaneous simulations (default: number of processors)", 1024, FURTHER
-        ),
-    ] = None
+    only: str | None = option(
+        "Claims of this name, and those whose names begin with it, such as table1 (default: all)",
+        metavar="CLAIM",
+    )
+    quick: bool = option("Short run without the largest cases", default=False)
+    long: bool = option(
+        "Long run: wrht also on 4096 ranks, obs_grid with 4e8 bursts", default=False
+    )
+    jobs: int | None = count(
+        "Number of simultaneous simulations (default: number of processors)", 1024, FURTHER
+    )
 
 
 class ReproduceRow(Row):

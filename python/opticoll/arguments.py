@@ -4,10 +4,8 @@
 
 import os
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Annotated, Any
-
-from cyclopts import Parameter
+from dataclasses import dataclass
+from typing import Any
 
 import opticoll
 from opticoll import _core, config, errors, exports, foreign, registry
@@ -30,6 +28,7 @@ from opticoll.options import (
 )
 from opticoll.runner import Watch
 from opticoll.settings import Settings, given
+from opticoll.words import argument
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,18 +76,14 @@ class Source(PlanOptions):
     """A plan: its file, or a collective with options; in Python also a plan itself."""
 
     fabric: PlannedFabricOption = None
-    source: Annotated[str, Parameter(help="Plan file, or a collective such as all_gather")] = field(
-        kw_only=False
-    )
+    source: str = argument("Plan file, or a collective such as all_gather")
 
 
 @dataclass(frozen=True, kw_only=True)
 class FileSource(Source):
     """A plan as `Source` has it; its file may be of any format that is known."""
 
-    source: Annotated[
-        str, Parameter(help="File of a plan or schedule, or a collective such as all_gather")
-    ] = field(kw_only=False)
+    source: str = argument("File of a plan or schedule, or a collective such as all_gather")
     format: InputFormatOption = None
     ranks: InputRanksOption = None
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 import dataclasses
 import os
 import shlex
-import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -89,12 +88,14 @@ _OPTIONS: dict[Any, dict[str, Option]] = {}
 
 
 def _options(kind: type, group: str | None) -> Iterator[Option]:
-    hints = typing.get_type_hints(kind, include_extras=True)
+    from opticoll.words import hints
+
+    known = hints(kind)
     for one in dataclasses.fields(kind):
         if dataclasses.is_dataclass(one.default):
             yield from _options(type(one.default), one.name)
             continue
-        hint: Any = hints[one.name]
+        hint: Any = known[one.name]
         remarks: tuple[Any, ...] = ()
         if get_origin(hint) is Annotated:
             hint, remarks = hint.__origin__, hint.__metadata__

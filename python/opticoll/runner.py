@@ -40,7 +40,7 @@ from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, field, make_dataclass
 from pathlib import Path
 from types import MappingProxyType, SimpleNamespace
-from typing import Annotated, Any, Generic, Literal, TypeVar, get_type_hints
+from typing import Annotated, Any, Generic, Literal, TypeVar
 
 from opticoll import errors
 from opticoll.command_line import line_of
@@ -350,7 +350,7 @@ def on_command_line(command: Command[A, R]) -> Callable[..., Answer]:
     from opticoll.options import OUTPUT, JsonOption
 
     every = dataclasses.fields(command.asks)  # type: ignore[arg-type]
-    hints = get_type_hints(command.asks, include_extras=True)
+    hints = words.hints(command.asks)
     named = [(one.name, hints[one.name], _default(one)) for one in every if one.kw_only]
     paths = [
         (

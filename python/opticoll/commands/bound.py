@@ -3,11 +3,8 @@
 # Not `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Annotated
-
-from cyclopts import Parameter
 
 from opticoll import _core, config, demands, registry
 from opticoll.arguments import PartOptions, check_root, need_fabric
@@ -43,15 +40,14 @@ from opticoll.rows import (
     means,
 )
 from opticoll.runner import Command, Watch, on_command_line
+from opticoll.words import argument
 
 
 @dataclass(frozen=True, kw_only=True)
 class Asked(PartOptions):
     """What `opticoll bound` takes."""
 
-    collective: Annotated[str, Parameter(help="Collective, such as all_gather")] = field(
-        kw_only=False
-    )
+    collective: str = argument("Collective, such as all_gather")
     size: SizeOption = None
     fabric: FabricOption = None
     root: RootOption = None

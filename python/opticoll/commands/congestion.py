@@ -14,11 +14,9 @@
 import itertools
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
-
-from cyclopts import Parameter
+from typing import Any
 
 import opticoll
 from opticoll import config, proof, registry, words
@@ -60,6 +58,7 @@ from opticoll.rows import (
     table,
 )
 from opticoll.runner import Command, Watch, figure_file, on_command_line, rows_file
+from opticoll.words import argument, count, option, whole
 
 EXAMPLE = "ladder:rungs=5,hosts=10,wavelengths=28,rate=10Gb/s"
 
@@ -84,74 +83,49 @@ REPLICATIONS = 20
 class Congestion:
     """What `opticoll congestion` takes. Policies, placements and offered loads may be several."""
 
-    collective: Annotated[str, Parameter(help="Collective, such as all_reduce")] = field(
-        kw_only=False
+    collective: str = argument("Collective, such as all_reduce")
+    fabric: str | None = option(f"Fabric with hosts and wavelengths, such as {EXAMPLE} (required)")
+    algorithm: str | None = option(
+        "Algorithm name:key=value,... or your own module:function,key=value "
+        "(default: auto, the fastest plan without bursts)"
     )
-    fabric: Annotated[
-        str | None,
-        Parameter(help=f"Fabric with hosts and wavelengths, such as {EXAMPLE} (required)"),
-    ] = None
-    algorithm: Annotated[
-        str | None,
-        Parameter(
-            help="Algorithm name:key=value,... or your own module:function,key=value "
-            "(default: auto, the fastest plan without bursts)"
-        ),
-    ] = None
     size: SizeOption = None
     root: RootOption = None
-    ranks: Annotated[
-        int | None, words.count("Number of ranks (default: one on each host)", group=FURTHER)
-    ] = None
-    collectives: Annotated[
-        int,
-        words.count(
-            "Number of collectives that run at the same time, each on its own hosts", group=FURTHER
-        ),
-    ] = 1
-    placement: Annotated[
-        str,
-        Parameter(
-            help="Placement of ranks: natural, spread or best (least bytes times hops found); "
-            "several with commas"
-        ),
-    ] = "natural"
-    offered_load: Annotated[
-        str,
-        Parameter(
-            help="Offered load of each host by background bursts; several with commas",
-            allow_leading_hyphen=True,
-        ),
-    ] = "0"
-    bursts: Annotated[
-        str | None,
-        Parameter(
-            help="Settings of the bursts, as for `traffic`, such as "
-            "source=poisson,size=50MB (default: those of `traffic`)",
-            group=FURTHER,
-        ),
-    ] = None
+    ranks: int | None = count("Number of ranks (default: one on each host)", group=FURTHER)
+    collectives: int = count(
+        "Number of collectives that run at the same time, each on its own hosts",
+        default=1,
+        group=FURTHER,
+    )
+    placement: str = option(
+        "Placement of ranks: natural, spread or best (least bytes times hops found); "
+        "several with commas",
+        default="natural",
+    )
+    offered_load: str = option(
+        "Offered load of each host by background bursts; several with commas",
+        default="0",
+        allow_leading_hyphen=True,
+    )
+    bursts: str | None = option(
+        "Settings of the bursts, as for `traffic`, such as "
+        "source=poisson,size=50MB (default: those of `traffic`)",
+        group=FURTHER,
+    )
     settings: CongestionOption = NO_CONGESTION
-    replications: Annotated[
-        int | None,
-        words.count("Number of replications of each case, each with its own seed (default: 20)"),
-    ] = None
-    seed: Annotated[
-        int | None,
-        Parameter(
-            help="Seed of all random draws (default: 1)",
-            group=FURTHER,
-            converter=words.whole(least=0, most=words.MOST_SEED),
-            allow_leading_hyphen=True,
-        ),
-    ] = None
-    jobs: Annotated[
-        int | None,
-        words.count(
-            "Number of replications that run at the same time (default: number of processors)",
-            group=FURTHER,
-        ),
-    ] = None
+    replications: int | None = count(
+        "Number of replications of each case, each with its own seed (default: 20)"
+    )
+    seed: int | None = option(
+        "Seed of all random draws (default: 1)",
+        group=FURTHER,
+        converter=whole(least=0, most=words.MOST_SEED),
+        allow_leading_hyphen=True,
+    )
+    jobs: int | None = count(
+        "Number of replications that run at the same time (default: number of processors)",
+        group=FURTHER,
+    )
 
 
 class CongestionRow(Row):

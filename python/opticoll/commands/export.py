@@ -3,11 +3,9 @@
 # Not `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
-
-from cyclopts import Parameter
+from typing import Any
 
 from opticoll import config, exports
 from opticoll._core import Fabric, Plan
@@ -24,27 +22,23 @@ from opticoll.registry import fabric_text
 from opticoll.report.rows_file import read as read_rows
 from opticoll.rows import Bytes, Count, Positive, Row, hidden, means
 from opticoll.runner import Command, File, Watch, on_command_line
+from opticoll.words import argument, option
 
 
 @dataclass(frozen=True, kw_only=True)
 class Asked(Source):
     """What `opticoll export` takes."""
 
-    source: Annotated[
-        str,
-        Parameter(
-            help="Plan file, a collective such as all_gather, or rows that `compare` wrote with "
-            "--csv or --json, for a table of choices (default: the fabric alone)",
-            show_default=False,
-        ),
-    ] = field(default="", kw_only=False)
-    format: Annotated[
-        str | None,
-        Parameter(
-            help=f"Format: {', '.join(exports.KNOWN)}; of fabrics {', '.join(exports.FABRICS)}; "
-            f"of choices {', '.join(exports.CHOICES)} (default: by the ending of --output)"
-        ),
-    ] = None
+    source: str = argument(
+        "Plan file, a collective such as all_gather, or rows that `compare` wrote with "
+        "--csv or --json, for a table of choices (default: the fabric alone)",
+        default="",
+        show_default=False,
+    )
+    format: str | None = option(
+        f"Format: {', '.join(exports.KNOWN)}; of fabrics {', '.join(exports.FABRICS)}; "
+        f"of choices {', '.join(exports.CHOICES)} (default: by the ending of --output)"
+    )
     wavelength: WavelengthOption = None
 
 
@@ -145,9 +139,9 @@ def _refuse(asked: Asked, problem: str, fabric: object = None) -> None:
     }
     options |= {"--wavelength": asked.wavelength, "--fabric": fabric}
     options |= {f"--{name}".replace("_", "-"): one for name, one in asked.settings.items()}
-    for option, value in options.items():
+    for name, value in options.items():
         if value is not None:
-            raise UsageError(f"{option} {problem}")
+            raise UsageError(f"{name} {problem}")
 
 
 def _text(asked: Asked, rows: list[AnyRow]) -> str:

@@ -3,11 +3,8 @@
 # Not `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
-
-from cyclopts import Parameter
 
 import opticoll
 from opticoll import config, exports, foreign
@@ -20,6 +17,7 @@ from opticoll.options import InputFormatOption, InputRanksOption, PlacedFabricOp
 from opticoll.proof import PlanHead, head, refuted
 from opticoll.rows import Count, hidden, means
 from opticoll.runner import Command, Watch, on_command_line, text_file
+from opticoll.words import argument
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,9 +25,7 @@ class Import(PartOptions):
     """What `opticoll import` takes."""
 
     fabric: PlacedFabricOption = None
-    file: Annotated[str, Parameter(help="File of a schedule, such as theirs.xml")] = field(
-        kw_only=False
-    )
+    file: str = argument("File of a schedule, such as theirs.xml")
     format: InputFormatOption = None
     ranks: InputRanksOption = None
 

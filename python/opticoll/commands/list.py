@@ -3,13 +3,11 @@
 # Not `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from importlib import import_module
 from itertools import groupby
 from textwrap import shorten
-from typing import Annotated, Any, Literal
-
-from cyclopts import Parameter
+from typing import Any, Literal
 
 from opticoll import registry
 from opticoll.commands import COMMANDS
@@ -18,20 +16,19 @@ from opticoll.layout import align, wrapped
 from opticoll.registry import RecordRow, canonical
 from opticoll.rows import Row, means
 from opticoll.runner import Command, Watch, on_command_line
+from opticoll.words import argument
 
 
 @dataclass(frozen=True, kw_only=True)
 class List:
     """What `opticoll list` takes."""
 
-    kind: Annotated[
-        str | None,
-        Parameter(
-            help=f"Kind: {', '.join([*registry.KINDS, 'formats', 'schemas'])}; or the name of "
-            "anything, for its record in full; or a collective, for its algorithms "
-            "(default: an overview)"
-        ),
-    ] = field(default=None, kw_only=False)
+    kind: str | None = argument(
+        f"Kind: {', '.join([*registry.KINDS, 'formats', 'schemas'])}; or the name of "
+        "anything, for its record in full; or a collective, for its algorithms "
+        "(default: an overview)",
+        default=None,
+    )
 
 
 class SchemaRow(Row):

@@ -3,11 +3,9 @@
 # Not `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
-
-from cyclopts import Parameter
+from typing import Any
 
 import opticoll
 from opticoll import registry
@@ -20,15 +18,14 @@ from opticoll.options import WavelengthOption
 from opticoll.plan_row import PlanRow, plan_row, plan_summary
 from opticoll.rows import Seconds, means
 from opticoll.runner import Command, Watch, on_command_line, text_file
+from opticoll.words import argument
 
 
 @dataclass(frozen=True, kw_only=True)
 class Asked(PlanOptions):
     """What `opticoll plan` takes."""
 
-    collective: Annotated[str, Parameter(help="Collective, such as all_gather")] = field(
-        kw_only=False
-    )
+    collective: str = argument("Collective, such as all_gather")
     wavelength: WavelengthOption = None
 
 

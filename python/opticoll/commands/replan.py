@@ -10,11 +10,8 @@
 # Not `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass
 from pathlib import Path
-from typing import Annotated
-
-from cyclopts import Parameter
 
 import opticoll
 from opticoll import registry
@@ -38,26 +35,23 @@ from opticoll.rows import (
     means,
 )
 from opticoll.runner import Command, Watch, on_command_line, text_file
+from opticoll.words import option
 
 
 @dataclass(frozen=True, kw_only=True)
 class Replan(Source):
     """What `opticoll replan` takes."""
 
-    failed: Annotated[
-        list[str],
-        Parameter(
-            help="Failure, once or more often: a part such as 'rank 5', 'NIC of rank 3', 0>1 or "
-            "0-1@25Gb/s; members=0-11 for the ranks left; dead=5 for a wavelength; dead_ports=3.0 "
-            "or 3.0@50Gb/s on a circuit_switch; dead_transceivers=5.row, 5.row@25Gb/s, "
-            "dead_ports=row3.2 or leaving=5+8-11 on a wss_grid",
-            negative=(),
-        ),
-    ]
-    instead: Annotated[
-        str | None,
-        Parameter(help="Algorithm after the failures (default: --algorithm, or else auto)"),
-    ] = None
+    failed: list[str] = option(
+        "Failure, once or more often: a part such as 'rank 5', 'NIC of rank 3', 0>1 or "
+        "0-1@25Gb/s; members=0-11 for the ranks left; dead=5 for a wavelength; dead_ports=3.0 "
+        "or 3.0@50Gb/s on a circuit_switch; dead_transceivers=5.row, 5.row@25Gb/s, "
+        "dead_ports=row3.2 or leaving=5+8-11 on a wss_grid",
+        default=MISSING,
+    )
+    instead: str | None = option(
+        "Algorithm after the failures (default: --algorithm, or else auto)"
+    )
 
     def __post_init__(self) -> None:
         """Join the failures, which Python may give as one text."""

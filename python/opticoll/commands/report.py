@@ -4,11 +4,9 @@
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
-
-from cyclopts import Parameter
+from typing import Any
 
 import opticoll
 from opticoll import registry
@@ -24,6 +22,7 @@ from opticoll.options import NO_METHOD, MethodOption, SizeOption
 from opticoll.rows import Count, Row, columns, hidden, means
 from opticoll.runner import Command, File, Watch, on_command_line
 from opticoll.settings import given
+from opticoll.words import argument, option
 
 SQLITE = b"SQLite format 3\0"
 """Begins every store."""
@@ -36,17 +35,11 @@ MOST_TRAININGS = 8
 class Report:
     """What `opticoll report` takes."""
 
-    sources: Annotated[
-        list[str],
-        Parameter(
-            help="Stores of `opticoll sweep`, plan files, and rows of commands as .json, .csv or "
-            ".parquet",
-            name="SOURCES",
-        ),
-    ] = field(kw_only=False)
-    title: Annotated[
-        str | None, Parameter(help="Title of the page (default: the name of the first source)")
-    ] = None
+    sources: list[str] = argument(
+        "Stores of `opticoll sweep`, plan files, and rows of commands as .json, .csv or .parquet",
+        name="SOURCES",
+    )
+    title: str | None = option("Title of the page (default: the name of the first source)")
     size: SizeOption = None
     method: MethodOption = NO_METHOD
 

@@ -3,13 +3,9 @@
 # Not `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
 
-from cyclopts import Parameter
-
-from opticoll import words
 from opticoll.errors import UsageError
 from opticoll.layout import align, plural
 from opticoll.plan_row import bandwidth_lines
@@ -19,6 +15,7 @@ from opticoll.runner import Command, Watch, on_command_line, rows_file
 from opticoll.study.points import command_of
 from opticoll.study.results import ResultRow, table_of
 from opticoll.study.store import Store
+from opticoll.words import argument, option
 
 WIDEST = 110
 """Most characters of a line of the table."""
@@ -37,41 +34,21 @@ LONGEST = 40
 class Asked:
     """What `opticoll results` takes."""
 
-    store: Annotated[
-        Path, Parameter(help="Store that `opticoll sweep` wrote", converter=words.path)
-    ] = field(kw_only=False)
-    beside: Annotated[
-        list[str] | None,
-        Parameter(
-            help="Further store, such as a shard's; one option for each (default: none)",
-            negative=(),
-        ),
-    ] = None
-    study: Annotated[str | None, Parameter(help="Name of a study (default: all in the store)")] = (
-        None
+    store: Path = argument("Store that `opticoll sweep` wrote")
+    beside: list[str] | None = option(
+        "Further store, such as a shard's; one option for each (default: none)"
     )
-    where: Annotated[
-        str | None,
-        Parameter(
-            help="Condition on columns, such as 'time_s < 1ms and ranks >= 64' (default: none)"
-        ),
-    ] = None
-    failed: Annotated[
-        bool, Parameter(negative=(), help="Only points that failed, with their errors")
-    ] = False
-    unfinished: Annotated[
-        bool, Parameter(negative=(), help="Also points that are not computed yet")
-    ] = False
-    found: Annotated[bool, Parameter(negative=(), help="Only points that a search found")] = False
-    every: Annotated[
-        bool,
-        Parameter(
-            name="--all", negative=(), help=f"All rows in the table, not only the first {LONGEST}"
-        ),
-    ] = False
-    tables: Annotated[
-        bool, Parameter(negative=(), help="Also columns that hold tables, such as violations")
-    ] = False
+    study: str | None = option("Name of a study (default: all in the store)")
+    where: str | None = option(
+        "Condition on columns, such as 'time_s < 1ms and ranks >= 64' (default: none)"
+    )
+    failed: bool = option("Only points that failed, with their errors", default=False)
+    unfinished: bool = option("Also points that are not computed yet", default=False)
+    found: bool = option("Only points that a search found", default=False)
+    every: bool = option(
+        f"All rows in the table, not only the first {LONGEST}", default=False, name="--all"
+    )
+    tables: bool = option("Also columns that hold tables, such as violations", default=False)
 
 
 def compute(asked: Asked, watch: Watch) -> Iterator[ResultRow]:

@@ -4,11 +4,9 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Annotated, Literal
+from typing import Literal
 
-from cyclopts import Parameter
-
-from opticoll import foreign, words
+from opticoll import foreign
 from opticoll._core import Program, parse_time
 from opticoll.arguments import FileSource, names_file, obtain
 from opticoll.demands import DEFAULT_SIZE
@@ -21,63 +19,46 @@ from opticoll.options import NO_FURTHER_METHOD, FurtherMethodOption, WavelengthO
 from opticoll.proof import program_proof_rows, program_refuted, refuted
 from opticoll.rows import Bytes, Count, GigabytesPerSecond, Positive, Row, Seconds, means
 from opticoll.runner import Command, Watch, on_command_line, rows_file
+from opticoll.words import option, whole
 
 
 @dataclass(frozen=True, kw_only=True)
 class Run(FileSource):
     """What `opticoll run` takes."""
 
-    fabric: Annotated[
-        str | None,
-        Parameter(
-            help="Fabric: a preset, family:key=value,... or a file (default: a link from each rank "
-            "to each other)"
-        ),
-    ] = None
-    size: Annotated[
-        str | None,
-        Parameter(
-            help="Size of the collective, such as 4MiB or 4MB; several with commas (default: 4MiB)",
-            metavar="SIZE",
-            allow_leading_hyphen=True,
-        ),
-    ] = None
-    on: Annotated[
-        Literal["threads", "mpi"],
-        Parameter(
-            help="Carrier of the schedule: threads or mpi (default: threads)",
-            converter=words.choice,
-        ),
-    ] = "threads"
-    ranks: Annotated[
-        int | None,
-        Parameter(
-            help="Number of ranks of a collective without --fabric, or of a file that does not "
-            "say it (default: that of the file)",
-            converter=words.whole(least=1),
-        ),
-    ] = None
-    type: Annotated[
-        str, Parameter(help=f"Type of the elements: {', '.join(TYPES)} (default: int32)")
-    ] = "int32"
-    operator: Annotated[
-        str,
-        Parameter(help=f"Operator of reductions: {', '.join(OPERATORS)} (default: sum)"),
-    ] = "sum"
-    repetitions: Annotated[
-        int,
-        Parameter(
-            help="Number of repetitions; their mean is printed (default: 1)",
-            converter=words.whole(least=1),
-        ),
-    ] = 1
-    time_limit: Annotated[
-        str,
-        Parameter(
-            help="Time without any progress after which MPI processes are ended (default: 30s)",
-            metavar="TIME",
-        ),
-    ] = "30s"
+    fabric: str | None = option(
+        "Fabric: a preset, family:key=value,... or a file (default: a link from each rank "
+        "to each other)"
+    )
+    size: str | None = option(
+        "Size of the collective, such as 4MiB or 4MB; several with commas (default: 4MiB)",
+        metavar="SIZE",
+        allow_leading_hyphen=True,
+    )
+    on: Literal["threads", "mpi"] = option(
+        "Carrier of the schedule: threads or mpi (default: threads)", default="threads"
+    )
+    ranks: int | None = option(
+        "Number of ranks of a collective without --fabric, or of a file that does not "
+        "say it (default: that of the file)",
+        converter=whole(least=1),
+    )
+    type: str = option(
+        f"Type of the elements: {', '.join(TYPES)} (default: int32)", default="int32"
+    )
+    operator: str = option(
+        f"Operator of reductions: {', '.join(OPERATORS)} (default: sum)", default="sum"
+    )
+    repetitions: int = option(
+        "Number of repetitions; their mean is printed (default: 1)",
+        default=1,
+        converter=whole(least=1),
+    )
+    time_limit: str = option(
+        "Time without any progress after which MPI processes are ended (default: 30s)",
+        default="30s",
+        metavar="TIME",
+    )
     wavelength: WavelengthOption = None
     method: FurtherMethodOption = NO_FURTHER_METHOD
 

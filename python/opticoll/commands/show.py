@@ -7,9 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
-from cyclopts import Parameter
-
-from opticoll import registry, words
+from opticoll import registry
 from opticoll._core import BESIDE, CONVERTED, Plan, take_memory
 from opticoll.arguments import FileSource, check_planned, obtain
 from opticoll.circuit_settings import settings
@@ -33,6 +31,7 @@ from opticoll.rows import (
 )
 from opticoll.runner import Command, Watch, figure_file, on_command_line
 from opticoll.trees import Tree, trees
+from opticoll.words import option, whole
 
 MOST_LIGHTPATHS = 40
 """Lightpaths of a slot printed for people."""
@@ -60,41 +59,30 @@ MOST_CIRCUITS = 8
 class Show(FileSource):
     """What `opticoll show` takes."""
 
-    view: Annotated[
-        Literal["ring", "grid", "fabric", "trees", "space_time", "ports", "settings"] | None,
-        Parameter(
-            help="View: ring or grid (one slot), fabric (load of electrical links), trees (ways of "
+    view: Literal["ring", "grid", "fabric", "trees", "space_time", "ports", "settings"] | None = (
+        option(
+            "View: ring or grid (one slot), fabric (load of electrical links), trees (ways of "
             "chunks), ports (circuits over time), settings (the circuits of each setting) or "
-            "space_time (all transfers over time) (default: by the fabric)",
-            converter=words.choice,
-        ),
-    ] = None
-    slot: Annotated[
-        int | None,
-        Parameter(
-            help="Slot, counted from 0 (default: 0; all slots in the view fabric)",
-            converter=words.whole(),
-            allow_leading_hyphen=True,
-        ),
-    ] = None
-    of_rank: Annotated[
-        int | None,
-        Parameter(
-            help="Rank whose trees the view trees shows (default: the root, or rank 0)",
-            converter=words.whole(),
-            allow_leading_hyphen=True,
-            group=FURTHER,
-        ),
-    ] = None
-    of_chunk: Annotated[
-        int | None,
-        Parameter(
-            help="Chunk whose trees the view trees shows (default: those of --of-rank)",
-            converter=words.whole(),
-            allow_leading_hyphen=True,
-            group=FURTHER,
-        ),
-    ] = None
+            "space_time (all transfers over time) (default: by the fabric)"
+        )
+    )
+    slot: int | None = option(
+        "Slot, counted from 0 (default: 0; all slots in the view fabric)",
+        converter=whole(),
+        allow_leading_hyphen=True,
+    )
+    of_rank: int | None = option(
+        "Rank whose trees the view trees shows (default: the root, or rank 0)",
+        converter=whole(),
+        allow_leading_hyphen=True,
+        group=FURTHER,
+    )
+    of_chunk: int | None = option(
+        "Chunk whose trees the view trees shows (default: those of --of-rank)",
+        converter=whole(),
+        allow_leading_hyphen=True,
+        group=FURTHER,
+    )
     wavelength: WavelengthOption = None
 
 
@@ -291,9 +279,9 @@ def _checked_view(plan: Plan, asked: Show, *, drawn: bool) -> str:
         use = " or ".join(known)
         raise UsageError(f"--view {view}: {plan.fabric.family} {about}; use --view {use}")
     shape = view or known[0]
-    for option, value in {"--of-rank": asked.of_rank, "--of-chunk": asked.of_chunk}.items():
+    for name, value in {"--of-rank": asked.of_rank, "--of-chunk": asked.of_chunk}.items():
         if value is not None and shape != "trees":
-            raise UsageError(f"{option}: only the view trees takes it; add --view trees")
+            raise UsageError(f"{name}: only the view trees takes it; add --view trees")
     if asked.of_rank is not None and asked.of_chunk is not None:
         raise UsageError("--of-rank and --of-chunk are both given; give one of them")
     if asked.slot is not None and shape in OVER_TIME and (view or drawn):

@@ -5,11 +5,9 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from cyclopts import Parameter
-
-from opticoll import registry, words
+from opticoll import registry
 from opticoll._core import Fabric, Outcome, Plan
 from opticoll.arguments import FileSource, obtain, plan_key, simulate
 from opticoll.demands import size_of
@@ -33,6 +31,7 @@ from opticoll.rows import (
 )
 from opticoll.runner import Command, Watch, figure_file, on_command_line
 from opticoll.settings import Settings
+from opticoll.words import option
 
 MOST_PATH = 8
 """Transfers of a critical path printed for people."""
@@ -42,14 +41,10 @@ MOST_PATH = 8
 class Simulate(FileSource):
     """What `opticoll simulate` takes."""
 
-    per: Annotated[
-        Literal["step", "link", "rank", "time"] | None,
-        Parameter(
-            help="Table by step, link, rank or time (what links carry in each --link-bin) "
-            "(default: a summary)",
-            converter=words.choice,
-        ),
-    ] = None
+    per: Literal["step", "link", "rank", "time"] | None = option(
+        "Table by step, link, rank or time (what links carry in each --link-bin) "
+        "(default: a summary)"
+    )
     wavelength: WavelengthOption = None
 
 

@@ -11,13 +11,10 @@
 # Not `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
 
-from cyclopts import Parameter
-
-from opticoll import config, task_list, words
+from opticoll import config, task_list
 from opticoll._core import Fabric, OpticollError, parse_time, simulate_tasks, task_conflicts
 from opticoll._core import plan as core_plan
 from opticoll.errors import UsageError
@@ -39,18 +36,16 @@ from opticoll.rows import (
 )
 from opticoll.runner import Command, Watch, on_command_line, rows_file
 from opticoll.task_list import Task
+from opticoll.words import argument, option
 
 
 @dataclass(frozen=True, kw_only=True)
 class Tasks:
     """What `opticoll tasks` takes: a file, or in Python a grid and tasks."""
 
-    file: Annotated[
-        Path | None,
-        Parameter(help="File of tasks that share a wss_grid, in YAML", converter=words.path),
-    ] = field(default=None, kw_only=False)
-    fabric: Annotated[Fabric | str | None, Parameter(parse=False)] = None
-    tasks: Annotated[Sequence[Task], Parameter(parse=False)] = ()
+    file: Path | None = argument("File of tasks that share a wss_grid, in YAML", default=None)
+    fabric: Fabric | str | None = option(parse=False)
+    tasks: Sequence[Task] = option(default=(), parse=False)
 
 
 class TaskRow(Row):

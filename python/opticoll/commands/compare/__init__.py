@@ -16,9 +16,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-from cyclopts import Parameter
+from typing import TYPE_CHECKING, Any
 
 import opticoll
 from opticoll import _core, break_even, config, demands, registry, user_algorithm
@@ -58,6 +56,7 @@ from opticoll.rows import arrow_stream, dataframe, plain
 from opticoll.runner import Command, Watch, figure_file, on_command_line, rows_file
 from opticoll.settings import Settings, given
 from opticoll.user_algorithm import UserAlgorithm
+from opticoll.words import argument, option
 
 if TYPE_CHECKING:
     import pandas
@@ -70,43 +69,24 @@ STRIPED = ":stripes=all"
 class Compare(PartOptions):
     """What `opticoll compare` takes, as text; None where it was not given."""
 
-    source: Annotated[str, Parameter(help="Collective such as all_gather, or a scenario.yaml")] = (
-        field(kw_only=False)
-    )
+    source: str = argument("Collective such as all_gather, or a scenario.yaml")
     fabric: FabricsOption = None
-    algorithms: Annotated[
-        str | None,
-        Parameter(
-            name=["--algorithms", "--algorithm"],
-            help="Algorithms compared with auto, such as ring,optree:k=5 (default: all that run "
-            "on the fabric)",
-        ),
-    ] = None
-    no_auto: Annotated[
-        bool, Parameter(name="--no-auto", negative=(), help="Only the algorithms, without auto")
-    ] = False
+    algorithms: str | None = option(
+        "Algorithms compared with auto, such as ring,optree:k=5 (default: all that run "
+        "on the fabric)",
+        name=["--algorithms", "--algorithm"],
+    )
+    no_auto: bool = option("Only the algorithms, without auto", default=False, name="--no-auto")
     size: SizeOption = None
-    sizes: Annotated[
-        str | None,
-        Parameter(
-            help="Sizes, such as 1KiB,4MiB, or 1KiB..1GiB in steps of four, with the end "
-            "(default: --size)",
-            allow_leading_hyphen=True,
-        ),
-    ] = None
-    ranks: Annotated[
-        str | None, Parameter(help="Ranks, such as 512,1024 (default: the fabric's)")
-    ] = None
-    wavelengths: Annotated[
-        str | None,
-        Parameter(help="Wavelengths per fibre: 32,64 (default: the fabric's)"),
-    ] = None
-    reconfiguration: Annotated[
-        str | None,
-        Parameter(
-            help="Times of reconfiguration, such as 10ns,1us or 10ns..10ms (default: the fabric's)",
-        ),
-    ] = None
+    sizes: str | None = option(
+        "Sizes, such as 1KiB,4MiB, or 1KiB..1GiB in steps of four, with the end (default: --size)",
+        allow_leading_hyphen=True,
+    )
+    ranks: str | None = option("Ranks, such as 512,1024 (default: the fabric's)")
+    wavelengths: str | None = option("Wavelengths per fibre: 32,64 (default: the fabric's)")
+    reconfiguration: str | None = option(
+        "Times of reconfiguration, such as 10ns,1us or 10ns..10ms (default: the fabric's)"
+    )
     method: MethodOption = NO_METHOD
     wavelength: WavelengthOption = None
     root: RootOption = None
@@ -411,11 +391,11 @@ def _planned_together(algorithm: str | UserAlgorithm, sizes_bytes: list[int]) ->
 def _machines(fabric: Fabric, scenario: Scenario) -> Iterator[Fabric]:
     """The fabric with every number of ranks and of wavelengths, and every reconfiguration time."""
     machines = [fabric]
-    for option in ("ranks", "wavelengths", "reconfiguration"):
-        values = getattr(scenario, option)
+    for name in ("ranks", "wavelengths", "reconfiguration"):
+        values = getattr(scenario, name)
         if values is not None:
             machines = [
-                _changed(machine, option, value, place)
+                _changed(machine, name, value, place)
                 for machine in machines
                 for place, value in enumerate(values)
             ]

@@ -14,14 +14,12 @@
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction as Rational
 from itertools import pairwise
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from cyclopts import Parameter
-
-from opticoll import _core, config, exports, registry, words
+from opticoll import _core, config, exports, registry
 from opticoll._core import Fabric, Outcome, Trace, format_size, replay_trace
 from opticoll.arguments import algorithms_by_collective, carried_out, key_values
 from opticoll.commands.replay import timeline
@@ -47,6 +45,7 @@ from opticoll.rows import (
 )
 from opticoll.runner import Command, Watch, figure_file, on_command_line, rows_file, text_file
 from opticoll.settings import Settings, given
+from opticoll.words import argument, count, option, text
 
 __all__ = [
     "COMMAND",
@@ -74,73 +73,47 @@ _MOST = 2**32 - 1
 class Asked:
     """What `opticoll replay` takes."""
 
-    trace: Annotated[
-        Trace | str | os.PathLike[str],
-        Parameter(
-            help="Trace: event table (.csv, .parquet), OTF2 archive, GOAL (text, binary), "
-            "time-independent trace or Chakra (.et, one a rank); also compressed (.zst)",
-            converter=words.text,
-        ),
-    ] = field(kw_only=False)
-    fabric: Annotated[
-        str,
-        Parameter(
-            help="Fabric, or cost model: zero, hockney:latency=1us,rate=10Gb/s, "
-            "loggp:gap=1us,rate=10Gb/s or light_path_grid:ports=2"
-        ),
-    ] = "zero"
-    collectives: Annotated[
-        list[str] | None,
-        Parameter(
-            name="--collective",
-            help="Algorithm of a collective, such as all_reduce=ring; one option for each "
-            "collective (default: auto)",
-            negative=(),
-        ),
-    ] = None
-    cpu_factor: Annotated[
-        str,
-        Parameter(
-            help="Factor of local work (compute scale), such as 1/3, and those of some ranks, such "
-            "as 1,3=1.5,8-15=2"
-        ),
-    ] = "1"
-    eager: Annotated[
-        str,
-        Parameter(
-            help="Eager limit, the largest message sent before its receive: all, none or a size",
-            group=FURTHER,
-        ),
-    ] = "all"
-    end_overhead: Annotated[
-        str | None,
-        Parameter(
-            help="Overhead of each message sent and received, such as 500ns (default: 0s)",
-            group=FURTHER,
-        ),
-    ] = None
-    operations_per_second: Annotated[
-        int | None,
-        Parameter(name="--operations"),
-        words.count(
-            "Operations per second, for time-independent traces (default: 1000000000)",
-            2**63 - 1,
-            FURTHER,
-        ),
-    ] = None
+    trace: Trace | str | os.PathLike[str] = argument(
+        "Trace: event table (.csv, .parquet), OTF2 archive, GOAL (text, binary), "
+        "time-independent trace or Chakra (.et, one a rank); also compressed (.zst)",
+        converter=text,
+    )
+    fabric: str = option(
+        "Fabric, or cost model: zero, hockney:latency=1us,rate=10Gb/s, "
+        "loggp:gap=1us,rate=10Gb/s or light_path_grid:ports=2",
+        default="zero",
+    )
+    collectives: list[str] | None = option(
+        "Algorithm of a collective, such as all_reduce=ring; one option for each "
+        "collective (default: auto)",
+        name="--collective",
+    )
+    cpu_factor: str = option(
+        "Factor of local work (compute scale), such as 1/3, and those of some ranks, such "
+        "as 1,3=1.5,8-15=2",
+        default="1",
+    )
+    eager: str = option(
+        "Eager limit, the largest message sent before its receive: all, none or a size",
+        default="all",
+        group=FURTHER,
+    )
+    end_overhead: str | None = option(
+        "Overhead of each message sent and received, such as 500ns (default: 0s)", group=FURTHER
+    )
+    operations_per_second: int | None = count(
+        "Operations per second, for time-independent traces (default: 1000000000)",
+        2**63 - 1,
+        FURTHER,
+        name="--operations",
+    )
     method: ReplayOption = NO_REPLAY
-    bursts: Annotated[
-        str | None,
-        Parameter(
-            help="Settings of background bursts, among which messages request lightpaths, such as "
-            "offered_load=0.4,ports=2 (default: none)"
-        ),
-    ] = None
-    timeline: Annotated[bool, Parameter(parse=False)] = False
-    per: Annotated[
-        Literal["call", "rank"],
-        Parameter(help="Table by call or rank", converter=words.choice),
-    ] = "call"
+    bursts: str | None = option(
+        "Settings of background bursts, among which messages request lightpaths, such as "
+        "offered_load=0.4,ports=2 (default: none)"
+    )
+    timeline: bool = option(default=False, parse=False)
+    per: Literal["call", "rank"] = option("Table by call or rank", default="call")
 
 
 class CallRow(Row, core="replay.kinds"):
