@@ -5,10 +5,10 @@
 import os
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-import opticoll
-from opticoll import _core, config, errors, exports, foreign, registry
+from opticoll import _core, config, errors, exports, foreign, registry, request
 from opticoll._core import Fabric, Outcome, Plan
 from opticoll.demands import DEFAULT_SIZE
 from opticoll.once import plan_once
@@ -26,6 +26,7 @@ from opticoll.options import (
     SizeOption,
     WithoutOption,
 )
+from opticoll.request import Request
 from opticoll.runner import Watch
 from opticoll.settings import Settings, given
 from opticoll.words import argument
@@ -88,33 +89,22 @@ class FileSource(Source):
     ranks: InputRanksOption = None
 
 
-def build(collective: str, asked: PlanOptions, wavelength: str | None, watch: Watch) -> Plan:
-    """The plan that a collective and options ask for, for its size and settings."""
-    key = plan_key(collective, asked, wavelength)
-    return plan_once(key, lambda: make(collective, asked, wavelength, watch))
-
-
-def make(collective: str, asked: PlanOptions, wavelength: str | None, watch: Watch) -> Plan:
-    """As `build`, without regard to the plan made last."""
+def read_request(collective: str, asked: PlanOptions, wavelength: str | None) -> Request:
+    """Read what a collective and options ask for."""
     kind = _core.collective_kind(collective)
     check_root(kind, asked.root)
     check_rule(wavelength, "wavelengths=2 in --fabric sets how many there are")
-    return opticoll.plan(
+    return request.read(
         kind,
         need_fabric(asked.fabric),
         asked.algorithm,
-        size=_planned_size(asked),
+        # A demand may have a size of its own.
+        size=DEFAULT_SIZE if asked.size is None and asked.demand is None else asked.size,
         root=0 if asked.root is None else asked.root,
         demand=asked.demand,
         wavelength="auto" if wavelength is None else wavelength,
-        watch=lambda candidate: watch.update(f"trying {candidate}", 0, 0),
-        **asked.settings,
+        settings=asked.settings,
     )
-
-
-def _planned_size(asked: PlanOptions) -> str | None:
-    """The size to plan for; None where the demand has a size of its own."""
-    return DEFAULT_SIZE if asked.size is None and asked.demand is None else asked.size
 
 
 def plan_key(collective: str, asked: PlanOptions, wavelength: str | None) -> Hashable:
@@ -139,12 +129,12 @@ def obtain(
             kind = _core.collective_kind(asked.source)
         except errors.CollectiveError as error:
             raise errors.CollectiveError(f"{error}; nor is there such a plan file") from error
-        return build(kind, asked, wavelength, watch)
-    options: dict[str, object] = {"--algorithm": asked.algorithm, "--wavelength": wavelength}
-    options |= {"--root": asked.root, "--demand": asked.demand}
-    for option, value in options.items():
-        if value is not None:
-            raise errors.UsageError(f"{option} cannot be given with a plan file: it holds its own")
+        wanted = read_request(kind, asked, wavelength)
+        key = partial(plan_key, kind, asked, wavelength)
+        return plan_once(key, partial(wanted.plan, watch.try_candidate))
+    own = {name: getattr(asked, name) for name in ("algorithm", "root", "demand")}
+    problem = "cannot be given with a plan file: it holds its own"
+    refuse_given({**own, "wavelength": wavelength}, problem)
     fabric = None if asked.fabric is None else config.parse_fabric(asked.fabric)
     form, ranks = (asked.format, asked.ranks) if isinstance(asked, FileSource) else (None, None)
     if as_exported and form is None:
@@ -185,6 +175,13 @@ def check_root(kind: str, root: int | None) -> None:
         names = [record["name"] for record in registry.records("collectives")]
         rooted = [name for name in names if registry.has_root(name)]
         raise errors.UsageError(f"--root: {kind} has no root; only {', '.join(rooted)} have one")
+
+
+def refuse_given(options: Mapping[str, object], problem: str) -> None:
+    """Refuse the first option that is given, of options by their names in Python."""
+    for name, value in options.items():
+        if value is not None:
+            raise errors.UsageError(f"--{name.replace('_', '-')} {problem}")
 
 
 def check_planned(source: str, size: str | None, settings: Settings) -> None:

@@ -13,7 +13,7 @@ from opticoll import config, errors, formats
 from opticoll._core import Fabric, Plan, Program, Schedule, make_plan
 from opticoll.content import beginning
 from opticoll.layout import plural
-from opticoll.proof import program_proof_rows, program_refuted, refuted, violation_row
+from opticoll.proof import refuse_violated, refuted, violation_row
 from opticoll.registry import canonical, nearest
 
 KINDS: tuple[formats.Holds, ...] = ("plan", "program", "schedule")
@@ -129,10 +129,7 @@ def _raised(
     program: Program, path: str, form: str, fabric: Fabric | None
 ) -> tuple[Plan, list[str]]:
     """The plan of a program, which is proved first."""
-    rows = program_proof_rows(program, path, form, fabric)
-    refuted = program_refuted(rows)
-    if refuted is not None:
-        raise refuted
+    refuse_violated(program, path, form, fabric)
     schedule, in_vain = program.schedule(in_place=not program.out_of_place)
     plan = _placed(schedule, path, program.name or form, fabric)
     notes = []

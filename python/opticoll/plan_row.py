@@ -27,8 +27,10 @@ from opticoll.formulas import bandwidths
 from opticoll.layout import (
     PICOSECONDS,
     align,
+    and_more,
     describe_size,
     format_rate,
+    human_seconds,
     human_time,
     labelled,
     plural,
@@ -205,7 +207,7 @@ def latency_warnings(fabric: Fabric, steps: int) -> list[str]:
     """
     if steps < 2 or fabric.latency_ps:
         return []
-    known = {option["name"] for option in _record(fabric)["options"]}
+    known = {option["name"] for option in registry.record("fabrics", fabric.family).options}
     (option,) = known & {"latency", "propagation"}
     return [
         f"{fabric.family} says no latency, so that many steps take no longer than one with as many "
@@ -329,15 +331,9 @@ def _demand_words(plan: Plan, row: PlanRow) -> str:
     return f"{words}, and receives {bytes_of[1]}"
 
 
-def _record(fabric: Fabric) -> registry.RecordRow:
-    """What `opticoll list` says of the family of a fabric."""
-    (record,) = (one for one in registry.records("fabrics") if one["name"] == fabric.family)
-    return record
-
-
 def describe_fabric(fabric: Fabric) -> list[str]:
     """The fabric in words, and as its title names it; three lines."""
-    summary = _record(fabric)["summary"]
+    summary = registry.record("fabrics", fabric.family).summary
     return [f"{summary[0].lower()}{summary[1:]}", fabric.words, registry.fabric_text(fabric.spec)]
 
 
@@ -426,7 +422,7 @@ def _bandwidths(row: PlanRow) -> str:
 
 def latency_fact(seconds: float) -> list[str]:
     """The latency of a fabric as a fact of a summary."""
-    return ["latency", f"{human_time(round(seconds * PICOSECONDS))} to the farthest rank"]
+    return ["latency", f"{human_seconds(seconds)} to the farthest rank"]
 
 
 def _transfers(row: PlanRow) -> str:
@@ -452,14 +448,13 @@ def _candidate_table(candidates: Sequence[CandidateRow]) -> str:
         [
             one.name,
             _at_least(str(one.steps), one, one.steps),
-            _at_least(human_time(round(one.time_s * PICOSECONDS)), one, one.time_s),
+            _at_least(human_seconds(one.time_s), one, one.time_s),
             one.left_out or "simulated",
         ]
         for one in shown
     ]
     table = align(rows, ["candidate", "steps", "time", ""], right={1, 2})
-    rest = len(candidates) - len(shown)
-    return f"{table}\nand {rest} more (all of them with --json)" if rest else table
+    return "\n".join([table, *and_more(len(candidates), MOST_CANDIDATES)])
 
 
 def _at_least(said: str, candidate: CandidateRow, number: float) -> str:
@@ -485,9 +480,7 @@ def capacity_lines(rows: Sequence[Any]) -> list[str]:
         )
     latencies = {row.fabric_latency_s for row in rows}
     if len(latencies) > 1:
-        least, most = (
-            human_time(round(end * PICOSECONDS)) for end in (min(latencies), max(latencies))
-        )
+        least, most = (human_seconds(end) for end in (min(latencies), max(latencies)))
         lines.append(
             f"These fabrics differ in latency, from {least} to {most} to the farthest rank: of "
             "short messages the times compare that."

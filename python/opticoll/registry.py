@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from functools import cache
-from typing import Any, Literal, cast, get_args
+from typing import Any, Literal, get_args
 
 from opticoll import _core
 from opticoll.errors import AlgorithmError, CollectiveError, UsageError
@@ -99,18 +99,16 @@ def records(kind: str) -> list[RecordRow]:
     if kind not in KINDS:
         raise UsageError(f"nothing is listed as `{kind}`{nearest(kind, KINDS)}")
     return [
-        RecordRow(
-            kind=cast("Kind", kind),
-            name=record["name"],
-            label=record["label"],
-            summary=record["summary"],
-            citation=record["citation"],
-            options=[OptionRow(**option) for option in record["options"]],
-            collective=record["collective"],
-            family=record["family"],
+        RecordRow.of(
+            record, kind=kind, options=[OptionRow(**option) for option in record["options"]]
         )
         for record in _core.records(kind)
     ]
+
+
+def record(kind: str, name: str) -> RecordRow:
+    """The record of a kind with a name."""
+    return next(one for one in records(kind) if one.name == name)
 
 
 def listing(what: str | None) -> list[RecordRow]:

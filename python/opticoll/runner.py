@@ -73,6 +73,10 @@ class Watch:
         if self._update is not None:
             self._update(label, done, total)
 
+    def try_candidate(self, name: str) -> None:
+        """Say which candidate `auto` plans now."""
+        self.update(f"trying {name}", 0, 0)
+
     def announce(self, messages: int, chunks: int, forwards: int) -> None:
         """Say how much work the packet simulator has before it."""
         if self._announce is not None:

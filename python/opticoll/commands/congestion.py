@@ -219,8 +219,8 @@ class _Places:
 
     hosts: list[list[int]]
     hop_bytes: int
-    bound: int
-    least: bool
+    hop_bytes_bound: int
+    hop_bytes_least: bool
 
 
 def compute(asked: Congestion, watch: Watch) -> Iterator[CongestionRow]:
@@ -440,20 +440,16 @@ def _row(case: _Case, plan: Plan, places: _Places, runs: Outcome) -> CongestionR
     own = ("congestion", "ports", "replications")
     others = {name: text for name, text in case.settings.items() if name not in own}
     bursts = int(columns["bursts"].sum())
-    return CongestionRow(
+    return CongestionRow.of(
+        case,
+        places,
+        plan.collective,
         fabric=runs.network,
-        collective=plan.collective.kind,
-        algorithm=case.algorithm,
         chosen=plan.algorithm,
-        size_bytes=case.size_bytes,
-        size_convention=plan.collective.size_convention,
         ranks=len(places.hosts[0]),
         injection_bandwidth=int(case.value("ports")) * burst_rate(case.fabric),
-        copies=case.copies,
         congestion=case.value("congestion"),
         ports=int(case.value("ports")),
-        placement=case.placement,
-        offered_load=case.offered_load,
         settings=" ".join(f"{name}={text}" for name, text in others.items()),
         replications=len(columns),
         failed=runs.failed,
@@ -467,9 +463,6 @@ def _row(case: _Case, plan: Plan, places: _Places, runs: Outcome) -> CongestionR
         degraded=float(columns["degraded"].mean()),
         bursts=bursts,
         burst_loss=int(columns["bursts_lost"].sum()) / bursts if bursts else None,
-        hop_bytes=places.hop_bytes,
-        hop_bytes_bound=places.bound,
-        hop_bytes_least=places.least,
         verified=verified,
         failure=failures[0] if failures else "",
         outcome=runs,

@@ -9,7 +9,7 @@ from typing import Any
 
 from opticoll import config, exports
 from opticoll._core import Fabric, Plan
-from opticoll.arguments import Source, check_planned, obtain
+from opticoll.arguments import Source, check_planned, obtain, refuse_given
 from opticoll.demands import size_of
 from opticoll.errors import UsageError
 from opticoll.formats.atomic import check_writable
@@ -131,17 +131,9 @@ def _of_rows(asked: Asked, form: str) -> ExportedChoicesRow:
 
 def _refuse(asked: Asked, problem: str, fabric: object = None) -> None:
     """Refuse options that only plans have."""
-    options: dict[str, object] = {
-        "--algorithm": asked.algorithm,
-        "--size": asked.size,
-        "--root": asked.root,
-        "--demand": asked.demand,
-    }
-    options |= {"--wavelength": asked.wavelength, "--fabric": fabric}
-    options |= {f"--{name}".replace("_", "-"): one for name, one in asked.settings.items()}
-    for name, value in options.items():
-        if value is not None:
-            raise UsageError(f"{name} {problem}")
+    names = ("algorithm", "size", "root", "demand", "wavelength")
+    own = {name: getattr(asked, name) for name in names}
+    refuse_given({**own, "fabric": fabric, **asked.settings}, problem)
 
 
 def _text(asked: Asked, rows: list[AnyRow]) -> str:

@@ -2,22 +2,25 @@
 
 # Not `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import opticoll
 from opticoll import registry
 from opticoll._core import OpticollError, Plan
-from opticoll.arguments import PlanOptions, build, make, plan_key, simulate
+from opticoll.arguments import PlanOptions, plan_key, read_request, simulate
 from opticoll.demands import size_of
-from opticoll.layout import PICOSECONDS, human_time, wrapped
-from opticoll.once import verify_once
+from opticoll.layout import PICOSECONDS, human_seconds, wrapped
+from opticoll.once import plan_once, verify_once
 from opticoll.options import WavelengthOption
 from opticoll.plan_row import PlanRow, plan_row, plan_summary
+from opticoll.request import Request
 from opticoll.rows import Seconds, means
 from opticoll.runner import Command, Watch, on_command_line, text_file
+from opticoll.settings import Settings
 from opticoll.words import argument
 
 
@@ -56,6 +59,11 @@ class PlannedRow(PlanRow):
     held_algorithm: str | None = means("Algorithm of that plan", absent=ELSEWHERE, default=None)
 
 
+def _key(asked: Asked) -> Hashable:
+    """What the plan depends on."""
+    return plan_key(asked.collective, asked, asked.wavelength)
+
+
 def compute(asked: Asked, watch: Watch) -> Iterator[PlannedRow]:
     """Build a plan, verify and simulate it.
 
@@ -64,22 +72,23 @@ def compute(asked: Asked, watch: Watch) -> Iterator[PlannedRow]:
     OpticollError
         As for `opticoll.plan`.
     """
-    plan = build(asked.collective, asked, asked.wavelength, watch)
+    request = read_request(asked.collective, asked, asked.wavelength)
+    plan = plan_once(partial(_key, asked), partial(request.plan, watch.try_candidate))
     size_bytes = size_of(plan, asked.size, asked.demand)
     violations = verify_once(plan)
-    outcome = simulate(plan, size_bytes, asked.settings, watch)
+    outcome = simulate(plan, size_bytes, request.settings, watch)
     row = plan_row(plan, violations, outcome, size_bytes)
-    held = _held(plan, size_bytes, asked, watch) if outcome.policy == CHARGED else {}
+    held = _held(plan, size_bytes, request, watch) if outcome.policy == CHARGED else {}
     yield PlannedRow.of(row, plan=plan, **held)
 
 
-def _held(plan: Plan, size_bytes: int, asked: Asked, watch: Watch) -> dict[str, Any]:
+def _held(plan: Plan, size_bytes: int, request: Request, watch: Watch) -> dict[str, Any]:
     """The time and algorithm of a plan where circuits stay up; nothing where they cannot."""
-    asked = replace(asked, algorithm=QUICK, method=replace(asked.method, policy=HELD))
+    settings: Settings = {**request.settings, "policy": HELD}
     try:
         if plan.asked == registry.DEFAULT_ALGORITHM:
-            plan = make(asked.collective, asked, asked.wavelength, watch)
-        outcome = plan.simulate(size_bytes, **asked.settings)
+            plan = replace(request, algorithm=QUICK, settings=settings).plan(watch.try_candidate)
+        outcome = plan.simulate(size_bytes, **settings)
     except OpticollError:
         return {}
     if plan.verify():
@@ -95,7 +104,7 @@ def _text(asked: Asked, rows: list[PlannedRow]) -> str:
     said = (
         f"{CHARGED}, the rule of papers, sets up all circuits anew for every slot. If circuits "
         f"stay up (--policy {HELD}), {row.held_algorithm} takes "
-        f"{human_time(round(row.held_time_s * PICOSECONDS))}"
+        f"{human_seconds(row.held_time_s)}"
     )
     if row.held_time_s:
         said += f": {CHARGED} takes {row.time_s / row.held_time_s:.3g} times as long"
@@ -118,6 +127,6 @@ COMMAND = Command(
     files=(
         text_file("output", "File for the plan; the ending .zst compresses it", "plan", _write),
     ),
-    shares=lambda asked: plan_key(asked.collective, asked, asked.wavelength),
+    shares=_key,
 )
 command_line = on_command_line(COMMAND)

@@ -22,7 +22,7 @@ from opticoll.circuit_switches import RematchedRow, change_lines, fibres, rematc
 from opticoll.demands import size_of
 from opticoll.errors import OpticollError, UsageError
 from opticoll.foreign import moved
-from opticoll.layout import PICOSECONDS, align, human_time
+from opticoll.layout import PICOSECONDS, align, human_seconds, human_time
 from opticoll.plan_row import PlanRow, plan_row, plan_summary
 from opticoll.registry import algorithm_spelling
 from opticoll.rows import (
@@ -92,8 +92,8 @@ def _check(failed: str, fabric: Fabric) -> None:
     FabricError
         There is no such part, or nothing is left.
     """
-    (known,) = (one for one in registry.records("fabrics") if one.name == fabric.family)
-    names = {option["name"] for option in known.options} & {"without", "degraded"}
+    known = registry.record("fabrics", fabric.family).options
+    names = {option["name"] for option in known} & {"without", "degraded"}
     for key in names & (options := _options([failed])).keys():
         earlier = fabric.option(key)
         fabric.with_options(
@@ -187,7 +187,7 @@ def _text(asked: Replan, rows: list[ReplanRow]) -> str:
             "kept as it was",
             "does not work any more"
             if row.kept_time_s is None
-            else f"{human_time(round(row.kept_time_s * PICOSECONDS))} on what is left",
+            else f"{human_seconds(row.kept_time_s)} on what is left",
         ],
         ["now", f"{row.chosen}: {after}{among}, {row.slowdown:.4g} times as long"],
     ]

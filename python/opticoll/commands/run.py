@@ -16,7 +16,7 @@ from opticoll.execution.payload import OPERATORS, TYPES, payload_of
 from opticoll.layout import PICOSECONDS, align, human_seconds, plural
 from opticoll.once import verify_once
 from opticoll.options import NO_FURTHER_METHOD, FurtherMethodOption, WavelengthOption
-from opticoll.proof import program_proof_rows, program_refuted, refuted
+from opticoll.proof import refuse_violated, refuted
 from opticoll.rows import Bytes, Count, GigabytesPerSecond, Positive, Row, Seconds, means
 from opticoll.runner import Command, Watch, on_command_line, rows_file
 from opticoll.words import option, whole
@@ -141,9 +141,7 @@ def _program(asked: Run, size: str, watch: Watch) -> tuple[Program, str]:
         if form.holds == "program":
             program = foreign.read_program(asked.source, form.name)
             foreign.check_ranks(program.collective.ranks, None, asked.ranks)
-            wrong = program_refuted(program_proof_rows(program, asked.source, form.name))
-            if wrong is not None:
-                raise wrong
+            refuse_violated(program, asked.source, form.name)
             return program, program.name or asked.source
         plan = obtain(asked, asked.wavelength, watch)
     else:
@@ -152,9 +150,7 @@ def _program(asked: Run, size: str, watch: Watch) -> tuple[Program, str]:
     if violations:
         raise refuted(plan, violations)
     program = Program.of_plan(plan)
-    wrong = program_refuted(program_proof_rows(program, plan.algorithm, "plan"))
-    if wrong is not None:
-        raise wrong
+    refuse_violated(program, plan.algorithm, "plan")
     return program, plan.algorithm
 
 
@@ -162,24 +158,19 @@ def _row(asked: Run, job: mpi.Job, name: str, ended: threads.Ended) -> RunRow:
     payload = job.payload
     collective = payload.collective
     algorithm, bus = payload.bus_bandwidth(ended.seconds)
-    return RunRow(
+    return RunRow.of(
+        payload,
+        collective,
+        ended,
         collective=collective.kind,
         schedule=name,
         on=asked.on,
-        ranks=collective.ranks,
         mode="in place" if job.in_place else "out of place",
-        size_bytes=payload.size_bytes,
-        chunks=collective.chunks,
-        elements=payload.elements,
         type=payload.element_type,
-        operator=payload.operator,
-        root=collective.root,
         time_s=ended.seconds,
         algorithm_bandwidth=algorithm,
         bus_bandwidth=bus,
-        wrong=ended.wrong,
         library_time_s=ended.library_seconds,
-        differing=ended.differing,
         verified=ended.wrong == 0 and not ended.differing,
     )
 

@@ -14,7 +14,7 @@ from opticoll.circuit_settings import settings
 from opticoll.circuit_switches import SwitchRow, switch_lines, switches
 from opticoll.demands import size_of
 from opticoll.errors import UsageError
-from opticoll.layout import PICOSECONDS, align, human_seconds, labelled, plural
+from opticoll.layout import PICOSECONDS, align, and_more, human_seconds, labelled, plural
 from opticoll.network_graph import rank_names
 from opticoll.options import FURTHER, WavelengthOption
 from opticoll.plan_row import describe_fabric
@@ -30,7 +30,7 @@ from opticoll.rows import (
     means,
 )
 from opticoll.runner import Command, Watch, figure_file, on_command_line
-from opticoll.trees import Tree, trees
+from opticoll.trees import trees
 from opticoll.words import option, whole
 
 MOST_LIGHTPATHS = 40
@@ -193,7 +193,7 @@ def compute(asked: Show, watch: Watch) -> Iterator[SlotRow]:
         step_slots=plan.step_slots,
         slot=slot or 0,
         lightpaths=_lightpaths(plan, slot or 0),
-        trees=None if shape != "trees" else [_tree_row(one) for one in _trees(plan, asked)],
+        trees=None if shape != "trees" else _trees(plan, asked),
         settings=_settings(plan, asked) if view == "settings" else OMITTED,
         plan=plan,
         view=shape,
@@ -202,18 +202,11 @@ def compute(asked: Show, watch: Watch) -> Iterator[SlotRow]:
     )
 
 
-def _trees(plan: Plan, asked: Show) -> list[Tree]:
-    return trees(plan, asked.of_rank, asked.of_chunk)
-
-
-def _tree_row(tree: Tree) -> TreeRow:
-    return TreeRow(
-        root=tree.root,
-        action=tree.action,
-        chunks=tree.chunks,
-        depth=tree.depth,
-        edges=[EdgeRow(**vars(edge)) for edge in tree.edges],
-    )
+def _trees(plan: Plan, asked: Show) -> list[TreeRow]:
+    return [
+        TreeRow.of(tree, edges=[EdgeRow.of(edge) for edge in tree.edges])
+        for tree in trees(plan, asked.of_rank, asked.of_chunk)
+    ]
 
 
 def _settings(plan: Plan, asked: Show) -> list[CircuitSettingRow]:
@@ -243,9 +236,7 @@ def _setting_lines(listed: list[CircuitSettingRow]) -> str:
         times = [human_seconds(one.start_s), human_seconds(one.end_s)]
         cells.append([str(number), f"{first}-{last}", *times, "  ".join(pairs)])
     table = align(cells, ["setting", "slots", "from", "to", "circuits"], right=(0, 1, 2, 3))
-    if len(listed) > MOST_STEPS:
-        table += f"\nand {len(listed) - MOST_STEPS} more settings (all of them with --json)"
-    return table
+    return "\n".join([table, *and_more(len(listed), MOST_STEPS, " settings")])
 
 
 def _lightpaths(plan: Plan, slot: int) -> list[LightpathRow]:
@@ -325,9 +316,7 @@ def _tree_lines(found: list[TreeRow]) -> str:
             steps.setdefault(edge.slot, []).append(f"{edge.source} > {edge.destination}")
         cells = [[f"  step {slot}", "  ".join(moves)] for slot, moves in steps.items()]
         lines.append(align(cells[:MOST_STEPS]))
-    if len(found) > MOST_TREES:
-        lines.append(f"and {len(found) - MOST_TREES} more trees (all of them with --json)")
-    return "\n".join(lines)
+    return "\n".join([*lines, *and_more(len(found), MOST_TREES, " trees")])
 
 
 def _other_trees(asked: Show, row: SlotRow) -> list[str]:
@@ -405,9 +394,7 @@ def _slot_lines(row: SlotRow) -> str:
     lines = [f"slot {row.slot}: {plural(here, what)}{carried}"]
     if cells:
         lines.append(align(cells))
-    if here > MOST_LIGHTPATHS:
-        lines.append(f"and {here - MOST_LIGHTPATHS} more (all of them with --json)")
-    return "\n".join(lines)
+    return "\n".join([*lines, *and_more(here, MOST_LIGHTPATHS)])
 
 
 def _lights(row: SlotRow) -> list[tuple[LightpathRow, list[int]]]:

@@ -128,14 +128,13 @@ def compute(asked: Tasks, watch: Watch) -> Iterator[TaskRow]:
         problems = plan.verify()
         for other in beside:
             problems += task_conflicts([plans[min(index, other)], plans[max(index, other)]])
-        yield TaskRow(
+        yield TaskRow.of(
+            plan.fabric,
             name=_name(task),
             fabric=plan.fabric.spec,
             collective=plan.collective.kind,
             algorithm=plan.asked,
             chosen=plan.algorithm,
-            ranks=plan.fabric.ranks,
-            injection_bandwidth=plan.fabric.injection_bandwidth,
             fabric_latency_s=latency_s(plan.fabric),
             size_bytes=sizes[index],
             rounds=task.rounds,

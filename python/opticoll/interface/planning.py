@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from opticoll import _core, errors
-from opticoll._core import Collective, Plan
+from opticoll._core import Plan
 from opticoll.interface.command import one, rows
 
 if TYPE_CHECKING:
@@ -110,41 +109,18 @@ def plan(
     >>> opticoll.plan("all_gather", ring, size="1MiB").algorithm
     'ring_bidirectional:stripes=2'
     """
-    from opticoll import config, demands, registry, user_algorithm
+    from opticoll import request
 
-    fabric = config.to_fabric(fabric)
-    root = config.to_root(root, fabric)
-    size_bytes = None if size is None else config.to_bytes(size)
-    wanted = None
-    if demand is not None:
-        wanted, size_bytes = demands.asked(collective, demand, fabric.ranks, size_bytes)
-    if algorithm is None:
-        algorithm = registry.DEFAULT_ALGORITHM
-    if isinstance(algorithm, str) and not user_algorithm.is_user_algorithm(algorithm):
-        spelling = registry.algorithm_spelling(collective, algorithm)
-        return _core.plan(
-            collective,
-            fabric,
-            spelling,
-            root=root,
-            wavelength=wavelength,
-            size_bytes=size_bytes,
-            watch=watch,
-            demand=wanted,
-            **settings,
-        )
-    if isinstance(algorithm, str):
-        name, (function, options) = algorithm.strip(), user_algorithm.load(algorithm)
-    else:
-        name, function, options = user_algorithm.name_of(algorithm), algorithm, {}
-    demanded = Collective(collective, fabric.ranks, root=root, demand=wanted)
-    schedule = user_algorithm.call(function, demanded, fabric, options)
-    try:
-        return _core.make_plan(schedule, fabric, name, wavelength, size_bytes)
-    except errors.ScheduleError as error:
-        raise errors.UserAlgorithmError(
-            f"algorithm `{name}` returned a schedule that cannot be planned: {error}"
-        ) from error
+    return request.read(
+        collective,
+        fabric,
+        algorithm,
+        size=size,
+        root=root,
+        demand=demand,
+        wavelength=wavelength,
+        settings=settings,
+    ).plan(watch)
 
 
 def measure(plan: Plan, size: str | int, **settings: Unpack[Settings]) -> PlanRow:

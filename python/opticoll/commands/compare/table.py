@@ -11,7 +11,15 @@ from typing import Any
 
 from opticoll import break_even, registry
 from opticoll.break_even import Lead
-from opticoll.layout import PICOSECONDS, align, format_rate, human_time, plural, size_names, wrapped
+from opticoll.layout import (
+    align,
+    format_rate,
+    human_seconds,
+    human_time,
+    plural,
+    size_names,
+    wrapped,
+)
 from opticoll.plan_row import PlanRow, capacity_lines, different_ranks, rule
 from opticoll.proof import verdict
 
@@ -69,7 +77,7 @@ def comparison_table(rows: Sequence[PlanRow]) -> str:
         else:
             tables.append(f"{title}\n{align(cells, heading, right=range(1, 9))}")
         if first.bound_time_s is not None:
-            bound = f"lower bound: {human_time(round(first.bound_time_s * PICOSECONDS))}"
+            bound = f"lower bound: {human_seconds(first.bound_time_s)}"
             tables[-1] += f"\n{bound} ({first.bound_time_name})"
         elif first.simulator == "closed_form":
             tables[-1] += f"\nlower bound: {first.bound_time_assumption}"

@@ -24,7 +24,7 @@ from opticoll._core import Fabric, Outcome, Trace, format_size, replay_trace
 from opticoll.arguments import algorithms_by_collective, carried_out, key_values
 from opticoll.commands.replay import timeline
 from opticoll.errors import TraceError, UsageError
-from opticoll.layout import PICOSECONDS, align, duration, format_rate, labelled, plural
+from opticoll.layout import PICOSECONDS, align, and_more, duration, format_rate, labelled, plural
 from opticoll.options import FURTHER, NO_REPLAY, ReplayOption
 from opticoll.plan_row import FABRIC_LATENCY, latency_fact, latency_s
 from opticoll.proof import algorithm_name
@@ -486,10 +486,7 @@ def _collectives(rows: Sequence[CollectiveRow]) -> list[str]:
         least, most = (format_size(size) for size in (min(planned or [0]), max(planned or [0])))
         size = "" if not planned else f" of {least}" if least == most else f" of {least}..{most}"
         lines.append(f"{kind}{size} among {plural(ranks, 'rank')} by {name}")
-    rest = len(lines) - MOST_COLLECTIVES
-    if rest > 0:
-        lines = [*lines[:MOST_COLLECTIVES], f"and {rest} more (all of them with --json)"]
-    return lines
+    return [*lines[:MOST_COLLECTIVES], *and_more(len(lines), MOST_COLLECTIVES)]
 
 
 def _light(row: ReplayRow) -> str:

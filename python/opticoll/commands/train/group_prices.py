@@ -64,7 +64,8 @@ class GroupPrices:
                 self._add(one, None, (0, 0), [])
                 return
             plan = self._demanded(demand, part)
-            size = largest_source(plan.to_text())
+            assert plan.collective.demand is not None
+            size = plan.collective.demand.largest
         wrong = [violation.sentence for violation in plan.verify()]
         cost = _core.collective_cost(plan, size, **self._settings)
         self.simulator, self.policy = cost["simulator"], cost["policy"]
@@ -149,12 +150,6 @@ def uniform(demand: list[list[int]]) -> list[list[int]]:
 
 
 _DEMAND = re.compile(r"^demand (\d+) (.*)$", re.MULTILINE)
-
-
-def largest_source(plan: str) -> int:
-    """The most bytes that a rank sends in a plan with a demand: its size."""
-    amounts = (re.findall(r"[=+](\d+)", line[2]) for line in _DEMAND.finditer(plan))
-    return max(sum(map(int, one)) for one in amounts)
 
 
 def with_demand(plan: str, demand: Sequence[Sequence[int]]) -> str:

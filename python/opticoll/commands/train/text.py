@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from opticoll import registry
-from opticoll.layout import align, duration, format_rate, plural, size_names
+from opticoll.layout import align, and_more, duration, format_rate, plural, size_names
 from opticoll.plan_row import capacity_lines, different_ranks, latency_fact
 
 if TYPE_CHECKING:
@@ -231,8 +231,7 @@ def _group_collectives(groups: GroupsRow) -> str:
     heading = ["group", "collective", "ranks", "size", "times", "algorithm"]
     heading += ["each", "reconfiguration"] if timed else []
     table = align(lines, heading, right=(2, 3, 4, 6, 7) if timed else (2, 3, 4))
-    rest = len(ordered) - MOST_SIZES
-    return f"{table}\nand {rest} more (all of them with --json)" if rest > 0 else table
+    return "\n".join([table, *and_more(len(ordered), MOST_SIZES)])
 
 
 def _sizes(row: TrainingRow) -> str:
