@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from opticoll.cli.runner import Command
 from opticoll.commands import installed
-from opticoll.rows import reference
-from opticoll.runner import Command
+from opticoll.outputs.rows import reference
 
 PAGE = Path(__file__).parent / "json.md"
 

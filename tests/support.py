@@ -12,8 +12,9 @@ from typing import TypeVar
 
 import pytest
 
-from opticoll import _core, errors, reference, waiting
-from opticoll.main import main
+from opticoll import _core, errors, reference
+from opticoll.cli import progress
+from opticoll.cli.main import main
 
 ALL_CASES = os.environ.get("OPTICOLL_CASES") == "all"
 """Whether every case is wanted: `make validate` sets the variable."""
@@ -62,7 +63,7 @@ Run = Callable[..., Finished]
 def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
     """Run `opticoll` with arguments in this process."""
     # What a slow machine adds to standard error is no part of an answer.
-    monkeypatch.setattr(waiting, "LINE_S", threading.TIMEOUT_MAX)
+    monkeypatch.setattr(progress, "LINE_S", threading.TIMEOUT_MAX)
 
     def run_in_process(*arguments: str | Path) -> Finished:
         capsys.readouterr()

@@ -12,7 +12,7 @@ import pytest
 import opticoll
 from opticoll import plot
 from opticoll.commands import compare
-from opticoll.plan_row import PlanRow, plan_row
+from opticoll.outputs.plan_row import PlanRow, plan_row
 from support import RING, Run
 
 COMPARE = ("compare", "all_gather", "--fabric", RING, "--algorithms", "ring,optree")

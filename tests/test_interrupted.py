@@ -16,9 +16,9 @@ import pytest
 
 import opticoll
 from opticoll import _core
+from opticoll.cli.runner import Watch
 from opticoll.commands.traffic import packets
-from opticoll.plan_row import PlanRow, plan_row
-from opticoll.runner import Watch
+from opticoll.outputs.plan_row import PlanRow, plan_row
 from support import RING, Run
 
 AT_ONCE_S = 5.0

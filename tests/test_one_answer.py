@@ -19,9 +19,11 @@ import pytest
 from cyclopts import Parameter
 
 import opticoll
-from opticoll import errors, registry
-from opticoll.rows import plain
-from opticoll.words import hints
+from opticoll import errors
+from opticoll.cli.option_types import hints
+from opticoll.names import has_root
+from opticoll.outputs.records import record_rows
+from opticoll.outputs.rows import plain
 from support import ALL_CASES, Run, some_of, written_study
 
 Settings = dict[str, str]
@@ -92,18 +94,18 @@ class Question:
 def drawn() -> Iterator[Question]:
     """Questions by a seed, as many of each fabric."""
     generator = random.Random(SEED)
-    kinds = [record["name"] for record in registry.records("collectives")]
+    kinds = [record["name"] for record in record_rows("collectives")]
     for number in range(DRAWN):
         spec, settings = FABRICS[number % len(FABRICS)]
         fabric = opticoll.Fabric(spec.format(generator.randint(2, 9)))
         kind = generator.choice([*kinds, "all_to_all", "all_reduce"])
-        has_root = registry.has_root(kind) and generator.random() < 0.5
+        rooted = has_root(kind) and generator.random() < 0.5
         demands = [None, "uniform", "random:seed=3", "zipf:exponent=0", "one_hot"]
         yield Question(
             kind,
             fabric.spec,
             generator.choice(["1B", "1000B", "64KiB", "1MiB", "5MB", "64MiB"]),
-            generator.randrange(fabric.ranks) if has_root else None,
+            generator.randrange(fabric.ranks) if rooted else None,
             generator.choice(demands) if kind == "all_to_all" else None,
             generator.choice(settings),
         )

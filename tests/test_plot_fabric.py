@@ -282,7 +282,7 @@ def test_what_has_no_links_in_time_is_refused(run: Run, tmp_path: Path) -> None:
 def test_flows_are_simulated_once_to_be_drawn(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from opticoll.arguments import simulate
+    from opticoll.cli.arguments import simulate
 
     target = tmp_path / "use.svg"
     simulated: list[Outcome] = []

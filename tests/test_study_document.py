@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from opticoll.cli.main import app
 from opticoll.commands import COMMANDS
 from opticoll.errors import ConfigError, UsageError
-from opticoll.main import app
 from opticoll.study import document
 from opticoll.study.expression import Expression
 from opticoll.study.points import asked, command_line, command_of, options_of, points

@@ -14,14 +14,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from opticoll.cli.option_types import argument, count, option
+from opticoll.cli.options import FURTHER
+from opticoll.cli.runner import Command, Watch
 from opticoll.errors import UsageError
 from opticoll.formats.atomic import make_folder, replacing
-from opticoll.layout import align, wrapped
-from opticoll.options import FURTHER
-from opticoll.registry import canonical, nearest
-from opticoll.rows import Row, hidden, means, table
-from opticoll.runner import Command, Watch
-from opticoll.words import argument, count, option
+from opticoll.names import canonical, nearest
+from opticoll.outputs.layout import align, wrapped
+from opticoll.outputs.rows import Row, hidden, means, table
 from opticoll_papers import PAPERS
 from opticoll_papers.claims import load
 from opticoll_papers.judging import Finding

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import opticoll_papers as papers
-from opticoll.main import app
+from opticoll.cli.main import app
 from opticoll_papers import kit
 from opticoll_papers.claims import load
 from opticoll_papers.command import reproduce

@@ -19,12 +19,12 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from opticoll._core import Fabric, Plan, Program, Trace
-from opticoll.demands import size_of
 from opticoll.errors import FabricError, OpticollError, UsageError
-from opticoll.foreign import fitting
 from opticoll.formats import FORMATS, Format, of, trace_file
 from opticoll.formats.atomic import together
-from opticoll.registry import canonical, nearest
+from opticoll.inputs.demands import size_of
+from opticoll.inputs.imported import fitting
+from opticoll.names import canonical, nearest
 
 COLUMNS = ("slot", "action", "chunk", "count", "source", "destination")
 """Columns of a table of transfers, before the fields of their light."""

@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import cache
 
 from opticoll import formulas
-from opticoll.rows import plain
+from opticoll.outputs.rows import plain
 from opticoll_papers.kit import Constructed, OwnRow, Results, construct, own_rows, step_time_ps
 
 MODELS = {

@@ -6,12 +6,25 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
-from opticoll import _core, config, demands, registry
-from opticoll.arguments import PartOptions, check_root, need_fabric
-from opticoll.demands import DEFAULT_SIZE
+from opticoll import _core
+from opticoll.cli.arguments import PartOptions, check_root, need_fabric
+from opticoll.cli.option_types import argument
+from opticoll.cli.options import (
+    NO_BOUNDED,
+    BoundedOption,
+    DemandOption,
+    FabricOption,
+    RootOption,
+    SizeOption,
+)
+from opticoll.cli.runner import Command, Watch, on_command_line
 from opticoll.errors import installing
-from opticoll.layout import PICOSECONDS, align, format_rate, human_seconds, plural
-from opticoll.optimum import (
+from opticoll.inputs import demands
+from opticoll.inputs.demands import DEFAULT_SIZE
+from opticoll.inputs.values import to_bytes
+from opticoll.outputs.fabric_names import fabric_text
+from opticoll.outputs.layout import PICOSECONDS, align, format_rate, human_seconds, plural
+from opticoll.outputs.optimum import (
     ALL_AT_ONCE,
     GIGABYTE,
     LINEAR,
@@ -21,15 +34,7 @@ from opticoll.optimum import (
     seconds,
     unit,
 )
-from opticoll.options import (
-    NO_BOUNDED,
-    BoundedOption,
-    DemandOption,
-    FabricOption,
-    RootOption,
-    SizeOption,
-)
-from opticoll.rows import (
+from opticoll.outputs.rows import (
     OMITTED,
     Bytes,
     Count,
@@ -39,8 +44,6 @@ from opticoll.rows import (
     command_field,
     means,
 )
-from opticoll.runner import Command, Watch, on_command_line
-from opticoll.words import argument
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,7 +138,7 @@ def compute(asked: Asked, watch: Watch) -> Iterator[BoundsRow]:
     check_root(kind, asked.root)
     fabric = need_fabric(asked.fabric)
     root = asked.root or 0
-    demand, size_bytes = None, config.to_bytes(asked.size or DEFAULT_SIZE)
+    demand, size_bytes = None, to_bytes(asked.size or DEFAULT_SIZE)
     if asked.demand is not None:
         own = None if asked.size is None else size_bytes
         demand, size_bytes = demands.asked(kind, asked.demand, fabric.ranks, own)
@@ -208,7 +211,7 @@ MOST_NAMED = 4
 
 def _text(asked: Asked, rows: list[BoundsRow]) -> str:
     (row,) = rows
-    fabric = registry.fabric_text(row.fabric)
+    fabric = fabric_text(row.fabric)
     lines = [f"{row.collective} on {plural(row.ranks, 'rank')} of {fabric}"]
     least, most, before = (
         None if text is None else Fraction(text)

@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 import opticoll
-from opticoll import config, proof, registry, words
 from opticoll._core import (
     Fabric,
     OpticollError,
@@ -33,14 +32,20 @@ from opticoll._core import (
     records,
     simulate_collectives,
 )
-from opticoll.arguments import check_root, key_values
-from opticoll.demands import DEFAULT_SIZE
+from opticoll.cli import option_types
+from opticoll.cli.arguments import check_root, key_values
+from opticoll.cli.option_types import argument, count, option, whole
+from opticoll.cli.options import FURTHER, NO_CONGESTION, CongestionOption, RootOption, SizeOption
+from opticoll.cli.runner import Command, Watch, figure_file, on_command_line, rows_file
 from opticoll.errors import AlgorithmError, UsageError
-from opticoll.layout import PICOSECONDS, describe_size, format_rate, plural
-from opticoll.network_graph import LIGHT
-from opticoll.options import FURTHER, NO_CONGESTION, CongestionOption, RootOption, SizeOption
-from opticoll.registry import canonical, nearest
-from opticoll.rows import (
+from opticoll.formats.network_graph import LIGHT
+from opticoll.inputs.demands import DEFAULT_SIZE
+from opticoll.inputs.fabric_files import to_medium
+from opticoll.inputs.values import to_bytes
+from opticoll.names import DEFAULT_ALGORITHM, algorithm_names, canonical, nearest
+from opticoll.outputs import verification
+from opticoll.outputs.layout import PICOSECONDS, describe_size, format_rate, plural
+from opticoll.outputs.rows import (
     OMITTED,
     BitsPerSecond,
     Bytes,
@@ -57,8 +62,6 @@ from opticoll.rows import (
     means,
     table,
 )
-from opticoll.runner import Command, Watch, figure_file, on_command_line, rows_file
-from opticoll.words import argument, count, option, whole
 
 EXAMPLE = "ladder:rungs=5,hosts=10,wavelengths=28,rate=10Gb/s"
 
@@ -119,7 +122,7 @@ class Congestion:
     seed: int | None = option(
         "Seed of all random draws (default: 1)",
         group=FURTHER,
-        converter=whole(least=0, most=words.MOST_SEED),
+        converter=whole(least=0, most=option_types.MOST_SEED),
         allow_leading_hyphen=True,
     )
     jobs: int | None = count(
@@ -248,7 +251,7 @@ def compute(asked: Congestion, watch: Watch) -> Iterator[CongestionRow]:
         # Cases that differ in bursts and policies share plan and places.
         known = (case.fabric, case.collective, case.algorithm, case.size_bytes, case.ranks)
         key: tuple[object, ...] = (*known, case.copies, case.root, case.placement)
-        chooses = canonical(case.algorithm, [registry.DEFAULT_ALGORITHM]) is not None
+        chooses = canonical(case.algorithm, [DEFAULT_ALGORITHM]) is not None
         if chooses:
             key = (*key, *sorted(case.settings.items()))
         if key not in placed:
@@ -284,10 +287,10 @@ def _cases(asked: Congestion) -> list[_Case]:
         raise UsageError(f"--fabric is missing; give {EXAMPLE} or the like")
     kind = collective_kind(asked.collective)
     check_root(kind, asked.root)
-    size_bytes = config.to_bytes(DEFAULT_SIZE if asked.size is None else asked.size)
-    policies = words.listed("--congestion", given.pop("congestion", None))
-    placements = words.listed("--placement", asked.placement)
-    offered_loads = words.listed("--offered-load", str(asked.offered_load))
+    size_bytes = to_bytes(DEFAULT_SIZE if asked.size is None else asked.size)
+    policies = option_types.listed("--congestion", given.pop("congestion", None))
+    placements = option_types.listed("--placement", asked.placement)
+    offered_loads = option_types.listed("--offered-load", str(asked.offered_load))
     loads = [_number(text) for text in offered_loads]
     if asked.seed is not None and not _draws(asked.collectives, policies, loads, given):
         raise UsageError(
@@ -296,9 +299,9 @@ def _cases(asked: Congestion) -> list[_Case]:
         )
     return [
         _Case(
-            fabric=config.to_medium(asked.fabric),
+            fabric=to_medium(asked.fabric),
             collective=kind,
-            algorithm=asked.algorithm or registry.DEFAULT_ALGORITHM,
+            algorithm=asked.algorithm or DEFAULT_ALGORITHM,
             size_bytes=size_bytes,
             ranks=asked.ranks,
             copies=asked.collectives,
@@ -343,8 +346,8 @@ def _number(text: str) -> float:
 
 def _algorithms(collective: str) -> list[str]:
     """All algorithms but the one that chooses among them."""
-    names = registry.algorithm_names(collective)
-    return [name for name in names if name != registry.DEFAULT_ALGORITHM]
+    names = algorithm_names(collective)
+    return [name for name in names if name != DEFAULT_ALGORITHM]
 
 
 def _fastest(case: _Case, names: list[str], threads: int) -> tuple[Plan, _Places]:
@@ -408,7 +411,7 @@ def _place(case: _Case, algorithm: str) -> tuple[Plan, _Places]:
         )
     plan = _planned(case, algorithm, ranks)
     if violations := plan.verify():
-        raise proof.refuted(plan, violations)
+        raise verification.refuted(plan, violations)
     natural = list(range(ranks * copies))
     spread = [rank % nodes * each + rank // nodes for rank in natural]
     name = canonical(case.placement, PLACEMENTS)

@@ -7,22 +7,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from opticoll import config, exports
+from opticoll import exports
 from opticoll._core import Fabric, Plan
-from opticoll.arguments import Source, check_planned, obtain, refuse_given
-from opticoll.demands import size_of
+from opticoll.cli.arguments import Source, check_planned, obtain, refuse_given
+from opticoll.cli.option_types import argument, option
+from opticoll.cli.options import WavelengthOption
+from opticoll.cli.runner import Command, File, Watch, on_command_line
 from opticoll.errors import UsageError
 from opticoll.formats.atomic import check_writable
 from opticoll.formats.nccl_tuner import choices
-from opticoll.layout import plural
-from opticoll.once import verify_once
-from opticoll.options import WavelengthOption
-from opticoll.proof import PlanHead, algorithm_name, head
-from opticoll.registry import fabric_text
+from opticoll.inputs.demands import size_of
+from opticoll.inputs.fabric_files import to_fabric
+from opticoll.inputs.plan_cache import verify_once
+from opticoll.outputs.fabric_names import fabric_text
+from opticoll.outputs.layout import plural
+from opticoll.outputs.rows import Bytes, Count, Positive, Row, hidden, means
+from opticoll.outputs.verification import PlanHead, algorithm_name, head
 from opticoll.report.rows_file import read as read_rows
-from opticoll.rows import Bytes, Count, Positive, Row, hidden, means
-from opticoll.runner import Command, File, Watch, on_command_line
-from opticoll.words import argument, option
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,7 +111,7 @@ def _of_fabric(asked: Asked, form: str) -> ExportedFabricRow:
     _refuse(asked, "goes with a plan: name a plan file or a collective, too")
     if asked.fabric is None:
         raise UsageError("name a plan file or a collective, or --fabric for the fabric alone")
-    fabric = config.to_fabric(asked.fabric)
+    fabric = to_fabric(asked.fabric)
     if not fabric.electrical:
         problem = f"{form} has no words for circuits, which {fabric.family} has in place of links"
         raise UsageError(f"--format: {problem}")

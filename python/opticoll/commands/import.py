@@ -7,17 +7,19 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import opticoll
-from opticoll import config, exports, foreign
+from opticoll import exports
 from opticoll._core import Plan
-from opticoll.arguments import PartOptions
+from opticoll.cli.arguments import PartOptions
+from opticoll.cli.option_types import argument
+from opticoll.cli.options import InputFormatOption, InputRanksOption, PlacedFabricOption
+from opticoll.cli.runner import Command, Watch, on_command_line, text_file
 from opticoll.errors import UsageError
-from opticoll.layout import plural
-from opticoll.once import verify_once
-from opticoll.options import InputFormatOption, InputRanksOption, PlacedFabricOption
-from opticoll.proof import PlanHead, head, refuted
-from opticoll.rows import Count, hidden, means
-from opticoll.runner import Command, Watch, on_command_line, text_file
-from opticoll.words import argument
+from opticoll.inputs import imported
+from opticoll.inputs.fabric_files import to_fabric
+from opticoll.inputs.plan_cache import verify_once
+from opticoll.outputs.layout import plural
+from opticoll.outputs.rows import Count, hidden, means
+from opticoll.outputs.verification import PlanHead, head, refuted
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,9 +53,9 @@ def compute(asked: Import, watch: Watch) -> Iterator[ImportRow]:
     """
     if "output" not in watch.files:
         raise UsageError("--output is missing; give the name of a file, such as theirs.plan")
-    form = foreign.format_of(asked.file, asked.format)
-    fabric = None if asked.fabric is None else config.to_fabric(asked.fabric)
-    plan, notes = foreign.read_plan(asked.file, form.name, fabric, asked.ranks)
+    form = imported.format_of(asked.file, asked.format)
+    fabric = None if asked.fabric is None else to_fabric(asked.fabric)
+    plan, notes = imported.read_plan(asked.file, form.name, fabric, asked.ranks)
     watch.notes += [*notes, *exports.of_its_own(asked.file)]
     violations = verify_once(plan)
     if violations:

@@ -9,14 +9,14 @@ from itertools import groupby
 from textwrap import shorten
 from typing import Any, Literal
 
-from opticoll import registry
+from opticoll.cli.option_types import argument
+from opticoll.cli.runner import Command, Watch, on_command_line
 from opticoll.commands import COMMANDS
 from opticoll.formats import FORMATS, Holds
-from opticoll.layout import align, wrapped
-from opticoll.registry import RecordRow, canonical
-from opticoll.rows import Row, means
-from opticoll.runner import Command, Watch, on_command_line
-from opticoll.words import argument
+from opticoll.names import canonical
+from opticoll.outputs.layout import align, wrapped
+from opticoll.outputs.records import KINDS, RecordRow, listing
+from opticoll.outputs.rows import Row, means
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,7 +24,7 @@ class List:
     """What `opticoll list` takes."""
 
     kind: str | None = argument(
-        f"Kind: {', '.join([*registry.KINDS, 'formats', 'schemas'])}; or the name of "
+        f"Kind: {', '.join([*KINDS, 'formats', 'schemas'])}; or the name of "
         "anything, for its record in full; or a collective, for its algorithms "
         "(default: an overview)",
         default=None,
@@ -76,7 +76,7 @@ def compute(asked: List, watch: Watch) -> Iterator[RecordRow | FormatRow | Schem
             schema = import_module(f"opticoll.commands.{name}").COMMAND.schema()
             yield SchemaRow(kind="schemas", name=name, summary=summary, json_schema=schema)
         return
-    yield from registry.listing(asked.kind)
+    yield from listing(asked.kind)
 
 
 def _text(asked: List, rows: list[RecordRow | FormatRow | SchemaRow]) -> str:

@@ -9,19 +9,19 @@ from pathlib import Path
 from typing import Any
 
 import opticoll
-from opticoll import registry
 from opticoll._core import OpticollError, Plan
-from opticoll.arguments import PlanOptions, plan_key, read_request, simulate
-from opticoll.demands import size_of
-from opticoll.layout import PICOSECONDS, human_seconds, wrapped
-from opticoll.once import plan_once, verify_once
-from opticoll.options import WavelengthOption
-from opticoll.plan_row import PlanRow, plan_row, plan_summary
-from opticoll.request import Request
-from opticoll.rows import Seconds, means
-from opticoll.runner import Command, Watch, on_command_line, text_file
-from opticoll.settings import Settings
-from opticoll.words import argument
+from opticoll.cli.arguments import PlanOptions, plan_key, read_request, simulate
+from opticoll.cli.option_types import argument
+from opticoll.cli.options import WavelengthOption
+from opticoll.cli.runner import Command, Watch, on_command_line, text_file
+from opticoll.inputs.demands import size_of
+from opticoll.inputs.plan_cache import plan_once, verify_once
+from opticoll.inputs.request import Request
+from opticoll.inputs.settings import Settings
+from opticoll.names import DEFAULT_ALGORITHM
+from opticoll.outputs.layout import PICOSECONDS, human_seconds, wrapped
+from opticoll.outputs.plan_row import PlanRow, plan_row, plan_summary
+from opticoll.outputs.rows import Seconds, means
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,7 +86,7 @@ def _held(plan: Plan, size_bytes: int, request: Request, watch: Watch) -> dict[s
     """The time and algorithm of a plan where circuits stay up; nothing where they cannot."""
     settings: Settings = {**request.settings, "policy": HELD}
     try:
-        if plan.asked == registry.DEFAULT_ALGORITHM:
+        if plan.asked == DEFAULT_ALGORITHM:
             plan = replace(request, algorithm=QUICK, settings=settings).plan(watch.try_candidate)
         outcome = plan.simulate(size_bytes, **settings)
     except OpticollError:

@@ -14,28 +14,20 @@ from dataclasses import MISSING, dataclass
 from pathlib import Path
 
 import opticoll
-from opticoll import registry
 from opticoll._core import Fabric, Plan
 from opticoll._core import replan as core_replan
-from opticoll.arguments import Source, need_fabric, obtain
-from opticoll.circuit_switches import RematchedRow, change_lines, fibres, rematched
-from opticoll.demands import size_of
+from opticoll.cli.arguments import Source, need_fabric, obtain
+from opticoll.cli.option_types import option
+from opticoll.cli.runner import Command, Watch, on_command_line, text_file
 from opticoll.errors import OpticollError, UsageError
-from opticoll.foreign import moved
-from opticoll.layout import PICOSECONDS, align, human_seconds, human_time
-from opticoll.plan_row import PlanRow, plan_row, plan_summary
-from opticoll.registry import algorithm_spelling
-from opticoll.rows import (
-    OMITTED,
-    Count,
-    Number,
-    Picoseconds,
-    Seconds,
-    hidden,
-    means,
-)
-from opticoll.runner import Command, Watch, on_command_line, text_file
-from opticoll.words import option
+from opticoll.inputs.demands import size_of
+from opticoll.inputs.imported import moved
+from opticoll.names import algorithm_spelling
+from opticoll.outputs.circuit_switches import RematchedRow, change_lines, fibres, rematched
+from opticoll.outputs.layout import PICOSECONDS, align, human_seconds, human_time
+from opticoll.outputs.plan_row import PlanRow, plan_row, plan_summary
+from opticoll.outputs.records import record_row
+from opticoll.outputs.rows import OMITTED, Count, Number, Picoseconds, Seconds, hidden, means
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,7 +84,7 @@ def _check(failed: str, fabric: Fabric) -> None:
     FabricError
         There is no such part, or nothing is left.
     """
-    known = registry.record("fabrics", fabric.family).options
+    known = record_row("fabrics", fabric.family).options
     names = {option["name"] for option in known} & {"without", "degraded"}
     for key in names & (options := _options([failed])).keys():
         earlier = fabric.option(key)

@@ -9,20 +9,20 @@ from pathlib import Path
 from typing import Any
 
 import opticoll
-from opticoll import registry
 from opticoll._core import Fabric
-from opticoll.arguments import settings_on
-from opticoll.content import begins_with
-from opticoll.demands import size_of
+from opticoll.cli.arguments import settings_on
+from opticoll.cli.option_types import argument, option
+from opticoll.cli.options import NO_METHOD, MethodOption, SizeOption
+from opticoll.cli.runner import Command, File, Watch, on_command_line
 from opticoll.errors import FileError, UsageError
 from opticoll.formats import suffixes
 from opticoll.formats.atomic import check_writable
-from opticoll.layout import align, plural
-from opticoll.options import NO_METHOD, MethodOption, SizeOption
-from opticoll.rows import Count, Row, columns, hidden, means
-from opticoll.runner import Command, File, Watch, on_command_line
-from opticoll.settings import given
-from opticoll.words import argument, option
+from opticoll.formats.content import begins_with
+from opticoll.inputs.demands import size_of
+from opticoll.inputs.settings import given
+from opticoll.outputs.fabric_names import fabric_labels
+from opticoll.outputs.layout import align, plural
+from opticoll.outputs.rows import Count, Row, columns, hidden, means
 
 SQLITE = b"SQLite format 3\0"
 """Begins every store."""
@@ -97,7 +97,7 @@ def _parts(asked: Report, source: str, fabrics: list[Fabric]) -> Iterator[tuple[
     trainings = [row for row in rows if rows_file.is_training(row)]
     if len(rows) > 1 or not trainings:
         yield "rows", len(rows), parts.of_rows(path.stem, rows)
-    labels = registry.fabric_labels(str(row["fabric"]) for row in trainings)
+    labels = fabric_labels(str(row["fabric"]) for row in trainings)
     for row in trainings[:MOST_TRAININGS]:
         title = f"{row['label']} on {labels[str(row['fabric'])]}"
         yield "training", len(row["timeline"]), parts.of_training(title, row)

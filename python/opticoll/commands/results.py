@@ -6,16 +6,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from opticoll.cli.option_types import argument, option
+from opticoll.cli.runner import Command, Watch, on_command_line, rows_file
 from opticoll.errors import UsageError
-from opticoll.layout import align, plural
-from opticoll.plan_row import bandwidth_lines
-from opticoll.registry import fabric_labels
-from opticoll.rows import Column, columns
-from opticoll.runner import Command, Watch, on_command_line, rows_file
+from opticoll.outputs.fabric_names import fabric_labels
+from opticoll.outputs.layout import align, plural
+from opticoll.outputs.plan_row import bandwidth_lines
+from opticoll.outputs.rows import Column, columns
 from opticoll.study.points import command_of
 from opticoll.study.results import ResultRow, table_of
 from opticoll.study.store import Store
-from opticoll.words import argument, option
 
 WIDEST = 110
 """Most characters of a line of the table."""

@@ -6,20 +6,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from opticoll import foreign
 from opticoll._core import Program, parse_time
-from opticoll.arguments import FileSource, names_file, obtain
-from opticoll.demands import DEFAULT_SIZE
+from opticoll.cli.arguments import FileSource, names_file, obtain
+from opticoll.cli.option_types import option, whole
+from opticoll.cli.options import NO_FURTHER_METHOD, FurtherMethodOption, WavelengthOption
+from opticoll.cli.runner import Command, Watch, on_command_line, rows_file
 from opticoll.errors import UsageError
 from opticoll.execution import mpi, threads
 from opticoll.execution.payload import OPERATORS, TYPES, payload_of
-from opticoll.layout import PICOSECONDS, align, human_seconds, plural
-from opticoll.once import verify_once
-from opticoll.options import NO_FURTHER_METHOD, FurtherMethodOption, WavelengthOption
-from opticoll.proof import refuse_violated, refuted
-from opticoll.rows import Bytes, Count, GigabytesPerSecond, Positive, Row, Seconds, means
-from opticoll.runner import Command, Watch, on_command_line, rows_file
-from opticoll.words import option, whole
+from opticoll.inputs import imported
+from opticoll.inputs.demands import DEFAULT_SIZE
+from opticoll.inputs.plan_cache import verify_once
+from opticoll.outputs.layout import PICOSECONDS, align, human_seconds, plural
+from opticoll.outputs.rows import Bytes, Count, GigabytesPerSecond, Positive, Row, Seconds, means
+from opticoll.outputs.verification import refuse_violated, refuted
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,10 +137,10 @@ def compute(asked: Run, watch: Watch) -> Iterator[RunRow]:
 def _program(asked: Run, size: str, watch: Watch) -> tuple[Program, str]:
     """The program to carry out, proved, and the name of its schedule."""
     if isinstance(asked.source, str) and names_file(asked.source):
-        form = foreign.format_of(asked.source, asked.format)
+        form = imported.format_of(asked.source, asked.format)
         if form.holds == "program":
-            program = foreign.read_program(asked.source, form.name)
-            foreign.check_ranks(program.collective.ranks, None, asked.ranks)
+            program = imported.read_program(asked.source, form.name)
+            imported.check_ranks(program.collective.ranks, None, asked.ranks)
             refuse_violated(program, asked.source, form.name)
             return program, program.name or asked.source
         plan = obtain(asked, asked.wavelength, watch)

@@ -7,31 +7,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
-from opticoll import registry
 from opticoll._core import BESIDE, CONVERTED, Plan, take_memory
-from opticoll.arguments import FileSource, check_planned, obtain
-from opticoll.circuit_settings import settings
-from opticoll.circuit_switches import SwitchRow, switch_lines, switches
-from opticoll.demands import size_of
+from opticoll.cli.arguments import FileSource, check_planned, obtain
+from opticoll.cli.option_types import option, whole
+from opticoll.cli.options import FURTHER, WavelengthOption
+from opticoll.cli.runner import Command, Watch, figure_file, on_command_line
 from opticoll.errors import UsageError
-from opticoll.layout import PICOSECONDS, align, and_more, human_seconds, labelled, plural
-from opticoll.network_graph import rank_names
-from opticoll.options import FURTHER, WavelengthOption
-from opticoll.plan_row import describe_fabric
-from opticoll.proof import PlanHead, algorithm_name, head
-from opticoll.rows import (
-    OMITTED,
-    Count,
-    Length,
-    Row,
-    Seconds,
-    command_field,
-    hidden,
-    means,
-)
-from opticoll.runner import Command, Watch, figure_file, on_command_line
-from opticoll.trees import trees
-from opticoll.words import option, whole
+from opticoll.formats.network_graph import rank_names
+from opticoll.inputs.demands import size_of
+from opticoll.names import has_root
+from opticoll.outputs.circuit_settings import settings
+from opticoll.outputs.circuit_switches import SwitchRow, switch_lines, switches
+from opticoll.outputs.layout import PICOSECONDS, align, and_more, human_seconds, labelled, plural
+from opticoll.outputs.plan_row import describe_fabric
+from opticoll.outputs.rows import OMITTED, Count, Length, Row, Seconds, command_field, hidden, means
+from opticoll.outputs.trees import trees
+from opticoll.outputs.verification import PlanHead, algorithm_name, head
 
 MOST_LIGHTPATHS = 40
 """Lightpaths of a slot printed for people."""
@@ -328,7 +319,7 @@ def _other_trees(asked: Show, row: SlotRow) -> list[str]:
     if not row.trees:
         found = sorted({tree.root for tree in trees(row.plan)})
         return [f"no tree has its root at rank {asked.of_rank}; --of-rank {found[0]} shows some"]
-    rooted = registry.has_root(collective.kind)
+    rooted = has_root(collective.kind)
     if rooted or asked.of_rank is not None or {tree.root for tree in row.trees} - roots:
         return []
     return [f"these are the trees of rank {collective.root}; --of-rank shows those of another"]

@@ -7,17 +7,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from opticoll import registry
 from opticoll._core import Fabric, Outcome, Plan
-from opticoll.arguments import FileSource, obtain, plan_key, simulate
-from opticoll.demands import size_of
+from opticoll.cli.arguments import FileSource, obtain, plan_key, simulate
+from opticoll.cli.option_types import option
+from opticoll.cli.options import WavelengthOption
+from opticoll.cli.runner import Command, Watch, figure_file, on_command_line
 from opticoll.errors import UsageError
-from opticoll.layout import align, cell, human_time, labelled, plural
-from opticoll.network_graph import rank_names
-from opticoll.once import verify_once
-from opticoll.options import WavelengthOption
-from opticoll.plan_row import PlanRow, plan_row, plan_summary
-from opticoll.rows import (
+from opticoll.formats.network_graph import rank_names
+from opticoll.inputs.demands import size_of
+from opticoll.inputs.plan_cache import verify_once
+from opticoll.inputs.settings import Settings
+from opticoll.names import canonical
+from opticoll.outputs.layout import align, cell, human_time, labelled, plural
+from opticoll.outputs.plan_row import PlanRow, plan_row, plan_summary
+from opticoll.outputs.records import record_rows
+from opticoll.outputs.rows import (
     OMITTED,
     Bytes,
     Count,
@@ -29,9 +33,6 @@ from opticoll.rows import (
     means,
     table,
 )
-from opticoll.runner import Command, Watch, figure_file, on_command_line
-from opticoll.settings import Settings
-from opticoll.words import option
 
 MOST_PATH = 8
 """Transfers of a critical path printed for people."""
@@ -228,15 +229,15 @@ def _check_per(per: str | None, settings: Settings) -> None:
         raise UsageError(
             "--per time: give the length of a bin of time too, such as --link-bin 10us"
         )
-    if per is not None and simulator is not None and registry.canonical(simulator, ["closed_form"]):
+    if per is not None and simulator is not None and canonical(simulator, ["closed_form"]):
         raise UsageError(f"--per {per}: a formula gives the total only; use --simulator circuit")
 
 
 def _to_be_drawn(fabric: Fabric, settings: Settings) -> Settings:
     """Settings whose outcome has what the figure shows; refuses a simulator without a figure."""
-    names = [record["name"] for record in registry.records("simulators")]
+    names = [record["name"] for record in record_rows("simulators")]
     named = settings.get("simulator")
-    simulator = None if named is None else registry.canonical(named, names)
+    simulator = None if named is None else canonical(named, names)
     if simulator == "packet" or (named is not None and simulator is None):
         return settings
     if simulator not in (None, "fluid") or (simulator is None and not fabric.electrical):
@@ -245,7 +246,7 @@ def _to_be_drawn(fabric: Fabric, settings: Settings) -> Settings:
             f"--figure: the figure shows flows or packets over time, not {shown}; "
             "see `opticoll show --view space_time`"
         )
-    if registry.canonical(settings.get("link_bin") or "none", ["none"]) is None:
+    if canonical(settings.get("link_bin") or "none", ["none"]) is None:
         return settings
     return {**settings, "link_bin": "fitted"}
 

@@ -13,18 +13,18 @@ from cyclopts import Group
 
 from opticoll import memory
 from opticoll._core import format_size
-from opticoll.document import read_text
+from opticoll.cli.option_types import argument, count, option
+from opticoll.cli.runner import Command, Watch, on_command_line
 from opticoll.errors import UsageError
-from opticoll.layout import align, human_seconds, plural
-from opticoll.rows import Bytes, Count, Positive, Row, Seconds, means
-from opticoll.runner import Command, Watch, on_command_line
+from opticoll.formats.document import read_text
+from opticoll.outputs.layout import align, human_seconds, plural
+from opticoll.outputs.rows import Bytes, Count, Positive, Row, Seconds, means
 from opticoll.study import clusters, document, engines, progress
 from opticoll.study.expression import SIZE, Quantity
 from opticoll.study.forecast import forecast
 from opticoll.study.points import points
 from opticoll.study.run import Shard, groups, sweep
 from opticoll.study.store import Store
-from opticoll.words import argument, count, option
 
 CLUSTERS = Group("Clusters", sort_key=2)
 

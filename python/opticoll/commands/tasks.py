@@ -1,8 +1,8 @@
 """Several tasks on one grid of tunable circuits.
 
 >>> from opticoll.commands.tasks import Tasks, compute
->>> from opticoll.runner import Watch
->>> from opticoll.task_list import Task
+>>> from opticoll.cli.runner import Watch
+>>> from opticoll.inputs.task_list import Task
 >>> asked = Tasks(fabric="wss_grid:rows=2,columns=2", tasks=[Task("all_reduce", size="1MB")])
 >>> [(row.name, row.ranks, row.verified) for row in compute(asked, Watch())]
 [('all_reduce', 4, True)]
@@ -14,14 +14,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from opticoll import config, task_list
 from opticoll._core import Fabric, OpticollError, parse_time, simulate_tasks, task_conflicts
 from opticoll._core import plan as core_plan
+from opticoll.cli.option_types import argument, option
+from opticoll.cli.runner import Command, Watch, on_command_line, rows_file
 from opticoll.errors import UsageError
-from opticoll.layout import PICOSECONDS, plural
-from opticoll.plan_row import FABRIC_LATENCY, latency_s
-from opticoll.registry import algorithm_spelling
-from opticoll.rows import (
+from opticoll.inputs import task_list
+from opticoll.inputs.fabric_files import to_fabric
+from opticoll.inputs.task_list import Task
+from opticoll.inputs.values import to_bytes
+from opticoll.names import algorithm_spelling
+from opticoll.outputs.layout import PICOSECONDS, plural
+from opticoll.outputs.plan_row import FABRIC_LATENCY, latency_s
+from opticoll.outputs.rows import (
     OMITTED,
     BitsPerSecond,
     Bytes,
@@ -34,9 +39,6 @@ from opticoll.rows import (
     means,
     table,
 )
-from opticoll.runner import Command, Watch, on_command_line, rows_file
-from opticoll.task_list import Task
-from opticoll.words import argument, option
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,7 +95,7 @@ def compute(asked: Tasks, watch: Watch) -> Iterator[TaskRow]:
     if asked.file is not None:
         fabric, tasks = task_list.read(asked.file)
     elif asked.fabric is not None:
-        fabric, tasks = config.to_fabric(asked.fabric), list(asked.tasks)
+        fabric, tasks = to_fabric(asked.fabric), list(asked.tasks)
     else:
         raise UsageError("the file of tasks is missing; give one such as tasks.yaml")
     if "slow_switch" not in fabric.options:
@@ -106,7 +108,7 @@ def compute(asked: Tasks, watch: Watch) -> Iterator[TaskRow]:
         try:
             # Each has its own nodes and size, and hence its own plan.
             own = Fabric(fabric.spec, nodes=task.nodes)
-            size = config.to_bytes(task.size)
+            size = to_bytes(task.size)
             spelling = algorithm_spelling(task.collective, task.algorithm)
             plan = core_plan(task.collective, own, spelling, root=task.root, size_bytes=size)
         except OpticollError as error:

@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from opticoll.commands.compare import Comparison
     from opticoll.commands.replan import ReplanRow
     from opticoll.commands.tasks import TaskRow
-    from opticoll.config import FabricLike
-    from opticoll.demands import DemandLike
-    from opticoll.plan_row import PlanRow
-    from opticoll.registry import RecordRow
-    from opticoll.settings import Settings
-    from opticoll.task_list import Task
-    from opticoll.user_algorithm import UserAlgorithm
+    from opticoll.inputs.demands import DemandLike
+    from opticoll.inputs.fabric_files import FabricLike
+    from opticoll.inputs.settings import Settings
+    from opticoll.inputs.task_list import Task
+    from opticoll.inputs.user_algorithm import UserAlgorithm
+    from opticoll.outputs.plan_row import PlanRow
+    from opticoll.outputs.records import RecordRow
 
 
 def records(kind: str) -> list[RecordRow]:
@@ -49,9 +49,9 @@ def records(kind: str) -> list[RecordRow]:
     >>> [record.name for record in opticoll.records("policies")][:4]
     ['every_step', 'on_change', 'per_port', 'free']
     """
-    from opticoll import registry
+    from opticoll.outputs.records import record_rows
 
-    return registry.records(kind)
+    return record_rows(kind)
 
 
 def plan(
@@ -109,7 +109,7 @@ def plan(
     >>> opticoll.plan("all_gather", ring, size="1MiB").algorithm
     'ring_bidirectional:stripes=2'
     """
-    from opticoll import request
+    from opticoll.inputs import request
 
     return request.read(
         collective,
@@ -155,9 +155,10 @@ def measure(plan: Plan, size: str | int, **settings: Unpack[Settings]) -> PlanRo
     >>> row.steps, row.time_s, row.bound_time_s, row.verified
     (15, 0.012582912, 0.003145728, True)
     """
-    from opticoll import config, plan_row
+    from opticoll.inputs.values import to_bytes
+    from opticoll.outputs import plan_row
 
-    size_bytes = config.to_bytes(size)
+    size_bytes = to_bytes(size)
     outcome = plan.simulate(size_bytes, **settings)
     return plan_row.plan_row(plan, plan.verify(), outcome, size_bytes)
 
@@ -238,12 +239,12 @@ def compare(
     auto 1048576 8 0.0010388608
     auto 4194304 8 0.0035554432
     """
-    from opticoll import config
+    from opticoll.cli.runner import Watch
     from opticoll.commands import compare
-    from opticoll.runner import Watch
-    from opticoll.settings import given
+    from opticoll.inputs.scenarios import to_scenario
+    from opticoll.inputs.settings import given
 
-    scenario = config.to_scenario(
+    scenario = to_scenario(
         collective,
         fabric,
         algorithms,
@@ -374,7 +375,8 @@ def tasks(fabric: FabricLike, tasks: Iterable[Task]) -> list[TaskRow]:
     fabric
         The grid, its specification, or its file.
     tasks
-        Tasks, each an `opticoll.task_list.Task`: a collective on some nodes, carried out in rounds.
+        Tasks, each an `opticoll.inputs.task_list.Task`: a collective on some nodes, carried out
+        in rounds.
 
     Returns
     -------
@@ -389,7 +391,7 @@ def tasks(fabric: FabricLike, tasks: Iterable[Task]) -> list[TaskRow]:
     Examples
     --------
     >>> import opticoll
-    >>> from opticoll.task_list import Task
+    >>> from opticoll.inputs.task_list import Task
     >>> rows = opticoll.tasks(
     ...     "wss_grid:rows=2,columns=4",
     ...     [

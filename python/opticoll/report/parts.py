@@ -16,19 +16,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from opticoll import config
 from opticoll._core import Plan, format_size
-from opticoll.command_line import words
+from opticoll.cli.command_line import words
 from opticoll.errors import UsageError
 from opticoll.formats.atomic import replacing
-from opticoll.layout import PICOSECONDS, describe_size, plural
+from opticoll.inputs.values import to_bytes
 from opticoll.notebook import UNITS
-from opticoll.plan_row import FABRIC_LATENCY, plan_row
+from opticoll.outputs.layout import PICOSECONDS, describe_size, plural
+from opticoll.outputs.plan_row import FABRIC_LATENCY, plan_row
+from opticoll.outputs.rows import plain as rows_plain
 from opticoll.report import figures, plan_page, rows_file
 from opticoll.report import table as tables
 from opticoll.report.rows_file import Rows
 from opticoll.report.table import Shown, ShownTable
-from opticoll.rows import plain as rows_plain
 from opticoll.study.results import Results
 
 Fact = tuple[str, Any, str, str]
@@ -325,7 +325,7 @@ def of_plan(
     source: str | None = None,
 ) -> Part:
     """A plan, its slots and times at a size; `source` is its file."""
-    size_bytes = config.to_bytes(size)
+    size_bytes = to_bytes(size)
     outcome = plan.simulate(size_bytes, **settings)
     row = plan_row(plan, plan.verify(), outcome, size_bytes)
     told = plan_page.content(plan, size_bytes, outcome)

@@ -20,11 +20,11 @@ from typing import Any
 
 from opticoll import memory
 from opticoll._core import take_memory
-from opticoll.content import read_text
-from opticoll.document import parse_json
 from opticoll.errors import ConfigError, FileError, UsageError
+from opticoll.formats.content import read_text
+from opticoll.formats.document import parse_json
 from opticoll.formats.table import FORMULA
-from opticoll.rows import Row, columns
+from opticoll.outputs.rows import Row, columns
 
 Rows = list[dict[str, Any]]
 

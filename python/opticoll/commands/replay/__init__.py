@@ -19,16 +19,31 @@ from fractions import Fraction as Rational
 from itertools import pairwise
 from typing import Any, Literal
 
-from opticoll import _core, config, exports, registry
+from opticoll import _core, exports
 from opticoll._core import Fabric, Outcome, Trace, format_size, replay_trace
-from opticoll.arguments import algorithms_by_collective, carried_out, key_values
+from opticoll.cli.arguments import algorithms_by_collective, carried_out, key_values
+from opticoll.cli.option_types import argument, count, option, text
+from opticoll.cli.options import FURTHER, NO_REPLAY, ReplayOption
+from opticoll.cli.runner import Command, Watch, figure_file, on_command_line, rows_file, text_file
 from opticoll.commands.replay import timeline
 from opticoll.errors import TraceError, UsageError
-from opticoll.layout import PICOSECONDS, align, and_more, duration, format_rate, labelled, plural
-from opticoll.options import FURTHER, NO_REPLAY, ReplayOption
-from opticoll.plan_row import FABRIC_LATENCY, latency_fact, latency_s
-from opticoll.proof import algorithm_name
-from opticoll.rows import (
+from opticoll.inputs.fabric_files import to_medium
+from opticoll.inputs.settings import Settings, given
+from opticoll.inputs.values import to_bytes
+from opticoll.names import DEFAULT_ALGORITHM, algorithm_spelling
+from opticoll.outputs.fabric_names import fabric_text
+from opticoll.outputs.layout import (
+    PICOSECONDS,
+    align,
+    and_more,
+    duration,
+    format_rate,
+    labelled,
+    plural,
+)
+from opticoll.outputs.plan_row import FABRIC_LATENCY, latency_fact, latency_s
+from opticoll.outputs.records import record_rows
+from opticoll.outputs.rows import (
     OMITTED,
     BitsPerSecond,
     Bytes,
@@ -43,9 +58,7 @@ from opticoll.rows import (
     hidden,
     means,
 )
-from opticoll.runner import Command, Watch, figure_file, on_command_line, rows_file, text_file
-from opticoll.settings import Settings, given
-from opticoll.words import argument, count, option, text
+from opticoll.outputs.verification import algorithm_name
 
 __all__ = [
     "COMMAND",
@@ -241,16 +254,16 @@ def compute(asked: Asked, watch: Watch) -> Iterator[ReplayRow]:
     """
     settings = given(vars(asked.method))
     bursts = asked.bursts if isinstance(asked.bursts, Mapping) else _of_bursts(asked.bursts)
-    network = config.to_medium(asked.fabric)
+    network = to_medium(asked.fabric)
     if bursts is not None:
         _refuse_settings(settings)
     factor, of_ranks = _factors(asked.cpu_factor)
     eager_bytes, rendezvous = _eager(asked.eager)
     overhead_ps = 0 if asked.end_overhead is None else _core.parse_time(asked.end_overhead)
-    kinds = [record["name"] for record in registry.records("collectives")]
-    algorithms = dict.fromkeys(kinds, registry.DEFAULT_ALGORITHM)
+    kinds = [record["name"] for record in record_rows("collectives")]
+    algorithms = dict.fromkeys(kinds, DEFAULT_ALGORITHM)
     algorithms |= {
-        _core.collective_kind(kind): registry.algorithm_spelling(kind, algorithm)
+        _core.collective_kind(kind): algorithm_spelling(kind, algorithm)
         for kind, algorithm in algorithms_by_collective(asked.collectives).items()
     }
     trace = asked.trace
@@ -404,7 +417,7 @@ def _eager(eager: str | int | None) -> tuple[int | None, bool]:
         return None, False
     if eager == "none":
         return None, True
-    return config.to_bytes(eager), False
+    return to_bytes(eager), False
 
 
 def _spell_eager(limit: int | None, *, none: bool) -> str:
@@ -454,7 +467,7 @@ def _text(asked: Asked, rows: list[ReplayRow]) -> str:
             "trace",
             f"{row.trace}: {plural(row.ranks, 'rank')}, {row.trace_events:,} events",
         ],
-        ["burst network" if on_bursts else "network", registry.fabric_text(row.fabric)],
+        ["burst network" if on_bursts else "network", fabric_text(row.fabric)],
         ["simulator", f"{row.simulator}{settings}"],
         *([] if injected is None else [["injection", f"{format_rate(injected)} per rank"]]),
         *([] if row.fabric_latency_s is None else [latency_fact(row.fabric_latency_s)]),

@@ -15,12 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from opticoll.arguments import need_fabric
-from opticoll.commands.traffic import bursts, packets
-from opticoll.commands.traffic.bursts import BurstRow
-from opticoll.commands.traffic.packets import TrafficRow
-from opticoll.errors import UsageError
-from opticoll.options import (
+from opticoll.cli.arguments import need_fabric
+from opticoll.cli.option_types import count, option
+from opticoll.cli.options import (
     FURTHER,
     NO_BURSTS,
     NO_PACKETS,
@@ -28,10 +25,13 @@ from opticoll.options import (
     FabricOption,
     PacketOption,
 )
-from opticoll.rows import plain
-from opticoll.runner import Command, Watch, figure_file, on_command_line, rows_file
-from opticoll.settings import given
-from opticoll.words import count, option
+from opticoll.cli.runner import Command, Watch, figure_file, on_command_line, rows_file
+from opticoll.commands.traffic import bursts, packets
+from opticoll.commands.traffic.bursts import BurstRow
+from opticoll.commands.traffic.packets import TrafficRow
+from opticoll.errors import UsageError
+from opticoll.inputs.settings import given
+from opticoll.outputs.rows import plain
 
 __all__ = ["COMMAND", "BurstRow", "Traffic", "TrafficRow", "compute"]
 

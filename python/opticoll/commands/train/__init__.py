@@ -17,9 +17,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from opticoll import registry, user_algorithm
 from opticoll._core import Fabric, Outcome, TimedModel, check_buckets, format_size
-from opticoll.arguments import need_fabrics, settings_on
+from opticoll.cli.arguments import need_fabrics, settings_on
+from opticoll.cli.option_types import count, option, whole
+from opticoll.cli.options import (
+    FURTHER,
+    GROUPS,
+    NO_METHOD,
+    FabricsOption,
+    MethodOption,
+    WavelengthOption,
+)
+from opticoll.cli.runner import Command, Watch, figure_file, on_command_line, rows_file
 from opticoll.commands.train.figure import draw
 from opticoll.commands.train.group_rows import GroupsRow
 from opticoll.commands.train.groups import (
@@ -43,17 +52,13 @@ from opticoll.commands.train.prices import (
 )
 from opticoll.commands.train.text import training_text
 from opticoll.errors import UsageError
-from opticoll.layout import PICOSECONDS
-from opticoll.options import (
-    FURTHER,
-    GROUPS,
-    NO_METHOD,
-    FabricsOption,
-    MethodOption,
-    WavelengthOption,
-)
-from opticoll.plan_row import FABRIC_LATENCY, latency_s, latency_warnings
-from opticoll.rows import (
+from opticoll.inputs import user_algorithm
+from opticoll.inputs.settings import Settings, given
+from opticoll.names import DEFAULT_ALGORITHM
+from opticoll.outputs.layout import PICOSECONDS
+from opticoll.outputs.plan_row import FABRIC_LATENCY, latency_s, latency_warnings
+from opticoll.outputs.records import record_rows
+from opticoll.outputs.rows import (
     OMITTED,
     BitsPerSecond,
     Bytes,
@@ -67,9 +72,6 @@ from opticoll.rows import (
     means,
     plain,
 )
-from opticoll.runner import Command, Watch, figure_file, on_command_line, rows_file
-from opticoll.settings import Settings, given
-from opticoll.words import count, option, whole
 
 __all__ = [
     "COMMAND",
@@ -100,7 +102,7 @@ class Train:
     )
     device: str | None = option(
         "Accelerator, such as a100:efficiency=0.4; see `opticoll list devices` "
-        f"(default: {registry.records('devices')[0]['name']})"
+        f"(default: {record_rows('devices')[0]['name']})"
     )
     throughput: str | None = option(
         "Measured rate of one device in place of --device, such as 50TFLOP/s or "
@@ -389,7 +391,7 @@ def _grouped(
 
 
 def _algorithm_name(asked: Train) -> str:
-    chosen = registry.DEFAULT_ALGORITHM if asked.algorithm is None else asked.algorithm
+    chosen = DEFAULT_ALGORITHM if asked.algorithm is None else asked.algorithm
     return chosen if isinstance(chosen, str) else user_algorithm.name_of(chosen)
 
 

@@ -18,14 +18,15 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import opticoll
-from opticoll import _core, registry
+from opticoll import _core
 from opticoll._core import Fabric, GroupedTraining, Plan
 from opticoll.commands.train.group_rows import GroupCollectiveRow, collective_row
-from opticoll.layout import PICOSECONDS
+from opticoll.names import algorithm_spelling
+from opticoll.outputs.layout import PICOSECONDS
 
 if TYPE_CHECKING:
     from opticoll._core import GroupCollectiveRecord
-    from opticoll.settings import Settings
+    from opticoll.inputs.settings import Settings
 
 STATIC = "settings:settings=one"
 """The planner of one setting for all steps of a plan."""
@@ -113,7 +114,7 @@ class GroupPrices:
         return _core.plan(
             "all_to_all",
             part,
-            registry.algorithm_spelling("all_to_all", algorithm),
+            algorithm_spelling("all_to_all", algorithm),
             size_bytes=made.largest,
             demand=made,
             **self._settings,

@@ -5,7 +5,7 @@
 from typing import TYPE_CHECKING, Literal
 
 from opticoll._core import GroupedTraining
-from opticoll.rows import Bytes, Count, Fraction, Positive, Row, Seconds, means
+from opticoll.outputs.rows import Bytes, Count, Fraction, Positive, Row, Seconds, means
 
 if TYPE_CHECKING:
     from opticoll._core import GroupCollectiveRecord

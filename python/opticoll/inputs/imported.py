@@ -8,13 +8,18 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from opticoll import config, errors, formats
+from opticoll import errors, formats
 from opticoll._core import Fabric, Plan, Program, Schedule, make_plan
-from opticoll.content import beginning
-from opticoll.layout import plural
-from opticoll.proof import refuse_violated, refuted, violation_row
-from opticoll.registry import canonical, nearest
+from opticoll.formats.content import beginning
+from opticoll.inputs.fabric_files import to_fabric
+from opticoll.names import canonical, nearest
+from opticoll.outputs.layout import plural
+from opticoll.outputs.verification import refuse_violated, refuted, violation_row
+
+if TYPE_CHECKING:
+    from opticoll.inputs.fabric_files import FabricLike
 
 KINDS: tuple[formats.Holds, ...] = ("plan", "program", "schedule")
 """What files hold that become plans."""
@@ -93,7 +98,7 @@ def check_ranks(found: int, fabric: Fabric | None, ranks: int | None = None) -> 
 def read_plan(
     path: str | os.PathLike[str],
     name: str | None = None,
-    fabric: config.FabricLike | None = None,
+    fabric: FabricLike | None = None,
     ranks: int | None = None,
 ) -> tuple[Plan, list[str]]:
     """The plan in a file, and notes on how it came to be.
@@ -107,7 +112,7 @@ def read_plan(
         a schedule of others.
     """
     form = format_of(path, name)
-    on = None if fabric is None else config.to_fabric(fabric)
+    on = None if fabric is None else to_fabric(fabric)
     if form.holds == "program":
         plan, notes = _raised(form.read(path), str(path), form.name, on)
     elif form.holds == "schedule":

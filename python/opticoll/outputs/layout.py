@@ -1,6 +1,6 @@
 """Words, numbers and columns of plain text.
 
->>> from opticoll.layout import align
+>>> from opticoll.outputs.layout import align
 >>> print(align([["ring", "1023"], ["optree", "72"]], ["algorithm", "steps"], right={1}))
 algorithm  steps
 ring        1023
@@ -13,7 +13,7 @@ import textwrap
 from collections.abc import Iterable, Sequence
 
 from opticoll._core import format_size
-from opticoll.escapes import escaped
+from opticoll.outputs.terminal_text import escaped
 
 PICOSECONDS = 10**12
 

@@ -11,14 +11,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from opticoll import _core, config, demands, errors, registry, user_algorithm
+from opticoll import _core, errors
 from opticoll._core import Collective, Demand, Fabric, Plan
+from opticoll.inputs import demands, user_algorithm
+from opticoll.inputs.fabric_files import to_fabric
+from opticoll.inputs.values import to_bytes, to_root
+from opticoll.names import DEFAULT_ALGORITHM, algorithm_spelling
 
 if TYPE_CHECKING:
-    from opticoll.config import FabricLike
-    from opticoll.demands import DemandLike
-    from opticoll.settings import Settings
-    from opticoll.user_algorithm import Option, UserAlgorithm
+    from opticoll.inputs.demands import DemandLike
+    from opticoll.inputs.fabric_files import FabricLike
+    from opticoll.inputs.settings import Settings
+    from opticoll.inputs.user_algorithm import Option, UserAlgorithm
 
 
 @dataclass(frozen=True)
@@ -81,21 +85,21 @@ def read(
     OpticollError
         A name is unknown, or an argument is none.
     """
-    fabric = config.to_fabric(fabric)
-    root = config.to_root(root, fabric)
-    size_bytes = None if size is None else config.to_bytes(size)
+    fabric = to_fabric(fabric)
+    root = to_root(root, fabric)
+    size_bytes = None if size is None else to_bytes(size)
     demanded = None
     if demand is not None:
         demanded, size_bytes = demands.asked(collective, demand, fabric.ranks, size_bytes)
     function: tuple[UserAlgorithm, Mapping[str, Option]] | None = None
     if algorithm is None:
-        algorithm = registry.DEFAULT_ALGORITHM
+        algorithm = DEFAULT_ALGORITHM
     if not isinstance(algorithm, str):
         name, function = user_algorithm.name_of(algorithm), (algorithm, {})
     elif user_algorithm.is_user_algorithm(algorithm):
         name, function = algorithm.strip(), user_algorithm.load(algorithm)
     else:
-        name = registry.algorithm_spelling(collective, algorithm)
+        name = algorithm_spelling(collective, algorithm)
     return Request(
         collective=collective,
         fabric=fabric,

@@ -15,8 +15,8 @@ from itertools import groupby
 from typing import Annotated, Any, TypeVar
 
 from opticoll._core import Fabric
-from opticoll.layout import align, and_more, plural
-from opticoll.rows import Length, Row, means
+from opticoll.outputs.layout import align, and_more, plural
+from opticoll.outputs.rows import Length, Row, means
 
 Of = TypeVar("Of")
 

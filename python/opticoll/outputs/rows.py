@@ -50,7 +50,7 @@ from typing import (
 
 from opticoll._core import Outcome, fields_of, format_size
 from opticoll.errors import UsageError, installing
-from opticoll.layout import PICOSECONDS, align, format_rate, human_seconds, human_time
+from opticoll.outputs.layout import PICOSECONDS, align, format_rate, human_seconds, human_time
 
 if typing.TYPE_CHECKING:
     import pandas

@@ -13,7 +13,6 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from opticoll import registry
 from opticoll._core import (
     Fabric,
     Outcome,
@@ -24,7 +23,9 @@ from opticoll._core import (
     time_bound,
 )
 from opticoll.formulas import bandwidths
-from opticoll.layout import (
+from opticoll.names import has_root
+from opticoll.outputs.fabric_names import fabric_text
+from opticoll.outputs.layout import (
     PICOSECONDS,
     align,
     and_more,
@@ -36,8 +37,22 @@ from opticoll.layout import (
     plural,
     wrapped,
 )
-from opticoll.optimum import ALL_AT_ONCE, LINEAR, before_and_now, proved_time
-from opticoll.proof import (
+from opticoll.outputs.optimum import ALL_AT_ONCE, LINEAR, before_and_now, proved_time
+from opticoll.outputs.records import record_row
+from opticoll.outputs.rows import (
+    OMITTED,
+    BitsPerSecond,
+    Bytes,
+    Count,
+    GigabytesPerSecond,
+    Picoseconds,
+    Row,
+    Seconds,
+    command_field,
+    hidden,
+    means,
+)
+from opticoll.outputs.verification import (
     FORM,
     NOT_PIPELINED,
     OF_PIECES,
@@ -50,19 +65,6 @@ from opticoll.proof import (
     verdict,
     violation_lines,
     violation_rows,
-)
-from opticoll.rows import (
-    OMITTED,
-    BitsPerSecond,
-    Bytes,
-    Count,
-    GigabytesPerSecond,
-    Picoseconds,
-    Row,
-    Seconds,
-    command_field,
-    hidden,
-    means,
 )
 
 ROUNDING = 1e-12
@@ -207,7 +209,7 @@ def latency_warnings(fabric: Fabric, steps: int) -> list[str]:
     """
     if steps < 2 or fabric.latency_ps:
         return []
-    known = {option["name"] for option in registry.record("fabrics", fabric.family).options}
+    known = {option["name"] for option in record_row("fabrics", fabric.family).options}
     (option,) = known & {"latency", "propagation"}
     return [
         f"{fabric.family} says no latency, so that many steps take no longer than one with as many "
@@ -333,8 +335,8 @@ def _demand_words(plan: Plan, row: PlanRow) -> str:
 
 def describe_fabric(fabric: Fabric) -> list[str]:
     """The fabric in words, and as its title names it; three lines."""
-    summary = registry.record("fabrics", fabric.family).summary
-    return [f"{summary[0].lower()}{summary[1:]}", fabric.words, registry.fabric_text(fabric.spec)]
+    summary = record_row("fabrics", fabric.family).summary
+    return [f"{summary[0].lower()}{summary[1:]}", fabric.words, fabric_text(fabric.spec)]
 
 
 def _plan_line(row: PlanRow) -> str:
@@ -371,7 +373,7 @@ def _gap(value: int, bound: int) -> str:
 
 def plan_summary(plan: Plan, row: PlanRow) -> str:
     """A line that says all, then what the plan is and what it needs, one fact a line."""
-    rooted = registry.has_root(plan.collective.kind)
+    rooted = has_root(plan.collective.kind)
     root = f", root {row.root}" if rooted else ""
     claimed = row.claimed_steps
     paper = "" if claimed is None else f"; the paper says {claimed}"

@@ -88,7 +88,7 @@ _OPTIONS: dict[Any, dict[str, Option]] = {}
 
 
 def _options(kind: type, group: str | None) -> Iterator[Option]:
-    from opticoll.words import hints
+    from opticoll.cli.option_types import hints
 
     known = hints(kind)
     for one in dataclasses.fields(kind):

@@ -12,18 +12,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
+from opticoll import errors
 from opticoll._core import Fabric, Plan, Program, Violation
-from opticoll.layout import and_more, plural
-from opticoll.rows import (
-    OMITTED,
-    Count,
-    Positive,
-    Row,
-    command_field,
-    hidden,
-    means,
-)
-from opticoll.runner import Refuted
+from opticoll.outputs.layout import and_more, plural
+from opticoll.outputs.rows import OMITTED, Count, Positive, Row, command_field, hidden, means
 
 MOST_VIOLATIONS = 20
 """Violations printed for people; machines get all of them."""
@@ -141,6 +133,14 @@ class ProgramProofRow(Row):
     verified: bool = means("Whether there are no violations")
     violations: list[ProgramViolationRow] = means("Everything that is wrong with the program")
     remarks: list[ProgramViolationRow] = means("What is not wrong, but worth to know")
+
+
+class Refuted(errors.UsageError):
+    """A plan that must not be carried out since it is wrong: its proof stands for the answer."""
+
+    def __init__(self, message: str, row: Row, text: str, notes: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.row, self.text, self.notes = row, text, notes
 
 
 def violation_rows(violations: Sequence[Violation]) -> list[ViolationRow]:

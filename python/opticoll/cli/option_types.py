@@ -31,7 +31,7 @@ def whole(most: int | None = None, least: int | None = None) -> Converter:
     """A converter to a whole number within bounds; `1.5` and `0x3` are none."""
 
     def convert(_: Any, tokens: Sequence[Token]) -> int:
-        from opticoll.config import whole_number
+        from opticoll.inputs.values import whole_number
 
         (token,) = tokens
         return whole_number(str(token.keyword), token.value, least, most)
@@ -97,7 +97,7 @@ def listed(option: str, values: str | None) -> list[str]:
 
 def choice(kind: Any, tokens: Sequence[Token]) -> str:
     """A converter to one of the values of a `Literal`, whatever its case and hyphens."""
-    from opticoll.registry import canonical, nearest
+    from opticoll.names import canonical, nearest
 
     (token,) = tokens
     known = literals(kind)

@@ -6,13 +6,12 @@ import os
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from opticoll import _core, config, errors, exports, foreign, registry, request
+from opticoll import _core, errors, exports
 from opticoll._core import Fabric, Outcome, Plan
-from opticoll.demands import DEFAULT_SIZE
-from opticoll.once import plan_once
-from opticoll.options import (
+from opticoll.cli.option_types import argument
+from opticoll.cli.options import (
     NO_METHOD,
     AlgorithmOption,
     DemandOption,
@@ -26,10 +25,18 @@ from opticoll.options import (
     SizeOption,
     WithoutOption,
 )
-from opticoll.request import Request
-from opticoll.runner import Watch
-from opticoll.settings import Settings, given
-from opticoll.words import argument
+from opticoll.cli.runner import Watch
+from opticoll.inputs import imported, request
+from opticoll.inputs.demands import DEFAULT_SIZE
+from opticoll.inputs.fabric_files import parse_fabric, to_fabric, to_fabrics
+from opticoll.inputs.plan_cache import plan_once
+from opticoll.inputs.request import Request
+from opticoll.inputs.settings import Settings, given
+from opticoll.names import DEFAULT_ALGORITHM, has_root, plans_by_size
+from opticoll.outputs.records import record_rows
+
+if TYPE_CHECKING:
+    from opticoll.inputs.fabric_files import FabricLike
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +56,7 @@ class PartOptions:
             and isinstance(source, str)
             and names_file(source)
         ):
-            fabric = foreign.read_plan(source, vars(self).get("format"))[0].fabric
+            fabric = imported.read_plan(source, vars(self).get("format"))[0].fabric
         object.__setattr__(self, "fabric", with_parts(fabric, parts))
         object.__setattr__(self, "without", None)
         object.__setattr__(self, "members", None)
@@ -109,9 +116,9 @@ def read_request(collective: str, asked: PlanOptions, wavelength: str | None) ->
 
 def plan_key(collective: str, asked: PlanOptions, wavelength: str | None) -> Hashable:
     """What a plan depends on: on the size and the settings only if its algorithm looks at them."""
-    algorithm = asked.algorithm or registry.DEFAULT_ALGORITHM
+    algorithm = asked.algorithm or DEFAULT_ALGORITHM
     timed: tuple[Hashable, ...] = (asked.size is None,)
-    if registry.plans_by_size(algorithm):
+    if plans_by_size(algorithm):
         timed = (asked.size, *sorted(asked.settings.items()))
     return (collective, asked.fabric, algorithm, asked.root, asked.demand, wavelength, timed)
 
@@ -135,19 +142,19 @@ def obtain(
     own = {name: getattr(asked, name) for name in ("algorithm", "root", "demand")}
     problem = "cannot be given with a plan file: it holds its own"
     refuse_given({**own, "wavelength": wavelength}, problem)
-    fabric = None if asked.fabric is None else config.parse_fabric(asked.fabric)
+    fabric = None if asked.fabric is None else parse_fabric(asked.fabric)
     form, ranks = (asked.format, asked.ranks) if isinstance(asked, FileSource) else (None, None)
     if as_exported and form is None:
         try:
             beside = exports.plan_beside(asked.source)
             if beside is not None:
-                plan, notes = foreign.read_fitting(beside, fabric)
-                foreign.check_ranks(plan.collective.ranks, None, ranks)
+                plan, notes = imported.read_fitting(beside, fabric)
+                imported.check_ranks(plan.collective.ranks, None, ranks)
                 watch.notes += notes
                 return plan
         except errors.OpticollError as error:
             watch.notes.append(f"the plan beside `{asked.source}` is not used: {error}")
-    plan, notes = foreign.read_plan(asked.source, form, fabric, ranks)
+    plan, notes = imported.read_plan(asked.source, form, fabric, ranks)
     watch.notes += notes
     if not as_exported:
         watch.notes += exports.of_its_own(asked.source)
@@ -171,9 +178,9 @@ def simulate(
 
 def check_root(kind: str, root: int | None) -> None:
     """Refuse a root for a collective that has none."""
-    if root is not None and not registry.has_root(kind):
-        names = [record["name"] for record in registry.records("collectives")]
-        rooted = [name for name in names if registry.has_root(name)]
+    if root is not None and not has_root(kind):
+        names = [record["name"] for record in record_rows("collectives")]
+        rooted = [name for name in names if has_root(name)]
         raise errors.UsageError(f"--root: {kind} has no root; only {', '.join(rooted)} have one")
 
 
@@ -216,7 +223,7 @@ def settings_on(fabric: Fabric, fabrics: Sequence[Fabric], settings: Settings) -
         return settings
     known = {
         record["name"]: [one["meaning"] for one in record["options"] if one["name"] == "simulator"]
-        for record in registry.records("settings")
+        for record in record_rows("settings")
     }
     others = {one.simulator for one in fabrics if one.simulator != fabric.simulator}
     return given(
@@ -230,7 +237,7 @@ def settings_on(fabric: Fabric, fabrics: Sequence[Fabric], settings: Settings) -
 
 def names_file(source: str) -> bool:
     """Whether a source is a file, by its name or because it exists and is no collective."""
-    if source.endswith(foreign.SUFFIXES) or os.sep in source:
+    if source.endswith(imported.SUFFIXES) or os.sep in source:
         return True
     try:
         _core.collective_kind(source)
@@ -258,22 +265,22 @@ def with_parts(fabric: Any, parts: Mapping[str, str]) -> Any:
         return [with_parts(one, given) for one in fabric]
     if isinstance(fabric, Fabric):
         fabric = fabric.spec
-    return config.parse_fabric(fabric, **given).spec
+    return parse_fabric(fabric, **given).spec
 
 
-def need_fabric(fabric: "config.FabricLike | None") -> Fabric:
+def need_fabric(fabric: "FabricLike | None") -> Fabric:
     """The fabric of an option that must be given."""
     if fabric is None:
         raise errors.UsageError(
             "--fabric is missing; give a preset such as optree_paper, "
             "or wdm_ring:ranks=16,wavelengths=2"
         )
-    return config.to_fabric(fabric)
+    return to_fabric(fabric)
 
 
-def need_fabrics(fabrics: "Sequence[config.FabricLike] | None") -> list[Fabric]:
+def need_fabrics(fabrics: "Sequence[FabricLike] | None") -> list[Fabric]:
     """The fabrics of an option that must be given and may be given again."""
-    return config.to_fabrics([need_fabric(fabric) for fabric in fabrics or ()] or need_fabric(None))
+    return to_fabrics([need_fabric(fabric) for fabric in fabrics or ()] or need_fabric(None))
 
 
 def key_values(option: str, text: str, example: str) -> dict[str, str]:

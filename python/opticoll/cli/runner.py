@@ -2,7 +2,7 @@
 
 >>> from collections.abc import Iterator
 >>> from dataclasses import dataclass, field
->>> from opticoll.rows import Count, Row, means
+>>> from opticoll.outputs.rows import Count, Row, means
 >>> @dataclass(frozen=True, kw_only=True)
 ... class Squares:
 ...     "What `squares` takes."
@@ -43,9 +43,10 @@ from types import MappingProxyType, SimpleNamespace
 from typing import Annotated, Any, Generic, Literal, TypeVar
 
 from opticoll import errors
-from opticoll.command_line import line_of
+from opticoll.cli.command_line import line_of
 from opticoll.formats import Holds, named, suffixes
-from opticoll.rows import OMITTED, Row, plain
+from opticoll.outputs.rows import OMITTED, Row, plain
+from opticoll.outputs.verification import Refuted
 
 A = TypeVar("A")
 R = TypeVar("R", bound=Row)
@@ -188,7 +189,7 @@ class Command(Generic[A, R]):
 
     def schema(self) -> dict[str, Any]:
         """The JSON schema of what the command prints."""
-        from opticoll.rows import schema
+        from opticoll.outputs.rows import schema
 
         classes = self.gives if isinstance(self.gives, tuple) else (self.gives,)
         shapes: list[dict[str, Any]] = []
@@ -207,14 +208,6 @@ class Command(Generic[A, R]):
             **(shapes[0] if len(shapes) == 1 else {"oneOf": shapes}),
             **({"$defs": known} if known else {}),
         }
-
-
-class Refuted(errors.UsageError):
-    """A plan that must not be carried out since it is wrong: its proof stands for the answer."""
-
-    def __init__(self, message: str, row: Row, text: str, notes: Sequence[str] = ()) -> None:
-        super().__init__(message)
-        self.row, self.text, self.notes = row, text, notes
 
 
 @dataclass
@@ -280,7 +273,7 @@ def answer(
     OpticollError
         Bad input. The rows computed so far have been written where a file of rows is asked for.
     """
-    from opticoll.waiting import Waiting
+    from opticoll.cli.progress import Waiting
 
     asked_for = [(file, path) for file in command.files if (path := paths.get(file.option))]
     for file, path in asked_for:
@@ -350,16 +343,18 @@ def on_command_line(command: Command[A, R]) -> Callable[..., Answer]:
     """
     from cyclopts import Parameter
 
-    from opticoll import words
-    from opticoll.options import OUTPUT, JsonOption
+    from opticoll.cli import option_types
+    from opticoll.cli.options import OUTPUT, JsonOption
 
     every = dataclasses.fields(command.asks)  # type: ignore[arg-type]
-    hints = words.hints(command.asks)
+    hints = option_types.hints(command.asks)
     named = [(one.name, hints[one.name], _default(one)) for one in every if one.kw_only]
     paths = [
         (
             file.option,
-            Annotated[Path | None, Parameter(help=file.help, converter=words.path, group=OUTPUT)],
+            Annotated[
+                Path | None, Parameter(help=file.help, converter=option_types.path, group=OUTPUT)
+            ],
             field(default=None),
         )
         for file in command.files

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Group, Parameter
 
-from opticoll import words
 from opticoll._core import records
+from opticoll.cli import option_types
 
 
 class _Shown(Group):
@@ -104,7 +104,7 @@ RootOption = Annotated[
     int | None,
     Parameter(
         help="Root of broadcast, reduce, gather, scatter (default: 0)",
-        converter=words.whole(),
+        converter=option_types.whole(),
         allow_leading_hyphen=True,
         group=FURTHER,
     ),
@@ -131,7 +131,7 @@ InputRanksOption = Annotated[
     Parameter(
         help="Number of ranks of a file that does not say it, such as a result of TE-CCL "
         "(default: as its vertices show)",
-        converter=words.whole(least=1),
+        converter=option_types.whole(least=1),
         group=FURTHER,
     ),
 ]
@@ -259,7 +259,7 @@ else:
 
 # No option given.
 NO_METHOD, NO_REPLAY, NO_PACKETS = MethodOptions(), ReplayOptions(), PacketOptions()
-NO_FURTHER_METHOD = FurtherMethodOptions()
+NO_FURTHER_METHOD: Any = FurtherMethodOptions()
 NO_BOUNDED = BoundedOptions()
 NO_BURSTS, NO_CONGESTION = BurstOptions(), CongestionOptions()
 
