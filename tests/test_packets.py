@@ -11,10 +11,10 @@ import pytest
 import opticoll
 from opticoll import Fabric, errors
 from opticoll._core import expected_traffic, simulate_traffic
-from opticoll.cli.runner import Watch
 from opticoll.commands.traffic.packets import Case, TrafficRow, simulate
 from opticoll.outputs.records import record_rows
 from opticoll.outputs.rows import columns
+from opticoll.outputs.watch import Watch
 from support import ALL_CASES, Run, broad
 from test_bad_input import check as refused
 from test_cli import run_json

@@ -16,12 +16,13 @@ from typing import Any
 
 from opticoll.cli.option_types import argument, count, option
 from opticoll.cli.options import FURTHER
-from opticoll.cli.runner import Command, Watch
+from opticoll.cli.runner import Command
 from opticoll.errors import UsageError
 from opticoll.formats.atomic import make_folder, replacing
 from opticoll.names import canonical, nearest
 from opticoll.outputs.layout import align, wrapped
 from opticoll.outputs.rows import Row, hidden, means, table
+from opticoll.outputs.watch import Watch
 from opticoll_papers import PAPERS
 from opticoll_papers.claims import load
 from opticoll_papers.judging import Finding

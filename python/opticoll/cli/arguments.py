@@ -6,10 +6,10 @@ import os
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from opticoll import _core, errors, exports
-from opticoll._core import Fabric, Outcome, Plan
+from opticoll._core import Fabric, Plan
 from opticoll.cli.option_types import argument
 from opticoll.cli.options import (
     NO_METHOD,
@@ -25,18 +25,15 @@ from opticoll.cli.options import (
     SizeOption,
     WithoutOption,
 )
-from opticoll.cli.runner import Watch
 from opticoll.inputs import imported, request
 from opticoll.inputs.demands import DEFAULT_SIZE
-from opticoll.inputs.fabric_files import parse_fabric, to_fabric, to_fabrics
+from opticoll.inputs.fabric_files import parse_fabric
 from opticoll.inputs.plan_cache import plan_once
 from opticoll.inputs.request import Request
 from opticoll.inputs.settings import Settings, given
 from opticoll.names import DEFAULT_ALGORITHM, has_root, plans_by_size
 from opticoll.outputs.records import record_rows
-
-if TYPE_CHECKING:
-    from opticoll.inputs.fabric_files import FabricLike
+from opticoll.outputs.watch import Watch
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,7 +100,7 @@ def read_request(collective: str, asked: PlanOptions, wavelength: str | None) ->
     check_rule(wavelength, "wavelengths=2 in --fabric sets how many there are")
     return request.read(
         kind,
-        need_fabric(asked.fabric),
+        asked.fabric,
         asked.algorithm,
         # A demand may have a size of its own.
         size=DEFAULT_SIZE if asked.size is None and asked.demand is None else asked.size,
@@ -159,21 +156,6 @@ def obtain(
     if not as_exported:
         watch.notes += exports.of_its_own(asked.source)
     return plan
-
-
-def simulate(
-    plan: Plan, size_bytes: int, settings: Settings, watch: Watch, *, timeline: bool = False
-) -> Outcome:
-    """Simulate; the packet simulator says what lies before it, and how far it is."""
-    if (settings.get("simulator") or "").strip().lower() != "packet":
-        return plan.simulate(size_bytes, **settings)
-    work = plan.expected_packets(size_bytes, **settings)
-    watch.announce(*work)
-
-    def progress(_events: int, messages: int, _time_ps: int) -> None:
-        watch.update("messages delivered", messages, work[0])
-
-    return plan.simulate(size_bytes, watch=progress, timeline=timeline, **settings)
 
 
 def check_root(kind: str, root: int | None) -> None:
@@ -266,21 +248,6 @@ def with_parts(fabric: Any, parts: Mapping[str, str]) -> Any:
     if isinstance(fabric, Fabric):
         fabric = fabric.spec
     return parse_fabric(fabric, **given).spec
-
-
-def need_fabric(fabric: "FabricLike | None") -> Fabric:
-    """The fabric of an option that must be given."""
-    if fabric is None:
-        raise errors.UsageError(
-            "--fabric is missing; give a preset such as optree_paper, "
-            "or wdm_ring:ranks=16,wavelengths=2"
-        )
-    return to_fabric(fabric)
-
-
-def need_fabrics(fabrics: "Sequence[FabricLike] | None") -> list[Fabric]:
-    """The fabrics of an option that must be given and may be given again."""
-    return to_fabrics([need_fabric(fabric) for fabric in fabrics or ()] or need_fabric(None))
 
 
 def key_values(option: str, text: str, example: str) -> dict[str, str]:

@@ -39,7 +39,7 @@ from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, S
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, field, make_dataclass
 from pathlib import Path
-from types import MappingProxyType, SimpleNamespace
+from types import SimpleNamespace
 from typing import Annotated, Any, Generic, Literal, TypeVar
 
 from opticoll import errors
@@ -47,41 +47,10 @@ from opticoll.cli.command_line import line_of
 from opticoll.formats import Holds, named, suffixes
 from opticoll.outputs.rows import OMITTED, Row, plain
 from opticoll.outputs.verification import Refuted
+from opticoll.outputs.watch import Watch
 
 A = TypeVar("A")
 R = TypeVar("R", bound=Row)
-
-
-class Watch:
-    """What a computation says while it goes on, and the files that are waited for."""
-
-    def __init__(
-        self,
-        files: Mapping[str, Path] = MappingProxyType({}),
-        update: Callable[[str, int, int], object] | None = None,
-        announce: Callable[[int, int, int], object] | None = None,
-    ) -> None:
-        self.files = files
-        """The files that will be written, by their options, such as `figure`."""
-        self.notes: list[str] = []
-        """Sentences for standard error beside the answer."""
-        self.failed = False
-        """Whether a part of what was asked for could not be done: the exit code is 1."""
-        self._update, self._announce = update, announce
-
-    def update(self, label: str, done: int, total: int) -> None:
-        """Say what is being done, and how much of it is done, of how much."""
-        if self._update is not None:
-            self._update(label, done, total)
-
-    def try_candidate(self, name: str) -> None:
-        """Say which candidate `auto` plans now."""
-        self.update(f"trying {name}", 0, 0)
-
-    def announce(self, messages: int, chunks: int, forwards: int) -> None:
-        """Say how much work the packet simulator has before it."""
-        if self._announce is not None:
-            self._announce(messages, chunks, forwards)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from opticoll import _core
-from opticoll.cli.arguments import PartOptions, check_root, need_fabric
+from opticoll.cli.arguments import PartOptions, check_root
 from opticoll.cli.option_types import argument
 from opticoll.cli.options import (
     NO_BOUNDED,
@@ -17,10 +17,11 @@ from opticoll.cli.options import (
     RootOption,
     SizeOption,
 )
-from opticoll.cli.runner import Command, Watch, on_command_line
+from opticoll.cli.runner import Command, on_command_line
 from opticoll.errors import installing
 from opticoll.inputs import demands
 from opticoll.inputs.demands import DEFAULT_SIZE
+from opticoll.inputs.fabric_files import need_fabric
 from opticoll.inputs.values import to_bytes
 from opticoll.outputs.fabric_names import fabric_text
 from opticoll.outputs.layout import PICOSECONDS, align, format_rate, human_seconds, plural
@@ -44,6 +45,7 @@ from opticoll.outputs.rows import (
     command_field,
     means,
 )
+from opticoll.outputs.watch import Watch
 
 
 @dataclass(frozen=True, kw_only=True)

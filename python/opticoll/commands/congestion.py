@@ -36,7 +36,7 @@ from opticoll.cli import option_types
 from opticoll.cli.arguments import check_root, key_values
 from opticoll.cli.option_types import argument, count, option, whole
 from opticoll.cli.options import FURTHER, NO_CONGESTION, CongestionOption, RootOption, SizeOption
-from opticoll.cli.runner import Command, Watch, figure_file, on_command_line, rows_file
+from opticoll.cli.runner import Command, figure_file, on_command_line, rows_file
 from opticoll.errors import AlgorithmError, UsageError
 from opticoll.formats.network_graph import LIGHT
 from opticoll.inputs.demands import DEFAULT_SIZE
@@ -62,6 +62,7 @@ from opticoll.outputs.rows import (
     means,
     table,
 )
+from opticoll.outputs.watch import Watch
 
 EXAMPLE = "ladder:rungs=5,hosts=10,wavelengths=28,rate=10Gb/s"
 

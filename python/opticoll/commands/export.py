@@ -12,7 +12,7 @@ from opticoll._core import Fabric, Plan
 from opticoll.cli.arguments import Source, check_planned, obtain, refuse_given
 from opticoll.cli.option_types import argument, option
 from opticoll.cli.options import WavelengthOption
-from opticoll.cli.runner import Command, File, Watch, on_command_line
+from opticoll.cli.runner import Command, File, on_command_line
 from opticoll.errors import UsageError
 from opticoll.formats.atomic import check_writable
 from opticoll.formats.nccl_tuner import choices
@@ -23,6 +23,7 @@ from opticoll.outputs.fabric_names import fabric_text
 from opticoll.outputs.layout import plural
 from opticoll.outputs.rows import Bytes, Count, Positive, Row, hidden, means
 from opticoll.outputs.verification import PlanHead, algorithm_name, head
+from opticoll.outputs.watch import Watch
 from opticoll.report.rows_file import read as read_rows
 
 

@@ -12,7 +12,7 @@ from opticoll._core import Plan
 from opticoll.cli.arguments import PartOptions
 from opticoll.cli.option_types import argument
 from opticoll.cli.options import InputFormatOption, InputRanksOption, PlacedFabricOption
-from opticoll.cli.runner import Command, Watch, on_command_line, text_file
+from opticoll.cli.runner import Command, on_command_line, text_file
 from opticoll.errors import UsageError
 from opticoll.inputs import imported
 from opticoll.inputs.fabric_files import to_fabric
@@ -20,6 +20,7 @@ from opticoll.inputs.plan_cache import verify_once
 from opticoll.outputs.layout import plural
 from opticoll.outputs.rows import Count, hidden, means
 from opticoll.outputs.verification import PlanHead, head, refuted
+from opticoll.outputs.watch import Watch
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,13 +10,14 @@ from textwrap import shorten
 from typing import Any, Literal
 
 from opticoll.cli.option_types import argument
-from opticoll.cli.runner import Command, Watch, on_command_line
+from opticoll.cli.runner import Command, on_command_line
 from opticoll.commands import COMMANDS
 from opticoll.formats import FORMATS, Holds
 from opticoll.names import canonical
 from opticoll.outputs.layout import align, wrapped
 from opticoll.outputs.records import KINDS, RecordRow, listing
 from opticoll.outputs.rows import Row, means
+from opticoll.outputs.watch import Watch
 
 
 @dataclass(frozen=True, kw_only=True)

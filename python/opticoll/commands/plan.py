@@ -10,18 +10,19 @@ from typing import Any
 
 import opticoll
 from opticoll._core import OpticollError, Plan
-from opticoll.cli.arguments import PlanOptions, plan_key, read_request, simulate
+from opticoll.cli.arguments import PlanOptions, plan_key, read_request
 from opticoll.cli.option_types import argument
 from opticoll.cli.options import WavelengthOption
-from opticoll.cli.runner import Command, Watch, on_command_line, text_file
+from opticoll.cli.runner import Command, on_command_line, text_file
 from opticoll.inputs.demands import size_of
 from opticoll.inputs.plan_cache import plan_once, verify_once
 from opticoll.inputs.request import Request
 from opticoll.inputs.settings import Settings
 from opticoll.names import DEFAULT_ALGORITHM
 from opticoll.outputs.layout import PICOSECONDS, human_seconds, wrapped
-from opticoll.outputs.plan_row import PlanRow, plan_row, plan_summary
+from opticoll.outputs.plan_row import PlanRow, measured, plan_summary
 from opticoll.outputs.rows import Seconds, means
+from opticoll.outputs.watch import Watch
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,8 +77,7 @@ def compute(asked: Asked, watch: Watch) -> Iterator[PlannedRow]:
     plan = plan_once(partial(_key, asked), partial(request.plan, watch.try_candidate))
     size_bytes = size_of(plan, asked.size, asked.demand)
     violations = verify_once(plan)
-    outcome = simulate(plan, size_bytes, request.settings, watch)
-    row = plan_row(plan, violations, outcome, size_bytes)
+    row, outcome = measured(plan, violations, size_bytes, request.settings, watch)
     held = _held(plan, size_bytes, request, watch) if outcome.policy == CHARGED else {}
     yield PlannedRow.of(row, plan=plan, **held)
 

@@ -16,18 +16,20 @@ from pathlib import Path
 import opticoll
 from opticoll._core import Fabric, Plan
 from opticoll._core import replan as core_replan
-from opticoll.cli.arguments import Source, need_fabric, obtain
+from opticoll.cli.arguments import Source, obtain
 from opticoll.cli.option_types import option
-from opticoll.cli.runner import Command, Watch, on_command_line, text_file
+from opticoll.cli.runner import Command, on_command_line, text_file
 from opticoll.errors import OpticollError, UsageError
 from opticoll.inputs.demands import size_of
+from opticoll.inputs.fabric_files import need_fabric
 from opticoll.inputs.imported import moved
 from opticoll.names import algorithm_spelling
 from opticoll.outputs.circuit_switches import RematchedRow, change_lines, fibres, rematched
 from opticoll.outputs.layout import PICOSECONDS, align, human_seconds, human_time
-from opticoll.outputs.plan_row import PlanRow, plan_row, plan_summary
+from opticoll.outputs.plan_row import PlanRow, measured, plan_summary
 from opticoll.outputs.records import record_row
 from opticoll.outputs.rows import OMITTED, Count, Number, Picoseconds, Seconds, hidden, means
+from opticoll.outputs.watch import Watch
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,7 +139,7 @@ def compute(asked: Replan, watch: Watch) -> Iterator[ReplanRow]:
     instead = asked.instead or asked.algorithm or "auto"
     instead = algorithm_spelling(before.collective.kind, instead)
     plan, before_ps, after_ps = core_replan(before, failed, instead, size_bytes, **settings)
-    row = plan_row(plan, plan.verify(), plan.simulate(size_bytes, **settings), size_bytes)
+    row, _ = measured(plan, plan.verify(), size_bytes, settings)
     kept = _kept(before, plan.fabric)
     changes = rematched(before.fabric, plan.fabric)
     has_switches = plan.fabric.switch_ports > 0

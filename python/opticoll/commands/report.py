@@ -13,7 +13,7 @@ from opticoll._core import Fabric
 from opticoll.cli.arguments import settings_on
 from opticoll.cli.option_types import argument, option
 from opticoll.cli.options import NO_METHOD, MethodOption, SizeOption
-from opticoll.cli.runner import Command, File, Watch, on_command_line
+from opticoll.cli.runner import Command, File, on_command_line
 from opticoll.errors import FileError, UsageError
 from opticoll.formats import suffixes
 from opticoll.formats.atomic import check_writable
@@ -23,6 +23,7 @@ from opticoll.inputs.settings import given
 from opticoll.outputs.fabric_names import fabric_labels
 from opticoll.outputs.layout import align, plural
 from opticoll.outputs.rows import Count, Row, columns, hidden, means
+from opticoll.outputs.watch import Watch
 
 SQLITE = b"SQLite format 3\0"
 """Begins every store."""

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from opticoll.cli.option_types import argument, option
-from opticoll.cli.runner import Command, Watch, on_command_line, rows_file
+from opticoll.cli.runner import Command, on_command_line, rows_file
 from opticoll.errors import UsageError
 from opticoll.outputs.fabric_names import fabric_labels
 from opticoll.outputs.layout import align, plural
 from opticoll.outputs.plan_row import bandwidth_lines
 from opticoll.outputs.rows import Column, columns
+from opticoll.outputs.watch import Watch
 from opticoll.study.points import command_of
 from opticoll.study.results import ResultRow, table_of
 from opticoll.study.store import Store

@@ -10,7 +10,7 @@ from opticoll._core import Program, parse_time
 from opticoll.cli.arguments import FileSource, names_file, obtain
 from opticoll.cli.option_types import option, whole
 from opticoll.cli.options import NO_FURTHER_METHOD, FurtherMethodOption, WavelengthOption
-from opticoll.cli.runner import Command, Watch, on_command_line, rows_file
+from opticoll.cli.runner import Command, on_command_line, rows_file
 from opticoll.errors import UsageError
 from opticoll.execution import mpi, threads
 from opticoll.execution.payload import OPERATORS, TYPES, payload_of
@@ -20,6 +20,7 @@ from opticoll.inputs.plan_cache import verify_once
 from opticoll.outputs.layout import PICOSECONDS, align, human_seconds, plural
 from opticoll.outputs.rows import Bytes, Count, GigabytesPerSecond, Positive, Row, Seconds, means
 from opticoll.outputs.verification import refuse_violated, refuted
+from opticoll.outputs.watch import Watch
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,7 @@ from opticoll._core import BESIDE, CONVERTED, Plan, take_memory
 from opticoll.cli.arguments import FileSource, check_planned, obtain
 from opticoll.cli.option_types import option, whole
 from opticoll.cli.options import FURTHER, WavelengthOption
-from opticoll.cli.runner import Command, Watch, figure_file, on_command_line
+from opticoll.cli.runner import Command, figure_file, on_command_line
 from opticoll.errors import UsageError
 from opticoll.formats.network_graph import rank_names
 from opticoll.inputs.demands import size_of
@@ -23,6 +23,7 @@ from opticoll.outputs.plan_row import describe_fabric
 from opticoll.outputs.rows import OMITTED, Count, Length, Row, Seconds, command_field, hidden, means
 from opticoll.outputs.trees import trees
 from opticoll.outputs.verification import PlanHead, algorithm_name, head
+from opticoll.outputs.watch import Watch
 
 MOST_LIGHTPATHS = 40
 """Lightpaths of a slot printed for people."""

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from opticoll._core import Fabric, Outcome, Plan
-from opticoll.cli.arguments import FileSource, obtain, plan_key, simulate
+from opticoll.cli.arguments import FileSource, obtain, plan_key
 from opticoll.cli.option_types import option
 from opticoll.cli.options import WavelengthOption
-from opticoll.cli.runner import Command, Watch, figure_file, on_command_line
+from opticoll.cli.runner import Command, figure_file, on_command_line
 from opticoll.errors import UsageError
 from opticoll.formats.network_graph import rank_names
 from opticoll.inputs.demands import size_of
@@ -19,7 +19,7 @@ from opticoll.inputs.plan_cache import verify_once
 from opticoll.inputs.settings import Settings
 from opticoll.names import canonical
 from opticoll.outputs.layout import align, cell, human_time, labelled, plural
-from opticoll.outputs.plan_row import PlanRow, plan_row, plan_summary
+from opticoll.outputs.plan_row import PlanRow, measured, plan_summary
 from opticoll.outputs.records import record_rows
 from opticoll.outputs.rows import (
     OMITTED,
@@ -33,6 +33,7 @@ from opticoll.outputs.rows import (
     means,
     table,
 )
+from opticoll.outputs.watch import Watch
 
 MOST_PATH = 8
 """Transfers of a critical path printed for people."""
@@ -208,12 +209,11 @@ def compute(asked: Simulate, watch: Watch) -> Iterator[SimulateRow]:
     if drawn:
         settings = _to_be_drawn(plan.fabric, settings)
     violations = verify_once(plan)
-    outcome = simulate(plan, size_bytes, settings, watch, timeline=drawn)
+    row, outcome = measured(plan, violations, size_bytes, settings, watch, timeline=drawn)
     if violations:
         watch.notes.append(
             "warning: the plan is violated (see `opticoll verify`); its time means little"
         )
-    row = plan_row(plan, violations, outcome, size_bytes)
     tables: dict[str, Any] = {}
     if asked.per is not None:
         tables[f"per_{asked.per}"] = _TABLES[asked.per](plan, outcome)

@@ -14,11 +14,12 @@ from cyclopts import Group
 from opticoll import memory
 from opticoll._core import format_size
 from opticoll.cli.option_types import argument, count, option
-from opticoll.cli.runner import Command, Watch, on_command_line
+from opticoll.cli.runner import Command, on_command_line
 from opticoll.errors import UsageError
 from opticoll.formats.document import read_text
 from opticoll.outputs.layout import align, human_seconds, plural
 from opticoll.outputs.rows import Bytes, Count, Positive, Row, Seconds, means
+from opticoll.outputs.watch import Watch
 from opticoll.study import clusters, document, engines, progress
 from opticoll.study.expression import SIZE, Quantity
 from opticoll.study.forecast import forecast

@@ -1,7 +1,7 @@
 """Several tasks on one grid of tunable circuits.
 
 >>> from opticoll.commands.tasks import Tasks, compute
->>> from opticoll.cli.runner import Watch
+>>> from opticoll.outputs.watch import Watch
 >>> from opticoll.inputs.task_list import Task
 >>> asked = Tasks(fabric="wss_grid:rows=2,columns=2", tasks=[Task("all_reduce", size="1MB")])
 >>> [(row.name, row.ranks, row.verified) for row in compute(asked, Watch())]
@@ -17,7 +17,7 @@ from pathlib import Path
 from opticoll._core import Fabric, OpticollError, parse_time, simulate_tasks, task_conflicts
 from opticoll._core import plan as core_plan
 from opticoll.cli.option_types import argument, option
-from opticoll.cli.runner import Command, Watch, on_command_line, rows_file
+from opticoll.cli.runner import Command, on_command_line, rows_file
 from opticoll.errors import UsageError
 from opticoll.inputs import task_list
 from opticoll.inputs.fabric_files import to_fabric
@@ -39,6 +39,7 @@ from opticoll.outputs.rows import (
     means,
     table,
 )
+from opticoll.outputs.watch import Watch
 
 
 @dataclass(frozen=True, kw_only=True)

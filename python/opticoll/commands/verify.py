@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from opticoll.cli.arguments import FileSource, check_planned, names_file, obtain, plan_key
 from opticoll.cli.options import WavelengthOption
-from opticoll.cli.runner import Command, Watch, on_command_line
+from opticoll.cli.runner import Command, on_command_line
 from opticoll.inputs import imported
 from opticoll.inputs.fabric_files import to_fabric
 from opticoll.inputs.plan_cache import verify_once
@@ -20,6 +20,7 @@ from opticoll.outputs.verification import (
     proof_row,
     proof_text,
 )
+from opticoll.outputs.watch import Watch
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -39,7 +39,7 @@ from opticoll._core import (
     FabricError,
     OpticollError,
 )
-from opticoll.errors import ConfigError
+from opticoll.errors import ConfigError, UsageError
 from opticoll.formats import network_graph, node_link
 from opticoll.formats.content import read_content
 from opticoll.formats.document import Document, Place, is_yaml
@@ -71,16 +71,16 @@ def to_fabric(fabric: FabricLike) -> Fabric:
     """
     if isinstance(fabric, Fabric):
         return fabric
-    if node_link.is_graph(fabric):
-        return node_link.from_networkx(fabric)
     if isinstance(fabric, os.PathLike):
         fabric = _file_name(fabric)
-    if not isinstance(fabric, str):
-        raise FabricError(
-            f"`{fabric!r}` is no fabric; give an opticoll.Fabric, a spelling such as optree_paper, "
-            "the name of a YAML file, or a graph of NetworkX"
-        )
-    return parse_fabric(fabric)
+    if isinstance(fabric, str):
+        return parse_fabric(fabric)
+    if node_link.is_graph(fabric):
+        return node_link.from_networkx(fabric)
+    raise FabricError(
+        f"`{fabric!r}` is no fabric; give an opticoll.Fabric, a spelling such as optree_paper, "
+        "the name of a YAML file, or a graph of NetworkX"
+    )
 
 
 def _file_name(path: os.PathLike[str]) -> str:
@@ -145,6 +145,21 @@ def to_fabrics(
     if not made:
         raise FabricError("there is no fabric; give at least one such as optree_paper")
     return list({one.spec: one for one in made}.values())
+
+
+def need_fabric(fabric: FabricLike | None) -> Fabric:
+    """The fabric of an option that must be given."""
+    if fabric is None:
+        raise UsageError(
+            "--fabric is missing; give a preset such as optree_paper, "
+            "or wdm_ring:ranks=16,wavelengths=2"
+        )
+    return to_fabric(fabric)
+
+
+def need_fabrics(fabrics: Sequence[FabricLike] | None) -> list[Fabric]:
+    """The fabrics of an option that must be given and may be given again."""
+    return to_fabrics([need_fabric(fabric) for fabric in fabrics or ()] or need_fabric(None))
 
 
 def _of_any_size(fabric: FabricLike, ranks: list[int] | None) -> Fabric:

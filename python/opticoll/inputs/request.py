@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from opticoll import _core, errors
 from opticoll._core import Collective, Demand, Fabric, Plan
 from opticoll.inputs import demands, user_algorithm
-from opticoll.inputs.fabric_files import to_fabric
+from opticoll.inputs.fabric_files import need_fabric
 from opticoll.inputs.values import to_bytes, to_root
 from opticoll.names import DEFAULT_ALGORITHM, algorithm_spelling
 
@@ -69,7 +69,7 @@ class Request:
 
 def read(
     collective: str,
-    fabric: FabricLike,
+    fabric: FabricLike | None,
     algorithm: str | UserAlgorithm | None = None,
     *,
     size: str | int | None = None,
@@ -85,7 +85,7 @@ def read(
     OpticollError
         A name is unknown, or an argument is none.
     """
-    fabric = to_fabric(fabric)
+    fabric = need_fabric(fabric)
     root = to_root(root, fabric)
     size_bytes = None if size is None else to_bytes(size)
     demanded = None

@@ -159,8 +159,7 @@ def measure(plan: Plan, size: str | int, **settings: Unpack[Settings]) -> PlanRo
     from opticoll.outputs import plan_row
 
     size_bytes = to_bytes(size)
-    outcome = plan.simulate(size_bytes, **settings)
-    return plan_row.plan_row(plan, plan.verify(), outcome, size_bytes)
+    return plan_row.measured(plan, plan.verify(), size_bytes, settings)[0]
 
 
 def compare(
@@ -239,10 +238,10 @@ def compare(
     auto 1048576 8 0.0010388608
     auto 4194304 8 0.0035554432
     """
-    from opticoll.cli.runner import Watch
     from opticoll.commands import compare
     from opticoll.inputs.scenarios import to_scenario
     from opticoll.inputs.settings import given
+    from opticoll.outputs.watch import Watch
 
     scenario = to_scenario(
         collective,

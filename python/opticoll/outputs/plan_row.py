@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from opticoll._core import (
     Fabric,
@@ -23,7 +23,7 @@ from opticoll._core import (
     time_bound,
 )
 from opticoll.formulas import bandwidths
-from opticoll.names import has_root
+from opticoll.names import canonical, has_root
 from opticoll.outputs.fabric_names import fabric_text
 from opticoll.outputs.layout import (
     PICOSECONDS,
@@ -66,6 +66,10 @@ from opticoll.outputs.verification import (
     violation_lines,
     violation_rows,
 )
+
+if TYPE_CHECKING:
+    from opticoll._core import Settings
+    from opticoll.outputs.watch import Watch
 
 ROUNDING = 1e-12
 """Share of a time by which the fluid simulator may round it down."""
@@ -287,6 +291,28 @@ def plan_row(
         reasons=plan.reasons,
         warnings=latency_warnings(fabric, plan.slots - (counted or 0)),
     )
+
+
+def measured(
+    plan: Plan,
+    violations: Sequence[Violation],
+    size_bytes: int,
+    settings: Settings,
+    watch: Watch | None = None,
+    *,
+    timeline: bool = False,
+) -> tuple[PlanRow, Outcome]:
+    """Simulates a plan that was verified; the packet simulator says how far it is."""
+    more: dict[str, Any] = {}
+    simulator = settings.get("simulator")
+    if watch is not None and simulator is not None and canonical(simulator, ["packet"]):
+        messages, chunks, forwards = plan.expected_packets(size_bytes, **settings)
+        watch.announce(messages, chunks, forwards)
+        label = f"{plan.algorithm}, {format_size(size_bytes)}: messages delivered"
+        more["watch"] = lambda _, delivered, __: watch.update(label, delivered, messages)
+        more["timeline"] = timeline
+    outcome = plan.simulate(size_bytes, **more, **settings)
+    return plan_row(plan, violations, outcome, size_bytes), outcome
 
 
 def _reconfiguration_s(fabric: Fabric) -> float | None:

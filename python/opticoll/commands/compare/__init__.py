@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import opticoll
 from opticoll import _core
 from opticoll._core import Fabric, OpticollError, Plan, format_size
-from opticoll.cli.arguments import PartOptions, check_root, check_rule, need_fabrics, settings_on
+from opticoll.cli.arguments import PartOptions, check_root, check_rule, settings_on
 from opticoll.cli.command_line import words
 from opticoll.cli.option_types import argument, option
 from opticoll.cli.options import (
@@ -33,7 +33,7 @@ from opticoll.cli.options import (
     SizeOption,
     WavelengthOption,
 )
-from opticoll.cli.runner import Command, Watch, figure_file, on_command_line, rows_file
+from opticoll.cli.runner import Command, figure_file, on_command_line, rows_file
 from opticoll.commands.compare.table import comparison_table, reconfiguration_table
 from opticoll.errors import (
     AlgorithmError,
@@ -47,6 +47,7 @@ from opticoll.errors import (
 from opticoll.formats.document import is_yaml
 from opticoll.inputs import demands, user_algorithm
 from opticoll.inputs.demands import DEFAULT_SIZE
+from opticoll.inputs.fabric_files import need_fabrics
 from opticoll.inputs.scenarios import Scenario, read_scenario, to_scenario
 from opticoll.inputs.settings import Settings, given
 from opticoll.inputs.user_algorithm import UserAlgorithm
@@ -55,14 +56,14 @@ from opticoll.names import (
     DEFAULT_ALGORITHM,
     algorithm_names,
     algorithm_spelling,
-    canonical,
     plans_by_size,
     takes_all_stripes,
 )
 from opticoll.outputs import break_even
 from opticoll.outputs.layout import human_time, plural
-from opticoll.outputs.plan_row import PlanRow, plan_row
+from opticoll.outputs.plan_row import PlanRow, measured
 from opticoll.outputs.rows import arrow_stream, dataframe, plain
+from opticoll.outputs.watch import Watch
 
 if TYPE_CHECKING:
     import pandas
@@ -353,9 +354,7 @@ def _rows(
     )
     violations = plan.verify()
     for size_bytes in sizes_bytes:
-        progress = _progress(plan, settings, size_bytes, watch)
-        outcome = plan.simulate(size_bytes, watch=progress, **settings)
-        row = plan_row(plan, violations, outcome, size_bytes)
+        row, _ = measured(plan, violations, size_bytes, settings, watch)
         if isinstance(algorithm, str):
             row = replace(row, command=_command(scenario, plan, size_bytes, settings))
         yield row
@@ -375,17 +374,6 @@ def _command(scenario: Scenario, plan: Plan, size_bytes: int, settings: Settings
         "wavelength": None if auto or scenario.wavelength == "auto" else scenario.wavelength,
     }
     return words("plan", [scenario.collective], {**options, **settings})
-
-
-def _progress(
-    plan: Plan, settings: Settings, size_bytes: int, watch: Watch
-) -> Callable[[int, int, int], None] | None:
-    """Says how many messages a packet simulation has delivered; None for other simulators."""
-    if canonical(settings.get("simulator") or "", ["packet"]) is None:
-        return None
-    messages, _, _ = plan.expected_packets(size_bytes, **settings)
-    label = f"{plan.algorithm}, {format_size(size_bytes)}: messages delivered"
-    return lambda _events, delivered, _time_ps: watch.update(label, delivered, messages)
 
 
 def _planned_together(algorithm: str | UserAlgorithm, sizes_bytes: list[int]) -> list[list[int]]:

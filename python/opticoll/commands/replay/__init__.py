@@ -24,7 +24,7 @@ from opticoll._core import Fabric, Outcome, Trace, format_size, replay_trace
 from opticoll.cli.arguments import algorithms_by_collective, carried_out, key_values
 from opticoll.cli.option_types import argument, count, option, text
 from opticoll.cli.options import FURTHER, NO_REPLAY, ReplayOption
-from opticoll.cli.runner import Command, Watch, figure_file, on_command_line, rows_file, text_file
+from opticoll.cli.runner import Command, figure_file, on_command_line, rows_file, text_file
 from opticoll.commands.replay import timeline
 from opticoll.errors import TraceError, UsageError
 from opticoll.inputs.fabric_files import to_medium
@@ -59,6 +59,7 @@ from opticoll.outputs.rows import (
     means,
 )
 from opticoll.outputs.verification import algorithm_name
+from opticoll.outputs.watch import Watch
 
 __all__ = [
     "COMMAND",

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from opticoll.cli.arguments import need_fabric
 from opticoll.cli.option_types import count, option
 from opticoll.cli.options import (
     FURTHER,
@@ -25,13 +24,15 @@ from opticoll.cli.options import (
     FabricOption,
     PacketOption,
 )
-from opticoll.cli.runner import Command, Watch, figure_file, on_command_line, rows_file
+from opticoll.cli.runner import Command, figure_file, on_command_line, rows_file
 from opticoll.commands.traffic import bursts, packets
 from opticoll.commands.traffic.bursts import BurstRow
 from opticoll.commands.traffic.packets import TrafficRow
 from opticoll.errors import UsageError
+from opticoll.inputs.fabric_files import need_fabric
 from opticoll.inputs.settings import given
 from opticoll.outputs.rows import plain
+from opticoll.outputs.watch import Watch
 
 __all__ = ["COMMAND", "BurstRow", "Traffic", "TrafficRow", "compute"]
 

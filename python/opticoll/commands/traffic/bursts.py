@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from opticoll._core import Outcome, burst_rate, check_bursts, records, simulate_bursts
 from opticoll.cli.option_types import listed
-from opticoll.cli.runner import Watch
 from opticoll.errors import UsageError
 from opticoll.inputs.fabric_files import to_medium
 from opticoll.names import without_defaults
@@ -29,6 +28,7 @@ from opticoll.outputs.rows import (
     means,
     table,
 )
+from opticoll.outputs.watch import Watch
 
 if TYPE_CHECKING:
     from opticoll.inputs.fabric_files import FabricLike

@@ -21,7 +21,6 @@ from opticoll._core import (
     simulate_traffic,
 )
 from opticoll.cli.option_types import listed
-from opticoll.cli.runner import Watch
 from opticoll.errors import UsageError
 from opticoll.inputs.settings import Settings
 from opticoll.inputs.values import split_algorithms
@@ -41,6 +40,7 @@ from opticoll.outputs.rows import (
     hidden,
     means,
 )
+from opticoll.outputs.watch import Watch
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from opticoll._core import Fabric, Outcome, TimedModel, check_buckets, format_size
-from opticoll.cli.arguments import need_fabrics, settings_on
+from opticoll.cli.arguments import settings_on
 from opticoll.cli.option_types import count, option, whole
 from opticoll.cli.options import (
     FURTHER,
@@ -28,7 +28,7 @@ from opticoll.cli.options import (
     MethodOption,
     WavelengthOption,
 )
-from opticoll.cli.runner import Command, Watch, figure_file, on_command_line, rows_file
+from opticoll.cli.runner import Command, figure_file, on_command_line, rows_file
 from opticoll.commands.train.figure import draw
 from opticoll.commands.train.group_rows import GroupsRow
 from opticoll.commands.train.groups import (
@@ -53,6 +53,7 @@ from opticoll.commands.train.prices import (
 from opticoll.commands.train.text import training_text
 from opticoll.errors import UsageError
 from opticoll.inputs import user_algorithm
+from opticoll.inputs.fabric_files import need_fabrics
 from opticoll.inputs.settings import Settings, given
 from opticoll.names import DEFAULT_ALGORITHM
 from opticoll.outputs.layout import PICOSECONDS
@@ -72,6 +73,7 @@ from opticoll.outputs.rows import (
     means,
     plain,
 )
+from opticoll.outputs.watch import Watch
 
 __all__ = [
     "COMMAND",

@@ -29,10 +29,10 @@ from opticoll.outputs.records import record_rows
 
 if TYPE_CHECKING:
     from opticoll._core import GroupCollectiveRecord
-    from opticoll.cli.runner import Watch
     from opticoll.commands.train import Train
     from opticoll.commands.train.prices import MemoryRow, Model
     from opticoll.inputs.settings import Settings
+    from opticoll.outputs.watch import Watch
 
 GIVEN = (
     "tensor_parallel",
