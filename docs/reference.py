@@ -34,7 +34,7 @@ def page() -> str:
     lines = []
     kinds = []
     for command in commands:
-        own = command.gives if isinstance(command.gives, tuple) else (command.gives,)
+        own = command.rows if isinstance(command.rows, tuple) else (command.rows,)
         names = " or ".join(f"[{kind.__name__}](#{kind.__name__.lower()})" for kind in own)
         lines.append(
             f"| `{command.name} --json` | {SHAPES[command.shape].format(names)} "

@@ -483,9 +483,9 @@ def test_an_option_given_its_own_default_changes_nothing(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("calls.csv").write_text(CALLS)
-    asks = import_module(f"opticoll.commands.{command}").COMMAND.asks
+    parameters = import_module(f"opticoll.commands.{command}").COMMAND.parameters
     accepted: set[str] = set()
-    stated = dict(options(asks))
+    stated = dict(options(parameters))
     for base in COMMANDS[command]:
         answer = printed(run, command, *base)
         assert "refused" not in answer, answer

@@ -228,11 +228,11 @@ def _findings(findings: Sequence[Finding]) -> str:
 COMMAND = Command(
     name="reproduce",
     example="opticoll reproduce optree",
-    asks=Reproduce,
-    gives=ReproduceRow,
+    parameters=Reproduce,
+    rows=ReproduceRow,
     compute=compute,
     text=_text,
-    doing="reproducing",
+    progress_label="reproducing",
     shape="row or rows",
     names=PAPERS,
 )

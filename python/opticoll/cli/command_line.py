@@ -77,11 +77,11 @@ def as_text(value: Any) -> str:
     return str(value)
 
 
-def options(asks: Any) -> dict[str, Option]:
+def options(parameters: Any) -> dict[str, Option]:
     """The options of a class of parameters by their names in studies."""
-    if asks not in _OPTIONS:
-        _OPTIONS[asks] = {one.name: one for one in _options(asks, None)}
-    return _OPTIONS[asks]
+    if parameters not in _OPTIONS:
+        _OPTIONS[parameters] = {one.name: one for one in _options(parameters, None)}
+    return _OPTIONS[parameters]
 
 
 _OPTIONS: dict[Any, dict[str, Option]] = {}
@@ -116,9 +116,9 @@ def _options(kind: type, group: str | None) -> Iterator[Option]:
         )
 
 
-def line(command: str, asks: type, given: Mapping[str, Value]) -> str:
+def line(command: str, parameters: type, given: Mapping[str, Value]) -> str:
     """The command line with values of options by their names in studies, for a shell."""
-    known = options(asks)
+    known = options(parameters)
     places, words = [], []
     for name, value in given.items():
         option = known.get(name)

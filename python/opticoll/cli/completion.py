@@ -74,7 +74,7 @@ def script(shell: Shell) -> str:
     values: dict[str, dict[str, list[str]]] = {}
     for command, record in installed().items():
         options[command] = [f"--{file.option.replace('_', '-')}" for file in record.files]
-        for option in command_line.options(record.asks).values():
+        for option in command_line.options(record.parameters).values():
             if option.unsaid:
                 continue
             if not option.flag:

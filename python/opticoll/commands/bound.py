@@ -49,7 +49,7 @@ from opticoll.outputs.watch import Watch
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked(PartOptions):
+class Parameters(PartOptions):
     """What `opticoll bound` takes."""
 
     collective: str = argument("Collective, such as all_gather")
@@ -128,7 +128,7 @@ class BoundsRow(Row):
     command: str = command_field(default=OMITTED)
 
 
-def compute(asked: Asked, watch: Watch) -> Iterator[BoundsRow]:
+def compute(asked: Parameters, watch: Watch) -> Iterator[BoundsRow]:
     """Find the throughput optimum and all bounds on time.
 
     Raises
@@ -211,7 +211,7 @@ MOST_NAMED = 4
 """Links of a cut that the text names."""
 
 
-def _text(asked: Asked, rows: list[BoundsRow]) -> str:
+def _text(asked: Parameters, rows: list[BoundsRow]) -> str:
     (row,) = rows
     fabric = fabric_text(row.fabric)
     lines = [f"{row.collective} on {plural(row.ranks, 'rank')} of {fabric}"]
@@ -288,11 +288,11 @@ def _ranges(ranks: list[int]) -> str:
 COMMAND = Command(
     name="bound",
     example="opticoll bound all_gather --fabric dgx_a100:boxes=2",
-    asks=Asked,
-    gives=BoundsRow,
+    parameters=Parameters,
+    rows=BoundsRow,
     compute=compute,
     text=_text,
-    doing="looking for bounds",
+    progress_label="looking for bounds",
     shape="row",
 )
 command_line = on_command_line(COMMAND)

@@ -568,12 +568,12 @@ def _alone(asked: Congestion, row: CongestionRow) -> dict[str, Any]:
 COMMAND = Command(
     name="congestion",
     example=f"opticoll congestion all_reduce --fabric {EXAMPLE} --offered-load 0,0.4",
-    asks=Congestion,
-    gives=CongestionRow,
+    parameters=Congestion,
+    rows=CongestionRow,
     compute=compute,
     text=_text,
-    doing="simulating",
+    progress_label="simulating",
     files=(rows_file(), figure_file(_draw)),
-    alone=_alone,
+    row_options=_alone,
 )
 command_line = on_command_line(COMMAND)

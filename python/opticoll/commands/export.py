@@ -28,7 +28,7 @@ from opticoll.report.rows_file import read as read_rows
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked(Source):
+class Parameters(Source):
     """What `opticoll export` takes."""
 
     source: str = argument(
@@ -78,7 +78,7 @@ class ExportedChoicesRow(Row):
 AnyRow = ExportRow | ExportedFabricRow | ExportedChoicesRow
 
 
-def compute(asked: Asked, watch: Watch) -> Iterator[AnyRow]:
+def compute(asked: Parameters, watch: Watch) -> Iterator[AnyRow]:
     """Obtain what a file is to hold.
 
     Raises
@@ -107,7 +107,7 @@ def compute(asked: Asked, watch: Watch) -> Iterator[AnyRow]:
     yield ExportRow.of(head(plan), format=form.name, size_bytes=size_bytes, plan=plan)
 
 
-def _of_fabric(asked: Asked, form: str) -> ExportedFabricRow:
+def _of_fabric(asked: Parameters, form: str) -> ExportedFabricRow:
     """What is written of a fabric."""
     _refuse(asked, "goes with a plan: name a plan file or a collective, too")
     if asked.fabric is None:
@@ -121,7 +121,7 @@ def _of_fabric(asked: Asked, form: str) -> ExportedFabricRow:
     )
 
 
-def _of_rows(asked: Asked, form: str) -> ExportedChoicesRow:
+def _of_rows(asked: Parameters, form: str) -> ExportedChoicesRow:
     """What is written of the rows of a comparison."""
     _refuse(asked, "cannot be given with rows of `compare`: they hold their own", asked.fabric)
     content = read_rows(Path(asked.source))
@@ -131,14 +131,14 @@ def _of_rows(asked: Asked, form: str) -> ExportedChoicesRow:
     )
 
 
-def _refuse(asked: Asked, problem: str, fabric: object = None) -> None:
+def _refuse(asked: Parameters, problem: str, fabric: object = None) -> None:
     """Refuse options that only plans have."""
     names = ("algorithm", "size", "root", "demand", "wavelength")
     own = {name: getattr(asked, name) for name in names}
     refuse_given({**own, "fabric": fabric, **asked.settings}, problem)
 
 
-def _text(asked: Asked, rows: list[AnyRow]) -> str:
+def _text(asked: Parameters, rows: list[AnyRow]) -> str:
     (row,) = rows
     if isinstance(row, ExportedFabricRow):
         of = f"{plural(row.ranks, 'rank')}, {plural(row.links, 'link')}, as {row.format}"
@@ -152,7 +152,7 @@ def _text(asked: Asked, rows: list[AnyRow]) -> str:
     )
 
 
-def _write(asked: Asked, rows: list[AnyRow], path: Path) -> list[Path] | None:
+def _write(asked: Parameters, rows: list[AnyRow], path: Path) -> list[Path] | None:
     (row,) = rows
     if isinstance(row, ExportedFabricRow):
         exports.FABRICS[row.format].write(Fabric(row.fabric), path)
@@ -163,14 +163,14 @@ def _write(asked: Asked, rows: list[AnyRow], path: Path) -> list[Path] | None:
     return exports.export(row.plan, path, row.format, row.size_bytes)
 
 
-COMMAND: Command[Asked, AnyRow] = Command(
+COMMAND: Command[Parameters, AnyRow] = Command(
     name="export",
     example="opticoll export all_gather --fabric torus:dims=4x4 --output transfers.csv",
-    asks=Asked,
-    gives=(ExportRow, ExportedFabricRow, ExportedChoicesRow),
+    parameters=Parameters,
+    rows=(ExportRow, ExportedFabricRow, ExportedChoicesRow),
     compute=compute,
     text=_text,
-    doing="planning",
+    progress_label="planning",
     shape="row",
     files=(
         File(

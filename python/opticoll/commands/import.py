@@ -80,11 +80,11 @@ COMMAND = Command(
     name="import",
     example="opticoll export all_reduce --fabric torus:dims=2x4 --output ours.xml\n"
     "opticoll import ours.xml --output ours.plan",
-    asks=Import,
-    gives=ImportRow,
+    parameters=Import,
+    rows=ImportRow,
     compute=compute,
     text=_text,
-    doing="reading",
+    progress_label="reading",
     shape="row",
     files=(
         text_file(

@@ -176,10 +176,10 @@ def _in_full(same: list[RecordRow]) -> str:
 COMMAND: Command[List, RecordRow | FormatRow | SchemaRow] = Command(
     name="list",
     example="opticoll list relay_tree",
-    asks=List,
-    gives=(RecordRow, FormatRow, SchemaRow),
+    parameters=List,
+    rows=(RecordRow, FormatRow, SchemaRow),
     compute=compute,
     text=_text,
-    doing="listing",
+    progress_label="listing",
 )
 command_line = on_command_line(COMMAND)

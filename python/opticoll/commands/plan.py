@@ -26,7 +26,7 @@ from opticoll.outputs.watch import Watch
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked(PlanOptions):
+class Parameters(PlanOptions):
     """What `opticoll plan` takes."""
 
     collective: str = argument("Collective, such as all_gather")
@@ -60,12 +60,12 @@ class PlannedRow(PlanRow):
     held_algorithm: str | None = means("Algorithm of that plan", absent=ELSEWHERE, default=None)
 
 
-def _key(asked: Asked) -> Hashable:
+def _key(asked: Parameters) -> Hashable:
     """What the plan depends on."""
     return plan_key(asked.collective, asked, asked.wavelength)
 
 
-def compute(asked: Asked, watch: Watch) -> Iterator[PlannedRow]:
+def compute(asked: Parameters, watch: Watch) -> Iterator[PlannedRow]:
     """Build a plan, verify and simulate it.
 
     Raises
@@ -96,7 +96,7 @@ def _held(plan: Plan, size_bytes: int, request: Request, watch: Watch) -> dict[s
     return {"held_time_s": outcome.time_ps / PICOSECONDS, "held_algorithm": plan.algorithm}
 
 
-def _text(asked: Asked, rows: list[PlannedRow]) -> str:
+def _text(asked: Parameters, rows: list[PlannedRow]) -> str:
     (row,) = rows
     text = plan_summary(row.plan, row)
     if row.held_time_s is None or row.time_s <= WORTH_SAYING * row.held_time_s:
@@ -111,22 +111,22 @@ def _text(asked: Asked, rows: list[PlannedRow]) -> str:
     return "\n".join([text, "", *wrapped([said], 0)])
 
 
-def _write(asked: Asked, rows: list[PlannedRow], path: Path) -> None:
+def _write(asked: Parameters, rows: list[PlannedRow], path: Path) -> None:
     opticoll.write_plan(rows[0].plan, path)
 
 
 COMMAND = Command(
     name="plan",
     example="opticoll plan all_gather --fabric optree_paper",
-    asks=Asked,
-    gives=PlannedRow,
+    parameters=Parameters,
+    rows=PlannedRow,
     compute=compute,
     text=_text,
-    doing="planning",
+    progress_label="planning",
     shape="row",
     files=(
         text_file("output", "File for the plan; the ending .zst compresses it", "plan", _write),
     ),
-    shares=_key,
+    cache_key=_key,
 )
 command_line = on_command_line(COMMAND)

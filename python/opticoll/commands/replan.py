@@ -200,11 +200,11 @@ def _write(asked: Replan, rows: list[ReplanRow], path: Path) -> None:
 COMMAND = Command(
     name="replan",
     example="opticoll replan all_reduce --fabric wss_grid:rows=4,columns=4 --failed leaving=5",
-    asks=Replan,
-    gives=ReplanRow,
+    parameters=Replan,
+    rows=ReplanRow,
     compute=compute,
     text=_text,
-    doing="planning",
+    progress_label="planning",
     shape="row",
     files=(
         text_file("output", "File for the plan; the ending .zst compresses it", "plan", _write),

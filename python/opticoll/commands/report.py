@@ -197,11 +197,11 @@ COMMAND = Command(
     name="report",
     example="opticoll plan all_gather --fabric optree_paper:ranks=64 --output tree.plan\n"
     "opticoll report tree.plan --output report.html",
-    asks=Report,
-    gives=PartRow,
+    parameters=Report,
+    rows=PartRow,
     compute=compute,
     text=_text,
-    doing="reading",
+    progress_label="reading",
     files=(
         File("output", "File for the page: .html (required)", _write, _check_page),
         File("figures", "Folder for its figures as SVG, for papers", _write_figures, _check_folder),

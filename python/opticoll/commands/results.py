@@ -32,7 +32,7 @@ LONGEST = 40
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class Parameters:
     """What `opticoll results` takes."""
 
     store: Path = argument("Store that `opticoll sweep` wrote")
@@ -52,7 +52,7 @@ class Asked:
     tables: bool = option("Also columns that hold tables, such as violations", default=False)
 
 
-def compute(asked: Asked, watch: Watch) -> Iterator[ResultRow]:
+def compute(asked: Parameters, watch: Watch) -> Iterator[ResultRow]:
     """The rows of the points in the order of their studies.
 
     Raises
@@ -83,7 +83,7 @@ def compute(asked: Asked, watch: Watch) -> Iterator[ResultRow]:
     yield from rows
 
 
-def _text(asked: Asked, rows: list[ResultRow]) -> str:
+def _text(asked: Parameters, rows: list[ResultRow]) -> str:
     """A table for each study: its axes and the columns that differ, as wide as a line."""
     with Store.read(asked.store) as store:
         commands = {one.name: one.command for one in store.studies()}
@@ -92,8 +92,8 @@ def _text(asked: Asked, rows: list[ResultRow]) -> str:
         studies.setdefault(row.study, []).append(row)
     tables = []
     for name, own in studies.items():
-        gives = command_of(commands.get(name, "simulate")).gives
-        kinds = gives if isinstance(gives, tuple) else (gives,)
+        classes = command_of(commands.get(name, "simulate")).rows
+        kinds = classes if isinstance(classes, tuple) else (classes,)
         known = {column.name: column for kind in kinds for column in columns(kind)}
         head = f"study {name}\n" if len(commands) > 1 else ""
         under = plural(len(own), "row")
@@ -177,11 +177,11 @@ COMMAND = Command(
     name="results",
     example="opticoll sweep examples/study.yaml --store study.sqlite\n"
     "opticoll results study.sqlite --where 'time_s < 1ms'",
-    asks=Asked,
-    gives=ResultRow,
+    parameters=Parameters,
+    rows=ResultRow,
     compute=compute,
     text=_text,
-    doing="reading the store",
+    progress_label="reading the store",
     files=(rows_file(),),
 )
 command_line = on_command_line(COMMAND)

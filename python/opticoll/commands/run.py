@@ -218,11 +218,11 @@ def _text(asked: Run, rows: list[RunRow]) -> str:
 COMMAND = Command(
     name="run",
     example="opticoll run all_reduce --ranks 8 --on threads",
-    asks=Run,
-    gives=RunRow,
+    parameters=Run,
+    rows=RunRow,
     compute=compute,
     text=_text,
-    doing="carrying out",
+    progress_label="carrying out",
     files=(rows_file(),),
 )
 command_line = on_command_line(COMMAND)

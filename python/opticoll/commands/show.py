@@ -441,11 +441,11 @@ def _draw(asked: Show, rows: list[SlotRow], path: Path) -> None:
 COMMAND = Command(
     name="show",
     example="opticoll show all_gather --fabric optree_paper:ranks=16,wavelengths=2 --slot 1",
-    asks=Show,
-    gives=SlotRow,
+    parameters=Show,
+    rows=SlotRow,
     compute=compute,
     text=_text,
-    doing="drawing",
+    progress_label="drawing",
     shape="row",
     files=(figure_file(_draw),),
 )

@@ -524,13 +524,13 @@ def _draw(asked: Simulate, rows: list[SimulateRow], path: Path) -> None:
 COMMAND = Command(
     name="simulate",
     example="opticoll simulate all_gather --fabric optree_paper --per step",
-    asks=Simulate,
-    gives=SimulateRow,
+    parameters=Simulate,
+    rows=SimulateRow,
     compute=compute,
     text=_text,
-    doing="simulating",
+    progress_label="simulating",
     shape="row",
     files=(figure_file(_draw),),
-    shares=lambda asked: plan_key(asked.source, asked, asked.wavelength),
+    cache_key=lambda asked: plan_key(asked.source, asked, asked.wavelength),
 )
 command_line = on_command_line(COMMAND)

@@ -316,11 +316,11 @@ def _text(asked: Sweep, rows: list[SweepRow]) -> str:
 COMMAND = Command(
     name="sweep",
     example="opticoll sweep examples/study.yaml --dry-run",
-    asks=Sweep,
-    gives=SweepRow,
+    parameters=Sweep,
+    rows=SweepRow,
     compute=compute,
     text=_text,
-    doing="reading the study",
+    progress_label="reading the study",
     shape="row",
 )
 command_line = on_command_line(COMMAND)

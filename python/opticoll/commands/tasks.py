@@ -193,11 +193,11 @@ def _text(asked: Tasks, rows: list[TaskRow]) -> str:
 COMMAND = Command(
     name="tasks",
     example="opticoll tasks examples/tasks.yaml",
-    asks=Tasks,
-    gives=TaskRow,
+    parameters=Tasks,
+    rows=TaskRow,
     compute=compute,
     text=_text,
-    doing="running tasks",
+    progress_label="running tasks",
     files=(rows_file(),),
 )
 command_line = on_command_line(COMMAND)

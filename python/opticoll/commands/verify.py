@@ -24,13 +24,13 @@ from opticoll.outputs.watch import Watch
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked(FileSource):
+class Parameters(FileSource):
     """What `opticoll verify` takes."""
 
     wavelength: WavelengthOption = None
 
 
-def compute(asked: Asked, watch: Watch) -> Iterator[ProofRow | ProgramProofRow]:
+def compute(asked: Parameters, watch: Watch) -> Iterator[ProofRow | ProgramProofRow]:
     """Verify a plan, or a program in each of its modes.
 
     Raises
@@ -51,7 +51,7 @@ def compute(asked: Asked, watch: Watch) -> Iterator[ProofRow | ProgramProofRow]:
     yield replace(proof_row(plan, verify_once(plan)), plan=plan)
 
 
-def _text(asked: Asked, rows: list[Row]) -> str:
+def _text(asked: Parameters, rows: list[Row]) -> str:
     programs = [row for row in rows if isinstance(row, ProgramProofRow)]
     plans = [proof_text(row.plan, row) for row in rows if isinstance(row, ProofRow)]
     return "\n".join(plans) if plans else program_text(programs)
@@ -61,12 +61,12 @@ COMMAND = Command(
     name="verify",
     example="opticoll plan all_gather --fabric optree_paper:ranks=64 --output tree.plan\n"
     "opticoll verify tree.plan",
-    asks=Asked,
-    gives=(ProofRow, ProgramProofRow),
+    parameters=Parameters,
+    rows=(ProofRow, ProgramProofRow),
     compute=compute,
     text=_text,
-    doing="verifying",
+    progress_label="verifying",
     shape="row or rows",
-    shares=lambda asked: plan_key(asked.source, asked, asked.wavelength),
+    cache_key=lambda asked: plan_key(asked.source, asked, asked.wavelength),
 )
 command_line = on_command_line(COMMAND)

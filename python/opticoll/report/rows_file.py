@@ -107,7 +107,7 @@ def _parquet(path: Path) -> Rows:
 def kinds() -> dict[str, tuple[type[Row], ...]]:
     """The classes of rows that each command gives."""
     commands = import_module("opticoll.commands").installed()
-    given = {name: command.gives for name, command in commands.items()}
+    given = {name: command.rows for name, command in commands.items()}
     return {name: one if isinstance(one, tuple) else (one,) for name, one in given.items()}
 
 

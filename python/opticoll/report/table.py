@@ -298,8 +298,8 @@ def _options(kind: type[Row]) -> frozenset[str]:
     """The names of the options of the commands that give such rows, also in the singular."""
     names = {"collective"}
     for command in (name for name, given in kinds().items() if kind in given):
-        asks = import_module(f"opticoll.commands.{command}").COMMAND.asks
-        for one in dataclasses.fields(asks):
+        parameters = import_module(f"opticoll.commands.{command}").COMMAND.parameters
+        for one in dataclasses.fields(parameters):
             group = one.default if dataclasses.is_dataclass(one.default) else None
             names |= {part.name for part in dataclasses.fields(group)} if group else {one.name}
     return frozenset(names - {"compute"} | {name.removesuffix("s") for name in names})

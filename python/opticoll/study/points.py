@@ -67,7 +67,7 @@ def command_of(name: str) -> Command[Any, Any]:
 
 def options_of(command: str) -> dict[str, Option]:
     """The options of a command by their names in studies."""
-    return options(command_of(command).asks)
+    return options(command_of(command).parameters)
 
 
 def asked(command: str, options: Mapping[str, Value]) -> Any:
@@ -78,7 +78,7 @@ def asked(command: str, options: Mapping[str, Value]) -> Any:
     OpticollError
         An option is unknown or missing, or a value is none.
     """
-    known, kind = options_of(command), command_of(command).asks
+    known, kind = options_of(command), command_of(command).parameters
     own: dict[str, Any] = {}
     grouped: dict[str, dict[str, Any]] = {}
     for name, given in options.items():
@@ -132,7 +132,7 @@ def with_option(specification: str, key: str, value: str) -> str:
 
 def command_line(command: str, given: Mapping[str, Value]) -> str:
     """The command line of a point, for a shell."""
-    return line(command, command_of(command).asks, given)
+    return line(command, command_of(command).parameters, given)
 
 
 def points(study: Study) -> list[Point]:
@@ -305,9 +305,9 @@ def _digest(path: str) -> str:
 def _shares(command: str, options: Mapping[str, Value]) -> str:
     """What a point has in common with those that share its plan; nothing where it shares none."""
     record = command_of(command)
-    if record.shares is None:
+    if record.cache_key is None:
         return ""
     try:
-        return repr(record.shares(asked(command, options)))
+        return repr(record.cache_key(asked(command, options)))
     except OpticollError:
         return ""

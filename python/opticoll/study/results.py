@@ -222,8 +222,8 @@ def _tables(records: dict[str, StudyRecord]) -> set[str]:
 
 
 def _columns(command: str) -> Iterator[Column]:
-    gives = command_of(command).gives
-    for kind in gives if isinstance(gives, tuple) else (gives,):
+    classes = command_of(command).rows
+    for kind in classes if isinstance(classes, tuple) else (classes,):
         yield from columns(kind)
 
 

@@ -482,11 +482,11 @@ def _draw(asked: Any, rows: list[PlanRow], path: Path) -> list[Path]:
 COMMAND = Command(
     name="compare",
     example="opticoll compare all_gather --fabric optree_paper",
-    asks=Compare,
-    gives=PlanRow,
+    parameters=Compare,
+    rows=PlanRow,
     compute=compute,
     text=_text,
-    doing="comparing",
+    progress_label="comparing",
     files=(rows_file(), figure_file(_draw)),
 )
 command_line = on_command_line(COMMAND)

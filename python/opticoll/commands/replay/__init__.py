@@ -63,9 +63,9 @@ from opticoll.outputs.watch import Watch
 
 __all__ = [
     "COMMAND",
-    "Asked",
     "CallRow",
     "CollectiveRow",
+    "Parameters",
     "ReplayRankRow",
     "ReplayRow",
     "compute",
@@ -84,7 +84,7 @@ _MOST = 2**32 - 1
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class Parameters:
     """What `opticoll replay` takes."""
 
     trace: Trace | str | os.PathLike[str] = argument(
@@ -245,7 +245,7 @@ class ReplayRow(Row, core="replay"):
     in_order: bool = hidden(default=None)
 
 
-def compute(asked: Asked, watch: Watch) -> Iterator[ReplayRow]:
+def compute(asked: Parameters, watch: Watch) -> Iterator[ReplayRow]:
     """Replay a trace.
 
     Raises
@@ -450,7 +450,7 @@ EAGER = {"all": "all messages", "none": "no messages"}
 """Which messages leave before their receive begins, where that is no largest size."""
 
 
-def _text(asked: Asked, rows: list[ReplayRow]) -> str:
+def _text(asked: Parameters, rows: list[ReplayRow]) -> str:
     """A line that says all, what was replayed over what, and a table by call or by rank."""
     (row,) = rows
     head = (
@@ -568,19 +568,19 @@ def _ranks(row: ReplayRow) -> str:
     return f"{table}\nand {plural(rest, 'rank')} more (--json has all)" if rest > 0 else table
 
 
-def _rows(asked: Asked, rows: list[ReplayRow]) -> Sequence[Row]:
+def _rows(asked: Parameters, rows: list[ReplayRow]) -> Sequence[Row]:
     return rows[0].per_rank if asked.per == "rank" else rows[0].per_call
 
 
-COMMAND: Command[Asked, ReplayRow] = Command(
+COMMAND: Command[Parameters, ReplayRow] = Command(
     name="replay",
     example="opticoll export all_reduce --fabric torus:dims=4x4 --size 1MiB --output ours.goal\n"
     "opticoll replay ours.goal --fabric optree_paper:ranks=16",
-    asks=Asked,
-    gives=ReplayRow,
+    parameters=Parameters,
+    rows=ReplayRow,
     compute=compute,
     text=_text,
-    doing="replaying",
+    progress_label="replaying",
     shape="row",
     files=(
         rows_file(_rows),

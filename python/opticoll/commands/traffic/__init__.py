@@ -149,13 +149,13 @@ def _alone(asked: Traffic, row: TrafficRow | BurstRow) -> dict[str, str | None]:
 COMMAND = Command(
     name="traffic",
     example="opticoll traffic --fabric torus:dims=4x4 --pattern nearest,uniform",
-    asks=Traffic,
-    gives=(TrafficRow, BurstRow),
+    parameters=Traffic,
+    rows=(TrafficRow, BurstRow),
     compute=compute,
     text=_text,
-    doing="simulating",
+    progress_label="simulating",
     shape="row or rows",
     files=(rows_file(_without_details), figure_file(_draw)),
-    alone=_alone,
+    row_options=_alone,
 )
 command_line = on_command_line(COMMAND)

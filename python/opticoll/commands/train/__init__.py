@@ -542,13 +542,13 @@ def _alone(asked: Any, row: TrainingRow) -> dict[str, Any]:
 COMMAND = Command(
     name="train",
     example="opticoll train --model resnet50 --batch 32 --fabric optree_paper",
-    asks=Train,
-    gives=TrainingRow,
+    parameters=Train,
+    rows=TrainingRow,
     compute=compute,
     text=_text,
-    doing="training",
+    progress_label="training",
     shape="row or rows",
     files=(rows_file(_table), figure_file(draw)),
-    alone=_alone,
+    row_options=_alone,
 )
 command_line = on_command_line(COMMAND)
