@@ -10,20 +10,16 @@ from typing import Any
 
 from opticoll import _core, errors, exports
 from opticoll._core import Fabric, Plan
-from opticoll.cli.option_types import argument
+from opticoll.cli.option_types import argument, option
 from opticoll.cli.options import (
-    NO_METHOD,
-    AlgorithmOption,
+    FURTHER,
+    METHOD,
     DemandOption,
     FabricOption,
     InputFormatOption,
     InputRanksOption,
-    MembersOption,
-    MethodOption,
-    PlannedFabricOption,
     RootOption,
     SizeOption,
-    WithoutOption,
 )
 from opticoll.inputs import imported, request
 from opticoll.inputs.demands import DEFAULT_SIZE
@@ -40,8 +36,17 @@ from opticoll.outputs.watch import Watch
 class PartOptions:
     """Which part of the fabric, or of all fabrics, is used."""
 
-    without: WithoutOption = None
-    members: MembersOption = None
+    without: list[str] | None = option(
+        "Broken link, switch, NIC or rank, such as 'rank 0 -> rank 1'; one option "
+        "for each (default: none)",
+        metavar="PART",
+        group=FURTHER,
+    )
+    members: str | None = option(
+        "Ranks that take part, such as 0-7+16; the others only forward (default: all)",
+        metavar="RANKS",
+        group=FURTHER,
+    )
 
     def __post_init__(self) -> None:
         """Make the parts options of the fabric, so that nothing else has to know them."""
@@ -64,9 +69,12 @@ class PlanOptions(PartOptions):
     """The options that make a plan, and time it."""
 
     fabric: FabricOption = None
-    algorithm: AlgorithmOption = None
+    algorithm: str | None = option(
+        "Algorithm name:key=value,..., a rule such as bruck<80KiB,ring, or your own "
+        "module:function,key=value (default: auto, the fastest plan found)"
+    )
     size: SizeOption = None
-    method: MethodOption = NO_METHOD
+    method: Any = METHOD
     root: RootOption = None
     demand: DemandOption = None
 
@@ -80,7 +88,10 @@ class PlanOptions(PartOptions):
 class Source(PlanOptions):
     """A plan: its file, or a collective with options; in Python also a plan itself."""
 
-    fabric: PlannedFabricOption = None
+    fabric: str | None = option(
+        "Fabric: a preset, family:key=value,... or a file (required for a collective; beside "
+        "a plan file: where to use the plan, such as a degraded fabric)"
+    )
     source: str = argument("Plan file, or a collective such as all_gather")
 
 

@@ -14,7 +14,7 @@ Values are read more strictly than by cyclopts, and with our own messages.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import MISSING, field, fields
+from dataclasses import MISSING, field, fields, is_dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
@@ -66,7 +66,9 @@ def hints(kind: type) -> dict[str, Any]:
     """Returns the types of a class of parameters by their fields, annotated for cyclopts."""
     types = get_type_hints(kind, include_extras=True)
     for one in fields(kind):
-        if own := one.metadata.get("option"):
+        if is_dataclass(one.default):
+            types[one.name] = Annotated[type(one.default), Parameter(name="*")]
+        elif own := one.metadata.get("option"):
             types[one.name] = Annotated[types[one.name], _by_type(types[one.name]), own]
     return types
 

@@ -5,18 +5,12 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 from opticoll import _core
 from opticoll.cli.arguments import PartOptions, check_root
 from opticoll.cli.option_types import argument
-from opticoll.cli.options import (
-    NO_BOUNDED,
-    BoundedOption,
-    DemandOption,
-    FabricOption,
-    RootOption,
-    SizeOption,
-)
+from opticoll.cli.options import BOUNDED, DemandOption, FabricOption, RootOption, SizeOption
 from opticoll.cli.runner import Command, on_command_line
 from opticoll.errors import installing
 from opticoll.inputs import demands
@@ -57,7 +51,7 @@ class Parameters(PartOptions):
     fabric: FabricOption = None
     root: RootOption = None
     demand: DemandOption = None
-    method: BoundedOption = NO_BOUNDED
+    method: Any = BOUNDED
 
 
 class WitnessRow(Row):

@@ -35,7 +35,7 @@ from opticoll._core import (
 from opticoll.cli import option_types
 from opticoll.cli.arguments import check_root, key_values
 from opticoll.cli.option_types import argument, count, option, whole
-from opticoll.cli.options import FURTHER, NO_CONGESTION, CongestionOption, RootOption, SizeOption
+from opticoll.cli.options import CONGESTION, FURTHER, RootOption, SizeOption
 from opticoll.cli.runner import Command, figure_file, on_command_line, rows_file
 from opticoll.errors import AlgorithmError, UsageError
 from opticoll.formats.network_graph import LIGHT
@@ -116,7 +116,7 @@ class Congestion:
         "source=poisson,size=50MB (default: those of `traffic`)",
         group=FURTHER,
     )
-    settings: CongestionOption = NO_CONGESTION
+    settings: Any = CONGESTION
     replications: int | None = count(
         "Number of replications of each case, each with its own seed (default: 20)"
     )

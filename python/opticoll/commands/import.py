@@ -10,8 +10,8 @@ import opticoll
 from opticoll import exports
 from opticoll._core import Plan
 from opticoll.cli.arguments import PartOptions
-from opticoll.cli.option_types import argument
-from opticoll.cli.options import InputFormatOption, InputRanksOption, PlacedFabricOption
+from opticoll.cli.option_types import argument, option
+from opticoll.cli.options import InputFormatOption, InputRanksOption
 from opticoll.cli.runner import Command, on_command_line, text_file
 from opticoll.errors import UsageError
 from opticoll.inputs import imported
@@ -27,7 +27,10 @@ from opticoll.outputs.watch import Watch
 class Import(PartOptions):
     """What `opticoll import` takes."""
 
-    fabric: PlacedFabricOption = None
+    fabric: str | None = option(
+        "Fabric of a schedule of others: a preset, family:key=value,... or a YAML file "
+        "(default: a link from each rank to each other)"
+    )
     file: str = argument("File of a schedule, such as theirs.xml")
     format: InputFormatOption = None
     ranks: InputRanksOption = None

@@ -12,7 +12,7 @@ import opticoll
 from opticoll._core import Fabric
 from opticoll.cli.arguments import settings_on
 from opticoll.cli.option_types import argument, option
-from opticoll.cli.options import NO_METHOD, MethodOption, SizeOption
+from opticoll.cli.options import METHOD, SizeOption
 from opticoll.cli.runner import Command, File, on_command_line
 from opticoll.errors import FileError, UsageError
 from opticoll.formats import suffixes
@@ -42,7 +42,7 @@ class Report:
     )
     title: str | None = option("Title of the page (default: the name of the first source)")
     size: SizeOption = None
-    method: MethodOption = NO_METHOD
+    method: Any = METHOD
 
 
 class PartRow(Row):

@@ -4,12 +4,12 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 from opticoll._core import Program, parse_time
 from opticoll.cli.arguments import FileSource, names_file, obtain
 from opticoll.cli.option_types import option, whole
-from opticoll.cli.options import NO_FURTHER_METHOD, FurtherMethodOption, WavelengthOption
+from opticoll.cli.options import FURTHER_METHOD, WavelengthOption
 from opticoll.cli.runner import Command, on_command_line, rows_file
 from opticoll.errors import UsageError
 from opticoll.execution import mpi, threads
@@ -61,7 +61,7 @@ class Run(FileSource):
         metavar="TIME",
     )
     wavelength: WavelengthOption = None
-    method: FurtherMethodOption = NO_FURTHER_METHOD
+    method: Any = FURTHER_METHOD
 
 
 class RunRow(Row):

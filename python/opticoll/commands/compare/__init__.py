@@ -25,10 +25,9 @@ from opticoll.cli.arguments import PartOptions, check_root, check_rule, settings
 from opticoll.cli.command_line import words
 from opticoll.cli.option_types import argument, option
 from opticoll.cli.options import (
-    NO_METHOD,
+    METHOD,
     DemandOption,
     FabricsOption,
-    MethodOption,
     RootOption,
     SizeOption,
     WavelengthOption,
@@ -94,7 +93,7 @@ class Compare(PartOptions):
     reconfiguration: str | None = option(
         "Times of reconfiguration, such as 10ns,1us or 10ns..10ms (default: the fabric's)"
     )
-    method: MethodOption = NO_METHOD
+    method: Any = METHOD
     wavelength: WavelengthOption = None
     root: RootOption = None
     demand: DemandOption = None

@@ -23,7 +23,7 @@ from opticoll import _core, exports
 from opticoll._core import Fabric, Outcome, Trace, format_size, replay_trace
 from opticoll.cli.arguments import algorithms_by_collective, carried_out, key_values
 from opticoll.cli.option_types import argument, count, option, text
-from opticoll.cli.options import FURTHER, NO_REPLAY, ReplayOption
+from opticoll.cli.options import FURTHER, REPLAY
 from opticoll.cli.runner import Command, figure_file, on_command_line, rows_file, text_file
 from opticoll.commands.replay import timeline
 from opticoll.errors import TraceError, UsageError
@@ -121,7 +121,7 @@ class Parameters:
         FURTHER,
         name="--operations",
     )
-    method: ReplayOption = NO_REPLAY
+    method: Any = REPLAY
     bursts: str | None = option(
         "Settings of background bursts, among which messages request lightpaths, such as "
         "offered_load=0.4,ports=2 (default: none)"

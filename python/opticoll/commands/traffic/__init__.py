@@ -13,17 +13,10 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from opticoll.cli.option_types import count, option
-from opticoll.cli.options import (
-    FURTHER,
-    NO_BURSTS,
-    NO_PACKETS,
-    BurstOption,
-    FabricOption,
-    PacketOption,
-)
+from opticoll.cli.options import FURTHER, OF_BURSTS, PACKETS, FabricOption
 from opticoll.cli.runner import Command, figure_file, on_command_line, rows_file
 from opticoll.commands.traffic import bursts, packets
 from opticoll.commands.traffic.bursts import BurstRow
@@ -69,8 +62,8 @@ class Traffic:
         metavar="TIME",
         allow_leading_hyphen=True,
     )
-    method: PacketOption = NO_PACKETS
-    burst: BurstOption = NO_BURSTS
+    method: Any = PACKETS
+    burst: Any = OF_BURSTS
     jobs: int | None = count(
         "Number of simultaneous cases, or replications of bursts (default: number of processors)",
         1024,

@@ -20,14 +20,7 @@ from typing import Any, Literal
 from opticoll._core import Fabric, Outcome, TimedModel, check_buckets, format_size
 from opticoll.cli.arguments import settings_on
 from opticoll.cli.option_types import count, option, whole
-from opticoll.cli.options import (
-    FURTHER,
-    GROUPS,
-    NO_METHOD,
-    FabricsOption,
-    MethodOption,
-    WavelengthOption,
-)
+from opticoll.cli.options import FURTHER, GROUPS, METHOD, FabricsOption, WavelengthOption
 from opticoll.cli.runner import Command, figure_file, on_command_line, rows_file
 from opticoll.commands.train.figure import draw
 from opticoll.commands.train.group_rows import GroupsRow
@@ -195,7 +188,7 @@ class Train:
         "each layer, once an iteration for all layers together, or never (default: layer)",
         group=GROUPS,
     )
-    method: MethodOption = NO_METHOD
+    method: Any = METHOD
     wavelength: WavelengthOption = None
 
 
