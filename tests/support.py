@@ -8,13 +8,16 @@ import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import pytest
 
 from opticoll import _core, errors, reference
 from opticoll.cli import progress
 from opticoll.cli.main import main
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 ALL_CASES = os.environ.get("OPTICOLL_CASES") == "all"
 """Whether every case is wanted: `make validate` sets the variable."""
@@ -141,3 +144,18 @@ def written_study(folder: Path, text: str, name: str = "study.yaml") -> Path:
     path = folder / name
     path.write_text(text)
     return path
+
+
+@pytest.fixture
+def drawn(monkeypatch: pytest.MonkeyPatch) -> list[Figure]:
+    """The figures that are drawn, laid out, in place of files."""
+    from opticoll.plot import output
+
+    figures: list[Figure] = []
+
+    def keep(figure: Figure, _: Path) -> None:
+        figure.draw_without_rendering()
+        figures.append(figure)
+
+    monkeypatch.setattr(output, "save", keep)
+    return figures

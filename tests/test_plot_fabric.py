@@ -15,7 +15,6 @@ import opticoll
 from opticoll import Outcome, Plan, plot
 from opticoll.errors import OpticollError
 from opticoll.outputs.plan_row import PlanRow, measured
-from opticoll.plot import output
 from support import Run
 
 if TYPE_CHECKING:
@@ -38,19 +37,6 @@ FABRICS = [
     "fully_connected:ranks=5",
     "custom:ranks=3,switches=2,links=0-3+1-3+2-4+3-4",
 ]
-
-
-@pytest.fixture
-def drawn(monkeypatch: pytest.MonkeyPatch) -> list[Figure]:
-    """Figures that would be written."""
-    figures: list[Figure] = []
-
-    def keep(figure: Figure, _: Path) -> None:
-        figure.canvas.draw()
-        figures.append(figure)
-
-    monkeypatch.setattr(output, "save", keep)
-    return figures
 
 
 def drawing(machine: opticoll.Fabric) -> Drawing:
