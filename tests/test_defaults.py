@@ -11,8 +11,7 @@ import pytest
 
 import opticoll
 from opticoll import errors
-from opticoll.names import algorithm_names
-from opticoll.outputs.records import record_rows
+from opticoll.names import algorithm_names, known_names
 from support import Run, proved, some_of
 from test_cli import run_json
 
@@ -32,7 +31,7 @@ FABRICS = {
     "grid": "wss_grid:rows=3,columns=4,control=1us",
     "light paths": "light_path_grid:ranks=9,ports=2",
 }
-KINDS = [record["name"] for record in record_rows("collectives")]
+KINDS = known_names("collectives")
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -21,8 +21,7 @@ from cyclopts import Parameter
 import opticoll
 from opticoll import errors
 from opticoll.cli.option_types import hints
-from opticoll.names import has_root
-from opticoll.outputs.records import record_rows
+from opticoll.names import has_root, known_names
 from opticoll.outputs.rows import plain
 from support import ALL_CASES, Run, some_of, written_study
 
@@ -94,7 +93,7 @@ class Question:
 def drawn() -> Iterator[Question]:
     """Questions by a seed, as many of each fabric."""
     generator = random.Random(SEED)
-    kinds = [record["name"] for record in record_rows("collectives")]
+    kinds = known_names("collectives")
     for number in range(DRAWN):
         spec, settings = FABRICS[number % len(FABRICS)]
         fabric = opticoll.Fabric(spec.format(generator.randint(2, 9)))

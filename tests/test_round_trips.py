@@ -13,10 +13,11 @@ import opticoll
 from opticoll import exports
 from opticoll.errors import OpticollError, ProgramError
 from opticoll.inputs.imported import KNOWN
+from opticoll.names import known_names
 from opticoll.outputs.records import record_rows
 from support import proved, some_of
 
-KINDS = [one.name for one in record_rows("collectives")]
+KINDS = known_names("collectives")
 
 Sent = tuple[int, int, int, str]
 """Chunk, source, destination, action."""

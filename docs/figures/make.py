@@ -22,8 +22,7 @@ import drawings
 import opticoll
 from opticoll import _core
 from opticoll.formats.table import write_csv
-from opticoll.names import algorithm_names
-from opticoll.outputs.records import record_rows
+from opticoll.names import algorithm_names, known_names
 from opticoll_papers.optree.cases import DEPTHS
 
 HERE = Path(__file__).parent
@@ -32,7 +31,7 @@ STEPS = HERE / "steps.csv"
 FABRIC = opticoll.Fabric("optree_paper")  # 1024 ranks, 64 wavelengths, 40 Gb/s, 25 us
 SIZES = [1024 * 4**power for power in range(11)]
 COLLECTIVES = ("all_gather", "all_reduce")
-POLICIES = [record["name"] for record in record_rows("policies")]
+POLICIES = known_names("policies")
 
 STEP_WAVELENGTHS = 64
 STEP_RANKS = (16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048)

@@ -15,10 +15,19 @@ from functools import cache
 from typing import Any
 
 from opticoll import _core
-from opticoll.errors import AlgorithmError
+from opticoll.errors import AlgorithmError, UsageError
 
 DEFAULT_ALGORITHM = "auto"
 """The algorithm where none is named: the fastest plan found for the size and the settings."""
+
+
+def known_names(kind: str) -> list[str]:
+    """Names of the records of a kind, such as `collectives`.
+
+    >>> known_names("policies")[0]
+    'every_step'
+    """
+    return [record["name"] for record in _core.records(kind)]
 
 
 def algorithm_names(collective: str, family: str | None = None) -> list[str]:
@@ -83,6 +92,21 @@ def canonical(name: str, known: Iterable[str]) -> str | None:
     """
     wanted = _letters(name)
     return next((one for one in known if _letters(one) == wanted), None)
+
+
+def resolve(name: str, known: Iterable[str], problem: str = "there is no") -> str:
+    """Returns the known name that a name stands for.
+
+    Raises
+    ------
+    UsageError
+        There is none; the message begins with `problem`.
+    """
+    names = list(known)
+    found = canonical(name, names)
+    if found is None:
+        raise UsageError(f"{problem} `{name}`{nearest(name, names)}")
+    return found
 
 
 def algorithm_spelling(collective: str, spec: str) -> str:

@@ -27,7 +27,7 @@ from opticoll.inputs.fabric_files import parse_fabric
 from opticoll.inputs.plan_cache import plan_once
 from opticoll.inputs.request import Request
 from opticoll.inputs.settings import Settings, given
-from opticoll.names import DEFAULT_ALGORITHM, has_root, plans_by_size
+from opticoll.names import DEFAULT_ALGORITHM, has_root, known_names, plans_by_size
 from opticoll.outputs.records import record_rows
 from opticoll.outputs.watch import Watch
 
@@ -172,7 +172,7 @@ def obtain(
 def check_root(kind: str, root: int | None) -> None:
     """Refuse a root for a collective that has none."""
     if root is not None and not has_root(kind):
-        names = [record["name"] for record in record_rows("collectives")]
+        names = known_names("collectives")
         rooted = [name for name in names if has_root(name)]
         raise errors.UsageError(f"--root: {kind} has no root; only {', '.join(rooted)} have one")
 

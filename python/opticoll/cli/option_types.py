@@ -99,16 +99,10 @@ def listed(option: str, values: str | None) -> list[str]:
 
 def choice(kind: Any, tokens: Sequence[Token]) -> str:
     """A converter to one of the values of a `Literal`, whatever its case and hyphens."""
-    from opticoll.names import canonical, nearest
+    from opticoll.names import resolve
 
     (token,) = tokens
-    known = literals(kind)
-    found = canonical(token.value, known)
-    if found is None:
-        raise errors.UsageError(
-            f"{token.keyword}: there is no `{token.value}`{nearest(token.value, known)}"
-        )
-    return found
+    return resolve(token.value, literals(kind), f"{token.keyword}: there is no")
 
 
 def path(_: Any, tokens: Sequence[Token]) -> Path:

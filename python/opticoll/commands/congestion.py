@@ -42,7 +42,7 @@ from opticoll.formats.network_graph import LIGHT
 from opticoll.inputs.demands import DEFAULT_SIZE
 from opticoll.inputs.fabric_files import to_medium
 from opticoll.inputs.values import to_bytes
-from opticoll.names import DEFAULT_ALGORITHM, algorithm_names, canonical, nearest
+from opticoll.names import DEFAULT_ALGORITHM, algorithm_names, canonical, resolve
 from opticoll.outputs import verification
 from opticoll.outputs.layout import PICOSECONDS, describe_size, format_rate, plural
 from opticoll.outputs.rows import (
@@ -415,11 +415,7 @@ def _place(case: _Case, algorithm: str) -> tuple[Plan, _Places]:
         raise verification.refuted(plan, violations)
     natural = list(range(ranks * copies))
     spread = [rank % nodes * each + rank // nodes for rank in natural]
-    name = canonical(case.placement, PLACEMENTS)
-    if name is None:
-        raise UsageError(
-            f"there is no placement `{case.placement}`{nearest(case.placement, PLACEMENTS)}"
-        )
+    name = resolve(case.placement, PLACEMENTS, "there is no placement")
     starts = [spread] if name == "spread" else [natural, spread]
     sites, cost, bound, least = place_ranks(
         case.fabric, plan, copies, case.size_bytes, starts, search=name == "best"

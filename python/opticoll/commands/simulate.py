@@ -17,10 +17,9 @@ from opticoll.formats.network_graph import rank_names
 from opticoll.inputs.demands import size_of
 from opticoll.inputs.plan_cache import verify_once
 from opticoll.inputs.settings import Settings
-from opticoll.names import canonical
+from opticoll.names import canonical, known_names
 from opticoll.outputs.layout import align, cell, human_time, labelled, plural
 from opticoll.outputs.plan_row import PlanRow, measured, plan_summary
-from opticoll.outputs.records import record_rows
 from opticoll.outputs.rows import (
     OMITTED,
     Bytes,
@@ -235,7 +234,7 @@ def _check_per(per: str | None, settings: Settings) -> None:
 
 def _to_be_drawn(fabric: Fabric, settings: Settings) -> Settings:
     """Settings whose outcome has what the figure shows; refuses a simulator without a figure."""
-    names = [record["name"] for record in record_rows("simulators")]
+    names = known_names("simulators")
     named = settings.get("simulator")
     simulator = None if named is None else canonical(named, names)
     if simulator == "packet" or (named is not None and simulator is None):

@@ -43,7 +43,7 @@ from opticoll.errors import ConfigError, UsageError
 from opticoll.formats import network_graph, node_link
 from opticoll.formats.content import read_content
 from opticoll.formats.document import Document, Place, is_yaml
-from opticoll.names import canonical, nearest
+from opticoll.names import canonical, known_names, nearest
 from opticoll.outputs.records import record_rows
 
 if TYPE_CHECKING:
@@ -285,7 +285,7 @@ def fabric_of_fields(
         )
     (name,) = names
     kind = "fabrics" if name == "family" else "presets"
-    known = [record["name"] for record in record_rows(kind)]
+    known = known_names(kind)
     chosen = canonical(str(fields[name]), known)
     if chosen is None:
         hint = nearest(str(fields[name]), known)

@@ -14,7 +14,7 @@ from opticoll import errors, formats
 from opticoll._core import Fabric, Plan, Program, Schedule, make_plan
 from opticoll.formats.content import beginning
 from opticoll.inputs.fabric_files import to_fabric
-from opticoll.names import canonical, nearest
+from opticoll.names import resolve
 from opticoll.outputs.layout import plural
 from opticoll.outputs.verification import refuse_violated, refuted, violation_row
 
@@ -46,10 +46,7 @@ def format_of(path: str | os.PathLike[str], name: str | None = None) -> formats.
         The file cannot be read.
     """
     if name is not None:
-        known = canonical(name, KNOWN)
-        if known is None:
-            raise errors.UsageError(f"--format: there is no `{name}`{nearest(name, KNOWN)}")
-        return KNOWN[known]
+        return KNOWN[resolve(name, KNOWN, "--format: there is no")]
     if os.path.isdir(path):
         # Of these formats only traces have a file for each rank.
         return KNOWN["chakra"]

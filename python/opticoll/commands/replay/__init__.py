@@ -30,7 +30,7 @@ from opticoll.errors import TraceError, UsageError
 from opticoll.inputs.fabric_files import to_medium
 from opticoll.inputs.settings import Settings, given
 from opticoll.inputs.values import to_bytes
-from opticoll.names import DEFAULT_ALGORITHM, algorithm_spelling
+from opticoll.names import DEFAULT_ALGORITHM, algorithm_spelling, known_names
 from opticoll.outputs.fabric_names import fabric_text
 from opticoll.outputs.layout import (
     PICOSECONDS,
@@ -42,7 +42,6 @@ from opticoll.outputs.layout import (
     plural,
 )
 from opticoll.outputs.plan_row import FABRIC_LATENCY, latency_fact, latency_s
-from opticoll.outputs.records import record_rows
 from opticoll.outputs.rows import (
     OMITTED,
     BitsPerSecond,
@@ -261,7 +260,7 @@ def compute(asked: Parameters, watch: Watch) -> Iterator[ReplayRow]:
     factor, of_ranks = _factors(asked.cpu_factor)
     eager_bytes, rendezvous = _eager(asked.eager)
     overhead_ps = 0 if asked.end_overhead is None else _core.parse_time(asked.end_overhead)
-    kinds = [record["name"] for record in record_rows("collectives")]
+    kinds = known_names("collectives")
     algorithms = dict.fromkeys(kinds, DEFAULT_ALGORITHM)
     algorithms |= {
         _core.collective_kind(kind): algorithm_spelling(kind, algorithm)

@@ -48,10 +48,9 @@ from opticoll.errors import UsageError
 from opticoll.inputs import user_algorithm
 from opticoll.inputs.fabric_files import need_fabrics
 from opticoll.inputs.settings import Settings, given
-from opticoll.names import DEFAULT_ALGORITHM
+from opticoll.names import DEFAULT_ALGORITHM, known_names
 from opticoll.outputs.layout import PICOSECONDS
 from opticoll.outputs.plan_row import FABRIC_LATENCY, latency_s, latency_warnings
-from opticoll.outputs.records import record_rows
 from opticoll.outputs.rows import (
     OMITTED,
     BitsPerSecond,
@@ -97,7 +96,7 @@ class Train:
     )
     device: str | None = option(
         "Accelerator, such as a100:efficiency=0.4; see `opticoll list devices` "
-        f"(default: {record_rows('devices')[0]['name']})"
+        f"(default: {known_names('devices')[0]})"
     )
     throughput: str | None = option(
         "Measured rate of one device in place of --device, such as 50TFLOP/s or "

@@ -24,8 +24,7 @@ from opticoll.commands.train.group_rows import (
 )
 from opticoll.errors import TrainingError, UsageError
 from opticoll.inputs import user_algorithm
-from opticoll.names import DEFAULT_ALGORITHM, algorithm_spelling
-from opticoll.outputs.records import record_rows
+from opticoll.names import DEFAULT_ALGORITHM, algorithm_spelling, known_names
 
 if TYPE_CHECKING:
     from opticoll._core import GroupCollectiveRecord
@@ -214,7 +213,7 @@ def carry_out(
 
 def _algorithms(asked: Train) -> dict[str, str]:
     """The algorithm of each collective; `algorithm` is that of the all_reduce."""
-    kinds = [record["name"] for record in record_rows("collectives")]
+    kinds = known_names("collectives")
     chosen = dict.fromkeys(kinds, DEFAULT_ALGORITHM)
     given = dict(algorithms_by_collective(asked.collectives))
     if asked.algorithm is not None:

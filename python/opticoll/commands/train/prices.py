@@ -19,8 +19,7 @@ from opticoll.errors import UsageError
 from opticoll.inputs import layer_profile, user_algorithm
 from opticoll.inputs.settings import Settings
 from opticoll.inputs.values import to_bytes
-from opticoll.names import DEFAULT_ALGORITHM, plans_by_size
-from opticoll.outputs.records import record_rows
+from opticoll.names import DEFAULT_ALGORITHM, known_names, plans_by_size
 from opticoll.outputs.rows import Bytes, Row, means
 
 if TYPE_CHECKING:
@@ -80,7 +79,7 @@ def timed(asked: Train) -> tuple[TimedModel, Model, int]:
         raise UsageError("--batch is missing; give samples per device and iteration, such as 256")
     model = TrainingModel(asked.model)
     layers = model.timed(asked.batch, asked.device, asked.throughput, GRADIENTS[asked.gradients])
-    compute = asked.throughput or asked.device or record_rows("devices")[0]["name"]
+    compute = asked.throughput or asked.device or known_names("devices")[0]
     named = Model(
         name=model.name,
         label=model.label,
