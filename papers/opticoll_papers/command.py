@@ -25,8 +25,8 @@ from opticoll.outputs.rows import Row, hidden, means, table
 from opticoll.outputs.watch import Watch
 from opticoll_papers import PAPERS
 from opticoll_papers.claims import load
+from opticoll_papers.common import OwnRow, Progress, Results
 from opticoll_papers.judging import Finding
-from opticoll_papers.kit import OwnRow, Progress, Results
 from opticoll_papers.page import answer_of, answer_page, page, value
 from opticoll_papers.wrht.electrical import ElectricalRow
 
