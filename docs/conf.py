@@ -49,7 +49,7 @@ def signature(
     _app: object, _what: str, name: str, kind: object, *_: object
 ) -> tuple[str, str] | None:
     """No signature of a class that only functions make: its fields are listed below it."""
-    from opticoll.rows import Row
+    from opticoll.outputs.rows import Row
 
     return ("", "") if isinstance(kind, type) and issubclass(kind, Row) else None
 

@@ -13,9 +13,9 @@ from itertools import groupby
 from pathlib import Path
 
 import opticoll
+from opticoll.cli.main import main
 from opticoll.commands import GROUPS
-from opticoll.main import main
-from opticoll.registry import OptionRow, RecordRow
+from opticoll.outputs.records import OptionRow, RecordRow
 
 FOLDER = Path(__file__).parent / "reference"
 COLUMNS = "80"

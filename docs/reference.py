@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from opticoll.cli.runner import Command
 from opticoll.commands import installed
-from opticoll.rows import reference
-from opticoll.runner import Command
+from opticoll.outputs.rows import reference
 
 PAGE = Path(__file__).parent / "json.md"
 
@@ -34,7 +34,7 @@ def page() -> str:
     lines = []
     kinds = []
     for command in commands:
-        own = command.gives if isinstance(command.gives, tuple) else (command.gives,)
+        own = command.rows if isinstance(command.rows, tuple) else (command.rows,)
         names = " or ".join(f"[{kind.__name__}](#{kind.__name__.lower()})" for kind in own)
         lines.append(
             f"| `{command.name} --json` | {SHAPES[command.shape].format(names)} "

@@ -11,18 +11,20 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from opticoll import config, foreign, layer_profile, task_list
-from opticoll.content import read_content
 from opticoll.errors import OpticollError
-from opticoll.escapes import escaped
 from opticoll.formats import otf2_archive, parquet_table
+from opticoll.formats.content import read_content
+from opticoll.inputs import imported, layer_profile, task_list
+from opticoll.inputs.fabric_files import read_fabric, read_graph
+from opticoll.inputs.scenarios import read_scenario
+from opticoll.outputs.terminal_text import escaped
 
 FUZZ = Path(__file__).parent
 ARCHIVE = FUZZ.parent / "tests/data/ep.A.16.otf2.tar.zst"
 
 YAML_READERS: tuple[Callable[[Path], object], ...] = (
-    config.read_fabric,
-    config.read_scenario,
+    read_fabric,
+    read_scenario,
     layer_profile.read,
     task_list.read,
 )
@@ -35,22 +37,22 @@ def check_yaml(content: bytes) -> list[str]:
 
 def check_graph_json(content: bytes) -> list[str]:
     """A graph in node-link form is read or refused."""
-    return _of_file(content, ".json", config.read_graph)
+    return _of_file(content, ".json", read_graph)
 
 
 def check_graphml(content: bytes) -> list[str]:
     """A graph in GraphML is read or refused."""
-    return _of_file(content, ".graphml", config.read_graph)
+    return _of_file(content, ".graphml", read_graph)
 
 
 def check_nccl_topology(content: bytes) -> list[str]:
     """A topology of NCCL is read or refused."""
-    return _of_file(content, ".xml", config.read_graph)
+    return _of_file(content, ".xml", read_graph)
 
 
 def check_rate_matrix(content: bytes) -> list[str]:
     """A matrix of rates is read or refused."""
-    return _of_file(content, ".csv", config.read_graph)
+    return _of_file(content, ".csv", read_graph)
 
 
 def check_layers(content: bytes) -> list[str]:
@@ -75,12 +77,12 @@ def check_tar(content: bytes) -> list[str]:
 
 def check_sends(content: bytes) -> list[str]:
     """A CSV of sends is read, placed and judged, or refused."""
-    return _of_file(content, ".csv", lambda path: foreign.read_plan(path, "sends"))
+    return _of_file(content, ".csv", lambda path: imported.read_plan(path, "sends"))
 
 
 def check_te_ccl(content: bytes) -> list[str]:
     """A result of TE-CCL is read, placed and judged, or refused."""
-    return _of_file(content, ".json", lambda path: foreign.read_plan(path, "te_ccl", ranks=2))
+    return _of_file(content, ".json", lambda path: imported.read_plan(path, "te_ccl", ranks=2))
 
 
 CHECKS: dict[str, Callable[[bytes], list[str]]] = {

@@ -1,5 +1,5 @@
 """The fixtures that all tests have."""
 
-from support import plan_file, run
+from support import drawn, plan_file, run
 
-__all__ = ["plan_file", "run"]
+__all__ = ["drawn", "plan_file", "run"]

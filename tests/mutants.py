@@ -15,8 +15,10 @@ from typing import Any
 
 import opticoll
 from chakra_files import RECEIVE, SEND, messages, node, unpacked
-from opticoll import Plan, Program, foreign, reference, runner
+from opticoll import Plan, Program, reference
 from opticoll.execution.payload import Payload
+from opticoll.inputs import imported
+from opticoll.outputs.verification import Refuted
 from opticoll.reference.chakra import read_chakra
 from opticoll.reference.msccl import read_msccl
 from opticoll.reference.plan import NotAPlan
@@ -68,7 +70,7 @@ def wrong(content: Any, form: Form | None = None, *, in_place: bool) -> tuple[se
         one = form.first(content)
         found = one.verify(in_place=in_place).violations if isinstance(one, Program) else None
         first = {each.kind for each in (one.verify() if isinstance(one, Plan) else found or [])}
-    except runner.Refuted as error:
+    except Refuted as error:
         first = {each.kind for each in error.row["violations"]}
     except opticoll.OpticollError:
         pass
@@ -298,7 +300,7 @@ def _plan_of(content: str, name: str, ranks: int | None = None) -> Plan:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "changed")
         path.write_text(content)
-        return foreign.read_plan(path, name, ranks=ranks)[0]
+        return imported.read_plan(path, name, ranks=ranks)[0]
 
 
 MSCCL = Form("msccl", Program.from_msccl, read_msccl, of_msccl)

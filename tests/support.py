@@ -8,12 +8,16 @@ import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import pytest
 
-from opticoll import _core, errors, reference, waiting
-from opticoll.main import main
+from opticoll import _core, errors, reference
+from opticoll.cli import progress
+from opticoll.cli.main import main
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 ALL_CASES = os.environ.get("OPTICOLL_CASES") == "all"
 """Whether every case is wanted: `make validate` sets the variable."""
@@ -62,7 +66,7 @@ Run = Callable[..., Finished]
 def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
     """Run `opticoll` with arguments in this process."""
     # What a slow machine adds to standard error is no part of an answer.
-    monkeypatch.setattr(waiting, "LINE_S", threading.TIMEOUT_MAX)
+    monkeypatch.setattr(progress, "LINE_S", threading.TIMEOUT_MAX)
 
     def run_in_process(*arguments: str | Path) -> Finished:
         capsys.readouterr()
@@ -140,3 +144,18 @@ def written_study(folder: Path, text: str, name: str = "study.yaml") -> Path:
     path = folder / name
     path.write_text(text)
     return path
+
+
+@pytest.fixture
+def drawn(monkeypatch: pytest.MonkeyPatch) -> list[Figure]:
+    """The figures that are drawn, laid out, in place of files."""
+    from opticoll.plot import output
+
+    figures: list[Figure] = []
+
+    def keep(figure: Figure, _: Path) -> None:
+        figure.draw_without_rendering()
+        figures.append(figure)
+
+    monkeypatch.setattr(output, "save", keep)
+    return figures

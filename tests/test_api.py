@@ -14,8 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import opticoll
-from opticoll import Collective, Fabric, Schedule, _core, errors, reference, registry
-from opticoll.config import split_algorithms, split_counts, split_sizes
+from opticoll import Collective, Fabric, Schedule, _core, errors, reference
+from opticoll.inputs.values import split_algorithms, split_counts, split_sizes
+from opticoll.outputs.records import record_rows
 from support import RING
 
 
@@ -293,7 +294,7 @@ def test_lists_of_counts_are_read_as_written(counts: list[int]) -> None:
     assert split_counts("--ranks", ", ".join(map(str, counts))) == counts
 
 
-ANY_FABRIC = [record for record in registry.records("algorithms") if record["family"] is None]
+ANY_FABRIC = [record for record in record_rows("algorithms") if record["family"] is None]
 
 
 @settings(deadline=None, max_examples=60)

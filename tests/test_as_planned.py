@@ -11,7 +11,7 @@ import opticoll
 from opticoll import Fabric, Trace, errors
 from opticoll.commands.train import Train
 from opticoll.commands.train.groups import why_alone
-from opticoll.settings import Settings
+from opticoll.inputs.settings import Settings
 from support import Run
 
 CALLS = {

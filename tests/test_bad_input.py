@@ -8,7 +8,8 @@ import pytest
 import zstandard
 
 import opticoll
-from opticoll import content, errors
+from opticoll import errors
+from opticoll.formats import content
 from support import RING, Run
 
 LIMIT = "must be"

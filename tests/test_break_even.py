@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 import opticoll
-from opticoll import break_even, config
 from opticoll.errors import OpticollError
+from opticoll.inputs.values import split_times
+from opticoll.outputs import break_even
 from support import Run
 from test_cli import run_json
 
@@ -42,8 +43,8 @@ def test_the_break_even_is_where_the_formulas_cross() -> None:
 
 
 def test_ranges_of_times_grow_by_one_two_five() -> None:
-    assert config.split_times("1us..30us") == ["1us", "2us", "5us", "10us", "20us", "30us"]
-    assert config.split_times("3ns..40ns,1ms") == ["3ns", "6ns", "15ns", "30ns", "40ns", "1ms"]
+    assert split_times("1us..30us") == ["1us", "2us", "5us", "10us", "20us", "30us"]
+    assert split_times("3ns..40ns,1ms") == ["3ns", "6ns", "15ns", "30ns", "40ns", "1ms"]
 
 
 @pytest.mark.parametrize(

@@ -525,10 +525,10 @@ def test_files_are_one_a_rank(run: Run, tmp_path: Path) -> None:
 
 
 def test_the_content_shows_the_format(tmp_path: Path) -> None:
-    from opticoll import foreign
+    from opticoll.inputs import imported
 
     for rank, trace in enumerate(right()):
         (tmp_path / f"trace.{rank}.et").write_bytes(trace)
-    assert foreign.format_of(tmp_path / "trace.0.et").name == "chakra"
+    assert imported.format_of(tmp_path / "trace.0.et").name == "chakra"
     for path in [*DATA.glob("*.xml"), Path(__file__)]:
-        assert foreign.format_of(path).name != "chakra"
+        assert imported.format_of(path).name != "chakra"

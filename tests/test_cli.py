@@ -17,11 +17,13 @@ import pytest
 from jsonschema import Draft202012Validator
 
 import opticoll
-from opticoll import registry
+from opticoll.cli.main import app
 from opticoll.commands import COMMANDS
-from opticoll.config import Scenario
-from opticoll.main import app
-from opticoll.settings import NAMES
+from opticoll.inputs.scenarios import Scenario
+from opticoll.inputs.settings import NAMES
+from opticoll.names import algorithm_names, known_names, plans_by_size
+from opticoll.outputs import records
+from opticoll.outputs.records import KINDS, record_rows
 from support import RING, Run
 
 SCHEMAS = {name: import_module(f"opticoll.commands.{name}").COMMAND.schema() for name in COMMANDS}
@@ -179,7 +181,7 @@ OF_GRIDS = ("plane_shifts", "pipelined")
             if record["family"]
             else RING,
         )
-        for record in registry.records("algorithms")
+        for record in record_rows("algorithms")
         if record["collective"] is not None
     ],
 )
@@ -190,7 +192,7 @@ def test_every_listed_algorithm_plans_and_is_verified(
     row = run_json(run, "plan", "plan", collective, *arguments)
     assert (row["collective"], row["verified"]) == (collective, True)
     assert row["algorithm"].partition(":")[0] == algorithm
-    assert registry.plans_by_size(algorithm) or row["chosen"].partition(":")[0] == algorithm
+    assert plans_by_size(algorithm) or row["chosen"].partition(":")[0] == algorithm
 
 
 @pytest.mark.parametrize("name", ["out.plan", "out.plan.zst", "out.txt"])
@@ -405,7 +407,7 @@ def test_show_draws_a_picture(run: Run, plan_file: Path, tmp_path: Path, view: s
     assert path.read_text().lstrip().startswith("<?xml")
 
 
-@pytest.mark.parametrize("kind", [None, *registry.KINDS])
+@pytest.mark.parametrize("kind", [None, *KINDS])
 def test_list_names_every_record(run: Run, kind: str | None) -> None:
     arguments = [] if kind is None else [kind]
     records = run_json(run, "list", "list", *arguments)
@@ -419,10 +421,10 @@ def test_list_names_every_record(run: Run, kind: str | None) -> None:
             assert record["summary"] in shown
 
 
-@pytest.mark.parametrize("kind", registry.KINDS)
+@pytest.mark.parametrize("kind", KINDS)
 def test_list_of_a_name_shows_its_record_in_full(run: Run, kind: str) -> None:
-    collectives = {record["name"] for record in registry.records("collectives")}
-    for record in registry.records(kind)[:4]:
+    collectives = {*known_names("collectives")}
+    for record in record_rows(kind)[:4]:
         if record["name"] in collectives:
             continue
         shown = " ".join(run("list", record["name"]).out.split())
@@ -460,7 +462,7 @@ def test_list_is_one_screen_and_says_what_to_type_next(run: Run) -> None:
 
 
 def test_wavelength_assignments_are_taken_from_the_list(run: Run) -> None:
-    for record in registry.records("wavelengths"):
+    for record in record_rows("wavelengths"):
         arguments = ("--fabric", RING, "--algorithm", "one_stage", "--wavelength", record["name"])
         row = run_json(run, "plan", "plan", "all_gather", *arguments)
         assert row["verified"] is True
@@ -531,7 +533,7 @@ def test_version_is_that_of_the_package(run: Run) -> None:
 def test_list_of_a_collective_holds_its_algorithms(run: Run) -> None:
     records = run_json(run, "list", "list", "AllGather")
     names = [record["name"] for record in records]
-    assert names == registry.algorithm_names("all_gather")
+    assert names == algorithm_names("all_gather")
     assert "ring" in names
     assert "binary_tree" not in names
 
@@ -609,7 +611,7 @@ def test_unexpected_error_is_a_bug_and_exits_with_seventy(
     def broken(*_: object) -> None:
         raise KeyError("lost")
 
-    monkeypatch.setattr(registry, "records", broken)
+    monkeypatch.setattr(records, "record_rows", broken)
     finished = run("list")
     assert (finished.code, finished.out) == (70, "")
     (line,) = finished.err.splitlines()

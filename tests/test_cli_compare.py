@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import opticoll
-from opticoll import registry
 from opticoll.commands.compare import table
+from opticoll.names import algorithm_names
 from support import RING, Run
 from test_cli import STEP_PS, TREE, run_json
 
@@ -38,7 +38,7 @@ def test_compare_takes_every_algorithm_and_names_who_refuses(run: Run) -> None:
     others = odd | {
         "tree_packing", "matching", "fewest_steps", "settings", "static", "plane_shifts", "detour"
     }  # fmt: skip
-    assert names >= set(registry.algorithm_names("all_gather", "wdm_ring")) - others
+    assert names >= set(algorithm_names("all_gather", "wdm_ring")) - others
     assert not names & others
     assert all(row["verified"] for row in rows)
 

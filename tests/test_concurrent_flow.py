@@ -8,8 +8,9 @@ from fractions import Fraction
 
 import pytest
 
-from opticoll import _core, linear_program
-from opticoll.optimum import optimum
+from opticoll import _core
+from opticoll.outputs import linear_program
+from opticoll.outputs.optimum import optimum
 from opticoll.reference import read, verify
 from support import Run, wiring_of
 

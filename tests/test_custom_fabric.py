@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 import opticoll
-from opticoll import network_graph, registry
-from opticoll.config import parse_fabric, read_scenario, to_medium
 from opticoll.errors import ConfigError, ReadingNote
-from opticoll.formats import node_link
+from opticoll.formats import network_graph, node_link
+from opticoll.inputs.fabric_files import parse_fabric, to_medium
+from opticoll.inputs.scenarios import read_scenario
+from opticoll.outputs.records import record_rows
 from support import Run
 
 RACK = "custom:ranks=2,switches=1,links=0-2+1-2@400Gb/s@1us,names=gpu0+gpu1+leaf,rate=100Gb/s"
@@ -255,7 +256,7 @@ def test_every_family_has_an_example_in_the_documentation_that_is_one() -> None:
     text = page.read_text(encoding="utf-8")
     examples = re.findall(r"(?:`|--fabric )([a-z_]+:(?!key=|option=)[^`\s]+=[^`\s]+)", text)
     families = {opticoll.Fabric(example).family for example in examples}
-    records = registry.records("fabrics")
+    records = record_rows("fabrics")
     machines = {record.name for record in records if "Cost model" not in record.summary}
     assert families == machines
     assert len(records) == len(machines) + 3

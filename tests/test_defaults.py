@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 import opticoll
-from opticoll import errors, registry
+from opticoll import errors
+from opticoll.names import algorithm_names, known_names
 from support import Run, proved, some_of
 from test_cli import run_json
 
@@ -30,7 +31,7 @@ FABRICS = {
     "grid": "wss_grid:rows=3,columns=4,control=1us",
     "light paths": "light_path_grid:ranks=9,ports=2",
 }
-KINDS = [record["name"] for record in registry.records("collectives")]
+KINDS = known_names("collectives")
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -52,7 +53,7 @@ def test_what_auto_shows_can_be_named_and_takes_the_time_shown(name: str, kind: 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_listed_name_is_known_and_named_where_one_is_not(kind: str) -> None:
-    names = registry.algorithm_names(kind)
+    names = algorithm_names(kind)
     with pytest.raises(errors.AlgorithmError) as caught:
         opticoll.plan(kind, "crossbar:ranks=8", "zzzzzz")
     listed = str(caught.value).partition("known are ")[2].split(", ")
@@ -204,7 +205,7 @@ def test_congestion_takes_the_fastest_without_bursts(run: Run) -> None:
     settings = {"replications": "2", "ports": "2"}
     chosen = opticoll.congestion("all_reduce", LADDER, size=10**5, settings=settings)
     times = {}
-    for name in registry.algorithm_names("all_reduce"):
+    for name in algorithm_names("all_reduce"):
         if name != "auto":
             try:
                 row = opticoll.congestion("all_reduce", LADDER, name, size=10**5, settings=settings)

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import opticoll
-from opticoll import demands, errors
+from opticoll import errors
+from opticoll.inputs import demands
 from support import Run, check_both_prove, compare_mutants, in_one_line, proved
 from test_cli import run_json
 

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from opticoll.cli.main import app
 from opticoll.commands import COMMANDS
-from opticoll.main import app
 from support import Run, broad
 
 ROOT = Path(__file__).parents[1]

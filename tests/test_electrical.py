@@ -14,7 +14,7 @@ import pytest
 
 import opticoll
 from opticoll import _core, errors, reference
-from opticoll.plan_row import _gap
+from opticoll.outputs.plan_row import _gap
 from support import Run, proved, some_of
 from test_cli import run_json
 

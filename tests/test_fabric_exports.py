@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import opticoll
-from opticoll.config import parse_fabric
+from opticoll.inputs.fabric_files import parse_fabric
 from support import Run
 
 FABRICS = [

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import opticoll
-from opticoll.config import parse_fabric, read_graph
 from opticoll.errors import ConfigError, ReadingNote
+from opticoll.inputs.fabric_files import parse_fabric, read_graph
 from support import Run
 
 MATRIX = """\

@@ -12,7 +12,7 @@ import pytest
 import opticoll
 from opticoll import plot
 from opticoll.commands import compare
-from opticoll.plan_row import PlanRow, plan_row
+from opticoll.outputs.plan_row import PlanRow, plan_row
 from support import RING, Run
 
 COMPARE = ("compare", "all_gather", "--fabric", RING, "--algorithms", "ring,optree")
@@ -63,7 +63,7 @@ def test_rows_computed_before_an_error_are_kept(
             raise opticoll.errors.SimulationError("the clock stands still")
         return measure(plan, *others)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("opticoll.commands.compare.plan_row", for_rings)
+    monkeypatch.setattr("opticoll.outputs.plan_row.plan_row", for_rings)
     table = tmp_path / "rows.csv"
     finished = run(*COMPARE, "--sizes", "1KiB,4KiB", "--csv", table)
     assert (finished.code, finished.out) == (2, "")

@@ -10,7 +10,7 @@ from types import ModuleType
 import pytest
 
 import opticoll
-from opticoll import layout
+from opticoll.outputs import layout
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "gap-table.md"

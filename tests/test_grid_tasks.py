@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import opticoll
-from opticoll.task_list import Task
+from opticoll.inputs.task_list import Task
 from support import Run
 from test_cli import run_json
 

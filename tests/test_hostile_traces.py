@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from python_checks import pack
 
-from opticoll.content import read_content
 from opticoll.formats import otf2_archive, parquet_table
+from opticoll.formats.content import read_content
 from support import Run
 from test_bad_input import check
 from test_hostile import ESCAPE, HEADER, shown

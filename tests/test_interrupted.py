@@ -17,8 +17,8 @@ import pytest
 import opticoll
 from opticoll import _core
 from opticoll.commands.traffic import packets
-from opticoll.plan_row import PlanRow, plan_row
-from opticoll.runner import Watch
+from opticoll.outputs.plan_row import PlanRow, plan_row
+from opticoll.outputs.watch import Watch
 from support import RING, Run
 
 AT_ONCE_S = 5.0
@@ -206,7 +206,7 @@ def test_an_interrupted_comparison_keeps_the_rows_that_were_computed(
         rows.append(measure(*arguments))  # type: ignore[arg-type]
         return rows[-1]
 
-    monkeypatch.setattr("opticoll.commands.compare.plan_row", until_the_third)
+    monkeypatch.setattr("opticoll.outputs.plan_row.plan_row", until_the_third)
     table, figure = tmp_path / "rows.csv", tmp_path / "rows.svg"
     finished = run(
         "compare", "all_gather", "--fabric", RING, "--algorithms", "ring,optree",

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import opticoll
-from opticoll.circuit_settings import settings
+from opticoll.outputs.circuit_settings import settings
 from support import Run, check_both_prove, compare_mutants, in_one_line
 
 EIGHT = "light_path_grid:ranks=8,ports=2"

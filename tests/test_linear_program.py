@@ -8,7 +8,7 @@ from fractions import Fraction
 import pytest
 
 from opticoll import _core
-from opticoll.optimum import optimum
+from opticoll.outputs.optimum import optimum
 
 highspy = pytest.importorskip("highspy")
 

@@ -13,11 +13,11 @@ from typing import NamedTuple
 import pytest
 
 import opticoll
-from opticoll import registry
 from opticoll.errors import OpticollError
+from opticoll.outputs.records import record_rows
 from support import Run, some_of
 
-KINDS = [one.name for one in registry.records("collectives") if one.name != "barrier"]
+KINDS = [one.name for one in record_rows("collectives") if one.name != "barrier"]
 CHUNK = 4096
 """Bytes of a chunk."""
 
@@ -93,7 +93,7 @@ def plans(kind: str, *fabrics: str) -> list[opticoll.Plan]:
     """Plans of a collective by algorithms that run on a fabric: each sixth, or all."""
     made = []
     for fabric in fabrics:
-        for one in registry.records("algorithms"):
+        for one in record_rows("algorithms"):
             if one.collective != kind:
                 continue
             try:

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from opticoll import Fabric, registry
-from opticoll.network_graph import rank_names
+from opticoll import Fabric
+from opticoll.formats.network_graph import rank_names
+from opticoll.outputs.fabric_names import fabric_labels
 from support import Run
 
 RACK = "custom:ranks=3,switches=1,links=0-3+1-3+2-3,names=left+a%2Bb+right+hub"
@@ -54,10 +55,10 @@ def test_custom_fabrics_have_labels_that_tell_them_apart() -> None:
         Fabric(RACK.replace(*change)).spec
         for change in (("", ""), ("2-3", "2-3@1Gb/s"), ("right", "last"))
     )
-    labels = registry.fabric_labels([rack, other, "torus:dims=2x2"])
+    labels = fabric_labels([rack, other, "torus:dims=2x2"])
     assert labels[rack] == "custom (1 switch, 3 cables; rate 100Gb/s, latency 0s)"
     assert len({*labels.values()}) == 3
-    assert registry.fabric_labels([rack, alike])[alike] == alike
+    assert fabric_labels([rack, alike])[alike] == alike
 
 
 def test_hints_about_records_are_not_given_for_an_algorithm_of_the_user(

@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 import opticoll
-from opticoll.config import parse_fabric, read_graph
 from opticoll.errors import ConfigError
+from opticoll.inputs.fabric_files import parse_fabric, read_graph
 from support import Run, proved
 
 SEED = Path(__file__).parent.parent / "fuzz/seeds/nccl_topology/server.xml"

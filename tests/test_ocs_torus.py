@@ -14,8 +14,9 @@ from itertools import product
 import pytest
 
 import opticoll
-from opticoll import Fabric, linear_program
-from opticoll.optimum import optimum
+from opticoll import Fabric
+from opticoll.outputs import linear_program
+from opticoll.outputs.optimum import optimum
 from opticoll.reference.families import read_fabric
 from support import Run, broad, proved, some_of
 

@@ -19,8 +19,10 @@ import pytest
 from cyclopts import Parameter
 
 import opticoll
-from opticoll import errors, registry
-from opticoll.rows import plain
+from opticoll import errors
+from opticoll.cli.option_types import hints
+from opticoll.names import has_root, known_names
+from opticoll.outputs.rows import plain
 from support import ALL_CASES, Run, some_of, written_study
 
 Settings = dict[str, str]
@@ -91,18 +93,18 @@ class Question:
 def drawn() -> Iterator[Question]:
     """Questions by a seed, as many of each fabric."""
     generator = random.Random(SEED)
-    kinds = [record["name"] for record in registry.records("collectives")]
+    kinds = known_names("collectives")
     for number in range(DRAWN):
         spec, settings = FABRICS[number % len(FABRICS)]
         fabric = opticoll.Fabric(spec.format(generator.randint(2, 9)))
         kind = generator.choice([*kinds, "all_to_all", "all_reduce"])
-        has_root = registry.has_root(kind) and generator.random() < 0.5
+        rooted = has_root(kind) and generator.random() < 0.5
         demands = [None, "uniform", "random:seed=3", "zipf:exponent=0", "one_hot"]
         yield Question(
             kind,
             fabric.spec,
             generator.choice(["1B", "1000B", "64KiB", "1MiB", "5MB", "64MiB"]),
-            generator.randrange(fabric.ranks) if has_root else None,
+            generator.randrange(fabric.ranks) if rooted else None,
             generator.choice(demands) if kind == "all_to_all" else None,
             generator.choice(settings),
         )
@@ -411,7 +413,7 @@ IN_WORDS: dict[str, typing.Callable[[opticoll.Fabric], str]] = {
 
 def options(kind: type) -> Iterator[tuple[str, str]]:
     """The options of a record of parameters, and the defaults that their help states."""
-    for name, hint in typing.get_type_hints(kind, include_extras=True).items():
+    for name, hint in hints(kind).items():
         within = getattr(hint, "__origin__", hint)
         if dataclasses.is_dataclass(within):
             yield from options(typing.cast("type", within))
@@ -480,9 +482,9 @@ def test_an_option_given_its_own_default_changes_nothing(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("calls.csv").write_text(CALLS)
-    asks = import_module(f"opticoll.commands.{command}").COMMAND.asks
+    parameters = import_module(f"opticoll.commands.{command}").COMMAND.parameters
     accepted: set[str] = set()
-    stated = dict(options(asks))
+    stated = dict(options(parameters))
     for base in COMMANDS[command]:
         answer = printed(run, command, *base)
         assert "refused" not in answer, answer

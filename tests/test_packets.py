@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 
 import opticoll
-from opticoll import Fabric, errors, registry
+from opticoll import Fabric, errors
 from opticoll._core import expected_traffic, simulate_traffic
 from opticoll.commands.traffic.packets import Case, TrafficRow, simulate
-from opticoll.rows import columns
-from opticoll.runner import Watch
+from opticoll.outputs.records import record_rows
+from opticoll.outputs.rows import columns
+from opticoll.outputs.watch import Watch
 from support import ALL_CASES, Run, broad
 from test_bad_input import check as refused
 from test_cli import run_json
@@ -97,7 +98,7 @@ def test_every_pattern_is_named_in_the_help_and_runs(run: Run) -> None:
     finished = run("traffic", "--help-all")
     for option in ("--pattern", "--bytes", "--period", "--messages", "--jobs", "--figure", "--csv"):
         assert option in finished.out
-    for record in registry.records("settings"):
+    for record in record_rows("settings"):
         known = {one["meaning"] for one in record["options"] if one["name"] == "simulator"}
         of_plans = record["name"] in ("issue", "overhead", "placement", "background")
         expected = "packet" in known and not of_plans
@@ -311,7 +312,7 @@ def test_python_takes_the_same_settings() -> None:
 @broad
 def test_a_comparison_says_how_far_each_packet_simulation_is() -> None:
     from opticoll.commands.compare import compare
-    from opticoll.config import to_scenario
+    from opticoll.inputs.scenarios import to_scenario
 
     said: list[tuple[str, int, int]] = []
     scenario = to_scenario(

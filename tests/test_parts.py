@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 import opticoll
-from opticoll import Fabric, foreign
+from opticoll import Fabric
+from opticoll.cli.main import main
 from opticoll.commands import replan
-from opticoll.main import main
-from opticoll.optimum import optimum
+from opticoll.inputs import imported
+from opticoll.outputs.optimum import optimum
 from support import Run, proved, some_of
 
 OPTIMA = [
@@ -444,7 +445,7 @@ def test_a_slower_link_is_never_worse_than_none_nor_a_plan_than_the_old_one(
         assert not plan.verify()
         time_ps = plan.simulate(size).time_ps
         assert time_ps <= most
-        old, _ = foreign.read_plan(path, fabric=fabric)
+        old, _ = imported.read_plan(path, fabric=fabric)
         assert time_ps <= old.simulate(size).time_ps
 
 

@@ -17,7 +17,6 @@ from matplotlib.text import Text
 import opticoll
 from opticoll import plot
 from opticoll.errors import FileError, OpticollError
-from opticoll.plot import output
 from opticoll.plot.lightpaths import lightpaths, occupancy
 from support import Run
 
@@ -99,19 +98,6 @@ def test_a_comparison_says_what_it_shows(
     assert [
         word for word in words if f"{word}</text>" not in drawn and f"{word})" not in drawn
     ] == []
-
-
-@pytest.fixture
-def drawn(monkeypatch: pytest.MonkeyPatch) -> list[Figure]:
-    """The figures that are drawn, laid out, in place of files."""
-    figures: list[Figure] = []
-
-    def keep(figure: Figure, _: Path) -> None:
-        figure.draw_without_rendering()
-        figures.append(figure)
-
-    monkeypatch.setattr(output, "save", keep)
-    return figures
 
 
 def shown(labels: list[Text]) -> list[str]:

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 import opticoll
 from opticoll import Outcome, Plan, plot
 from opticoll.errors import OpticollError
-from opticoll.plot import output
+from opticoll.outputs.plan_row import PlanRow, measured
 from support import Run
 
 if TYPE_CHECKING:
@@ -37,19 +37,6 @@ FABRICS = [
     "fully_connected:ranks=5",
     "custom:ranks=3,switches=2,links=0-3+1-3+2-4+3-4",
 ]
-
-
-@pytest.fixture
-def drawn(monkeypatch: pytest.MonkeyPatch) -> list[Figure]:
-    """Figures that would be written."""
-    figures: list[Figure] = []
-
-    def keep(figure: Figure, _: Path) -> None:
-        figure.canvas.draw()
-        figures.append(figure)
-
-    monkeypatch.setattr(output, "save", keep)
-    return figures
 
 
 def drawing(machine: opticoll.Fabric) -> Drawing:
@@ -282,22 +269,22 @@ def test_what_has_no_links_in_time_is_refused(run: Run, tmp_path: Path) -> None:
 def test_flows_are_simulated_once_to_be_drawn(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from opticoll.arguments import simulate
 
     target = tmp_path / "use.svg"
     simulated: list[Outcome] = []
     draw = plot.link_use
 
-    def watched(*arguments: Any, **options: Any) -> Outcome:
-        simulated.append(simulate(*arguments, **options))
-        return simulated[-1]
+    def watched(*arguments: Any, **options: Any) -> tuple[PlanRow, Outcome]:
+        row, outcome = measured(*arguments, **options)
+        simulated.append(outcome)
+        return row, outcome
 
     def link_use(plan: Plan, outcome: Outcome, *where: Any) -> None:
         # Each outcome is an object of its own: what is drawn is what was simulated.
         assert [outcome] == simulated
         draw(plan, outcome, *where)
 
-    monkeypatch.setattr("opticoll.commands.simulate.simulate", watched)
+    monkeypatch.setattr("opticoll.commands.simulate.measured", watched)
     monkeypatch.setattr(plot, "link_use", link_use)
     for options in ((), ("--link-bin", "none"), ("--link-bin", "20us")):
         asked = ("all_gather", "--fabric", "crossbar:ranks=4", *options)

@@ -17,20 +17,6 @@ from support import Run
 GRIDS = ["rows=3,columns=3", "rows=2,columns=5,nodes=0-8,dead_ports=row0.1", "rows=1,columns=1"]
 
 
-@pytest.fixture
-def drawn(monkeypatch: pytest.MonkeyPatch) -> list[Figure]:
-    """The figures that were saved."""
-    figures: list[Figure] = []
-    save = Figure.savefig
-
-    def keep(figure: Figure, *arguments: object, **options: object) -> None:
-        figures.append(figure)
-        save(figure, *arguments, **options)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(Figure, "savefig", keep)
-    return figures
-
-
 @pytest.mark.parametrize("options", GRIDS[:2])
 def test_a_slot_has_an_arc_for_each_hop_from_node_to_node(
     options: str, drawn: list[Figure], tmp_path: Path

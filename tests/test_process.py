@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from opticoll import waiting
+from opticoll.cli import progress
 from opticoll.formats.atomic import replacing
 from support import RING
 from test_cli import without_one
@@ -51,7 +51,7 @@ def test_python_loads_the_core_alone() -> None:
 
 def test_help_loads_no_command() -> None:
     code = (
-        "import sys; from opticoll.main import main; main(['--help']); "
+        "import sys; from opticoll.cli.main import main; main(['--help']); "
         "heavy = {'numpy', 'matplotlib'} & set(sys.modules); "
         "ours = {name for name in sys.modules if name.startswith('opticoll.commands.')}; "
         "print(*heavy, *ours, file=sys.stderr)"
@@ -62,7 +62,7 @@ def test_help_loads_no_command() -> None:
 
 def test_start_loads_no_heavy_module() -> None:
     code = (
-        "import sys; from opticoll.main import main; main(['list']); "
+        "import sys; from opticoll.cli.main import main; main(['list']); "
         "heavy = {'numpy', 'matplotlib', 'ruamel', 'zstandard'}; "
         "print(*heavy & set(sys.modules), file=sys.stderr)"
     )
@@ -232,7 +232,7 @@ def test_without_a_terminal_a_line_says_every_few_seconds_what_is_done(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     log = tempfile.NamedTemporaryFile("w+")  # noqa: SIM115
-    monkeypatch.setattr(waiting, "LINE_S", 0.001)
+    monkeypatch.setattr(progress, "LINE_S", 0.001)
     monkeypatch.setattr(sys, "stderr", log)
 
     def written(count: int) -> list[str]:
@@ -241,7 +241,7 @@ def test_without_a_terminal_a_line_says_every_few_seconds_what_is_done(
             if len(lines) >= count:
                 return lines
 
-    with waiting.Waiting("planning") as shown:
+    with progress.Waiting("planning") as shown:
         assert written(1)[0].startswith("opticoll: planning; ")
         shown.update("ring\x1b on 8 ranks", 3, 20)
         known = len(written(0))

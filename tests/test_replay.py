@@ -14,10 +14,10 @@ import pytest
 
 import opticoll
 from opticoll import errors
-from opticoll.content import read_content
 from opticoll.formats import chrome_trace, parquet_table, trace_file
+from opticoll.formats.content import read_content
+from opticoll.inputs.settings import Settings
 from opticoll.plot import rank_timeline
-from opticoll.settings import Settings
 from support import Run
 from test_bad_input import check as refused
 from test_cli import run_json

@@ -15,13 +15,13 @@ from typing import Any
 import pytest
 
 import opticoll
+from opticoll.cli.main import main
 from opticoll.commands.report import COMMAND
 from opticoll.errors import UsageError
 from opticoll.formats.table import write_csv
-from opticoll.main import main
+from opticoll.outputs.rows import plain
 from opticoll.plot import style
 from opticoll.report import document, figures, parts, plan_page, rows_file, table
-from opticoll.rows import plain
 
 RING = "wdm_ring:ranks=8,wavelengths=2"
 TORUS = "torus:dims=4x2,rate=100Gb/s"

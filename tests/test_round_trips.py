@@ -10,12 +10,14 @@ from pathlib import Path
 import pytest
 
 import opticoll
-from opticoll import exports, registry
+from opticoll import exports
 from opticoll.errors import OpticollError, ProgramError
-from opticoll.foreign import KNOWN
+from opticoll.inputs.imported import KNOWN
+from opticoll.names import known_names
+from opticoll.outputs.records import record_rows
 from support import proved, some_of
 
-KINDS = [one.name for one in registry.records("collectives")]
+KINDS = known_names("collectives")
 
 Sent = tuple[int, int, int, str]
 """Chunk, source, destination, action."""
@@ -82,7 +84,7 @@ FORMATS = ("plan", "msccl", "chakra", "sends", "goal", "te_ccl")
 def plans(kind: str, fabric: str) -> Iterator[opticoll.Plan]:
     """A plan by every algorithm that runs there, those of the same transfers once."""
     seen = []
-    for one in registry.records("algorithms"):
+    for one in record_rows("algorithms"):
         if one.collective != kind:
             continue
         try:

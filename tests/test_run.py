@@ -20,6 +20,7 @@ from opticoll import Program, errors
 from opticoll.execution import mpi, threads
 from opticoll.execution.mpi_rank import lives
 from opticoll.execution.payload import OPERATORS, TYPES, payload_of
+from opticoll.names import has_root
 from support import Run, some_of
 
 DATA = Path(__file__).parent / "data/programs"
@@ -118,7 +119,7 @@ mpi4py = pytest.mark.skipif(
 def test_mpi_processes_give_the_bytes_of_the_definition_and_of_the_library(fabric: str) -> None:
     jobs = []
     for kind in KINDS:
-        root = 1 if opticoll.registry.has_root(kind) else 0
+        root = 1 if has_root(kind) else 0
         one = Program.from_msccl(program(kind, fabric, root=root, size="64B").to_msccl())
         payload = payload_of(one.collective, 4096, "float32", "sum")
         modes = (False, True) if one.in_place else (False,)

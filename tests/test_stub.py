@@ -8,7 +8,7 @@ import pytest
 
 import opticoll
 from opticoll import _core
-from opticoll.settings import NAMES
+from opticoll.inputs.settings import NAMES
 
 STUB = ast.parse((Path(opticoll.__file__).parent / "_core.pyi").read_text(encoding="utf-8"))
 NOT_IN_THE_CORE = {

@@ -24,6 +24,7 @@ from typing import Any
 import pytest
 
 import opticoll
+from opticoll import _core
 from opticoll.errors import FileError, UsageError
 from opticoll.study import document, forecast, progress
 from opticoll.study.points import points
@@ -158,13 +159,13 @@ def test_a_plan_is_made_once_for_points_that_differ_in_size(
     from opticoll.study.worker import Task, solve_all
 
     made: list[str] = []
-    plan = opticoll.plan
+    plan = _core.plan
 
     def counted(*words: Any, **more: Any) -> opticoll.Plan:
         made.append(words[1].spec)
         return plan(*words, **more)
 
-    monkeypatch.setattr(opticoll, "plan", counted)
+    monkeypatch.setattr(_core, "plan", counted)
     study = document.read(written_study(tmp_path, RINGS))
     tasks = [Task(one.key, one.options) for one in points(study)]
     solved = solve_all("simulate", tasks, None)

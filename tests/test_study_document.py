@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from opticoll.cli.main import app
 from opticoll.commands import COMMANDS
 from opticoll.errors import ConfigError, UsageError
-from opticoll.main import app
 from opticoll.study import document
 from opticoll.study.expression import Expression
 from opticoll.study.points import asked, command_line, command_of, options_of, points
@@ -126,7 +126,7 @@ def test_expressions_compute_and_do_nothing_else(text: str) -> None:
 def on_the_command_line(words: list[str]) -> Any:
     """The parameters of a command as the command line reads them."""
     _, bound, _ = app.parse_args(words, exit_on_error=False, print_error=False)
-    return command_of(words[0]).asks(*bound.args, **vars(bound.kwargs["options"]))
+    return command_of(words[0]).parameters(*bound.args, **vars(bound.kwargs["options"]))
 
 
 LINES = [

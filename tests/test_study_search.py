@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 import opticoll
-from opticoll.document import read_fields
 from opticoll.errors import ConfigError, UsageError
+from opticoll.formats.document import read_fields
 from opticoll.study import document
 from opticoll.study.expression import Expression, Quantity
 from opticoll.study.search import Candidate, Found, Optimise, Value_of, check, renamed, rounds

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 import opticoll
-from opticoll import errors, layer_profile
+from opticoll import errors
 from opticoll.commands.train import TrainingRow, training_text
+from opticoll.inputs import layer_profile
 from support import Run
 from test_bad_input import check as refused
 from test_cli import run_json

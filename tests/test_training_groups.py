@@ -14,7 +14,6 @@ import opticoll
 from opticoll import Fabric, Plan
 from opticoll.commands.train import Train, TrainingRow, training_text
 from opticoll.commands.train.group_prices import (
-    largest_source,
     members_of,
     with_demand,
 )
@@ -245,7 +244,7 @@ def test_plans_for_a_sum_are_proved_with_the_demand_of_a_layer() -> None:
     # A pair of the sum that a layer does not need has one byte.
     assert plan.collective.demand is not None
     assert plan.collective.demand.amounts == [[0, 5, 1], [1, 0, 0], [1, 7, 0]]
-    assert largest_source(plan.to_text()) == 8
+    assert plan.collective.demand.largest == 8
 
 
 BAD_TABLES: dict[str, tuple[str, str]] = {

@@ -7,10 +7,10 @@ import pytest
 from matplotlib.figure import Figure
 
 import opticoll
+from opticoll.cli.main import main
 from opticoll.errors import UsageError
-from opticoll.main import main
+from opticoll.outputs.trees import trees
 from opticoll.plot import output
-from opticoll.trees import trees
 
 
 def test_the_chunk_of_a_rank_goes_around_the_ring() -> None:

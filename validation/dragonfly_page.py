@@ -26,10 +26,10 @@ from pathlib import Path
 from typing import Any, cast, get_type_hints
 
 from opticoll_papers import PAPERS, dragonfly
+from opticoll_papers.common import Results, Table
 from opticoll_papers.dragonfly.cases import FULL, Case, Cut, all_cases, fabric
 from opticoll_papers.dragonfly.runs import Row
 from opticoll_papers.judging import MEANINGS, Finding
-from opticoll_papers.kit import Results, Table
 from opticoll_papers.page import page
 
 ROOT = Path(__file__).parents[1]

@@ -21,7 +21,7 @@ from tempfile import TemporaryFile
 
 import yaml
 
-from opticoll import layout
+from opticoll.outputs import layout
 
 REASONS = Path(__file__).parent / "gap_reasons.yaml"
 

@@ -19,7 +19,7 @@ from typing import Any
 
 import opticoll
 from opticoll import plot
-from opticoll.layout import human_seconds
+from opticoll.outputs.layout import human_seconds
 from opticoll.plot import BarPanel
 
 INJECTION = 800 * 10**9

@@ -13,7 +13,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import opticoll
-from opticoll import errors, registry
+from opticoll import errors
+from opticoll.names import algorithm_names
 
 __all__ = ["TOPOLOGIES", "Case", "chains_text", "closed_loop", "platform", "random_cases"]
 
@@ -237,9 +238,7 @@ def chains_text(chains: Iterable[Chain]) -> str:
 def _steps(draw: random.Random, name: str, machine: Machine) -> Case:
     """A collective by an algorithm that runs there, at a size that cuts into whole bytes."""
     collective = draw.choice(COLLECTIVES)
-    names = [
-        one for one in registry.algorithm_names(collective) if one not in ("auto", "relay_tree")
-    ]
+    names = [one for one in algorithm_names(collective) if one not in ("auto", "relay_tree")]
     draw.shuffle(names)
     plan = None
     for algorithm in names:

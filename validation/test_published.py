@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from opticoll_papers.command import reproduce
-from opticoll_papers.kit import Results
+from opticoll_papers.common import Results
 
 
 @pytest.fixture(scope="module")

@@ -10,8 +10,8 @@ import pytest
 from browser import PROGRAM, Browser, Page
 
 import opticoll
+from opticoll.outputs.rows import plain
 from opticoll.report import document, parts
-from opticoll.rows import plain
 
 pytestmark = pytest.mark.skipif(PROGRAM is None, reason="there is no Chromium here")
 

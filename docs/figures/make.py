@@ -20,8 +20,9 @@ import commands
 import drawings
 
 import opticoll
-from opticoll import _core, registry
+from opticoll import _core
 from opticoll.formats.table import write_csv
+from opticoll.names import algorithm_names, known_names
 from opticoll_papers.optree.cases import DEPTHS
 
 HERE = Path(__file__).parent
@@ -30,7 +31,7 @@ STEPS = HERE / "steps.csv"
 FABRIC = opticoll.Fabric("optree_paper")  # 1024 ranks, 64 wavelengths, 40 Gb/s, 25 us
 SIZES = [1024 * 4**power for power in range(11)]
 COLLECTIVES = ("all_gather", "all_reduce")
-POLICIES = [record["name"] for record in registry.records("policies")]
+POLICIES = known_names("policies")
 
 STEP_WAVELENGTHS = 64
 STEP_RANKS = (16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048)
@@ -68,7 +69,7 @@ def compute_times(say: Callable[[str], None]) -> list[TimeRow]:
 
 
 def _times_of(collective: str, say: Callable[[str], None]) -> Iterator[TimeRow]:
-    for name in registry.algorithm_names(collective):
+    for name in algorithm_names(collective):
         if name == "auto":
             continue
         say(f"{collective}: {name}")

@@ -1,7 +1,7 @@
 """Published papers computed anew: their tables and figures, with a verdict on each number.
 
 Papers are users of opticoll: they take what `import opticoll` offers to everybody, and nothing else
-of the package imports them but the command `reproduce`. What they share is in `kit`.
+of the package imports them but the command `reproduce`. What they share is in `common`.
 """
 
 from __future__ import annotations

@@ -9,25 +9,24 @@
 import importlib
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, Any
+from typing import Any
 
-from cyclopts import Parameter
-
-from opticoll import words
+from opticoll.cli.option_types import argument, count, option
+from opticoll.cli.options import FURTHER
+from opticoll.cli.runner import Command
 from opticoll.errors import UsageError
 from opticoll.formats.atomic import make_folder, replacing
-from opticoll.layout import align, wrapped
-from opticoll.options import FURTHER
-from opticoll.registry import canonical, nearest
-from opticoll.rows import Row, hidden, means, table
-from opticoll.runner import Command, Watch
+from opticoll.names import canonical, nearest
+from opticoll.outputs.layout import align, wrapped
+from opticoll.outputs.rows import Row, hidden, means, table
+from opticoll.outputs.watch import Watch
 from opticoll_papers import PAPERS
 from opticoll_papers.claims import load
+from opticoll_papers.common import OwnRow, Progress, Results
 from opticoll_papers.judging import Finding
-from opticoll_papers.kit import OwnRow, Progress, Results
 from opticoll_papers.page import answer_of, answer_page, page, value
 from opticoll_papers.wrht.electrical import ElectricalRow
 
@@ -38,42 +37,23 @@ ALL = "all"
 class Reproduce:
     """What `opticoll reproduce` takes."""
 
-    name: Annotated[
-        str, Parameter(help="Paper: dragonfly, obs_grid, oddl, optree, wrht, or all")
-    ] = field(kw_only=False, default=ALL)
-    output: Annotated[
-        Path | None,
-        Parameter(
-            help="Folder for figures and tables; for all papers a folder with one for each "
-            "(default: reproduced/NAME)",
-            metavar="FOLDER",
-            converter=words.path,
-        ),
-    ] = None
-    only: Annotated[
-        str | None,
-        Parameter(
-            help="Claims of this name, and those whose names begin with it, such as table1 "
-            "(default: all)",
-            metavar="CLAIM",
-        ),
-    ] = None
-    quick: Annotated[bool, Parameter(negative=(), help="Short run without the largest cases")] = (
-        False
+    name: str = argument("Paper: dragonfly, obs_grid, oddl, optree, wrht, or all", default=ALL)
+    output: Path | None = option(
+        "Folder for figures and tables; for all papers a folder with one for each "
+        "(default: reproduced/NAME)",
+        metavar="FOLDER",
     )
-    long: Annotated[
-        bool,
-        Parameter(
-            negative=(),
-            help="Long run: wrht also on 4096 ranks, obs_grid with 4e8 bursts",
-        ),
-    ] = False
-    jobs: Annotated[
-        int | None,
-        words.count(
-            "Number of simultaneous simulations (default: number of processors)", 1024, FURTHER
-        ),
-    ] = None
+    only: str | None = option(
+        "Claims of this name, and those whose names begin with it, such as table1 (default: all)",
+        metavar="CLAIM",
+    )
+    quick: bool = option("Short run without the largest cases", default=False)
+    long: bool = option(
+        "Long run: wrht also on 4096 ranks, obs_grid with 4e8 bursts", default=False
+    )
+    jobs: int | None = count(
+        "Number of simultaneous simulations (default: number of processors)", 1024, FURTHER
+    )
 
 
 class ReproduceRow(Row):
@@ -248,11 +228,11 @@ def _findings(findings: Sequence[Finding]) -> str:
 COMMAND = Command(
     name="reproduce",
     example="opticoll reproduce optree",
-    asks=Reproduce,
-    gives=ReproduceRow,
+    parameters=Reproduce,
+    rows=ReproduceRow,
     compute=compute,
     text=_text,
-    doing="reproducing",
+    progress_label="reproducing",
     shape="row or rows",
     names=PAPERS,
 )

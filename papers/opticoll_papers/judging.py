@@ -22,7 +22,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from opticoll.rows import Row, means
+from opticoll.outputs.rows import Row, means
 
 Verdict = Literal[
     "reproduced",

@@ -13,6 +13,7 @@ import pytest
 
 from opticoll import _core
 from opticoll_papers import dragonfly
+from opticoll_papers.common import Results, Unfinished
 from opticoll_papers.dragonfly import cases as known
 from opticoll_papers.dragonfly import gathers
 from opticoll_papers.dragonfly.cases import (
@@ -35,7 +36,6 @@ from opticoll_papers.dragonfly.fluid import errors
 from opticoll_papers.dragonfly.runs import Row, delays, settings
 from opticoll_papers.dragonfly.runs import run as simulate
 from opticoll_papers.dragonfly.shapes import disordered, hops, messages, phases, proven
-from opticoll_papers.kit import Results, Unfinished
 from support import ALL_CASES, BROAD, Run, broad
 
 GIB = 2**30
@@ -410,7 +410,7 @@ def test_a_study_that_was_stopped_goes_on_from_there(
     assert first == {case: whole[case] for case in cases[:2]}
     # A run of another build knows none of them.
     with monkeypatch.context() as other:
-        other.setattr("opticoll_papers.kit.build", lambda *_: "of another build")
+        other.setattr("opticoll_papers.common.build", lambda *_: "of another build")
         assert Unfinished(tmp_path).find(asdict(cases[0])) is None
     begun: list[str] = []
     kept = Unfinished(tmp_path)

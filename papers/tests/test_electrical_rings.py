@@ -16,7 +16,7 @@ from typing import TypedDict
 import pytest
 
 from opticoll_papers import wrht
-from opticoll_papers.kit import Results
+from opticoll_papers.common import Results
 from opticoll_papers.wrht import electrical
 from opticoll_papers.wrht.cases import MODELS, wrht_claimed_s
 from support import ALL_CASES, BROAD, Run

@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 
 import opticoll_papers as papers
-from opticoll.main import app
-from opticoll_papers import kit
+from opticoll.cli.main import app
+from opticoll_papers import common
 from opticoll_papers.claims import load
 from opticoll_papers.command import reproduce
+from opticoll_papers.common import Results, ratio, share
 from opticoll_papers.judging import (
     MEANINGS,
     AtLeast,
@@ -33,7 +34,6 @@ from opticoll_papers.judging import (
     judge,
     judge_all,
 )
-from opticoll_papers.kit import Results, ratio, share
 from opticoll_papers.page import answer_of, answer_page, filled
 from support import Run, broad
 
@@ -105,7 +105,7 @@ def test_the_page_says_where_a_printed_value_comes_from_and_who_disputes_a_verdi
 def test_a_study_that_was_stopped_is_judged_alike(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kit, "load", lambda name: (a_claim(AtLeast(1, "more")),))
+    monkeypatch.setattr(common, "load", lambda name: (a_claim(AtLeast(1, "more")),))
     parts = {"only": lambda: {"x": Computed(2, "A note.", by_chance=True)}}
     first = Results(tmp_path, "oddl").compute(parts, None)
     again = Results(tmp_path, "oddl").compute({"only": dict}, None)
@@ -202,7 +202,7 @@ def test_computed_numbers_stay_the_same_without_the_printed_ones(
         dataclasses.replace(claim, printed=_other(claim.printed, claim.id in used))
         for claim in claims
     )
-    monkeypatch.setattr(kit, "load", lambda name: others)
+    monkeypatch.setattr(common, "load", lambda name: others)
     without = reproduce(paper, tmp_path / "other", quick=True)
     resting = {claim.id for claim in claims if claim.uses}
     expected = {id: one for id, one in quick.computed.items() if id not in resting}

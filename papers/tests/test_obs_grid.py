@@ -11,7 +11,7 @@ import pytest
 
 from opticoll_papers import obs_grid
 from opticoll_papers.claims import load
-from opticoll_papers.kit import Results
+from opticoll_papers.common import Results
 from opticoll_papers.obs_grid import applications, costs
 
 RANKS, LATENCY, BYTE, SET_UP = 64, 100e-6, 8e-9, 10e-3

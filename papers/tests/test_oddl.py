@@ -15,7 +15,7 @@ from opticoll import plot
 from opticoll.plot import PlotError
 from opticoll_papers import oddl
 from opticoll_papers.command import study_text
-from opticoll_papers.kit import Results
+from opticoll_papers.common import Results
 from opticoll_papers.oddl import four_nodes, scaling
 from support import ALL_CASES, BROAD
 

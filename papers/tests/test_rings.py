@@ -13,8 +13,8 @@ import pytest
 from opticoll import TrainingModel, _core
 from opticoll_papers import optree, wrht
 from opticoll_papers.command import study_text
+from opticoll_papers.common import Results, construct, fabric, step_time_ps
 from opticoll_papers.judging import MEANINGS, Value
-from opticoll_papers.kit import Results, construct, fabric, step_time_ps
 from opticoll_papers.optree.cases import paper_steps
 from opticoll_papers.optree.reductions import case_sets
 from opticoll_papers.optree.theorems import equation_three_steps, theorem_three_proof_steps

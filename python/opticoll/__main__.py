@@ -6,7 +6,7 @@ import sys
 def run() -> int:
     """Run the command line; an interrupt is answered also while its modules are loaded."""
     try:
-        from opticoll.main import main
+        from opticoll.cli.main import main
     except KeyboardInterrupt:
         sys.stderr.write("opticoll: interrupted\n")
         return 130

@@ -19,12 +19,12 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from opticoll._core import Fabric, Plan, Program, Trace
-from opticoll.demands import size_of
 from opticoll.errors import FabricError, OpticollError, UsageError
-from opticoll.foreign import fitting
 from opticoll.formats import FORMATS, Format, of, trace_file
 from opticoll.formats.atomic import together
-from opticoll.registry import canonical, nearest
+from opticoll.inputs.demands import size_of
+from opticoll.inputs.imported import fitting
+from opticoll.names import resolve
 
 COLUMNS = ("slot", "action", "chunk", "count", "source", "destination")
 """Columns of a table of transfers, before the fields of their light."""
@@ -82,10 +82,7 @@ def format_of(name: str | None, path: Path, known: Mapping[str, Format] = KNOWN)
         There is no such format.
     """
     if name is not None:
-        found = canonical(name, known)
-        if found is None:
-            raise UsageError(f"--format: there is no `{name}`{nearest(name, known)}")
-        return known[found]
+        return known[resolve(name, known, "--format: there is no")]
     for one in known.values():
         if path.name.lower().endswith(one.suffixes):
             return one

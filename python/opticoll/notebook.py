@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from opticoll._core import Outcome, Plan, Table, format_size
-from opticoll.layout import format_rate, human_seconds, human_time
+from opticoll.outputs.layout import format_rate, human_seconds, human_time
+from opticoll.outputs.rows import Row, arrow_stream, columns, dataframe
 from opticoll.plot.output import PlotError
-from opticoll.rows import Row, arrow_stream, columns, dataframe
 
 if TYPE_CHECKING:
     import pandas

@@ -47,7 +47,7 @@ def warm_up(package: Path) -> None:
 
 def run(line: str, place: Path, source: Path) -> None:
     """Run the commands of a case in a new folder, and write what they print beside the folder."""
-    from opticoll.main import main
+    from opticoll.__main__ import run as run_command_line
 
     place.mkdir(parents=True)
     os.chdir(place)
@@ -63,7 +63,8 @@ def run(line: str, place: Path, source: Path) -> None:
             words.append("--json")
         out, err = io.StringIO(), io.StringIO()
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            codes.append(main(words))
+            sys.argv = ["opticoll", *words]
+            codes.append(run_command_line())
     printed = {"codes": codes, "out": out.getvalue(), "err": err.getvalue()}
     place.with_name(f"{place.name}.json").write_text(json.dumps(printed))
 

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from opticoll_papers.common import Part, Results
 from opticoll_papers.dragonfly import discussion, fluid, gathers, scatters, shapes
 from opticoll_papers.dragonfly.cases import FULL, QUICK, RULES, Scale, all_cases
 from opticoll_papers.dragonfly.runs import OnDemand, Rows, run
 from opticoll_papers.judging import Computed, judge_all
-from opticoll_papers.kit import Part, Results
 
 if TYPE_CHECKING:
-    from opticoll_papers.kit import Progress
+    from opticoll_papers.common import Progress
 
 __all__ = ["conclude", "reproduce"]
 

@@ -16,6 +16,7 @@ import numpy as np
 
 import opticoll
 from opticoll import format_size
+from opticoll_papers.common import Results
 from opticoll_papers.dragonfly.cases import (
     COMPARED,
     DISCUSSED,
@@ -34,7 +35,6 @@ from opticoll_papers.dragonfly.cases import (
 from opticoll_papers.dragonfly.runs import Row, Rows, delays, settings
 from opticoll_papers.dragonfly.shapes import hops, messages, proven
 from opticoll_papers.judging import Computed
-from opticoll_papers.kit import Results
 
 ELECTRICAL_PJ_PER_BIT = 10
 OPTICAL_PJ_PER_BIT = 20

@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from typing import TypedDict
 
 from opticoll import format_size, plot
+from opticoll_papers.common import Results
 from opticoll_papers.dragonfly.cases import COMPARED, Scale, fabric, flows, gather
 from opticoll_papers.dragonfly.runs import Rows
-from opticoll_papers.kit import Results
 
 TRUSTED = 0.05
 """Up to this share of the packets' time a fluid time is called close."""

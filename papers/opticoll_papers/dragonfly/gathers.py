@@ -7,6 +7,7 @@ from itertools import combinations
 
 import opticoll
 from opticoll import format_size, plot
+from opticoll_papers.common import Results
 from opticoll_papers.dragonfly.cases import (
     BRUCKS,
     COMPARED,
@@ -22,7 +23,6 @@ from opticoll_papers.dragonfly.cases import (
 )
 from opticoll_papers.dragonfly.runs import Rows, settings
 from opticoll_papers.judging import Computed
-from opticoll_papers.kit import Results
 
 ORDER = (*RINGS, *BRUCKS)
 

@@ -32,7 +32,7 @@ from opticoll_papers.dragonfly.cases import (
 )
 
 if TYPE_CHECKING:
-    from opticoll_papers.kit import Progress, Unfinished
+    from opticoll_papers.common import Progress, Unfinished
 
 
 class Row(TypedDict):

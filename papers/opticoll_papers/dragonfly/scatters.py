@@ -9,6 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 from opticoll import plot
+from opticoll_papers.common import Results
 from opticoll_papers.dragonfly.cases import (
     RATES,
     RULES,
@@ -27,7 +28,6 @@ from opticoll_papers.dragonfly.gathers import less_percent
 from opticoll_papers.dragonfly.runs import Row, Rows
 from opticoll_papers.dragonfly.shapes import hops
 from opticoll_papers.judging import Computed
-from opticoll_papers.kit import Results
 
 OTHERS = SCATTERS[1:]
 

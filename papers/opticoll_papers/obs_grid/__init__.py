@@ -6,7 +6,7 @@ is a set of slides: what they leave open is filled in, and printed with the numb
 
 from __future__ import annotations
 
-from opticoll_papers.kit import Part, Progress, Results
+from opticoll_papers.common import Part, Progress, Results
 from opticoll_papers.obs_grid import applications, congestion, costs, ladder
 
 __all__ = ["reproduce"]

@@ -18,8 +18,8 @@ import zstandard
 
 import opticoll
 from opticoll import Fabric, plot
+from opticoll_papers.common import Results, TableRow
 from opticoll_papers.judging import Computed
-from opticoll_papers.kit import Results, TableRow
 
 ALGORITHMS = {
     "all_reduce": "recursive_doubling",

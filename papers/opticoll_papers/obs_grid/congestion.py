@@ -6,8 +6,8 @@ import os
 from functools import partial
 
 import opticoll
+from opticoll_papers.common import Results, TableRow, ratio, share
 from opticoll_papers.judging import Computed
-from opticoll_papers.kit import Results, TableRow, ratio, share
 
 LOADED = "ladder:rungs=5,hosts=10,wavelengths=10,rate=10Gb/s"
 OWN = "ladder:rungs=5,hosts=10,wavelengths=28,rate=10Gb/s"

@@ -9,8 +9,8 @@ from typing import TypedDict
 
 import opticoll
 from opticoll import Fabric, Outcome, Plan, format_size, plot
+from opticoll_papers.common import Results, TableRow
 from opticoll_papers.judging import Computed
-from opticoll_papers.kit import Results, TableRow
 
 RANKS = 64
 ROUNDS = 6  # log2 64

@@ -8,8 +8,8 @@ from functools import partial
 
 import opticoll
 from opticoll import plot
+from opticoll_papers.common import Results, TableRow
 from opticoll_papers.judging import Computed
-from opticoll_papers.kit import Results, TableRow
 
 WAVELENGTHS = 28
 BURST_BYTES = 125 * 10**6

@@ -7,7 +7,7 @@ with the numbers, since it states none.
 
 from __future__ import annotations
 
-from opticoll_papers.kit import Part, Progress, Results
+from opticoll_papers.common import Part, Progress, Results
 from opticoll_papers.oddl import collective, four_nodes, scaling
 
 __all__ = ["reproduce"]

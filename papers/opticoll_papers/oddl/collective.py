@@ -9,8 +9,8 @@ from itertools import pairwise
 import opticoll
 from opticoll import Fabric, Outcome, Plan, plot
 from opticoll.plot import style
+from opticoll_papers.common import Results, TableRow
 from opticoll_papers.judging import Computed
-from opticoll_papers.kit import Results, TableRow
 
 ALGORITHM = "halving_doubling"
 BOTH_PLANES = "dual_plane_halving_doubling"

@@ -13,8 +13,8 @@ from typing import Any
 
 import opticoll
 from opticoll import Fabric, plot
+from opticoll_papers.common import Results, TableRow
 from opticoll_papers.judging import Computed
-from opticoll_papers.kit import Results, TableRow
 from opticoll_papers.oddl.collective import proved
 
 EPOCHS = 20

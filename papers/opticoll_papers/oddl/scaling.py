@@ -11,8 +11,8 @@ from typing import TypedDict, cast
 
 import opticoll
 from opticoll import Fabric, TrainingModel, plot
+from opticoll_papers.common import Results
 from opticoll_papers.judging import Computed
-from opticoll_papers.kit import Results
 from opticoll_papers.oddl.collective import ALGORITHM, BOTH_PLANES, sides
 
 MODELS = {"vgg19": "VGG19", "resnet50": "ResNet50"}

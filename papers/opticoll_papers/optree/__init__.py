@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from opticoll_papers.kit import Constructed, Part, Progress, Results, construct
+from opticoll_papers.common import Constructed, Part, Progress, Results, construct
 from opticoll_papers.optree import (
     example,
     fat_tree,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from opticoll import formulas
-from opticoll_papers.kit import step_time_ps
+from opticoll_papers.common import step_time_ps
 
 Rounding = Literal["ceil", "round", "best"]
 """How Eq. 2 becomes a whole number of stages; `best`: not by Eq. 2, the least of Theorem 1."""

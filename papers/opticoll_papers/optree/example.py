@@ -7,8 +7,8 @@ from collections import Counter
 
 import opticoll
 from opticoll import formulas
+from opticoll_papers.common import Construct, Results, fabric
 from opticoll_papers.judging import Computed
-from opticoll_papers.kit import Construct, Results, fabric
 from opticoll_papers.optree.theorems import least_wavelengths
 
 RANKS, WAVELENGTHS = 16, 2

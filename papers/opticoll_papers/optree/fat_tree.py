@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import opticoll
 from opticoll import Fabric
+from opticoll_papers.common import Results
 from opticoll_papers.judging import Computed
-from opticoll_papers.kit import Results
 
 RANKS = 256
 TREES = {"full bisection": "down=16x16,up=1x16", "8 cables upwards per leaf": "down=16x16,up=1x8"}

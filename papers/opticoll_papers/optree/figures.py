@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from itertools import groupby, pairwise
 
 from opticoll import formulas, plot
+from opticoll_papers.common import Construct, Constructed, OwnRow, Results
 from opticoll_papers.judging import Computed
-from opticoll_papers.kit import Construct, Constructed, OwnRow, Results
 from opticoll_papers.optree import trees
 from opticoll_papers.optree.cases import (
     BASELINES,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cache
 
+from opticoll_papers.common import OwnRow, Results, own_rows, show_times
 from opticoll_papers.judging import Computed
-from opticoll_papers.kit import OwnRow, Results, own_rows, show_times
 from opticoll_papers.optree.cases import QUICK_SIZES, SIZES, paper_steps, paper_time_ps
 
 TABLE = (1024, 64)

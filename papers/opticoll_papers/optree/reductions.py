@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from itertools import combinations
 from typing import get_args
 
+from opticoll_papers.common import Construct, Constructed, Results, TableRow
 from opticoll_papers.judging import Computed
-from opticoll_papers.kit import Construct, Constructed, Results, TableRow
 from opticoll_papers.optree.cases import BASELINES, BLOCK, Rounding, paper_steps
 
 Case = tuple[int, int]

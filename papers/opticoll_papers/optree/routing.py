@@ -8,8 +8,8 @@ import numpy as np
 
 import opticoll
 from opticoll import Plan
+from opticoll_papers.common import fabric
 from opticoll_papers.judging import Computed
-from opticoll_papers.kit import fabric
 from opticoll_papers.optree.cases import CLOSE_UP, RANKS_FOUR
 
 EQUAL = (64, 8, "4x4x4")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import opticoll
 from opticoll import Fabric
+from opticoll_papers.common import POLICY
 from opticoll_papers.judging import Computed
-from opticoll_papers.kit import POLICY
 
 BLOCK, SMALL = 4 * 1024**2, 1024
 FLIT, PACKET = "32B", "128B"

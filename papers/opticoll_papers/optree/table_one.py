@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import opticoll
 from opticoll import formulas
-from opticoll_papers.judging import Computed
-from opticoll_papers.kit import (
+from opticoll_papers.common import (
     Construct,
     Constructed,
     Results,
@@ -13,6 +12,7 @@ from opticoll_papers.kit import (
     fabric,
     step_time_ps,
 )
+from opticoll_papers.judging import Computed
 from opticoll_papers.optree import trees
 from opticoll_papers.optree.cases import BLOCK, SIZES, paper_steps
 

@@ -7,8 +7,8 @@ import math
 import opticoll
 from opticoll import Fabric, formulas
 from opticoll.errors import OpticollError
+from opticoll_papers.common import Construct, Results, construct, fabric, step_time_ps
 from opticoll_papers.judging import Computed
-from opticoll_papers.kit import Construct, Results, construct, fabric, step_time_ps
 from opticoll_papers.optree import trees
 from opticoll_papers.optree.cases import (
     CLOSE_UP,

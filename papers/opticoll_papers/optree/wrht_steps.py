@@ -12,8 +12,8 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
+from opticoll_papers.common import Results
 from opticoll_papers.judging import Computed
-from opticoll_papers.kit import Results
 
 RANKS, WAVELENGTHS = 1024, 64
 GROUP = 2 * WAVELENGTHS + 1

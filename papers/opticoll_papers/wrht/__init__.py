@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from functools import partial
 
+from opticoll_papers.common import Part, Progress, Results
 from opticoll_papers.judging import Computed
-from opticoll_papers.kit import Part, Progress, Results
 from opticoll_papers.wrht import break_even, electrical, networks, optical, scheme
 from opticoll_papers.wrht.cases import MODELS, own_ranks, own_times
 from opticoll_papers.wrht.optical import TIME_RANKS

@@ -13,8 +13,8 @@ from functools import cache, partial
 from typing import TypedDict
 
 from opticoll import format_time, plot
+from opticoll_papers.common import Part, Results
 from opticoll_papers.judging import Computed
-from opticoll_papers.kit import Part, Results
 from opticoll_papers.wrht.cases import MODELS, SIZES, WAVELENGTHS, striped_s, wrht_claimed_s
 from opticoll_papers.wrht.electrical import (
     ALGORITHMS,

@@ -12,8 +12,8 @@ from dataclasses import replace
 from functools import cache
 
 from opticoll import formulas
-from opticoll.rows import plain
-from opticoll_papers.kit import Constructed, OwnRow, Results, construct, own_rows, step_time_ps
+from opticoll.outputs.rows import plain
+from opticoll_papers.common import Constructed, OwnRow, Results, construct, own_rows, step_time_ps
 
 MODELS = {
     "AlexNet": 62_300_000,

@@ -18,8 +18,8 @@ from functools import cache, lru_cache
 
 import opticoll
 from opticoll import Fabric, Plan, format_time
-from opticoll.rows import Bytes, Picoseconds, Positive, Row, Seconds, means, plain
-from opticoll_papers.kit import Results
+from opticoll.outputs.rows import Bytes, Picoseconds, Positive, Row, Seconds, means, plain
+from opticoll_papers.common import Results
 from opticoll_papers.wrht.cases import (
     MODELS,
     SIZES,

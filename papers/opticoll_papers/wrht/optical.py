@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from typing import TypedDict
 
 from opticoll import formulas, plot
+from opticoll_papers.common import Results, TableRow, show_times
 from opticoll_papers.judging import Computed
-from opticoll_papers.kit import Results, TableRow, show_times
 from opticoll_papers.wrht.cases import (
     MODELS,
     SIZES,
@@ -25,7 +25,7 @@ STEP_WAVELENGTHS = (1, 2, 4, 16, 64, 128, 256)
 TIME_RANKS = (128, 256, 512, 1024, 2048, 4096)
 GROUP_SIZES = (3, 5, 9, 17, 129)
 STEP_PS = 25_000_000
-"""Reconfiguration of a step on `kit.fabric`."""
+"""Reconfiguration of a step on `common.fabric`."""
 
 FULL = {"electrical": (92.42, 91.31), "optical": (80.81, 64.36, 82.12)}
 """Percent of time saved, by the abstract of the full paper (arXiv 2207.10982, version 2)."""

@@ -13,8 +13,8 @@ from functools import cache
 
 import opticoll
 from opticoll import Plan
+from opticoll_papers.common import construct, fabric, step_time_ps
 from opticoll_papers.judging import Computed
-from opticoll_papers.kit import construct, fabric, step_time_ps
 from opticoll_papers.wrht.cases import SIZES, WAVELENGTHS, wrht_claimed_s
 
 RANKS = 1024

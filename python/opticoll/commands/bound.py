@@ -3,18 +3,23 @@
 # Not `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Annotated
+from typing import Any
 
-from cyclopts import Parameter
-
-from opticoll import _core, config, demands, registry
-from opticoll.arguments import PartOptions, check_root, need_fabric
-from opticoll.demands import DEFAULT_SIZE
+from opticoll import _core
+from opticoll.cli.arguments import PartOptions, check_root
+from opticoll.cli.option_types import argument
+from opticoll.cli.options import BOUNDED, DemandOption, FabricOption, RootOption, SizeOption
+from opticoll.cli.runner import Command, on_command_line
 from opticoll.errors import installing
-from opticoll.layout import PICOSECONDS, align, format_rate, human_seconds, plural
-from opticoll.optimum import (
+from opticoll.inputs import demands
+from opticoll.inputs.demands import DEFAULT_SIZE
+from opticoll.inputs.fabric_files import need_fabric
+from opticoll.inputs.values import to_bytes
+from opticoll.outputs.fabric_names import fabric_text
+from opticoll.outputs.layout import PICOSECONDS, align, format_rate, human_seconds, plural
+from opticoll.outputs.optimum import (
     ALL_AT_ONCE,
     GIGABYTE,
     LINEAR,
@@ -24,15 +29,7 @@ from opticoll.optimum import (
     seconds,
     unit,
 )
-from opticoll.options import (
-    NO_BOUNDED,
-    BoundedOption,
-    DemandOption,
-    FabricOption,
-    RootOption,
-    SizeOption,
-)
-from opticoll.rows import (
+from opticoll.outputs.rows import (
     OMITTED,
     Bytes,
     Count,
@@ -42,21 +39,19 @@ from opticoll.rows import (
     command_field,
     means,
 )
-from opticoll.runner import Command, Watch, on_command_line
+from opticoll.outputs.watch import Watch
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked(PartOptions):
+class Parameters(PartOptions):
     """What `opticoll bound` takes."""
 
-    collective: Annotated[str, Parameter(help="Collective, such as all_gather")] = field(
-        kw_only=False
-    )
+    collective: str = argument("Collective, such as all_gather")
     size: SizeOption = None
     fabric: FabricOption = None
     root: RootOption = None
     demand: DemandOption = None
-    method: BoundedOption = NO_BOUNDED
+    method: Any = BOUNDED
 
 
 class WitnessRow(Row):
@@ -127,7 +122,7 @@ class BoundsRow(Row):
     command: str = command_field(default=OMITTED)
 
 
-def compute(asked: Asked, watch: Watch) -> Iterator[BoundsRow]:
+def compute(asked: Parameters, watch: Watch) -> Iterator[BoundsRow]:
     """Find the throughput optimum and all bounds on time.
 
     Raises
@@ -139,7 +134,7 @@ def compute(asked: Asked, watch: Watch) -> Iterator[BoundsRow]:
     check_root(kind, asked.root)
     fabric = need_fabric(asked.fabric)
     root = asked.root or 0
-    demand, size_bytes = None, config.to_bytes(asked.size or DEFAULT_SIZE)
+    demand, size_bytes = None, to_bytes(asked.size or DEFAULT_SIZE)
     if asked.demand is not None:
         own = None if asked.size is None else size_bytes
         demand, size_bytes = demands.asked(kind, asked.demand, fabric.ranks, own)
@@ -210,9 +205,9 @@ MOST_NAMED = 4
 """Links of a cut that the text names."""
 
 
-def _text(asked: Asked, rows: list[BoundsRow]) -> str:
+def _text(asked: Parameters, rows: list[BoundsRow]) -> str:
     (row,) = rows
-    fabric = registry.fabric_text(row.fabric)
+    fabric = fabric_text(row.fabric)
     lines = [f"{row.collective} on {plural(row.ranks, 'rank')} of {fabric}"]
     least, most, before = (
         None if text is None else Fraction(text)
@@ -287,11 +282,11 @@ def _ranges(ranks: list[int]) -> str:
 COMMAND = Command(
     name="bound",
     example="opticoll bound all_gather --fabric dgx_a100:boxes=2",
-    asks=Asked,
-    gives=BoundsRow,
+    parameters=Parameters,
+    rows=BoundsRow,
     compute=compute,
     text=_text,
-    doing="looking for bounds",
+    progress_label="looking for bounds",
     shape="row",
 )
 command_line = on_command_line(COMMAND)

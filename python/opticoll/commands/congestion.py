@@ -14,14 +14,11 @@
 import itertools
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
-
-from cyclopts import Parameter
+from typing import Any
 
 import opticoll
-from opticoll import config, proof, registry, words
 from opticoll._core import (
     Fabric,
     OpticollError,
@@ -35,14 +32,20 @@ from opticoll._core import (
     records,
     simulate_collectives,
 )
-from opticoll.arguments import check_root, key_values
-from opticoll.demands import DEFAULT_SIZE
+from opticoll.cli import option_types
+from opticoll.cli.arguments import check_root, key_values
+from opticoll.cli.option_types import argument, count, option, whole
+from opticoll.cli.options import CONGESTION, FURTHER, RootOption, SizeOption
+from opticoll.cli.runner import Command, figure_file, on_command_line, rows_file
 from opticoll.errors import AlgorithmError, UsageError
-from opticoll.layout import PICOSECONDS, describe_size, format_rate, plural
-from opticoll.network_graph import LIGHT
-from opticoll.options import FURTHER, NO_CONGESTION, CongestionOption, RootOption, SizeOption
-from opticoll.registry import canonical, nearest
-from opticoll.rows import (
+from opticoll.formats.network_graph import LIGHT
+from opticoll.inputs.demands import DEFAULT_SIZE
+from opticoll.inputs.fabric_files import to_medium
+from opticoll.inputs.values import to_bytes
+from opticoll.names import DEFAULT_ALGORITHM, algorithm_names, canonical, resolve
+from opticoll.outputs import verification
+from opticoll.outputs.layout import PICOSECONDS, describe_size, format_rate, plural
+from opticoll.outputs.rows import (
     OMITTED,
     BitsPerSecond,
     Bytes,
@@ -59,7 +62,7 @@ from opticoll.rows import (
     means,
     table,
 )
-from opticoll.runner import Command, Watch, figure_file, on_command_line, rows_file
+from opticoll.outputs.watch import Watch
 
 EXAMPLE = "ladder:rungs=5,hosts=10,wavelengths=28,rate=10Gb/s"
 
@@ -84,74 +87,49 @@ REPLICATIONS = 20
 class Congestion:
     """What `opticoll congestion` takes. Policies, placements and offered loads may be several."""
 
-    collective: Annotated[str, Parameter(help="Collective, such as all_reduce")] = field(
-        kw_only=False
+    collective: str = argument("Collective, such as all_reduce")
+    fabric: str | None = option(f"Fabric with hosts and wavelengths, such as {EXAMPLE} (required)")
+    algorithm: str | None = option(
+        "Algorithm name:key=value,... or your own module:function,key=value "
+        "(default: auto, the fastest plan without bursts)"
     )
-    fabric: Annotated[
-        str | None,
-        Parameter(help=f"Fabric with hosts and wavelengths, such as {EXAMPLE} (required)"),
-    ] = None
-    algorithm: Annotated[
-        str | None,
-        Parameter(
-            help="Algorithm name:key=value,... or your own module:function,key=value "
-            "(default: auto, the fastest plan without bursts)"
-        ),
-    ] = None
     size: SizeOption = None
     root: RootOption = None
-    ranks: Annotated[
-        int | None, words.count("Number of ranks (default: one on each host)", group=FURTHER)
-    ] = None
-    collectives: Annotated[
-        int,
-        words.count(
-            "Number of collectives that run at the same time, each on its own hosts", group=FURTHER
-        ),
-    ] = 1
-    placement: Annotated[
-        str,
-        Parameter(
-            help="Placement of ranks: natural, spread or best (least bytes times hops found); "
-            "several with commas"
-        ),
-    ] = "natural"
-    offered_load: Annotated[
-        str,
-        Parameter(
-            help="Offered load of each host by background bursts; several with commas",
-            allow_leading_hyphen=True,
-        ),
-    ] = "0"
-    bursts: Annotated[
-        str | None,
-        Parameter(
-            help="Settings of the bursts, as for `traffic`, such as "
-            "source=poisson,size=50MB (default: those of `traffic`)",
-            group=FURTHER,
-        ),
-    ] = None
-    settings: CongestionOption = NO_CONGESTION
-    replications: Annotated[
-        int | None,
-        words.count("Number of replications of each case, each with its own seed (default: 20)"),
-    ] = None
-    seed: Annotated[
-        int | None,
-        Parameter(
-            help="Seed of all random draws (default: 1)",
-            group=FURTHER,
-            converter=words.whole(least=0, most=words.MOST_SEED),
-            allow_leading_hyphen=True,
-        ),
-    ] = None
-    jobs: Annotated[
-        int | None,
-        words.count(
-            "Number of replications that run at the same time (default: number of processors)",
-            group=FURTHER,
-        ),
-    ] = None
+    ranks: int | None = count("Number of ranks (default: one on each host)", group=FURTHER)
+    collectives: int = count(
+        "Number of collectives that run at the same time, each on its own hosts",
+        default=1,
+        group=FURTHER,
+    )
+    placement: str = option(
+        "Placement of ranks: natural, spread or best (least bytes times hops found); "
+        "several with commas",
+        default="natural",
+    )
+    offered_load: str = option(
+        "Offered load of each host by background bursts; several with commas",
+        default="0",
+        allow_leading_hyphen=True,
+    )
+    bursts: str | None = option(
+        "Settings of the bursts, as for `traffic`, such as "
+        "source=poisson,size=50MB (default: those of `traffic`)",
+        group=FURTHER,
+    )
+    settings: Any = CONGESTION
+    replications: int | None = count(
+        "Number of replications of each case, each with its own seed (default: 20)"
+    )
+    seed: int | None = option(
+        "Seed of all random draws (default: 1)",
+        group=FURTHER,
+        converter=whole(least=0, most=option_types.MOST_SEED),
+        allow_leading_hyphen=True,
+    )
+    jobs: int | None = count(
+        "Number of replications that run at the same time (default: number of processors)",
+        group=FURTHER,
+    )
 
 
 class CongestionRow(Row):
@@ -245,8 +223,8 @@ class _Places:
 
     hosts: list[list[int]]
     hop_bytes: int
-    bound: int
-    least: bool
+    hop_bytes_bound: int
+    hop_bytes_least: bool
 
 
 def compute(asked: Congestion, watch: Watch) -> Iterator[CongestionRow]:
@@ -274,7 +252,7 @@ def compute(asked: Congestion, watch: Watch) -> Iterator[CongestionRow]:
         # Cases that differ in bursts and policies share plan and places.
         known = (case.fabric, case.collective, case.algorithm, case.size_bytes, case.ranks)
         key: tuple[object, ...] = (*known, case.copies, case.root, case.placement)
-        chooses = canonical(case.algorithm, [registry.DEFAULT_ALGORITHM]) is not None
+        chooses = canonical(case.algorithm, [DEFAULT_ALGORITHM]) is not None
         if chooses:
             key = (*key, *sorted(case.settings.items()))
         if key not in placed:
@@ -310,10 +288,10 @@ def _cases(asked: Congestion) -> list[_Case]:
         raise UsageError(f"--fabric is missing; give {EXAMPLE} or the like")
     kind = collective_kind(asked.collective)
     check_root(kind, asked.root)
-    size_bytes = config.to_bytes(DEFAULT_SIZE if asked.size is None else asked.size)
-    policies = words.listed("--congestion", given.pop("congestion", None))
-    placements = words.listed("--placement", asked.placement)
-    offered_loads = words.listed("--offered-load", str(asked.offered_load))
+    size_bytes = to_bytes(DEFAULT_SIZE if asked.size is None else asked.size)
+    policies = option_types.listed("--congestion", given.pop("congestion", None))
+    placements = option_types.listed("--placement", asked.placement)
+    offered_loads = option_types.listed("--offered-load", str(asked.offered_load))
     loads = [_number(text) for text in offered_loads]
     if asked.seed is not None and not _draws(asked.collectives, policies, loads, given):
         raise UsageError(
@@ -322,9 +300,9 @@ def _cases(asked: Congestion) -> list[_Case]:
         )
     return [
         _Case(
-            fabric=config.to_medium(asked.fabric),
+            fabric=to_medium(asked.fabric),
             collective=kind,
-            algorithm=asked.algorithm or registry.DEFAULT_ALGORITHM,
+            algorithm=asked.algorithm or DEFAULT_ALGORITHM,
             size_bytes=size_bytes,
             ranks=asked.ranks,
             copies=asked.collectives,
@@ -369,8 +347,8 @@ def _number(text: str) -> float:
 
 def _algorithms(collective: str) -> list[str]:
     """All algorithms but the one that chooses among them."""
-    names = registry.algorithm_names(collective)
-    return [name for name in names if name != registry.DEFAULT_ALGORITHM]
+    names = algorithm_names(collective)
+    return [name for name in names if name != DEFAULT_ALGORITHM]
 
 
 def _fastest(case: _Case, names: list[str], threads: int) -> tuple[Plan, _Places]:
@@ -434,14 +412,10 @@ def _place(case: _Case, algorithm: str) -> tuple[Plan, _Places]:
         )
     plan = _planned(case, algorithm, ranks)
     if violations := plan.verify():
-        raise proof.refuted(plan, violations)
+        raise verification.refuted(plan, violations)
     natural = list(range(ranks * copies))
     spread = [rank % nodes * each + rank // nodes for rank in natural]
-    name = canonical(case.placement, PLACEMENTS)
-    if name is None:
-        raise UsageError(
-            f"there is no placement `{case.placement}`{nearest(case.placement, PLACEMENTS)}"
-        )
+    name = resolve(case.placement, PLACEMENTS, "there is no placement")
     starts = [spread] if name == "spread" else [natural, spread]
     sites, cost, bound, least = place_ranks(
         case.fabric, plan, copies, case.size_bytes, starts, search=name == "best"
@@ -466,20 +440,16 @@ def _row(case: _Case, plan: Plan, places: _Places, runs: Outcome) -> CongestionR
     own = ("congestion", "ports", "replications")
     others = {name: text for name, text in case.settings.items() if name not in own}
     bursts = int(columns["bursts"].sum())
-    return CongestionRow(
+    return CongestionRow.of(
+        case,
+        places,
+        plan.collective,
         fabric=runs.network,
-        collective=plan.collective.kind,
-        algorithm=case.algorithm,
         chosen=plan.algorithm,
-        size_bytes=case.size_bytes,
-        size_convention=plan.collective.size_convention,
         ranks=len(places.hosts[0]),
         injection_bandwidth=int(case.value("ports")) * burst_rate(case.fabric),
-        copies=case.copies,
         congestion=case.value("congestion"),
         ports=int(case.value("ports")),
-        placement=case.placement,
-        offered_load=case.offered_load,
         settings=" ".join(f"{name}={text}" for name, text in others.items()),
         replications=len(columns),
         failed=runs.failed,
@@ -493,9 +463,6 @@ def _row(case: _Case, plan: Plan, places: _Places, runs: Outcome) -> CongestionR
         degraded=float(columns["degraded"].mean()),
         bursts=bursts,
         burst_loss=int(columns["bursts_lost"].sum()) / bursts if bursts else None,
-        hop_bytes=places.hop_bytes,
-        hop_bytes_bound=places.bound,
-        hop_bytes_least=places.least,
         verified=verified,
         failure=failures[0] if failures else "",
         outcome=runs,
@@ -597,12 +564,12 @@ def _alone(asked: Congestion, row: CongestionRow) -> dict[str, Any]:
 COMMAND = Command(
     name="congestion",
     example=f"opticoll congestion all_reduce --fabric {EXAMPLE} --offered-load 0,0.4",
-    asks=Congestion,
-    gives=CongestionRow,
+    parameters=Congestion,
+    rows=CongestionRow,
     compute=compute,
     text=_text,
-    doing="simulating",
+    progress_label="simulating",
     files=(rows_file(), figure_file(_draw)),
-    alone=_alone,
+    row_options=_alone,
 )
 command_line = on_command_line(COMMAND)

@@ -3,48 +3,44 @@
 # Not `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-from cyclopts import Parameter
-
-from opticoll import config, exports
+from opticoll import exports
 from opticoll._core import Fabric, Plan
-from opticoll.arguments import Source, check_planned, obtain
-from opticoll.demands import size_of
+from opticoll.cli.arguments import Source, check_planned, obtain, refuse_given
+from opticoll.cli.option_types import argument, option
+from opticoll.cli.options import WavelengthOption
+from opticoll.cli.runner import Command, File, on_command_line
 from opticoll.errors import UsageError
 from opticoll.formats.atomic import check_writable
 from opticoll.formats.nccl_tuner import choices
-from opticoll.layout import plural
-from opticoll.once import verify_once
-from opticoll.options import WavelengthOption
-from opticoll.proof import PlanHead, algorithm_name, head
-from opticoll.registry import fabric_text
+from opticoll.inputs.demands import size_of
+from opticoll.inputs.fabric_files import to_fabric
+from opticoll.inputs.plan_cache import verify_once
+from opticoll.outputs.fabric_names import fabric_text
+from opticoll.outputs.layout import plural
+from opticoll.outputs.rows import Bytes, Count, Positive, Row, hidden, means
+from opticoll.outputs.verification import PlanHead, algorithm_name, head
+from opticoll.outputs.watch import Watch
 from opticoll.report.rows_file import read as read_rows
-from opticoll.rows import Bytes, Count, Positive, Row, hidden, means
-from opticoll.runner import Command, File, Watch, on_command_line
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked(Source):
+class Parameters(Source):
     """What `opticoll export` takes."""
 
-    source: Annotated[
-        str,
-        Parameter(
-            help="Plan file, a collective such as all_gather, or rows that `compare` wrote with "
-            "--csv or --json, for a table of choices (default: the fabric alone)",
-            show_default=False,
-        ),
-    ] = field(default="", kw_only=False)
-    format: Annotated[
-        str | None,
-        Parameter(
-            help=f"Format: {', '.join(exports.KNOWN)}; of fabrics {', '.join(exports.FABRICS)}; "
-            f"of choices {', '.join(exports.CHOICES)} (default: by the ending of --output)"
-        ),
-    ] = None
+    source: str = argument(
+        "Plan file, a collective such as all_gather, or rows that `compare` wrote with "
+        "--csv or --json, for a table of choices (default: the fabric alone)",
+        default="",
+        show_default=False,
+    )
+    format: str | None = option(
+        f"Format: {', '.join(exports.KNOWN)}; of fabrics {', '.join(exports.FABRICS)}; "
+        f"of choices {', '.join(exports.CHOICES)} (default: by the ending of --output)"
+    )
     wavelength: WavelengthOption = None
 
 
@@ -82,7 +78,7 @@ class ExportedChoicesRow(Row):
 AnyRow = ExportRow | ExportedFabricRow | ExportedChoicesRow
 
 
-def compute(asked: Asked, watch: Watch) -> Iterator[AnyRow]:
+def compute(asked: Parameters, watch: Watch) -> Iterator[AnyRow]:
     """Obtain what a file is to hold.
 
     Raises
@@ -111,12 +107,12 @@ def compute(asked: Asked, watch: Watch) -> Iterator[AnyRow]:
     yield ExportRow.of(head(plan), format=form.name, size_bytes=size_bytes, plan=plan)
 
 
-def _of_fabric(asked: Asked, form: str) -> ExportedFabricRow:
+def _of_fabric(asked: Parameters, form: str) -> ExportedFabricRow:
     """What is written of a fabric."""
     _refuse(asked, "goes with a plan: name a plan file or a collective, too")
     if asked.fabric is None:
         raise UsageError("name a plan file or a collective, or --fabric for the fabric alone")
-    fabric = config.to_fabric(asked.fabric)
+    fabric = to_fabric(asked.fabric)
     if not fabric.electrical:
         problem = f"{form} has no words for circuits, which {fabric.family} has in place of links"
         raise UsageError(f"--format: {problem}")
@@ -125,7 +121,7 @@ def _of_fabric(asked: Asked, form: str) -> ExportedFabricRow:
     )
 
 
-def _of_rows(asked: Asked, form: str) -> ExportedChoicesRow:
+def _of_rows(asked: Parameters, form: str) -> ExportedChoicesRow:
     """What is written of the rows of a comparison."""
     _refuse(asked, "cannot be given with rows of `compare`: they hold their own", asked.fabric)
     content = read_rows(Path(asked.source))
@@ -135,22 +131,14 @@ def _of_rows(asked: Asked, form: str) -> ExportedChoicesRow:
     )
 
 
-def _refuse(asked: Asked, problem: str, fabric: object = None) -> None:
+def _refuse(asked: Parameters, problem: str, fabric: object = None) -> None:
     """Refuse options that only plans have."""
-    options: dict[str, object] = {
-        "--algorithm": asked.algorithm,
-        "--size": asked.size,
-        "--root": asked.root,
-        "--demand": asked.demand,
-    }
-    options |= {"--wavelength": asked.wavelength, "--fabric": fabric}
-    options |= {f"--{name}".replace("_", "-"): one for name, one in asked.settings.items()}
-    for option, value in options.items():
-        if value is not None:
-            raise UsageError(f"{option} {problem}")
+    names = ("algorithm", "size", "root", "demand", "wavelength")
+    own = {name: getattr(asked, name) for name in names}
+    refuse_given({**own, "fabric": fabric, **asked.settings}, problem)
 
 
-def _text(asked: Asked, rows: list[AnyRow]) -> str:
+def _text(asked: Parameters, rows: list[AnyRow]) -> str:
     (row,) = rows
     if isinstance(row, ExportedFabricRow):
         of = f"{plural(row.ranks, 'rank')}, {plural(row.links, 'link')}, as {row.format}"
@@ -164,7 +152,7 @@ def _text(asked: Asked, rows: list[AnyRow]) -> str:
     )
 
 
-def _write(asked: Asked, rows: list[AnyRow], path: Path) -> list[Path] | None:
+def _write(asked: Parameters, rows: list[AnyRow], path: Path) -> list[Path] | None:
     (row,) = rows
     if isinstance(row, ExportedFabricRow):
         exports.FABRICS[row.format].write(Fabric(row.fabric), path)
@@ -175,14 +163,14 @@ def _write(asked: Asked, rows: list[AnyRow], path: Path) -> list[Path] | None:
     return exports.export(row.plan, path, row.format, row.size_bytes)
 
 
-COMMAND: Command[Asked, AnyRow] = Command(
+COMMAND: Command[Parameters, AnyRow] = Command(
     name="export",
     example="opticoll export all_gather --fabric torus:dims=4x4 --output transfers.csv",
-    asks=Asked,
-    gives=(ExportRow, ExportedFabricRow, ExportedChoicesRow),
+    parameters=Parameters,
+    rows=(ExportRow, ExportedFabricRow, ExportedChoicesRow),
     compute=compute,
     text=_text,
-    doing="planning",
+    progress_label="planning",
     shape="row",
     files=(
         File(

@@ -3,33 +3,35 @@
 # Not `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
-
-from cyclopts import Parameter
 
 import opticoll
-from opticoll import config, exports, foreign
+from opticoll import exports
 from opticoll._core import Plan
-from opticoll.arguments import PartOptions
+from opticoll.cli.arguments import PartOptions
+from opticoll.cli.option_types import argument, option
+from opticoll.cli.options import InputFormatOption, InputRanksOption
+from opticoll.cli.runner import Command, on_command_line, text_file
 from opticoll.errors import UsageError
-from opticoll.layout import plural
-from opticoll.once import verify_once
-from opticoll.options import InputFormatOption, InputRanksOption, PlacedFabricOption
-from opticoll.proof import PlanHead, head, refuted
-from opticoll.rows import Count, hidden, means
-from opticoll.runner import Command, Watch, on_command_line, text_file
+from opticoll.inputs import imported
+from opticoll.inputs.fabric_files import to_fabric
+from opticoll.inputs.plan_cache import verify_once
+from opticoll.outputs.layout import plural
+from opticoll.outputs.rows import Count, hidden, means
+from opticoll.outputs.verification import PlanHead, head, refuted
+from opticoll.outputs.watch import Watch
 
 
 @dataclass(frozen=True, kw_only=True)
 class Import(PartOptions):
     """What `opticoll import` takes."""
 
-    fabric: PlacedFabricOption = None
-    file: Annotated[str, Parameter(help="File of a schedule, such as theirs.xml")] = field(
-        kw_only=False
+    fabric: str | None = option(
+        "Fabric of a schedule of others: a preset, family:key=value,... or a YAML file "
+        "(default: a link from each rank to each other)"
     )
+    file: str = argument("File of a schedule, such as theirs.xml")
     format: InputFormatOption = None
     ranks: InputRanksOption = None
 
@@ -55,9 +57,9 @@ def compute(asked: Import, watch: Watch) -> Iterator[ImportRow]:
     """
     if "output" not in watch.files:
         raise UsageError("--output is missing; give the name of a file, such as theirs.plan")
-    form = foreign.format_of(asked.file, asked.format)
-    fabric = None if asked.fabric is None else config.to_fabric(asked.fabric)
-    plan, notes = foreign.read_plan(asked.file, form.name, fabric, asked.ranks)
+    form = imported.format_of(asked.file, asked.format)
+    fabric = None if asked.fabric is None else to_fabric(asked.fabric)
+    plan, notes = imported.read_plan(asked.file, form.name, fabric, asked.ranks)
     watch.notes += [*notes, *exports.of_its_own(asked.file)]
     violations = verify_once(plan)
     if violations:
@@ -81,11 +83,11 @@ COMMAND = Command(
     name="import",
     example="opticoll export all_reduce --fabric torus:dims=2x4 --output ours.xml\n"
     "opticoll import ours.xml --output ours.plan",
-    asks=Import,
-    gives=ImportRow,
+    parameters=Import,
+    rows=ImportRow,
     compute=compute,
     text=_text,
-    doing="reading",
+    progress_label="reading",
     shape="row",
     files=(
         text_file(

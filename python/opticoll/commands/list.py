@@ -3,35 +3,33 @@
 # Not `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from importlib import import_module
 from itertools import groupby
 from textwrap import shorten
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from cyclopts import Parameter
-
-from opticoll import registry
+from opticoll.cli.option_types import argument
+from opticoll.cli.runner import Command, on_command_line
 from opticoll.commands import COMMANDS
 from opticoll.formats import FORMATS, Holds
-from opticoll.layout import align, wrapped
-from opticoll.registry import RecordRow, canonical
-from opticoll.rows import Row, means
-from opticoll.runner import Command, Watch, on_command_line
+from opticoll.names import canonical
+from opticoll.outputs.layout import align, wrapped
+from opticoll.outputs.records import KINDS, RecordRow, listing
+from opticoll.outputs.rows import Row, means
+from opticoll.outputs.watch import Watch
 
 
 @dataclass(frozen=True, kw_only=True)
 class List:
     """What `opticoll list` takes."""
 
-    kind: Annotated[
-        str | None,
-        Parameter(
-            help=f"Kind: {', '.join([*registry.KINDS, 'formats', 'schemas'])}; or the name of "
-            "anything, for its record in full; or a collective, for its algorithms "
-            "(default: an overview)"
-        ),
-    ] = field(default=None, kw_only=False)
+    kind: str | None = argument(
+        f"Kind: {', '.join([*KINDS, 'formats', 'schemas'])}; or the name of "
+        "anything, for its record in full; or a collective, for its algorithms "
+        "(default: an overview)",
+        default=None,
+    )
 
 
 class SchemaRow(Row):
@@ -79,7 +77,7 @@ def compute(asked: List, watch: Watch) -> Iterator[RecordRow | FormatRow | Schem
             schema = import_module(f"opticoll.commands.{name}").COMMAND.schema()
             yield SchemaRow(kind="schemas", name=name, summary=summary, json_schema=schema)
         return
-    yield from registry.listing(asked.kind)
+    yield from listing(asked.kind)
 
 
 def _text(asked: List, rows: list[RecordRow | FormatRow | SchemaRow]) -> str:
@@ -178,10 +176,10 @@ def _in_full(same: list[RecordRow]) -> str:
 COMMAND: Command[List, RecordRow | FormatRow | SchemaRow] = Command(
     name="list",
     example="opticoll list relay_tree",
-    asks=List,
-    gives=(RecordRow, FormatRow, SchemaRow),
+    parameters=List,
+    rows=(RecordRow, FormatRow, SchemaRow),
     compute=compute,
     text=_text,
-    doing="listing",
+    progress_label="listing",
 )
 command_line = on_command_line(COMMAND)

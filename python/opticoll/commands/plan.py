@@ -2,33 +2,34 @@
 
 # Not `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
-
-from cyclopts import Parameter
+from typing import Any
 
 import opticoll
-from opticoll import registry
 from opticoll._core import OpticollError, Plan
-from opticoll.arguments import PlanOptions, build, make, plan_key, simulate
-from opticoll.demands import size_of
-from opticoll.layout import PICOSECONDS, human_time, wrapped
-from opticoll.once import verify_once
-from opticoll.options import WavelengthOption
-from opticoll.plan_row import PlanRow, plan_row, plan_summary
-from opticoll.rows import Seconds, means
-from opticoll.runner import Command, Watch, on_command_line, text_file
+from opticoll.cli.arguments import PlanOptions, plan_key, read_request
+from opticoll.cli.option_types import argument
+from opticoll.cli.options import WavelengthOption
+from opticoll.cli.runner import Command, on_command_line, text_file
+from opticoll.inputs.demands import size_of
+from opticoll.inputs.plan_cache import plan_once, verify_once
+from opticoll.inputs.request import Request
+from opticoll.inputs.settings import Settings
+from opticoll.names import DEFAULT_ALGORITHM
+from opticoll.outputs.layout import PICOSECONDS, human_seconds, wrapped
+from opticoll.outputs.plan_row import PlanRow, measured, plan_summary
+from opticoll.outputs.rows import Seconds, means
+from opticoll.outputs.watch import Watch
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked(PlanOptions):
+class Parameters(PlanOptions):
     """What `opticoll plan` takes."""
 
-    collective: Annotated[str, Parameter(help="Collective, such as all_gather")] = field(
-        kw_only=False
-    )
+    collective: str = argument("Collective, such as all_gather")
     wavelength: WavelengthOption = None
 
 
@@ -59,7 +60,12 @@ class PlannedRow(PlanRow):
     held_algorithm: str | None = means("Algorithm of that plan", absent=ELSEWHERE, default=None)
 
 
-def compute(asked: Asked, watch: Watch) -> Iterator[PlannedRow]:
+def _key(asked: Parameters) -> Hashable:
+    """What the plan depends on."""
+    return plan_key(asked.collective, asked, asked.wavelength)
+
+
+def compute(asked: Parameters, watch: Watch) -> Iterator[PlannedRow]:
     """Build a plan, verify and simulate it.
 
     Raises
@@ -67,22 +73,22 @@ def compute(asked: Asked, watch: Watch) -> Iterator[PlannedRow]:
     OpticollError
         As for `opticoll.plan`.
     """
-    plan = build(asked.collective, asked, asked.wavelength, watch)
+    request = read_request(asked.collective, asked, asked.wavelength)
+    plan = plan_once(partial(_key, asked), partial(request.plan, watch.try_candidate))
     size_bytes = size_of(plan, asked.size, asked.demand)
     violations = verify_once(plan)
-    outcome = simulate(plan, size_bytes, asked.settings, watch)
-    row = plan_row(plan, violations, outcome, size_bytes)
-    held = _held(plan, size_bytes, asked, watch) if outcome.policy == CHARGED else {}
+    row, outcome = measured(plan, violations, size_bytes, request.settings, watch)
+    held = _held(plan, size_bytes, request, watch) if outcome.policy == CHARGED else {}
     yield PlannedRow.of(row, plan=plan, **held)
 
 
-def _held(plan: Plan, size_bytes: int, asked: Asked, watch: Watch) -> dict[str, Any]:
+def _held(plan: Plan, size_bytes: int, request: Request, watch: Watch) -> dict[str, Any]:
     """The time and algorithm of a plan where circuits stay up; nothing where they cannot."""
-    asked = replace(asked, algorithm=QUICK, method=replace(asked.method, policy=HELD))
+    settings: Settings = {**request.settings, "policy": HELD}
     try:
-        if plan.asked == registry.DEFAULT_ALGORITHM:
-            plan = make(asked.collective, asked, asked.wavelength, watch)
-        outcome = plan.simulate(size_bytes, **asked.settings)
+        if plan.asked == DEFAULT_ALGORITHM:
+            plan = replace(request, algorithm=QUICK, settings=settings).plan(watch.try_candidate)
+        outcome = plan.simulate(size_bytes, **settings)
     except OpticollError:
         return {}
     if plan.verify():
@@ -90,7 +96,7 @@ def _held(plan: Plan, size_bytes: int, asked: Asked, watch: Watch) -> dict[str, 
     return {"held_time_s": outcome.time_ps / PICOSECONDS, "held_algorithm": plan.algorithm}
 
 
-def _text(asked: Asked, rows: list[PlannedRow]) -> str:
+def _text(asked: Parameters, rows: list[PlannedRow]) -> str:
     (row,) = rows
     text = plan_summary(row.plan, row)
     if row.held_time_s is None or row.time_s <= WORTH_SAYING * row.held_time_s:
@@ -98,29 +104,29 @@ def _text(asked: Asked, rows: list[PlannedRow]) -> str:
     said = (
         f"{CHARGED}, the rule of papers, sets up all circuits anew for every slot. If circuits "
         f"stay up (--policy {HELD}), {row.held_algorithm} takes "
-        f"{human_time(round(row.held_time_s * PICOSECONDS))}"
+        f"{human_seconds(row.held_time_s)}"
     )
     if row.held_time_s:
         said += f": {CHARGED} takes {row.time_s / row.held_time_s:.3g} times as long"
     return "\n".join([text, "", *wrapped([said], 0)])
 
 
-def _write(asked: Asked, rows: list[PlannedRow], path: Path) -> None:
+def _write(asked: Parameters, rows: list[PlannedRow], path: Path) -> None:
     opticoll.write_plan(rows[0].plan, path)
 
 
 COMMAND = Command(
     name="plan",
     example="opticoll plan all_gather --fabric optree_paper",
-    asks=Asked,
-    gives=PlannedRow,
+    parameters=Parameters,
+    rows=PlannedRow,
     compute=compute,
     text=_text,
-    doing="planning",
+    progress_label="planning",
     shape="row",
     files=(
         text_file("output", "File for the plan; the ending .zst compresses it", "plan", _write),
     ),
-    shares=lambda asked: plan_key(asked.collective, asked, asked.wavelength),
+    cache_key=_key,
 )
 command_line = on_command_line(COMMAND)

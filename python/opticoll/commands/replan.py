@@ -10,54 +10,42 @@
 # Not `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass
 from pathlib import Path
-from typing import Annotated
-
-from cyclopts import Parameter
 
 import opticoll
-from opticoll import registry
 from opticoll._core import Fabric, Plan
 from opticoll._core import replan as core_replan
-from opticoll.arguments import Source, need_fabric, obtain
-from opticoll.circuit_switches import RematchedRow, change_lines, fibres, rematched
-from opticoll.demands import size_of
+from opticoll.cli.arguments import Source, obtain
+from opticoll.cli.option_types import option
+from opticoll.cli.runner import Command, on_command_line, text_file
 from opticoll.errors import OpticollError, UsageError
-from opticoll.foreign import moved
-from opticoll.layout import PICOSECONDS, align, human_time
-from opticoll.plan_row import PlanRow, plan_row, plan_summary
-from opticoll.registry import algorithm_spelling
-from opticoll.rows import (
-    OMITTED,
-    Count,
-    Number,
-    Picoseconds,
-    Seconds,
-    hidden,
-    means,
-)
-from opticoll.runner import Command, Watch, on_command_line, text_file
+from opticoll.inputs.demands import size_of
+from opticoll.inputs.fabric_files import need_fabric
+from opticoll.inputs.imported import moved
+from opticoll.names import algorithm_spelling
+from opticoll.outputs.circuit_switches import RematchedRow, change_lines, fibres, rematched
+from opticoll.outputs.layout import PICOSECONDS, align, human_seconds, human_time
+from opticoll.outputs.plan_row import PlanRow, measured, plan_summary
+from opticoll.outputs.records import record_row
+from opticoll.outputs.rows import OMITTED, Count, Number, Picoseconds, Seconds, hidden, means
+from opticoll.outputs.watch import Watch
 
 
 @dataclass(frozen=True, kw_only=True)
 class Replan(Source):
     """What `opticoll replan` takes."""
 
-    failed: Annotated[
-        list[str],
-        Parameter(
-            help="Failure, once or more often: a part such as 'rank 5', 'NIC of rank 3', 0>1 or "
-            "0-1@25Gb/s; members=0-11 for the ranks left; dead=5 for a wavelength; dead_ports=3.0 "
-            "or 3.0@50Gb/s on a circuit_switch; dead_transceivers=5.row, 5.row@25Gb/s, "
-            "dead_ports=row3.2 or leaving=5+8-11 on a wss_grid",
-            negative=(),
-        ),
-    ]
-    instead: Annotated[
-        str | None,
-        Parameter(help="Algorithm after the failures (default: --algorithm, or else auto)"),
-    ] = None
+    failed: list[str] = option(
+        "Failure, once or more often: a part such as 'rank 5', 'NIC of rank 3', 0>1 or "
+        "0-1@25Gb/s; members=0-11 for the ranks left; dead=5 for a wavelength; dead_ports=3.0 "
+        "or 3.0@50Gb/s on a circuit_switch; dead_transceivers=5.row, 5.row@25Gb/s, "
+        "dead_ports=row3.2 or leaving=5+8-11 on a wss_grid",
+        default=MISSING,
+    )
+    instead: str | None = option(
+        "Algorithm after the failures (default: --algorithm, or else auto)"
+    )
 
     def __post_init__(self) -> None:
         """Join the failures, which Python may give as one text."""
@@ -98,8 +86,8 @@ def _check(failed: str, fabric: Fabric) -> None:
     FabricError
         There is no such part, or nothing is left.
     """
-    (known,) = (one for one in registry.records("fabrics") if one.name == fabric.family)
-    names = {option["name"] for option in known.options} & {"without", "degraded"}
+    known = record_row("fabrics", fabric.family).options
+    names = {option["name"] for option in known} & {"without", "degraded"}
     for key in names & (options := _options([failed])).keys():
         earlier = fabric.option(key)
         fabric.with_options(
@@ -151,7 +139,7 @@ def compute(asked: Replan, watch: Watch) -> Iterator[ReplanRow]:
     instead = asked.instead or asked.algorithm or "auto"
     instead = algorithm_spelling(before.collective.kind, instead)
     plan, before_ps, after_ps = core_replan(before, failed, instead, size_bytes, **settings)
-    row = plan_row(plan, plan.verify(), plan.simulate(size_bytes, **settings), size_bytes)
+    row, _ = measured(plan, plan.verify(), size_bytes, settings)
     kept = _kept(before, plan.fabric)
     changes = rematched(before.fabric, plan.fabric)
     has_switches = plan.fabric.switch_ports > 0
@@ -193,7 +181,7 @@ def _text(asked: Replan, rows: list[ReplanRow]) -> str:
             "kept as it was",
             "does not work any more"
             if row.kept_time_s is None
-            else f"{human_time(round(row.kept_time_s * PICOSECONDS))} on what is left",
+            else f"{human_seconds(row.kept_time_s)} on what is left",
         ],
         ["now", f"{row.chosen}: {after}{among}, {row.slowdown:.4g} times as long"],
     ]
@@ -212,11 +200,11 @@ def _write(asked: Replan, rows: list[ReplanRow], path: Path) -> None:
 COMMAND = Command(
     name="replan",
     example="opticoll replan all_reduce --fabric wss_grid:rows=4,columns=4 --failed leaving=5",
-    asks=Replan,
-    gives=ReplanRow,
+    parameters=Replan,
+    rows=ReplanRow,
     compute=compute,
     text=_text,
-    doing="planning",
+    progress_label="planning",
     shape="row",
     files=(
         text_file("output", "File for the plan; the ending .zst compresses it", "plan", _write),

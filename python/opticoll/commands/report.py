@@ -4,26 +4,26 @@
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
-
-from cyclopts import Parameter
+from typing import Any
 
 import opticoll
-from opticoll import registry
 from opticoll._core import Fabric
-from opticoll.arguments import settings_on
-from opticoll.content import begins_with
-from opticoll.demands import size_of
+from opticoll.cli.arguments import settings_on
+from opticoll.cli.option_types import argument, option
+from opticoll.cli.options import METHOD, SizeOption
+from opticoll.cli.runner import Command, File, on_command_line
 from opticoll.errors import FileError, UsageError
 from opticoll.formats import suffixes
 from opticoll.formats.atomic import check_writable
-from opticoll.layout import align, plural
-from opticoll.options import NO_METHOD, MethodOption, SizeOption
-from opticoll.rows import Count, Row, columns, hidden, means
-from opticoll.runner import Command, File, Watch, on_command_line
-from opticoll.settings import given
+from opticoll.formats.content import begins_with
+from opticoll.inputs.demands import size_of
+from opticoll.inputs.settings import given
+from opticoll.outputs.fabric_names import fabric_labels
+from opticoll.outputs.layout import align, plural
+from opticoll.outputs.rows import Count, Row, columns, hidden, means
+from opticoll.outputs.watch import Watch
 
 SQLITE = b"SQLite format 3\0"
 """Begins every store."""
@@ -36,19 +36,13 @@ MOST_TRAININGS = 8
 class Report:
     """What `opticoll report` takes."""
 
-    sources: Annotated[
-        list[str],
-        Parameter(
-            help="Stores of `opticoll sweep`, plan files, and rows of commands as .json, .csv or "
-            ".parquet",
-            name="SOURCES",
-        ),
-    ] = field(kw_only=False)
-    title: Annotated[
-        str | None, Parameter(help="Title of the page (default: the name of the first source)")
-    ] = None
+    sources: list[str] = argument(
+        "Stores of `opticoll sweep`, plan files, and rows of commands as .json, .csv or .parquet",
+        name="SOURCES",
+    )
+    title: str | None = option("Title of the page (default: the name of the first source)")
     size: SizeOption = None
-    method: MethodOption = NO_METHOD
+    method: Any = METHOD
 
 
 class PartRow(Row):
@@ -104,7 +98,7 @@ def _parts(asked: Report, source: str, fabrics: list[Fabric]) -> Iterator[tuple[
     trainings = [row for row in rows if rows_file.is_training(row)]
     if len(rows) > 1 or not trainings:
         yield "rows", len(rows), parts.of_rows(path.stem, rows)
-    labels = registry.fabric_labels(str(row["fabric"]) for row in trainings)
+    labels = fabric_labels(str(row["fabric"]) for row in trainings)
     for row in trainings[:MOST_TRAININGS]:
         title = f"{row['label']} on {labels[str(row['fabric'])]}"
         yield "training", len(row["timeline"]), parts.of_training(title, row)
@@ -203,11 +197,11 @@ COMMAND = Command(
     name="report",
     example="opticoll plan all_gather --fabric optree_paper:ranks=64 --output tree.plan\n"
     "opticoll report tree.plan --output report.html",
-    asks=Report,
-    gives=PartRow,
+    parameters=Report,
+    rows=PartRow,
     compute=compute,
     text=_text,
-    doing="reading",
+    progress_label="reading",
     files=(
         File("output", "File for the page: .html (required)", _write, _check_page),
         File("figures", "Folder for its figures as SVG, for papers", _write_figures, _check_folder),

@@ -2,8 +2,8 @@
 
 from importlib.metadata import entry_points
 
+from opticoll.cli.runner import on_command_line
 from opticoll.errors import UsageError, installing
-from opticoll.runner import on_command_line
 
 _found = entry_points(group="opticoll.commands", name="reproduce")
 if not _found:

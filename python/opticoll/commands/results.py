@@ -3,19 +3,17 @@
 # Not `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
 
-from cyclopts import Parameter
-
-from opticoll import words
+from opticoll.cli.option_types import argument, option
+from opticoll.cli.runner import Command, on_command_line, rows_file
 from opticoll.errors import UsageError
-from opticoll.layout import align, plural
-from opticoll.plan_row import bandwidth_lines
-from opticoll.registry import fabric_labels
-from opticoll.rows import Column, columns
-from opticoll.runner import Command, Watch, on_command_line, rows_file
+from opticoll.outputs.fabric_names import fabric_labels
+from opticoll.outputs.layout import align, plural
+from opticoll.outputs.plan_row import bandwidth_lines
+from opticoll.outputs.rows import Column, columns
+from opticoll.outputs.watch import Watch
 from opticoll.study.points import command_of
 from opticoll.study.results import ResultRow, table_of
 from opticoll.study.store import Store
@@ -34,47 +32,27 @@ LONGEST = 40
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class Parameters:
     """What `opticoll results` takes."""
 
-    store: Annotated[
-        Path, Parameter(help="Store that `opticoll sweep` wrote", converter=words.path)
-    ] = field(kw_only=False)
-    beside: Annotated[
-        list[str] | None,
-        Parameter(
-            help="Further store, such as a shard's; one option for each (default: none)",
-            negative=(),
-        ),
-    ] = None
-    study: Annotated[str | None, Parameter(help="Name of a study (default: all in the store)")] = (
-        None
+    store: Path = argument("Store that `opticoll sweep` wrote")
+    beside: list[str] | None = option(
+        "Further store, such as a shard's; one option for each (default: none)"
     )
-    where: Annotated[
-        str | None,
-        Parameter(
-            help="Condition on columns, such as 'time_s < 1ms and ranks >= 64' (default: none)"
-        ),
-    ] = None
-    failed: Annotated[
-        bool, Parameter(negative=(), help="Only points that failed, with their errors")
-    ] = False
-    unfinished: Annotated[
-        bool, Parameter(negative=(), help="Also points that are not computed yet")
-    ] = False
-    found: Annotated[bool, Parameter(negative=(), help="Only points that a search found")] = False
-    every: Annotated[
-        bool,
-        Parameter(
-            name="--all", negative=(), help=f"All rows in the table, not only the first {LONGEST}"
-        ),
-    ] = False
-    tables: Annotated[
-        bool, Parameter(negative=(), help="Also columns that hold tables, such as violations")
-    ] = False
+    study: str | None = option("Name of a study (default: all in the store)")
+    where: str | None = option(
+        "Condition on columns, such as 'time_s < 1ms and ranks >= 64' (default: none)"
+    )
+    failed: bool = option("Only points that failed, with their errors", default=False)
+    unfinished: bool = option("Also points that are not computed yet", default=False)
+    found: bool = option("Only points that a search found", default=False)
+    every: bool = option(
+        f"All rows in the table, not only the first {LONGEST}", default=False, name="--all"
+    )
+    tables: bool = option("Also columns that hold tables, such as violations", default=False)
 
 
-def compute(asked: Asked, watch: Watch) -> Iterator[ResultRow]:
+def compute(asked: Parameters, watch: Watch) -> Iterator[ResultRow]:
     """The rows of the points in the order of their studies.
 
     Raises
@@ -105,7 +83,7 @@ def compute(asked: Asked, watch: Watch) -> Iterator[ResultRow]:
     yield from rows
 
 
-def _text(asked: Asked, rows: list[ResultRow]) -> str:
+def _text(asked: Parameters, rows: list[ResultRow]) -> str:
     """A table for each study: its axes and the columns that differ, as wide as a line."""
     with Store.read(asked.store) as store:
         commands = {one.name: one.command for one in store.studies()}
@@ -114,8 +92,8 @@ def _text(asked: Asked, rows: list[ResultRow]) -> str:
         studies.setdefault(row.study, []).append(row)
     tables = []
     for name, own in studies.items():
-        gives = command_of(commands.get(name, "simulate")).gives
-        kinds = gives if isinstance(gives, tuple) else (gives,)
+        classes = command_of(commands.get(name, "simulate")).rows
+        kinds = classes if isinstance(classes, tuple) else (classes,)
         known = {column.name: column for kind in kinds for column in columns(kind)}
         head = f"study {name}\n" if len(commands) > 1 else ""
         under = plural(len(own), "row")
@@ -199,11 +177,11 @@ COMMAND = Command(
     name="results",
     example="opticoll sweep examples/study.yaml --store study.sqlite\n"
     "opticoll results study.sqlite --where 'time_s < 1ms'",
-    asks=Asked,
-    gives=ResultRow,
+    parameters=Parameters,
+    rows=ResultRow,
     compute=compute,
     text=_text,
-    doing="reading the store",
+    progress_label="reading the store",
     files=(rows_file(),),
 )
 command_line = on_command_line(COMMAND)

@@ -4,82 +4,64 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Annotated, Literal
+from typing import Any, Literal
 
-from cyclopts import Parameter
-
-from opticoll import foreign, words
 from opticoll._core import Program, parse_time
-from opticoll.arguments import FileSource, names_file, obtain
-from opticoll.demands import DEFAULT_SIZE
+from opticoll.cli.arguments import FileSource, names_file, obtain
+from opticoll.cli.option_types import option, whole
+from opticoll.cli.options import FURTHER_METHOD, WavelengthOption
+from opticoll.cli.runner import Command, on_command_line, rows_file
 from opticoll.errors import UsageError
 from opticoll.execution import mpi, threads
 from opticoll.execution.payload import OPERATORS, TYPES, payload_of
-from opticoll.layout import PICOSECONDS, align, human_seconds, plural
-from opticoll.once import verify_once
-from opticoll.options import NO_FURTHER_METHOD, FurtherMethodOption, WavelengthOption
-from opticoll.proof import program_proof_rows, program_refuted, refuted
-from opticoll.rows import Bytes, Count, GigabytesPerSecond, Positive, Row, Seconds, means
-from opticoll.runner import Command, Watch, on_command_line, rows_file
+from opticoll.inputs import imported
+from opticoll.inputs.demands import DEFAULT_SIZE
+from opticoll.inputs.plan_cache import verify_once
+from opticoll.outputs.layout import PICOSECONDS, align, human_seconds, plural
+from opticoll.outputs.rows import Bytes, Count, GigabytesPerSecond, Positive, Row, Seconds, means
+from opticoll.outputs.verification import refuse_violated, refuted
+from opticoll.outputs.watch import Watch
 
 
 @dataclass(frozen=True, kw_only=True)
 class Run(FileSource):
     """What `opticoll run` takes."""
 
-    fabric: Annotated[
-        str | None,
-        Parameter(
-            help="Fabric: a preset, family:key=value,... or a file (default: a link from each rank "
-            "to each other)"
-        ),
-    ] = None
-    size: Annotated[
-        str | None,
-        Parameter(
-            help="Size of the collective, such as 4MiB or 4MB; several with commas (default: 4MiB)",
-            metavar="SIZE",
-            allow_leading_hyphen=True,
-        ),
-    ] = None
-    on: Annotated[
-        Literal["threads", "mpi"],
-        Parameter(
-            help="Carrier of the schedule: threads or mpi (default: threads)",
-            converter=words.choice,
-        ),
-    ] = "threads"
-    ranks: Annotated[
-        int | None,
-        Parameter(
-            help="Number of ranks of a collective without --fabric, or of a file that does not "
-            "say it (default: that of the file)",
-            converter=words.whole(least=1),
-        ),
-    ] = None
-    type: Annotated[
-        str, Parameter(help=f"Type of the elements: {', '.join(TYPES)} (default: int32)")
-    ] = "int32"
-    operator: Annotated[
-        str,
-        Parameter(help=f"Operator of reductions: {', '.join(OPERATORS)} (default: sum)"),
-    ] = "sum"
-    repetitions: Annotated[
-        int,
-        Parameter(
-            help="Number of repetitions; their mean is printed (default: 1)",
-            converter=words.whole(least=1),
-        ),
-    ] = 1
-    time_limit: Annotated[
-        str,
-        Parameter(
-            help="Time without any progress after which MPI processes are ended (default: 30s)",
-            metavar="TIME",
-        ),
-    ] = "30s"
+    fabric: str | None = option(
+        "Fabric: a preset, family:key=value,... or a file (default: a link from each rank "
+        "to each other)"
+    )
+    size: str | None = option(
+        "Size of the collective, such as 4MiB or 4MB; several with commas (default: 4MiB)",
+        metavar="SIZE",
+        allow_leading_hyphen=True,
+    )
+    on: Literal["threads", "mpi"] = option(
+        "Carrier of the schedule: threads or mpi (default: threads)", default="threads"
+    )
+    ranks: int | None = option(
+        "Number of ranks of a collective without --fabric, or of a file that does not "
+        "say it (default: that of the file)",
+        converter=whole(least=1),
+    )
+    type: str = option(
+        f"Type of the elements: {', '.join(TYPES)} (default: int32)", default="int32"
+    )
+    operator: str = option(
+        f"Operator of reductions: {', '.join(OPERATORS)} (default: sum)", default="sum"
+    )
+    repetitions: int = option(
+        "Number of repetitions; their mean is printed (default: 1)",
+        default=1,
+        converter=whole(least=1),
+    )
+    time_limit: str = option(
+        "Time without any progress after which MPI processes are ended (default: 30s)",
+        default="30s",
+        metavar="TIME",
+    )
     wavelength: WavelengthOption = None
-    method: FurtherMethodOption = NO_FURTHER_METHOD
+    method: Any = FURTHER_METHOD
 
 
 class RunRow(Row):
@@ -156,13 +138,11 @@ def compute(asked: Run, watch: Watch) -> Iterator[RunRow]:
 def _program(asked: Run, size: str, watch: Watch) -> tuple[Program, str]:
     """The program to carry out, proved, and the name of its schedule."""
     if isinstance(asked.source, str) and names_file(asked.source):
-        form = foreign.format_of(asked.source, asked.format)
+        form = imported.format_of(asked.source, asked.format)
         if form.holds == "program":
-            program = foreign.read_program(asked.source, form.name)
-            foreign.check_ranks(program.collective.ranks, None, asked.ranks)
-            wrong = program_refuted(program_proof_rows(program, asked.source, form.name))
-            if wrong is not None:
-                raise wrong
+            program = imported.read_program(asked.source, form.name)
+            imported.check_ranks(program.collective.ranks, None, asked.ranks)
+            refuse_violated(program, asked.source, form.name)
             return program, program.name or asked.source
         plan = obtain(asked, asked.wavelength, watch)
     else:
@@ -171,9 +151,7 @@ def _program(asked: Run, size: str, watch: Watch) -> tuple[Program, str]:
     if violations:
         raise refuted(plan, violations)
     program = Program.of_plan(plan)
-    wrong = program_refuted(program_proof_rows(program, plan.algorithm, "plan"))
-    if wrong is not None:
-        raise wrong
+    refuse_violated(program, plan.algorithm, "plan")
     return program, plan.algorithm
 
 
@@ -181,24 +159,19 @@ def _row(asked: Run, job: mpi.Job, name: str, ended: threads.Ended) -> RunRow:
     payload = job.payload
     collective = payload.collective
     algorithm, bus = payload.bus_bandwidth(ended.seconds)
-    return RunRow(
+    return RunRow.of(
+        payload,
+        collective,
+        ended,
         collective=collective.kind,
         schedule=name,
         on=asked.on,
-        ranks=collective.ranks,
         mode="in place" if job.in_place else "out of place",
-        size_bytes=payload.size_bytes,
-        chunks=collective.chunks,
-        elements=payload.elements,
         type=payload.element_type,
-        operator=payload.operator,
-        root=collective.root,
         time_s=ended.seconds,
         algorithm_bandwidth=algorithm,
         bus_bandwidth=bus,
-        wrong=ended.wrong,
         library_time_s=ended.library_seconds,
-        differing=ended.differing,
         verified=ended.wrong == 0 and not ended.differing,
     )
 
@@ -245,11 +218,11 @@ def _text(asked: Run, rows: list[RunRow]) -> str:
 COMMAND = Command(
     name="run",
     example="opticoll run all_reduce --ranks 8 --on threads",
-    asks=Run,
-    gives=RunRow,
+    parameters=Run,
+    rows=RunRow,
     compute=compute,
     text=_text,
-    doing="carrying out",
+    progress_label="carrying out",
     files=(rows_file(),),
 )
 command_line = on_command_line(COMMAND)

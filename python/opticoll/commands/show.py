@@ -7,32 +7,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
-from cyclopts import Parameter
-
-from opticoll import registry, words
 from opticoll._core import BESIDE, CONVERTED, Plan, take_memory
-from opticoll.arguments import FileSource, check_planned, obtain
-from opticoll.circuit_settings import settings
-from opticoll.circuit_switches import SwitchRow, switch_lines, switches
-from opticoll.demands import size_of
+from opticoll.cli.arguments import FileSource, check_planned, obtain
+from opticoll.cli.option_types import option, whole
+from opticoll.cli.options import FURTHER, WavelengthOption
+from opticoll.cli.runner import Command, figure_file, on_command_line
 from opticoll.errors import UsageError
-from opticoll.layout import PICOSECONDS, align, human_seconds, labelled, plural
-from opticoll.network_graph import rank_names
-from opticoll.options import FURTHER, WavelengthOption
-from opticoll.plan_row import describe_fabric
-from opticoll.proof import PlanHead, algorithm_name, head
-from opticoll.rows import (
-    OMITTED,
-    Count,
-    Length,
-    Row,
-    Seconds,
-    command_field,
-    hidden,
-    means,
-)
-from opticoll.runner import Command, Watch, figure_file, on_command_line
-from opticoll.trees import Tree, trees
+from opticoll.formats.network_graph import rank_names
+from opticoll.inputs.demands import size_of
+from opticoll.names import has_root
+from opticoll.outputs.circuit_settings import settings
+from opticoll.outputs.circuit_switches import SwitchRow, switch_lines, switches
+from opticoll.outputs.layout import PICOSECONDS, align, and_more, human_seconds, labelled, plural
+from opticoll.outputs.plan_row import describe_fabric
+from opticoll.outputs.rows import OMITTED, Count, Length, Row, Seconds, command_field, hidden, means
+from opticoll.outputs.trees import trees
+from opticoll.outputs.verification import PlanHead, algorithm_name, head
+from opticoll.outputs.watch import Watch
 
 MOST_LIGHTPATHS = 40
 """Lightpaths of a slot printed for people."""
@@ -60,41 +51,30 @@ MOST_CIRCUITS = 8
 class Show(FileSource):
     """What `opticoll show` takes."""
 
-    view: Annotated[
-        Literal["ring", "grid", "fabric", "trees", "space_time", "ports", "settings"] | None,
-        Parameter(
-            help="View: ring or grid (one slot), fabric (load of electrical links), trees (ways of "
+    view: Literal["ring", "grid", "fabric", "trees", "space_time", "ports", "settings"] | None = (
+        option(
+            "View: ring or grid (one slot), fabric (load of electrical links), trees (ways of "
             "chunks), ports (circuits over time), settings (the circuits of each setting) or "
-            "space_time (all transfers over time) (default: by the fabric)",
-            converter=words.choice,
-        ),
-    ] = None
-    slot: Annotated[
-        int | None,
-        Parameter(
-            help="Slot, counted from 0 (default: 0; all slots in the view fabric)",
-            converter=words.whole(),
-            allow_leading_hyphen=True,
-        ),
-    ] = None
-    of_rank: Annotated[
-        int | None,
-        Parameter(
-            help="Rank whose trees the view trees shows (default: the root, or rank 0)",
-            converter=words.whole(),
-            allow_leading_hyphen=True,
-            group=FURTHER,
-        ),
-    ] = None
-    of_chunk: Annotated[
-        int | None,
-        Parameter(
-            help="Chunk whose trees the view trees shows (default: those of --of-rank)",
-            converter=words.whole(),
-            allow_leading_hyphen=True,
-            group=FURTHER,
-        ),
-    ] = None
+            "space_time (all transfers over time) (default: by the fabric)"
+        )
+    )
+    slot: int | None = option(
+        "Slot, counted from 0 (default: 0; all slots in the view fabric)",
+        converter=whole(),
+        allow_leading_hyphen=True,
+    )
+    of_rank: int | None = option(
+        "Rank whose trees the view trees shows (default: the root, or rank 0)",
+        converter=whole(),
+        allow_leading_hyphen=True,
+        group=FURTHER,
+    )
+    of_chunk: int | None = option(
+        "Chunk whose trees the view trees shows (default: those of --of-rank)",
+        converter=whole(),
+        allow_leading_hyphen=True,
+        group=FURTHER,
+    )
     wavelength: WavelengthOption = None
 
 
@@ -205,7 +185,7 @@ def compute(asked: Show, watch: Watch) -> Iterator[SlotRow]:
         step_slots=plan.step_slots,
         slot=slot or 0,
         lightpaths=_lightpaths(plan, slot or 0),
-        trees=None if shape != "trees" else [_tree_row(one) for one in _trees(plan, asked)],
+        trees=None if shape != "trees" else _trees(plan, asked),
         settings=_settings(plan, asked) if view == "settings" else OMITTED,
         plan=plan,
         view=shape,
@@ -214,18 +194,11 @@ def compute(asked: Show, watch: Watch) -> Iterator[SlotRow]:
     )
 
 
-def _trees(plan: Plan, asked: Show) -> list[Tree]:
-    return trees(plan, asked.of_rank, asked.of_chunk)
-
-
-def _tree_row(tree: Tree) -> TreeRow:
-    return TreeRow(
-        root=tree.root,
-        action=tree.action,
-        chunks=tree.chunks,
-        depth=tree.depth,
-        edges=[EdgeRow(**vars(edge)) for edge in tree.edges],
-    )
+def _trees(plan: Plan, asked: Show) -> list[TreeRow]:
+    return [
+        TreeRow.of(tree, edges=[EdgeRow.of(edge) for edge in tree.edges])
+        for tree in trees(plan, asked.of_rank, asked.of_chunk)
+    ]
 
 
 def _settings(plan: Plan, asked: Show) -> list[CircuitSettingRow]:
@@ -255,9 +228,7 @@ def _setting_lines(listed: list[CircuitSettingRow]) -> str:
         times = [human_seconds(one.start_s), human_seconds(one.end_s)]
         cells.append([str(number), f"{first}-{last}", *times, "  ".join(pairs)])
     table = align(cells, ["setting", "slots", "from", "to", "circuits"], right=(0, 1, 2, 3))
-    if len(listed) > MOST_STEPS:
-        table += f"\nand {len(listed) - MOST_STEPS} more settings (all of them with --json)"
-    return table
+    return "\n".join([table, *and_more(len(listed), MOST_STEPS, " settings")])
 
 
 def _lightpaths(plan: Plan, slot: int) -> list[LightpathRow]:
@@ -291,9 +262,9 @@ def _checked_view(plan: Plan, asked: Show, *, drawn: bool) -> str:
         use = " or ".join(known)
         raise UsageError(f"--view {view}: {plan.fabric.family} {about}; use --view {use}")
     shape = view or known[0]
-    for option, value in {"--of-rank": asked.of_rank, "--of-chunk": asked.of_chunk}.items():
+    for name, value in {"--of-rank": asked.of_rank, "--of-chunk": asked.of_chunk}.items():
         if value is not None and shape != "trees":
-            raise UsageError(f"{option}: only the view trees takes it; add --view trees")
+            raise UsageError(f"{name}: only the view trees takes it; add --view trees")
     if asked.of_rank is not None and asked.of_chunk is not None:
         raise UsageError("--of-rank and --of-chunk are both given; give one of them")
     if asked.slot is not None and shape in OVER_TIME and (view or drawn):
@@ -337,9 +308,7 @@ def _tree_lines(found: list[TreeRow]) -> str:
             steps.setdefault(edge.slot, []).append(f"{edge.source} > {edge.destination}")
         cells = [[f"  step {slot}", "  ".join(moves)] for slot, moves in steps.items()]
         lines.append(align(cells[:MOST_STEPS]))
-    if len(found) > MOST_TREES:
-        lines.append(f"and {len(found) - MOST_TREES} more trees (all of them with --json)")
-    return "\n".join(lines)
+    return "\n".join([*lines, *and_more(len(found), MOST_TREES, " trees")])
 
 
 def _other_trees(asked: Show, row: SlotRow) -> list[str]:
@@ -351,7 +320,7 @@ def _other_trees(asked: Show, row: SlotRow) -> list[str]:
     if not row.trees:
         found = sorted({tree.root for tree in trees(row.plan)})
         return [f"no tree has its root at rank {asked.of_rank}; --of-rank {found[0]} shows some"]
-    rooted = registry.has_root(collective.kind)
+    rooted = has_root(collective.kind)
     if rooted or asked.of_rank is not None or {tree.root for tree in row.trees} - roots:
         return []
     return [f"these are the trees of rank {collective.root}; --of-rank shows those of another"]
@@ -417,9 +386,7 @@ def _slot_lines(row: SlotRow) -> str:
     lines = [f"slot {row.slot}: {plural(here, what)}{carried}"]
     if cells:
         lines.append(align(cells))
-    if here > MOST_LIGHTPATHS:
-        lines.append(f"and {here - MOST_LIGHTPATHS} more (all of them with --json)")
-    return "\n".join(lines)
+    return "\n".join([*lines, *and_more(here, MOST_LIGHTPATHS)])
 
 
 def _lights(row: SlotRow) -> list[tuple[LightpathRow, list[int]]]:
@@ -474,11 +441,11 @@ def _draw(asked: Show, rows: list[SlotRow], path: Path) -> None:
 COMMAND = Command(
     name="show",
     example="opticoll show all_gather --fabric optree_paper:ranks=16,wavelengths=2 --slot 1",
-    asks=Show,
-    gives=SlotRow,
+    parameters=Show,
+    rows=SlotRow,
     compute=compute,
     text=_text,
-    doing="drawing",
+    progress_label="drawing",
     shape="row",
     files=(figure_file(_draw),),
 )

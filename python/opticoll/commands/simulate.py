@@ -5,21 +5,22 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from cyclopts import Parameter
-
-from opticoll import registry, words
 from opticoll._core import Fabric, Outcome, Plan
-from opticoll.arguments import FileSource, obtain, plan_key, simulate
-from opticoll.demands import size_of
+from opticoll.cli.arguments import FileSource, obtain, plan_key
+from opticoll.cli.option_types import option
+from opticoll.cli.options import WavelengthOption
+from opticoll.cli.runner import Command, figure_file, on_command_line
 from opticoll.errors import UsageError
-from opticoll.layout import align, cell, human_time, labelled, plural
-from opticoll.network_graph import rank_names
-from opticoll.once import verify_once
-from opticoll.options import WavelengthOption
-from opticoll.plan_row import PlanRow, plan_row, plan_summary
-from opticoll.rows import (
+from opticoll.formats.network_graph import rank_names
+from opticoll.inputs.demands import size_of
+from opticoll.inputs.plan_cache import verify_once
+from opticoll.inputs.settings import Settings
+from opticoll.names import canonical, known_names
+from opticoll.outputs.layout import align, cell, human_time, labelled, plural
+from opticoll.outputs.plan_row import PlanRow, measured, plan_summary
+from opticoll.outputs.rows import (
     OMITTED,
     Bytes,
     Count,
@@ -31,8 +32,7 @@ from opticoll.rows import (
     means,
     table,
 )
-from opticoll.runner import Command, Watch, figure_file, on_command_line
-from opticoll.settings import Settings
+from opticoll.outputs.watch import Watch
 
 MOST_PATH = 8
 """Transfers of a critical path printed for people."""
@@ -42,14 +42,10 @@ MOST_PATH = 8
 class Simulate(FileSource):
     """What `opticoll simulate` takes."""
 
-    per: Annotated[
-        Literal["step", "link", "rank", "time"] | None,
-        Parameter(
-            help="Table by step, link, rank or time (what links carry in each --link-bin) "
-            "(default: a summary)",
-            converter=words.choice,
-        ),
-    ] = None
+    per: Literal["step", "link", "rank", "time"] | None = option(
+        "Table by step, link, rank or time (what links carry in each --link-bin) "
+        "(default: a summary)"
+    )
     wavelength: WavelengthOption = None
 
 
@@ -212,12 +208,11 @@ def compute(asked: Simulate, watch: Watch) -> Iterator[SimulateRow]:
     if drawn:
         settings = _to_be_drawn(plan.fabric, settings)
     violations = verify_once(plan)
-    outcome = simulate(plan, size_bytes, settings, watch, timeline=drawn)
+    row, outcome = measured(plan, violations, size_bytes, settings, watch, timeline=drawn)
     if violations:
         watch.notes.append(
             "warning: the plan is violated (see `opticoll verify`); its time means little"
         )
-    row = plan_row(plan, violations, outcome, size_bytes)
     tables: dict[str, Any] = {}
     if asked.per is not None:
         tables[f"per_{asked.per}"] = _TABLES[asked.per](plan, outcome)
@@ -233,15 +228,15 @@ def _check_per(per: str | None, settings: Settings) -> None:
         raise UsageError(
             "--per time: give the length of a bin of time too, such as --link-bin 10us"
         )
-    if per is not None and simulator is not None and registry.canonical(simulator, ["closed_form"]):
+    if per is not None and simulator is not None and canonical(simulator, ["closed_form"]):
         raise UsageError(f"--per {per}: a formula gives the total only; use --simulator circuit")
 
 
 def _to_be_drawn(fabric: Fabric, settings: Settings) -> Settings:
     """Settings whose outcome has what the figure shows; refuses a simulator without a figure."""
-    names = [record["name"] for record in registry.records("simulators")]
+    names = known_names("simulators")
     named = settings.get("simulator")
-    simulator = None if named is None else registry.canonical(named, names)
+    simulator = None if named is None else canonical(named, names)
     if simulator == "packet" or (named is not None and simulator is None):
         return settings
     if simulator not in (None, "fluid") or (simulator is None and not fabric.electrical):
@@ -250,7 +245,7 @@ def _to_be_drawn(fabric: Fabric, settings: Settings) -> Settings:
             f"--figure: the figure shows flows or packets over time, not {shown}; "
             "see `opticoll show --view space_time`"
         )
-    if registry.canonical(settings.get("link_bin") or "none", ["none"]) is None:
+    if canonical(settings.get("link_bin") or "none", ["none"]) is None:
         return settings
     return {**settings, "link_bin": "fitted"}
 
@@ -528,13 +523,13 @@ def _draw(asked: Simulate, rows: list[SimulateRow], path: Path) -> None:
 COMMAND = Command(
     name="simulate",
     example="opticoll simulate all_gather --fabric optree_paper --per step",
-    asks=Simulate,
-    gives=SimulateRow,
+    parameters=Simulate,
+    rows=SimulateRow,
     compute=compute,
     text=_text,
-    doing="simulating",
+    progress_label="simulating",
     shape="row",
     files=(figure_file(_draw),),
-    shares=lambda asked: plan_key(asked.source, asked, asked.wavelength),
+    cache_key=lambda asked: plan_key(asked.source, asked, asked.wavelength),
 )
 command_line = on_command_line(COMMAND)

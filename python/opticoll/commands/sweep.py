@@ -5,20 +5,21 @@
 import shlex
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Annotated
 
-from cyclopts import Group, Parameter
+from cyclopts import Group
 
-from opticoll import memory, words
+from opticoll import memory
 from opticoll._core import format_size
-from opticoll.document import read_text
+from opticoll.cli.option_types import argument, count, option
+from opticoll.cli.runner import Command, on_command_line
 from opticoll.errors import UsageError
-from opticoll.layout import align, human_seconds, plural
-from opticoll.rows import Bytes, Count, Positive, Row, Seconds, means
-from opticoll.runner import Command, Watch, on_command_line
+from opticoll.formats.document import read_text
+from opticoll.outputs.layout import align, human_seconds, plural
+from opticoll.outputs.rows import Bytes, Count, Positive, Row, Seconds, means
+from opticoll.outputs.watch import Watch
 from opticoll.study import clusters, document, engines, progress
 from opticoll.study.expression import SIZE, Quantity
 from opticoll.study.forecast import forecast
@@ -29,65 +30,37 @@ from opticoll.study.store import Store
 CLUSTERS = Group("Clusters", sort_key=2)
 
 
-def _profile(manager: str) -> Parameter:
-    """The option for jobs of a manager."""
-    return Parameter(
-        help=f"Profile of {manager} jobs that compute, in YAML (default: none)",
-        converter=words.path,
-        group=CLUSTERS,
-    )
+PROFILE = "Profile of {} jobs that compute, in YAML (default: none)"
+"""The text of the option for jobs of a manager."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sweep:
     """What `opticoll sweep` takes."""
 
-    study: Annotated[
-        Path, Parameter(help="Study: a YAML file with a command and axes", converter=words.path)
-    ] = field(kw_only=False)
-    store: Annotated[
-        Path | None,
-        Parameter(
-            help="Store: an SQLite file, which studies may share (default: STUDY.sqlite)",
-            converter=words.path,
-        ),
-    ] = None
-    dry_run: Annotated[
-        bool,
-        Parameter(negative=(), help="Number of points, and a forecast from a sample; keep nothing"),
-    ] = False
-    retry: Annotated[
-        bool, Parameter(negative=(), help="Points whose result is an error, computed again")
-    ] = False
-    jobs: Annotated[
-        int | None,
-        words.count(
-            "Number of worker processes, which share --memory-limit (default: one for each core)",
-            4096,
-        ),
-    ] = None
-    shard: Annotated[
-        str | None,
-        Parameter(help="Part of the study, such as 2/5, the second of five (default: all)"),
-    ] = None
-    scheduler: Annotated[
-        str | None,
-        Parameter(
-            help="Address of a Dask scheduler, such as tcp://host:8786 (default: this machine)",
-            group=CLUSTERS,
-        ),
-    ] = None
-    slurm: Annotated[Path | None, _profile("SLURM")] = None
-    pbs: Annotated[Path | None, _profile("PBS")] = None
-    lsf: Annotated[Path | None, _profile("LSF")] = None
-    merge: Annotated[
-        list[str] | None,
-        Parameter(
-            help="Store whose results are taken over first, such as a shard's; one option for each "
-            "(default: none)",
-            negative=(),
-        ),
-    ] = None
+    study: Path = argument("Study: a YAML file with a command and axes")
+    store: Path | None = option(
+        "Store: an SQLite file, which studies may share (default: STUDY.sqlite)"
+    )
+    dry_run: bool = option(
+        "Number of points, and a forecast from a sample; keep nothing", default=False
+    )
+    retry: bool = option("Points whose result is an error, computed again", default=False)
+    jobs: int | None = count(
+        "Number of worker processes, which share --memory-limit (default: one for each core)", 4096
+    )
+    shard: str | None = option("Part of the study, such as 2/5, the second of five (default: all)")
+    scheduler: str | None = option(
+        "Address of a Dask scheduler, such as tcp://host:8786 (default: this machine)",
+        group=CLUSTERS,
+    )
+    slurm: Path | None = option(PROFILE.format("SLURM"), group=CLUSTERS)
+    pbs: Path | None = option(PROFILE.format("PBS"), group=CLUSTERS)
+    lsf: Path | None = option(PROFILE.format("LSF"), group=CLUSTERS)
+    merge: list[str] | None = option(
+        "Store whose results are taken over first, such as a shard's; one option for each "
+        "(default: none)"
+    )
 
 
 DRY, NOT_DRY = "it was a dry run", "it was no dry run"
@@ -343,11 +316,11 @@ def _text(asked: Sweep, rows: list[SweepRow]) -> str:
 COMMAND = Command(
     name="sweep",
     example="opticoll sweep examples/study.yaml --dry-run",
-    asks=Sweep,
-    gives=SweepRow,
+    parameters=Sweep,
+    rows=SweepRow,
     compute=compute,
     text=_text,
-    doing="reading the study",
+    progress_label="reading the study",
     shape="row",
 )
 command_line = on_command_line(COMMAND)

@@ -1,8 +1,8 @@
 """Several tasks on one grid of tunable circuits.
 
 >>> from opticoll.commands.tasks import Tasks, compute
->>> from opticoll.runner import Watch
->>> from opticoll.task_list import Task
+>>> from opticoll.outputs.watch import Watch
+>>> from opticoll.inputs.task_list import Task
 >>> asked = Tasks(fabric="wss_grid:rows=2,columns=2", tasks=[Task("all_reduce", size="1MB")])
 >>> [(row.name, row.ranks, row.verified) for row in compute(asked, Watch())]
 [('all_reduce', 4, True)]
@@ -11,20 +11,22 @@
 # Not `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
 
-from cyclopts import Parameter
-
-from opticoll import config, task_list, words
 from opticoll._core import Fabric, OpticollError, parse_time, simulate_tasks, task_conflicts
 from opticoll._core import plan as core_plan
+from opticoll.cli.option_types import argument, option
+from opticoll.cli.runner import Command, on_command_line, rows_file
 from opticoll.errors import UsageError
-from opticoll.layout import PICOSECONDS, plural
-from opticoll.plan_row import FABRIC_LATENCY, latency_s
-from opticoll.registry import algorithm_spelling
-from opticoll.rows import (
+from opticoll.inputs import task_list
+from opticoll.inputs.fabric_files import to_fabric
+from opticoll.inputs.task_list import Task
+from opticoll.inputs.values import to_bytes
+from opticoll.names import algorithm_spelling
+from opticoll.outputs.layout import PICOSECONDS, plural
+from opticoll.outputs.plan_row import FABRIC_LATENCY, latency_s
+from opticoll.outputs.rows import (
     OMITTED,
     BitsPerSecond,
     Bytes,
@@ -37,20 +39,16 @@ from opticoll.rows import (
     means,
     table,
 )
-from opticoll.runner import Command, Watch, on_command_line, rows_file
-from opticoll.task_list import Task
+from opticoll.outputs.watch import Watch
 
 
 @dataclass(frozen=True, kw_only=True)
 class Tasks:
     """What `opticoll tasks` takes: a file, or in Python a grid and tasks."""
 
-    file: Annotated[
-        Path | None,
-        Parameter(help="File of tasks that share a wss_grid, in YAML", converter=words.path),
-    ] = field(default=None, kw_only=False)
-    fabric: Annotated[Fabric | str | None, Parameter(parse=False)] = None
-    tasks: Annotated[Sequence[Task], Parameter(parse=False)] = ()
+    file: Path | None = argument("File of tasks that share a wss_grid, in YAML", default=None)
+    fabric: Fabric | str | None = option(parse=False)
+    tasks: Sequence[Task] = option(default=(), parse=False)
 
 
 class TaskRow(Row):
@@ -98,7 +96,7 @@ def compute(asked: Tasks, watch: Watch) -> Iterator[TaskRow]:
     if asked.file is not None:
         fabric, tasks = task_list.read(asked.file)
     elif asked.fabric is not None:
-        fabric, tasks = config.to_fabric(asked.fabric), list(asked.tasks)
+        fabric, tasks = to_fabric(asked.fabric), list(asked.tasks)
     else:
         raise UsageError("the file of tasks is missing; give one such as tasks.yaml")
     if "slow_switch" not in fabric.options:
@@ -111,7 +109,7 @@ def compute(asked: Tasks, watch: Watch) -> Iterator[TaskRow]:
         try:
             # Each has its own nodes and size, and hence its own plan.
             own = Fabric(fabric.spec, nodes=task.nodes)
-            size = config.to_bytes(task.size)
+            size = to_bytes(task.size)
             spelling = algorithm_spelling(task.collective, task.algorithm)
             plan = core_plan(task.collective, own, spelling, root=task.root, size_bytes=size)
         except OpticollError as error:
@@ -133,14 +131,13 @@ def compute(asked: Tasks, watch: Watch) -> Iterator[TaskRow]:
         problems = plan.verify()
         for other in beside:
             problems += task_conflicts([plans[min(index, other)], plans[max(index, other)]])
-        yield TaskRow(
+        yield TaskRow.of(
+            plan.fabric,
             name=_name(task),
             fabric=plan.fabric.spec,
             collective=plan.collective.kind,
             algorithm=plan.asked,
             chosen=plan.algorithm,
-            ranks=plan.fabric.ranks,
-            injection_bandwidth=plan.fabric.injection_bandwidth,
             fabric_latency_s=latency_s(plan.fabric),
             size_bytes=sizes[index],
             rounds=task.rounds,
@@ -196,11 +193,11 @@ def _text(asked: Tasks, rows: list[TaskRow]) -> str:
 COMMAND = Command(
     name="tasks",
     example="opticoll tasks examples/tasks.yaml",
-    asks=Tasks,
-    gives=TaskRow,
+    parameters=Tasks,
+    rows=TaskRow,
     compute=compute,
     text=_text,
-    doing="running tasks",
+    progress_label="running tasks",
     files=(rows_file(),),
 )
 command_line = on_command_line(COMMAND)

@@ -5,11 +5,14 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from opticoll import config, foreign
-from opticoll.arguments import FileSource, check_planned, names_file, obtain, plan_key
-from opticoll.once import verify_once
-from opticoll.options import WavelengthOption
-from opticoll.proof import (
+from opticoll.cli.arguments import FileSource, check_planned, names_file, obtain, plan_key
+from opticoll.cli.options import WavelengthOption
+from opticoll.cli.runner import Command, on_command_line
+from opticoll.inputs import imported
+from opticoll.inputs.fabric_files import to_fabric
+from opticoll.inputs.plan_cache import verify_once
+from opticoll.outputs.rows import Row
+from opticoll.outputs.verification import (
     ProgramProofRow,
     ProofRow,
     program_proof_rows,
@@ -17,18 +20,17 @@ from opticoll.proof import (
     proof_row,
     proof_text,
 )
-from opticoll.rows import Row
-from opticoll.runner import Command, Watch, on_command_line
+from opticoll.outputs.watch import Watch
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked(FileSource):
+class Parameters(FileSource):
     """What `opticoll verify` takes."""
 
     wavelength: WavelengthOption = None
 
 
-def compute(asked: Asked, watch: Watch) -> Iterator[ProofRow | ProgramProofRow]:
+def compute(asked: Parameters, watch: Watch) -> Iterator[ProofRow | ProgramProofRow]:
     """Verify a plan, or a program in each of its modes.
 
     Raises
@@ -38,18 +40,18 @@ def compute(asked: Asked, watch: Watch) -> Iterator[ProofRow | ProgramProofRow]:
     """
     check_planned(asked.source, asked.size, asked.settings)
     if names_file(asked.source):
-        form = foreign.format_of(asked.source, asked.format)
+        form = imported.format_of(asked.source, asked.format)
         if form.holds == "program":
-            fabric = None if asked.fabric is None else config.to_fabric(asked.fabric)
-            program = foreign.read_program(asked.source, form.name)
-            foreign.check_ranks(program.collective.ranks, fabric, asked.ranks)
+            fabric = None if asked.fabric is None else to_fabric(asked.fabric)
+            program = imported.read_program(asked.source, form.name)
+            imported.check_ranks(program.collective.ranks, fabric, asked.ranks)
             yield from program_proof_rows(program, asked.source, form.name, fabric)
             return
     plan = obtain(asked, asked.wavelength, watch, as_exported=False)
     yield replace(proof_row(plan, verify_once(plan)), plan=plan)
 
 
-def _text(asked: Asked, rows: list[Row]) -> str:
+def _text(asked: Parameters, rows: list[Row]) -> str:
     programs = [row for row in rows if isinstance(row, ProgramProofRow)]
     plans = [proof_text(row.plan, row) for row in rows if isinstance(row, ProofRow)]
     return "\n".join(plans) if plans else program_text(programs)
@@ -59,12 +61,12 @@ COMMAND = Command(
     name="verify",
     example="opticoll plan all_gather --fabric optree_paper:ranks=64 --output tree.plan\n"
     "opticoll verify tree.plan",
-    asks=Asked,
-    gives=(ProofRow, ProgramProofRow),
+    parameters=Parameters,
+    rows=(ProofRow, ProgramProofRow),
     compute=compute,
     text=_text,
-    doing="verifying",
+    progress_label="verifying",
     shape="row or rows",
-    shares=lambda asked: plan_key(asked.source, asked, asked.wavelength),
+    cache_key=lambda asked: plan_key(asked.source, asked, asked.wavelength),
 )
 command_line = on_command_line(COMMAND)

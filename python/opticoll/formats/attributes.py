@@ -25,11 +25,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 
-from opticoll import registry
 from opticoll._core import Fabric
-from opticoll.document import Place
-from opticoll.layout import format_rate, plural
-from opticoll.network_graph import (
+from opticoll.formats.document import Place
+from opticoll.formats.network_graph import (
     FABRIC_OPTIONS,
     LIGHT,
     LINK_OPTIONS,
@@ -41,6 +39,8 @@ from opticoll.network_graph import (
     note,
     texts,
 )
+from opticoll.names import nearest
+from opticoll.outputs.layout import format_rate, plural
 
 RATES = ("rate", "LinkSpeedRaw", "LinkSpeed", "capacity", "bandwidth")
 """Attributes that hold the rate of a link, the first first."""
@@ -143,7 +143,7 @@ def _add_nodes(graph: Graph, nodes: Sequence[Item], read: set[str]) -> dict[str,
 
 def _end(identity: str, names: Mapping[str, str], place: Place) -> str:
     if identity not in names:
-        near = registry.nearest(identity, names) if names else ""
+        near = nearest(identity, names) if names else ""
         hint = near if "did you mean" in near else ""
         raise MisplacedError(place, f"there is no rank or switch `{identity}`{hint}")
     return names[identity]
@@ -156,7 +156,7 @@ def _rates(
     present = {key for edge in edges for key in edge.attributes}
     name = str(given.get("rate_from", next((one for one in RATES if one in present), "rate")))
     if "rate_from" in given and name not in present:
-        hint = registry.nearest(name, sorted(present)) if present else ""
+        hint = nearest(name, sorted(present)) if present else ""
         raise MisplacedError(("rate_from",), f"no edge has an attribute `{name}`{hint}")
     read.add(name)
     if name == "rate" and "unit" not in given:

@@ -19,9 +19,9 @@ import re
 from pathlib import Path
 
 from opticoll._core import Program, ProgramError, Trace, read_chakra
-from opticoll.content import read_content
 from opticoll.errors import FileError
 from opticoll.formats.atomic import replacing
+from opticoll.formats.content import read_content
 
 NAME = re.compile(r"(?P<name>.*)\.(?P<rank>\d{1,7})\.et(?P<packed>\.zst)?", re.DOTALL)
 

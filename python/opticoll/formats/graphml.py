@@ -10,11 +10,11 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from opticoll._core import Fabric
-from opticoll.document import read_text
 from opticoll.formats.atomic import replacing
 from opticoll.formats.attributes import Item, fabric_of
+from opticoll.formats.document import read_text
+from opticoll.formats.network_graph import MisplacedError, edges_of
 from opticoll.formats.xml_tree import Element, parse
-from opticoll.network_graph import MisplacedError, edges_of
 
 _WRITTEN = {
     "graph": ("fabric", "ties"),

@@ -26,12 +26,12 @@ from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 from opticoll._core import Fabric
-from opticoll.content import read_content
-from opticoll.document import Document, Place, read_fields, read_json, text, whole
 from opticoll.errors import ConfigError, FabricError, UsageError, installing
 from opticoll.formats.atomic import replacing
-from opticoll.network_graph import Graph, MisplacedError, edges_of, texts
-from opticoll.registry import nearest
+from opticoll.formats.content import read_content
+from opticoll.formats.document import Document, Place, read_fields, read_json, text, whole
+from opticoll.formats.network_graph import Graph, MisplacedError, edges_of, texts
+from opticoll.names import nearest
 
 UNITS = {"gigabits_per_second": "Gb/s", "gigabytes_per_second": "GB/s"}
 UNITS |= {"ms": "ms", "us": "us", "ns": "ns"}

@@ -8,8 +8,8 @@ from __future__ import annotations
 import os
 
 from opticoll._core import Program, ProgramError
-from opticoll.content import MOST_OF_A_SCHEDULE, read_text
 from opticoll.formats.atomic import replacing
+from opticoll.formats.content import MOST_OF_A_SCHEDULE, read_text
 
 
 def read(path: str | os.PathLike[str]) -> Program:

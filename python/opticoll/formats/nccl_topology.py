@@ -16,9 +16,9 @@ from decimal import Decimal
 from pathlib import Path
 
 from opticoll._core import Fabric
-from opticoll.document import read_text
+from opticoll.formats.document import read_text
+from opticoll.formats.network_graph import Graph, MisplacedError, texts
 from opticoll.formats.xml_tree import MOST_BYTES, MOST_ELEMENTS, Element, parse
-from opticoll.network_graph import Graph, MisplacedError, texts
 
 PCI_LANE = {"2.5": 1500, "5": 3000, "8": 6000, "16": 12_000, "32": 24_000, "64": 48_000}
 """Mb/s of a PCI lane by its GT/s (`kvDictPciGen`)."""

@@ -19,7 +19,7 @@ from typing import Any
 from opticoll._core import Fabric, OpticollError
 from opticoll.errors import UsageError
 from opticoll.formats.atomic import replacing
-from opticoll.layout import size_names
+from opticoll.outputs.layout import size_names
 
 ALGORITHMS = {
     ("all_gather", "ring"): ("allgather", "ring"),

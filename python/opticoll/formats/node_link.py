@@ -18,12 +18,12 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from opticoll._core import Fabric
-from opticoll.document import Place, read_json
 from opticoll.errors import FabricError, UsageError
 from opticoll.formats import attributes
 from opticoll.formats.atomic import replacing
 from opticoll.formats.attributes import Item
-from opticoll.network_graph import MisplacedError, edges_of
+from opticoll.formats.document import Place, read_json
+from opticoll.formats.network_graph import MisplacedError, edges_of
 
 if TYPE_CHECKING:
     import networkx

@@ -35,8 +35,8 @@ from typing import Any
 import numpy as np
 
 from opticoll._core import EventTable, Trace, TraceError
-from opticoll.content import MOST_BYTES
 from opticoll.errors import FileError, UsageError, installing
+from opticoll.formats.content import MOST_BYTES
 from opticoll.formats.parquet_table import ABSENT, NUMBERS
 
 MOST_FILES = 2**20

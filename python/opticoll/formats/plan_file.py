@@ -15,8 +15,8 @@ from __future__ import annotations
 import os
 
 from opticoll._core import Plan, PlanFileError
-from opticoll.content import read_text
 from opticoll.formats.atomic import replacing
+from opticoll.formats.content import read_text
 
 
 def read(path: str | os.PathLike[str]) -> Plan:

@@ -22,8 +22,8 @@ import os
 from collections.abc import Callable
 
 from opticoll._core import Plan, Schedule, TraceError, read_goal_schedule, write_messages
-from opticoll.content import MOST_OF_A_SCHEDULE, read_text
 from opticoll.formats.atomic import replacing
+from opticoll.formats.content import MOST_OF_A_SCHEDULE, read_text
 
 Path = str | os.PathLike[str]
 

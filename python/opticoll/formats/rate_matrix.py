@@ -24,9 +24,9 @@ import numpy as np
 
 from opticoll import memory
 from opticoll._core import Fabric
-from opticoll.document import read_json, read_text
 from opticoll.errors import ConfigError, FileError
-from opticoll.network_graph import Graph, MisplacedError, listing, note, texts
+from opticoll.formats.document import read_json, read_text
+from opticoll.formats.network_graph import Graph, MisplacedError, listing, note, texts
 
 MOST_BYTES = 64 * 2**20
 MOST_VERTICES = 2048

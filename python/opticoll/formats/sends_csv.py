@@ -19,9 +19,9 @@ from collections.abc import Iterator
 
 from opticoll import memory
 from opticoll._core import Collective, OpticollError, Plan, Schedule
-from opticoll.content import MOST_OF_A_SCHEDULE, read_text
 from opticoll.errors import FileError
 from opticoll.formats.atomic import replacing
+from opticoll.formats.content import MOST_OF_A_SCHEDULE, read_text
 
 NEEDED = ("step", "source", "destination", "chunk")
 COLUMNS = (*NEEDED, "count", "action")

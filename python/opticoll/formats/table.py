@@ -16,7 +16,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from opticoll.formats.atomic import replacing
-from opticoll.rows import plain
+from opticoll.outputs.rows import plain
 
 FORMULA = re.compile("[=+@\\t\\r]|-.")
 """How texts begin that spreadsheets take for formulas; a dash alone stands for no value."""

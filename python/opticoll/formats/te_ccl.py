@@ -21,11 +21,11 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from opticoll._core import Collective, Plan, Program, Schedule
-from opticoll.content import MOST_OF_A_SCHEDULE, read_text
-from opticoll.document import parse_json
 from opticoll.errors import ConfigError, FileError
 from opticoll.formats import sends_csv
 from opticoll.formats.atomic import replacing
+from opticoll.formats.content import MOST_OF_A_SCHEDULE, read_text
+from opticoll.formats.document import parse_json
 from opticoll.formats.sends_csv import Line, schedule_of
 
 FLOW = re.compile(

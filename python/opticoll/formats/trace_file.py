@@ -24,8 +24,8 @@ from pathlib import Path
 from opticoll import formats
 from opticoll._core import Trace, TraceError, read_goal_file, take_memory
 from opticoll._core import read_trace as read_in_core
-from opticoll.content import begins_with, decompressed, read_content
 from opticoll.errors import UsageError
+from opticoll.formats.content import begins_with, decompressed, read_content
 
 DEFAULT_OPERATIONS = 1_000_000_000
 """Floating-point operations per second, for traces that count operations and not time."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from xml.parsers import expat
 
 from opticoll import memory
-from opticoll.network_graph import MisplacedError
+from opticoll.formats.network_graph import MisplacedError
 
 MOST_BYTES = 64 * 2**20
 """Bytes of a file."""

@@ -9,7 +9,7 @@ from typing import Any
 
 def rows(command: str, settings: Mapping[str, Any] | None = None, **values: Any) -> list[Any]:
     """The rows of a command, which is loaded now."""
-    from opticoll.runner import run
+    from opticoll.cli.runner import run
 
     command_record = import_module(f"opticoll.commands.{command}").COMMAND
     return run(command_record, **values, **(settings or {}))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from opticoll._core import Fabric, Plan, Program, Trace
 
 if TYPE_CHECKING:
-    from opticoll.config import FabricLike
+    from opticoll.inputs.fabric_files import FabricLike
 
 
 def read_fabric(source: FabricLike) -> Fabric:
@@ -42,9 +42,9 @@ def read_fabric(source: FabricLike) -> Fabric:
     >>> fabric.family, fabric.ranks, fabric.link_count, fabric.link_rates[0]
     ('custom', 4, 8, 40000000000)
     """
-    from opticoll import config
+    from opticoll.inputs.fabric_files import to_fabric
 
-    return config.to_fabric(source)
+    return to_fabric(source)
 
 
 def read_plan(
@@ -97,9 +97,9 @@ def read_plan(
     >>> theirs.fabric.spec, len(theirs.step_slots), theirs.verify()
     ('fully_connected:ranks=16,rate=100Gb/s,latency=0s', 15, [])
     """
-    from opticoll import foreign
+    from opticoll.inputs import imported
 
-    plan, _ = foreign.read_plan(path, format, fabric, ranks)
+    plan, _ = imported.read_plan(path, format, fabric, ranks)
     return plan
 
 
@@ -130,9 +130,9 @@ def read_program(path: str | PathLike[str], *, format: str | None = None) -> Pro
     >>> opticoll.read_program("ring.xml").verify(in_place=True).violations
     []
     """
-    from opticoll import foreign
+    from opticoll.inputs import imported
 
-    return foreign.read_program(path, format)
+    return imported.read_program(path, format)
 
 
 def write_plan(plan: Plan, path: str | PathLike[str]) -> None:

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
     from opticoll.commands.congestion import CongestionRow
     from opticoll.commands.traffic import BurstRow, TrafficRow
-    from opticoll.config import FabricLike
-    from opticoll.settings import Settings
+    from opticoll.inputs.fabric_files import FabricLike
+    from opticoll.inputs.settings import Settings
 
 
 def traffic(

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from opticoll import _core, errors
-from opticoll._core import Collective, Plan
+from opticoll._core import Plan
 from opticoll.interface.command import one, rows
 
 if TYPE_CHECKING:
@@ -16,13 +15,13 @@ if TYPE_CHECKING:
     from opticoll.commands.compare import Comparison
     from opticoll.commands.replan import ReplanRow
     from opticoll.commands.tasks import TaskRow
-    from opticoll.config import FabricLike
-    from opticoll.demands import DemandLike
-    from opticoll.plan_row import PlanRow
-    from opticoll.registry import RecordRow
-    from opticoll.settings import Settings
-    from opticoll.task_list import Task
-    from opticoll.user_algorithm import UserAlgorithm
+    from opticoll.inputs.demands import DemandLike
+    from opticoll.inputs.fabric_files import FabricLike
+    from opticoll.inputs.settings import Settings
+    from opticoll.inputs.task_list import Task
+    from opticoll.inputs.user_algorithm import UserAlgorithm
+    from opticoll.outputs.plan_row import PlanRow
+    from opticoll.outputs.records import RecordRow
 
 
 def records(kind: str) -> list[RecordRow]:
@@ -50,9 +49,9 @@ def records(kind: str) -> list[RecordRow]:
     >>> [record.name for record in opticoll.records("policies")][:4]
     ['every_step', 'on_change', 'per_port', 'free']
     """
-    from opticoll import registry
+    from opticoll.outputs.records import record_rows
 
-    return registry.records(kind)
+    return record_rows(kind)
 
 
 def plan(
@@ -110,41 +109,18 @@ def plan(
     >>> opticoll.plan("all_gather", ring, size="1MiB").algorithm
     'ring_bidirectional:stripes=2'
     """
-    from opticoll import config, demands, registry, user_algorithm
+    from opticoll.inputs import request
 
-    fabric = config.to_fabric(fabric)
-    root = config.to_root(root, fabric)
-    size_bytes = None if size is None else config.to_bytes(size)
-    wanted = None
-    if demand is not None:
-        wanted, size_bytes = demands.asked(collective, demand, fabric.ranks, size_bytes)
-    if algorithm is None:
-        algorithm = registry.DEFAULT_ALGORITHM
-    if isinstance(algorithm, str) and not user_algorithm.is_user_algorithm(algorithm):
-        spelling = registry.algorithm_spelling(collective, algorithm)
-        return _core.plan(
-            collective,
-            fabric,
-            spelling,
-            root=root,
-            wavelength=wavelength,
-            size_bytes=size_bytes,
-            watch=watch,
-            demand=wanted,
-            **settings,
-        )
-    if isinstance(algorithm, str):
-        name, (function, options) = algorithm.strip(), user_algorithm.load(algorithm)
-    else:
-        name, function, options = user_algorithm.name_of(algorithm), algorithm, {}
-    demanded = Collective(collective, fabric.ranks, root=root, demand=wanted)
-    schedule = user_algorithm.call(function, demanded, fabric, options)
-    try:
-        return _core.make_plan(schedule, fabric, name, wavelength, size_bytes)
-    except errors.ScheduleError as error:
-        raise errors.UserAlgorithmError(
-            f"algorithm `{name}` returned a schedule that cannot be planned: {error}"
-        ) from error
+    return request.read(
+        collective,
+        fabric,
+        algorithm,
+        size=size,
+        root=root,
+        demand=demand,
+        wavelength=wavelength,
+        settings=settings,
+    ).plan(watch)
 
 
 def measure(plan: Plan, size: str | int, **settings: Unpack[Settings]) -> PlanRow:
@@ -179,11 +155,11 @@ def measure(plan: Plan, size: str | int, **settings: Unpack[Settings]) -> PlanRo
     >>> row.steps, row.time_s, row.bound_time_s, row.verified
     (15, 0.012582912, 0.003145728, True)
     """
-    from opticoll import config, plan_row
+    from opticoll.inputs.values import to_bytes
+    from opticoll.outputs import plan_row
 
-    size_bytes = config.to_bytes(size)
-    outcome = plan.simulate(size_bytes, **settings)
-    return plan_row.plan_row(plan, plan.verify(), outcome, size_bytes)
+    size_bytes = to_bytes(size)
+    return plan_row.measured(plan, plan.verify(), size_bytes, settings)[0]
 
 
 def compare(
@@ -262,12 +238,12 @@ def compare(
     auto 1048576 8 0.0010388608
     auto 4194304 8 0.0035554432
     """
-    from opticoll import config
     from opticoll.commands import compare
-    from opticoll.runner import Watch
-    from opticoll.settings import given
+    from opticoll.inputs.scenarios import to_scenario
+    from opticoll.inputs.settings import given
+    from opticoll.outputs.watch import Watch
 
-    scenario = config.to_scenario(
+    scenario = to_scenario(
         collective,
         fabric,
         algorithms,
@@ -398,7 +374,8 @@ def tasks(fabric: FabricLike, tasks: Iterable[Task]) -> list[TaskRow]:
     fabric
         The grid, its specification, or its file.
     tasks
-        Tasks, each an `opticoll.task_list.Task`: a collective on some nodes, carried out in rounds.
+        Tasks, each an `opticoll.inputs.task_list.Task`: a collective on some nodes, carried out
+        in rounds.
 
     Returns
     -------
@@ -413,7 +390,7 @@ def tasks(fabric: FabricLike, tasks: Iterable[Task]) -> list[TaskRow]:
     Examples
     --------
     >>> import opticoll
-    >>> from opticoll.task_list import Task
+    >>> from opticoll.inputs.task_list import Task
     >>> rows = opticoll.tasks(
     ...     "wss_grid:rows=2,columns=4",
     ...     [

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
     from opticoll.commands.replay import ReplayRow
     from opticoll.commands.train import TrainingRow
-    from opticoll.config import FabricLike
-    from opticoll.settings import Settings
-    from opticoll.user_algorithm import UserAlgorithm
+    from opticoll.inputs.fabric_files import FabricLike
+    from opticoll.inputs.settings import Settings
+    from opticoll.inputs.user_algorithm import UserAlgorithm
 
 
 def replay(
@@ -132,7 +132,8 @@ def train(
         The device, such as `a100:efficiency=0.4`, or a measured throughput of one device, such as
         `50TFLOP/s` or `1100images/s` (default: the first device of `opticoll list devices`).
     profile
-        A file of measured layers, in place of model and device (see `opticoll.layer_profile`).
+        A file of measured layers, in place of model and device (see
+        `opticoll.inputs.layer_profile`).
     device_memory
         Memory of a device, such as `80GB` (default: the memory of the device).
     algorithm

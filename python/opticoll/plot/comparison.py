@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from opticoll import break_even
-from opticoll.layout import format_rate
+from opticoll.outputs import break_even
+from opticoll.outputs.fabric_names import fabric_labels
+from opticoll.outputs.layout import format_rate
 from opticoll.plot import style
 from opticoll.plot.output import (
     PlotError,
@@ -20,7 +21,6 @@ from opticoll.plot.output import (
     sheet,
 )
 from opticoll.plot.reconfiguration import reconfiguration
-from opticoll.registry import fabric_labels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opticoll._core import Fabric, Plan
-from opticoll.network_graph import rank_names
+from opticoll.formats.network_graph import rank_names
 from opticoll.plot import style
 from opticoll.plot.output import (
     LETTER_WIDTH,

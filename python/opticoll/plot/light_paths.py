@@ -3,7 +3,7 @@
 import os
 from typing import TYPE_CHECKING, Any
 
-from opticoll.circuit_settings import CircuitSetting, circuits, settings
+from opticoll.outputs.circuit_settings import CircuitSetting, circuits, settings
 from opticoll.plot import style
 from opticoll.plot.output import PlotError, drawn, headed, sheet
 

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeGuard, cast
 
 from opticoll.errors import OpticollError
-from opticoll.escapes import escaped_lines, shortened
 from opticoll.formats.atomic import check_writable, replacing
+from opticoll.outputs.terminal_text import escaped_lines, shortened
 from opticoll.plot import style
 
 if TYPE_CHECKING:

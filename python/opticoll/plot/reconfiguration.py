@@ -5,9 +5,9 @@ from itertools import pairwise
 from math import sqrt
 from typing import TYPE_CHECKING, Any
 
-from opticoll import break_even
-from opticoll.break_even import Lead
-from opticoll.layout import PICOSECONDS
+from opticoll.outputs import break_even
+from opticoll.outputs.break_even import Lead
+from opticoll.outputs.layout import PICOSECONDS
 from opticoll.plot import style
 from opticoll.plot.output import headed, sheet
 

@@ -4,7 +4,7 @@ import os
 from math import cos, pi, sin
 from typing import TYPE_CHECKING
 
-from opticoll.circuit_settings import CircuitSetting, settings
+from opticoll.outputs.circuit_settings import CircuitSetting, settings
 from opticoll.plot import style
 from opticoll.plot.output import PlotError, drawn, headed, sheet
 

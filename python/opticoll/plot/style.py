@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 from opticoll._core import Fabric
 from opticoll.errors import OpticollError
-from opticoll.escapes import shortened
-from opticoll.layout import in_decimal_units
-from opticoll.registry import fabric_text, records
+from opticoll.outputs.fabric_names import fabric_text
+from opticoll.outputs.layout import in_decimal_units
+from opticoll.outputs.records import record_rows as records
+from opticoll.outputs.terminal_text import shortened
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -5,14 +5,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from opticoll import registry
 from opticoll._core import Plan
-from opticoll.layout import plural
+from opticoll.outputs.fabric_names import fabric_text
+from opticoll.outputs.layout import plural
+from opticoll.outputs.trees import Tree
+from opticoll.outputs.trees import trees as trees_of
 from opticoll.plot import style
 from opticoll.plot.fabric import draw_links, draw_vertices, drawing_of, key, whole_numbers
 from opticoll.plot.output import PlotError, drawn, headed, sheet
-from opticoll.trees import Tree
-from opticoll.trees import trees as trees_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -76,7 +76,7 @@ def trees(
     what = f"chunk {chunk}" if chunk is not None else f"rank {found[0].root}"
     headed(
         figure,
-        f"{style.heading(plan)}\n{registry.fabric_text(plan.fabric.spec)}"
+        f"{style.heading(plan)}\n{fabric_text(plan.fabric.spec)}"
         f"\n{plural(len(found), 'tree')} of {what}{more}",
         fontsize=10.5,
     )

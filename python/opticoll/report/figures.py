@@ -19,7 +19,7 @@ from typing import Any
 
 from opticoll._core import format_size
 from opticoll.errors import UsageError, installing
-from opticoll.layout import format_rate, human_seconds
+from opticoll.outputs.layout import format_rate, human_seconds
 from opticoll.plot import style
 from opticoll.report.table import LAST, Shown, ShownTable
 

@@ -14,22 +14,25 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from opticoll import config
 from opticoll._core import Plan, format_size
-from opticoll.command_line import words
+from opticoll.cli.command_line import words
 from opticoll.errors import UsageError
 from opticoll.formats.atomic import replacing
-from opticoll.layout import PICOSECONDS, describe_size, plural
+from opticoll.inputs.values import to_bytes
 from opticoll.notebook import UNITS
-from opticoll.plan_row import FABRIC_LATENCY, plan_row
+from opticoll.outputs.layout import PICOSECONDS, describe_size, plural
+from opticoll.outputs.plan_row import FABRIC_LATENCY, measured
+from opticoll.outputs.rows import plain as rows_plain
 from opticoll.report import figures, plan_page, rows_file
 from opticoll.report import table as tables
 from opticoll.report.rows_file import Rows
 from opticoll.report.table import Shown, ShownTable
-from opticoll.rows import plain as rows_plain
 from opticoll.study.results import Results
+
+if TYPE_CHECKING:
+    from opticoll._core import Settings
 
 Fact = tuple[str, Any, str, str]
 """A heading, a value, its unit and its meaning."""
@@ -321,13 +324,12 @@ def of_plan(
     title: str,
     plan: Plan,
     size: str | int,
-    settings: Mapping[str, Any],
+    settings: Settings,
     source: str | None = None,
 ) -> Part:
     """A plan, its slots and times at a size; `source` is its file."""
-    size_bytes = config.to_bytes(size)
-    outcome = plan.simulate(size_bytes, **settings)
-    row = plan_row(plan, plan.verify(), outcome, size_bytes)
+    size_bytes = to_bytes(size)
+    row, outcome = measured(plan, plan.verify(), size_bytes, settings)
     told = plan_page.content(plan, size_bytes, outcome)
     answer: list[Fact] = [
         ("Time", row.time_ps / PICOSECONDS, "s", ""),

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opticoll._core import BESIDE, CONVERTED, Outcome, Plan
-from opticoll.layout import PICOSECONDS
+from opticoll.outputs.layout import PICOSECONDS
 from opticoll.plot import style
 from opticoll.plot.lightpaths import lightpaths
 

@@ -20,11 +20,11 @@ from typing import Any
 
 from opticoll import memory
 from opticoll._core import take_memory
-from opticoll.content import read_text
-from opticoll.document import parse_json
 from opticoll.errors import ConfigError, FileError, UsageError
+from opticoll.formats.content import read_text
+from opticoll.formats.document import parse_json
 from opticoll.formats.table import FORMULA
-from opticoll.rows import Row, columns
+from opticoll.outputs.rows import Row, columns
 
 Rows = list[dict[str, Any]]
 
@@ -107,7 +107,7 @@ def _parquet(path: Path) -> Rows:
 def kinds() -> dict[str, tuple[type[Row], ...]]:
     """The classes of rows that each command gives."""
     commands = import_module("opticoll.commands").installed()
-    given = {name: command.gives for name, command in commands.items()}
+    given = {name: command.rows for name, command in commands.items()}
     return {name: one if isinstance(one, tuple) else (one,) for name, one in given.items()}
 
 

@@ -18,11 +18,11 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-from opticoll import registry
 from opticoll._core import Fabric, OpticollError
-from opticoll.layout import PICOSECONDS
+from opticoll.outputs.fabric_names import fabric_labels
+from opticoll.outputs.layout import PICOSECONDS
+from opticoll.outputs.rows import Column, Row, columns
 from opticoll.report.rows_file import Rows, kinds
-from opticoll.rows import Column, Row, columns
 
 ENDINGS = {"_s": "s", "_ps": "ps", "_bytes": "B", "bandwidth": "bit/s"}
 """Units of columns whose row class is not known, by how their names end."""
@@ -223,7 +223,7 @@ def _fabrics(one: Shown, names: Iterable[str]) -> list[Shown]:
     """A column of fabrics: short names, the complete text, and each option that differs."""
     spellings = [str(spelling) for spelling in one.values]
     options = {spelling: _spelled_options(spelling) for spelling in dict.fromkeys(spellings)}
-    labels = registry.fabric_labels(options, _numeric(options))
+    labels = fabric_labels(options, _numeric(options))
     parts = [
         dataclasses.replace(
             one,
@@ -298,8 +298,8 @@ def _options(kind: type[Row]) -> frozenset[str]:
     """The names of the options of the commands that give such rows, also in the singular."""
     names = {"collective"}
     for command in (name for name, given in kinds().items() if kind in given):
-        asks = import_module(f"opticoll.commands.{command}").COMMAND.asks
-        for one in dataclasses.fields(asks):
+        parameters = import_module(f"opticoll.commands.{command}").COMMAND.parameters
+        for one in dataclasses.fields(parameters):
             group = one.default if dataclasses.is_dataclass(one.default) else None
             names |= {part.name for part in dataclasses.fields(group)} if group else {one.name}
     return frozenset(names - {"compute"} | {name.removesuffix("s") for name in names})

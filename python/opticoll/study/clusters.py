@@ -21,10 +21,10 @@ from collections.abc import Generator, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from opticoll.build import build
-from opticoll.document import Document, whole
 from opticoll.errors import ConfigError, FileError, UsageError, installing
-from opticoll.registry import nearest
+from opticoll.formats.document import Document, whole
+from opticoll.names import nearest
+from opticoll.study.build_digest import build
 from opticoll.study.engines import Feed, Supply, arrived, fed
 from opticoll.study.worker import Solved, Task, solve_all
 

@@ -26,11 +26,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
-from opticoll import registry
-from opticoll.command_line import Value
-from opticoll.config import up_to
-from opticoll.document import Document, Place, text, whole
+from opticoll.cli.command_line import Value
 from opticoll.errors import ConfigError
+from opticoll.formats.document import Document, Place, text, whole
+from opticoll.inputs.values import up_to
+from opticoll.names import canonical
 from opticoll.study.expression import Expression, quantity
 from opticoll.study.search import Optimise, check, renamed
 
@@ -139,7 +139,7 @@ def _command(value: object) -> str:
     # Commands are above studies, and named here only.
     commands = import_module("opticoll.commands").COMMANDS
 
-    name = registry.canonical(text(value), commands)
+    name = canonical(text(value), commands)
     if name is None or name in WITHOUT_POINTS:
         known = [one for one in commands if one not in WITHOUT_POINTS]
         raise ConfigError(f"`{value}` is no command with points: {', '.join(known)}")

@@ -8,8 +8,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from opticoll.cli.runner import run
 from opticoll.errors import UsageError
-from opticoll.runner import run
 from opticoll.study.results import Results, table_of
 
 if TYPE_CHECKING:

@@ -32,11 +32,14 @@ from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import Any
 
-from opticoll import config, registry, user_algorithm
-from opticoll.build import build
-from opticoll.command_line import NAMES, WITHOUT_EFFECT, Option, Value, as_text, line, options
+from opticoll.cli.command_line import NAMES, WITHOUT_EFFECT, Option, Value, as_text, line, options
+from opticoll.cli.runner import Command
 from opticoll.errors import OpticollError, UsageError
-from opticoll.runner import Command
+from opticoll.formats.document import is_yaml
+from opticoll.inputs import user_algorithm
+from opticoll.inputs.fabric_files import parse_fabric, to_medium
+from opticoll.names import nearest
+from opticoll.study.build_digest import build
 from opticoll.study.document import Study
 from opticoll.study.expression import RATE, SIZE, TIME, Expression, Quantity
 
@@ -64,7 +67,7 @@ def command_of(name: str) -> Command[Any, Any]:
 
 def options_of(command: str) -> dict[str, Option]:
     """The options of a command by their names in studies."""
-    return options(command_of(command).asks)
+    return options(command_of(command).parameters)
 
 
 def asked(command: str, options: Mapping[str, Value]) -> Any:
@@ -75,12 +78,12 @@ def asked(command: str, options: Mapping[str, Value]) -> Any:
     OpticollError
         An option is unknown or missing, or a value is none.
     """
-    known, kind = options_of(command), command_of(command).asks
+    known, kind = options_of(command), command_of(command).parameters
     own: dict[str, Any] = {}
     grouped: dict[str, dict[str, Any]] = {}
     for name, given in options.items():
         if name not in known:
-            near = registry.nearest(name, known)
+            near = nearest(name, known)
             raise UsageError(f"`{command}` has no option `{name}`{near}")
         option = known[name]
         place = own if option.group is None else grouped.setdefault(option.group, {})
@@ -110,8 +113,8 @@ def composed(options: Mapping[str, Value]) -> dict[str, Value]:
 
 def with_option(specification: str, key: str, value: str) -> str:
     """A specification `name:key=value,...` with one option more, or another value of it."""
-    if config.is_yaml(specification):
-        specification = config.to_medium(specification)
+    if is_yaml(specification):
+        specification = to_medium(specification)
     name, _, rest = specification.partition(":")
     parts: list[str] = []
     for part in rest.split(",") if rest else []:
@@ -129,7 +132,7 @@ def with_option(specification: str, key: str, value: str) -> str:
 
 def command_line(command: str, given: Mapping[str, Value]) -> str:
     """The command line of a point, for a shell."""
-    return line(command, command_of(command).asks, given)
+    return line(command, command_of(command).parameters, given)
 
 
 def points(study: Study) -> list[Point]:
@@ -215,7 +218,7 @@ class Scope:
 def _fabric_values(specification: str) -> dict[str, Any]:
     """The options, ranks and family of a fabric; what the text says where it is no such fabric."""
     try:
-        fabric = config.parse_fabric(specification)
+        fabric = parse_fabric(specification)
     except OpticollError:
         rest = specification.partition(":")[2]
         pairs = (part.partition("=") for part in rest.split(","))
@@ -270,7 +273,7 @@ def _with_content(text: str) -> str:
 def _spelled(text: str) -> str:
     """A fabric in full; as it is where only some commands know it."""
     try:
-        return config.parse_fabric(text).spec
+        return parse_fabric(text).spec
     except OpticollError:
         return f"{text} {_digest(text)}"
 
@@ -302,9 +305,9 @@ def _digest(path: str) -> str:
 def _shares(command: str, options: Mapping[str, Value]) -> str:
     """What a point has in common with those that share its plan; nothing where it shares none."""
     record = command_of(command)
-    if record.shares is None:
+    if record.cache_key is None:
         return ""
     try:
-        return repr(record.shares(asked(command, options)))
+        return repr(record.cache_key(asked(command, options)))
     except OpticollError:
         return ""

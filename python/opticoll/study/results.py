@@ -20,9 +20,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from opticoll.errors import UsageError
-from opticoll.layout import plural
-from opticoll.registry import nearest
-from opticoll.rows import Column, Count, Row, arrow_stream, columns, dataframe, means, plain
+from opticoll.names import nearest
+from opticoll.outputs.layout import plural
+from opticoll.outputs.rows import Column, Count, Row, arrow_stream, columns, dataframe, means, plain
 from opticoll.study.expression import UNITS, Expression, quantity
 from opticoll.study.points import command_of
 from opticoll.study.store import Store, StoredPoint, StudyRecord
@@ -222,8 +222,8 @@ def _tables(records: dict[str, StudyRecord]) -> set[str]:
 
 
 def _columns(command: str) -> Iterator[Column]:
-    gives = command_of(command).gives
-    for kind in gives if isinstance(gives, tuple) else (gives,):
+    classes = command_of(command).rows
+    for kind in classes if isinstance(classes, tuple) else (classes,):
         yield from columns(kind)
 
 

@@ -25,7 +25,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
-from opticoll.command_line import as_text
+from opticoll.cli.command_line import as_text
 from opticoll.errors import UsageError
 from opticoll.study.document import Study
 from opticoll.study.engines import Engine

@@ -25,8 +25,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Annotated, Any
 
-from opticoll.document import text
 from opticoll.errors import ConfigError, UsageError
+from opticoll.formats.document import text
 from opticoll.study.expression import Expression, Quantity, quantity
 from opticoll.study.store import Result
 

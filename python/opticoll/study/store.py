@@ -30,9 +30,9 @@ from typing import Any, Self, TypeVar
 import zstandard
 
 from opticoll._core import __version__
-from opticoll.build import build
 from opticoll.errors import FileError, OpticollError, UsageError
 from opticoll.formats.atomic import check_writable
+from opticoll.study.build_digest import build
 
 T = TypeVar("T")
 

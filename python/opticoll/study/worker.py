@@ -28,12 +28,13 @@ from dataclasses import dataclass
 from typing import IO, Any
 
 from opticoll import _core
-from opticoll.build import build
-from opticoll.command_line import Value
+from opticoll.cli.command_line import Value
 from opticoll.errors import MemoryLimitError, OpticollError, UsageError
-from opticoll.once import remembered
-from opticoll.rows import plain
-from opticoll.runner import Refuted, Watch
+from opticoll.inputs.plan_cache import remembered
+from opticoll.outputs.rows import plain
+from opticoll.outputs.verification import Refuted
+from opticoll.outputs.watch import Watch
+from opticoll.study.build_digest import build
 from opticoll.study.points import asked, command_of
 from opticoll.study.store import Result, as_text, refuted_in
 

@@ -16,24 +16,24 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-from cyclopts import Parameter
+from typing import TYPE_CHECKING, Any
 
 import opticoll
-from opticoll import _core, break_even, config, demands, registry, user_algorithm
+from opticoll import _core
 from opticoll._core import Fabric, OpticollError, Plan, format_size
-from opticoll.arguments import (
-    PartOptions,
-    check_root,
-    check_rule,
-    need_fabrics,
-    settings_on,
+from opticoll.cli.arguments import PartOptions, check_root, check_rule, settings_on
+from opticoll.cli.command_line import words
+from opticoll.cli.option_types import argument, option
+from opticoll.cli.options import (
+    METHOD,
+    DemandOption,
+    FabricsOption,
+    RootOption,
+    SizeOption,
+    WavelengthOption,
 )
-from opticoll.command_line import words
+from opticoll.cli.runner import Command, figure_file, on_command_line, rows_file
 from opticoll.commands.compare.table import comparison_table, reconfiguration_table
-from opticoll.config import Scenario
-from opticoll.demands import DEFAULT_SIZE
 from opticoll.errors import (
     AlgorithmError,
     CollectiveError,
@@ -43,21 +43,26 @@ from opticoll.errors import (
     UserAlgorithmError,
     WavelengthError,
 )
-from opticoll.layout import human_time, plural
-from opticoll.options import (
-    NO_METHOD,
-    DemandOption,
-    FabricsOption,
-    MethodOption,
-    RootOption,
-    SizeOption,
-    WavelengthOption,
+from opticoll.formats.document import is_yaml
+from opticoll.inputs import demands, user_algorithm
+from opticoll.inputs.demands import DEFAULT_SIZE
+from opticoll.inputs.fabric_files import need_fabrics
+from opticoll.inputs.scenarios import Scenario, read_scenario, to_scenario
+from opticoll.inputs.settings import Settings, given
+from opticoll.inputs.user_algorithm import UserAlgorithm
+from opticoll.inputs.values import split_algorithms, split_counts, split_sizes, split_times
+from opticoll.names import (
+    DEFAULT_ALGORITHM,
+    algorithm_names,
+    algorithm_spelling,
+    plans_by_size,
+    takes_all_stripes,
 )
-from opticoll.plan_row import PlanRow, plan_row
-from opticoll.rows import arrow_stream, dataframe, plain
-from opticoll.runner import Command, Watch, figure_file, on_command_line, rows_file
-from opticoll.settings import Settings, given
-from opticoll.user_algorithm import UserAlgorithm
+from opticoll.outputs import break_even
+from opticoll.outputs.layout import human_time, plural
+from opticoll.outputs.plan_row import PlanRow, measured
+from opticoll.outputs.rows import arrow_stream, dataframe, plain
+from opticoll.outputs.watch import Watch
 
 if TYPE_CHECKING:
     import pandas
@@ -70,44 +75,25 @@ STRIPED = ":stripes=all"
 class Compare(PartOptions):
     """What `opticoll compare` takes, as text; None where it was not given."""
 
-    source: Annotated[str, Parameter(help="Collective such as all_gather, or a scenario.yaml")] = (
-        field(kw_only=False)
-    )
+    source: str = argument("Collective such as all_gather, or a scenario.yaml")
     fabric: FabricsOption = None
-    algorithms: Annotated[
-        str | None,
-        Parameter(
-            name=["--algorithms", "--algorithm"],
-            help="Algorithms compared with auto, such as ring,optree:k=5 (default: all that run "
-            "on the fabric)",
-        ),
-    ] = None
-    no_auto: Annotated[
-        bool, Parameter(name="--no-auto", negative=(), help="Only the algorithms, without auto")
-    ] = False
+    algorithms: str | None = option(
+        "Algorithms compared with auto, such as ring,optree:k=5 (default: all that run "
+        "on the fabric)",
+        name=["--algorithms", "--algorithm"],
+    )
+    no_auto: bool = option("Only the algorithms, without auto", default=False, name="--no-auto")
     size: SizeOption = None
-    sizes: Annotated[
-        str | None,
-        Parameter(
-            help="Sizes, such as 1KiB,4MiB, or 1KiB..1GiB in steps of four, with the end "
-            "(default: --size)",
-            allow_leading_hyphen=True,
-        ),
-    ] = None
-    ranks: Annotated[
-        str | None, Parameter(help="Ranks, such as 512,1024 (default: the fabric's)")
-    ] = None
-    wavelengths: Annotated[
-        str | None,
-        Parameter(help="Wavelengths per fibre: 32,64 (default: the fabric's)"),
-    ] = None
-    reconfiguration: Annotated[
-        str | None,
-        Parameter(
-            help="Times of reconfiguration, such as 10ns,1us or 10ns..10ms (default: the fabric's)",
-        ),
-    ] = None
-    method: MethodOption = NO_METHOD
+    sizes: str | None = option(
+        "Sizes, such as 1KiB,4MiB, or 1KiB..1GiB in steps of four, with the end (default: --size)",
+        allow_leading_hyphen=True,
+    )
+    ranks: str | None = option("Ranks, such as 512,1024 (default: the fabric's)")
+    wavelengths: str | None = option("Wavelengths per fibre: 32,64 (default: the fabric's)")
+    reconfiguration: str | None = option(
+        "Times of reconfiguration, such as 10ns,1us or 10ns..10ms (default: the fabric's)"
+    )
+    method: Any = METHOD
     wavelength: WavelengthOption = None
     root: RootOption = None
     demand: DemandOption = None
@@ -191,22 +177,22 @@ def _scenario(options: Compare) -> Scenario:
     check_rule(
         options.wavelength, f"numbers of them are given as --wavelengths {options.wavelength}"
     )
-    if config.is_yaml(options.source):
-        scenario = config.read_scenario(options.source)
+    if is_yaml(options.source):
+        scenario = read_scenario(options.source)
         if options.fabric is not None:
             scenario = replace(scenario, fabrics=need_fabrics(options.fabric))
     else:
         ranks = None
         if options.ranks is not None:
-            ranks = config.split_counts("--ranks", options.ranks)
+            ranks = split_counts("--ranks", options.ranks)
         fabrics = options.fabric if ranks and options.fabric else need_fabrics(options.fabric)
-        scenario = config.to_scenario(options.source, fabrics, sizes=DEFAULT_SIZE, ranks=ranks)
+        scenario = to_scenario(options.source, fabrics, sizes=DEFAULT_SIZE, ranks=ranks)
     convert: dict[str, Callable[[str], Any]] = {
-        "algorithms": config.split_algorithms,
-        "sizes": config.split_sizes,
-        "ranks": lambda text: config.split_counts("--ranks", text),
-        "wavelengths": lambda text: config.split_counts("--wavelengths", text),
-        "reconfiguration": config.split_times,
+        "algorithms": split_algorithms,
+        "sizes": split_sizes,
+        "ranks": lambda text: split_counts("--ranks", text),
+        "wavelengths": lambda text: split_counts("--wavelengths", text),
+        "reconfiguration": split_times,
     }
     named = {**vars(options), "sizes": options.sizes or options.size}
     fields = {
@@ -313,7 +299,7 @@ def _may_stripe(scenario: Scenario, row: PlanRow) -> bool:
     """Whether a plan is by default options, on a ring whose wavelengths are chosen freely."""
     if row.wavelengths is None or row.wavelengths_used is None:
         return False
-    if not registry.takes_all_stripes(row.algorithm):
+    if not takes_all_stripes(row.algorithm):
         return False
     return scenario.wavelength == "auto" and "direction" in Fabric(row.fabric).light_fields
 
@@ -362,14 +348,12 @@ def _rows(
         size=sizes_bytes[0],
         root=scenario.root,
         demand=demand,
-        wavelength=scenario.wavelength if algorithm != registry.DEFAULT_ALGORITHM else "auto",
+        wavelength=scenario.wavelength if algorithm != DEFAULT_ALGORITHM else "auto",
         **settings,
     )
     violations = plan.verify()
     for size_bytes in sizes_bytes:
-        progress = _progress(plan, settings, size_bytes, watch)
-        outcome = plan.simulate(size_bytes, watch=progress, **settings)
-        row = plan_row(plan, violations, outcome, size_bytes)
+        row, _ = measured(plan, violations, size_bytes, settings, watch)
         if isinstance(algorithm, str):
             row = replace(row, command=_command(scenario, plan, size_bytes, settings))
         yield row
@@ -377,7 +361,7 @@ def _rows(
 
 def _command(scenario: Scenario, plan: Plan, size_bytes: int, settings: Settings) -> str:
     """The command line that computes a row alone."""
-    auto = plan.asked == registry.DEFAULT_ALGORITHM
+    auto = plan.asked == DEFAULT_ALGORITHM
     named = plan.collective.demand is not None and isinstance(scenario.demand, str)
     demand = scenario.demand if named else None
     options = {
@@ -391,31 +375,20 @@ def _command(scenario: Scenario, plan: Plan, size_bytes: int, settings: Settings
     return words("plan", [scenario.collective], {**options, **settings})
 
 
-def _progress(
-    plan: Plan, settings: Settings, size_bytes: int, watch: Watch
-) -> Callable[[int, int, int], None] | None:
-    """Says how many messages a packet simulation has delivered; None for other simulators."""
-    if registry.canonical(settings.get("simulator") or "", ["packet"]) is None:
-        return None
-    messages, _, _ = plan.expected_packets(size_bytes, **settings)
-    label = f"{plan.algorithm}, {format_size(size_bytes)}: messages delivered"
-    return lambda _events, delivered, _time_ps: watch.update(label, delivered, messages)
-
-
 def _planned_together(algorithm: str | UserAlgorithm, sizes_bytes: list[int]) -> list[list[int]]:
     """Sizes that share a plan: all, but for what plans by size."""
-    alone = isinstance(algorithm, str) and registry.plans_by_size(algorithm)
+    alone = isinstance(algorithm, str) and plans_by_size(algorithm)
     return [[size] for size in sizes_bytes] if alone else [sizes_bytes]
 
 
 def _machines(fabric: Fabric, scenario: Scenario) -> Iterator[Fabric]:
     """The fabric with every number of ranks and of wavelengths, and every reconfiguration time."""
     machines = [fabric]
-    for option in ("ranks", "wavelengths", "reconfiguration"):
-        values = getattr(scenario, option)
+    for name in ("ranks", "wavelengths", "reconfiguration"):
+        values = getattr(scenario, name)
         if values is not None:
             machines = [
-                _changed(machine, option, value, place)
+                _changed(machine, name, value, place)
                 for machine in machines
                 for place, value in enumerate(values)
             ]
@@ -434,7 +407,7 @@ def _algorithms(scenario: Scenario, fabric: Fabric) -> dict[str | UserAlgorithm,
     """The algorithms and `auto`, each once, with the place at which they were first given."""
     kind, algorithms = scenario.collective, scenario.algorithms
     if algorithms is None:
-        names = registry.algorithm_names(kind, fabric.family)
+        names = algorithm_names(kind, fabric.family)
         algorithms = [name for name in names if _core.plans_for(kind, name, fabric)]
     chosen: dict[str | UserAlgorithm, int | None] = {}
     for place, algorithm in enumerate(algorithms):
@@ -444,16 +417,16 @@ def _algorithms(scenario: Scenario, fabric: Fabric) -> dict[str | UserAlgorithm,
             error.field = ("algorithms", place)
             raise
     if scenario.auto:
-        chosen.setdefault(registry.DEFAULT_ALGORITHM, None)
+        chosen.setdefault(DEFAULT_ALGORITHM, None)
     else:
-        chosen.pop(registry.DEFAULT_ALGORITHM, None)
+        chosen.pop(DEFAULT_ALGORITHM, None)
     return chosen
 
 
 def _named(kind: str, algorithm: str | UserAlgorithm) -> str | UserAlgorithm:
     if not isinstance(algorithm, str) or user_algorithm.is_user_algorithm(algorithm):
         return algorithm
-    return registry.algorithm_spelling(kind, algorithm)
+    return algorithm_spelling(kind, algorithm)
 
 
 def _is_known(kind: str, algorithm: str | UserAlgorithm) -> bool:
@@ -462,7 +435,7 @@ def _is_known(kind: str, algorithm: str | UserAlgorithm) -> bool:
         return True
     if "<" in algorithm:
         return True
-    return algorithm.partition(":")[0] in registry.algorithm_names(kind)
+    return algorithm.partition(":")[0] in algorithm_names(kind)
 
 
 def _field_at_fault(error: OpticollError, place: int | None) -> tuple[str | int, ...]:
@@ -508,11 +481,11 @@ def _draw(asked: Any, rows: list[PlanRow], path: Path) -> list[Path]:
 COMMAND = Command(
     name="compare",
     example="opticoll compare all_gather --fabric optree_paper",
-    asks=Compare,
-    gives=PlanRow,
+    parameters=Compare,
+    rows=PlanRow,
     compute=compute,
     text=_text,
-    doing="comparing",
+    progress_label="comparing",
     files=(rows_file(), figure_file(_draw)),
 )
 command_line = on_command_line(COMMAND)

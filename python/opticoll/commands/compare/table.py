@@ -9,11 +9,21 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from opticoll import break_even, registry
-from opticoll.break_even import Lead
-from opticoll.layout import PICOSECONDS, align, format_rate, human_time, plural, size_names, wrapped
-from opticoll.plan_row import PlanRow, capacity_lines, different_ranks, rule
-from opticoll.proof import verdict
+from opticoll.names import DEFAULT_ALGORITHM
+from opticoll.outputs import break_even
+from opticoll.outputs.break_even import Lead
+from opticoll.outputs.fabric_names import fabric_labels, fabric_text
+from opticoll.outputs.layout import (
+    align,
+    format_rate,
+    human_seconds,
+    human_time,
+    plural,
+    size_names,
+    wrapped,
+)
+from opticoll.outputs.plan_row import PlanRow, capacity_lines, different_ranks, rule
+from opticoll.outputs.verification import verdict
 
 
 def comparison_table(rows: Sequence[PlanRow]) -> str:
@@ -56,7 +66,7 @@ def comparison_table(rows: Sequence[PlanRow]) -> str:
         ]
         size = f"{sizes[first.size_bytes]} ({first.size_convention})"
         title = f"{first.collective} of {size} on {plural(first.ranks, 'rank')}"
-        title += f" of {registry.fabric_text(first.fabric)}"
+        title += f" of {fabric_text(first.fabric)}"
         title += f", {format_rate(first.injection_bandwidth)} per rank"
         if first.wavelengths is None:
             kept = [0, 1, 5, 6, 7, 8, 9]
@@ -69,14 +79,14 @@ def comparison_table(rows: Sequence[PlanRow]) -> str:
         else:
             tables.append(f"{title}\n{align(cells, heading, right=range(1, 9))}")
         if first.bound_time_s is not None:
-            bound = f"lower bound: {human_time(round(first.bound_time_s * PICOSECONDS))}"
+            bound = f"lower bound: {human_seconds(first.bound_time_s)}"
             tables[-1] += f"\n{bound} ({first.bound_time_name})"
         elif first.simulator == "closed_form":
             tables[-1] += f"\nlower bound: {first.bound_time_assumption}"
         for row in group:
             if row.chosen != row.algorithm:
                 tables[-1] += f"\n{row.algorithm} chose {row.chosen}"
-                if row.algorithm == registry.DEFAULT_ALGORITHM:
+                if row.algorithm == DEFAULT_ALGORITHM:
                     tables[-1] += _equals(row, group)
     tables += _fastest_by_fabric(rows)
     tables += _leads_by_size(rows)
@@ -116,7 +126,7 @@ def conditions(row: PlanRow) -> list[str]:
 
 def _fastest_by_fabric(rows: Sequence[PlanRow]) -> list[str]:
     """For each size that is compared on several fabrics, the fastest plan on each of them."""
-    labels = registry.fabric_labels(row.fabric for row in rows)
+    labels = fabric_labels(row.fabric for row in rows)
     sizes: dict[int, dict[str, PlanRow]] = {}
     for row in rows:
         best = sizes.setdefault(row.size_bytes, {})
@@ -175,7 +185,7 @@ def _leads_by_size(rows: Sequence[PlanRow]) -> list[str]:
         ]
         heading = ["from", "to", "fastest", "time at from", "at to", "busbw at from", "at to"]
         title = f"{own[0].collective} on {plural(own[0].ranks, 'rank')}"
-        title += f" of {registry.fabric_text(fabric)}, the fastest plan by size"
+        title += f" of {fabric_text(fabric)}, the fastest plan by size"
         table = align(cells, heading, right=(0, 1, 3, 4, 5, 6))
         tables.append(f"{title}\n{table}")
     if tables:

@@ -14,23 +14,35 @@
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction as Rational
 from itertools import pairwise
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from cyclopts import Parameter
-
-from opticoll import _core, config, exports, registry, words
+from opticoll import _core, exports
 from opticoll._core import Fabric, Outcome, Trace, format_size, replay_trace
-from opticoll.arguments import algorithms_by_collective, carried_out, key_values
+from opticoll.cli.arguments import algorithms_by_collective, carried_out, key_values
+from opticoll.cli.option_types import argument, count, option, text
+from opticoll.cli.options import FURTHER, REPLAY
+from opticoll.cli.runner import Command, figure_file, on_command_line, rows_file, text_file
 from opticoll.commands.replay import timeline
 from opticoll.errors import TraceError, UsageError
-from opticoll.layout import PICOSECONDS, align, duration, format_rate, labelled, plural
-from opticoll.options import FURTHER, NO_REPLAY, ReplayOption
-from opticoll.plan_row import FABRIC_LATENCY, latency_fact, latency_s
-from opticoll.proof import algorithm_name
-from opticoll.rows import (
+from opticoll.inputs.fabric_files import to_medium
+from opticoll.inputs.settings import Settings, given
+from opticoll.inputs.values import to_bytes
+from opticoll.names import DEFAULT_ALGORITHM, algorithm_spelling, known_names
+from opticoll.outputs.fabric_names import fabric_text
+from opticoll.outputs.layout import (
+    PICOSECONDS,
+    align,
+    and_more,
+    duration,
+    format_rate,
+    labelled,
+    plural,
+)
+from opticoll.outputs.plan_row import FABRIC_LATENCY, latency_fact, latency_s
+from opticoll.outputs.rows import (
     OMITTED,
     BitsPerSecond,
     Bytes,
@@ -45,14 +57,14 @@ from opticoll.rows import (
     hidden,
     means,
 )
-from opticoll.runner import Command, Watch, figure_file, on_command_line, rows_file, text_file
-from opticoll.settings import Settings, given
+from opticoll.outputs.verification import algorithm_name
+from opticoll.outputs.watch import Watch
 
 __all__ = [
     "COMMAND",
-    "Asked",
     "CallRow",
     "CollectiveRow",
+    "Parameters",
     "ReplayRankRow",
     "ReplayRow",
     "compute",
@@ -71,76 +83,50 @@ _MOST = 2**32 - 1
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class Parameters:
     """What `opticoll replay` takes."""
 
-    trace: Annotated[
-        Trace | str | os.PathLike[str],
-        Parameter(
-            help="Trace: event table (.csv, .parquet), OTF2 archive, GOAL (text, binary), "
-            "time-independent trace or Chakra (.et, one a rank); also compressed (.zst)",
-            converter=words.text,
-        ),
-    ] = field(kw_only=False)
-    fabric: Annotated[
-        str,
-        Parameter(
-            help="Fabric, or cost model: zero, hockney:latency=1us,rate=10Gb/s, "
-            "loggp:gap=1us,rate=10Gb/s or light_path_grid:ports=2"
-        ),
-    ] = "zero"
-    collectives: Annotated[
-        list[str] | None,
-        Parameter(
-            name="--collective",
-            help="Algorithm of a collective, such as all_reduce=ring; one option for each "
-            "collective (default: auto)",
-            negative=(),
-        ),
-    ] = None
-    cpu_factor: Annotated[
-        str,
-        Parameter(
-            help="Factor of local work (compute scale), such as 1/3, and those of some ranks, such "
-            "as 1,3=1.5,8-15=2"
-        ),
-    ] = "1"
-    eager: Annotated[
-        str,
-        Parameter(
-            help="Eager limit, the largest message sent before its receive: all, none or a size",
-            group=FURTHER,
-        ),
-    ] = "all"
-    end_overhead: Annotated[
-        str | None,
-        Parameter(
-            help="Overhead of each message sent and received, such as 500ns (default: 0s)",
-            group=FURTHER,
-        ),
-    ] = None
-    operations_per_second: Annotated[
-        int | None,
-        Parameter(name="--operations"),
-        words.count(
-            "Operations per second, for time-independent traces (default: 1000000000)",
-            2**63 - 1,
-            FURTHER,
-        ),
-    ] = None
-    method: ReplayOption = NO_REPLAY
-    bursts: Annotated[
-        str | None,
-        Parameter(
-            help="Settings of background bursts, among which messages request lightpaths, such as "
-            "offered_load=0.4,ports=2 (default: none)"
-        ),
-    ] = None
-    timeline: Annotated[bool, Parameter(parse=False)] = False
-    per: Annotated[
-        Literal["call", "rank"],
-        Parameter(help="Table by call or rank", converter=words.choice),
-    ] = "call"
+    trace: Trace | str | os.PathLike[str] = argument(
+        "Trace: event table (.csv, .parquet), OTF2 archive, GOAL (text, binary), "
+        "time-independent trace or Chakra (.et, one a rank); also compressed (.zst)",
+        converter=text,
+    )
+    fabric: str = option(
+        "Fabric, or cost model: zero, hockney:latency=1us,rate=10Gb/s, "
+        "loggp:gap=1us,rate=10Gb/s or light_path_grid:ports=2",
+        default="zero",
+    )
+    collectives: list[str] | None = option(
+        "Algorithm of a collective, such as all_reduce=ring; one option for each "
+        "collective (default: auto)",
+        name="--collective",
+    )
+    cpu_factor: str = option(
+        "Factor of local work (compute scale), such as 1/3, and those of some ranks, such "
+        "as 1,3=1.5,8-15=2",
+        default="1",
+    )
+    eager: str = option(
+        "Eager limit, the largest message sent before its receive: all, none or a size",
+        default="all",
+        group=FURTHER,
+    )
+    end_overhead: str | None = option(
+        "Overhead of each message sent and received, such as 500ns (default: 0s)", group=FURTHER
+    )
+    operations_per_second: int | None = count(
+        "Operations per second, for time-independent traces (default: 1000000000)",
+        2**63 - 1,
+        FURTHER,
+        name="--operations",
+    )
+    method: Any = REPLAY
+    bursts: str | None = option(
+        "Settings of background bursts, among which messages request lightpaths, such as "
+        "offered_load=0.4,ports=2 (default: none)"
+    )
+    timeline: bool = option(default=False, parse=False)
+    per: Literal["call", "rank"] = option("Table by call or rank", default="call")
 
 
 class CallRow(Row, core="replay.kinds"):
@@ -258,7 +244,7 @@ class ReplayRow(Row, core="replay"):
     in_order: bool = hidden(default=None)
 
 
-def compute(asked: Asked, watch: Watch) -> Iterator[ReplayRow]:
+def compute(asked: Parameters, watch: Watch) -> Iterator[ReplayRow]:
     """Replay a trace.
 
     Raises
@@ -268,16 +254,16 @@ def compute(asked: Asked, watch: Watch) -> Iterator[ReplayRow]:
     """
     settings = given(vars(asked.method))
     bursts = asked.bursts if isinstance(asked.bursts, Mapping) else _of_bursts(asked.bursts)
-    network = config.to_medium(asked.fabric)
+    network = to_medium(asked.fabric)
     if bursts is not None:
         _refuse_settings(settings)
     factor, of_ranks = _factors(asked.cpu_factor)
     eager_bytes, rendezvous = _eager(asked.eager)
     overhead_ps = 0 if asked.end_overhead is None else _core.parse_time(asked.end_overhead)
-    kinds = [record["name"] for record in registry.records("collectives")]
-    algorithms = dict.fromkeys(kinds, registry.DEFAULT_ALGORITHM)
+    kinds = known_names("collectives")
+    algorithms = dict.fromkeys(kinds, DEFAULT_ALGORITHM)
     algorithms |= {
-        _core.collective_kind(kind): registry.algorithm_spelling(kind, algorithm)
+        _core.collective_kind(kind): algorithm_spelling(kind, algorithm)
         for kind, algorithm in algorithms_by_collective(asked.collectives).items()
     }
     trace = asked.trace
@@ -431,7 +417,7 @@ def _eager(eager: str | int | None) -> tuple[int | None, bool]:
         return None, False
     if eager == "none":
         return None, True
-    return config.to_bytes(eager), False
+    return to_bytes(eager), False
 
 
 def _spell_eager(limit: int | None, *, none: bool) -> str:
@@ -463,7 +449,7 @@ EAGER = {"all": "all messages", "none": "no messages"}
 """Which messages leave before their receive begins, where that is no largest size."""
 
 
-def _text(asked: Asked, rows: list[ReplayRow]) -> str:
+def _text(asked: Parameters, rows: list[ReplayRow]) -> str:
     """A line that says all, what was replayed over what, and a table by call or by rank."""
     (row,) = rows
     head = (
@@ -481,7 +467,7 @@ def _text(asked: Asked, rows: list[ReplayRow]) -> str:
             "trace",
             f"{row.trace}: {plural(row.ranks, 'rank')}, {row.trace_events:,} events",
         ],
-        ["burst network" if on_bursts else "network", registry.fabric_text(row.fabric)],
+        ["burst network" if on_bursts else "network", fabric_text(row.fabric)],
         ["simulator", f"{row.simulator}{settings}"],
         *([] if injected is None else [["injection", f"{format_rate(injected)} per rank"]]),
         *([] if row.fabric_latency_s is None else [latency_fact(row.fabric_latency_s)]),
@@ -513,10 +499,7 @@ def _collectives(rows: Sequence[CollectiveRow]) -> list[str]:
         least, most = (format_size(size) for size in (min(planned or [0]), max(planned or [0])))
         size = "" if not planned else f" of {least}" if least == most else f" of {least}..{most}"
         lines.append(f"{kind}{size} among {plural(ranks, 'rank')} by {name}")
-    rest = len(lines) - MOST_COLLECTIVES
-    if rest > 0:
-        lines = [*lines[:MOST_COLLECTIVES], f"and {rest} more (all of them with --json)"]
-    return lines
+    return [*lines[:MOST_COLLECTIVES], *and_more(len(lines), MOST_COLLECTIVES)]
 
 
 def _light(row: ReplayRow) -> str:
@@ -584,19 +567,19 @@ def _ranks(row: ReplayRow) -> str:
     return f"{table}\nand {plural(rest, 'rank')} more (--json has all)" if rest > 0 else table
 
 
-def _rows(asked: Asked, rows: list[ReplayRow]) -> Sequence[Row]:
+def _rows(asked: Parameters, rows: list[ReplayRow]) -> Sequence[Row]:
     return rows[0].per_rank if asked.per == "rank" else rows[0].per_call
 
 
-COMMAND: Command[Asked, ReplayRow] = Command(
+COMMAND: Command[Parameters, ReplayRow] = Command(
     name="replay",
     example="opticoll export all_reduce --fabric torus:dims=4x4 --size 1MiB --output ours.goal\n"
     "opticoll replay ours.goal --fabric optree_paper:ranks=16",
-    asks=Asked,
-    gives=ReplayRow,
+    parameters=Parameters,
+    rows=ReplayRow,
     compute=compute,
     text=_text,
-    doing="replaying",
+    progress_label="replaying",
     shape="row",
     files=(
         rows_file(_rows),

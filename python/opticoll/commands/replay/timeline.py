@@ -6,8 +6,9 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from opticoll import _core, registry
-from opticoll.layout import PICOSECONDS
+from opticoll import _core
+from opticoll.outputs.fabric_names import fabric_text
+from opticoll.outputs.layout import PICOSECONDS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -72,7 +73,7 @@ def draw(asked: object, rows: list[ReplayRow], path: Path) -> None:
     called = row.outcome.timeline["call"]
     kind = np.where(call < 0, 0, kinds[called[np.maximum(call, 0)]]) if len(called) else call
     name = "" if row.trace is None else f"{os.path.basename(row.trace)}, "
-    title = f"{name}{registry.fabric_text(row.fabric)}"
+    title = f"{name}{fabric_text(row.fabric)}"
     plot.rank_timeline(
         rank, kind, start / PICOSECONDS, end / PICOSECONDS, row.ranks, path, title=title
     )

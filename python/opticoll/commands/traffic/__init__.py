@@ -13,27 +13,19 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Any, Literal
 
-from cyclopts import Parameter
-
-from opticoll import words
-from opticoll.arguments import need_fabric
+from opticoll.cli.option_types import count, option
+from opticoll.cli.options import FURTHER, OF_BURSTS, PACKETS, FabricOption
+from opticoll.cli.runner import Command, figure_file, on_command_line, rows_file
 from opticoll.commands.traffic import bursts, packets
 from opticoll.commands.traffic.bursts import BurstRow
 from opticoll.commands.traffic.packets import TrafficRow
 from opticoll.errors import UsageError
-from opticoll.options import (
-    FURTHER,
-    NO_BURSTS,
-    NO_PACKETS,
-    BurstOption,
-    FabricOption,
-    PacketOption,
-)
-from opticoll.rows import plain
-from opticoll.runner import Command, Watch, figure_file, on_command_line, rows_file
-from opticoll.settings import given
+from opticoll.inputs.fabric_files import need_fabric
+from opticoll.inputs.settings import given
+from opticoll.outputs.rows import plain
+from opticoll.outputs.watch import Watch
 
 __all__ = ["COMMAND", "BurstRow", "Traffic", "TrafficRow", "compute"]
 
@@ -47,52 +39,37 @@ class Traffic:
     """What `opticoll traffic` takes."""
 
     fabric: FabricOption = None
-    simulator: Annotated[
-        Literal["packet", "burst"],
-        Parameter(
-            help="Simulator: packet (messages) or burst (optical bursts, on a fabric such as "
-            "ladder:rungs=5,hosts=10,wavelengths=28)",
-            converter=words.choice,
-        ),
-    ] = "packet"
-    pattern: Annotated[
-        str,
-        Parameter(
-            help="Pattern of messages: uniform, group_shift, permutation, nearest, "
-            "hot_spot:rank=0,percent=20 or shift:by=4; several with commas"
-        ),
-    ] = str(PLAIN["pattern"])
-    bytes: Annotated[
-        str,
-        Parameter(
-            help="Size of a message; several with commas",
-            metavar="SIZE",
-            allow_leading_hyphen=True,
-        ),
-    ] = str(PLAIN["bytes"])
-    messages: Annotated[int, words.count("Number of messages of each terminal", MOST_MESSAGES)] = (
-        100
+    simulator: Literal["packet", "burst"] = option(
+        "Simulator: packet (messages) or burst (optical bursts, on a fabric such as "
+        "ladder:rungs=5,hosts=10,wavelengths=28)",
+        default="packet",
     )
-    period: Annotated[
-        str,
-        Parameter(
-            help="Time from one message of a terminal to its next; several with commas",
-            metavar="TIME",
-            allow_leading_hyphen=True,
-        ),
-    ] = str(PLAIN["period"])
-    method: PacketOption = NO_PACKETS
-    burst: BurstOption = NO_BURSTS
-    jobs: Annotated[
-        int | None,
-        words.count(
-            "Number of simultaneous cases, or replications of bursts "
-            "(default: number of processors)",
-            1024,
-            FURTHER,
-        ),
-    ] = None
-    timeline: Annotated[bool, Parameter(parse=False)] = False
+    pattern: str = option(
+        "Pattern of messages: uniform, group_shift, permutation, nearest, "
+        "hot_spot:rank=0,percent=20 or shift:by=4; several with commas",
+        default=str(PLAIN["pattern"]),
+    )
+    bytes: str = option(
+        "Size of a message; several with commas",
+        default=str(PLAIN["bytes"]),
+        metavar="SIZE",
+        allow_leading_hyphen=True,
+    )
+    messages: int = count("Number of messages of each terminal", MOST_MESSAGES, default=100)
+    period: str = option(
+        "Time from one message of a terminal to its next; several with commas",
+        default=str(PLAIN["period"]),
+        metavar="TIME",
+        allow_leading_hyphen=True,
+    )
+    method: Any = PACKETS
+    burst: Any = OF_BURSTS
+    jobs: int | None = count(
+        "Number of simultaneous cases, or replications of bursts (default: number of processors)",
+        1024,
+        FURTHER,
+    )
+    timeline: bool = option(default=False, parse=False)
 
 
 def compute(asked: Traffic, watch: Watch) -> Iterator[TrafficRow | BurstRow]:
@@ -165,13 +142,13 @@ def _alone(asked: Traffic, row: TrafficRow | BurstRow) -> dict[str, str | None]:
 COMMAND = Command(
     name="traffic",
     example="opticoll traffic --fabric torus:dims=4x4 --pattern nearest,uniform",
-    asks=Traffic,
-    gives=(TrafficRow, BurstRow),
+    parameters=Traffic,
+    rows=(TrafficRow, BurstRow),
     compute=compute,
     text=_text,
-    doing="simulating",
+    progress_label="simulating",
     shape="row or rows",
     files=(rows_file(_without_details), figure_file(_draw)),
-    alone=_alone,
+    row_options=_alone,
 )
 command_line = on_command_line(COMMAND)

@@ -6,13 +6,15 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from opticoll import config, registry
 from opticoll._core import Outcome, burst_rate, check_bursts, records, simulate_bursts
+from opticoll.cli.option_types import listed
 from opticoll.errors import UsageError
-from opticoll.layout import align, human_seconds
-from opticoll.rows import (
+from opticoll.inputs.fabric_files import to_medium
+from opticoll.names import without_defaults
+from opticoll.outputs.layout import align, human_seconds
+from opticoll.outputs.rows import (
     OMITTED,
     BitsPerSecond,
     Count,
@@ -26,8 +28,10 @@ from opticoll.rows import (
     means,
     table,
 )
-from opticoll.runner import Watch
-from opticoll.words import listed
+from opticoll.outputs.watch import Watch
+
+if TYPE_CHECKING:
+    from opticoll.inputs.fabric_files import FabricLike
 
 NAMED = ("source", "offered_load", "signalling", "assignment", "converters", "routing")
 """Settings with a column of their own; each may have several values."""
@@ -133,7 +137,7 @@ class BurstRow(Row, core="bursts"):
 
 
 def cases(
-    fabric: config.FabricLike | None, settings: dict[str, str], of_packets: Mapping[str, str]
+    fabric: FabricLike | None, settings: dict[str, str], of_packets: Mapping[str, str]
 ) -> list[Case]:
     """A case of each combination of values with commas between them."""
     if fabric is None:
@@ -141,7 +145,7 @@ def cases(
             "--fabric is missing; give ladder:rungs=5,hosts=10,wavelengths=28,rate=10Gb/s "
             "or the like"
         )
-    network = config.to_medium(fabric)
+    network = to_medium(fabric)
     if "routing" in of_packets:
         settings = {**settings, "routing": of_packets["routing"]}
     for name in of_packets:
@@ -179,7 +183,7 @@ def _row(case: Case, outcome: Outcome) -> BurstRow:
     utilisation = outcome.links["utilisation"]
     busiest = int(utilisation.argmax())
     given = {name: text for name, text in case.settings.items() if name not in NAMED}
-    others = registry.without_defaults("burst_settings", given)
+    others = without_defaults("burst_settings", given)
     return BurstRow.of(
         outcome,
         fabric=outcome.network,

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from opticoll import registry
 from opticoll._core import (
     Fabric,
     Outcome,
@@ -21,11 +20,15 @@ from opticoll._core import (
     parse_time,
     simulate_traffic,
 )
-from opticoll.config import split_algorithms
+from opticoll.cli.option_types import listed
 from opticoll.errors import UsageError
-from opticoll.layout import PICOSECONDS, align, format_rate, human_seconds
-from opticoll.plan_row import FABRIC_LATENCY, latency_fact, latency_s
-from opticoll.rows import (
+from opticoll.inputs.settings import Settings
+from opticoll.inputs.values import split_algorithms
+from opticoll.names import without_defaults
+from opticoll.outputs.fabric_names import fabric_text
+from opticoll.outputs.layout import PICOSECONDS, align, format_rate, human_seconds
+from opticoll.outputs.plan_row import FABRIC_LATENCY, latency_fact, latency_s
+from opticoll.outputs.rows import (
     OMITTED,
     BitsPerSecond,
     Bytes,
@@ -37,9 +40,7 @@ from opticoll.rows import (
     hidden,
     means,
 )
-from opticoll.runner import Watch
-from opticoll.settings import Settings
-from opticoll.words import listed
+from opticoll.outputs.watch import Watch
 
 
 @dataclass(frozen=True)
@@ -208,7 +209,7 @@ def _row(case: Case, packets: Outcome) -> TrafficRow:
         field = f"{name.replace('_', '')}_message_latency_s"
         used[field] = message[f"{name}_ps"] / PICOSECONDS
     given = {name: value for name, value in case.settings.items() if name != "simulator"}
-    settings = registry.without_defaults("settings", given)
+    settings = without_defaults("settings", given)
     return TrafficRow.of(
         packets,
         fabric=case.fabric.spec,
@@ -250,7 +251,7 @@ def _summary(row: TrafficRow) -> str:
     facts = [
         ["pattern", row.pattern],
         ["messages", f"{sent}{row.terminals} terminals, one every {time(row.period_s)}"],
-        ["fabric", registry.fabric_text(row.fabric)],
+        ["fabric", fabric_text(row.fabric)],
         ["injection", f"{format_rate(row.injection_bandwidth)} per terminal"],
         latency_fact(row.fabric_latency_s),
         ["settings", row.settings or "plain"],
@@ -305,7 +306,7 @@ def _table(rows: list[TrafficRow]) -> str:
     first = rows[0]
     head = f"{first.messages} messages from each of {first.terminals} terminals"
     table = align(cells, heading, right=range(4, len(heading)))
-    return f"{head} of {registry.fabric_text(first.fabric)}\n{table}"
+    return f"{head} of {fabric_text(first.fabric)}\n{table}"
 
 
 def draw(rows: list[TrafficRow], path: Path) -> None:

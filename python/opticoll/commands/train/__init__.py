@@ -15,13 +15,13 @@ verified once and simulated once for each distinct size of a bucket. `groups` di
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from cyclopts import Parameter
-
-from opticoll import registry, user_algorithm, words
 from opticoll._core import Fabric, Outcome, TimedModel, check_buckets, format_size
-from opticoll.arguments import need_fabrics, settings_on
+from opticoll.cli.arguments import settings_on
+from opticoll.cli.option_types import count, option, whole
+from opticoll.cli.options import FURTHER, GROUPS, METHOD, FabricsOption, WavelengthOption
+from opticoll.cli.runner import Command, figure_file, on_command_line, rows_file
 from opticoll.commands.train.figure import draw
 from opticoll.commands.train.group_rows import GroupsRow
 from opticoll.commands.train.groups import (
@@ -45,17 +45,13 @@ from opticoll.commands.train.prices import (
 )
 from opticoll.commands.train.text import training_text
 from opticoll.errors import UsageError
-from opticoll.layout import PICOSECONDS
-from opticoll.options import (
-    FURTHER,
-    GROUPS,
-    NO_METHOD,
-    FabricsOption,
-    MethodOption,
-    WavelengthOption,
-)
-from opticoll.plan_row import FABRIC_LATENCY, latency_s, latency_warnings
-from opticoll.rows import (
+from opticoll.inputs import user_algorithm
+from opticoll.inputs.fabric_files import need_fabrics
+from opticoll.inputs.settings import Settings, given
+from opticoll.names import DEFAULT_ALGORITHM, known_names
+from opticoll.outputs.layout import PICOSECONDS
+from opticoll.outputs.plan_row import FABRIC_LATENCY, latency_s, latency_warnings
+from opticoll.outputs.rows import (
     OMITTED,
     BitsPerSecond,
     Bytes,
@@ -69,8 +65,7 @@ from opticoll.rows import (
     means,
     plain,
 )
-from opticoll.runner import Command, Watch, figure_file, on_command_line, rows_file
-from opticoll.settings import Settings, given
+from opticoll.outputs.watch import Watch
 
 __all__ = [
     "COMMAND",
@@ -92,168 +87,107 @@ class Train:
     """What `opticoll train` takes."""
 
     fabric: FabricsOption = None
-    model: Annotated[
-        str | None,
-        Parameter(
-            help="Model, such as resnet50 or gpt:layers=12,width=768; see `opticoll list models` "
-            "(required without --profile)"
-        ),
-    ] = None
-    batch: Annotated[
-        int | None,
-        words.count("Samples per replica and iteration (required without --profile)", MOST),
-    ] = None
-    device: Annotated[
-        str | None,
-        Parameter(
-            help="Accelerator, such as a100:efficiency=0.4; see `opticoll list devices` "
-            f"(default: {registry.records('devices')[0]['name']})"
-        ),
-    ] = None
-    throughput: Annotated[
-        str | None,
-        Parameter(
-            help="Measured rate of one device in place of --device, such as 50TFLOP/s or "
-            "1100images/s (default: none)",
-            group=FURTHER,
-            allow_leading_hyphen=True,
-        ),
-    ] = None
-    profile: Annotated[
-        Path | None,
-        Parameter(
-            help="Profile of the layers with their times, .csv or .yaml, in place of model and "
-            "device (default: none)",
-            converter=words.path,
-        ),
-    ] = None
-    device_memory: Annotated[
-        str | None,
-        Parameter(
-            help="Memory of the device, such as 80GB (default: that of `opticoll list devices`)",
-            group=FURTHER,
-        ),
-    ] = None
-    gradients: Annotated[
-        Literal["float32", "float16", "bfloat16"],
-        Parameter(
-            help="Number format of the gradients: float32, float16 or bfloat16",
-            converter=words.choice,
-            group=FURTHER,
-        ),
-    ] = "float32"
-    buckets: Annotated[
-        str,
-        Parameter(
-            help="Size of a bucket of gradients: tensor, all, ddp (1MiB, then 25MiB) or a size"
-        ),
-    ] = "ddp"
-    overlap: Annotated[
-        bool, Parameter(help="Overlap of sending with the backward pass", negative="--no-overlap")
-    ] = True
-    epochs: Annotated[
-        int | None,
-        words.count("Number of epochs whose time is printed (default: none)", MOST, FURTHER),
-    ] = None
-    samples: Annotated[
-        int | None,
-        words.count(
-            "Number of samples of an epoch (default: that of ImageNet for models of images)",
-            MOST,
-            FURTHER,
-        ),
-    ] = None
-    algorithm: Annotated[
-        str | None,
-        Parameter(
-            help="Algorithm of the all_reduce, or A+B: reduce_scatter by A, all_gather by B "
-            "(default: auto)"
-        ),
-    ] = None
-    tensor_parallel: Annotated[
-        int | None,
-        words.count("Number of ranks that divide each matrix (default: 1)", MOST_RANKS, GROUPS),
-    ] = None
-    pipeline_parallel: Annotated[
-        int | None,
-        words.count("Number of stages of the pipeline (default: 1)", MOST_RANKS, GROUPS),
-    ] = None
-    data_parallel: Annotated[
-        int | None,
-        words.count(
-            "Number of replicas of the model (default: all ranks divided by those of a replica)",
-            MOST_RANKS,
-            GROUPS,
-        ),
-    ] = None
-    expert_parallel: Annotated[
-        int | None,
-        words.count("Number of replicas that divide the experts (default: 1)", MOST_RANKS, GROUPS),
-    ] = None
-    expert_skew: Annotated[
-        str | None,
-        Parameter(
-            help="Skew of tokens among experts: zipf:exponent=...,seed=... or a .csv file of "
-            "weights by layer (default: none, all experts alike)",
-            group=GROUPS,
-        ),
-    ] = None
-    capacity_factor: Annotated[
-        str | None,
-        Parameter(
-            help="Capacity of an expert as a multiple of its even share, such as 1.25; tokens "
-            "above it are dropped (default: none, no tokens are dropped)",
-            group=GROUPS,
-            allow_leading_hyphen=True,
-        ),
-    ] = None
-    sharded: Annotated[
-        int | None,
-        Parameter(
-            help="Stage of ZeRO, what replicas divide: 1 the state of the optimizer, 2 gradients "
-            "too, 3 parameters too as in FSDP (default: 0, nothing)",
-            converter=words.whole(least=0, most=3),
-            group=GROUPS,
-        ),
-    ] = None
-    micro_batches: Annotated[
-        int | None,
-        words.count(
-            "Number of micro-batches of an iteration (default: 1; in a pipeline one for each "
-            "sample)",
-            2**20,
-            GROUPS,
-        ),
-    ] = None
-    collectives: Annotated[
-        list[str] | None,
-        Parameter(
-            name="--collective",
-            help="Algorithm of a collective of groups, such as all_gather=ring; one option for "
-            "each collective (default: auto)",
-            negative=(),
-            group=GROUPS,
-        ),
-    ] = None
-    contention: Annotated[
-        Literal["simulated", "none"] | None,
-        Parameter(
-            help="Contention of groups that share links: simulated, or none, each group timed as "
-            "if alone (default: simulated where a simulator sends single messages)",
-            converter=words.choice,
-            group=GROUPS,
-        ),
-    ] = None
-    reconfigure: Annotated[
-        Literal["layer", "iteration", "never"] | None,
-        Parameter(
-            help="Reconfiguration of a circuit_switch for exchanges among experts: settings for "
-            "each layer, once an iteration for all layers together, or never (default: layer)",
-            converter=words.choice,
-            group=GROUPS,
-        ),
-    ] = None
-    method: MethodOption = NO_METHOD
+    model: str | None = option(
+        "Model, such as resnet50 or gpt:layers=12,width=768; see `opticoll list models` "
+        "(required without --profile)"
+    )
+    batch: int | None = count(
+        "Samples per replica and iteration (required without --profile)", MOST
+    )
+    device: str | None = option(
+        "Accelerator, such as a100:efficiency=0.4; see `opticoll list devices` "
+        f"(default: {known_names('devices')[0]})"
+    )
+    throughput: str | None = option(
+        "Measured rate of one device in place of --device, such as 50TFLOP/s or "
+        "1100images/s (default: none)",
+        group=FURTHER,
+        allow_leading_hyphen=True,
+    )
+    profile: Path | None = option(
+        "Profile of the layers with their times, .csv or .yaml, in place of model and "
+        "device (default: none)"
+    )
+    device_memory: str | None = option(
+        "Memory of the device, such as 80GB (default: that of `opticoll list devices`)",
+        group=FURTHER,
+    )
+    gradients: Literal["float32", "float16", "bfloat16"] = option(
+        "Number format of the gradients: float32, float16 or bfloat16",
+        default="float32",
+        group=FURTHER,
+    )
+    buckets: str = option(
+        "Size of a bucket of gradients: tensor, all, ddp (1MiB, then 25MiB) or a size",
+        default="ddp",
+    )
+    overlap: bool = option(
+        "Overlap of sending with the backward pass", default=True, negative="--no-overlap"
+    )
+    epochs: int | None = count(
+        "Number of epochs whose time is printed (default: none)", MOST, FURTHER
+    )
+    samples: int | None = count(
+        "Number of samples of an epoch (default: that of ImageNet for models of images)",
+        MOST,
+        FURTHER,
+    )
+    algorithm: str | None = option(
+        "Algorithm of the all_reduce, or A+B: reduce_scatter by A, all_gather by B (default: auto)"
+    )
+    tensor_parallel: int | None = count(
+        "Number of ranks that divide each matrix (default: 1)", MOST_RANKS, GROUPS
+    )
+    pipeline_parallel: int | None = count(
+        "Number of stages of the pipeline (default: 1)", MOST_RANKS, GROUPS
+    )
+    data_parallel: int | None = count(
+        "Number of replicas of the model (default: all ranks divided by those of a replica)",
+        MOST_RANKS,
+        GROUPS,
+    )
+    expert_parallel: int | None = count(
+        "Number of replicas that divide the experts (default: 1)", MOST_RANKS, GROUPS
+    )
+    expert_skew: str | None = option(
+        "Skew of tokens among experts: zipf:exponent=...,seed=... or a .csv file of "
+        "weights by layer (default: none, all experts alike)",
+        group=GROUPS,
+    )
+    capacity_factor: str | None = option(
+        "Capacity of an expert as a multiple of its even share, such as 1.25; tokens "
+        "above it are dropped (default: none, no tokens are dropped)",
+        group=GROUPS,
+        allow_leading_hyphen=True,
+    )
+    sharded: int | None = option(
+        "Stage of ZeRO, what replicas divide: 1 the state of the optimizer, 2 gradients "
+        "too, 3 parameters too as in FSDP (default: 0, nothing)",
+        converter=whole(least=0, most=3),
+        group=GROUPS,
+    )
+    micro_batches: int | None = count(
+        "Number of micro-batches of an iteration (default: 1; in a pipeline one for each sample)",
+        2**20,
+        GROUPS,
+    )
+    collectives: list[str] | None = option(
+        "Algorithm of a collective of groups, such as all_gather=ring; one option for "
+        "each collective (default: auto)",
+        name="--collective",
+        group=GROUPS,
+    )
+    contention: Literal["simulated", "none"] | None = option(
+        "Contention of groups that share links: simulated, or none, each group timed as "
+        "if alone (default: simulated where a simulator sends single messages)",
+        group=GROUPS,
+    )
+    reconfigure: Literal["layer", "iteration", "never"] | None = option(
+        "Reconfiguration of a circuit_switch for exchanges among experts: settings for "
+        "each layer, once an iteration for all layers together, or never (default: layer)",
+        group=GROUPS,
+    )
+    method: Any = METHOD
     wavelength: WavelengthOption = None
 
 
@@ -451,7 +385,7 @@ def _grouped(
 
 
 def _algorithm_name(asked: Train) -> str:
-    chosen = registry.DEFAULT_ALGORITHM if asked.algorithm is None else asked.algorithm
+    chosen = DEFAULT_ALGORITHM if asked.algorithm is None else asked.algorithm
     return chosen if isinstance(chosen, str) else user_algorithm.name_of(chosen)
 
 
@@ -600,13 +534,13 @@ def _alone(asked: Any, row: TrainingRow) -> dict[str, Any]:
 COMMAND = Command(
     name="train",
     example="opticoll train --model resnet50 --batch 32 --fabric optree_paper",
-    asks=Train,
-    gives=TrainingRow,
+    parameters=Train,
+    rows=TrainingRow,
     compute=compute,
     text=_text,
-    doing="training",
+    progress_label="training",
     shape="row or rows",
     files=(rows_file(_table), figure_file(draw)),
-    alone=_alone,
+    row_options=_alone,
 )
 command_line = on_command_line(COMMAND)

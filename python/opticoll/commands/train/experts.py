@@ -19,9 +19,9 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
-from opticoll.arguments import key_values
-from opticoll.document import read_text
+from opticoll.cli.arguments import key_values
 from opticoll.errors import ConfigError, UsageError
+from opticoll.formats.document import read_text
 
 MOST_WEIGHT = 2**32 - 1
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from opticoll import registry
 from opticoll.commands.train.text import GROUP_PARTS
+from opticoll.outputs.fabric_names import fabric_labels
 
 if TYPE_CHECKING:
     from opticoll.commands.train import TrainingRow
@@ -30,7 +30,7 @@ def draw(asked: Any, rows: list[TrainingRow], path: Path) -> None:
     row = rows[0]
     title = f"{row.label}, batch {row.batch}"
     if len(rows) > 1:
-        labels = registry.fabric_labels(one.fabric for one in rows)
+        labels = fabric_labels(one.fabric for one in rows)
         names = [f"{labels[one.fabric]}\n{style.conditions(one.fabric)}" for one in rows]
         panel = BarPanel("", _parts([_mean(one) for one in rows], row.groups is not None))
         stacked_bars([panel], names, path, x_label="Iteration", title=title)

@@ -18,14 +18,15 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import opticoll
-from opticoll import _core, registry
+from opticoll import _core
 from opticoll._core import Fabric, GroupedTraining, Plan
 from opticoll.commands.train.group_rows import GroupCollectiveRow, collective_row
-from opticoll.layout import PICOSECONDS
+from opticoll.names import algorithm_spelling
+from opticoll.outputs.layout import PICOSECONDS
 
 if TYPE_CHECKING:
     from opticoll._core import GroupCollectiveRecord
-    from opticoll.settings import Settings
+    from opticoll.inputs.settings import Settings
 
 STATIC = "settings:settings=one"
 """The planner of one setting for all steps of a plan."""
@@ -64,7 +65,8 @@ class GroupPrices:
                 self._add(one, None, (0, 0), [])
                 return
             plan = self._demanded(demand, part)
-            size = largest_source(plan.to_text())
+            assert plan.collective.demand is not None
+            size = plan.collective.demand.largest
         wrong = [violation.sentence for violation in plan.verify()]
         cost = _core.collective_cost(plan, size, **self._settings)
         self.simulator, self.policy = cost["simulator"], cost["policy"]
@@ -112,7 +114,7 @@ class GroupPrices:
         return _core.plan(
             "all_to_all",
             part,
-            registry.algorithm_spelling("all_to_all", algorithm),
+            algorithm_spelling("all_to_all", algorithm),
             size_bytes=made.largest,
             demand=made,
             **self._settings,
@@ -149,12 +151,6 @@ def uniform(demand: list[list[int]]) -> list[list[int]]:
 
 
 _DEMAND = re.compile(r"^demand (\d+) (.*)$", re.MULTILINE)
-
-
-def largest_source(plan: str) -> int:
-    """The most bytes that a rank sends in a plan with a demand: its size."""
-    amounts = (re.findall(r"[=+](\d+)", line[2]) for line in _DEMAND.finditer(plan))
-    return max(sum(map(int, one)) for one in amounts)
 
 
 def with_demand(plan: str, demand: Sequence[Sequence[int]]) -> str:

@@ -5,7 +5,7 @@
 from typing import TYPE_CHECKING, Literal
 
 from opticoll._core import GroupedTraining
-from opticoll.rows import Bytes, Count, Fraction, Positive, Row, Seconds, means
+from opticoll.outputs.rows import Bytes, Count, Fraction, Positive, Row, Seconds, means
 
 if TYPE_CHECKING:
     from opticoll._core import GroupCollectiveRecord
@@ -106,16 +106,10 @@ def collective_row(
     verified: bool = True,
 ) -> GroupCollectiveRow:
     """The row of a collective."""
-    layer, size = one["layer"], one["size_bytes"]
-    if layer is not None:
-        size = mean_size(training, one)
-    return GroupCollectiveRow(
-        group=one["group"],
+    return GroupCollectiveRow.of(
+        one,
         collective=one["collective"] or "message",
-        ranks=one["ranks"],
-        size_bytes=size,
-        layer=layer,
-        count=one["count"],
+        size_bytes=one["size_bytes"] if one["layer"] is None else mean_size(training, one),
         algorithm=algorithm,
         time_s=time_s,
         reconfiguration_s=reconfiguration_s,

@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from opticoll import _core, registry, user_algorithm
+from opticoll import _core
 from opticoll._core import Fabric, GroupedTraining, Outcome, carries_messages
-from opticoll.arguments import algorithms_by_collective, carried_out
+from opticoll.cli.arguments import algorithms_by_collective, carried_out
 from opticoll.commands.train.experts import capacity_millionths, read_skew
 from opticoll.commands.train.group_prices import GroupPrices
 from opticoll.commands.train.group_rows import (
@@ -23,13 +23,15 @@ from opticoll.commands.train.group_rows import (
     mean_size,
 )
 from opticoll.errors import TrainingError, UsageError
+from opticoll.inputs import user_algorithm
+from opticoll.names import DEFAULT_ALGORITHM, algorithm_spelling, known_names
 
 if TYPE_CHECKING:
     from opticoll._core import GroupCollectiveRecord
     from opticoll.commands.train import Train
     from opticoll.commands.train.prices import MemoryRow, Model
-    from opticoll.runner import Watch
-    from opticoll.settings import Settings
+    from opticoll.inputs.settings import Settings
+    from opticoll.outputs.watch import Watch
 
 GIVEN = (
     "tensor_parallel",
@@ -211,8 +213,8 @@ def carry_out(
 
 def _algorithms(asked: Train) -> dict[str, str]:
     """The algorithm of each collective; `algorithm` is that of the all_reduce."""
-    kinds = [record["name"] for record in registry.records("collectives")]
-    chosen = dict.fromkeys(kinds, registry.DEFAULT_ALGORITHM)
+    kinds = known_names("collectives")
+    chosen = dict.fromkeys(kinds, DEFAULT_ALGORITHM)
     given = dict(algorithms_by_collective(asked.collectives))
     if asked.algorithm is not None:
         if not isinstance(asked.algorithm, str) or user_algorithm.is_user_algorithm(
@@ -226,7 +228,7 @@ def _algorithms(asked: Train) -> dict[str, str]:
             )
         given.setdefault("all_reduce", asked.algorithm)
     for kind, algorithm in given.items():
-        chosen[_core.collective_kind(kind)] = registry.algorithm_spelling(kind, algorithm)
+        chosen[_core.collective_kind(kind)] = algorithm_spelling(kind, algorithm)
     return chosen
 
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import opticoll
-from opticoll import config, layer_profile, registry, user_algorithm
 from opticoll._core import (
     Fabric,
     Plan,
@@ -17,14 +16,17 @@ from opticoll._core import (
     parameter_memory,
 )
 from opticoll.errors import UsageError
-from opticoll.rows import Bytes, Row, means
-from opticoll.settings import Settings
+from opticoll.inputs import layer_profile, user_algorithm
+from opticoll.inputs.settings import Settings
+from opticoll.inputs.values import to_bytes
+from opticoll.names import DEFAULT_ALGORITHM, known_names, plans_by_size
+from opticoll.outputs.rows import Bytes, Row, means
 
 if TYPE_CHECKING:
     from opticoll._core import CollectiveCost
     from opticoll.commands.train import Train
-    from opticoll.layer_profile import Profile
-    from opticoll.user_algorithm import UserAlgorithm
+    from opticoll.inputs.layer_profile import Profile
+    from opticoll.inputs.user_algorithm import UserAlgorithm
 
 GRADIENTS = {"float32": 4, "float16": 2, "bfloat16": 2}
 """Number formats in which gradients are sent, with their bytes per parameter."""
@@ -77,7 +79,7 @@ def timed(asked: Train) -> tuple[TimedModel, Model, int]:
         raise UsageError("--batch is missing; give samples per device and iteration, such as 256")
     model = TrainingModel(asked.model)
     layers = model.timed(asked.batch, asked.device, asked.throughput, GRADIENTS[asked.gradients])
-    compute = asked.throughput or asked.device or registry.records("devices")[0]["name"]
+    compute = asked.throughput or asked.device or known_names("devices")[0]
     named = Model(
         name=model.name,
         label=model.label,
@@ -134,7 +136,7 @@ def memory_row(parts: tuple[int, ...], device_bytes: int | None) -> MemoryRow:
 def memory_of(asked: Train, *, device: bool) -> int | None:
     """The memory of a device in bytes, where it is known."""
     if asked.device_memory is not None:
-        return config.to_bytes(asked.device_memory)
+        return to_bytes(asked.device_memory)
     return device_memory(asked.device) if device else None
 
 
@@ -149,7 +151,7 @@ class _Part:
     @property
     def by_size(self) -> bool:
         """Whether each size has a plan of its own."""
-        return isinstance(self.algorithm, str) and registry.plans_by_size(self.algorithm)
+        return isinstance(self.algorithm, str) and plans_by_size(self.algorithm)
 
 
 class Prices:
@@ -158,7 +160,7 @@ class Prices:
     def __init__(self, asked: Train, fabric: Fabric, settings: Settings) -> None:
         self._fabric, self._settings = fabric, settings
         self._wavelength = asked.wavelength or "auto"
-        chosen = registry.DEFAULT_ALGORITHM if asked.algorithm is None else asked.algorithm
+        chosen = DEFAULT_ALGORITHM if asked.algorithm is None else asked.algorithm
         self.algorithm = chosen if isinstance(chosen, str) else user_algorithm.name_of(chosen)
         self._parts = _parts(chosen, fabric.ranks)
         self._kept: dict[str, tuple[Plan, list[str]]] = {}

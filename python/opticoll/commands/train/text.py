@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from opticoll import registry
-from opticoll.layout import align, duration, format_rate, plural, size_names
-from opticoll.plan_row import capacity_lines, different_ranks, latency_fact
+from opticoll.outputs.fabric_names import fabric_labels, fabric_text
+from opticoll.outputs.layout import align, and_more, duration, format_rate, plural, size_names
+from opticoll.outputs.plan_row import capacity_lines, different_ranks, latency_fact
 
 if TYPE_CHECKING:
     from opticoll.commands.train import TrainingRow
@@ -27,7 +27,7 @@ def training_text(rows: Sequence[TrainingRow]) -> str:
 
 def _fabrics(rows: Sequence[TrainingRow]) -> str:
     """A line for each fabric, the ratio to the shortest iteration beside each."""
-    labels = registry.fabric_labels(row.fabric for row in rows)
+    labels = fabric_labels(row.fabric for row in rows)
     least = min(row.iteration_s for row in rows)
     sized = different_ranks(rows)
     lines = [
@@ -95,7 +95,7 @@ def _facts(row: TrainingRow) -> list[list[str]]:
     facts = [
         ["model", f"{row.label}: {row.parameters:,} parameters in {row.tensors} tensors"],
         ["gradients", f"{row.gradients}, {row.gradient_bytes / 1e6:,.1f} MB"],
-        ["fabric", f"{plural(row.ranks, 'rank')}: {registry.fabric_text(row.fabric)}"],
+        ["fabric", f"{plural(row.ranks, 'rank')}: {fabric_text(row.fabric)}"],
         ["injection", f"{format_rate(row.injection_bandwidth)} per rank"],
         latency_fact(row.fabric_latency_s),
         *([] if groups is None else _group_facts(groups)),
@@ -231,8 +231,7 @@ def _group_collectives(groups: GroupsRow) -> str:
     heading = ["group", "collective", "ranks", "size", "times", "algorithm"]
     heading += ["each", "reconfiguration"] if timed else []
     table = align(lines, heading, right=(2, 3, 4, 6, 7) if timed else (2, 3, 4))
-    rest = len(ordered) - MOST_SIZES
-    return f"{table}\nand {rest} more (all of them with --json)" if rest > 0 else table
+    return "\n".join([table, *and_more(len(ordered), MOST_SIZES)])
 
 
 def _sizes(row: TrainingRow) -> str:

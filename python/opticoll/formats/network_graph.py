@@ -17,10 +17,12 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote, unquote
 
-from opticoll import _core, registry
+from opticoll import _core
 from opticoll._core import Fabric, FabricError
-from opticoll.document import Place
 from opticoll.errors import ConfigError, ReadingNote, UnitError
+from opticoll.formats.document import Place
+from opticoll.names import nearest
+from opticoll.outputs.fabric_names import CUSTOM_FILES
 
 LINK_OPTIONS = ("rate", "latency", "sharing")
 """What a link may have of its own."""
@@ -89,7 +91,7 @@ class Graph:
         """Add a link; `letter` is `-` both ways, `~` half duplex, `>` one way."""
         for name in (one, other):
             if name not in self._numbers:
-                near = registry.nearest(name, self._numbers) if self._numbers else ""
+                near = nearest(name, self._numbers) if self._numbers else ""
                 hint = near if "did you mean" in near else ""
                 raise MisplacedError(place, f"there is no rank or switch `{name}`{hint}")
         if one == other:
@@ -143,7 +145,7 @@ class Graph:
                 place = self.places[link]
             raise MisplacedError(place, f"{error}{self._parts()}") from error
         if self.file:
-            registry.CUSTOM_FILES[fabric.spec] = (self.file, set(self.options))
+            CUSTOM_FILES[fabric.spec] = (self.file, set(self.options))
             LIGHT_OF[fabric.spec] = self.light
         return fabric
 
@@ -244,7 +246,7 @@ def from_fields(fields: Mapping[str, Any], file: str = "") -> Fabric:
             graph.options[key] = _text((key,), value)
         elif key not in ("ranks", "switches", "links"):
             known = ("ranks", "switches", "links", *FABRIC_OPTIONS)
-            raise MisplacedError((key,), f"there is no such field{registry.nearest(key, known)}")
+            raise MisplacedError((key,), f"there is no such field{nearest(key, known)}")
     graph.ranks = _names("ranks", fields.get("ranks"), "")
     graph.switches = _names("switches", fields.get("switches", 0), "s")
     graph.named = not (
@@ -265,7 +267,7 @@ def _field_link(graph: Graph, place: Place, link: object) -> None:
     known = ("between", "from", "to", "duplex", *LINK_OPTIONS)
     for key in fields:
         if key not in known:
-            hint = registry.nearest(str(key), known)
+            hint = nearest(str(key), known)
             raise MisplacedError((*place, str(key)), f"a link has no such field{hint}")
     one_way = "between" not in fields
     ends = [fields.get("from"), fields.get("to")] if one_way else fields["between"]

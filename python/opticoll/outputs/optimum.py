@@ -13,9 +13,10 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import NamedTuple
 
-from opticoll import _core, linear_program
+from opticoll import _core
 from opticoll._core import Fabric
-from opticoll.layout import PICOSECONDS, human_seconds
+from opticoll.outputs import linear_program
+from opticoll.outputs.layout import PICOSECONDS, human_seconds
 
 GIGABYTE = 10**9
 

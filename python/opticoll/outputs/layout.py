@@ -1,6 +1,6 @@
 """Words, numbers and columns of plain text.
 
->>> from opticoll.layout import align
+>>> from opticoll.outputs.layout import align
 >>> print(align([["ring", "1023"], ["optree", "72"]], ["algorithm", "steps"], right={1}))
 algorithm  steps
 ring        1023
@@ -13,7 +13,7 @@ import textwrap
 from collections.abc import Iterable, Sequence
 
 from opticoll._core import format_size
-from opticoll.escapes import escaped
+from opticoll.outputs.terminal_text import escaped
 
 PICOSECONDS = 10**12
 
@@ -67,7 +67,7 @@ def duration(time_s: float) -> str:
                 if time_s >= 1e4 * factor
                 else (f"{time_s / factor:#.4g} {unit}")
             )
-    return human_time(round(time_s * PICOSECONDS))
+    return human_seconds(time_s)
 
 
 def format_rate(bits_per_second: int) -> str:
@@ -116,6 +116,11 @@ def labelled(label: str, lines: Sequence[str]) -> list[list[str]]:
 def plural(count: int, word: str) -> str:
     """`1 slot`, `2 slots`."""
     return f"{count} {word}" if count == 1 else f"{count} {word}s"
+
+
+def and_more(count: int, most: int, what: str = "") -> list[str]:
+    """A line that says how many more there are than the `most` that are printed, if there are."""
+    return [f"and {count - most} more{what} (all of them with --json)"] if count > most else []
 
 
 def wrapped(paragraphs: Sequence[str], margin: int) -> list[str]:

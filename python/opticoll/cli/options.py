@@ -5,12 +5,12 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import make_dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from cyclopts import Group, Parameter
 
-from opticoll import words
 from opticoll._core import records
+from opticoll.cli import option_types
 
 
 class _Shown(Group):
@@ -36,51 +36,12 @@ FabricOption = Annotated[
         "(required)"
     ),
 ]
-PlannedFabricOption = Annotated[
-    str | None,
-    Parameter(
-        help="Fabric: a preset, family:key=value,... or a file (required for a collective; beside "
-        "a plan file: where to use the plan, such as a degraded fabric)"
-    ),
-]
-PlacedFabricOption = Annotated[
-    str | None,
-    Parameter(
-        help="Fabric of a schedule of others: a preset, family:key=value,... or a YAML file "
-        "(default: a link from each rank to each other)"
-    ),
-]
 FabricsOption = Annotated[
     list[str] | None,
     Parameter(
         help="Fabric: a preset, family:key=value,... or a file; one option for each fabric "
         "(required)",
         negative=(),
-    ),
-]
-WithoutOption = Annotated[
-    list[str] | None,
-    Parameter(
-        help="Broken link, switch, NIC or rank, such as 'rank 0 -> rank 1'; one option "
-        "for each (default: none)",
-        metavar="PART",
-        negative=(),
-        group=FURTHER,
-    ),
-]
-MembersOption = Annotated[
-    str | None,
-    Parameter(
-        help="Ranks that take part, such as 0-7+16; the others only forward (default: all)",
-        metavar="RANKS",
-        group=FURTHER,
-    ),
-]
-AlgorithmOption = Annotated[
-    str | None,
-    Parameter(
-        help="Algorithm name:key=value,..., a rule such as bruck<80KiB,ring, or your own "
-        "module:function,key=value (default: auto, the fastest plan found)"
     ),
 ]
 SizeOption = Annotated[
@@ -104,7 +65,7 @@ RootOption = Annotated[
     int | None,
     Parameter(
         help="Root of broadcast, reduce, gather, scatter (default: 0)",
-        converter=words.whole(),
+        converter=option_types.whole(),
         allow_leading_hyphen=True,
         group=FURTHER,
     ),
@@ -131,7 +92,7 @@ InputRanksOption = Annotated[
     Parameter(
         help="Number of ranks of a file that does not say it, such as a result of TE-CCL "
         "(default: as its vertices show)",
-        converter=words.whole(least=1),
+        converter=option_types.whole(least=1),
         group=FURTHER,
     ),
 ]
@@ -201,11 +162,11 @@ def _further(record: Mapping[str, Any]) -> Group:
 
 
 def _group(name: str, options: Mapping[str, Parameter]) -> Any:
-    """A dataclass with a field for each option."""
+    """An object with a field for each option, none of which is given."""
     fields = [(one, Annotated[str | None, option], None) for one, option in options.items()]
     made = make_dataclass(name, fields, frozen=True)
     made.__module__ = __name__  # cyclopts takes what is of `types` for no dataclass
-    return made
+    return made()
 
 
 def _settings(
@@ -240,34 +201,11 @@ def _bounded() -> dict[str, Parameter]:
     return {name: one for name, one in _settings("settings").items() if name in OF_BOUNDS}
 
 
-if TYPE_CHECKING:
-    MethodOptions = Any
-    FurtherMethodOptions = Any
-    ReplayOptions = Any
-    BoundedOptions = Any
-    PacketOptions = Any
-    BurstOptions = Any
-    CongestionOptions = Any
-else:
-    MethodOptions = _method("MethodOptions")
-    FurtherMethodOptions = _method("FurtherMethodOptions", group=FURTHER)
-    ReplayOptions = _method("ReplayOptions", ("start", "endpoint", "issue", "overhead"))
-    BoundedOptions = _group("BoundedOptions", _bounded())
-    PacketOptions = _group("PacketOptions", _packets())
-    BurstOptions = _group("BurstOptions", _settings("burst_settings", BURSTS, ["routing"]))
-    CongestionOptions = _group("CongestionOptions", _settings("congestion_settings"))
-
-# No option given.
-NO_METHOD, NO_REPLAY, NO_PACKETS = MethodOptions(), ReplayOptions(), PacketOptions()
-NO_FURTHER_METHOD = FurtherMethodOptions()
-NO_BOUNDED = BoundedOptions()
-NO_BURSTS, NO_CONGESTION = BurstOptions(), CongestionOptions()
-
-BoundedOption = Annotated[BoundedOptions, Parameter(name="*")]
-MethodOption = Annotated[MethodOptions, Parameter(name="*")]
-FurtherMethodOption = Annotated[FurtherMethodOptions, Parameter(name="*")]
-ReplayOption = Annotated[ReplayOptions, Parameter(name="*")]
-PacketOption = Annotated[PacketOptions, Parameter(name="*")]
-BurstOption = Annotated[BurstOptions, Parameter(name="*")]
-
-CongestionOption = Annotated[CongestionOptions, Parameter(name="*")]
+# Without a given option each; a class of parameters has them as defaults.
+METHOD: Any = _method("MethodOptions")
+FURTHER_METHOD: Any = _method("FurtherMethodOptions", group=FURTHER)
+REPLAY: Any = _method("ReplayOptions", ("start", "endpoint", "issue", "overhead"))
+BOUNDED: Any = _group("BoundedOptions", _bounded())
+PACKETS: Any = _group("PacketOptions", _packets())
+OF_BURSTS: Any = _group("BurstOptions", _settings("burst_settings", BURSTS, ["routing"]))
+CONGESTION: Any = _group("CongestionOptions", _settings("congestion_settings"))

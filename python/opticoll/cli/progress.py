@@ -8,8 +8,8 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from opticoll.escapes import escaped
-from opticoll.layout import duration
+from opticoll.outputs.layout import duration
+from opticoll.outputs.terminal_text import escaped
 
 if TYPE_CHECKING:
     from types import TracebackType

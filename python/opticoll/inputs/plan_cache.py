@@ -4,8 +4,8 @@ Only a worker of a study remembers, and only the last plan, so that memory stays
 
 >>> made = []
 >>> with remembered():
-...     first = plan_once("ring", lambda: made.append(1) or "a plan")
-...     again = plan_once("ring", lambda: made.append(2) or "another plan")
+...     first = plan_once(lambda: "ring", lambda: made.append(1) or "a plan")
+...     again = plan_once(lambda: "ring", lambda: made.append(2) or "another plan")
 >>> again, made
 ('a plan', [1])
 """
@@ -49,10 +49,11 @@ def remembered() -> Iterator[None]:
         _memory.on, _memory.last = False, None
 
 
-def plan_once(key: Hashable, make: Callable[[], Plan]) -> Plan:
+def plan_once(key_of: Callable[[], Hashable], make: Callable[[], Plan]) -> Plan:
     """The plan for a key: the one made last if it had the same, else made now."""
     if not _memory.on:
         return make()
+    key = key_of()
     if _memory.last is None or _memory.last.key != key:
         _memory.last = None
         _memory.last = _Last(key, make())

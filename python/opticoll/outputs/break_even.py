@@ -22,8 +22,8 @@ from itertools import groupby, pairwise
 from typing import Any, TypeVar
 
 from opticoll._core import Fabric, format_time
-from opticoll.layout import PICOSECONDS, human_time
-from opticoll.registry import fabric_text
+from opticoll.outputs.fabric_names import fabric_text
+from opticoll.outputs.layout import PICOSECONDS, human_time
 
 WITHIN = 1.01
 """A break-even is sought until the times on its two sides differ by this factor at most."""

@@ -25,11 +25,11 @@ from typing import Any, Literal
 from cyclopts import App, CycloptsError, Group, UnusedCliTokensError
 
 from opticoll import __version__, _core, errors, memory
+from opticoll.cli.help_page import HelpPage, example
+from opticoll.cli.options import all_settings_shown
+from opticoll.cli.runner import Answer
 from opticoll.commands import COMMANDS, GROUPS
-from opticoll.escapes import ESCAPING, escaped, escaped_lines, shortened
-from opticoll.help_page import HelpPage, example
-from opticoll.options import all_settings_shown
-from opticoll.runner import Answer
+from opticoll.outputs.terminal_text import ESCAPING, escaped, escaped_lines, shortened
 
 HELP_FLAGS = ("--help", "-h", "--help-all")
 
@@ -51,7 +51,7 @@ app = App(
 @app.command(name="--completion")
 def completion(shell: Literal["bash", "zsh", "fish"], /) -> Answer:
     """Script that completes words in bash, zsh or fish."""
-    from opticoll.completion import script
+    from opticoll.cli.completion import script
 
     return Answer(script(shell).rstrip("\n"), 0)
 

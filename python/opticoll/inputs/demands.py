@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from opticoll import memory
 from opticoll._core import Collective, Demand, OpticollError, generated_demand, parse_size
-from opticoll.content import read_text
 from opticoll.errors import CollectiveError, FileError
+from opticoll.formats.content import read_text
 
 if TYPE_CHECKING:
     import numpy

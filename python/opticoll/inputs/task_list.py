@@ -10,7 +10,7 @@ A task is a collective, carried out `rounds` times (once if not given) on the no
 for the switches at the time of its `request` (0s if not given). Errors name file, line and field.
 
 >>> import pathlib, tempfile
->>> from opticoll import task_list
+>>> from opticoll.inputs import task_list
 >>> path = pathlib.Path(tempfile.mkdtemp()) / "tasks.yaml"
 >>> _ = path.write_text('''fabric: wss_grid:rows=2,columns=2
 ... tasks: [{collective: all_reduce, nodes: 0-1, size: 1MB}]''')
@@ -26,8 +26,9 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from opticoll._core import Fabric, collective_kind, parse_time
-from opticoll.config import parse_fabric, to_bytes
-from opticoll.document import Document, Text, text, whole
+from opticoll.formats.document import Document, Text, text, whole
+from opticoll.inputs.fabric_files import parse_fabric
+from opticoll.inputs.values import to_bytes
 
 MOST_ROUNDS = 2**40
 

@@ -4,40 +4,49 @@
 
 import os
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Annotated, Any
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
-from cyclopts import Parameter
-
-import opticoll
-from opticoll import _core, config, errors, exports, foreign, registry
-from opticoll._core import Fabric, Outcome, Plan
-from opticoll.demands import DEFAULT_SIZE
-from opticoll.once import plan_once
-from opticoll.options import (
-    NO_METHOD,
-    AlgorithmOption,
+from opticoll import _core, errors, exports
+from opticoll._core import Fabric, Plan
+from opticoll.cli.option_types import argument, option
+from opticoll.cli.options import (
+    FURTHER,
+    METHOD,
     DemandOption,
     FabricOption,
     InputFormatOption,
     InputRanksOption,
-    MembersOption,
-    MethodOption,
-    PlannedFabricOption,
     RootOption,
     SizeOption,
-    WithoutOption,
 )
-from opticoll.runner import Watch
-from opticoll.settings import Settings, given
+from opticoll.inputs import imported, request
+from opticoll.inputs.demands import DEFAULT_SIZE
+from opticoll.inputs.fabric_files import parse_fabric
+from opticoll.inputs.plan_cache import plan_once
+from opticoll.inputs.request import Request
+from opticoll.inputs.settings import Settings, given
+from opticoll.names import DEFAULT_ALGORITHM, has_root, known_names, plans_by_size
+from opticoll.outputs.records import record_rows
+from opticoll.outputs.watch import Watch
 
 
 @dataclass(frozen=True, kw_only=True)
 class PartOptions:
     """Which part of the fabric, or of all fabrics, is used."""
 
-    without: WithoutOption = None
-    members: MembersOption = None
+    without: list[str] | None = option(
+        "Broken link, switch, NIC or rank, such as 'rank 0 -> rank 1'; one option "
+        "for each (default: none)",
+        metavar="PART",
+        group=FURTHER,
+    )
+    members: str | None = option(
+        "Ranks that take part, such as 0-7+16; the others only forward (default: all)",
+        metavar="RANKS",
+        group=FURTHER,
+    )
 
     def __post_init__(self) -> None:
         """Make the parts options of the fabric, so that nothing else has to know them."""
@@ -49,7 +58,7 @@ class PartOptions:
             and isinstance(source, str)
             and names_file(source)
         ):
-            fabric = foreign.read_plan(source, vars(self).get("format"))[0].fabric
+            fabric = imported.read_plan(source, vars(self).get("format"))[0].fabric
         object.__setattr__(self, "fabric", with_parts(fabric, parts))
         object.__setattr__(self, "without", None)
         object.__setattr__(self, "members", None)
@@ -60,9 +69,12 @@ class PlanOptions(PartOptions):
     """The options that make a plan, and time it."""
 
     fabric: FabricOption = None
-    algorithm: AlgorithmOption = None
+    algorithm: str | None = option(
+        "Algorithm name:key=value,..., a rule such as bruck<80KiB,ring, or your own "
+        "module:function,key=value (default: auto, the fastest plan found)"
+    )
     size: SizeOption = None
-    method: MethodOption = NO_METHOD
+    method: Any = METHOD
     root: RootOption = None
     demand: DemandOption = None
 
@@ -76,57 +88,45 @@ class PlanOptions(PartOptions):
 class Source(PlanOptions):
     """A plan: its file, or a collective with options; in Python also a plan itself."""
 
-    fabric: PlannedFabricOption = None
-    source: Annotated[str, Parameter(help="Plan file, or a collective such as all_gather")] = field(
-        kw_only=False
+    fabric: str | None = option(
+        "Fabric: a preset, family:key=value,... or a file (required for a collective; beside "
+        "a plan file: where to use the plan, such as a degraded fabric)"
     )
+    source: str = argument("Plan file, or a collective such as all_gather")
 
 
 @dataclass(frozen=True, kw_only=True)
 class FileSource(Source):
     """A plan as `Source` has it; its file may be of any format that is known."""
 
-    source: Annotated[
-        str, Parameter(help="File of a plan or schedule, or a collective such as all_gather")
-    ] = field(kw_only=False)
+    source: str = argument("File of a plan or schedule, or a collective such as all_gather")
     format: InputFormatOption = None
     ranks: InputRanksOption = None
 
 
-def build(collective: str, asked: PlanOptions, wavelength: str | None, watch: Watch) -> Plan:
-    """The plan that a collective and options ask for, for its size and settings."""
-    key = plan_key(collective, asked, wavelength)
-    return plan_once(key, lambda: make(collective, asked, wavelength, watch))
-
-
-def make(collective: str, asked: PlanOptions, wavelength: str | None, watch: Watch) -> Plan:
-    """As `build`, without regard to the plan made last."""
+def read_request(collective: str, asked: PlanOptions, wavelength: str | None) -> Request:
+    """Read what a collective and options ask for."""
     kind = _core.collective_kind(collective)
     check_root(kind, asked.root)
     check_rule(wavelength, "wavelengths=2 in --fabric sets how many there are")
-    return opticoll.plan(
+    return request.read(
         kind,
-        need_fabric(asked.fabric),
+        asked.fabric,
         asked.algorithm,
-        size=_planned_size(asked),
+        # A demand may have a size of its own.
+        size=DEFAULT_SIZE if asked.size is None and asked.demand is None else asked.size,
         root=0 if asked.root is None else asked.root,
         demand=asked.demand,
         wavelength="auto" if wavelength is None else wavelength,
-        watch=lambda candidate: watch.update(f"trying {candidate}", 0, 0),
-        **asked.settings,
+        settings=asked.settings,
     )
-
-
-def _planned_size(asked: PlanOptions) -> str | None:
-    """The size to plan for; None where the demand has a size of its own."""
-    return DEFAULT_SIZE if asked.size is None and asked.demand is None else asked.size
 
 
 def plan_key(collective: str, asked: PlanOptions, wavelength: str | None) -> Hashable:
     """What a plan depends on: on the size and the settings only if its algorithm looks at them."""
-    algorithm = asked.algorithm or registry.DEFAULT_ALGORITHM
+    algorithm = asked.algorithm or DEFAULT_ALGORITHM
     timed: tuple[Hashable, ...] = (asked.size is None,)
-    if registry.plans_by_size(algorithm):
+    if plans_by_size(algorithm):
         timed = (asked.size, *sorted(asked.settings.items()))
     return (collective, asked.fabric, algorithm, asked.root, asked.demand, wavelength, timed)
 
@@ -144,52 +144,44 @@ def obtain(
             kind = _core.collective_kind(asked.source)
         except errors.CollectiveError as error:
             raise errors.CollectiveError(f"{error}; nor is there such a plan file") from error
-        return build(kind, asked, wavelength, watch)
-    options: dict[str, object] = {"--algorithm": asked.algorithm, "--wavelength": wavelength}
-    options |= {"--root": asked.root, "--demand": asked.demand}
-    for option, value in options.items():
-        if value is not None:
-            raise errors.UsageError(f"{option} cannot be given with a plan file: it holds its own")
-    fabric = None if asked.fabric is None else config.parse_fabric(asked.fabric)
+        wanted = read_request(kind, asked, wavelength)
+        key = partial(plan_key, kind, asked, wavelength)
+        return plan_once(key, partial(wanted.plan, watch.try_candidate))
+    own = {name: getattr(asked, name) for name in ("algorithm", "root", "demand")}
+    problem = "cannot be given with a plan file: it holds its own"
+    refuse_given({**own, "wavelength": wavelength}, problem)
+    fabric = None if asked.fabric is None else parse_fabric(asked.fabric)
     form, ranks = (asked.format, asked.ranks) if isinstance(asked, FileSource) else (None, None)
     if as_exported and form is None:
         try:
             beside = exports.plan_beside(asked.source)
             if beside is not None:
-                plan, notes = foreign.read_fitting(beside, fabric)
-                foreign.check_ranks(plan.collective.ranks, None, ranks)
+                plan, notes = imported.read_fitting(beside, fabric)
+                imported.check_ranks(plan.collective.ranks, None, ranks)
                 watch.notes += notes
                 return plan
         except errors.OpticollError as error:
             watch.notes.append(f"the plan beside `{asked.source}` is not used: {error}")
-    plan, notes = foreign.read_plan(asked.source, form, fabric, ranks)
+    plan, notes = imported.read_plan(asked.source, form, fabric, ranks)
     watch.notes += notes
     if not as_exported:
         watch.notes += exports.of_its_own(asked.source)
     return plan
 
 
-def simulate(
-    plan: Plan, size_bytes: int, settings: Settings, watch: Watch, *, timeline: bool = False
-) -> Outcome:
-    """Simulate; the packet simulator says what lies before it, and how far it is."""
-    if (settings.get("simulator") or "").strip().lower() != "packet":
-        return plan.simulate(size_bytes, **settings)
-    work = plan.expected_packets(size_bytes, **settings)
-    watch.announce(*work)
-
-    def progress(_events: int, messages: int, _time_ps: int) -> None:
-        watch.update("messages delivered", messages, work[0])
-
-    return plan.simulate(size_bytes, watch=progress, timeline=timeline, **settings)
-
-
 def check_root(kind: str, root: int | None) -> None:
     """Refuse a root for a collective that has none."""
-    if root is not None and not registry.has_root(kind):
-        names = [record["name"] for record in registry.records("collectives")]
-        rooted = [name for name in names if registry.has_root(name)]
+    if root is not None and not has_root(kind):
+        names = known_names("collectives")
+        rooted = [name for name in names if has_root(name)]
         raise errors.UsageError(f"--root: {kind} has no root; only {', '.join(rooted)} have one")
+
+
+def refuse_given(options: Mapping[str, object], problem: str) -> None:
+    """Refuse the first option that is given, of options by their names in Python."""
+    for name, value in options.items():
+        if value is not None:
+            raise errors.UsageError(f"--{name.replace('_', '-')} {problem}")
 
 
 def check_planned(source: str, size: str | None, settings: Settings) -> None:
@@ -224,7 +216,7 @@ def settings_on(fabric: Fabric, fabrics: Sequence[Fabric], settings: Settings) -
         return settings
     known = {
         record["name"]: [one["meaning"] for one in record["options"] if one["name"] == "simulator"]
-        for record in registry.records("settings")
+        for record in record_rows("settings")
     }
     others = {one.simulator for one in fabrics if one.simulator != fabric.simulator}
     return given(
@@ -238,7 +230,7 @@ def settings_on(fabric: Fabric, fabrics: Sequence[Fabric], settings: Settings) -
 
 def names_file(source: str) -> bool:
     """Whether a source is a file, by its name or because it exists and is no collective."""
-    if source.endswith(foreign.SUFFIXES) or os.sep in source:
+    if source.endswith(imported.SUFFIXES) or os.sep in source:
         return True
     try:
         _core.collective_kind(source)
@@ -266,22 +258,7 @@ def with_parts(fabric: Any, parts: Mapping[str, str]) -> Any:
         return [with_parts(one, given) for one in fabric]
     if isinstance(fabric, Fabric):
         fabric = fabric.spec
-    return config.parse_fabric(fabric, **given).spec
-
-
-def need_fabric(fabric: "config.FabricLike | None") -> Fabric:
-    """The fabric of an option that must be given."""
-    if fabric is None:
-        raise errors.UsageError(
-            "--fabric is missing; give a preset such as optree_paper, "
-            "or wdm_ring:ranks=16,wavelengths=2"
-        )
-    return config.to_fabric(fabric)
-
-
-def need_fabrics(fabrics: "Sequence[config.FabricLike] | None") -> list[Fabric]:
-    """The fabrics of an option that must be given and may be given again."""
-    return config.to_fabrics([need_fabric(fabric) for fabric in fabrics or ()] or need_fabric(None))
+    return parse_fabric(fabric, **given).spec
 
 
 def key_values(option: str, text: str, example: str) -> dict[str, str]:

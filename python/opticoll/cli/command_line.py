@@ -14,7 +14,6 @@ from __future__ import annotations
 import dataclasses
 import os
 import shlex
-import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -78,23 +77,25 @@ def as_text(value: Any) -> str:
     return str(value)
 
 
-def options(asks: Any) -> dict[str, Option]:
+def options(parameters: Any) -> dict[str, Option]:
     """The options of a class of parameters by their names in studies."""
-    if asks not in _OPTIONS:
-        _OPTIONS[asks] = {one.name: one for one in _options(asks, None)}
-    return _OPTIONS[asks]
+    if parameters not in _OPTIONS:
+        _OPTIONS[parameters] = {one.name: one for one in _options(parameters, None)}
+    return _OPTIONS[parameters]
 
 
 _OPTIONS: dict[Any, dict[str, Option]] = {}
 
 
 def _options(kind: type, group: str | None) -> Iterator[Option]:
-    hints = typing.get_type_hints(kind, include_extras=True)
+    from opticoll.cli.option_types import hints
+
+    known = hints(kind)
     for one in dataclasses.fields(kind):
         if dataclasses.is_dataclass(one.default):
             yield from _options(type(one.default), one.name)
             continue
-        hint: Any = hints[one.name]
+        hint: Any = known[one.name]
         remarks: tuple[Any, ...] = ()
         if get_origin(hint) is Annotated:
             hint, remarks = hint.__origin__, hint.__metadata__
@@ -115,9 +116,9 @@ def _options(kind: type, group: str | None) -> Iterator[Option]:
         )
 
 
-def line(command: str, asks: type, given: Mapping[str, Value]) -> str:
+def line(command: str, parameters: type, given: Mapping[str, Value]) -> str:
     """The command line with values of options by their names in studies, for a shell."""
-    known = options(asks)
+    known = options(parameters)
     places, words = [], []
     for name, value in given.items():
         option = known.get(name)

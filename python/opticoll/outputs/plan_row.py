@@ -11,9 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from opticoll import registry
 from opticoll._core import (
     Fabric,
     Outcome,
@@ -24,18 +23,36 @@ from opticoll._core import (
     time_bound,
 )
 from opticoll.formulas import bandwidths
-from opticoll.layout import (
+from opticoll.names import canonical, has_root
+from opticoll.outputs.fabric_names import fabric_text
+from opticoll.outputs.layout import (
     PICOSECONDS,
     align,
+    and_more,
     describe_size,
     format_rate,
+    human_seconds,
     human_time,
     labelled,
     plural,
     wrapped,
 )
-from opticoll.optimum import ALL_AT_ONCE, LINEAR, before_and_now, proved_time
-from opticoll.proof import (
+from opticoll.outputs.optimum import ALL_AT_ONCE, LINEAR, before_and_now, proved_time
+from opticoll.outputs.records import record_row
+from opticoll.outputs.rows import (
+    OMITTED,
+    BitsPerSecond,
+    Bytes,
+    Count,
+    GigabytesPerSecond,
+    Picoseconds,
+    Row,
+    Seconds,
+    command_field,
+    hidden,
+    means,
+)
+from opticoll.outputs.verification import (
     FORM,
     NOT_PIPELINED,
     OF_PIECES,
@@ -49,19 +66,10 @@ from opticoll.proof import (
     violation_lines,
     violation_rows,
 )
-from opticoll.rows import (
-    OMITTED,
-    BitsPerSecond,
-    Bytes,
-    Count,
-    GigabytesPerSecond,
-    Picoseconds,
-    Row,
-    Seconds,
-    command_field,
-    hidden,
-    means,
-)
+
+if TYPE_CHECKING:
+    from opticoll._core import Settings
+    from opticoll.outputs.watch import Watch
 
 ROUNDING = 1e-12
 """Share of a time by which the fluid simulator may round it down."""
@@ -205,7 +213,7 @@ def latency_warnings(fabric: Fabric, steps: int) -> list[str]:
     """
     if steps < 2 or fabric.latency_ps:
         return []
-    known = {option["name"] for option in _record(fabric)["options"]}
+    known = {option["name"] for option in record_row("fabrics", fabric.family).options}
     (option,) = known & {"latency", "propagation"}
     return [
         f"{fabric.family} says no latency, so that many steps take no longer than one with as many "
@@ -285,6 +293,28 @@ def plan_row(
     )
 
 
+def measured(
+    plan: Plan,
+    violations: Sequence[Violation],
+    size_bytes: int,
+    settings: Settings,
+    watch: Watch | None = None,
+    *,
+    timeline: bool = False,
+) -> tuple[PlanRow, Outcome]:
+    """Simulates a plan that was verified; the packet simulator says how far it is."""
+    more: dict[str, Any] = {}
+    simulator = settings.get("simulator")
+    if watch is not None and simulator is not None and canonical(simulator, ["packet"]):
+        messages, chunks, forwards = plan.expected_packets(size_bytes, **settings)
+        watch.announce(messages, chunks, forwards)
+        label = f"{plan.algorithm}, {format_size(size_bytes)}: messages delivered"
+        more["watch"] = lambda _, delivered, __: watch.update(label, delivered, messages)
+        more["timeline"] = timeline
+    outcome = plan.simulate(size_bytes, **more, **settings)
+    return plan_row(plan, violations, outcome, size_bytes), outcome
+
+
 def _reconfiguration_s(fabric: Fabric) -> float | None:
     """The time from one setting to the next, all parts together; None where there is none."""
     option = fabric.options.get("reconfiguration")
@@ -329,16 +359,10 @@ def _demand_words(plan: Plan, row: PlanRow) -> str:
     return f"{words}, and receives {bytes_of[1]}"
 
 
-def _record(fabric: Fabric) -> registry.RecordRow:
-    """What `opticoll list` says of the family of a fabric."""
-    (record,) = (one for one in registry.records("fabrics") if one["name"] == fabric.family)
-    return record
-
-
 def describe_fabric(fabric: Fabric) -> list[str]:
     """The fabric in words, and as its title names it; three lines."""
-    summary = _record(fabric)["summary"]
-    return [f"{summary[0].lower()}{summary[1:]}", fabric.words, registry.fabric_text(fabric.spec)]
+    summary = record_row("fabrics", fabric.family).summary
+    return [f"{summary[0].lower()}{summary[1:]}", fabric.words, fabric_text(fabric.spec)]
 
 
 def _plan_line(row: PlanRow) -> str:
@@ -375,7 +399,7 @@ def _gap(value: int, bound: int) -> str:
 
 def plan_summary(plan: Plan, row: PlanRow) -> str:
     """A line that says all, then what the plan is and what it needs, one fact a line."""
-    rooted = registry.has_root(plan.collective.kind)
+    rooted = has_root(plan.collective.kind)
     root = f", root {row.root}" if rooted else ""
     claimed = row.claimed_steps
     paper = "" if claimed is None else f"; the paper says {claimed}"
@@ -426,7 +450,7 @@ def _bandwidths(row: PlanRow) -> str:
 
 def latency_fact(seconds: float) -> list[str]:
     """The latency of a fabric as a fact of a summary."""
-    return ["latency", f"{human_time(round(seconds * PICOSECONDS))} to the farthest rank"]
+    return ["latency", f"{human_seconds(seconds)} to the farthest rank"]
 
 
 def _transfers(row: PlanRow) -> str:
@@ -452,14 +476,13 @@ def _candidate_table(candidates: Sequence[CandidateRow]) -> str:
         [
             one.name,
             _at_least(str(one.steps), one, one.steps),
-            _at_least(human_time(round(one.time_s * PICOSECONDS)), one, one.time_s),
+            _at_least(human_seconds(one.time_s), one, one.time_s),
             one.left_out or "simulated",
         ]
         for one in shown
     ]
     table = align(rows, ["candidate", "steps", "time", ""], right={1, 2})
-    rest = len(candidates) - len(shown)
-    return f"{table}\nand {rest} more (all of them with --json)" if rest else table
+    return "\n".join([table, *and_more(len(candidates), MOST_CANDIDATES)])
 
 
 def _at_least(said: str, candidate: CandidateRow, number: float) -> str:
@@ -485,9 +508,7 @@ def capacity_lines(rows: Sequence[Any]) -> list[str]:
         )
     latencies = {row.fabric_latency_s for row in rows}
     if len(latencies) > 1:
-        least, most = (
-            human_time(round(end * PICOSECONDS)) for end in (min(latencies), max(latencies))
-        )
+        least, most = (human_seconds(end) for end in (min(latencies), max(latencies)))
         lines.append(
             f"These fabrics differ in latency, from {least} to {most} to the farthest rank: of "
             "short messages the times compare that."

@@ -18,7 +18,7 @@ Layers stand in the order in which they run forward. `parameters` are those of e
 a layer that learns nothing has none (`[]`, or an empty cell). Errors name file, line and field.
 
 >>> import pathlib, tempfile
->>> from opticoll import layer_profile
+>>> from opticoll.inputs import layer_profile
 >>> path = pathlib.Path(tempfile.mkdtemp()) / "tiny.csv"
 >>> _ = path.write_text("name,parameters,forward,backward\\nconv,864+32,120us,260us\\n")
 >>> layer_profile.read(path).layers
@@ -37,16 +37,8 @@ from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 from opticoll._core import parse_time
-from opticoll.config import is_yaml
-from opticoll.document import (
-    Document,
-    Place,
-    Text,
-    read_fields,
-    read_text,
-    whole,
-)
 from opticoll.errors import ConfigError, FileError
+from opticoll.formats.document import Document, Place, Text, is_yaml, read_fields, read_text, whole
 
 MOST_PARAMETERS = 2**53
 

@@ -15,8 +15,8 @@ from itertools import groupby
 from typing import Annotated, Any, TypeVar
 
 from opticoll._core import Fabric
-from opticoll.layout import align, plural
-from opticoll.rows import Length, Row, means
+from opticoll.outputs.layout import align, and_more, plural
+from opticoll.outputs.rows import Length, Row, means
 
 Of = TypeVar("Of")
 
@@ -126,7 +126,5 @@ def _words(circuits: list[CircuitRow]) -> str:
 
 
 def _table(cells: list[list[str]], heads: list[str]) -> str:
-    lines = [align(cells[:MOST_SETS], heads)]
-    if len(cells) > MOST_SETS:
-        lines.append(f"and {len(cells) - MOST_SETS} more (all of them with --json)")
-    return "\n".join(lines)
+    table = align(cells[:MOST_SETS], heads)
+    return "\n".join([table, *and_more(len(cells), MOST_SETS)])

@@ -50,7 +50,7 @@ from typing import (
 
 from opticoll._core import Outcome, fields_of, format_size
 from opticoll.errors import UsageError, installing
-from opticoll.layout import PICOSECONDS, align, format_rate, human_seconds, human_time
+from opticoll.outputs.layout import PICOSECONDS, align, format_rate, human_seconds, human_time
 
 if typing.TYPE_CHECKING:
     import pandas
@@ -170,23 +170,21 @@ class Row(Mapping[str, Any], metaclass=_Described):
         cls._complete = True
 
     @classmethod
-    def of(cls, *sources: Outcome | Mapping[str, Any], **own: Any) -> Self:
-        """A row of own values, the others those of the same name in totals, rows of tables or rows.
+    def of(cls, *sources: object, **own: Any) -> Self:
+        """A row of own values; the others have those of the same name in the first source with one.
 
-        A field of seconds has the picoseconds of a source.
+        A source is an outcome, for its totals, a mapping such as another row, or any object, for
+        its attributes. A field of seconds has the picoseconds of a source.
         """
-        for source in sources:
-            known = vars(source) if isinstance(source, Row) else source
-            known = known.totals if isinstance(known, Outcome) else known
-            for one in dataclasses.fields(cls):  # type: ignore[arg-type]
-                if one.name in own:
-                    continue
-                exact = f"{one.name.removesuffix('_s')}_ps"
-                if one.name in known:
-                    own[one.name] = known[one.name]
-                elif exact in known and one.name.endswith("_s"):
-                    time_ps = known[exact]
-                    own[one.name] = None if time_ps is None else time_ps / PICOSECONDS
+        for one in dataclasses.fields(cls):  # type: ignore[arg-type]
+            for source in () if one.name in own else sources:
+                value = _read(source, one.name)
+                if value is OMITTED and one.name.endswith("_s"):
+                    time_ps = _read(source, f"{one.name.removesuffix('_s')}_ps")
+                    value = time_ps if time_ps in (None, OMITTED) else time_ps / PICOSECONDS
+                if value is not OMITTED:
+                    own[one.name] = value
+                    break
         return cls(**own)
 
     def __getitem__(self, name: str) -> Any:
@@ -215,6 +213,15 @@ class Row(Mapping[str, Any], metaclass=_Described):
             for name, value in self.items()
         )
         return f"<table>{cells}</table>"
+
+
+def _read(source: object, name: str) -> Any:
+    """The value of a name in a source of rows; OMITTED where there is none."""
+    if isinstance(source, Outcome):
+        source = source.totals
+    if isinstance(source, Mapping) and not isinstance(source, Row):
+        return source.get(name, OMITTED)
+    return getattr(source, name, OMITTED)
 
 
 @dataclass(frozen=True)

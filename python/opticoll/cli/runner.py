@@ -2,7 +2,7 @@
 
 >>> from collections.abc import Iterator
 >>> from dataclasses import dataclass, field
->>> from opticoll.rows import Count, Row, means
+>>> from opticoll.outputs.rows import Count, Row, means
 >>> @dataclass(frozen=True, kw_only=True)
 ... class Squares:
 ...     "What `squares` takes."
@@ -15,8 +15,9 @@
 ...     for number in range(asked.most):
 ...         yield Square(number=number, square=number**2)
 >>> command = Command(
-...     name="squares", example="opticoll squares 3", asks=Squares, gives=Square,
-...     compute=compute, text=lambda asked, rows: f"{len(rows)} squares", doing="multiplying",
+...     name="squares", example="opticoll squares 3", parameters=Squares, rows=Square,
+...     compute=compute, text=lambda asked, rows: f"{len(rows)} squares",
+...     progress_label="multiplying",
 ... )
 >>> print(answer(command, Squares(2), {}, as_json=True).text)
 [
@@ -39,44 +40,18 @@ from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, S
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, field, make_dataclass
 from pathlib import Path
-from types import MappingProxyType, SimpleNamespace
-from typing import Annotated, Any, Generic, Literal, TypeVar, get_type_hints
+from types import SimpleNamespace
+from typing import Annotated, Any, Generic, Literal, TypeVar
 
 from opticoll import errors
-from opticoll.command_line import line_of
+from opticoll.cli.command_line import line_of
 from opticoll.formats import Holds, named, suffixes
-from opticoll.rows import OMITTED, Row, plain
+from opticoll.outputs.rows import OMITTED, Row, plain
+from opticoll.outputs.verification import Refuted
+from opticoll.outputs.watch import Watch
 
 A = TypeVar("A")
 R = TypeVar("R", bound=Row)
-
-
-class Watch:
-    """What a computation says while it goes on, and the files that are waited for."""
-
-    def __init__(
-        self,
-        files: Mapping[str, Path] = MappingProxyType({}),
-        update: Callable[[str, int, int], object] | None = None,
-        announce: Callable[[int, int, int], object] | None = None,
-    ) -> None:
-        self.files = files
-        """The files that will be written, by their options, such as `figure`."""
-        self.notes: list[str] = []
-        """Sentences for standard error beside the answer."""
-        self.failed = False
-        """Whether a part of what was asked for could not be done: the exit code is 1."""
-        self._update, self._announce = update, announce
-
-    def update(self, label: str, done: int, total: int) -> None:
-        """Say what is being done, and how much of it is done, of how much."""
-        if self._update is not None:
-            self._update(label, done, total)
-
-    def announce(self, messages: int, chunks: int, forwards: int) -> None:
-        """Say how much work the packet simulator has before it."""
-        if self._announce is not None:
-            self._announce(messages, chunks, forwards)
 
 
 @dataclass(frozen=True)
@@ -147,23 +122,23 @@ class Command(Generic[A, R]):
         Its name on the command line.
     example
         A command line.
-    asks
+    parameters
         A frozen dataclass of parameters, annotated for the command line.
-    gives
+    rows
         The class of its rows; several where the parameters choose.
     compute
         Yields rows as they are finished.
     text
         The rows as people read them.
-    doing
+    progress_label
         What a progress bar says at first.
     shape
         JSON is a list of the rows, the only one (`row`), or a list where there are several.
     files
         What it can write beside its answer.
-    shares
+    cache_key
         What the plan of its parameters depends on: points of a study that have the same share it.
-    alone
+    row_options
         The options with which a row is the only answer, where the parameters ask for several.
     names
         The names that its first argument can be, where opticoll itself does not know them.
@@ -171,22 +146,22 @@ class Command(Generic[A, R]):
 
     name: str
     example: str
-    asks: type[A]
-    gives: type[R] | tuple[type[R], ...]
+    parameters: type[A]
+    rows: type[R] | tuple[type[R], ...]
     compute: Callable[[A, Watch], Iterator[R]]
     text: Callable[[A, list[R]], str]
-    doing: str
+    progress_label: str
     shape: Literal["rows", "row", "row or rows"] = "rows"
     files: tuple[File[A, R], ...] = ()
-    shares: Callable[[A], Hashable] | None = None
-    alone: Callable[[A, R], Mapping[str, Any]] | None = None
+    cache_key: Callable[[A], Hashable] | None = None
+    row_options: Callable[[A, R], Mapping[str, Any]] | None = None
     names: Collection[str] = ()
 
     def schema(self) -> dict[str, Any]:
         """The JSON schema of what the command prints."""
-        from opticoll.rows import schema
+        from opticoll.outputs.rows import schema
 
-        classes = self.gives if isinstance(self.gives, tuple) else (self.gives,)
+        classes = self.rows if isinstance(self.rows, tuple) else (self.rows,)
         shapes: list[dict[str, Any]] = []
         known: dict[str, Any] = {}
         for kind in classes:
@@ -203,14 +178,6 @@ class Command(Generic[A, R]):
             **(shapes[0] if len(shapes) == 1 else {"oneOf": shapes}),
             **({"$defs": known} if known else {}),
         }
-
-
-class Refuted(errors.UsageError):
-    """A plan that must not be carried out since it is wrong: its proof stands for the answer."""
-
-    def __init__(self, message: str, row: Row, text: str, notes: Sequence[str] = ()) -> None:
-        super().__init__(message)
-        self.row, self.text, self.notes = row, text, notes
 
 
 @dataclass
@@ -238,7 +205,7 @@ class Answer:
 
 def run(command: Command[A, R], **values: Any) -> list[R]:
     """The rows of a command in Python; values of settings in groups are given like the others."""
-    return list(computed(command, _grouped(command.asks, values), Watch()))
+    return list(computed(command, _grouped(command.parameters, values), Watch()))
 
 
 def computed(command: Command[A, R], asked: A, watch: Watch) -> Iterator[R]:
@@ -247,7 +214,7 @@ def computed(command: Command[A, R], asked: A, watch: Watch) -> Iterator[R]:
         if getattr(row, "command", None) is not OMITTED:
             yield row
             continue
-        changes = {} if command.alone is None else command.alone(asked, row)
+        changes = {} if command.row_options is None else command.row_options(asked, row)
         line = line_of(command.name, asked, changes)
         yield row if line is None else dataclasses.replace(row, command=line)  # type: ignore[type-var]
 
@@ -276,14 +243,14 @@ def answer(
     OpticollError
         Bad input. The rows computed so far have been written where a file of rows is asked for.
     """
-    from opticoll.waiting import Waiting
+    from opticoll.cli.progress import Waiting
 
     asked_for = [(file, path) for file in command.files if (path := paths.get(file.option))]
     for file, path in asked_for:
         file.check(path)
     rows: list[R] = []
     with (
-        Waiting(command.doing) as waiting,
+        Waiting(command.progress_label) as waiting,
         # A user's own algorithm may print: standard output is for results only.
         redirect_stdout(sys.stderr),
         _kept_on_failure(asked_for, asked, rows),
@@ -346,16 +313,18 @@ def on_command_line(command: Command[A, R]) -> Callable[..., Answer]:
     """
     from cyclopts import Parameter
 
-    from opticoll import words
-    from opticoll.options import OUTPUT, JsonOption
+    from opticoll.cli import option_types
+    from opticoll.cli.options import OUTPUT, JsonOption
 
-    every = dataclasses.fields(command.asks)  # type: ignore[arg-type]
-    hints = get_type_hints(command.asks, include_extras=True)
+    every = dataclasses.fields(command.parameters)  # type: ignore[arg-type]
+    hints = option_types.hints(command.parameters)
     named = [(one.name, hints[one.name], _default(one)) for one in every if one.kw_only]
     paths = [
         (
             file.option,
-            Annotated[Path | None, Parameter(help=file.help, converter=words.path, group=OUTPUT)],
+            Annotated[
+                Path | None, Parameter(help=file.help, converter=option_types.path, group=OUTPUT)
+            ],
             field(default=None),
         )
         for file in command.files
@@ -364,7 +333,7 @@ def on_command_line(command: Command[A, R]) -> Callable[..., Answer]:
     files = _group("Files", paths)
 
     def command_line(*places: Any, options: Any, files: Any, as_json: bool = False) -> Answer:
-        asked = command.asks(*places, **vars(options))
+        asked = command.parameters(*places, **vars(options))
         return answer(command, asked, vars(files), as_json=as_json)
 
     own = inspect.Parameter

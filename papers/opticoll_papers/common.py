@@ -22,8 +22,8 @@ from typing import Any
 
 import opticoll
 from opticoll import Fabric, format_size
-from opticoll.build import build
-from opticoll.rows import Bytes, Count, Positive, Row, Seconds, means, plain
+from opticoll.outputs.rows import Bytes, Count, Positive, Row, Seconds, means, plain
+from opticoll.study.build_digest import build
 from opticoll.study.store import Result, Store
 from opticoll_papers.claims import load
 from opticoll_papers.judging import Computed, judge_all

@@ -23,10 +23,11 @@ from typing import (
     get_type_hints,
 )
 
-from opticoll import memory, registry
+from opticoll import memory
 from opticoll._core import take_memory
-from opticoll.content import opened
 from opticoll.errors import ConfigError, FileError, OpticollError
+from opticoll.formats.content import opened
+from opticoll.names import nearest
 
 if TYPE_CHECKING:
     from ruamel.yaml.nodes import MappingNode, Node
@@ -167,6 +168,11 @@ class Document:
         return line
 
 
+def is_yaml(text: str) -> bool:
+    """Whether a file is YAML, judged by its name."""
+    return text.endswith((".yaml", ".yml"))
+
+
 def whole(least: int, most: int) -> Callable[[object], int]:
     """Reads a whole number of a range."""
 
@@ -212,7 +218,7 @@ def read_fields(
         raise refuse(place, f"`{fields}` is no set of fields: {', '.join(hints)}")
     for name in fields:
         if name not in hints:
-            hint = registry.nearest(str(name), hints)
+            hint = nearest(str(name), hints)
             raise refuse((*place, name), f"there is no such field{hint}")
     for name, one in inspect.signature(kind).parameters.items():
         if one.default is one.empty and name not in fields:

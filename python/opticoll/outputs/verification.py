@@ -9,25 +9,19 @@ verified: yes: the data arrive, no transfer comes too early, no lightpaths colli
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
-from opticoll._core import Fabric, Plan, Program, ProgramViolation, Violation
-from opticoll.layout import plural
-from opticoll.rows import (
-    OMITTED,
-    Count,
-    Positive,
-    Row,
-    command_field,
-    hidden,
-    means,
-)
-from opticoll.runner import Refuted
+from opticoll import errors
+from opticoll._core import Fabric, Plan, Program, Violation
+from opticoll.outputs.layout import and_more, plural
+from opticoll.outputs.rows import OMITTED, Count, Positive, Row, command_field, hidden, means
 
 MOST_VIOLATIONS = 20
 """Violations printed for people; machines get all of them."""
 
+
+Mode = Literal["in place", "out of place"]
 
 Form = Literal["full", "folded", "pipelined"]
 
@@ -126,7 +120,7 @@ class ProgramProofRow(Row):
     format: str = means("Format of the file")
     name: str = means("Name of the program")
     collective: str = means("Collective, such as `all_gather`")
-    mode: Literal["in place", "out of place"] = means("Whether input and output share memory")
+    mode: Mode = means("Whether input and output share memory")
     fabric: str | None = means(
         "Complete specification of the fabric whose links were checked", absent="none was given"
     )
@@ -141,36 +135,26 @@ class ProgramProofRow(Row):
     remarks: list[ProgramViolationRow] = means("What is not wrong, but worth to know")
 
 
+class Refuted(errors.UsageError):
+    """A plan that must not be carried out since it is wrong: its proof stands for the answer."""
+
+    def __init__(self, message: str, row: Row, text: str, notes: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.row, self.text, self.notes = row, text, notes
+
+
 def violation_rows(violations: Sequence[Violation]) -> list[ViolationRow]:
     """Violations as rows."""
     return [
-        ViolationRow(
-            kind=violation.kind,
-            sentence=violation.sentence,
-            transfers=violation.transfers,
-            slot=violation.slot,
-            rank=violation.rank,
-            chunk=violation.chunk,
-            link=None if link is None else _fibre(*link),
-            wavelength=violation.wavelength,
-        )
-        for violation in violations
-        for link in [violation.link]
+        ViolationRow.of(one, link=None if one.link is None else _fibre(*one.link))
+        for one in violations
     ]
 
 
 def violation_row(kind: str, sentence: str, rank: int | None) -> ViolationRow:
     """What is wrong with a rank as a whole."""
-    return ViolationRow(
-        kind=kind,
-        sentence=sentence,
-        transfers=[],
-        slot=None,
-        rank=rank,
-        chunk=None,
-        link=None,
-        wavelength=None,
-    )
+    nowhere = dict.fromkeys(("slot", "chunk", "link", "wavelength"))
+    return ViolationRow(kind=kind, sentence=sentence, transfers=[], rank=rank, **nowhere)
 
 
 def _fibre(rank: int, direction: Any, fibre: int) -> FibreRow:
@@ -209,51 +193,30 @@ def refuted(
 
 def program_proof_rows(
     program: Program, file: str, form: str, fabric: Fabric | None = None
-) -> list[ProgramProofRow]:
+) -> Iterator[ProgramProofRow]:
     """What the verifier says of a program, in each mode that the program is for."""
-    modes = {"in place": program.in_place, "out of place": program.out_of_place}
-    return [
-        _program_proof_row(program, file, form, fabric, mode)
-        for mode, used in modes.items()
-        if used
-    ]
-
-
-def _program_proof_row(
-    program: Program, file: str, form: str, fabric: Fabric | None, mode: Any
-) -> ProgramProofRow:
-    proof = program.verify(in_place=mode == "in place", fabric=fabric)
-    return ProgramProofRow(
-        file=file,
-        format=form,
-        name=program.name,
-        collective=program.collective.kind,
-        mode=mode,
-        fabric=None if fabric is None else fabric.spec,
-        ranks=program.collective.ranks,
-        chunks=program.collective.chunks,
-        thread_blocks=program.thread_blocks,
-        instructions=len(program),
-        messages=proof.messages,
-        chunks_sent=proof.chunks_sent,
-        verified=not proof.violations,
-        violations=_program_violation_rows(proof.violations),
-        remarks=_program_violation_rows(proof.remarks),
+    modes: tuple[tuple[Mode, bool], ...] = (
+        ("in place", program.in_place),
+        ("out of place", program.out_of_place),
     )
-
-
-def _program_violation_rows(found: Sequence[ProgramViolation]) -> list[ProgramViolationRow]:
-    return [
-        ProgramViolationRow(
-            kind=one.kind,
-            sentence=one.sentence,
-            rank=one.rank,
-            thread_block=one.thread_block,
-            step=one.step,
-            line=one.line,
+    for mode, used in modes:
+        if not used:
+            continue
+        proof = program.verify(in_place=mode == "in place", fabric=fabric)
+        yield ProgramProofRow.of(
+            proof,
+            program,
+            program.collective,
+            file=file,
+            format=form,
+            collective=program.collective.kind,
+            mode=mode,
+            fabric=None if fabric is None else fabric.spec,
+            instructions=len(program),
+            verified=not proof.violations,
+            violations=[ProgramViolationRow.of(one) for one in proof.violations],
+            remarks=[ProgramViolationRow.of(one) for one in proof.remarks],
         )
-        for one in found
-    ]
 
 
 def program_text(rows: Sequence[ProgramProofRow]) -> str:
@@ -270,28 +233,18 @@ def program_text(rows: Sequence[ProgramProofRow]) -> str:
             if row.violations
             else "yes: the data arrive, nothing waits for ever, no accesses race"
         )
-        lines += [f"verified {row.mode}: {proved}", *_places(row.violations)]
+        lines += [f"verified {row.mode}: {proved}", *violation_lines(row.violations)]
         if row.remarks:
-            lines += [plural(len(row.remarks), "remark"), *_places(row.remarks)]
+            lines += [plural(len(row.remarks), "remark"), *violation_lines(row.remarks)]
     return "\n".join(lines)
 
 
-def _places(found: Sequence[ProgramViolationRow]) -> list[str]:
-    lines = [
-        f"  {one.kind}: {one.sentence}" + ("" if one.line is None else f" (line {one.line})")
-        for one in found[:MOST_VIOLATIONS]
-    ]
-    rest = len(found) - MOST_VIOLATIONS
-    return [*lines, f"  and {rest} more (all of them with --json)"] if rest > 0 else lines
-
-
-def program_refuted(rows: Sequence[ProgramProofRow]) -> Refuted | None:
-    """The error of a program that must not be carried out; None if it is proved."""
-    wrong = next((row for row in rows if row.violations), None)
-    if wrong is None:
-        return None
-    message = f"`{wrong.file}` is violated: {wrong.violations[0].sentence}"
-    return Refuted(message, wrong, program_text([wrong]))
+def refuse_violated(program: Program, file: str, form: str, fabric: Fabric | None = None) -> None:
+    """Refuse a program that must not be carried out since one of its modes is violated."""
+    for row in program_proof_rows(program, file, form, fabric):
+        if row.violations:
+            message = f"`{row.file}` is violated: {row.violations[0].sentence}"
+            raise Refuted(message, row, program_text([row]))
 
 
 def algorithm_name(chosen: str, asked: str) -> str:
@@ -311,8 +264,12 @@ def verdict(violations: Sequence[ViolationRow], *, electrical: bool = False) -> 
     return f"yes: the data arrive, no transfer comes too early{light}"
 
 
-def violation_lines(violations: Sequence[ViolationRow]) -> list[str]:
+def violation_lines(
+    violations: Sequence[ViolationRow] | Sequence[ProgramViolationRow],
+) -> list[str]:
     """A sentence each for the first violations, and how many more there are."""
-    lines = [f"  {one.kind}: {one.sentence}" for one in violations[:MOST_VIOLATIONS]]
-    rest = len(violations) - MOST_VIOLATIONS
-    return [*lines, f"  and {rest} more (all of them with --json)"] if rest > 0 else lines
+    lines = [
+        f"  {one.kind}: {one.sentence}" + (f" (line {line})" if (line := one.get("line")) else "")
+        for one in violations[:MOST_VIOLATIONS]
+    ]
+    return [*lines, *(f"  {more}" for more in and_more(len(violations), MOST_VIOLATIONS))]

@@ -12,12 +12,14 @@ import re
 import shlex
 from typing import Any, Literal, get_args, get_origin
 
-from opticoll import command_line, registry
+from opticoll.cli import command_line
 from opticoll.commands import COMMANDS, installed
+from opticoll.names import DEFAULT_ALGORITHM
+from opticoll.outputs.records import KINDS, record_rows
 
 Shell = Literal["bash", "zsh", "fish"]
 
-KINDS = {
+KINDS_OF = {
     "algorithm": ("algorithms",),
     "algorithms": ("algorithms",),
     "collective": ("collectives",),
@@ -25,7 +27,7 @@ KINDS = {
     "device": ("devices",),
     "fabric": ("fabrics", "presets"),
     "instead": ("algorithms",),
-    "kind": registry.KINDS,
+    "kind": KINDS,
     "model": ("models",),
     "policy": ("policies",),
     "simulator": ("simulators",),
@@ -72,7 +74,7 @@ def script(shell: Shell) -> str:
     values: dict[str, dict[str, list[str]]] = {}
     for command, record in installed().items():
         options[command] = [f"--{file.option.replace('_', '-')}" for file in record.files]
-        for option in command_line.options(record.asks).values():
+        for option in command_line.options(record.parameters).values():
             if option.unsaid:
                 continue
             if not option.flag:
@@ -116,18 +118,19 @@ def _words(option: command_line.Option, command: str) -> list[str]:
     if int in hints or bool in hints:
         return []
     if option.name == "format":
-        from opticoll import exports, foreign
+        from opticoll import exports
+        from opticoll.inputs import imported
 
         written = [*exports.KNOWN, *exports.FABRICS, *exports.CHOICES]
-        return written if command == "export" else list(foreign.KNOWN)
-    kinds = KINDS.get(option.name, ())
-    found = [record.name for kind in kinds for record in registry.records(kind)]
+        return written if command == "export" else list(imported.KNOWN)
+    kinds = KINDS_OF.get(option.name, ())
+    found = [record.name for kind in kinds for record in record_rows(kind)]
     if option.name == "kind":
-        found = [*registry.KINDS, "formats", "schemas", *found]
+        found = [*KINDS, "formats", "schemas", *found]
     if option.name.startswith("algorithm") or option.name == "instead":
-        found.append(registry.DEFAULT_ALGORITHM)
+        found.append(DEFAULT_ALGORITHM)
     for kind in ("settings", "burst_settings"):
-        about = [one for one in registry.records(kind) if one.name == option.name and not kinds]
+        about = [one for one in record_rows(kind) if one.name == option.name and not kinds]
         lists = [part.meaning for one in about for part in one.options if part.name == "values"]
         found += [
             word

@@ -18,7 +18,7 @@ WITHOUT_EFFECT = ("plot", "reference", "report", "study")
 def build(*further: Path) -> str:
     """A digest of the installed package, compiled core included, and of further folders."""
     digest = hashlib.sha256()
-    for folder in (Path(__file__).parent, *further):
+    for folder in (Path(__file__).parents[1], *further):
         for path in sorted(folder.rglob("*")):
             place = path.relative_to(folder)
             if path.suffix in {".py", ".so", ".pyd"} and place.parts[0] not in WITHOUT_EFFECT:

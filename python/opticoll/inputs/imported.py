@@ -8,13 +8,18 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from opticoll import config, errors, formats
+from opticoll import errors, formats
 from opticoll._core import Fabric, Plan, Program, Schedule, make_plan
-from opticoll.content import beginning
-from opticoll.layout import plural
-from opticoll.proof import program_proof_rows, program_refuted, refuted, violation_row
-from opticoll.registry import canonical, nearest
+from opticoll.formats.content import beginning
+from opticoll.inputs.fabric_files import to_fabric
+from opticoll.names import resolve
+from opticoll.outputs.layout import plural
+from opticoll.outputs.verification import refuse_violated, refuted, violation_row
+
+if TYPE_CHECKING:
+    from opticoll.inputs.fabric_files import FabricLike
 
 KINDS: tuple[formats.Holds, ...] = ("plan", "program", "schedule")
 """What files hold that become plans."""
@@ -41,10 +46,7 @@ def format_of(path: str | os.PathLike[str], name: str | None = None) -> formats.
         The file cannot be read.
     """
     if name is not None:
-        known = canonical(name, KNOWN)
-        if known is None:
-            raise errors.UsageError(f"--format: there is no `{name}`{nearest(name, KNOWN)}")
-        return KNOWN[known]
+        return KNOWN[resolve(name, KNOWN, "--format: there is no")]
     if os.path.isdir(path):
         # Of these formats only traces have a file for each rank.
         return KNOWN["chakra"]
@@ -93,7 +95,7 @@ def check_ranks(found: int, fabric: Fabric | None, ranks: int | None = None) -> 
 def read_plan(
     path: str | os.PathLike[str],
     name: str | None = None,
-    fabric: config.FabricLike | None = None,
+    fabric: FabricLike | None = None,
     ranks: int | None = None,
 ) -> tuple[Plan, list[str]]:
     """The plan in a file, and notes on how it came to be.
@@ -107,7 +109,7 @@ def read_plan(
         a schedule of others.
     """
     form = format_of(path, name)
-    on = None if fabric is None else config.to_fabric(fabric)
+    on = None if fabric is None else to_fabric(fabric)
     if form.holds == "program":
         plan, notes = _raised(form.read(path), str(path), form.name, on)
     elif form.holds == "schedule":
@@ -129,10 +131,7 @@ def _raised(
     program: Program, path: str, form: str, fabric: Fabric | None
 ) -> tuple[Plan, list[str]]:
     """The plan of a program, which is proved first."""
-    rows = program_proof_rows(program, path, form, fabric)
-    refuted = program_refuted(rows)
-    if refuted is not None:
-        raise refuted
+    refuse_violated(program, path, form, fabric)
     schedule, in_vain = program.schedule(in_place=not program.out_of_place)
     plan = _placed(schedule, path, program.name or form, fabric)
     notes = []

@@ -1,0 +1,122 @@
+"""Options of commands: how each is declared, and how its words become a value.
+
+Values are read more strictly than by cyclopts, and with our own messages.
+
+>>> from dataclasses import dataclass
+>>> @dataclass(frozen=True, kw_only=True)
+... class Squares:
+...     most: int = argument("Greatest number")
+...     order: Literal["up", "down"] = option("Order: up or down", default="up")
+>>> list(hints(Squares)), Squares(9).order
+(['most', 'order'], 'up')
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import MISSING, field, fields, is_dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
+
+from cyclopts import Group, Parameter, Token
+
+from opticoll import errors
+
+MOST_SEED = 2**32 - 1
+
+Converter = Callable[[Any, Sequence[Token]], Any]
+
+
+def whole(most: int | None = None, least: int | None = None) -> Converter:
+    """A converter to a whole number within bounds; `1.5` and `0x3` are none."""
+
+    def convert(_: Any, tokens: Sequence[Token]) -> int:
+        from opticoll.inputs.values import whole_number
+
+        (token,) = tokens
+        return whole_number(str(token.keyword), token.value, least, most)
+
+    return convert
+
+
+def option(help: str | None = None, *, default: Any = None, **about: Any) -> Any:
+    """Declares an option as a field of a class of parameters.
+
+    `about` are further arguments of cyclopts' `Parameter`, such as `group` or `converter`.
+    """
+    return field(default=default, metadata={"option": Parameter(help=help, **about)})
+
+
+def argument(help: str, *, default: Any = MISSING, **about: Any) -> Any:
+    """Declares a positional argument, in the same way."""
+    return field(default=default, kw_only=False, metadata={"option": Parameter(help=help, **about)})
+
+
+def count(
+    help: str, most: int = 2**20, group: Group | None = None, *, default: Any = None, **about: Any
+) -> Any:
+    """Declares an option that is a whole number from 1 to `most`."""
+    if group is not None:  # A group of None would leave the option out of all help.
+        about["group"] = group
+    reads = whole(least=1, most=most)
+    return option(help, default=default, converter=reads, allow_leading_hyphen=True, **about)
+
+
+def hints(kind: type) -> dict[str, Any]:
+    """Returns the types of a class of parameters by their fields, annotated for cyclopts."""
+    types = get_type_hints(kind, include_extras=True)
+    for one in fields(kind):
+        if is_dataclass(one.default):
+            types[one.name] = Annotated[type(one.default), Parameter(name="*")]
+        elif own := one.metadata.get("option"):
+            types[one.name] = Annotated[types[one.name], _by_type(types[one.name]), own]
+    return types
+
+
+def _by_type(kind: Any) -> Parameter:
+    """Says how words become a value of a type; an option is negated only if it says how."""
+    parts = [kind, *get_args(kind)]
+    if any(get_origin(part) is Literal for part in parts):
+        return Parameter(converter=choice)
+    if Path in parts:
+        return Parameter(converter=path)
+    return Parameter(negative=())
+
+
+def text(_: Any, tokens: Sequence[Token]) -> str:
+    """A converter to the text as it is, for what may be something else in Python."""
+    (token,) = tokens
+    return token.value
+
+
+def listed(option: str, values: str | None) -> list[str]:
+    """The values of an option with commas between them; one empty text where it is not given."""
+    parts = [part.strip() for part in (values or "").split(",")]
+    if values is not None and not all(parts):
+        raise errors.UsageError(f"{option}: `{values}` has nothing between two commas")
+    return parts
+
+
+def choice(kind: Any, tokens: Sequence[Token]) -> str:
+    """A converter to one of the values of a `Literal`, whatever its case and hyphens."""
+    from opticoll.names import resolve
+
+    (token,) = tokens
+    return resolve(token.value, literals(kind), f"{token.keyword}: there is no")
+
+
+def path(_: Any, tokens: Sequence[Token]) -> Path:
+    """A converter to a path that is not empty."""
+    (token,) = tokens
+    if not token.value:
+        raise errors.UsageError(f"{token.keyword} is empty; give the name of a file")
+    return Path(token.value)
+
+
+def literals(kind: Any) -> list[str]:
+    """The values of a `Literal`, also where it may be None besides."""
+    return [
+        value
+        for part in get_args(kind)
+        for value in ([part] if isinstance(part, str) else literals(part))
+    ]

@@ -1,0 +1,330 @@
+"""Fabrics from what users write: specifications, YAML (1.2) files, and graphs in other files.
+
+A fabric file names a family or a preset, and its options as on the command line:
+
+    family: wdm_ring
+    ranks: 1024
+    wavelengths: 64
+    rate: 40Gb/s
+
+or, of the family `custom`, ranks, switches and links by name (see
+`opticoll.formats.network_graph`), or a file of another format that holds them:
+
+    family: custom
+    ranks: [gpu0, gpu1]
+    switches: [leaf]
+    links: [[gpu0, leaf], {between: [gpu1, leaf], rate: 400Gb/s}]
+
+    family: custom
+    graph: server.xml
+    boxes: 4
+
+Errors name the file, the line and the field.
+
+>>> to_fabric("wdm_ring:ranks=4,wavelengths=1").ranks
+4
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, cast
+
+from opticoll import formats
+from opticoll._core import (
+    Fabric,
+    FabricError,
+    OpticollError,
+)
+from opticoll.errors import ConfigError, UsageError
+from opticoll.formats import network_graph, node_link
+from opticoll.formats.content import read_content
+from opticoll.formats.document import Document, Place, is_yaml
+from opticoll.names import canonical, known_names, nearest
+from opticoll.outputs.records import record_rows
+
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+    import networkx
+
+    FabricLike: TypeAlias = Fabric | str | os.PathLike[str] | networkx.Graph
+
+GRAPHS = formats.suffixes("fabric")
+"""Endings by which a fabric is taken for a graph in a file."""
+
+
+FILES = tuple(dict.fromkeys([".yaml", ".yml", *GRAPHS]))
+"""Endings of files of fabrics."""
+
+
+def to_fabric(fabric: FabricLike) -> Fabric:
+    """The fabric, from one, from a spelling, from a YAML file or a graph in a file, or a graph.
+
+    Raises
+    ------
+    FabricError
+        It is something else, or the spelling is none.
+    """
+    if isinstance(fabric, Fabric):
+        return fabric
+    if isinstance(fabric, os.PathLike):
+        fabric = _file_name(fabric)
+    if isinstance(fabric, str):
+        return parse_fabric(fabric)
+    if node_link.is_graph(fabric):
+        return node_link.from_networkx(fabric)
+    raise FabricError(
+        f"`{fabric!r}` is no fabric; give an opticoll.Fabric, a spelling such as optree_paper, "
+        "the name of a YAML file, or a graph of NetworkX"
+    )
+
+
+def _file_name(path: os.PathLike[str]) -> str:
+    """The name of a file of a fabric, which is no specification."""
+    name = os.fspath(path)
+    if not name.endswith(FILES):
+        raise FabricError(f"`{name}` is no file of a fabric; its name ends in {', '.join(FILES)}")
+    return name
+
+
+def to_medium(fabric: FabricLike) -> str:
+    """The specification of a fabric, a network of bursts or a cost model, or of the YAML file.
+
+    Raises
+    ------
+    ConfigError
+        The file is none of them.
+    FabricError
+        It is something else.
+    """
+    if isinstance(fabric, os.PathLike):
+        fabric = _file_name(fabric)
+    if isinstance(fabric, str) and is_yaml(fabric):
+        return _medium_in(fabric)
+    if isinstance(fabric, str):
+        return _with_light(read_graph(fabric)) if fabric.endswith(GRAPHS) else fabric
+    return to_fabric(fabric).spec
+
+
+def _with_light(fabric: Fabric, own: Mapping[str, Any] = MappingProxyType({})) -> str:
+    """The specification of a fabric, with the wavelengths and hosts of its graph or its own."""
+    light = {**network_graph.LIGHT_OF.get(fabric.spec, {}), **own}
+    return fabric.spec + "".join(f",{key}={value}" for key, value in light.items())
+
+
+def _medium_in(path: str) -> str:
+    """The specification in a YAML file, where links may have wavelengths and hosts."""
+    document = Document.read(path)
+    records = {record["name"]: record for record in record_rows("fabrics")}
+    family = canonical(str(document.content.get("family")), records)
+    own = {option["name"] for option in records[family]["options"]} if family else set()
+    fields = dict(document.content)
+    shared = network_graph.LIGHT if "hosts" in own else ()
+    common = {key: fields.pop(key) for key in shared if key in fields}
+    return _with_light(fabric_of_fields(document, fields, ()), common)
+
+
+def to_fabrics(
+    fabric: FabricLike | Iterable[FabricLike], ranks: list[int] | None = None
+) -> list[Fabric]:
+    """One fabric or several, each once; with the first of `ranks` where one says nothing of them.
+
+    Raises
+    ------
+    FabricError
+        One of them is no fabric, or there is none.
+    """
+    several = isinstance(fabric, Iterable) and not isinstance(fabric, str)
+    one = not several or node_link.is_graph(fabric)
+    listed = cast("Iterable[FabricLike]", [fabric] if one else fabric)
+    made = [_of_any_size(member, ranks) for member in listed]
+    if not made:
+        raise FabricError("there is no fabric; give at least one such as optree_paper")
+    return list({one.spec: one for one in made}.values())
+
+
+def need_fabric(fabric: FabricLike | None) -> Fabric:
+    """The fabric of an option that must be given."""
+    if fabric is None:
+        raise UsageError(
+            "--fabric is missing; give a preset such as optree_paper, "
+            "or wdm_ring:ranks=16,wavelengths=2"
+        )
+    return to_fabric(fabric)
+
+
+def need_fabrics(fabrics: Sequence[FabricLike] | None) -> list[Fabric]:
+    """The fabrics of an option that must be given and may be given again."""
+    return to_fabrics([need_fabric(fabric) for fabric in fabrics or ()] or need_fabric(None))
+
+
+def _of_any_size(fabric: FabricLike, ranks: list[int] | None) -> Fabric:
+    """The fabric; where it says nothing of ranks, with the first number that is compared."""
+    try:
+        return to_fabric(fabric)
+    except FabricError as error:
+        if not ranks or not isinstance(fabric, str) or getattr(error, "option", None) != "ranks":
+            raise
+        try:
+            return Fabric(fabric, ranks=ranks[0])
+        except FabricError:
+            raise error from None
+
+
+def parse_fabric(text: str, **parts: str) -> Fabric:
+    """The fabric of a command line: a spelling, a preset, a YAML file or a graph in a file.
+
+    `parts` are the options `without` and `members`; a part of a graph may be connected where the
+    whole is not.
+
+    Raises
+    ------
+    ConfigError
+        The file is no fabric.
+    FabricError
+        The spelling is none.
+    """
+    if not text.endswith((".yaml", ".yml", *GRAPHS)):
+        own, others = _parts_of(parts, ["members"])
+        return _part(Fabric(text, **own), others)
+    fabric = read_fabric(text, **parts) if is_yaml(text) else read_graph(text, parts)
+    if light := network_graph.LIGHT_OF.get(fabric.spec):
+        network_graph.note(text, f"only bursts (`congestion`) use its {' and '.join(light)}")
+    return fabric
+
+
+def _part(whole: Fabric, parts: Mapping[str, str]) -> Fabric:
+    """The part of a fabric that is used; what it is without already stays away."""
+    earlier = whole.option("without")
+    if earlier is not None and "without" in parts:
+        parts = {**parts, "without": f"{earlier}+{parts['without']}"}
+    return whole.with_options(**parts) if parts else whole
+
+
+def read_graph(
+    path: str | os.PathLike[str], parts: Mapping[str, str] = MappingProxyType({}), **fields: Any
+) -> Fabric:
+    """The custom fabric in a file of a format of fabrics other than YAML.
+
+    `fields` say what the format leaves open; `parts` are those of `parse_fabric`.
+
+    Raises
+    ------
+    ConfigError
+        The file is no fabric; the message names the place.
+    MisplacedError
+        A field is none, or does not fit.
+    FileError
+        The file cannot be read.
+    """
+    path = Path(path)
+    known = [one for one in formats.of("fabric") if path.name.endswith(one.suffixes)]
+    if len(known) > 1:
+        content = read_content(path)
+        known = [one for one in known if one.shows is not None and one.shows(content)] or known
+    form = known[0]
+    for key in fields:
+        if key not in form.fields():
+            hint = nearest(key, form.fields()) if form.fields() else ""
+            raise network_graph.MisplacedError(
+                (key,), f"there is no such field beside a graph of the format {form.name}{hint}"
+            )
+    own, others = _parts_of(parts, [key for key in form.fields() if key not in fields])
+    try:
+        fabric: Fabric = form.read(path, **fields, **own)
+    except ConfigError as error:
+        place = getattr(error, "place", ())
+        # Readers of YAML name file and line themselves.
+        if is_yaml(path.name) or (place and place[0] in fields):
+            raise
+        raise ConfigError(f"{path}: {error}") from error
+    return _part(fabric, others)
+
+
+def _parts_of(
+    parts: Mapping[str, str], known: Sequence[str]
+) -> tuple[dict[str, str], dict[str, str]]:
+    """The parts that are known, and the others."""
+    own = {key: value for key, value in parts.items() if key in known}
+    return own, {key: value for key, value in parts.items() if key not in known}
+
+
+def read_fabric(path: str | os.PathLike[str], **parts: str) -> Fabric:
+    """The fabric in a YAML file; `parts` as in `parse_fabric`.
+
+    Raises
+    ------
+    ConfigError
+        The file is no fabric; the message names line and field.
+    FileError
+        The file cannot be read.
+    """
+    document = Document.read(path)
+    if "instances" in document.content and not {"family", "preset"} & document.content.keys():
+        return read_graph(path, parts)
+    return fabric_of_fields(document, document.content, (), parts)
+
+
+def fabric_of_fields(
+    document: Document,
+    fields: dict[str, Any],
+    place: Place,
+    parts: Mapping[str, str] = MappingProxyType({}),
+) -> Fabric:
+    """The part of a fabric that `family` or `preset` and options make."""
+    names = [key for key in ("family", "preset") if key in fields]
+    if len(names) != 1:
+        problem = "is given twice, as `family` and as `preset`" if names else "is missing"
+        raise ConfigError(
+            f"{document.path}: the kind of fabric {problem}; "
+            "write one of `family: wdm_ring` or `preset: optree_paper`"
+        )
+    (name,) = names
+    kind = "fabrics" if name == "family" else "presets"
+    known = known_names(kind)
+    chosen = canonical(str(fields[name]), known)
+    if chosen is None:
+        hint = nearest(str(fields[name]), known)
+        raise document.error((*place, name), f"unknown {name} `{fields[name]}`{hint}")
+    if chosen == "custom":
+        return _custom(document, fields, name, place, parts)
+    for key, value in fields.items():
+        if not isinstance(value, (bool, int, float, str)):
+            raise document.error((*place, key), "must be one value, such as `ranks: 16`")
+    options = {key: str(value) for key, value in fields.items() if key != name}
+    try:
+        return _part(Fabric(chosen, **options), parts)
+    except OpticollError as error:
+        wrong = getattr(error, "option", None)
+        raise document.error((*place, wrong if wrong in options else name), str(error)) from error
+
+
+def _custom(
+    document: Document,
+    fields: dict[str, Any],
+    name: str,
+    place: Place,
+    parts: Mapping[str, str],
+) -> Fabric:
+    """The fabric that ranks, switches and links make, here or in the file of a `graph`."""
+    fields = {key: value for key, value in fields.items() if key != name}
+    graph = fields.pop("graph", None)
+    light = {key: str(fields.pop(key)) for key in network_graph.LIGHT if key in fields}
+    try:
+        if graph is None:
+            own, others = _parts_of(parts, [key for key in parts if key not in fields])
+            fabric = _part(network_graph.from_fields(fields | own, document.path.name), others)
+        elif isinstance(graph, str) and graph.endswith(GRAPHS):
+            fabric = read_graph(document.path.parent / graph, parts, **fields)
+        else:
+            problem = f"must be the name of a file that ends in {' or '.join(GRAPHS)}"
+            raise network_graph.MisplacedError(("graph",), problem)
+    except network_graph.MisplacedError as error:
+        where = (*place, *error.place) if error.place else (*place, name)
+        raise document.error(where, error.problem) from error
+    network_graph.LIGHT_OF[fabric.spec] = network_graph.LIGHT_OF.get(fabric.spec, {}) | light
+    return fabric

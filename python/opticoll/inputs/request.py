@@ -1,0 +1,113 @@
+"""What a plan is made of, read once: collective, fabric, algorithm, size, demand and settings.
+
+>>> request = read("all-gather", "wdm_ring:ranks=16,wavelengths=2", "Ring", size="4MiB")
+>>> request.algorithm, request.size_bytes, request.plan()
+('ring', 4194304, <Plan of all_gather by ring on 16 ranks: 15 slots, 240 transfers>)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from opticoll import _core, errors
+from opticoll._core import Collective, Demand, Fabric, Plan
+from opticoll.inputs import demands, user_algorithm
+from opticoll.inputs.fabric_files import need_fabric
+from opticoll.inputs.values import to_bytes, to_root
+from opticoll.names import DEFAULT_ALGORITHM, algorithm_spelling
+
+if TYPE_CHECKING:
+    from opticoll.inputs.demands import DemandLike
+    from opticoll.inputs.fabric_files import FabricLike
+    from opticoll.inputs.settings import Settings
+    from opticoll.inputs.user_algorithm import Option, UserAlgorithm
+
+
+@dataclass(frozen=True)
+class Request:
+    """The parts of a plan to be made, as the core takes them."""
+
+    collective: str
+    fabric: Fabric
+    algorithm: str
+    function: tuple[UserAlgorithm, Mapping[str, Option]] | None
+    """A user's own algorithm, and its options."""
+    size_bytes: int | None
+    root: int
+    demand: Demand | None
+    wavelength: str
+    settings: Settings
+
+    def plan(self, watch: Callable[[str], object] | None = None) -> Plan:
+        """Build a schedule and place it on the fabric; `watch` as for `opticoll.plan`."""
+        if self.function is None:
+            return _core.plan(
+                self.collective,
+                self.fabric,
+                self.algorithm,
+                root=self.root,
+                wavelength=self.wavelength,
+                size_bytes=self.size_bytes,
+                watch=watch,
+                demand=self.demand,
+                **self.settings,
+            )
+        ranks, (function, options) = self.fabric.ranks, self.function
+        demanded = Collective(self.collective, ranks, root=self.root, demand=self.demand)
+        schedule = user_algorithm.call(function, demanded, self.fabric, dict(options))
+        try:
+            return _core.make_plan(
+                schedule, self.fabric, self.algorithm, self.wavelength, self.size_bytes
+            )
+        except errors.ScheduleError as error:
+            raise errors.UserAlgorithmError(
+                f"algorithm `{self.algorithm}` returned a schedule that cannot be planned: {error}"
+            ) from error
+
+
+def read(
+    collective: str,
+    fabric: FabricLike | None,
+    algorithm: str | UserAlgorithm | None = None,
+    *,
+    size: str | int | None = None,
+    root: int = 0,
+    demand: DemandLike | None = None,
+    wavelength: str = "auto",
+    settings: Settings | None = None,
+) -> Request:
+    """Reads the arguments of `opticoll.plan`.
+
+    Raises
+    ------
+    OpticollError
+        A name is unknown, or an argument is none.
+    """
+    fabric = need_fabric(fabric)
+    root = to_root(root, fabric)
+    size_bytes = None if size is None else to_bytes(size)
+    demanded = None
+    if demand is not None:
+        demanded, size_bytes = demands.asked(collective, demand, fabric.ranks, size_bytes)
+    function: tuple[UserAlgorithm, Mapping[str, Option]] | None = None
+    if algorithm is None:
+        algorithm = DEFAULT_ALGORITHM
+    if not isinstance(algorithm, str):
+        name, function = user_algorithm.name_of(algorithm), (algorithm, {})
+    elif user_algorithm.is_user_algorithm(algorithm):
+        name, function = algorithm.strip(), user_algorithm.load(algorithm)
+    else:
+        name = algorithm_spelling(collective, algorithm)
+    return Request(
+        collective=collective,
+        fabric=fabric,
+        algorithm=name,
+        function=function,
+        size_bytes=size_bytes,
+        root=root,
+        demand=demanded,
+        wavelength=wavelength,
+        settings={} if settings is None else settings,
+    )

@@ -1,0 +1,201 @@
+"""Values that users write as text: sizes, whole numbers, and lists of them with commas and ranges.
+
+>>> split_sizes("1KiB..20KiB,1MB")
+[1024, 4096, 16384, 20480, 1000000]
+>>> split_algorithms("ring,wrht:group_size=5,striping=true,optree")
+['ring', 'wrht:group_size=5,striping=true', 'optree']
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from fractions import Fraction
+from functools import partial
+from itertools import cycle
+from numbers import Integral
+from typing import TypeGuard
+
+from opticoll._core import (
+    CollectiveError,
+    Fabric,
+    UnitError,
+    format_time,
+    parse_size,
+    parse_time,
+)
+from opticoll.errors import UsageError
+
+SIZE_RANGE_FACTOR = 4
+"""Sizes of a range `A..B` grow by this factor up to B, the last of them."""
+
+
+TIME_RANGE_FACTORS = (Fraction(2), Fraction(5, 2), Fraction(2))
+"""Times of a range `A..B` grow by these factors in turn up to B, the last of them."""
+
+
+def to_root(root: int, fabric: Fabric) -> int:
+    """The root, if it is a rank of the fabric.
+
+    Raises
+    ------
+    CollectiveError
+        It is none.
+    """
+    if not _is_whole(root) or not 0 <= root < fabric.ranks:
+        raise CollectiveError(f"root {root} is no rank: ranks are 0 to {fabric.ranks - 1}")
+    return int(root)
+
+
+def to_bytes(size: str | int) -> int:
+    """A size in bytes, from a whole number of them or from text with a unit.
+
+    Raises
+    ------
+    UnitError
+        It is neither, or negative.
+    """
+    if isinstance(size, str):
+        if size.strip().startswith("-"):
+            raise UnitError(f"`{size}` is no size: a size is not negative")
+        return parse_size(size)
+    if not _is_whole(size):
+        raise UnitError(f"`{size!r}` is no size; give a whole number of bytes, or text as `4MiB`")
+    if not 0 <= size < 2**64:
+        raise UnitError(f"`{size}` is no size: a size is at least 0 and below 2**64 bytes")
+    return int(size)
+
+
+def _is_whole(value: object) -> TypeGuard[int]:
+    """Whether a value is a whole number, of Python or of NumPy; a truth value is none."""
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def whole_number(what: str, text: str, least: int | None = None, most: int | None = None) -> int:
+    """The whole number that a text is, for an option or a field.
+
+    Raises
+    ------
+    UsageError
+        It is none, or outside `least..=most`.
+    """
+    if re.fullmatch(r"[+-]?[0-9]{1,18}", text.strip()) is None:
+        problem = (
+            "is too large" if re.fullmatch(r"\+?[0-9]+", text.strip()) else "is no whole number"
+        )
+        raise UsageError(f"{what}: `{text}` {problem}")
+    number = int(text)
+    if (least is not None and number < least) or (most is not None and number > most):
+        bounds = f"at least {least}" if most is None else f"in {least}..{most}"
+        raise UsageError(f"{what}: {number} is out of range: it must be {bounds}")
+    return number
+
+
+def split_algorithms(text: str) -> list[str]:
+    """The algorithms in a list separated by commas, options and parts of a rule with their own.
+
+    >>> split_algorithms("ring,wrht:group_size=3,striping=true,bruck<80KiB,ring")
+    ['ring', 'wrht:group_size=3,striping=true', 'bruck<80KiB,ring']
+    """
+    algorithms: list[str] = []
+    for part in text.split(","):
+        key, equals, _ = part.partition("=")
+        is_option = equals and ":" not in key
+        if algorithms and (is_option or re.search("<[^,]*$", algorithms[-1])):
+            algorithms[-1] += f",{part.strip()}"
+        elif not part.strip():
+            raise UsageError(f"`{text}` names no algorithm between two commas")
+        elif part.strip().isdigit() and algorithms:
+            raise UsageError(
+                f"`{part.strip()}` is no algorithm; several numbers of one option are written 4x4"
+            )
+        else:
+            algorithms.append(part.strip())
+    return algorithms
+
+
+def split_sizes(text: str) -> list[int]:
+    """The sizes in bytes in a list separated by commas; `A..B` stands for A, 4A, 16A, ... and B.
+
+    Raises
+    ------
+    UnitError
+        A size without a unit, or none at all.
+    UsageError
+        A range that is empty or starts at zero.
+    """
+    factors = [Fraction(SIZE_RANGE_FACTOR)]
+    return list(dict.fromkeys(_split(text, "sizes", to_bytes, factors)))
+
+
+def split_times(text: str) -> list[str]:
+    """The times in a list separated by commas; `A..B` stands for A, 2A, 5A, 10A, ... and B.
+
+    >>> split_times("10ns..200ns,1us")
+    ['10ns', '20ns', '50ns', '100ns', '200ns', '1us']
+
+    Raises
+    ------
+    UnitError
+        A time without a unit, or none at all.
+    UsageError
+        A range that is empty or starts at zero.
+    """
+    times = _split(text, "times", parse_time, TIME_RANGE_FACTORS)
+    return list(dict.fromkeys(format_time(time) for time in times))
+
+
+def split_counts(option: str, text: str) -> list[int]:
+    """The whole numbers in a list separated by commas, given for an option.
+
+    Raises
+    ------
+    UsageError
+        One of them is no whole number above zero.
+    """
+    example = "32,64" if option == "--wavelengths" else "512,1024"
+    counts: list[int] = []
+    for part in text.split(","):
+        try:
+            counts.append(whole_number(option, part, least=1))
+        except UsageError as error:
+            raise UsageError(
+                f"{option}: `{part.strip()}` is no whole number above 0; "
+                f"write a list such as {option} {example}"
+            ) from error
+    return list(dict.fromkeys(counts))
+
+
+def up_to(
+    first: Fraction, last: Fraction, following: Callable[[Fraction], Fraction]
+) -> Iterator[Fraction]:
+    """The values of a range: the first, those that follow below the last, and the last."""
+    while first < last:
+        yield first
+        first = following(first)
+    yield last
+
+
+def _split(
+    text: str, what: str, read: Callable[[str], int], factors: Iterable[Fraction]
+) -> Iterator[int]:
+    """The values in a list separated by commas; a range `A..B` grows by the factors in turn."""
+    for part in text.split(","):
+        first, dots, last = (word.strip() for word in part.partition(".."))
+        if dots and not (first and last):
+            end_word = "end" if first else "start"
+            raise UsageError(f"`{part}` is no range of {what}: its {end_word} is missing")
+        start = read(first)
+        if not dots:
+            yield start
+            continue
+        end = read(last)
+        if not 0 < start <= end:
+            raise UsageError(f"`{part}` is no range of {what}: it must start above 0 and not fall")
+        growth = cycle(factors)
+        values = up_to(Fraction(start), Fraction(end), partial(_grown, growth))
+        yield from map(round, values)
+
+
+def _grown(growth: Iterator[Fraction], value: Fraction) -> Fraction:
+    return value * next(growth)

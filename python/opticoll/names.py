@@ -1,0 +1,163 @@
+"""Names that users write: which are known, and which known name a word stands for.
+
+Records are declared in the compiled core, one for each algorithm, fabric family, preset, simulator,
+policy and so on; nothing here repeats them.
+
+>>> DEFAULT_ALGORITHM in algorithm_names("broadcast")
+True
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from functools import cache
+from typing import Any
+
+from opticoll import _core
+from opticoll.errors import AlgorithmError, UsageError
+
+DEFAULT_ALGORITHM = "auto"
+"""The algorithm where none is named: the fastest plan found for the size and the settings."""
+
+
+def known_names(kind: str) -> list[str]:
+    """Names of the records of a kind, such as `collectives`.
+
+    >>> known_names("policies")[0]
+    'every_step'
+    """
+    return [record["name"] for record in _core.records(kind)]
+
+
+def algorithm_names(collective: str, family: str | None = None) -> list[str]:
+    """Names of the algorithms of a collective.
+
+    With a family of fabrics, those that are made for others are left out.
+    """
+    kind = _core.collective_kind(collective)
+    of_kind = [record for record in _core.records("algorithms") if record["collective"] == kind]
+    if family:
+        of_kind = [one for one in of_kind if family in (one["family"] or family).split(", ")]
+    return [record["name"] for record in of_kind]
+
+
+def plans_by_size(algorithm: str) -> bool:
+    """Whether the plans of an algorithm as spelled depend on the size and the policy."""
+    return (
+        "<" in algorithm or canonical(algorithm.partition(":")[0], _planned_by_size()) is not None
+    )
+
+
+def takes_all_stripes(algorithm: str) -> bool:
+    """Whether an algorithm has the option `stripes=all`, which planners of their own do not.
+
+    >>> takes_all_stripes("ring"), takes_all_stripes("levels")
+    (True, False)
+    """
+    options = (
+        option
+        for record in _core.records("algorithms")
+        if record["name"] == algorithm
+        for option in record["options"]
+    )
+    return any(
+        one["name"] == "stripes" and "all" in (one["range"] or "").split(", ") for one in options
+    )
+
+
+@cache
+def _planned_by_size() -> tuple[str, ...]:
+    """The algorithms whose plans depend on the size and the policy."""
+    records = _core.records("algorithms")
+    return tuple(record["name"] for record in records if record["by_size"])
+
+
+def has_root(collective: str) -> bool:
+    """Whether a collective has a root: whether its demands change with it."""
+
+    def demands(root: int) -> list[tuple[int | None, int | None]]:
+        demanded = _core.Collective(collective, 2, root=root)
+        chunks = range(demanded.chunks)
+        return [(demanded.before(chunk), demanded.after(chunk)) for chunk in chunks]
+
+    return demands(0) != demands(1)
+
+
+def canonical(name: str, known: Iterable[str]) -> str | None:
+    """The known name that a name stands for, whatever its case, hyphens and underscores.
+
+    >>> canonical("WDM-Ring", ["wdm_ring"])
+    'wdm_ring'
+    """
+    wanted = _letters(name)
+    return next((one for one in known if _letters(one) == wanted), None)
+
+
+def resolve(name: str, known: Iterable[str], problem: str = "there is no") -> str:
+    """Returns the known name that a name stands for.
+
+    Raises
+    ------
+    UsageError
+        There is none; the message begins with `problem`.
+    """
+    names = list(known)
+    found = canonical(name, names)
+    if found is None:
+        raise UsageError(f"{problem} `{name}`{nearest(name, names)}")
+    return found
+
+
+def algorithm_spelling(collective: str, spec: str) -> str:
+    """The spelling of an algorithm with its recorded name; an unknown name is left as it is.
+
+    >>> algorithm_spelling("all_gather", "Bruck<80KiB, Ring")
+    'bruck<80KiB,ring'
+
+    Raises
+    ------
+    AlgorithmError
+        The numbers of an option are separated by commas, which separate options.
+    """
+    small, less, rest = spec.partition("<")
+    size, comma, large = rest.partition(",")
+    if comma:
+        parts = [algorithm_spelling(collective, part) for part in (small, large)]
+        return f"{parts[0]}{less}{size.strip()},{parts[1]}"
+    numbers = re.search(r"=([0-9]+(?:,[0-9]+)+)", spec)
+    if numbers is not None:
+        fixed = numbers[1].replace(",", "x")
+        raise AlgorithmError(f"`{spec}`: a comma starts another option; write {fixed}")
+    name, colon, options = spec.strip().partition(":")
+    return f"{canonical(name, algorithm_names(collective)) or name}{colon}{options}"
+
+
+def nearest(name: str, known: Iterable[str], otherwise: str | None = None) -> str:
+    """`; did you mean X?` where a known name is near, otherwise a list of what is known."""
+    import difflib
+
+    names = list(known)
+    near = difflib.get_close_matches(name.lower(), names, n=1)
+    if near:
+        return f"; did you mean `{near[0]}`?"
+    return f"; known are {', '.join(names)}" if otherwise is None else otherwise
+
+
+def _letters(name: str) -> str:
+    return name.replace("-", "").replace("_", "").lower()
+
+
+def without_defaults(kind: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of a kind that differ from their defaults.
+
+    >>> without_defaults("settings", {"routing": "minimal", "packet": "4KiB"})
+    {'packet': '4KiB'}
+    """
+    default = {
+        record["name"]: one["meaning"]
+        for record in _core.records(kind)
+        for one in record["options"]
+        if one["name"] == "default"
+    }
+    return {name: value for name, value in given.items() if str(value) != default.get(name)}

@@ -1,0 +1,1 @@
+"""What commands say: rows, their text, and what the verifier says of a plan."""

@@ -1,0 +1,70 @@
+"""Names of fabrics in titles, tables and figures."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+CUSTOM_FILES: dict[str, tuple[str, set[str]]] = {}
+"""Names of the files that custom fabrics were read from, with the options that the files give to
+all links, by specification."""
+
+
+def fabric_text(spec: str) -> str:
+    """A fabric as titles name it: its specification; of a custom one its file and a summary.
+
+    >>> fabric_text("crossbar:ranks=4,rate=1Gb/s")
+    'crossbar:ranks=4,rate=1Gb/s'
+    >>> fabric_text("custom:ranks=2,switches=1,links=0-2+2-1@1Gb/s,rate=9Gb/s,latency=0s")
+    'custom (1 switch, 2 cables; rate 9Gb/s for 1 cable, latency 0s)'
+    """
+    family, _, options = spec.partition(":")
+    given = dict(option.partition("=")[::2] for option in options.split(","))
+    if family != "custom" or "links" not in given:
+        return spec
+    file, in_file = CUSTOM_FILES.get(spec, (family, {"rate", "latency"}))
+    cables = [cable.split("@")[1:] for cable in given["links"].split("+")]
+    size = _counted(given.get("switches", "0"), "switch", "switches")
+    size += _counted(str(len(cables)), "cable", "cables")
+    shared = []
+    for option, unit in (("rate", r"[bB]/s$"), ("latency", r"[0-9][munp]?s$")):
+        others = sum(not any(re.search(unit, one) for one in own) for own in cables)
+        if others and option in given:
+            default = "" if option in in_file else "default "
+            of = " and ".join(_counted(str(others), "cable", "cables"))
+            of = f" for {of}" if others < len(cables) else ""
+            shared.append(f"{default}{option} {given[option]}{of}")
+    return f"{file} ({'; '.join(filter(None, [', '.join(size), ', '.join(shared)]))})"
+
+
+def _counted(number: str, one: str, several: str) -> list[str]:
+    return [] if number == "0" else [f"{number} {one if number == '1' else several}"]
+
+
+def fabric_labels(spellings: Iterable[str], without: Iterable[str] = ()) -> dict[str, str]:
+    """Short names for fabrics: the family, and the options in which those of a family differ.
+
+    Options in `without` are left out, so that fabrics may share a name. Custom fabrics are named by
+    their files, or in words.
+
+    >>> fabric_labels(["crossbar:ranks=4,rate=1Gb/s", "torus:dims=4x4,a=1", "torus:dims=8x2,a=1"])
+    {'crossbar:ranks=4,rate=1Gb/s': 'crossbar', 'torus:dims=4x4,a=1': 'torus:dims=4x4', \
+'torus:dims=8x2,a=1': 'torus:dims=8x2'}
+    """
+    families: dict[str, dict[str, list[str]]] = {}
+    for spelling in spellings:
+        family, _, options = spelling.partition(":")
+        kept = [one for one in options.split(",") if one.partition("=")[0] not in without]
+        families.setdefault(family, {})[spelling] = kept
+    labels: dict[str, str] = {}
+    for family, members in families.items():
+        if family == "custom":
+            texts = {spelling: fabric_text(spelling) for spelling in members}
+            files = {spelling: text.partition(" (")[0] for spelling, text in texts.items()}
+            told = (names for names in (files, texts) if len({*names.values()}) == len(members))
+            labels |= next(told, {spelling: spelling for spelling in members})
+            continue
+        for spelling, kept in members.items():
+            own = [one for one in kept if not all(one in other for other in members.values())]
+            labels[spelling] = f"{family}:{','.join(own)}" if own else family
+    return labels
