@@ -1,4 +1,4 @@
-//! The bounds of every family with circuits, by the fabric's name.
+//! The bounds of every family with circuits, by the name of the family.
 
 use opticoll_base::units::{Bytes, UnitError};
 use opticoll_fabric::fabric::circuits::Paths;

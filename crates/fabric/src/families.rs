@@ -6,34 +6,31 @@ pub mod medium;
 
 use crate::fabric::part::{DEGRADED, WITHOUT};
 use crate::fabric::{Fabric, FabricError, FamilyRecord, PresetRecord};
-use crate::family::{
-    circuit_switch, crossbar, custom, dragonfly, fat_tree, fully_connected, gpu_servers,
-    light_path_grid, message_cost, ocs_torus, passive_star, torus, wdm_ring, wss_grid,
-};
+use crate::family;
 pub use medium::{Bursts, Medium};
 use opticoll_base::spec::{Role, Spec};
 
 /// All families.
 pub const FAMILIES: &[&FamilyRecord] = &[
-    &wdm_ring::RECORD,
-    &crossbar::RECORD,
-    &fat_tree::RECORD,
-    &dragonfly::RECORD,
-    &torus::TORUS,
-    &torus::MESH,
-    &torus::LADDER,
-    &torus::RING,
-    &ocs_torus::RECORD,
-    &fully_connected::RECORD,
-    &custom::RECORD,
-    &gpu_servers::RECORD,
-    &wss_grid::RECORD,
-    &light_path_grid::RECORD,
-    &passive_star::RECORD,
-    &circuit_switch::RECORD,
-    &message_cost::ZERO,
-    &message_cost::HOCKNEY,
-    &message_cost::LOGGP,
+    &family::wdm_ring::RECORD,
+    &family::crossbar::RECORD,
+    &family::fat_tree::RECORD,
+    &family::dragonfly::RECORD,
+    &family::torus::TORUS,
+    &family::torus::MESH,
+    &family::torus::LADDER,
+    &family::torus::RING,
+    &family::ocs_torus::RECORD,
+    &family::fully_connected::RECORD,
+    &family::custom::RECORD,
+    &family::gpu_servers::RECORD,
+    &family::wss_grid::RECORD,
+    &family::light_path_grid::RECORD,
+    &family::passive_star::RECORD,
+    &family::circuit_switch::RECORD,
+    &family::message_cost::ZERO,
+    &family::message_cost::HOCKNEY,
+    &family::message_cost::LOGGP,
 ];
 
 /// All presets.

@@ -19,7 +19,8 @@ pub use error::{PlacementError, PlacementProblem};
 pub(crate) struct CircuitPlacement {
     /// The name of the family.
     family: &'static str,
-    /// Returns the plan of a schedule; the third argument names an assignment of channels, such as `first_fit`, or is [`AUTO`].
+    /// Returns the plan of a schedule; the third argument names an assignment of channels, such as `first_fit`, or is [`AUTO`], the
+    /// fourth the algorithm.
     place: fn(Schedule, &Fabric, &str, String) -> Result<Plan, PlacementError>,
     /// Counts the distinct wavelengths that a plan lights anywhere.
     wavelengths_used: fn(&Plan) -> u32,
@@ -53,6 +54,11 @@ pub fn place(
 ) -> Result<Plan, PlacementError> {
     match of_family(fabric) {
         Some(placement) => (placement.place)(schedule, fabric, assignment, algorithm),
+        None if fabric.has_light() => {
+            let family = fabric.family();
+            let sentence = format!("no placement is known for the circuits of {family}");
+            Err(PlacementError::new(PlacementProblem::Family, sentence))
+        }
         None => {
             let reason = "is an electrical fabric without wavelengths";
             only_auto(assignment, fabric.family(), reason)?;
@@ -61,7 +67,7 @@ pub fn place(
     }
 }
 
-/// The plan of a schedule with the default routes and channels; on a fabric with links without light.
+/// The plan of a schedule with the default routes and channels, or without light on an electrical fabric.
 ///
 /// # Errors
 /// A schedule that does not fit.

@@ -42,28 +42,35 @@ fn modules(of_crate: &str, folder: &Path) -> Vec<(Module, String)> {
     modules
 }
 
-/// Returns the first words of the paths in a tree such as `a::B` or `{a::B, c}`.
-fn first_words(tree: &str) -> Vec<String> {
-    let mut depth = 0;
-    let mut words = vec![String::new()];
-    let mut in_word = true;
-    for letter in tree.chars() {
-        depth += i32::from(letter == '{') - i32::from(letter == '}');
-        match letter {
-            ',' if depth == 1 => words.push(String::new()),
-            _ if letter.is_alphanumeric() || letter == '_' => {
-                if in_word {
-                    words.last_mut().unwrap().push(letter);
-                }
-                continue;
+/// Returns the module paths in a tree such as `a::{b::C, d}`: `a::b` and `a::d`.
+fn paths(tree: &str) -> Vec<Vec<String>> {
+    let end = tree
+        .find(|c: char| !(c.is_alphanumeric() || c == '_'))
+        .unwrap_or(tree.len());
+    let (word, rest) = tree.split_at(end);
+    if let Some(inside) = tree.strip_prefix('{') {
+        let (mut depth, mut begin, mut found) = (0, 0, Vec::new());
+        for (at, letter) in inside.char_indices() {
+            if depth == 0 && (letter == ',' || letter == '}') {
+                found.extend(paths(inside[begin..at].trim_start()));
+                begin = at + 1;
             }
-            _ if depth == 0 => break,
-            _ => {}
+            depth += i32::from(letter == '{') - i32::from(letter == '}');
+            if depth < 0 {
+                break;
+            }
         }
-        in_word =
-            depth == 1 && (letter == ',' || letter == '{' || in_word && letter.is_whitespace());
+        return found;
     }
-    words
+    if !word.starts_with(|c: char| c.is_lowercase()) {
+        return vec![Vec::new()];
+    }
+    let after = match rest.strip_prefix("::") {
+        Some(rest) => paths(rest),
+        None => vec![Vec::new()],
+    };
+    let with_word = |path: Vec<String>| [vec![word.to_owned()], path].concat();
+    after.into_iter().map(with_word).collect()
 }
 
 /// Returns the imports inside a crate, by paths that begin with `crate` or `super`: the importing module and what it names.
@@ -84,8 +91,8 @@ fn imports(of_crate: &str) -> Vec<(Module, Module)> {
                 target.pop();
                 tree = rest;
             }
-            for word in first_words(tree) {
-                imports.push((from.clone(), [target.clone(), vec![word]].concat()));
+            for path in paths(tree) {
+                imports.push((from.clone(), [target.clone(), path].concat()));
             }
         }
     }

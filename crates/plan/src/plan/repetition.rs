@@ -9,14 +9,14 @@
 //! - **k stripes**, of K: k channels further, k P chunks later.
 //! - **p pieces**, of P: p slots and p chunks later. Each step of the schedule is then one slot.
 //!
-//! A plan repeats by rotations, or by stripes and pieces. Each of these translations takes a rule that the verifier checks into
-//! itself, on a fabric whose links and channels are alike, so that what holds of the rows, with the channels, ports and slots of all
-//! copies, holds of the whole plan:
+//! A plan repeats by rotations, or by stripes and pieces, never by both. Whether the rows are enough to judge it, the verifier decides:
+//! `opticoll-verify` states the conditions and proves them (`folded.rs`, `pipelined.rs`). In short:
 //!
-//! - A rotation turns the ring, the ports and what the collective demands of each block into themselves.
-//! - Chunks have nothing to do with one another. If K P divides the chunks of a block, every chunk is the copy of one
-//!   chunk of the rows, in the same block and by the same transfers in the same order, p steps later.
-//! - The copies of a row hold a range of channels on the links of their way: if no two ranges overlap, no copies collide.
+//! - Rotations need a collective that looks the same from every rank ([`chunks_per_rank`]) and a fabric whose ranks and links are alike.
+//!   Then a rotation turns the plan into itself, but for the channels, and these are counted on one link for all.
+//! - Stripes and pieces need rows of one chunk each, whose number is a multiple of K P. Then every chunk is the copy of one chunk of the
+//!   rows, in the same block and by the same transfers in the same order, p slots later.
+//! - With converters at every rank there are no channels: l is 1, and copies are counted by link.
 //!
 //! The whole plan has its copies step by step, in each step by row, then by rotation or stripe.
 
@@ -263,8 +263,8 @@ impl Plan {
         Box::new(numbers.filter_map(move |number| Some((number, self.numbered(number)?))))
     }
 
-    /// The first rotations of every row, so many of each, row by row.
-    pub fn rotations(&self, count: u32) -> Plan {
+    /// The first `count` rotations of every row, step by step.
+    pub fn rotated_rows(&self, count: u32) -> Plan {
         let mut plan = self.without_lightpaths();
         plan.reserve(self.len() * count as usize);
         for step in 0..self.schedule.steps() {
@@ -286,7 +286,7 @@ impl Plan {
             return Cow::Borrowed(self);
         }
         if self.repetition.is_folded() {
-            return Cow::Owned(self.rotations(self.repetition.rotations));
+            return Cow::Owned(self.rotated_rows(self.repetition.rotations));
         }
         let bytes = self.transfers().saturating_mul(BYTES_WRITTEN_OUT);
         memory::take("writing out every transfer of this plan", bytes);

@@ -1,17 +1,22 @@
 //! The text form of a plan: written compactly, read back exactly (see `docs/plan-format.md`).
 //!
 //! ```
-//! use opticoll_plan::collective::*;
-//! use opticoll_fabric::fabric::Fabric;
-//! use opticoll_fabric::families;
 //! use opticoll_plan::plan::text;
-//! let fabric = Fabric::parse("wdm_ring:ranks=4,wavelengths=1")?;
-//! let collective = Collective::new(CollectiveKind::AllGather, 4)?;
-//! let schedule = opticoll_algorithms::build(&"ring".parse()?, collective, &fabric)?;
-//! let plan = opticoll_placement::place_by_default(schedule, &fabric, "ring".into())?;
-//! let written = text::write(&plan);
-//! assert!(written.contains("copy 0 0>1 cw 0.0 x4 chunk+1 rank+1"));
-//! assert_eq!(text::write(&text::read(&written)?), written);
+//! // An exchange of blocks between two ranks.
+//! let written = "\
+//! opticoll plan 1
+//! collective all_gather ranks=2 root=0 pieces=1
+//! fabric wdm_ring:ranks=2,wavelengths=1,fibres=1,rate=40Gb/s,reconfiguration=25us
+//! algorithm ring
+//! steps 1
+//! slot 0
+//! copy 0 0>1 cw 0.0
+//! copy 1 1>0 cw 0.0
+//! end 2
+//! ";
+//! let plan = text::read(written)?;
+//! assert_eq!((plan.len(), plan.slots()), (2, 1));
+//! assert_eq!(text::read(&text::write(&plan))?, plan);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 

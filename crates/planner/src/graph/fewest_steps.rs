@@ -1,6 +1,6 @@
 //! Few steps first, then bandwidth: for sizes at which latencies count most.
 //!
-//! A spread over channels (see [`crate::matching`]) takes as many steps as the farthest two ranks are apart, d, and no
+//! A spread over channels (see [`crate::graph::matching`]) takes as many steps as the farthest two ranks are apart, d, and no
 //! fewer. Within a number of steps the links should carry few chunks: what a step costs is its latency and the chunks of its
 //! busiest link. So in each step links carry only as many chunks as would be needed if what is left came evenly in the
 //! steps to come, and those that have come farthest first; where that leaves some rank behind, more per step.

@@ -2,7 +2,7 @@
 //! these to their members; many blocks on a lightpath.
 //!
 //! The ring is cut, in ring order, into G groups of nearly equal size, at most m, with k evenly spaced
-//! *collectors* each (as in [`crate::grouped`]). For every ordered pair of groups one collector of the first sends
+//! *collectors* each (as in [`crate::ring::grouped`]). For every ordered pair of groups one collector of the first sends
 //! and one of the second receives. **In**: every rank sends each collector of its group what the groups need
 //! for which that collector sends. **Across**: it goes from collector to collector, one lightpath (in
 //! stripes) for a pair of groups. **Out**: receiving collectors send each member what it needs. In an
@@ -13,7 +13,7 @@
 //!
 //! Several ranges of chunks from one rank to another share a lightpath, one after the other.
 //!
-//! **Channels.** Inside a group the load is that of owners of shares in [`crate::grouped`], and lightpaths of a line
+//! **Channels.** Inside a group the load is that of owners of shares in [`crate::ring::grouped`], and lightpaths of a line
 //! need as many channels as their greatest load. Across, groups form a ring of G ranks, in which all send to
 //! all: ceil(floor(G^2 / 4) / 2) channels for each stripe. A plan of that ring fits here although the ends of
 //! lightpaths stand at several places of a group: clockwise lightpaths end at the first half of the

@@ -14,13 +14,13 @@
 //! **Relays.** A lightpath longer than light reaches becomes several, in slots that follow one another. A rank
 //! that relays chunks keeps them, so that no later lightpath brings them to it again; what then has no use is left
 //! out, so that the plan can run backwards. Each lightpath takes the earliest slot after those that bring its chunks, in
-//! which a channel and ports are free: list scheduling ([`crate::demands`]), in the order of the slots of the first
+//! which a channel and ports are free: list scheduling ([`crate::ring::relay_tree::demands`]), in the order of the slots of the first
 //! plan.
 //!
 //! **Combining.** Chunks that are only copied can wait at any rank. So reduce_scatter, reduce and gather are an
 //! all_gather, a broadcast and a scatter on the ring with its cuts turned round, backwards. In an all_reduce every
 //! slot is kept together, and what is longer than light reaches has no place; its two phases are planned one by one
-//! by [`crate::two_phases`] then.
+//! by [`crate::combined::two_phases`] then.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 

@@ -2,7 +2,7 @@
 //!
 //! Contenders are the named algorithms with every value that their options have to be tried, on rings of
 //! wavelengths in as many stripes as there is room for; and the candidates of all other planners.
-//! [`crate::contest`] finds the fastest of them. What a named algorithm cannot go below follows from the formulas of its record before it is made, and
+//! [`crate::selection::contest`] finds the fastest of them. What a named algorithm cannot go below follows from the formulas of its record before it is made, and
 //! from the loads of its schedule before it is placed and timed (`least`).
 
 use crate::selection::bounds::time_bound;

@@ -59,7 +59,7 @@ pub(super) fn simulate(
         sizes,
         ..run
     };
-    let mut outcome = run.simulate(&plan.rotations(period), circuits)?;
+    let mut outcome = run.simulate(&plan.rotated_rows(period), circuits)?;
     outcome
         .slots
         .lightpaths

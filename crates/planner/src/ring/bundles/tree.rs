@@ -7,7 +7,7 @@
 //! g blocks. Lightpaths of the tree of one direction, class and length are a *family*: their rotations have the same ends, so that n of
 //! them, with n g blocks, go over ceil(n g / v) lightpaths in a slot of v blocks for each.
 //!
-//! Slots have prices, as in [`crate::prices`], with which what is left for later has a value: V ([`super::filling`]).
+//! Slots have prices, as in [`crate::ring::relay_tree::prices`], with which what is left for later has a value: V ([`super::filling`]).
 
 use std::sync::Arc;
 

@@ -8,7 +8,7 @@
 //! cut forms intervals, which first fit by left ends colours without loss. Trees for other c' are tried
 //! as well, for odd c and several cuts, and blocks that go from rank to rank, 1, ..., q links far.
 //!
-//! **Ports.** See [`crate::ports`]. **Light trees.** See [`crate::multicast`].
+//! **Ports.** See [`crate::ring::relay_tree::ports`]. **Light trees.** See [`crate::ring::relay_tree::multicast`].
 
 use crate::ring::relay_tree::lightpath_requests::{self, Demand, PlacedDemand};
 use crate::ring::relay_tree::tree::{self, Reserve, TreeEdge};

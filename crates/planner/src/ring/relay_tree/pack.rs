@@ -4,7 +4,7 @@
 //! l channels hold these exactly, and they are an orbit of a folded plan. What
 //! does not divide N goes around the ring channel by channel, the longest lightpath that still fits
 //! at every rank; what finds no room waits for a later step, with all that depends on it. Where that
-//! takes too many steps, [`crate::urgent`] is tried.
+//! takes too many steps, [`crate::ring::relay_tree::urgent`] is tried.
 
 use rustc_hash::FxHashMap;
 

@@ -3,7 +3,7 @@
 //! Every origin uses the same tree, rotated, so a lightpath of length l loads every link of its
 //! direction with l, and a step and direction can hold lightpaths of total length c (channels). The
 //! tree is made step by step: each gap between holders may stay or be split by lightpaths from its
-//! ends, at a cost in length now and a price later (see [`crate::prices`]); a knapsack over all gaps
+//! ends, at a cost in length now and a price later (see [`crate::ring::relay_tree::prices`]); a knapsack over all gaps
 //! picks the splits that leave the least to pay later within 2c, and each gap is then turned (which
 //! end sends what) so that neither direction exceeds c. Prices are adjusted again after each step.
 
