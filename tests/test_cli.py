@@ -319,24 +319,6 @@ def test_tables_have_a_line_for_each(run: Run, plan_file: Path, per: str) -> Non
     assert len(table.splitlines()) == 1 + lines
 
 
-def test_closed_form_is_the_papers_formula(run: Run, plan_file: Path) -> None:
-    answer = run_json(run, "simulate", "simulate", plan_file, "--simulator", "closed_form")
-    assert (answer["simulator"], answer["time_ps"]) == ("closed_form", 12 * STEP_PS)
-
-
-def test_no_bound_stands_beside_a_formula(run: Run, plan_file: Path) -> None:
-    answer = run_json(run, "simulate", "simulate", plan_file, "--simulator", "closed_form")
-    assert (answer["bound_time_s"], answer["bound_time_name"]) == (None, None)
-    why = "none: closed_form computes the paper's formula, which is not the time of a plan"
-    assert answer["bound_time_assumption"] == why
-    shown = run("simulate", plan_file, "--simulator", "closed_form").out
-    assert "bound" not in shown.splitlines()[0].split("time ")[1]
-    assert f"time: {why}" in shown
-    ring = ("--fabric", "wdm_ring:ranks=64,wavelengths=8", "--sizes", "1MB")
-    formula = ("--algorithms", "wrht", "--simulator", "closed_form")
-    assert f"lower bound: {why}" in run("compare", "all_reduce", *ring, *formula).out
-
-
 SCENARIO = """\
 collective: all_gather
 fabric:
@@ -572,18 +554,6 @@ def test_bytes_are_counted_on_each_link(run: Run) -> None:
     lit = ("all_gather", "--fabric", "wdm_ring:ranks=5,wavelengths=4", "--size", "1KB")
     row = run_json(run, "simulate", "simulate", *lit, "--algorithm", "one_stage")
     assert row["link_bytes"] == 5 * (1 + 1 + 2 + 2) * 1000
-    row = run_json(
-        run, "simulate", "simulate", *lit, "--algorithm", "ring", "--simulator", "closed_form"
-    )
-    assert row["link_bytes"] is None
-
-
-def test_formula_has_no_reconfigurations_to_show(run: Run, plan_file: Path) -> None:
-    finished = run("simulate", plan_file, "--simulator", "closed_form")
-    assert finished.code == 0
-    for word in ("reconfigurations", "utilisation", "critical path"):
-        assert word not in finished.out
-        assert word in run("simulate", plan_file).out
 
 
 def test_one_rank_has_no_slots_to_show(run: Run) -> None:

@@ -248,7 +248,6 @@ def test_replays_take_every_planner(run: Run, tmp_path: Path, asked: str) -> Non
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ([RING, "--simulator", "closed_form"], ("`auto`", "name an algorithm")),
         ([RING, "--wavelength", "first_fit"], ("`auto`", "name another algorithm")),
         ([TREE, "--simulator", "circuit"], ("circuit", "use fluid", "opticoll list simulators")),
         ([TREE, "--policy", "free"], ("policy",)),

@@ -216,7 +216,6 @@ def test_scenarios_may_name_a_start_rule(run: Run, tmp_path: Path) -> None:
         (["plan", "--policy", "free"], "leave the policy out"),
         (["plan", "--policy", "every_step"], "leave the policy out"),
         (["plan", "--simulator", "circuit"], "use fluid"),
-        (["plan", "--simulator", "closed_form"], "use fluid"),
         (["plan", "--start", "stpe"], "did you mean `step`"),
         (["plan", "--wavelength", "first_fit"], "without wavelengths"),
         (["plan", "--algorithm", "relay_tree"], "needs a wdm_ring"),

@@ -252,7 +252,7 @@ def test_what_has_no_links_in_time_is_refused(run: Run, tmp_path: Path) -> None:
     for options, why in (
         (("optree_paper",), "light on a wdm_ring"),
         (("wss_grid:rows=2,columns=2",), "light on a wss_grid"),
-        (("optree_paper", "--simulator", "closed-form"), "the simulator closed_form"),
+        (("optree_paper", "--simulator", "circuit"), "the simulator circuit"),
         (("crossbar:ranks=4", "--simulator", "circuit"), "the simulator circuit"),
         (("crossbar:ranks=4", "--simulator", "liquid"), "liquid"),
     ):

@@ -422,7 +422,7 @@ def test_plans_by_hand(
         ("claim schedule_steps 3", ["claim"]),
         ("claim chunks_sent_per_rank 2", []),
         ("claim chunks_sent_per_rank 1", ["claim"]),
-        ("claim paper_steps 99\nclaim paper_step_share 1/7", []),
+        ("claim paper_steps 99", []),
     ],
 )
 def test_claims_are_enforced_but_for_those_of_the_paper(claim: str, expected: list[str]) -> None:

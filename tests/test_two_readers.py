@@ -79,7 +79,6 @@ TAKEN = [
     plan(lines="", end="end 0"),
     plan(lines="", steps="", slots="", end="end 0"),
     plan(options="size 1.5KiB|claim paper_steps 18446744073709551615|claim neighbours_only"),
-    plan(options="size 4KB|claim paper_step_share 0/4294967295"),
     plan(collective="Broad-Cast ranks=3 root=2 pieces=1431655765"),
     *(plan(f"{RING},{option}") for option in ("ports=all", "Ports=8", "reach=1", "dead=0+1.1")),
     *(
@@ -169,14 +168,7 @@ REFUSED = [
         plan(options=line)
         for line in ("claim paper_steps 1|size 1B", "claim", "claim best", "size -1B")
     ),
-    *(
-        plan(options=f"claim {claim}")
-        for claim in ("paper_steps -1", "paper_step_share +1/2", "paper_steps")
-    ),
-    *(
-        plan(options=f"claim {claim}")
-        for claim in ("paper_step_share 1/0", "paper_step_share 1/2/3")
-    ),
+    *(plan(options=f"claim {claim}") for claim in ("paper_steps -1", "paper_steps")),
     plan(options="claim neighbours_only|claim neighbours_only"),
     plan(options="claim schedule_steps 4294967296"),
     plan(options="claim paper_steps 18446744073709551616"),

@@ -68,10 +68,9 @@ def test_requests_wait_for_a_central_controller(run: Run) -> None:
     assert "2 of the central controller" in run("simulate", *arguments).out
     bound = answer(run, "bound", "all_gather", "--fabric", fabric, "--size", "1000B")
     assert bound["bounds"][0]["time_s"] == pytest.approx(3.3e-6)
-    for refused in (("--simulator", "circuit"), ("--simulator", "closed_form")):
-        finished = run("simulate", *arguments, *refused)
-        assert finished.code == 2
-        assert "queue of a central controller; use control" in finished.err
+    finished = run("simulate", *arguments, "--simulator", "circuit")
+    assert finished.code == 2
+    assert "queue of a central controller; use control" in finished.err
 
 
 @pytest.mark.parametrize("per", ["step", "link", "rank"])
@@ -153,7 +152,6 @@ def test_bad_grids_are_refused_with_a_hint(run: Run, options: str, hint: str) ->
     ("arguments", "hint"),
     [
         (["simulate", "--algorithm", "ring", "--simulator", "fluid"], "use circuit"),
-        (["simulate", "--algorithm", "ring", "--simulator", "closed_form"], "use circuit"),
         (["simulate", "--algorithm", "ring", "--policy", "per_port"], "two_tier"),
         (["simulate", "--algorithm", "ring", "--start", "step"], "leave the start out"),
         (["plan", "--algorithm", "relay_tree"], "needs a wdm_ring"),

@@ -2456,7 +2456,7 @@ def time_bound(
 ) -> tuple[int | None, str | None, str]:
     """The lower bound on the time of any plan in picoseconds, its name and its assumption.
 
-    Without a bound two times None, and why: `closed_form` times no plan, or flows do not share the cables of a rank.
+    Without a bound two times None, and why, such as flows that do not share the cables of a rank.
     With a placement of packets the root is where the placement puts it.
     """
 

@@ -28,7 +28,6 @@ fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     let steps = 2 * ranks.next_power_of_two().ilog2();
     schedule.claims = Claims {
         paper_steps: Some(u64::from(steps)),
-        paper_step_share: Some((1, 1)),
         schedule_steps: Some(steps),
         // The root sends to as many children as the tree is deep, the others to fewer.
         chunks_sent_per_rank: Some(u64::from(steps / 2)),

@@ -4,7 +4,6 @@
 //! distance v without its lowest set bit. The subtree of v with lowest set bit D covers the ranks
 //! at distances v .. v + D, so that scatter hands on whole ranges.
 
-use super::light_path::{self, PathFormula};
 use super::{Algorithm, AlgorithmError, CostFormulas, Request, push_cyclic};
 use opticoll_plan::collective::CollectiveKind;
 use opticoll_plan::schedule::{Claims, Schedule, Transfer};
@@ -12,21 +11,12 @@ use opticoll_plan::schedule::{Claims, Schedule, Transfer};
 const CITATION: &str = "Thakur, Rabenseifner and Gropp, Optimization of Collective Communication Operations in \
      MPICH, IJHPCA 2005";
 
-/// Holders of the vector double with every step.
-const FORMULA: PathFormula = PathFormula {
-    collectives: &[CollectiveKind::Broadcast, CollectiveKind::Reduce],
-    messages: |ranks, bytes| Ok(vec![(light_path::rounds(ranks).into(), bytes)]),
-    parts: light_path::whole,
-    set_ups: |ranks, ports| light_path::rounds(ranks).div_ceil(ports).into(),
-};
-
 /// The records of this file.
 pub const RECORDS: &[Algorithm] = &[
     Algorithm {
         summary: "Every rank that holds the vector forwards it to the rank at distance N/2, N/4, ..., 1",
         citation: CITATION,
         costs: CostFormulas::new("ceil(log2 N)", "ceil(log2 N)", "1"),
-        formula: Some(FORMULA),
         short_messages: &[CollectiveKind::Broadcast, CollectiveKind::Reduce],
         ..Algorithm::new(
             "binomial",

@@ -38,7 +38,6 @@ mod grid;
 mod grid_core;
 pub mod halving_doubling;
 pub mod hypercube;
-pub mod light_path;
 pub mod linear;
 pub mod llf;
 pub mod multi_ring;
@@ -61,7 +60,6 @@ use std::sync::LazyLock;
 
 use thiserror::Error;
 
-use light_path::PathFormula;
 use opticoll_base::names::{same_name, shown, suggest};
 use opticoll_base::spec::{OptionRecord, Role, Spec, SpecError};
 use opticoll_fabric::fabric::circuits::RingShape;
@@ -317,8 +315,6 @@ pub struct Algorithm {
     pub families: &'static [&'static str],
     /// Steps and volumes by theory, with the defaults of all options.
     pub costs: CostFormulas,
-    /// The paper's time over lightpaths that are set up and released.
-    pub formula: Option<PathFormula>,
     /// What it does not load links less than on a ring whose ranks all reach each other; `None` where another algorithm is as good.
     /// An error where options do not fit the ring.
     pub least_loads: fn(&Spec, RingShape) -> Result<Option<LeastLoads>, AlgorithmError>,
@@ -353,7 +349,6 @@ impl Algorithm {
             options: &[],
             families: &[],
             costs: CostFormulas::VARIOUS,
-            formula: None,
             least_loads: |_, _| Ok(None),
             transfers: match collective {
                 AllGather | ReduceScatter | AllToAll => all_pairs,

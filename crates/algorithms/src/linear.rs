@@ -1,6 +1,5 @@
 //! Linear: the root serves one rank after the other, N-1 steps.
 
-use super::light_path::{self, PathFormula};
 use super::{Algorithm, AlgorithmError, CostFormulas, Request};
 use opticoll_plan::collective::{Collective, CollectiveKind};
 use opticoll_plan::schedule::{Claims, Schedule, Transfer};
@@ -11,23 +10,9 @@ const fn record(collective: CollectiveKind, summary: &'static str) -> Algorithm 
         citation: "Folklore; linear algorithms of MPI",
         costs: CostFormulas::new("N - 1", "N - 1", "1"),
         aliases: &["lin"],
-        formula: Some(FORMULA),
         ..Algorithm::new("linear", "Linear", collective, build)
     }
 }
-
-/// The root sends the vector to each other rank in turn.
-const FORMULA: PathFormula = PathFormula {
-    collectives: &[
-        CollectiveKind::Broadcast,
-        CollectiveKind::Reduce,
-        CollectiveKind::Scatter,
-        CollectiveKind::Gather,
-    ],
-    messages: |ranks, bytes| Ok(vec![(u64::from(ranks - 1), bytes)]),
-    parts: light_path::whole,
-    set_ups: |ranks, ports| (ranks - 1).div_ceil(ports).into(),
-};
 
 /// The records of this file.
 pub const RECORDS: &[Algorithm] = &[

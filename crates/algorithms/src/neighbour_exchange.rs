@@ -66,7 +66,6 @@ fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     }
     schedule.claims = Claims {
         paper_steps: Some(u64::from(ranks / 2)),
-        paper_step_share: Some((1, 1)),
         neighbours_only: true,
         schedule_steps: Some(ranks / 2),
         chunks_sent_per_rank: Some(u64::from(ranks - 1)),

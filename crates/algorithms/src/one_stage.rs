@@ -60,7 +60,6 @@ fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     let channels = u64::from(request.ring()?.channels);
     schedule.claims = Claims {
         paper_steps: (ranks > 1).then(|| paper_ring_wavelengths(ranks).div_ceil(channels)),
-        paper_step_share: Some((1, 1)),
         schedule_steps: Some(u32::from(ranks > 1)),
         chunks_sent_per_rank: Some(u64::from(ranks - 1)),
         ..Claims::default()

@@ -217,7 +217,6 @@ fn build(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
             .zip(claimed_depth)
             .filter(|_| ranks > 1)
             .map(|(ring, depth)| paper_steps(ranks, ring.channels, depth)),
-        paper_step_share: ring.map(|_| (1, 1)),
         schedule_steps: Some(schedule.steps() as u32),
         ..Claims::default()
     };

@@ -4,31 +4,12 @@
 //! `fold.rs`).
 
 use super::fold::Fold;
-use super::light_path::{self, LightPathError, PathFormula};
 use super::{Algorithm, AlgorithmError, CostFormulas, Request, push_cyclic};
-use opticoll_base::units::Bytes;
 use opticoll_plan::collective::CollectiveKind;
 use opticoll_plan::schedule::{Claims, Schedule, Transfer};
 
 const CITATION: &str = "Thakur, Rabenseifner and Gropp, Optimization of Collective Communication Operations in \
      MPICH, IJHPCA 2005";
-
-/// Blocks double with every exchange.
-const FORMULA: PathFormula = PathFormula {
-    collectives: &[CollectiveKind::AllGather],
-    messages: |ranks, bytes| {
-        if !ranks.is_power_of_two() {
-            return Err(LightPathError::NoPower { ranks });
-        }
-        let block = light_path::block(ranks, bytes)?;
-        let rounds = 0..light_path::rounds(ranks);
-        Ok(rounds
-            .map(|round| (1, Bytes::new(block << round)))
-            .collect())
-    },
-    parts: light_path::whole,
-    set_ups: |ranks, ports| light_path::rounds(ranks).div_ceil(ports).into(),
-};
 
 /// The records of this file.
 pub const RECORDS: &[Algorithm] = &[
@@ -36,7 +17,6 @@ pub const RECORDS: &[Algorithm] = &[
         summary: "Exchange all blocks held with the partner at distance 1, 2, 4, ...",
         citation: CITATION,
         costs: CostFormulas::new("log2 P + 2 F", "<= N - 1 + 2 F (P - 1)", "N - 1"),
-        formula: Some(FORMULA),
         short_messages: &[CollectiveKind::AllGather],
         ..Algorithm::new(
             "recursive_doubling",
@@ -138,7 +118,6 @@ fn all_reduce(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     let steps = exchanges + 2 * fold.waits();
     schedule.claims = Claims {
         paper_steps: Some(u64::from(steps)),
-        paper_step_share: Some((1, 1)),
         schedule_steps: Some(steps),
         chunks_sent_per_rank: Some(u64::from(exchanges + fold.waits())),
         ..Claims::default()

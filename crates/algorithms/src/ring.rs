@@ -13,14 +13,12 @@
 //! by k network interfaces.
 
 use super::grid::RankGrid;
-use super::light_path::{self, PathFormula};
 use super::{
     Algorithm, AlgorithmError, CHANNELS, CostFormulas, OptionRecord, Request, all_pairs, channels,
     group_size, make_room_for,
 };
 use opticoll_base::hash::shuffled;
 use opticoll_base::spec::SpecError;
-use opticoll_base::units::Bytes;
 use opticoll_plan::collective::{Collective, CollectiveKind};
 use opticoll_plan::schedule::{Claims, Schedule, Transfer};
 
@@ -44,7 +42,6 @@ pub const RECORDS: &[Algorithm] = &[
         citation: CITATION,
         options: OPTIONS,
         costs: GATHERING,
-        formula: Some(FORMULA),
         ..Algorithm::new("ring", "Ring", CollectiveKind::AllGather, all_gather)
     },
     Algorithm {
@@ -56,30 +53,6 @@ pub const RECORDS: &[Algorithm] = &[
         ..Algorithm::new("ring", "Ring", CollectiveKind::AllReduce, all_reduce)
     },
 ];
-
-/// Blocks go around the ring.
-const FORMULA: PathFormula = PathFormula {
-    collectives: &[CollectiveKind::AllGather],
-    messages: |ranks, bytes| {
-        let block = Bytes::new(light_path::block(ranks, bytes)?);
-        Ok(vec![(u64::from(ranks - 1), block)])
-    },
-    parts,
-    // Every part of every step has paths of its own.
-    set_ups: |ranks, ports| match ports {
-        1 if ranks > 2 => u64::from(ranks - 1) * parts(ranks, ports),
-        _ => (ranks - 1).min(1).into(),
-    },
-};
-
-/// H: into how many matchings the edges of a ring fall, where ranks have one port.
-fn parts(ranks: u32, ports: u32) -> u64 {
-    match (ranks, ports) {
-        (0..=2, _) | (_, 2..) => 1,
-        _ if ranks % 2 == 0 => 2,
-        _ => 3,
-    }
-}
 
 /// What a ring all_gather costs, in whatever order.
 pub(super) const GATHERING: CostFormulas = CostFormulas::new("N - 1", "N - 1", "N - 1");
@@ -203,7 +176,6 @@ pub(super) fn all_reduce_along(
     let of_gathering = &gathering.claims;
     schedule.claims = Claims {
         paper_steps: of_gathering.paper_steps.map(|steps| 2 * steps),
-        paper_step_share: of_gathering.paper_step_share.map(|_| (1, ranks)),
         neighbours_only: of_gathering.neighbours_only,
         schedule_steps: Some(2 * (ranks - 1)),
         chunks_sent_per_rank: of_gathering.chunks_sent_per_rank.map(|sent| 2 * sent),
@@ -225,7 +197,6 @@ fn pass_around(collective: Collective, orders: &[Vec<u32>]) -> Result<Schedule, 
     let is_of_paper = channels == 1;
     schedule.claims = Claims {
         paper_steps: is_of_paper.then_some(u64::from(ranks - 1)),
-        paper_step_share: is_of_paper.then_some((1, 1)),
         neighbours_only: orders.iter().all(|order| is_natural(order)),
         schedule_steps: Some(ranks - 1),
         chunks_sent_per_rank: Some(sent),

@@ -198,7 +198,6 @@ fn all_reduce(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
             channels,
             group_size,
         )),
-        paper_step_share: Some((1, stripes)),
         ..Claims::default()
     };
     Ok(schedule)
@@ -268,7 +267,6 @@ fn all_gather(request: &Request<'_>) -> Result<Schedule, AlgorithmError> {
     }
     schedule.claims = Claims {
         paper_steps: Some(paper_all_gather_steps(ranks, channels)),
-        paper_step_share: Some((1, 1)),
         ..Claims::default()
     };
     Ok(schedule)

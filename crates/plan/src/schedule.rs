@@ -121,9 +121,6 @@ pub struct Claims {
     /// The number of steps that the paper prints or its formula gives. Printed beside what the
     /// schedule really needs, never enforced.
     pub paper_steps: Option<u64>,
-    /// The share of the collective's size that the paper charges to each step, as a fraction
-    /// (numerator, denominator): (1, 1) for a whole block or vector, (1, N) for a ring all-reduce.
-    pub paper_step_share: Option<(u32, u32)>,
     /// Every transfer goes to a neighbour on the ring. Enforced by the verifier.
     pub neighbours_only: bool,
     /// The number of steps of the schedule. Enforced by the verifier.

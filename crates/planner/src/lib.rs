@@ -142,12 +142,6 @@ pub enum PlannerError {
         /// The assignment.
         assignment: String,
     },
-    /// Plans cannot be chosen by formulas.
-    #[error(
-        "closed_form has the formulas of papers, and `auto` takes plans that no paper has: name an \
-         algorithm, such as `ring`"
-    )]
-    OnlyFormulas,
     /// More memory than the limit.
     #[error(transparent)]
     Memory(#[from] TooMuch),

@@ -15,7 +15,7 @@ use crate::interrupt;
 
 /// The lower bound on the time of any plan in picoseconds, its name and its assumption.
 ///
-/// Without a bound two times None, and why: `closed_form` times no plan, or flows do not share the cables of a rank.
+/// Without a bound two times None, and why, such as flows that do not share the cables of a rank.
 /// With a placement of packets the root is where the placement puts it.
 #[pyfunction]
 #[pyo3(signature = (kind, fabric, size_bytes, policy, root = 0, paths = None, simulator = None, placement = None, demand = None))]

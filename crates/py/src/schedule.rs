@@ -171,7 +171,6 @@ impl Schedule {
     ) {
         self.lock().claims = schedule::Claims {
             paper_steps,
-            paper_step_share: None,
             neighbours_only,
             schedule_steps,
             chunks_sent_per_rank,

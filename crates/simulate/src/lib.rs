@@ -10,7 +10,6 @@ pub mod background;
 pub mod bulk_synchronous;
 pub mod burst;
 pub mod circuit;
-pub mod closed_form;
 pub mod control;
 pub mod fluid;
 mod link_shares;
@@ -32,7 +31,6 @@ use thiserror::Error;
 use burst::BurstError;
 use fluid::FluidError;
 pub use method::{Method, Simulator};
-use opticoll_algorithms::light_path::LightPathError;
 use opticoll_base::names::{same_name, shown, suggest};
 use opticoll_base::spec::SpecError;
 use opticoll_base::units::{Time, UnitError};
@@ -126,12 +124,6 @@ impl From<SpecError> for SimulationError {
     }
 }
 
-impl From<LightPathError> for SimulationError {
-    fn from(problem: LightPathError) -> SimulationError {
-        SimulationError::refused("light_path", problem)
-    }
-}
-
 impl From<BurstError> for SimulationError {
     fn from(problem: BurstError) -> SimulationError {
         match problem.setting() {
@@ -187,10 +179,7 @@ impl SimulationError {
     pub fn setting(&self) -> Option<&'static str> {
         match self {
             SimulationError::Setting { setting, .. } => Some(setting),
-            SimulationError::Fabric { .. }
-            | SimulationError::Refused {
-                code: "no_claim", ..
-            } => Some("simulator"),
+            SimulationError::Fabric { .. } => Some("simulator"),
             SimulationError::Unknown { what, .. } if *what == "simulator" => Some(what),
             _ => None,
         }
@@ -484,17 +473,9 @@ fn needed_network<'a>(
     fabric.network().ok_or(SimulationError::Fabric {
         simulator,
         family: fabric.family(),
-        hint: no_links(fabric),
+        hint: NO_LINKS,
     })
 }
 
 /// Why messages do not flow over a fabric with circuits, and what times its plans.
-fn no_links(fabric: &Fabric) -> &'static str {
-    match fabric
-        .circuits()
-        .and_then(|circuits| circuits.formula_latency())
-    {
-        Some(_) => "it has no links that messages share; use circuit or closed_form",
-        None => "it has no links that messages share; use circuit",
-    }
-}
+const NO_LINKS: &str = "it has no links that messages share; use circuit";

@@ -70,7 +70,7 @@ const OWN: &[(SettingDeclaration<Method>, Given)] = &[
              see `opticoll list policies`",
             SettingValues::Words(|| POLICIES.iter().map(|one| one.name).collect()),
             "the fabric's own: every_step, two_tier, establish_release or all_stop",
-            &["circuit", "closed_form", "control"],
+            &["circuit", "control"],
             |method, text| put(&mut method.policy, said(text.parse().map(Some))),
         ),
         |method| method.policy.is_some(),
@@ -331,8 +331,6 @@ pub struct Simulator {
     pub run: Option<for<'a> fn(Case<'a>) -> Result<Outcome, SimulationError>>,
     /// Carries single messages.
     pub live: Option<StartLive>,
-    /// Whether its times are those of plans, not of formulas that know none.
-    pub times_plans: bool,
     /// Whether no plan takes less than the loads of its schedule's steps, which are known before it is placed.
     pub bounded_by_loads: bool,
     /// The rule by which it times, in words that follow a time.
@@ -386,7 +384,6 @@ impl Simulator {
             applies,
             run: None,
             live: None,
-            times_plans: true,
             bounded_by_loads: false,
             rule: |fabric, method| {
                 let policy = method.policy.unwrap_or(default_policy(fabric));

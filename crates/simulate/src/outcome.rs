@@ -73,7 +73,7 @@ crate::rows! {
 }
 
 crate::totals! {
-    /// The result of a simulation. Tables are empty for a closed form.
+    /// The result of a simulation.
     #[derive(Debug, Clone, PartialEq, Default)]
     pub struct Outcome {
         /// The simulator.

@@ -3,7 +3,6 @@
 mod bulk_synchronous;
 mod burst;
 mod circuit;
-mod closed_form;
 pub(super) mod control;
 mod fluid;
 mod packet;
@@ -25,7 +24,6 @@ pub const SIMULATORS: &[Simulator] = &[
     packet::RECORD,
     bulk_synchronous::RECORD,
     burst::RECORD,
-    closed_form::RECORD,
 ];
 
 impl Simulator {

@@ -32,6 +32,7 @@ mod pipelined;
 mod placement;
 mod plan_text;
 mod planner;
+mod port_formulas;
 mod properties;
 mod readers;
 mod routes;

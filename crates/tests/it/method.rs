@@ -139,7 +139,7 @@ fn every_setting_is_known_to_recorded_simulators_only() {
         for simulator in SIMULATORS.iter().filter(|one| one.run.is_some()) {
             let plan = match (setting.name, simulator.name) {
                 ("paths", "circuit") => &light_paths,
-                (_, "circuit" | "closed_form") => &lit,
+                (_, "circuit") => &lit,
                 (_, "control") => &tunable,
                 _ => &electrical,
             };

@@ -46,8 +46,7 @@ fn every_step_costs_its_block_and_a_reconfiguration() {
 }
 
 #[test]
-fn published_times_follow_from_published_steps() {
-    // d = 4 MiB and a = 25 us: 60.47, 223.74, 442.30, 883.73 and 1769.19 ms.
+fn plans_claim_the_published_steps() {
     for (algorithm, claimed) in [
         ("optree:depth=paper", 70),
         ("wrht", 259),
@@ -56,19 +55,11 @@ fn published_times_follow_from_published_steps() {
         ("one_stage", 2048),
     ] {
         let plan = verified(AllGather, algorithm, 1024, 64);
-        let expected = ps("863.8608us").times(claimed).unwrap();
-        assert_eq!(
-            time(&plan, "4MiB", Policy::EveryStep, "closed_form"),
-            expected,
-            "{algorithm}"
-        );
+        let claims = plan.schedule.claims;
+        assert_eq!(claims.paper_steps, Some(claimed), "{algorithm}");
     }
     let plan = verified(AllReduce, "wrht", 1024, 64);
     // 100 MB of ResNet50: 3 * (20 ms + 25 us) = 60.075 ms.
-    assert_eq!(
-        time(&plan, "100MB", Policy::EveryStep, "closed_form"),
-        ps("60.075ms")
-    );
     assert_eq!(
         time(&plan, "100MB", Policy::EveryStep, "circuit"),
         ps("60.075ms")
@@ -274,23 +265,16 @@ end 9
 }
 
 #[test]
-fn closed_forms_refuse_what_no_paper_gives() {
-    let plan = verified(AllGather, "ring_bidirectional", 8, 1);
-    let error = simulate(&plan, Bytes::new(8), Policy::EveryStep, "closed_form").unwrap_err();
-    assert!(error.to_string().contains("no paper gives"), "{error}");
-    let plan = verified(AllGather, "ring", 8, 1);
+fn papers_speak_of_all_gather_only() {
     for reversed in ["ring", "optree", "one_stage"] {
         let plan = verified(CollectiveKind::ReduceScatter, reversed, 8, 1);
-        assert_eq!(
-            plan.schedule.claims.paper_steps, None,
-            "papers speak of all_gather only"
-        );
+        assert_eq!(plan.schedule.claims.paper_steps, None, "{reversed}");
     }
-    let error = simulate(&plan, Bytes::new(8), Policy::OnChange, "closed_form").unwrap_err();
-    assert!(
-        error.to_string().contains("use every_step or free"),
-        "{error}"
-    );
+}
+
+#[test]
+fn unknown_simulators_and_policies_are_refused() {
+    let plan = verified(AllGather, "ring", 8, 1);
     let error = simulate(&plan, Bytes::new(8), Policy::Free, "circiut").unwrap_err();
     assert!(
         error.to_string().contains("did you mean `circuit`"),

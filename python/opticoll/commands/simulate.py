@@ -156,15 +156,12 @@ class PacketRow(Row, core="packets"):
 
 
 class SimulateRow(PlanRow, core="tuned"):
-    """The plan, and where its time goes. A formula gives the total only."""
+    """The plan, and where its time goes."""
 
-    utilisation: Utilisation | None = means(
-        "Share of link-wavelength-slots that carry light, or of the capacity of all links",
-        absent="a formula",
+    utilisation: Utilisation = means(
+        "Share of link-wavelength-slots that carry light, or of the capacity of all links"
     )
-    link_bytes: Bytes | None = means(
-        "Bytes over all links, counted on each link that they cross", absent="a formula"
-    )
+    link_bytes: Bytes = means("Bytes over all links, counted on each link that they cross")
     critical_path: list[PathRow] = means("Transfers that each wait for the one before")
     most_loaded_link: str | None = means(
         "Link with the highest utilisation",
@@ -222,14 +219,11 @@ def compute(asked: Simulate, watch: Watch) -> Iterator[SimulateRow]:
 
 
 def _check_per(per: str | None, settings: Settings) -> None:
-    """Refuse a table from a simulator that has only a total, or over time without bins."""
-    simulator = settings.get("simulator")
+    """Refuse a table over time without bins."""
     if per == "time" and settings.get("link_bin") is None:
         raise UsageError(
             "--per time: give the length of a bin of time too, such as --link-bin 10us"
         )
-    if per is not None and simulator is not None and canonical(simulator, ["closed_form"]):
-        raise UsageError(f"--per {per}: a formula gives the total only; use --simulator circuit")
 
 
 def _to_be_drawn(fabric: Fabric, settings: Settings) -> Settings:
@@ -252,7 +246,6 @@ def _to_be_drawn(fabric: Fabric, settings: Settings) -> Settings:
 
 def _totals(plan: Plan, outcome: Outcome) -> dict[str, Any]:
     """What concerns the whole simulation."""
-    formula = outcome.simulator == "closed_form"
     flows = outcome.start is not None
     path = [
         PathRow.of(one, **({"bottleneck": _name(plan, one["bottleneck"])} if flows else {}))
@@ -261,8 +254,8 @@ def _totals(plan: Plan, outcome: Outcome) -> dict[str, Any]:
     loaded = {"most_loaded_link": _name(plan, outcome.most_loaded_link)} if flows else {}
     return {
         **loaded,
-        "utilisation": None if formula else outcome.utilisation,
-        "link_bytes": None if formula else int(outcome.links["bytes"].sum()),
+        "utilisation": outcome.utilisation,
+        "link_bytes": int(outcome.links["bytes"].sum()),
         "critical_path": path,
         "packets": _packets(outcome) if "latencies" in outcome.tables else None,
     }
@@ -395,8 +388,6 @@ def _table(row: SimulateRow, per: str) -> str:
 
 def _summary(row: SimulateRow) -> str:
     """Where the time of a simulation goes."""
-    if row.simulator == "closed_form":
-        return "A formula gives the total only; `--simulator circuit` says where the time goes."
     plan, outcome, path = row.plan, row.outcome, row.critical_path
     facts = [
         ["reconfigurations", f"{row.reconfigurations} of {plural(plan.slots, 'slot')} waited"],

@@ -168,7 +168,7 @@ class PlanRow(PlanHead):
     reconfigurations: Count | None = means(
         "Number of slots to which a reconfiguration was charged; on a grid of tunable circuits, "
         "how often lasers were tuned",
-        absent="a formula or an electrical fabric",
+        absent="an electrical fabric",
     )
     bottleneck: str | None = means(
         "Link, in words, that bounds the critical path for the longest time; of packets, the link "
@@ -243,8 +243,7 @@ def plan_row(
     fabric = plan.fabric
     lit = "wavelengths" in fabric.options
     link = outcome.totals.get("bottleneck")
-    is_formula = outcome.simulator == "closed_form"
-    counted = None if is_formula or fabric.electrical else outcome.totals.get("reconfigurations")
+    counted = None if fabric.electrical else outcome.totals.get("reconfigurations")
     rates = None
     if plan.collective.demand is None:
         rates = bandwidths(kind, fabric.ranks, size_bytes, outcome.time_ps / PICOSECONDS)

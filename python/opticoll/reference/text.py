@@ -106,10 +106,6 @@ def read_head(lines: list[tuple[int, list[str]]]) -> Plan:
                 raise NotAPlan("claimed twice")
             case "claim", "neighbours_only":
                 plan.claims["neighbours_only"] = 1
-            case "claim", "paper_step_share", share:
-                over, under = share.split("/")
-                expect(whole(over) >= 0 and whole(under) > 0, "expected a fraction")
-                plan.claims["paper_step_share"] = 1
             case "claim", "paper_steps" | "schedule_steps" | "chunks_sent_per_rank" as name, number:
                 plan.claims[name] = whole(number, 2 ** (32 if name == "schedule_steps" else 64) - 1)
             case _:

@@ -277,12 +277,6 @@ pub trait Circuits: Send + Sync {
     /// A time beyond 64 bits.
     fn change(&self) -> Result<Change, UnitError>;
 
-    /// What the papers' formulas take for a step, beside its bytes and changes; none where they have
-    /// no formula.
-    fn formula_latency(&self) -> Option<Time> {
-        None
-    }
-
     /// Appends the circuits of hops.
     ///
     /// # Errors

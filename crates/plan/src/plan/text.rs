@@ -200,16 +200,12 @@ fn write_head(plan: &Plan, text: &mut String) {
     }
     let Claims {
         paper_steps,
-        paper_step_share,
         neighbours_only,
         schedule_steps,
         chunks_sent_per_rank,
     } = plan.schedule.claims;
     if let Some(steps) = paper_steps {
         let _ = writeln!(text, "claim paper_steps {steps}");
-    }
-    if let Some((part, whole)) = paper_step_share {
-        let _ = writeln!(text, "claim paper_step_share {part}/{whole}");
     }
     if neighbours_only {
         let _ = writeln!(text, "claim neighbours_only");

@@ -348,10 +348,6 @@ fn slot_price(question: &Question<'_>, course: Course) -> Result<SlotPrice, Plan
         Course::Parts { .. } => false,
         Course::BothWays { .. } => true,
     };
-    let latency = match fabric.downcast::<WssGrid>() {
-        Some(grid) => grid.latency,
-        None => circuits.formula_latency().unwrap_or(Time::ZERO),
-    };
     let set_up = change.set_up.plus(change.release)?;
     let (per_slot, once) = match circuits.charge(policy.name()) {
         Ok(Charge::Never) => (Time::ZERO, Time::ZERO),
@@ -363,7 +359,7 @@ fn slot_price(question: &Question<'_>, course: Course) -> Result<SlotPrice, Plan
         _ => (set_up, Time::ZERO),
     };
     Ok(SlotPrice {
-        per_slot: per_slot.plus(latency)?.ps(),
+        per_slot: per_slot.plus(circuits.delay()?)?.ps(),
         once: once.ps(),
     })
 }

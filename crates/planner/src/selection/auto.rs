@@ -64,10 +64,6 @@ pub(crate) const PLANNER: Planner = Planner {
 const WORK_PER_SECOND: u64 = 1_000_000;
 
 fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
-    let simulator = question.method.simulator;
-    if simulator.is_some_and(|one| !one.times_plans) {
-        return Err(PlannerError::OnlyFormulas);
-    }
     let mut question = *question;
     if let Some(most) = spec.count("transfers", 1, u32::MAX)? {
         question.most_transfers = most.into();

@@ -26,9 +26,6 @@ pub struct StatedBound {
 /// Why there is no bound beside a time.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum NoBound {
-    /// A formula is no plan.
-    #[error("none: closed_form computes the paper's formula, which is not the time of a plan")]
-    Formula,
     /// Cables that nothing shares.
     #[error("none: a cable of a rank gives each message its whole rate, however many there are")]
     Unshared,
@@ -150,9 +147,6 @@ pub fn stated_bound(
     size: Bytes,
     method: &Method,
 ) -> Result<StatedBound, NoBound> {
-    if method.simulator.is_some_and(|one| !one.times_plans) {
-        return Err(NoBound::Formula);
-    }
     let bound = match fabric.circuits() {
         Some(_) => time_bound(fabric, collective, size, method)?,
         None => electrical::greatest(time_bounds(fabric, collective, size, method)?),

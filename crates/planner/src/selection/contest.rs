@@ -504,7 +504,6 @@ pub(crate) fn is_of_one(error: &PlannerError) -> bool {
     use SimulationError::{Fabric, Setting, Unknown};
     !matches!(
         error,
-        PlannerError::OnlyFormulas
-            | PlannerError::Simulation(Unknown { .. } | Fabric { .. } | Setting { .. })
+        PlannerError::Simulation(Unknown { .. } | Fabric { .. } | Setting { .. })
     )
 }

@@ -51,7 +51,7 @@ pub fn simulate_plan(
         return Err(SimulationError::Fabric {
             simulator: "packet",
             family: plan.fabric.family(),
-            hint: "it has no links that packets share; use circuit or closed_form",
+            hint: "it has no links that packets share; use circuit",
         });
     };
     if !plan.routes.is_empty() {

@@ -18,7 +18,7 @@ pub(crate) const RECORD: Simulator = Simulator {
                 "it is an electrical fabric without circuits; use fluid",
             )),
             _ if fabric.downcast::<WssGrid>().is_none() => Err(Unfit::Fabric(
-                "its lasers are not tuned flow by flow; use circuit or closed_form",
+                "its lasers are not tuned flow by flow; use circuit",
             )),
             None | Some(Policy::TwoTier) => Ok(()),
             Some(policy) => Err(Unfit::Policy(

@@ -3,7 +3,7 @@
 use crate::live::Live;
 use crate::method::{Case, Simulator, Unfit};
 use crate::outcome::Outcome;
-use crate::{Method, SimulationError, fluid, fluid_options, needed_network, no_links};
+use crate::{Method, NO_LINKS, SimulationError, fluid, fluid_options, needed_network};
 use opticoll_fabric::fabric::Fabric;
 
 pub(super) const RECORD: Simulator = Simulator {
@@ -30,7 +30,7 @@ pub(super) const RECORD: Simulator = Simulator {
 pub(super) fn has_links(fabric: &Fabric) -> Result<(), Unfit> {
     match fabric.network() {
         Some(_) => Ok(()),
-        None => Err(Unfit::Fabric(no_links(fabric))),
+        None => Err(Unfit::Fabric(NO_LINKS)),
     }
 }
 

@@ -109,7 +109,6 @@ fn what_does_not_fit_the_fabric_is_refused_with_a_hint() {
     for (plan, method, hint) in [
         (&plan, method(None, every, None), "leave the policy out"),
         (&plan, method(Some("circuit"), None, None), "use fluid"),
-        (&plan, method(Some("closed_form"), every, None), "use fluid"),
         (&lit, method(Some("fluid"), None, None), "use circuit"),
         (&lit, method(Some("fluid"), every, sender), "use circuit"),
         (&lit, method(None, None, sender), "leave the start out"),

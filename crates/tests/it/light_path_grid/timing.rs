@@ -11,58 +11,7 @@ use opticoll::units::Bytes;
 use opticoll::verify::verify;
 
 use super::{planned, proved};
-
-/// 100 us, 8 ns a byte, 10 ms in all.
-const A: u64 = 100_000_000;
-const B: u64 = 8_000;
-const G: u64 = 10_000_000_000;
-
-fn log2_up(ranks: u64) -> u64 {
-    (0..).find(|&bit| 1 << bit >= ranks).unwrap()
-}
-
-/// Time on the way and number of set-ups, for `n` bytes in all.
-fn formula(kind: CollectiveKind, algorithm: &str, p: u64, k: u64, n: u64) -> (u64, u64) {
-    let l = log2_up(p);
-    let power = p.is_power_of_two();
-    // Ranks in excess of a power of two, and the rounds of recursive doubling: two more for them.
-    let core = if power { p } else { 1 << (l - 1) };
-    let extra = p - core;
-    let rounds = log2_up(core) + if power { 0 } else { 2 };
-    // A rank that stands for another has that one and log2 P partners, the other one twice.
-    let doubling = match power {
-        false if k > log2_up(core) => 1,
-        _ => rounds.div_ceil(k),
-    };
-    match (kind, algorithm) {
-        (_, "linear") => ((p - 1) * (A + n * B), (p - 1).div_ceil(k)),
-        (_, "binomial") => (l * (A + n * B), l.div_ceil(k)),
-        (_, "ring") => {
-            let once = (p - 1) * (A + n / p * B);
-            let parts = match p {
-                2 => 1,
-                _ => 2 + p % 2,
-            };
-            match (k, p) {
-                (1, 3..) => (parts * once, parts * (p - 1)),
-                _ => (once, 1),
-            }
-        }
-        (CollectiveKind::AllGather, "recursive_doubling") if power => {
-            (l * A + (p - 1) * (n / p) * B, doubling)
-        }
-        (CollectiveKind::AllGather, "recursive_doubling") => {
-            let exchanged: u64 = (0..log2_up(core))
-                .map(|bit| (1 << bit) + extra.min(1 << bit))
-                .sum();
-            let blocks = 1 + exchanged + (p - 1);
-            (rounds * A + blocks * (n / p) * B, doubling)
-        }
-        (CollectiveKind::Barrier, _) => (rounds * A, doubling),
-        (_, "recursive_doubling") => (rounds * (A + n * B), doubling),
-        other => panic!("{other:?} has no formula"),
-    }
-}
+use crate::port_formulas::{G, formula};
 
 const CASES: [(CollectiveKind, &str); 10] = [
     (CollectiveKind::Broadcast, "linear"),
@@ -100,28 +49,6 @@ fn simulated_times_are_the_formulas() {
                 assert_eq!(found.reconfigurations, set_ups, "{case}");
                 let ideal = run(&[("policy", "free")]).unwrap();
                 assert_eq!(ideal.time.ps(), sending, "{case}, ideal");
-                // The closed form says the same wherever it says something.
-                let closed = run(&[("simulator", "closed_form")]);
-                match closed {
-                    Ok(closed) => {
-                        assert_eq!(closed.time, found.time, "{case}, closed form");
-                        assert_eq!(closed.reconfigurations, set_ups, "{case}, closed form");
-                    }
-                    Err(SimulationError::Refused {
-                        code: "no_claim", ..
-                    }) => {
-                        assert!(["all_reduce", "barrier"].contains(&kind.name()), "{case}");
-                    }
-                    Err(SimulationError::Refused {
-                        code: "light_path", ..
-                    }) => {
-                        assert!(
-                            algorithm == "recursive_doubling" && !p.is_power_of_two(),
-                            "{case}"
-                        );
-                    }
-                    Err(error) => panic!("{case}: {error}"),
-                }
             }
         }
     }
@@ -235,25 +162,11 @@ fn what_does_not_fit_is_refused() {
             vec![("policy", "free"), ("paths", "kept")],
             "leave the setting paths out",
         ),
-        (
-            grid,
-            vec![("simulator", "fluid")],
-            "use circuit or closed_form",
-        ),
+        (grid, vec![("simulator", "fluid")], "use circuit"),
         (
             grid,
             vec![("simulator", "control")],
             "its lasers are not tuned flow by flow",
-        ),
-        (
-            grid,
-            vec![("simulator", "closed_form"), ("policy", "every_step")],
-            "ports=1",
-        ),
-        (
-            grid,
-            vec![("simulator", "closed_form"), ("paths", "kept")],
-            "does not know the setting `paths`",
         ),
         (
             grid,

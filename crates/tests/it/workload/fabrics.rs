@@ -263,9 +263,9 @@ fn what_a_replay_cannot_have_is_refused() {
             "the fluid simulator does not know the setting `start`, which is one of plans; the ends of a replay have an overhead and an eager limit of their own; leave the start out",
         ),
         (
-            "wdm_ring:ranks=3,wavelengths=1",
-            &[("simulator", "closed_form")],
-            "the closed_form simulator cannot run on wdm_ring: replays run message by message: fluid and packet on electrical fabrics, circuit on a wdm_ring",
+            "crossbar:ranks=3",
+            &[("simulator", "bulk_synchronous")],
+            "the bulk_synchronous simulator cannot run on crossbar: replays run message by message: fluid and packet on electrical fabrics, circuit on a wdm_ring",
         ),
         (
             "wdm_ring:ranks=3,wavelengths=1,broken=0-1+1-2",
@@ -275,7 +275,7 @@ fn what_a_replay_cannot_have_is_refused() {
         (
             "crossbar:ranks=3",
             &[("policy", "free")],
-            "the fluid simulator does not know the setting `policy`, which is one of circuit and closed_form and control; leave the policy out",
+            "the fluid simulator does not know the setting `policy`, which is one of circuit and control; leave the policy out",
         ),
     ];
     for &(fabric, settings, expected) in cases {

@@ -1,11 +1,9 @@
 //! Replays over light paths that are set up and released, against the formulas and the published table.
 
-use opticoll::algorithms;
-use opticoll::algorithms::light_path::PathCost;
 use opticoll::collective::CollectiveKind;
 use opticoll::families::Medium;
 use opticoll::simulate::Method;
-use opticoll::units::{Bytes, Rate, Time};
+use opticoll::units::{Bytes, Time};
 use opticoll::workload::csv;
 use opticoll::workload::error::TraceError;
 use opticoll::workload::expand::Algorithms;
@@ -14,6 +12,7 @@ use opticoll::workload::replay::{Eager, EndCosts, ReplaySettings};
 
 use super::real::table;
 use super::transport;
+use crate::port_formulas::{G, formula};
 
 fn replayed(
     text: &str,
@@ -64,11 +63,6 @@ fn calls(ranks: u32, calls: &[(&str, u64)]) -> String {
 #[test]
 fn a_collective_takes_what_its_formula_says() {
     use CollectiveKind::{AllGather, Broadcast};
-    let cost = PathCost {
-        latency: Time::from_ps(100_000_000),
-        rate: Rate::from_bits_per_second(1_000_000_000).unwrap(),
-        set_up: Time::from_ps(10_000_000_000),
-    };
     let cases = [
         (Broadcast, "Bcast", "linear"),
         (Broadcast, "Bcast", "binomial"),
@@ -91,10 +85,8 @@ fn a_collective_takes_what_its_formula_says() {
                 if by_rounds && !ranks.is_power_of_two() {
                     continue;
                 }
-                let formula = algorithms::find(kind, algorithm).unwrap().formula.unwrap();
-                let time = formula
-                    .time(ranks, Bytes::new(whole), cost, Some(ports))
-                    .unwrap();
+                let (sending, set_ups) = formula(kind, algorithm, ranks.into(), ports, whole);
+                let time = Time::from_ps(sending + set_ups * G);
                 let algorithms = Algorithms::default().with(kind, algorithm.parse().unwrap());
                 let text = calls(ranks, &[(call, 1000)]);
                 let done = over_ports(&text, &format!("ports={ports}"), &algorithms);

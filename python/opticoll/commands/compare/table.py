@@ -81,8 +81,6 @@ def comparison_table(rows: Sequence[PlanRow]) -> str:
         if first.bound_time_s is not None:
             bound = f"lower bound: {human_seconds(first.bound_time_s)}"
             tables[-1] += f"\n{bound} ({first.bound_time_name})"
-        elif first.simulator == "closed_form":
-            tables[-1] += f"\nlower bound: {first.bound_time_assumption}"
         for row in group:
             if row.chosen != row.algorithm:
                 tables[-1] += f"\n{row.algorithm} chose {row.chosen}"

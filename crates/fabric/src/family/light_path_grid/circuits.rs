@@ -60,10 +60,6 @@ impl Circuits for LightPathGrid {
         })
     }
 
-    fn formula_latency(&self) -> Option<Time> {
-        Some(self.latency)
-    }
-
     fn measure(&self, hops: &[Hop], circuits: &mut Vec<Circuit>) -> Result<(), NoCircuit> {
         for (place, hop) in hops.iter().enumerate() {
             let light = PortsLight::from(hop.light);

@@ -115,10 +115,6 @@ impl Circuits for WdmRing {
         })
     }
 
-    fn formula_latency(&self) -> Option<Time> {
-        Some(Time::ZERO)
-    }
-
     fn measure(&self, hops: &[Hop], circuits: &mut Vec<Circuit>) -> Result<(), NoCircuit> {
         for (place, hop) in hops.iter().enumerate() {
             let absent = |problem| {

@@ -409,21 +409,10 @@ fn read_demand<'a>(
 
 /// Reads a claim into `claims`; returns its name.
 fn read_claim<'a>(words: &mut Words<'a>, claims: &mut Claims) -> Result<Word<'a>, PlanTextError> {
-    const KNOWN: &str = "paper_steps, paper_step_share, neighbours_only, schedule_steps or \
-                         chunks_sent_per_rank";
+    const KNOWN: &str = "paper_steps, neighbours_only, schedule_steps or chunks_sent_per_rank";
     let name = words.next(KNOWN)?;
     match name.text {
         "paper_steps" => claims.paper_steps = Some(words.next("a number of steps")?.number()?),
-        "paper_step_share" => {
-            let word = words.next("a fraction")?;
-            let (part, whole) = word
-                .text
-                .split_once('/')
-                .and_then(|(part, whole)| Some((word.part(part).ok()?, word.part(whole).ok()?)))
-                .filter(|(_, whole)| *whole > 0)
-                .ok_or_else(|| word.wrong("expected a fraction such as 1/16"))?;
-            claims.paper_step_share = Some((part, whole));
-        }
         "neighbours_only" => claims.neighbours_only = true,
         "schedule_steps" => {
             claims.schedule_steps = Some(words.next("a number of steps")?.number()?)
