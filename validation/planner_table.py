@@ -18,6 +18,7 @@ from pathlib import Path
 import opticoll
 from opticoll import _core, errors, reference
 from opticoll_papers.optree.cases import DEPTHS
+from opticoll_papers.optree.formulas import optree_steps
 
 ASKED = (
     (16, 2), (16, 4), (64, 8), (64, 16), (128, 8), (256, 16), (512, 16), (512, 64),
@@ -118,7 +119,7 @@ def row(case: Case) -> list[str]:
 def formula(case: Case) -> str:
     """Theorem 1 of the OpTree paper at the number of stages where it is least."""
     channels = case.wavelengths * case.fibres
-    return str(min(_core.optree_steps(case.ranks, channels, depth) for depth in DEPTHS))
+    return str(min(optree_steps(case.ranks, channels, depth) for depth in DEPTHS))
 
 
 def constructed(case: Case, algorithm: str) -> str:

@@ -24,6 +24,7 @@ from opticoll import _core
 from opticoll.formats.table import write_csv
 from opticoll.names import algorithm_names, known_names
 from opticoll_papers.optree.cases import DEPTHS
+from opticoll_papers.optree.formulas import optree_steps
 
 HERE = Path(__file__).parent
 TIMES = HERE / "times.csv"
@@ -52,9 +53,7 @@ def _steps_of(ranks: int, say: Callable[[str], None]) -> StepRow:
         "ranks": ranks,
         "wavelengths": STEP_WAVELENGTHS,
         "bound": _core.slots_bound("all_gather", fabric)[0],
-        "optree_formula": min(
-            _core.optree_steps(ranks, STEP_WAVELENGTHS, depth) for depth in DEPTHS
-        ),
+        "optree_formula": min(optree_steps(ranks, STEP_WAVELENGTHS, depth) for depth in DEPTHS),
     }
     for name in ("relay_tree", "optree", "neighbour_exchange", "ring"):
         plan = opticoll.plan("all_gather", fabric, name)

@@ -8,18 +8,28 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import opticoll
 from opticoll import TrainingModel, _core
 from opticoll_papers import optree, wrht
 from opticoll_papers.command import study_text
 from opticoll_papers.common import Results, construct, fabric, step_time_ps
 from opticoll_papers.judging import MEANINGS, Value
 from opticoll_papers.optree.cases import paper_steps
+from opticoll_papers.optree.formulas import optree_depth, optree_steps
 from opticoll_papers.optree.reductions import case_sets
 from opticoll_papers.optree.theorems import equation_three_steps, theorem_three_proof_steps
-from opticoll_papers.optree.trees import best_depths, even_trees, least_slots, slots
+from opticoll_papers.optree.trees import (
+    best_depths,
+    even_trees,
+    least_slots,
+    slots,
+    stage_loads,
+)
 from opticoll_papers.optree.wrht_steps import table_row
+from opticoll_papers.wrht.cases import wrht_all_reduce_steps
 from support import ALL_CASES, BROAD, broad
 
 
@@ -190,6 +200,49 @@ def test_trees_with_equal_groups_take_what_their_loads_ask_for() -> None:
                 loads = [ranks * radices[0] // 8] + [ranks * one // 4 for one in radices[1:]]
                 expected = sum(-(-load // wavelengths) for load in loads)
                 assert slots(ranks, wavelengths, radices) == expected
+
+
+@pytest.mark.parametrize("radices", ["16", "4x4", "8x2", "4x2x2", "2x2x2x2", "2x3x3"])
+def test_loads_of_trees_are_those_of_verified_plans(radices: str) -> None:
+    ring = fabric(16, 2)
+    plan = opticoll.plan("all_gather", ring, f"optree:radices={radices}")
+    assert plan.verify() == []
+    steps = np.repeat(np.arange(len(plan.step_slots)), plan.step_slots)
+    loads = np.zeros((len(plan.step_slots), 2, 16), int)
+    names = ("slot", "direction", "source", "destination", "count")
+    for row in zip(*(plan.columns()[name].tolist() for name in names), strict=True):
+        slot, direction, source, destination, count = row
+        first, last = (source, destination) if direction == 0 else (destination, source)
+        for link in range((last - first) % 16):
+            loads[steps[slot], direction, (first + link) % 16] += count
+    expected = stage_loads(16, [int(radix) for radix in radices.split("x")])
+    assert loads.max(axis=(1, 2)).tolist() == expected
+
+
+# Found by hand in whole numbers; a float is next to a whole number here.
+@pytest.mark.parametrize(
+    ("ranks", "wavelengths", "depth", "steps"),
+    [(8394, 1, 2, 288_394), (5841, 1, 7, 32_766), (1_048_575, 64, 2, 6_291_448), (1024, 64, 5, 72)],
+)
+def test_theorem_one_is_exact(ranks: int, wavelengths: int, depth: int, steps: int) -> None:
+    assert optree_steps(ranks, wavelengths, depth) == steps
+
+
+def test_theorem_two_is_rounded_both_ways() -> None:
+    ceil = {7: None, 16: 3, 64: 4, 256: 5, 512: 6, 1024: 7, 2048: 8, 4096: 8}
+    nearest = {7: None, 16: 2, 64: 4, 256: 5, 512: 6, 1024: 6, 2048: 7, 4096: 8}
+    assert {ranks: optree_depth(ranks) for ranks in ceil} == ceil
+    assert {ranks: optree_depth(ranks, "round") for ranks in nearest} == nearest
+
+
+@pytest.mark.parametrize(("ranks", "wavelengths"), [(16, 2), (60, 3), (64, 64), (300, 1)])
+def test_plans_claim_what_the_formulas_of_papers_give(ranks: int, wavelengths: int) -> None:
+    ring = fabric(ranks, wavelengths)
+    for algorithm in ("optree:depth=paper", "wrht", "ring", "neighbour_exchange"):
+        plan = opticoll.plan("all_gather", ring, algorithm)
+        assert plan.claimed_steps == paper_steps(algorithm.split(":")[0], ranks, wavelengths)
+    plan = opticoll.plan("all_reduce", ring, "wrht")
+    assert plan.claimed_steps == wrht_all_reduce_steps(ranks, wavelengths)
 
 
 @pytest.mark.parametrize(("ranks", "fewest"), [(512, 32), (1024, 72), (2048, 160), (4096, 352)])

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from os import PathLike
 from pathlib import Path
-from typing import Any, ClassVar, Literal, TypedDict, Unpack, final
+from typing import Any, ClassVar, TypedDict, Unpack, final
 
 import networkx
 import numpy as np
@@ -2175,21 +2175,6 @@ def make_plan(
 ) -> Plan:
     """Route and assign wavelengths; the schedule is copied."""
 
-def one_stage_wavelengths(ranks: int, *, paper: bool = False) -> int:
-    """Wavelengths of a one-stage all-to-all on a ring, exact or as the paper has it."""
-
-def optree_best_radices(ranks: int, wavelengths: int) -> list[int]:
-    """The radices that `optree:depth=auto` picks."""
-
-def optree_depth(ranks: int, rounding: Literal["ceil", "round"] = "ceil") -> int | None:
-    """Theorem 2 of the OpTree paper; None where it is undefined."""
-
-def optree_stage_loads(ranks: int, radices: list[int]) -> list[int]:
-    """The greatest link load of each stage of an OpTree."""
-
-def optree_steps(ranks: int, wavelengths: int, depth: int) -> int:
-    """Theorem 1 of the OpTree paper."""
-
 def parameter_memory(parameters: int) -> tuple[int, int, int]:
     """Bytes of so many parameters on a device: weights, gradients, optimizer."""
 
@@ -2479,12 +2464,6 @@ def time_bounds(
 
 def traffic_patterns() -> dict[str, str]:
     """The names of patterns with what they are."""
-
-def wrht_all_gather_steps(ranks: int, wavelengths: int) -> int:
-    """Steps of WRHT as the OpTree paper turns it into an all-gather."""
-
-def wrht_all_reduce_steps(ranks: int, wavelengths: int, group_size: int | None = None) -> int:
-    """Steps of WRHT as its poster gives them; the group size is 2w + 1 where none is given."""
 
 def write_messages(plan: Plan, path: str | PathLike[str], form: str, size_bytes: int) -> None:
     """Write the messages of a plan to a file, in the form `goal`, `goal_binary` or `time_independent`.

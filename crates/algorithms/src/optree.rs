@@ -52,15 +52,6 @@ pub const RECORDS: &[Algorithm] = &[Algorithm {
     ..Algorithm::new("optree", "OpTree", CollectiveKind::AllGather, build)
 }];
 
-/// How the continuous optimum of Eq. 2 becomes a whole number of stages.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DepthRounding {
-    /// Upwards: what the paper's Table I and averages use.
-    Ceil,
-    /// To the nearest: what its text says and its Fig. 4 shows.
-    Nearest,
-}
-
 /// Theorem 1: ceil((2k - 1) N^(1 + 1/k) / (8w)) steps; for k = 1 the one-stage ceil(N^2 / (8w)).
 ///
 /// The formula is continuous in m = N^(1/k) and a bound for no particular tree. A float within
@@ -74,18 +65,15 @@ pub fn paper_steps(ranks: u32, channels: u32, depth: u32) -> u64 {
     (steps - 1e-13 * steps).ceil() as u64
 }
 
-/// Theorem 2: k* = (ln N + sqrt(ln N (ln N - 2))) / 2, rounded; `None` for N <= 7, where the root
-/// is of a negative number.
-pub fn paper_depth(ranks: u32, rounding: DepthRounding) -> Option<u32> {
+/// Theorem 2: k* = (ln N + sqrt(ln N (ln N - 2))) / 2, rounded up as for the paper's Table I; `None`
+/// for N <= 7, where the root is of a negative number.
+pub fn paper_depth(ranks: u32) -> Option<u32> {
     let log = f64::from(ranks).ln();
     if log < 2.0 {
         return None;
     }
     let depth = (log + (log * (log - 2.0)).sqrt()) / 2.0;
-    Some(match rounding {
-        DepthRounding::Ceil => depth.ceil() as u32,
-        DepthRounding::Nearest => depth.round() as u32,
-    })
+    Some(depth.ceil() as u32)
 }
 
 /// The tree asked for, and the depth at which the paper's claim is evaluated.
@@ -109,7 +97,7 @@ fn choose_tree(
         return Ok((radices, Some(depth)));
     }
     let key = given.first().copied().unwrap_or("depth");
-    let paper = paper_depth(ranks, DepthRounding::Ceil);
+    let paper = paper_depth(ranks);
     match spec.option(key).unwrap_or("auto") {
         "auto" => Ok(match ring {
             Some(ring) => (tree::best_radices(ranks, ring.channels), paper),

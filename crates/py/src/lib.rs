@@ -16,7 +16,6 @@ mod columns;
 mod congestion;
 mod error;
 mod fabric;
-mod formula;
 mod grid;
 mod groups;
 mod interrupt;
@@ -31,6 +30,7 @@ mod record;
 mod replay;
 mod schedule;
 mod table;
+mod text;
 mod training;
 mod violation;
 
@@ -54,12 +54,6 @@ mod _core {
     };
     #[pymodule_export]
     use crate::fabric::Fabric;
-    #[pymodule_export]
-    use crate::formula::{
-        collective_kind, format_size, format_time, one_stage_wavelengths, optree_best_radices,
-        optree_depth, optree_stage_loads, optree_steps, parse_size, parse_time, rounded_rate,
-        wrht_all_gather_steps, wrht_all_reduce_steps,
-    };
     #[pymodule_export]
     use crate::grid::{replan, simulate_tasks, task_conflicts};
     #[pymodule_export]
@@ -91,6 +85,10 @@ mod _core {
     use crate::schedule::Schedule;
     #[pymodule_export]
     use crate::table::{Outcome, Table, fields_of};
+    #[pymodule_export]
+    use crate::text::{
+        collective_kind, format_size, format_time, parse_size, parse_time, rounded_rate,
+    };
     #[pymodule_export]
     use crate::training::{
         TimedModel, TrainingModel, check_buckets, collective_cost, device_memory, parameter_memory,

@@ -1,7 +1,7 @@
 //! OpTree against the paper's formulas and against counts of explicit schedules made by others.
 
 use opticoll::algorithms::optree::tree::{best_radices, stage_loads, uniform_radices};
-use opticoll::algorithms::optree::{DepthRounding, paper_depth, paper_steps};
+use opticoll::algorithms::optree::{paper_depth, paper_steps};
 use opticoll::collective::CollectiveKind::AllGather;
 
 use crate::{plan_with, verified, verified_with};
@@ -63,28 +63,19 @@ fn a_tree_of_k_stages_has_k_stages() {
 }
 
 #[test]
-fn theorem_2_rounded_both_ways() {
-    for (ranks, ceil, nearest) in [
-        (16, 3, 2),
-        (64, 4, 4),
-        (256, 5, 5),
-        (512, 6, 6),
-        (1024, 7, 6),
-        (2048, 8, 7),
-        (4096, 8, 8),
+fn theorem_2_rounded_up() {
+    for (ranks, depth) in [
+        (7, None),
+        (16, Some(3)),
+        (64, Some(4)),
+        (256, Some(5)),
+        (512, Some(6)),
+        (1024, Some(7)),
+        (2048, Some(8)),
+        (4096, Some(8)),
     ] {
-        assert_eq!(
-            paper_depth(ranks, DepthRounding::Ceil),
-            Some(ceil),
-            "{ranks}"
-        );
-        assert_eq!(
-            paper_depth(ranks, DepthRounding::Nearest),
-            Some(nearest),
-            "{ranks}"
-        );
+        assert_eq!(paper_depth(ranks), depth, "{ranks}");
     }
-    assert_eq!(paper_depth(7, DepthRounding::Ceil), None);
 }
 
 #[test]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from opticoll import formulas
 from opticoll_papers.common import step_time_ps
+from opticoll_papers.optree import formulas, wrht_steps
 
 Rounding = Literal["ceil", "round", "best"]
 """How Eq. 2 becomes a whole number of stages; `best`: not by Eq. 2, the least of Theorem 1."""
@@ -42,10 +42,11 @@ def paper_steps(algorithm: str, ranks: int, wavelengths: int, rounding: Rounding
                 for depth in _depths(ranks, wavelengths, rounding)
             )
         case "wrht":
-            steps = formulas.wrht_all_gather_steps(ranks, wavelengths)
-            if steps is None:
-                raise ValueError(f"the formula for {ranks} ranks leaves 64 bits")
-            return steps
+            # Groups of 2w + 1; of the text's two branches the one that gives Table I's 259.
+            group = 2 * wavelengths + 1
+            theta = wrht_steps.levels(ranks, group)
+            collected = wrht_steps.collecting(group, theta)
+            return collected + wrht_steps.handing_out(group, theta)[0]
         case "ring":
             return ranks - 1
         case "neighbour_exchange":

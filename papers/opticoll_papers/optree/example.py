@@ -6,9 +6,9 @@ import math
 from collections import Counter
 
 import opticoll
-from opticoll import formulas
 from opticoll_papers.common import Construct, Results, fabric
 from opticoll_papers.judging import Computed
+from opticoll_papers.optree import formulas, trees
 from opticoll_papers.optree.theorems import least_wavelengths
 
 RANKS, WAVELENGTHS = 16, 2
@@ -113,11 +113,11 @@ def _exchanges(algorithm: str) -> tuple[tuple[str, ...], tuple[int, ...]]:
 def _stage_loads(name: str) -> list[int]:
     """The greatest load of a link in each stage; nothing for what is no tree."""
     if name == ONE:
-        return [formulas.one_stage_wavelengths(RANKS)]
+        return trees.stage_loads(RANKS, [RANKS])
     _, _, radices = name.partition("radices=")
     if not radices:
         return []
-    return formulas.optree_stage_loads(RANKS, [int(radix) for radix in radices.split("x")])
+    return trees.stage_loads(RANKS, [int(radix) for radix in radices.split("x")])
 
 
 def _sum(terms: list[int]) -> str:

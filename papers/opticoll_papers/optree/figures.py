@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby, pairwise
 
-from opticoll import formulas, plot
+from opticoll import plot
 from opticoll_papers.common import Construct, Constructed, OwnRow, Results
 from opticoll_papers.judging import Computed
-from opticoll_papers.optree import trees
+from opticoll_papers.optree import formulas, trees
 from opticoll_papers.optree.cases import (
     BASELINES,
     CLOSE_UP,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 import opticoll
-from opticoll import formulas
 from opticoll_papers.common import (
     Construct,
     Constructed,
@@ -13,7 +14,7 @@ from opticoll_papers.common import (
     step_time_ps,
 )
 from opticoll_papers.judging import Computed
-from opticoll_papers.optree import trees
+from opticoll_papers.optree import formulas, trees
 from opticoll_papers.optree.cases import BLOCK, SIZES, paper_steps
 
 RANKS, WAVELENGTHS = 1024, 64
@@ -100,17 +101,31 @@ def _trees(constructed: Construct, best: int) -> Computed:
     least = min(even.values())
     depth = formulas.optree_depth(RANKS)
     assert depth is not None
-    found = formulas.optree_best_radices(RANKS, WAVELENGTHS)
     small = constructed(RANKS, WAVELENGTHS, "optree:depth=paper")
     assert small.verified
     return Computed(
         min(least, best),
-        f"{best} slots by {trees.spelled(found)}, which is verified and the best of all trees "
+        f"{best} slots by {trees.spelled(_radices())}, which is verified and the best of all trees "
         f"whose groups differ by one rank at most; {least} is the least with equal groups. "
         f"With {depth} stages: {even[depth]} slots by "
         f"{trees.spelled(trees.best_tree(RANKS, WAVELENGTHS, depth))}, {small.steps} with at most "
         "3 children everywhere.",
     )
+
+
+def _radices() -> list[int]:
+    """The tree that `optree` picks: a rank exchanges with all siblings of its group at each stage.
+
+    The first rank is in the largest group.
+    """
+    plan = opticoll.plan("all_gather", fabric(RANKS, WAVELENGTHS), "optree")
+    columns = plan.columns()
+    steps = np.repeat(np.arange(len(plan.step_slots)), plan.step_slots)[columns["slot"]]
+    first = columns["source"] == 0
+    return [
+        1 + len(np.unique(columns["destination"][first & (steps == step)]))
+        for step in range(len(plan.step_slots))
+    ]
 
 
 def _traditional(tree: Constructed) -> dict[str, Computed]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 
 import opticoll
-from opticoll import Fabric, formulas
+from opticoll import Fabric
 from opticoll.errors import OpticollError
 from opticoll_papers.common import Construct, Results, construct, fabric, step_time_ps
 from opticoll_papers.judging import Computed
-from opticoll_papers.optree import trees
+from opticoll_papers.optree import formulas, trees
 from opticoll_papers.optree.cases import (
     CLOSE_UP,
     DEPTHS,
@@ -68,8 +68,8 @@ def lemmas(results: Results) -> dict[str, Computed]:
         ),
         "lemma1.line": Computed(tuple(needed["line", ranks] for ranks in LINES), proved),
         "lemma1.unrealistic": Computed(
-            formulas.one_stage_wavelengths(1024) / WAVELENGTHS,
-            f"{formulas.one_stage_wavelengths(1024)} wavelengths.",
+            load_bound("ring", 1024) / WAVELENGTHS,
+            f"{load_bound('ring', 1024)} wavelengths.",
         ),
         "lemma2": Computed(tuple(_leaves(radix, depth) for radix, depth in LEAVES)),
         "conversions": Computed(
@@ -314,12 +314,12 @@ def _second(chosen: list[dict[str, int | str]], constructed: Construct) -> dict[
     )
     assert tree.verified
     assert fewest.verified
-    apart = {ranks: abs(_least_stages(ranks) - _equation_two(ranks)) for ranks in RANKS}
+    apart = {ranks: abs(_least_stages(ranks) - formulas.equation_two(ranks)) for ranks in RANKS}
     return {
         "theorem2.derivative": Computed(
             max(apart.values()),
             "Least at k = "
-            + ", ".join(f"{_equation_two(ranks):.3f} ({ranks})" for ranks in RANKS)
+            + ", ".join(f"{formulas.equation_two(ranks):.3f} ({ranks})" for ranks in RANKS)
             + ", number of nodes in parentheses.",
         ),
         "theorem2.ceiling": Computed(
@@ -377,7 +377,7 @@ def brackets(results: Results) -> dict[str, Computed]:
 
 def _fewer(ranks: int) -> int:
     """The whole number beside k* at which Theorem 1 has fewer steps; of a tie the greater."""
-    below = math.floor(_equation_two(ranks))
+    below = math.floor(formulas.equation_two(ranks))
     return min(
         (below + 1, below), key=lambda depth: formulas.optree_steps(ranks, WAVELENGTHS, depth)
     )
@@ -385,12 +385,6 @@ def _fewer(ranks: int) -> int:
 
 def _listed(depths: list[int]) -> str:
     return f"{', '.join(map(str, depths[:-1]))} or {depths[-1]}"
-
-
-def _equation_two(ranks: int) -> float:
-    """k* before it is rounded."""
-    log = math.log(ranks)
-    return (log + math.sqrt(log * (log - 2))) / 2
 
 
 def _least_stages(ranks: int) -> float:

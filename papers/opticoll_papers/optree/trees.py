@@ -14,8 +14,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cache
 
-from opticoll import formulas
-
 
 def even_trees(ranks: int, depth: int) -> Iterator[list[int]]:
     """All trees of `depth` stages on a power of two of ranks; stages after the first in one order.
@@ -40,9 +38,28 @@ def _partitions(total: int, parts: int, most: int | None = None) -> Iterator[tup
             yield (one, *rest)
 
 
+def stage_loads(ranks: int, radices: list[int]) -> list[int]:
+    """The greatest load of a link in each stage, in lightpaths of one block.
+
+    Between the m children of a group, floor(m/2) ceil(m/2) pairs cross its middle in each
+    direction, with a lightpath for each rank of a child and each block that it holds. Stage 1 has
+    both ways around the ring, and so half the load. It is exact for groups that divide evenly; for
+    others it is that of the largest group.
+
+    >>> stage_loads(16, [4, 4]), stage_loads(16, [2, 3, 3])
+    ([8, 16], [4, 12, 12])
+    """
+    loads, group, blocks = [], ranks, 1
+    for radix in radices:
+        group = -(-group // radix)
+        loads.append(group * blocks * (radix**2 // 4))
+        blocks *= radix
+    return [-(-loads[0] // 2), *loads[1:]]
+
+
 def slots(ranks: int, wavelengths: int, radices: list[int]) -> int:
     """The fewest slots that the loads of the links allow a tree."""
-    return sum(-(-load // wavelengths) for load in formulas.optree_stage_loads(ranks, radices))
+    return sum(-(-load // wavelengths) for load in stage_loads(ranks, radices))
 
 
 @cache

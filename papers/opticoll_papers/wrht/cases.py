@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 
-from opticoll import formulas
 from opticoll.outputs.rows import plain
 from opticoll_papers.common import Constructed, OwnRow, Results, construct, own_rows, step_time_ps
 
@@ -39,9 +38,23 @@ def constructed(ranks: int, wavelengths: int, algorithm: str) -> Constructed:
     return construct("all_reduce", ranks, wavelengths, algorithm, sizes=sizes)
 
 
+def wrht_all_reduce_steps(ranks: int, wavelengths: int) -> int:
+    """Steps of WRHT by the poster (section 2), with L = ceil(log_m N) and groups of m = 2w + 1.
+
+    2L - 1 if the ceil(N / m^(L - 1)) representatives of the last level can do an all-to-all, which
+    takes ceil(n^2 / 8) wavelengths for n ranks; else 2L.
+    """
+    group = 2 * wavelengths + 1
+    levels, reach = 1, 1
+    while reach * group < ranks:
+        levels, reach = levels + 1, reach * group
+    last = -(-ranks // reach)
+    return 2 * levels - (-(-(last**2) // 8) <= wavelengths)
+
+
 def wrht_claimed_s(ranks: int, size_bytes: int) -> float:
     """WRHT's time by the poster's formula: its steps, each with the whole vector, in seconds."""
-    steps = formulas.wrht_all_reduce_steps(ranks, WAVELENGTHS)
+    steps = wrht_all_reduce_steps(ranks, WAVELENGTHS)
     return steps * step_time_ps(size_bytes) / 1e12
 
 
@@ -64,7 +77,7 @@ def own_times(results: Results, ranks: int) -> list[OwnRow]:
 
 def _own_times(ranks: int) -> list[OwnRow]:
     rows = own_rows("Fig. 2", "all_reduce", ranks, WAVELENGTHS, "auto", SIZES)
-    steps = formulas.wrht_all_reduce_steps(ranks, WAVELENGTHS)
+    steps = wrht_all_reduce_steps(ranks, WAVELENGTHS)
     return [
         replace(
             row,

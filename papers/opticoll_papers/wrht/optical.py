@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TypedDict
 
-from opticoll import formulas, plot
+from opticoll import plot
 from opticoll_papers.common import Results, TableRow, show_times
 from opticoll_papers.judging import Computed
 from opticoll_papers.wrht.cases import (
@@ -16,6 +16,7 @@ from opticoll_papers.wrht.cases import (
     own_ranks,
     own_times,
     ring_formula_s,
+    wrht_all_reduce_steps,
     wrht_claimed_s,
 )
 
@@ -73,7 +74,7 @@ def steps(results: Results) -> dict[str, Computed]:
         cells = []
         for wavelengths in STEP_WAVELENGTHS:
             plan = constructed(ranks, wavelengths, "wrht")
-            formula = formulas.wrht_all_reduce_steps(ranks, wavelengths)
+            formula = wrht_all_reduce_steps(ranks, wavelengths)
             rows.append(
                 {
                     "ranks": ranks,
@@ -278,7 +279,7 @@ def _slower_steps(results: Results) -> dict[str, Computed]:
 def _shares(ranks: int, step_ps: int = STEP_PS) -> list[float]:
     """What WRHT saves of the ring's time by their formulas, where a step takes so long."""
     more = step_ps - STEP_PS
-    steps = formulas.wrht_all_reduce_steps(ranks, WAVELENGTHS)
+    steps = wrht_all_reduce_steps(ranks, WAVELENGTHS)
     return [
         1
         - (wrht_claimed_s(ranks, size) * 1e12 + steps * more)

@@ -1,15 +1,10 @@
-//! Sizes and times as text, and the formulas of the papers.
+//! Sizes and times as text.
 
-use std::num::NonZeroU32;
-
-use opticoll::algorithms::{one_stage, optree, wrht};
 use opticoll::collective::CollectiveKind;
 use opticoll::units::{Bytes, Rate, Time};
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::error::IntoPyErr;
-use crate::interrupt;
 
 /// Convert a size with its unit to a whole number of bytes.
 ///
@@ -117,75 +112,4 @@ pub(crate) fn collective_kind(name: &str) -> PyResult<&'static str> {
     name.parse()
         .map(CollectiveKind::name)
         .map_err(IntoPyErr::into_py_err)
-}
-
-/// Theorem 1 of the OpTree paper.
-#[pyfunction]
-pub(crate) fn optree_steps(ranks: u32, wavelengths: NonZeroU32, depth: u32) -> u64 {
-    optree::paper_steps(ranks, wavelengths.get(), depth)
-}
-
-/// Theorem 2 of the OpTree paper; None where it is undefined.
-#[pyfunction]
-#[pyo3(signature = (ranks, rounding: "Literal['ceil', 'round']" = "ceil"))]
-pub(crate) fn optree_depth(ranks: u32, rounding: &str) -> PyResult<Option<u32>> {
-    let rounding = match rounding {
-        "ceil" => optree::DepthRounding::Ceil,
-        "round" => optree::DepthRounding::Nearest,
-        _ => {
-            return Err(PyValueError::new_err(
-                "rounding is either `ceil` or `round`",
-            ));
-        }
-    };
-    Ok(optree::paper_depth(ranks, rounding))
-}
-
-/// The greatest link load of each stage of an OpTree.
-#[pyfunction]
-pub(crate) fn optree_stage_loads(ranks: u32, radices: Vec<NonZeroU32>) -> Vec<u64> {
-    let radices: Vec<u32> = radices.into_iter().map(NonZeroU32::get).collect();
-    optree::tree::stage_loads(ranks, &radices)
-}
-
-/// The radices that `optree:depth=auto` picks.
-#[pyfunction]
-pub(crate) fn optree_best_radices(
-    py: Python<'_>,
-    ranks: NonZeroU32,
-    wavelengths: NonZeroU32,
-) -> PyResult<Vec<u32>> {
-    interrupt::run(py, || {
-        optree::tree::best_radices(ranks.get(), wavelengths.get())
-    })
-}
-
-/// Wavelengths of a one-stage all-to-all on a ring, exact or as the paper has it.
-#[pyfunction]
-#[pyo3(signature = (ranks, *, paper = false))]
-pub(crate) fn one_stage_wavelengths(ranks: u32, paper: bool) -> u64 {
-    if paper {
-        one_stage::paper_ring_wavelengths(ranks)
-    } else {
-        one_stage::ring_wavelengths(ranks)
-    }
-}
-
-/// Steps of WRHT as the OpTree paper turns it into an all-gather.
-#[pyfunction]
-pub(crate) fn wrht_all_gather_steps(ranks: u32, wavelengths: NonZeroU32) -> u64 {
-    wrht::paper_all_gather_steps(ranks, wavelengths.get())
-}
-
-/// Steps of WRHT as its poster gives them; the group size is 2w + 1 where none is given.
-#[pyfunction]
-#[pyo3(signature = (ranks, wavelengths, group_size = None))]
-pub(crate) fn wrht_all_reduce_steps(
-    ranks: u32,
-    wavelengths: NonZeroU32,
-    group_size: Option<NonZeroU32>,
-) -> u64 {
-    let default = wrht::default_group_size(wavelengths.get());
-    let group_size = group_size.map_or(default, NonZeroU32::get);
-    wrht::paper_all_reduce_steps(ranks, wavelengths.get(), group_size)
 }
