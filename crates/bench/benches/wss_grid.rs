@@ -20,7 +20,8 @@ fn planned(side: u32) -> Plan {
     let collective = Collective::new(CollectiveKind::AllReduce, fabric.ranks()).unwrap();
     let spec = "halving_doubling".parse().unwrap();
     let schedule = algorithms::build(&spec, collective, &fabric).unwrap();
-    assign_on_grid(schedule, &fabric, "halving_doubling".into()).unwrap()
+    let grid = fabric.downcast().unwrap();
+    assign_on_grid(schedule, &fabric, grid, "halving_doubling".into()).unwrap()
 }
 
 fn grids(criterion: &mut Criterion) {

@@ -1,12 +1,18 @@
 //! All families of fabrics, and the one way from a specification to a fabric.
 //!
-//! A new family with links is a file in [`family`](crate::family) and a line here.
+//! A new family with links is a file in [`family`](crate::family) and a line here; one with circuits is also a
+//! [`CircuitMachine`], and the compiler then names each `match` that lacks it.
 
 pub mod medium;
 
 use crate::fabric::part::{DEGRADED, WITHOUT};
 use crate::fabric::{Fabric, FabricError, FamilyRecord, PresetRecord};
 use crate::family;
+use crate::family::circuit_switch::CircuitSwitch;
+use crate::family::light_path_grid::LightPathGrid;
+use crate::family::passive_star::PassiveStar;
+use crate::family::wdm_ring::WdmRing;
+use crate::family::wss_grid::WssGrid;
 pub use medium::{Bursts, Medium};
 use opticoll_base::spec::{Role, Spec};
 
@@ -38,7 +44,31 @@ pub fn presets() -> impl Iterator<Item = &'static PresetRecord> {
     FAMILIES.iter().flat_map(|family| family.presets)
 }
 
+/// A machine whose plans have light, by its type: code for one family takes it from here.
+#[derive(Debug, Clone, Copy)]
+pub enum CircuitMachine<'a> {
+    /// A ring of wavelengths.
+    WdmRing(&'a WdmRing),
+    /// A grid of tunable circuits.
+    WssGrid(&'a WssGrid),
+    /// A grid of lightpaths.
+    LightPathGrid(&'a LightPathGrid),
+    /// A passive star.
+    PassiveStar(&'a PassiveStar),
+    /// A circuit switch.
+    CircuitSwitch(&'a CircuitSwitch),
+}
+
 impl Fabric {
+    /// Returns the machine, if its plans have light.
+    pub fn circuit_machine(&self) -> Option<CircuitMachine<'_>> {
+        let ring = self.downcast().map(CircuitMachine::WdmRing);
+        ring.or_else(|| self.downcast().map(CircuitMachine::WssGrid))
+            .or_else(|| self.downcast().map(CircuitMachine::LightPathGrid))
+            .or_else(|| self.downcast().map(CircuitMachine::PassiveStar))
+            .or_else(|| self.downcast().map(CircuitMachine::CircuitSwitch))
+    }
+
     /// Reads a specification such as `wdm_ring:ranks=16,wavelengths=2` or `optree_paper:ranks=512`;
     /// options given to a preset replace its own.
     ///

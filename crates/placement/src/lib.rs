@@ -8,39 +8,17 @@ pub mod passive_star;
 pub mod wdm_ring;
 pub mod wss_grid;
 
+use light_path_grid::placement::assign_ports;
 use opticoll_base::interrupt;
 use opticoll_fabric::fabric::Fabric;
+use opticoll_fabric::families::CircuitMachine::{
+    CircuitSwitch, LightPathGrid, PassiveStar, WdmRing, WssGrid,
+};
 use opticoll_plan::plan::Plan;
 use opticoll_plan::schedule::Schedule;
+use wss_grid::placement::assign_on_grid;
 
 pub use error::{PlacementError, PlacementProblem};
-
-/// Places the schedules of one family with circuits.
-pub(crate) struct CircuitPlacement {
-    /// The name of the family.
-    family: &'static str,
-    /// Returns the plan of a schedule; the third argument names an assignment of channels, such as `first_fit`, or is [`AUTO`], the
-    /// fourth the algorithm.
-    place: fn(Schedule, &Fabric, &str, String) -> Result<Plan, PlacementError>,
-    /// Counts the distinct wavelengths that a plan lights anywhere.
-    wavelengths_used: fn(&Plan) -> u32,
-}
-
-/// The families whose plans have light.
-const FAMILIES: &[CircuitPlacement] = &[
-    wdm_ring::PLACEMENT,
-    wss_grid::PLACEMENT,
-    light_path_grid::PLACEMENT,
-    passive_star::PLACEMENT,
-    circuit_switch::PLACEMENT,
-];
-
-/// Returns the placement of a fabric's family; `None` on fabrics without circuits.
-fn of_family(fabric: &Fabric) -> Option<&'static CircuitPlacement> {
-    FAMILIES
-        .iter()
-        .find(|placement| placement.family == fabric.family())
-}
 
 /// The plan of a schedule with a named assignment of channels, such as `first_fit:order=longest`.
 ///
@@ -52,16 +30,36 @@ pub fn place(
     assignment: &str,
     algorithm: String,
 ) -> Result<Plan, PlacementError> {
-    match of_family(fabric) {
-        Some(placement) => (placement.place)(schedule, fabric, assignment, algorithm),
-        None if fabric.has_light() => {
-            let family = fabric.family();
-            let sentence = format!("no placement is known for the circuits of {family}");
-            Err(PlacementError::new(PlacementProblem::Family, sentence))
+    let only_auto = |reason: &str| {
+        let family = fabric.family();
+        let sentence = format!("{family} {reason}: leave the assignment `{assignment}` out");
+        match assignment == AUTO {
+            true => Ok(()),
+            false => Err(PlacementError::new(PlacementProblem::Assignment, sentence)),
+        }
+    };
+    match fabric.circuit_machine() {
+        Some(WdmRing(ring)) => {
+            wdm_ring::placement::place_by_name(schedule, fabric, ring, assignment, algorithm)
+        }
+        Some(WssGrid(grid)) => {
+            only_auto("assigns wavelengths by its wavelength plan")?;
+            Ok(assign_on_grid(schedule, fabric, grid, algorithm)?)
+        }
+        Some(LightPathGrid(grid)) => {
+            only_auto("models ports only, not wavelengths")?;
+            Ok(assign_ports(schedule, fabric, grid, algorithm)?)
+        }
+        Some(PassiveStar(star)) => {
+            only_auto("takes the first wavelength that is free")?;
+            passive_star::placement::place(schedule, fabric, star, algorithm)
+        }
+        Some(CircuitSwitch(switch)) => {
+            only_auto("joins ports and has no wavelengths to assign")?;
+            circuit_switch::placement::place(schedule, fabric, switch, algorithm)
         }
         None => {
-            let reason = "is an electrical fabric without wavelengths";
-            only_auto(assignment, fabric.family(), reason)?;
+            only_auto("is an electrical fabric without wavelengths")?;
             Ok(Plan::without_light(fabric, schedule, algorithm))
         }
     }
@@ -82,8 +80,10 @@ pub fn place_by_default(
 /// How many distinct wavelengths a plan lights anywhere; where a ring has converters, the most lightpaths on
 /// one fibre of one link in one slot.
 pub fn wavelengths_used(plan: &Plan) -> u32 {
-    let placement = of_family(&plan.fabric);
-    placement.map_or(0, |placement| (placement.wavelengths_used)(plan))
+    match plan.fabric.circuit_machine() {
+        Some(WdmRing(ring)) => wdm_ring::placement::wavelengths_used(plan, ring),
+        _ => distinct_wavelengths(plan),
+    }
 }
 
 /// The assignment of channels that a family takes where none is named.
@@ -113,13 +113,4 @@ fn distinct_wavelengths(plan: &Plan) -> u32 {
     }
     plan.relays.iter().for_each(|relay| light_up(relay.light));
     lit.iter().filter(|&&lit| lit).count() as u32
-}
-
-/// Refuses an assignment of channels where there is none to choose.
-fn only_auto(assignment: &str, family: &str, reason: &str) -> Result<(), PlacementError> {
-    if assignment == AUTO {
-        return Ok(());
-    }
-    let sentence = format!("{family} {reason}: leave the assignment `{assignment}` out");
-    Err(PlacementError::new(PlacementProblem::Assignment, sentence))
 }

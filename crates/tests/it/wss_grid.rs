@@ -19,7 +19,8 @@ fn planned(kind: CollectiveKind, algorithm: &str, fabric: &Fabric) -> Result<Pla
     let collective = Collective::new(kind, fabric.ranks()).unwrap();
     let schedule = opticoll::algorithms::build(&algorithm.parse().unwrap(), collective, fabric);
     let schedule = schedule.unwrap_or_else(|error| panic!("{algorithm} on {fabric}: {error}"));
-    assign_on_grid(schedule, fabric, algorithm.into())
+    let grid = fabric.downcast().unwrap();
+    assign_on_grid(schedule, fabric, grid, algorithm.into())
 }
 
 /// A plan that is proved, and that its text says again.

@@ -33,10 +33,9 @@ use opticoll_plan::schedule::Schedule;
 pub fn place(
     schedule: Schedule,
     fabric: &Fabric,
+    switch: &CircuitSwitch,
     algorithm: String,
 ) -> Result<Plan, PlacementError> {
-    let switch = fabric.needed::<CircuitSwitch>("a circuit between two ports");
-    let switch = switch.map_err(|error| PlacementError::new(PlacementProblem::Family, error))?;
     let mut plan = Plan::without_light(fabric, schedule, algorithm);
     plan.light = vec![Light::NONE; plan.len()];
     let mut circuits = HeldCircuits::new(switch);

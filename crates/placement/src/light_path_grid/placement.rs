@@ -27,12 +27,6 @@ use opticoll_plan::schedule::Schedule;
 /// Why a schedule does not fit a grid of lightpaths.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum PortError {
-    /// The fabric is no such grid.
-    #[error("lightpaths that are set up and torn down need a light_path_grid; got {family}")]
-    NotALightPathGrid {
-        /// The family given.
-        family: &'static str,
-    },
     /// A transfer without two ranks that could have a path.
     #[error(
         "transfer {transfer} goes from rank {source_rank} to rank {destination}, but a path joins two \
@@ -52,27 +46,20 @@ pub enum PortError {
 
 impl From<PortError> for PlacementError {
     fn from(error: PortError) -> PlacementError {
-        let problem = match error {
-            PortError::NotALightPathGrid { .. } => PlacementProblem::Family,
-            PortError::NoPath { .. } => PlacementProblem::Path,
-        };
-        PlacementError::new(problem, error)
+        PlacementError::new(PlacementProblem::Path, error)
     }
 }
 
 /// Gives every transfer its slot and its ports.
 ///
 /// # Errors
-/// Another fabric, or a transfer that does not join two of its ranks.
+/// A transfer that does not join two of its ranks.
 pub fn assign_ports(
     schedule: Schedule,
     fabric: &Fabric,
+    grid: &LightPathGrid,
     algorithm: String,
 ) -> Result<Plan, PortError> {
-    let family = fabric.family();
-    let grid = fabric
-        .downcast::<LightPathGrid>()
-        .ok_or(PortError::NotALightPathGrid { family })?;
     check(&schedule, grid)?;
     let (slot_of, step_slots) = place(&schedule, grid);
     let mut plan = Plan::without_light(fabric, schedule, algorithm);

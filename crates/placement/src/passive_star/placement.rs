@@ -25,14 +25,13 @@ use opticoll_plan::schedule::Schedule;
 /// Gives every transfer its slot and its wavelength.
 ///
 /// # Errors
-/// Another fabric, or a transfer that does not join two of its ranks.
+/// A transfer that does not join two of its ranks.
 pub fn place(
     schedule: Schedule,
     fabric: &Fabric,
+    star: &PassiveStar,
     algorithm: String,
 ) -> Result<Plan, PlacementError> {
-    let star = fabric.needed::<PassiveStar>("a wavelength of a coupler");
-    let star = star.map_err(|error| PlacementError::new(PlacementProblem::Family, error))?;
     let mut plan = Plan::without_light(fabric, schedule, algorithm);
     plan.light = vec![Light::NONE; plan.len()];
     let mut start = 0;

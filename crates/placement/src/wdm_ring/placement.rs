@@ -261,16 +261,16 @@ impl Assignment {
 /// The plan of a schedule by the shortest arcs with a named assignment, such as `first_fit:order=longest`.
 ///
 /// # Errors
-/// An unknown assignment, another fabric than a ring, or a schedule that does not fit.
-pub(super) fn place_by_name(
+/// An unknown assignment, or a schedule that does not fit.
+pub(crate) fn place_by_name(
     schedule: Schedule,
     fabric: &Fabric,
+    ring: &WdmRing,
     assignment: &str,
     algorithm: String,
 ) -> Result<Plan, PlacementError> {
     let chosen = Assignment::parse(assignment)?;
-    let ring = fabric.needed::<WdmRing>("a wavelength assignment");
-    let light = super::route::shortest_arcs(&schedule, ring.map_err(WavelengthError::from)?);
+    let light = super::route::shortest_arcs(&schedule, ring);
     Ok(assign(schedule, light, fabric, chosen, algorithm)?)
 }
 
@@ -470,11 +470,10 @@ fn place(
 
 /// How many distinct wavelengths a plan lights anywhere. With converters: the greatest number of
 /// lightpaths on one fibre of one link in one slot.
-pub(super) fn wavelengths_used(plan: &Plan) -> u32 {
-    let ring = plan.fabric.downcast();
-    let Some(ring) = ring.filter(|ring: &&WdmRing| ring.converters) else {
+pub(crate) fn wavelengths_used(plan: &Plan, ring: &WdmRing) -> u32 {
+    if !ring.converters {
         return distinct_wavelengths(plan);
-    };
+    }
     if plan.repetition.is_folded() {
         return greatest_folded_load(plan, ring);
     }

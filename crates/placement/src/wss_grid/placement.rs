@@ -31,12 +31,6 @@ use opticoll_plan::schedule::Schedule;
 /// Why a schedule does not fit a switch grid.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum GridError {
-    /// The fabric is no grid.
-    #[error("tunable circuits need a wss_grid; got {family}")]
-    NotAGrid {
-        /// The family given.
-        family: &'static str,
-    },
     /// No light leads from one rank to another.
     #[error(
         "no light leads from rank {source_rank} to rank {destination}: transceivers or switch ports \
@@ -94,26 +88,20 @@ const BYTES_PER_TRANSFER: u64 = 215;
 
 impl From<GridError> for PlacementError {
     fn from(error: GridError) -> PlacementError {
-        let problem = match error {
-            GridError::NotAGrid { .. } => PlacementProblem::Family,
-            _ => PlacementProblem::Unfit,
-        };
-        PlacementError::new(problem, error)
+        PlacementError::new(PlacementProblem::Unfit, error)
     }
 }
 
 /// Gives every transfer its hops, slots and wavelengths.
 ///
 /// # Errors
-/// Another fabric, ranks that nothing joins, or wavelengths that the plan or the laser lacks.
+/// Ranks that nothing joins, or wavelengths that the plan or the laser lacks.
 pub fn assign_on_grid(
     schedule: Schedule,
     fabric: &Fabric,
+    grid: &WssGrid,
     algorithm: String,
 ) -> Result<Plan, GridError> {
-    let grid = fabric.downcast::<WssGrid>().ok_or(GridError::NotAGrid {
-        family: fabric.family(),
-    })?;
     let bytes = schedule.len() as u64 * BYTES_PER_TRANSFER;
     memory::take("placing this plan on a grid", bytes);
     let (bursts, bursts_of, step_slots) = place(&schedule, grid)?;
