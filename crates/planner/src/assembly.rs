@@ -345,8 +345,8 @@ impl Assembly {
 
 /// The ring that every k-th part of a ring's channels is for `ranks` of its ranks. Without
 /// converters, so that its plans fit anywhere: what has wavelengths without them has them with.
-pub(crate) fn smaller(ring: &WdmRing, ranks: u32, channels: u32) -> Fabric {
-    Fabric::new(WdmRing {
+pub(crate) fn smaller(ring: &WdmRing, ranks: u32, channels: u32) -> WdmRing {
+    WdmRing {
         ranks,
         nodes: ranks,
         places: Vec::new(),
@@ -355,7 +355,7 @@ pub(crate) fn smaller(ring: &WdmRing, ranks: u32, channels: u32) -> Fabric {
         converters: false,
         dead: Vec::new(),
         ..ring.clone()
-    })
+    }
 }
 
 /// `parts` ranges of nearly equal length that make up a range, in order; fewer where it is too short.

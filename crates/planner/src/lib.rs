@@ -28,7 +28,6 @@ mod striped;
 mod switch;
 mod time_reversal;
 
-use opticoll_fabric::family::wss_grid::WssGrid;
 use thiserror::Error;
 
 pub use graph::rank_mapping;
@@ -38,7 +37,10 @@ use opticoll_base::names::{same_name, suggest};
 use opticoll_base::spec::{OptionRecord, Spec, SpecError};
 use opticoll_base::units::{Bytes, Time, UnitError};
 use opticoll_fabric::fabric::{Fabric, WrongFamily};
+use opticoll_fabric::families::CircuitMachine;
+use opticoll_fabric::family::circuit_switch::CircuitSwitch;
 use opticoll_fabric::family::wdm_ring::WdmRing;
+use opticoll_fabric::family::wss_grid::WssGrid;
 use opticoll_placement::AUTO;
 use opticoll_placement::PlacementError;
 use opticoll_placement::wdm_ring::placement::Assignment;
@@ -50,6 +52,7 @@ use opticoll_simulate::{Method, Policy, SimulationError, default_policy};
 pub use ring::levels::static_levels;
 pub use ring::relay_tree::rotations::relay_tree;
 pub use selection::bounds::{NoBound, StatedBound, stated_bound, time_bound, time_bounds};
+use selection::contest::Contender;
 pub use selection::contest::{Candidate, LeftOut};
 pub use selection::named::options;
 pub use selection::replan;
@@ -167,24 +170,57 @@ pub struct Planner {
     pub chooses: bool,
     /// Whether it plans an all_to_all with a demand.
     takes_demands: bool,
-    /// Whether it plans on a fabric.
-    pub applies: fn(&Fabric) -> bool,
-    /// The plan that a spec names, whose options are known.
-    plan: fn(&Spec, &Question<'_>) -> Result<Planned, PlannerError>,
-    /// What it has to offer for the choice.
-    candidates:
-        for<'a> fn(&Question<'a>) -> Result<Vec<selection::contest::Contender<'a>>, PlannerError>,
+    /// The machines that it is for, with its functions.
+    scope: Scope,
+}
+
+/// The machines that a planner is for, with the functions that get them.
+enum Scope {
+    /// Any fabric, which is asked for what it can do; the functions are those of [`OnMachine`].
+    Any(
+        fn(&Fabric) -> bool,
+        fn(&Spec, &Question<'_>) -> Result<Planned, PlannerError>,
+        for<'a> fn(&Question<'a>) -> Result<Vec<Contender<'a>>, PlannerError>,
+    ),
+    Rings(OnMachine<WdmRing>),
+    Switches(OnMachine<CircuitSwitch>),
+    Grids(OnMachine<WssGrid>),
+}
+
+/// Makes the plan that a spec names, whose options are known.
+type PlanOn<M> = fn(&Spec, &Question<'_>, &M) -> Result<Planned, PlannerError>;
+
+/// Returns what a planner has to offer for the choice.
+type CandidatesOn<M> = for<'a> fn(&Question<'a>, &'a M) -> Result<Vec<Contender<'a>>, PlannerError>;
+
+/// The functions of a planner of one family.
+struct OnMachine<M> {
+    /// Returns whether it plans on a machine.
+    applies: fn(&M) -> bool,
+    plan: PlanOn<M>,
+    candidates: CandidatesOn<M>,
+}
+
+impl<M> OnMachine<M> {
+    /// Creates the functions of a planner of all machines of a family.
+    const fn new(plan: PlanOn<M>, candidates: CandidatesOn<M>) -> OnMachine<M> {
+        OnMachine {
+            applies: |_| true,
+            plan,
+            candidates,
+        }
+    }
 }
 
 impl Planner {
-    /// A planner for any fabric, without options or candidates.
+    /// Creates a planner without options.
     const fn new(
         name: &'static str,
         label: &'static str,
         collectives: &'static [CollectiveKind],
         summary: &'static str,
         citation: &'static str,
-        plan: fn(&Spec, &Question<'_>) -> Result<Planned, PlannerError>,
+        scope: Scope,
     ) -> Planner {
         Planner {
             name,
@@ -196,25 +232,79 @@ impl Planner {
             by_size: false,
             chooses: false,
             takes_demands: false,
-            applies: |_| true,
-            plan,
-            candidates: |_| Ok(Vec::new()),
+            scope,
         }
     }
 
-    /// A planner for rings of wavelengths, without options or candidates.
-    const fn on_rings(
-        name: &'static str,
-        label: &'static str,
-        collectives: &'static [CollectiveKind],
-        summary: &'static str,
-        citation: &'static str,
-        plan: fn(&Spec, &Question<'_>) -> Result<Planned, PlannerError>,
-    ) -> Planner {
-        Planner {
-            applies: |fabric| fabric.downcast::<WdmRing>().is_some(),
-            ..Planner::new(name, label, collectives, summary, citation, plan)
+    /// Returns whether it plans on a fabric.
+    pub fn applies(&self, fabric: &Fabric) -> bool {
+        match &self.scope {
+            Scope::Any(applies, ..) => applies(fabric),
+            Scope::Rings(on) => fabric.needed(self.name).is_ok_and(on.applies),
+            Scope::Switches(on) => fabric.needed(self.name).is_ok_and(on.applies),
+            Scope::Grids(on) => fabric.needed(self.name).is_ok_and(on.applies),
         }
+    }
+
+    /// Makes the plan that a spec names, whose options are known.
+    fn plan(&self, spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
+        let fabric = question.fabric;
+        let refused = |reason: &str| AlgorithmError::Refused {
+            name: self.name,
+            ranks: question.collective.ranks(),
+            reason: reason.into(),
+        };
+        match &self.scope {
+            Scope::Any(_, plan, _) => plan(spec, question),
+            Scope::Rings(on) => (on.plan)(spec, question, fabric.needed(self.name)?),
+            Scope::Switches(on) => {
+                let switch = fabric.needed(self.name);
+                let reason = "it sets the ports of a circuit_switch";
+                (on.plan)(spec, question, switch.map_err(|_| refused(reason))?)
+            }
+            Scope::Grids(on) => {
+                let grid = fabric.needed(self.name);
+                let reason = "it sends along rows and columns of a wss_grid";
+                (on.plan)(spec, question, grid.map_err(|_| refused(reason))?)
+            }
+        }
+    }
+
+    /// Returns what it has to offer for the choice on a fabric to which it applies.
+    fn candidates<'a>(&self, question: &Question<'a>) -> Result<Vec<Contender<'a>>, PlannerError> {
+        let fabric = question.fabric;
+        match &self.scope {
+            Scope::Any(.., candidates) => candidates(question),
+            Scope::Rings(on) => (on.candidates)(question, fabric.needed(self.name)?),
+            Scope::Switches(on) => (on.candidates)(question, fabric.needed(self.name)?),
+            Scope::Grids(on) => (on.candidates)(question, fabric.needed(self.name)?),
+        }
+    }
+}
+
+/// Refuses what a planner is asked for, unless a condition holds.
+fn ensure(
+    holds: bool,
+    name: &'static str,
+    ranks: u32,
+    reason: impl Into<String>,
+) -> Result<(), AlgorithmError> {
+    let reason = reason.into();
+    match holds {
+        true => Ok(()),
+        false => Err(AlgorithmError::Refused {
+            name,
+            ranks,
+            reason,
+        }),
+    }
+}
+
+/// Returns the ring of wavelengths that a fabric is.
+fn ring_of(fabric: &Fabric) -> Option<&WdmRing> {
+    match fabric.circuit_machine() {
+        Some(CircuitMachine::WdmRing(ring)) => Some(ring),
+        _ => None,
     }
 }
 
@@ -467,10 +557,7 @@ impl<'a> Question<'a> {
         method: &'a Method,
         watch: &'a dyn Fn(&str),
     ) -> Result<Question<'a>, PlannerError> {
-        if fabric
-            .downcast::<WdmRing>()
-            .is_some_and(|ring| !ring.is_connected())
-        {
+        if ring_of(fabric).is_some_and(|ring| !ring.is_connected()) {
             return Err(PlannerError::CutOff);
         }
         Ok(Question {
@@ -515,7 +602,7 @@ impl<'a> Question<'a> {
                     .into(),
             }));
         }
-        (planner.plan)(spec, self)
+        planner.plan(spec, self)
     }
 
     /// A time that no plan goes below.
@@ -534,7 +621,7 @@ impl<'a> Question<'a> {
         let has_demand = self.collective.demand().is_some();
         PLANNERS.iter().filter(move |planner| {
             let takes = planner.takes_demands || !has_demand;
-            takes && planner.collectives.contains(&kind) && (planner.applies)(fabric)
+            takes && planner.collectives.contains(&kind) && planner.applies(fabric)
         })
     }
 
@@ -549,7 +636,7 @@ impl<'a> Question<'a> {
     /// The work of making and timing so many transfers: on a grid of tunable circuits each is a chain of events where ranks do not wait
     /// for the end of a slot.
     fn work(&self, transfers: u64) -> u64 {
-        match self.fabric.downcast::<WssGrid>() {
+        match self.fabric.planes() {
             Some(_) if self.policy() == Policy::TwoTier => transfers.saturating_mul(32),
             Some(_) => transfers.saturating_mul(8),
             None => transfers,
@@ -567,7 +654,7 @@ impl<'a> Question<'a> {
 
     /// The plan for a single rank.
     fn nothing_to_do(&self, spec: &Spec) -> Planned {
-        empty_plan(self.fabric, self.collective, spec.to_string(), 0).into()
+        empty_plan(self.fabric.clone(), self.collective, spec.to_string(), 0).into()
     }
 }
 
@@ -595,14 +682,14 @@ impl Form {
 }
 
 /// A plan of so many steps of one slot each, without lightpaths yet.
-fn empty_plan(fabric: &Fabric, collective: Collective, algorithm: String, steps: u32) -> Plan {
+fn empty_plan(fabric: Fabric, collective: Collective, algorithm: String, steps: u32) -> Plan {
     let mut schedule = Schedule::new(collective);
     schedule.claims = Claims {
         schedule_steps: Some(steps),
         ..Claims::default()
     };
     Plan {
-        fabric: fabric.clone(),
+        fabric,
         schedule,
         algorithm,
         size: None,

@@ -9,8 +9,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::{PlannerError, Question};
-use opticoll_algorithms::AlgorithmError;
+use crate::{PlannerError, Question, ensure, ring_of};
 use opticoll_base::interrupt;
 use opticoll_base::spec::{OptionRecord, Spec};
 use opticoll_base::units::Bytes;
@@ -32,7 +31,7 @@ const MOST_FULL: u64 = 1 << 27;
 
 /// The channels 0..u of a direction that a plan uses, as u; none where its light cannot be striped.
 fn used(plan: &Plan) -> Option<u32> {
-    let ring = plan.fabric.downcast::<WdmRing>()?;
+    let ring = ring_of(&plan.fabric)?;
     if !plan.schedule.is_in_single_chunks() {
         return None;
     }
@@ -60,7 +59,7 @@ fn at_once(plan: &Plan) -> u32 {
 
 /// The most stripes that a plan leaves room for, at least 1.
 fn most(plan: &Plan) -> u32 {
-    let (Some(ring), Some(used)) = (plan.fabric.downcast::<WdmRing>(), used(plan)) else {
+    let (Some(ring), Some(used)) = (ring_of(&plan.fabric), used(plan)) else {
         return 1;
     };
     let room = ring.channels() / used;
@@ -72,8 +71,7 @@ fn most(plan: &Plan) -> u32 {
 
 /// The plan on wavelengths that its light keeps, where it takes no more slots so.
 fn unconverted(plan: Plan) -> Plan {
-    let ring = plan.fabric.downcast::<WdmRing>();
-    let Some(ring) = ring.filter(|ring| ring.converters) else {
+    let Some(ring) = ring_of(&plan.fabric).filter(|ring| ring.converters) else {
         return plan;
     };
     let keeping = Fabric::new(WdmRing {
@@ -113,8 +111,7 @@ impl Striping {
     /// In as many stripes as there is room for, if that is more than one and the striped plan has no more transfers than the question
     /// allows; otherwise the plan as it is. Where ports are limited, stripes share them, and one stripe does not tell the time of all.
     pub(crate) fn widest(whole: Plan, question: &Question<'_>) -> Result<Striping, Box<Plan>> {
-        let ring = whole.fabric.downcast::<WdmRing>();
-        if ring.is_some_and(|ring| ring.ports.is_some()) {
+        if ring_of(&whole.fabric).is_some_and(|ring| ring.ports.is_some()) {
             return Err(whole.into());
         }
         let whole = unconverted(whole);
@@ -205,16 +202,10 @@ pub(crate) fn plan(plan: Plan, stripes: Option<u32>) -> Result<Plan, PlannerErro
     let plan = unconverted(plan);
     let most = most(&plan);
     let stripes = stripes.unwrap_or(most);
-    if stripes > most {
-        let reason =
-            format!("its lightpaths leave room for {most} on these wavelengths, not for {stripes}");
-        return Err(AlgorithmError::Refused {
-            name: "stripes",
-            ranks: plan.schedule.collective.ranks(),
-            reason,
-        }
-        .into());
-    }
+    let ranks = plan.schedule.collective.ranks();
+    let reason =
+        format!("its lightpaths leave room for {most} on these wavelengths, not for {stripes}");
+    ensure(stripes <= most, "stripes", ranks, reason)?;
     let Some(used) = used(&plan).filter(|_| stripes > 1) else {
         return Ok(plan);
     };
@@ -247,7 +238,7 @@ fn cut(plan: &Plan, stripes: u32, used: u32) -> Result<Plan, PlannerError> {
         ..plan.schedule.claims.clone()
     };
     striped.reserve(plan.len() * stripes as usize);
-    let Some(ring) = plan.fabric.downcast::<WdmRing>() else {
+    let Some(ring) = ring_of(&plan.fabric) else {
         return Ok(striped);
     };
     for step in 0..plan.schedule.steps() {

@@ -126,7 +126,7 @@ pub(crate) fn plans_for(collective: &str, algorithm: &str, fabric: &Fabric) -> b
         let kinds = one.collectives.iter();
         one.name == algorithm && kinds.map(|kind| kind.name()).any(|name| name == collective)
     });
-    planners.all(|one| (one.applies)(&fabric.fabric))
+    planners.all(|one| one.applies(&fabric.fabric))
 }
 
 /// All algorithms, by collective, the default of each first.

@@ -97,7 +97,7 @@ impl Question {
         }
         let planners = planner::PLANNERS.iter();
         let planners = planners
-            .filter(|record| record.collectives.contains(&kind) && (record.applies)(&self.fabric));
+            .filter(|record| record.collectives.contains(&kind) && record.applies(&self.fabric));
         names.extend(planners.map(|record| record.name.to_owned()));
         names
     }

@@ -142,7 +142,7 @@ fn a_setting_holds_the_circuits_of_as_many_slots_as_fit() {
                 .iter()
                 .filter(|one| one.collectives.contains(&kind));
             let planners = planners
-                .filter(|one| (one.applies)(&fabric))
+                .filter(|one| one.applies(&fabric))
                 .map(|one| one.name);
             for name in of_kind.map(|one| one.name).chain(planners) {
                 let method = Method::from(Policy::OnChange);

@@ -8,12 +8,11 @@
 
 use crate::selection::contest::{Contender, Contest, ContestOutcome, Made};
 use crate::selection::named::{flat, nested};
-use crate::{Planned, Planner, PlannerError, Question};
+use crate::{Planned, Planner, PlannerError, Question, Scope};
 use opticoll_algorithms::AlgorithmError;
 use opticoll_base::interrupt;
 use opticoll_base::spec::{OptionRecord, Spec};
 use opticoll_base::units::{Bytes, Time};
-use opticoll_fabric::family::wss_grid::WssGrid;
 use opticoll_plan::collective::{Collective, CollectiveKind};
 use opticoll_plan::plan::{Lightpath, Plan, Relay};
 use opticoll_plan::schedule::{Claims, Schedule, Transfer};
@@ -40,15 +39,13 @@ pub(crate) const PLANNER: Planner = Planner {
             .default("the fastest found"),
     ],
     by_size: true,
-    candidates: contenders,
-    applies: |fabric| fabric.has_light(),
     ..Planner::new(
         NAME,
         "Signals",
         &[CollectiveKind::Barrier],
         "The lightpaths of the fastest all_reduce, all_gather, or reduce and broadcast, with signals in place of bytes",
         "opticoll",
-        plan,
+        Scope::Any(|fabric| fabric.has_light(), plan, contenders),
     )
 };
 
@@ -92,7 +89,7 @@ fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, Planner
         }
     };
     // The switches of a grid have one setting for both plans that a broadcast joins.
-    let is_joined = question.fabric.downcast::<WssGrid>().is_none();
+    let is_joined = question.fabric.planes().is_none();
     let carriers = CARRIERS
         .into_iter()
         .filter(|kind| is_joined || *kind != CollectiveKind::Broadcast);
@@ -145,7 +142,7 @@ fn along(spec: &Spec, kind: CollectiveKind, question: &Question<'_>) -> Result<P
         question.fits(u64::from(ranks).pow(2))?;
     }
     if kind == CollectiveKind::Broadcast {
-        if question.fabric.downcast::<WssGrid>().is_some() {
+        if question.fabric.planes().is_some() {
             return Err(AlgorithmError::Refused {
                 name: NAME,
                 ranks,

@@ -7,7 +7,9 @@ use crate::assembly::Assembly;
 use crate::selection::auto::LATER_NAMED;
 use crate::selection::contest::{Contender, Made, is_of_one};
 use crate::selection::named::{flat, nested};
-use crate::{Planned, Planner, PlannerError, Question, ring::tree as rooted, time_reversal};
+use crate::{
+    Planned, Planner, PlannerError, Question, Scope, ring::tree as rooted, ring_of, time_reversal,
+};
 use opticoll_algorithms::scatter_all_gather;
 use opticoll_base::spec::{OptionRecord, Spec};
 use opticoll_base::units::{Bytes, Time};
@@ -32,7 +34,6 @@ pub(crate) const PLANNER: Planner = Planner {
             .default("the fastest found"),
     ],
     by_size: true,
-    candidates: contenders,
     ..Planner::new(
         NAME,
         "Two phases",
@@ -43,7 +44,7 @@ pub(crate) const PLANNER: Planner = Planner {
         ],
         "Reduce_scatter or scatter, then all_gather or gather, each as fast as found",
         "Rabenseifner, ICCS 2004; van de Geijn, Journal of Parallel and Distributed Computing 1994",
-        plan,
+        Scope::Any(|_| true, plan, contenders),
     )
 };
 
@@ -94,7 +95,7 @@ fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, Planner
     // afterwards: less than two thirds of both bounds together is not to be expected.
     let mut expected = Time::ZERO;
     let on_grid = question.fabric.planes().is_some();
-    let mut estimate = match question.fabric.downcast::<WdmRing>() {
+    let mut estimate = match ring_of(question.fabric) {
         Some(_) => LATER_NAMED.ps() - 1,
         None => u64::MAX,
     };
@@ -276,20 +277,19 @@ fn mirrored<'a>(
     spec: &Spec,
     question: &Question<'a>,
 ) -> Result<Option<Question<'a>>, PlannerError> {
-    let ring = question.fabric.downcast::<WdmRing>();
+    let Some(ring) = ring_of(question.fabric).filter(|ring| ring.is_even()) else {
+        return Ok(None);
+    };
     let has_barriers = matches!(
         question.policy(),
         Policy::EveryStep | Policy::OnChange | Policy::Free
     );
-    let is_whole = ring.is_some_and(|ring| ring.is_even() && has_barriers);
-    if !is_whole || question.collective.kind() != CollectiveKind::AllReduce {
+    let is_all_reduce = question.collective.kind() == CollectiveKind::AllReduce;
+    if !has_barriers || !is_all_reduce || spec.options().next().is_some() {
         return Ok(None);
     }
-    if spec.options().next().is_some() {
-        return Ok(None);
-    }
-    let shared = match (question.policy(), ring) {
-        (Policy::OnChange, Some(ring)) => ring.reconfiguration,
+    let shared = match question.policy() {
+        Policy::OnChange => ring.reconfiguration,
         _ => Time::ZERO,
     };
     let longest = question.limit.map(|limit| limit.plus(shared)).transpose()?;
@@ -303,7 +303,7 @@ fn mirrored<'a>(
 /// One reconfiguration may do for both where both send from every rank to every other; the circuits of a root are its own.
 /// Ports do not wait for one another under `per_port`, but halves with a root are not expected to be faster there.
 fn limit_beside(question: &Question<'_>, beside: Time) -> Result<Option<Time>, PlannerError> {
-    let Some(ring) = question.fabric.downcast::<WdmRing>() else {
+    let Some(ring) = ring_of(question.fabric) else {
         return Ok(None);
     };
     let has_root = question.collective.kind() != CollectiveKind::AllReduce;
@@ -322,14 +322,14 @@ const MOST_TRIED: usize = 4;
 
 fn join(question: &Question<'_>, first: Plan, second: Plan) -> Result<Plan, PlannerError> {
     let collective = question.collective;
-    if question.fabric.downcast::<WdmRing>().is_some() {
+    if let Some(ring) = ring_of(question.fabric) {
         return match collective.kind() {
-            CollectiveKind::AllReduce => all_reduce_on_ring(question, first, second),
-            CollectiveKind::Broadcast => broadcast_on_ring(question, first, second),
+            CollectiveKind::AllReduce => all_reduce_on_ring(question, ring, first, second),
+            CollectiveKind::Broadcast => broadcast_on_ring(question, ring, first, second),
             _ => {
                 question.fits(first.transfers().saturating_add(second.transfers()))?;
                 let (first, second) = (first.into_written_out(), second.into_written_out());
-                rooted::reduce_scatter_gather(collective, &first, &second)
+                rooted::reduce_scatter_gather(ring, collective, &first, &second)
             }
         };
     }
@@ -401,6 +401,7 @@ fn whole_parts(half: &Schedule) -> Result<(), PlannerError> {
 
 fn all_reduce_on_ring(
     question: &Question<'_>,
+    ring: &WdmRing,
     first: Plan,
     second: Plan,
 ) -> Result<Plan, PlannerError> {
@@ -412,7 +413,6 @@ fn all_reduce_on_ring(
     let (first, second) = (first.into_written_out(), second.into_written_out());
     let (whole, by_first, by_second) =
         refined(question.collective, &first.schedule, &second.schedule)?;
-    let ring = question.fabric.needed::<WdmRing>(NAME)?;
     let mut assembly = Assembly::new(ring, whole);
     assembly.append_refined(&first, by_first);
     assembly.append_refined(&second, by_second);
@@ -421,11 +421,12 @@ fn all_reduce_on_ring(
 
 fn broadcast_on_ring(
     question: &Question<'_>,
+    ring: &WdmRing,
     scatter: Plan,
     gather: Plan,
 ) -> Result<Plan, PlannerError> {
     question.fits(scatter.transfers().saturating_add(gather.transfers()))?;
     let (scatter, gather): (Plan, Plan) = (scatter.into_written_out(), gather.into_written_out());
-    let joined = rooted::scatter_all_gather(question.collective, &scatter, &gather)?;
+    let joined = rooted::scatter_all_gather(ring, question.collective, &scatter, &gather)?;
     joined.ok_or(PlannerError::NotFound { pieces: 1 })
 }

@@ -9,7 +9,7 @@
 use std::rc::Rc;
 
 use crate::selection::contest::{Contender, Contest, ContestOutcome};
-use crate::{Planned, Planner, PlannerError, Question};
+use crate::{Planned, Planner, PlannerError, Question, Scope};
 use opticoll_algorithms::AlgorithmError;
 use opticoll_base::interrupt;
 use opticoll_base::spec::{OptionRecord, Spec};
@@ -28,8 +28,6 @@ pub(crate) const PLANNER: Planner = Planner {
             .default("the fastest of 1, 2, 3, 4 and 8, on large fabrics of fewer"),
     ],
     by_size: true,
-    candidates: contenders,
-    applies: |fabric| fabric.network().and_then(ConcurrentFlow::of).is_some(),
     ..Planner::new(
         NAME,
         "Concurrent flow",
@@ -40,7 +38,11 @@ pub(crate) const PLANNER: Planner = Planner {
         ],
         "Every chunk on a route of its own, so that the busiest link is as little loaded as can be",
         "Shahrokhi and Matula, The maximum concurrent flow problem, JACM 1990",
-        plan,
+        Scope::Any(
+            |fabric| fabric.network().and_then(ConcurrentFlow::of).is_some(),
+            plan,
+            contenders,
+        ),
     )
 };
 

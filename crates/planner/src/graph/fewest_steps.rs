@@ -10,7 +10,8 @@ use std::rc::Rc;
 use crate::graph::matching::{self, First, Found, Pace, Part, Spread};
 use crate::selection::contest::{Contender, Contest, ContestOutcome, Made};
 use crate::{
-    Planned, Planner, PlannerError, Question, graph::logical_links as channels, selection::least,
+    Planned, Planner, PlannerError, Question, Scope, graph::logical_links as channels,
+    selection::least,
 };
 use opticoll_base::spec::{OptionRecord, Spec};
 use opticoll_base::units::Time;
@@ -26,15 +27,13 @@ pub(crate) const PLANNER: Planner = Planner {
     .range("1 to 4294967295")
     .default("the fastest of a few numbers")],
     by_size: true,
-    applies: matching::PLANNER.applies,
-    candidates: contenders,
     ..Planner::new(
         NAME,
         "Fewest steps",
         matching::COLLECTIVES,
         "As few steps as ranks are hops apart, then as few chunks per link as that allows, on any graph",
         "opticoll; optimal trade-offs by search in Cai et al., SCCL, PPoPP 2021",
-        plan,
+        Scope::Any(matching::applies, plan, contenders),
     )
 };
 

@@ -16,7 +16,7 @@ mod search;
 
 use crate::graph::logical_links::Channels;
 use crate::selection::contest::{Contender, Contest, ContestOutcome, Made};
-use crate::{Planned, Planner, PlannerError, Question};
+use crate::{Planned, Planner, PlannerError, Question, Scope};
 use opticoll_algorithms::AlgorithmError;
 use opticoll_base::interrupt;
 use opticoll_base::spec::{OptionRecord, Spec};
@@ -47,19 +47,22 @@ pub(crate) const PLANNER: Planner = Planner {
         .default("the best of a few"),
     ],
     by_size: true,
-    applies: |fabric| Channels::of(fabric, false).is_some(),
-    candidates: contenders,
     ..Planner::new(
         NAME,
         "Matching",
         COLLECTIVES,
         "Greedy matching of links and chunks, instant by instant, on any graph",
         "after Won et al., TACOS: Topology-Aware Collective Algorithm Synthesizer, MICRO 2024",
-        plan,
+        Scope::Any(applies, plan, contenders),
     )
 };
 
 const NAME: &str = "matching";
+
+/// Returns whether a fabric has links whose channels are known.
+pub(super) fn applies(fabric: &Fabric) -> bool {
+    Channels::of(fabric, false).is_some()
+}
 
 /// What spreads from ranks to ranks, or is that backwards.
 pub(crate) const COLLECTIVES: &[CollectiveKind] = &[

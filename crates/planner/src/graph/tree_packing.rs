@@ -38,7 +38,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use crate::selection::contest::{Contender, Contest, ContestOutcome, Made};
-use crate::{Effort, Planned, Planner, PlannerError, Question, selection::least};
+use crate::{Effort, Planned, Planner, PlannerError, Question, Scope, selection::least};
 use chunks::Chunks;
 use ground::{Forest, Ground, Links, gcd, unfit};
 use opticoll_algorithms::AlgorithmError;
@@ -76,8 +76,6 @@ pub(crate) const PLANNER: Planner = Planner {
         .default("every; the faster where trees and chunks are not given either"),
     ],
     by_size: true,
-    candidates: contenders,
-    applies: |fabric| Links::of(fabric).is_some(),
     ..Planner::new(
         NAME,
         "Tree packing",
@@ -90,7 +88,7 @@ pub(crate) const PLANNER: Planner = Planner {
         ],
         "Spanning trees packed into the links of any graph, as many as the throughput optimum has",
         "Edmonds, Edge-disjoint branchings, 1973; Zhao et al., ForestColl, arXiv 2402.06787",
-        plan,
+        Scope::Any(|fabric| Links::of(fabric).is_some(), plan, contenders),
     )
 };
 

@@ -18,15 +18,14 @@
 mod line;
 
 use crate::selection::contest::{Contender, Made};
-use crate::{Planned, Planner, PlannerError, Question};
+use crate::{Planned, Planner, PlannerError, Question, Scope};
 use line::{Line, Shape};
 use opticoll_algorithms::AlgorithmError;
 use opticoll_base::interrupt;
 use opticoll_base::spec::{OptionRecord, Spec};
 use opticoll_base::units::{Bytes, Time};
 use opticoll_fabric::fabric::circuits::Charge;
-use opticoll_fabric::family::light_path_grid::LightPathGrid;
-use opticoll_fabric::family::wss_grid::WssGrid;
+use opticoll_fabric::families::CircuitMachine::{LightPathGrid, WssGrid};
 use opticoll_plan::collective::{Collective, CollectiveKind};
 use opticoll_plan::schedule::{Claims, Schedule, Transfer};
 use opticoll_simulate::Policy;
@@ -45,17 +44,17 @@ pub(crate) const PLANNER: Planner = Planner {
         .default("the faster one"),
     ],
     by_size: true,
-    applies: |fabric| {
-        fabric.downcast::<WssGrid>().is_some() || fabric.downcast::<LightPathGrid>().is_some()
-    },
-    candidates: contenders,
     ..Planner::new(
         NAME,
         "Pipelined",
         &[CollectiveKind::Broadcast, CollectiveKind::Reduce],
         "Pieces that follow one another along rows and columns at once, or along the dimensions of a hypercube",
         "opticoll; along a line Johnsson and Ho, IEEE Transactions on Computers 1989",
-        plan,
+        Scope::Any(
+            |fabric| matches!(fabric.circuit_machine(), Some(WssGrid(_) | LightPathGrid(_))),
+            plan,
+            contenders,
+        ),
     )
 };
 
@@ -93,20 +92,22 @@ impl Course {
             ranks,
             reason: reason.into(),
         };
-        if let Some(grid) = question.fabric.downcast::<WssGrid>() {
-            let rule = "every place of the grid must have a rank whose two transceivers work";
-            let (at_row, at_column) = grid.place(root);
-            let row = Line::new(shape, grid.columns, at_column);
-            let column = Line::new(shape, grid.rows, at_row);
-            let has_shape = |line: Line| line.ranks > 1 && line.shape == shape;
-            return match (grid.is_whole(), has_shape(row) || has_shape(column)) {
-                (true, true) => Ok(Course::Planes { row, column }),
-                (true, false) => Err(refused(NO_HYPERCUBE)),
-                (false, _) => Err(refused(rule)),
-            };
-        }
-        let grid = question.fabric.downcast::<LightPathGrid>();
-        let grid = grid.ok_or_else(|| refused("it plans on a wss_grid or a light_path_grid"))?;
+        let grid = match question.fabric.circuit_machine() {
+            Some(LightPathGrid(grid)) => grid,
+            Some(WssGrid(grid)) => {
+                let rule = "every place of the grid must have a rank whose two transceivers work";
+                let (at_row, at_column) = grid.place(root);
+                let row = Line::new(shape, grid.columns, at_column);
+                let column = Line::new(shape, grid.rows, at_row);
+                let has_shape = |line: Line| line.ranks > 1 && line.shape == shape;
+                return match (grid.is_whole(), has_shape(row) || has_shape(column)) {
+                    (true, true) => Ok(Course::Planes { row, column }),
+                    (true, false) => Err(refused(NO_HYPERCUBE)),
+                    (false, _) => Err(refused(rule)),
+                };
+            }
+            _ => return Err(refused("it plans on a wss_grid or a light_path_grid")),
+        };
         let line = Line::new(shape, ranks, root);
         if line.shape != shape {
             return Err(refused(NO_HYPERCUBE));
@@ -204,7 +205,6 @@ fn planes(row: Line, column: Line, slot: u32, send: &mut impl FnMut(u32, i64, u3
 }
 
 fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
-    spec.only_declared(PLANNER.options)?;
     if question.collective.ranks() < 2 {
         return Ok(question.nothing_to_do(spec));
     }

@@ -24,7 +24,7 @@ mod torus;
 mod ways;
 
 use crate::selection::contest::{Contender, Made};
-use crate::{Planned, Planner, PlannerError, Question};
+use crate::{OnMachine, Planned, Planner, PlannerError, Question, Scope, ensure};
 use opticoll_algorithms::AlgorithmError;
 use opticoll_base::interrupt;
 use opticoll_base::spec::{OptionRecord, Spec};
@@ -48,8 +48,6 @@ pub(crate) const PLANNER: Planner = Planner {
     .range("pairs of numbers below the columns and the rows, joined by x")
     .default("the fastest found")],
     by_size: true,
-    applies: |fabric| fabric.downcast::<WssGrid>().is_some(),
-    candidates: contenders,
     ..Planner::new(
         NAME,
         "Plane shifts",
@@ -63,7 +61,7 @@ pub(crate) const PLANNER: Planner = Planner {
         ],
         "Every rank sends by the same shifts along its row and its column at once",
         "opticoll; growth as in Bruck et al., IEEE Transactions on Parallel and Distributed Systems 1997",
-        plan,
+        Scope::Grids(OnMachine::new(plan, contenders)),
     )
 };
 
@@ -72,12 +70,11 @@ const NAME: &str = "plane_shifts";
 /// The most ranks that sequences are searched for.
 const MOST_RANKS: u32 = 4096;
 
-fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
-    spec.only_declared(PLANNER.options)?;
+fn plan(spec: &Spec, question: &Question<'_>, grid: &WssGrid) -> Result<Planned, PlannerError> {
     if question.collective.ranks() < 2 {
         return Ok(question.nothing_to_do(spec));
     }
-    let grid = whole_grid(question)?;
+    check_whole(grid)?;
     let torus = torus_of(grid);
     let sequence = match spec.option("shifts") {
         Some(text) => {
@@ -103,28 +100,12 @@ fn named(sequence: &Sequence) -> String {
     spec.to_string()
 }
 
-/// The grid that is asked about, if every place has a rank whose transceivers work.
-fn whole_grid<'a>(question: &Question<'a>) -> Result<&'a WssGrid, AlgorithmError> {
-    let ranks = question.collective.ranks();
-    let refused = |reason: String| AlgorithmError::Refused {
-        name: NAME,
-        ranks,
-        reason,
-    };
-    let grid = question.fabric.downcast::<WssGrid>();
-    let grid =
-        grid.ok_or_else(|| refused("it sends along rows and columns of a wss_grid".into()))?;
-    if ranks > MOST_RANKS {
-        return Err(refused(format!(
-            "its search is for {MOST_RANKS} ranks at most"
-        )));
-    }
-    match grid.is_whole() {
-        true => Ok(grid),
-        false => Err(refused(
-            "every place of the grid must have a rank whose two transceivers work".into(),
-        )),
-    }
+/// Refuses a grid in which some place has no rank whose transceivers work, or of too many ranks.
+fn check_whole(grid: &WssGrid) -> Result<(), AlgorithmError> {
+    let reason = format!("its search is for {MOST_RANKS} ranks at most");
+    ensure(grid.ranks() <= MOST_RANKS, NAME, grid.ranks(), reason)?;
+    let reason = "every place of the grid must have a rank whose two transceivers work";
+    ensure(grid.is_whole(), NAME, grid.ranks(), reason)
 }
 
 fn torus_of(grid: &WssGrid) -> Torus {
@@ -135,11 +116,11 @@ fn torus_of(grid: &WssGrid) -> Torus {
 }
 
 /// The best sequence that the search comes to.
-fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, PlannerError> {
-    let ranks = question.collective.ranks();
-    let Ok(grid) = whole_grid(question) else {
-        return Ok(Vec::new());
-    };
+fn contenders<'a>(
+    question: &Question<'a>,
+    grid: &'a WssGrid,
+) -> Result<Vec<Contender<'a>>, PlannerError> {
+    let ranks = grid.ranks();
     let torus = torus_of(grid);
     let kind = question.collective.kind();
     let all = u64::from(ranks) * u64::from(ranks - 1);
@@ -149,7 +130,7 @@ fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, Planner
         CollectiveKind::AllToAll => 2 * all,
         _ => all,
     };
-    if ranks < 2 || blocks > question.most_transfers {
+    if check_whole(grid).is_err() || ranks < 2 || blocks > question.most_transfers {
         return Ok(Vec::new());
     }
     let price = price(question, grid)?;

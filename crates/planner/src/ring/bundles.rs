@@ -42,13 +42,13 @@ use crate::ring::collectors::Collectors;
 use crate::ring::few_slots::{self, Estimate, Recipe};
 use crate::ring::grouped::GroupedLayout;
 use crate::selection::contest::Contender;
-use crate::{GATHERED, Planned, Planner, PlannerError, Question, time_reversal};
+use crate::{GATHERED, OnMachine, Planned, Planner, PlannerError, Question, Scope, time_reversal};
 use filling::Family;
 use grouping::Grouping;
 use opticoll_algorithms::AlgorithmError;
 use opticoll_base::interrupt;
 use opticoll_base::spec::{OptionRecord, Spec};
-use opticoll_fabric::fabric::{Fabric, Light};
+use opticoll_fabric::fabric::Light;
 use opticoll_fabric::family::wdm_ring::{Direction, WdmRing};
 use opticoll_plan::collective::{Collective, CollectiveKind};
 use opticoll_plan::plan::Plan;
@@ -89,14 +89,13 @@ pub(crate) const PLANNER: Planner = Planner {
         .default("the fastest found"),
     ],
     by_size: true,
-    candidates: contenders,
-    ..Planner::on_rings(
+    ..Planner::new(
         Bundles::NAME,
         "Bundles",
         GATHERED,
         "Blocks of neighbours travel together along one tree that is turned to all groups",
         "opticoll; trees of lightpaths after Gu and Peng, TPDS 2003",
-        named,
+        Scope::Rings(OnMachine::new(named, contenders)),
     )
 };
 
@@ -152,8 +151,7 @@ impl Recipe for Bundles {
         gathering.saturating_add(spreading).saturating_mul(2)
     }
 
-    fn plan(&self, fabric: &Fabric, collective: Collective) -> Result<Plan, PlannerError> {
-        let ring = fabric.needed::<WdmRing>(Bundles::NAME)?;
+    fn plan(&self, ring: &WdmRing, collective: Collective) -> Result<Plan, PlannerError> {
         let blocks = Collective::new(CollectiveKind::AllGather, collective.ranks())?
             .with_pieces(self.pieces)?;
         let tree = match ring.ranks {
@@ -257,24 +255,26 @@ fn pace(ring: &WdmRing, question: &Question<'_>) -> Pace {
     }
 }
 
-fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, PlannerError> {
-    let Some(ring) = question.fabric.downcast::<WdmRing>() else {
-        return Ok(Vec::new());
-    };
+fn contenders<'a>(
+    question: &Question<'a>,
+    ring: &'a WdmRing,
+) -> Result<Vec<Contender<'a>>, PlannerError> {
     let Some(others) = slower(ring, question) else {
         return Ok(Vec::new());
     };
     // Where circuits may stay, plans of many slots are often far faster, so that no tree needs to be looked for.
     let may_stay = matches!(question.policy(), Policy::OnChange | Policy::PerPort);
     if !may_stay || ring.ranks <= LARGE_RING {
-        return few_slots::contenders::<Bundles>(question);
+        return few_slots::contenders::<Bundles>(question, ring);
     }
     let without_light = Pace {
         hops: 0,
         ..pace(ring, question)
     };
     let least = recipes::least(ring, &without_light) as u64;
-    Ok(vec![few_slots::sought::<Bundles>(question, least, others)])
+    Ok(vec![few_slots::sought::<Bundles>(
+        question, ring, least, others,
+    )])
 }
 
 /// What other plans of few slots take, where that is longer than bundles do at least, on large rings by a factor of [`WORTH`]. There, bundles are
@@ -304,10 +304,9 @@ fn least<R>(estimates: Vec<Estimate<R>>) -> u64 {
 }
 
 /// The plan that a spec names.
-fn named(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
-    let ring = question.fabric.needed::<WdmRing>(Bundles::NAME)?;
+fn named(spec: &Spec, question: &Question<'_>, ring: &WdmRing) -> Result<Planned, PlannerError> {
     let chosen = spec.options().next().is_none() && ring.ports.is_none() && ring.broken.is_empty();
-    few_slots::plan::<Bundles>(spec, question).map_err(|error| match error {
+    few_slots::plan::<Bundles>(spec, question, ring).map_err(|error| match error {
         PlannerError::NothingFits { .. }
         | PlannerError::Algorithm(AlgorithmError::Refused { .. })
             if chosen =>

@@ -34,7 +34,7 @@ use self::room::{Room, copying};
 use crate::ring::few_slots::{self, Estimate, Recipe};
 use crate::ring::slot_cost::SlotCost;
 use crate::selection::contest::Contender;
-use crate::{Planner, PlannerError, Question, empty_plan, time_reversal};
+use crate::{OnMachine, Planner, PlannerError, Question, Scope, empty_plan, time_reversal};
 use opticoll_algorithms::AlgorithmError;
 use opticoll_base::interrupt;
 use opticoll_base::spec::{OptionRecord, Spec};
@@ -54,8 +54,7 @@ pub(crate) const PLANNER: Planner = Planner {
     .range("1 to 65536")
     .default("the fastest of powers of two")],
     by_size: true,
-    candidates: contenders,
-    ..Planner::on_rings(
+    ..Planner::new(
         Chains::NAME,
         "Chains",
         &[
@@ -67,7 +66,7 @@ pub(crate) const PLANNER: Planner = Planner {
         ],
         "Pieces passed on from neighbour to neighbour, both ways around, over circuits that stay up",
         "opticoll; pipelined chains as in MPI libraries",
-        few_slots::plan::<Chains>,
+        Scope::Rings(OnMachine::new(few_slots::plan::<Chains>, contenders)),
     )
 };
 
@@ -130,12 +129,13 @@ impl Chains {
 }
 
 /// The most promising chains; no all_reduce on a whole ring, where relay trees take as long in fewer slots.
-fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, PlannerError> {
-    let ring = question.fabric.downcast::<WdmRing>();
-    let is_whole = ring.is_some_and(|ring| ring.broken.is_empty());
+fn contenders<'a>(
+    question: &Question<'a>,
+    ring: &'a WdmRing,
+) -> Result<Vec<Contender<'a>>, PlannerError> {
     match question.collective.kind() {
-        CollectiveKind::AllReduce if is_whole => Ok(Vec::new()),
-        _ => few_slots::contenders::<Chains>(question),
+        CollectiveKind::AllReduce if ring.broken.is_empty() => Ok(Vec::new()),
+        _ => few_slots::contenders::<Chains>(question, ring),
     }
 }
 
@@ -155,8 +155,7 @@ impl Recipe for Chains {
         self.longest
     }
 
-    fn plan(&self, fabric: &Fabric, collective: Collective) -> Result<Plan, PlannerError> {
-        let ring = fabric.needed::<WdmRing>(Chains::NAME)?;
+    fn plan(&self, ring: &WdmRing, collective: Collective) -> Result<Plan, PlannerError> {
         let (kind, pieces) = (collective.kind(), self.pieces);
         let forward = copying(kind);
         let Some(room) = Room::new(ring, collective) else {
@@ -170,7 +169,7 @@ impl Recipe for Chains {
             .with_root(collective.root())?
             .with_pieces(chunks)?;
         if let Some(stripes) = self.stripes {
-            let mut first = broadcast(fabric, ring, outwards, &room.of_first_chunks(), pieces, 1);
+            let mut first = broadcast(ring, outwards, &room.of_first_chunks(), pieces, 1);
             first.algorithm = self.spec().to_string();
             if forward != kind {
                 first = time_reversal::backwards(&first, collective.with_pieces(chunks)?);
@@ -178,9 +177,9 @@ impl Recipe for Chains {
             return Ok(first.in_pieces(stripes, pieces));
         }
         let mut plan = match forward {
-            CollectiveKind::AllReduce => there_and_back(fabric, ring, outwards, &room, pieces),
-            CollectiveKind::Broadcast => broadcast(fabric, ring, outwards, &room, pieces, pieces),
-            _ => scatter(fabric, ring, outwards, &room),
+            CollectiveKind::AllReduce => there_and_back(ring, outwards, &room, pieces),
+            CollectiveKind::Broadcast => broadcast(ring, outwards, &room, pieces, pieces),
+            _ => scatter(ring, outwards, &room),
         };
         plan.algorithm = self.spec().to_string();
         Ok(match forward == kind {
@@ -256,16 +255,9 @@ fn no_room(ring: &WdmRing) -> PlannerError {
 }
 
 /// The lightpaths of the first so many pieces of each channel.
-fn broadcast(
-    fabric: &Fabric,
-    ring: &WdmRing,
-    collective: Collective,
-    room: &Room,
-    pieces: u32,
-    sent: u32,
-) -> Plan {
+fn broadcast(ring: &WdmRing, collective: Collective, room: &Room, pieces: u32, sent: u32) -> Plan {
     let slots = sent + room.farthest() - 1;
-    let mut plan = empty_plan(fabric, collective, String::new(), slots);
+    let mut plan = empty_plan(Fabric::new(ring.clone()), collective, String::new(), slots);
     for slot in 0..slots {
         plan.schedule.begin_step();
         for side in room.sides {
@@ -288,18 +280,12 @@ fn broadcast(
 }
 
 /// Sums along a line, and results back.
-fn there_and_back(
-    fabric: &Fabric,
-    ring: &WdmRing,
-    collective: Collective,
-    room: &Room,
-    pieces: u32,
-) -> Plan {
+fn there_and_back(ring: &WdmRing, collective: Collective, room: &Room, pieces: u32) -> Plan {
     let hops = ring.ranks - 1;
     let slots = pieces + 2 * hops - 1;
     let [there, back] = room.sides;
     let last = ring.rank_after(room.start, there.direction, hops);
-    let mut plan = empty_plan(fabric, collective, String::new(), slots);
+    let mut plan = empty_plan(Fabric::new(ring.clone()), collective, String::new(), slots);
     for slot in 0..slots {
         plan.schedule.begin_step();
         for hop in (slot + 1).saturating_sub(pieces)..(2 * hops).min(slot + 1) {
@@ -325,7 +311,7 @@ fn there_and_back(
     plan
 }
 
-fn scatter(fabric: &Fabric, ring: &WdmRing, collective: Collective, room: &Room) -> Plan {
+fn scatter(ring: &WdmRing, collective: Collective, room: &Room) -> Plan {
     let (root, pieces) = (collective.root(), collective.pieces());
     let mut of_slot: Vec<Vec<Lightpath>> = Vec::new();
     for lane in lanes::of(room, pieces) {
@@ -350,7 +336,12 @@ fn scatter(fabric: &Fabric, ring: &WdmRing, collective: Collective, room: &Room)
             }
         }
     }
-    let mut plan = empty_plan(fabric, collective, String::new(), of_slot.len() as u32);
+    let mut plan = empty_plan(
+        Fabric::new(ring.clone()),
+        collective,
+        String::new(),
+        of_slot.len() as u32,
+    );
     for lightpaths in of_slot {
         plan.schedule.begin_step();
         lightpaths

@@ -35,7 +35,7 @@ use crate::{Planner, PlannerError, Question, time_reversal};
 use opticoll_base::interrupt;
 use opticoll_base::spec::{OptionRecord, Spec};
 use opticoll_base::units::Bytes;
-use opticoll_fabric::fabric::{Fabric, Light};
+use opticoll_fabric::fabric::Light;
 use opticoll_fabric::family::wdm_ring::{Direction, WdmLight, WdmRing};
 use opticoll_placement::wdm_ring::route::all_to_all;
 use opticoll_plan::collective::{Collective, CollectiveKind};
@@ -66,8 +66,7 @@ pub(crate) const PLANNER: Planner = Planner {
         .default("1x1x1"),
     ],
     by_size: true,
-    candidates: few_slots::contenders::<Collectors>,
-    ..Planner::on_rings(
+    ..Planner::new(
         Collectors::NAME,
         "Collectors",
         &[
@@ -77,7 +76,7 @@ pub(crate) const PLANNER: Planner = Planner {
         ],
         "Three steps: to collectors of the own group, across to those of others, out to members",
         "opticoll; several items per lightpath after Opatrny, TCS 2003",
-        few_slots::plan::<Collectors>,
+        few_slots::scope::<Collectors>(),
     )
 };
 
@@ -98,12 +97,12 @@ impl Recipe for Collectors {
         ranks.saturating_mul(ranks + 2 * ranges)
     }
 
-    fn plan(&self, fabric: &Fabric, collective: Collective) -> Result<Plan, PlannerError> {
+    fn plan(&self, ring: &WdmRing, collective: Collective) -> Result<Plan, PlannerError> {
         if collective.kind() != CollectiveKind::ReduceScatter {
-            return plan(fabric, collective, self);
+            return plan(ring, collective, self);
         }
         let gather = Collective::new(CollectiveKind::AllGather, collective.ranks())?;
-        let gather = plan(fabric, gather, self)?;
+        let gather = plan(ring, gather, self)?;
         time_reversal::reduce_scatter(&gather)
     }
 
@@ -280,12 +279,7 @@ fn crossings(ring: &WdmRing, groups: u32, stripes: u32) -> Vec<Crossing> {
 }
 
 /// The plan of an all_to_all or an all_gather.
-fn plan(
-    fabric: &Fabric,
-    collective: Collective,
-    recipe: &Collectors,
-) -> Result<Plan, PlannerError> {
-    let ring = fabric.needed::<WdmRing>("the planner")?;
+fn plan(ring: &WdmRing, collective: Collective, recipe: &Collectors) -> Result<Plan, PlannerError> {
     let collective = collective.with_pieces(1)?;
     let roles = Roles::new(ring.ranks, recipe);
     let [into, across, out] = recipe.stripes;

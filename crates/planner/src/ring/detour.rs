@@ -29,7 +29,8 @@ use crate::ring::relay_tree::lightpath_requests::{self, Demand, PlacedDemand, Ro
 use crate::selection::contest::{Contender, Contest, ContestOutcome, Made};
 use crate::selection::named::{flat, nested};
 use crate::{
-    Planned, Planner, PlannerError, Question, ring::relay_tree::capability, time_reversal,
+    OnMachine, Planned, Planner, PlannerError, Question, Scope, ring::relay_tree::capability,
+    time_reversal,
 };
 
 use opticoll_base::interrupt;
@@ -57,13 +58,7 @@ pub(crate) const PLANNER: Planner = Planner {
             .default("packed"),
     ],
     by_size: true,
-    candidates: contenders,
-    // Other rings have nothing to go around.
-    applies: |fabric| {
-        let ring = fabric.downcast::<WdmRing>();
-        ring.is_some_and(leads)
-    },
-    ..Planner::on_rings(
+    ..Planner::new(
         NAME,
         "Detour",
         &[
@@ -78,7 +73,11 @@ pub(crate) const PLANNER: Planner = Planner {
         ],
         "The plan of a ring without faults, led around cuts and relayed where light does not reach",
         "opticoll; list scheduling: Graham, SIAM Journal on Applied Mathematics 1969",
-        plan,
+        Scope::Rings(OnMachine {
+            // Other rings have nothing to go around.
+            applies: leads,
+            ..OnMachine::new(plan, contenders)
+        }),
     )
 };
 
@@ -126,7 +125,7 @@ fn copying(kind: CollectiveKind) -> CollectiveKind {
 }
 
 /// The ring on which the copying collective runs, and the ring without faults.
-fn rings(ring: &WdmRing, kind: CollectiveKind) -> (WdmRing, Fabric) {
+fn rings(ring: &WdmRing, kind: CollectiveKind) -> (WdmRing, WdmRing) {
     let there = match copying(kind) == kind {
         true => ring.clone(),
         false => capability::backwards(ring),
@@ -142,7 +141,7 @@ fn rings(ring: &WdmRing, kind: CollectiveKind) -> (WdmRing, Fabric) {
         of_it.filter(|link| link.direction == direction).count()
     });
     let share = 1 + cuts[0].max(cuts[1]).min(1) as u32;
-    let whole = Fabric::new(WdmRing {
+    let whole = WdmRing {
         fibres: 1,
         wavelengths: (ring.channels() / share).clamp(1, u32::from(CONVERTED) - 1),
         converters: false,
@@ -154,7 +153,7 @@ fn rings(ring: &WdmRing, kind: CollectiveKind) -> (WdmRing, Fabric) {
         dead: Vec::new(),
         ports: ring.ports.filter(|_| capability::has_few_ports(ring)),
         ..ring.clone()
-    });
+    };
     (there, whole)
 }
 
@@ -176,17 +175,20 @@ fn inner<'a>(question: &Question<'a>, whole: &'a Fabric) -> Result<Question<'a>,
     })
 }
 
-fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, PlannerError> {
-    let ring = question.fabric.downcast::<WdmRing>();
-    let Some(ring) = ring.filter(|ring| leads(ring)) else {
+fn contenders<'a>(
+    question: &Question<'a>,
+    ring: &'a WdmRing,
+) -> Result<Vec<Contender<'a>>, PlannerError> {
+    if !leads(ring) {
         return Ok(Vec::new());
-    };
+    }
     let (there, whole) = rings(ring, question.collective.kind());
     let one_by_one = question.collective.kind() == CollectiveKind::AllReduce;
     if one_by_one && there.longest() < there.ranks - 1 {
         return Ok(Vec::new());
     }
-    let inner = inner(question, &whole)?;
+    let of_whole = Fabric::new(whole.clone());
+    let inner = inner(question, &of_whole)?;
     let inner = Question {
         limit: None,
         joined: None,
@@ -225,22 +227,22 @@ fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, Planner
             least,
             estimate: estimate.max(least),
             transfers,
-            make: Box::new(move |_| led(&spec, &question).map(Made::from)),
+            make: Box::new(move |_| led(&spec, &question, ring).map(Made::from)),
         });
     }
     Ok(contenders)
 }
 
-fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
+fn plan(spec: &Spec, question: &Question<'_>, ring: &WdmRing) -> Result<Planned, PlannerError> {
     if question.fabric.ranks() < 2 {
         return Ok(question.nothing_to_do(spec));
     }
     let contenders = match spec.option("plan") {
-        None => contenders(question)?,
+        None => contenders(question, ring)?,
         Some(_) => Vec::new(),
     };
     if contenders.is_empty() {
-        return led(spec, question).map(Planned::from);
+        return led(spec, question, ring).map(Planned::from);
     }
     let ContestOutcome { fastest, .. } = Contest::new(question)?.run(contenders, Vec::new())?;
     Ok(fastest?.0.into())
@@ -251,19 +253,17 @@ const KEPT: &str = "kept";
 
 /// Whether the slots of a plan for the whole ring can be kept: light reaches everywhere, one place is cut in a
 /// direction, and there are channels for lightpaths that go the other way.
-fn keeps(ring: &WdmRing, whole: &Fabric) -> bool {
-    let channels = whole.downcast::<WdmRing>().map_or(0, WdmRing::channels);
+fn keeps(ring: &WdmRing, whole: &WdmRing) -> bool {
     let is_cut_once = |direction: Direction| {
         let cuts = ring.broken.iter();
         cuts.filter(|link| link.direction == direction).count() <= 1
     };
     let is_cut = !ring.broken.is_empty() && Direction::BOTH.into_iter().all(is_cut_once);
-    is_cut && ring.longest() >= ring.ranks - 1 && 2 * channels <= ring.channels()
+    is_cut && ring.longest() >= ring.ranks - 1 && 2 * whole.channels() <= ring.channels()
 }
 
 /// A plan in its own slots, with what crosses a cut on further channels of the other direction.
-fn kept(ring: &WdmRing, planned: &Plan) -> Result<Plan, PlannerError> {
-    let channels = planned.fabric.needed::<WdmRing>(NAME)?.channels();
+fn kept(ring: &WdmRing, whole: &WdmRing, planned: &Plan) -> Result<Plan, PlannerError> {
     let mut plan = planned.clone();
     for (index, light) in plan.light.iter_mut().enumerate() {
         let transfer = planned.schedule.transfer(index);
@@ -272,15 +272,15 @@ fn kept(ring: &WdmRing, planned: &Plan) -> Result<Plan, PlannerError> {
         let way = way.ok_or_else(|| broken(index, &transfer))?;
         // The whole ring has one fibre.
         let channel = u32::from(before.wavelength);
-        let beside = if way == before.direction { 0 } else { channels };
+        let is_kept = way == before.direction;
+        let beside = if is_kept { 0 } else { whole.channels() };
         *light = ring.light(way, channel + beside);
     }
     Ok(plan)
 }
 
 /// The plan that a spec names, led around.
-fn led(spec: &Spec, question: &Question<'_>) -> Result<Plan, PlannerError> {
-    let ring = question.fabric.needed::<WdmRing>(NAME)?;
+fn led(spec: &Spec, question: &Question<'_>, ring: &WdmRing) -> Result<Plan, PlannerError> {
     let kind = question.collective.kind();
     let (there, whole) = rings(ring, kind);
     let keeps_slots =
@@ -289,7 +289,8 @@ fn led(spec: &Spec, question: &Question<'_>) -> Result<Plan, PlannerError> {
         let problem = "needs one cut in a direction at most, light that reaches everywhere, and two channels each way";
         return Err(spec.refuse("slots", problem).into());
     }
-    let of_whole = inner(question, &whole)?;
+    let fabric = Fabric::new(whole.clone());
+    let of_whole = inner(question, &fabric)?;
     let planned = match spec.option("plan") {
         Some(text) => of_whole.answer(&nested(text)?)?,
         None => of_whole.fastest()?,
@@ -300,7 +301,7 @@ fn led(spec: &Spec, question: &Question<'_>) -> Result<Plan, PlannerError> {
     }
     let planned = planned.plan.into_written_out();
     let mut plan = match kind {
-        _ if keeps_slots => kept(&there, &planned)?,
+        _ if keeps_slots => kept(&there, &whole, &planned)?,
         CollectiveKind::AllReduce => led_around(ring, &planned)?,
         _ => relayed(&there, &planned, question)?,
     };

@@ -2,11 +2,10 @@
 //! are made; and the same by name.
 
 use crate::selection::contest::{Contender, LARGE, Made};
-use crate::{Planned, PlannerError, Question};
+use crate::{OnMachine, Planned, PlannerError, Question, Scope};
 use opticoll_algorithms::AlgorithmError;
 use opticoll_base::spec::Spec;
 use opticoll_base::units::Time;
-use opticoll_fabric::fabric::Fabric;
 use opticoll_fabric::family::wdm_ring::WdmRing;
 use opticoll_plan::collective::Collective;
 use opticoll_plan::plan::Plan;
@@ -47,7 +46,7 @@ pub(crate) trait Recipe: Sized + 'static {
     ///
     /// # Errors
     /// Chunks beyond 32 bits.
-    fn plan(&self, fabric: &Fabric, collective: Collective) -> Result<Plan, PlannerError>;
+    fn plan(&self, ring: &WdmRing, collective: Collective) -> Result<Plan, PlannerError>;
 
     /// The recipe that options give, if any.
     ///
@@ -83,20 +82,22 @@ impl<R> Estimate<R> {
     }
 }
 
+/// Returns the scope of a planner that is a recipe.
+pub(crate) const fn scope<R: Recipe>() -> Scope {
+    Scope::Rings(OnMachine::new(plan::<R>, contenders::<R>))
+}
+
 /// The most promising plans for a collective.
 ///
 /// # Errors
 /// A time beyond 64 bits.
 pub(crate) fn contenders<'a, R: Recipe>(
     question: &Question<'a>,
+    ring: &'a WdmRing,
 ) -> Result<Vec<Contender<'a>>, PlannerError> {
-    let Some(ring) = question
-        .fabric
-        .downcast::<WdmRing>()
-        .filter(|ring| ring.ranks > 1)
-    else {
+    if ring.ranks < 2 {
         return Ok(Vec::new());
-    };
+    }
     let mut estimates = estimated::<R>(ring, question);
     estimates.sort_by_key(|estimate| estimate.time);
     let fastest = estimates.first().map_or(0, |estimate| estimate.time);
@@ -117,7 +118,7 @@ pub(crate) fn contenders<'a, R: Recipe>(
             least: Time::ZERO,
             estimate: Time::from_ps(estimate.time),
             transfers: estimate.recipe.transfers(ranks),
-            make: Box::new(move |limit| made(&question, &estimate, limit)),
+            make: Box::new(move |limit| made(&question, ring, &estimate, limit)),
         })
         .collect())
 }
@@ -126,10 +127,11 @@ pub(crate) fn contenders<'a, R: Recipe>(
 /// expected to take longer than `others`.
 pub(crate) fn sought<'a, R: Recipe>(
     question: &Question<'a>,
+    ring: &'a WdmRing,
     least: u64,
     others: u64,
 ) -> Contender<'a> {
-    let ranks = u64::from(question.fabric.ranks());
+    let ranks = u64::from(ring.ranks);
     let question = *question;
     Contender {
         name: R::NAME.into(),
@@ -141,14 +143,13 @@ pub(crate) fn sought<'a, R: Recipe>(
             if limit.is_some_and(|limit| Time::from_ps(slack(least, question.policy())) > limit) {
                 return Ok(Made::NotExpected(LONGER));
             }
-            let ring = question.fabric.needed::<WdmRing>(R::NAME)?;
             let estimates = estimated::<R>(ring, &question).into_iter();
             let Some(fastest) = estimates.min_by_key(|estimate| estimate.time) else {
                 return Err(refuse::<R>(ring, "no recipe for it was found".into()));
             };
             let others = Time::from_ps(others);
             let limit = limit.map_or(others, |limit| limit.min(others));
-            made(&question, &fastest, Some(limit))
+            made(&question, ring, &fastest, Some(limit))
         }),
     }
 }
@@ -156,16 +157,16 @@ pub(crate) fn sought<'a, R: Recipe>(
 /// The plan of a recipe, unless it is large and is not expected to take less than the limit.
 fn made<R: Recipe>(
     question: &Question<'_>,
+    ring: &WdmRing,
     estimate: &Estimate<R>,
     limit: Option<Time>,
 ) -> Result<Made, PlannerError> {
     let recipe = &estimate.recipe;
-    let is_large = recipe.transfers(u64::from(question.fabric.ranks())) > LARGE;
-    let ring = question.fabric.needed::<WdmRing>(R::NAME)?;
+    let is_large = recipe.transfers(ring.ranks.into()) > LARGE;
     let least = slack(estimate.without_light(ring), question.policy());
     match limit {
         Some(limit) if is_large && Time::from_ps(least) > limit => Ok(Made::NotExpected(LONGER)),
-        _ => Ok(make(question, recipe)?.into()),
+        _ => Ok(make(question, ring, recipe)?.into()),
     }
 }
 
@@ -208,15 +209,17 @@ pub(crate) fn worth_their_size<R: Clone>(all: Vec<(u64, Estimate<R>)>) -> Vec<Es
 }
 
 /// The plan of a recipe. One for a ring without light trees or converters holds on any with the same channels.
-fn make<R: Recipe>(question: &Question<'_>, recipe: &R) -> Result<Plan, PlannerError> {
-    let transfers = recipe.transfers(u64::from(question.fabric.ranks()));
-    question.fits(transfers)?;
-    let ring = question.fabric.needed::<WdmRing>(R::NAME)?;
-    let simple = Fabric::new(WdmRing {
+fn make<R: Recipe>(
+    question: &Question<'_>,
+    ring: &WdmRing,
+    recipe: &R,
+) -> Result<Plan, PlannerError> {
+    question.fits(recipe.transfers(ring.ranks.into()))?;
+    let simple = WdmRing {
         multicast: false,
         converters: false,
         ..ring.clone()
-    });
+    };
     let mut plan = recipe.plan(&simple, question.collective)?;
     plan.fabric = question.fabric.clone();
     Ok(plan)
@@ -237,8 +240,8 @@ fn refuse<R: Recipe>(ring: &WdmRing, reason: String) -> PlannerError {
 pub(crate) fn plan<R: Recipe>(
     spec: &Spec,
     question: &Question<'_>,
+    ring: &WdmRing,
 ) -> Result<Planned, PlannerError> {
-    let ring = question.fabric.needed::<WdmRing>(R::NAME)?;
     if !ring.broken.is_empty() && !R::AROUND_CUTS {
         let reason = "it needs a ring without broken links; `detour` leads its plan around them";
         return Err(refuse::<R>(ring, reason.into()));
@@ -254,7 +257,7 @@ pub(crate) fn plan<R: Recipe>(
         let links = recipe.longest(ring);
         return match ring.ranks > 1 && links > ring.longest() {
             true => Err(too_far(links)),
-            false => make(question, &recipe).map(Planned::from),
+            false => make(question, ring, &recipe).map(Planned::from),
         };
     }
     if ring.ranks < 2 {
@@ -269,7 +272,7 @@ pub(crate) fn plan<R: Recipe>(
             false => PlannerError::NothingFits { most },
         });
     };
-    make(question, &fastest.recipe).map(Planned::from)
+    make(question, ring, &fastest.recipe).map(Planned::from)
 }
 
 /// Numbers as an option has them: `16x8x8`.

@@ -35,7 +35,7 @@ use std::ops::Range;
 
 use crate::assembly::{Assembly, Embedding, Move, cut, smaller};
 use crate::ring::few_slots::{self, Estimate, Recipe, joined, numbers, numbers_for};
-use crate::ring::relay_tree::rotations::relay_tree;
+use crate::ring::relay_tree::rotations::on_ring;
 use crate::{GATHERED, Planner, PlannerError, Question, time_reversal};
 use opticoll_base::interrupt;
 use opticoll_base::spec::{OptionRecord, Spec};
@@ -119,14 +119,13 @@ pub(crate) const PLANNER: Planner = Planner {
             .default("one_stage"),
     ],
     by_size: true,
-    candidates: few_slots::contenders::<GroupedLayout>,
-    ..Planner::on_rings(
+    ..Planner::new(
         GroupedLayout::NAME,
         "Grouped",
         GATHERED,
         "Few slots: collect in groups, exchange among their owners, hand back, striped",
         "opticoll; after WRHT, Dai et al., PPoPP 2023",
-        few_slots::plan::<GroupedLayout>,
+        few_slots::scope::<GroupedLayout>(),
     )
 };
 
@@ -175,14 +174,14 @@ impl Recipe for GroupedLayout {
         transfers.saturating_add(core).max(chunks)
     }
 
-    fn plan(&self, fabric: &Fabric, collective: Collective) -> Result<Plan, PlannerError> {
+    fn plan(&self, ring: &WdmRing, collective: Collective) -> Result<Plan, PlannerError> {
         match collective.kind() {
-            CollectiveKind::AllReduce => all_reduce(fabric, self),
+            CollectiveKind::AllReduce => all_reduce(ring, self),
             CollectiveKind::ReduceScatter => {
-                let gathering = all_gather(fabric, self)?;
+                let gathering = all_gather(ring, self)?;
                 time_reversal::reduce_scatter(&gathering)
             }
-            _ => all_gather(fabric, self),
+            _ => all_gather(ring, self),
         }
     }
 
@@ -291,22 +290,17 @@ fn owner_place(size: u32, owners: u32, index: u32) -> u32 {
 ///
 /// # Errors
 /// Chunks beyond 32 bits, or what the core refuses.
-fn all_reduce(fabric: &Fabric, layout: &GroupedLayout) -> Result<Plan, PlannerError> {
-    let plan = reduced(fabric, &layout.levels, layout.core)?;
+fn all_reduce(ring: &WdmRing, layout: &GroupedLayout) -> Result<Plan, PlannerError> {
+    let plan = reduced(ring, &layout.levels, layout.core)?;
     Ok(Plan {
         algorithm: layout.spec().to_string(),
         ..plan
     })
 }
 
-fn reduced(
-    fabric: &Fabric,
-    levels: &[GroupLevel],
-    core: GroupedCore,
-) -> Result<Plan, PlannerError> {
-    let ring = fabric.needed::<WdmRing>("the planner")?;
+fn reduced(ring: &WdmRing, levels: &[GroupLevel], core: GroupedCore) -> Result<Plan, PlannerError> {
     let Some((level, deeper)) = levels.split_first() else {
-        return reduced_core(fabric, core);
+        return reduced_core(ring, core);
     };
     let grouping = Grouping::new(ring.ranks, level);
     let owners = level.owners;
@@ -355,19 +349,18 @@ fn refinement(chunks: u64, stripes: u32) -> u32 {
     (1..=stripes.max(1)).find(even).unwrap_or(1)
 }
 
-fn reduced_core(fabric: &Fabric, core: GroupedCore) -> Result<Plan, PlannerError> {
-    let ring = fabric.needed::<WdmRing>("the planner")?;
+fn reduced_core(ring: &WdmRing, core: GroupedCore) -> Result<Plan, PlannerError> {
     let ranks = ring.ranks;
     if ranks == 1 {
         let alone = Collective::new(CollectiveKind::AllReduce, 1)?;
         return Ok(Assembly::new(ring, alone).finish(String::new()));
     }
     let GroupedCore::Exchange(stripes) = core else {
-        let gathering = gathered_core(fabric, core)?;
+        let gathering = gathered_core(ring, core)?;
         return Ok(time_reversal::all_reduce(&gathering)?.into_written_out());
     };
     let collective = Collective::new(CollectiveKind::AllReduce, ranks)?.with_pieces(stripes)?;
-    all_pairs(fabric, collective, |chunk, source, destination| Transfer {
+    all_pairs(ring, collective, |chunk, source, destination| Transfer {
         chunk,
         ..Transfer::reduce(0, source, destination)
     })
@@ -375,11 +368,10 @@ fn reduced_core(fabric: &Fabric, core: GroupedCore) -> Result<Plan, PlannerError
 
 /// One step in which every rank sends every other one a chunk for each stripe.
 fn all_pairs(
-    fabric: &Fabric,
+    ring: &WdmRing,
     collective: Collective,
     transfer: impl Fn(u32, u32, u32) -> Transfer,
 ) -> Result<Plan, PlannerError> {
-    let ring = fabric.needed::<WdmRing>("the planner")?;
     let mut schedule = Schedule::new(collective);
     schedule.begin_step();
     for source in 0..ring.ranks {
@@ -392,7 +384,7 @@ fn all_pairs(
     }
     Ok(opticoll_placement::place_by_default(
         schedule,
-        fabric,
+        &Fabric::new(ring.clone()),
         String::new(),
     )?)
 }
@@ -401,8 +393,8 @@ fn all_pairs(
 ///
 /// # Errors
 /// An `exchange` as its core, or more than one owner to a group, or what the core refuses.
-fn all_gather(fabric: &Fabric, layout: &GroupedLayout) -> Result<Plan, PlannerError> {
-    let plan = gathered(fabric, &layout.levels, layout.core, 1)?;
+fn all_gather(ring: &WdmRing, layout: &GroupedLayout) -> Result<Plan, PlannerError> {
+    let plan = gathered(ring, &layout.levels, layout.core, 1)?;
     Ok(Plan {
         algorithm: layout.spec().to_string(),
         ..plan
@@ -410,23 +402,22 @@ fn all_gather(fabric: &Fabric, layout: &GroupedLayout) -> Result<Plan, PlannerEr
 }
 
 fn gathered(
-    fabric: &Fabric,
+    ring: &WdmRing,
     levels: &[GroupLevel],
     core: GroupedCore,
     pieces: u32,
 ) -> Result<Plan, PlannerError> {
-    let ring = fabric.needed::<WdmRing>("the planner")?;
     let Some((level, deeper)) = levels.split_first() else {
         let (_, stripes) = core.named();
         debug_assert!(stripes == pieces || ring.ranks == 1);
-        return gathered_core(fabric, core.with_stripes(pieces));
+        return gathered_core(ring, core.with_stripes(pieces));
     };
     let grouping = Grouping::new(ring.ranks, level);
     // Every piece of a group's blocks must have a chunk of its own.
     let (_, wanted) = core.named();
     let inner_pieces = wanted.min(pieces * (ring.ranks / grouping.count)).max(1);
-    let fabric_inside = smaller(ring, grouping.count, ring.channels());
-    let inner = gathered(&fabric_inside, deeper, core, inner_pieces)?;
+    let inside = smaller(ring, grouping.count, ring.channels());
+    let inner = gathered(&inside, deeper, core, inner_pieces)?;
     let collective = Collective::new(CollectiveKind::AllGather, ring.ranks)?.with_pieces(pieces)?;
     let mut assembly = Assembly::new(ring, collective);
     let (mut up, mut down) = (Vec::new(), Vec::new());
@@ -486,17 +477,16 @@ fn cut_around(own: Range<u32>, chunks: u32, stripes: u32) -> impl Iterator<Item 
     cut(before.clone(), first.max(1)).chain(cut(behind.clone(), second))
 }
 
-fn gathered_core(fabric: &Fabric, core: GroupedCore) -> Result<Plan, PlannerError> {
-    let ring = fabric.needed::<WdmRing>("the planner")?;
+fn gathered_core(ring: &WdmRing, core: GroupedCore) -> Result<Plan, PlannerError> {
     let (_, pieces) = core.named();
     let collective = Collective::new(CollectiveKind::AllGather, ring.ranks)?.with_pieces(pieces)?;
     if ring.ranks == 1 {
         return Ok(Assembly::new(ring, collective).finish(String::new()));
     }
     match core {
-        GroupedCore::RelayTree(_) => relay_tree(fabric, collective).map(Plan::into_written_out),
+        GroupedCore::RelayTree(_) => on_ring(ring, collective).map(Plan::into_written_out),
         GroupedCore::OneStage(_) | GroupedCore::Exchange(_) => {
-            all_pairs(fabric, collective, |piece, source, destination| {
+            all_pairs(ring, collective, |piece, source, destination| {
                 Transfer::copy(source * pieces + piece, source, destination)
             })
         }

@@ -13,10 +13,9 @@ use crate::ring::few_slots::{joined, numbers};
 use crate::ring::relay_tree::{Gathering, turned};
 use crate::selection::contest::Contender;
 use crate::{
-    Form, GATHERED, MOST_TRANSFERS, Planned, Planner, PlannerError, Question, empty_plan,
-    ring::relay_tree::capability, selection::least,
+    Form, GATHERED, MOST_TRANSFERS, OnMachine, Planned, Planner, PlannerError, Question, Scope,
+    empty_plan, ensure, ring::relay_tree::capability, ring_of, selection::least,
 };
-use opticoll_algorithms::AlgorithmError;
 use opticoll_base::interrupt;
 use opticoll_base::spec::{OptionRecord, Spec};
 use opticoll_fabric::fabric::{Fabric, Light};
@@ -100,14 +99,13 @@ pub(crate) const PLANNER: Planner = Planner {
             .range("1 to the number of channels")
             .default("1"),
     ],
-    candidates: contenders,
-    ..Planner::on_rings(
+    ..Planner::new(
         NAME,
         "Levels",
         GATHERED,
         "Flooding among neighbours over circuits that stay up, on one level or several",
         "opticoll",
-        by_name,
+        Scope::Rings(OnMachine::new(by_name, contenders)),
     )
 };
 
@@ -116,7 +114,7 @@ const NAME: &str = "levels";
 /// All_gathers over circuits that do not change within a level: for one level, two and three the
 /// plan of fewest slots, where there is one. For a collective in pieces, with all pieces at once.
 pub fn static_levels(fabric: &Fabric, collective: Collective) -> Vec<Plan> {
-    let Some(ring) = fabric.downcast::<WdmRing>().filter(|ring| suits(ring)) else {
+    let Some(ring) = ring_of(fabric).filter(|ring| suits(ring)) else {
         return Vec::new();
     };
     let gathers = collective.kind() == CollectiveKind::AllGather;
@@ -127,7 +125,7 @@ pub fn static_levels(fabric: &Fabric, collective: Collective) -> Vec<Plan> {
     let form = Form::of(transfers, MOST_TRANSFERS);
     layouts(ring, collective.pieces(), form)
         .iter()
-        .filter_map(|layout| plan(fabric, collective, layout))
+        .filter_map(|layout| plan(ring, collective, layout))
         .collect()
 }
 
@@ -136,12 +134,14 @@ fn suits(ring: &WdmRing) -> bool {
     ring.broken.is_empty() && !capability::has_few_ports(ring)
 }
 
-fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, PlannerError> {
-    let gathering = Gathering::new(question)?;
-    let Some(gathering) = gathering.filter(|gathering| suits(gathering.ring)) else {
+fn contenders<'a>(
+    question: &Question<'a>,
+    ring: &'a WdmRing,
+) -> Result<Vec<Contender<'a>>, PlannerError> {
+    let Some(gathering) = Gathering::new(question, ring).filter(|_| suits(ring)) else {
         return Ok(Vec::new());
     };
-    let (fabric, ring, kind) = (question.fabric, gathering.ring, question.collective.kind());
+    let kind = question.collective.kind();
     let mut contenders = Vec::new();
     for (gather, most) in gathering.cuts() {
         let transfers = u64::from(gather.chunks()) * u64::from(ring.ranks);
@@ -151,7 +151,7 @@ fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, Planner
             let folds = ring.is_even() && layout.tiles(ring.ranks);
             let stays_up = settings == 1 && question.policy() == Policy::PerPort;
             let busy = u64::from(layout.slots());
-            let make = move || turned_plan(fabric, kind, gather, &layout);
+            let make = move || turned_plan(ring, kind, gather, &layout);
             let mut contender = gathering.contender(gather, slots, settings, spec, make)?;
             if stays_up {
                 // The ports of the only level send or receive a piece in each of its slots.
@@ -170,33 +170,25 @@ fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, Planner
 
 /// The all_gather of a layout, or what it gives backwards, or there and back.
 fn turned_plan(
-    fabric: &Fabric,
+    ring: &WdmRing,
     kind: CollectiveKind,
     gather: Collective,
     layout: &LevelLayout,
 ) -> Result<Plan, PlannerError> {
     let pieces = gather.pieces();
-    turned(fabric, kind, |fabric| {
-        plan(fabric, gather, layout).ok_or(PlannerError::NotFound { pieces })
+    turned(ring, kind, |ring| {
+        plan(ring, gather, layout).ok_or(PlannerError::NotFound { pieces })
     })
 }
 
 /// The plan that a spec names, turned into a reduce_scatter or an all_reduce where one is asked for:
 /// without radices the one of fewest slots, without reaches as far as channels allow.
-fn by_name(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
-    let ring = question.fabric.needed::<WdmRing>(NAME)?;
+fn by_name(spec: &Spec, question: &Question<'_>, ring: &WdmRing) -> Result<Planned, PlannerError> {
     if ring.ranks < 2 {
         return Ok(question.nothing_to_do(spec));
     }
-    if !suits(ring) {
-        let reason = "it needs a ring without broken links, with a port for every channel".into();
-        return Err(AlgorithmError::Refused {
-            name: NAME,
-            ranks: ring.ranks,
-            reason,
-        }
-        .into());
-    }
+    let reason = "it needs a ring without broken links, with a port for every channel";
+    ensure(suits(ring), NAME, ring.ranks, reason)?;
     let pieces = spec.count("pieces", 1, ring.channels())?.unwrap_or(1);
     let gather = Collective::new(CollectiveKind::AllGather, ring.ranks)?.with_pieces(pieces)?;
     let transfers = u64::from(gather.chunks()) * u64::from(ring.ranks);
@@ -208,7 +200,7 @@ fn by_name(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError
     };
     let layout = layout.ok_or(PlannerError::NotFound { pieces })?;
     let kind = question.collective.kind();
-    turned_plan(question.fabric, kind, gather, &layout).map(Planned::from)
+    turned_plan(ring, kind, gather, &layout).map(Planned::from)
 }
 
 /// The layout that options give, if any.
@@ -316,14 +308,14 @@ fn tiles(ranks: u32, stride: u32, reach: u32) -> bool {
 
 /// The plan of a layout, folded where its circuits are rotations side by side. Where the circuits of a level
 /// need more channels than their load says, with a shorter reach there; `None` where even reach 1 does not fit.
-fn plan(fabric: &Fabric, collective: Collective, layout: &LevelLayout) -> Option<Plan> {
-    let ring = fabric.downcast::<WdmRing>()?;
-    let strides = layout.strides(fabric.ranks());
+fn plan(ring: &WdmRing, collective: Collective, layout: &LevelLayout) -> Option<Plan> {
+    let fabric = Fabric::new(ring.clone());
+    let strides = layout.strides(ring.ranks);
     let mut layout = layout.clone();
     loop {
         let folded = ring.is_even() && layout.tiles(ring.ranks);
         let mut circuits_of = Vec::with_capacity(strides.len());
-        let mut held = fabric.ranks();
+        let mut held = ring.ranks;
         for (level, &stride) in layout.levels.iter().zip(&strides) {
             let found = match folded {
                 true => Some(rank_0_circuits(
@@ -333,14 +325,14 @@ fn plan(fabric: &Fabric, collective: Collective, layout: &LevelLayout) -> Option
                     stride,
                     held,
                 )),
-                false => circuits(fabric, collective, *level, stride, held),
+                false => circuits(&fabric, collective, *level, stride, held),
             };
             let Some(found) = found else { break };
             circuits_of.push(found);
             held = stride;
         }
         let Some(too_far) = layout.levels.get_mut(circuits_of.len()) else {
-            let plan = over(fabric, collective, &layout, &circuits_of);
+            let plan = over(&fabric, collective, &layout, &circuits_of);
             return Some(match folded {
                 true => plan.in_all_rotations(),
                 false => plan,
@@ -361,7 +353,7 @@ fn over(
     circuits_of: &[Vec<LevelCircuit>],
 ) -> Plan {
     let mut plan = empty_plan(
-        fabric,
+        fabric.clone(),
         collective,
         layout.spec().to_string(),
         layout.slots(),

@@ -1,8 +1,9 @@
 //! Broadcasts along light trees, on rings with multicast.
 
 use crate::selection::contest::{Contender, Made};
-use crate::{Planned, Planner, PlannerError, Question, ring::relay_tree::multicast};
-use opticoll_algorithms::AlgorithmError;
+use crate::{
+    OnMachine, Planned, Planner, PlannerError, Question, Scope, ensure, ring::relay_tree::multicast,
+};
 use opticoll_base::spec::{OptionRecord, Spec};
 use opticoll_fabric::family::wdm_ring::WdmRing;
 use opticoll_plan::collective::CollectiveKind;
@@ -14,14 +15,13 @@ pub(crate) const PLANNER: Planner = Planner {
             .range("1 to 8192")
             .default("1"),
     ],
-    candidates: contenders,
-    ..Planner::on_rings(
+    ..Planner::new(
         NAME,
         "Light tree",
         &[CollectiveKind::Broadcast],
         "Light that every rank on its way takes a share of, on rings with multicast",
         "opticoll",
-        plan,
+        Scope::Rings(OnMachine::new(plan, contenders)),
     )
 };
 
@@ -32,11 +32,13 @@ pub(crate) const NAME: &str = "light_tree";
 const MOST_PIECES: u32 = 1 << 13;
 
 /// Broadcasts of the whole vector and of as many pieces as fill one direction, or both.
-fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, PlannerError> {
-    let ring = question.fabric.downcast::<WdmRing>();
-    let Some(ring) = ring.filter(|ring| ring.ranks > 1 && ring.multicast) else {
+fn contenders<'a>(
+    question: &Question<'a>,
+    ring: &'a WdmRing,
+) -> Result<Vec<Contender<'a>>, PlannerError> {
+    if ring.ranks < 2 || !ring.multicast {
         return Ok(Vec::new());
-    };
+    }
     let mut contenders = Vec::new();
     for pieces in [1, ring.channels(), 2 * ring.channels()] {
         let transfers = u64::from(pieces) * u64::from(ring.ranks);
@@ -53,27 +55,18 @@ fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, Planner
             least,
             estimate: least,
             transfers,
-            make: Box::new(move |_| plan(&spec, &question).map(|planned| Made::from(planned.plan))),
+            make: Box::new(move |_| Ok(Made::from(plan(&spec, &question, ring)?.plan))),
         });
     }
     Ok(contenders)
 }
 
-fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
-    let ring = question.fabric.needed::<WdmRing>(NAME)?;
-    if !ring.multicast {
-        let reason =
-            "its ranks take no share of passing light; multicast=drop_and_continue lets them";
-        return Err(AlgorithmError::Refused {
-            name: NAME,
-            ranks: ring.ranks,
-            reason: reason.into(),
-        }
-        .into());
-    }
+fn plan(spec: &Spec, question: &Question<'_>, ring: &WdmRing) -> Result<Planned, PlannerError> {
+    let reason = "its ranks take no share of passing light; multicast=drop_and_continue lets them";
+    ensure(ring.multicast, NAME, ring.ranks, reason)?;
     let pieces = spec.count("pieces", 1, MOST_PIECES)?.unwrap_or(1);
     let collective = question.collective.with_pieces(pieces)?;
-    let plan = multicast::broadcast(question.fabric, collective, NAME);
+    let plan = multicast::broadcast(ring, collective, NAME);
     let mut plan = plan.ok_or(PlannerError::CutOff)?;
     plan.algorithm = spec.to_string();
     Ok(plan.into())

@@ -16,11 +16,11 @@ pub(crate) mod split;
 pub(crate) mod tree;
 pub(crate) mod urgent;
 
-use self::rotations::{NAME, relay_tree};
+use self::rotations::{NAME, on_ring};
 use crate::selection::contest::{Contender, Made};
 use crate::{
-    GATHERED, MOST_TRANSFERS, Planned, Planner, PlannerError, Question, selection::least,
-    time_reversal,
+    GATHERED, MOST_TRANSFERS, OnMachine, Planned, Planner, PlannerError, Question, Scope,
+    selection::least, time_reversal,
 };
 use opticoll_base::spec::{OptionRecord, Spec};
 use opticoll_base::units::Time;
@@ -38,38 +38,37 @@ pub(crate) const PLANNER: Planner = Planner {
             .range("1 to 4096")
             .default("1"),
     ],
-    candidates: contenders,
-    ..Planner::on_rings(
+    ..Planner::new(
         NAME,
         "Relay tree",
         GATHERED,
         "One tree of lightpaths rotated to all ranks, in the fewest slots found",
         "opticoll; trees of lightpaths after Gu and Peng, TPDS 2003",
-        plan,
+        Scope::Rings(OnMachine::new(plan, contenders)),
     )
 };
 
 /// More pieces than that are more than any fibre has channels.
 const MOST_PIECES: u32 = 4096;
 
-fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
-    let (fabric, collective) = (question.fabric, question.collective);
+fn plan(spec: &Spec, question: &Question<'_>, ring: &WdmRing) -> Result<Planned, PlannerError> {
+    let collective = question.collective;
     let pieces = spec.count("pieces", 1, MOST_PIECES)?.unwrap_or(1);
     let gather = Collective::new(CollectiveKind::AllGather, collective.ranks())?;
     let gather = gather.with_pieces(pieces)?;
-    let mut plan = turned(fabric, collective.kind(), |fabric| {
-        relay_tree(fabric, gather)
-    })?;
+    let mut plan = turned(ring, collective.kind(), |ring| on_ring(ring, gather))?;
     plan.algorithm = spec.to_string();
     Ok(plan.into())
 }
 
-fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, PlannerError> {
-    let Some(gathering) = Gathering::new(question)? else {
+fn contenders<'a>(
+    question: &Question<'a>,
+    ring: &'a WdmRing,
+) -> Result<Vec<Contender<'a>>, PlannerError> {
+    let Some(gathering) = Gathering::new(question, ring) else {
         return Ok(Vec::new());
     };
-    let (fabric, kind) = (question.fabric, question.collective.kind());
-    let ring = gathering.ring;
+    let kind = question.collective.kind();
     let mut contenders = Vec::new();
     for (gather, most) in gathering.cuts() {
         let pieces = gather.pieces();
@@ -81,8 +80,7 @@ fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, Planner
         };
         let name = spec.to_string();
         let made = gathering.contender(gather, slots, settings, spec, move || {
-            let make = |fabric: &Fabric| rotations::within(fabric, gather, most);
-            let mut plan = turned(fabric, kind, make)?;
+            let mut plan = turned(ring, kind, |ring| rotations::within(ring, gather, most))?;
             plan.algorithm.clone_from(&name);
             Ok(plan)
         });
@@ -94,7 +92,7 @@ fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, Planner
 /// A question for a collective that is made of an all_gather on a ring.
 pub(crate) struct Gathering<'a> {
     question: Question<'a>,
-    pub(crate) ring: &'a WdmRing,
+    ring: &'a WdmRing,
     /// The ring on which the all_gather is planned.
     pub(crate) there: WdmRing,
     /// The bytes of its block.
@@ -104,15 +102,11 @@ pub(crate) struct Gathering<'a> {
 }
 
 impl<'a> Gathering<'a> {
-    /// None where there is no ring, or a single rank.
-    pub(crate) fn new(question: &Question<'a>) -> Result<Option<Gathering<'a>>, PlannerError> {
-        let Some(ring) = question
-            .fabric
-            .downcast::<WdmRing>()
-            .filter(|ring| ring.ranks > 1)
-        else {
-            return Ok(None);
-        };
+    /// Returns none where there is a single rank.
+    pub(crate) fn new(question: &Question<'a>, ring: &'a WdmRing) -> Option<Gathering<'a>> {
+        if ring.ranks < 2 {
+            return None;
+        }
         let ranks = u64::from(ring.ranks);
         let (block, times, there) = match question.collective.kind() {
             CollectiveKind::AllGather => (question.size.get(), 1, ring.clone()),
@@ -123,13 +117,13 @@ impl<'a> Gathering<'a> {
                 (block, 1 + u64::from(both), capability::backwards(ring))
             }
         };
-        Ok(Some(Gathering {
+        Some(Gathering {
             question: *question,
             ring,
             there,
             block,
             times,
-        }))
+        })
     }
 
     /// All_gathers of blocks in as many pieces as are worth trying, with the most transfers or orbits of their
@@ -237,32 +231,29 @@ fn pieces_to_try(channels: u32) -> Vec<u32> {
 
 /// The all_gather that `make` plans, or what it gives backwards, or there and back.
 pub(crate) fn turned(
-    fabric: &Fabric,
+    ring: &WdmRing,
     kind: CollectiveKind,
-    make: impl Fn(&Fabric) -> Result<Plan, PlannerError>,
+    make: impl Fn(&WdmRing) -> Result<Plan, PlannerError>,
 ) -> Result<Plan, PlannerError> {
     if !matches!(
         kind,
         CollectiveKind::ReduceScatter | CollectiveKind::AllReduce
     ) {
-        return make(fabric);
+        return make(ring);
     }
-    let there = Fabric::new(capability::backwards(
-        fabric.needed::<WdmRing>("the planner")?,
-    ));
+    let there = capability::backwards(ring);
     let gathering = make(&there)?;
     let mut scattering = time_reversal::reduce_scatter(&gathering)?;
-    let ring = fabric.needed::<WdmRing>("the planner")?;
     if !ring.is_even() {
         scattering = scattering.into_written_out();
     }
-    scattering.fabric = fabric.clone();
+    scattering.fabric = Fabric::new(ring.clone());
     if kind == CollectiveKind::ReduceScatter {
         return Ok(scattering);
     }
-    if there == *fabric {
+    if there == *ring {
         return time_reversal::joined(scattering, gathering);
     }
-    let back = relay_tree(fabric, gathering.schedule.collective)?;
+    let back = on_ring(ring, gathering.schedule.collective)?;
     time_reversal::joined(scattering, back)
 }

@@ -45,14 +45,13 @@ pub(crate) const PLANNER: Planner = Planner {
             .default("1"),
     ],
     by_size: true,
-    candidates: few_slots::contenders::<Relays>,
-    ..Planner::on_rings(
+    ..Planner::new(
         Relays::NAME,
         "Store and forward",
         &[CollectiveKind::AllToAll],
         "Blocks passed from relay to relay, both ways around, over circuits that stay up",
         "opticoll; store-and-forward routing on rings",
-        few_slots::plan::<Relays>,
+        few_slots::scope::<Relays>(),
     )
 };
 
@@ -105,9 +104,8 @@ impl Recipe for Relays {
         ranks * (2 * far.sum::<u64>() + near)
     }
 
-    fn plan(&self, fabric: &Fabric, collective: Collective) -> Result<Plan, PlannerError> {
+    fn plan(&self, ring: &WdmRing, collective: Collective) -> Result<Plan, PlannerError> {
         let collective = collective.with_pieces(self.pieces)?;
-        let ring = fabric.needed::<WdmRing>(Relays::NAME)?;
         let circuits = StaticCircuits { ring, recipe: self };
         let relaying = Relaying {
             ring,
@@ -115,7 +113,7 @@ impl Recipe for Relays {
             recipe: self,
             circuits,
         };
-        let plan = relaying.plan(fabric);
+        let plan = relaying.plan();
         Ok(match self.is_folded {
             true => plan.in_all_rotations(),
             false => plan,
@@ -318,9 +316,10 @@ struct Relaying<'a> {
 }
 
 impl Relaying<'_> {
-    fn plan(&self, fabric: &Fabric) -> Plan {
+    fn plan(&self) -> Plan {
         let ranks = self.ring.ranks;
         let senders = if self.recipe.is_folded { 1 } else { ranks };
+        let fabric = Fabric::new(self.ring.clone());
         let mut plan = empty_plan(fabric, self.collective, self.recipe.spec().to_string(), 0);
         let steps = (1..).take_while(|&step| self.recipe.far_blocks(ranks.into(), step).is_some());
         for step in steps {

@@ -29,7 +29,6 @@ use crate::{Planner, PlannerError, Question, time_reversal};
 use opticoll_base::interrupt;
 use opticoll_base::spec::{OptionRecord, Spec};
 use opticoll_base::units::Bytes;
-use opticoll_fabric::fabric::Fabric;
 use opticoll_fabric::family::wdm_ring::{Direction, WdmRing};
 use opticoll_plan::collective::{Collective, CollectiveKind};
 use opticoll_plan::plan::Plan;
@@ -66,8 +65,7 @@ pub(crate) const PLANNER: Planner = Planner {
             .default("1"),
     ],
     by_size: true,
-    candidates: few_slots::contenders::<Tree>,
-    ..Planner::on_rings(
+    ..Planner::new(
         Tree::NAME,
         "Tree",
         &[
@@ -78,7 +76,7 @@ pub(crate) const PLANNER: Planner = Planner {
         ],
         "A tree of any radices around the root, striped over the channels it leaves",
         "opticoll; growth after Bermond et al., Theoretical Computer Science 2000",
-        few_slots::plan::<Tree>,
+        few_slots::scope::<Tree>(),
     )
 };
 
@@ -102,8 +100,8 @@ impl Recipe for Tree {
         u64::from(stripes.unwrap_or(1)).saturating_mul(ranks.max(64))
     }
 
-    fn plan(&self, fabric: &Fabric, collective: Collective) -> Result<Plan, PlannerError> {
-        plan(fabric, collective, self)
+    fn plan(&self, ring: &WdmRing, collective: Collective) -> Result<Plan, PlannerError> {
+        plan(ring, collective, self)
     }
 
     fn given(
@@ -129,7 +127,7 @@ impl Recipe for Tree {
 ///
 /// # Errors
 /// Chunks beyond 32 bits.
-fn plan(fabric: &Fabric, collective: Collective, tree: &Tree) -> Result<Plan, PlannerError> {
+fn plan(ring: &WdmRing, collective: Collective, tree: &Tree) -> Result<Plan, PlannerError> {
     let forward = match collective.kind() {
         CollectiveKind::Reduce => CollectiveKind::Broadcast,
         CollectiveKind::Gather => CollectiveKind::Scatter,
@@ -143,7 +141,7 @@ fn plan(fabric: &Fabric, collective: Collective, tree: &Tree) -> Result<Plan, Pl
     let outwards = Collective::new(forward, collective.ranks())?
         .with_root(collective.root())?
         .with_pieces(pieces)?;
-    let plan = outward(fabric, outwards, tree)?;
+    let plan = outward(ring, outwards, tree)?;
     Ok(if forward == collective.kind() {
         plan
     } else {
@@ -164,9 +162,9 @@ fn pieces_for(levels: &[TreeLevel]) -> u32 {
     (most..=most.saturating_mul(64)).find(even).unwrap_or(most)
 }
 
-fn outward(fabric: &Fabric, collective: Collective, tree: &Tree) -> Result<Plan, PlannerError> {
+fn outward(ring: &WdmRing, collective: Collective, tree: &Tree) -> Result<Plan, PlannerError> {
     let ranks = collective.ranks();
-    let mut assembly = Assembly::new(fabric.needed::<WdmRing>("the planner")?, collective);
+    let mut assembly = Assembly::new(ring, collective);
     let radices: Vec<u32> = tree.levels.iter().map(|level| level.radix).collect();
     let around = u64::from(collective.root()) + u64::from(ranks - holder(0..ranks, &radices));
     let rank = |place: u32| ((around + u64::from(place)) % u64::from(ranks)) as u32;
@@ -354,6 +352,7 @@ impl RootedSearch<'_> {
 /// # Errors
 /// Chunks beyond 32 bits.
 pub(crate) fn scatter_all_gather(
+    ring: &WdmRing,
     collective: Collective,
     scatter: &Plan,
     gather: &Plan,
@@ -368,7 +367,7 @@ pub(crate) fn scatter_all_gather(
         let chunks = transfer.chunk * by_scatter..end * by_scatter;
         held[transfer.destination as usize].push(chunks);
     }
-    let mut assembly = Assembly::new(scatter.fabric.needed::<WdmRing>("the planner")?, collective);
+    let mut assembly = Assembly::new(ring, collective);
     assembly.append_refined(scatter, by_scatter);
     let rest = |transfer: Transfer| without(transfer, by_gather, &held);
     let is_whole = assembly.append_parts(gather, rest);
@@ -419,13 +418,14 @@ fn without(transfer: Transfer, factor: u32, held: &[Vec<Range<u32>>]) -> PartOf 
 /// # Errors
 /// Chunks beyond 32 bits.
 pub(crate) fn reduce_scatter_gather(
+    ring: &WdmRing,
     collective: Collective,
     reduce_scatter: &Plan,
     gather: &Plan,
 ) -> Result<Plan, PlannerError> {
     let (by_first, by_second, pieces) = refined(reduce_scatter, gather);
     let collective = collective.with_pieces(pieces)?;
-    let mut assembly = Assembly::new(gather.fabric.needed::<WdmRing>("the planner")?, collective);
+    let mut assembly = Assembly::new(ring, collective);
     assembly.append_refined(reduce_scatter, by_first);
     assembly.append_refined(gather, by_second);
     Ok(assembly.finish(String::new()))

@@ -10,14 +10,13 @@ use crate::selection::contest::{
     Candidate, Contender, Contest, ContestOutcome, LARGE, LeftOut, Made, is_of_one,
 };
 use crate::striped::Striping;
-use crate::{Effort, Planned, Planner, PlannerError, Question, selection::least};
+use crate::{Effort, Planned, Planner, PlannerError, Question, Scope, ring_of, selection::least};
 use opticoll_algorithms::{Algorithm, AlgorithmError};
 use opticoll_base::interrupt;
 use opticoll_base::memory;
 use opticoll_base::names::plural;
 use opticoll_base::spec::{OptionRecord, Spec};
 use opticoll_base::units::Time;
-use opticoll_fabric::family::wdm_ring::WdmRing;
 use opticoll_plan::collective::CollectiveKind;
 use opticoll_simulate::Simulator;
 
@@ -56,7 +55,7 @@ pub(crate) const PLANNER: Planner = Planner {
         &CollectiveKind::ALL,
         "The fastest plan found for the size and the policy, of all that are known",
         "opticoll",
-        plan,
+        Scope::Any(|_| true, plan, |_| Ok(Vec::new())),
     )
 };
 
@@ -115,7 +114,7 @@ fn contenders<'a>(question: &Question<'a>) -> Result<(Vec<Contender<'a>>, Refuse
     // Named algorithms come first: of plans alike the simpler one is taken.
     let (mut contenders, mut refused) = named_contenders(question)?;
     for planner in question.planners() {
-        let own = memory::attempt(|| (planner.candidates)(question));
+        let own = memory::attempt(|| planner.candidates(question));
         match own.unwrap_or_else(|much| Err(much.into())) {
             Ok(own) => contenders.extend(own),
             Err(error) => refused.push(left_out(&Spec::new(planner.name), Time::ZERO, error)?),
@@ -191,7 +190,7 @@ fn named_contender<'a>(
 ) -> Result<Option<Contender<'a>>, PlannerError> {
     let ranks = question.fabric.ranks();
     let about = (record.transfers)(ranks);
-    let on_ring = question.fabric.downcast::<WdmRing>().is_some();
+    let on_ring = ring_of(question.fabric).is_some();
     // The formulas of records say enough there, until a good time is known.
     let on_grid = least::has_grid_slots(question)?;
     let pieces = record.pieces(spec);

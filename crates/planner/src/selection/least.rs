@@ -34,13 +34,14 @@ pub(crate) use loads::of_ranges;
 
 use loads::{MOST_RANKS, by_loads, has_loads, of_striped_slots, time_of_pairs};
 
-use crate::{PlannerError, Question, time_bound};
+use crate::{PlannerError, Question, ring_of, time_bound};
 use opticoll_algorithms::{Algorithm, LeastLoads, formula};
 use opticoll_base::interrupt;
 use opticoll_base::spec::Spec;
 use opticoll_base::units::{Bytes, Time};
 use opticoll_bounds::wdm_ring::relay_tree;
 use opticoll_fabric::fabric::{Circuits, Fabric};
+use opticoll_fabric::families::CircuitMachine;
 use opticoll_fabric::family::circuit_switch::CircuitSwitch;
 use opticoll_fabric::family::wdm_ring::WdmRing;
 use opticoll_fabric::family::wss_grid::WssGrid;
@@ -118,14 +119,14 @@ pub(crate) fn by_formulas(
     let slots = slots.max(pieces.unwrap_or(1) - 1);
     let blocks = exactly(record.costs.received).unwrap_or(0.0);
     let bytes = blocks * unit(record.collective, question.size, ranks) as f64 * (1.0 - 1e-9);
-    if let Some(switch) = question.fabric.downcast::<CircuitSwitch>() {
+    if let Some(CircuitMachine::CircuitSwitch(switch)) = question.fabric.circuit_machine() {
         // A network beside the switch carries bytes, too.
         if switch.beside_rate.is_some() {
             return Ok((Time::ZERO, slots));
         }
         return Ok((over_ports(switch, question.policy(), slots, bytes)?, slots));
     }
-    let Some(ring) = question.fabric.downcast::<WdmRing>() else {
+    let Some(ring) = ring_of(question.fabric) else {
         // On a grid of switches some schedules are others than the formulas are about.
         let slot = match question.fabric.planes() {
             None => grids::GridSlot::of(question)?,
@@ -145,8 +146,7 @@ fn by_load_formula(
     spec: &Spec,
     question: &Question<'_>,
 ) -> Result<(Time, u64), PlannerError> {
-    let ring = question.fabric.downcast::<WdmRing>();
-    let ring = ring.filter(|ring| !ring.multicast);
+    let ring = ring_of(question.fabric).filter(|ring| !ring.multicast);
     let shape = ring.and_then(WdmRing::ring_shape);
     let loads = match shape {
         Some(shape) => (record.least_loads)(spec, shape)?,
@@ -187,8 +187,7 @@ pub(crate) fn before_it_is_made(
     question: &Question<'_>,
 ) -> Result<Time, PlannerError> {
     let ranks = question.fabric.ranks();
-    let ring = question.fabric.downcast::<WdmRing>();
-    let Some(ring) = ring.filter(|ring| has_loads(ring)) else {
+    let Some(ring) = ring_of(question.fabric).filter(|ring| has_loads(ring)) else {
         return Ok(Time::ZERO);
     };
     let bounded = Simulator::chosen(question.fabric, question.method).bounded_by_loads;
@@ -220,8 +219,8 @@ pub(crate) fn before_it_is_made(
 fn in_single_chunks(question: &Question<'_>) -> Result<(Time, u64), PlannerError> {
     let nothing = (Time::ZERO, 0);
     let (kind, policy) = (question.collective.kind(), question.policy());
-    let ring = question.fabric.downcast::<WdmRing>();
-    let Some(ring) = ring.filter(|ring| !ring.multicast && ring.ranks > 1) else {
+    let is_simple = |ring: &&WdmRing| !ring.multicast && ring.ranks > 1;
+    let Some(ring) = ring_of(question.fabric).filter(is_simple) else {
         return Ok(nothing);
     };
     // The links that the blocks of a rank take at least in so many slots.
@@ -320,9 +319,11 @@ pub(crate) fn of_spec(spec: &Spec, question: &Question<'_>) -> Result<OfSpec, Pl
 
 /// The grid of a question where circuits that change are charged.
 fn tuned_grid<'a>(question: &Question<'a>) -> Option<&'a WssGrid> {
-    let grid = question.fabric.downcast::<WssGrid>();
     let is_tuned = question.policy() == Policy::TwoTier && question.collective.demand().is_none();
-    grid.filter(|_| is_tuned)
+    match question.fabric.circuit_machine() {
+        Some(CircuitMachine::WssGrid(grid)) if is_tuned => Some(grid),
+        _ => None,
+    }
 }
 
 /// A time that the plan of a schedule cannot go below; zero where nothing is known.
@@ -358,11 +359,10 @@ fn over_routes(
     if !Simulator::chosen(question.fabric, question.method).bounded_by_loads {
         return Ok(Time::ZERO);
     }
-    if let Some(ring) = question.fabric.downcast::<WdmRing>() {
-        return by_loads(schedule, ring, question);
-    }
-    if let Some(switch) = question.fabric.downcast::<CircuitSwitch>() {
-        return by_ports(schedule, switch, question);
+    match question.fabric.circuit_machine() {
+        Some(CircuitMachine::WdmRing(ring)) => return by_loads(schedule, ring, question),
+        Some(CircuitMachine::CircuitSwitch(switch)) => return by_ports(schedule, switch, question),
+        _ => {}
     }
     if let Some(slot) = grids::GridSlot::of(question)?.filter(|_| !has_demand) {
         return grids::of_schedule(schedule, &slot, question);

@@ -1,7 +1,7 @@
 //! The named all_gather algorithms, as what a planner must not fall behind.
 
-use crate::PlannerError;
 use crate::striped::{self, STRIPES};
+use crate::{PlannerError, ring_of};
 use opticoll_algorithms::Algorithm;
 use opticoll_base::spec::{OptionRecord, Spec};
 use opticoll_fabric::fabric::{Circuits, Fabric};
@@ -48,8 +48,7 @@ pub(crate) fn plan(
         collective.kind(),
         spec.name(),
     )?))?;
-    let ring = fabric.downcast::<WdmRing>();
-    if ring.is_none() && spec.option(STRIPES.name).is_some() {
+    if ring_of(fabric).is_none() && spec.option(STRIPES.name).is_some() {
         let problem = format!(
             "stripes are wavelengths of a wdm_ring, and {} is {}; leave the option out",
             fabric.family(),

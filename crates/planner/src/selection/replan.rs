@@ -4,8 +4,8 @@ use crate::{Planned, PlannerError};
 use opticoll_base::spec::Spec;
 use opticoll_base::units::{Bytes, Time};
 use opticoll_fabric::fabric::Fabric;
+use opticoll_fabric::families::CircuitMachine;
 use opticoll_fabric::family::wss_grid::WavelengthPlan;
-use opticoll_fabric::family::wss_grid::WssGrid;
 use opticoll_placement::PlacementProblem;
 use opticoll_plan::collective::{Collective, CollectiveKind};
 use opticoll_plan::plan::Plan;
@@ -64,7 +64,7 @@ pub fn replan(
     }
     let on = |fabric: &Fabric| crate::plan(algorithm, fabric, collective, size, method);
     let mut made = on(left);
-    if let Some(grid) = left.downcast::<WssGrid>() {
+    if let Some(CircuitMachine::WssGrid(grid)) = left.circuit_machine() {
         for wavelengths in [WavelengthPlan::EdgeColouring, WavelengthPlan::Cyclic] {
             if matches!(&made, Err(PlannerError::Placement(error)) if error.problem == PlacementProblem::Unfit)
                 && wavelengths != grid.plan

@@ -17,15 +17,16 @@ mod list;
 mod matchings;
 
 use crate::selection::contest::{Contender, Contest, LARGE, Made};
-use crate::{Planned, Planner, PlannerError, Question, empty_plan, switch::shifts};
+use crate::{Planned, Planner, PlannerError, Question, Scope, empty_plan, switch::shifts};
 use matchings::Matching;
+use opticoll_algorithms::AlgorithmError;
 use opticoll_base::interrupt;
 use opticoll_base::spec::{OptionRecord, Spec};
 use opticoll_base::units::{Bytes, Time};
 use opticoll_fabric::fabric::Light;
 use opticoll_fabric::fabric::circuits::{Charge, Circuits};
+use opticoll_fabric::families::CircuitMachine;
 use opticoll_fabric::family::circuit_switch::{CircuitSwitch, FirstSetting, SwitchedLight};
-use opticoll_fabric::family::wdm_ring::WdmRing;
 use opticoll_plan::collective::{CollectiveKind, DemandMatrix};
 use opticoll_plan::plan::Plan;
 use opticoll_plan::schedule::{Schedule, Transfer};
@@ -41,17 +42,21 @@ pub(crate) const PLANNER: Planner = Planner {
     .default("the fastest found")],
     by_size: true,
     takes_demands: true,
-    applies: |fabric| {
-        fabric.downcast::<CircuitSwitch>().is_some() || fabric.downcast::<WdmRing>().is_some()
-    },
-    candidates: contenders,
     ..Planner::new(
         NAME,
         "Decomposition",
         &[CollectiveKind::AllToAll],
         "Blocks that differ over circuits without relays: chunks of like size in one setting, on planes side by side",
         "opticoll; decompositions of Birkhoff and von Neumann as in Spectra, arXiv 2603.07373",
-        plan,
+        Scope::Any(
+            |fabric| {
+                use CircuitMachine::{CircuitSwitch, WdmRing};
+                let machine = fabric.circuit_machine();
+                matches!(machine, Some(CircuitSwitch(_) | WdmRing(_)))
+            },
+            plan,
+            contenders,
+        ),
     )
 };
 
@@ -140,14 +145,21 @@ struct Decomposed {
 
 fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
     let amounts = Amounts::of(question);
-    if question.fabric.downcast::<WdmRing>().is_some() {
+    if let Some(CircuitMachine::WdmRing(_)) = question.fabric.circuit_machine() {
         let plan = match amounts.longest(spec, question.size)? {
             None => on_ring_fastest(question, &amounts)?,
             Some(longest) => on_ring(question, &amounts, longest)?,
         };
         return Ok(plan.into());
     }
-    let switch = shifts::needed(question, NAME)?;
+    let Some(CircuitMachine::CircuitSwitch(switch)) = question.fabric.circuit_machine() else {
+        return Err(PlannerError::Algorithm(AlgorithmError::Refused {
+            name: NAME,
+            ranks: question.collective.ranks(),
+            reason: "it sets the ports of a circuit_switch".into(),
+        }));
+    };
+    shifts::check_joins_all(switch, NAME)?;
     let terms = Terms::of(question, switch, amounts.largest)?;
     let mut work = matchings::MOST_WORK;
     let decomposed = match amounts.longest(spec, question.size)? {
@@ -200,7 +212,15 @@ fn on_ring_fastest(question: &Question<'_>, amounts: &Amounts) -> Result<Plan, P
 
 fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, PlannerError> {
     let collective = &question.collective;
-    let switch = shifts::needed(question, NAME).ok();
+    let switch = match question.fabric.circuit_machine() {
+        Some(CircuitMachine::WdmRing(_)) => None,
+        Some(CircuitMachine::CircuitSwitch(switch))
+            if shifts::check_joins_all(switch, NAME).is_ok() =>
+        {
+            Some(switch)
+        }
+        _ => return Ok(Vec::new()),
+    };
     let alike_fill = match switch {
         // Equal blocks fill all ports but in the last setting of whole blocks.
         Some(switch) => {
@@ -211,8 +231,7 @@ fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, Planner
         // Many equal blocks fill the channels of a ring, as `direct` sends them.
         None => u64::from(collective.chunks()) > LARGE,
     };
-    let is_ring = question.fabric.downcast::<WdmRing>().is_some();
-    if (switch.is_none() && !is_ring) || (collective.demand().is_none() && alike_fill) {
+    if collective.demand().is_none() && alike_fill {
         return Ok(Vec::new());
     }
     let least = question.least()?;
@@ -423,7 +442,8 @@ fn placed(
         .collect();
     let schedule = schedule(question, &amounts)?;
     if chunks.is_empty() {
-        return Ok(empty_plan(question.fabric, schedule.collective, name, 0));
+        let fabric = question.fabric.clone();
+        return Ok(empty_plan(fabric, schedule.collective, name, 0));
     }
     let mut plan = Plan::without_light(question.fabric, schedule, name);
     plan.light = vec![Light::NONE; plan.len()];

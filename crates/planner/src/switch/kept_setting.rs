@@ -11,7 +11,9 @@ mod ways;
 use std::collections::BTreeMap;
 
 use crate::selection::contest::{Contender, Contest, ContestOutcome, Made};
-use crate::{PLANNERS, Planned, Planner, PlannerError, Question, selection::least};
+use crate::{
+    OnMachine, PLANNERS, Planned, Planner, PlannerError, Question, Scope, ensure, selection::least,
+};
 use graphs::{Graph, Topology};
 use opticoll_algorithms::AlgorithmError;
 use opticoll_base::interrupt;
@@ -40,8 +42,6 @@ pub(crate) const PLANNER: Planner = Planner {
     ],
     by_size: true,
     takes_demands: true,
-    applies: |fabric| fabric.downcast::<CircuitSwitch>().is_some(),
-    candidates: contenders,
     ..Planner::new(
         NAME,
         "Static topology",
@@ -57,7 +57,7 @@ pub(crate) const PLANNER: Planner = Planner {
         ],
         "One setting of circuits for the whole collective: rings of shifts, Kautz graphs, hypercubes, tori",
         "Imase and Itoh, A Design for Directed Graphs with Minimum Diameter, IEEE Transactions on Computers 1983; planners of any graph",
-        plan,
+        Scope::Switches(OnMachine::new(plan, contenders)),
     )
 };
 
@@ -75,12 +75,15 @@ const MOST_TRANSFERS: u64 = 1 << 17;
 /// With more ranks, no static topology is offered to the choice of an all_to_all: its ways take too long.
 const MOST_RANKS_OF_WAYS: u32 = 512;
 
-fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
-    spec.only_declared(PLANNER.options)?;
+fn plan(
+    spec: &Spec,
+    question: &Question<'_>,
+    switch: &CircuitSwitch,
+) -> Result<Planned, PlannerError> {
     if question.collective.ranks() < 2 {
         return Ok(question.nothing_to_do(spec));
     }
-    let switch = needed(question)?;
+    check(switch)?;
     let on_links = match spec.option("on_links") {
         Some(_) if takes_shortest_ways(question) => {
             let rule = "all_to_all, scatter and gather take shortest ways and no planner of links; leave the option out";
@@ -134,28 +137,25 @@ fn takes_shortest_ways(question: &Question<'_>) -> bool {
     matches!(question.collective.kind(), AllToAll | Scatter | Gather)
 }
 
-/// The switch, if it has one plane and all ports work.
-fn needed<'a>(question: &Question<'a>) -> Result<&'a CircuitSwitch, AlgorithmError> {
-    let switch = question.fabric.downcast::<CircuitSwitch>();
-    let one = switch.filter(|switch| switch.planes == 1 && switch.dead_ports.is_empty());
-    one.ok_or_else(|| AlgorithmError::Refused {
-        name: NAME,
-        ranks: question.collective.ranks(),
-        reason: "it sets the ports of a circuit_switch with planes=1 and without dead ports".into(),
-    })
+/// Refuses a switch of several planes or with dead ports.
+fn check(switch: &CircuitSwitch) -> Result<(), AlgorithmError> {
+    let reason = "it sets the ports of a circuit_switch with planes=1 and without dead ports";
+    let fits = switch.planes == 1 && switch.dead_ports.is_empty();
+    ensure(fits, NAME, switch.ranks, reason)
 }
 
 /// The graphs that the ports allow, as contenders of a choice. With one port there is a ring alone, which others plan.
-fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, PlannerError> {
+fn contenders<'a>(
+    question: &Question<'a>,
+    switch: &'a CircuitSwitch,
+) -> Result<Vec<Contender<'a>>, PlannerError> {
     let most = match question.collective.kind() {
         CollectiveKind::AllToAll => MOST_RANKS_OF_WAYS,
         _ => u32::MAX,
     };
-    let Ok(switch) = needed(question) else {
-        return Ok(Vec::new());
-    };
     let transfers = u64::from(switch.ranks).pow(2);
-    if switch.ranks < 3
+    if check(switch).is_err()
+        || switch.ranks < 3
         || switch.ports < 2
         || switch.ranks > most
         || transfers > question.most_transfers
@@ -237,7 +237,7 @@ fn fastest_on_links(
     });
     let mut contenders = Vec::new();
     for planner in asked {
-        let mut offers = (planner.candidates)(&of_links)?;
+        let mut offers = planner.candidates(&of_links)?;
         offers.sort_by_key(|one| (one.estimate, one.transfers));
         let few = offers
             .iter()

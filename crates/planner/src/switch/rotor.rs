@@ -13,7 +13,7 @@
 //! It is a baseline: the planner `shifts` takes fewer settings where that is faster.
 
 use crate::selection::contest::{Contender, Made};
-use crate::{Planned, Planner, PlannerError, Question, switch::settings};
+use crate::{OnMachine, Planned, Planner, PlannerError, Question, Scope, ensure, switch::settings};
 use opticoll_algorithms::AlgorithmError;
 use opticoll_base::interrupt;
 use opticoll_base::spec::{OptionRecord, Spec};
@@ -39,15 +39,13 @@ pub(crate) const PLANNER: Planner = Planner {
         .default("1, or 2 with hops=2"),
     ],
     by_size: true,
-    applies: |fabric| fabric.downcast::<CircuitSwitch>().is_some(),
-    candidates: contenders,
     ..Planner::new(
         NAME,
         "Rotor",
         &[CollectiveKind::AllToAll],
         "Blocks over a switch that goes through the shifts by 1, 2, ..., n - 1 in turn, directly or over a rank between",
         "Mellette et al., RotorNet, SIGCOMM 2017; Ballani et al., Sirius, SIGCOMM 2020",
-        plan,
+        Scope::Switches(OnMachine::new(plan, contenders)),
     )
 };
 
@@ -55,12 +53,15 @@ const NAME: &str = "rotor";
 
 const MOST_CYCLES: u32 = 1024;
 
-fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
-    spec.only_declared(PLANNER.options)?;
+fn plan(
+    spec: &Spec,
+    question: &Question<'_>,
+    switch: &CircuitSwitch,
+) -> Result<Planned, PlannerError> {
     if question.collective.ranks() < 2 {
         return Ok(question.nothing_to_do(spec));
     }
-    let switch = needed(question)?;
+    check_whole(switch)?;
     let hops = spec.count("hops", 1, 2)?.unwrap_or(1);
     let cycles = spec.count("cycles", 1, MOST_CYCLES)?;
     let plan = match (hops, cycles) {
@@ -74,25 +75,22 @@ fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
     Ok(plan?.into())
 }
 
-fn needed<'a>(question: &Question<'a>) -> Result<&'a CircuitSwitch, AlgorithmError> {
-    let switch = question.fabric.downcast::<CircuitSwitch>();
-    let whole = switch.filter(|switch| switch.is_one_switch() && switch.dead_ports.is_empty());
-    whole.ok_or_else(|| AlgorithmError::Refused {
-        name: NAME,
-        ranks: question.collective.ranks(),
-        reason: "it joins every rank to every other over a circuit_switch without dead ports, each of whose planes is one switch"
-            .into(),
-    })
+/// Refuses a switch over which some rank cannot be joined to some other by every port.
+fn check_whole(switch: &CircuitSwitch) -> Result<(), AlgorithmError> {
+    let reason = "it joins every rank to every other over a circuit_switch without dead ports, \
+                  each of whose planes is one switch";
+    let is_whole = switch.is_one_switch() && switch.dead_ports.is_empty();
+    ensure(is_whole, NAME, switch.ranks, reason)
 }
 
 /// One cycle over one hop.
-fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, PlannerError> {
-    let Ok(switch) = needed(question) else {
-        return Ok(Vec::new());
-    };
+fn contenders<'a>(
+    question: &Question<'a>,
+    switch: &'a CircuitSwitch,
+) -> Result<Vec<Contender<'a>>, PlannerError> {
     let others = u64::from(switch.ranks - 1);
     let transfers = others * u64::from(switch.ranks);
-    if others == 0 || transfers > question.most_transfers {
+    if check_whole(switch).is_err() || others == 0 || transfers > question.most_transfers {
         return Ok(Vec::new());
     }
     let slots = others.div_ceil(switch.ports.into());

@@ -24,7 +24,7 @@ mod steps;
 use std::collections::BTreeMap;
 
 use crate::selection::contest::{Contender, Contest, ContestOutcome, Made};
-use crate::{Planned, Planner, PlannerError, Question, selection::least};
+use crate::{OnMachine, Planned, Planner, PlannerError, Question, Scope, ensure, selection::least};
 use graphs::Setting;
 use opticoll_algorithms::AlgorithmError;
 use opticoll_base::interrupt;
@@ -58,18 +58,16 @@ pub(crate) const PLANNER: Planner = Planner {
     ],
     by_size: true,
     takes_demands: true,
-    applies: |fabric| {
-        let switch = fabric.downcast::<CircuitSwitch>();
-        switch.is_some_and(|switch| switch.planes == 1 || switch.beside_rate.is_some())
-    },
-    candidates: contenders,
     ..Planner::new(
         NAME,
         "Settings",
         &CollectiveKind::ALL,
         "Steps of an algorithm over a circuit switch, the setting changed where that pays and shared by several hops where not",
         "opticoll; for halving and doubling as in Short-circuiting Rings, arXiv 2510.03491",
-        plan,
+        Scope::Switches(OnMachine {
+            applies: |switch| switch.planes == 1 || switch.beside_rate.is_some(),
+            ..OnMachine::new(plan, contenders)
+        }),
     )
 };
 
@@ -93,8 +91,11 @@ impl Choice {
     ];
 }
 
-fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
-    spec.only_declared(PLANNER.options)?;
+fn plan(
+    spec: &Spec,
+    question: &Question<'_>,
+    switch: &CircuitSwitch,
+) -> Result<Planned, PlannerError> {
     if question.collective.ranks() < 2 {
         return Ok(question.nothing_to_do(spec));
     }
@@ -103,7 +104,7 @@ fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
     if let Some(name) = spec.option("algorithm") {
         let record = opticoll_algorithms::find(kind, name)
             .map_err(|error| spec.refuse("algorithm", error))?;
-        let plan = carry_out(question, record.name, choice)?;
+        let plan = carry_out(question, switch, record.name, choice)?;
         return Ok(plan.into());
     }
     let contest = Contest::new(question)?;
@@ -111,7 +112,7 @@ fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
         fastest,
         candidates,
         ..
-    } = contest.run(offers(question, choice)?, Vec::new())?;
+    } = contest.run(offers(question, switch, choice)?, Vec::new())?;
     let (plan, _) = fastest?;
     Ok(Planned {
         plan,
@@ -121,27 +122,31 @@ fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
     })
 }
 
-fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, PlannerError> {
-    let switch = question.fabric.downcast::<CircuitSwitch>();
-    let charged = switch.filter(|switch| switch.beside_rate.is_some());
+fn contenders<'a>(
+    question: &Question<'a>,
+    switch: &'a CircuitSwitch,
+) -> Result<Vec<Contender<'a>>, PlannerError> {
+    let is_charged = switch.planes > 1 || switch.first_setting == FirstSetting::Charged;
     let mut all = Vec::new();
     for choice in [Choice::Best, Choice::Beside] {
         // The best steps are beside the switch where those are cheaper, but where its first setting costs, too.
         let is_new = match choice {
-            Choice::Best => switch.is_some_and(|switch| switch.planes == 1),
-            _ => charged.is_some_and(|switch| {
-                switch.planes > 1 || switch.first_setting == FirstSetting::Charged
-            }),
+            Choice::Best => switch.planes == 1,
+            _ => switch.beside_rate.is_some() && is_charged,
         };
         if is_new {
-            all.extend(offers(question, choice)?);
+            all.extend(offers(question, switch, choice)?);
         }
     }
     Ok(all)
 }
 
 /// The plans of all algorithms.
-fn offers<'a>(question: &Question<'a>, choice: Choice) -> Result<Vec<Contender<'a>>, PlannerError> {
+fn offers<'a>(
+    question: &Question<'a>,
+    switch: &'a CircuitSwitch,
+    choice: Choice,
+) -> Result<Vec<Contender<'a>>, PlannerError> {
     let least = question.least()?;
     let (kind, ranks) = (question.collective.kind(), question.collective.ranks());
     let known = opticoll_algorithms::records_for(question.fabric).filter(|record| {
@@ -162,7 +167,7 @@ fn offers<'a>(question: &Question<'a>, choice: Choice) -> Result<Vec<Contender<'
             estimate: least.plus(Time::from_ps(transfers))?,
             transfers,
             make: Box::new(move |_| {
-                let plan = carry_out(&question, record.name, choice)?;
+                let plan = carry_out(&question, switch, record.name, choice)?;
                 Ok(Made::Plan(Box::new(plan)))
             }),
         })
@@ -178,38 +183,29 @@ fn named(algorithm: &str, choice: Choice) -> Spec {
     }
 }
 
-/// The switch, if it has one plane, or a network beside it for steps that go there.
-fn needed<'a>(
-    question: &Question<'a>,
-    choice: Choice,
-) -> Result<&'a CircuitSwitch, AlgorithmError> {
-    let switch = question.fabric.downcast::<CircuitSwitch>();
-    let (fits, reason): (fn(&CircuitSwitch) -> bool, _) = match choice {
+/// Refuses a switch of several planes; for steps beside it, one without a network there.
+fn check(switch: &CircuitSwitch, choice: Choice) -> Result<(), AlgorithmError> {
+    let (fits, reason) = match choice {
         Choice::Beside => (
-            |switch| switch.beside_rate.is_some(),
+            switch.beside_rate.is_some(),
             "it needs a circuit_switch with a network beside it (beside_rate)",
         ),
         _ => (
-            |switch| switch.planes == 1,
+            switch.planes == 1,
             "it sets the ports of a circuit_switch with planes=1",
         ),
     };
-    switch
-        .filter(|switch| fits(switch))
-        .ok_or_else(|| AlgorithmError::Refused {
-            name: NAME,
-            ranks: question.collective.ranks(),
-            reason: reason.into(),
-        })
+    ensure(fits, NAME, switch.ranks, reason)
 }
 
 /// The plan of an algorithm's steps.
 fn carry_out(
     question: &Question<'_>,
+    switch: &CircuitSwitch,
     name: &'static str,
     choice: Choice,
 ) -> Result<Plan, PlannerError> {
-    let switch = needed(question, choice)?;
+    check(switch, choice)?;
     let schedule =
         opticoll_algorithms::build(&Spec::new(name), question.collective, question.fabric)?;
     question.fits(schedule.len() as u64)?;

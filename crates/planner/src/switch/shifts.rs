@@ -13,7 +13,7 @@ mod sequence;
 mod ways;
 
 use crate::selection::contest::{Contender, Contest, ContestOutcome, Made};
-use crate::{Planned, Planner, PlannerError, Question};
+use crate::{OnMachine, Planned, Planner, PlannerError, Question, Scope, ensure};
 use opticoll_algorithms::AlgorithmError;
 use opticoll_base::interrupt;
 use opticoll_base::spec::{OptionRecord, Spec};
@@ -37,15 +37,13 @@ pub(crate) const PLANNER: Planner = Planner {
     .range("numbers below the number of ranks, joined by + and x")
     .default("the fastest found")],
     by_size: true,
-    applies: |fabric| fabric.downcast::<CircuitSwitch>().is_some(),
-    candidates: contenders,
     ..Planner::new(
         NAME,
         "Shifts",
         &[CollectiveKind::AllToAll],
         "Blocks over circuits of a few settings one after the other, each of which joins every rank to those some places on",
         "opticoll; near to arXiv 2602.10468 and ReTri, arXiv 2605.26930",
-        plan,
+        Scope::Switches(OnMachine::new(plan, contenders)),
     )
 };
 
@@ -54,12 +52,15 @@ const NAME: &str = "shifts";
 /// So many sequences are timed where the policy has no barriers, for then the search only estimates.
 const TIMED: usize = 4;
 
-fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
-    spec.only_declared(PLANNER.options)?;
+fn plan(
+    spec: &Spec,
+    question: &Question<'_>,
+    switch: &CircuitSwitch,
+) -> Result<Planned, PlannerError> {
     if question.collective.ranks() < 2 {
         return Ok(question.nothing_to_do(spec));
     }
-    let switch = of_few_ranks(question)?;
+    check_few_ranks(switch)?;
     if let Some(text) = spec.option("shifts") {
         let rule = "must be shifts below the number of ranks, of at most as many ports as no rank has dead, joined by + and x";
         let sequence = Sequence::parse(text, switch.ranks, ports_of_all(switch).len());
@@ -73,7 +74,7 @@ fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
         fastest,
         candidates,
         ..
-    } = contest.run(contenders(question)?, Vec::new())?;
+    } = contest.run(contenders(question, switch)?, Vec::new())?;
     let (plan, _) = fastest?;
     Ok(Planned {
         plan,
@@ -83,42 +84,23 @@ fn plan(spec: &Spec, question: &Question<'_>) -> Result<Planned, PlannerError> {
     })
 }
 
-/// The switch, if its ranks are few enough for the search.
-fn of_few_ranks<'a>(question: &Question<'a>) -> Result<&'a CircuitSwitch, AlgorithmError> {
-    let switch = needed(question, NAME)?;
-    match switch.ranks <= MOST_RANKS {
-        true => Ok(switch),
-        false => Err(AlgorithmError::Refused {
-            name: NAME,
-            ranks: switch.ranks,
-            reason: format!("its search is for {MOST_RANKS} ranks at most"),
-        }),
-    }
+/// Refuses a switch that cannot join all ranks to any others, or has too many for the search.
+fn check_few_ranks(switch: &CircuitSwitch) -> Result<(), AlgorithmError> {
+    check_joins_all(switch, NAME)?;
+    let reason = format!("its search is for {MOST_RANKS} ranks at most");
+    ensure(switch.ranks <= MOST_RANKS, NAME, switch.ranks, reason)
 }
 
-/// The switch that a planner `name` is asked about, if it can join all ranks to any others at once.
-pub(crate) fn needed<'a>(
-    question: &Question<'a>,
+/// Refuses, for a planner `name`, a switch that cannot join all ranks to any others at once.
+pub(crate) fn check_joins_all(
+    switch: &CircuitSwitch,
     name: &'static str,
-) -> Result<&'a CircuitSwitch, AlgorithmError> {
-    let refused = |reason: &str| AlgorithmError::Refused {
-        name,
-        ranks: question.collective.ranks(),
-        reason: reason.into(),
-    };
-    let switch = question.fabric.downcast::<CircuitSwitch>();
-    let switch = switch.ok_or_else(|| refused("it sets the ports of a circuit_switch"))?;
-    if !switch.is_one_switch() {
-        return Err(refused(
-            "it joins every rank to any other, for which each plane must be one switch: leave switch_ports out",
-        ));
-    }
-    if ports_of_all(switch).is_empty() {
-        return Err(refused(
-            "it joins all ranks over the same ports, but each port is dead at some rank",
-        ));
-    }
-    Ok(switch)
+) -> Result<(), AlgorithmError> {
+    let reason = "it joins every rank to any other, for which each plane must be one switch: leave \
+                  switch_ports out";
+    ensure(switch.is_one_switch(), name, switch.ranks, reason)?;
+    let reason = "it joins all ranks over the same ports, but each port is dead at some rank";
+    ensure(!ports_of_all(switch).is_empty(), name, switch.ranks, reason)
 }
 
 /// The ports that no rank has dead.
@@ -129,12 +111,13 @@ pub(crate) fn ports_of_all(switch: &CircuitSwitch) -> Vec<u8> {
 }
 
 /// The best sequences that the search comes to.
-fn contenders<'a>(question: &Question<'a>) -> Result<Vec<Contender<'a>>, PlannerError> {
-    let Ok(switch) = of_few_ranks(question) else {
-        return Ok(Vec::new());
-    };
+fn contenders<'a>(
+    question: &Question<'a>,
+    switch: &'a CircuitSwitch,
+) -> Result<Vec<Contender<'a>>, PlannerError> {
     let ranks = switch.ranks;
-    if ranks < 2 || u64::from(ranks).pow(2) > question.most_transfers {
+    let is_large = u64::from(ranks).pow(2) > question.most_transfers;
+    if check_few_ranks(switch).is_err() || ranks < 2 || is_large {
         return Ok(Vec::new());
     }
     let price = Price::new(question, switch)?;

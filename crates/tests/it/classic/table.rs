@@ -50,7 +50,7 @@ fn fabrics(planner: &Planner) -> String {
         };
         let special = Fabric::parse(ring).unwrap();
         let applies =
-            (planner.applies)(&example) || record.name == "wdm_ring" && (planner.applies)(&special);
+            planner.applies(&example) || record.name == "wdm_ring" && planner.applies(&special);
         let names = if applies { &mut own } else { &mut others };
         names.push(format!("`{}`", record.name));
     }

@@ -80,7 +80,7 @@ pub(super) fn plan(
             named(&Algorithms::default().chosen[kind.name()])?
         }
         Some(planner) => {
-            let fits = on.filter(|(fabric, _)| (planner.applies)(fabric));
+            let fits = on.filter(|(fabric, _)| planner.applies(fabric));
             let (fabric, method) = match fits {
                 Some(fits) => fits,
                 None => (ring()?, Method::default()),

@@ -255,12 +255,11 @@ impl<'a> LastSlot<'a> {
 mod tests {
     use super::super::gaps::gaps_between;
     use super::*;
-    use opticoll_fabric::family::wdm_ring::WdmRing;
 
     fn grouping(ranks: u32, wavelengths: u32, group: u32) -> Grouping {
         let spec = format!("wdm_ring:ranks={ranks},wavelengths={wavelengths}");
         let fabric = opticoll_fabric::fabric::Fabric::parse(&spec).unwrap();
-        Grouping::new(fabric.downcast::<WdmRing>().unwrap(), group)
+        Grouping::new(crate::ring_of(&fabric).unwrap(), group)
     }
 
     /// Every rank that is left hears once, from an end of its gap, and no link has more lightpaths than channels.

@@ -97,7 +97,7 @@ mod tests {
     fn slots_that_offer_too_little_are_left_out() {
         let fabric =
             opticoll_fabric::fabric::Fabric::parse("wdm_ring:ranks=16,wavelengths=5").unwrap();
-        let ring = fabric.downcast().unwrap();
+        let ring = crate::ring_of(&fabric).unwrap();
         let grouping = Grouping::new(ring, 1);
         let mut limits = PriceLimits::default();
         assert!(limits.allow(&grouping, &[1, 1], 0.0));
@@ -115,7 +115,7 @@ mod tests {
     fn slots_without_a_tree_are_not_tried_again() {
         let fabric =
             opticoll_fabric::fabric::Fabric::parse("wdm_ring:ranks=16,wavelengths=5").unwrap();
-        let grouping = Grouping::new(fabric.downcast().unwrap(), 1);
+        let grouping = Grouping::new(crate::ring_of(&fabric).unwrap(), 1);
         let mut limits = PriceLimits::default();
         limits.miss(Missed::These(rooms(&grouping, &[2, 3])));
         for (volumes, allowed) in [

@@ -423,7 +423,7 @@ mod tests {
         for (ranks, wavelengths) in [(12, 2), (30, 4), (64, 8), (144, 9)] {
             let text = format!("wdm_ring:ranks={ranks},wavelengths={wavelengths}");
             let fabric = Fabric::parse(&text).unwrap();
-            let ring: &WdmRing = fabric.downcast().unwrap();
+            let ring = crate::ring_of(&fabric).unwrap();
             for (block, halves) in [(1 << 10, 1), (1 << 16, 1), (1 << 10, 2), (1 << 16, 2)] {
                 let pace = Pace {
                     cost: SlotCost::new(ring, Policy::EveryStep),

@@ -39,13 +39,12 @@ const UNLIT: i32 = 8;
 
 /// An all_gather of whole blocks in as few slots as are found: `least` or more, and fewer than `enough`.
 pub(crate) fn all_gather(
-    fabric: &Fabric,
+    ring: &WdmRing,
     collective: Collective,
     name: &str,
     least: u32,
     enough: u32,
 ) -> Option<Plan> {
-    let ring = fabric.downcast::<WdmRing>()?;
     let is_small = (2..=MOST_RANKS).contains(&ring.ranks) && collective.pieces() == 1;
     let slots = if is_small { least.max(1)..enough } else { 0..0 };
     // What is not found next to the bound is seldom found farther from it.
@@ -53,7 +52,7 @@ pub(crate) fn all_gather(
         (0..STARTS).find_map(|seed| {
             let mut search = DeliverySearch::new(ring, slots, seed);
             let is_free = search.run();
-            is_free.then(|| search.plan(fabric, collective, name))
+            is_free.then(|| search.plan(collective, name))
         })
     })
 }
@@ -266,13 +265,14 @@ impl<'a> DeliverySearch<'a> {
     }
 
     /// The plan of a state that costs nothing.
-    fn plan(&self, fabric: &Fabric, collective: Collective, name: &str) -> Plan {
+    fn plan(&self, collective: Collective, name: &str) -> Plan {
         let mut all: Vec<(u32, Beam)> = Vec::new();
         let mut beams = Vec::new();
         for block in 0..self.ring.ranks {
             self.beams(block, &mut beams);
             all.extend(beams.iter().map(|beam| (block, *beam)));
         }
+        let fabric = Fabric::new(self.ring.clone());
         let mut plan = empty_plan(fabric, collective, name.into(), self.slots);
         for slot in 0..self.slots {
             plan.schedule.begin_step();

@@ -13,14 +13,12 @@
 use crate::ring::relay_tree::lightpath_requests::{self, Demand};
 use crate::ring::relay_tree::reachable;
 use opticoll_base::interrupt;
-use opticoll_fabric::fabric::Fabric;
 use opticoll_fabric::family::wdm_ring::{Direction, WdmRing};
 use opticoll_plan::collective::Collective;
 use opticoll_plan::plan::Plan;
 
 /// The all_gather along light trees; `None` where cuts leave some rank out.
-pub(crate) fn all_gather(fabric: &Fabric, collective: Collective, name: &str) -> Option<Plan> {
-    let ring = fabric.downcast::<WdmRing>()?;
+pub(crate) fn all_gather(ring: &WdmRing, collective: Collective, name: &str) -> Option<Plan> {
     let pieces = collective.pieces();
     let half = (ring.ranks / 2).max(1);
     let mut chains = Vec::new();
@@ -41,8 +39,7 @@ pub(crate) fn all_gather(fabric: &Fabric, collective: Collective, name: &str) ->
 }
 
 /// The broadcast along light trees; `None` where cuts leave some rank out.
-pub(crate) fn broadcast(fabric: &Fabric, collective: Collective, name: &str) -> Option<Plan> {
-    let ring = fabric.downcast::<WdmRing>()?;
+pub(crate) fn broadcast(ring: &WdmRing, collective: Collective, name: &str) -> Option<Plan> {
     let (root, others) = (collective.root(), ring.ranks - 1);
     let (clockwise, counter) = reachable::sides(ring, root)?;
     let around = ring.broken.is_empty() && ring.longest_tree() >= others && collective.pieces() > 1;

@@ -45,25 +45,28 @@ const NEARLY: u32 = 50;
 /// # Errors
 /// Another collective than an all_gather, or one with another number of ranks than the fabric.
 pub fn relay_tree(fabric: &Fabric, collective: Collective) -> Result<Plan, PlannerError> {
-    within(fabric, collective, MOST_TRANSFERS)
+    on_ring(fabric.needed(NAME)?, collective)
+}
+
+/// The same on a ring.
+pub(crate) fn on_ring(ring: &WdmRing, collective: Collective) -> Result<Plan, PlannerError> {
+    within(ring, collective, MOST_TRANSFERS)
 }
 
 /// The same with so many transfers or orbits at most.
 pub(crate) fn within(
-    fabric: &Fabric,
+    ring: &WdmRing,
     collective: Collective,
     most: u64,
 ) -> Result<Plan, PlannerError> {
-    let plan = rotated(fabric, collective, most)?;
-    let ring = fabric.needed::<WdmRing>(NAME)?;
+    let plan = rotated(ring, collective, most)?;
     let least = wdm_ring::best(ring, &collective).steps as u32;
-    let better = few_ranks::all_gather(fabric, collective, NAME, least, plan.slots());
+    let better = few_ranks::all_gather(ring, collective, NAME, least, plan.slots());
     Ok(better.unwrap_or(plan))
 }
 
 /// A plan of one tree, or for a ring that does not look the same from every rank one of trees led around.
-fn rotated(fabric: &Fabric, collective: Collective, most: u64) -> Result<Plan, PlannerError> {
-    let ring = fabric.needed::<WdmRing>(NAME)?;
+fn rotated(ring: &WdmRing, collective: Collective, most: u64) -> Result<Plan, PlannerError> {
     if collective.kind() != CollectiveKind::AllGather {
         return Err(PlannerError::Collective {
             kind: collective.kind(),
@@ -85,7 +88,7 @@ fn rotated(fabric: &Fabric, collective: Collective, most: u64) -> Result<Plan, P
         return Err(too_large(orbits));
     }
     if ring.ranks < 2 {
-        let alone = empty_plan(fabric, collective, NAME.into(), 0);
+        let alone = empty_plan(Fabric::new(ring.clone()), collective, NAME.into(), 0);
         return Ok(alone);
     }
     if capability::is_special(ring) {
@@ -93,7 +96,7 @@ fn rotated(fabric: &Fabric, collective: Collective, most: u64) -> Result<Plan, P
             return Err(too_large(transfers));
         }
         return match ring.multicast {
-            true => with_light_trees(fabric, ring, collective),
+            true => with_light_trees(ring, collective),
             false => capability::all_gather(ring, collective, NAME),
         };
     }
@@ -129,7 +132,8 @@ fn rotated(fabric: &Fabric, collective: Collective, most: u64) -> Result<Plan, P
         return Ok(found.plan(ring, collective));
     }
     // The named algorithm may need more than its loads say.
-    let named = named::plan(&Spec::new(name), fabric, collective, AUTO)?;
+    let fabric = Fabric::new(ring.clone());
+    let named = named::plan(&Spec::new(name), &fabric, collective, AUTO)?;
     Ok(
         match search(ring, 1, &attempts, at_least.max(least), named.slots()) {
             Some(found) => found.plan(ring, collective),
@@ -139,23 +143,19 @@ fn rotated(fabric: &Fabric, collective: Collective, most: u64) -> Result<Plan, P
 }
 
 /// The better one of a plan along light trees and one that shares no light, which sharing weakens.
-fn with_light_trees(
-    fabric: &Fabric,
-    ring: &WdmRing,
-    collective: Collective,
-) -> Result<Plan, PlannerError> {
+fn with_light_trees(ring: &WdmRing, collective: Collective) -> Result<Plan, PlannerError> {
     let pieces = collective.pieces();
-    let shared = multicast::all_gather(fabric, collective, NAME);
+    let shared = multicast::all_gather(ring, collective, NAME);
     let shared = shared.ok_or(PlannerError::NotFound { pieces })?;
     if ring.longest_tree() >= ring.longest() {
         return Ok(shared);
     }
-    let unshared = Fabric::new(WdmRing {
+    let unshared = WdmRing {
         multicast: false,
         ..ring.clone()
-    });
-    let mut alone = relay_tree(&unshared, collective)?.into_written_out();
-    alone.fabric = fabric.clone();
+    };
+    let mut alone = on_ring(&unshared, collective)?.into_written_out();
+    alone.fabric = shared.fabric.clone();
     let fewer = alone.slots() < shared.slots();
     Ok(if fewer { alone } else { shared })
 }
@@ -341,7 +341,7 @@ impl Packed {
 
     fn plan(self, ring: &WdmRing, collective: Collective) -> Plan {
         let fabric = Fabric::new(ring.clone());
-        let mut plan = empty_plan(&fabric, collective, NAME.into(), self.steps);
+        let mut plan = empty_plan(fabric, collective, NAME.into(), self.steps);
         // Dead wavelengths leave gaps among the channels of an orbit.
         let folded = self.placed.is_none() && ring.is_even();
         let ranks = if folded { 1 } else { ring.ranks };

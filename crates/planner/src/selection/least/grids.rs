@@ -15,7 +15,7 @@ use super::{PlannerError, Question};
 use opticoll_base::units::{Bytes, Time};
 use opticoll_fabric::fabric::Circuits;
 use opticoll_fabric::fabric::circuits::Charge;
-use opticoll_fabric::family::light_path_grid::LightPathGrid;
+use opticoll_fabric::families::CircuitMachine;
 use opticoll_fabric::family::wss_grid::{TunedLight, WssGrid};
 use opticoll_plan::plan::Plan;
 use opticoll_plan::schedule::{Schedule, Transfer};
@@ -25,6 +25,8 @@ use opticoll_simulate::Simulator;
 pub(super) struct GridSlot<'a> {
     delay: Time,
     ports: u32,
+    /// The grid, where it is one of switches.
+    switches: Option<&'a WssGrid>,
     circuits: &'a dyn Circuits,
 }
 
@@ -36,12 +38,10 @@ impl<'a> GridSlot<'a> {
         let Some(circuits) = fabric.circuits().filter(|_| is_bounded) else {
             return Ok(None);
         };
-        let (latency, ports) = if let Some(grid) = fabric.downcast::<LightPathGrid>() {
-            (grid.latency, grid.ports)
-        } else if let Some(grid) = fabric.downcast::<WssGrid>() {
-            (grid.latency, 2)
-        } else {
-            return Ok(None);
+        let (latency, ports, switches) = match fabric.circuit_machine() {
+            Some(CircuitMachine::LightPathGrid(grid)) => (grid.latency, grid.ports, None),
+            Some(CircuitMachine::WssGrid(grid)) => (grid.latency, 2, Some(grid)),
+            _ => return Ok(None),
         };
         let Ok(charge) = circuits.charge(question.policy().name()) else {
             return Ok(None);
@@ -58,6 +58,7 @@ impl<'a> GridSlot<'a> {
         Ok(Some(GridSlot {
             delay,
             ports,
+            switches,
             circuits,
         }))
     }
@@ -90,7 +91,7 @@ pub(super) fn of_schedule(
     question: &Question<'_>,
 ) -> Result<Time, PlannerError> {
     let ranks = question.fabric.ranks();
-    let switches = question.fabric.downcast::<WssGrid>();
+    let switches = slot.switches;
     let is_whole = switches.is_some_and(WssGrid::is_whole);
     let smallest = schedule.collective.least_chunk_bytes(question.size).get();
     let mut time = Time::ZERO;

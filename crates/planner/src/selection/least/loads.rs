@@ -7,7 +7,7 @@
 //! - What goes half around the ring goes either way. It is not counted.
 //! - An all-to-all among a single set of ranks may go in circles. There, distances are counted, in the mean over all links.
 
-use super::of_slots;
+use super::{of_slots, ring_of};
 use crate::selection::contest::LARGE;
 use crate::{PlannerError, Question, striped};
 use opticoll_base::units::{Bytes, Time};
@@ -64,8 +64,7 @@ pub(super) fn by_loads(
 
 /// A time that the plan of a schedule of ranges cannot go below once these are cut into single chunks; zero where nothing is known.
 pub(crate) fn of_ranges(ranges: &Schedule, question: &Question<'_>) -> Result<Time, PlannerError> {
-    let ring = question.fabric.downcast::<WdmRing>();
-    let Some(ring) = ring.filter(|ring| has_loads(ring)) else {
+    let Some(ring) = ring_of(question.fabric).filter(|ring| has_loads(ring)) else {
         return Ok(Time::ZERO);
     };
     let bounded = Simulator::chosen(question.fabric, question.method).bounded_by_loads;
