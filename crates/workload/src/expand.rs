@@ -30,7 +30,7 @@ use super::program::{Call, FOLLOWS, NONE, Node, NodeKind, Program, ProgramBuilde
 use super::trace::{Event, Trace};
 use agree::{Entered, agree, has_few_sizes};
 pub use choice::ChosenAlgorithm;
-use held_paths::{HeldPaths, PathChange};
+use held_paths::{HeldPaths, PathChange, PredictedPaths};
 
 use opticoll_base::interrupt;
 use opticoll_base::spec::Spec;
@@ -229,27 +229,8 @@ struct Expansion<'a> {
     predicted: PredictedPaths,
 }
 
-/// What paths that are not held cost before and after their messages.
-const SET_UP: PathChange = PathChange {
-    sets_up: true,
-    releases: false,
-};
-const RELEASE: PathChange = PathChange {
-    sets_up: false,
-    releases: true,
-};
-
 /// The processor of a rank that sets up and releases lightpaths beside the program.
 const PATH_PROCESSOR: u8 = 1;
-
-/// Lightpaths of a rank that are known in advance, and so replaced as soon as they were used.
-#[derive(Default)]
-struct PredictedPaths {
-    /// The last messages over the rank's present lightpaths: when they have ended, these may go.
-    used: Vec<u32>,
-    /// Whether these are still to be released.
-    is_held: bool,
-}
 
 /// What a rank has begun and not yet waited for.
 #[derive(Default)]
@@ -416,7 +397,7 @@ impl Expansion<'_> {
     ) -> Result<(), TraceError> {
         let change = match &mut self.held {
             Some(held) => held.take(others),
-            None => SET_UP,
+            None => PathChange::SET_UP,
         };
         self.set_up(enter, change, before)
     }
@@ -425,7 +406,7 @@ impl Expansion<'_> {
     fn end_use(&mut self, enter: Node, before: &mut Vec<u32>) -> Result<(), TraceError> {
         match self.held {
             Some(_) => Ok(()),
-            None => self.set_up(enter, RELEASE, before),
+            None => self.set_up(enter, PathChange::RELEASE, before),
         }
     }
 
@@ -441,7 +422,7 @@ impl Expansion<'_> {
                 let requests = requests.into_iter().map(|(node, _)| node);
                 held.close(requests.map(|node| self.builder.node(node).peer))
             }
-            None => RELEASE,
+            None => PathChange::RELEASE,
         };
         self.set_up(enter, change, before)
     }

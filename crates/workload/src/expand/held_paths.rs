@@ -27,6 +27,28 @@ pub(super) struct PathChange {
     pub(super) sets_up: bool,
 }
 
+impl PathChange {
+    /// Done before messages over paths that are not held.
+    pub(super) const SET_UP: PathChange = PathChange {
+        sets_up: true,
+        releases: false,
+    };
+    /// Done after them.
+    pub(super) const RELEASE: PathChange = PathChange {
+        sets_up: false,
+        releases: true,
+    };
+}
+
+/// Lightpaths of a rank that are known in advance, and so replaced as soon as they were used.
+#[derive(Default)]
+pub(super) struct PredictedPaths {
+    /// The last messages over the rank's present lightpaths: when they have ended, these may go.
+    pub(super) used: Vec<u32>,
+    /// Whether these are still to be released.
+    pub(super) is_held: bool,
+}
+
 impl HeldPaths {
     pub(super) fn new(ports: u32) -> HeldPaths {
         HeldPaths {
