@@ -31,8 +31,8 @@ class Loop(NamedTuple):
 
 
 LOOPS = [
-    Loop("one Rust test", 40, ["make", "test-core", "TEST=units::"]),
-    Loop("one Python test", 60, ["make", "test-python", "TEST=tests/test_break_even.py"]),
+    Loop("one Rust test", 30, ["make", "test-core", "TEST=units::"]),
+    Loop("one Python test", 45, ["make", "test-python", "TEST=tests/test_break_even.py"]),
 ]
 
 
