@@ -129,7 +129,7 @@ REFUSED = [
     ),
     *(
         plan(lines=f"copy 0 0>1 {light}")
-        for light in ("cw 0.65535", "cw .0", "cw 0.", "cw *.0", "cw 0.+1")
+        for light in ("cw -1.0", "cw 0.65535", "cw .0", "cw 0.", "cw *.0", "cw 0.+1")
     ),
     *(
         plan(lines=f"copy 0 0>1 cw 0.0 {more}")

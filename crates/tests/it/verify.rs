@@ -2,8 +2,6 @@
 //! one rule and is told so.
 
 mod by_hand;
-mod light;
-mod tables;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,9 +16,11 @@ use opticoll::spec::Spec;
 use opticoll::verify::{RingLink, Violation, ViolationKind, verify};
 
 use crate::verified;
-use by_hand::{by_hand, slots_of_steps};
-use light::LIGHT;
-use tables::{DATA, FORM, FOUR, PAIR, RESOURCES, Row, SOUND, THREE};
+use by_hand::{by_hand, cases, slots_of_steps};
+
+const PAIR: &str = "wdm_ring:ranks=2,wavelengths=1";
+const THREE: &str = "wdm_ring:ranks=3,wavelengths=1";
+const FOUR: &str = "wdm_ring:ranks=4,wavelengths=1";
 
 /// The names of the kinds of violations, in the order of the report.
 fn kinds(plan: &Plan) -> String {
@@ -31,34 +31,14 @@ fn kinds(plan: &Plan) -> String {
     names.join(" ")
 }
 
-fn check(rows: &[Row]) {
-    for (claim, fabric, collective, lines, expected) in rows {
-        let plan = by_hand(fabric, collective, lines);
-        assert_eq!(&kinds(&plan), expected, "{claim}: {:#?}", verify(&plan));
-    }
-}
-
 #[test]
-fn what_is_sound_passes() {
-    check(SOUND);
-}
-
-#[test]
-fn every_rank_must_end_with_what_the_collective_demands() {
-    check(DATA);
-}
-
-#[test]
-fn light_needs_a_channel_of_its_own_and_ports_at_its_ends() {
-    check(RESOURCES);
-}
-
-#[test]
-fn light_must_arrive_and_shares_it_only_along_a_tree() {
-    for (claim, fabric, collective, lines, kinds, sentence) in LIGHT {
-        check(&[(claim, fabric, collective, lines, kinds)]);
-        if let Some(first) = verify(&by_hand(fabric, collective, lines)).first() {
-            assert_eq!(&first.sentence, sentence, "{claim}");
+fn plans_by_hand_break_the_rules_that_they_say() {
+    for case in cases() {
+        let plan = case.plan();
+        let violations = verify(&plan);
+        assert_eq!(kinds(&plan), case.kinds, "{}: {violations:#?}", case.claim);
+        if let Some(sentence) = case.sentence {
+            assert_eq!(violations[0].sentence, sentence, "{}", case.claim);
         }
     }
 }
@@ -118,11 +98,6 @@ fn long_arcs_collide_only_where_they_meet() {
             .count();
         assert_eq!(found, collisions, "{one} and {two}");
     }
-}
-
-#[test]
-fn every_entry_must_be_in_range() {
-    check(FORM);
 }
 
 /// A sound plan, changed.
@@ -432,11 +407,8 @@ fn circuits_of_a_family_without_rules_are_not_proved() {
 
 #[test]
 fn every_kind_is_named_and_tested() {
-    let mut tested: BTreeSet<&str> = [SOUND, DATA, RESOURCES, FORM]
-        .into_iter()
-        .flatten()
-        .flat_map(|row| row.4.split_whitespace())
-        .chain(LIGHT.iter().flat_map(|row| row.4.split_whitespace()))
+    let mut tested: BTreeSet<&str> = cases()
+        .flat_map(|case| case.kinds.split_whitespace())
         .chain(
             CHANGES
                 .iter()

@@ -6,6 +6,50 @@ use opticoll::family::wdm_ring::{CONVERTED, Direction, WdmLight};
 use opticoll::plan::{NamedRoutes, Plan, Repetition};
 use opticoll::schedule::{Action, Schedule, Transfer};
 
+/// A small plan and what the verifier must say of it.
+pub(super) struct Case {
+    pub(super) claim: &'static str,
+    fabric: &'static str,
+    collective: &'static str,
+    lines: Vec<&'static str>,
+    /// The names of the kinds of violations, in the order of the report.
+    pub(super) kinds: &'static str,
+    /// Of the first violation.
+    pub(super) sentence: Option<&'static str>,
+}
+
+impl Case {
+    pub(super) fn plan(&self) -> Plan {
+        by_hand(self.fabric, self.collective, &self.lines.join("\n"))
+    }
+}
+
+/// The cases that the reference verifier is tried with as well, by tests/test_reference.py.
+pub(super) fn cases() -> impl Iterator<Item = Case> {
+    let file = include_str!("../../data/plans_by_hand.txt");
+    file.split("\n\n").filter_map(|paragraph| {
+        let mut lines = paragraph.lines().filter(|line| !line.starts_with('#'));
+        let claim = lines.next()?;
+        let about = lines
+            .next()
+            .expect(claim)
+            .split('|')
+            .map(str::trim)
+            .collect::<Vec<_>>();
+        let [fabric, collective, kinds] = about.try_into().expect(claim);
+        let (sentences, lines): (Vec<&str>, Vec<&str>) =
+            lines.partition(|line| line.starts_with('>'));
+        Some(Case {
+            claim,
+            fabric,
+            collective,
+            lines,
+            kinds,
+            sentence: sentences.first().map(|line| line[1..].trim()),
+        })
+    })
+}
+
 /// A plan from lines such as `3 copy 5+2 0>1 cw 0.7`: in slot 3 the chunks 5 and 6 go from rank 0
 /// to rank 1, clockwise on fibre 0 and wavelength 7. Each slot is a step of its own, but for lines
 /// that begin with step and slot, such as `1:3`. `collective` is `kind ranks root pieces`, the last
