@@ -9,7 +9,6 @@ import pytest
 
 from opticoll import _core
 from support import Run
-from test_bad_input import check as refused
 from test_cli import run_json
 
 LADDER = "ladder:rungs=5,hosts=10,wavelengths={},rate=10Gb/s"
@@ -136,35 +135,3 @@ def test_every_setting_is_an_option(run: Run) -> None:
     finished = run("traffic", "--help-all")
     for record in _core.records("burst_settings"):
         assert f"--{record['name'].replace('_', '-')} " in finished.out, record["name"]
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        (["--offered-load", "0.9,"], ["--offered-load", "two commas"]),
-        (["--offered-load", "2"], ["below 1"]),
-        (["--offered-load", "0.5,x"], ["no number"]),
-        (["--assignment", "firstfit,best"], ["unknown value `best`"]),
-        (["--bursts", "0"], ["bursts", "whole number"]),
-        (["--routing", "valiant"], ["routing", "fixed"]),
-        (["--fabric", "ladder:rungs=5"], ["wavelengths=..."]),
-        (["--fabric", "nowhere.yaml"], ["nowhere.yaml"]),
-        (["--packet", "1KiB"], ["--packet", "for packets"]),
-        (["--period", "2us"], ["--period", "for packets"]),
-        (["--figure", "loss.txt"], [".png"]),
-        (["--simulator", "fluid"], ["fluid"]),
-    ],
-)
-def test_bad_input_is_refused_and_writes_nothing(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: list[str], words: list[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    fabric = [] if "--fabric" in options else ["--fabric", LADDER.format(12)]
-    simulator = [] if "--simulator" in options else ["--simulator", "burst"]
-    refused(run, tmp_path, ["traffic", *simulator, *fabric, *options, "--csv", "table.csv"], *words)
-
-
-def test_options_of_bursts_are_refused_for_packets(run: Run) -> None:
-    finished = run("traffic", "--fabric", "crossbar:ranks=4", "--offered-load", "0.5")
-    assert finished.code == 2
-    assert "--simulator burst" in finished.err

@@ -183,54 +183,6 @@ def test_commands_take_a_circuit_switch(run: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "hint"),
-    [
-        (["plan", "all_gather", "--fabric", "circuit_switch"], "needs ranks=..."),
-        (["plan", "all_gather", "--fabric", f"{ONE},planes=2"], "must divide ports=1"),
-        (["plan", "all_gather", "--fabric", f"{ONE},dead_ports=1.1"], "`1.1` is no port"),
-        (["plan", "all_gather", "--fabric", f"{ONE},dead_ports=1.0"], "from rank 0 to rank 1"),
-        (["plan", "all_gather", "--fabric", f"{ONE},switch_ports=3"], "need planes=2"),
-        (["plan", "all_gather", "--fabric", f"{ONE},beside_latency=1us"], "needs beside_rate"),
-        (
-            ["plan", "all_gather", "--fabric", ONE, "--algorithm", "settings:settings=beside"],
-            "beside_rate",
-        ),
-        (
-            ["plan", "all_to_all", "--fabric", FEW, "--algorithm", "shifts"],
-            "leave switch_ports out",
-        ),
-        (["simulate", "all_gather", "--fabric", ONE, "--policy", "two_tier"], "use all_stop"),
-        (["plan", "all_gather", "--fabric", ONE, "--algorithm", "relay_tree"], "needs a wdm_ring"),
-        (["plan", "all_to_all", "--fabric", ONE, "--algorithm", "shifts:shifts=2"], "not lead"),
-        (["plan", "all_to_all", "--fabric", ONE, "--algorithm", "shifts:shifts=9"], "below"),
-        (["plan", "all_to_all", "--fabric", ONE, "--algorithm", "rotor:hops=3"], "hops"),
-        (["plan", "all_to_all", "--fabric", ONE, "--algorithm", "rotor:hops=2,cycles=3"], "2 with"),
-        (["plan", "all_to_all", "--fabric", TWO, "--algorithm", "static"], "with planes=1"),
-        (["plan", "all_gather", "--fabric", ONE, "--algorithm", "static:topology=star"], "kautz"),
-        (
-            ["plan", "all_gather", "--fabric", ONE, "--algorithm", "static:topology=hypercube"],
-            "power",
-        ),
-        (["plan", "all_gather", "--fabric", ONE, "--algorithm", "static:shifts=2"], "lead to all"),
-        (
-            ["plan", "all_gather", "--fabric", "crossbar:ranks=4", "--algorithm", "static"],
-            "does not run here, on 4 ranks",
-        ),
-        (
-            ["plan", "all_gather", "--fabric", ONE, "--algorithm", "settings:algorithm=rnig"],
-            "did you mean `ring`",
-        ),
-    ],
-)
-def test_what_does_not_fit_is_refused_with_a_hint(
-    run: Run, arguments: list[str], hint: str
-) -> None:
-    refused = run(*arguments)
-    assert refused.code == 2
-    assert hint in refused.err
-
-
-@pytest.mark.parametrize(
     ("preset", "time_s", "ranks"),
     [
         ("palomar", 1.2e-3, 136),
@@ -270,12 +222,6 @@ def test_the_view_settings_lists_the_graph_of_each_setting(run: Run, tmp_path: P
     assert [setting["start_s"] for setting in settings[1:]] == ends[:-1]
     assert figure.exists()
     assert "setting  slots" in run(*asked).out
-
-
-def test_the_view_settings_needs_ports(run: Run) -> None:
-    finished = run("show", "all_reduce", "--fabric", "torus:dims=4x4", "--view", "settings")
-    assert (finished.code, finished.out) == (2, "")
-    assert "--view settings: torus" in finished.err
 
 
 @pytest.mark.parametrize("ranks", [258, 300])

@@ -157,40 +157,6 @@ def test_a_violated_plan_is_printed_as_by_verify(
     assert (refused.code, json.loads(refused.out)) == (1, proof)
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        (["--offered-load", "0.9,"], ["--offered-load", "two commas"]),
-        (["--offered-load", "-1"], ["--offered-load", "from 0 on"]),
-        (["--offered-load", "2"], ["below 1"]),
-        (["--congestion", "retri"], ["did you mean `retry`"]),
-        (["--placement", "bast"], ["did you mean `best`"]),
-        (["--bursts", "source"], ["--bursts", "key=value"]),
-        (["--bursts", "sauce=poisson"], ["did you mean `source`"]),
-        (["--bursts", "seed=3"], ["--seed"]),
-        (["--seed", "3"], ["--seed", "nothing is drawn"]),
-        (["--bursts", "bursts=3"], ["leave it out"]),
-        (["--ports", "0"], ["ports", "from 1"]),
-        (["--ranks", "21"], ["21 ranks", "20 hosts"]),
-        (["--collectives", "30"], ["do not fit"]),
-        (["--root", "1"], ["root"]),
-        (["--size", "1"], ["size"]),
-        (["--fabric", "ladder:rungs=5"], ["wavelengths=..."]),
-        (["--fabric", "wdm_ring:ranks=4,wavelengths=1"], ["wdm_ring"]),
-        (["--algorithm", "rung"], ["did you mean `ring`"]),
-        (["--figure", "times.txt"], [".png"]),
-        (["--longest-back-off", "1us"], ["back_off"]),
-    ],
-)
-def test_bad_input_is_refused(run: Run, options: list[str], words: list[str]) -> None:
-    given = dict(zip(COMMAND[1::2], COMMAND[2::2], strict=True))
-    given |= dict(zip(options[::2], options[1::2], strict=True))
-    finished = run("congestion", COMMAND[0], *(word for pair in given.items() for word in pair))
-    assert (finished.code, finished.out) == (2, "")
-    for word in words:
-        assert word in finished.err
-
-
 def test_what_is_missing_is_named(run: Run) -> None:
     place = COMMAND.index("--fabric")
     finished = run("congestion", *COMMAND[:place], *COMMAND[place + 2 :])

@@ -245,23 +245,6 @@ def test_replays_take_every_planner(run: Run, tmp_path: Path, asked: str) -> Non
     assert default["collectives"][0]["algorithm"] == "auto"
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ([RING, "--wavelength", "first_fit"], ("`auto`", "name another algorithm")),
-        ([TREE, "--simulator", "circuit"], ("circuit", "use fluid", "opticoll list simulators")),
-        ([TREE, "--policy", "free"], ("policy",)),
-    ],
-)
-def test_what_auto_cannot_plan_for_is_refused_with_a_hint(
-    run: Run, options: list[str], words: tuple[str, ...]
-) -> None:
-    finished = run("simulate", "all_gather", "--fabric", *options)
-    assert (finished.code, finished.out) == (2, "")
-    assert all(word in finished.err for word in words), finished.err
-    assert finished.err.count("error") == 1
-
-
 @pytest.mark.parametrize("command", [["compare", "all_reduce"], ["train", "--model", "resnet50"]])
 def test_fabrics_of_unequal_size_are_compared_with_a_warning(run: Run, command: list[str]) -> None:
     fabrics = ["--fabric", "wdm_ring:ranks=8,wavelengths=4"]

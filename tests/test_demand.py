@@ -66,26 +66,6 @@ def test_what_is_wrong_in_a_file_is_named_with_its_place(
     assert problem in " ".join(finished.err.split()), finished.err
 
 
-@pytest.mark.parametrize(
-    ("arguments", "problem"),
-    [
-        (["all_gather", "--demand", "random"], "only all_to_all takes a demand"),
-        (["all_to_all", "--demand", "randm"], "did you mean `random`"),
-        (["all_to_all", "--demand", "zipf:exponent=x"], "exponent"),
-        (["all_to_all", "--demand", "none.csv"], "none.csv"),
-        (["all_to_all", "--demand", "random", "--algorithm", "shifts"], "decomposition"),
-        (
-            ["all_to_all", "--demand", "random", "--algorithm", "decomposition:longest=0B"],
-            "4096 chunks",
-        ),
-    ],
-)
-def test_what_is_asked_for_wrongly_is_refused(run: Run, arguments: list[str], problem: str) -> None:
-    finished = run("plan", *arguments, "--fabric", SWITCH)
-    assert finished.code == 2
-    assert problem in " ".join(finished.err.split()), finished.err
-
-
 def test_matrices_of_numpy_lists_and_files_make_the_same_plan(tmp_path: Path) -> None:
     path = written(tmp_path / "m.csv", "\n".join(",".join(map(str, row)) for row in MATRIX))
     made = [

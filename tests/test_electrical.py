@@ -210,45 +210,6 @@ def test_scenarios_may_name_a_start_rule(run: Run, tmp_path: Path) -> None:
     assert "line 4, start: unknown start rule `sendr`; did you mean `sender`?" in refused.err
 
 
-@pytest.mark.parametrize(
-    ("arguments", "hint"),
-    [
-        (["plan", "--policy", "free"], "leave the policy out"),
-        (["plan", "--policy", "every_step"], "leave the policy out"),
-        (["plan", "--simulator", "circuit"], "use fluid"),
-        (["plan", "--start", "stpe"], "did you mean `step`"),
-        (["plan", "--wavelength", "first_fit"], "without wavelengths"),
-        (["plan", "--algorithm", "relay_tree"], "needs a wdm_ring"),
-        (["plan", "--algorithm", "wrht"], "needs a wdm_ring"),
-        (["compare", "--policy", "free"], "leave the policy out"),
-        (["compare", "--wavelengths", "2"], "wavelengths"),
-        (["show", "--figure", "x.svg", "--view", "ring"], "use --view fabric or space_time"),
-        (["show", "--view", "space_time"], "give --figure"),
-        (["show", "--figure", "x.svg", "--slot", "14"], "from 0"),
-    ],
-)
-def test_what_needs_light_is_refused_with_a_hint(
-    run: Run, arguments: list[str], hint: str, tmp_path: Path
-) -> None:
-    command, *options = arguments
-    options = [str(tmp_path / one) if one == "x.svg" else one for one in options]
-    if "--algorithm" not in options and command != "compare":
-        options += ["--algorithm", "ring"]
-    refused = run(command, "all_reduce", "--fabric", SWITCH, *options)
-    assert refused.code == 2, refused.out
-    assert hint in refused.err
-    assert not refused.out
-    assert not list(tmp_path.iterdir())
-
-
-def test_flows_are_refused_on_a_ring(run: Run) -> None:
-    ring = ("plan", "all_gather", "--fabric", "wdm_ring:ranks=8,wavelengths=2")
-    for options in (["--simulator", "fluid"], ["--start", "step"]):
-        refused = run(*ring, *options)
-        assert refused.code == 2
-        assert "fluid" in refused.err or "start rules" in refused.err
-
-
 def test_the_lists_name_start_rules_and_the_simulator(run: Run) -> None:
     rules = json.loads(run("list", "start_rules", "--json").out)
     assert [one["name"] for one in rules] == ["rendezvous", "sender", "step", "link"]
@@ -296,20 +257,3 @@ def test_bins_too_short_for_memory_are_made_longer_and_say_so() -> None:
     asked = plan.simulate(10**6, link_bin=f"{bin_ps}ps")
     np.testing.assert_allclose(carried, asked.link_use["bytes"], rtol=1e-12)
     np.testing.assert_allclose(carried.sum(), 4095 * 2 * 10**6, rtol=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("options", "hint"),
-    [
-        (["--per", "time"], "--link-bin 10us"),
-        (["--per", "time", "--link-bin", "0s"], "such as 1us"),
-        (["--link-bin", "fast"], "fast"),
-        (["--fabric", "wdm_ring:ranks=8,wavelengths=2", "--link-bin", "1us"], "fluid"),
-    ],
-)
-def test_bins_of_time_that_cannot_be_are_refused(run: Run, options: list[str], hint: str) -> None:
-    fabric = [] if "--fabric" in options else ["--fabric", SWITCH]
-    refused = run("simulate", "all_gather", "--algorithm", "ring", *fabric, *options)
-    assert refused.code == 2
-    assert hint in refused.err
-    assert not refused.out

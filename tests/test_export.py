@@ -70,27 +70,6 @@ def test_every_format_is_written_and_told(run: Run, tmp_path: Path, name: str) -
     assert sorted(tmp_path.iterdir()) == files
 
 
-@pytest.mark.parametrize(
-    ("arguments", "why"),
-    [
-        ((*SWITCH,), "--output is missing"),
-        ((*SWITCH, "--output", "plan.doc"), "must end in .et or .xml or .csv or .goal or .json"),
-        ((*SWITCH, "--output", "plan.csv", "--format", "cvs"), "did you mean `csv`?"),
-        ((*SWITCH, "--output", "nowhere/plan.csv"), "there is no folder"),
-        (("nothing.plan", "--output", "plan.csv"), "there is no file"),
-        (("all_gather", "--fabric", "crossbar:ranks=1", "--output", "plan.csv"), "no transfers"),
-    ],
-)
-def test_what_cannot_be_written_is_refused(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], why: str
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    finished = run("export", *arguments)
-    assert finished.code == 2
-    assert why in finished.err
-    assert list(tmp_path.iterdir()) == []
-
-
 @pytest.mark.parametrize("rank", [1, 3])
 def test_files_of_one_export_are_all_written_or_none(run: Run, tmp_path: Path, rank: int) -> None:
     blocked = tmp_path / f"ring.{rank}.et"

@@ -58,25 +58,6 @@ def test_a_plan_made_anew_for_one_policy_is_timed_under_any() -> None:
     assert free[0] == free[1] < stepwise[0] == stepwise[1]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "hint"),
-    [
-        (("--failed", "dead_ports=row9.1"), "no such place"),
-        (("--failed", "dead_port=row1.1"), "dead_ports"),
-        (("--failed", "leaving=3-1"), "ends before"),
-        (("--failed", "leaving=0-15"), "no node is left"),
-        (("--failed", "dead_transceivers=5.row+5.column"), "no light leads"),
-        (("--failed", "leaving=3", "--instead", "fast"), "fast"),
-    ],
-)
-def test_failures_that_are_none_are_refused(
-    run: Run, arguments: tuple[str, ...], hint: str
-) -> None:
-    refused = run("replan", "all_reduce", *HALVING, *arguments)
-    assert refused.code == 2
-    assert hint in refused.err, refused.err
-
-
 def test_a_root_that_has_left_and_other_fabrics_are_refused(run: Run) -> None:
     arguments = ("--fabric", SIXTEEN, "--algorithm", "binomial", "--root", "3", "--failed")
     assert "the root, node 3, has left" in run("replan", "broadcast", *arguments, "leaving=3").err

@@ -133,30 +133,6 @@ def test_the_picture_shows_every_group_of_slots(run: Run, tmp_path: Path) -> Non
     assert "setup and teardown" in picture.read_text()
 
 
-@pytest.mark.parametrize(
-    ("arguments", "hint"),
-    [
-        (["simulate", "--simulator", "fluid"], "use circuit"),
-        (["simulate", "--policy", "on_change"], "establish_release"),
-        (["simulate", "--policy", "free", "--paths", "kept"], "leave the setting paths out"),
-        (["simulate", "--paths", "dropped"], "released"),
-        (["show", "--view", "ring"], "--view ports"),
-        (["show", "--view", "ports", "--slot", "1"], "leave --slot out"),
-        (["plan", "--wavelength", "first_fit"], "leave the assignment"),
-        (["plan", "--algorithm", "relay_tree"], "needs a wdm_ring"),
-    ],
-)
-def test_what_does_not_fit_is_refused_with_a_hint(
-    run: Run, arguments: list[str], hint: str
-) -> None:
-    command, *options = arguments
-    if "--algorithm" not in options:
-        options += ["--algorithm", "ring"]
-    refused = run(command, "all_gather", "--fabric", EIGHT, *options)
-    assert refused.code == 2
-    assert hint in refused.err
-
-
 def written(collective: str, options: str, algorithm: str) -> str:
     plan = opticoll.plan(collective, f"light_path_grid:{options}", algorithm, size=1000)
     return plan.to_text()

@@ -125,20 +125,6 @@ def test_a_limit_holds_for_one_command(run: Run) -> None:
     assert run(*asked).code == 0
 
 
-@pytest.mark.parametrize(
-    ("words", "why"),
-    [
-        (("--memory-limit",), "needs a size"),
-        (("--memory-limit", "4G"), "4GB or 4GiB"),
-        (("--memory-limit", "4GB", "--memory-limit=5GB"), "given twice"),
-    ],
-)
-def test_what_is_no_limit_is_refused(run: Run, words: tuple[str, ...], why: str) -> None:
-    finished = run("plan", "all_gather", "--fabric", RING, *words)
-    assert (finished.code, finished.out) == (2, "")
-    assert why in finished.err
-
-
 def test_the_limit_holds_for_the_library() -> None:
     opticoll.set_memory_limit("1kB")
     with pytest.raises(opticoll.errors.MemoryLimitError, match="the limit is"):

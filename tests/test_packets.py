@@ -16,7 +16,6 @@ from opticoll.outputs.records import record_rows
 from opticoll.outputs.rows import columns
 from opticoll.outputs.watch import Watch
 from support import ALL_CASES, Run, broad
-from test_bad_input import check as refused
 from test_cli import run_json
 
 SMALL = (
@@ -118,41 +117,6 @@ def test_traffic_runs_on_other_fabrics(run: Run, fabric: str) -> None:
     row = run_json(run, "traffic", "traffic", "--fabric", fabric, "--messages", "20")
     assert row["messages_delivered"] == 20 * row["terminals"]
     assert row["global_bytes"] == 0
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        (["--pattern", "unifrom"], ["did you mean `uniform`"]),
-        (["--pattern", "uniform,,nearest"], ["--pattern", "list of patterns"]),
-        (["--pattern", "pair:from=0,to=1"], ["pair"]),
-        (["--pattern", "hot_spot:rank=72"], ["0 to 71"]),
-        (["--bytes", "2K"], ["2K"]),
-        (["--bytes", "1KiB,"], ["--bytes", "between two commas"]),
-        (["--period", "0s"], ["period", "at least 1 ns"]),
-        (["--messages", "0"], ["--messages", "0"]),
-        (["--messages", "many"], ["--messages", "many"]),
-        (["--routing", "shortest"], ["routing", "minimal"]),
-        (["--routing", "minimal,"], ["--routing"]),
-        (["--chunk", "4KiB"], ["packet"]),
-        (["--buffers", "16KiB"], ["buffers", "three sizes"]),
-        (["--buffers", "100B,100B,100B"], ["buffer"]),
-        (["--router-delay-rule", "piped"], ["did you mean `pipelined`"]),
-        (["--jobs", "0"], ["--jobs", "0"]),
-        (["--figure", "latency.txt"], [".png"]),
-        (["--csv", "table.txt"], [".csv"]),
-        (["--placement", "natural"], ["--placement"]),
-        (["--fabric", "wdm_ring:ranks=8,wavelengths=2"], ["electrical"]),
-        (["--fabric", "crossbar:ranks=8", "--pattern", "group_shift"], ["no groups"]),
-        (["--fabric", "crossbar:ranks=8", "--routing", "valiant"], ["dragonfly"]),
-    ],
-)
-def test_bad_input_is_refused_and_writes_nothing(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: list[str], words: list[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    fabric = [] if "--fabric" in options else ["--fabric", SMALL]
-    refused(run, tmp_path, ["traffic", *fabric, *options], *words)
 
 
 def test_a_deadlock_is_an_error_that_names_the_circle(run: Run) -> None:

@@ -63,20 +63,3 @@ def test_commands_take_a_star(run: Run, tmp_path: Path) -> None:
     assert "wavelength 1" in by_link.out
     trained = run("train", "--model", "resnet50", "--batch", "64", "--fabric", STAR)
     assert trained.code == 0, trained.err
-
-
-@pytest.mark.parametrize(
-    ("arguments", "hint"),
-    [
-        (["plan", "all_gather", "--fabric", "passive_star:ranks=4"], "needs wavelengths=..."),
-        (["simulate", "all_gather", "--fabric", STAR, "--policy", "two_tier"], "use every_step"),
-        (["plan", "all_gather", "--fabric", STAR, "--algorithm", "relay_tree"], "needs a wdm_ring"),
-        (["plan", "all_gather", "--fabric", STAR, "--wavelength", "first_fit"], "leave"),
-    ],
-)
-def test_what_does_not_fit_is_refused_with_a_hint(
-    run: Run, arguments: list[str], hint: str
-) -> None:
-    refused = run(*arguments)
-    assert refused.code == 2
-    assert hint in refused.err

@@ -95,17 +95,6 @@ def test_the_command_prints_a_table_and_rows(run: Run) -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    "options",
-    [("--type", "bfloat16"), ("--operator", "mean"), ("--ranks", "0"), ("--time-limit", "3")],
-    ids=lambda options: options[0],
-)
-def test_bad_options_are_refused(run: Run, options: tuple[str, str]) -> None:
-    ranks = () if options[0] == "--ranks" else ("--ranks", "4")
-    finished = run("run", "all_gather", *ranks, *options)
-    assert (finished.code, finished.out) == (2, "")
-
-
 mpi4py = pytest.mark.skipif(
     not (Path(sys.executable).with_name("mpiexec").exists()), reason="needs the extra mpi"
 )
