@@ -13,7 +13,7 @@ use opticoll::schedule::{Schedule, Transfer};
 use opticoll::simulate;
 use opticoll::simulate::{Method, Policy};
 use opticoll::units::{Bytes, Time};
-use opticoll::verify::{ViolationKind, verify};
+use opticoll::verify::verify;
 
 use crate::{by_hand, least_charge};
 
@@ -347,42 +347,6 @@ fn times_are_those_by_hand() {
     let method = Method::from(Policy::PerPort);
     let outcome = simulate::run(&plan, Bytes::new(100), &method).unwrap();
     assert_eq!(outcome.time, ns(2 * (1000 + 300 + 100)));
-}
-
-/// The kinds of violations of a plan by hand on four ranks with two wavelengths.
-fn kinds(options: &str, head: &str, slots: &str) -> Vec<ViolationKind> {
-    let fabric = format!("passive_star:ranks=4,wavelengths=2{options}");
-    let found = verify(&by_hand(&fabric, head, slots));
-    found.into_iter().map(|violation| violation.kind).collect()
-}
-
-#[test]
-fn each_rule_is_broken_by_a_plan_that_breaks_it() {
-    use ViolationKind::{Collision, Ports, WavelengthRange};
-    let broadcast = "copy 0 0>1 1\ncopy 0 0>2 1\ncopy 0 0>3 1";
-    assert_eq!(
-        kinds("", "broadcast 1", &format!("slot 0\n{broadcast}")),
-        []
-    );
-    // Four blocks to one rank: over two wavelengths in two slots.
-    let gather = |first: &str, second: &str| format!("slot 0\n{first}\nslot 1\n{second}");
-    let sound = gather("copy 1 1>0 0\ncopy 2 2>0 1", "copy 3 3>0 1");
-    assert_eq!(kinds(",receivers=2", "gather 2", &sound), []);
-    // One receiver hears one wavelength only.
-    assert_eq!(kinds("", "gather 2", &sound), [Ports]);
-    let same = gather("copy 1 1>0 1\ncopy 2 2>0 1", "copy 3 3>0 1");
-    assert_eq!(kinds(",receivers=2", "gather 2", &same), [Collision]);
-    let beyond = gather("copy 1 1>0 0\ncopy 2 2>0 2", "copy 3 3>0 1");
-    assert_eq!(
-        kinds(",receivers=2", "gather 2", &beyond),
-        [WavelengthRange]
-    );
-    // A scatter: one transmitter is on one wavelength, and sends one chunk on it.
-    let scatter = "slot 0\ncopy 1 0>1 0\ncopy 2 0>2 1\nslot 1\ncopy 3 0>3 0";
-    assert_eq!(kinds(",transmitters=2", "scatter 2", scatter), []);
-    assert_eq!(kinds("", "scatter 2", scatter), [Ports]);
-    let together = "slot 0\ncopy 1 0>1 0\ncopy 2 0>2 0\nslot 1\ncopy 3 0>3 0";
-    assert_eq!(kinds(",transmitters=2", "scatter 2", together), [Collision]);
 }
 
 #[test]

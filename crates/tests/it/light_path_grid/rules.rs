@@ -15,7 +15,8 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
 use super::{algorithms, proved};
-use crate::{by_hand, change_light};
+use crate::change_light;
+use crate::verify::by_hand::cases;
 
 /// Whether some rank holds paths to too many others in a slot, or one port does not lead to one port.
 fn breaks_the_rule(plan: &Plan) -> bool {
@@ -44,107 +45,12 @@ fn breaks_the_rule(plan: &Plan) -> bool {
     false
 }
 
-/// The kinds of violations of a collective with these statements.
-fn broken(fabric: &str, head: &str, slots: &str) -> Vec<ViolationKind> {
-    let plan = by_hand(fabric, head, slots);
-    let violations = verify(&plan);
-    let of_ports = violations
-        .iter()
-        .any(|violation| violation.kind == ViolationKind::Ports);
-    assert_eq!(of_ports, breaks_the_rule(&plan), "{violations:?}");
-    violations
-        .into_iter()
-        .map(|violation| violation.kind)
-        .collect()
-}
-
-const ONE: &str = "light_path_grid:ranks=3,ports=1";
-const TWO: &str = "light_path_grid:ranks=3,ports=2";
-
 #[test]
-fn each_rule_is_broken_by_a_plan_that_breaks_it() {
-    use ViolationKind as Kind;
-    for (fabric, head, slots, expected) in [
-        // One partner after the other over one port, or side by side over two.
-        (
-            ONE,
-            "broadcast 1 1",
-            "slot 0\ncopy 0 0>1 0.0\nslot 1\ncopy 0 0>2 0.0",
-            vec![],
-        ),
-        (
-            TWO,
-            "broadcast 1",
-            "slot 0\ncopy 0 0>1 0.0\ncopy 0 0>2 1.0",
-            vec![],
-        ),
-        // A path is full duplex.
-        (
-            "light_path_grid:ranks=2",
-            "all_gather 1",
-            "slot 0\ncopy 0 0>1 0.0\ncopy 1 1>0 0.0",
-            vec![],
-        ),
-        // Two paths in one port, at the sender and at the receiver.
-        (
-            ONE,
-            "broadcast 1",
-            "slot 0\ncopy 0 0>1 0.0\ncopy 0 0>2 0.0",
-            vec![Kind::Ports],
-        ),
-        (
-            TWO,
-            "broadcast 1",
-            "slot 0\ncopy 0 0>1 1.0\ncopy 0 0>2 1.0",
-            vec![Kind::Ports],
-        ),
-        (
-            ONE,
-            "gather 1",
-            "slot 0\ncopy 1 1>0 0.0\ncopy 2 2>0 0.0",
-            vec![Kind::Ports],
-        ),
-        // Ports that are none, of the sender and of the receiver.
-        (
-            ONE,
-            "broadcast 1 1",
-            "slot 0\ncopy 0 0>1 1.0\nslot 1\ncopy 0 0>2 0.0",
-            vec![Kind::Ports],
-        ),
-        (
-            TWO,
-            "broadcast 1 1",
-            "slot 0\ncopy 0 0>1 0.2\nslot 1\ncopy 0 0>2 0.0",
-            vec![Kind::Ports],
-        ),
-        // The two directions of an exchange name the same path, or there are two.
-        (
-            "light_path_grid:ranks=2,ports=2",
-            "all_gather 1",
-            "slot 0\ncopy 0 0>1 0.0\ncopy 1 1>0 1.0",
-            vec![Kind::Ports],
-        ),
-        // The data is looked at as everywhere.
-        (
-            ONE,
-            "broadcast 1",
-            "slot 0\ncopy 0 0>1 0.0",
-            vec![Kind::Missing],
-        ),
-    ] {
-        assert_eq!(
-            broken(fabric, head, slots),
-            expected,
-            "{fabric}\n{head}\n{slots}"
-        );
+fn ports_of_plans_by_hand_break_the_rule_where_a_naive_checker_says_so() {
+    for case in cases().filter(|case| case.fabric.starts_with("light_path_grid")) {
+        let of_ports = case.kinds.contains("ports");
+        assert_eq!(of_ports, breaks_the_rule(&case.plan()), "{}", case.claim);
     }
-}
-
-/// A step that takes several slots counts its ports slot by slot.
-#[test]
-fn a_step_may_be_cut_into_slots() {
-    let slots = "slot 0\ncopy 0 0>1 0.0\nslot 1\ncopy 0 0>2 0.0";
-    assert_eq!(broken(ONE, "broadcast 2", slots), []);
 }
 
 #[test]
