@@ -121,8 +121,10 @@ def compare_mutants(
 ) -> list[set[str]]:
     """The violations of mutants of a plan that are plans, which both verifiers find alike.
 
-    Each mutant has so many changes, by `mutate`; what one reader refuses the other refuses.
+    Both prove the plan itself. Each mutant has so many changes, by `mutate`; what one reader
+    refuses the other refuses.
     """
+    check_both_prove(text)
     generator = random.Random(7)
     found = []
     for count in changes:

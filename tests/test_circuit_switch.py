@@ -78,7 +78,6 @@ def test_both_verifiers_judge_changed_plans_alike(
     collective: str, algorithm: str, fabric: str
 ) -> None:
     text = opticoll.plan(collective, fabric, algorithm, size="6KiB").to_text()
-    check_both_prove(text)
     found = compare_mutants(text, in_one_line(mutated), [1, 2, 3] * 60)
     assert len(found) > 60
     assert {"ports", "path", "relays", "step_order"} & set().union(*found)
