@@ -1,6 +1,6 @@
 //! All families of fabrics, and the one way from a specification to a fabric.
 //!
-//! A new family with links is a file in [`family`](crate::family) and a line here; one with circuits is also a
+//! A new family with links is a file in [`family`] and a line here; one with circuits is also a
 //! [`CircuitMachine`], and the compiler then names each `match` that lacks it.
 
 pub mod medium;

@@ -10,7 +10,7 @@
 //! - `waits_for`: another instruction of the same rank, which must be complete before,
 //! - messages: the k-th send from a rank to another on a channel is received by the k-th receive there.
 //!
-//! In place, input and output share memory, as the collective libraries define it ([`opticoll_verify::program`]
+//! In place, input and output share memory, as the collective libraries define it (`opticoll_verify::program`
 //! says where).
 //!
 //! ```

@@ -4,7 +4,7 @@
 //! B that work; R is the reconfiguration, alpha and delta are the delays of a message and of a circuit.
 //!
 //! **Any plan.** Where some rank has to reach k others, k + 1 takes the place of n in the bound `settings`
-//! ([`bound`](super::bound)). Of the blocks of a rank at most C(h + P - 1, h) d^h go over h circuits, so their bytes over all
+//! ([`super`]). Of the blocks of a rank at most C(h + P - 1, h) d^h go over h circuits, so their bytes over all
 //! circuits are the fewest where the largest blocks go over the fewest. All ranks together have n d ports, and the ports of a rank carry its line:
 //! m / (d B) and the bytes over all circuits / (n d B) are both bounds of what is sent beside the changes. A rank may spare
 //! itself settings by sending all to one other that relays it, so that the number of pairs of its line does not bound its settings.
