@@ -108,6 +108,18 @@ def test_help_uses_the_words_of_the_field(run: Run, command: str) -> None:
     assert found(shown.out) == []
 
 
+def test_the_glossary_has_every_name_that_results_print() -> None:
+    glossary = (ROOT / "docs/glossary.md").read_text()
+    known = set(re.findall(r"^\| `(\w+)` \|", glossary, re.MULTILINE))
+    rows = (ROOT / "docs/bounds.md").read_text().split("\n")
+    cells = [row.split("|")[1] for row in rows if row.startswith("| `")]
+    printed = {name for cell in cells for name in re.findall(r"`(\w+)`", cell)}
+    assert {"crossings", "quickest_flow"} <= printed
+    for kind in ("policies", "start_rules", "simulators"):
+        printed |= {record.name for record in opticoll.records(kind)}
+    assert printed <= known, printed - known
+
+
 def test_the_patterns_find_what_they_are_for() -> None:
     assert found("Light\npaths on demand")
     assert found("When that is so opens the file")
