@@ -1,4 +1,4 @@
-"""`opticoll run`: schedules carried out with real bytes, by threads and by MPI processes."""
+"""`opticoll run`: schedules carried out with real bytes, in one process and by MPI processes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import pytest
 
 import opticoll
 from opticoll import Program, errors
-from opticoll.execution import mpi, threads
+from opticoll.execution import in_process, mpi
 from opticoll.execution.mpi_rank import lives
 from opticoll.execution.payload import OPERATORS, TYPES, payload_of
 from opticoll.names import has_root
@@ -48,13 +48,13 @@ def test_all_types_and_operators_give_the_bytes_of_the_definition(
     one = program("all_reduce", "wdm_ring:ranks=6,wavelengths=2")
     payload = payload_of(one.collective, "1KiB", element_type, operator)
     for in_place in (False, True):
-        assert threads.carry_out(one, payload, in_place=in_place).wrong == 0
+        assert in_process.carry_out(one, payload, in_place=in_place).wrong == 0
 
 
-def test_a_thousand_ranks_need_no_thousand_threads() -> None:
+def test_a_thousand_ranks_need_one_process() -> None:
     one = program("all_reduce", "crossbar:ranks=1024", "recursive_doubling")
     payload = payload_of(one.collective, 4096, "float32", "sum")
-    assert threads.carry_out(one, payload, in_place=True).wrong == 0
+    assert in_process.carry_out(one, payload, in_place=True).wrong == 0
 
 
 def test_payloads_differ_by_rank_and_by_element() -> None:
@@ -72,7 +72,7 @@ def test_a_wrong_program_is_not_carried_out(run: Run, tmp_path: Path) -> None:
     assert "verified in place: NO" in finished.out
 
 
-def test_a_message_that_never_comes_ends_a_run_by_threads() -> None:
+def test_a_message_that_never_comes_ends_a_run_in_one_process() -> None:
     text = (
         (DATA / "ring_all_reduce.xml").read_text().replace('send="1" recv="3"', 'send="2" recv="3"')
     )
@@ -80,7 +80,7 @@ def test_a_message_that_never_comes_ends_a_run_by_threads() -> None:
     with pytest.raises(
         opticoll.errors.ProgramError, match=r"rank \d: thread block 0, step \d waits for a message"
     ):
-        threads.carry_out(one, job(one).payload, in_place=True)
+        in_process.carry_out(one, job(one).payload, in_place=True)
 
 
 def test_the_command_prints_a_table_and_rows(run: Run) -> None:

@@ -183,8 +183,7 @@ fn instructions(program: CollectiveProgram) -> Result<(), String> {
             assert_eq!(kinds[0], kinds[1]);
         }
         if proof.violations.is_empty() {
-            let outputs = [1, 3].map(|threads| carried_out(&program, in_place, threads));
-            assert_eq!(outputs[0], outputs[1]);
+            carried_out(&program, in_place);
             if let Err(error) = program.schedule(in_place) {
                 said(error);
             }
@@ -193,19 +192,18 @@ fn instructions(program: CollectiveProgram) -> Result<(), String> {
     again.map(drop)
 }
 
-/// The outputs of a program with one byte a chunk.
-fn carried_out(program: &CollectiveProgram, in_place: bool, threads: usize) -> Vec<Vec<u8>> {
+/// Carries a proved program out with one byte a chunk.
+fn carried_out(program: &CollectiveProgram, in_place: bool) {
     let settings = RunSettings {
         element: ElementType::Uint8,
         operator: ReduceOperator::Sum,
         elements: 1,
         in_place,
-        threads,
     };
     let ranks = 0..program.collective.ranks();
     let input = |rank| vec![rank as u8 + 1; program.buffer_bytes(rank, &settings).0];
     let inputs: Vec<Vec<u8>> = ranks.map(input).collect();
-    program.run(settings, &inputs).expect("it is proved")
+    program.run(settings, &inputs).expect("it is proved");
 }
 
 /// A fabric is spelled as it is read, and has a route between any two ranks; so has a network of bursts.

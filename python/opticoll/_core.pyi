@@ -1138,7 +1138,7 @@ class Plan:
         self,
         size: str | int | None = None,
         *,
-        on: str = "threads",
+        on: str = "process",
         type: str = "int32",
         operator: str = "sum",
         repetitions: int = 1,
@@ -1153,7 +1153,7 @@ class Plan:
         size : str or int, optional
             Size of the collective in bytes or with its unit; several, separated by commas (default: 4MiB).
         on : str
-            Who carries it out: `threads` of this process, or a process for each rank by `mpi`.
+            Who carries it out: this `process`, or a process for each rank by `mpi`.
         type : str
             Type of the elements, such as `float32`.
         operator : str
@@ -1466,9 +1466,8 @@ class Program:
         element_type: str = "int32",
         operator: str = "sum",
         in_place: bool = False,
-        threads: int = 2,
     ) -> list[bytes]:
-        """Carry the program out with real bytes, on threads of this process.
+        """Carry the program out with real bytes, in this process.
 
         Parameters
         ----------
@@ -1482,8 +1481,6 @@ class Program:
             How reductions combine elements: `sum`, `prod`, `min` or `max`.
         in_place : bool
             Whether input and output share memory.
-        threads : int
-            Number of threads.
 
         Returns
         -------

@@ -181,7 +181,7 @@ impl Program {
         Ok(traces.iter().map(|trace| PyBytes::new(py, trace)).collect())
     }
 
-    /// Carry the program out with real bytes, on threads of this process.
+    /// Carry the program out with real bytes, in this process.
     ///
     /// Parameters
     /// ----------
@@ -195,8 +195,6 @@ impl Program {
     ///     How reductions combine elements: `sum`, `prod`, `min` or `max`.
     /// in_place : bool
     ///     Whether input and output share memory.
-    /// threads : int
-    ///     Number of threads.
     ///
     /// Returns
     /// -------
@@ -215,7 +213,7 @@ impl Program {
     /// >>> program = opticoll.Program.of_plan(plan)
     /// >>> program.run([bytes([1, 2, 3]), bytes([10, 20, 30]), bytes([100, 0, 0])], elements=1, element_type="uint8")[2]
     /// b'o\x16!'
-    #[pyo3(signature = (inputs, *, elements, element_type = "int32", operator = "sum", in_place = false, threads = 2))]
+    #[pyo3(signature = (inputs, *, elements, element_type = "int32", operator = "sum", in_place = false))]
     #[allow(clippy::too_many_arguments)]
     fn run<'py>(
         &self,
@@ -225,7 +223,6 @@ impl Program {
         element_type: &str,
         operator: &str,
         in_place: bool,
-        threads: usize,
     ) -> PyResult<Vec<Bound<'py, PyBytes>>> {
         let inputs: Vec<Vec<u8>> = inputs.iter().map(|one| one.as_bytes().to_vec()).collect();
         let outputs = interrupt::run(py, || {
@@ -234,7 +231,6 @@ impl Program {
                 operator: operator.parse()?,
                 elements,
                 in_place,
-                threads,
             };
             self.program.run(settings, &inputs)
         })?;

@@ -1,4 +1,4 @@
-"""A plan or a program carried out with real bytes, by threads or by MPI processes."""
+"""A plan or a program carried out with real bytes, in this process or by MPI processes."""
 
 # Not `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
 
@@ -12,7 +12,7 @@ from opticoll.cli.option_types import option, whole
 from opticoll.cli.options import FURTHER_METHOD, WavelengthOption
 from opticoll.cli.runner import Command, on_command_line, rows_file
 from opticoll.errors import UsageError
-from opticoll.execution import mpi, threads
+from opticoll.execution import in_process, mpi
 from opticoll.execution.payload import OPERATORS, TYPES, payload_of
 from opticoll.inputs import imported
 from opticoll.inputs.demands import DEFAULT_SIZE
@@ -36,8 +36,9 @@ class Run(FileSource):
         metavar="SIZE",
         allow_leading_hyphen=True,
     )
-    on: Literal["threads", "mpi"] = option(
-        "Carrier of the schedule: threads or mpi (default: threads)", default="threads"
+    on: Literal["process", "mpi"] = option(
+        "Carrier of the schedule: process, one for all ranks, or mpi (default: process)",
+        default="process",
     )
     ranks: int | None = option(
         "Number of ranks of a collective without --fabric, or of a file that does not "
@@ -69,7 +70,7 @@ class RunRow(Row):
 
     collective: str = means("Collective, such as `all_gather`")
     schedule: str = means("Algorithm of the plan, or name of the program")
-    on: Literal["threads", "mpi"] = means("Who carried it out")
+    on: Literal["process", "mpi"] = means("Who carried it out")
     ranks: Positive = means("Number of ranks")
     mode: Literal["in place", "out of place"] = means("Whether input and output share memory")
     size_bytes: Bytes = means("Size of the collective", "size")
@@ -121,9 +122,9 @@ def compute(asked: Run, watch: Watch) -> Iterator[RunRow]:
         for in_place, used in ((False, program.out_of_place), (True, program.in_place)):
             if used:
                 jobs.append((mpi.Job(program, payload, in_place, asked.repetitions), name))
-    if asked.on == "threads":
+    if asked.on == "process":
         for job, name in jobs:
-            ended = threads.carry_out(
+            ended = in_process.carry_out(
                 job.program, job.payload, in_place=job.in_place, repetitions=job.repetitions
             )
             yield _row(asked, job, name, ended)
@@ -155,7 +156,7 @@ def _program(asked: Run, size: str, watch: Watch) -> tuple[Program, str]:
     return program, plan.algorithm
 
 
-def _row(asked: Run, job: mpi.Job, name: str, ended: threads.Ended) -> RunRow:
+def _row(asked: Run, job: mpi.Job, name: str, ended: in_process.Ended) -> RunRow:
     payload = job.payload
     collective = payload.collective
     algorithm, bus = payload.bus_bandwidth(ended.seconds)
@@ -178,7 +179,7 @@ def _row(asked: Run, job: mpi.Job, name: str, ended: threads.Ended) -> RunRow:
 
 def _text(asked: Run, rows: list[RunRow]) -> str:
     first = rows[0]
-    who = "threads" if first.on == "threads" else "MPI processes"
+    who = "one process" if first.on == "process" else "MPI processes"
     heading = ["size", "elements", "type", "operator", "root", "mode", "time", "algbw", "busbw"]
     heading += ["wrong"]
     with_library = first.library_time_s is not None
@@ -217,7 +218,7 @@ def _text(asked: Run, rows: list[RunRow]) -> str:
 
 COMMAND = Command(
     name="run",
-    example="opticoll run all_reduce --ranks 8 --on threads",
+    example="opticoll run all_reduce --ranks 8 --on process",
     parameters=Run,
     rows=RunRow,
     compute=compute,

@@ -28,9 +28,9 @@ import numpy as np
 from opticoll._core import Program
 from opticoll.errors import RunError, UsageError, installing
 from opticoll.execution import mpi_rank
+from opticoll.execution.in_process import Ended
 from opticoll.execution.mpi_rank import died, lives
 from opticoll.execution.payload import Payload
-from opticoll.execution.threads import Ended
 
 LAUNCHERS = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK")
 """What those who start MPI programs say to each process."""

@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from opticoll.execution.in_process import differing
 from opticoll.execution.payload import OPERATORS, Payload
-from opticoll.execution.threads import differing
 
 Buffers = list[NDArray[Any]]
 """Input, output and scratch; in place the smaller of input and output is a part of the larger."""

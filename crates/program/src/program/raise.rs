@@ -96,7 +96,7 @@ type Message = (usize, Vec<Value>);
 /// All chunks that are sent.
 fn messages(program: &CollectiveProgram, in_place: bool) -> Result<Vec<Sent>, ProgramError> {
     let order = walk::order(program)
-        .ok_or_else(|| refused("its instructions wait for one another".into()))?;
+        .map_err(|_| refused("its instructions wait for one another".into()))?;
     let mut memory: FxHashMap<(u32, ChunkBuffer, i64), Value> = FxHashMap::default();
     for rank in 0..program.ranks.len() as u32 {
         let (buffer, first) = program.address(rank, ChunkBuffer::Input, in_place);

@@ -1,23 +1,13 @@
-//! Carries a program out with real bytes, on a few threads.
+//! Carries a program out with real bytes, one instruction after the other in an order that the program allows.
 //!
-//! Thread blocks are tasks: a worker carries one out until it has to wait for a message or for another thread
-//! block, and goes on with another. So thousands of ranks need no more threads than there are cores, and a
-//! program that stands still is noticed at once: no task is left that can go on. Memory is a rank's own; ranks
-//! share nothing but messages.
-
-use std::collections::VecDeque;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+//! Memory is a rank's own; ranks share nothing but messages.
 
 use rustc_hash::FxHashMap;
 
 use super::element::{ElementType, ReduceOperator};
+use super::walk::{self, Turn};
 use super::{ChunkBuffer, CollectiveProgram, Operand, Operation, ProgramError};
 use opticoll_base::{interrupt, memory};
-
-/// How often a worker without work looks whether it is to stop.
-const PERIOD: Duration = Duration::from_millis(50);
 
 /// What a run is to do.
 #[derive(Debug, Clone, Copy)]
@@ -30,50 +20,14 @@ pub struct RunSettings {
     pub elements: usize,
     /// Whether input and output share memory.
     pub in_place: bool,
-    /// Workers.
-    pub threads: usize,
-}
-
-/// What a rank sends to another on a channel.
-#[derive(Default)]
-struct Mailbox {
-    messages: VecDeque<Vec<u8>>,
-    waiting: Option<usize>,
-}
-
-/// A thread block.
-struct Task {
-    rank: usize,
-    thread_block: usize,
-    sends: Option<usize>,
-    receives: Option<usize>,
-    /// Instructions that are complete.
-    complete: AtomicU32,
-    waiting: Mutex<Vec<usize>>,
-}
-
-/// Tasks that can go on.
-struct Ready {
-    tasks: Vec<usize>,
-    idle: usize,
-    over: bool,
 }
 
 struct Machine<'a> {
     program: &'a CollectiveProgram,
     settings: RunSettings,
     chunk_bytes: usize,
-    memories: Vec<Mutex<FxHashMap<ChunkBuffer, Vec<u8>>>>,
-    mailboxes: Vec<Mutex<Mailbox>>,
-    tasks: Vec<Task>,
-    first_task: Vec<usize>,
-    ready: Mutex<Ready>,
-    woken: Condvar,
-    workers: usize,
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    /// By rank.
+    memories: Vec<FxHashMap<ChunkBuffer, Vec<u8>>>,
 }
 
 impl CollectiveProgram {
@@ -93,11 +47,16 @@ impl CollectiveProgram {
         settings: RunSettings,
         inputs: &[Vec<u8>],
     ) -> Result<Vec<Vec<u8>>, ProgramError> {
-        let machine = Machine::new(self, settings, inputs)?;
-        let workers: Vec<usize> = (0..machine.workers).collect();
-        let ended = interrupt::side_by_side(workers, |_| machine.work());
-        ended.into_iter().collect::<Result<Vec<()>, _>>()?;
-        machine.stands_still()?;
+        let mut machine = Machine::new(self, settings, inputs)?;
+        // By the place of their sends in the order.
+        let mut messages: FxHashMap<u32, Vec<u8>> = FxHashMap::default();
+        for (place, turn) in (0u32..).zip(walk::order(self)?) {
+            interrupt::check();
+            let arrived = turn.message.and_then(|sent| messages.remove(&sent));
+            if let Some(leaving) = machine.execute(&turn, arrived.unwrap_or_default())? {
+                messages.insert(place, leaving);
+            }
+        }
         Ok((0..self.ranks.len())
             .map(|rank| machine.output(rank))
             .collect())
@@ -151,174 +110,42 @@ impl<'a> Machine<'a> {
             if let Some(whole) = parts.get_mut(&memory) {
                 whole[start..start + input].copy_from_slice(given);
             }
-            memories.push(Mutex::new(parts));
+            memories.push(parts);
         }
-        let mut mailboxes: FxHashMap<(usize, usize, u32), usize> = FxHashMap::default();
-        let (mut tasks, mut first_task) = (Vec::new(), Vec::new());
-        for (rank, own) in program.ranks.iter().enumerate() {
-            first_task.push(tasks.len());
-            for (thread_block, block) in own.thread_blocks.iter().enumerate() {
-                let mut mailbox = |from, to| {
-                    let next = mailboxes.len();
-                    *mailboxes.entry((from, to, block.channel)).or_insert(next)
-                };
-                tasks.push(Task {
-                    rank,
-                    thread_block,
-                    sends: block.sends_to.map(|to| mailbox(rank, to as usize)),
-                    receives: block.receives_from.map(|from| mailbox(from as usize, rank)),
-                    complete: AtomicU32::new(0),
-                    waiting: Mutex::default(),
-                });
-            }
-        }
-        let all = (0..tasks.len()).rev().collect();
         Ok(Machine {
             program,
             settings,
             chunk_bytes,
             memories,
-            mailboxes: (0..mailboxes.len()).map(|_| Mutex::default()).collect(),
-            tasks,
-            first_task,
-            ready: Mutex::new(Ready {
-                tasks: all,
-                idle: 0,
-                over: false,
-            }),
-            woken: Condvar::new(),
-            workers: settings.threads.max(1),
         })
     }
 
-    /// Carries tasks out until none can go on.
-    fn work(&self) -> Result<(), ProgramError> {
-        loop {
-            let task = {
-                let mut ready = lock(&self.ready);
-                loop {
-                    if ready.over {
-                        return Ok(());
-                    }
-                    if let Some(task) = ready.tasks.pop() {
-                        break task;
-                    }
-                    ready.idle += 1;
-                    if ready.idle == self.workers {
-                        ready.over = true;
-                        self.woken.notify_all();
-                        return Ok(());
-                    }
-                    // From time to time, to see whether all work is to stop.
-                    let waited = self.woken.wait_timeout(ready, PERIOD);
-                    (ready, _) = waited.unwrap_or_else(PoisonError::into_inner);
-                    interrupt::check();
-                    ready.idle -= usize::from(!ready.over);
-                }
-            };
-            let ended = self.carry_out(task);
-            if ended.is_err() {
-                self.stop();
-                return ended;
-            }
-        }
-    }
-
-    fn stop(&self) {
-        lock(&self.ready).over = true;
-        self.woken.notify_all();
-    }
-
-    fn wake(&self, tasks: impl IntoIterator<Item = usize>) {
-        let mut ready = lock(&self.ready);
-        for task in tasks {
-            ready.tasks.push(task);
-            self.woken.notify_one();
-        }
-    }
-
-    /// Carries a thread block out until it has to wait.
-    fn carry_out(&self, task: usize) -> Result<(), ProgramError> {
-        let own = &self.tasks[task];
-        let block = &self.program.ranks[own.rank].thread_blocks[own.thread_block];
-        loop {
-            interrupt::check();
-            let step = own.complete.load(Ordering::Acquire);
-            let Some(one) = block.instructions.get(step as usize) else {
-                return Ok(());
-            };
-            if let Some(on) = one.waits_for {
-                let place = self.first_task[own.rank] + on.thread_block as usize;
-                let Some(other) = self.tasks.get(place) else {
-                    return self.wrong(
-                        own.rank,
-                        step,
-                        "waits for a thread block that is not there",
-                    );
-                };
-                let mut waiting = lock(&other.waiting);
-                if other.complete.load(Ordering::Acquire) <= on.step {
-                    waiting.push(task);
-                    return Ok(());
-                }
-            }
-            let mut arrived = Vec::new();
-            if one.operation.receives() {
-                let Some(mailbox) = own.receives else {
-                    return self.wrong(own.rank, step, "receives from no rank");
-                };
-                let mut mailbox = lock(&self.mailboxes[mailbox]);
-                match mailbox.messages.pop_front() {
-                    Some(message) => arrived = message,
-                    None => {
-                        mailbox.waiting = Some(task);
-                        return Ok(());
-                    }
-                }
-            }
-            let leaving = self.execute(own, step, arrived)?;
-            if one.operation.sends() {
-                let Some(mailbox) = own.sends else {
-                    return self.wrong(own.rank, step, "sends to no rank");
-                };
-                let mut mailbox = lock(&self.mailboxes[mailbox]);
-                mailbox.messages.push_back(leaving);
-                let waiting = mailbox.waiting.take();
-                drop(mailbox);
-                self.wake(waiting);
-            }
-            own.complete.store(step + 1, Ordering::Release);
-            let waiting = std::mem::take(&mut *lock(&own.waiting));
-            if !waiting.is_empty() {
-                self.wake(waiting);
-            }
-        }
-    }
-
-    fn wrong<T>(&self, rank: usize, step: u32, what: &str) -> Result<T, ProgramError> {
-        Err(ProgramError::Run {
-            rank: rank as u32,
-            problem: format!("step {step} {what}"),
-        })
-    }
-
-    /// Moves the bytes of an instruction; what it sends.
-    fn execute(&self, task: &Task, step: u32, mut value: Vec<u8>) -> Result<Vec<u8>, ProgramError> {
-        let block = &self.program.ranks[task.rank].thread_blocks[task.thread_block];
-        let one = block.instructions[step as usize];
+    /// Moves the bytes of an instruction, which received `value`. Returns what it sends.
+    fn execute(
+        &mut self,
+        turn: &Turn,
+        mut value: Vec<u8>,
+    ) -> Result<Option<Vec<u8>>, ProgramError> {
+        let rank = turn.rank as usize;
+        let block = &self.program.ranks[rank].thread_blocks[turn.thread_block as usize];
+        let one = block.instructions[turn.step as usize];
+        let wrong = |what: &str| {
+            let problem = format!("step {} {what}", turn.step);
+            let rank = turn.rank;
+            ProgramError::Run { rank, problem }
+        };
         let bytes = one.count as usize * self.chunk_bytes;
         if one.operation == Operation::Nop {
-            return Ok(value);
+            return Ok(None);
         }
         if one.operation.receives() && value.len() != bytes {
-            return self.wrong(task.rank, step, "receives a message of another length");
+            return Err(wrong("receives a message of another length"));
         }
-        let mut memory = lock(&self.memories[task.rank]);
+        let memory = &mut self.memories[rank];
         let place = |operand: Operand| {
-            let rank = task.rank as u32;
             let (buffer, first) =
                 self.program
-                    .address(rank, operand.buffer, self.settings.in_place);
+                    .address(turn.rank, operand.buffer, self.settings.in_place);
             let start = usize::try_from(first + i64::from(operand.offset)).ok();
             (buffer, start.map(|start| start * self.chunk_bytes))
         };
@@ -336,12 +163,12 @@ impl<'a> Machine<'a> {
             one.operation,
             Operation::Receive | Operation::ReceiveCopySend
         ) {
-            let Some(source) = read(&memory, one.source) else {
-                return self.wrong(task.rank, step, outside);
+            let Some(source) = read(memory, one.source) else {
+                return Err(wrong(outside));
             };
             if one.operation == Operation::Reduce {
-                let Some(there) = read(&memory, one.destination) else {
-                    return self.wrong(task.rank, step, outside);
+                let Some(there) = read(memory, one.destination) else {
+                    return Err(wrong(outside));
                 };
                 value = there;
             }
@@ -364,41 +191,11 @@ impl<'a> Machine<'a> {
                 whole.get_mut(start..start + bytes)
             });
             let Some(target) = target else {
-                return self.wrong(task.rank, step, outside);
+                return Err(wrong(outside));
             };
             target.copy_from_slice(&value);
         }
-        Ok(value)
-    }
-
-    /// Refuses the first thread block that is not through.
-    fn stands_still(&self) -> Result<(), ProgramError> {
-        for task in &self.tasks {
-            let block = &self.program.ranks[task.rank].thread_blocks[task.thread_block];
-            let step = task.complete.load(Ordering::Acquire);
-            let Some(one) = block.instructions.get(step as usize) else {
-                continue;
-            };
-            let what = match (one.waits_for, block.receives_from) {
-                (Some(on), _)
-                    if self.tasks[self.first_task[task.rank] + on.thread_block as usize]
-                        .complete
-                        .load(Ordering::Acquire)
-                        <= on.step =>
-                {
-                    format!("thread block {}, step {}", on.thread_block, on.step)
-                }
-                (_, Some(from)) => format!("a message from rank {from}"),
-                _ => "nothing".to_owned(),
-            };
-            let problem = format!(
-                "thread block {}, step {step} waits for {what}, which never comes",
-                task.thread_block
-            );
-            let rank = task.rank as u32;
-            return Err(ProgramError::Run { rank, problem });
-        }
-        Ok(())
+        Ok(one.operation.sends().then_some(value))
     }
 
     fn output(&self, rank: usize) -> Vec<u8> {
@@ -407,8 +204,7 @@ impl<'a> Machine<'a> {
             self.program
                 .address(rank as u32, ChunkBuffer::Output, self.settings.in_place);
         let start = first as usize * self.chunk_bytes;
-        let memory = lock(&self.memories[rank]);
-        memory
+        self.memories[rank]
             .get(&buffer)
             .map_or_else(Vec::new, |whole| whole[start..start + bytes].to_vec())
     }

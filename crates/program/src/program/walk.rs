@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{CollectiveProgram, Operation};
+use super::{CollectiveProgram, Dependency, Operation, ProgramError};
 use opticoll_base::interrupt;
 
 impl Operation {
@@ -36,8 +36,11 @@ pub(super) struct Turn {
     pub(super) message: Option<u32>,
 }
 
-/// All instructions in an order that respects thread blocks, dependencies and messages; `None` where there is none.
-pub(super) fn order(program: &CollectiveProgram) -> Option<Vec<Turn>> {
+/// All instructions in an order that respects thread blocks, dependencies and messages.
+///
+/// # Errors
+/// The first thread block that waits for what never comes.
+pub(super) fn order(program: &CollectiveProgram) -> Result<Vec<Turn>, ProgramError> {
     let blocks: Vec<(u32, u32)> = (0..program.ranks.len() as u32)
         .flat_map(|rank| {
             let count = program.ranks[rank as usize].thread_blocks.len() as u32;
@@ -59,7 +62,9 @@ pub(super) fn order(program: &CollectiveProgram) -> Option<Vec<Turn>> {
         while let Some(one) = own.instructions.get(next[block] as usize) {
             interrupt::check();
             if let Some(on) = one.waits_for {
-                let other = *places.get(&(rank, on.thread_block))?;
+                let Some(&other) = places.get(&(rank, on.thread_block)) else {
+                    break;
+                };
                 if next[other] <= on.step {
                     waiting.entry(other).or_default().push(block);
                     break;
@@ -67,7 +72,10 @@ pub(super) fn order(program: &CollectiveProgram) -> Option<Vec<Turn>> {
             }
             let mut message = None;
             if one.operation.receives() {
-                let connection = (own.receives_from?, rank, own.channel);
+                let Some(from) = own.receives_from else {
+                    break;
+                };
+                let connection = (from, rank, own.channel);
                 let taken = taken.entry(connection).or_default();
                 let Some(&by) = sent.get(&connection).and_then(|sent| sent.get(*taken)) else {
                     listening.insert(connection, block);
@@ -77,7 +85,10 @@ pub(super) fn order(program: &CollectiveProgram) -> Option<Vec<Turn>> {
                 message = Some(by);
             }
             if one.operation.sends() {
-                let connection = (rank, own.sends_to?, own.channel);
+                let Some(to) = own.sends_to else {
+                    break;
+                };
+                let connection = (rank, to, own.channel);
                 sent.entry(connection).or_default().push(order.len() as u32);
                 ready.extend(listening.remove(&connection));
             }
@@ -91,5 +102,27 @@ pub(super) fn order(program: &CollectiveProgram) -> Option<Vec<Turn>> {
             ready.extend(waiting.remove(&block).into_iter().flatten());
         }
     }
-    (order.len() == program.instructions()).then_some(order)
+    let ends = blocks.iter().zip(&next);
+    let stuck = ends.filter_map(|(&(rank, block), &step)| {
+        let own = &program.ranks[rank as usize].thread_blocks[block as usize];
+        let one = own.instructions.get(step as usize)?;
+        let is_complete = |on: Dependency| {
+            let other = places.get(&(rank, on.thread_block));
+            other.is_some_and(|&other| next[other] > on.step)
+        };
+        let what = match (one.waits_for, own.receives_from) {
+            (Some(on), _) if !is_complete(on) => {
+                format!("thread block {}, step {}", on.thread_block, on.step)
+            }
+            (_, Some(from)) => format!("a message from rank {from}"),
+            _ => "another rank, of which it names none".to_owned(),
+        };
+        let problem =
+            format!("thread block {block}, step {step} waits for {what}, which never comes");
+        Some(ProgramError::Run { rank, problem })
+    });
+    match stuck.into_iter().next() {
+        Some(error) => Err(error),
+        None => Ok(order),
+    }
 }

@@ -129,7 +129,7 @@ impl Plan {
     /// size : str or int, optional
     ///     Size of the collective in bytes or with its unit; several, separated by commas (default: 4MiB).
     /// on : str
-    ///     Who carries it out: `threads` of this process, or a process for each rank by `mpi`.
+    ///     Who carries it out: this `process`, or a process for each rank by `mpi`.
     /// type : str
     ///     Type of the elements, such as `float32`.
     /// operator : str
@@ -155,7 +155,7 @@ impl Plan {
     /// >>> plan = opticoll.plan("all_reduce", "wdm_ring:ranks=4,wavelengths=1", "ring")
     /// >>> [(row.mode, row.wrong) for row in plan.run("1KiB", operator="max")]
     /// [('out of place', 0), ('in place', 0)]
-    #[pyo3(signature = (size: "str | int | None" = None, *, on = "threads", r#type = "int32", operator = "sum", repetitions = 1, time_limit = "30s") -> "list[RunRow]")]
+    #[pyo3(signature = (size: "str | int | None" = None, *, on = "process", r#type = "int32", operator = "sum", repetitions = 1, time_limit = "30s") -> "list[RunRow]")]
     fn run<'py>(
         slf: &Bound<'py, Plan>,
         size: Option<&Bound<'py, PyAny>>,

@@ -31,7 +31,7 @@ pub(in super::super) fn write(
         let chunks = collective.chunks();
         return Err(ProgramError::Uneven { size, chunks });
     };
-    let order = walk::order(program).ok_or_else(|| ProgramError::NoProgram {
+    let order = walk::order(program).map_err(|_| ProgramError::NoProgram {
         problem: "its instructions wait for one another".into(),
     })?;
     let ranks = collective.ranks();

@@ -1,4 +1,4 @@
-"""Programs carried out by threads of this process, in the compiled core.
+"""Programs carried out within this process, in the compiled core.
 
 >>> import opticoll
 >>> from opticoll.execution.payload import payload_of
@@ -9,7 +9,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from dataclasses import dataclass
 
@@ -51,7 +50,6 @@ def carry_out(program: Program, payload: Payload, *, in_place: bool, repetitions
             element_type=payload.element_type,
             operator=payload.operator,
             in_place=in_place,
-            threads=os.cpu_count() or 1,
         )
     seconds = (time.perf_counter() - start) / repetitions
     wrong = sum(
