@@ -73,7 +73,7 @@ plan all_gather --fabric wdm_ring:ranks=7,wavelengths=1 --algorithm neighbour_ex
 plan all_gather --fabric {RING} --policy never => unknown policy `never` | every_step
 plan all_gather --fabric {RING} --simulator circus => did you mean `circuit`?
 plan all_gather --fabric {RING} --wavelength first => `first` | first_fit
-plan all_gather --fabric {RING} --wavelength random:seed=2.5 => seed=2.5
+plan all_gather --fabric {RING} --wavelength first_fit:seed=2 => seed
 plan broadcast --fabric {RING} --root 16 => root 16 is no rank
 plan broadcast --fabric {RING} --root=-1 => root -1 is no rank
 plan broadcast --fabric {RING} --root first => --root | `first` | whole number

@@ -360,7 +360,7 @@ def test_the_planner_refuses_an_assignment_it_would_not_use() -> None:
     fabric = "wdm_ring:ranks=16,wavelengths=2"
     for algorithm in ("relay_tree", "auto"):
         with pytest.raises(opticoll.errors.AlgorithmError, match="by itself"):
-            opticoll.plan("all_gather", fabric, algorithm, wavelength="random")
+            opticoll.plan("all_gather", fabric, algorithm, wavelength="best_fit")
 
 
 FOLDED = "wdm_ring:ranks=64,wavelengths=8"

@@ -220,7 +220,7 @@ def test_options_in_which_fabrics_differ_are_axes() -> None:
 
 ALONE = [
     "plan all_gather --fabric wdm_ring:ranks=8,wavelengths=2 --algorithm ring --policy free"
-    " --wavelength first_fit:order=longest",
+    " --wavelength first_fit",
     "simulate broadcast --fabric torus:dims=4x2 --root 3 --start step --link-bin 10us",
     "compare all_gather --fabric wdm_ring:ranks=8,wavelengths=2 --fabric torus:dims=4x2"
     " --algorithms ring --sizes 1KiB,4KiB --policy free --start step",

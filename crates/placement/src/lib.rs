@@ -20,7 +20,7 @@ use wss_grid::placement::assign_on_grid;
 
 pub use error::{PlacementError, PlacementProblem};
 
-/// The plan of a schedule with a named assignment of channels, such as `first_fit:order=longest`.
+/// The plan of a schedule with a named assignment of channels, such as `first_fit`.
 ///
 /// # Errors
 /// An assignment that is unknown or not for this fabric, or a schedule that does not fit.

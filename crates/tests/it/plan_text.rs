@@ -53,7 +53,7 @@ fn sizes_converters_and_fibres_are_read_back() {
         AllReduce,
         "wrht:group_size=3,striping=true",
         "wdm_ring:ranks=12,wavelengths=5,fibres=2,ports=7",
-        "random:seed=5",
+        "best_fit",
     ));
 }
 

@@ -88,7 +88,7 @@ def plan(
         source, a CSV file, or the name of a generator such as `zipf:exponent=1.2,seed=0`
         (default: the same of all pairs, which a demand of equal blocks is, too).
     wavelength
-        Assignment of wavelengths, such as `first_fit:order=longest`.
+        Assignment of wavelengths, such as `first_fit`.
     watch
         Called by `auto` with the name of each candidate before the candidate is planned.
     settings
@@ -210,7 +210,7 @@ def compare(
     demand
         What each rank sends to each other in an all_to_all, as for `plan`; `sizes` scale it.
     wavelength
-        Assignment of wavelengths, such as `first_fit:order=longest`.
+        Assignment of wavelengths, such as `first_fit`.
     settings
         The simulator and its settings, as for `Plan.simulate`.
 

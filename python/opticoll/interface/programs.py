@@ -149,7 +149,7 @@ def train(
     epochs, samples
         Length of the training: number of epochs, and samples of an epoch.
     wavelength
-        Assignment of wavelengths, such as `first_fit:order=longest`.
+        Assignment of wavelengths, such as `first_fit`.
     tensor_parallel, pipeline_parallel, data_parallel, expert_parallel
         Numbers of ranks that divide each matrix, of stages, of replicas of the model, and of
         replicas that divide the experts. If any of these or of the following is given, groups of

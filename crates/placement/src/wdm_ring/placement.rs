@@ -11,14 +11,10 @@
 //! | `optimal` | the proved construction for one-stage all-to-all; refuses other steps |
 //! | `first_fit` | the lowest channel |
 //! | `best_fit` | the channel whose free gap around the path is the shortest |
-//! | `least_used` | the channel used on the fewest links so far in the slot |
-//! | `most_used` | the channel used on the most links so far in the slot |
-//! | `random` | any, from a seeded generator |
 //!
-//! Orders of placing: `given`, `longest` (path first), `left` (by starting rank along a direction
-//! from an idle link on), or `auto`: `left` where a direction has an idle link, for then paths are
-//! intervals and first-fit by left end needs exactly as many wavelengths as the greatest load;
-//! `longest` otherwise.
+//! Where a direction has an idle link, its paths are placed by their starting rank from that link on: then they are
+//! intervals, and first-fit by left end needs exactly as many wavelengths as the greatest load.
+//! Elsewhere the longest path comes first.
 
 mod converted;
 pub mod grid;
@@ -27,8 +23,6 @@ mod order;
 
 use std::collections::BTreeMap;
 
-use rand::{RngExt, SeedableRng};
-use rand_pcg::Pcg64Mcg;
 use thiserror::Error;
 
 use crate::distinct_wavelengths;
@@ -37,12 +31,11 @@ use crate::{PlacementError, PlacementProblem};
 use grid::ChannelOccupancy;
 use opticoll_base::interrupt;
 use opticoll_base::names::{same_name, shown, suggest};
-use opticoll_base::spec::{OptionRecord, Spec, SpecError};
+use opticoll_base::spec::{Spec, SpecError};
 use opticoll_fabric::fabric::{Fabric, Light, WrongFamily};
 use opticoll_fabric::family::wdm_ring::{WdmLight, WdmRing};
 use opticoll_plan::plan::{Lightpath, NamedRoutes, Plan, Repetition};
 use opticoll_plan::schedule::Schedule;
-pub use order::Order;
 
 /// Why no wavelengths were assigned.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -111,9 +104,9 @@ pub enum WavelengthError {
     },
 }
 
-/// Which of the channels that are free on a path and in a slot is taken.
+/// How wavelengths are assigned: which of the channels that are free on a path and in a slot is taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ChannelRule {
+pub enum Assignment {
     /// The optimal construction for one-stage all-to-all where it applies, else first fit.
     Auto,
     /// The optimal construction for one-stage all-to-all only.
@@ -122,21 +115,6 @@ pub enum ChannelRule {
     FirstFit,
     /// The one with the shortest free gap.
     BestFit,
-    /// The one used on the fewest links.
-    LeastUsed,
-    /// The one used on the most links.
-    MostUsed,
-    /// Any, from a generator with this seed.
-    Random(u64),
-}
-
-/// How wavelengths are assigned.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Assignment {
-    /// Which free channel is taken.
-    pub rule: ChannelRule,
-    /// In which order transfers are placed.
-    pub order: Order,
 }
 
 /// The declaration of an assignment.
@@ -147,21 +125,9 @@ pub struct AssignmentRecord {
     pub summary: &'static str,
     /// Where it comes from.
     pub citation: &'static str,
-    /// Its options.
-    pub options: &'static [OptionRecord],
-    /// The rule that a specification of it gives.
-    rule: fn(&Spec) -> Result<ChannelRule, SpecError>,
+    /// Which free channel it takes.
+    pub rule: Assignment,
 }
-
-const ORDER: OptionRecord = OptionRecord::new(
-    "order",
-    "order in which the lightpaths of a step get their channels: given, as \
-         listed; longest, longest first; left, by place on the ring",
-)
-.range("auto, given, longest, left")
-.default("auto");
-const SURVEY: &str = "Zang, Jue and Mukherjee, A Review of Routing and Wavelength Assignment, \
-                      Optical Networks Magazine 2000";
 
 /// All assignments; the first is the default.
 pub const RECORDS: &[AssignmentRecord] = &[
@@ -169,69 +135,34 @@ pub const RECORDS: &[AssignmentRecord] = &[
         name: "auto",
         summary: "optimal for a step that is a one-stage all-to-all, otherwise first_fit",
         citation: "opticoll",
-        options: &[ORDER],
-        rule: |_| Ok(ChannelRule::Auto),
+        rule: Assignment::Auto,
     },
     AssignmentRecord {
         name: "optimal",
         summary: "Construction for one-stage all-to-all that meets the load bound",
         citation: "The bound: Opatrny, Theoretical Computer Science 2003",
-        options: &[],
-        rule: |_| Ok(ChannelRule::Optimal),
+        rule: Assignment::Optimal,
     },
     AssignmentRecord {
         name: "first_fit",
         summary: "The lowest free channel",
-        citation: SURVEY,
-        options: &[ORDER],
-        rule: |_| Ok(ChannelRule::FirstFit),
+        citation: "Zang, Jue and Mukherjee, A Review of Routing and Wavelength Assignment, Optical Networks \
+                   Magazine 2000",
+        rule: Assignment::FirstFit,
     },
     AssignmentRecord {
         name: "best_fit",
         summary: "The free channel with the shortest gap around the route",
         citation: "Sathishkumar and Mahalingam, IJCSIT 2015",
-        options: &[ORDER],
-        rule: |_| Ok(ChannelRule::BestFit),
-    },
-    AssignmentRecord {
-        name: "least_used",
-        summary: "The free channel used on the fewest links so far",
-        citation: SURVEY,
-        options: &[ORDER],
-        rule: |_| Ok(ChannelRule::LeastUsed),
-    },
-    AssignmentRecord {
-        name: "most_used",
-        summary: "The free channel used on the most links so far",
-        citation: SURVEY,
-        options: &[ORDER],
-        rule: |_| Ok(ChannelRule::MostUsed),
-    },
-    AssignmentRecord {
-        name: "random",
-        summary: "A random free channel, drawn from a seeded generator",
-        citation: SURVEY,
-        options: &[
-            ORDER,
-            OptionRecord::new("seed", "seed of the random generator")
-                .range("0 to 4294967295")
-                .default("0"),
-        ],
-        rule: |spec| {
-            let seed = spec.count("seed", 0, u32::MAX)?;
-            Ok(ChannelRule::Random(seed.unwrap_or(0).into()))
-        },
+        rule: Assignment::BestFit,
     },
 ];
 
 impl Assignment {
     /// The assignment used where none is named.
-    pub const AUTO: Assignment = Assignment {
-        rule: ChannelRule::Auto,
-        order: Order::Auto,
-    };
+    pub const AUTO: Assignment = Assignment::Auto;
 
-    /// Reads a specification such as `first_fit:order=longest` or `random:seed=7`.
+    /// Reads the name of an assignment, such as `first_fit`.
     pub fn parse(text: &str) -> Result<Assignment, WavelengthError> {
         let spec: Spec = text.parse()?;
         let record = RECORDS
@@ -241,24 +172,12 @@ impl Assignment {
                 name: spec.name().into(),
                 hint: suggest(spec.name(), RECORDS.iter().map(|record| record.name)),
             })?;
-        spec.only_declared(record.options)?;
-        let order = match spec.option("order").unwrap_or("auto") {
-            "auto" => Order::Auto,
-            "given" => Order::Given,
-            "longest" => Order::Longest,
-            "left" => Order::Left,
-            _ => {
-                return Err(spec
-                    .refuse("order", "must be auto, given, longest or left")
-                    .into());
-            }
-        };
-        let rule = (record.rule)(&spec)?;
-        Ok(Assignment { rule, order })
+        spec.only_declared(&[])?;
+        Ok(record.rule)
     }
 }
 
-/// The plan of a schedule by the shortest arcs with a named assignment, such as `first_fit:order=longest`.
+/// The plan of a schedule by the shortest arcs with a named assignment, such as `first_fit`.
 ///
 /// # Errors
 /// An unknown assignment, or a schedule that does not fit.
@@ -269,9 +188,9 @@ pub(crate) fn place_by_name(
     assignment: &str,
     algorithm: String,
 ) -> Result<Plan, PlacementError> {
-    let chosen = Assignment::parse(assignment)?;
+    let rule = Assignment::parse(assignment)?;
     let light = super::route::shortest_arcs(&schedule, ring);
-    Ok(assign(schedule, light, fabric, chosen, algorithm)?)
+    Ok(assign(schedule, light, fabric, rule, algorithm)?)
 }
 
 impl From<WavelengthError> for PlacementError {
@@ -293,24 +212,20 @@ impl From<WavelengthError> for PlacementError {
 ///
 /// # Errors
 /// A transfer to its own source or to no rank, over a broken fibre or farther than light reaches, or
-/// [`ChannelRule::Optimal`] on other steps than one-stage all-to-alls.
+/// [`Assignment::Optimal`] on other steps than one-stage all-to-alls.
 pub fn assign(
     schedule: Schedule,
     mut light: Vec<Light>,
     fabric: &Fabric,
-    assignment: Assignment,
+    rule: Assignment,
     algorithm: String,
 ) -> Result<Plan, WavelengthError> {
     let ring = fabric.needed::<WdmRing>("a wavelength assignment")?;
     let mut steps = StepAssignment {
         schedule: &schedule,
         ring,
-        assignment,
+        rule,
         grid: ChannelOccupancy::new(ring),
-        generator: Pcg64Mcg::seed_from_u64(match assignment.rule {
-            ChannelRule::Random(seed) => seed,
-            _ => 0,
-        }),
     };
     let transfers = schedule.len();
     let mut slot = vec![0; transfers];
@@ -342,9 +257,8 @@ pub fn assign(
 struct StepAssignment<'a> {
     schedule: &'a Schedule,
     ring: &'a WdmRing,
-    assignment: Assignment,
+    rule: Assignment,
     grid: ChannelOccupancy,
-    generator: Pcg64Mcg,
 }
 
 impl StepAssignment<'_> {
@@ -356,8 +270,7 @@ impl StepAssignment<'_> {
         light: &mut [Light],
         mut put: impl FnMut(usize, u32),
     ) -> Result<u32, WavelengthError> {
-        let Assignment { rule, order } = self.assignment;
-        let (schedule, ring) = (self.schedule, self.ring);
+        let (schedule, ring, rule) = (self.schedule, self.ring, self.rule);
         let range = schedule.step(step);
         let columns = schedule.columns(step);
         let ends = |offset: usize| (columns.source()[offset], columns.destination()[offset]);
@@ -398,7 +311,7 @@ impl StepAssignment<'_> {
             light[first + offset] = ring.light(arcs[offset].direction, channel);
             put(first + offset, slot);
         };
-        if ring.ports.is_none() && matches!(rule, ChannelRule::Auto | ChannelRule::Optimal) {
+        if ring.ports.is_none() && matches!(rule, Assignment::Auto | Assignment::Optimal) {
             if let Some(channels) = optimal::channels(columns, &arcs, ring) {
                 for (offset, channel) in channels.iter().enumerate() {
                     interrupt::check();
@@ -410,31 +323,22 @@ impl StepAssignment<'_> {
                     .map_or(0, |most| most / ring.channels() + 1));
             }
         }
-        if rule == ChannelRule::Optimal {
+        if rule == Assignment::Optimal {
             return Err(WavelengthError::NotAllToAll { step });
         }
-        let order = order::order(order, &arcs, ring.ranks);
+        let order = order::order(&arcs, ring.ranks);
         if ring.converters {
             return Ok(converted::place(ring, &arcs, &order, ends, put));
         }
         self.grid.clear();
-        Ok(place(
-            &mut self.grid,
-            rule,
-            &mut self.generator,
-            &arcs,
-            &order,
-            ends,
-            put,
-        ))
+        Ok(place(&mut self.grid, rule, &arcs, &order, ends, put))
     }
 }
 
 /// Places the arcs of a step in the order given; returns how many slots they take.
 fn place(
     grid: &mut ChannelOccupancy,
-    rule: ChannelRule,
-    generator: &mut Pcg64Mcg,
+    rule: Assignment,
     arcs: &[Arc],
     order: &[usize],
     ends: impl Fn(usize) -> (u32, u32),
@@ -444,23 +348,13 @@ fn place(
         interrupt::check();
         let arc = arcs[offset];
         let (slot, lowest) = grid.earliest(arc, ends(offset));
-        let least_by = |cost: &dyn Fn(u32) -> u32| {
-            grid.free(slot, arc)
-                .into_iter()
-                .min_by_key(|&channel| cost(channel))
-                .unwrap_or(lowest)
-        };
         let channel = match rule {
-            ChannelRule::Auto | ChannelRule::Optimal | ChannelRule::FirstFit => lowest,
-            ChannelRule::BestFit => least_by(&|channel| grid.gap(slot, channel, arc)),
-            ChannelRule::LeastUsed => least_by(&|channel| grid.used(slot, channel, arc.direction)),
-            ChannelRule::MostUsed => {
-                least_by(&|channel| u32::MAX - grid.used(slot, channel, arc.direction))
+            Assignment::BestFit => {
+                let free = grid.free(slot, arc).into_iter();
+                let shortest = free.min_by_key(|&channel| grid.gap(slot, channel, arc));
+                shortest.unwrap_or(lowest)
             }
-            ChannelRule::Random(_) => {
-                let free = grid.free(slot, arc);
-                free[generator.random_range(0..free.len())]
-            }
+            _ => lowest,
         };
         grid.take(slot, channel, arc, ends(offset));
         put(offset, slot, channel);

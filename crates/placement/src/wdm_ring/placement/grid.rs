@@ -25,8 +25,6 @@ pub struct ChannelOccupancy {
     /// Lightpaths sent and received, `[slot][rank]`, kept only under a limit on ports.
     sent: Vec<u32>,
     received: Vec<u32>,
-    /// Links on which a channel is taken, `[slot][direction][channel]`.
-    used: Vec<u32>,
     slots: u32,
     /// The arc and ends placed last with its slot: an equal one cannot go earlier.
     last: Option<(Arc, (u32, u32), u32)>,
@@ -48,7 +46,6 @@ impl ChannelOccupancy {
             unfilled: [Vec::new(), Vec::new()],
             sent: Vec::new(),
             received: Vec::new(),
-            used: Vec::new(),
             slots: 0,
             last: None,
         }
@@ -60,7 +57,6 @@ impl ChannelOccupancy {
         self.unfilled.iter_mut().for_each(Vec::clear);
         self.sent.clear();
         self.received.clear();
-        self.used.clear();
         self.words = 0;
         self.slots = 0;
         self.last = None;
@@ -104,8 +100,6 @@ impl ChannelOccupancy {
                 *unfilled &= !(full << (word % 64));
             }
         }
-        let used = self.use_index(slot, channel, arc.direction);
-        self.used[used] += arc.hops;
         if self.ports.is_some() {
             let row = slot as usize * self.ranks;
             self.sent[row + ends.0 as usize] += 1;
@@ -117,29 +111,14 @@ impl ChannelOccupancy {
     /// The links of the free gap around `arc` on a channel, all links where the channel is unused.
     pub(super) fn gap(&self, slot: u32, channel: u32, arc: Arc) -> u32 {
         let ranks = self.ranks as u32;
-        if self.used(slot, channel, arc.direction) == 0 {
-            return ranks;
-        }
         let is_free = |link: u32| !self.is_taken(slot, channel, arc.direction, link % ranks);
-        let after = (arc.hops..)
+        let after = (arc.hops..ranks)
             .take_while(|hop| is_free(arc.first + hop))
             .count() as u32;
-        let before = (1..)
+        let before = (1..=ranks - arc.hops - after)
             .take_while(|hop| is_free(arc.first + ranks - hop))
             .count() as u32;
         arc.hops + after + before
-    }
-
-    /// The links of a direction on which a channel is taken in a slot.
-    pub(super) fn used(&self, slot: u32, channel: u32, direction: Direction) -> u32 {
-        self.used
-            .get(self.use_index(slot, channel, direction))
-            .copied()
-            .unwrap_or(0)
-    }
-
-    fn use_index(&self, slot: u32, channel: u32, direction: Direction) -> usize {
-        (slot as usize * 2 + direction as usize) * self.channels as usize + channel as usize
     }
 
     fn is_taken(&self, slot: u32, channel: u32, direction: Direction, link: u32) -> bool {
@@ -294,8 +273,6 @@ impl ChannelOccupancy {
             return;
         }
         self.slots = slot + 1;
-        self.used
-            .resize(self.slots as usize * 2 * self.channels as usize, 0);
         let (word, _) = self.position(slot, self.channels - 1);
         if word >= self.words {
             self.words = word + 1;

@@ -3,37 +3,17 @@
 use crate::wdm_ring::route::{Arc, loads};
 use opticoll_fabric::family::wdm_ring::Direction;
 
-/// The order in which a step's transfers are placed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Order {
-    /// `Left` for a direction with an idle link, `Longest` otherwise.
-    Auto,
-    /// As the schedule lists them.
-    Given,
-    /// The longest path first, then by starting rank.
-    Longest,
-    /// By the first link along the direction, counted from the least loaded link on.
-    Left,
-}
-
-/// The offsets of `arcs` in the order of placing. Equal arcs keep the schedule's order and stand
-/// side by side (except in `Given`), which makes the search for the second one short.
-pub(super) fn order(order: Order, arcs: &[Arc], ranks: u32) -> Vec<usize> {
+/// The offsets of `arcs` in the order of placing: by the first link along a direction, counted from its idle link on,
+/// where it has one; the longest path first elsewhere, then by starting rank. Equal arcs keep the schedule's order and
+/// stand side by side, which makes the search for the second one short.
+pub(super) fn order(arcs: &[Arc], ranks: u32) -> Vec<usize> {
     let mut offsets: Vec<usize> = (0..arcs.len()).collect();
-    if order == Order::Given {
-        return offsets;
-    }
     let cuts = Direction::BOTH.map(|direction| cut(direction, arcs, ranks));
-    let left = Direction::BOTH.map(|direction| match order {
-        Order::Left => true,
-        Order::Auto => cuts[direction as usize].idle,
-        Order::Longest | Order::Given => false,
-    });
     // One key per arc: direction, then (start after the cut) or (longest first, start).
     let key = |arc: &Arc| {
         let direction = arc.direction as usize;
         let start = (arc.first + ranks - cuts[direction].link) % ranks;
-        if left[direction] {
+        if cuts[direction].idle {
             (direction, start, ranks - arc.hops)
         } else {
             (direction, ranks - arc.hops, arc.first)
