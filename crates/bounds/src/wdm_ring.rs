@@ -40,9 +40,6 @@
 //! from one. A reduce_scatter backwards is such an all_gather: the lightpaths that bring every
 //! contribution of a block to its owner, backwards, bring the owner's block to every rank.
 //!
-//! **per_step.** See [`price`]: the same with a price for every slot, raised as far as a
-//! certificate is found. On rings of up to a thousand ranks it has not been seen to exceed relay_tree.
-//!
 //! **cut.** all_to_all: P floor(N / 2) ceil(N / 2) chunks go from one half of the ring to the other,
 //! over two directed links with c channels each: S >= ceil(P floor(N^2 / 4) / (2c)).
 //!
@@ -190,21 +187,15 @@ pub fn slots(ring: &WdmRing, collective: &Collective) -> Vec<Bound> {
         let ranks = collective.ranks();
         let known = greatest(&bounds).steps;
         if let Some(steps) = relay_tree::least_steps(ranks, pieces, 2 * channels, known) {
-            let relayed = |steps, name| Bound {
+            bounds.push(Bound {
                 steps,
-                name,
+                name: "relay_tree",
                 assumption: if ring.multicast {
                     RELAYED_TO_ONE
                 } else {
                     RELAYED
                 },
-            };
-            bounds.push(relayed(steps, "relay_tree"));
-            let least = greatest(&bounds).steps;
-            let priced = price::least_steps(ranks, pieces, 2 * channels, least);
-            if priced > least {
-                bounds.push(relayed(priced, "per_step"));
-            }
+            });
         }
     }
     bounds

@@ -295,12 +295,6 @@ fn bounds_know_what_a_ring_has_or_lacks() {
         ),
         (
             "ranks=64,wavelengths=8,multicast=drop_and_continue",
-            AllGather,
-            "per_step",
-            None,
-        ),
-        (
-            "ranks=64,wavelengths=8,multicast=drop_and_continue",
             ReduceScatter,
             "relay_tree",
             Some(7),

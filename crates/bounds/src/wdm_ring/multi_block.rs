@@ -44,7 +44,7 @@
 //! tree's, and each has a link at least: C_t(N) + N - 1 >= C_S(N) + N - 1 links for every byte.
 
 use super::memo::Memo;
-use super::price::{LastSteps, certificate_for};
+use super::price::{LastSteps, certificate};
 use opticoll_base::interrupt;
 
 /// More N times S than this are not worth the wait.
@@ -71,7 +71,7 @@ fn find_least_steps(ranks: u32, channels: u64, intake: u64, known: u64) -> u64 {
     let refuted = |steps: &u64| {
         let supply = held(ranks, intake).map(|held| held.saturating_mul(channels));
         let supply: Vec<u64> = supply.take(*steps as usize).collect();
-        u64::from(ranks) * steps <= MOST_WORK && certificate_for(ranks, 1, &supply).is_some()
+        u64::from(ranks) * steps <= MOST_WORK && certificate(ranks, &supply).is_some()
     };
     (known..).find(|steps| !refuted(steps)).unwrap_or(known)
 }

@@ -1,11 +1,8 @@
-//! The relay-tree bound with a price for every step.
+//! The least priced length of a relay tree.
 //!
 //! Let a link-channel of step t = 1..S cost p_t >= 0, and let G(p) be the least priced length of a
 //! relay tree: a lightpath of length l used in step t costs p_t l, and a rank forwards only in later
-//! steps than the one in which it received. Every block needs such a tree, there are N of them, and
-//! step t has 2cN link-channels. If P G(p) > 2c (p_1 + ... + p_S) for *some* p, then S steps are
-//! impossible. Prices that show it are a certificate, which [`refutes`] checks in whole numbers.
-//! All prices 1 give the plain bound: G(1, ..., 1) = C_S(N).
+//! steps than the one in which it received. All prices 1 give the plain length: G(1, ..., 1) = C_S(N).
 //!
 //! **Dynamic program.** Lightpaths of a cheapest tree do not cross and come from the nearest holder
 //! (see [`super::relay_tree`]), so the ranks not yet reached form gaps between holders, and each gap
@@ -32,7 +29,6 @@
 //! each difference back to the prices that it is made of gives the load of every step in a cheapest
 //! tree, which says where prices should rise.
 
-use super::memo::Memo;
 use opticoll_base::interrupt;
 
 /// The difference to what cannot be reached: more than any price that is computed with.
@@ -224,32 +220,21 @@ pub fn loads(ranks: u32, prices: &[u64]) -> Option<Vec<u64>> {
     LastSteps::new(ranks, &[])?.loads(prices)
 }
 
-/// Whether these prices prove that an all_gather of blocks of `pieces` chunks cannot take so few steps
-/// (one price per step) with `channels` channels over both directions.
-pub fn refutes(ranks: u32, pieces: u64, channels: u64, prices: &[u64]) -> bool {
-    exceeds(ranks, pieces, &vec![channels; prices.len()], prices)
-}
-
-/// Whether `pieces` trees for each block cost more at these prices than all that there is in each step:
+/// Whether a tree for each block costs more at these prices than all that there is in each step:
 /// `supply` link-channels for every rank.
-fn exceeds(ranks: u32, pieces: u64, supply: &[u64], prices: &[u64]) -> bool {
+fn exceeds(ranks: u32, supply: &[u64], prices: &[u64]) -> bool {
     let each = supply.iter().zip(prices);
     let worth: u128 = each
         .map(|(supply, price)| u128::from(*supply) * u128::from(*price))
         .sum();
-    cheapest(ranks, prices).is_some_and(|least| u128::from(least) * u128::from(pieces) > worth)
+    cheapest(ranks, prices).is_some_and(|least| u128::from(least) > worth)
 }
 
-/// Prices that refute so many steps, if any are found.
-pub fn certificate(ranks: u32, pieces: u64, channels: u64, steps: u64) -> Option<Vec<u64>> {
-    certificate_for(ranks, pieces, &vec![channels; steps as usize])
-}
-
-/// Prices at which `pieces` trees cost more than the `supply` of all steps, if any are found in some rounds of
+/// Prices at which a tree costs more than the `supply` of all steps, if any are found in some rounds of
 /// adjustment: steps that the cheapest tree loads beyond their supply become dearer, others cheaper
 /// (multiplicative weights; Arora, Hazan and Kale, Theory of Computing 2012). What is found is checked
 /// by [`exceeds`].
-pub(super) fn certificate_for(ranks: u32, pieces: u64, supply: &[u64]) -> Option<Vec<u64>> {
+pub(super) fn certificate(ranks: u32, supply: &[u64]) -> Option<Vec<u64>> {
     let least = supply.iter().copied().min()?.max(1) as f64;
     let most = supply.iter().copied().max()?.max(1) as f64;
     // Scarce steps are dear from the beginning.
@@ -263,13 +248,13 @@ pub(super) fn certificate_for(ranks: u32, pieces: u64, supply: &[u64]) -> Option
         let total: f64 = weights.iter().sum();
         let scale = SCALE * weights.len() as f64 / total;
         let prices: Vec<u64> = weights.iter().map(|w| (w * scale) as u64).collect();
-        if exceeds(ranks, pieces, supply, &prices) {
+        if exceeds(ranks, supply, &prices) {
             return Some(prices);
         }
         let loads = loads(ranks, &prices)?;
         let rate = 0.5 / (1.0 + f64::from(round)).sqrt();
         for (step, load) in loads.into_iter().enumerate() {
-            let load = (load * pieces) as f64;
+            let load = load as f64;
             sums[step] += load;
             let over = (load / supply_of(step) - 1.0).clamp(-1.0, 2.0);
             weights[step] = (weights[step] * (rate * over).exp()).clamp(1e-3, 1e3);
@@ -285,27 +270,6 @@ pub(super) fn certificate_for(ranks: u32, pieces: u64, supply: &[u64]) -> Option
 /// Rounds of adjustment, and the mean price.
 const ROUNDS: u32 = 60;
 const SCALE: f64 = 10_000.0;
-
-/// More N times S than this are not worth the wait of [`least_steps`].
-const MOST_WORK: u64 = 50_000;
-
-/// What [`least_steps`] is asked: ranks, pieces, channels, and the least number of steps.
-type Asked = (u32, u64, u64, u64);
-
-static KNOWN: Memo<Asked, u64> = Memo::new();
-
-/// The least S from `least` on that is not refuted by a certificate that was found.
-pub(super) fn least_steps(ranks: u32, pieces: u64, channels: u64, least: u64) -> u64 {
-    let affordable = |steps: &u64| u64::from(ranks) * steps <= MOST_WORK;
-    let find = || {
-        (least..)
-            .take_while(affordable)
-            .take_while(|&steps| certificate(ranks, pieces, channels, steps).is_some())
-            .last()
-            .map_or(least, |refuted| refuted + 1)
-    };
-    KNOWN.to((ranks, pieces, channels, least), find)
-}
 
 #[cfg(test)]
 mod tests {

@@ -1,5 +1,0 @@
-#![no_main]
-
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    let _ = opticoll_fuzz::check("goal_binary", bytes);
-});
