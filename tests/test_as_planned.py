@@ -87,7 +87,7 @@ def test_messages_of_a_collective_start_as_its_plan_says(fabric: str, collective
     assert row.time_ps == plan.simulate(size).time_ps
 
 
-@pytest.mark.parametrize("ending", ["goal", "bin", "tit", "et"])
+@pytest.mark.parametrize("ending", ["goal", "tit", "et"])
 @pytest.mark.parametrize(
     "fabric",
     [

@@ -139,9 +139,9 @@ def test_the_figure_shows_the_links_of_the_critical_path(
 
 def test_a_pipe_is_read_once_and_kept(run: Run, tmp_path: Path) -> None:
     ring = ("all_gather", "--fabric", "torus:dims=4", "--algorithm", "ring")
-    plan, trace, rows = (tmp_path / name for name in ("p.plan", "t.bin", "rows.json"))
+    plan, trace, rows = (tmp_path / name for name in ("p.plan", "t.goal", "rows.json"))
     assert run("plan", *ring, "--output", plan).code == 0
-    assert run("export", *ring, "--format", "goal_binary", "--output", trace).code == 0
+    assert run("export", *ring, "--output", trace).code == 0
     rows.write_text(run("simulate", plan, "--size", "1KiB", "--json").out)
     page = ("--output", tmp_path / "page.html")
     for file, command, more in (

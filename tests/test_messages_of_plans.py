@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import struct
 from collections import defaultdict
 from collections.abc import Iterator
 from itertools import pairwise
@@ -104,49 +103,11 @@ def plans(kind: str, *fabrics: str) -> list[opticoll.Plan]:
     return some_of(made, 6)
 
 
-def decoded(content: bytes) -> list[list[Operation]]:
-    """The operations of each rank, by the layout of binary GOAL."""
-    magic, ranks, *highest = struct.unpack_from("<QIBB", content)
-    assert (magic, highest) == (4223, [0, 0])
-    table = [struct.unpack_from("<QQ", content, 14 + 16 * rank) for rank in range(ranks)]
-    # Parts follow one another to the end.
-    ends = [8 + end for _, end in table]
-    assert [8 + begin for begin, _ in table] == [14 + 16 * ranks, *ends[:-1]]
-    assert ends[-1] == len(content)
-    made = []
-    for begin, end in table:
-        count, roots = struct.unpack_from("<II", content, 8 + begin)
-        free = struct.unpack_from(f"<{roots}I", content, 16 + begin)
-        at = 16 + begin + 4 * roots
-        nodes = [struct.unpack_from("<IBIQIBBIIII", content, at + 39 * n) for n in range(count)]
-        at += 39 * count
-        edges = struct.unpack_from(f"<{(8 + end - at) // 4}I", content, at)
-        awaited: list[set[int]] = [set() for _ in nodes]
-        told = 0
-        for number, node in enumerate(nodes):
-            dependents, first, followers, _ = node[7:]
-            assert followers == 0
-            for later in edges[first : first + dependents]:
-                awaited[later].add(number)
-            told += dependents
-        assert told == len(edges)
-        assert [node[0] for node in nodes] == [len(one) for one in awaited]
-        assert set(free) == {number for number, one in enumerate(awaited) if not one}
-        assert all(node[5:7] == (0, 0) for node in nodes)
-        made.append(
-            [
-                Operation(node[1], node[2], node[3], node[4], frozenset(one))
-                for node, one in zip(nodes, awaited, strict=True)
-            ]
-        )
-    return made
-
-
 STATEMENT = re.compile(r"l(\d+): (?:calc (\d+)|(send|recv) (\d+)b (?:to|from) (\d+) tag (\d+))")
 
 
 def parsed(text: str) -> list[list[Operation]]:
-    """The same of the text."""
+    """The operations of each rank."""
     made: list[list[Operation]] = []
     for line in text.splitlines()[2:]:
         if line.startswith("rank"):
@@ -171,11 +132,9 @@ def test_goal_has_the_messages_of_a_plan_in_the_order_of_its_steps(
     tmp_path: Path, kind: str
 ) -> None:
     for plan in plans(kind, "crossbar:ranks=6", "torus:dims=2x4"):
-        text, binary = tmp_path / "plan.goal", tmp_path / "plan.bin"
+        text = tmp_path / "plan.goal"
         plan.export(text, size=size_of(plan))
-        plan.export(binary, size=size_of(plan))
         ranks = parsed(text.read_text())
-        assert decoded(binary.read_bytes()) == ranks
         sent = messages(plan)
         in_steps = list(of_steps(sent))
         ends: list[tuple[int, int, int]] = []
@@ -231,13 +190,13 @@ FABRICS = (
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("fabric", FABRICS)
 def test_replays_take_as_long_as_the_plan(tmp_path: Path, kind: str, fabric: str) -> None:
-    text, binary, actions = (tmp_path / f"plan.{one}" for one in ("goal", "bin", "tit"))
+    text, actions = (tmp_path / f"plan.{one}" for one in ("goal", "tit"))
     for plan in plans(kind, fabric):
         if plan.names_routes:
             continue
         size = size_of(plan)
         simulated = plan.simulate(size)
-        for path in (text, binary, actions):
+        for path in (text, actions):
             *_, beside = plan.export(path, size=size)
             beside.unlink()
             # A message begins when both ranks have ended what they did before: rendezvous.
@@ -249,11 +208,11 @@ def test_replays_take_as_long_as_the_plan(tmp_path: Path, kind: str, fabric: str
 @pytest.mark.parametrize("eager", [True, False])
 @pytest.mark.parametrize("kind", KINDS)
 def test_cost_models_give_the_time_of_a_recursion(tmp_path: Path, kind: str, eager: bool) -> None:
-    path, binary, actions = (tmp_path / f"plan.{one}" for one in ("goal", "bin", "tit"))
+    path, actions = (tmp_path / f"plan.{one}" for one in ("goal", "tit"))
     for plan in plans(kind, *FABRICS[1:], "wdm_ring:ranks=8,wavelengths=4", "ndv2"):
         sent = messages(plan)
-        # The three forms say the same; how messages wait does not depend on the form.
-        for form in (path, binary, actions) if eager else (path,):
+        # Both forms say the same; how messages wait does not depend on the form.
+        for form in (path, actions) if eager else (path,):
             plan.export(form, size=size_of(plan))
             replayed = opticoll.replay(
                 form, "hockney:latency=1us,rate=8Gb/s", eager="all" if eager else "none"
@@ -412,9 +371,8 @@ def test_goal_that_does_not_do_what_it_states_is_refused(
     assert str(path) in finished.err
 
 
-@pytest.mark.parametrize("name", ["ring.bin", "ring.tit"])
-def test_a_trace_without_chunks_is_no_schedule(run: Run, tmp_path: Path, name: str) -> None:
-    path = tmp_path / name
+def test_a_trace_without_chunks_is_no_schedule(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "ring.tit"
     assert run("export", *RING_OF_THREE, "--output", path).code == 0
     finished = run("verify", path)
     assert (finished.code, finished.out) == (2, "")

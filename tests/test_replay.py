@@ -501,16 +501,6 @@ FILES: dict[str, tuple[str, bytes, tuple[str, ...]]] = {
     "no text": ("trace.csv", b"rank,\xff\xfe", ("byte 5", "UTF-8")),
     "a compressed file cut short": ("cut.zst", real("ep").read_bytes()[:500], ("cut short",)),
     "GOAL cut short": ("cut.goal", b"num_ranks 2\nrank 0 {\n", ("the text ends within rank 1",)),
-    "binary GOAL cut short": (
-        "cut.bin",
-        (4223).to_bytes(8, "little") + b"\x02\0\0\0",
-        ("byte", "the file ends"),
-    ),
-    "binary GOAL that was spent": (
-        "spent.bin",
-        (2342).to_bytes(8, "little") + bytes(40),
-        ("convert it anew",),
-    ),
     "a Parquet file cut short": ("cut.parquet", b"PAR1" + bytes(20), ("Parquet",)),
     "a tar file without an archive": (
         "archive.tar",
@@ -542,20 +532,6 @@ def test_names_in_a_parquet_file_that_are_no_text_are_refused(run: Run, tmp_path
     parquet.write_table(table, path, store_schema=False)
     path.write_bytes(path.read_bytes().replace(b"compute_ns", b"\xf4ompute_ns"))
     refused(run, tmp_path, ["replay", str(path)], "Parquet", "no event table")
-
-
-def test_binary_goal_is_the_same_as_a_file_and_compressed(tmp_path: Path) -> None:
-    import zstandard
-
-    content = (Path(__file__).parents[1] / "fuzz/seeds/goal_binary/exchange.bin").read_bytes()
-    path, packed = tmp_path / "exchange.bin", tmp_path / "exchange.bin.zst"
-    path.write_bytes(content)
-    packed.write_bytes(zstandard.ZstdCompressor().compress(content))
-    rows = [opticoll.replay(one, "hockney:latency=100ns,rate=8Gb/s") for one in (path, packed)]
-    file = {"trace": None, "command": None}
-    assert {**rows[0], **file} == {**rows[1], **file}
-    # 50 ns of work, then 500 ns on another processor, longer than the two messages.
-    assert rows[0]["time_s"] == 550e-9
 
 
 def test_an_archive_without_a_part_is_refused(run: Run, tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ use opticoll::workload::plan_messages::PlanMessages;
 use opticoll::workload::program::Program;
 use opticoll::workload::replay::{ReplaySettings, replay};
 use opticoll::workload::trace::Trace;
-use opticoll::workload::{csv, goal_binary, goal_plan, goal_text, time_independent};
+use opticoll::workload::{csv, goal_plan, goal_text, time_independent};
 
 /// A reader: its name, which is also that of its target and of the folder of its seeds, and its check, which
 /// returns what was said where the bytes were refused.
@@ -36,9 +36,6 @@ pub const READERS: &[Reader] = &[
     }),
     ("goal_text", |bytes| {
         program(goal_text::read(string(bytes)?).map_err(said)?)
-    }),
-    ("goal_binary", |bytes| {
-        program(goal_binary::read(bytes).map_err(said)?)
     }),
     ("goal_plan", |bytes| {
         schedule(goal_plan::read(string(bytes)?).map_err(said)?)

@@ -2261,16 +2261,13 @@ def plans_for(collective: str, algorithm: str, fabric: Fabric) -> bool:
 def read_chakra(contents: list[bytes]) -> Trace:
     """The execution trace in the contents of Chakra files, one for each rank; raises TraceError."""
 
-def read_goal_file(path: str | PathLike[str]) -> Trace:
-    """Read binary GOAL rank by rank, without holding the file; raises OSError and TraceError."""
-
 def read_goal_schedule(text: str) -> Schedule:
     """The schedule that the text of a GOAL file states; raises TraceError, which names the line."""
 
 def read_trace(
     content: bytes | bytearray, form: str, operations_per_second: int = 1000000000
 ) -> Trace:
-    """A trace of the form `table`, `time_independent`, `goal` or `goal_binary`.
+    """A trace of the form `table`, `time_independent` or `goal`.
 
     The lines of a `table` are in no file, and no message names them. Raises TraceError, which names line, byte, or rank
     and event.
@@ -2463,7 +2460,7 @@ def traffic_patterns() -> dict[str, str]:
     """The names of patterns with what they are."""
 
 def write_messages(plan: Plan, path: str | PathLike[str], form: str, size_bytes: int) -> None:
-    """Write the messages of a plan to a file, in the form `goal`, `goal_binary` or `time_independent`.
+    """Write the messages of a plan to a file, in the form `goal` or `time_independent`.
 
     Raises OSError, and TraceError where the form cannot hold them.
     """

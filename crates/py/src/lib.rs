@@ -78,8 +78,8 @@ mod _core {
     use crate::record::{plans_for, records};
     #[pymodule_export]
     use crate::replay::{
-        EventTable, Trace, call_names, read_chakra, read_goal_file, read_goal_schedule, read_trace,
-        replay_trace, write_messages,
+        EventTable, Trace, call_names, read_chakra, read_goal_schedule, read_trace, replay_trace,
+        write_messages,
     };
     #[pymodule_export]
     use crate::schedule::Schedule;

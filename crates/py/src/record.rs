@@ -283,8 +283,7 @@ fn collectives() -> Vec<Record> {
 
 /// All wavelength assignments, the default first.
 fn wavelength_assignments() -> Vec<Record> {
-    let record = |one: &placement::AssignmentRecord| {
-        Record::new(one.name, one.summary, one.citation)
-    };
+    let record =
+        |one: &placement::AssignmentRecord| Record::new(one.name, one.summary, one.citation);
     placement::RECORDS.iter().map(record).collect()
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{self, BufReader, BufWriter, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -16,9 +16,7 @@ use opticoll::workload::network::{self, ReplayRequest, TraceContent, Transport};
 use opticoll::workload::plan_messages::PlanMessages;
 use opticoll::workload::program::Call;
 use opticoll::workload::replay::{Eager, EndCosts, ReplaySettings};
-use opticoll::workload::{
-    chakra, csv, event_table, goal_binary, goal_plan, goal_text, time_independent,
-};
+use opticoll::workload::{chakra, csv, event_table, goal_plan, goal_text, time_independent};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 
@@ -195,7 +193,7 @@ impl EventTable {
     }
 }
 
-/// A trace of the form `table`, `time_independent`, `goal` or `goal_binary`.
+/// A trace of the form `table`, `time_independent` or `goal`.
 ///
 /// The lines of a `table` are in no file, and no message names them. Raises TraceError, which names line, byte, or rank
 /// and event.
@@ -215,7 +213,6 @@ pub(crate) fn read_trace(
     };
     let read = interrupt::run(py, || {
         Ok(match form {
-            "goal_binary" => TraceContent::Messages(goal_binary::read(&content)?),
             "goal" => TraceContent::Messages(goal_text::read(text()?)?),
             "time_independent" => {
                 TraceContent::Calls(time_independent::read(text()?, operations_per_second)?)
@@ -239,19 +236,7 @@ pub(crate) fn read_chakra(py: Python<'_>, contents: Vec<PyBackedBytes>) -> PyRes
         .map_err(|error: TraceProblem| error.into_py_err())
 }
 
-/// Read binary GOAL rank by rank, without holding the file; raises OSError and TraceError.
-#[pyfunction]
-pub(crate) fn read_goal_file(py: Python<'_>, path: PathBuf) -> PyResult<Trace> {
-    let read = interrupt::run(py, || {
-        let file = File::open(path)?;
-        Ok::<_, io::Error>(goal_binary::read_from(&mut BufReader::new(file)))
-    })?;
-    read?
-        .map(|program| TraceContent::Messages(program).into())
-        .map_err(|error: TraceProblem| error.into_py_err())
-}
-
-/// Write the messages of a plan to a file, in the form `goal`, `goal_binary` or `time_independent`.
+/// Write the messages of a plan to a file, in the form `goal` or `time_independent`.
 ///
 /// Raises OSError, and TraceError where the form cannot hold them.
 #[pyfunction]
@@ -272,7 +257,6 @@ pub(crate) fn write_messages(
             let mut to = BufWriter::new(File::create(path)?);
             match form {
                 "goal" => goal_plan::write_text(&all, &mut to)?,
-                "goal_binary" => goal_plan::write_binary(&all, &mut to)?,
                 _ => time_independent::write(&all, &mut to)?,
             }
             to.flush()

@@ -21,12 +21,11 @@
 //!
 //! The first comment names the collective and its size in bytes. A comment above each `send` says the step, the action and
 //! the chunks, as in plan files: `4+2` are the chunks 4 and 5. Without these comments GOAL is the trace of some
-//! program, and no schedule. The binary form has no comments.
+//! program, and no schedule.
 
 use std::io::{self, Write};
 
 use super::error::TraceError;
-use super::goal_binary::{MAGIC, NODE_BYTES};
 use super::goal_text;
 use super::plan_messages::{Operation, PlanMessage, PlanMessages};
 use super::program::{FOLLOWS, Node, NodeKind, Program};
@@ -149,141 +148,6 @@ fn write_message(
         }
     }
     writeln!(to, "\nl{label}: send {bytes}b to {destination} tag {tag}")
-}
-
-/// Writes the messages of a plan in the binary form, which [`goal_binary`](super::goal_binary) describes.
-///
-/// # Errors
-/// What cannot be written.
-pub fn write_binary(all: &PlanMessages, to: &mut impl Write) -> io::Result<()> {
-    let ranks = all.collective.ranks();
-    to.write_all(&MAGIC.to_le_bytes())?;
-    to.write_all(&ranks.to_le_bytes())?;
-    // The highest processor and the highest port.
-    to.write_all(&[0, 0])?;
-    // Offsets count from byte 8.
-    let mut begin = 6 + 16 * u64::from(ranks);
-    for rank in 0..ranks {
-        let end = begin + rank_bytes(&node_groups(all, rank));
-        to.write_all(&begin.to_le_bytes())?;
-        to.write_all(&end.to_le_bytes())?;
-        begin = end;
-    }
-    for rank in 0..ranks {
-        write_rank(&node_groups(all, rank), to)?;
-    }
-    Ok(())
-}
-
-/// The number of nodes of a rank.
-fn node_count(groups: &[NodeGroup<'_>]) -> u32 {
-    groups.last().map_or(0, NodeGroup::end)
-}
-
-fn rank_bytes(groups: &[NodeGroup<'_>]) -> u64 {
-    let roots = groups.first().map_or(0, |group| group.operations.len());
-    let pairs = groups.windows(2);
-    let edges = pairs.map(|pair| {
-        let (own, next) = (pair[0].operations.len(), pair[1].operations.len());
-        if pair[0].joins {
-            own + next
-        } else {
-            own * next
-        }
-    });
-    let words = 2 + roots as u64 + edges.sum::<usize>() as u64;
-    4 * words + NODE_BYTES as u64 * u64::from(node_count(groups))
-}
-
-/// What a node of the binary form is besides its dependencies.
-struct BinaryNode {
-    kind: u8,
-    peer: u32,
-    amount: u64,
-    tag: u32,
-}
-
-fn write_rank(groups: &[NodeGroup<'_>], to: &mut impl Write) -> io::Result<()> {
-    let roots = groups.first().map_or(0..0, NodeGroup::nodes);
-    to.write_all(&node_count(groups).to_le_bytes())?;
-    to.write_all(&(roots.len() as u32).to_le_bytes())?;
-    for root in roots {
-        to.write_all(&root.to_le_bytes())?;
-    }
-    let mut first_edge = 0;
-    let mut waits = 0;
-    for (index, group) in groups.iter().enumerate() {
-        let next = groups
-            .get(index + 1)
-            .map_or(0, |next| next.operations.len() as u32);
-        let dependents = if group.joins { 1 } else { next };
-        for (message, sends) in &group.operations {
-            interrupt::check();
-            let node = BinaryNode {
-                kind: if *sends { 1 } else { 2 },
-                peer: if *sends {
-                    message.destination
-                } else {
-                    message.source
-                },
-                amount: message.bytes,
-                tag: message.tag,
-            };
-            write_node(&node, waits, dependents, &mut first_edge, to)?;
-        }
-        waits = group.operations.len() as u32;
-        if group.joins {
-            let work = BinaryNode {
-                kind: 3,
-                peer: 0,
-                amount: 0,
-                tag: 0,
-            };
-            write_node(&work, waits, next, &mut first_edge, to)?;
-            waits = 1;
-        }
-    }
-    for pair in groups.windows(2) {
-        for _ in &pair[0].operations {
-            interrupt::check();
-            let dependents = if pair[0].joins {
-                pair[0].awaited()
-            } else {
-                pair[1].nodes()
-            };
-            for node in dependents {
-                to.write_all(&node.to_le_bytes())?;
-            }
-        }
-        if pair[0].joins {
-            for node in pair[1].nodes() {
-                to.write_all(&node.to_le_bytes())?;
-            }
-        }
-    }
-    Ok(())
-}
-
-fn write_node(
-    node: &BinaryNode,
-    waits: u32,
-    dependents: u32,
-    first_edge: &mut u32,
-    to: &mut impl Write,
-) -> io::Result<()> {
-    let mut bytes = [0; NODE_BYTES];
-    bytes[0..4].copy_from_slice(&waits.to_le_bytes());
-    bytes[4] = node.kind;
-    bytes[5..9].copy_from_slice(&node.peer.to_le_bytes());
-    bytes[9..17].copy_from_slice(&node.amount.to_le_bytes());
-    bytes[17..21].copy_from_slice(&node.tag.to_le_bytes());
-    // Processor and port are 0.
-    bytes[23..27].copy_from_slice(&dependents.to_le_bytes());
-    bytes[27..31].copy_from_slice(&first_edge.to_le_bytes());
-    *first_edge += dependents;
-    // No node begins with another.
-    bytes[35..39].copy_from_slice(&first_edge.to_le_bytes());
-    to.write_all(&bytes)
 }
 
 /// Reads the schedule that GOAL text states.

@@ -321,7 +321,7 @@ impl GoalParser {
 type GoalWords<'a> = std::str::SplitWhitespace<'a>;
 
 /// Refuses a receive from any rank or of any tag.
-pub(super) fn wildcard(place: Place) -> TraceError {
+fn wildcard(place: Place) -> TraceError {
     TraceError::at(
         place,
         "a receive from any rank or of any tag: trace the rank and the tag it got",

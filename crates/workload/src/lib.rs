@@ -2,7 +2,7 @@
 //!
 //! A trace of calls is read from text ([`csv`], [`time_independent`]), and its collectives become messages of
 //! named algorithms ([`expand`]); so does a trace whose calls are a graph ([`chakra`]). The program that results ([`program`]), or one read from GOAL
-//! ([`goal_text`], [`goal_binary`]), is replayed ([`replay`]) over a model of what messages cost ([`cost`]), or
+//! ([`goal_text`]), is replayed ([`replay`]) over a model of what messages cost ([`cost`]), or
 //! together with a simulator of the network ([`network`], [`bursts`]); [`network`] puts these together. The other way
 //! round, plans become messages for other programs ([`plan_messages`], [`goal_plan`]).
 //! Beside them stands training by data parallelism, whose gradients are all_reduced ([`training`]). What is
@@ -34,7 +34,6 @@ pub mod csv;
 pub mod error;
 pub mod event_table;
 pub mod expand;
-pub mod goal_binary;
 pub mod goal_plan;
 pub mod goal_text;
 pub mod network;

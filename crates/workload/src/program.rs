@@ -282,13 +282,6 @@ impl ProgramBuilder {
         ProgramBuilder::default()
     }
 
-    /// Makes room for `nodes` more nodes with `dependencies`.
-    pub(super) fn reserve(&mut self, nodes: usize, dependencies: usize) {
-        self.nodes.reserve_exact(nodes);
-        self.waits.reserve_exact(nodes);
-        self.awaited.reserve_exact(dependencies);
-    }
-
     /// Opens the next rank; nodes pushed from here on are its own.
     pub fn begin_rank(&mut self) {
         self.rank_starts.push(self.nodes.len() as u32);

@@ -57,8 +57,6 @@ class Format:
         return paths
 
 
-GOAL_BINARY = (4223).to_bytes(8, "little")
-_GOAL_SPENT = (2342).to_bytes(8, "little")
 _SENDS = re.compile(rb"\s*#[ \t]*[a-z_]+[ \t][^\n]*\branks=\d+[^\n]*\n")
 _ACTION = re.compile(rb"\s*(#[^\n]*\n\s*)*\d+\s+[a-z_]+(\s|$)")
 
@@ -112,12 +110,6 @@ FORMATS = (
     Format("nccl_tuner", "choices", (".conf",), writes="nccl_tuner:write"),
     Format("parquet", "rows", (".parquet",), writes="parquet_rows:write"),
     Format("perfetto", "timeline", (".json",), writes="chrome_trace:write"),
-    Format(
-        *("goal_binary", "trace", (".bin",)),
-        *("trace_file:goal_binary", "plan_messages:write_goal_binary"),
-        shows=lambda content: content.startswith((GOAL_BINARY, _GOAL_SPENT)),
-        sized=True,
-    ),
     Format(
         *("parquet", "trace", (".parquet",), "parquet_table:read"),
         shows=lambda content: content.startswith(b"PAR1"),

@@ -55,5 +55,5 @@ def _writer(form: str) -> Callable[[Plan, int, Path], None]:
     return write
 
 
-write_goal, write_goal_binary = _writer("goal"), _writer("goal_binary")
+write_goal = _writer("goal")
 write_time_independent = _writer("time_independent")

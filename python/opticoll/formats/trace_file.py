@@ -1,9 +1,9 @@
 """Traces of programs: event tables, GOAL, time-independent traces, OTF2, Parquet, Chakra.
 
-What a file is, its content says: GOAL begins with `num_ranks`, in its binary form with a number,
-Parquet with `PAR1`; an OTF2 archive is a folder or tar file with an anchor file `.otf2`; a Chakra
-trace has a file for each rank, beside one another or in a folder (`.et`); the lines
-of a time-independent trace begin with a rank and an action; everything else is an event table.
+What a file is, its content says: GOAL begins with `num_ranks`, Parquet with `PAR1`; an OTF2
+archive is a folder or tar file with an anchor file `.otf2`; a Chakra trace has a file for each
+rank, beside one another or in a folder (`.et`); the lines of a time-independent trace begin with
+a rank and an action; everything else is an event table.
 Files may be compressed with zstd.
 
 >>> import pathlib, tempfile
@@ -22,10 +22,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from opticoll import formats
-from opticoll._core import Trace, TraceError, read_goal_file, take_memory
+from opticoll._core import Trace, TraceError, take_memory
 from opticoll._core import read_trace as read_in_core
 from opticoll.errors import UsageError
-from opticoll.formats.content import begins_with, decompressed, read_content
+from opticoll.formats.content import decompressed, read_content
 
 DEFAULT_OPERATIONS = 1_000_000_000
 """Floating-point operations per second, for traces that count operations and not time."""
@@ -63,13 +63,6 @@ def read(
         elif os.path.isdir(path):
             one_a_rank = any(Path(path).glob("*.et*"))
             content, chosen = b"", chosen or known["chakra" if one_a_rank else "otf2"]
-        elif (
-            form in (None, "goal_binary")
-            and begins_with(path, formats.GOAL_BINARY)
-            and os.path.isfile(path)
-        ):
-            _refuse_rate(path, operations_per_second)
-            return read_goal_file(path)
         else:
             content = read_content(path)
         events = BYTES_PER_LINE * content.count(b"\n")
@@ -97,5 +90,5 @@ def _in_core(form: str) -> Callable[[Source, bytes, int], Trace]:
     return lambda _, content, operations: read_in_core(content, form, operations)
 
 
-goal, goal_binary = _in_core("goal"), _in_core("goal_binary")
-table, time_independent = _in_core("table"), _in_core("time_independent")
+goal, table = _in_core("goal"), _in_core("table")
+time_independent = _in_core("time_independent")
