@@ -1,6 +1,7 @@
-//! Breadth-first searches of graphs whose vertices are numbers.
+//! Breadth-first searches and orders of graphs whose vertices are numbers.
 
-use std::collections::VecDeque;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
 
 use crate::interrupt;
 
@@ -63,4 +64,31 @@ pub fn path<E, I: IntoIterator<Item = (E, u32)>>(
     }
     path.reverse();
     Some(path)
+}
+
+/// The vertices in an order in which each stands behind those that it waits `on`, as near to the order of their numbers
+/// as can be; without those on circles, and those that wait for them.
+pub fn order<I: IntoIterator<Item = u32>>(vertices: usize, on: impl Fn(u32) -> I) -> Vec<u32> {
+    let mut waits = vec![0usize; vertices];
+    let mut dependents: Vec<Vec<u32>> = vec![Vec::new(); vertices];
+    for vertex in 0..vertices as u32 {
+        for earlier in on(vertex) {
+            waits[vertex as usize] += 1;
+            dependents[earlier as usize].push(vertex);
+        }
+    }
+    let free = (0..vertices as u32).filter(|&vertex| waits[vertex as usize] == 0);
+    let mut free: BinaryHeap<Reverse<u32>> = free.map(Reverse).collect();
+    let mut order = Vec::with_capacity(vertices);
+    while let Some(Reverse(vertex)) = free.pop() {
+        interrupt::check();
+        order.push(vertex);
+        for &dependent in &dependents[vertex as usize] {
+            waits[dependent as usize] -= 1;
+            if waits[dependent as usize] == 0 {
+                free.push(Reverse(dependent));
+            }
+        }
+    }
+    order
 }

@@ -444,3 +444,11 @@ impl fmt::Display for Rate {
         write_decimal(formatter, self.0, unit)
     }
 }
+
+/// The greatest common divisor.
+pub fn gcd(one: u128, other: u128) -> u128 {
+    match other {
+        0 => one,
+        _ => gcd(other, one % other),
+    }
+}

@@ -34,6 +34,7 @@ pub mod flow;
 pub mod spanning;
 
 use flow::{Flow, UNLIMITED};
+use opticoll_base::units::gcd;
 
 /// A link from one vertex to another with its rate; `None` where every flow has the whole rate.
 pub type RatedLink = (u32, u32, Option<u64>);
@@ -78,14 +79,15 @@ pub fn tightest(
     cuts: Cuts,
     most_work: u64,
 ) -> Option<TightestCut> {
-    let unit = links.iter().filter_map(|link| link.2).fold(0, gcd).max(1);
+    let rates = links.iter().filter_map(|link| link.2);
+    let unit = rates.fold(0, |unit, rate| gcd(unit, rate.into())).max(1);
     let links: Vec<(u32, u32, u128)> = links
         .iter()
         .map(|&(from, to, rate)| {
             (
                 from,
                 to,
-                rate.map_or(UNLIMITED, |rate| (rate / unit).into()),
+                rate.map_or(UNLIMITED, |rate| u128::from(rate) / unit),
             )
         })
         .collect();
@@ -102,7 +104,7 @@ pub fn tightest(
     };
     let best = best?;
     (best.rate < UNLIMITED).then(|| TightestCut {
-        rate: best.rate * u128::from(unit),
+        rate: best.rate * unit,
         ..best
     })
 }
@@ -189,7 +191,7 @@ impl Graph<'_> {
                 break;
             }
             while best.rate > 0 && best.rate < UNLIMITED {
-                let divisor = gcd128(best.blocks, best.rate);
+                let divisor = gcd(best.blocks, best.rate);
                 let (p, q) = (best.blocks / divisor, best.rate / divisor);
                 if !scaled {
                     flow.scale(p);
@@ -235,17 +237,5 @@ impl Graph<'_> {
             flow.set_supply(sink, UNLIMITED);
         }
         Some(best)
-    }
-}
-
-fn gcd(one: u64, other: u64) -> u64 {
-    gcd128(one.into(), other.into()) as u64
-}
-
-fn gcd128(one: u128, other: u128) -> u128 {
-    if one == 0 {
-        other
-    } else {
-        gcd128(other % one, one)
     }
 }

@@ -2,6 +2,9 @@
 
 use thiserror::Error;
 
+use opticoll_base::interrupt;
+use opticoll_plan::schedule::Schedule;
+
 /// What is wrong with a schedule, a fabric or what was asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PlacementProblem {
@@ -33,4 +36,23 @@ impl PlacementError {
             sentence: sentence.to_string(),
         }
     }
+}
+
+/// Refuses transfers that do not go from one of so many ranks to another.
+///
+/// # Errors
+/// The first such transfer.
+pub(crate) fn check_ends(schedule: &Schedule, ranks: u32) -> Result<(), PlacementError> {
+    for transfer in 0..schedule.len() {
+        interrupt::check();
+        let (source, destination) = schedule.ends(transfer);
+        if source == destination || source.max(destination) >= ranks {
+            let sentence = format!(
+                "transfer {transfer} goes from rank {source} to rank {destination}, but light goes \
+                 from one of {ranks} ranks, counted from 0, to another"
+            );
+            return Err(PlacementError::new(PlacementProblem::Path, sentence));
+        }
+    }
+    Ok(())
 }

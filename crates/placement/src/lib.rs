@@ -5,6 +5,7 @@ pub mod circuit_switch;
 mod error;
 pub mod light_path_grid;
 pub mod passive_star;
+mod slots;
 pub mod wdm_ring;
 pub mod wss_grid;
 
@@ -44,11 +45,11 @@ pub fn place(
         }
         Some(WssGrid(grid)) => {
             only_auto("assigns wavelengths by its wavelength plan")?;
-            Ok(assign_on_grid(schedule, fabric, grid, algorithm)?)
+            assign_on_grid(schedule, fabric, grid, algorithm)
         }
         Some(LightPathGrid(grid)) => {
             only_auto("models ports only, not wavelengths")?;
-            Ok(assign_ports(schedule, fabric, grid, algorithm)?)
+            assign_ports(schedule, fabric, grid, algorithm)
         }
         Some(PassiveStar(star)) => {
             only_auto("takes the first wavelength that is free")?;

@@ -42,7 +42,7 @@ use thiserror::Error;
 
 pub use demand::{DemandError, DemandMatrix};
 use opticoll_base::names::{same_name, shown, suggest};
-use opticoll_base::units::{Bytes, UnitError};
+use opticoll_base::units::{Bytes, UnitError, gcd};
 
 /// Why a collective was refused.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -523,13 +523,5 @@ impl Collective {
             CollectiveKind::AllToAll => ranks * ranks,
             _ => ranks,
         }
-    }
-}
-
-fn gcd(one: u128, other: u128) -> u128 {
-    if one == 0 {
-        other
-    } else {
-        gcd(other % one, one)
     }
 }

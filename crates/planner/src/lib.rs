@@ -391,7 +391,7 @@ pub fn plan_task(spec: &Spec, task: &PlanningTask<'_>) -> Result<Planned, Planne
     let spec = &spec.at(task.size.unwrap_or(DEFAULT_SIZE));
     check_name(collective.kind(), spec.name())?;
     let planner = find(collective.kind(), spec.name());
-    let own = Assignment::parse(assignment).map_err(|error| PlannerError::Assignment(error.into()));
+    let own = Assignment::parse(assignment).map_err(PlannerError::Assignment);
     let mut planned = match (planner, own? == Assignment::AUTO) {
         (Some(_), false) => {
             return Err(PlannerError::OwnWavelengths {

@@ -11,12 +11,13 @@ mod timing;
 use opticoll::algorithms;
 use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;
-use opticoll::placement::light_path_grid::placement::{PortError, assign_ports};
+use opticoll::placement::PlacementError;
+use opticoll::placement::light_path_grid::placement::assign_ports;
 use opticoll::plan::{Plan, text};
 use opticoll::verify::verify;
 
 /// The plan of a named algorithm, not verified.
-fn planned(kind: CollectiveKind, algorithm: &str, fabric: &Fabric) -> Result<Plan, PortError> {
+fn planned(kind: CollectiveKind, algorithm: &str, fabric: &Fabric) -> Result<Plan, PlacementError> {
     let collective = Collective::new(kind, fabric.ranks()).unwrap();
     let schedule = algorithms::build(&algorithm.parse().unwrap(), collective, fabric);
     let schedule = schedule.unwrap_or_else(|error| panic!("{algorithm} on {fabric}: {error}"));

@@ -10,12 +10,13 @@ mod timing;
 
 use opticoll::collective::{Collective, CollectiveKind};
 use opticoll::fabric::Fabric;
-use opticoll::placement::wss_grid::placement::{GridError, assign_on_grid};
+use opticoll::placement::PlacementError;
+use opticoll::placement::wss_grid::placement::assign_on_grid;
 use opticoll::plan::{Plan, text};
 use opticoll::verify::verify;
 
 /// The plan of a named algorithm, not verified.
-fn planned(kind: CollectiveKind, algorithm: &str, fabric: &Fabric) -> Result<Plan, GridError> {
+fn planned(kind: CollectiveKind, algorithm: &str, fabric: &Fabric) -> Result<Plan, PlacementError> {
     let collective = Collective::new(kind, fabric.ranks()).unwrap();
     let schedule = opticoll::algorithms::build(&algorithm.parse().unwrap(), collective, fabric);
     let schedule = schedule.unwrap_or_else(|error| panic!("{algorithm} on {fabric}: {error}"));

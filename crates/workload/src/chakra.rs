@@ -14,15 +14,14 @@
 //! collectives of a group run one after another, in the order of the file. A group without ranks, or a name that no
 //! trace defines where none defines any, is all ranks.
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 
 use super::error::TraceError;
 use super::program::{Call, NONE};
 use super::trace::{Event, MOST_RANKS, Trace};
-use opticoll_base::interrupt;
+use opticoll_base::{graph, interrupt};
 use opticoll_program::chakra::{ChakraError, ChakraFile, ChakraNode, NodeKind};
 
 /// The calls of types of collectives, by their numbers.
@@ -192,6 +191,8 @@ fn of_rank(rank: u32, nodes: &[ChakraNode], groups: &Groups) -> Result<Ordered, 
         each.collect()
     };
     let mut on = waits(true);
+    let ordered =
+        |on: &[Vec<u32>]| graph::order(on.len(), |node| on[node as usize].iter().copied());
     let mut order = ordered(&on);
     if order.len() < nodes.len() {
         on = waits(false);
@@ -218,29 +219,6 @@ fn of_rank(rank: u32, nodes: &[ChakraNode], groups: &Groups) -> Result<Ordered, 
         (events[place as usize], on.collect())
     });
     Ok(rows.unzip())
-}
-
-/// The nodes in an order that respects dependencies, as near to that of the file as can be; without those on circles.
-fn ordered(on: &[Vec<u32>]) -> Vec<u32> {
-    let mut waits: Vec<usize> = on.iter().map(Vec::len).collect();
-    let mut dependents: Vec<Vec<u32>> = vec![Vec::new(); on.len()];
-    for (node, on) in on.iter().enumerate() {
-        on.iter()
-            .for_each(|&earlier| dependents[earlier as usize].push(node as u32));
-    }
-    let free = (0..on.len() as u32).filter(|&node| waits[node as usize] == 0);
-    let mut free: BinaryHeap<Reverse<u32>> = free.map(Reverse).collect();
-    let mut order = Vec::with_capacity(on.len());
-    while let Some(Reverse(node)) = free.pop() {
-        order.push(node);
-        for &dependent in &dependents[node as usize] {
-            waits[dependent as usize] -= 1;
-            if waits[dependent as usize] == 0 {
-                free.push(Reverse(dependent));
-            }
-        }
-    }
-    order
 }
 
 /// What a node does.

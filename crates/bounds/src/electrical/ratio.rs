@@ -2,6 +2,7 @@
 
 use super::Witness;
 use crate::throughput::TightestCut;
+use opticoll_base::units::gcd;
 
 /// A number of bytes of a rate of one bit per second: a fraction of them is the time of a byte of `size`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,13 +75,5 @@ impl Ratio {
         let bytes = self.bytes.checked_mul(8_000_000_000)?;
         let scaled = Ratio { bytes, ..self }.reduced();
         Some((scaled.bytes, scaled.rate))
-    }
-}
-
-fn gcd(one: u128, other: u128) -> u128 {
-    if one == 0 {
-        other
-    } else {
-        gcd(other % one, one)
     }
 }

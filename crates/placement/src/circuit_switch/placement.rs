@@ -18,8 +18,9 @@ use std::cmp::Reverse;
 
 use rustc_hash::FxHashMap;
 
+use crate::PlacementError;
 use crate::circuit_switch::ways::RankWays;
-use crate::{PlacementError, PlacementProblem};
+use crate::error::check_ends;
 use opticoll_base::interrupt;
 use opticoll_fabric::fabric::{Fabric, Light};
 use opticoll_fabric::family::circuit_switch::{CircuitSwitch, Forwarding, SwitchedLight};
@@ -36,13 +37,14 @@ pub fn place(
     switch: &CircuitSwitch,
     algorithm: String,
 ) -> Result<Plan, PlacementError> {
+    check_ends(&schedule, switch.ranks)?;
     let mut plan = Plan::without_light(fabric, schedule, algorithm);
     plan.light = vec![Light::NONE; plan.len()];
     let mut circuits = HeldCircuits::new(switch);
     let mut ways = RankWays::new(switch);
     let mut start = 0;
     for step in 0..plan.schedule.steps() {
-        let messages = messages(&plan.schedule, step, switch)?;
+        let messages = messages(&plan.schedule, step, switch.ranks);
         let mut slots = SlotsOfStep::new(&circuits);
         for (number, message) in messages.iter().enumerate() {
             slots.enter(number, &ways.way([message.source, message.destination]));
@@ -85,22 +87,10 @@ struct OneMessage {
 }
 
 /// The messages of a step in the order in which they are placed.
-fn messages(
-    schedule: &Schedule,
-    step: usize,
-    switch: &CircuitSwitch,
-) -> Result<Vec<OneMessage>, PlacementError> {
-    let ranks = switch.ranks;
+fn messages(schedule: &Schedule, step: usize, ranks: u32) -> Vec<OneMessage> {
     let mut keyed = Vec::with_capacity(schedule.step(step).len());
     for transfer in schedule.step(step) {
         let (source, destination) = schedule.ends(transfer);
-        if source == destination || source.max(destination) >= ranks {
-            let sentence = format!(
-                "transfer {transfer} goes from rank {source} to rank {destination}, but a circuit goes from one of {ranks} \
-                 ranks, counted from 0, to another"
-            );
-            return Err(PlacementError::new(PlacementProblem::Path, sentence));
-        }
         let after = (destination + ranks - source) % ranks;
         keyed.push(((after, source), transfer as u32));
     }
@@ -113,10 +103,10 @@ fn messages(
             transfers: together.iter().map(|(_, transfer)| *transfer).collect(),
         }
     };
-    Ok(keyed
+    keyed
         .chunk_by(|one, other| one.0 == other.0)
         .map(one)
-        .collect())
+        .collect()
 }
 
 /// The slots of a step.

@@ -14,41 +14,15 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use thiserror::Error;
-
-use crate::{PlacementError, PlacementProblem};
+use crate::PlacementError;
+use crate::error::check_ends;
+use crate::slots::SlotTable;
 use opticoll_base::interrupt;
 use opticoll_base::ports::{Port, Ports, TakenPort};
 use opticoll_fabric::fabric::{Fabric, Light};
 use opticoll_fabric::family::light_path_grid::{LightPathGrid, PortsLight};
 use opticoll_plan::plan::Plan;
 use opticoll_plan::schedule::Schedule;
-
-/// Why a schedule does not fit a grid of lightpaths.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum PortError {
-    /// A transfer without two ranks that could have a path.
-    #[error(
-        "transfer {transfer} goes from rank {source_rank} to rank {destination}, but a path joins two \
-         of {ranks} ranks, counted from 0"
-    )]
-    NoPath {
-        /// The transfer's index in the schedule.
-        transfer: usize,
-        /// The sending rank.
-        source_rank: u32,
-        /// The receiving rank.
-        destination: u32,
-        /// The ranks of the fabric.
-        ranks: u32,
-    },
-}
-
-impl From<PortError> for PlacementError {
-    fn from(error: PortError) -> PlacementError {
-        PlacementError::new(PlacementProblem::Path, error)
-    }
-}
 
 /// Gives every transfer its slot and its ports.
 ///
@@ -59,8 +33,8 @@ pub fn assign_ports(
     fabric: &Fabric,
     grid: &LightPathGrid,
     algorithm: String,
-) -> Result<Plan, PortError> {
-    check(&schedule, grid)?;
+) -> Result<Plan, PlacementError> {
+    check_ends(&schedule, grid.ranks)?;
     let (slot_of, step_slots) = place(&schedule, grid);
     let mut plan = Plan::without_light(fabric, schedule, algorithm);
     plan.light = vec![Light::NONE; plan.len()];
@@ -74,11 +48,11 @@ pub fn assign_ports(
         for (slot, transfers) in slots {
             let pairs = transfers
                 .iter()
-                .map(|&transfer| ends(&plan.schedule, transfer));
+                .map(|&transfer| plan.schedule.ends(transfer));
             ports.enter(slot, &pairs.collect::<Vec<_>>());
             for transfer in transfers {
                 interrupt::check();
-                let (source, destination) = ends(&plan.schedule, transfer);
+                let (source, destination) = plan.schedule.ends(transfer);
                 let (own, other) = ports.of_path((source, destination));
                 plan.light[transfer] = Light::from(PortsLight {
                     source_port: own as u8,
@@ -92,106 +66,27 @@ pub fn assign_ports(
     Ok(plan)
 }
 
-/// Source and destination.
-fn ends(schedule: &Schedule, transfer: usize) -> (u32, u32) {
-    schedule.ends(transfer)
-}
-
-fn check(schedule: &Schedule, grid: &LightPathGrid) -> Result<(), PortError> {
-    for transfer in 0..schedule.len() {
-        interrupt::check();
-        let (source_rank, destination) = ends(schedule, transfer);
-        if source_rank == destination || source_rank.max(destination) >= grid.ranks {
-            return Err(PortError::NoPath {
-                transfer,
-                source_rank,
-                destination,
-                ranks: grid.ranks,
-            });
-        }
-    }
-    Ok(())
-}
-
 /// The slot of each transfer, and the slots of each step.
 fn place(schedule: &Schedule, grid: &LightPathGrid) -> (Vec<u32>, Vec<Range<u32>>) {
     let mut slot_of = vec![0; schedule.len()];
     let mut step_slots = Vec::with_capacity(schedule.steps());
     let mut start = 0;
     for step in 0..schedule.steps() {
-        let mut parts = StepSlots::new(grid);
+        let mut slots = SlotTable::new(vec![grid.ports; grid.ranks as usize]);
+        let mut slot_of_pair: BTreeMap<(u32, u32), u32> = BTreeMap::new();
         for transfer in schedule.step(step) {
             interrupt::check();
-            let (source, destination) = ends(schedule, transfer);
-            slot_of[transfer] = start + parts.of_pair(source, destination);
+            let (source, destination) = schedule.ends(transfer);
+            let pair = [source.min(destination), source.max(destination)];
+            let slot = slot_of_pair.entry(pair.into());
+            slot_of[transfer] =
+                start + *slot.or_insert_with(|| slots.take(&pair.map(|rank| rank as usize)));
         }
-        // A step of nothing has a slot of its own, as everywhere.
-        let end = start + parts.count().max(1);
+        let end = start + slots.count();
         step_slots.push(start..end);
         start = end;
     }
     (slot_of, step_slots)
-}
-
-/// The slots of one step.
-struct StepSlots {
-    ports: u32,
-    ranks: usize,
-    /// By part and rank, how many ports are in use.
-    used: Vec<u32>,
-    /// By rank, the first part in which it has a port left.
-    open: Vec<u32>,
-    part_of: BTreeMap<(u32, u32), u32>,
-}
-
-impl StepSlots {
-    fn new(grid: &LightPathGrid) -> StepSlots {
-        let ranks = grid.ranks as usize;
-        StepSlots {
-            ports: grid.ports,
-            ranks,
-            used: Vec::new(),
-            open: vec![0; ranks],
-            part_of: BTreeMap::new(),
-        }
-    }
-
-    fn count(&self) -> u32 {
-        (self.used.len() / self.ranks) as u32
-    }
-
-    /// The part of a pair of ranks, whichever sends.
-    fn of_pair(&mut self, one: u32, other: u32) -> u32 {
-        let pair = (one.min(other), one.max(other));
-        if let Some(&part) = self.part_of.get(&pair) {
-            return part;
-        }
-        let at = |part: u32, rank: u32| part as usize * self.ranks + rank as usize;
-        let mut part = self.open[one as usize].max(self.open[other as usize]);
-        while part < self.count()
-            && self.used[at(part, one)].max(self.used[at(part, other)]) == self.ports
-        {
-            interrupt::check();
-            part += 1;
-        }
-        if part == self.count() {
-            self.used.resize(self.used.len() + self.ranks, 0);
-        }
-        for rank in [one, other] {
-            let place = part as usize * self.ranks + rank as usize;
-            self.used[place] += 1;
-            while self
-                .used
-                .get(self.open[rank as usize] as usize * self.ranks + rank as usize)
-                .is_some_and(|&used| used == self.ports)
-            {
-                interrupt::check();
-                self.open[rank as usize] += 1;
-            }
-        }
-        self.part_of.insert(pair, part);
-        part
-    }
 }
 
 /// The paths that every rank holds.

@@ -11,11 +11,9 @@
 //!   has one distance for all sources; with w < N no two of w that follow one another have the same source or
 //!   destination.
 
-use std::collections::VecDeque;
-
-use rustc_hash::FxHashMap;
-
-use crate::{PlacementError, PlacementProblem};
+use crate::PlacementError;
+use crate::error::check_ends;
+use crate::slots::SlotTable;
 use opticoll_base::interrupt;
 use opticoll_fabric::fabric::{Fabric, Light};
 use opticoll_fabric::family::passive_star::{PassiveStar, StarLight};
@@ -32,22 +30,31 @@ pub fn place(
     star: &PassiveStar,
     algorithm: String,
 ) -> Result<Plan, PlacementError> {
+    check_ends(&schedule, star.ranks)?;
     let mut plan = Plan::without_light(fabric, schedule, algorithm);
     plan.light = vec![Light::NONE; plan.len()];
     let mut start = 0;
     for step in 0..plan.schedule.steps() {
-        let lights = lights(&plan.schedule, step, star)?;
-        let mut slots = StarSlots::new(star);
-        for light in lights {
+        let ranks = star.ranks as usize;
+        // The wavelengths, then the transmitters of each rank, then its receivers.
+        let mut units = vec![star.wavelengths];
+        units.resize(1 + ranks, star.transmitters);
+        units.resize(1 + 2 * ranks, star.receivers);
+        let mut slots = SlotTable::new(units);
+        for light in lights(&plan.schedule, step, star) {
             interrupt::check();
-            let (slot, wavelength) = slots.take(&light);
+            let receivers = light.destinations.iter();
+            let receivers = receivers.map(|&rank| 1 + ranks + rank as usize);
+            let transmitter = 1 + light.source as usize;
+            let resources: Vec<usize> = [0, transmitter].into_iter().chain(receivers).collect();
+            let slot = slots.take(&resources);
+            let wavelength = slots.used(0, slot) as u16 - 1;
             for transfer in light.transfers {
                 plan.slot[transfer] = start + slot;
                 plan.light[transfer] = Light::from(StarLight { wavelength });
             }
         }
-        // A step of nothing has a slot of its own, as everywhere.
-        let end = start + slots.count().max(1);
+        let end = start + slots.count();
         plan.step_slots[step] = start..end;
         start = end;
     }
@@ -62,23 +69,11 @@ struct OneLight {
 }
 
 /// The lights of a step in the order in which they are placed.
-fn lights(
-    schedule: &Schedule,
-    step: usize,
-    star: &PassiveStar,
-) -> Result<Vec<OneLight>, PlacementError> {
+fn lights(schedule: &Schedule, step: usize, star: &PassiveStar) -> Vec<OneLight> {
     let mut keyed = Vec::with_capacity(schedule.step(step).len());
     for transfer in schedule.step(step) {
         let moved = schedule.transfer(transfer);
         let (source, destination) = (moved.source, moved.destination);
-        if source == destination || source.max(destination) >= star.ranks {
-            let sentence = format!(
-                "transfer {transfer} goes from rank {source} to rank {destination}, but light goes from \
-                 one of {} ranks, counted from 0, to another",
-                star.ranks
-            );
-            return Err(PlacementError::new(PlacementProblem::Path, sentence));
-        }
         let after = (destination + star.ranks - source) % star.ranks;
         keyed.push(((source, moved.chunk, moved.count), after, transfer));
     }
@@ -111,95 +106,5 @@ fn lights(
         .zip(lights.into_iter().map(|(_, light)| light))
         .collect();
     ordered.sort_by_key(|(piece, _)| *piece);
-    Ok(ordered.into_iter().map(|(_, light)| light).collect())
-}
-
-/// The slots of a step, from the first on that has a wavelength left.
-struct StarSlots<'a> {
-    star: &'a PassiveStar,
-    /// How many slots before these have no wavelength left.
-    full: u32,
-    open: VecDeque<Slot>,
-    /// By rank, the first slot in which it has a transmitter left, and a receiver.
-    first: [Vec<u32>; 2],
-}
-
-/// How much of what there is a slot uses.
-#[derive(Default)]
-struct Slot {
-    wavelengths: u32,
-    /// By rank, transmitters and receivers. Looked up only.
-    ports: [FxHashMap<u32, u32>; 2],
-}
-
-const TRANSMITTERS: usize = 0;
-const RECEIVERS: usize = 1;
-
-impl StarSlots<'_> {
-    fn new(star: &PassiveStar) -> StarSlots<'_> {
-        let none = || vec![0; star.ranks as usize];
-        StarSlots {
-            star,
-            full: 0,
-            open: VecDeque::new(),
-            first: [none(), none()],
-        }
-    }
-
-    fn count(&self) -> u32 {
-        self.full + self.open.len() as u32
-    }
-
-    /// Whether a rank has a transmitter or a receiver left in an open slot.
-    fn is_free(&self, place: usize, ports: usize, rank: u32) -> bool {
-        let used = self.open[place].ports[ports]
-            .get(&rank)
-            .copied()
-            .unwrap_or(0);
-        used < [self.star.transmitters, self.star.receivers][ports]
-    }
-
-    /// The first slot that has room for a light, and the light's wavelength there.
-    fn take(&mut self, light: &OneLight) -> (u32, u16) {
-        let ends = || {
-            let destinations = light.destinations.iter().map(|&rank| (RECEIVERS, rank));
-            std::iter::once((TRANSMITTERS, light.source)).chain(destinations)
-        };
-        let free_from = ends().map(|(ports, rank)| self.first[ports][rank as usize]);
-        let earliest = free_from.fold(self.full, u32::max);
-        let mut place = (earliest - self.full) as usize;
-        let has_room = |slots: &StarSlots<'_>, place: usize| {
-            slots.open[place].wavelengths < slots.star.wavelengths
-                && ends().all(|(ports, rank)| slots.is_free(place, ports, rank))
-        };
-        while place < self.open.len() && !has_room(self, place) {
-            interrupt::check();
-            place += 1;
-        }
-        while self.open.len() <= place {
-            self.open.push_back(Slot::default());
-        }
-        let wavelength = self.open[place].wavelengths as u16;
-        self.open[place].wavelengths += 1;
-        for (ports, rank) in ends() {
-            *self.open[place].ports[ports].entry(rank).or_default() += 1;
-            let first = &mut self.first[ports][rank as usize];
-            *first = (*first).max(self.full);
-            while self.first[ports][rank as usize] < self.count() {
-                let next = (self.first[ports][rank as usize] - self.full) as usize;
-                if self.is_free(next, ports, rank) {
-                    break;
-                }
-                self.first[ports][rank as usize] += 1;
-            }
-        }
-        let taken = self.full + place as u32;
-        let wavelengths = self.star.wavelengths;
-        let is_full = |slot: &Slot| slot.wavelengths == wavelengths;
-        while self.open.front().is_some_and(is_full) {
-            self.open.pop_front();
-            self.full += 1;
-        }
-        (taken, wavelength)
-    }
+    ordered.into_iter().map(|(_, light)| light).collect()
 }

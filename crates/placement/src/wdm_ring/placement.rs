@@ -23,8 +23,6 @@ mod order;
 
 use std::collections::BTreeMap;
 
-use thiserror::Error;
-
 use crate::distinct_wavelengths;
 use crate::wdm_ring::route::{Arc, loads};
 use crate::{PlacementError, PlacementProblem};
@@ -32,77 +30,10 @@ use grid::ChannelOccupancy;
 use opticoll_base::interrupt;
 use opticoll_base::names::{same_name, shown, suggest};
 use opticoll_base::spec::{Spec, SpecError};
-use opticoll_fabric::fabric::{Fabric, Light, WrongFamily};
+use opticoll_fabric::fabric::{Fabric, Light};
 use opticoll_fabric::family::wdm_ring::{WdmLight, WdmRing};
 use opticoll_plan::plan::{Lightpath, NamedRoutes, Plan, Repetition};
 use opticoll_plan::schedule::Schedule;
-
-/// Why no wavelengths were assigned.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum WavelengthError {
-    /// No assignment has this name.
-    #[error("unknown wavelength assignment `{}`{hint}", shown(name))]
-    Unknown {
-        /// The name as given.
-        name: String,
-        /// The nearest known name, or all of them.
-        hint: String,
-    },
-    /// An option is unknown or does not fit.
-    #[error(transparent)]
-    Spec(#[from] SpecError),
-    /// The fabric is no ring of light.
-    #[error(transparent)]
-    WrongFamily(#[from] WrongFamily),
-    /// `optimal` was asked for something else than a one-stage all-to-all.
-    #[error(
-        "step {step}: `optimal` assigns one-stage all-to-all steps only, without a limit on ports; \
-         use first_fit"
-    )]
-    NotAllToAll {
-        /// The step of the schedule.
-        step: usize,
-    },
-    /// A transfer that no path can carry.
-    #[error("transfer {index} goes from rank {rank} to itself or to no rank of the ring")]
-    NoPath {
-        /// The transfer.
-        index: usize,
-        /// Its source.
-        rank: u32,
-    },
-    /// Both ways around the ring are cut, or the one chosen is.
-    #[error(
-        "transfer {index} from rank {source_rank} to {destination} would cross a broken fibre; its \
-         algorithm cannot go around that"
-    )]
-    Broken {
-        /// The transfer.
-        index: usize,
-        /// Its source.
-        source_rank: u32,
-        /// Its destination.
-        destination: u32,
-    },
-    /// A lightpath longer than light reaches on the fabric.
-    #[error(
-        "transfer {index} from rank {source_rank} to {destination} spans {hops} links, but light \
-         reaches {reach} only (`reach`, or the loss budget); an algorithm with shorter lightpaths \
-         such as ring will do"
-    )]
-    TooFar {
-        /// The transfer.
-        index: usize,
-        /// Its source.
-        source_rank: u32,
-        /// Its destination.
-        destination: u32,
-        /// The links that it spans.
-        hops: u32,
-        /// The most that it may span.
-        reach: u32,
-    },
-}
 
 /// How wavelengths are assigned: which of the channels that are free on a path and in a slot is taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -163,16 +94,18 @@ impl Assignment {
     pub const AUTO: Assignment = Assignment::Auto;
 
     /// Reads the name of an assignment, such as `first_fit`.
-    pub fn parse(text: &str) -> Result<Assignment, WavelengthError> {
-        let spec: Spec = text.parse()?;
-        let record = RECORDS
-            .iter()
-            .find(|record| same_name(record.name, spec.name()))
-            .ok_or_else(|| WavelengthError::Unknown {
-                name: spec.name().into(),
-                hint: suggest(spec.name(), RECORDS.iter().map(|record| record.name)),
-            })?;
-        spec.only_declared(&[])?;
+    pub fn parse(text: &str) -> Result<Assignment, PlacementError> {
+        let refuse = |error: SpecError| refused(PlacementProblem::Assignment, error);
+        let spec: Spec = text.parse().map_err(refuse)?;
+        let known = RECORDS.iter().map(|record| record.name);
+        let mut records = RECORDS.iter();
+        let record = records.find(|record| same_name(record.name, spec.name()));
+        let record = record.ok_or_else(|| {
+            let (name, hint) = (shown(spec.name()), suggest(spec.name(), known));
+            let sentence = format!("unknown wavelength assignment `{name}`{hint}");
+            refused(PlacementProblem::Assignment, sentence)
+        })?;
+        spec.only_declared(&[]).map_err(refuse)?;
         Ok(record.rule)
     }
 }
@@ -190,21 +123,7 @@ pub(crate) fn place_by_name(
 ) -> Result<Plan, PlacementError> {
     let rule = Assignment::parse(assignment)?;
     let light = super::route::shortest_arcs(&schedule, ring);
-    Ok(assign(schedule, light, fabric, rule, algorithm)?)
-}
-
-impl From<WavelengthError> for PlacementError {
-    fn from(error: WavelengthError) -> PlacementError {
-        let problem = match error {
-            WavelengthError::WrongFamily(_) => PlacementProblem::Family,
-            WavelengthError::NoPath { .. } => PlacementProblem::Path,
-            WavelengthError::Broken { .. } | WavelengthError::TooFar { .. } => {
-                PlacementProblem::Unfit
-            }
-            _ => PlacementProblem::Assignment,
-        };
-        PlacementError::new(problem, error)
-    }
+    assign(schedule, light, fabric, rule, algorithm)
 }
 
 /// Assigns fibres, wavelengths and slots, and so makes a schedule whose light has directions
@@ -219,8 +138,9 @@ pub fn assign(
     fabric: &Fabric,
     rule: Assignment,
     algorithm: String,
-) -> Result<Plan, WavelengthError> {
-    let ring = fabric.needed::<WdmRing>("a wavelength assignment")?;
+) -> Result<Plan, PlacementError> {
+    let ring = fabric.needed::<WdmRing>("a wavelength assignment");
+    let ring = ring.map_err(|error| refused(PlacementProblem::Family, error))?;
     let mut steps = StepAssignment {
         schedule: &schedule,
         ring,
@@ -253,6 +173,19 @@ pub fn assign(
     })
 }
 
+fn refused(problem: PlacementProblem, sentence: impl std::fmt::Display) -> PlacementError {
+    PlacementError::new(problem, sentence)
+}
+
+/// Refuses a transfer that no direction of the ring takes, or not the one that was chosen.
+pub fn broken(transfer: usize, source: u32, destination: u32) -> PlacementError {
+    let sentence = format!(
+        "transfer {transfer} from rank {source} to {destination} would cross a broken fibre; its \
+         algorithm cannot go around that"
+    );
+    refused(PlacementProblem::Unfit, sentence)
+}
+
 /// What the assignment of one step after the other shares.
 struct StepAssignment<'a> {
     schedule: &'a Schedule,
@@ -269,7 +202,7 @@ impl StepAssignment<'_> {
         step: usize,
         light: &mut [Light],
         mut put: impl FnMut(usize, u32),
-    ) -> Result<u32, WavelengthError> {
+    ) -> Result<u32, PlacementError> {
         let (schedule, ring, rule) = (self.schedule, self.ring, self.rule);
         let range = schedule.step(step);
         let columns = schedule.columns(step);
@@ -280,28 +213,25 @@ impl StepAssignment<'_> {
             .map(|(offset, index)| {
                 let (source, destination) = ends(offset);
                 let direction = WdmLight::from(light[index]).direction;
-                let arc = Arc::new(ring, source, destination, direction).ok_or(
-                    WavelengthError::NoPath {
-                        index,
-                        rank: source,
-                    },
-                )?;
+                let arc = Arc::new(ring, source, destination, direction).ok_or_else(|| {
+                    let sentence = format!(
+                        "transfer {index} goes from rank {source} to itself or to no rank of the \
+                         ring"
+                    );
+                    refused(PlacementProblem::Path, sentence)
+                })?;
                 if !ring.is_whole(source, destination, direction) {
-                    return Err(WavelengthError::Broken {
-                        index,
-                        source_rank: source,
-                        destination,
-                    });
+                    return Err(broken(index, source, destination));
                 }
                 let span = ring.span(source, destination, direction);
                 if !ring.reaches(span) {
-                    return Err(WavelengthError::TooFar {
-                        index,
-                        source_rank: source,
-                        destination,
-                        hops: span,
-                        reach: ring.farthest(0),
-                    });
+                    let sentence = format!(
+                        "transfer {index} from rank {source} to {destination} spans {span} links, \
+                         but light reaches {} only (`reach`, or the loss budget); an algorithm \
+                         with shorter lightpaths such as ring will do",
+                        ring.farthest(0)
+                    );
+                    return Err(refused(PlacementProblem::Unfit, sentence));
                 }
                 Ok(arc)
             })
@@ -324,7 +254,11 @@ impl StepAssignment<'_> {
             }
         }
         if rule == Assignment::Optimal {
-            return Err(WavelengthError::NotAllToAll { step });
+            let sentence = format!(
+                "step {step}: `optimal` assigns one-stage all-to-all steps only, without a limit \
+                 on ports; use first_fit"
+            );
+            return Err(refused(PlacementProblem::Assignment, sentence));
         }
         let order = order::order(&arcs, ring.ranks);
         if ring.converters {

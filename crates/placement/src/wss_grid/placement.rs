@@ -16,8 +16,6 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use thiserror::Error;
-
 use crate::wss_grid::route::{Leg, shortest_paths};
 use crate::{PlacementError, PlacementProblem};
 use opticoll_base::interrupt;
@@ -28,50 +26,8 @@ use opticoll_fabric::family::wss_grid::{TunedLight, WssGrid};
 use opticoll_plan::plan::{Plan, Relay};
 use opticoll_plan::schedule::Schedule;
 
-/// Why a schedule does not fit a switch grid.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum GridError {
-    /// No light leads from one rank to another.
-    #[error(
-        "no light leads from rank {source_rank} to rank {destination}: transceivers or switch ports \
-         on all ways are dead; leave one of the two nodes out"
-    )]
-    NoPath {
-        /// The sending rank.
-        source_rank: u32,
-        /// The receiving rank.
-        destination: u32,
-    },
-    /// The wavelength plan joins other ports.
-    #[error(
-        "the wavelength plan {plan} has no wavelength from port {input} to port {output} of a {plane} \
-         switch (rank {source_rank} to {destination}); plan=cyclic or plan=edge_colouring will do"
-    )]
-    NotJoined {
-        /// The wavelength plan.
-        plan: &'static str,
-        /// Whether it is the switch of a row or of a column.
-        plane: Plane,
-        /// The port at which light enters.
-        input: u32,
-        /// The port at which it should leave.
-        output: u32,
-        /// The sending rank.
-        source_rank: u32,
-        /// The receiving rank.
-        destination: u32,
-    },
-    /// The laser cannot be tuned to so many wavelengths.
-    #[error(
-        "the plan needs {needed} wavelengths, the tunable source has {have}; \
-         give wavelengths={needed}, or take an algorithm with fewer partners"
-    )]
-    TuningRange {
-        /// Wavelengths needed.
-        needed: u32,
-        /// Channels of the source.
-        have: u32,
-    },
+fn unfit(sentence: String) -> PlacementError {
+    PlacementError::new(PlacementProblem::Unfit, sentence)
 }
 
 /// A burst that has a slot of its step, but no wavelength yet.
@@ -86,12 +42,6 @@ struct SlottedBurst {
 /// What a transfer takes while it is placed: its bursts, their ports and circuits.
 const BYTES_PER_TRANSFER: u64 = 215;
 
-impl From<GridError> for PlacementError {
-    fn from(error: GridError) -> PlacementError {
-        PlacementError::new(PlacementProblem::Unfit, error)
-    }
-}
-
 /// Gives every transfer its hops, slots and wavelengths.
 ///
 /// # Errors
@@ -101,7 +51,7 @@ pub fn assign_on_grid(
     fabric: &Fabric,
     grid: &WssGrid,
     algorithm: String,
-) -> Result<Plan, GridError> {
+) -> Result<Plan, PlacementError> {
     let bytes = schedule.len() as u64 * BYTES_PER_TRANSFER;
     memory::take("placing this plan on a grid", bytes);
     let (bursts, bursts_of, step_slots) = place(&schedule, grid)?;
@@ -139,7 +89,7 @@ type PlacedBursts = (
 );
 
 /// Places the messages of each step into slots.
-fn place(schedule: &Schedule, grid: &WssGrid) -> Result<PlacedBursts, GridError> {
+fn place(schedule: &Schedule, grid: &WssGrid) -> Result<PlacedBursts, PlacementError> {
     let ranks = grid.ranks();
     let mut bursts: Vec<SlottedBurst> = Vec::with_capacity(schedule.len());
     let mut of_transfer = vec![(0, 0); schedule.len()];
@@ -163,9 +113,11 @@ fn place(schedule: &Schedule, grid: &WssGrid) -> Result<PlacedBursts, GridError>
                 .into_iter()
                 .map(|path| ports.slots_for(source, &path))
                 .min_by_key(|placed| placed.last().map(|burst| burst.slot));
-            let path = best.ok_or(GridError::NoPath {
-                source_rank: source,
-                destination,
+            let path = best.ok_or_else(|| {
+                unfit(format!(
+                    "no light leads from rank {source} to rank {destination}: transceivers or \
+                     switch ports on all ways are dead; leave one of the two nodes out"
+                ))
             })?;
             for burst in path {
                 ports.take(&burst);
@@ -261,7 +213,7 @@ enum Wavelengths {
 }
 
 impl Wavelengths {
-    fn of(grid: &WssGrid, bursts: &[SlottedBurst]) -> Result<Wavelengths, GridError> {
+    fn of(grid: &WssGrid, bursts: &[SlottedBurst]) -> Result<Wavelengths, PlacementError> {
         let mut needed = 0;
         let wavelengths = if grid.plan == WavelengthPlan::EdgeColouring {
             let coloured = colour(grid, bursts);
@@ -277,13 +229,16 @@ impl Wavelengths {
                 let (_, input) = grid.port(burst.from, burst.plane);
                 let (_, output) = grid.port(burst.to, burst.plane);
                 let found = grid.plan.wavelength(grid.side(burst.plane), input, output);
-                let wavelength = found.ok_or(GridError::NotJoined {
-                    plan: grid.plan.name(),
-                    plane: burst.plane,
-                    input,
-                    output,
-                    source_rank: burst.from,
-                    destination: burst.to,
+                let wavelength = found.ok_or_else(|| {
+                    let SlottedBurst {
+                        from, to, plane, ..
+                    } = burst;
+                    unfit(format!(
+                        "the wavelength plan {} has no wavelength from port {input} to port \
+                         {output} of a {plane} switch (rank {from} to {to}); plan=cyclic or \
+                         plan=edge_colouring will do",
+                        grid.plan.name()
+                    ))
                 })?;
                 needed = needed.max(wavelength + 1);
             }
@@ -291,7 +246,10 @@ impl Wavelengths {
         };
         if needed > grid.wavelengths {
             let have = grid.wavelengths;
-            return Err(GridError::TuningRange { needed, have });
+            return Err(unfit(format!(
+                "the plan needs {needed} wavelengths, the tunable source has {have}; give \
+                 wavelengths={needed}, or take an algorithm with fewer partners"
+            )));
         }
         Ok(wavelengths)
     }

@@ -38,8 +38,7 @@ use opticoll_base::spec::{OptionRecord, Spec};
 use opticoll_base::units::{Bytes, Time};
 use opticoll_fabric::fabric::Fabric;
 use opticoll_fabric::family::wdm_ring::{CONVERTED, Direction, WdmLight, WdmRing};
-use opticoll_placement::PlacementError;
-use opticoll_placement::wdm_ring::placement::WavelengthError;
+use opticoll_placement::wdm_ring::placement;
 use opticoll_plan::collective::{Collective, CollectiveKind, Holders};
 use opticoll_plan::plan::Plan;
 use opticoll_plan::schedule::Transfer;
@@ -322,11 +321,11 @@ fn led(spec: &Spec, question: &Question<'_>, ring: &WdmRing) -> Result<Plan, Pla
 
 /// Refuses a lightpath that no direction takes.
 fn broken(index: usize, transfer: &Transfer) -> PlannerError {
-    PlannerError::Placement(PlacementError::from(WavelengthError::Broken {
+    PlannerError::Placement(placement::broken(
         index,
-        source_rank: transfer.source,
-        destination: transfer.destination,
-    }))
+        transfer.source,
+        transfer.destination,
+    ))
 }
 
 /// The direction of a lightpath, or the other one where the first is cut.

@@ -6,7 +6,7 @@ use opticoll::fabric::{Fabric, Plane};
 use opticoll::family::wss_grid::WssGrid;
 use opticoll::family::wss_grid::{Configuration, SwitchSetting};
 use opticoll::placement::wavelengths_used;
-use opticoll::placement::wss_grid::placement::{GridError, colour_edges};
+use opticoll::placement::wss_grid::placement::colour_edges;
 use opticoll::placement::wss_grid::switches::configuration;
 use opticoll::plan::Plan;
 use proptest::prelude::*;
@@ -161,27 +161,19 @@ fn wavelength_plans_that_do_not_join_or_lasers_that_do_not_reach_are_refused() {
     };
     assert_eq!(ring("wss_grid:rows=1,columns=4,plan=cyclic"), Ok(()));
     let not_joined = ring("wss_grid:rows=1,columns=4,plan=xor").unwrap_err();
-    assert!(
-        matches!(
-            not_joined,
-            GridError::NotJoined {
-                input: 1,
-                output: 2,
-                ..
-            }
-        ),
-        "{not_joined}"
-    );
+    let ports = "has no wavelength from port 1 to port 2";
+    assert!(not_joined.to_string().contains(ports), "{not_joined}");
     let direct = Fabric::parse("wss_grid:rows=1,columns=4,wavelengths=2").unwrap();
     let few = planned(CollectiveKind::AllToAll, "direct", &direct).map(|_| ());
-    assert_eq!(few, Err(GridError::TuningRange { needed: 3, have: 2 }));
+    let said = "the plan needs 3 wavelengths, the tunable source has 2";
+    assert!(few.unwrap_err().to_string().starts_with(said));
     let cut = "wss_grid:rows=2,columns=2,dead_transceivers=3.row,dead_ports=column1.1";
     let cut = planned(
         CollectiveKind::AllReduce,
         "ring",
         &Fabric::parse(cut).unwrap(),
     );
-    assert!(matches!(cut, Err(GridError::NoPath { .. })));
+    assert!(cut.unwrap_err().to_string().starts_with("no light leads"));
 }
 
 #[test]
@@ -253,7 +245,7 @@ fn what_is_left_of_a_grid_is_planned_around_what_is_not() {
                 if (accepts.unwrap().accepts)(parsed.ranks()).is_ok() {
                     // Where a wound cuts a node off, it is refused as such; elsewhere it is proved.
                     match planned(kind, algorithm, &parsed) {
-                        Err(GridError::NoPath { .. }) => {
+                        Err(error) if error.to_string().starts_with("no light leads") => {
                             assert!(nodes_cut_off(&parsed), "{fabric}")
                         }
                         _ => drop(proved(kind, algorithm, &fabric)),

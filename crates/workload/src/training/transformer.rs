@@ -145,6 +145,15 @@ impl TokenLayers {
         self.leave(0, 2 * shape.width + 4 * shape.key_value + scores);
     }
 
+    /// The two matrices of a feed-forward part.
+    fn feed_forward(&mut self, name: impl Fn(&str) -> String, shape: TransformerShape) {
+        let (width, inside) = (shape.width, shape.feed_forward);
+        self.linear(&name("expand"), width, inside, MatrixSplit::Columns);
+        self.leave(2 * width, 2 * inside);
+        self.linear(&name("contract"), inside, width, MatrixSplit::Rows);
+        self.leave(width, 2 * inside);
+    }
+
     /// The attention of Llama 2 with the normalization before it.
     fn gated_attention(&mut self, name: impl Fn(&str) -> String, shape: TransformerShape) {
         let width = shape.width;
@@ -201,20 +210,7 @@ pub(super) fn gpt(shape: TransformerShape) -> Vec<Layer> {
         network.leave(width, 2 * width);
         network.norm(&name("norm2"), width);
         network.leave(2 * width, 0);
-        network.linear(
-            &name("expand"),
-            width,
-            shape.feed_forward,
-            MatrixSplit::Columns,
-        );
-        network.leave(2 * width, 2 * shape.feed_forward);
-        network.linear(
-            &name("contract"),
-            shape.feed_forward,
-            width,
-            MatrixSplit::Rows,
-        );
-        network.leave(width, 2 * shape.feed_forward);
+        network.feed_forward(name, shape);
     }
     network.block = None;
     network.norm("norm", width);
@@ -249,20 +245,7 @@ pub(super) fn bert(shape: TransformerShape) -> Vec<Layer> {
         network.leave(width, 2 * width);
         network.norm(&name("norm1"), width);
         network.leave(2 * width, 0);
-        network.linear(
-            &name("expand"),
-            width,
-            shape.feed_forward,
-            MatrixSplit::Columns,
-        );
-        network.leave(2 * width, 2 * shape.feed_forward);
-        network.linear(
-            &name("contract"),
-            shape.feed_forward,
-            width,
-            MatrixSplit::Rows,
-        );
-        network.leave(width, 2 * shape.feed_forward);
+        network.feed_forward(name, shape);
         network.norm(&name("norm2"), width);
         network.leave(2 * width, 0);
     }

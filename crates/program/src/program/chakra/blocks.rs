@@ -3,15 +3,12 @@
 //! The clock of a node says of each thread block how many of its nodes happen before the node or are it. A node may
 //! join a thread block if all of its nodes happen before.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-
 use rustc_hash::FxHashMap;
 
 use super::super::lay_out::{Unplaced, lay_out};
 use super::super::{ChunkBuffer, Instruction, Operand, Operation, ThreadBlock};
 use crate::chakra::{ChakraError, ChakraNode};
-use opticoll_base::{interrupt, memory};
+use opticoll_base::{graph, interrupt, memory};
 
 /// What a node does.
 #[derive(Debug, Clone, Copy, Default)]
@@ -51,26 +48,13 @@ fn dependencies(nodes: &[ChakraNode]) -> Result<Vec<Vec<usize>>, ChakraError> {
 /// The nodes in an order that respects dependencies, as near to that of the file as can be, and how many these are;
 /// those on circles come last.
 fn ordered(on: &[Vec<usize>]) -> (Vec<usize>, usize) {
-    let mut waits: Vec<usize> = on.iter().map(Vec::len).collect();
-    let mut dependents: Vec<Vec<usize>> = vec![Vec::new(); on.len()];
-    for (node, on) in on.iter().enumerate() {
-        on.iter()
-            .for_each(|&earlier| dependents[earlier].push(node));
-    }
-    let free = (0..on.len()).filter(|&node| waits[node] == 0);
-    let mut free: BinaryHeap<Reverse<usize>> = free.map(Reverse).collect();
-    let mut order = Vec::with_capacity(on.len());
-    while let Some(Reverse(node)) = free.pop() {
-        order.push(node);
-        for &dependent in &dependents[node] {
-            waits[dependent] -= 1;
-            if waits[dependent] == 0 {
-                free.push(Reverse(dependent));
-            }
-        }
-    }
+    let waits = |node: u32| on[node as usize].iter().map(|&earlier| earlier as u32);
+    let order = graph::order(on.len(), waits).into_iter();
+    let mut order: Vec<usize> = order.map(|node| node as usize).collect();
     let sorted = order.len();
-    order.extend((0..on.len()).filter(|&node| waits[node] > 0));
+    let mut on_circle = vec![true; on.len()];
+    order.iter().for_each(|&node| on_circle[node] = false);
+    order.extend((0..on.len()).filter(|&node| on_circle[node]));
     (order, sorted)
 }
 

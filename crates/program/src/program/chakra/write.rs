@@ -13,7 +13,7 @@ use super::super::{
 };
 use super::parts;
 use crate::chakra::{Attribute, ChakraFile, ChakraNode, NodeKind, Value};
-use opticoll_base::units::Bytes;
+use opticoll_base::units::{Bytes, gcd};
 
 /// The version of the schema, as the packages write it.
 const SCHEMA: &str = "1.0.2-chakra.0.0.4";
@@ -36,17 +36,9 @@ pub(in super::super) fn write(
     })?;
     let ranks = collective.ranks();
     let chunks = collective.pieces() * parts(collective.kind(), ranks);
-    let scale = ranks / gcd(chunks, ranks);
+    let scale = u128::from(ranks) / gcd(chunks.into(), ranks.into());
     let mut writers: Vec<Writer<'_>> = (0..ranks)
-        .map(|rank| {
-            Writer::new(
-                program,
-                rank,
-                chunk_bytes,
-                i64::from(chunks),
-                i64::from(scale),
-            )
-        })
+        .map(|rank| Writer::new(program, rank, chunk_bytes, i64::from(chunks), scale as i64))
         .collect();
     for turn in order {
         let own = &program.ranks[turn.rank as usize].thread_blocks[turn.thread_block as usize];
@@ -77,14 +69,6 @@ pub(in super::super) fn write(
 
 fn text(value: &str) -> Value {
     Value::Text(value.to_owned())
-}
-
-fn gcd(one: u32, other: u32) -> u32 {
-    if other == 0 {
-        one
-    } else {
-        gcd(other, one % other)
-    }
 }
 
 /// The nodes of a rank.
