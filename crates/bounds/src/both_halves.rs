@@ -1,19 +1,15 @@
 //! What an all_reduce takes at least in so many slots: what is gathered must be spread.
 //!
-//! N ranks of k ports; q = 1 + k; time as in [`super::pieces`], so that all ports of a rank send, and receive, what they do in the time t_s of slot s, and
-//! the vector takes m. With A the least number of transfers of a byte in any all_reduce of S slots, T >= m A / N, for N ranks receive.
+//! N ranks of k ports; q = 1 + k; time as in [`super::pieces`]. With A the least number of
+//! transfers of a byte in any all_reduce of S slots, T >= m A / N, for N ranks receive.
 //!
-//! **Both.** A byte is combined and spread, which takes 2 (N - 1) transfers (Patarasuk and Yuan, Journal of Parallel and Distributed
-//! Computing 2009).
+//! **Both** (theorem A1). A >= 2 (N - 1).
 //!
-//! **Passing.** Cut the slots after slot s. Say that rank x has h contributions to the byte then, and that the results of r ranks depend on what x has.
-//! Whatever goes from a rank u to a rank w is after slot s at some x, which has u's contribution and on which w depends: the sum of all h r is N^2 or more.
-//! What is received in slot j was at q^(j - 1) ranks at most, so that h <= 1 + the sum of q^(j - 1) over what x receives up to slot s. What
-//! is sent in slot j is afterwards at q^(S - j) ranks at most that are not told otherwise: r <= 1 + the sum of q^(S - j) over what x sends
-//! later. A rank has k partners at most in a slot in each direction, and more transfers of a byte between two ranks bring nothing more. Every transfer is counted once in the sum over x of what it
-//! receives up to slot s and sends later. With g(e) the greatest h r, each N at most, for e of these transfers of x, the mean of g(e) over the
-//! ranks is N at least. So the mean of e is at least that of two numbers of transfers, mixed such that the mean of g is N; the least over all
-//! pairs. The greatest over s counts.
+//! **Passing** (theorem A7). Cut the slots after slot s. With g(e) the greatest h r, each N at
+//! most, of e transfers of a rank, where h <= 1 + the sum of q^(j - 1) over what it receives up to
+//! slot s, and r <= 1 + the sum of q^(S - j) over what it sends later, the mean of e over the
+//! ranks is at least that of two numbers of transfers, mixed such that the mean of g is N. The
+//! greatest over s counts.
 
 use super::VectorInSlots;
 use opticoll_base::units::{Time, UnitError};

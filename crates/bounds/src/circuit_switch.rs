@@ -1,46 +1,23 @@
 //! Lower bounds for circuit switches, in the cost model of the simulator `circuit`.
 //!
-//! n >= 2 ranks of d ports, rate B, start-up alpha, latency delta, reconfiguration R. A hop is a message on a circuit in a slot;
-//! what is sent on has arrived in an earlier slot.
+//! n >= 2 ranks of d ports, rate B, start-up alpha, latency delta, reconfiguration R. A hop is a
+//! message on a circuit in a slot; what is sent on has arrived in an earlier slot. Where ports are
+//! dead or slower, n d B is the sum of the rates of those that work, and the rank with the least
+//! bounds what each must send or receive.
 //!
-//! **bandwidth.** A rank that must send, or receive, m bytes needs m / (d B). All ranks together receive 2 (n - 1) M bytes
-//! in an all_reduce of M (Patarasuk and Yuan, Journal of Parallel and Distributed Computing 2009), at n d B. Where ports are dead
-//! or slower, n d B is the sum of the rates of those that work, and the rank with the least bounds what each must send or receive.
-//!
-//! **settings.** Where the whole switch changes at once, let the setting be another P - 1 times. In s slots of one setting
-//! something of a rank reaches at most 1 + d + ... + d^s ranks, for every rank has d circuits out. So S(P) slots at
-//! least are needed for all ranks (`phases`), with P >= 1 settings,
-//!
-//! T >= min over P of c(P) + alpha + S(P) delta + m / (d B),
-//!
-//! where c(P) is (P - 1) R, or P R where the first setting is charged. With cut-through a message may go over many circuits in a
-//! slot, in the time of its bytes and a latency for each: hops count in place of slots, S(P) hops at least to the farthest
-//! rank, and a slot at least for each setting, so that alpha + S(P) delta + m / (d B) becomes
-//! alpha + max(S(P) delta, P delta + m / (d B)).
-//!
-//! In an **all_to_all** what goes over h circuits takes h times its bytes of them. Over h circuits of P settings in their order
-//! there are C(h + P - 1, h) d^h ways from a rank at most: which of the settings has each hop, none before that of the
-//! hop before, and which port. So at most that many ranks are h hops away, and the n - 1 blocks of a rank take
-//! H(n, d, P) hops at least: as many as can be one hop away, then two, and so on. With blocks of b bytes m is b H(n, d, P).
-//! With few slots there are fewer ways, and more slots have more latencies (`places`): the bound is the least over P and
-//! the number of slots.
-//!
-//! **Ports that change one by one**, or planes. If no port has more than P settings, one that has P of them waits (P - 1) R,
-//! and over h hops there are (P d)^h ways at most, for the settings of two ports have no common order. With D(P) the least h
-//! with 1 + P d + ... + (P d)^h >= n,
-//!
-//! T >= min over P of max(c(P), alpha + D(P) delta, alpha + delta + m / (d B)),
-//!
-//! and in an all_to_all m is as above with (P d)^h ways.
-//!
-//! **A demand.** Of an all_to_all whose blocks differ, see [`demanded`]: n becomes the ranks that a rank reaches, itself included,
-//! and m the bytes of all hops of its blocks, where the largest blocks take the fewest hops.
-//!
-//! **Beside the switch**, with rate b and latency L of each rank there, no setting keeps a rank from another, and every
-//! block may take one hop. In a slot of time t the circuits of a rank carry d B (t - delta) bytes and the network
-//! b (t - L), and in the first slot d B (t - alpha - delta) and b (t - L), so that
-//!
-//! T >= min(alpha + delta, L) + m / (d B + b), and R more where each slot is charged.
+//! - **settings** (theorem C1). Where the whole switch changes at once, T >= min over P of c(P) +
+//!   alpha + S(P) delta + m / (d B), where P settings cost c(P) = (P - 1) R, or P R where the
+//!   first is charged, and need S(P) slots (`phases`). With cut-through alpha + max(S(P) delta, P
+//!   delta + m / (d B)) follows c(P). In an all_to_all m counts every hop of the blocks
+//!   (`places`): the bound is the least over P and the number of slots.
+//! - **Ports that change one by one**, or planes (theorem C2): T >= min over P of max(c(P),
+//!   alpha + D(P) delta, alpha + delta + m / (d B)), with D(P) the least h with 1 + P d + ... + (P
+//!   d)^h >= n.
+//! - **A demand** (theorem C4), see [`demanded`]: n becomes the ranks that a rank reaches, itself
+//!   included, and m the bytes of all hops of its blocks, where the largest blocks take the fewest
+//!   hops.
+//! - **Beside the switch** (theorem C3), with rate b and latency L: T >= min(alpha + delta, L) + m
+//!   / (d B + b), and R more where each slot is charged.
 
 pub mod demanded;
 

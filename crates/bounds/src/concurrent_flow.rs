@@ -1,33 +1,35 @@
-//! Maximum concurrent flow: one block for each of some pairs of ranks at once, over whatever ways are best.
+//! Maximum concurrent flow: one block for each of some pairs of ranks at once, over whatever ways
+//! are best.
 //!
-//! Let the links have rates c_e, and let T be the least time in which all blocks can cross. With f_P the part of a pair's
-//! block that takes way P, and lengths y_e >= 0 as multipliers of the links, the linear program and its dual are
-//! (Shahrokhi and Matula, Journal of the ACM 37, 1990)
+//! Let the links have rates c_e, and let T be the least time in which all blocks can cross. With
+//! f_P the part of a pair's block that takes way P, and lengths y_e >= 0 as multipliers of the
+//! links, (theorem E10)
 //!
 //! ```text
 //! T = min of max over e of (sum of f_P over ways P with e) / c_e,  where the f_P of each pair sum up to 1
 //!   = max over y of (sum over pairs of d_y(pair)) / (sum of c_e y_e)
 //! ```
 //!
-//! with d_y the length of a shortest way. So *any* lengths give a bound, and any ways a time: where both are the same
-//! fraction, it is the optimum, and the lengths are its proof. Both are computed here with whole numbers.
+//! with d_y the length of a shortest way. So *any* lengths give a bound, and any ways a time:
+//! where both are the same fraction, it is the optimum, and the lengths are its proof. Both are
+//! computed here with whole numbers.
 //!
-//! **Ways.** A block is cut into K chunks, each with a way of its own. Beginning with the routes of the network, chunk by
-//! chunk is taken out and put on the way with the least increase of
+//! **Ways.** A block is cut into K chunks, each with a way of its own. Beginning with the routes
+//! of the network, chunk by chunk is taken out and put on the way with the least increase of
 //!
 //! ```text
 //! sum over e of (load_e / (K T' c_e))^p
 //! ```
 //!
-//! where T' is a bound, so that the sum falls until no chunk can gain; p = 8, then 32, then 64, at which the sum is little
-//! more than its greatest term (the exponential potentials of Garg and Koenemann, FOCS 1998, and Fleischer, SIAM Journal on
-//! Discrete Mathematics 13, 2000, for whole chunks). From the second p on only chunks on links near the greatest load are
-//! looked at, and a chunk moves also where that costs the same, since what is too much on one link may then wander to
-//! where there is room. Powers are products, so that all machines compute the same.
+//! where T' is a bound; p = 8, then 32, then 64, at which the sum is little more than its greatest
+//! term (the exponential potentials of Garg and Koenemann, FOCS 1998, and Fleischer, SIAM Journal
+//! on Discrete Mathematics 13, 2000, for whole chunks). From the second p on only chunks on links
+//! near the greatest load are looked at, and a chunk moves also where that costs the same. Powers
+//! are products, so that all machines compute the same.
 //!
-//! **Lengths.** Those tried are equal ones (on graphs whose links can all be loaded alike they are the optimum), one over
-//! the rates; at the ways found, and where blocks are divided evenly among the ways of the fewest links, those of the full links
-//! alone and the derivatives of the sum.
+//! **Lengths.** Those tried are equal ones, one over the rates; at the ways found, and where
+//! blocks are divided evenly among the ways of the fewest links, those of the full links alone and
+//! the derivatives of the sum.
 
 mod packing;
 mod search;

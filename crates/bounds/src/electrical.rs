@@ -1,79 +1,30 @@
 //! Bounds on the time of any plan on an electrical fabric.
 //!
-//! A message waits for the latencies of its links, then its bytes move. A rank may send any number of
-//! messages at once, and nothing is paid per message: so something of one rank can reach all in one
-//! round, and log2 N rounds are no bound here.
+//! A message waits for the latencies of its links, then its bytes move. A rank may send any number
+//! of messages at once, and nothing is paid per message: so something of one rank can reach all in
+//! one round, and log2 N rounds are no bound here.
 //!
-//! **bandwidth.** Let rank r have to take in m bytes. They come over the cables that lead to it, over each
-//! no sooner than a message can have come so far from another rank: `electrical/links.rs` says what
-//! cables carry in a time, and hence how much time m bytes take. Likewise for what a rank has to send. m
-//! is, with N >= 2 ranks:
+//! | name | what bounds the time | theorem | file |
+//! |---|---|---|---|
+//! | `bandwidth` | the bytes that a rank must take in, or send, over its cables | E2 | `links.rs`, `cuts.rs` |
+//! | `latency` | what a rank needs of another comes no sooner than over a shortest way | E4 | `distances.rs` |
+//! | `relays` | what a rank does not get from its owner takes two messages | E6 | `relays.rs` |
+//! | `rounds` | broadcast, reduce, all_reduce: what is forwarded has been received | E5 | here |
+//! | `cut` | the same as `bandwidth` for parts of the ranks | E2, E3 | `cuts.rs` |
+//! | `throughput` | the same for the tightest of all cuts, by maximum flows | E8, E9 | `tightest.rs` |
+//! | `quickest_flow` | broadcast, reduce: what one rank needs of another over links that it comes to late | E7 | `quickest.rs` |
+//! | `concurrent_flow` | all_to_all: what all pairs of ranks load on all links together | E10 | `concurrent.rs` |
 //!
-//! | collective | in | out |
-//! |---|---|---|
-//! | all_gather of blocks of d | (N - 1) d | d |
-//! | gather, scatter backwards | (N - 1) d at the root | d at all others |
-//! | reduce_scatter of M | a block, floor(M / N) | a part of all other blocks, (N - 1) floor(M / N) |
-//! | all_reduce of M | M | M |
-//! | broadcast, reduce backwards | M at all others | M at the root |
-//! | all_to_all of M | (N - 1) floor(M / N) | (N - 1) floor(M / N) |
+//! Where a cable gives each flow its whole rate, or nothing is known of where links lead, there is
+//! no bound.
 //!
-//! In an all_to_all with a demand, m is what the demand says of the rank: `electrical/demanded.rs`.
-//! A half-duplex cable carries both, so that all cables of a rank together carry the sum of in and out. In an
-//! all_reduce of M all ranks together take in 2 (N - 1) M bytes (Patarasuk and Yuan, Journal of Parallel
-//! and Distributed Computing 2009), send as many, and over half-duplex cables do both.
+//! **Where ranks sit.** Ranks are those of the network: rank r of the collective is its rank r.
+//! All that depends on it is which of them is the root. Where ranks are placed otherwise, [`best`]
+//! is asked about the collective whose root is the place of the root; without a root a bound holds
+//! wherever ranks sit. With a demand it does not: there is no bound then.
 //!
-//! **latency.** What is known of the distances of single ranks: `electrical/distances.rs`.
-//!
-//! **relays.** What a rank does not get from its owner takes two messages: `electrical/relays.rs`.
-//!
-//! **rounds.** Let l be the least latency of any message: of the shortest way between any two ranks, over all
-//! its links. What a rank forwards it has received, not before l, so that it arrives not before 2 l.
-//! A plan in one round pays one latency and sends more; one in two rounds pays both for what is
-//! forwarded. Hence latencies may be added to the bytes of their own round only:
-//!
-//! * *broadcast of M:* all ranks but the root take in (N - 1) M bytes. Until 2 l only what the root sends arrives,
-//!   at most C_root l; after that they take in S (T - 2 l), with S what leads to them together, or what leads
-//!   away from all ranks, whichever is less; half of all cables, where these are half-duplex, since
-//!   every byte passes one cable at each end. If T <= 2 l, T >= l + (N - 1) M / C_root; else
-//!   T >= 2 l + ((N - 1) M - C_root l) / S.
-//! * *reduce of M:* the same backwards. Each byte of each rank but the root leaves it, (N - 1) M in all;
-//!   what does not go to the root is forwarded by a message that moves for l after it at least.
-//! * *all_reduce of M:* call a rank direct, for a byte of the vector, if it gets the N - 1 other
-//!   contributions from their owners. A rank that is not gets a message that was forwarded. Let k ranks
-//!   be direct, in the mean over bytes. So M (N - k) bytes move after 2 l, and together with the k (N - 1) M
-//!   direct ones, M (N + k (N - 2)), and never less than 2 (N - 1) M, after l. With u = M over S, where S is
-//!   again the least of what leads to all ranks, what leads away, and half of all cables,
-//!
-//!   ```text
-//!   k < N:  T >= max(2 l + (N - k) u, l + (N + k (N - 2)) u, l + 2 (N - 1) u),    k = N:  T >= l + N (N - 1) u
-//!   ```
-//!
-//!   The first falls and the second rises with k. They meet at k = l / ((N - 1) u), at
-//!   2 l + N u - l / (N - 1), and the bound is the least over k.
-//!
-//! All other collectives are as fast as their bandwidth bound in one round, on a switch.
-//!
-//! **cut.** The same for parts of the ranks instead of single ones: `electrical/cuts.rs`.
-//!
-//! **throughput.** The same for the tightest of all cuts, by maximum flows: `electrical/tightest.rs`.
-//!
-//! **quickest flow.** In a broadcast and a reduce, what one rank needs of another over links that it comes to late:
-//! `electrical/quickest.rs`.
-//!
-//! **concurrent flow.** In an all_to_all, what all pairs of ranks load on all links together: `electrical/concurrent.rs`.
-//!
-//! Where a cable gives each flow its whole rate, or nothing is known of where links lead, there is no
-//! bound. What a rank forwards for others only takes more time.
-//!
-//! **Where ranks sit.** Ranks are those of the network: rank r of the collective is its rank r. All that depends on
-//! it is which of them is the root. Where ranks are placed otherwise, [`best`] is asked about the collective
-//! whose root is the place of the root; without a root a bound holds wherever ranks sit. With a demand it does not: there is
-//! no bound then.
-//!
-//! **Rounding.** Bounds are rounded down to picoseconds. The flow simulator computes with 53 bits, and takes
-//! ends within a share of 2^-40 of the time for one instant: its times may lie below the exact ones by
-//! some 1e-12 of them (its `ROUNDING`; 6e-13 is the most that was seen), and so below a bound that a plan meets.
+//! **Rounding.** Bounds are rounded down to picoseconds. Times of the flow simulator may lie below
+//! the exact ones by some 1e-12 of them (its `ROUNDING`), and so below a bound that a plan meets.
 
 mod concurrent;
 mod cuts;

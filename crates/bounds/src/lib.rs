@@ -1,6 +1,6 @@
-//! What no plan can beat: lower bounds on slots and on time. Each is stated with the assumption under which it
-//! holds; the proofs are beside the arithmetic, in the folders of families with circuits and, for fabrics with
-//! links, in [`electrical`].
+//! Numbers below which no plan goes: lower bounds on slots and on time, each stated with the
+//! assumption under which it holds. `docs/proofs.md` proves them; "theorem R5" and the like name
+//! its theorems.
 #![forbid(unsafe_code)]
 
 pub(crate) mod both_halves;

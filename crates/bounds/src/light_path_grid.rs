@@ -1,55 +1,29 @@
 //! Bounds for grids of lightpaths, in the cost model of the simulator `circuit`.
 //!
-//! N >= 2 ranks of k ports. Slots follow one another; one takes the latency a and as long as the longest of its
-//! messages, one for each path and direction at rate B. A path is set up for E and released for R, both ways,
-//! and a rank has at most k paths at once, perhaps several to the same other. What is sent on has arrived in an earlier slot.
+//! N >= 2 ranks of k ports. Slots follow one another; one takes the latency a and as long as the
+//! longest of its messages, one for each path and direction at rate B. A path is set up for E and
+//! released for R, both ways, and a rank has at most k paths at once, perhaps several to the same
+//! other. What is sent on has arrived in an earlier slot.
 //!
-//! **bandwidth.** In a slot whose longest message takes t a rank receives, and sends, k t at most. A rank that must
-//! receive or send m bytes so needs slots of m / (k B) in all, beside their latencies. All ranks together receive
-//! 2 (N - 1) M bytes in an all_reduce of M (Patarasuk and Yuan, Journal of Parallel and Distributed Computing
-//! 2009), at N k B.
+//! - **rounds** (theorem L1). Between two instants at which paths are set up, the *phase* between
+//!   them, something of one rank comes in s slots to at most n(s) ranks (Moore's bound, `within`).
+//!   With S(P) slots in P phases (`phases`) that cost c(P), T >= min over P of c(P) + S(P) a + m /
+//!   (k B):
 //!
-//! **rounds.** Between two instants at which paths are set up, the *phase* between them, paths are edges of a graph
-//! with at most k at each rank: what stays up, or is released, was there all along. In s slots of a phase
-//! something of one rank reaches those within s edges of the ranks that had it, of each at most
+//!   | paths | c(P) |
+//!   |---|---|
+//!   | released after their group | P (E + R) |
+//!   | kept | P E |
+//!   | kept, and there at first | (P - 1) E |
+//!   | set up for every slot | (E + R) for each, so that each is a phase |
+//!   | known in advance | (P - 1) (E + R) |
+//!   | free | 0; phases of one slot |
 //!
-//! n(s) = 1 + k (1 + (k - 1) + ... + (k - 1)^(s-1)),
-//!
-//! Moore's bound. With P phases of s_1, ..., s_P slots, n(s_1) ... n(s_P) >= N, for in every collective something of
-//! one rank reaches all, or of all ranks one, which is the same backwards. n(s + 1) / n(s) falls with s: for k = 1
-//! it is 2, then 1; for k = 2 it is (2s + 3) / (2s + 1); otherwise n(s) = (k q^s - 2) / (k - 2) with q = k - 1, and
-//! (k q^(s+1) - 2) / (k q^s - 2) = q + 2 (q - 1) / (k q^s - 2). So the product is greatest when the s_i differ by 1 at most;
-//! S(P) is the least number of slots, P at least, for which it then is N. Where P phases cost c(P),
-//!
-//! T >= min over P of c(P) + S(P) a + m / (k B):
-//!
-//! | | c(P) |
-//! |---|---|
-//! | paths released after their group | P (E + R) |
-//! | kept | P E |
-//! | kept, and there at first | (P - 1) E |
-//! | set up for every slot | (E + R) for each, so that each is a phase |
-//! | known in advance | (P - 1) (E + R) |
-//! | free | 0; phases of one slot |
-//!
-//! **per_port.** There are no slots, and a port changes its path whenever it is free. A message holds its port, one way, for a at least,
-//! so that if n ranks hold data of one rank, (1 + k) n at most hold some after time a. With one port, the path over which a rank
-//! received it must first be released and another set up: 2 n after R + E + a. All paths are set up for E at first. With S rounds, (1 + k)^S >= N,
-//!
-//! T >= E + max(a + (S - 1) (a + [k = 1] (R + E)), a + m / (k B)).
-//!
-//! **hops.** In an all_to_all a block may go over h paths one after the other, and takes h times its bytes of them. With P phases
-//! there are C(h + P - 1, h) k^h ways from a rank at most: which of the phases has each hop, none before that of the hop before, and
-//! which port. With S slots there are C(S, h) k^h, and so with as many phases of one port, where a second hop would lead back. So the
-//! N - 1 blocks of a rank take H hops at least, as many of one as can be, then of two ([`crate::places`]): with blocks of b bytes
-//! m above is b H. Fewer phases or slots have more hops; the bound is the least over their number.
-//!
-//! **both_halves.** In an all_reduce what is gathered must be spread (`crate::both_halves`).
-//!
-//! **pieces.** A vector that one rank has takes the longer the fewer the slots are (`crate::pieces`); backwards, what all add.
-//!
-//! More phases than slots are of no use, and with as many as G, (1 + k)^G >= N, a slot each is enough. Recursive
-//! doubling meets the bound for an all_gather with one port.
+//! - **per_port** (theorem L2). T >= E + max(a + (S - 1) (a + \[k = 1\] (R + E)), a + m / (k B)),
+//!   with (1 + k)^S >= N.
+//! - **hops** (theorem L3). In an all_to_all m counts every hop of the blocks ([`crate::places`]).
+//! - **both_halves**, **pieces** (theorem L3). In few slots an all_reduce sends more
+//!   (`crate::both_halves`), and a vector that one rank has waits longer (`crate::pieces`).
 
 use crate::{
     TimeBound, VectorInSlots, both_halves, crossing, growth, least_over_slots, over, phases,

@@ -1,33 +1,19 @@
-//! Lower bounds for passive stars, each with its proof.
+//! Lower bounds for passive stars.
 //!
-//! N ranks, w wavelengths, t transmitters and r receivers per rank, P chunks to a block (or to the vector). In a
-//! slot there are at most L = min(w, N t) lights, of which a rank sends at most s = min(t, w) and hears at
-//! most h = min(r, w). What only one rank needs takes a receiver of its own: of such lights there are at
-//! most K = min(w, N t, N r) in a slot.
+//! N ranks, w wavelengths, t transmitters and r receivers per rank, P chunks to a block (or to the
+//! vector). In a slot there are at most L = min(w, N t) lights, of which a rank sends at most s =
+//! min(t, w) and hears at most h = min(r, w). What only one rank needs takes a receiver of its
+//! own: of such lights there are at most K = min(w, N t, N r) in a slot.
 //!
-//! **lights.** One chunk per light and slot.
-//! - all_gather: a rank hears P (N - 1) chunks, and each of P N is sent once: max(ceil(P (N - 1) / h),
-//!   ceil(P N / L)).
-//! - broadcast: the root sends each of P chunks once, and a rank hears P: ceil(P / min(s, h)).
-//! - scatter, gather: the root sends, or hears, P (N - 1): ceil(P (N - 1) / s), ceil(P (N - 1) / h).
-//! - all_to_all: P N (N - 1) lights that only one rank needs: ceil(P N (N - 1) / K).
-//! - reduce_scatter: each rank but the owner sends something of a chunk at least once, and a light carries
-//!   something of one chunk to at least one rank: the same. reduce: of P chunks, ceil(P (N - 1) / K).
-//! - all_reduce, barrier: each rank sends something of its own of each of P chunks: ceil(P N / L). Of each chunk all
-//!   together hear 2 (N - 1) times, as in gossip by telling one at a time: before the first rank knows something of
-//!   all contributions, the N - 1 others have been heard; of the N - 1 others each hears once more afterwards.
-//!   Hence ceil(2 P (N - 1) / (N h)).
-//!
-//! **growth.** In a slot a rank hears h others, so that it knows something of 1 + h times as many: where
-//! something of all ranks must come to some rank, S >= ceil(log_(1+h) N). In a broadcast and a scatter S >= 1. It
-//! holds for any number of chunks in a light.
-//!
-//! **senders.** All ranks, but for the root of a gather and a reduce, have something to send, and at most L lights are sent
-//! in a slot: S >= ceil(N / L), however much a light carries.
-//!
-//! **bandwidth.** The same counts in bytes, over h, s, L or K times the rate of a wavelength; beside that the
-//! latency once and a tuning where any is charged. **rounds.** Slots by growth or senders, each with its latency, and with
-//! its tuning where every slot is charged, beside the bytes.
+//! - **lights** (theorem S1). What is heard over h, what is sent over s or L, what only one rank
+//!   needs over K; one chunk per light and slot.
+//! - **growth**, **senders** (theorem S2). ceil(log_(1+h) N) where something of all ranks must
+//!   come to some rank; ceil(N / L) where all ranks have something to send. Both hold for any
+//!   number of chunks in a light.
+//! - **bandwidth**. The counts of S1 in bytes, over h, s, L or K times the rate of a wavelength;
+//!   beside that the latency once and a tuning where any is charged. **rounds**: slots by growth
+//!   or senders, each with its latency, and with its tuning where every slot is charged, beside
+//!   the bytes.
 
 use crate::{Bound, LeastCharge, TimeBound, growth, over};
 use opticoll_base::units::{Bytes, Time, UnitError};

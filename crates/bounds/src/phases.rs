@@ -1,8 +1,9 @@
 //! Slots between instants at which circuits change.
 //!
-//! In a *phase* of s slots no circuit changes, and something of one rank comes to n(s) ranks at most, counted from each that
-//! had it before. After phases of s_1, ..., s_P slots it is at n(s_1) ... n(s_P) ranks. Where n(s + 1) / n(s) falls with s
-//! that is most when the s_i differ by 1 at most.
+//! In a *phase* of s slots no circuit changes, and something of one rank comes to n(s) ranks at
+//! most, counted from each that had it before. After phases of s_1, ..., s_P slots it is at n(s_1)
+//! ... n(s_P) ranks, which is most when the s_i differ by 1 at most (theorem A3; n(s + 1) / n(s)
+//! must fall with s).
 
 /// The least number of slots in so many phases, at least 1 and one slot each, after which all ranks may have something of
 /// one, where `within` is n. `None` where no number of slots is enough, as where n stays at 2 and there are few phases.

@@ -1,38 +1,22 @@
-//! What a vector that one rank has takes at least until all have it, in so many slots; and backwards, until one rank has what all add.
+//! What a vector that one rank has takes at least until all have it, in so many slots; and
+//! backwards, until one rank has what all add.
 //!
-//! N ranks of k ports; q = 1 + k. Time is counted beside what slots cost, so that a rank sends, and receives, what all its
-//! ports do in the time t_s of slot s. The vector takes m over all ports of a rank, and G is the least number with
-//! q^G >= N. Every byte has a first slot j in which the root sends it, and is at q^(s - j + 1) ranks at most after slot s.
+//! N ranks of k ports; q = 1 + k. Time is counted beside what slots cost: a rank sends, and
+//! receives, what all its ports do in the time t_s of slot s. The vector takes m over all ports of
+//! a rank, G is least with q^G >= N, T the sum of t_s.
 //!
-//! **Waiting.** Of the ranks but the root, a share f(h) = min(1, (q^(h + 1) - 1) / (N - 1)) at most has a byte h slots after the one in
-//! which it left. Up to slot s a rank so has, on average over the ranks, no more than the sum over j <= s of f(s - j) t_j, for the root sends
-//! no more than t_j for the first time in slot j; and afterwards it receives no more than the sum of the later t_j. Together that is m at least: with T the sum of all t_j,
+//! **Waiting** (theorem A5). With f(h) = min(1, (q^(h + 1) - 1) / (N - 1)) and F(i) the sum of 1 -
+//! f(h) over h = 0, ..., G - 1 - i: T >= m (1 + F(i) / (S - i)), i = 1, ..., G - 1.
 //!
-//! T >= m + sum over j <= s of (1 - f(s - j)) t_j.
-//!
-//! These inequalities for s = 1, ..., S - i are added. What leaves the root last has G slots left, so that the t_j with
-//! j <= S - G + 1 are m at least in all, and each of them is multiplied by F(i) = sum over h = 0, ..., G - 1 - i of 1 - f(h) or more:
-//!
-//! T >= m (1 + F(i) / (S - i)), i = 1, ..., G - 1.
-//!
-//! **Prices.** Let it cost p_s that a byte is sent in slot s, to each rank, and r_s more that it leaves the root for the first time in slot s, with
-//! c_s p_s + r_s <= 1 for c_s = min(N - 1, q^(s - 1)). No more than c_s t_s is sent in slot s: only q^(s - 1) ranks have
-//! something, and the root needs to hear nothing. No more than t_s leaves the root for the first time. So T is all that is paid, or more. A byte that
-//! leaves the root in slot j pays r_j + V_j at least, where V_j is the least price of N - 1 copies, of which every slot from j on makes k
-//! at most for each rank that has the byte. Hence
-//!
-//! T >= m min over j <= S - G + 1 of (r_j + V_j).
-//!
-//! Let W_s(h) be the least price of what is missing before slot s where h ranks have a byte, as if they were fractions: W_s(h) is the least of
-//! p_s (h' - h) + W_(s+1)(h') for h <= h' <= q h. It is convex, and bends only where h = N / q^i: if W_(s+1) + p_s h' is least at h*, one
-//! of these numbers, h' is h* where that can be, otherwise h or q h. So V_j = W_j(1) comes from
+//! **Prices** (theorem A6). For prices p_s, r_s >= 0 with c_s p_s + r_s <= 1, c_s = min(N - 1,
+//! q^(s - 1)): T >= m min over j <= S - G + 1 of (r_j + V_j), where V_j = W_j(1) comes from
 //!
 //! W_s(N / q^i) = min(W_(s+1)(N / q^i), p_s k N / q^i + W_(s+1)(N / q^(i-1))), W_s(N) = 0.
 //!
-//! For any prices that is a bound. Those taken: r_s = 0 in the last G - 1 slots. For a wanted T / m the other r_s are, from the last to the first, as
-//! small as they may be, for less of r_s leaves more for p_s, and that makes no earlier V_j smaller. The greatest T / m for which there are such r_s is found by halving.
-//!
-//! Backwards, with the last slot in which the root receives something of a byte in place of j, both hold for what all ranks add.
+//! For any prices that is a bound. Those taken: r_s = 0 in the last G - 1 slots. For a wanted T /
+//! m the other r_s are, from the last to the first, as small as they may be, for less of r_s
+//! leaves more for p_s, and that makes no earlier V_j smaller. The greatest T / m for which there
+//! are such r_s is found by halving.
 
 use super::VectorInSlots;
 use opticoll_base::units::{Time, UnitError};

@@ -1,13 +1,9 @@
-//! To how many ranks there are ways of so many hops, at most, over settings that follow one another.
+//! To how many ranks there are ways of so many hops, at most, over settings that follow one
+//! another (theorem A4).
 //!
-//! Over P settings a way of h hops makes c_1, ..., c_P of them in each, which add up to h; each hop may take any of d ports.
-//! The slots of a setting all have its circuits, so that c_j is k_j at most where the setting has k_j slots, and ways that differ in
-//! their slots alone have the same end. There are as many c as the coefficient of x^h in
-//!
-//! product over j of (1 + x + ... + x^k_j).
-//!
-//! With the sum of all k_j given, every coefficient is greatest where the k_j differ by 1 at most: of two factors with k
-//! and k' it is min(h, k, k', k + k' - h) + 1.
+//! Over P settings there are C(h + P - 1, h) d^h ways of h hops from a rank with d ports; with S
+//! slots in all as many as d^h times the coefficient of x^h in the product over j of (1 + x +
+//! ... + x^k_j), where the k_j differ by 1 at most.
 
 /// The least sum of hops to so many ranks, where `ways` is how many at most are so many hops away.
 pub fn hops(ranks: u128, ways: impl Fn(u64) -> u128) -> u128 {

@@ -1,12 +1,9 @@
-//! The throughput optimum of a collective on any directed graph with capacities: a fraction, and the cut that
-//! proves it.
+//! The throughput optimum of a collective on any directed graph with capacities: a fraction, and
+//! the cut that proves it.
 //!
-//! Vertices are ranks and switches, which only forward. For a set X of vertices let in(X) be the rate of the links
-//! into X, and r(X) its number of ranks. Let each of N ranks send its block to all others at x blocks per second.
-//! Whatever X holds at least one rank takes in the blocks of the N - r(X) ranks outside, so x (N - r(X)) <= in(X). These
-//! cuts are all there is to obey (Edmonds, Edge-disjoint branchings, 1973, for every root; with switches: Bang-Jensen,
-//! Frank and Jackson, SIAM Journal on Discrete Mathematics 8, 1995; as a bound for collectives: ForestColl,
-//! arXiv 2402.06787), where no switch has more rate out of it than into it; elsewhere they are a bound:
+//! Vertices are ranks and switches, which only forward. For a set X of vertices in(X) is the rate
+//! of the links into X, and r(X) its number of ranks. With x the blocks per second of each of N
+//! ranks (theorem E8),
 //!
 //! ```text
 //! 1 / x* = max over X with a rank in it of (N - r(X)) / in(X)                                       all_gather
@@ -14,21 +11,10 @@
 //! 1 / x* = max over X with a rank but not the root of 1 / in(X)                                     broadcast
 //! ```
 //!
-//! reduce_scatter, scatter and reduce are the same over reversed links.
-//!
-//! **Gathering.** Let p / q be the greatest ratio known. Scale every capacity by p, and give each rank a supply of q. By
-//! the theorem of maximum flow and minimum cut, the supplies can send q N to rank v if and only if
-//! p in(X) + q r(X) >= q N for every X that holds v: no such X has a greater ratio. Otherwise the cut has one: it becomes
-//! p / q, and the rank is tried again (Dinkelbach, Management Science 13, 1967). What holds of a rank holds as well when p / q
-//! grows. So it is enough that later ranks look at those X that hold no rank that was looked at before, and these
-//! ranks get an unlimited supply (the idea of Hao and Orlin, Journal of Algorithms 17, 1994). Ranks are
-//! looked at in the order of a breadth-first search, so that there is plenty of supply near the sink, and a flow
-//! stays small: in all, far less than N flows.
-//!
-//! **Spreading.** The root has an unlimited supply, and p / q = 1 / in(X) of the least cut so far. The flow to each
-//! other rank is at least the in(X), or has a smaller cut; ranks that were looked at get an unlimited supply.
-//!
-//! A half-duplex link counts with its full rate in each direction, and so is a bound, but perhaps not reached.
+//! where no switch has more rate out of it than into it; elsewhere these are bounds.
+//! reduce_scatter, scatter and reduce are the same over reversed links. A half-duplex link counts
+//! with its full rate in each direction, and so is a bound, but perhaps not reached. Maximum flows
+//! find the cuts, from the greatest ratio p / q known on (theorem E8, search).
 
 pub mod flow;
 pub mod spanning;

@@ -1,75 +1,22 @@
-//! Lower bounds on the slots of a plan on a ring, each with its proof and with the assumption under which it
-//! holds; those on time are in [`time`].
+//! Lower bounds on the slots of a plan on a ring; those on time are in [`time`].
 //!
-//! N ranks on a ring, c channels per direction (fibres times wavelengths), hence 2cN
-//! link-channels in a slot; a lightpath of length l takes l of them and delivers at its end only.
-//! A rank takes in at most r = min(2c, ports) lightpaths in a slot. One chunk per lightpath and
-//! slot; P chunks to a block (or to the vector).
+//! N ranks on a ring, c channels per direction (fibres times wavelengths), hence 2cN link-channels
+//! in a slot; a lightpath of length l takes l of them. A rank takes in at most r = min(2c, ports)
+//! lightpaths in a slot. One chunk per lightpath and slot; P chunks to a block (or to the vector).
 //!
-//! **receive.** A rank that must get m chunks needs ceil(m / r) slots: all_gather P(N - 1) at every
-//! rank, gather P(N - 1) at the root, all_reduce, broadcast, barrier P. Run backwards, reduce_scatter sends
-//! P(N - 1) chunks from every rank, scatter P(N - 1) from the root, reduce P from every other.
-//! In an all_reduce (and a barrier) all ranks together receive 2 (N - 1) times each of the P chunks. *Proof.*
-//! Let the receptions of a slot come one after the other; ranks know no less for it. Before the first rank
-//! knows something of all N contributions to a chunk, each of the N - 1 others has sent it at least once,
-//! which makes N - 1 receptions; the last of them was that rank's, and no other rank knows as much then. So each
-//! of the N - 1 others receives the chunk at least once more. A reception is a lightpath that ends at a rank
-//! (or a light tree that passes one): with R the sum of r over all ranks, S >= ceil(2 P (N - 1) / R), which is
-//! 2 P (N - 1) / (N r) where all r are equal.
+//! | name | bound on the slots S | theorem |
+//! |---|---|---|
+//! | `receive` | ceil(m / r), for m chunks that a rank must get | R1 |
+//! | `growth` | ceil(log_(1+r) N); next to broken links a recursion | A2 |
+//! | `spread` | see [`multi_block`] | R9 |
+//! | `reach` | ceil(D / L): D links to go, lightpaths of L links at most | R2 |
+//! | `cut` | the chunks that cross between parts of the ring, over their channels | R3 |
+//! | `first_slot` | what an all_gather delivers in its first slot; claimed where ports limit r | R4 |
+//! | `relay_tree` | P C_S(N) <= 2 c S, see [`relay_tree`] | R5 |
 //!
-//! **growth.** In a slot, each rank that has (something of) a block tells at most r others, so
-//! 1 + r times as many have it afterwards: S >= ceil(log_(1+r) N) where something of one rank
-//! reaches all, or of all ranks one. The last is the same backwards. Every collective here is so: in
-//! a scatter and an all_to_all, too, something of one rank reaches all. It holds for any number of
-//! chunks per lightpath (`any_load`). Source for D = 2: Bermond, Gargano, Perennes, Rescigno and
-//! Vaccaro, Theoretical Computer Science 2000.
-//!
-//! Next to a broken link ranks tell fewer. Let o_v be how many lightpaths rank v can send in a slot, the first
-//! rank s. After a slot the n informed ranks have become n + (the sum of their o_v) at most, hence n + o_s + (the
-//! n - 1 greatest o_v of other ranks): by induction no plan has informed more ranks than this recursion
-//! says, for it rises with n. The first rank is the root of broadcast and scatter; in a collective where
-//! something of every rank reaches all, any rank, so the one of least o_v. Backwards the same with what ranks
-//! take in: to the root of reduce and gather, and to every rank where something of all reaches it.
-//!
-//! **spread.** Growth with lengths, for any number of chunks per lightpath: see [`multi_block`].
-//! Where something of every rank reaches all others, relay trees must fit among lightpaths each of which
-//! belongs to few trees in the first slots.
-//!
-//! **relay_tree.** See [`relay_tree`]: an all_gather in S slots needs P C_S(N) <= 2 c S, with
-//! C_S(N) the least total length of a tree of lightpaths of depth at most S that reaches all ranks
-//! from one. A reduce_scatter backwards is such an all_gather: the lightpaths that bring every
-//! contribution of a block to its owner, backwards, bring the owner's block to every rank.
-//!
-//! **cut.** all_to_all: P floor(N / 2) ceil(N / 2) chunks go from one half of the ring to the other,
-//! over two directed links with c channels each: S >= ceil(P floor(N^2 / 4) / (2c)).
-//!
-//! **first_slot.** In the first slot of an all_gather every rank sends its own block, and in one
-//! direction its k lightpaths with the same chunk have lengths 1, ..., k at least. At most cN links of
-//! a direction are free, so that with the largest q for which q (q + 1) / 2 <= c all blocks together
-//! make K = 2 (N q + floor(N (c - q (q + 1) / 2) / (q + 1))) first deliveries at most (spread evenly,
-//! for the k-th costs k). Each later slot makes N r. Of N (N - 1) deliveries of whole blocks,
-//! S >= 1 + ceil((N (N - 1) - K) / (N r)). Claimed where ports limit r; relay_tree is sharper elsewhere.
-//!
-//! **reach.** Where a lightpath spans at most L links, something that must get from a rank to one D
-//! links away (by the shorter way that is whole) takes ceil(D / L) slots: it moves on at most L links
-//! in a slot, also along a light tree. D is floor(N / 2), and N - 1 where a link is broken and every
-//! rank needs something of every other: to pass from one side of the cut to the other in the direction
-//! that is cut, one goes all the way around.
-//!
-//! **Broken links.** Then c channels lead into the rank behind a broken link, not 2c, and as many out
-//! of the one before it: r of the receive bound is that of the narrowest rank that must receive (or
-//! send). On a line of N ranks, cut in both directions, this is the cut bound: N - 1 blocks must cross
-//! the last link over c channels, S >= ceil(P (N - 1) / c), and at the k-th link only max(k, N - k).
-//! In the cut bound of all_to_all one of the two links between the halves is chosen broken. The blocks of a
-//! scatter or gather for ranks behind a cut go over one direction alone: see the module `behind_cuts`.
-//!
-//! **Light trees.** A lightpath that delivers at every rank on its way (`multicast`) tells any number
-//! of ranks in a slot, and a tree of total length N - 1 may have depth 1: neither growth from one rank nor relay_tree
-//! hold, and are not claimed. A rank still takes in one chunk per channel, so that the receive bound
-//! holds, and growth backwards: in a slot a rank hears from 2c others at most. So does a link bound, which is weaker: a
-//! block crosses at least N - 1 links, N blocks of P chunks cross P N (N - 1), and a slot has 2cN:
-//! S >= ceil(P (N - 1) / (2c)). Where contributions come to a rank, relay_tree holds too: of the copies that a light
-//! tree makes of one, at most one counts.
+//! `growth`, `spread` and `reach` hold for any number of chunks per lightpath ([`any_load`]). With
+//! light trees (`multicast`) neither growth from one rank nor `relay_tree` of an all_gather hold,
+//! and they are not claimed.
 //!
 //! ```
 //! use opticoll_fabric::family::wdm_ring::WdmRing;

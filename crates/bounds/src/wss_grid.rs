@@ -1,63 +1,24 @@
 //! Bounds for grids of tunable circuits.
 //!
-//! N >= 2 ranks. A transceiver is usable if it works and some other that works is on its switch; rank r
-//! has u_r <= 2 of them, g at most. It sends at rate B to one other of its switch at a time, and
-//! receives from one at a time, any wavelength. c = 2 control + tuning + lock is paid for a circuit that
-//! the transmitter does not have already; a central controller adds its handling time once, for the request or for the
-//! release that the grant waits for. Light is under way for L. A burst carries any number of chunks, a relay receives
-//! and sends like any other rank, and what is sent on has arrived before.
-//! Where transceivers have different rates, u_r B and w B are sums of their rates, and g B is that of g at the full rate.
+//! N >= 2 ranks. A transceiver is usable if it works and some other that works is on its switch;
+//! rank r has u_r <= 2 of them, g at most. It sends at rate B to one other of its switch at a
+//! time, and receives from one at a time, any wavelength. c = 2 control + tuning + lock is paid
+//! for a circuit that the transmitter does not have already; a central controller adds its
+//! handling time once. Light is under way for L. Where transceivers have different rates, u_r B
+//! and w B are sums of their rates, and g B is that of g at the full rate.
 //!
-//! **growth.** In a slot, a rank that has something of a given rank tells at most g others: at least
-//! ceil(log_(1+g) N) slots where something of one rank reaches all, or of all ranks one, as in every
-//! collective (see [`super`]).
-//!
-//! **bandwidth.** At first there is no circuit, so that no bit is sent before c, and the last is under way
-//! for L. A rank that must receive, or send, m bytes takes m / (u_r B): T >= c + L + m / (u_r B). All
-//! ranks together receive 2 (N - 1) M bytes in an all_reduce of M (Patarasuk and Yuan, Journal of
-//! Parallel and Distributed Computing 2009; a relay's are more), over sum u_r transceivers.
-//!
-//! **cut.** What comes into a row from others comes by the column transceivers of its ranks, and what
-//! goes to others goes by them; so for columns by row transceivers. With k ranks and w usable
-//! transceivers across: T >= c + L + m / (w B), where m is
-//!
-//! | collective | m |
-//! |---|---|
-//! | all_gather of blocks of d | (N - k) d in |
-//! | gather, scatter backwards | (N - k) d with the root, k d without |
-//! | reduce_scatter of M | max(k, N - k) floor(M / N): in for its own blocks, out for the others |
-//! | all_reduce, broadcast, reduce of M | M |
-//! | all_to_all of M | k (N - k) floor(M / N) |
-//!
-//! A single rank is the case k = 1, w = u_r of **bandwidth**. In an all_to_all, moreover, ranks that share
-//! no switch are two hops apart: with h ordered pairs that share one, 2 N (N - 1) - h hops of
-//! floor(M / N) bytes over sum u_r transceivers.
-//!
-//! **rounds.** Follow what one rank has. Let a_v be when the first burst with something of it has arrived
-//! at v. That burst was sent by some u that had it, not before a_u. A transmitter that tells several
-//! ranks needs a new circuit for each after the first: it asks when it has sent, so that their
-//! bursts begin c apart at least. The first may go over a circuit that the transmitter has already, but
-//! none begins before c. So with P(N) the least time in which N ranks are told where every rank tells
-//! g others when it is told, g more c later, and so on, each arriving L later,
-//!
-//! T >= c + P(N).
-//!
-//! Backwards, the bursts that a receiver takes from different ranks begin c apart, too, for the grant
-//! follows the release: the same holds where something of all ranks reaches one. In a broadcast and a
-//! scatter a rank that was not told has nothing to send, and hence no circuit: it tells the first g others
-//! c + L later, not L, and nothing is paid before. What the rank told last receives, all M bytes or its
-//! block, begins then: T >= P'(N) + m / (g B). Every transmitter telling as early as it can tells most
-//! ranks by any time, by induction over the times of telling; that gives P and P', event by event.
-//!
-//! **Slot by slot.** Where every slot is charged, or none is, slots follow one another (simulator
-//! `circuit`), each as long as its longest burst of b bytes: c + L + b / B, or L + b / B. A transceiver
-//! receives b at most in it. So with G slots by growth and s the greatest of all m / (w B) above,
-//! T >= G (c + L) + s, or G L + s. More slots than G carry less each (**pieces**, of a broadcast or reduce: `crate::pieces`; **both_halves**, of an all_reduce:
-//! `crate::both_halves`).
-//! In an all_to_all of S slots (**hops**) a rank sends by S circuits of each plane at most, so that of the ranks on its row switch S at most are one
-//! hop away, and C(S, 2) two; so on its column switch; of the others, which a block reaches by both planes, C(S, h) (2^h - 2) at most are h >= 2
-//! hops away. That gives the least hops of all blocks; T is the least over S. Under `two_tier` flows overlap: a latency passes while the next burst is
-//! sent, and the two do not add up.
+//! - **growth** (theorem A2). ceil(log_(1+g) N) slots.
+//! - **bandwidth**, **cut** (theorem G1). T >= c + L + m / (w B) for m bytes that cross w usable
+//!   transceivers: of a rank, of a row, of a column; in an all_reduce and an all_to_all of all
+//!   ranks together.
+//! - **rounds** (theorem G2). With P(N) the least time in which N ranks are told where every rank
+//!   tells g others when it is told, g more c later, and so on, each arriving L later: T >= c +
+//!   P(N). In a broadcast and a scatter the first g are told c + L later, and what is told last
+//!   receives its m bytes then: T >= P'(N) + m / (g B).
+//! - **Slot by slot** (theorem G3). Where every slot is charged, or none is, G slots by growth
+//!   take G (c + L), or G L, beside s, the greatest m / (w B). More slots than G carry less each:
+//!   **pieces** of a broadcast or reduce (`crate::pieces`), **both_halves** of an all_reduce
+//!   (`crate::both_halves`), **hops** of an all_to_all, whose blocks take more hops in few slots.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};

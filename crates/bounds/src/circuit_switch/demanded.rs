@@ -1,25 +1,18 @@
-//! Lower bounds for an all_to_all whose blocks differ.
+//! Lower bounds for an all_to_all whose blocks differ (theorem C4).
 //!
-//! A *line* is what one rank sends to others, or what it receives from others: of k pairs, m bytes together. A rank has d ports of rate
-//! B that work; R is the reconfiguration, alpha and delta are the delays of a message and of a circuit.
+//! A *line* is what one rank sends to others, or what it receives from others: of k pairs, m bytes
+//! together. A rank has d ports of rate B that work; R is the reconfiguration, alpha and delta are
+//! the delays of a message and of a circuit.
 //!
-//! **Any plan.** Where some rank has to reach k others, k + 1 takes the place of n in the bound `settings`
-//! ([`super`]). Of the blocks of a rank at most C(h + P - 1, h) d^h go over h circuits, so their bytes over all
-//! circuits are the fewest where the largest blocks go over the fewest. All ranks together have n d ports, and the ports of a rank carry its line:
-//! m / (d B) and the bytes over all circuits / (n d B) are both bounds of what is sent beside the changes. A rank may spare
-//! itself settings by sending all to one other that relays it, so that the number of pairs of its line does not bound its settings.
+//! **Any plan.** In the bound `settings` ([`super`]) k + 1 takes the place of n, and the largest
+//! blocks take the fewest hops. A rank may send all to one other that relays it, so that the pairs
+//! of its line do not bound its settings.
 //!
-//! **Plans without relays.** Then each pair of a line has a circuit of its own, d of them at most for a port's setting: ports of a line
-//! have k settings together, of which d at most are there at the beginning where the first are free (c = d, else c = 0). A port sends nothing
-//! while it changes, and its last message takes alpha + delta beside its bytes. With ports, or planes, that change one by one,
-//!
-//! T >= alpha + delta + (m / B + (k - c) R) / d.
-//!
-//! Fewer ports that carry the line have more of it each. Where the whole switch changes at once, K = ceil(k / d) settings are
-//! needed; slots, of which each has its delays and one setting, are no fewer: T >= K (alpha + delta) + (K - 1) R + m / (d B), with K R where the
-//! first setting is charged, or every slot.
-//!
-//! With a network beside the switch no pair needs a circuit: T >= min(alpha + delta, L) + m / (d B + b), as in `bound`.
+//! **Plans without relays.** Each pair of a line has a circuit of its own. With ports, or planes,
+//! that change one by one, T >= alpha + delta + (m / B + (k - c) R) / d, with c = d where the
+//! first settings are free, else 0. Where the whole switch changes at once, T >= K (alpha +
+//! delta) + (K - 1) R + m / (d B) with K = ceil(k / d), and K R where the first setting is
+//! charged, or every slot.
 
 use crate::{TimeBound, over};
 use opticoll_base::units::{Bytes, Time, UnitError};

@@ -1,33 +1,13 @@
-//! The bound of a cut: what the ranks of one part of a fabric must get from the others crosses the links
-//! into it.
+//! The bound of a cut: what the ranks of one part of a fabric must get from the others crosses the
+//! links into it (theorem E2), and in an all_reduce most of it is summed up before it crosses and
+//! spread after that (theorem E3).
 //!
-//! Let S be any set of ranks and switches with s of the N ranks. Each byte that S must have from outside
-//! comes with a message from a rank outside to a rank of S, which crosses into S over some link. So m
-//! bytes take the time in which all links into S carry them ([`links`](super::links)), and the same for what
-//! must leave; m for a part is in [`bytes`](super::bytes). Over links of which some are half-duplex both
-//! must go. In an all_reduce over a partition into G parts, all parts together take in 2 (G - 1) M bytes, as
-//! G ranks would (Patarasuk and Yuan), and send as many: what ranks of one part tell each other is free here. In a
-//! broadcast all parts but the root's take in M bytes, (G - 1) M together, and all send as many; backwards in a reduce.
-//!
-//! *all_reduce, summed up and spread.* Let S have s ranks, the rest t, m = min(s, t), and C be the rate of the links out of S,
-//! of windows w and more; let l be the least latency of any message. Of a byte of the vector, call a message out of S
-//! single if it holds the contribution of one rank of S only. Either (a) every rank outside S takes in such a message, or
-//! (b) some rank outside S has all contributions of S from others outside, so that messages with all of them have crossed
-//! before T - l. In case b they are s single ones, or one of them holds a sum, which its sender had not before l, so that
-//! it crosses in T - 2 l - w. If a share f of the M bytes crosses m times and the rest in that time,
-//!
-//! ```text
-//! T >= w + 2 l + (1 - f) M / C,    T >= w + (1 + (m - 1) f) M / C
-//! ```
-//!
-//! The first falls and the second rises with f, and the first holds only for f < 1: T >= w + min(m M / C, M / C + 2 l (1 - 1 / m)).
-//! The same holds for what leads into S.
-//!
-//! Nothing is proved about which S is the sharpest; each that is tried gives a bound. Those tried: the ranks in
-//! runs of b, for each b that divides N (1 too) and each power of two; and the two halves of every run of b,
-//! over all runs together, for each even b that divides N. A switch belongs to the part of the ranks that it
-//! connects, nearest first, and to none where they are of several: the leaves and subtrees of a fat
-//! tree, the groups of a dragonfly, the slabs and halves of a torus, a rank and the router of its own.
+//! Any set of ranks and switches gives a bound. Those tried: the ranks in runs of b, for each b
+//! that divides N (1 too) and each power of two; and the two halves of every run of b, over all
+//! runs together, for each even b that divides N. A switch belongs to the part of the ranks that
+//! it connects, nearest first, and to none where they are of several: the leaves and subtrees of a
+//! fat tree, the groups of a dragonfly, the slabs and halves of a torus, a rank and the router of
+//! its own.
 
 use std::borrow::Cow;
 

@@ -1,34 +1,20 @@
-//! The bound of distances: what a rank needs of another comes no sooner than a message could come from it.
+//! The bound of distances: what a rank needs of another comes no sooner than a message could come
+//! from it.
 //!
-//! Let d(u, v) be the least latency of any way over links from rank u to rank v. Whatever is at v and came from u,
-//! over however many ranks, is there not before d(u, v): each message takes the latencies of its own way, and
-//! those of all its messages together are those of a way from u to v. So if rank v must take in bytes of which
-//! m_u came from u, those of u arrive with messages whose bytes move after d(u, v); and all that come from
-//! ranks at a distance D or more need their time over the cables of v, of C bytes per second together:
+//! With d(u, v) the least latency of any way from rank u to rank v, m_u the bytes that v must take
+//! in and that came from u, and C the bytes per second of the cables of v together (theorem E4),
 //!
 //! ```text
 //! T >= max over D of  D + (sum of m_u over u with d(u, v) >= D) / C
 //! ```
 //!
-//! Chunk by chunk the same holds of the last cable, over which they begin earlier by its own latency and end
-//! earlier by it, too. What combines contributions of several ranks came from the farthest of them.
+//! What combines contributions of several ranks came from the farthest of them. Backwards the
+//! bound does not hold: a flow waits for the latencies of its way first, and moves its bytes then.
 //!
-//! Backwards it does not hold: a flow waits for the latencies of its way first, and moves its bytes then. So what
-//! leaves a rank may move early, on its way to a near one, or late, on its way to the farthest, up to the end.
-//!
-//! | collective | in at v |
-//! |---|---|
-//! | all_gather of blocks of d | d from each |
-//! | reduce_scatter of M | a block, floor(M / N), from the farthest |
-//! | all_to_all of M | floor(M / N) from each; of a demand, what it says, from each that sends any |
-//! | all_reduce of M, barrier of nothing | M from the farthest |
-//! | gather | at the root, d from each |
-//! | scatter, broadcast of M | d, or M, from the root |
-//! | reduce of M | at the root, M from the farthest |
-//!
-//! Each v gives a bound. With a root the distances from it, or to it, say all; without one as many ranks as
-//! there is time for are looked at, evenly spread, which on a fabric that looks the same from every rank are enough.
-//! Messages are sent, and their latencies paid, for chunks of no bytes too.
+//! Each v gives a bound. With a root the distances from it, or to it, say all; without one as many
+//! ranks as there is time for are looked at, evenly spread, which on a fabric that looks the same
+//! from every rank are enough. Messages are sent, and their latencies paid, for chunks of no bytes
+//! too.
 
 use std::cmp::Reverse;
 

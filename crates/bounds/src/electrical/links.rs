@@ -1,15 +1,11 @@
-//! The links of a network, how late each can carry a message at the earliest, and what so many of them
-//! carry in a time.
+//! The links of a network, how late each can carry a message at the earliest, and what so many of
+//! them carry in a time.
 //!
-//! **Windows.** Let a message go over a link from a to b, in the end to some rank of a set D, from a rank of
-//! another set O. With h the least latency of any way from a rank of O to a, and t that from b to a rank of
-//! D, the message is under way for w = h + (the link's latency) + t at least, whatever its way. In the model of
-//! flows its bytes move after all latencies of its way, so that they are on the link between w and the end T.
-//! Chunk by chunk they are on the link between h and T - (w - h). Either way the link carries them for T - w
-//! at most, and links of rates c and windows w carry the sum of c max(0, T - w). If m bytes must cross, T is
-//! no less than the time at which this sum reaches m.
-//!
-//! A half-duplex link carries both ways; its window is from the lesser h on, and ends the lesser t before T.
+//! **Windows** (theorem E1). With h the least latency of any way to the start of a link, and t
+//! that from its end, the link carries what takes it for T - w at most, w = h + (the link's
+//! latency) + t. Links of rates c and windows w carry the sum of c max(0, T - w). If m bytes must
+//! cross, T is no less than the time at which this sum reaches m. A half-duplex link carries both
+//! ways; its window is from the lesser h on, and ends the lesser t before T.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};

@@ -1,16 +1,10 @@
-//! The bound of the quickest flow: all bytes of a rank reach another one, over links that they come to late.
+//! The bound of the quickest flow (theorem E7): all bytes of a rank reach another one, over links
+//! that they come to late.
 //!
-//! Let h be the least latency of any way from rank u to the start of a link, and t that from its end to any rank. A message
-//! over the link waits for its latency and for t at least, and what it holds of u came to the link not before h. So the link
-//! carries no more than c max(0, T - w) of u in the time T, with w = h + (the link's latency) + t. The latencies that
-//! come after the message do not count: bytes that go on at once in the same message may be on the link up to T.
-//!
-//! In a broadcast the M bytes of the root u cross each cut between u and any rank v, in a reduce those of any rank u cross each
-//! cut between u and the root v. T is no less than the time at which the links of every cut carry M (as in a quickest flow:
-//! Burkard, Dlaska and Klinz, ZOR Methods and Models of Operations Research 37, 1993).
-//!
-//! For a time T the least cut is found by a maximum flow with capacities c max(0, T - w). If it carries less than M, T is
-//! raised to the time at which that cut carries M, until no cut carries less.
+//! A link carries no more than c max(0, T - w) of rank u in the time T, w = (least latency from u
+//! to the link) + (the link's latency) + (the least from its end to any rank). For a time T the
+//! least cut between u and v is found by a maximum flow with these capacities. If it carries less
+//! than M, T is raised to the time at which that cut carries M, until no cut carries less.
 
 use std::cmp::Reverse;
 

@@ -1,22 +1,17 @@
-//! The bound of relays: what a rank does not get from its owner was forwarded, which takes the latencies of two messages.
+//! The bound of relays (theorem E6): what a rank does not get from its owner was forwarded, which
+//! takes the latencies of two messages.
 //!
-//! Let d(u, v) be the least latency of any way from rank u to rank v, and R(u, v) the least d(u, w) + d(w, v) over all
-//! other ranks w. What is at v and came from u came with a message of u itself, or with one of another rank w, which
-//! had it not before d(u, w); then it is not at v before R(u, v). So in a plan of a time T < R(u, v) all that v needs of u
-//! comes in messages of u.
+//! With R(u, v) the least d(u, w) + d(w, v) over all other ranks w, R_1 >= R_2 >= ... those from
+//! the root u, C the bytes per second of its cables and l the least latency from it, a broadcast
+//! of M takes
 //!
-//! * *broadcast of M from u:* let R_1 >= R_2 >= ... be the R(u, v) of all other ranks v. If T < R_j, the root sends j
-//!   copies over its cables, of C bytes per second together, after the least latency l to any rank:
+//! ```text
+//! T >= max over j of  min(R_j, l + j M / C)
+//! ```
 //!
-//!   ```text
-//!   T >= max over j of  min(R_j, l + j M / C)
-//!   ```
-//!
-//! * *reduce of M to v, all_reduce of M at any v:* let R_1 >= R_2 >= ... be the R(u, v) of all other ranks u. If T < R_j, no
-//!   message to v holds contributions of two of the first j, so that v takes in j M bytes: the same with what leads to v.
-//!
-//! On a fabric of switches two messages have more latency than one. Where ranks forward, as on a torus, only neighbours
-//! have another R than d.
+//! The same holds of a reduce, and of an all_reduce at any v, with the R(u, v) of all other ranks
+//! u and what leads to v. On a fabric of switches two messages have more latency than one. Where
+//! ranks forward, as on a torus, only neighbours have another R than d.
 
 use std::cmp::Reverse;
 

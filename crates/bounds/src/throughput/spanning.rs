@@ -1,30 +1,22 @@
-//! How many spanning trees fit into two-way cables, and the partition that shows that no more do.
+//! How many spanning trees fit into two-way cables, and the partition that shows that no more do
+//! (theorem E9).
 //!
-//! Each tree takes a share of the rate of its cables. Over a partition of the ranks into G parts
-//! each tree has G - 1 cables or more, so x trees need x (G - 1) of the rate between parts, and for
-//! some partition this limit is reached (Nash-Williams, Journal of the London Mathematical Society
-//! 36, 1961; Tutte, ibid.):
+//! Each tree takes a share of the rate of its cables:
 //!
 //! ```text
-//! x* = min over partitions of (rate between parts) / (G - 1)
+//! x* = min over partitions of (rate between parts) / (G - 1),  G the number of parts
 //! ```
 //!
 //! An all_reduce combines along a tree in one direction of its cables and spreads in the other, so
-//! that a vector of M takes M / x*. None takes less: each byte crosses 2 (G - 1) times between parts
-//! (Patarasuk and Yuan, Journal of Parallel and Distributed Computing 2009), over cables that carry
-//! as much each way.
+//! that a vector of M takes M / x*, and none takes less.
 //!
-//! **Search.** Among any n ranks, k trees use at most k (n - 1) of the rate. Conversely, cables that
-//! keep to this for every set of ranks can be split into k forests. Each rank has k slots. A unit
-//! taken of a cable fills a slot of one of its ends, and may be moved to a slot of the other. A chain of such moves frees a
-//! slot of one rank by filling one of another. First as many slots of the two ends of a cable as
-//! possible are freed; what both have free beyond k can then be taken of it (Lee and Streinu,
-//! Pebble game algorithms and sparse graphs, Discrete Mathematics 308, 2008, with amounts in place
-//! of single edges). Where a cable is not taken whole, the ranks that such chains reach are full:
-//! they have k trees among themselves. Full sets with a rank in common are full together, and these
-//! are the parts. With all slots but the root's filled, every set of n ranks without the root has
-//! at least k n - k (n - 1) = k that leads into it, so that k trees can be packed that lead away
-//! from the root (Edmonds).
+//! **Search** (Lee and Streinu, Pebble game algorithms and sparse graphs, Discrete Mathematics
+//! 308, 2008, with amounts in place of single edges). Each rank has k slots. A unit taken of a
+//! cable fills a slot of one of its ends, and may be moved to a slot of the other. A chain of such
+//! moves frees a slot of one rank by filling one of another. First as many slots of the two ends
+//! of a cable as possible are freed; what both have free beyond k can then be taken of it. Where a
+//! cable is not taken whole, the ranks that such chains reach are full: they have k trees among
+//! themselves. Full sets with a rank in common are full together, and these are the parts.
 
 use std::collections::VecDeque;
 

@@ -1,10 +1,5 @@
-//! What a scatter sends behind a cut, and a gather fetches from there.
-//!
-//! Let the clockwise link from rank q to q + 1 be cut, and let I be the ranks q + 1, ..., root - 1. What goes
-//! from the root to I enters over the counter-clockwise link from the root to root - 1 alone: |I| blocks over c
-//! channels, in whatever order and over whatever relays. With a counter-clockwise cut between q and q + 1 it is
-//! the same of root + 1, ..., q. Backwards the same holds for what goes from I to the root of a gather. A slot takes c
-//! chunks: S >= ceil(P |I| / c), and T >= |I| d / (c B).
+//! What a scatter sends behind a cut, and a gather fetches from there: the |I| blocks of the ranks
+//! between the cut and the root go over the c channels of one direction alone (theorem R3).
 
 use opticoll_fabric::family::wdm_ring::{Direction, WdmRing};
 use opticoll_plan::collective::{Collective, CollectiveKind};

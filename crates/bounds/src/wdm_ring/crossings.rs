@@ -1,88 +1,31 @@
-//! How many links the lightpaths of one byte of an all_reduce take, by who must leave a growing neighbourhood. Source: opticoll.
+//! How many links the lightpaths of one byte of an all_reduce take, by who must leave a growing
+//! neighbourhood. Source: opticoll.
 //!
-//! N >= 4 ranks on a ring, S slots. What a rank gets in a slot it can pass on from the next slot on. The lightpaths that
-//! carry (something of) one byte of an all_reduce are such that for every ordered pair of ranks (x, y) some of them
-//! lead from x to y in rising slots, for every contribution gets into the sum of every rank. Let G_S(N) be the
-//! least that the lengths of such lightpaths add up to. A lightpath from u to v has the length dist(u, v), the distance on the ring, at
-//! least, and dist(u, v) <= D = floor(N / 2). Broken links, dead wavelengths, few ports and limits of reach make lightpaths
-//! longer or fewer. A lightpath is for one end: this is not for light trees.
+//! N >= 4 ranks on a ring, S slots. G_S(N) is the least that the lengths of lightpaths add up to
+//! of which, for every ordered pair of ranks, some lead from the one to the other in rising slots.
 //!
-//! # Statement
-//!
-//! A *chain* is a list of whole numbers 1 = p_0 <= p_1 <= ... <= p_S = N - 1: sizes of a growing neighbourhood.
-//! From p to q it grows by g = floor((q - 1) / 2) - floor((p - 1) / 2) ranks on one side, by g' = floor(q / 2) - floor(p / 2) on
-//! the other. Let r be how many lightpaths a rank takes in, or sends, in a slot at most, and
+//! A *chain* is a list of whole numbers 1 = p_0 <= p_1 <= ... <= p_S = N - 1: sizes of a growing
+//! neighbourhood. From p to q it grows by g = floor((q - 1) / 2) - floor((p - 1) / 2) ranks on one
+//! side, by g' = floor(q / 2) - floor(p / 2) on the other. With r lightpaths that a rank takes in,
+//! or sends, in a slot at most,
 //!
 //! ```text
 //! n_1 = 1,  n_(i+1) = min(N, (1 + r) n_i),  k_s = min(n_s, n_(S+1-s)),  m = min(p, N - q, k_s)
 //! count_s(p, q; l) = 1/2 (max(0, min(m, l - g)) + max(0, min(m, l - g')))
 //! ```
 //!
-//! Let chains j with weights z_j >= 0, and a price 0 <= u <= 1 of a lightpath, be such that for all slots s and all lengths l from 1 to D
+//! *Theorem R12.* If chains j with weights z_j >= 0, and a price 0 <= u <= 1 of a lightpath, are
+//! such that for all slots s and all lengths l from 1 to floor(N / 2)
 //!
 //! ```text
 //! (1/N) sum over j of z_j count_s(p_(s-1), p_s of chain j; l) <= l - u                                  (*)
 //! ```
 //!
-//! Then **G_S(N) >= sum of z_j + 2 (N - 1) u**.
-//!
-//! # Proof
-//!
-//! **Leaving.** *For every chain, the sum of count_s(p_(s-1), p_s; dist(e)) over all lightpaths e (of slot s each) is at least N.*
-//! For a rank x let U_p(x) be the p ranks from x - floor((p - 1) / 2) to x + floor(p / 2). U_p(x) is part of U_q(x) for
-//! p <= q, and U_1(x) is x alone. U_(N-1)(x) lacks a single rank y(x), another one for each x. Choose a path of
-//! lightpaths from x to y(x), and let h_s be the rank on it after slot s: h_0 = x is in U_(p_0)(x), h_S = y(x) is not in
-//! U_(p_S)(x). Let s be the first slot with h_s not in U_(p_s)(x). Then h_(s-1) is in U_(p_(s-1))(x), hence in U_(p_s)(x).
-//! So the path has a lightpath of slot s from a rank in U_(p_(s-1))(x) to a rank outside U_(p_s)(x). Call it e(x).
-//! There are N of these x. How many x can have the same lightpath e from u to v of slot s? Let p = p_(s-1), q = p_s.
-//!
-//! - u is in U_p(x) for p ranks x, and v is outside U_q(x) for N - q of them.
-//! - Before slot s, u has something of n_s ranks x at most: a rank takes in r lightpaths in a slot, each
-//!   from a rank with something of n_i. After slot s, what is at v reaches n_(S+1-s) ranks at most, as each rank tells r
-//!   others in a slot, and the y(x) differ. So there are k_s of these x at most.
-//! - Let v = u + d with d = dist(u, v). With R = floor(p / 2), L = floor((p - 1) / 2), and R', L' those of q: x is among
-//!   u - R, ..., u + L and not among v - R', ..., v + L'. Since u + L <= v + L', it is among u - R, ..., v - R' - 1: these are
-//!   d - (R' - R) = d - g', or none. If v = u - d, they are d - g in the same way.
-//!
-//! So e counts for max(0, min(m, d - g')) ranks x at most if it leads one way round, for max(0, min(m, d - g)) if it
-//! leads the other way. With left and right exchanged in all U_p(x) the two change places. Half the sum of both inequalities is the claim.
-//!
-//! **Number.** *There are at least 2 (N - 1) lightpaths.* Let t be the first slot after which some rank v has something of
-//! all ranks. For each other rank w let e(w) be, of the lightpaths that begin a path from w to v within slots 1 to t, one of the last
-//! slot. It ends at v, or at a rank w' with e(w') in a later slot. So those of slot t end at v. The e(w) start at different ranks, and are N - 1.
-//! Each rank w but v has something of all ranks for the first time after a slot t(w) >= t. Let f(w) be a lightpath of slot t(w) that ends at w and
-//! brings something new. The f(w) end at different ranks, and are N - 1. None is an e: it is later than slot t, or in slot t and does not end at v.
-//!
-//! **Together.** *Leaving* times z_j / N, added over j, and *number* times u:
-//!
-//! ```text
-//! sum of z_j + 2 (N - 1) u <= sum over e of ((1/N) sum of z_j count(dist(e)) + u) <= sum over e of dist(e)
-//! ```
-//!
-//! The last step is (*) with l = dist(e).
-//!
-//! # Neighbourhoods that grow by two
-//!
-//! Let J = floor(N / 2) - 1. The chain of J slots that grows by 2 in each of them (by 3 in one of them if N is odd) has gaps
-//! of 1 at least, so that count <= l - 1 everywhere: z = N and u = 1 give G_J(N) >= 3 N - 2, and G_S(N) does not rise with
-//! S. For S >= J take S chains with weights N / S, which grow in J slots out of S, rotated so that each slot is one of the J in J
-//! chains. count is l - 1 at most where a chain grows and l where it does not: (*) holds with u = J / S. So
-//!
-//! ```text
-//! G_S(N) >= 3 N - 2 for S <= J,        G_S(N) >= N + 2 (N - 1) J / S for S >= J
-//! ```
-//!
-//! No lightpath is shorter than a link, so that G_S(N) >= 2 (N - 1) by *number* alone, for N >= 2.
-//!
-//! # Weights
-//!
-//! For S < J chains that grow faster give more, with u = 1. [`links`] has them from `multiplicative_weights`, in floating point, and takes from
-//! there nothing but the chains and their whole weights w_j. What they prove is computed in whole numbers: with W their
-//! sum and F the greatest (sum of w_j 2 count_s(l)) / (l - 1) over all s and l, z_j = 2 N w_j / F fulfils (*), and
-//! G_S(N) >= 2 N W / F + 2 (N - 1), rounded up, since G_S(N) is a whole number. So what is printed is proved,
-//! whichever chains were found.
-//!
-//! Where N S is more than [`MOST_WORK`], or a pass of the game would take too long, the closed form alone counts.
+//! then G_S(N) >= sum of z_j + 2 (N - 1) u. [`by_two`] is theorem R13. [`links`] takes chains and
+//! whole weights w_j from `multiplicative_weights`, in floating point; what they prove is computed
+//! in whole numbers (theorem R14): with W their sum and F the greatest (sum of w_j 2 count_s(l)) /
+//! (l - 1), G_S(N) >= 2 N W / F + 2 (N - 1). Where N S is more than [`MOST_WORK`], or a pass of
+//! the game would take too long, R13 alone counts.
 
 mod multiplicative_weights;
 

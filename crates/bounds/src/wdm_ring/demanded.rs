@@ -1,10 +1,12 @@
 //! A bound on the time of an all_to_all whose blocks differ.
 //!
-//! **demand.** What leaves an arc of ranks goes over the links at its two ends, of c channels each, and no rank of it sends over more than its
-//! r: m bytes demanded from k ranks of an arc by all others take m / (min(c per whole link, k r) B) at least, in whatever slots.
-//! The rest of the ring is an arc, too, so that what comes to an arc is counted with it. In a slot whose longest lightpath carries b
-//! bytes, b at most goes over each of those channels; so the slots' own times stand beside it, as in `rounds` ([`super::time`]). Of
-//! the blocks of a rank that sends to (or receives from) k others G = ceil(log_(1+r) (k + 1)) slots are needed.
+//! **demand.** What leaves an arc of ranks goes over the links at its two ends, of c channels
+//! each, and no rank of it sends over more than its r: m bytes demanded from k ranks of an arc by
+//! all others take m / (min(c per whole link, k r) B) at least, in whatever slots. The rest of the
+//! ring is an arc, too, so that what comes to an arc is counted with it. In a slot whose longest
+//! lightpath carries b bytes, b at most goes over each channel; so the slots' own times stand
+//! beside it (theorem R10), G = ceil(log_(1+r) (k + 1)) of them for a rank that sends to (or
+//! receives from) k others.
 
 use super::{growth, intake, time, width};
 use crate::{LeastCharge, TimeBound};

@@ -1,47 +1,21 @@
-//! Relay trees where lightpaths carry any number of blocks: how few blocks a lightpath can have in the first
-//! slots, and what follows for slots and time.
+//! Relay trees where lightpaths carry any number of blocks: how few blocks a lightpath can have in
+//! the first slots, and what follows for slots and time.
 //!
-//! Before slot s a rank has something of at most n_s ranks: n_1 = 1, and n_(s+1) <= (1 + r) n_s, since it
-//! takes in r lightpaths at most in a slot, each from a rank with something of n_s; n_s <= N. So a lightpath
-//! of slot s carries something of at most n_s ranks, however many bytes it carries.
+//! Before slot s a rank has something of at most n_s ranks: n_1 = 1, n_(s+1) = min(N, (1 + r)
+//! n_s). So a lightpath of slot s carries something of at most n_s ranks, however many bytes it
+//! carries. G(p) is the least price of a relay tree ([`super::price`]).
 //!
-//! **spread.** In an all_gather, an all_to_all, an all_reduce and a barrier something of every rank u reaches
-//! all others: the lightpaths by which ranks first get something of u form a relay tree (see
-//! [`super::relay_tree`]). With prices p_s >= 0 it costs at least G(p) (see [`super::price`]). A lightpath
-//! of slot s is in the trees of n_s ranks at most, and all lightpaths of a slot together have length 2cN at
-//! most. N G(p) > 2cN (p_1 n_1 + ... + p_S n_S) for some p hence refutes S slots, whatever the
-//! lightpaths carry. A reduce_scatter backwards is such a collective.
+//! **spread** (theorem R9). N G(p) > 2cN (p_1 n_1 + ... + p_S n_S) for some prices p refutes S
+//! slots.
 //!
-//! **Time of an all_gather** (and, backwards, of a reduce_scatter) of blocks of d bytes. Let b_s d be the
-//! bytes of the longest lightpath of slot s. Bytes by which ranks first get a byte of a block are all
-//! different on a lightpath, so that b_s <= n_s may be supposed: more of it is of no use. For every byte of a
-//! block follow its tree: N d G(q) <= q_1 2cN b_1 d + ... + q_S 2cN b_S d. For any prices q >= 0
+//! **Links in S slots** (theorem R11). In place of C_S(N) the bound on time may take, for any
+//! prices q,
 //!
 //! ```text
-//! sum of b_s = sum of q_s b_s - sum of (q_s - 1) b_s >= G(q) / 2c - sum of max(0, q_s - 1) n_s
+//! G(q) - 2c sum of max(0, q_s - free) n_s,  free = 1 of an all_gather, N / n_s of an all_reduce
 //! ```
 //!
-//! All prices 1 give C_S(N) / 2c. Blocks are few in the first slots, so that dearer first slots give more.
-//! Where blocks of a reduce_scatter differ by a byte, they are M / N in the mean, and the last sum counts with the
-//! larger ones.
-//!
-//! **Time of an all_reduce** of M bytes, d = M / N. A lightpath of slot s that carries b_s M bytes has
-//! something of n_s ranks for each of them at most, and b_s <= 1 may be supposed. For every byte and every
-//! rank that contributes to it follow the tree of that contribution: N M G(q) <= sum of q_s 2cN b_s M n_s.
-//! With y_s = n_s b_s <= n_s, and b_s N = y_s N / n_s:
-//!
-//! ```text
-//! N sum of b_s >= G(q) / 2c - sum of max(0, q_s - N / n_s) n_s
-//! ```
-//!
-//! Both are G(q) / 2c less what prices above *free* ones, 1 or N / n_s, cost: [`length`] finds good prices.
-//!
-//! **Both halves of an all_reduce.** Follow one byte, and let t be the first slot after which some rank v has
-//! all contributions to it. The lightpaths by which each rank's contribution gets on towards v for the last
-//! time form a tree to v within t slots: length C_t(N) at least, and in slot t they end at v. Every other
-//! rank w gets something for the last time that makes its byte complete, in slot t or later: in a later
-//! slot than the lightpaths of that tree, or in slot t and not at v. These N - 1 lightpaths are none of the
-//! tree's, and each has a link at least: C_t(N) + N - 1 >= C_S(N) + N - 1 links for every byte.
+//! [`length`] finds good prices. Of an all_reduce C_S(N) + N - 1 may take its place, too.
 
 use super::memo::Memo;
 use super::price::{LastSteps, certificate};

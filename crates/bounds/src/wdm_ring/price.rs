@@ -1,14 +1,12 @@
 //! The least priced length of a relay tree.
 //!
 //! Let a link-channel of step t = 1..S cost p_t >= 0, and let G(p) be the least priced length of a
-//! relay tree: a lightpath of length l used in step t costs p_t l, and a rank forwards only in later
-//! steps than the one in which it received. All prices 1 give the plain length: G(1, ..., 1) = C_S(N).
+//! relay tree: a lightpath of length l used in step t costs p_t l, and a rank forwards only in
+//! later steps than the one in which it received. All prices 1 give the plain length: G(1, ..., 1)
+//! = C_S(N).
 //!
-//! **Dynamic program.** Lightpaths of a cheapest tree do not cross and come from the nearest holder
-//! (see [`super::relay_tree`]), so the ranks not yet reached form gaps between holders, and each gap
-//! is served from its two ends. Let V_t(n) be the least price of filling a gap of n ranks in steps
-//! t, ..., S. In step t lightpaths of lengths x_1 < x_2 < ... leave one end and others the other
-//! end; each makes a holder, and the gap falls into gaps that are filled from step t + 1 on:
+//! V_t(n) is the least price of filling a gap of n ranks between two holders in steps t, ..., S
+//! (theorem R8):
 //!
 //! ```text
 //! L_t(0) = 0,  L_t(x) = p_t x + min over 0 <= y < x of L_t(y) + V_(t+1)(x - y - 1)
@@ -17,17 +15,9 @@
 //! G(p)   = V_1(N - 1)
 //! ```
 //!
-//! The last line is the ring cut open at the root, which is the holder at both ends.
-//!
-//! **Convexity.** V_(S+1) is convex, infinite from 1 on. Suppose V_(t+1) is, with differences
-//! v_0 <= v_1 <= ... (v_n = V(n + 1) - V(n)). The split of a number between two convex functions is
-//! convex, and its differences are theirs, merged in rising order. L_t(x) - p_t x is such a split of
-//! x - 1 between L_t and V_(t+1), so the differences of L_t are p_t and then p_t plus those of L_t and
-//! V_(t+1) merged, of which never more are needed than are known already. They rise, as p_t comes
-//! first and all merged ones are at least 0. M_t splits between L_t and V_(t+1), and V_t between L_t
-//! and M_t: both are convex. So G(p), a sum of differences of V_1, takes O(S N) steps, and following
-//! each difference back to the prices that it is made of gives the load of every step in a cheapest
-//! tree, which says where prices should rise.
+//! All of these are convex, so that each step merges differences in rising order: G(p) takes O(S
+//! N) steps. Following each difference back to the prices that it is made of gives the load of
+//! every step in a cheapest tree, which says where prices should rise.
 
 use opticoll_base::interrupt;
 

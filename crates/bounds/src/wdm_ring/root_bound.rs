@@ -1,25 +1,19 @@
-//! The relay-tree bound of a broadcast, where every byte must leave the root.
+//! The relay-tree bound of a broadcast, where every byte must leave the root (theorem R11).
 //!
-//! A broadcast of M bytes has S slots, with b_s bytes on the longest lightpath of slot s. Let e_s be the bytes
-//! that leave the root for the first time in slot s. At most r lightpaths leave it in a slot, so that
-//! e_s <= r b_s. From slot s on each of them spreads along a relay tree of the slots s, ..., S. With prices p_s >= 0 for
-//! a link that tree costs V_s(p) at least (V_s(N - 1) in [`super::price`]), and all trees together cost what there is
-//! at most: sum of e_s V_s(p) <= sum of p_s 2cN b_s.
-//!
-//! Let 0 <= p_s <= 1. Since 2cN b_s >= 2cN / r e_s,
+//! At most r lightpaths leave the root in a slot, and from slot s on a byte spreads along a relay
+//! tree of the slots s, ..., S, which costs V_s(p) at least ([`super::price`]). So for any prices
+//! 0 <= p_s <= 1 C_S(N) may be replaced by
 //!
 //! ```text
-//! 2cN sum of b_s >= sum of p_s 2cN b_s + sum of (1 - p_s) 2cN b_s
-//!                >= sum of e_s (V_s(p) + (1 - p_s) 2cN / r) >= M min over s of V_s(p) + (1 - p_s) 2cN / r
+//! min over s of V_s(p) + (1 - p_s) 2cN / r
 //! ```
 //!
-//! All prices 1 give C_S(N), and all prices 0 give 2cN / r: what leaves late has a costly tree, and not
-//! everything can leave early. Backwards the same holds for a reduce.
+//! All prices 1 give C_S(N), and all prices 0 give 2cN / r: what leaves late has a costly tree,
+//! and not everything can leave early. Backwards the same holds for a reduce.
 //!
-//! **Prices.** For all of these to reach a length, later prices may be as high as they are able to: a higher price of a slot
-//! raises all V_s before it. So prices are set from the last slot backwards, each the highest with
-//! which its own term still reaches the length, and the length is found by halving. What is returned follows
-//! from the prices alone.
+//! **Prices.** A higher price of a slot raises all V_s before it. So prices are set from the last
+//! slot backwards, each the highest with which its own term still reaches a length, and the length
+//! is found by halving. What is returned follows from the prices alone.
 
 use super::memo::Memo;
 use super::price::backwards;

@@ -1,40 +1,19 @@
 //! Bounds on time, in the cost model of the simulators: a slot takes its reconfiguration R, if
-//! charged, and as long as its longest lightpath: a + delta * hops + bytes / B at least. (Where flits are
-//! converted, a and 1 / B are a and t of [`opticoll_fabric::fabric::transmission`].)
+//! charged, and as long as its longest lightpath: a + delta * hops + bytes / B at least. (Where
+//! flits are converted, a and 1 / B are a and t of [`opticoll_fabric::fabric::transmission`].)
 //!
-//! **bandwidth.** A rank must receive (or send) m bytes over r = min(2c, ports) channels of rate B
-//! (c next to a broken link; all_reduce: the mean over all ranks, and M over the narrowest):
-//! T >= m / (r B), beside one reconfiguration where any is charged, and one a + delta. m is
-//! (N - 1) d for all_gather (d the block), M (N - 1) / N for reduce_scatter (M one rank's input),
-//! 2 M (N - 1) / N for all_reduce in the mean over ranks (every byte of the vector takes 2 (N - 1)
-//! messages, as gossip by telling one at a time does, and messages of one step can be put one after the
-//! other; Patarasuk and Yuan, Journal of Parallel and Distributed Computing 2009), M for broadcast and
-//! reduce, (N - 1) d at the root of gather and scatter, nothing for barrier. all_to_all: M / N bytes for
-//! each pair, floor(N^2 / 4) pairs over 2c channels of the cut. Blocks that differ by a byte are M / N in
-//! the mean, over ranks as over cuts; next to a broken link it may be the smaller ones that count.
+//! | name | bound on the time T | theorem |
+//! |---|---|---|
+//! | `bandwidth` | R + a + delta + m / (r B), for m bytes that a rank must receive, or send | R10 |
+//! | `rounds` | G (R + a + delta) + m / (r B), with G slots by growth or spread | R10 |
+//! | `reach` | the same with the slots by `reach` | R2, R10 |
+//! | `latency` | G (R + a) + D delta: what goes farthest goes over D links | R10 |
+//! | `relay_tree` | min over S >= G of S (R + a + delta) + max(bandwidth, E_S d / (2 c B)), with E_S links for a byte of every block | R11 |
+//! | `crossings` | the same, of an all_reduce by [`super::crossings`] | R12 |
 //!
-//! **rounds.** With R charged at every slot and at least G slots (growth): T >= G (R + a + delta)
-//! plus the bandwidth term, for in a slot whose longest lightpath carries b bytes a rank receives
-//! r b at most, and 2 c b cross a cut. Next to broken links growth counts what each rank can tell.
-//!
-//! **latency.** What has to go farthest goes over D links in all, by one lightpath in a slot: its slots take D times
-//! the propagation of a link, beside the least R + a of each. Bytes that go over shorter ways may be on them
-//! meanwhile, so that the bandwidth term is not added.
-//!
-//! **relay_tree.** An all_gather in S slots whose longest lightpaths carry b_1, ..., b_S bytes has
-//! 2cN sum b_s link-bytes to offer, and needs N d C_S(N) of them, for every byte of a block travels
-//! along a tree of depth at most S (see [`super::relay_tree`]), however blocks are cut and striped.
-//! So T >= S (R + a + delta) + C_S(N) d / (2 c B) for the plan's own S, hence at least the minimum
-//! over S >= G; beside that, its transmissions take the bandwidth term at least. Backwards the same
-//! for reduce_scatter with d = M / N. For the M bytes of a broadcast, d = M / N as well: each travels
-//! along one such tree from the root (see also [`super::root_bound`]); backwards, in a reduce, the lightpaths by which every rank
-//! first sends (seen from the end) something of a byte that reaches the root form one. And in an
-//! all_reduce, for each byte of the vector, the lightpaths by which the ranks first get something
-//! that one given rank contributed to. With light trees this holds of reduce_scatter, reduce and all_reduce backwards: of the
-//! copies of a contribution one at most reaches a given rank, so that the lightpaths by which contributions reach it form a tree.
-//!
-//! **crossings.** The same for an all_reduce whose links are counted by the lightpaths by which contributions leave growing neighbourhoods
-//! ([`super::crossings`]), where that gives more than C_S(N) + N - 1. How the least over S is found: `super::all_reduce`.
+//! A reduce_scatter is an all_gather backwards with d = M / N, a reduce a broadcast. With light
+//! trees `relay_tree` holds of reduce_scatter, reduce and all_reduce backwards: of the copies of a
+//! contribution one at most reaches a given rank.
 //!
 //! ```
 //! use opticoll_bounds::LeastCharge;
