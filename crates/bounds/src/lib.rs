@@ -177,6 +177,49 @@ impl VectorInSlots {
     }
 }
 
+/// The least time of a vector over slots.
+pub(crate) type OfSlots = fn(&VectorInSlots) -> Result<Option<Time>, UnitError>;
+
+/// The greater of a bound by rounds and of what few slots cost, where slots follow one another:
+/// `of_vector` is the least time of a vector by a bound that counts slots, `hops` that of an
+/// all_to_all.
+///
+/// # Errors
+/// A time beyond 64 bits.
+pub(crate) fn or_in_slots(
+    rounds: TimeBound,
+    kind: CollectiveKind,
+    of_vector: impl FnOnce(OfSlots) -> Result<Option<Time>, UnitError>,
+    hops: impl FnOnce() -> Result<Option<Time>, UnitError>,
+) -> Result<TimeBound, UnitError> {
+    let (time, name, assumption) = match kind {
+        CollectiveKind::Broadcast | CollectiveKind::Reduce => (
+            of_vector(pieces::time)?,
+            "pieces",
+            "slots one after the other; fewer of them carry longer pieces, which ranks wait for",
+        ),
+        CollectiveKind::AllReduce => (
+            of_vector(both_halves::time)?,
+            "both_halves",
+            "slots one after the other; in few of them a byte is sent more often to be gathered and \
+             spread",
+        ),
+        CollectiveKind::AllToAll => (
+            hops()?,
+            "hops",
+            "slots one after the other; fewer of them lead to fewer ranks directly, and a block takes \
+             bandwidth in each hop",
+        ),
+        _ => return Ok(rounds),
+    };
+    let greater = time.filter(|time| *time > rounds.time);
+    Ok(greater.map_or(rounds, |time| TimeBound {
+        time,
+        name,
+        assumption,
+    }))
+}
+
 /// Of more slots nothing is asked but what any number of them takes.
 const MOST_SLOTS: u64 = 1 << 12;
 

@@ -26,8 +26,8 @@
 //!   (`crate::both_halves`), and a vector that one rank has waits longer (`crate::pieces`).
 
 use crate::{
-    TimeBound, VectorInSlots, both_halves, crossing, growth, least_over_slots, over, phases,
-    pieces, places,
+    OfSlots, TimeBound, VectorInSlots, crossing, growth, least_over_slots, or_in_slots, over,
+    phases, places,
 };
 use opticoll_base::units::{Bytes, Time, UnitError};
 use opticoll_fabric::fabric::circuits::{Charge, Paths};
@@ -100,37 +100,11 @@ pub fn best(
         assumption: "slots one after the other, each as long as its longest message; a rank forwards in later \
                      slots than the one in which it received",
     };
-    let sharper = match collective.kind() {
-        CollectiveKind::AllReduce => {
-            let rate = u128::from(grid.rate.bits_per_second()) * u128::from(grid.ports);
-            let vector = over(size.get().into(), rate)?;
-            asked.over_slots(vector, both_halves::time)?.map(|time| TimeBound {
-                time,
-                name: "both_halves",
-                assumption: "slots one after the other; in few of them a byte is sent more often to be gathered and spread",
-            })
-        }
-        CollectiveKind::Broadcast | CollectiveKind::Reduce => asked.over_slots(sending, pieces::time)?.map(|time| TimeBound {
-            time,
-            name: "pieces",
-            assumption: "slots one after the other; fewer of them carry longer pieces, which ranks wait for",
-        }),
-        CollectiveKind::AllToAll => asked.hops()?.map(|time| TimeBound {
-            time,
-            name: "hops",
-            assumption: "slots one after the other; fewer of them lead to fewer ranks directly, and a block takes \
-                         bandwidth in each hop",
-        }),
-        _ => None,
-    };
-    Ok(match sharper {
-        Some(sharper) if sharper.time > rounds.time => sharper,
-        _ => rounds,
-    })
+    let rate = u128::from(grid.rate.bits_per_second()) * u128::from(grid.ports);
+    let vector = over(size.get().into(), rate)?;
+    let of_vector = |bound| asked.over_slots(vector, bound);
+    or_in_slots(rounds, collective.kind(), of_vector, || asked.hops())
 }
-
-/// The least time of a vector over slots.
-type OfSlots = fn(&VectorInSlots) -> Result<Option<Time>, UnitError>;
 
 /// What a bound is asked for.
 struct Asked<'a> {

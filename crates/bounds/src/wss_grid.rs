@@ -24,8 +24,8 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
 use crate::{
-    Bound, LeastCharge, TimeBound, VectorInSlots, both_halves, crossing, growth, least_over_slots,
-    over, pieces, places,
+    Bound, LeastCharge, TimeBound, VectorInSlots, crossing, growth, least_over_slots, or_in_slots,
+    over, places,
 };
 use opticoll_base::interrupt;
 use opticoll_base::units::{Bytes, Time, UnitError};
@@ -74,46 +74,15 @@ pub fn best(
             assumption: "slots one after the other, each as long as its longest burst",
         };
         let most = ports.most().max(1);
-        let vector = || -> Result<VectorInSlots, UnitError> {
-            Ok(VectorInSlots {
-                ranks,
-                ports: most,
-                fewest: slots,
-                per_slot,
-                sending: over(size.get().into(), rate(grid, most))?,
-            })
+        let vector = VectorInSlots {
+            ranks,
+            ports: most,
+            fewest: slots,
+            per_slot,
+            sending: over(size.get().into(), rate(grid, most))?,
         };
-        let sharper = match collective.kind() {
-            CollectiveKind::Broadcast | CollectiveKind::Reduce => {
-                pieces::time(&vector()?)?.map(|time| TimeBound {
-                    time,
-                    name: "pieces",
-                    assumption: "slots one after the other; fewer of them carry longer pieces, which ranks wait for",
-                })
-            }
-            CollectiveKind::AllReduce => {
-                both_halves::time(&vector()?)?.map(|time| TimeBound {
-                    time,
-                    name: "both_halves",
-                    assumption: "slots one after the other; in few of them a byte is sent more often to be gathered \
-                                 and spread",
-                })
-            }
-            CollectiveKind::AllToAll => {
-                let time = ports.forwarding(size, slots, per_slot)?;
-                time.map(|time| TimeBound {
-                    time,
-                    name: "hops",
-                    assumption: "slots one after the other; fewer of them lead to fewer ranks directly, and a block \
-                                 takes bandwidth in each hop",
-                })
-            }
-            _ => None,
-        };
-        return Ok(match sharper {
-            Some(sharper) if sharper.time > rounds.time => sharper,
-            _ => rounds,
-        });
+        let hops = || ports.forwarding(size, slots, per_slot);
+        return or_in_slots(rounds, collective.kind(), |bound| bound(&vector), hops);
     }
     let sent = TimeBound {
         time: fresh.plus(grid.latency)?.plus(sending)?,

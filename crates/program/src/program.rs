@@ -37,101 +37,37 @@ mod raise;
 mod run;
 mod walk;
 
+use std::fmt;
+
 pub use run::RunSettings;
 use thiserror::Error;
 
-use crate::chakra::ChakraError;
 use opticoll_base::names::shown;
 use opticoll_base::units::Bytes;
 use opticoll_plan::collective::{Collective, CollectiveError};
 use opticoll_plan::schedule::Schedule;
 
-/// Why a text is no program.
+/// Why there is no program, or none of some form.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ProgramError {
-    /// The XML is malformed, or uses what no such file needs.
-    #[error("{}", shown(problem))]
-    Xml {
-        /// What is wrong, with line and column.
-        problem: String,
-    },
-    /// An element, an attribute or a number is not as it must be.
-    #[error("line {line}: {}", shown(problem))]
-    Line {
-        /// The line, from 1.
-        line: u32,
-        /// What is wrong there.
-        problem: String,
-    },
-    /// The trace of a rank is malformed.
-    #[error("rank {rank}: {error}")]
-    Trace {
-        /// The rank.
-        rank: u32,
-        /// What is wrong with its trace, and where.
-        error: ChakraError,
-    },
-    /// The file is larger than any such program.
-    #[error("the file has {bytes} bytes; programs of at most {most} bytes are read")]
-    TooLarge {
-        /// The bytes of the file.
-        bytes: usize,
-        /// The most that is read.
-        most: usize,
-    },
-    /// A schedule has no program.
-    #[error("this plan has no program: {problem}")]
-    NoProgram {
-        /// Why.
-        problem: String,
-    },
-    /// Chunks would have different numbers of bytes, which the format cannot say.
-    #[error(
-        "{size} cannot be cut into equal chunks of whole bytes; give another size, such as a multiple of {chunks} bytes"
-    )]
-    Uneven {
-        /// The size of the collective.
-        size: Bytes,
-        /// The chunks of the collective.
-        chunks: u32,
-    },
-    /// Runtimes would refuse the program.
-    #[error("MSCCL runtimes take at most {most} {what}, this program has {number}")]
-    Limit {
-        /// What there is too much of.
-        what: String,
-        /// How much.
-        number: u64,
-        /// The most that they take.
-        most: u64,
-    },
-    /// A run that cannot go on.
-    #[error("rank {rank}: {problem}")]
-    Run {
-        /// The rank at which it stopped.
-        rank: u32,
-        /// Why.
-        problem: String,
-    },
-    /// A type or an operator is unknown.
-    #[error("unknown {what} `{}`{hint}", shown(name))]
-    Unknown {
-        /// What is unknown.
-        what: &'static str,
-        /// The name as given.
-        name: String,
-        /// The nearest known name, or all of them.
-        hint: String,
-    },
-    /// A schedule cannot say what the program does.
-    #[error("this program has no schedule: {problem}")]
-    NoSchedule {
-        /// What a schedule cannot say.
-        problem: String,
-    },
+    /// What is wrong, and where: the line of a file, or the rank.
+    #[error("{0}")]
+    Refused(String),
     /// The collective cannot be.
     #[error(transparent)]
     Collective(#[from] CollectiveError),
+}
+
+impl ProgramError {
+    /// A problem of a line of a file, counted from 1.
+    fn line(line: u32, problem: &str) -> ProgramError {
+        ProgramError::Refused(format!("line {line}: {}", shown(problem)))
+    }
+
+    /// A problem of a rank.
+    fn rank(rank: u32, problem: impl fmt::Display) -> ProgramError {
+        ProgramError::Refused(format!("rank {rank}: {problem}"))
+    }
 }
 
 /// Chunks of an instruction at most, as runtimes have it.

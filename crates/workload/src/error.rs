@@ -74,22 +74,6 @@ pub enum TraceError {
     /// A time or a sum of bytes that leaves 64 bits.
     #[error(transparent)]
     Units(#[from] UnitError),
-    /// A factor of local work that is no number.
-    #[error("local work cannot take {numerator} / 0 of its time; write 1 / 1 for the traced time")]
-    Factor {
-        /// The numerator given.
-        numerator: u32,
-    },
-    /// A factor of local work of a rank that the trace does not have.
-    #[error(
-        "rank {rank} has a factor of local work, but the trace has only {ranks} ranks; count ranks from 0"
-    )]
-    FactorOfRank {
-        /// The rank.
-        rank: u32,
-        /// Ranks of the trace.
-        ranks: usize,
-    },
     /// More than fits.
     #[error("the trace has more than {most} nodes, the most that can be replayed")]
     TooLarge {
@@ -107,19 +91,9 @@ pub enum TraceError {
     /// The network cannot go on, or cannot be set up.
     #[error(transparent)]
     Network(#[from] SimulationError),
-    /// An eager limit over lightpaths.
-    #[error(
-        "a lightpath joins two ranks that are both ready: no message is eager; leave the eager limit out"
-    )]
-    Eager,
-    /// A plan that cannot be written so, or a file that states none.
+    /// A plan that cannot be written so, a file that states none, or settings that do not fit.
     #[error("{0}")]
-    Plan(String),
-    /// Lightpaths are set up for calls one after another, and the program has none.
-    #[error(
-        "GOAL and Chakra traces have no calls one after another, for whose messages lightpaths could be set up together; replay the event table or OTF2 archive of the run"
-    )]
-    NoCalls,
+    Refused(String),
 }
 
 impl TraceError {

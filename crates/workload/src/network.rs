@@ -252,7 +252,7 @@ pub fn run(source: &TraceContent, request: &ReplayRequest<'_>) -> Result<Done, T
     };
     match source {
         TraceContent::Calls(trace) if target.set_up.is_some() && !trace.after.is_empty() => {
-            Err(TraceError::NoCalls)
+            Err(without_calls())
         }
         TraceContent::Calls(trace) => {
             let expanded = expand_on(trace, request.algorithms, target)?;
@@ -262,9 +262,17 @@ pub fn run(source: &TraceContent, request: &ReplayRequest<'_>) -> Result<Done, T
                 ..done
             })
         }
-        TraceContent::Messages(_) if target.set_up.is_some() => Err(TraceError::NoCalls),
+        TraceContent::Messages(_) if target.set_up.is_some() => Err(without_calls()),
         TraceContent::Messages(program) => replay_program(program, request),
     }
+}
+
+/// Refuses a program without calls over lightpaths.
+fn without_calls() -> TraceError {
+    let problem = "GOAL and Chakra traces have no calls one after another, for whose messages \
+                   lightpaths could be set up together; replay the event table or OTF2 archive of \
+                   the run";
+    TraceError::Refused(problem.into())
 }
 
 /// Carries out a plan on its own fabric, for a collective of a size.
@@ -312,7 +320,9 @@ fn replay_program(program: &Program, request: &ReplayRequest<'_>) -> Result<Done
                 return Err(TraceError::Ranks { trace, fabric });
             }
             if request.settings.ends.eager != Eager::All {
-                return Err(TraceError::Eager);
+                let problem = "a lightpath joins two ranks that are both ready: no message is eager; \
+                               leave the eager limit out";
+                return Err(TraceError::Refused(problem.into()));
             }
             let ends = EndCosts {
                 eager: Eager::Never,

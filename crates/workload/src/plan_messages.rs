@@ -71,7 +71,7 @@ impl PlanMessages {
         let schedule = &plan.schedule;
         if schedule.collective.demand().is_some() {
             let problem = "the comments of a file of messages have no words for blocks that differ";
-            return Err(TraceError::Plan(problem.into()));
+            return Err(TraceError::Refused(problem.into()));
         }
         let bytes = schedule.len() as u64 * BYTES_PER_TRANSFER;
         memory::take("the list of messages of this plan", bytes);
@@ -93,7 +93,7 @@ impl PlanMessages {
         }
         let tags = schedule.steps() as u64 * u64::from(most_of_a_pair);
         if tags >= u64::from(ANY) {
-            return Err(TraceError::Plan(format!(
+            return Err(TraceError::Refused(format!(
                 "the plan needs {tags} tags, and there are fewer than {ANY}"
             )));
         }
@@ -231,7 +231,7 @@ impl PlanMessages {
             CollectiveKind::Barrier => "a barrier moves no bytes",
             _ => "give a larger size",
         };
-        Err(TraceError::Plan(format!(
+        Err(TraceError::Refused(format!(
             "the message of step {step} from rank {source} to {destination} has no bytes, and those of {format} have at least one; {hint}"
         )))
     }

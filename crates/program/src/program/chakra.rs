@@ -38,8 +38,8 @@ pub(super) fn read(traces: &[&[u8]]) -> Result<CollectiveProgram, ProgramError> 
     let files = files.map(|(rank, bytes)| ChakraFile::read(bytes).map_err(|error| at(rank, error)));
     let files: Vec<ChakraFile> = files.collect::<Result<_, _>>()?;
     let Some(first) = files.first() else {
-        let problem = "there is no trace of any rank".into();
-        return Err(ProgramError::Xml { problem });
+        let problem = "there is no trace of any rank";
+        return Err(ProgramError::Refused(problem.into()));
     };
     for (rank, file) in files.iter().enumerate() {
         for name in ["collective", "input_file"] {
@@ -90,8 +90,7 @@ pub(super) fn read(traces: &[&[u8]]) -> Result<CollectiveProgram, ProgramError> 
 }
 
 fn at(rank: usize, error: ChakraError) -> ProgramError {
-    let rank = rank as u32;
-    ProgramError::Trace { rank, error }
+    ProgramError::rank(rank as u32, error)
 }
 
 fn header(problem: String) -> ChakraError {

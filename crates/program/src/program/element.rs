@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use super::ProgramError;
-use opticoll_base::names::suggest;
+use opticoll_base::names::{shown, suggest};
 
 /// The type of an element, little-endian.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -146,11 +146,8 @@ fn named<T: Copy>(
     name: &str,
 ) -> Result<T, ProgramError> {
     let known = all.iter().find(|(_, own)| *own == name);
-    known
-        .map(|(one, _)| *one)
-        .ok_or_else(|| ProgramError::Unknown {
-            what,
-            name: name.to_owned(),
-            hint: suggest(name, all.iter().map(|(_, own)| *own)),
-        })
+    known.map(|(one, _)| *one).ok_or_else(|| {
+        let hint = suggest(name, all.iter().map(|(_, own)| *own));
+        ProgramError::Refused(format!("unknown {what} `{}`{hint}", shown(name)))
+    })
 }

@@ -83,12 +83,13 @@ struct ChunkState {
 pub(super) fn lower(schedule: &Schedule, name: String) -> Result<CollectiveProgram, ProgramError> {
     let collective = schedule.collective;
     if collective.kind() == CollectiveKind::Barrier {
-        let problem = "a barrier moves no chunks".to_owned();
-        return Err(ProgramError::NoProgram { problem });
+        let problem = "this plan has no program: a barrier moves no chunks";
+        return Err(ProgramError::Refused(problem.into()));
     }
     if collective.demand().is_some() {
-        let problem = "its blocks differ, and chunks of a program are all alike".to_owned();
-        return Err(ProgramError::NoProgram { problem });
+        let problem =
+            "this plan has no program: its blocks differ, and chunks of a program are all alike";
+        return Err(ProgramError::Refused(problem.into()));
     }
     let mut ranks: Vec<Lowered> = connected(schedule);
     for step in 0..schedule.steps() {

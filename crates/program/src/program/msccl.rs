@@ -14,6 +14,7 @@ use super::{
     RankProgram, ThreadBlock,
 };
 use opticoll_base::interrupt;
+use opticoll_base::names::shown;
 use opticoll_plan::collective::{Collective, CollectiveKind};
 
 pub(super) use write::write;
@@ -35,10 +36,10 @@ const MOST: i64 = 1 << 20;
 
 pub(super) fn read(text: &str) -> Result<CollectiveProgram, ProgramError> {
     if text.len() > MOST_BYTES {
-        return Err(ProgramError::TooLarge {
-            bytes: text.len(),
-            most: MOST_BYTES,
-        });
+        let bytes = text.len();
+        return Err(ProgramError::Refused(format!(
+            "the file has {bytes} bytes; programs of at most {MOST_BYTES} bytes are read"
+        )));
     }
     too_deep(text)?;
     let options = ParsingOptions {
@@ -46,10 +47,10 @@ pub(super) fn read(text: &str) -> Result<CollectiveProgram, ProgramError> {
         nodes_limit: MOST_NODES,
         ..ParsingOptions::default()
     };
-    let document =
-        Document::parse_with_options(text, options).map_err(|error| ProgramError::Xml {
-            problem: format!("no XML of a program: {error}"),
-        })?;
+    let document = Document::parse_with_options(text, options).map_err(|error| {
+        let problem = format!("no XML of a program: {error}");
+        ProgramError::Refused(shown(&problem))
+    })?;
     let reader = Reader {
         line_starts: text.match_indices('\n').map(|(at, _)| at + 1).collect(),
     };
@@ -74,7 +75,7 @@ fn too_deep(text: &str) -> Result<(), ProgramError> {
         }
         if depth > MOST_DEPTH {
             let problem = format!("elements are nested more than {MOST_DEPTH} deep");
-            return Err(ProgramError::Line { line, problem });
+            return Err(ProgramError::line(line, &problem));
         }
     }
     Ok(())
@@ -92,10 +93,7 @@ impl Reader {
     }
 
     fn error(&self, node: Node<'_, '_>, problem: String) -> ProgramError {
-        ProgramError::Line {
-            line: self.line(node),
-            problem,
-        }
+        ProgramError::line(self.line(node), &problem)
     }
 
     fn algorithm(&self, algo: Node<'_, '_>) -> Result<CollectiveProgram, ProgramError> {

@@ -76,7 +76,7 @@ pub(super) fn raise(
 }
 
 fn refused(problem: String) -> ProgramError {
-    ProgramError::NoSchedule { problem }
+    ProgramError::Refused(format!("this program has no schedule: {problem}"))
 }
 
 /// The chunk of the collective that a chunk of a rank's input is.

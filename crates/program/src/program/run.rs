@@ -91,10 +91,7 @@ impl<'a> Machine<'a> {
             let given = inputs.get(rank).map_or(&[][..], |given| given);
             if given.len() != input {
                 let problem = format!("input of {} bytes, which must have {input}", given.len());
-                return Err(ProgramError::Run {
-                    rank: rank as u32,
-                    problem,
-                });
+                return Err(ProgramError::rank(rank as u32, problem));
             }
             let mut parts = FxHashMap::default();
             let place = |buffer| {
@@ -129,11 +126,7 @@ impl<'a> Machine<'a> {
         let rank = turn.rank as usize;
         let block = &self.program.ranks[rank].thread_blocks[turn.thread_block as usize];
         let one = block.instructions[turn.step as usize];
-        let wrong = |what: &str| {
-            let problem = format!("step {} {what}", turn.step);
-            let rank = turn.rank;
-            ProgramError::Run { rank, problem }
-        };
+        let wrong = |what| ProgramError::rank(turn.rank, format!("step {} {what}", turn.step));
         let bytes = one.count as usize * self.chunk_bytes;
         if one.operation == Operation::Nop {
             return Ok(None);

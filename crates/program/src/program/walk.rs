@@ -119,7 +119,7 @@ pub(super) fn order(program: &CollectiveProgram) -> Result<Vec<Turn>, ProgramErr
         };
         let problem =
             format!("thread block {block}, step {step} waits for {what}, which never comes");
-        Some(ProgramError::Run { rank, problem })
+        Some(ProgramError::rank(rank, problem))
     });
     match stuck.into_iter().next() {
         Some(error) => Err(error),

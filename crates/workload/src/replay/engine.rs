@@ -103,10 +103,17 @@ impl<'a, C: NetworkModel> ReplayEngine<'a, C> {
         let mut factors = vec![settings.compute_factor; ranks];
         for (&rank, &factor) in &settings.rank_factors {
             let own = factors.get_mut(rank as usize);
-            *own.ok_or(TraceError::FactorOfRank { rank, ranks })? = factor;
+            *own.ok_or_else(|| {
+                TraceError::Refused(format!(
+                    "rank {rank} has a factor of local work, but the trace has only {ranks} ranks; \
+                     count ranks from 0"
+                ))
+            })? = factor;
         }
         if let Some(&(numerator, _)) = factors.iter().find(|(_, denominator)| *denominator == 0) {
-            return Err(TraceError::Factor { numerator });
+            return Err(TraceError::Refused(format!(
+                "local work cannot take {numerator} / 0 of its time; write 1 / 1 for the traced time"
+            )));
         }
         let (nodes, in_order) = (&program.nodes, is_sequence(program));
         let mut processor_starts = vec![0u32];

@@ -29,10 +29,14 @@ pub(in super::super) fn write(
         .filter(|bytes| bytes.get() > 0)
     else {
         let chunks = collective.chunks();
-        return Err(ProgramError::Uneven { size, chunks });
+        return Err(ProgramError::Refused(format!(
+            "{size} cannot be cut into equal chunks of whole bytes; give another size, such as a \
+             multiple of {chunks} bytes"
+        )));
     };
-    let order = walk::order(program).map_err(|_| ProgramError::NoProgram {
-        problem: "its instructions wait for one another".into(),
+    let order = walk::order(program).map_err(|_| {
+        let problem = "this plan has no program: its instructions wait for one another";
+        ProgramError::Refused(problem.into())
     })?;
     let ranks = collective.ranks();
     let chunks = collective.pieces() * parts(collective.kind(), ranks);

@@ -124,11 +124,9 @@ fn escaped(text: &str) -> String {
 fn limits(program: &CollectiveProgram) -> Result<(), ProgramError> {
     let within = |what: &str, number: u64, most: u64| match number <= most {
         true => Ok(()),
-        false => Err(ProgramError::Limit {
-            what: what.to_owned(),
-            number,
-            most,
-        }),
+        false => Err(ProgramError::Refused(format!(
+            "MSCCL runtimes take at most {most} {what}, this program has {number}"
+        ))),
     };
     within(
         "bytes of the name",
