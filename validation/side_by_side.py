@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 
 import opticoll
-from opticoll import plot
 from opticoll.outputs.layout import human_seconds
 from opticoll.plot import BarPanel
+from opticoll_papers import plots
 
 INJECTION = 800 * 10**9
 
@@ -146,7 +146,7 @@ def draw(made: Iterable[Cell], path: Path) -> None:
     }
     # A line for each word, but for a number with its unit.
     names = [re.sub(r"(?<!\d) ", "\n", name.replace("light", "light-\n")) for name in FABRICS]
-    plot.grouped_bars(
+    plots.grouped_bars(
         [BarPanel("", series)], names, path, x_label="", y_label="Iteration over computing",
         title="64 ranks, 800 Gb/s each", columns=1, log_y=False,
     )  # fmt: skip

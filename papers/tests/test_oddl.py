@@ -13,7 +13,7 @@ import pytest
 import opticoll
 from opticoll import plot
 from opticoll.plot import PlotError
-from opticoll_papers import oddl
+from opticoll_papers import oddl, plots
 from opticoll_papers.command import study_text
 from opticoll_papers.common import Results
 from opticoll_papers.oddl import four_nodes, scaling
@@ -270,10 +270,10 @@ def test_empty_figures_are_refused(tmp_path: Path) -> None:
     with pytest.raises(PlotError):
         plot.stacked_bars([bar], ["a", "b"], path, x_label="Time")
     with pytest.raises(PlotError):
-        plot.port_timeline([plot.PortPanel("none", 4, [])], path)
-    flow = plot.Flow(0, 0, 0, 0.0, 0.0, 1.0)
+        plots.port_timeline([plots.PortPanel("none", 4, [])], path)
+    flow = plots.Flow(0, 0, 0, 0.0, 0.0, 1.0)
     with pytest.raises(PlotError):
-        plot.port_timeline([plot.PortPanel("many", 1000, [flow])], path)
+        plots.port_timeline([plots.PortPanel("many", 1000, [flow])], path)
     with pytest.raises(PlotError):
         plot.iteration_timeline(0.0, 0.0, [], path)
     assert not path.exists()

@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TypedDict
 
-from opticoll import format_size, plot
+from opticoll import format_size
+from opticoll_papers import plots
 from opticoll_papers.common import Results
 from opticoll_papers.dragonfly.cases import COMPARED, Scale, fabric, flows, gather
 from opticoll_papers.dragonfly.runs import Rows
@@ -125,23 +126,23 @@ def draw(results: Results, rows: Rows, scale: Scale) -> None:
                 (row for row in own if row["algorithm"] == name), key=lambda row: row["size_bytes"]
             )
             family += [
-                plot.Curve(
+                plots.Curve(
                     f"{name}, with delays",
                     [(row["size_bytes"], 100 * row["delayed_error"]) for row in rows_of],
                     colour,
                 ),
-                plot.Curve(
+                plots.Curve(
                     f"{name}, plain",
                     [(row["size_bytes"], 100 * row["fluid_error"]) for row in rows_of],
                     colour,
                     dashed=True,
                 ),
             ]
-        panels.append(plot.Panel(f"{ranks} terminals", family))
+        panels.append(plots.Panel(f"{ranks} terminals", family))
 
     results.draw(
         "fluid",
-        plot.curves,
+        plots.curves,
         panels,
         x_label="Block of one rank",
         y_label="Error against packets (%)",

@@ -7,6 +7,7 @@ from itertools import combinations
 
 import opticoll
 from opticoll import format_size, plot
+from opticoll_papers import plots
 from opticoll_papers.common import Results
 from opticoll_papers.dragonfly.cases import (
     BRUCKS,
@@ -343,12 +344,12 @@ def _micro(time_s: float | None) -> str:
 def draw(results: Results, rows: Rows, scale: Scale) -> None:
     """Times over block sizes under both rules, and those with background traffic beside."""
     times = Times(rows, scale)
-    panels = [plot.Panel(_title(rule), _curves(times, rule)) for rule in RULES]
+    panels = [plots.Panel(_title(rule), _curves(times, rule)) for rule in RULES]
     on = f"{times.ranks} terminals"
 
     results.draw(
         "all_gather",
-        plot.curves,
+        plots.curves,
         panels,
         x_label="Block of one rank",
         y_label="Time (ms)",
@@ -370,7 +371,7 @@ def draw(results: Results, rows: Rows, scale: Scale) -> None:
 
     results.draw(
         "all_gather_background",
-        plot.grouped_bars,
+        plots.grouped_bars,
         bars,
         [name.replace(" ", "\n") for name in ORDER],
         x_label="",
@@ -402,18 +403,18 @@ def _title(rule: Rule) -> str:
     }[rule]
 
 
-def _curves(times: Times, rule: Rule) -> Sequence[plot.Curve]:
+def _curves(times: Times, rule: Rule) -> Sequence[plots.Curve]:
     found = []
     for colour, name in enumerate(ORDER):
         timed = ((size, times.of(rule, name, size)) for size in times.sizes(rule, name))
         points = [(size, 1e3 * time) for size, time in timed if time is not None]
         if points:
-            found.append(plot.Curve(name, points, colour))
+            found.append(plots.Curve(name, points, colour))
     for colour, name in enumerate(ORDER if rule == "pipelined" else ()):
         timed = ((size, times.by_flows(name, size)) for size in times.scale.flows)
         points = [(size, 1e3 * time) for size, time in timed if time is not None]
         if points:
-            found.append(plot.Curve(f"{name}, fluid", points, colour, dashed=True))
+            found.append(plots.Curve(f"{name}, fluid", points, colour, dashed=True))
     return found
 
 

@@ -9,6 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 from opticoll import plot
+from opticoll_papers import plots
 from opticoll_papers.common import Results
 from opticoll_papers.dragonfly.cases import (
     RATES,
@@ -369,7 +370,7 @@ def draw(results: Results, rows: Rows, scale: Scale) -> None:
 
     results.draw(
         "scatter",
-        plot.grouped_bars,
+        plots.grouped_bars,
         bars,
         SCATTERS,
         x_label="",
@@ -378,10 +379,10 @@ def draw(results: Results, rows: Rows, scale: Scale) -> None:
         log_y=False,
     )
     panels = [
-        plot.Panel(
+        plots.Panel(
             title,
             [
-                plot.Curve(
+                plots.Curve(
                     name,
                     [
                         (kib[0] << 10, 1e6 * times.of(rule, name, kib))
@@ -397,7 +398,7 @@ def draw(results: Results, rows: Rows, scale: Scale) -> None:
 
     results.draw(
         "scatter_buffers",
-        plot.curves,
+        plots.curves,
         panels,
         x_label="Buffer of a local or terminal channel (global: twice)",
         y_label="Time (µs)",

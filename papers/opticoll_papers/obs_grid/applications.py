@@ -18,6 +18,7 @@ import zstandard
 
 import opticoll
 from opticoll import Fabric, plot
+from opticoll_papers import plots
 from opticoll_papers.common import Results, TableRow
 from opticoll_papers.judging import Computed
 
@@ -363,7 +364,7 @@ def draw(results: Results) -> None:
         )
     results.draw(
         "applications",
-        plot.grouped_bars,
+        plots.grouped_bars,
         panels,
         [LABELS[way] for way in WAYS],
         x_label="",

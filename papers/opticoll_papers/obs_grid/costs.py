@@ -8,7 +8,8 @@ from functools import cache
 from typing import TypedDict
 
 import opticoll
-from opticoll import Fabric, Outcome, Plan, format_size, plot
+from opticoll import Fabric, Outcome, Plan, format_size
+from opticoll_papers import plots
 from opticoll_papers.common import Results, TableRow
 from opticoll_papers.judging import Computed
 
@@ -156,10 +157,10 @@ def _draw(
     results: Results, rows: dict[tuple[str, int, str], CostRow], sizes: Sequence[int]
 ) -> None:
     panels = [
-        plot.Panel(
+        plots.Panel(
             one.label,
             [
-                plot.Curve(
+                plots.Curve(
                     label,
                     [(size, rows[name, size, way]["time_s"]) for size in sizes],
                     colour,
@@ -173,7 +174,7 @@ def _draw(
     ]
     results.draw(
         "costs",
-        plot.curves,
+        plots.curves,
         panels,
         x_label="Size n (bytes)",
         y_label="Time (s)",

@@ -7,8 +7,9 @@ from functools import cache
 from itertools import pairwise
 
 import opticoll
-from opticoll import Fabric, Outcome, Plan, plot
+from opticoll import Fabric, Outcome, Plan
 from opticoll.plot import style
+from opticoll_papers import plots
 from opticoll_papers.common import Results, TableRow
 from opticoll_papers.judging import Computed
 
@@ -240,17 +241,17 @@ def timeline(results: Results) -> dict[str, Computed]:
     for algorithm, words in names.items():
         outcome = proved(fabric, algorithm).simulate(SHOWN_BYTES)
         flows = _flows(outcome)
-        panels.append(plot.PortPanel(f"{style.algorithm_name(algorithm)}: {words}", 16, flows))
+        panels.append(plots.PortPanel(f"{style.algorithm_name(algorithm)}: {words}", 16, flows))
         rows += [{"algorithm": algorithm, **vars(flow)} for flow in flows]
     results.write("timeline", rows)
     title = "all_reduce, 256 KiB, 4 x 4 nodes, rate 100 Gb/s, 500 ns per control message"
-    results.draw("timeline", plot.port_timeline, panels, title=title)
+    results.draw("timeline", plots.port_timeline, panels, title=title)
     return {}
 
 
-def _flows(outcome: Outcome) -> list[plot.Flow]:
+def _flows(outcome: Outcome) -> list[plots.Flow]:
     return [
-        plot.Flow(
+        plots.Flow(
             source=flow["source"],
             plane=flow["plane"],
             wavelength=flow["wavelength"],

@@ -12,7 +12,8 @@ from itertools import pairwise, product
 from typing import Any
 
 import opticoll
-from opticoll import Fabric, plot
+from opticoll import Fabric
+from opticoll_papers import plots
 from opticoll_papers.common import Results, TableRow
 from opticoll_papers.judging import Computed
 from opticoll_papers.oddl.collective import proved
@@ -179,14 +180,16 @@ def _draw(results: Results, rows: list[TableRow], paper: Mapping[str, float]) ->
                 if row["request_us"] <= DRAWN_US and row["oddl_min"] <= DRAWN_MIN
             ]
             words = "an all_reduce per tensor" if buckets == "tensor" else "one all_reduce"
-            curves.append(plot.Curve(f"{words}, batch {batch}", points, colour))
+            curves.append(plots.Curve(f"{words}, batch {batch}", points, colour))
         for colour, (name, minutes) in enumerate(paper.items(), len(curves)):
-            curves.append(plot.Curve(f"paper, {name}", [(0, minutes), (DRAWN_US, minutes)], colour))
+            curves.append(
+                plots.Curve(f"paper, {name}", [(0, minutes), (DRAWN_US, minutes)], colour)
+            )
         title = "sent during the backward pass" if overlap else "sent after the backward pass"
-        panels.append(plot.Panel(title, curves))
+        panels.append(plots.Panel(title, curves))
     results.draw(
         "four_nodes",
-        plot.curves,
+        plots.curves,
         panels,
         x_label="Request and grant of a circuit (µs)",
         y_label="Time for 20 epochs (min)",

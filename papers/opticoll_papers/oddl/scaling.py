@@ -11,6 +11,7 @@ from typing import TypedDict, cast
 
 import opticoll
 from opticoll import Fabric, TrainingModel, plot
+from opticoll_papers import plots
 from opticoll_papers.common import Results
 from opticoll_papers.judging import Computed
 from opticoll_papers.oddl.collective import ALGORITHM, BOTH_PLANES, sides
@@ -253,10 +254,10 @@ def draw(results: Results, rows: Rows) -> None:
     left_out = ("ideal_200", "tree_near")
     drawn = [name for name in NETWORKS if name not in left_out]
     families = [
-        plot.Panel(
+        plots.Panel(
             MODELS[model],
             [
-                plot.Curve(
+                plots.Curve(
                     NETWORKS[name].label,
                     [
                         (count, _slowdown(rows[model, count, name]))
@@ -272,7 +273,7 @@ def draw(results: Results, rows: Rows) -> None:
     ]
     results.draw(
         "scaling",
-        plot.curves,
+        plots.curves,
         families,
         x_label="Nodes",
         y_label="Iteration / computing",

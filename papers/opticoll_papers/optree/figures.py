@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby, pairwise
 
-from opticoll import plot
+from opticoll_papers import plots
 from opticoll_papers.common import Construct, Constructed, OwnRow, Results
 from opticoll_papers.judging import Computed
 from opticoll_papers.optree import formulas, trees
@@ -72,7 +72,7 @@ def figure_four(results: Results, constructed: Construct, *, quick: bool) -> dic
 
     results.draw(
         "fig4",
-        plot.curves,
+        plots.curves,
         panels,
         x_label="Stages k",
         y_label="Steps / fewest by Theorem 1",
@@ -301,7 +301,7 @@ def _plan(constructed: Construct, case: tuple[int, int], algorithm: str) -> Cons
     return constructed(ranks, 64 if narrow else wavelengths, algorithm)
 
 
-def _depth_panel(title: str, rows: Sequence[Row], column: str) -> plot.Panel:
+def _depth_panel(title: str, rows: Sequence[Row], column: str) -> plots.Panel:
     family = []
     for index, ranks in enumerate(RANKS_FOUR):
         own = [row for row in rows if row["ranks"] == ranks]
@@ -312,8 +312,8 @@ def _depth_panel(title: str, rows: Sequence[Row], column: str) -> plot.Panel:
             if row[column] is not None
         ]
         if points:
-            family.append(plot.Curve(f"N = {ranks}", points, index))
-    return plot.Panel(title, family, close_up=(CLOSE_UP[0], CLOSE_UP[-1]))
+            family.append(plots.Curve(f"N = {ranks}", points, index))
+    return plots.Panel(title, family, close_up=(CLOSE_UP[0], CLOSE_UP[-1]))
 
 
 def _number(value: int | float | str | bool | None) -> float:
@@ -360,7 +360,7 @@ def _compare(
 
     results.draw(
         name,
-        plot.curves,
+        plots.curves,
         [_time_panel(rows, ours.get(case, ()), unit, case) for case in cases],
         x_label="Block of one rank",
         y_label="Time relative to OpTree's at the\nsmallest block (its first point)",
@@ -373,7 +373,7 @@ def _compare(
 
 def _time_panel(
     rows: Sequence[Row], ours: Sequence[OwnRow], unit_ps: int, case: tuple[int, int]
-) -> plot.Panel:
+) -> plots.Panel:
     ranks, wavelengths = case
     family = []
     for index, (algorithm, label) in enumerate(LABELS.items()):
@@ -393,12 +393,12 @@ def _time_panel(
                 if row[column] is not None
             ]
             if points:
-                family.append(plot.Curve(f"{label}, {suffix}", points, index, dashed))
+                family.append(plots.Curve(f"{label}, {suffix}", points, index, dashed))
     for label, key, dashed in (
         ("opticoll (not in the paper)", "time_s", False),
         ("lower bound", "bound_time_s", True),
     ):
         points = [(row["size_bytes"], row[key] * 1e12 / unit_ps) for row in ours]
         if points:
-            family.append(plot.Curve(label, points, len(LABELS), dashed))
-    return plot.Panel(f"N = {ranks}, w = {wavelengths}", family)
+            family.append(plots.Curve(label, points, len(LABELS), dashed))
+    return plots.Panel(f"N = {ranks}, w = {wavelengths}", family)

@@ -13,6 +13,7 @@ from functools import cache, partial
 from typing import TypedDict
 
 from opticoll import format_time, plot
+from opticoll_papers import plots
 from opticoll_papers.common import Part, Results
 from opticoll_papers.judging import Computed
 from opticoll_papers.wrht.cases import MODELS, SIZES, WAVELENGTHS, striped_s, wrht_claimed_s
@@ -147,7 +148,7 @@ def _draw(
 
     results.draw(
         f"fig2_{fabric}",
-        plot.grouped_bars,
+        plots.grouped_bars,
         panels,
         [str(ranks) for ranks in scale],
         x_label="Ranks",

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TypedDict
 
 from opticoll import plot
+from opticoll_papers import plots
 from opticoll_papers.common import Results, TableRow, show_times
 from opticoll_papers.judging import Computed
 from opticoll_papers.wrht.cases import (
@@ -141,7 +142,7 @@ def times(results: Results, *, quick: bool) -> dict[str, Computed]:
 
     results.draw(
         "fig2_optical",
-        plot.grouped_bars,
+        plots.grouped_bars,
         panels,
         [str(ranks) for ranks in TIME_RANKS],
         x_label="Ranks",

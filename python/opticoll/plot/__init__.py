@@ -9,11 +9,10 @@ it is touched. The same input gives the same bytes.
 ['pdf', 'png', 'svg']
 """
 
-from opticoll.plot.bars import BarPanel, grouped_bars, stacked_bars
+from opticoll.plot.bars import BarPanel, stacked_bars
 from opticoll.plot.bursts import Loss, losses, one_loss
 from opticoll.plot.comparison import comparison
 from opticoll.plot.congestion import MeanTime, mean_times
-from opticoll.plot.curves import Curve, Panel, curves
 from opticoll.plot.fabric import fabric
 from opticoll.plot.grid import grid, grid_space_time
 from opticoll.plot.light_paths import light_paths
@@ -25,10 +24,7 @@ from opticoll.plot.ring import ring
 from opticoll.plot.space_time import space_time
 from opticoll.plot.timelines import (
     Bar,
-    Flow,
-    PortPanel,
     iteration_timeline,
-    port_timeline,
     rank_timeline,
     slots,
 )
@@ -37,20 +33,14 @@ from opticoll.plot.views import outcome, plan
 __all__ = [
     "Bar",
     "BarPanel",
-    "Curve",
-    "Flow",
     "Loss",
     "MeanTime",
-    "Panel",
     "PlotError",
-    "PortPanel",
     "comparison",
-    "curves",
     "fabric",
     "formats",
     "grid",
     "grid_space_time",
-    "grouped_bars",
     "iteration_timeline",
     "latencies",
     "light_paths",
@@ -62,7 +52,6 @@ __all__ = [
     "outcome",
     "packets",
     "plan",
-    "port_timeline",
     "rank_timeline",
     "ring",
     "slots",

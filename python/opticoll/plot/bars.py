@@ -1,6 +1,5 @@
-"""Bars in panels, one panel per subject: in groups, or horizontal bars of parts that add up."""
+"""Horizontal bars of parts that add up, in panels, one panel per subject."""
 
-import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from opticoll.plot import style
 from opticoll.plot.output import PlotError, drawn, headed, sheet
-from opticoll.plot.panels import legend_below, panels
+from opticoll.plot.panels import legend_below
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -25,7 +24,7 @@ class BarPanel:
     series: Mapping[str, Sequence[float | None]]
 
 
-def _check(shown: Sequence[BarPanel], places: Sequence[str], what: str) -> None:
+def check(shown: Sequence[BarPanel], places: Sequence[str], what: str) -> None:
     """Refuses no panels, no places, or a series that does not have one value per place."""
     if not shown or not places:
         raise PlotError(f"there is nothing to draw: no panels or no {what}")
@@ -35,60 +34,6 @@ def _check(shown: Sequence[BarPanel], places: Sequence[str], what: str) -> None:
                 raise PlotError(
                     f"`{panel.title}`, `{name}`: {len(found)} values for {len(places)} {what}"
                 )
-
-
-@drawn
-def grouped_bars(
-    shown: Sequence[BarPanel],
-    groups: Sequence[str],
-    path: str | os.PathLike[str],
-    *,
-    x_label: str,
-    y_label: str,
-    title: str = "",
-    log_y: bool = True,
-    columns: int = 2,
-    base: float = 0.0,
-    marks: Mapping[str, float] | None = None,
-) -> "Figure":
-    """Draw panels (`columns` to a line) of grouped bars with one legend below.
-
-    Labels carry the units. Bars stand on `base`, lesser values hang from it; `marks` are named
-    values at which a line crosses all panels.
-
-    Raises PlotError for no panels, or series that do not have one value per group.
-    """
-    _check(shown, groups, "groups")
-    # Many small panels in place of few large ones.
-    size = (4.9, 2.9) if min(len(shown), columns) < 3 else (3.3, 2.2)
-    figure, grid = panels(len(shown), columns, size, (0.4, 1.0), sharex=True, sharey=True)
-    for axes, panel in zip(grid, shown, strict=True):
-        width = 0.82 / len(panel.series)
-        for index, (name, values) in enumerate(panel.series.items()):
-            offset = (index - (len(panel.series) - 1) / 2) * width
-            axes.bar(
-                [place + offset for place in range(len(groups))],
-                [math.nan if value is None else value - base for value in values],
-                0.92 * width,
-                base,
-                color=style.COLOURS[index],
-                label=name,
-            )
-        for number, (name, value) in enumerate((marks or {}).items()):
-            line = "-" if value == base else style.LINES[1 + number % 3]
-            axes.axhline(value, color=style.INK, linewidth=1.0, label=name, linestyle=line)
-        axes.set_title(panel.title)
-        axes.set_xlabel(x_label)
-        axes.set_ylabel(y_label)
-        style.logarithmic(axes) if log_y else None
-        axes.minorticks_off() if size[0] < 4 else None
-        axes.set_xticks(range(len(groups)), groups)
-        axes.tick_params("x", length=0)
-        axes.grid(axis="x", visible=False)
-        axes.label_outer()
-    headed(figure, title)
-    legend_below(figure, 4, of=grid[:1])
-    return figure
 
 
 @drawn
@@ -104,7 +49,7 @@ def stacked_bars(
 
     Raises PlotError for nothing to draw, or parts that do not have one length per bar.
     """
-    _check(shown, bars, "bars")
+    check(shown, bars, "bars")
     figure = sheet(4.6 * len(shown) + 1.8, 0.34 * len(bars) + 1.9)
     grid = figure.subplots(1, len(shown), sharey=True, squeeze=False)[0]
     for axes, panel in zip(grid, shown, strict=True):

@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 from opticoll._core import Plan
 from opticoll.plot import style
 from opticoll.plot.output import PlotError, colour_key, drawn, headed, sheet
-from opticoll.plot.timelines import PLANES, name_planes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+PLANES = ("row", "column")
 
 _MOST_ARROWS = 600  # beyond, arrow heads would cover the arcs
 _MOST_LABELS = 144
@@ -249,3 +250,18 @@ def _space_time_figure(plan: Plan) -> "Figure":
     )
     _wavelength_key(figure, axes, lit, colours)
     return figure
+
+
+def name_planes(axes: "Axes", what: str) -> None:
+    """Write at the right which half of the rows are row ports and which are column ports."""
+    for plane, name in enumerate(PLANES):
+        axes.annotate(
+            f"{name} {what}",
+            (1.0, 1 - (plane + 0.5) / 2),
+            (4, 0),
+            xycoords="axes fraction",
+            textcoords="offset points",
+            rotation=270,
+            va="center",
+            fontsize=8.5,
+        )

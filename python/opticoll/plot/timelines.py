@@ -17,9 +17,6 @@ if TYPE_CHECKING:
 
     from opticoll._core import Outcome
 
-MOST_PORTS = 128
-PLANES = ("row", "column")
-
 # Rows beyond these are thinner than a line.
 MOST_RANKS = 256
 
@@ -35,99 +32,6 @@ _COLUMNS = 2000
 # Pixels of a row, and of these above and below it.
 _ROW = 40
 _GAP = 4
-
-
-@dataclass(frozen=True)
-class Flow:
-    """What a port sends; plane 0 is the row's switch, 1 the column's; times in seconds."""
-
-    source: int
-    plane: int
-    wavelength: int
-    asked_s: float
-    start_s: float
-    sent_s: float
-
-
-@dataclass(frozen=True)
-class PortPanel:
-    """A panel: one collective on so many ranks."""
-
-    title: str
-    ranks: int
-    flows: Sequence[Flow]
-
-
-@drawn
-def port_timeline(
-    panels: Sequence[PortPanel], path: str | os.PathLike[str], *, title: str = ""
-) -> "Figure":
-    """Draw a row for each port, those to rows above those to columns, and a bar for each flow.
-
-    Bars are coloured by wavelength; grey before a bar is the time in which its circuit is asked
-    for and its laser tuned. Panels share the axis of time.
-
-    Raises PlotError for nothing to draw, or more ports than lines on paper.
-    """
-    flows = [flow for panel in panels for flow in panel.flows]
-    if not flows:
-        raise PlotError("there is nothing to draw: no flows")
-    rows = 2 * max(panel.ranks for panel in panels)
-    if rows > MOST_PORTS:
-        raise PlotError(f"{rows} ports are too many to draw: {MOST_PORTS} at most")
-    end = max(flow.sent_s for flow in flows)
-    scale, unit = style.time_unit(end)
-    channels = 1 + max(flow.wavelength for flow in flows)
-    colours = style.wavelength_colours(channels)
-    height = 0.085 * rows * len(panels) + 1.6
-    figure = sheet(9.6, max(4.0, height))
-    grid = figure.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0]
-    for axes, panel in zip(grid, panels, strict=True):
-        _draw_ports(axes, panel, scale, colours)
-        time_line(
-            axes, end / scale, unit, 2 * panel.ranks, _port_names(panel), margin=0.5, beyond=1.01
-        )
-        axes.tick_params("y", labelsize=8)
-        axes.label_outer()
-    headed(figure, title)
-    shown = {f"wavelength {channel}": colours(channel) for channel in range(channels)}
-    legend_below(figure, 8, colours={**shown, "request and tuning": style.GREY})
-    return figure
-
-
-def _port_names(panel: PortPanel) -> dict[float, str]:
-    """Returns the names of some rows, with their places."""
-    shown = range(0, panel.ranks, max(1, panel.ranks // 4))
-    return {plane * panel.ranks + rank: f"rank {rank}" for plane in range(2) for rank in shown}
-
-
-def _draw_ports(axes: "Axes", panel: PortPanel, scale: float, colours: object) -> None:
-    for flow in panel.flows:
-        row = flow.plane * panel.ranks + flow.source
-        if flow.start_s > flow.asked_s:
-            width = (flow.start_s - flow.asked_s) / scale
-            axes.barh(row, width, 0.8, flow.asked_s / scale, color=style.GREY)
-        width = (flow.sent_s - flow.start_s) / scale
-        colour = colours(flow.wavelength)  # type: ignore[operator]
-        axes.barh(row, width, 0.8, flow.start_s / scale, color=colour)
-    axes.axhline(panel.ranks - 0.5, color=style.INK, linewidth=0.8)
-    axes.set_title(panel.title)
-    name_planes(axes, "port")
-
-
-def name_planes(axes: "Axes", what: str) -> None:
-    """Write at the right which half of the rows are row ports and which are column ports."""
-    for plane, name in enumerate(PLANES):
-        axes.annotate(
-            f"{name} {what}",
-            (1.0, 1 - (plane + 0.5) / 2),
-            (4, 0),
-            xycoords="axes fraction",
-            textcoords="offset points",
-            rotation=270,
-            va="center",
-            fontsize=8.5,
-        )
 
 
 KINDS = ("local work", "single messages and waiting", "collectives")
