@@ -10,18 +10,16 @@ it is touched. The same input gives the same bytes.
 """
 
 from opticoll.plot.bars import BarPanel, stacked_bars
-from opticoll.plot.bursts import Loss, losses, one_loss
 from opticoll.plot.comparison import comparison
-from opticoll.plot.congestion import MeanTime, mean_times
 from opticoll.plot.fabric import fabric
 from opticoll.plot.grid import grid, grid_space_time
 from opticoll.plot.light_paths import light_paths
 from opticoll.plot.link_use import link_use
-from opticoll.plot.messages import messages
+from opticoll.plot.loads import Loss, MeanTime, losses, mean_times
 from opticoll.plot.output import PlotError, formats
-from opticoll.plot.packets import latencies, packets
+from opticoll.plot.packets import latencies, one_loss, packets
 from opticoll.plot.ring import ring
-from opticoll.plot.space_time import space_time
+from opticoll.plot.space_time import messages, space_time
 from opticoll.plot.timelines import (
     Bar,
     iteration_timeline,

@@ -1,4 +1,4 @@
-"""An electrical fabric with what a plan asks of its links."""
+"""An electrical fabric with what a plan asks of its links, or with the trees of a rank on it."""
 
 import os
 from collections.abc import Iterator
@@ -9,6 +9,10 @@ from numpy.typing import NDArray
 
 from opticoll._core import Fabric, Plan
 from opticoll.formats.network_graph import rank_names
+from opticoll.outputs.fabric_names import fabric_text
+from opticoll.outputs.layout import plural
+from opticoll.outputs.trees import Tree
+from opticoll.outputs.trees import trees as trees_of
 from opticoll.plot import style
 from opticoll.plot.output import (
     LETTER_WIDTH,
@@ -33,6 +37,9 @@ _MOST_LABELS = 72
 _MOST_MARKED = 300
 _MOST_ARROWS = 200
 _LABEL_POINTS = 7
+
+MOST_TREES = 6
+"""Trees drawn, a panel each; others are counted."""
 
 
 @drawn
@@ -119,22 +126,23 @@ def _figure(
     image = draw_links(axes, plan.fabric, drawing, load, top, style.load_colours())
     draw_vertices(axes, plan.fabric, at)
     key(figure, plan.fabric, len(at))
-    bar = figure.colorbar(image, ax=axes, shrink=0.7, pad=0.02, aspect=26)
-    bar.set_label(what)
-    bar.outline.set_visible(False)
-    if "Messages" in what:
-        bar.locator = whole_numbers()
-        bar.update_ticks()
+    bar = _bar(figure, image, axes, what, whole="Messages" in what)
+    bar.update_ticks()
     title = f"{style.heading(plan)}, {style.named_fabric(plan.fabric.spec)}"
     headed(figure, f"{title}\n{more}", fontsize=10.5)
     return figure
 
 
-def whole_numbers() -> Any:
-    """Ticks of a bar at whole numbers only."""
+def _bar(figure: "Figure", image: Any, axes: Any, what: str, *, whole: bool) -> Any:
+    """Returns a bar of what the colours mean, with ticks at whole numbers only if `whole`."""
     from matplotlib.ticker import MaxNLocator
 
-    return MaxNLocator(nbins=6, integer=True)
+    bar = figure.colorbar(image, ax=axes, shrink=0.7, pad=0.02, aspect=26)
+    bar.set_label(what)
+    bar.outline.set_visible(False)
+    if whole:
+        bar.locator = MaxNLocator(nbins=6, integer=True)
+    return bar
 
 
 def draw_links(
@@ -349,3 +357,70 @@ def _switch_names(machine: Fabric, ranks: int) -> dict[int, str]:
             if vertex >= ranks:
                 names[vertex] = name
     return names
+
+
+@drawn
+def trees(
+    plan: Plan, path: str | os.PathLike[str], *, rank: int | None = None, chunk: int | None = None
+) -> "Figure":
+    """Draw each tree of a rank or of a chunk on the fabric, links coloured by the step of use.
+
+    Chunks on the same tree share a panel. A transfer colours all links of its route. Where a link
+    carries chunks of a panel in several steps it has the colour of the first.
+
+    Raises PlotError for a fabric of light, too many vertices, or a rank for which nothing moves.
+    """
+    from matplotlib.ticker import FuncFormatter
+
+    if not plan.fabric.electrical:
+        raise PlotError("trees are drawn on electrical fabrics; space_time shows light")
+    found = trees_of(plan, rank, chunk)
+    if not found:
+        raise PlotError("nothing moves: there are no trees to draw")
+    drawing = drawing_of(plan.fabric)
+    at = drawing["places"]
+    shown = found[:MOST_TREES]
+    columns = min(len(shown), 2 if len(shown) == 4 else 3)
+    rows = -(-len(shown) // columns)
+    span = at.max(axis=0) - at.min(axis=0) + 0.8
+    wide = float(np.clip(7.0 * (span[0] / span[1]) ** 0.5, 6.0, 13.0)) / columns**0.5
+    tall = float(np.clip(wide * span[1] / span[0], 1.8, 8.0))
+    figure = sheet(wide * columns + 1.0, rows * (tall + 0.35) + 1.3)
+    panels = figure.subplots(rows, columns, squeeze=False)
+    top = float(max(plan.slots, 1))
+    for axes in panels.flat:
+        axes.set_aspect("equal")
+        axes.axis("off")
+    is_idle = False
+    for axes, tree in zip(panels.flat, shown, strict=False):
+        steps = np.zeros(plan.fabric.link_count)
+        for edge in reversed(tree.edges):
+            steps[plan.route(edge.transfer)] = edge.slot + 1
+        is_idle |= bool((steps == 0).any())
+        image = draw_links(axes, plan.fabric, drawing, steps, top, style.step_colours())
+        draw_vertices(axes, plan.fabric, at)
+        axes.set_title(words(tree), fontsize=9)
+    key(figure, plan.fabric, len(at), is_idle=is_idle)
+    bar = _bar(figure, image, panels, "Step", whole=True)
+    # A link that is used in step 0 is no unused link.
+    bar.formatter = FuncFormatter(lambda value, _: f"{value - 1:.0f}" if value >= 1 else "")
+    bar.update_ticks()
+    if top > 1:
+        bar.ax.set_ylim(1, top)
+    more = f"; {len(found) - len(shown)} more" if len(found) > len(shown) else ""
+    what = f"chunk {chunk}" if chunk is not None else f"rank {found[0].root}"
+    headed(
+        figure,
+        f"{style.heading(plan)}\n{fabric_text(plan.fabric.spec)}"
+        f"\n{plural(len(found), 'tree')} of {what}{more}",
+        fontsize=10.5,
+    )
+    return figure
+
+
+def words(tree: Tree) -> str:
+    """What a tree is: its chunks, what happens to them, how deep it is."""
+    chunks = [str(chunk) for chunk in tree.chunks[:4]]
+    more = "" if len(tree.chunks) <= len(chunks) else f" and {len(tree.chunks) - len(chunks)} more"
+    kind = "chunk" if len(tree.chunks) == 1 else "chunks"
+    return f"{tree.action} {kind} {', '.join(chunks)}{more}: {tree.depth} hops deep"

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from opticoll._core import Plan
 from opticoll.plot import style
 from opticoll.plot.output import PlotError, colour_key, drawn, headed, sheet
+from opticoll.plot.panels import arrow_head
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -134,9 +135,7 @@ def _draw_hops(
     if len(lines) > _MOST_ARROWS:
         return
     for line, shade in zip(lines, shades, strict=True):
-        arrow = {"arrowstyle": "-|>", "color": shade, "linewidth": 0, "mutation_scale": 10}
-        arrow |= {"shrinkA": 0, "shrinkB": 0}
-        axes.annotate("", xy=tuple(line[-1]), xytext=tuple(line[-6]), arrowprops=arrow, zorder=3)
+        arrow_head(axes, line[-1], line[-6], shade, 10, zorder=3)
 
 
 def _draw_nodes(axes: "Axes", plan: Plan, nodes: NDArray[np.int64]) -> None:
@@ -194,10 +193,6 @@ def grid_space_time(plan: Plan, path: str | os.PathLike[str]) -> "Figure":
     for count, what, most in ((ports, "ports", _MOST_PORTS), (plan.slots, "slots", _MOST_SLOTS)):
         if count > most:
             raise PlotError(f"{count} {what} are too many to draw: {most} at most")
-    return _space_time_figure(plan)
-
-
-def _space_time_figure(plan: Plan) -> "Figure":
     hops, ranks = _hops(plan), plan.fabric.ranks
     lit, lanes = np.unique(hops.wavelength, return_inverse=True)
     colours = style.wavelength_colours(max(len(lit), 1))
@@ -239,12 +234,11 @@ def _space_time_figure(plan: Plan) -> "Figure":
     axes.set_xlabel("Time (slot)")
     axes.set_ylabel("Port (rank that sends)")
     name_planes(axes, "ports")
-    steps = len(plan.step_slots)
     rows, columns = _sides(plan)
     headed(
         figure,
         f"{style.heading(plan)}, {rows} x {columns} nodes:\n{plan.slots} "
-        f"slots in {steps} step{'s' if steps != 1 else ''}, {len(hops):,} hops\n"
+        f"slots in {style.counted(len(plan.step_slots), 'step')}, {len(hops):,} hops\n"
         f"{style.conditions(plan.fabric.spec)}",
         fontsize=9.5,
     )

@@ -1,18 +1,25 @@
-"""Which ports hold which circuits over time, on a grid of lightpaths or a circuit switch."""
+"""Circuits of a grid of lightpaths or a circuit switch: of ports over time, and each setting."""
 
 import os
+from math import cos, pi, sin
 from typing import TYPE_CHECKING, Any
 
 from opticoll.outputs.circuit_settings import CircuitSetting, circuits, settings
 from opticoll.plot import style
 from opticoll.plot.output import PlotError, drawn, headed, sheet
+from opticoll.plot.panels import legend_below, panels, time_line
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from opticoll._core import Plan
 
 _MOST_ROWS = 96
+_MOST_PANELS = 12
+_MOST_RANKS = 256
+_MOST_NAMED = 32
+_COLUMNS = 4
 _PALE = "0.78"
 
 
@@ -25,8 +32,6 @@ def light_paths(plan: "Plan", path: str | os.PathLike[str], *, size: int) -> "Fi
 
     Raises PlotError for another fabric, nothing to draw, or more ports than lines on paper.
     """
-    from matplotlib.patches import Patch
-
     fabric = plan.fabric
     ports, establish = fabric.option("ports"), fabric.option("establish")
     release = 0
@@ -38,8 +43,7 @@ def light_paths(plan: "Plan", path: str | os.PathLike[str], *, size: int) -> "Fi
     if not len(plan):
         raise PlotError("there is nothing to draw: nothing is sent")
     outcome = plan.simulate(size)
-    scale, unit = style.time_unit(outcome.time_ps / 1e12)
-    scale *= 1e12
+    scale, unit = style.unit_ps(outcome.time_ps)
     colours = style.wavelength_colours(fabric.ranks)
     figure = sheet(9.6, max(3.6, 0.16 * rows + 1.9))
     axes = figure.subplots()
@@ -47,28 +51,21 @@ def light_paths(plan: "Plan", path: str | os.PathLike[str], *, size: int) -> "Fi
         waits = int(outcome.slots["reconfiguration_ps"][group.first])
         before = waits if establish is None else establish
         _draw(axes, plan, group, outcome.slots, (ports, before, release, scale), colours)
-    axes.set_ylim(rows - 0.5, -0.5)
     for rank in range(1, fabric.ranks):
         axes.axhline(rank * ports - 0.5, color=style.INK, linewidth=0.4)
     places = [rank * ports + (ports - 1) / 2 for rank in range(fabric.ranks)]
-    axes.set_yticks(places, [f"rank {rank}" for rank in range(fabric.ranks)])
-    axes.tick_params("y", length=0, labelsize=8)
-    axes.grid(axis="y", visible=False)
-    axes.set_xlim(0, 1.005 * outcome.time_ps / scale)
-    axes.set_xlabel(f"Time ({unit})")
+    ticks = {place: f"rank {rank}" for rank, place in enumerate(places)}
+    time_line(axes, outcome.time_ps / scale, unit, rows, ticks, margin=0.5)
+    axes.tick_params("y", labelsize=8)
     headed(
         figure,
         f"{style.heading(plan)}, {style.size_text(size)}, {style.counted(ports, 'port')} per rank\n"
         f"{style.conditions(fabric.spec)}; pale: circuit up, full: data on it",
     )
-    handles = [Patch(color=colours(rank), label=f"to rank {rank}") for rank in range(fabric.ranks)]
-    setting = "reconfiguration" if establish is None else "setup and teardown"
-    handles.append(Patch(color=_PALE, label=setting))
-    figure.legend(
-        handles=handles if len(handles) <= 33 else handles[-1:],
-        loc="outside lower center",
-        ncols=min(6, len(handles)),
-    )
+    named = fabric.ranks if fabric.ranks < 33 else 0
+    shades: dict[str, Any] = {f"to rank {rank}": colours(rank) for rank in range(named)}
+    shades["reconfiguration" if establish is None else "setup and teardown"] = _PALE
+    legend_below(figure, 6, colours=shades)
     return figure
 
 
@@ -77,7 +74,7 @@ def _draw(
     plan: "Plan",
     group: CircuitSetting,
     slots: dict[str, Any],
-    constants: tuple[int, int, int, float],
+    constants: tuple[int, int, int, int],
     colours: Any,
 ) -> None:
     """Draw a group; the constants are ports of a rank, setup, release, picoseconds of a unit."""
@@ -97,3 +94,60 @@ def _draw(
         for (rank, port), peer in circuits(plan, slot)[0].items():
             width = (finish - begin) / scale
             axes.barh(rank * ports + port, width, 0.8, begin / scale, color=colours(int(peer)))
+
+
+@drawn
+def setting_graphs(plan: "Plan", path: str | os.PathLike[str]) -> "Figure":
+    """Draw the circuits of each setting, the first 12 of them, in the colours of their ports.
+
+    Raises PlotError for nothing to draw, or more ranks than a circle has place for.
+    """
+    listed = settings(plan)
+    if not listed:
+        raise PlotError("there is nothing to draw: nothing is sent")
+    ranks = plan.fabric.ranks
+    if ranks > _MOST_RANKS:
+        raise PlotError(f"{ranks} ranks are too many to draw: {_MOST_RANKS} at most")
+    shown = listed[:_MOST_PANELS]
+    wide = max(2.9, 6.0 / len(shown))
+    figure, grid = panels(len(shown), _COLUMNS, (wide, 3.0), (0.0, 0.7))
+    for number, (axes, setting) in enumerate(zip(grid, shown, strict=True)):
+        _graph(axes, setting, ranks)
+        axes.set_title(f"setting {number}: {_slots(setting)}", fontsize=10)
+    count = style.counted(len(listed), "setting")
+    more = f", the first {len(shown)} of {count}" if len(listed) > len(shown) else f", {count}"
+    headed(figure, f"{style.heading(plan)}{more}\n{style.conditions(plan.fabric.spec)}")
+    return figure
+
+
+def _slots(setting: CircuitSetting) -> str:
+    if setting.first == setting.last:
+        return f"slot {setting.first}"
+    return f"slots {setting.first} to {setting.last}"
+
+
+def _graph(axes: "Axes", setting: CircuitSetting, ranks: int) -> None:
+    places = [(sin(2 * pi * rank / ranks), cos(2 * pi * rank / ranks)) for rank in range(ranks)]
+    ports = style.wavelength_colours(1 + max(port for _, port in setting.peers))
+    for (rank, port), peer in setting.peers.items():
+        look = {
+            "arrowstyle": "-|>",
+            "color": ports(port),
+            "linewidth": 1.2 if ranks <= _MOST_NAMED else 0.5,
+            "mutation_scale": 10 if ranks <= _MOST_NAMED else 4,
+            "shrinkA": 3,
+            "shrinkB": 3,
+            # Both directions between two ranks show, each on its side.
+            "connectionstyle": "arc3,rad=0.12",
+        }
+        axes.annotate("", xy=places[peer], xytext=places[rank], arrowprops=look)
+    across, upwards = zip(*places, strict=True)
+    size = 4 if ranks <= _MOST_NAMED else 2
+    axes.plot(across, upwards, "o", markersize=size, color=style.INK)
+    if ranks <= _MOST_NAMED:
+        for rank, (right, up) in enumerate(places):
+            axes.text(1.16 * right, 1.16 * up, str(rank), ha="center", va="center", fontsize=8)
+    axes.set_xlim(-1.3, 1.3)
+    axes.set_ylim(-1.3, 1.3)
+    axes.set_aspect("equal")
+    axes.axis("off")

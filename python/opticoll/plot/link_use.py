@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from opticoll._core import Outcome, Plan
 
 MOST_LINKS = 40
-TIME_UNITS = ((10**12, "s"), (10**9, "ms"), (10**6, "µs"), (10**3, "ns"), (1, "ps"))
 
 
 @drawn
@@ -71,7 +70,7 @@ def _draw(
     shown: "NDArray[np.int64]",
     names: list[str | None],
 ) -> None:
-    factor, unit = next((one for one in TIME_UNITS if edges[-1] >= one[0]), TIME_UNITS[-1])
+    factor, unit = style.unit_ps(int(edges[-1]))
     times = edges / factor
     rows = 0.15 * len(shown) + 0.6
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=(1.8, rows))

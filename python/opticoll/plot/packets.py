@@ -1,4 +1,4 @@
-"""What a packet simulation measured: loads of a dragonfly's links, latencies, buffers and stalls.
+"""What simulations of packets and bursts measured: latencies, losses, buffers, loads of links.
 
 The load map draws groups as blocks on a circle and the cable between two groups as an arc, both in
 the colour of the more loaded of its two directions; a block is as full as its fullest local link.
@@ -25,7 +25,6 @@ BESIDE: Any = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "fontsize": 8}
 """Where a legend hides no line."""
 
 PERCENTILES = {"50": "p50_ps", "99": "p99_ps", "99.9": "p99_9_ps"}
-TIME_UNITS = ((10**12, "s"), (10**9, "ms"), (10**6, "µs"), (10**3, "ns"))
 
 
 @drawn
@@ -71,7 +70,7 @@ def latencies(
     """
     if not measured or any(len(one.message_latency) == 0 for one in measured.values()):
         raise PlotError("there is nothing to draw: a case delivered no message")
-    factor, unit = _unit(max(_messages(one)["max_ps"] for one in measured.values()))
+    factor, unit = style.unit_ps(max(_messages(one)["max_ps"] for one in measured.values()))
     figure = sheet(7.5, 4.6)
     axes = figure.subplots()
     for number, (name, one) in enumerate(measured.items()):
@@ -95,6 +94,42 @@ def latencies(
     return figure
 
 
+@drawn
+def one_loss(outcome: "Outcome", path: str | os.PathLike[str], title: str = "") -> "Figure":
+    """Draw the loss of each round over time, and how much of each link was held."""
+    moments, links, names = outcome.moments, outcome.links, outcome.links["link"]
+    figure = sheet(10.5, max(3.6, 1.4 + 0.19 * len(names)))
+    left, right = figure.subplots(1, 2)
+    times = moments["end_ps"] / 1e12
+    look = style.series(0) | {"markersize": 3.0}
+    left.plot(times, moments["lost"] / moments["offered"], **look)
+    left.axhline(outcome.loss, color=style.GREY, linewidth=1, linestyle="--")
+    highest = float((moments["lost"] / moments["offered"]).max())
+    left.set_ylim(0, 1.2 * highest or 1)
+    left.set_xlim(left=0)
+    left.set_title(f"Burst loss ratio of each round; dashed: all rounds, {outcome.loss:.3g}")
+    left.set_xlabel("Simulated time of a replication (s)")
+    left.set_ylabel("Burst loss ratio")
+    held, wasted = 100 * links["utilisation"], 100 * links["wasted"]
+    places = range(len(names))
+    right.barh(places, held - wasted, color=style.COLOURS[0], label="used")
+    right.barh(
+        places,
+        wasted,
+        left=held - wasted,
+        color=style.COLOURS[1],
+        label="held by bursts that are lost",
+    )
+    right.set_yticks(list(places), names, fontsize=7)
+    right.invert_yaxis()
+    right.set_xlim(0, 100)
+    right.set_title("Wavelengths in use on each link")
+    right.set_xlabel("Share of the time (%)")
+    right.legend(loc="lower right")
+    headed(figure, title)
+    return figure
+
+
 def _messages(measured: "Outcome") -> dict[str, Any]:
     """The latency of messages in brief."""
     return next(row for row in measured.latencies if row["of"] == "message")
@@ -103,7 +138,7 @@ def _messages(measured: "Outcome") -> dict[str, Any]:
 def _histogram(axes: "Axes", measured: "Outcome") -> None:
     """Bins that grow with the time, so that the bars are even on a logarithmic axis."""
     latency, bins = _messages(measured), measured.message_latency.rows()
-    factor, unit = _unit(latency["max_ps"])
+    factor, unit = style.unit_ps(latency["max_ps"])
     low, high = max(bins[0]["first_ps"], 1), latency["max_ps"] + 1
     count = 60
     edges = [low * (high / low) ** (place / count) for place in range(count + 1)]
@@ -137,7 +172,7 @@ def _histogram(axes: "Axes", measured: "Outcome") -> None:
 
 def _over_time(held: "Axes", stalled: "Axes", measured: "Outcome") -> None:
     time_ps, bin_ps = measured.time_ps, measured.timeline_bin_ps
-    factor, unit = _unit(time_ps)
+    factor, unit = style.unit_ps(time_ps)
     names = ("injection", "ejection", "local", "global")
     in_buffers = dict(zip(names, measured.timeline["mean_bytes"], strict=True))
     standing = dict(zip(names, measured.timeline["stalled_ps"], strict=True))
@@ -256,8 +291,3 @@ def _arc(axes: "Axes", group: int, peer: int, groups: int, colour: Any, share: f
     thickness = (0.3 + 1.9 * share) * min(1.0, 20 / groups)
     patch = PathPatch(way, facecolor="none", edgecolor=colour, linewidth=max(thickness, 0.25))
     axes.add_patch(patch)
-
-
-def _unit(time_ps: int) -> tuple[int, str]:
-    """The unit in which a time is a number of one to three digits before the point."""
-    return next((one for one in TIME_UNITS if time_ps >= one[0]), (1, "ps"))

@@ -46,6 +46,15 @@ def legend_below(
     figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=columns)
 
 
+def arrow_head(
+    axes: "Axes", tip: Any, before: Any, colour: Any, size: float, **options: Any
+) -> None:
+    """Draws the head of an arrow at `tip`, in the direction that comes from `before`."""
+    look = {"arrowstyle": "-|>", "color": colour, "linewidth": 0, "mutation_scale": size}
+    look |= {"shrinkA": 0, "shrinkB": 0}
+    axes.annotate("", xy=tip, xytext=before, arrowprops=look, **options)
+
+
 def time_line(
     axes: "Axes",
     end: float,

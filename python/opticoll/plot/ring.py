@@ -10,6 +10,7 @@ from opticoll._core import Plan
 from opticoll.plot import style
 from opticoll.plot.lightpaths import Lightpaths, channel_words, lightpaths, packed
 from opticoll.plot.output import PlotError, colour_key, drawn, headed, sheet
+from opticoll.plot.panels import arrow_head
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -33,16 +34,11 @@ def ring(plan: Plan, slot: int, path: str | os.PathLike[str]) -> "Figure":
     """
     if not 0 <= slot < plan.slots:
         raise PlotError(f"the plan has no slot {slot}: it has slots 0 to {plan.slots - 1}")
-    paths = lightpaths(plan, slot)
-    return _figure(plan, slot, paths)
-
-
-def _figure(plan: Plan, slot: int, given: Lightpaths) -> "Figure":
     figure = sheet(7.6, 7.0)
     axes = figure.subplots()
     axes.set_aspect("equal")
     axes.axis("off")
-    paths, lit = packed(given)
+    paths, lit = packed(lightpaths(plan, slot))
     reach = _RING + _BAND + 0.04
     axes.set(xlim=(-reach, reach), ylim=(-reach, reach))
     _draw_ranks(axes, paths.ranks, crowded=paths.channels > 8)
@@ -156,19 +152,7 @@ def _draw_arcs(axes: "Axes", paths: Lightpaths, colours: Any) -> None:
         return
     for line, way, shade in zip(lines, paths.way, colour, strict=True):
         tip, before = (line[-1], line[-2]) if way == 0 else (line[0], line[1])
-        axes.annotate(
-            "",
-            xy=tip,
-            xytext=before,
-            arrowprops={
-                "arrowstyle": "-|>",
-                "color": shade,
-                "linewidth": 0,
-                "mutation_scale": 7 + 2 * width,
-                "shrinkA": 0,
-                "shrinkB": 0,
-            },
-        )
+        arrow_head(axes, tip, before, shade, 7 + 2 * width)
         tail = line[0] if way == 0 else line[-1]
         axes.plot(*tail, marker="o", markersize=1.2 + width, color=shade)
 

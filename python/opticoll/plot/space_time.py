@@ -1,4 +1,4 @@
-"""A whole plan in space and time: where on the ring which wavelength is lit, slot by slot."""
+"""A whole plan in space and time: light around a ring, slot by slot; messages from rank to rank."""
 
 import os
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,7 @@ from opticoll.plot.lightpaths import (
     packed,
 )
 from opticoll.plot.output import PlotError, colour_key, drawn, headed, sheet
+from opticoll.plot.panels import arrow_head
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 _MOST_LANES = 260
 _MOST_LIGHTPATHS = 6000
 _MOST_BOUNDARIES = 24
+
+MOST_MESSAGES = 6000
+_MOST_ARROWS = 200
 
 
 @drawn
@@ -42,12 +46,8 @@ def space_time(plan: Plan, path: str | os.PathLike[str]) -> "Figure":
         raise PlotError("the plan has no slots: there is nothing to draw")
     paths = lightpaths(plan)
     lanes = packed(paths)[0].channels * plan.slots
-    fits = lanes <= _MOST_LANES and len(paths) <= _MOST_LIGHTPATHS and not paths.converted.any()
-    return _figure(plan, paths, as_bars=fits)
-
-
-def _figure(plan: Plan, paths: Lightpaths, *, as_bars: bool) -> "Figure":
-    lanes = packed(paths)[0].channels * plan.slots
+    fits = lanes <= _MOST_LANES and len(paths) <= _MOST_LIGHTPATHS
+    as_bars = fits and not paths.converted.any()
     height = float(np.clip(0.11 * lanes, 3.2, 8.0)) if as_bars else 5.6
     figure = sheet(10.0, height + 1.2)
     grid = figure.subplots(1, 2, sharex=True, sharey=True)
@@ -65,12 +65,11 @@ def _figure(plan: Plan, paths: Lightpaths, *, as_bars: bool) -> "Figure":
         _mark_steps(axes, plan, numbered=way == 1)
     grid[0].set_ylabel("Time (slot)")
     _label_slots(grid[0], plan.slots)
-    steps = len(plan.step_slots)
     headed(
         figure,
         f"{style.heading(plan)}, {style.counted(plan.fabric.option('wavelengths'), 'wavelength')}: "
-        f"{plan.slots} slots in {steps} "
-        f"step{'s' if steps != 1 else ''}, {len(paths):,} lightpaths\n"
+        f"{plan.slots} slots in {style.counted(len(plan.step_slots), 'step')}, "
+        f"{len(paths):,} lightpaths\n"
         f"{style.conditions(plan.fabric.spec)}",
     )
     return figure
@@ -160,3 +159,98 @@ def _label_slots(axes: "Axes", slots: int) -> None:
     if slots <= 32:
         axes.set_yticks([slot + 0.5 for slot in range(slots)], [str(slot) for slot in range(slots)])
         axes.tick_params("y", length=0)
+
+
+@drawn
+def messages(plan: Plan, path: str | os.PathLike[str], *, size: int | None = None) -> "Figure":
+    """Draw every message as a line from when and where it starts to when and where it has arrived.
+
+    Time runs to the right, ranks downwards, at `size` bytes (the plan's own if none is given). On
+    an electrical fabric the start rule is rendezvous and colours are steps; where circuits are
+    placed in slots, a message takes its slot under the default policy, and colours are the last
+    field of its light, such as the wavelength.
+
+    Raises PlotError for light around a ring, no messages, or too many to be told apart.
+    """
+    from matplotlib.collections import LineCollection
+
+    if "direction" in plan.fabric.light_fields:
+        raise PlotError("light around a ring is drawn by `space_time`, with its lightpaths")
+    if len(plan) == 0:
+        raise PlotError("the plan has no messages: there is nothing to draw")
+    if len(plan) > 16 * MOST_MESSAGES:
+        raise _too_many(len(plan))
+    times = plan.message_times(size) if plan.fabric.electrical else _by_slots(plan, size)
+    if len(times) > MOST_MESSAGES:
+        raise _too_many(len(times))
+    ranks = plan.fabric.ranks
+    columns = plan.columns()
+    chosen = [transfer for transfer, _, _ in times]
+    fields = list(plan.fabric.light_fields)
+    hue, what = (fields[-1], fields[-1].replace("_", " ")) if fields else ("slot", "step")
+    source, destination, shade = (
+        columns[name][chosen].astype(np.int64) for name in ("source", "destination", hue)
+    )
+    shades = int(columns[hue].max()) + 1
+    start, end = np.array([one[1:] for one in times], dtype=np.float64).T / 1e12
+    factor, unit = style.time_unit(float(end.max()))
+    start, end = start / factor, end / factor
+    figure = sheet(10.0, float(np.clip(1.6 + 0.16 * ranks, 3.4, 8.6)))
+    axes = figure.subplots()
+    colours = style.wavelength_colours(shades)
+    width = float(np.clip(500 / len(times), 0.35, 1.5))
+    lines = np.stack(
+        [np.column_stack([start, source]), np.column_stack([end, destination])], axis=1
+    )
+    axes.add_collection(
+        LineCollection(list(lines), colors=[colours(int(one)) for one in shade], linewidths=width)
+    )
+    if len(times) <= _MOST_ARROWS:
+        for (tail, tip), one in zip(lines, shade, strict=True):
+            arrow_head(axes, tip, tail, colours(int(one)), 8)
+    last = float(end.max())
+    axes.set_xlim(-0.01 * last, 1.015 * last)
+    axes.set_ylim(ranks - 0.5, -0.5)
+    axes.set_xlabel(f"Time ({unit})")
+    axes.set_ylabel("Rank")
+    if ranks <= 40:
+        axes.set_yticks(range(ranks))
+    axes.grid(axis="x", visible=False)
+    stride = -(-shades // 12)
+    look: dict[str, Any] = {
+        "lines": True,
+        "columns": 8,
+        "stride": stride,
+        "pad": 0.02,
+        "aspect": 30,
+    }
+    colour_key(
+        figure, axes, range(shades), colours, what.capitalize(), name=f"{what} {{}}".format, **look
+    )
+    shown = plan.size_bytes if size is None else size
+    headed(
+        figure,
+        f"{style.heading(plan)}, {plan.fabric.family}"
+        + ("" if shown is None else f", {style.size_text(shown)}")
+        + (", start rendezvous" if plan.fabric.electrical else "")
+        + f", {style.conditions(plan.fabric.spec)}"
+        + f": {len(times):,} messages in {style.time_text(last * factor)}",
+    )
+    return figure
+
+
+def _by_slots(plan: Plan, size: int | None) -> list[tuple[int, int, int]]:
+    """Every transfer, and the begin and the end of its slot in picoseconds."""
+    slots = plan.simulate(size).tables["slots"]
+    start, end = slots["start_ps"].tolist(), slots["end_ps"].tolist()
+    return [
+        (transfer, start[slot], end[slot])
+        for transfer, slot in enumerate(plan.columns()["slot"].tolist())
+    ]
+
+
+def _too_many(count: int) -> PlotError:
+    return PlotError(
+        f"{count} messages are too many for one picture (at most {MOST_MESSAGES}): draw the "
+        "fabric instead, or a plan on fewer ranks"
+    )

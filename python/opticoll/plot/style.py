@@ -398,9 +398,12 @@ def size_text(size_bytes: float, decimal: bool = False) -> str:
     return f"{size_bytes:.10g} B"
 
 
+UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
+
+
 def time_text(time_s: float) -> str:
     """A time with three significant digits, as `60.5 ms`."""
-    for factor, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")):
+    for factor, unit in UNITS:
         if time_s >= 0.9995 * factor:
             digits = f"{time_s / factor:.3g}"
             return f"{float(digits):g} {unit}"
@@ -411,7 +414,10 @@ def time_unit(longest_s: float) -> tuple[float, str]:
     """The unit for an axis whose largest value is `longest_s`: its length in seconds, its name."""
     if longest_s == 0:
         return 1.0, "s"
-    for factor, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")):
-        if longest_s >= factor:
-            return factor, unit
-    return 1e-12, "ps"
+    return next((one for one in UNITS if longest_s >= one[0]), (1e-12, "ps"))
+
+
+def unit_ps(longest_ps: float) -> tuple[int, str]:
+    """The unit for an axis of picoseconds: how many it has, and its name."""
+    factor, unit = time_unit(longest_ps / 1e12)
+    return round(factor * 1e12), unit

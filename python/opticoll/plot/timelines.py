@@ -203,8 +203,7 @@ def slots(measured: "Outcome", path: str | os.PathLike[str], title: str = "") ->
     count = len(measured.slots)
     if count == 0:
         raise PlotError("there is nothing to draw: the plan has no slots")
-    scale, unit = style.time_unit(measured.time_ps / 1e12)
-    factor = scale * 1e12
+    factor, unit = style.unit_ps(measured.time_ps)
     start, end = columns["start_ps"] / factor, columns["end_ps"] / factor
     sends = start + columns["reconfiguration_ps"] / factor
     tall = min(TALLEST, 0.22 * count)

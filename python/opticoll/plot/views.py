@@ -3,19 +3,16 @@
 import os
 from typing import TYPE_CHECKING
 
-from opticoll.plot.bursts import one_loss
 from opticoll.plot.fabric import fabric as draw_fabric
+from opticoll.plot.fabric import trees
 from opticoll.plot.grid import grid, grid_space_time
-from opticoll.plot.light_paths import light_paths
+from opticoll.plot.light_paths import light_paths, setting_graphs
 from opticoll.plot.link_use import link_use
-from opticoll.plot.messages import messages
 from opticoll.plot.output import PlotError
-from opticoll.plot.packets import packets
+from opticoll.plot.packets import one_loss, packets
 from opticoll.plot.ring import ring
-from opticoll.plot.setting_graphs import setting_graphs
-from opticoll.plot.space_time import space_time
+from opticoll.plot.space_time import messages, space_time
 from opticoll.plot.timelines import slots
-from opticoll.plot.trees import trees
 
 if TYPE_CHECKING:
     from opticoll._core import Fabric, Outcome, Plan

@@ -1,0 +1,151 @@
+"""What collectives and bursts take over the offered load, with intervals of 95 %."""
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from opticoll.plot import style
+from opticoll.plot.output import PlotError, drawn, headed, sheet
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.transforms import Transform
+
+
+class Loss(NamedTuple):
+    """A measured loss and its interval of 95 %, as shares; of another axis x is no offered load."""
+
+    offered_load: float
+    loss: float
+    low: float
+    high: float
+
+
+class MeanTime(NamedTuple):
+    """A mean time and its interval of 95 %, in seconds; None where all or too many failed."""
+
+    offered_load: float
+    seconds: float | None
+    low: float | None
+    high: float | None
+    failed: int
+
+
+@drawn
+def losses(
+    series: Mapping[str, Sequence[Loss]],
+    path: str | os.PathLike[str],
+    title: str = "",
+    *,
+    x_label: str = "Offered load (Erlang per host)",
+    mark: float | None = None,
+) -> "Figure":
+    """Draw loss over offered load; where nothing was lost, an arrow hangs from the upper bound.
+
+    A line crosses at `mark`, if given. Raises PlotError for nothing to draw.
+    """
+    from matplotlib.transforms import offset_copy
+
+    if not any(series.values()):
+        raise PlotError("there is nothing to draw: no losses")
+    figure = sheet(7.2, 4.6)
+    axes = figure.subplots()
+    for number, (name, points) in enumerate(series.items()):
+        some = sorted(point for point in points if point.loss > 0)
+        colour = _draw(axes, number, name, some, axes.transData)["color"]
+        # Side by side, for arrows of several series at one offered load, and intervals there.
+        aside = offset_copy(axes.transData, figure, x=7.0 * (number + 1), units="points")
+        for point in points:
+            if point.loss == 0:
+                place = (point.offered_load, point.high)
+                below = (point.offered_load, point.high / 3)
+                axes.annotate(
+                    "",
+                    xy=below,
+                    xytext=place,
+                    xycoords=aside,
+                    textcoords=aside,
+                    arrowprops={"arrowstyle": "->", "color": colour, "linewidth": 1.2},
+                )
+                axes.plot(*place, color=colour, marker="_", markersize=6, transform=aside)
+                axes.update_datalim([place, below])
+    if mark is not None:
+        axes.axhline(mark, color=style.GREY, linewidth=1, linestyle="--")
+        axes.update_datalim([(axes.dataLim.x0, mark / 3)])
+    none = any(point.loss == 0 for points in series.values() for point in points)
+    if none:
+        axes.margins(x=0.09)  # arrows stand beside their place
+    style.logarithmic(axes)
+    axes.autoscale_view()
+    note = "\narrows: nothing lost, at most so much (95 %)" if none else ""
+    axes.set_xlabel(f"{x_label}{note}")
+    axes.set_ylabel("Burst loss ratio")
+    figure.legend(loc="outside lower center", ncols=min(2, len(series)))
+    headed(figure, title)
+    return figure
+
+
+@drawn
+def mean_times(
+    series: Mapping[str, Sequence[MeanTime]], path: str | os.PathLike[str], title: str = ""
+) -> "Figure":
+    """Draw time over offered load; a hollow marker is a mean without the replications that failed.
+
+    Raises PlotError for nothing to draw.
+    """
+    from matplotlib.transforms import offset_copy
+
+    points = [point for of_series in series.values() for point in of_series]
+    known = [point.seconds for point in points if point.seconds is not None]
+    if not known:
+        raise PlotError("there is nothing to draw: no collective ended")
+    figure = sheet(7.2, 4.6)
+    axes = figure.subplots()
+    for number, (name, of_series) in enumerate(series.items()):
+        # Side by side, so that intervals at one offered load can be told apart.
+        apart = 3.0 * (number - (len(series) - 1) / 2)
+        aside = offset_copy(axes.transData, figure, x=apart, units="points")
+        ended = [
+            (point.offered_load, point.seconds, point.low, point.high)
+            for point in sorted(of_series, key=lambda point: point.offered_load)
+            if point.seconds is not None
+        ]
+        look = _draw(axes, number, name, ended, aside)
+        look |= {"linestyle": "", "markerfacecolor": "white"}
+        for point in of_series:
+            if point.failed and point.seconds is not None:
+                axes.plot(point.offered_load, point.seconds, transform=aside, **look)
+    axes.autoscale_view()
+    if max(known) > 20 * min(known):
+        style.logarithmic(axes)
+    else:
+        axes.set_ylim(bottom=0)
+    failed = any(point.failed for point in points)
+    note = "\nhollow marker: mean without the replications that gave up" if failed else ""
+    axes.set_xlabel(f"Offered load of the background traffic (Erlang per host){note}")
+    axes.set_ylabel("Mean time (s) with 95 % interval")
+    figure.legend(loc="outside lower center", ncols=min(3, len(series)))
+    headed(figure, title)
+    return figure
+
+
+def _draw(
+    axes: "Axes",
+    number: int,
+    name: str,
+    points: Sequence[tuple[float, float, float | None, float | None]],
+    place: "Transform",
+) -> dict[str, Any]:
+    """Draws the curve with a number through (x, y, low, high), with intervals; returns its look."""
+    look = style.series(number)
+    x, y = [point[0] for point in points], [point[1] for point in points]
+    axes.plot(x, y, label=name, transform=place, **look)
+    axes.update_datalim(list(zip(x, y, strict=True)))
+    for load, value, low, high in points:
+        if low is not None and high is not None:
+            # A logarithmic axis has no zero: the lower end is drawn as far as a tenth.
+            ends = [max(low, value / 10), high]
+            axes.plot([load] * 2, ends, color=look["color"], linewidth=1, transform=place)
+            axes.update_datalim([(load, end) for end in ends])
+    return look
