@@ -16,7 +16,7 @@ from opticoll._core import format_size
 from opticoll.cli.option_types import argument, count, option
 from opticoll.cli.runner import Command, on_command_line
 from opticoll.errors import UsageError
-from opticoll.formats.document import read_text
+from opticoll.formats.content import read_text
 from opticoll.outputs.layout import align, human_seconds, plural
 from opticoll.outputs.rows import Bytes, Count, Positive, Row, Seconds, means
 from opticoll.outputs.watch import Watch
@@ -149,7 +149,7 @@ def compute(asked: Sweep, watch: Watch) -> Iterator[SweepRow]:
                 retry=asked.retry,
                 progress=shown,
                 command=shlex.join(sys.argv),
-                text=read_text(asked.study),
+                text=read_text(asked.study, "study"),
             )
         except BaseException as failure:
             failure.add_note(f"{shown.line}; {path} keeps what is finished")

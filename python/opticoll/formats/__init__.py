@@ -82,14 +82,16 @@ FORMATS = (
         *("rate_matrix", "fabric", (".csv", ".npy", ".json"), "rate_matrix:read"),
         shows=lambda content: content.lstrip()[:1] == b"[" or b'"rates"' in content,
     ),
-    Format("plan", "plan", (".plan", ".txt", ".zst"), "plan_file:read", "plan_file:write"),
+    Format(
+        "plan", "plan", (".plan", ".txt", ".zst"), "core_texts:read_plan", "core_texts:write_plan"
+    ),
     Format(
         *("chakra", "program", (".et",), "chakra_traces:read", "chakra_traces:write"),
         shows=lambda content: bool(_function("chakra_traces:is_trace")(content)),
         sized=True,
     ),
     Format(
-        *("msccl", "program", (".xml",), "msccl_xml:read", "msccl_xml:write"),
+        *("msccl", "program", (".xml",), "core_texts:read_msccl", "core_texts:write_msccl"),
         shows=lambda content: b"<algo" in content[:65536],
     ),
     Format("csv", "rows", (".csv",), writes="table:write_csv"),
@@ -98,7 +100,7 @@ FORMATS = (
         shows=lambda content: _SENDS.match(content[:4096]) is not None,
     ),
     Format(
-        *("goal", "schedule", (".goal",), "plan_messages:read_goal", "plan_messages:write_goal"),
+        *("goal", "schedule", (".goal",), "core_texts:read_goal", "core_texts:write_goal"),
         shows=_is_goal,
         sized=True,
     ),
@@ -125,7 +127,7 @@ FORMATS = (
     Format("goal", "trace", (".goal",), "trace_file:goal", shows=_is_goal),
     Format(
         *("time_independent", "trace", (".tit",)),
-        *("trace_file:time_independent", "plan_messages:write_time_independent"),
+        *("trace_file:time_independent", "core_texts:write_time_independent"),
         shows=lambda content: _ACTION.match(content[:4096]) is not None,
         sized=True,
     ),

@@ -91,6 +91,12 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
         files.complete.append((path, temporary, target))
 
 
+def write_file(path: str | os.PathLike[str], content: bytes | str) -> None:
+    """Write a file, text as UTF-8, as `replacing` does. Raises FileError as it does."""
+    with replacing(path) as temporary:
+        temporary.write_bytes(content.encode("utf-8") if isinstance(content, str) else content)
+
+
 @contextmanager
 def together() -> Iterator[_Files]:
     """All files that are replaced within appear at the end, or none where one fails.

@@ -24,6 +24,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
+from typing import Any
 
 from opticoll._core import Fabric
 from opticoll.formats.document import Place
@@ -34,6 +35,7 @@ from opticoll.formats.network_graph import (
     Graph,
     MisplacedError,
     check_rate,
+    edges_of,
     is_kind,
     listing,
     note,
@@ -114,6 +116,38 @@ def fabric_of(
     listed = {"node": nodes, "edge": edges, "graph": [Item((), (), whole)]}
     _say_what_is_left_out(file, listed, read, any(rates))
     return graph.fabric()
+
+
+def content_of(fabric: Fabric) -> tuple[bool, dict[str, Any]]:
+    """Whether edges are directed, and the graph, nodes and edges of the links of a fabric.
+
+    Where links lead one way and none is half duplex, all edges are directed, since NetworkX takes
+    no graph with both kinds; where some are, edges say for themselves what they are.
+
+    Raises
+    ------
+    FabricError
+        It has no links that messages share.
+    """
+    ranks, switches, links = edges_of(fabric)
+    kinds = {link.kind for link in links}
+    directed = ">" in kinds and "~" not in kinds
+    ties = fabric.option("ties") if fabric.family == "custom" else None
+    edges: list[dict[str, str]] = []
+    for link in links:
+        own = {**link.options, **({"duplex": "half"} if link.kind == "~" else {})}
+        own |= {"directed": "true"} if link.kind == ">" and not directed else {}
+        both = link.kind == "-" and directed
+        for one, other in [(link.one, link.other), (link.other, link.one)][: 1 + both]:
+            edges.append({"source": one, "target": other, **own})
+    return directed, {
+        "graph": {"fabric": fabric.spec, **({"ties": str(ties)} if ties else {})},
+        "nodes": [
+            *({"id": name, "kind": "rank"} for name in ranks),
+            *({"id": name, "kind": "switch"} for name in switches),
+        ],
+        "edges": edges,
+    }
 
 
 def _add_nodes(graph: Graph, nodes: Sequence[Item], read: set[str]) -> dict[str, str]:

@@ -20,8 +20,8 @@ from pathlib import Path
 
 from opticoll._core import Program, ProgramError, Trace, read_chakra
 from opticoll.errors import FileError
-from opticoll.formats.atomic import replacing
-from opticoll.formats.content import read_content
+from opticoll.formats.atomic import write_file
+from opticoll.formats.content import naming, read_content
 
 NAME = re.compile(r"(?P<name>.*)\.(?P<rank>\d{1,7})\.et(?P<packed>\.zst)?", re.DOTALL)
 
@@ -101,10 +101,8 @@ def read(path: str | os.PathLike[str]) -> Program:
         A trace is malformed; the message names rank and byte.
     """
     contents = [read_content(one) for one in paths_of(path)]
-    try:
+    with naming(path, ProgramError):
         return Program.from_chakra(contents)
-    except ProgramError as error:
-        raise ProgramError(f"{path}: {error}") from error
 
 
 def read_trace(path: str | os.PathLike[str], content: bytes, _: int) -> Trace:
@@ -138,6 +136,5 @@ def write(program: Program, size_bytes: int, path: str | os.PathLike[str]) -> li
     traces = program.to_chakra(size_bytes)
     paths = [place.with_name(f"{name}.{rank}.et") for rank in range(len(traces))]
     for one, content in zip(paths, traces, strict=True):
-        with replacing(one) as temporary:
-            temporary.write_bytes(content)
+        write_file(one, content)
     return paths

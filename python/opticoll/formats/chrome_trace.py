@@ -15,7 +15,7 @@ import os
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from opticoll.formats.atomic import replacing
+from opticoll.formats.atomic import write_file
 
 MICROSECOND = 10**6
 """Picoseconds."""
@@ -63,8 +63,7 @@ def write(name: str, ranks: int, slices: Iterable[Slice], path: str | os.PathLik
         The file cannot be written.
     """
     text = to_text(name, ranks, slices)
-    with replacing(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")
+    write_file(path, text)
 
 
 def _line(event: dict[str, object]) -> str:

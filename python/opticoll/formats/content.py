@@ -9,19 +9,22 @@ b'some bytes'
 
 from __future__ import annotations
 
+import csv
 import io
 import os
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import BinaryIO
 
 from opticoll._core import take_memory
-from opticoll.errors import FileError
+from opticoll.errors import ConfigError, FileError, OpticollError
 
 MOST_BYTES = 4 * 2**30
 """Decompressed bytes beyond which a file is taken for damaged or hostile."""
 
-MOST_OF_A_SCHEDULE = 2**28
-"""The same of schedules of others; the largest public ones have some megabytes."""
+MOST_TEXT_BYTES = 2**28
+"""The same of texts of others; the largest public schedules have some megabytes."""
 
 BEGINNING = 2**24
 """Bytes in which a file shows its format."""
@@ -65,6 +68,37 @@ def read_text(
         return read_content(path, most).decode(encoding)
     except UnicodeDecodeError as error:
         raise FileError(f"`{path}` is no {what}: byte {error.start} is no UTF-8 text") from error
+
+
+def csv_rows(path: str | os.PathLike[str]) -> Iterator[tuple[int, list[str]]]:
+    """The rows of a CSV file that are not empty, each with the line on which it ends.
+
+    Spreadsheets put a mark first, which is left out.
+
+    Raises
+    ------
+    FileError
+        The file cannot be read.
+    ConfigError
+        It is no CSV; the message names file and line.
+    """
+    text = read_text(path, "CSV file", "utf-8-sig", MOST_TEXT_BYTES)
+    rows = csv.reader(io.StringIO(text, newline=""), strict=True)
+    try:
+        for row in rows:
+            if row:
+                yield rows.line_num, [cell.strip() for cell in row]
+    except csv.Error as error:
+        raise ConfigError(f"{path}, line {rows.line_num}: this is no CSV: {error}") from error
+
+
+@contextmanager
+def naming(path: str | os.PathLike[str], kind: type[OpticollError]) -> Iterator[None]:
+    """Errors of a kind, which the compiled core raises for a content, with the name of the file."""
+    try:
+        yield
+    except kind as error:
+        raise kind(f"{path}: {error}") from error
 
 
 _PIPED: dict[tuple[int, int], bytes] = {}

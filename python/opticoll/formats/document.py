@@ -24,9 +24,8 @@ from typing import (
 )
 
 from opticoll import memory
-from opticoll._core import take_memory
-from opticoll.errors import ConfigError, FileError, OpticollError
-from opticoll.formats.content import opened
+from opticoll.errors import ConfigError, OpticollError
+from opticoll.formats.content import MOST_TEXT_BYTES, read_text
 from opticoll.names import nearest
 
 if TYPE_CHECKING:
@@ -43,39 +42,8 @@ MOST_BYTES = 8 * 2**20
 MOST_VALUES = 10**6
 """Values that a YAML file stands for, those that it repeats by name (`*name`) counted each time."""
 
-MOST_TEXT_BYTES = 2**28
-"""Bytes of any other text file."""
-
 MOST_DEPTH = 64
 """Lists and sets of fields inside one another."""
-
-
-def read_text(path: Path, encoding: str = "utf-8", most: int = MOST_TEXT_BYTES) -> str:
-    """The text of a file of at most so many bytes.
-
-    Raises
-    ------
-    FileError
-        It cannot be read, or is larger.
-    ConfigError
-        It is no text.
-    MemoryLimitError
-        It needs more memory than the limit.
-    """
-    try:
-        with opened(path) as file:
-            take_memory(f"reading `{path}`", 2 * min(file.seek(0, os.SEEK_END), most))
-            file.seek(0)
-            content = file.read(most + 1)
-        if len(content) > most:
-            raise FileError(f"`{path}` is too large: it holds more than {most} bytes")
-        return content.decode(encoding)
-    except FileNotFoundError as error:
-        raise FileError(f"there is no file `{path}`") from error
-    except OSError as error:
-        raise FileError(f"cannot read `{path}`: {error.strerror or error}") from error
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"{path}: byte {error.start} is no UTF-8 text") from error
 
 
 def read_json(path: Path) -> Any:
@@ -99,7 +67,7 @@ def read_json(path: Path) -> Any:
             raise ValueError(f"the field `{twice}` is given twice")
         return given
 
-    return parse_json(read_text(path), fields)
+    return parse_json(read_text(path, "JSON file", most=MOST_TEXT_BYTES), fields)
 
 
 def parse_json(
@@ -136,7 +104,7 @@ class Document:
         from ruamel.yaml.nodes import MappingNode
 
         path = Path(path)
-        root = _compose(path, read_text(path, most=MOST_BYTES))
+        root = _compose(path, read_text(path, "YAML file", most=MOST_BYTES))
         if not isinstance(root, MappingNode):
             raise ConfigError(f"{path}: expected fields such as `ranks: 16`, one on a line")
         return Document(path, _Reading(path).value(root, ()), root)

@@ -10,10 +10,10 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from opticoll._core import Fabric
-from opticoll.formats.atomic import replacing
-from opticoll.formats.attributes import Item, fabric_of
-from opticoll.formats.document import read_text
-from opticoll.formats.network_graph import MisplacedError, edges_of
+from opticoll.formats.atomic import write_file
+from opticoll.formats.attributes import Item, content_of, fabric_of
+from opticoll.formats.content import MOST_TEXT_BYTES, read_text
+from opticoll.formats.network_graph import MisplacedError
 from opticoll.formats.xml_tree import Element, parse
 
 _WRITTEN = {
@@ -21,6 +21,7 @@ _WRITTEN = {
     "node": ("kind",),
     "edge": ("rate", "latency", "sharing", "duplex"),
 }
+_STRUCTURE = ("id", "source", "target", "directed")
 
 
 def read(
@@ -42,7 +43,7 @@ def read(
     FileError
         The file cannot be read.
     """
-    root = parse(read_text(path))
+    root = parse(read_text(path, "GraphML", most=MOST_TEXT_BYTES))
     graphs = list(root.named("graph"))
     if root.tag != "graphml" or len(graphs) != 1:
         raise MisplacedError((), "this is no GraphML file with one graph")
@@ -89,9 +90,6 @@ def read(
 def write(fabric: Fabric, path: Path) -> None:
     """Write the links of an electrical fabric; its specification is an attribute of the graph.
 
-    Where links lead one way and none is half duplex, all edges are directed, since NetworkX takes
-    no graph with both kinds; where some are, edges say for themselves what they are.
-
     Raises
     ------
     FabricError
@@ -99,9 +97,7 @@ def write(fabric: Fabric, path: Path) -> None:
     FileError
         The file cannot be written.
     """
-    ranks, switches, edges = edges_of(fabric)
-    kinds = {edge.kind for edge in edges}
-    directed = ">" in kinds and "~" not in kinds
+    directed, content = content_of(fabric)
     root = ElementTree.Element("graphml", xmlns="http://graphml.graphdrawing.org/xmlns")
     for of, names in _WRITTEN.items():
         for name in names:
@@ -110,23 +106,11 @@ def write(fabric: Fabric, path: Path) -> None:
     default = "directed" if directed else "undirected"
     graph = ElementTree.SubElement(root, "graph", edgedefault=default)
 
-    def add(element: ElementTree.Element, of: str, attributes: dict[str, str]) -> None:
-        for name, value in attributes.items():
+    every = [(of, own) for of in ("node", "edge") for own in content[f"{of}s"]]
+    for of, own in [("graph", content["graph"]), *every]:
+        structure = {name: own.pop(name) for name in _STRUCTURE if name in own}
+        element = graph if of == "graph" else ElementTree.SubElement(graph, of, structure)
+        for name, value in own.items():
             ElementTree.SubElement(element, "data", key=f"{of}_{name}").text = value
-
-    ties = fabric.option("ties") if fabric.family == "custom" else None
-    add(graph, "graph", {"fabric": fabric.spec, **({"ties": str(ties)} if ties else {})})
-    for kind, listed in (("rank", ranks), ("switch", switches)):
-        for name in listed:
-            add(ElementTree.SubElement(graph, "node", id=name), "node", {"kind": kind})
-    for edge in edges:
-        both = edge.kind == "-" and directed
-        for one, other in [(edge.one, edge.other), (edge.other, edge.one)][: 1 + both]:
-            element = ElementTree.SubElement(graph, "edge", source=one, target=other)
-            if edge.kind == ">" and not directed:
-                element.set("directed", "true")
-            duplex = {"duplex": "half"} if edge.kind == "~" else {}
-            add(element, "edge", {**edge.options, **duplex})
     ElementTree.indent(root)
-    with replacing(path) as temporary:
-        temporary.write_bytes(ElementTree.tostring(root, "utf-8", xml_declaration=True))
+    write_file(path, ElementTree.tostring(root, "utf-8", xml_declaration=True))

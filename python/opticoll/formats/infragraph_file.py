@@ -27,7 +27,7 @@ from typing import Annotated, Any, TypeVar
 
 from opticoll._core import Fabric
 from opticoll.errors import ConfigError, FabricError, UsageError, installing
-from opticoll.formats.atomic import replacing
+from opticoll.formats.atomic import write_file
 from opticoll.formats.content import read_content
 from opticoll.formats.document import Document, Place, read_fields, read_json, text, whole
 from opticoll.formats.network_graph import Graph, MisplacedError, edges_of, texts
@@ -408,8 +408,7 @@ def write(fabric: Fabric, path: Path) -> None:
     text += ["  links:", *(_link(name, *own) for own, name in links.items())] if links else []
     text += ["  edges:", *lines] if lines else []
     text += ["instances:", "- {name: fabric, device: fabric, count: 1}", ""]
-    with replacing(path) as temporary:
-        temporary.write_text("\n".join(text), encoding="utf-8")
+    write_file(path, "\n".join(text))
 
 
 def _link(name: str, rate: str, latency: str) -> str:

@@ -16,7 +16,7 @@ from decimal import Decimal
 from pathlib import Path
 
 from opticoll._core import Fabric
-from opticoll.formats.document import read_text
+from opticoll.formats.content import read_text
 from opticoll.formats.network_graph import Graph, MisplacedError, texts
 from opticoll.formats.xml_tree import MOST_BYTES, MOST_ELEMENTS, Element, parse
 
@@ -65,7 +65,7 @@ def read(path: Path, *, boxes: int = 1, latency: object = None) -> Fabric:
     """
     if type(boxes) is not int or not 1 <= boxes <= MOST_BOXES:
         raise MisplacedError(("boxes",), f"`{boxes}` is no number of boxes from 1 to {MOST_BOXES}")
-    root = parse(read_text(path, most=MOST_BYTES))
+    root = parse(read_text(path, "XML file", most=MOST_BYTES))
     if root.tag != "system":
         problem = f"it begins with <{root.tag}>, not <system>, and is no topology of NCCL"
         raise MisplacedError((), problem)

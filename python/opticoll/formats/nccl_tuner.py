@@ -18,7 +18,7 @@ from typing import Any
 
 from opticoll._core import Fabric, OpticollError
 from opticoll.errors import UsageError
-from opticoll.formats.atomic import replacing
+from opticoll.formats.atomic import write_file
 from opticoll.outputs.layout import size_names
 
 ALGORITHMS = {
@@ -206,5 +206,4 @@ def write(rows: Iterable[Mapping[str, Any]], path: Path) -> None:
     for one in made:
         fields = (one.collective, one.least, one.most, one.algorithm, PROTOCOL)
         lines.append(",".join(map(str, (*fields, -1, one.nodes, one.ranks))))
-    with replacing(path) as temporary:
-        temporary.write_text("\n".join([*lines, ""]), encoding="utf-8")
+    write_file(path, "\n".join([*lines, ""]))

@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 from opticoll._core import Fabric
 from opticoll.errors import FabricError, UsageError
 from opticoll.formats import attributes
-from opticoll.formats.atomic import replacing
+from opticoll.formats.atomic import write_file
 from opticoll.formats.attributes import Item
 from opticoll.formats.document import Place, read_json
-from opticoll.formats.network_graph import MisplacedError, edges_of
+from opticoll.formats.network_graph import MisplacedError
 
 if TYPE_CHECKING:
     import networkx
@@ -129,7 +129,7 @@ def to_networkx(fabric: Fabric) -> networkx.Graph:
             "graphs are made by the package `networkx`, which is not installed; "
             "`pip install networkx` does it"
         ) from error
-    content = content_of(fabric)
+    content = _content(fabric)
     kind = "Multi" * content["multigraph"] + ("DiGraph" if content["directed"] else "Graph")
     graph = getattr(networkx, kind)(**content["graph"])
     for node in content["nodes"]:
@@ -151,45 +151,20 @@ def write(fabric: Fabric, path: Path) -> None:
     FileError
         The file cannot be written.
     """
-    content = content_of(fabric)
-    with replacing(path) as temporary:
-        temporary.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    write_file(path, json.dumps(_content(fabric), indent=1) + "\n")
 
 
-def content_of(fabric: Fabric) -> dict[str, Any]:
-    """The content of the file that `write` writes.
-
-    Raises
-    ------
-    FabricError
-        As for `write`.
-    """
-    ranks, switches, edges = edges_of(fabric)
-    kinds = {edge.kind for edge in edges}
-    directed = ">" in kinds
-    if directed and "~" in kinds:
+def _content(fabric: Fabric) -> dict[str, Any]:
+    """The content of the file that `write` writes."""
+    directed, content = attributes.content_of(fabric)
+    edges = content["edges"]
+    if any("directed" in edge for edge in edges):
         raise FabricError(
             "node_link has no graphs with both half-duplex links and links that lead one way; "
             "write GraphML"
         )
-    ties = fabric.option("ties") if fabric.family == "custom" else None
-    written: list[dict[str, object]] = []
-    for edge in edges:
-        duplex = {"duplex": "half"} if edge.kind == "~" else {}
-        both = edge.kind == "-" and directed
-        for one, other in [(edge.one, edge.other), (edge.other, edge.one)][: 1 + both]:
-            written.append({"source": one, "target": other, **edge.options, **duplex})
-    ends = [frozenset((edge.one, edge.other)) for edge in edges]
-    multiple = len({*ends}) < len(ends)
+    ways = [(edge["source"], edge["target"]) for edge in edges]
+    multiple = len({way if directed else frozenset(way) for way in ways}) < len(ways)
     if multiple:
-        written = [{**one, "key": number} for number, one in enumerate(written)]
-    return {
-        "directed": directed,
-        "multigraph": multiple,
-        "graph": {"fabric": fabric.spec, **({"ties": str(ties)} if ties else {})},
-        "nodes": [
-            *({"id": name, "kind": "rank"} for name in ranks),
-            *({"id": name, "kind": "switch"} for name in switches),
-        ],
-        "edges": written,
-    }
+        content["edges"] = [{**edge, "key": number} for number, edge in enumerate(edges)]
+    return {"directed": directed, "multigraph": multiple, **content}

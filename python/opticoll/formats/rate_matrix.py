@@ -25,7 +25,8 @@ import numpy as np
 from opticoll import memory
 from opticoll._core import Fabric
 from opticoll.errors import ConfigError, FileError
-from opticoll.formats.document import read_json, read_text
+from opticoll.formats.content import read_text
+from opticoll.formats.document import read_json
 from opticoll.formats.network_graph import Graph, MisplacedError, listing, note, texts
 
 MOST_BYTES = 64 * 2**20
@@ -134,7 +135,7 @@ def _numbers(given: object, vertices: int) -> set[int]:
 def _csv(path: Path) -> tuple[list[list[str]], dict[str, object]]:
     own: dict[str, object] = {}
     rows = []
-    text = read_text(path, "utf-8-sig", MOST_BYTES)
+    text = read_text(path, "CSV file", "utf-8-sig", MOST_BYTES)
     memory.take_values(f"reading `{path}`", text)
     for number, line in enumerate(text.splitlines(), 1):
         if line.lstrip().startswith("#"):

@@ -20,8 +20,8 @@ from collections.abc import Iterator
 from opticoll import memory
 from opticoll._core import Collective, OpticollError, Plan, Schedule
 from opticoll.errors import FileError
-from opticoll.formats.atomic import replacing
-from opticoll.formats.content import MOST_OF_A_SCHEDULE, read_text
+from opticoll.formats.atomic import write_file
+from opticoll.formats.content import MOST_TEXT_BYTES, read_text
 
 NEEDED = ("step", "source", "destination", "chunk")
 COLUMNS = (*NEEDED, "count", "action")
@@ -41,7 +41,7 @@ def read(path: str | os.PathLike[str], _ranks: int | None = None) -> tuple[Sched
     OpticollError
         The collective cannot be, or a transfer is none of it.
     """
-    text = read_text(path, "CSV file", "utf-8-sig", MOST_OF_A_SCHEDULE)
+    text = read_text(path, "CSV file", "utf-8-sig", MOST_TEXT_BYTES)
     memory.take_values(f"reading `{path}`", text)
     lines = text.splitlines()
     collective = _collective(lines, path)
@@ -151,8 +151,7 @@ def write(plan: Plan, path: str | os.PathLike[str]) -> None:
     table = csv.writer(text, lineterminator="\n")
     table.writerow(COLUMNS)
     table.writerows(lines_of(plan))
-    with replacing(path) as temporary:
-        temporary.write_text(text.getvalue(), encoding="utf-8")
+    write_file(path, text.getvalue())
 
 
 def lines_of(plan: Plan) -> Iterator[Line]:

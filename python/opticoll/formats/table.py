@@ -15,7 +15,7 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 
-from opticoll.formats.atomic import replacing
+from opticoll.formats.atomic import write_file
 from opticoll.outputs.rows import plain
 
 FORMULA = re.compile("[=+@\\t\\r]|-.")
@@ -50,8 +50,7 @@ def write_csv(rows: Sequence[Mapping[str, object]], path: str | os.PathLike[str]
     FileError
         The file cannot be written.
     """
-    with replacing(path) as temporary:
-        temporary.write_text(to_csv(rows), encoding="utf-8")
+    write_file(path, to_csv(rows))
 
 
 def _cell(value: object) -> object:

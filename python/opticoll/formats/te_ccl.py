@@ -23,8 +23,8 @@ from typing import Any, NamedTuple
 from opticoll._core import Collective, Plan, Program, Schedule
 from opticoll.errors import ConfigError, FileError
 from opticoll.formats import sends_csv
-from opticoll.formats.atomic import replacing
-from opticoll.formats.content import MOST_OF_A_SCHEDULE, read_text
+from opticoll.formats.atomic import write_file
+from opticoll.formats.content import MOST_TEXT_BYTES, read_text
 from opticoll.formats.document import parse_json
 from opticoll.formats.sends_csv import Line, schedule_of
 
@@ -63,7 +63,7 @@ def read(path: str | os.PathLike[str], ranks: int | None = None) -> tuple[Schedu
         The file is no result of TE-CCL, a flow is not whole, or the number of ranks does not fit.
     """
     try:
-        content = parse_json(read_text(path, "JSON file", most=MOST_OF_A_SCHEDULE))
+        content = parse_json(read_text(path, "JSON file", most=MOST_TEXT_BYTES))
     except ConfigError as error:
         raise FileError(f"`{path}`: {error}") from error
     if not isinstance(content, dict):
@@ -187,8 +187,7 @@ def write(plan: Plan, path: str | os.PathLike[str]) -> None:
         "7-Flows": flows,
         "8-Chunk paths": paths,
     }
-    with replacing(path) as temporary:
-        temporary.write_text(json.dumps(content, indent=4) + "\n", encoding="utf-8")
+    write_file(path, json.dumps(content, indent=4) + "\n")
 
 
 def _places(

@@ -25,7 +25,7 @@ from opticoll import formats
 from opticoll._core import Trace, TraceError, take_memory
 from opticoll._core import read_trace as read_in_core
 from opticoll.errors import UsageError
-from opticoll.formats.content import decompressed, read_content
+from opticoll.formats.content import decompressed, naming, read_content
 
 DEFAULT_OPERATIONS = 1_000_000_000
 """Floating-point operations per second, for traces that count operations and not time."""
@@ -57,7 +57,7 @@ def read(
     if form is not None and form not in known:
         raise UsageError(f"`{form}` is no format of traces; known are {', '.join(known)}")
     chosen = None if form is None else known[form]
-    try:
+    with naming(path, TraceError):
         if isinstance(source, bytes):
             content = decompressed(source)
         elif os.path.isdir(path):
@@ -74,8 +74,6 @@ def read(
             _refuse_rate(path, operations_per_second)
         trace: Trace = chosen.read(path, content, operations_per_second or DEFAULT_OPERATIONS)
         return trace
-    except TraceError as error:
-        raise TraceError(f"{path}: {error}") from error
 
 
 def _refuse_rate(path: Source, operations_per_second: int | None) -> None:

@@ -27,18 +27,17 @@ a layer that learns nothing has none (`[]`, or an empty cell). Errors name file,
 
 from __future__ import annotations
 
-import csv
-import io
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 from opticoll._core import parse_time
 from opticoll.errors import ConfigError, FileError
-from opticoll.formats.document import Document, Place, Text, is_yaml, read_fields, read_text, whole
+from opticoll.formats.content import csv_rows
+from opticoll.formats.document import Document, Place, Text, is_yaml, read_fields, whole
 
 MOST_PARAMETERS = 2**53
 
@@ -100,8 +99,7 @@ def read(path: str | os.PathLike[str]) -> Profile:
 
 
 def _from_csv(path: Path) -> list[Layer]:
-    text = read_text(path, "utf-8-sig")  # Spreadsheets put a mark first.
-    rows = _rows(path, text)
+    rows = csv_rows(path)
     _, heading = next(rows, (1, []))
     if sorted(heading) != sorted(Layer._fields):
         raise ConfigError(f"{path}, line 1: the columns must be {', '.join(Layer._fields)}")
@@ -122,17 +120,6 @@ def _from_csv(path: Path) -> list[Layer]:
         return ConfigError(f"{path}, line {lines[int(index)]}, {field}: {problem}")
 
     return [read_fields(Layer, one, refuse, (index,)) for index, one in enumerate(layers)]
-
-
-def _rows(path: Path, text: str) -> Iterator[tuple[int, list[str]]]:
-    """The rows that are not empty, each with the line on which it ends."""
-    rows = csv.reader(io.StringIO(text, newline=""), strict=True)
-    try:
-        for row in rows:
-            if row:
-                yield rows.line_num, [cell.strip() for cell in row]
-    except csv.Error as error:
-        raise ConfigError(f"{path}, line {rows.line_num}: this is no CSV: {error}") from error
 
 
 def _number(text: str) -> int | str:

@@ -12,7 +12,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from opticoll import _core
-from opticoll.formats.atomic import make_folder, replacing
+from opticoll.formats.atomic import make_folder, write_file
 from opticoll.report import figures, parts
 from opticoll.report.parts import Part
 
@@ -59,8 +59,7 @@ def write(title: str, shown: Sequence[Part], path: str | os.PathLike[str]) -> No
         The file cannot be written.
     """
     text = html(title, shown)
-    with replacing(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")
+    write_file(path, text)
 
 
 def write_figures(shown: Sequence[Part], folder: str | os.PathLike[str]) -> list[Path]:
@@ -82,8 +81,7 @@ def write_figures(shown: Sequence[Part], folder: str | os.PathLike[str]) -> list
         path = target / f"{name}.svg"
         if path in written:
             path = target / f"{name}-{number}.svg"
-        with replacing(path) as temporary:
-            temporary.write_text(figures.svg(part.figure), encoding="utf-8")
+        write_file(path, figures.svg(part.figure))
         written.append(path)
     return written
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from opticoll._core import Plan, format_size
 from opticoll.cli.command_line import words
 from opticoll.errors import UsageError
-from opticoll.formats.atomic import replacing
+from opticoll.formats.atomic import write_file
 from opticoll.inputs.values import to_bytes
 from opticoll.notebook import UNITS
 from opticoll.outputs.layout import PICOSECONDS, describe_size, plural
@@ -194,8 +194,7 @@ def draw(results: Results, path: str | os.PathLike[str]) -> None:
     spec = of_results("", results).figure
     if spec is None:
         raise UsageError("there is nothing to draw: the rows differ in no number")
-    with replacing(path) as temporary:
-        temporary.write_bytes(figures.drawn(spec, ending))
+    write_file(path, figures.drawn(spec, ending))
 
 
 def _answer(table: ShownTable, choice: figures.Spec | None) -> list[Fact]:

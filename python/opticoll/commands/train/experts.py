@@ -13,15 +13,13 @@ to them.
 
 from __future__ import annotations
 
-import csv
-import io
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
 from opticoll.cli.arguments import key_values
 from opticoll.errors import ConfigError, UsageError
-from opticoll.formats.document import read_text
+from opticoll.formats.content import csv_rows
 
 MOST_WEIGHT = 2**32 - 1
 
@@ -80,30 +78,25 @@ def _zipf(options: str) -> tuple[float, int]:
 
 def _table(path: Path) -> list[list[list[int]]]:
     """Weights of each layer, source and expert."""
-    reader = csv.reader(io.StringIO(read_text(path, "utf-8-sig"), newline=""), strict=True)
+    rows = csv_rows(path)
     layers: dict[int, dict[int, list[int]]] = {}
-    try:
-        heading = [cell.strip() for cell in next(reader, [])]
-        sourced = heading[1:2] == ["source"]
-        first = 2 if sourced else 1
-        if heading[:1] != ["layer"] or len(heading) <= first:
-            raise ConfigError(
-                f"{path}, line 1: the columns must be layer, source if sources differ, and one for "
-                "each expert"
-            )
-        for row in reader:
-            place = f"{path}, line {reader.line_num}"
-            if not row:
-                continue
-            if len(row) != len(heading):
-                raise ConfigError(f"{place}: {len(row)} cells, not {len(heading)}")
-            numbers = [_number(place, name, cell) for name, cell in zip(heading, row, strict=True)]
-            layer, source = numbers[0], numbers[1] if sourced else 0
-            if source in layers.setdefault(layer, {}):
-                raise ConfigError(f"{place}: layer {layer}, source {source} is given twice")
-            layers[layer][source] = numbers[first:]
-    except csv.Error as problem:
-        raise ConfigError(f"{path}, line {reader.line_num}: {problem}") from problem
+    _, heading = next(rows, (1, []))
+    sourced = heading[1:2] == ["source"]
+    first = 2 if sourced else 1
+    if heading[:1] != ["layer"] or len(heading) <= first:
+        raise ConfigError(
+            f"{path}, line 1: the columns must be layer, source if sources differ, and one for "
+            "each expert"
+        )
+    for line, row in rows:
+        place = f"{path}, line {line}"
+        if len(row) != len(heading):
+            raise ConfigError(f"{place}: {len(row)} cells, not {len(heading)}")
+        numbers = [_number(place, name, cell) for name, cell in zip(heading, row, strict=True)]
+        layer, source = numbers[0], numbers[1] if sourced else 0
+        if source in layers.setdefault(layer, {}):
+            raise ConfigError(f"{place}: layer {layer}, source {source} is given twice")
+        layers[layer][source] = numbers[first:]
     if not layers:
         raise ConfigError(f"{path}: there are no layers")
     return [_row(path, layers, layer) for layer in range(len(layers))]
@@ -124,7 +117,6 @@ def _row(path: Path, layers: dict[int, dict[int, list[int]]], layer: int) -> lis
 
 def _number(place: str, column: str, cell: str) -> int:
     """A whole number of a cell."""
-    cell = cell.strip()
     if not (cell.isascii() and cell.isdigit() and int(cell) <= MOST_WEIGHT):
         raise ConfigError(f"{place}, {column}: `{cell}` is no whole number below 2^32")
     return int(cell)
