@@ -2049,9 +2049,6 @@ class Violation:
     def wavelength(self) -> int | None:
         """The wavelength, or None."""
 
-def build_schedule(collective: Collective, fabric: Fabric, algorithm: str) -> Schedule:
-    """The schedule that an algorithm makes."""
-
 def burst_fixed_point(fabric: str, offered_load: float | int) -> float:
     """Loss of Poisson bursts to everyone with full conversion, by the reduced-load fixed point."""
 
@@ -2172,6 +2169,9 @@ def make_plan(
 ) -> Plan:
     """Route and assign wavelengths; the schedule is copied."""
 
+def memory_limit() -> int | None:
+    """The limit in bytes: as set, or what the machine has available; None where nothing is known of the machine."""
+
 def parameter_memory(parameters: int) -> tuple[int, int, int]:
     """Bytes of so many parameters on a device: weights, gradients, optimizer."""
 
@@ -2249,7 +2249,7 @@ def plan(
     demand: Demand | None = None,
     **settings: Unpack[Settings],
 ) -> Plan:
-    """build_schedule and make_plan in one, or a plan by the planner (relay_tree, auto).
+    """A schedule by an algorithm with routes and wavelengths, or a plan by the planner (relay_tree, auto).
 
     The planner plans for a size (4 MiB if none is given) and for settings; `auto` calls `watch` with the name of each
     candidate before it is made.
@@ -2455,9 +2455,6 @@ def time_bounds(
     many parts they are, and the names of the links between the sides; where lengths of links do, their names and lengths.
     With a demand over circuits also the bound `direct`, of plans in which no rank relays.
     """
-
-def traffic_patterns() -> dict[str, str]:
-    """The names of patterns with what they are."""
 
 def write_messages(plan: Plan, path: str | PathLike[str], form: str, size_bytes: int) -> None:
     """Write the messages of a plan to a file, in the form `goal` or `time_independent`.

@@ -91,10 +91,9 @@ pub(crate) fn time_bounds(
         let charge = circuits.charge(policy.name()).map_err(refused);
         charge.map_err(IntoPyErr::into_py_err)?;
     }
-    let bounds = interrupt::run(py, || {
+    let bounds = interrupt::attempt(py, || {
         planner::time_bounds(&fabric, &collective, size, &method)
     })?;
-    let bounds = bounds.map_err(IntoPyErr::into_py_err)?;
     let named = |witness: Witness| {
         let links = witness.links.into_iter();
         let names = fabric

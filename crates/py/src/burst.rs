@@ -9,6 +9,7 @@ use pyo3::prelude::*;
 
 use crate::error::IntoPyErr;
 use crate::interrupt;
+use crate::method::texts;
 use crate::table::Outcome;
 
 /// Simulate bursts on a network with wavelengths; the settings are the records `burst_settings`, as text.
@@ -25,34 +26,19 @@ pub(crate) fn simulate_bursts(
     threads: usize,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Outcome> {
-    let texts = settings
-        .iter()
-        .map(|(name, text)| (name.as_str(), text.as_str()));
-    let settings = BurstSettings::from_texts(texts).map_err(IntoPyErr::into_py_err)?;
+    let settings = BurstSettings::from_texts(texts(&settings)).map_err(IntoPyErr::into_py_err)?;
     let network = network_of(py, fabric)?;
-    let mut raised = None;
-    let outcome = interrupt::run(py, || {
+    interrupt::watched(py, progress, |tell| {
         burst::simulate(&network, &BurstWork::Random, &settings, threads, |one| {
-            let told = Python::attach(|py| match &progress {
-                Some(progress) => progress.call1(py, (one.bursts, one.target)).map(|_| ()),
-                None => Ok(()),
-            });
-            raised = told.err();
-            raised.is_none()
+            tell(&[one.bursts, one.target])
         })
-    })?;
-    match (raised, outcome) {
-        (Some(error), _) => Err(error),
-        (None, outcome) => outcome
-            .map(Outcome::from_core)
-            .map_err(IntoPyErr::into_py_err),
-    }
+    })
+    .map(Outcome::from_core)
 }
 
 /// The network of bursts that a specification names.
 pub(crate) fn network_of(py: Python<'_>, fabric: &str) -> PyResult<BurstNetwork> {
-    interrupt::run(py, || BurstNetwork::of(&Medium::parse(fabric)?))?
-        .map_err(IntoPyErr::into_py_err)
+    interrupt::attempt(py, || BurstNetwork::of(&Medium::parse(fabric)?))
 }
 
 /// The network in full words; raises what `simulate_bursts` would raise.
@@ -62,19 +48,12 @@ pub(crate) fn check_bursts(
     fabric: &str,
     settings: BTreeMap<String, String>,
 ) -> PyResult<String> {
-    interrupt::run(py, || {
+    interrupt::attempt(py, || {
         let network = BurstNetwork::of(&Medium::parse(fabric)?)?;
-        let texts = settings
-            .iter()
-            .map(|(name, text)| (name.as_str(), text.as_str()));
-        burst::check(
-            &network,
-            &BurstWork::Random,
-            &BurstSettings::from_texts(texts)?,
-        )?;
-        Ok(network.specification().to_owned())
-    })?
-    .map_err(|error: burst::BurstError| error.into_py_err())
+        let settings = BurstSettings::from_texts(texts(&settings))?;
+        burst::check(&network, &BurstWork::Random, &settings)?;
+        Ok::<_, burst::BurstError>(network.specification().to_owned())
+    })
 }
 
 /// Erlang's B.
@@ -93,9 +72,8 @@ pub(crate) fn engset(sources: u32, load: f64, servers: u32) -> f64 {
 #[pyfunction]
 pub(crate) fn burst_fixed_point(py: Python<'_>, fabric: &str, offered_load: f64) -> PyResult<f64> {
     let everyone = burst::Destinations::Everyone;
+    let network = network_of(py, fabric)?;
     interrupt::run(py, || {
-        let network = BurstNetwork::of(&Medium::parse(fabric)?)?;
-        Ok(erlang::fixed_point(&network, offered_load, everyone).loss)
-    })?
-    .map_err(|error: burst::BurstError| error.into_py_err())
+        erlang::fixed_point(&network, offered_load, everyone).loss
+    })
 }

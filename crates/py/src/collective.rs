@@ -66,24 +66,6 @@ impl Demand {
         demand.map_err(IntoPyErr::into_py_err)
     }
 
-    /// The number of ranks.
-    #[getter]
-    fn ranks(&self) -> u32 {
-        self.matrix.ranks()
-    }
-
-    /// The most bytes that a rank sends, to itself too: the size of the collective for which amounts are bytes.
-    #[getter]
-    fn largest(&self) -> u64 {
-        self.matrix.largest()
-    }
-
-    /// The bytes for each pair of different ranks where all these are alike; None where blocks differ.
-    #[getter]
-    fn even_block(&self) -> Option<u64> {
-        self.matrix.even_block()
-    }
-
     /// The bytes from each source, a row each, to each destination.
     #[getter]
     pub(crate) fn amounts(&self) -> Vec<Vec<u64>> {
@@ -97,6 +79,15 @@ impl Demand {
         let (ranks, largest) = (self.ranks(), self.largest());
         format!("<Demand of {ranks} ranks, {largest} bytes of one rank at most>")
     }
+}
+
+getters! { Demand |self|
+    /// The number of ranks.
+    ranks: u32 = self.matrix.ranks();
+    /// The most bytes that a rank sends, to itself too: the size of the collective for which amounts are bytes.
+    largest: u64 = self.matrix.largest();
+    /// The bytes for each pair of different ranks where all these are alike; None where blocks differ.
+    even_block: Option<u64> = self.matrix.even_block();
 }
 
 /// The demand among so many ranks that a specification such as `zipf:exponent=1.2,seed=0` names.
@@ -208,48 +199,6 @@ impl Collective {
         Demand::of(whole).ok()
     }
 
-    /// The name of the collective, such as `all_gather`.
-    #[getter]
-    pub(crate) fn kind(&self) -> &'static str {
-        self.collective.kind().name()
-    }
-
-    /// The number of ranks.
-    #[getter]
-    pub(crate) fn ranks(&self) -> u32 {
-        self.collective.ranks()
-    }
-
-    /// The root rank; 0 for collectives without a root.
-    #[getter]
-    pub(crate) fn root(&self) -> u32 {
-        self.collective.root()
-    }
-
-    /// The number of chunks into which each block is cut.
-    #[getter]
-    pub(crate) fn pieces(&self) -> u32 {
-        self.collective.pieces()
-    }
-
-    /// The number of chunks.
-    #[getter]
-    fn chunks(&self) -> u32 {
-        self.collective.chunks()
-    }
-
-    /// Whether the collective reduces chunks, as reduce, reduce_scatter and all_reduce do.
-    #[getter]
-    fn combines(&self) -> bool {
-        self.collective.combines()
-    }
-
-    /// What the size of this collective counts, in words.
-    #[getter]
-    fn size_convention(&self) -> &'static str {
-        self.collective.kind().size_convention()
-    }
-
     /// The rank that has a chunk at the start; None for all ranks.
     ///
     /// Parameters
@@ -304,4 +253,21 @@ impl Collective {
             demand.unwrap_or_default()
         )
     }
+}
+
+getters! { Collective |self|
+    /// The name of the collective, such as `all_gather`.
+    pub(crate) kind: &'static str = self.collective.kind().name();
+    /// The number of ranks.
+    pub(crate) ranks: u32 = self.collective.ranks();
+    /// The root rank; 0 for collectives without a root.
+    pub(crate) root: u32 = self.collective.root();
+    /// The number of chunks into which each block is cut.
+    pub(crate) pieces: u32 = self.collective.pieces();
+    /// The number of chunks.
+    chunks: u32 = self.collective.chunks();
+    /// Whether the collective reduces chunks, as reduce, reduce_scatter and all_reduce do.
+    combines: bool = self.collective.combines();
+    /// What the size of this collective counts, in words.
+    size_convention: &'static str = self.collective.kind().size_convention();
 }

@@ -14,7 +14,7 @@ use pyo3::prelude::*;
 use crate::burst::network_of;
 use crate::error::{IntoPyErr, ScheduleError};
 use crate::interrupt;
-use crate::method::Size;
+use crate::method::{Size, texts};
 use crate::plan::Plan;
 use crate::table::Outcome;
 
@@ -78,32 +78,22 @@ pub(crate) fn simulate_collectives(
     threads: usize,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Outcome> {
-    let texts = settings
-        .iter()
-        .map(|(name, text)| (name.as_str(), text.as_str()));
-    let (congestion, settings) = Congestion::from_texts(texts).map_err(IntoPyErr::into_py_err)?;
+    let read = Congestion::from_texts(texts(&settings));
+    let (congestion, settings) = read.map_err(IntoPyErr::into_py_err)?;
     let network = network_of(py, fabric)?;
     let (plan, size) = (messages(plan)?, size.bytes()?);
     let work = match external {
         true => BurstWork::Random,
         false => BurstWork::Given(Vec::new()),
     };
-    let mut raised = None;
-    let outcome = interrupt::run(py, || {
+    interrupt::watched(py, progress, |tell| {
         let job = |places: &Vec<u32>| Job {
             schedule: &plan.schedule,
             places: places.clone(),
             size,
         };
         let jobs: Vec<Job<'_>> = places.iter().map(job).collect();
-        let watch = |done: u32| {
-            let told = Python::attach(|py| match &progress {
-                Some(progress) => progress.call1(py, (done,)).map(|_| ()),
-                None => Ok(()),
-            });
-            raised = told.err();
-            raised.is_none()
-        };
+        let watch = |done: u32| tell(&[done.into()]);
         collective::simulate(
             &network,
             &jobs,
@@ -113,13 +103,8 @@ pub(crate) fn simulate_collectives(
             threads,
             watch,
         )
-    })?;
-    match (raised, outcome) {
-        (Some(error), _) => Err(error),
-        (None, outcome) => outcome
-            .map(Outcome::from_core)
-            .map_err(IntoPyErr::into_py_err),
-    }
+    })
+    .map(Outcome::from_core)
 }
 
 /// Nodes of a network, and hosts at each.

@@ -238,30 +238,6 @@ impl Fabric {
         Ok(Fabric { fabric })
     }
 
-    /// The specification with all options that are set, which `Fabric` reads again.
-    #[getter]
-    fn spec(&self) -> String {
-        self.fabric.to_string()
-    }
-
-    /// The name of the family, such as `wdm_ring`.
-    #[getter]
-    fn family(&self) -> &'static str {
-        self.fabric.family()
-    }
-
-    /// What the fabric is made of, in words.
-    #[getter]
-    fn words(&self) -> String {
-        self.fabric.words()
-    }
-
-    /// The number of ranks.
-    #[getter]
-    fn ranks(&self) -> u32 {
-        self.fabric.ranks()
-    }
-
     /// The options that are set, by name, each with its value, unit and meaning.
     ///
     /// Times are in picoseconds (unit `ps`), rates in bits per second (unit `bit/s`).
@@ -322,23 +298,11 @@ impl Fabric {
         py.detach(|| self.fabric.latency().ps())
     }
 
-    /// The name of the simulator that times plans by default.
-    #[getter]
-    fn simulator(&self) -> &'static str {
-        simulate::default_simulator(&self.fabric).name
-    }
-
     /// The policy by which reconfiguration is charged by default; None on an electrical fabric.
     #[getter]
     fn policy(&self) -> Option<&'static str> {
         let has_circuits = self.fabric.circuits().is_some();
         has_circuits.then(|| simulate::default_policy(&self.fabric).name())
-    }
-
-    /// Whether messages share links, as on all fabrics without circuits.
-    #[getter]
-    fn electrical(&self) -> bool {
-        self.fabric.network().is_some()
     }
 
     /// The links of an electrical fabric in words, as a list by number of the link.
@@ -350,14 +314,6 @@ impl Fabric {
                 .map(|link| network.link_name(link))
                 .collect(),
         })
-    }
-
-    /// The number of directed links of an electrical fabric; 0 for other fabrics.
-    #[getter]
-    fn link_count(&self) -> usize {
-        self.fabric
-            .network()
-            .map_or(0, |network| network.links().len())
     }
 
     /// A link of an electrical fabric in words; None if there is no such link.
@@ -408,14 +364,6 @@ impl Fabric {
             })
             .collect()
         })
-    }
-
-    /// The ports of each circuit switch that fibres of the fabric lead to; 0 if it has no switches.
-    #[getter]
-    fn switch_ports(&self) -> u32 {
-        self.fabric
-            .switches()
-            .map_or(0, |switches| switches.ports())
     }
 
     /// The rates of the links of an electrical fabric, in bits per second, as a list by number of the link.
@@ -517,4 +465,23 @@ impl Fabric {
     fn __reduce__(&self, py: Python<'_>) -> PyResult<(Py<PyAny>, (String,))> {
         Ok((py.get_type::<Fabric>().into_any().unbind(), (self.spec(),)))
     }
+}
+
+getters! { Fabric |self|
+    /// The specification with all options that are set, which `Fabric` reads again.
+    spec: String = self.fabric.to_string();
+    /// The name of the family, such as `wdm_ring`.
+    family: &'static str = self.fabric.family();
+    /// What the fabric is made of, in words.
+    words: String = self.fabric.words();
+    /// The number of ranks.
+    ranks: u32 = self.fabric.ranks();
+    /// The name of the simulator that times plans by default.
+    simulator: &'static str = simulate::default_simulator(&self.fabric).name;
+    /// Whether messages share links, as on all fabrics without circuits.
+    electrical: bool = self.fabric.network().is_some();
+    /// The number of directed links of an electrical fabric; 0 for other fabrics.
+    link_count: usize = self.fabric.network().map_or(0, |network| network.links().len());
+    /// The ports of each circuit switch that fibres of the fabric lead to; 0 if it has no switches.
+    switch_ports: u32 = self.fabric.switches().map_or(0, |switches| switches.ports());
 }

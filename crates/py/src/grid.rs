@@ -34,10 +34,9 @@ pub(crate) fn replan(
     let asked: Spec = algorithm.parse().map_err(SpecError::into_py_err)?;
     let before = plan.rows();
     let left = families::after(&before.fabric, failed).map_err(IntoPyErr::into_py_err)?;
-    let anew = interrupt::run(py, || {
+    let anew = interrupt::attempt(py, || {
         planned_anew::replan(before, &left, &asked, size, &method)
     })?;
-    let anew = anew.map_err(IntoPyErr::into_py_err)?;
     let (before, after) = (anew.before.ps(), anew.after.ps());
     let plan = Plan::from_planned(anew.planned, Some(&asked.to_string()), settings);
     Ok((plan, before, after))
@@ -64,8 +63,7 @@ pub(crate) fn simulate_tasks(
             request: Time::from_ps(*request),
         })
         .collect();
-    let admissions = interrupt::run(py, || tasks::tasks(&asked))?;
-    let admissions = admissions.map_err(IntoPyErr::into_py_err)?;
+    let admissions = interrupt::attempt(py, || tasks::tasks(&asked))?;
     let told = admissions.into_iter().map(|one| {
         (
             one.admitted.ps(),

@@ -257,9 +257,8 @@ impl GroupedTraining {
             let kind = CollectiveKind::from_str(collective).map_err(IntoPyErr::into_py_err)?;
             chosen = chosen.with(kind, algorithm.parse().map_err(IntoPyErr::into_py_err)?);
         }
-        interrupt::run(py, || self.training.over(&network, &method, &chosen))?
+        interrupt::attempt(py, || self.training.over(&network, &method, &chosen))
             .map(Outcome::from_core)
-            .map_err(IntoPyErr::into_py_err)
     }
 
     /// An iteration in which each collective of `made_of` takes a time of its own, in picoseconds.
@@ -274,9 +273,7 @@ impl GroupedTraining {
         let times = times
             .map(|(one, time)| (one, Time::from_ps(time)))
             .collect();
-        interrupt::run(py, || self.training.with_times(&times))?
-            .map(Outcome::from_core)
-            .map_err(IntoPyErr::into_py_err)
+        interrupt::attempt(py, || self.training.with_times(&times)).map(Outcome::from_core)
     }
 }
 

@@ -8,8 +8,9 @@ use opticoll::interrupt;
 use opticoll::interrupt::Stopped;
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
+use pyo3::types::PyTuple;
 
-use crate::error::MemoryLimitError;
+use crate::error::{IntoPyErr, MemoryLimitError};
 use crate::memory;
 
 /// How often signals are looked for while the core works.
@@ -53,6 +54,39 @@ pub(crate) fn run<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> P
             }
         })
     })
+}
+
+/// Does work as [`run`] does; its error is raised.
+pub(crate) fn attempt<T: Send, E: IntoPyErr + Send>(
+    py: Python<'_>,
+    work: impl FnOnce() -> Result<T, E> + Send,
+) -> PyResult<T> {
+    run(py, work)?.map_err(IntoPyErr::into_py_err)
+}
+
+/// Tells Python numbers of what is done; says whether to go on.
+pub(crate) type Tell<'a> = dyn FnMut(&[u64]) -> bool + Send + 'a;
+
+/// Does work as [`attempt`] does, which tells `watch` now and then how far it is; what that raises ends the work.
+pub(crate) fn watched<T: Send, E: IntoPyErr + Send>(
+    py: Python<'_>,
+    watch: Option<Py<PyAny>>,
+    work: impl FnOnce(&mut Tell<'_>) -> Result<T, E> + Send,
+) -> PyResult<T> {
+    let mut raised = None;
+    let done = run(py, || {
+        work(&mut |numbers| {
+            if let Some(watch) = &watch {
+                let called = Python::attach(|py| watch.call1(py, PyTuple::new(py, numbers)?));
+                raised = called.err();
+            }
+            raised.is_none()
+        })
+    })?;
+    match raised {
+        Some(error) => Err(error),
+        None => done.map_err(IntoPyErr::into_py_err),
+    }
 }
 
 /// Stop all work of the compiled core, on every thread: each call that is under way raises `KeyboardInterrupt`.

@@ -9,6 +9,20 @@
 // Doc comments are docstrings of Python: `>>>` begins an example, not a quotation.
 #![allow(clippy::doc_lazy_continuation)]
 
+/// Attributes of a class that are only read: `name: Type = value;`, each with its comment.
+macro_rules! getters {
+    ($kind:ident |$this:ident| $($(#[$meaning:meta])* $seen:vis $name:ident: $of:ty = $value:expr;)*) => {
+        #[pymethods]
+        impl $kind {$(
+            $(#[$meaning])*
+            #[getter]
+            $seen fn $name(&$this) -> $of {
+                $value
+            }
+        )*}
+    };
+}
+
 mod bound;
 mod burst;
 mod collective;
@@ -61,17 +75,17 @@ mod _core {
     #[pymodule_export]
     use crate::interrupt::interrupt_all;
     #[pymodule_export]
-    use crate::memory::{set_memory_limit, take_memory};
+    use crate::memory::{memory_limit, set_memory_limit, take_memory};
     #[pymodule_export]
     use crate::method::check_settings;
     #[pymodule_export]
-    use crate::packets::{expected_traffic, simulate_traffic, traffic_patterns};
+    use crate::packets::{expected_traffic, simulate_traffic};
     #[pymodule_export]
     use crate::pickle::{pickled_outcome, pickled_plan};
     #[pymodule_export]
     use crate::plan::Plan;
     #[pymodule_export]
-    use crate::planning::{build_schedule, make_plan, plan_collective};
+    use crate::planning::{make_plan, plan_collective};
     #[pymodule_export]
     use crate::program::{Program, ProgramProof, ProgramViolation};
     #[pymodule_export]

@@ -17,7 +17,7 @@ const FRESH: Duration = Duration::from_secs(1);
 static LIMIT: Mutex<Option<u64>> = Mutex::new(None);
 
 /// When the machine was last asked, and its answer.
-static AVAILABLE: Mutex<Option<(Instant, u64)>> = Mutex::new(None);
+static AVAILABLE: Mutex<Option<(Instant, Option<u64>)>> = Mutex::new(None);
 
 /// Limit the memory that the compiled core may need, by its own forecasts.
 ///
@@ -71,22 +71,24 @@ pub(crate) fn take_memory(what: &str, bytes: u64) -> PyResult<()> {
         .map_err(|much| MemoryLimitError::new_err(much.to_string()))
 }
 
-/// Tells the core the limit.
-pub(crate) fn set_limit() {
+/// The limit in bytes: as set, or what the machine has available; None where nothing is known of the machine.
+#[pyfunction]
+pub(crate) fn memory_limit() -> Option<u64> {
     let given = *LIMIT.lock().unwrap_or_else(PoisonError::into_inner);
-    memory::set_limit(given.unwrap_or_else(available));
+    given.or_else(available)
 }
 
-fn available() -> u64 {
+/// Tells the core the limit.
+pub(crate) fn set_limit() {
+    memory::set_limit(memory_limit().unwrap_or(u64::MAX));
+}
+
+fn available() -> Option<u64> {
     let mut last = AVAILABLE.lock().unwrap_or_else(PoisonError::into_inner);
     match *last {
         Some((asked, bytes)) if asked.elapsed() < FRESH => bytes,
         _ => {
-            let bytes = [of_machine(), of_group()]
-                .into_iter()
-                .flatten()
-                .min()
-                .unwrap_or(u64::MAX);
+            let bytes = [of_machine(), of_group()].into_iter().flatten().min();
             *last = Some((Instant::now(), bytes));
             bytes
         }

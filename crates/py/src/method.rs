@@ -31,6 +31,15 @@ impl Size {
 /// Settings as Python gives them: None where one is left out.
 pub(crate) type Settings = BTreeMap<String, Option<String>>;
 
+/// Names of settings with their texts.
+pub(crate) fn texts(
+    settings: &BTreeMap<String, String>,
+) -> impl Iterator<Item = (&str, &str)> + Clone {
+    settings
+        .iter()
+        .map(|(name, text)| (name.as_str(), text.as_str()))
+}
+
 /// How a plan is timed.
 pub(crate) fn method(settings: Option<Settings>) -> PyResult<Method> {
     let settings = settings.unwrap_or_default();

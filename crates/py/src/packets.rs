@@ -1,7 +1,5 @@
 //! Traffic alone, packet by packet.
 
-use std::collections::BTreeMap;
-
 use opticoll::simulate;
 use opticoll::simulate::packet;
 use opticoll::simulate::packet::{Draws, ExpectedWork, PacketProgress, PacketWork};
@@ -10,33 +8,17 @@ use pyo3::prelude::*;
 
 use crate::error::IntoPyErr;
 use crate::fabric::Fabric;
-use crate::interrupt;
+use crate::interrupt::{self, Tell};
 use crate::method::{Settings, method};
 use crate::table::Outcome;
 
-/// Calls Python's `watch(events, messages_delivered, time_ps)`; keeps the first exception and then says
-/// no.
-pub(crate) fn watching<'a>(
-    watch: Option<&'a Py<PyAny>>,
-    problem: &'a mut Option<PyErr>,
-) -> impl FnMut(&PacketProgress) -> bool + 'a {
-    move |progress| {
-        Python::attach(|py| {
-            let arguments = (
-                progress.events,
-                progress.messages_delivered,
-                progress.time_ps,
-            );
-            let called = match watch {
-                Some(watch) => watch.call1(py, arguments).map(drop),
-                None => Ok(()),
-            };
-            if let Err(error) = called {
-                *problem = Some(error);
-            }
-            problem.is_none()
-        })
-    }
+/// Tells Python events, delivered messages and the time in picoseconds; says whether to go on.
+pub(crate) fn told(tell: &mut Tell<'_>, progress: &PacketProgress) -> bool {
+    tell(&[
+        progress.events,
+        progress.messages_delivered,
+        progress.time_ps,
+    ])
 }
 
 /// Messages, chunks and about how many forwards by routers lie ahead.
@@ -79,17 +61,12 @@ pub(crate) fn simulate_traffic(
     if timeline {
         settings.options.timeline_bin = Some(simulate::TIMELINE_BIN);
     }
-    let mut problem = None;
-    let found = interrupt::run(py, || {
-        let mut watch = watching(watch.as_ref(), &mut problem);
+    interrupt::watched(py, watch, |tell| {
+        let mut watch = |progress: &PacketProgress| told(tell, progress);
         packet::simulate_watched(&fabric.fabric, &work, &settings.options, &mut watch)
-    })?;
-    match (found, problem) {
-        (_, Some(problem)) => Err(problem),
-        (found, None) => found
-            .map(Outcome::from_core)
-            .map_err(|error| SimulationError::from(error).into_py_err()),
-    }
+            .map_err(SimulationError::from)
+    })
+    .map(Outcome::from_core)
 }
 
 /// The work of [`simulate_traffic`] before it starts: messages, chunks, about how many forwards.
@@ -105,10 +82,4 @@ pub(crate) fn expected_traffic(
     packet::expected(&fabric.fabric, &work, &settings.options)
         .map(expected_tuple)
         .map_err(|error| SimulationError::from(error).into_py_err())
-}
-
-/// The names of patterns with what they are.
-#[pyfunction]
-pub(crate) fn traffic_patterns() -> BTreeMap<&'static str, &'static str> {
-    background::PATTERNS.iter().copied().collect()
 }

@@ -17,7 +17,6 @@ use opticoll::verify;
 use pyo3::prelude::*;
 
 use crate::collective::Collective;
-use crate::error::IntoPyErr;
 use crate::fabric::Fabric;
 use crate::interrupt;
 use crate::method::Settings;
@@ -162,9 +161,7 @@ impl Plan {
     /// True
     #[staticmethod]
     fn from_text(py: Python<'_>, text: &str) -> PyResult<Plan> {
-        interrupt::run(py, || text::read_any(text))?
-            .map(Plan::from_core)
-            .map_err(IntoPyErr::into_py_err)
+        interrupt::attempt(py, || text::read_any(text)).map(Plan::from_core)
     }
 
     /// The plan as the text of a plan file, which `from_text` and `opticoll.read_plan` read.
@@ -179,39 +176,11 @@ impl Plan {
         interrupt::run(py, || text::write(self.rows()))
     }
 
-    /// The fabric, with all its options.
-    #[getter]
-    fn fabric(&self) -> Fabric {
-        Fabric {
-            fabric: self.rows().fabric.clone(),
-        }
-    }
-
-    /// The collective, with its root and its number of pieces.
-    #[getter]
-    fn collective(&self) -> Collective {
-        Collective {
-            collective: self.rows().schedule.collective,
-        }
-    }
-
-    /// The specification of the algorithm, with its options.
-    #[getter]
-    fn algorithm(&self) -> &str {
-        &self.rows().algorithm
-    }
-
     /// The specification of the algorithm as it was asked for, such as `auto`.
     #[getter]
     pub(crate) fn asked(&self) -> &str {
         let asked = self.choice.asked.as_deref();
         asked.unwrap_or(&self.rows().algorithm)
-    }
-
-    /// The size of the collective in bytes, or None; `Collective.size_convention` says what it counts.
-    #[getter]
-    fn size_bytes(&self) -> Option<u64> {
-        self.rows().size.map(Bytes::get)
     }
 
     /// The same plan with another size for later simulations.
@@ -249,22 +218,6 @@ impl Plan {
         })
     }
 
-    /// The number of time slots.
-    #[getter]
-    fn slots(&self) -> u32 {
-        self.plan.slots()
-    }
-
-    /// The number of slots of each step of the schedule, as a list.
-    #[getter]
-    fn step_slots(&self) -> Vec<u32> {
-        self.rows()
-            .step_slots
-            .iter()
-            .map(|slots| slots.end - slots.start)
-            .collect()
-    }
-
     fn __len__(&self) -> usize {
         self.plan.transfers() as usize
     }
@@ -279,18 +232,6 @@ impl Plan {
 
     fn __eq__(&self, py: Python<'_>, other: &Plan) -> PyResult<bool> {
         interrupt::run(py, || self.plan.is_same(&other.plan))
-    }
-
-    /// Whether the plan is rotation-symmetric and kept as the transfers of rank 0.
-    #[getter]
-    fn folded(&self) -> bool {
-        self.plan.repetition.is_folded()
-    }
-
-    /// Whether the plan is pipelined and kept as the transfers of its first chunks.
-    #[getter]
-    fn pipelined(&self) -> bool {
-        self.plan.repetition.is_pipelined()
     }
 
     /// The wavelengths and the pieces of a pipelined plan, for all of which a transfer stands that it keeps; None of other plans.
@@ -317,12 +258,6 @@ impl Plan {
         })
     }
 
-    /// The number of steps that the paper of the algorithm gives, or None.
-    #[getter]
-    fn claimed_steps(&self) -> Option<u64> {
-        self.rows().schedule.claims.paper_steps
-    }
-
     /// The lower bound on the slots of any plan, as (number of slots, name of the bound, its assumptions), or None.
     ///
     /// If a lightpath of the plan carries several chunks, the bound is the one that holds for any number of chunks.
@@ -335,21 +270,6 @@ impl Plan {
             let bound = opticoll::bounds::slots_bound(fabric, &schedule.collective, single)?;
             Some((bound.steps, bound.name, bound.assumption))
         })
-    }
-
-    /// The plans that `auto` compared, as a list of (name, slots, time in picoseconds, reason).
-    ///
-    /// The chosen plan is first. The reason is empty if the plan was simulated, and otherwise says why it was left out; slots
-    /// and time are then lower bounds. The list is empty for other algorithms.
-    #[getter]
-    fn candidates(&self) -> Vec<CandidateRow> {
-        self.choice.candidates.clone()
-    }
-
-    /// The reasons for which `auto` chose this plan, as a list of sentences; empty for other algorithms.
-    #[getter]
-    fn reasons(&self) -> Vec<&str> {
-        self.choice.reasons.iter().map(String::as_str).collect()
     }
 
     /// Check the plan from its text alone: a list of everything that is wrong, empty if the plan is right.
@@ -379,4 +299,41 @@ impl Plan {
             self.plan.transfers()
         )
     }
+}
+
+getters! { Plan |self|
+    /// The fabric, with all its options.
+    fabric: Fabric = Fabric {
+        fabric: self.rows().fabric.clone(),
+    };
+    /// The collective, with its root and its number of pieces.
+    collective: Collective = Collective {
+        collective: self.rows().schedule.collective,
+    };
+    /// The specification of the algorithm, with its options.
+    algorithm: &str = &self.rows().algorithm;
+    /// The size of the collective in bytes, or None; `Collective.size_convention` says what it counts.
+    size_bytes: Option<u64> = self.rows().size.map(Bytes::get);
+    /// The number of time slots.
+    slots: u32 = self.plan.slots();
+    /// The number of slots of each step of the schedule, as a list.
+    step_slots: Vec<u32> =
+        self.rows()
+            .step_slots
+            .iter()
+            .map(|slots| slots.end - slots.start)
+            .collect();
+    /// Whether the plan is rotation-symmetric and kept as the transfers of rank 0.
+    folded: bool = self.plan.repetition.is_folded();
+    /// Whether the plan is pipelined and kept as the transfers of its first chunks.
+    pipelined: bool = self.plan.repetition.is_pipelined();
+    /// The number of steps that the paper of the algorithm gives, or None.
+    claimed_steps: Option<u64> = self.rows().schedule.claims.paper_steps;
+    /// The plans that `auto` compared, as a list of (name, slots, time in picoseconds, reason).
+    ///
+    /// The chosen plan is first. The reason is empty if the plan was simulated, and otherwise says why it was left out; slots
+    /// and time are then lower bounds. The list is empty for other algorithms.
+    candidates: Vec<CandidateRow> = self.choice.candidates.clone();
+    /// The reasons for which `auto` chose this plan, as a list of sentences; empty for other algorithms.
+    reasons: Vec<&str> = self.choice.reasons.iter().map(String::as_str).collect();
 }

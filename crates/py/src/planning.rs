@@ -1,35 +1,18 @@
 //! The functions that make schedules and plans.
 
-use opticoll::algorithms;
 use opticoll::planner::{self, PlanningTask};
 use opticoll::spec::{Spec, SpecError};
 use opticoll::units::Bytes;
 use pyo3::prelude::*;
 use std::sync::Mutex;
 
-use crate::collective::{Collective, Demand, asked};
+use crate::collective::{Demand, asked};
 use crate::error::IntoPyErr;
 use crate::fabric::Fabric;
 use crate::interrupt;
 use crate::method::{Settings, method};
 use crate::plan::Plan;
 use crate::schedule::Schedule;
-
-/// The schedule that an algorithm makes.
-#[pyfunction]
-pub(crate) fn build_schedule(
-    py: Python<'_>,
-    collective: Collective,
-    fabric: Fabric,
-    algorithm: &str,
-) -> PyResult<Schedule> {
-    interrupt::run(py, || {
-        let spec = algorithm.parse().map_err(SpecError::into_py_err)?;
-        algorithms::build(&spec, collective.collective, &fabric.fabric)
-            .map_err(IntoPyErr::into_py_err)
-    })?
-    .map(Schedule::from_core)
-}
 
 /// Route and assign wavelengths; the schedule is copied.
 #[pyfunction]
@@ -43,15 +26,14 @@ pub(crate) fn make_plan(
     size_bytes: Option<u64>,
 ) -> PyResult<Plan> {
     let schedule = schedule.get().lock().clone();
-    interrupt::run(py, || {
-        let plan = opticoll::placement::place(schedule, &fabric.fabric, wavelength, algorithm);
-        let mut plan = plan.map_err(IntoPyErr::into_py_err)?;
-        plan.size = size_bytes.map(Bytes::new);
-        Ok(Plan::from_core(plan))
-    })?
+    let mut plan = interrupt::attempt(py, || {
+        opticoll::placement::place(schedule, &fabric.fabric, wavelength, algorithm)
+    })?;
+    plan.size = size_bytes.map(Bytes::new);
+    Ok(Plan::from_core(plan))
 }
 
-/// build_schedule and make_plan in one, or a plan by the planner (relay_tree, auto).
+/// A schedule by an algorithm with routes and wavelengths, or a plan by the planner (relay_tree, auto).
 ///
 /// The planner plans for a size (4 MiB if none is given) and for settings; `auto` calls `watch` with the name of each
 /// candidate before it is made.

@@ -71,8 +71,7 @@ impl Program {
     /// <Program  of all_reduce: 1 ranks, 0 thread blocks, 0 instructions>
     #[staticmethod]
     fn from_msccl(py: Python<'_>, text: &str) -> PyResult<Program> {
-        let program = interrupt::run(py, || CollectiveProgram::from_msccl(text))?;
-        let program = program.map_err(program::ProgramError::into_py_err)?;
+        let program = interrupt::attempt(py, || CollectiveProgram::from_msccl(text))?;
         Ok(Program { program })
     }
 
@@ -99,11 +98,10 @@ impl Program {
     #[staticmethod]
     #[pyo3(signature = (traces: "list[bytes]"))]
     fn from_chakra(py: Python<'_>, traces: Vec<PyBackedBytes>) -> PyResult<Program> {
-        let program = interrupt::run(py, || {
+        let program = interrupt::attempt(py, || {
             let traces: Vec<&[u8]> = traces.iter().map(|trace| &trace[..]).collect();
             CollectiveProgram::from_chakra(&traces)
         })?;
-        let program = program.map_err(program::ProgramError::into_py_err)?;
         Ok(Program { program })
     }
 
@@ -127,11 +125,10 @@ impl Program {
     /// <Program ring of all_reduce: 8 ranks, 8 thread blocks, 120 instructions>
     #[staticmethod]
     fn of_plan(py: Python<'_>, plan: &Plan) -> PyResult<Program> {
-        let program = interrupt::run(py, || {
+        let program = interrupt::attempt(py, || {
             let plan = plan.rows().written_out();
             CollectiveProgram::of_schedule(&plan.schedule, plan.algorithm.clone())
         })?;
-        let program = program.map_err(program::ProgramError::into_py_err)?;
         Ok(Program { program })
     }
 
@@ -149,8 +146,7 @@ impl Program {
     /// >>> print(program.to_msccl().splitlines()[2].strip())
     /// <tb id="0" send="1" recv="3" chan="0">
     fn to_msccl(&self, py: Python<'_>) -> PyResult<String> {
-        let text = interrupt::run(py, || self.program.to_msccl())?;
-        text.map_err(program::ProgramError::into_py_err)
+        interrupt::attempt(py, || self.program.to_msccl())
     }
 
     /// The program as Chakra traces, one for each rank, as ASTRA-sim takes a custom collective.
@@ -176,8 +172,7 @@ impl Program {
         py: Python<'py>,
         size_bytes: u64,
     ) -> PyResult<Vec<Bound<'py, PyBytes>>> {
-        let traces = interrupt::run(py, || self.program.to_chakra(Bytes::new(size_bytes)))?;
-        let traces = traces.map_err(program::ProgramError::into_py_err)?;
+        let traces = interrupt::attempt(py, || self.program.to_chakra(Bytes::new(size_bytes)))?;
         Ok(traces.iter().map(|trace| PyBytes::new(py, trace)).collect())
     }
 
@@ -225,7 +220,7 @@ impl Program {
         in_place: bool,
     ) -> PyResult<Vec<Bound<'py, PyBytes>>> {
         let inputs: Vec<Vec<u8>> = inputs.iter().map(|one| one.as_bytes().to_vec()).collect();
-        let outputs = interrupt::run(py, || {
+        let outputs = interrupt::attempt(py, || {
             let settings = RunSettings {
                 element: element_type.parse()?,
                 operator: operator.parse()?,
@@ -234,7 +229,6 @@ impl Program {
             };
             self.program.run(settings, &inputs)
         })?;
-        let outputs = outputs.map_err(program::ProgramError::into_py_err)?;
         Ok(outputs
             .iter()
             .map(|output| PyBytes::new(py, output))
@@ -391,38 +385,6 @@ impl Program {
         Ok((Schedule::from_core(schedule), in_vain))
     }
 
-    /// The name of the program.
-    #[getter]
-    fn name(&self) -> &str {
-        &self.program.name
-    }
-
-    /// The collective that the program carries out.
-    #[getter]
-    fn collective(&self) -> Collective {
-        Collective {
-            collective: self.program.collective,
-        }
-    }
-
-    /// Whether the program is for calls whose input and output share memory.
-    #[getter]
-    fn in_place(&self) -> bool {
-        self.program.in_place
-    }
-
-    /// Whether the program is for calls with separate buffers.
-    #[getter]
-    fn out_of_place(&self) -> bool {
-        self.program.out_of_place
-    }
-
-    /// The number of thread blocks of all ranks.
-    #[getter]
-    fn thread_blocks(&self) -> usize {
-        self.program.thread_blocks()
-    }
-
     fn __len__(&self) -> usize {
         self.program.instructions()
     }
@@ -438,6 +400,21 @@ impl Program {
             program.instructions()
         )
     }
+}
+
+getters! { Program |self|
+    /// The name of the program.
+    name: &str = &self.program.name;
+    /// The collective that the program carries out.
+    collective: Collective = Collective {
+        collective: self.program.collective,
+    };
+    /// Whether the program is for calls whose input and output share memory.
+    in_place: bool = self.program.in_place;
+    /// Whether the program is for calls with separate buffers.
+    out_of_place: bool = self.program.out_of_place;
+    /// The number of thread blocks of all ranks.
+    thread_blocks: usize = self.program.thread_blocks();
 }
 
 /// The links of an electrical fabric; None where light leads from any rank to any other.
@@ -463,31 +440,15 @@ pub(crate) struct ProgramProof {
     proof: verify::ProgramProof,
 }
 
-#[pymethods]
-impl ProgramProof {
+getters! { ProgramProof |self|
     /// Everything that is wrong, as a list; empty if the program is proved.
-    #[getter]
-    fn violations(&self) -> Vec<ProgramViolation> {
-        listed(&self.proof.violations)
-    }
-
+    violations: Vec<ProgramViolation> = listed(&self.proof.violations);
     /// What is not wrong, but worth to know, as a list.
-    #[getter]
-    fn remarks(&self) -> Vec<ProgramViolation> {
-        listed(&self.proof.remarks)
-    }
-
+    remarks: Vec<ProgramViolation> = listed(&self.proof.remarks);
     /// The number of messages between ranks.
-    #[getter]
-    fn messages(&self) -> u64 {
-        self.proof.messages
-    }
-
+    messages: u64 = self.proof.messages;
     /// The number of chunks that the messages carry.
-    #[getter]
-    fn chunks_sent(&self) -> u64 {
-        self.proof.chunks_sent
-    }
+    chunks_sent: u64 = self.proof.chunks_sent;
 }
 
 fn listed(violations: &[verify::ProgramViolation]) -> Vec<ProgramViolation> {
@@ -504,42 +465,6 @@ pub(crate) struct ProgramViolation {
 
 #[pymethods]
 impl ProgramViolation {
-    /// The name of the rule, such as `race` or `wrong_result`.
-    #[getter]
-    fn kind(&self) -> &'static str {
-        self.violation.kind.name()
-    }
-
-    /// The rank, or None.
-    #[getter]
-    fn rank(&self) -> Option<u32> {
-        self.violation.rank
-    }
-
-    /// The thread block of the rank, or None.
-    #[getter]
-    fn thread_block(&self) -> Option<u32> {
-        self.violation.thread_block
-    }
-
-    /// The instruction of the thread block, or None.
-    #[getter]
-    fn step(&self) -> Option<u32> {
-        self.violation.step
-    }
-
-    /// The line of the file, or None; of a Chakra trace the number of the node in the file of its rank, from 1.
-    #[getter]
-    fn line(&self) -> Option<u32> {
-        Some(self.violation.line).filter(|line| *line > 0)
-    }
-
-    /// What is wrong, in one sentence.
-    #[getter]
-    fn sentence(&self) -> &str {
-        &self.violation.sentence
-    }
-
     fn __repr__(&self) -> String {
         format!(
             "<ProgramViolation {}: {}>",
@@ -547,4 +472,19 @@ impl ProgramViolation {
             self.violation.sentence
         )
     }
+}
+
+getters! { ProgramViolation |self|
+    /// The name of the rule, such as `race` or `wrong_result`.
+    kind: &'static str = self.violation.kind.name();
+    /// The rank, or None.
+    rank: Option<u32> = self.violation.rank;
+    /// The thread block of the rank, or None.
+    thread_block: Option<u32> = self.violation.thread_block;
+    /// The instruction of the thread block, or None.
+    step: Option<u32> = self.violation.step;
+    /// The line of the file, or None; of a Chakra trace the number of the node in the file of its rank, from 1.
+    line: Option<u32> = Some(self.violation.line).filter(|line| *line > 0);
+    /// What is wrong, in one sentence.
+    sentence: &str = &self.violation.sentence;
 }

@@ -177,20 +177,6 @@ impl Schedule {
         };
     }
 
-    /// The collective that the transfers carry out.
-    #[getter]
-    fn collective(&self) -> Collective {
-        Collective {
-            collective: self.lock().collective,
-        }
-    }
-
-    /// The number of steps.
-    #[getter]
-    fn steps(&self) -> usize {
-        self.lock().steps()
-    }
-
     fn __len__(&self) -> usize {
         self.lock().len()
     }
@@ -204,6 +190,15 @@ impl Schedule {
             schedule.len()
         )
     }
+}
+
+getters! { Schedule |self|
+    /// The collective that the transfers carry out.
+    collective: Collective = Collective {
+        collective: self.lock().collective,
+    };
+    /// The number of steps.
+    steps: usize = self.lock().steps();
 }
 
 /// A column of one step: a number for all transfers or one for each.

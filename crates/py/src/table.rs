@@ -16,6 +16,8 @@ use pyo3::exceptions::{PyAttributeError, PyKeyError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 
+use crate::plan::Plan;
+
 /// The result of a simulation: totals, which are single values, and tables of columns.
 ///
 /// Totals and tables are attributes: `outcome.time_ps`, `outcome.slots["start_ps"]`. Each simulator has its own totals and
@@ -178,20 +180,6 @@ impl Outcome {
         notebook(slf, "frame")
     }
 
-    #[pyo3(signature = (requested_schema: "object | None" = None) -> "object")]
-    fn __arrow_c_stream__<'py>(
-        slf: &Bound<'py, Self>,
-        requested_schema: Option<&Bound<'py, PyAny>>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let module = slf.py().import("opticoll.notebook")?;
-        module.call_method1("stream", (slf, requested_schema))
-    }
-
-    #[pyo3(signature = () -> "str")]
-    fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        notebook(slf, "html")
-    }
-
     fn __eq__(&self, other: &Outcome) -> bool {
         Arc::ptr_eq(&self.result, &other.result)
             || Description::of(&*self.result) == Description::of(&*other.result)
@@ -212,6 +200,30 @@ pub(crate) fn notebook<'py>(value: &Bound<'py, PyAny>, name: &str) -> PyResult<B
     let module = value.py().import("opticoll.notebook")?;
     module.call_method1(name, (value,))
 }
+
+/// What a notebook and libraries of data frames ask of a value.
+macro_rules! is_shown {
+    ($($kind:ident)*) => {$(
+        #[pymethods]
+        impl $kind {
+            #[pyo3(signature = (requested_schema: "object | None" = None) -> "object")]
+            fn __arrow_c_stream__<'py>(
+                slf: &Bound<'py, Self>,
+                requested_schema: Option<&Bound<'py, PyAny>>,
+            ) -> PyResult<Bound<'py, PyAny>> {
+                let module = slf.py().import("opticoll.notebook")?;
+                module.call_method1("stream", (slf, requested_schema))
+            }
+
+            #[pyo3(signature = () -> "str")]
+            fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+                notebook(slf, "html")
+            }
+        }
+    )*};
+}
+
+is_shown! { Outcome Table Plan }
 
 /// Name, unit and meaning of a total or column.
 #[derive(IntoPyObject)]
@@ -268,18 +280,6 @@ impl Table {
 
 #[pymethods]
 impl Table {
-    /// The name of the table.
-    #[getter]
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// What a row of the table is, in words.
-    #[getter]
-    fn row(&self) -> PyResult<String> {
-        self.read(|table| table.row.clone())
-    }
-
     /// The lengths of the axes, as a tuple of integers.
     #[getter]
     fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
@@ -363,20 +363,6 @@ impl Table {
         notebook(slf, "frame")
     }
 
-    #[pyo3(signature = (requested_schema: "object | None" = None) -> "object")]
-    fn __arrow_c_stream__<'py>(
-        slf: &Bound<'py, Self>,
-        requested_schema: Option<&Bound<'py, PyAny>>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let module = slf.py().import("opticoll.notebook")?;
-        module.call_method1("stream", (slf, requested_schema))
-    }
-
-    #[pyo3(signature = () -> "str")]
-    fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        notebook(slf, "html")
-    }
-
     fn __getitem__<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
         self.read(|table| {
             let found = table.columns.iter().find(|one| one.name == name);
@@ -404,6 +390,13 @@ impl Table {
             format!("<Table {} {shape:?}: {}>", self.name, columns.join(", "))
         })
     }
+}
+
+getters! { Table |self|
+    /// The name of the table.
+    name: &str = &self.name;
+    /// What a row of the table is, in words.
+    row: PyResult<String> = self.read(|table| table.row.clone());
 }
 
 /// A word, and the outline of a type of results.

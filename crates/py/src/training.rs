@@ -51,42 +51,6 @@ impl TrainingModel {
             .map_err(IntoPyErr::into_py_err)
     }
 
-    /// The name of the model, such as `resnet50`.
-    #[getter]
-    fn name(&self) -> &str {
-        &self.model.name
-    }
-
-    /// The name of the model in figures, such as `ResNet50`.
-    #[getter]
-    fn label(&self) -> &str {
-        &self.model.label
-    }
-
-    /// The word for one sample, such as `image`.
-    #[getter]
-    fn sample(&self) -> &str {
-        &self.model.sample
-    }
-
-    /// The number of samples in an epoch of the usual data set, or None.
-    #[getter]
-    fn epoch_samples(&self) -> Option<u64> {
-        self.model.epoch_samples
-    }
-
-    /// The number of trainable parameters.
-    #[getter]
-    fn parameters(&self) -> u64 {
-        self.model.parameters()
-    }
-
-    /// The floating-point operations per sample, of the forward pass and of the backward pass.
-    #[getter]
-    fn operations(&self) -> (u128, u128) {
-        self.model.operations()
-    }
-
     /// The memory that training needs on a device, in bytes: weights, gradients, optimizer state and activations.
     ///
     /// Parameters
@@ -154,6 +118,21 @@ impl TrainingModel {
             .map(|layers| TimedModel { layers })
             .map_err(IntoPyErr::into_py_err)
     }
+}
+
+getters! { TrainingModel |self|
+    /// The name of the model, such as `resnet50`.
+    name: &str = &self.model.name;
+    /// The name of the model in figures, such as `ResNet50`.
+    label: &str = &self.model.label;
+    /// The word for one sample, such as `image`.
+    sample: &str = &self.model.sample;
+    /// The number of samples in an epoch of the usual data set, or None.
+    epoch_samples: Option<u64> = self.model.epoch_samples;
+    /// The number of trainable parameters.
+    parameters: u64 = self.model.parameters();
+    /// The floating-point operations per sample, of the forward pass and of the backward pass.
+    operations: (u128, u128) = self.model.operations();
 }
 
 /// Layers with their gradients and times for a batch.

@@ -30,57 +30,29 @@ impl Violation {
 
 #[pymethods]
 impl Violation {
-    /// The name of the rule, such as `missing` or `link_conflict`.
-    #[getter]
-    fn kind(&self) -> &'static str {
-        self.violation.kind.name()
-    }
-
-    /// The indices of the transfers at fault, as a list, which may be empty.
-    #[getter]
-    fn transfers(&self) -> Vec<usize> {
-        self.violation.transfers.clone()
-    }
-
-    /// The slot, or None.
-    #[getter]
-    fn slot(&self) -> Option<u32> {
-        self.violation.slot
-    }
-
-    /// The rank, or None.
-    #[getter]
-    fn rank(&self) -> Option<u32> {
-        self.violation.rank
-    }
-
-    /// The chunk, or None.
-    #[getter]
-    fn chunk(&self) -> Option<u32> {
-        self.violation.chunk
-    }
-
-    /// The link of a ring as (rank that sends into the link, direction `cw` or `ccw`, fibre), or None.
-    #[getter]
-    fn link(&self) -> Option<(u32, &'static str, u8)> {
-        self.violation
-            .link
-            .map(|link| (link.rank, link.direction.name(), link.fibre))
-    }
-
-    /// The wavelength, or None.
-    #[getter]
-    fn wavelength(&self) -> Option<u16> {
-        self.violation.wavelength
-    }
-
-    /// What is wrong, in one sentence.
-    #[getter]
-    fn sentence(&self) -> &str {
-        &self.violation.sentence
-    }
-
     fn __repr__(&self) -> String {
         format!("<Violation {}>", self.violation)
     }
+}
+
+getters! { Violation |self|
+    /// The name of the rule, such as `missing` or `link_conflict`.
+    kind: &'static str = self.violation.kind.name();
+    /// The indices of the transfers at fault, as a list, which may be empty.
+    transfers: Vec<usize> = self.violation.transfers.clone();
+    /// The slot, or None.
+    slot: Option<u32> = self.violation.slot;
+    /// The rank, or None.
+    rank: Option<u32> = self.violation.rank;
+    /// The chunk, or None.
+    chunk: Option<u32> = self.violation.chunk;
+    /// The link of a ring as (rank that sends into the link, direction `cw` or `ccw`, fibre), or None.
+    link: Option<(u32, &'static str, u8)> =
+        self.violation
+            .link
+            .map(|link| (link.rank, link.direction.name(), link.fibre));
+    /// The wavelength, or None.
+    wavelength: Option<u16> = self.violation.wavelength;
+    /// What is wrong, in one sentence.
+    sentence: &str = &self.violation.sentence;
 }

@@ -24,7 +24,7 @@ from typing import Any, Literal
 
 from cyclopts import App, CycloptsError, Group, UnusedCliTokensError
 
-from opticoll import __version__, _core, errors, memory
+from opticoll import __version__, _core, errors
 from opticoll.cli.help_page import HelpPage, example
 from opticoll.cli.options import all_settings_shown
 from opticoll.cli.runner import Answer
@@ -178,7 +178,7 @@ def without_memory_limit(words: list[str]) -> list[str]:
         raise errors.UsageError("--memory-limit is given twice")
     if values == [""]:
         raise errors.UsageError("--memory-limit needs a size, such as 4GiB")
-    memory.set_limit(values[0] if values else None)
+    _core.set_memory_limit(values[0] if values else None)
     return left
 
 

@@ -10,7 +10,7 @@ use super::{Plan, TimedChoice, given};
 use crate::error::{IntoPyErr, UnitError};
 use crate::interrupt;
 use crate::method::{Settings, Size, method};
-use crate::packets::{expected_tuple, watching};
+use crate::packets::{expected_tuple, told};
 use crate::table::Outcome;
 
 impl Plan {
@@ -89,17 +89,11 @@ impl Plan {
         if let Some(outcome) = self.timed_alike(size, settings).filter(|_| !timeline) {
             return Ok(Outcome::from_core(outcome.clone()));
         }
-        let mut problem = None;
-        let found = interrupt::run(py, || {
-            let mut watch = watching(watch.as_ref(), &mut problem);
+        interrupt::watched(py, watch, |tell| {
+            let mut watch = |progress: &packet::PacketProgress| told(tell, progress);
             simulate::run_watched(self.rows(), size, &method, &mut watch)
-        })?;
-        match problem {
-            Some(problem) => Err(problem),
-            None => found
-                .map(Outcome::from_core)
-                .map_err(IntoPyErr::into_py_err),
-        }
+        })
+        .map(Outcome::from_core)
     }
 
     /// The work of the packet simulator before it starts: messages, chunks and an estimate of the forwards by routers.
@@ -134,13 +128,12 @@ impl Plan {
         let method = method(settings)?;
         let size = self.size_or(size)?;
         let plan = self.rows();
-        interrupt::run(py, || {
+        interrupt::attempt(py, || {
             let settings = simulate::packet_settings(&plan.fabric, &method)?;
             let work = packet::work_of(&plan.schedule, &plan.fabric, size, &settings);
-            Ok(packet::expected(&plan.fabric, &work, &settings.options)?)
-        })?
-        .map(expected_tuple)
-        .map_err(SimulationError::into_py_err)
+            let expected = packet::expected(&plan.fabric, &work, &settings.options)?;
+            Ok::<_, SimulationError>(expected_tuple(expected))
+        })
     }
 
     /// The messages of a plan on an electrical fabric: a list of (transfer, start, end), times in picoseconds.
@@ -175,8 +168,8 @@ impl Plan {
         let rule = start.parse().map_err(IntoPyErr::into_py_err)?;
         let size = self.size_or(size)?;
         let plain = fluid::FlowOptions::default();
-        let times = interrupt::run(py, || fluid::message_times(self.rows(), size, rule, &plain))?;
-        let times = times.map_err(IntoPyErr::into_py_err)?;
+        let times =
+            interrupt::attempt(py, || fluid::message_times(self.rows(), size, rule, &plain))?;
         let told = |one: fluid::MessageTime| (one.transfer, one.start.ps(), one.end.ps());
         Ok(times.into_iter().map(told).collect())
     }

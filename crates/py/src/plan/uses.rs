@@ -4,24 +4,9 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use super::Plan;
-use crate::table::notebook;
 
 #[pymethods]
 impl Plan {
-    #[pyo3(signature = (requested_schema: "object | None" = None) -> "object")]
-    fn __arrow_c_stream__<'py>(
-        slf: &Bound<'py, Self>,
-        requested_schema: Option<&Bound<'py, PyAny>>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let module = slf.py().import("opticoll.notebook")?;
-        module.call_method1("stream", (slf, requested_schema))
-    }
-
-    #[pyo3(signature = () -> "str")]
-    fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        notebook(slf, "html")
-    }
-
     /// Draw the plan to a file or in axes of matplotlib, by `opticoll.plot.plan`.
     ///
     /// Parameters
