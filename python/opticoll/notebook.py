@@ -9,15 +9,15 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from opticoll._core import Outcome, Plan, Table, format_size
-from opticoll.outputs.layout import format_rate, human_seconds, human_time
+from opticoll._core import Outcome, Plan, Table
+from opticoll.outputs.layout import READINGS
 from opticoll.outputs.rows import Row, arrow_stream, columns, dataframe
 from opticoll.plot.output import PlotError
 
@@ -35,13 +35,6 @@ LONGEST = 60
 
 ENDINGS = {"ps": "_ps", "s": "_s", "B": "_bytes"}
 """How names of a unit end, which the cells say."""
-
-UNITS: dict[str, Callable[[Any], str]] = {
-    "ps": human_time,
-    "s": human_seconds,
-    "B": format_size,
-    "bit/s": format_rate,
-}
 
 
 def html(value: Plan | Outcome | Table) -> str:
@@ -167,8 +160,8 @@ def _table(table: Table) -> str:
 def _reading(value: Any, unit: str) -> str:
     if value is None:
         return "-"
-    if unit in UNITS and isinstance(value, int | float):
-        return UNITS[unit](value)
+    if unit in READINGS and isinstance(value, int | float):
+        return READINGS[unit](value)
     text = f"{value:,.4g}" if isinstance(value, float) else str(value)
     return f"{text} {unit}" if unit not in ("", "1") else text
 

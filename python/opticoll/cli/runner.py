@@ -90,6 +90,15 @@ def text_file(
     return File(option, help, write, check, of_rows)
 
 
+def plan_file(help: str) -> File[A, R]:
+    """The file of `--output` for the plan of the only row."""
+
+    def write(asked: A, rows: list[R], path: Path) -> None:
+        named("plan", str(path)).write(vars(rows[0])["plan"], path)
+
+    return text_file("output", help, "plan", write)
+
+
 def rows_file(
     rows_of: Callable[[A, list[R]], Sequence[Row | Mapping[str, object]]] | None = None,
 ) -> File[A, R]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from opticoll import exports
-from opticoll._core import Fabric, Plan
+from opticoll._core import Fabric
 from opticoll.cli.arguments import Source, check_planned, obtain, refuse_given
 from opticoll.cli.option_types import argument, option
 from opticoll.cli.options import WavelengthOption
@@ -22,7 +22,7 @@ from opticoll.inputs.plan_cache import verify_once
 from opticoll.outputs.fabric_names import fabric_text
 from opticoll.outputs.layout import plural
 from opticoll.outputs.rows import Bytes, Count, Positive, Row, hidden, means
-from opticoll.outputs.verification import PlanHead, algorithm_name, head
+from opticoll.outputs.verification import SizedHead, algorithm_name, head
 from opticoll.outputs.watch import Watch
 from opticoll.report.rows_file import read as read_rows
 
@@ -44,16 +44,13 @@ class Parameters(Source):
     wavelength: WavelengthOption = None
 
 
-class ExportRow(PlanHead):
+class ExportRow(SizedHead):
     """A plan that is written to a file."""
 
-    steps: Count = means("Number of time slots really used")
-    transfers: Count = means("Number of transfers; on a ring each is one lightpath")
     format: str = means("Format of the file")
     size_bytes: Bytes | None = means(
         "Size of the collective", absent="the format states chunks and no bytes"
     )
-    plan: Plan = hidden(default=None)
 
 
 class ExportedFabricRow(Row):
@@ -104,7 +101,7 @@ def compute(asked: Parameters, watch: Watch) -> Iterator[AnyRow]:
             "warning: the plan is violated (see `opticoll verify`); so is what is written"
         )
     size_bytes = size_of(plan, asked.size, asked.demand) if form.sized else None
-    yield ExportRow.of(head(plan), format=form.name, size_bytes=size_bytes, plan=plan)
+    yield ExportRow.of(head(plan), format=form.name, size_bytes=size_bytes)
 
 
 def _of_fabric(asked: Parameters, form: str) -> ExportedFabricRow:

@@ -4,22 +4,19 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
-import opticoll
 from opticoll import exports
-from opticoll._core import Plan
 from opticoll.cli.arguments import PartOptions
 from opticoll.cli.option_types import argument, option
 from opticoll.cli.options import InputFormatOption, InputRanksOption
-from opticoll.cli.runner import Command, on_command_line, text_file
+from opticoll.cli.runner import Command, on_command_line, plan_file
 from opticoll.errors import UsageError
 from opticoll.inputs import imported
 from opticoll.inputs.fabric_files import to_fabric
 from opticoll.inputs.plan_cache import verify_once
 from opticoll.outputs.layout import plural
-from opticoll.outputs.rows import Count, hidden, means
-from opticoll.outputs.verification import PlanHead, head, refuted
+from opticoll.outputs.rows import means
+from opticoll.outputs.verification import SizedHead, head, refuted
 from opticoll.outputs.watch import Watch
 
 
@@ -36,14 +33,11 @@ class Import(PartOptions):
     ranks: InputRanksOption = None
 
 
-class ImportRow(PlanHead):
+class ImportRow(SizedHead):
     """A schedule that is proved on a fabric, and kept as a plan."""
 
-    steps: Count = means("Number of time slots really used")
-    transfers: Count = means("Number of transfers; on a ring each is one lightpath")
     file: str = means("File that was read")
     format: str = means("Format of that file")
-    plan: Plan = hidden(default=None)
 
 
 def compute(asked: Import, watch: Watch) -> Iterator[ImportRow]:
@@ -64,7 +58,7 @@ def compute(asked: Import, watch: Watch) -> Iterator[ImportRow]:
     violations = verify_once(plan)
     if violations:
         raise refuted(plan, violations)
-    yield ImportRow.of(head(plan), file=asked.file, format=form.name, plan=plan)
+    yield ImportRow.of(head(plan), file=asked.file, format=form.name)
 
 
 def _text(asked: Import, rows: list[ImportRow]) -> str:
@@ -73,10 +67,6 @@ def _text(asked: Import, rows: list[ImportRow]) -> str:
         f"{row.algorithm}: {row.collective} on {row.ranks} ranks, {plural(row.steps, 'slot')}, "
         f"{plural(row.transfers, 'transfer')}, from {row.format}, proved"
     )
-
-
-def _write(asked: Import, rows: list[ImportRow], path: Path) -> None:
-    opticoll.write_plan(rows[0].plan, path)
 
 
 COMMAND = Command(
@@ -89,13 +79,6 @@ COMMAND = Command(
     text=_text,
     progress_label="reading",
     shape="row",
-    files=(
-        text_file(
-            "output",
-            "File for the plan (required); the ending .zst compresses it",
-            "plan",
-            _write,
-        ),
-    ),
+    files=(plan_file("File for the plan (required); the ending .zst compresses it"),),
 )
 command_line = on_command_line(COMMAND)

@@ -5,15 +5,13 @@
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
-import opticoll
 from opticoll._core import OpticollError, Plan
 from opticoll.cli.arguments import PlanOptions, plan_key, read_request
 from opticoll.cli.option_types import argument
 from opticoll.cli.options import WavelengthOption
-from opticoll.cli.runner import Command, on_command_line, text_file
+from opticoll.cli.runner import Command, on_command_line, plan_file
 from opticoll.inputs.demands import size_of
 from opticoll.inputs.plan_cache import plan_once, verify_once
 from opticoll.inputs.request import Request
@@ -79,7 +77,7 @@ def compute(asked: Parameters, watch: Watch) -> Iterator[PlannedRow]:
     violations = verify_once(plan)
     row, outcome = measured(plan, violations, size_bytes, request.settings, watch)
     held = _held(plan, size_bytes, request, watch) if outcome.policy == CHARGED else {}
-    yield PlannedRow.of(row, plan=plan, **held)
+    yield PlannedRow.of(row, **held)
 
 
 def _held(plan: Plan, size_bytes: int, request: Request, watch: Watch) -> dict[str, Any]:
@@ -111,10 +109,6 @@ def _text(asked: Parameters, rows: list[PlannedRow]) -> str:
     return "\n".join([text, "", *wrapped([said], 0)])
 
 
-def _write(asked: Parameters, rows: list[PlannedRow], path: Path) -> None:
-    opticoll.write_plan(rows[0].plan, path)
-
-
 COMMAND = Command(
     name="plan",
     example="opticoll plan all_gather --fabric optree_paper",
@@ -124,9 +118,7 @@ COMMAND = Command(
     text=_text,
     progress_label="planning",
     shape="row",
-    files=(
-        text_file("output", "File for the plan; the ending .zst compresses it", "plan", _write),
-    ),
+    files=(plan_file("File for the plan; the ending .zst compresses it"),),
     cache_key=_key,
 )
 command_line = on_command_line(COMMAND)

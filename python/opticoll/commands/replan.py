@@ -11,14 +11,12 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import MISSING, dataclass
-from pathlib import Path
 
-import opticoll
 from opticoll._core import Fabric, Plan
 from opticoll._core import replan as core_replan
 from opticoll.cli.arguments import Source, obtain
 from opticoll.cli.option_types import option
-from opticoll.cli.runner import Command, on_command_line, text_file
+from opticoll.cli.runner import Command, on_command_line, plan_file
 from opticoll.errors import OpticollError, UsageError
 from opticoll.inputs.demands import size_of
 from opticoll.inputs.fabric_files import need_fabric
@@ -145,7 +143,6 @@ def compute(asked: Replan, watch: Watch) -> Iterator[ReplanRow]:
     has_switches = plan.fabric.switch_ports > 0
     yield ReplanRow.of(
         row,
-        plan=plan,
         failed=failed,
         before_fabric=before.fabric.spec,
         before_algorithm=before.algorithm,
@@ -193,10 +190,6 @@ def _text(asked: Replan, rows: list[ReplanRow]) -> str:
     return "\n\n".join(parts)
 
 
-def _write(asked: Replan, rows: list[ReplanRow], path: Path) -> None:
-    opticoll.write_plan(rows[0].plan, path)
-
-
 COMMAND = Command(
     name="replan",
     example="opticoll replan all_reduce --fabric wss_grid:rows=4,columns=4 --failed leaving=5",
@@ -206,8 +199,6 @@ COMMAND = Command(
     text=_text,
     progress_label="planning",
     shape="row",
-    files=(
-        text_file("output", "File for the plan; the ending .zst compresses it", "plan", _write),
-    ),
+    files=(plan_file("File for the plan; the ending .zst compresses it"),),
 )
 command_line = on_command_line(COMMAND)

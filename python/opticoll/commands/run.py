@@ -17,8 +17,17 @@ from opticoll.execution.payload import OPERATORS, TYPES, payload_of
 from opticoll.inputs import imported
 from opticoll.inputs.demands import DEFAULT_SIZE
 from opticoll.inputs.plan_cache import verify_once
-from opticoll.outputs.layout import PICOSECONDS, align, human_seconds, plural
-from opticoll.outputs.rows import Bytes, Count, GigabytesPerSecond, Positive, Row, Seconds, means
+from opticoll.outputs.layout import PICOSECONDS, plural
+from opticoll.outputs.rows import (
+    Bytes,
+    Count,
+    GigabytesPerSecond,
+    Positive,
+    Row,
+    Seconds,
+    means,
+    table,
+)
 from opticoll.outputs.verification import refuse_violated, refuted
 from opticoll.outputs.watch import Watch
 
@@ -177,31 +186,17 @@ def _row(asked: Run, job: mpi.Job, name: str, ended: in_process.Ended) -> RunRow
     )
 
 
+SHOWN = (
+    *("size_bytes", "chunks", "elements", "type", "operator", "root", "mode", "time_s"),
+    *("algorithm_bandwidth", "bus_bandwidth", "wrong"),
+)
+OF_LIBRARY = ("library_time_s", "differing")
+
+
 def _text(asked: Run, rows: list[RunRow]) -> str:
     first = rows[0]
     who = "one process" if first.on == "process" else "MPI processes"
-    heading = ["size", "elements", "type", "operator", "root", "mode", "time", "algbw", "busbw"]
-    heading += ["wrong"]
     with_library = first.library_time_s is not None
-    if with_library:
-        heading += ["library", "differing"]
-    cells = [heading]
-    for row in rows:
-        line = [
-            str(row.size_bytes),
-            str(row.elements * row.chunks),
-            row.type,
-            row.operator,
-            str(row.root),
-            row.mode,
-            human_seconds(row.time_s),
-            f"{row.algorithm_bandwidth:.3g} GB/s",
-            f"{row.bus_bandwidth:.3g} GB/s",
-            str(row.wrong),
-        ]
-        if row.library_time_s is not None:
-            line += [human_seconds(row.library_time_s), str(row.differing)]
-        cells.append(line)
     names = dict.fromkeys(row.schedule for row in rows)
     right = all(row.verified for row in rows)
     against = "the definition" + (" and the MPI library's own collective" if with_library else "")
@@ -209,7 +204,7 @@ def _text(asked: Run, rows: list[RunRow]) -> str:
     return "\n".join(
         [
             f"{', '.join(names)}: {first.collective} by {plural(first.ranks, 'rank')}, by {who}",
-            align(cells, right=(0, 1, 4, 6, 7, 8, 9, 10, 11)),
+            table(rows, SHOWN + OF_LIBRARY if with_library else SHOWN),
             verdict,
             "Times are of processes on this machine; they say nothing of a fabric.",
         ]

@@ -156,7 +156,6 @@ class SlotRow(PlanHead):
         default=OMITTED,
     )
     command: str = command_field(default=OMITTED)
-    plan: Plan = hidden(default=None)
     view: str = hidden(default=None)
     loaded: bool | None = hidden(default=None)
 
@@ -182,12 +181,11 @@ def compute(asked: Show, watch: Watch) -> Iterator[SlotRow]:
         )
     yield SlotRow.of(
         head(plan),
-        step_slots=plan.step_slots,
+        plan,
         slot=slot or 0,
         lightpaths=_lightpaths(plan, slot or 0),
         trees=None if shape != "trees" else _trees(plan, asked),
         settings=_settings(plan, asked) if view == "settings" else OMITTED,
-        plan=plan,
         view=shape,
         switches=switches(plan.fabric) or OMITTED,
         loaded=shape == "fabric" and slot is None and ("figure" in watch.files or view is not None),

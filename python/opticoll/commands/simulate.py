@@ -5,7 +5,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from opticoll._core import Fabric, Outcome, Plan
 from opticoll.cli.arguments import FileSource, obtain, plan_key
@@ -18,7 +18,7 @@ from opticoll.inputs.demands import size_of
 from opticoll.inputs.plan_cache import verify_once
 from opticoll.inputs.settings import Settings
 from opticoll.names import canonical, known_names
-from opticoll.outputs.layout import align, cell, human_time, labelled, plural
+from opticoll.outputs.layout import align, format_rate, human_time, labelled, plural
 from opticoll.outputs.plan_row import PlanRow, measured, plan_summary
 from opticoll.outputs.rows import (
     OMITTED,
@@ -27,6 +27,7 @@ from opticoll.outputs.rows import (
     Number,
     Picoseconds,
     Row,
+    Unit,
     Utilisation,
     hidden,
     means,
@@ -72,9 +73,9 @@ class StepRow(Row, core="plan.slots"):
     """A time slot of a plan on light, or a step of a plan on an electrical fabric."""
 
     slot: Count = means("Index of the slot")
-    start_ps: Picoseconds
-    end_ps: Picoseconds
-    reconfiguration_ps: Picoseconds
+    start_ps: Picoseconds = means(heading="start")
+    end_ps: Picoseconds = means(heading="end")
+    reconfiguration_ps: Picoseconds = means(heading="reconfiguration")
     lightpaths: Count
 
 
@@ -92,7 +93,7 @@ class LinkRow(Row, core="plan.links"):
         "Direction, plane or port by which it leaves", omitted=ON_LIGHT, default=OMITTED
     )
     link: str = means("Link in words", omitted=ON_LINKS, default=OMITTED)
-    busy_ps: Picoseconds
+    busy_ps: Picoseconds = means(heading="busy")
     bytes: Bytes
     utilisation: Utilisation = means(
         "Share of its capacity that was used", omitted=ON_LINKS, default=OMITTED
@@ -111,11 +112,13 @@ class RankRow(Row, core="plan.ranks"):
 class BinRow(Row):
     """Bytes that a link carried in a bin of time; links that carried none have no row."""
 
-    start_ps: Picoseconds = means("Time at which the bin begins")
-    end_ps: Picoseconds = means("Time at which the bin ends")
+    start_ps: Picoseconds = means("Time at which the bin begins", "from")
+    end_ps: Picoseconds = means("Time at which the bin ends", "to")
     link: str = means("Link in words")
-    bytes: Number = means("Number of bytes carried in the bin")
-    bits_per_second: Number = means("Mean rate in the bin")
+    bytes: Annotated[float, Unit("B", "{:.0f}".format)] = means("Bytes carried in the bin")
+    bits_per_second: Annotated[float, Unit("bit/s", format_rate)] = means(
+        "Mean rate in the bin", "rate"
+    )
 
 
 class LatencyRow(Row):
@@ -213,9 +216,7 @@ def compute(asked: Simulate, watch: Watch) -> Iterator[SimulateRow]:
     tables: dict[str, Any] = {}
     if asked.per is not None:
         tables[f"per_{asked.per}"] = _TABLES[asked.per](plan, outcome)
-    yield SimulateRow.of(
-        row, outcome, plan=plan, outcome=outcome, **_totals(plan, outcome), **tables
-    )
+    yield SimulateRow.of(row, outcome, outcome=outcome, **_totals(plan, outcome), **tables)
 
 
 def _check_per(per: str | None, settings: Settings) -> None:
@@ -339,51 +340,29 @@ def _text(asked: Simulate, rows: list[SimulateRow]) -> str:
     return "\n\n".join(parts)
 
 
+SHOWN = {
+    "link": ("rank", "direction", "busy_ps", "bytes"),
+    "rank": ("rank", "sent_bytes", "received_bytes", "finish_ps"),
+    "step": ("slot", "start_ps", "end_ps", "reconfiguration_ps", "lightpaths"),
+    "time": ("start_ps", "end_ps", "link", "bytes", "bits_per_second"),
+}
+"""Columns of the tables of simulations with circuits, and of all others but these."""
+
+OF_FLOWS = {
+    "link": ("link", "busy_ps", "bytes", "utilisation"),
+    "step": ("slot", "start_ps", "end_ps", "lightpaths"),
+}
+"""Columns of the tables of electrical fabrics."""
+
+WORDS_OF_FLOWS = {"slot": "step", "lightpaths": "messages"}
+
+
 def _table(row: SimulateRow, per: str) -> str:
     """The steps, links, ranks or bins of a simulation."""
-    fabric, flows = row.plan.fabric, row.start is not None
-    if per == "time":
-        cells = [
-            [
-                human_time(one.start_ps),
-                human_time(one.end_ps),
-                one.link,
-                f"{one.bytes:.0f}",
-                f"{one.bits_per_second / 1e9:.6g}",
-            ]
-            for one in row.per_time
-        ]
-        return align(cells, ["from", "to", "link", "bytes", "Gb/s"], right=(0, 1, 3, 4))
-    if per == "link" and flows:
-        cells = [
-            [one.link, human_time(one.busy_ps), str(one.bytes), f"{one.utilisation:.1%}"]
-            for one in row.per_link
-        ]
-        return align(cells, ["link", "busy", "bytes", "utilisation"], right=(1, 2, 3))
-    if per == "link":
-        cells = [
-            [cell(one.rank), one.direction, human_time(one.busy_ps), str(one.bytes)]
-            for one in row.per_link
-        ]
-        by = "direction" if "direction" in fabric.light_fields else "by"
-        busy = "wavelengths busy" if "wavelengths" in fabric.options else "busy"
-        return align(cells, ["from rank", by, busy, "bytes"], right=range(4))
-    if per == "rank":
-        names = ["rank", "sent_bytes", "received_bytes", "finish_ps"]
-        return table(row.per_rank, names) if row.per_rank else ""
-    cells = [
-        [
-            str(one.slot),
-            human_time(one.start_ps),
-            human_time(one.end_ps),
-            *([] if flows else [human_time(one.reconfiguration_ps)]),
-            str(one.lightpaths),
-        ]
-        for one in row.per_step
-    ]
-    heading = ["slot", "start", "end", "reconfiguration", "lightpaths"]
-    heading = ["step", "start", "end", "messages"] if flows else heading
-    return align(cells, heading, right=range(len(heading)))
+    rows = row[f"per_{per}"]
+    flows = OF_FLOWS if row.start is not None else {}
+    names = flows.get(per, SHOWN[per])
+    return table(rows, names, headings=WORDS_OF_FLOWS if flows else {}) if rows else ""
 
 
 def _summary(row: SimulateRow) -> str:

@@ -39,6 +39,7 @@ from opticoll.outputs.rows import (
     means,
     table,
 )
+from opticoll.outputs.verification import head
 from opticoll.outputs.watch import Watch
 
 
@@ -132,15 +133,12 @@ def compute(asked: Tasks, watch: Watch) -> Iterator[TaskRow]:
         for other in beside:
             problems += task_conflicts([plans[min(index, other)], plans[max(index, other)]])
         yield TaskRow.of(
+            head(plan),
             plan.fabric,
+            task,
             name=_name(task),
-            fabric=plan.fabric.spec,
-            collective=plan.collective.kind,
-            algorithm=plan.asked,
-            chosen=plan.algorithm,
             fabric_latency_s=latency_s(plan.fabric),
             size_bytes=sizes[index],
-            rounds=task.rounds,
             request_s=requests[index] / PICOSECONDS,
             admitted_s=admitted / PICOSECONDS,
             start_s=start / PICOSECONDS,

@@ -3,7 +3,7 @@
 # Not `from __future__ import annotations`: cyclopts reads the types of a dataclass at run time.
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from opticoll.cli.arguments import FileSource, check_planned, names_file, obtain, plan_key
 from opticoll.cli.options import WavelengthOption
@@ -48,7 +48,7 @@ def compute(asked: Parameters, watch: Watch) -> Iterator[ProofRow | ProgramProof
             yield from program_proof_rows(program, asked.source, form.name, fabric)
             return
     plan = obtain(asked, asked.wavelength, watch, as_exported=False)
-    yield replace(proof_row(plan, verify_once(plan)), plan=plan)
+    yield proof_row(plan, verify_once(plan))
 
 
 def _text(asked: Parameters, rows: list[Row]) -> str:

@@ -10,7 +10,8 @@ optree        72
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 from opticoll._core import format_size
 from opticoll.outputs.terminal_text import escaped
@@ -76,6 +77,16 @@ def format_rate(bits_per_second: int) -> str:
         if bits_per_second >= factor:
             return f"{bits_per_second / factor:.6g} {unit}"
     return f"{bits_per_second} b/s"
+
+
+READINGS: dict[str, Callable[[Any], str]] = {
+    "ps": human_time,
+    "s": human_seconds,
+    "B": format_size,
+    "bit/s": format_rate,
+    "%": "{:.1%}".format,
+}
+"""How people read numbers of a unit."""
 
 
 def in_decimal_units(sizes_bytes: Iterable[float]) -> bool:

@@ -49,7 +49,6 @@ from opticoll.outputs.rows import (
     Row,
     Seconds,
     command_field,
-    hidden,
     means,
 )
 from opticoll.outputs.verification import (
@@ -199,7 +198,6 @@ class PlanRow(PlanHead):
         "What to check before the time is trusted, such as a fabric that says no latency"
     )
     command: str = command_field(default=OMITTED)
-    plan: Plan = hidden(default=None)
 
 
 def latency_s(fabric: Fabric) -> float:
@@ -250,23 +248,18 @@ def plan_row(
     algorithm, bus = rates or (None, None)
     return PlanRow.of(
         head(plan),
-        injection_bandwidth=fabric.injection_bandwidth,
+        outcome,
+        plan,
+        plan.collective,
+        fabric,
         fabric_latency_s=latency_s(fabric),
-        root=plan.collective.root,
         size_bytes=size_bytes,
-        size_convention=plan.collective.size_convention,
-        policy=outcome.policy,
-        simulator=outcome.simulator,
-        start=outcome.start,
         settings=[SettingRow.of(one) for one in settings],
-        claimed_steps=plan.claimed_steps,
         bound_steps=steps,
         bound_name=name,
         bound_assumption=assumption,
         wavelengths_used=plan.wavelengths_used if lit else None,
         configurations=plan.configurations if lit else None,
-        time_s=outcome.time_ps / PICOSECONDS,
-        time_ps=outcome.time_ps,
         algorithm_bandwidth=algorithm,
         bus_bandwidth=bus,
         fabric_reconfiguration_s=_reconfiguration_s(fabric),
@@ -287,7 +280,6 @@ def plan_row(
             )
             for name, slots, time_ps, left_out in plan.candidates
         ],
-        reasons=plan.reasons,
         warnings=latency_warnings(fabric, plan.slots - (counted or 0)),
     )
 

@@ -50,7 +50,14 @@ from typing import (
 
 from opticoll._core import Outcome, fields_of, format_size
 from opticoll.errors import UsageError, installing
-from opticoll.outputs.layout import PICOSECONDS, align, format_rate, human_seconds, human_time
+from opticoll.outputs.layout import (
+    PICOSECONDS,
+    align,
+    format_rate,
+    human_seconds,
+    human_time,
+    size_names,
+)
 
 if typing.TYPE_CHECKING:
     import pandas
@@ -255,6 +262,13 @@ class Column:
             return "-"
         return str(value) if self.unit is None else self.unit.text(value)
 
+    def cells(self, values: Sequence[Any]) -> list[str]:
+        """Values that stand together: sizes all in binary or all in decimal units."""
+        if self.unit is None or self.unit.text is not format_size or None in values:
+            return [self.cell(value) for value in values]
+        names = size_names(values)
+        return [names[value] for value in values]
+
 
 _COLUMNS: dict[type[Row], tuple[Column, ...]] = {}
 
@@ -407,13 +421,21 @@ def arrow_stream(content: Any, requested_schema: object = None) -> object:
     return made.__arrow_c_stream__(requested_schema)
 
 
-def table(rows: Sequence[Row], names: Iterable[str], left: Iterable[str] = ()) -> str:
-    """Columns of rows as aligned text; numbers to the right, but those in `left`."""
+def table(
+    rows: Sequence[Row],
+    names: Iterable[str],
+    left: Iterable[str] = (),
+    headings: Mapping[str, str] = types.MappingProxyType({}),
+) -> str:
+    """Columns of rows as aligned text; numbers to the right, but those in `left`.
+
+    `headings` stand in place of those of the columns.
+    """
     known = {column.name: column for column in columns(type(rows[0]))}
     shown = [known[name] for name in names]
-    cells = [[column.cell(row[column.name]) for column in shown] for row in rows]
+    cells = zip(*(one.cells([row[one.name] for row in rows]) for one in shown), strict=True)
     right = [at for at, column in enumerate(shown) if column.number and column.name not in left]
-    return align(cells, [column.heading for column in shown], right)
+    return align(list(cells), [headings.get(one.name, one.heading) for one in shown], right)
 
 
 _TYPES = {str: "string", int: "integer", float: "number", bool: "boolean"}

@@ -68,6 +68,14 @@ class PlanHead(Row):
     wavelengths: Positive | None = means(
         "Number of wavelengths of each directed fibre", absent="the fabric has no wavelengths"
     )
+    plan: Plan = hidden(default=None)
+
+
+class SizedHead(PlanHead):
+    """What a plan is for, and how much it is."""
+
+    steps: Count = means("Number of time slots really used")
+    transfers: Count = means("Number of transfers; on a ring each is one lightpath")
 
 
 def head(plan: Plan) -> dict[str, Any]:
@@ -85,21 +93,19 @@ def head(plan: Plan) -> dict[str, Any]:
         "form": "folded" if plan.folded else "pipelined" if plan.pipelined else "full",
         "pipeline_wavelengths": wavelengths,
         "pipeline_pieces": pieces,
+        "plan": plan,
     }
 
 
-class ProofRow(PlanHead):
+class ProofRow(SizedHead):
     """Whether a plan is proved, and everything that is wrong with it."""
 
-    steps: Count = means("Number of time slots really used")
-    transfers: Count = means("Number of transfers; on a ring each is one lightpath")
     form: Form = means(FORM)
     pipeline_wavelengths: Count | None = means(ON_WAVELENGTHS, absent=NOT_PIPELINED)
     pipeline_pieces: Count | None = means(OF_PIECES, absent=NOT_PIPELINED)
     verified: bool = means("Whether there are no violations")
     violations: list[ViolationRow] = means("Everything that is wrong with the plan")
     command: str = command_field(default=OMITTED)
-    plan: Plan = hidden(default=None)
 
 
 class ProgramViolationRow(Row):

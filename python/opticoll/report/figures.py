@@ -12,14 +12,13 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from opticoll._core import format_size
 from opticoll.errors import UsageError, installing
-from opticoll.outputs.layout import format_rate, human_seconds
+from opticoll.outputs.layout import READINGS
 from opticoll.plot import style
 from opticoll.report.table import LAST, Shown, ShownTable
 
@@ -61,14 +60,6 @@ LABELS = {
     "": "datum.value >= 1 ? format(datum.value, ',~r') : format(datum.value, '~g')",
 }
 """How axes write numbers of a unit, as Vega expressions."""
-
-READINGS: dict[str, Callable[[Any], str]] = {
-    "s": human_seconds,
-    "B": format_size,
-    "bit/s": format_rate,
-    "%": "{:.1%}".format,
-}
-"""How captions write numbers of a unit."""
 
 CAPTION: Spec = {
     "anchor": "start",
@@ -326,7 +317,9 @@ def _caption(table: ShownTable, choice: Spec, rows: Sequence[int]) -> list[str]:
     used = [choice[role] for role in ("x", "y", "colour", "facet")]
     held = [one for one in table.columns if one.name in choice["held"] and one.name not in used]
     used += [*LAST, *(one.name for one in held)]
-    lines = [f"{one.heading}: {_reading(choice['held'][one.name], one.unit)}" for one in held]
+    lines = [
+        f"{one.heading}: {READINGS.get(one.unit, str)(choice['held'][one.name])}" for one in held
+    ]
     (across,) = (one for one in table.columns if one.name == choice["x"])
     drawn = [row for row in rows if across.values[row] is not None]
     level: list[int] = []
@@ -349,11 +342,6 @@ def _caption(table: ShownTable, choice: Spec, rows: Sequence[int]) -> list[str]:
 def _at(column: Shown, rows: Iterable[int]) -> list[Any]:
     """The values of a column in some rows, each once."""
     return list(dict.fromkeys(column.values[row] for row in rows))
-
-
-def _reading(value: Any, unit: str) -> str:
-    """A value as people read it."""
-    return READINGS.get(unit, str)(value)
 
 
 def _is_dashed(column: Shown) -> bool:

@@ -21,8 +21,7 @@ from opticoll.cli.command_line import words
 from opticoll.errors import UsageError
 from opticoll.formats.atomic import write_file
 from opticoll.inputs.values import to_bytes
-from opticoll.notebook import UNITS
-from opticoll.outputs.layout import PICOSECONDS, describe_size, plural
+from opticoll.outputs.layout import PICOSECONDS, READINGS, describe_size, plural
 from opticoll.outputs.plan_row import FABRIC_LATENCY, measured
 from opticoll.outputs.rows import plain as rows_plain
 from opticoll.report import figures, plan_page, rows_file
@@ -250,7 +249,7 @@ def _answer(table: ShownTable, choice: figures.Spec | None) -> list[Fact]:
 def _reading(one: Shown, row: int) -> str:
     """A value in words."""
     value = one.values[row]
-    return UNITS[one.unit](value) if one.unit in UNITS and value is not None else str(value)
+    return READINGS[one.unit](value) if one.unit in READINGS and value is not None else str(value)
 
 
 def _without_options(spelled: str) -> str:

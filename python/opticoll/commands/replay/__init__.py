@@ -56,6 +56,7 @@ from opticoll.outputs.rows import (
     command_field,
     hidden,
     means,
+    table,
 )
 from opticoll.outputs.verification import algorithm_name
 from opticoll.outputs.watch import Watch
@@ -144,10 +145,10 @@ class ReplayRankRow(Row, core="replay.ranks"):
     """A rank: its end, its local work, its time in calls and in setting up lightpaths."""
 
     rank: Count = means("Rank")
-    finish_s: Seconds
-    compute_s: Seconds
-    calls_s: Seconds
-    setting_up_s: Seconds
+    finish_s: Seconds = means(heading="ends")
+    compute_s: Seconds = means(heading="local work")
+    calls_s: Seconds = means(heading="in calls")
+    setting_up_s: Seconds = means(heading="of that setting up")
     messages: Count
     bytes: Bytes
 
@@ -548,23 +549,10 @@ def _calls(row: ReplayRow) -> str:
 
 def _ranks(row: ReplayRow) -> str:
     lit = row.light_paths is not None and any(one.setting_up_s for one in row.per_rank)
-    lines = [
-        [
-            str(one.rank),
-            duration(one.finish_s),
-            duration(one.compute_s),
-            duration(one.calls_s),
-            *([duration(one.setting_up_s)] if lit else []),
-            f"{one.messages:,}",
-            _amount(one.bytes),
-        ]
-        for one in row.per_rank[:MOST_RANKS]
-    ]
-    heading = ["rank", "ends", "local work", "in calls"]
-    heading += [*(["of that setting up"] if lit else []), "messages", "bytes"]
-    table = align(lines, heading, right=range(len(heading)))
-    rest = row.ranks - MOST_RANKS
-    return f"{table}\nand {plural(rest, 'rank')} more (--json has all)" if rest > 0 else table
+    names = ["rank", "finish_s", "compute_s", "calls_s", "setting_up_s", "messages", "bytes"]
+    shown = [name for name in names if lit or name != "setting_up_s"]
+    told = table(row.per_rank[:MOST_RANKS], shown)
+    return "\n".join([told, *and_more(row.ranks, MOST_RANKS, " ranks")])
 
 
 def _rows(asked: Parameters, rows: list[ReplayRow]) -> Sequence[Row]:

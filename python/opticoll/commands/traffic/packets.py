@@ -39,6 +39,7 @@ from opticoll.outputs.rows import (
     command_field,
     hidden,
     means,
+    table,
 )
 from opticoll.outputs.watch import Watch
 
@@ -77,27 +78,29 @@ class TrafficRow(Row, core="packets"):
     )
     fabric_latency_s: Seconds = means(FABRIC_LATENCY)
     pattern: str = means("Pattern of who sends to whom, as given")
-    message_bytes: Bytes = means("Bytes of a message")
-    period_s: Seconds = means("Time from one message of a terminal to its next")
+    message_bytes: Bytes = means("Bytes of a message", "bytes")
+    period_s: Seconds = means("Time from one message of a terminal to its next", "period")
     messages: Count = means("Number of messages of each terminal")
     routing: str = means("Routing: minimal, valiant, adaptive or progressive")
     settings: str = means(
         "Settings that are no defaults, as name=value with spaces between them; empty where there "
         "are none"
     )
-    last_delivery_s: Seconds = means("Time at which the last message is delivered")
+    last_delivery_s: Seconds = means("Time at which the last message is delivered", "last delivery")
     mean_last_delivery_s: Seconds = means("Mean over terminals of the time of their last delivery")
     messages_delivered: Count = means("Number of messages delivered to all terminals")
     bytes_delivered: Bytes
-    mean_message_latency_s: Seconds = means("Mean latency of a message")
+    mean_message_latency_s: Seconds = means("Mean latency of a message", "mean latency")
     p50_message_latency_s: Seconds = means("Median latency of a message")
     p90_message_latency_s: Seconds = means("Latency that 90 percent of messages do not exceed")
-    p99_message_latency_s: Seconds = means("Latency that 99 percent of messages do not exceed")
+    p99_message_latency_s: Seconds = means(
+        "Latency that 99 percent of messages do not exceed", "99 %"
+    )
     p999_message_latency_s: Seconds = means("Latency that 99.9 percent of messages do not exceed")
-    max_message_latency_s: Seconds = means("Longest latency of a message")
+    max_message_latency_s: Seconds = means("Longest latency of a message", "max")
     mean_chunk_latency_s: Seconds = means("Mean latency of a chunk")
     max_chunk_latency_s: Seconds = means("Longest latency of a chunk")
-    mean_hops: Number
+    mean_hops: Number = means(heading="hops")
     minimal_chunks: Count
     detoured_chunks: Count
     bottleneck: str | None = means(
@@ -109,9 +112,9 @@ class TrafficRow(Row, core="packets"):
     local_bytes: Bytes = means(
         "Bytes on links within groups, or between routers where there are no groups"
     )
-    local_stall_s: Seconds = means("Stalls of links within groups")
+    local_stall_s: Seconds = means("Stalls of links within groups", "local stalls")
     global_bytes: Bytes = means("Bytes on links between groups")
-    global_stall_s: Seconds = means("Stalls of links between groups")
+    global_stall_s: Seconds = means("Stalls of links between groups", "global stalls")
     ejection_bytes: Bytes = means("Bytes on links to terminals")
     ejection_stall_s: Seconds = means("Stalls of links to terminals")
     router_forwards: Count
@@ -284,29 +287,18 @@ def _summary(row: TrafficRow) -> str:
     return f"{head}\n\n{align(facts)}"
 
 
+SHOWN = (
+    *("pattern", "message_bytes", "period_s", "routing", "last_delivery_s"),
+    *("mean_message_latency_s", "p99_message_latency_s", "max_message_latency_s", "mean_hops"),
+    *("local_stall_s", "global_stall_s"),
+)
+
+
 def _table(rows: list[TrafficRow]) -> str:
     """A line for each case."""
-    cells = [
-        [
-            row.pattern,
-            format_size(row.message_bytes),
-            human_seconds(row.period_s),
-            row.routing,
-            human_seconds(row.last_delivery_s),
-            human_seconds(row.mean_message_latency_s),
-            human_seconds(row.p99_message_latency_s),
-            human_seconds(row.max_message_latency_s),
-            f"{row.mean_hops:.3f}",
-            human_seconds(row.local_stall_s + row.global_stall_s),
-        ]
-        for row in rows
-    ]
-    heading = ["pattern", "bytes", "period", "routing", "last delivery", "mean latency", "99 %"]
-    heading += ["max", "hops", "stalls"]
     first = rows[0]
     head = f"{first.messages} messages from each of {first.terminals} terminals"
-    table = align(cells, heading, right=range(4, len(heading)))
-    return f"{head} of {fabric_text(first.fabric)}\n{table}"
+    return f"{head} of {fabric_text(first.fabric)}\n{table(rows, SHOWN)}"
 
 
 def draw(rows: list[TrafficRow], path: Path) -> None:

@@ -194,13 +194,15 @@ class Train:
 class AllReduceRow(Row):
     """All buckets of one size, and what the all_reduce of one of them costs."""
 
-    size_bytes: Bytes = means("Size of the all_reduce")
-    count: Positive = means("Number of buckets of this size")
+    size_bytes: Bytes = means("Size of the all_reduce", "all_reduce of")
+    count: Positive = means("Number of buckets of this size", "times")
     algorithm: str = means("Algorithm, or what `auto` chose")
     steps: Count = means("Number of time slots of the plan")
-    time_s: Seconds = means("Time of one all_reduce")
-    reconfiguration_s: Seconds = means("Part of that time that is reconfiguration")
-    control_s: Seconds = means("Part of that time that is control")
+    time_s: Seconds = means("Time of one all_reduce", "each")
+    reconfiguration_s: Seconds = means(
+        "Part of that time that is reconfiguration", "reconfiguration"
+    )
+    control_s: Seconds = means("Part of that time that is control", "control")
     verified: bool = means("Whether its plans are proved")
 
 
@@ -367,6 +369,7 @@ def _grouped(
     return TrainingRow.of(
         _common(asked, fabric, batch, named, rule, model, grouped.iteration.time_ps),
         {"simulator": grouped.simulator, "policy": grouped.policy, "start": None},
+        *(named, fabric, asked),
         algorithm=_algorithm_name(asked),
         gradient_bytes=named.parameters * wide,
         compute_s=mean.compute_s,
@@ -428,6 +431,7 @@ def _row(
         _common(asked, fabric, batch, named, rule, model, iteration.time_ps),
         iteration,
         any_cost or {"simulator": "", "policy": None, "start": None},
+        *(named, fabric, asked),
         warnings=[
             *_warnings(asked, named, batch, fabric.ranks),
             *_latency_warnings(fabric),
@@ -472,24 +476,15 @@ def _common(
         training_s = (setup_ps + iterations * time_ps) / PICOSECONDS
     return {
         "model": named.name,
-        "label": named.label,
         "warnings": _latency_warnings(fabric),
-        "parameters": named.parameters,
         "tensors": sum(len(tensors) for _, tensors, _, _ in model.layers),
-        "gradients": asked.gradients,
         "fabric": fabric.spec,
-        "ranks": fabric.ranks,
-        "injection_bandwidth": fabric.injection_bandwidth,
         "fabric_latency_s": latency_s(fabric),
         "batch": batch,
-        "compute": named.compute,
-        "memory": named.memory,
         "buckets": rule,
-        "overlap": asked.overlap,
         "iteration_s": time_ps / PICOSECONDS,
         "samples_per_s": together * PICOSECONDS / max(time_ps, 1),
         "setup_s": setup_ps / PICOSECONDS,
-        "epochs": asked.epochs,
         "samples": samples,
         "iterations": iterations,
         "training_s": training_s,

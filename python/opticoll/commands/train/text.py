@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from opticoll.outputs.fabric_names import fabric_labels, fabric_text
 from opticoll.outputs.layout import align, and_more, duration, format_rate, plural, size_names
 from opticoll.outputs.plan_row import capacity_lines, different_ranks, latency_fact
+from opticoll.outputs.rows import table
 
 if TYPE_CHECKING:
     from opticoll.commands.train import TrainingRow
@@ -206,9 +207,8 @@ def _stages(groups: GroupsRow) -> str:
         [str(part.stage), *(duration(part[key]) for key in GROUP_PARTS.values())]
         for part in groups.parts[:-1][:MOST_SIZES]
     ]
-    table = align(lines, ["stage", *names], right=range(1, 7))
-    rest = len(groups.parts) - 1 - MOST_SIZES
-    return f"{table}\nand {rest} stages more (all of them with --json)" if rest > 0 else table
+    told = align(lines, ["stage", *names], right=range(1, 7))
+    return "\n".join([told, *and_more(len(groups.parts) - 1, MOST_SIZES, " stages")])
 
 
 def _group_collectives(groups: GroupsRow) -> str:
@@ -230,27 +230,14 @@ def _group_collectives(groups: GroupsRow) -> str:
     ]
     heading = ["group", "collective", "ranks", "size", "times", "algorithm"]
     heading += ["each", "reconfiguration"] if timed else []
-    table = align(lines, heading, right=(2, 3, 4, 6, 7) if timed else (2, 3, 4))
-    return "\n".join([table, *and_more(len(ordered), MOST_SIZES)])
+    told = align(lines, heading, right=(2, 3, 4, 6, 7) if timed else (2, 3, 4))
+    return "\n".join([told, *and_more(len(ordered), MOST_SIZES)])
+
+
+SHOWN = ("size_bytes", "count", "algorithm", "steps", "time_s", "reconfiguration_s", "control_s")
 
 
 def _sizes(row: TrainingRow) -> str:
     """What all_reduces cost: those that take longest in all."""
     ordered = sorted(row.collectives, key=lambda one: -one.count * one.time_s)
-    names = size_names(one.size_bytes for one in ordered)
-    lines = [
-        [
-            names[one.size_bytes],
-            str(one.count),
-            one.algorithm,
-            str(one.steps),
-            duration(one.time_s),
-            duration(one.reconfiguration_s),
-            duration(one.control_s),
-        ]
-        for one in ordered[:MOST_SIZES]
-    ]
-    heading = ["all_reduce of", "times", "algorithm", "steps", "each", "reconfiguration", "control"]
-    table = align(lines, heading, right=(1, 3, 4, 5, 6))
-    rest = len(ordered) - MOST_SIZES
-    return f"{table}\nand {rest} sizes more (all of them with --json)" if rest > 0 else table
+    return "\n".join([table(ordered[:MOST_SIZES], SHOWN), *and_more(len(ordered), MOST_SIZES)])
