@@ -12,7 +12,8 @@ FabricError
 """
 
 import shlex
-from importlib import metadata
+from importlib import import_module, metadata
+from typing import Any
 
 from opticoll._core import (
     AlgorithmError,
@@ -84,3 +85,21 @@ def installing(extra: str) -> str:
     needed = [one.split(";") for one in metadata.requires("opticoll") or []]
     own = [one[0].strip() for one in needed if one[1:] and shlex.split(one[1])[-1] == extra]
     return f"pip install {shlex.join(own)}"
+
+
+def needed(module: str, use: str, extra: str = "", package: str = "") -> Any:
+    """A module of a package that may be missing; `use` begins the sentence that says so.
+
+    Raises
+    ------
+    UsageError
+        It is not installed.
+    """
+    try:
+        return import_module(module)
+    except ImportError as error:
+        package = package or module.partition(".")[0]
+        command = installing(extra) if extra else f"pip install {package}"
+        raise UsageError(
+            f"{use} the package `{package}`, which is not installed; `{command}` does it"
+        ) from error

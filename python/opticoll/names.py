@@ -148,16 +148,22 @@ def _letters(name: str) -> str:
     return name.replace("-", "").replace("_", "").lower()
 
 
+def defaults(*kinds: str) -> dict[str, str]:
+    """The defaults of the settings of some kinds, by their names."""
+    return {
+        record["name"]: one["meaning"]
+        for kind in kinds
+        for record in _core.records(kind)
+        for one in record["options"]
+        if one["name"] == "default"
+    }
+
+
 def without_defaults(kind: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """The settings of a kind that differ from their defaults.
 
     >>> without_defaults("settings", {"routing": "minimal", "packet": "4KiB"})
     {'packet': '4KiB'}
     """
-    default = {
-        record["name"]: one["meaning"]
-        for record in _core.records(kind)
-        for one in record["options"]
-        if one["name"] == "default"
-    }
-    return {name: value for name, value in given.items() if str(value) != default.get(name)}
+    usual = defaults(kind)
+    return {name: value for name, value in given.items() if str(value) != usual.get(name)}

@@ -9,7 +9,7 @@ use opticoll::units::Bytes;
 use pyo3::prelude::*;
 
 use crate::collective::{Demand, asked};
-use crate::error::{FabricError, IntoPyErr};
+use crate::error::{FabricError, IntoPyErr, OrRaise};
 use crate::fabric::Fabric;
 use crate::interrupt;
 
@@ -42,7 +42,7 @@ pub(crate) fn time_bound(
     let given = given
         .into_iter()
         .filter_map(|(name, text)| Some((name, text?)));
-    let method = simulate::Method::from_settings(given).map_err(IntoPyErr::into_py_err)?;
+    let method = simulate::Method::from_settings(given).or_raise()?;
     let size = Bytes::new(size_bytes);
     interrupt::run(py, || {
         match planner::stated_bound(&fabric.fabric, &collective, size, &method) {
@@ -82,14 +82,14 @@ pub(crate) fn time_bounds(
     let given = given
         .into_iter()
         .filter_map(|(name, text)| Some((name, text?)));
-    let method = simulate::Method::from_settings(given).map_err(IntoPyErr::into_py_err)?;
+    let method = simulate::Method::from_settings(given).or_raise()?;
     let (fabric, size) = (fabric.fabric, Bytes::new(size_bytes));
-    let simulator = simulate::Simulator::of(&fabric, &method).map_err(IntoPyErr::into_py_err)?;
+    let simulator = simulate::Simulator::of(&fabric, &method).or_raise()?;
     let policy = method.policy.unwrap_or(simulate::default_policy(&fabric));
     if let Some(circuits) = fabric.circuits() {
         let refused = |reason| SimulationError::policy(simulator.name, policy, reason);
         let charge = circuits.charge(policy.name()).map_err(refused);
-        charge.map_err(IntoPyErr::into_py_err)?;
+        charge.or_raise()?;
     }
     let bounds = interrupt::attempt(py, || {
         planner::time_bounds(&fabric, &collective, size, &method)

@@ -7,7 +7,7 @@ use opticoll::simulate::burst;
 use opticoll::simulate::burst::{BurstNetwork, BurstSettings, BurstWork, erlang};
 use pyo3::prelude::*;
 
-use crate::error::IntoPyErr;
+use crate::error::OrRaise;
 use crate::interrupt;
 use crate::method::texts;
 use crate::table::Outcome;
@@ -26,7 +26,7 @@ pub(crate) fn simulate_bursts(
     threads: usize,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Outcome> {
-    let settings = BurstSettings::from_texts(texts(&settings)).map_err(IntoPyErr::into_py_err)?;
+    let settings = BurstSettings::from_texts(texts(&settings)).or_raise()?;
     let network = network_of(py, fabric)?;
     interrupt::watched(py, progress, |tell| {
         burst::simulate(&network, &BurstWork::Random, &settings, threads, |one| {

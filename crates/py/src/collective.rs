@@ -5,11 +5,10 @@ use std::sync::Arc;
 use opticoll::collective;
 use opticoll::collective::demand::generate;
 use opticoll::collective::{CollectiveError, CollectiveKind, DemandMatrix, Holders};
-use opticoll::spec::SpecError;
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 
-use crate::error::IntoPyErr;
+use crate::error::OrRaise;
 
 /// The bytes that each rank sends to each other in an all_to_all.
 ///
@@ -62,8 +61,10 @@ impl Demand {
         }
         let ranks = u32::try_from(ranks).unwrap_or(u32::MAX);
         let demand = DemandMatrix::of_matrix(ranks, &amounts.concat());
-        let demand = demand.map_err(CollectiveError::from).and_then(Demand::of);
-        demand.map_err(IntoPyErr::into_py_err)
+        demand
+            .map_err(CollectiveError::from)
+            .and_then(Demand::of)
+            .or_raise()
     }
 
     /// The bytes from each source, a row each, to each destination.
@@ -93,10 +94,9 @@ getters! { Demand |self|
 /// The demand among so many ranks that a specification such as `zipf:exponent=1.2,seed=0` names.
 #[pyfunction]
 pub(crate) fn generated_demand(spec: &str, ranks: u32) -> PyResult<Demand> {
-    let spec = spec.parse().map_err(SpecError::into_py_err)?;
+    let spec = spec.parse().or_raise()?;
     let demand = generate::generate(&spec, ranks).map_err(CollectiveError::from);
-    let demand = demand.and_then(Demand::of);
-    demand.map_err(IntoPyErr::into_py_err)
+    demand.and_then(Demand::of).or_raise()
 }
 
 /// A collective on so many ranks with a root, and with a demand if there is one.
@@ -106,14 +106,14 @@ pub(crate) fn asked(
     root: u32,
     demand: Option<&Demand>,
 ) -> PyResult<collective::Collective> {
-    let kind: CollectiveKind = kind.parse().map_err(IntoPyErr::into_py_err)?;
+    let kind: CollectiveKind = kind.parse().or_raise()?;
     let collective = collective::Collective::new(kind, ranks)
         .and_then(|collective| collective.with_root(root))
-        .map_err(IntoPyErr::into_py_err)?;
+        .or_raise()?;
     match demand {
         Some(demand) => collective
             .with_demand(DemandMatrix::clone(&demand.matrix))
-            .map_err(IntoPyErr::into_py_err),
+            .or_raise(),
         None => Ok(collective),
     }
 }
@@ -187,8 +187,7 @@ impl Collective {
         demand: Option<Demand>,
     ) -> PyResult<Collective> {
         let collective = asked(kind, ranks, root, demand.as_ref())?;
-        let collective = collective.with_pieces(pieces);
-        let collective = collective.map_err(IntoPyErr::into_py_err)?;
+        let collective = collective.with_pieces(pieces).or_raise()?;
         Ok(Collective { collective })
     }
 

@@ -12,7 +12,7 @@ use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 
 use crate::burst::network_of;
-use crate::error::{IntoPyErr, ScheduleError};
+use crate::error::{OrRaise, ScheduleError};
 use crate::interrupt;
 use crate::method::{Size, texts};
 use crate::plan::Plan;
@@ -79,7 +79,7 @@ pub(crate) fn simulate_collectives(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Outcome> {
     let read = Congestion::from_texts(texts(&settings));
-    let (congestion, settings) = read.map_err(IntoPyErr::into_py_err)?;
+    let (congestion, settings) = read.or_raise()?;
     let network = network_of(py, fabric)?;
     let (plan, size) = (messages(plan)?, size.bytes()?);
     let work = match external {
@@ -138,9 +138,9 @@ pub(crate) fn place_ranks(
     let (plan, size) = (messages(plan)?, size.bytes()?);
     interrupt::run(py, || {
         let jobs: Vec<(_, Bytes)> = vec![(&plan.schedule, size); copies];
-        let problem = Problem::on_network(&network, &jobs).map_err(IntoPyErr::into_py_err)?;
+        let problem = Problem::on_network(&network, &jobs).or_raise()?;
         for start in &starts {
-            problem.check(start).map_err(IntoPyErr::into_py_err)?;
+            problem.check(start).or_raise()?;
         }
         let placement = match (search, starts.first()) {
             (false, Some(start)) => rank_mapping::judge(&problem, start),

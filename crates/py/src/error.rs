@@ -63,10 +63,36 @@ pub(crate) trait IntoPyErr {
     fn into_py_err(self) -> PyErr;
 }
 
-impl IntoPyErr for UnitProblem {
-    fn into_py_err(self) -> PyErr {
-        UnitError::new_err(self.to_string())
+/// What may have failed with an error of the core, which then is raised.
+pub(crate) trait OrRaise<T> {
+    /// The value, or the exception.
+    fn or_raise(self) -> PyResult<T>;
+}
+
+impl<T, E: IntoPyErr> OrRaise<T> for Result<T, E> {
+    fn or_raise(self) -> PyResult<T> {
+        self.map_err(IntoPyErr::into_py_err)
     }
+}
+
+/// Errors of the core that are one exception each.
+macro_rules! raised_as {
+    ($($problem:ident => $kind:ident;)*) => {$(
+        impl IntoPyErr for $problem {
+            fn into_py_err(self) -> PyErr {
+                $kind::new_err(self.to_string())
+            }
+        }
+    )*};
+}
+
+raised_as! {
+    UnitProblem => UnitError;
+    WrongFamily => FabricError;
+    AlgorithmProblem => AlgorithmError;
+    SpecError => AlgorithmError;
+    PlanTextError => PlanFileError;
+    TrainingProblem => TrainingError;
 }
 
 impl IntoPyErr for FabricProblem {
@@ -87,12 +113,6 @@ impl IntoPyErr for FabricProblem {
     }
 }
 
-impl IntoPyErr for WrongFamily {
-    fn into_py_err(self) -> PyErr {
-        FabricError::new_err(self.to_string())
-    }
-}
-
 impl IntoPyErr for CollectiveProblem {
     fn into_py_err(self) -> PyErr {
         let error = CollectiveError::new_err(self.to_string());
@@ -102,12 +122,6 @@ impl IntoPyErr for CollectiveProblem {
             }
             _ => error,
         }
-    }
-}
-
-impl IntoPyErr for AlgorithmProblem {
-    fn into_py_err(self) -> PyErr {
-        AlgorithmError::new_err(self.to_string())
     }
 }
 
@@ -130,12 +144,6 @@ impl IntoPyErr for PlannerProblem {
     }
 }
 
-impl IntoPyErr for SpecError {
-    fn into_py_err(self) -> PyErr {
-        AlgorithmError::new_err(self.to_string())
-    }
-}
-
 impl IntoPyErr for PlacementError {
     fn into_py_err(self) -> PyErr {
         match self.problem {
@@ -145,12 +153,6 @@ impl IntoPyErr for PlacementError {
                 WavelengthError::new_err(self.to_string())
             }
         }
-    }
-}
-
-impl IntoPyErr for PlanTextError {
-    fn into_py_err(self) -> PyErr {
-        PlanFileError::new_err(self.to_string())
     }
 }
 
@@ -171,12 +173,6 @@ impl IntoPyErr for SimulationProblem {
             "setting",
             setting,
         )
-    }
-}
-
-impl IntoPyErr for TrainingProblem {
-    fn into_py_err(self) -> PyErr {
-        TrainingError::new_err(self.to_string())
     }
 }
 

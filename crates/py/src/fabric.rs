@@ -12,7 +12,7 @@ use opticoll::units::{Rate, Time};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::error::{FabricError, IntoPyErr};
+use crate::error::{FabricError, OrRaise};
 use crate::interrupt;
 
 /// A network: a family, such as `wdm_ring` or `dragonfly`, and its options.
@@ -116,7 +116,7 @@ impl Fabric {
             }
             text = merged.to_string();
         }
-        let fabric = fabric::Fabric::parse(&text).map_err(IntoPyErr::into_py_err)?;
+        let fabric = fabric::Fabric::parse(&text).or_raise()?;
         Ok(Fabric { fabric })
     }
 
@@ -162,7 +162,7 @@ impl Fabric {
     /// >>> opticoll.Fabric("torus:dims=4x4").part([0, 4, 8]).ranks
     /// 3
     fn part(&self, members: Vec<u32>) -> PyResult<Fabric> {
-        let part = self.fabric.part(&members).map_err(IntoPyErr::into_py_err)?;
+        let part = self.fabric.part(&members).or_raise()?;
         Ok(Fabric { fabric: part })
     }
 
@@ -189,7 +189,7 @@ impl Fabric {
                 link: None,
             }),
         })?;
-        let fabric = fabric::Fabric::new(custom.map_err(IntoPyErr::into_py_err)?);
+        let fabric = fabric::Fabric::new(custom.or_raise()?);
         Ok(Fabric { fabric })
     }
 
@@ -234,7 +234,7 @@ impl Fabric {
             .map(|option| &option.record)
             .filter(|record| record.role == Role::Broken);
         let spec = broken.fold(self.fabric.spec(), |spec, record| spec.without(record.name));
-        let fabric = fabric::Fabric::parse(&spec.to_string()).map_err(IntoPyErr::into_py_err)?;
+        let fabric = fabric::Fabric::parse(&spec.to_string()).or_raise()?;
         Ok(Fabric { fabric })
     }
 

@@ -4,12 +4,12 @@ use opticoll::families;
 use opticoll::planner::replan as planned_anew;
 use opticoll::simulate::tasks;
 use opticoll::simulate::tasks::Task;
-use opticoll::spec::{Spec, SpecError};
+use opticoll::spec::Spec;
 use opticoll::units::{Bytes, Time};
 use opticoll::verify;
 use pyo3::prelude::*;
 
-use crate::error::IntoPyErr;
+use crate::error::OrRaise;
 use crate::interrupt;
 use crate::method::{Settings, Size, method};
 use crate::plan::Plan;
@@ -31,9 +31,9 @@ pub(crate) fn replan(
 ) -> PyResult<(Plan, u64, u64)> {
     let method = method(settings.clone())?;
     let size = plan.size_or(size)?;
-    let asked: Spec = algorithm.parse().map_err(SpecError::into_py_err)?;
+    let asked: Spec = algorithm.parse().or_raise()?;
     let before = plan.rows();
-    let left = families::after(&before.fabric, failed).map_err(IntoPyErr::into_py_err)?;
+    let left = families::after(&before.fabric, failed).or_raise()?;
     let anew = interrupt::attempt(py, || {
         planned_anew::replan(before, &left, &asked, size, &method)
     })?;

@@ -19,7 +19,7 @@ use opticoll::workload::training::memory::GroupedMemory;
 use opticoll::workload::training::{Model, TrainingError as TrainingProblem, models};
 use pyo3::prelude::*;
 
-use crate::error::{IntoPyErr, TrainingError};
+use crate::error::{IntoPyErr, OrRaise, TrainingError};
 use crate::fabric::Fabric;
 use crate::interrupt;
 use crate::method::{Settings, method};
@@ -69,8 +69,7 @@ impl GroupedTraining {
     }
 
     fn collectives(&self) -> PyResult<BTreeMap<GroupCollective, u64>> {
-        let all = self.training.collectives();
-        all.map_err(IntoPyErr::into_py_err)
+        self.training.collectives().or_raise()
     }
 }
 
@@ -160,7 +159,7 @@ impl GroupedTraining {
                 batch,
             })
         };
-        made().map_err(IntoPyErr::into_py_err)
+        made().or_raise()
     }
 
     /// The ranks of tensor, pipeline, expert and data parallelism.
@@ -247,15 +246,13 @@ impl GroupedTraining {
         algorithms: BTreeMap<String, String>,
         settings: Option<Settings>,
     ) -> PyResult<Outcome> {
-        let medium = Medium::parse_for(fabric, self.training.groups.ranks());
-        let medium = medium.map_err(IntoPyErr::into_py_err)?;
-        let network = Transport::new(medium, None::<Vec<(&str, &str)>>);
-        let network = network.map_err(IntoPyErr::into_py_err)?;
+        let medium = Medium::parse_for(fabric, self.training.groups.ranks()).or_raise()?;
+        let network = Transport::new(medium, None::<Vec<(&str, &str)>>).or_raise()?;
         let method = method(settings)?;
         let mut chosen = Algorithms::default();
         for (collective, algorithm) in &algorithms {
-            let kind = CollectiveKind::from_str(collective).map_err(IntoPyErr::into_py_err)?;
-            chosen = chosen.with(kind, algorithm.parse().map_err(IntoPyErr::into_py_err)?);
+            let kind = CollectiveKind::from_str(collective).or_raise()?;
+            chosen = chosen.with(kind, algorithm.parse().or_raise()?);
         }
         interrupt::attempt(py, || self.training.over(&network, &method, &chosen))
             .map(Outcome::from_core)
@@ -282,7 +279,7 @@ impl GroupedTraining {
 #[pyo3(signature = (fabric, **settings: "Unpack[Settings]"))]
 pub(crate) fn carries_messages(fabric: &Fabric, settings: Option<Settings>) -> PyResult<bool> {
     let method = method(settings)?;
-    let simulator = Simulator::of(&fabric.fabric, &method).map_err(IntoPyErr::into_py_err)?;
+    let simulator = Simulator::of(&fabric.fabric, &method).or_raise()?;
     let live = simulator.live;
     Ok(live.is_some_and(|live| live(&fabric.fabric, &method).is_ok()))
 }

@@ -10,7 +10,7 @@ use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-use crate::error::{IntoPyErr, MemoryLimitError};
+use crate::error::{IntoPyErr, MemoryLimitError, OrRaise};
 use crate::memory;
 
 /// How often signals are looked for while the core works.
@@ -61,7 +61,7 @@ pub(crate) fn attempt<T: Send, E: IntoPyErr + Send>(
     py: Python<'_>,
     work: impl FnOnce() -> Result<T, E> + Send,
 ) -> PyResult<T> {
-    run(py, work)?.map_err(IntoPyErr::into_py_err)
+    run(py, work)?.or_raise()
 }
 
 /// Tells Python numbers of what is done; says whether to go on.
@@ -85,7 +85,7 @@ pub(crate) fn watched<T: Send, E: IntoPyErr + Send>(
     })?;
     match raised {
         Some(error) => Err(error),
-        None => done.map_err(IntoPyErr::into_py_err),
+        None => done.or_raise(),
     }
 }
 

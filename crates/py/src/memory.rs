@@ -8,7 +8,7 @@ use opticoll::memory;
 use opticoll::units::Bytes;
 use pyo3::prelude::*;
 
-use crate::error::{IntoPyErr, MemoryLimitError};
+use crate::error::{MemoryLimitError, OrRaise};
 
 /// How long what the machine has left is taken for true.
 const FRESH: Duration = Duration::from_secs(1);
@@ -40,7 +40,7 @@ static AVAILABLE: Mutex<Option<(Instant, Option<u64>)>> = Mutex::new(None);
 #[pyo3(signature = (limit))]
 pub(crate) fn set_memory_limit(limit: Option<&str>) -> PyResult<()> {
     let bytes = limit.map(str::parse::<Bytes>).transpose();
-    let bytes = bytes.map_err(IntoPyErr::into_py_err)?.map(Bytes::get);
+    let bytes = bytes.or_raise()?.map(Bytes::get);
     *LIMIT.lock().unwrap_or_else(PoisonError::into_inner) = bytes;
     Ok(())
 }

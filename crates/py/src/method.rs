@@ -6,7 +6,7 @@ use opticoll::simulate::Method;
 use opticoll::units::Bytes;
 use pyo3::prelude::*;
 
-use crate::error::{IntoPyErr, UnitError};
+use crate::error::{OrRaise, UnitError};
 
 /// A size as Python gives it: a number of bytes, or text with a unit.
 #[derive(FromPyObject)]
@@ -20,7 +20,7 @@ impl Size {
     pub(crate) fn bytes(&self) -> PyResult<Bytes> {
         match self {
             Size::Count(bytes) => Ok(Bytes::new(*bytes)),
-            Size::Text(text) => text.parse().map_err(IntoPyErr::into_py_err),
+            Size::Text(text) => text.parse().or_raise(),
             Size::Other(value) => Err(UnitError::new_err(format!(
                 "`{value}` is no size; give a whole number of bytes, or text such as `4MiB`"
             ))),
@@ -46,7 +46,7 @@ pub(crate) fn method(settings: Option<Settings>) -> PyResult<Method> {
     let given = settings
         .iter()
         .filter_map(|(name, text)| Some((name.as_str(), text.as_deref()?)));
-    Method::from_settings(given).map_err(IntoPyErr::into_py_err)
+    Method::from_settings(given).or_raise()
 }
 
 /// Refuses settings that are none, whatever the plan.

@@ -6,7 +6,7 @@ use opticoll::simulate::packet::{Draws, ExpectedWork, PacketProgress, PacketWork
 use opticoll::simulate::{Method, SimulationError, background};
 use pyo3::prelude::*;
 
-use crate::error::IntoPyErr;
+use crate::error::{IntoPyErr, OrRaise};
 use crate::fabric::Fabric;
 use crate::interrupt::{self, Tell};
 use crate::method::{Settings, method};
@@ -57,7 +57,7 @@ pub(crate) fn simulate_traffic(
     settings: Option<Settings>,
 ) -> PyResult<Outcome> {
     let method = method(settings)?;
-    let (work, mut settings) = work(fabric, traffic, &method).map_err(IntoPyErr::into_py_err)?;
+    let (work, mut settings) = work(fabric, traffic, &method).or_raise()?;
     if timeline {
         settings.options.timeline_bin = Some(simulate::TIMELINE_BIN);
     }
@@ -78,7 +78,7 @@ pub(crate) fn expected_traffic(
     settings: Option<Settings>,
 ) -> PyResult<(u64, u64, u64)> {
     let method = method(settings)?;
-    let (work, settings) = work(fabric, traffic, &method).map_err(IntoPyErr::into_py_err)?;
+    let (work, settings) = work(fabric, traffic, &method).or_raise()?;
     packet::expected(&fabric.fabric, &work, &settings.options)
         .map(expected_tuple)
         .map_err(|error| SimulationError::from(error).into_py_err())

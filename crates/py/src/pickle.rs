@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::collective::{Collective, Demand};
-use crate::error::IntoPyErr;
+use crate::error::OrRaise;
 use crate::fabric::Fabric;
 use crate::interrupt;
 use crate::plan::Plan;
@@ -72,7 +72,7 @@ pub(crate) fn pickled_plan(
     reasons: Vec<String>,
 ) -> PyResult<Plan> {
     let plan = interrupt::run(py, || text::read_any(text))?;
-    let mut plan = plan.map(Plan::from_core).map_err(IntoPyErr::into_py_err)?;
+    let mut plan = plan.map(Plan::from_core).or_raise()?;
     plan.choice = Arc::new(Choice {
         asked,
         candidates,

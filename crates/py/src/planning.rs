@@ -1,13 +1,13 @@
 //! The functions that make schedules and plans.
 
 use opticoll::planner::{self, PlanningTask};
-use opticoll::spec::{Spec, SpecError};
+use opticoll::spec::Spec;
 use opticoll::units::Bytes;
 use pyo3::prelude::*;
 use std::sync::Mutex;
 
 use crate::collective::{Demand, asked};
-use crate::error::IntoPyErr;
+use crate::error::OrRaise;
 use crate::fabric::Fabric;
 use crate::interrupt;
 use crate::method::{Settings, method};
@@ -68,7 +68,7 @@ pub(crate) fn plan_collective(
     };
     let plan = interrupt::run(py, || {
         let collective = asked(kind, fabric.fabric.ranks(), root, demand.as_ref())?;
-        let spec: Spec = algorithm.parse().map_err(SpecError::into_py_err)?;
+        let spec: Spec = algorithm.parse().or_raise()?;
         let task = PlanningTask {
             fabric: &fabric.fabric,
             collective,
@@ -77,7 +77,7 @@ pub(crate) fn plan_collective(
             assignment: wavelength,
             watch: &tell,
         };
-        let planned = planner::plan_task(&spec, &task).map_err(IntoPyErr::into_py_err)?;
+        let planned = planner::plan_task(&spec, &task).or_raise()?;
         let chooses = spec.is_rule() || planner::find(collective.kind(), spec.name()).is_some();
         let asked = chooses.then_some(algorithm);
         Ok::<_, PyErr>(Plan::from_planned(planned, asked, settings))

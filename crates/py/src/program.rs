@@ -11,7 +11,7 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 
 use crate::collective::Collective;
-use crate::error::IntoPyErr;
+use crate::error::OrRaise;
 use crate::fabric::Fabric;
 use crate::interrupt;
 use crate::plan::Plan;
@@ -381,7 +381,7 @@ impl Program {
     #[pyo3(signature = (*, in_place))]
     fn schedule(&self, py: Python<'_>, in_place: bool) -> PyResult<(Schedule, u64)> {
         let raised = interrupt::run(py, || self.program.schedule(in_place))?;
-        let (schedule, in_vain) = raised.map_err(program::ProgramError::into_py_err)?;
+        let (schedule, in_vain) = raised.or_raise()?;
         Ok((Schedule::from_core(schedule), in_vain))
     }
 

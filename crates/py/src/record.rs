@@ -92,18 +92,30 @@ fn of_fabric(citation: &'static str, one: FabricOption) -> OptionEntry {
 /// A word, and how the records of that kind are read.
 type Kind = (&'static str, fn() -> Vec<Record>);
 
+/// Reads records that are a name, a summary and a citation.
+macro_rules! cited {
+    ($records:path) => {
+        || {
+            let records = $records.iter();
+            records
+                .map(|one| Record::new(one.name, one.summary, one.citation))
+                .collect()
+        }
+    };
+}
+
 /// What has records.
 const KINDS: &[Kind] = &[
     ("algorithms", algorithms),
     ("fabrics", fabrics),
     ("presets", presets),
-    ("simulators", simulators),
+    ("simulators", cited!(simulate::SIMULATORS)),
     ("settings", settings),
     ("burst_settings", burst_settings),
     ("congestion_settings", congestion_settings),
     ("congestion_policies", congestion_policies),
-    ("start_rules", start_rules),
-    ("policies", policies),
+    ("start_rules", cited!(simulate::fluid::START_RULES)),
+    ("policies", cited!(simulate::POLICIES)),
     ("models", models),
     ("devices", devices),
     ("collectives", collectives),
@@ -181,14 +193,6 @@ fn presets() -> Vec<Record> {
     families::presets().map(record).collect()
 }
 
-/// All simulators.
-fn simulators() -> Vec<Record> {
-    simulate::SIMULATORS
-        .iter()
-        .map(|one| Record::new(one.name, one.summary, one.citation))
-        .collect()
-}
-
 /// The record of a setting: its default, what it takes, the simulators that know it, and the help that shows it
 /// where that is not any.
 fn setting(one: &SettingRecord) -> Record {
@@ -235,22 +239,6 @@ fn congestion_policies() -> Vec<Record> {
     simulate::burst::collective::POLICIES
         .iter()
         .map(|one| Record::new(one.name, one.summary, ""))
-        .collect()
-}
-
-/// All start rules.
-fn start_rules() -> Vec<Record> {
-    simulate::fluid::START_RULES
-        .iter()
-        .map(|one| Record::new(one.name, one.summary, one.citation))
-        .collect()
-}
-
-/// All policies.
-fn policies() -> Vec<Record> {
-    simulate::POLICIES
-        .iter()
-        .map(|one| Record::new(one.name, one.summary, one.citation))
         .collect()
 }
 

@@ -20,7 +20,7 @@ use opticoll::workload::{chakra, csv, event_table, goal_plan, goal_text, time_in
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 
-use crate::error::{IntoPyErr, TraceError};
+use crate::error::{IntoPyErr, OrRaise, TraceError};
 use crate::interrupt;
 use crate::method::{Settings, method};
 use crate::plan::Plan;
@@ -182,7 +182,7 @@ impl EventTable {
             numbers: columns,
             sizes,
         };
-        interrupt::run(py, || self.table.extend(columns))?.map_err(IntoPyErr::into_py_err)
+        interrupt::run(py, || self.table.extend(columns))?.or_raise()
     }
 
     /// The trace of all rows; the table is empty afterwards. Raises TraceError.
@@ -211,8 +211,8 @@ pub(crate) fn read_trace(
             problem: "no UTF-8 text".into(),
         })
     };
-    let read = interrupt::run(py, || {
-        Ok(match form {
+    let read = interrupt::attempt(py, || {
+        Ok::<_, TraceProblem>(match form {
             "goal" => TraceContent::Messages(goal_text::read(text()?)?),
             "time_independent" => {
                 TraceContent::Calls(time_independent::read(text()?, operations_per_second)?)
@@ -220,20 +220,18 @@ pub(crate) fn read_trace(
             _ => TraceContent::Calls(csv::read(text()?)?),
         })
     })?;
-    read.map(Trace::from)
-        .map_err(|error: TraceProblem| error.into_py_err())
+    Ok(read.into())
 }
 
 /// The execution trace in the contents of Chakra files, one for each rank; raises TraceError.
 #[pyfunction]
 #[pyo3(signature = (contents: "list[bytes]"))]
 pub(crate) fn read_chakra(py: Python<'_>, contents: Vec<PyBackedBytes>) -> PyResult<Trace> {
-    let read = interrupt::run(py, || {
+    let read = interrupt::attempt(py, || {
         let contents: Vec<&[u8]> = contents.iter().map(|content| &content[..]).collect();
         chakra::read(&contents)
     })?;
-    read.map(|trace| TraceContent::Calls(trace).into())
-        .map_err(|error: TraceProblem| error.into_py_err())
+    Ok(TraceContent::Calls(read).into())
 }
 
 /// Write the messages of a plan to a file, in the form `goal` or `time_independent`.
@@ -263,16 +261,14 @@ pub(crate) fn write_messages(
         };
         Ok::<io::Result<()>, TraceProblem>(write())
     })?;
-    Ok(written.map_err(IntoPyErr::into_py_err)??)
+    Ok(written.or_raise()??)
 }
 
 /// The schedule that the text of a GOAL file states; raises TraceError, which names the line.
 #[pyfunction]
 pub(crate) fn read_goal_schedule(py: Python<'_>, text: &str) -> PyResult<Schedule> {
     let schedule = interrupt::run(py, || goal_plan::read(text))?;
-    schedule
-        .map(Schedule::from_core)
-        .map_err(IntoPyErr::into_py_err)
+    schedule.map(Schedule::from_core).or_raise()
 }
 
 /// Replay a trace over a fabric, or a cost model such as `zero`, `hockney:...`, `loggp:...`, `light_path_grid:...`.
@@ -302,17 +298,17 @@ pub(crate) fn replay_trace(
     settings: Option<Settings>,
 ) -> PyResult<Outcome> {
     let ranks = trace.get().source.ranks();
-    let medium = Medium::parse_for(network, ranks).map_err(IntoPyErr::into_py_err)?;
+    let medium = Medium::parse_for(network, ranks).or_raise()?;
     let texts = bursts.as_ref().map(|texts| {
         let texts = texts.iter();
         texts.map(|(name, text)| (name.as_str(), text.as_str()))
     });
-    let network = Transport::new(medium, texts).map_err(IntoPyErr::into_py_err)?;
+    let network = Transport::new(medium, texts).or_raise()?;
     let method = method(settings)?;
     let mut chosen = Algorithms::default();
     for (collective, algorithm) in &algorithms {
-        let kind = CollectiveKind::from_str(collective).map_err(IntoPyErr::into_py_err)?;
-        chosen = chosen.with(kind, algorithm.parse().map_err(specification_error)?);
+        let kind = CollectiveKind::from_str(collective).or_raise()?;
+        chosen = chosen.with(kind, algorithm.parse().or_raise()?);
     }
     let eager = match (rendezvous, eager_bytes) {
         (true, _) => Eager::Never,
@@ -344,11 +340,7 @@ pub(crate) fn replay_trace(
         None => network::run(source, &request),
     })?
     .map(Outcome::from_core)
-    .map_err(IntoPyErr::into_py_err)
-}
-
-fn specification_error(error: opticoll::spec::SpecError) -> PyErr {
-    error.into_py_err()
+    .or_raise()
 }
 
 /// The kinds of calls, in the order of their numbers in a time-line.

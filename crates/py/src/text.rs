@@ -4,7 +4,7 @@ use opticoll::collective::CollectiveKind;
 use opticoll::units::{Bytes, Rate, Time};
 use pyo3::prelude::*;
 
-use crate::error::IntoPyErr;
+use crate::error::OrRaise;
 
 /// Convert a size with its unit to a whole number of bytes.
 ///
@@ -25,9 +25,7 @@ use crate::error::IntoPyErr;
 /// 4194304
 #[pyfunction]
 pub(crate) fn parse_size(text: &str) -> PyResult<u64> {
-    text.parse::<Bytes>()
-        .map(Bytes::get)
-        .map_err(IntoPyErr::into_py_err)
+    text.parse::<Bytes>().map(Bytes::get).or_raise()
 }
 
 /// What a rate such as `4.7GiB/s` is rounded to; none where it is a whole number of bits per second.
@@ -35,7 +33,7 @@ pub(crate) fn parse_size(text: &str) -> PyResult<u64> {
 pub(crate) fn rounded_rate(text: &str) -> PyResult<Option<String>> {
     Rate::rounded(text)
         .map(|rate| rate.map(|rate| rate.to_string()))
-        .map_err(IntoPyErr::into_py_err)
+        .or_raise()
 }
 
 /// Convert a time with its unit to a whole number of picoseconds.
@@ -57,9 +55,7 @@ pub(crate) fn rounded_rate(text: &str) -> PyResult<Option<String>> {
 /// 25000000
 #[pyfunction]
 pub(crate) fn parse_time(text: &str) -> PyResult<u64> {
-    text.parse::<Time>()
-        .map(Time::ps)
-        .map_err(IntoPyErr::into_py_err)
+    text.parse::<Time>().map(Time::ps).or_raise()
 }
 
 /// Write a size in the largest unit in which it is a whole number.
@@ -109,7 +105,5 @@ pub(crate) fn format_time(time_ps: u64) -> String {
 /// The printed name of a collective, from any accepted name.
 #[pyfunction]
 pub(crate) fn collective_kind(name: &str) -> PyResult<&'static str> {
-    name.parse()
-        .map(CollectiveKind::name)
-        .map_err(IntoPyErr::into_py_err)
+    name.parse().map(CollectiveKind::name).or_raise()
 }

@@ -10,7 +10,7 @@ use opticoll::workload::training::{
 };
 use pyo3::prelude::*;
 
-use crate::error::{IntoPyErr, TrainingError};
+use crate::error::{OrRaise, TrainingError};
 use crate::interrupt;
 use crate::method::{Settings, method};
 use crate::plan::Plan;
@@ -48,7 +48,7 @@ impl TrainingModel {
     fn new(spec: &str) -> PyResult<TrainingModel> {
         models::parse(spec)
             .map(|model| TrainingModel { model })
-            .map_err(IntoPyErr::into_py_err)
+            .or_raise()
     }
 
     /// The memory that training needs on a device, in bytes: weights, gradients, optimizer state and activations.
@@ -116,7 +116,7 @@ impl TrainingModel {
         };
         rate.and_then(|rate| self.model.timed(batch, rate, bytes_per_parameter))
             .map(|layers| TimedModel { layers })
-            .map_err(IntoPyErr::into_py_err)
+            .or_raise()
     }
 }
 
@@ -145,7 +145,7 @@ impl TimedModel {
     fn grouped(&self, rule: &str) -> PyResult<Vec<Bucket>> {
         rule.parse::<Buckets>()
             .and_then(|rule| buckets::group(&self.layers, rule))
-            .map_err(IntoPyErr::into_py_err)
+            .or_raise()
     }
 }
 
@@ -203,7 +203,7 @@ impl TimedModel {
         let grouped = self.grouped(rule)?;
         training::iterate(&self.layers, &grouped, overlap, &costs)
             .map(Outcome::from_core)
-            .map_err(IntoPyErr::into_py_err)
+            .or_raise()
     }
 }
 
@@ -213,7 +213,7 @@ impl TimedModel {
 pub(crate) fn device_memory(device: Option<&str>) -> PyResult<u64> {
     device::memory(device.unwrap_or(device::DEVICES[0].name))
         .map(Bytes::get)
-        .map_err(IntoPyErr::into_py_err)
+        .or_raise()
 }
 
 /// Bytes of so many parameters on a device: weights, gradients, optimizer.
@@ -256,7 +256,7 @@ pub(crate) fn collective_cost(
         policy: outcome.policy,
         start: outcome.start,
     })
-    .map_err(IntoPyErr::into_py_err)
+    .or_raise()
 }
 
 /// Refuses a rule that is none, whatever the model.

@@ -22,12 +22,10 @@ from opticoll.cli.options import (
     SizeOption,
 )
 from opticoll.inputs import imported, request
-from opticoll.inputs.demands import DEFAULT_SIZE
 from opticoll.inputs.fabric_files import parse_fabric
 from opticoll.inputs.plan_cache import plan_once
-from opticoll.inputs.request import Request
 from opticoll.inputs.settings import Settings, given
-from opticoll.names import DEFAULT_ALGORITHM, has_root, known_names, plans_by_size
+from opticoll.names import DEFAULT_ALGORITHM, plans_by_size
 from opticoll.outputs.records import record_rows
 from opticoll.outputs.watch import Watch
 
@@ -104,24 +102,6 @@ class FileSource(Source):
     ranks: InputRanksOption = None
 
 
-def read_request(collective: str, asked: PlanOptions, wavelength: str | None) -> Request:
-    """Read what a collective and options ask for."""
-    kind = _core.collective_kind(collective)
-    check_root(kind, asked.root)
-    check_rule(wavelength, "wavelengths=2 in --fabric sets how many there are")
-    return request.read(
-        kind,
-        asked.fabric,
-        asked.algorithm,
-        # A demand may have a size of its own.
-        size=DEFAULT_SIZE if asked.size is None and asked.demand is None else asked.size,
-        root=0 if asked.root is None else asked.root,
-        demand=asked.demand,
-        wavelength="auto" if wavelength is None else wavelength,
-        settings=asked.settings,
-    )
-
-
 def plan_key(collective: str, asked: PlanOptions, wavelength: str | None) -> Hashable:
     """What a plan depends on: on the size and the settings only if its algorithm looks at them."""
     algorithm = asked.algorithm or DEFAULT_ALGORITHM
@@ -144,7 +124,7 @@ def obtain(
             kind = _core.collective_kind(asked.source)
         except errors.CollectiveError as error:
             raise errors.CollectiveError(f"{error}; nor is there such a plan file") from error
-        wanted = read_request(kind, asked, wavelength)
+        wanted = request.read_options(kind, asked, wavelength)
         key = partial(plan_key, kind, asked, wavelength)
         return plan_once(key, partial(wanted.plan, watch.try_candidate))
     own = {name: getattr(asked, name) for name in ("algorithm", "root", "demand")}
@@ -169,14 +149,6 @@ def obtain(
     return plan
 
 
-def check_root(kind: str, root: int | None) -> None:
-    """Refuse a root for a collective that has none."""
-    if root is not None and not has_root(kind):
-        names = known_names("collectives")
-        rooted = [name for name in names if has_root(name)]
-        raise errors.UsageError(f"--root: {kind} has no root; only {', '.join(rooted)} have one")
-
-
 def refuse_given(options: Mapping[str, object], problem: str) -> None:
     """Refuse the first option that is given, of options by their names in Python."""
     for name, value in options.items():
@@ -194,14 +166,6 @@ def check_planned(source: str, size: str | None, settings: Settings) -> None:
             f"{option} cannot be given with a plan file: it says what a plan is chosen for; leave "
             f"{option} out, or time the plan with `opticoll simulate {source} {option} "
             f"{options[option]}`"
-        )
-
-
-def check_rule(wavelength: str | None, cure: str) -> None:
-    """Refuse numbers where the rule by which wavelengths are assigned is asked for."""
-    if wavelength is not None and wavelength.replace(",", "").strip().isdigit():
-        raise errors.UsageError(
-            f"--wavelength {wavelength}: this is the rule by which wavelengths are assigned; {cure}"
         )
 
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from opticoll import _core
-from opticoll.cli.arguments import PartOptions, check_root
+from opticoll.cli.arguments import PartOptions
 from opticoll.cli.option_types import argument
 from opticoll.cli.options import BOUNDED, DemandOption, FabricOption, RootOption, SizeOption
 from opticoll.cli.runner import Command, on_command_line
@@ -16,6 +16,7 @@ from opticoll.errors import installing
 from opticoll.inputs import demands
 from opticoll.inputs.demands import DEFAULT_SIZE
 from opticoll.inputs.fabric_files import need_fabric
+from opticoll.inputs.request import check_root
 from opticoll.inputs.values import to_bytes
 from opticoll.outputs.fabric_names import fabric_text
 from opticoll.outputs.layout import PICOSECONDS, align, format_rate, human_seconds, plural

@@ -29,11 +29,10 @@ from opticoll._core import (
     collective_kind,
     delivered_plan,
     place_ranks,
-    records,
     simulate_collectives,
 )
 from opticoll.cli import option_types
-from opticoll.cli.arguments import check_root, key_values
+from opticoll.cli.arguments import key_values
 from opticoll.cli.option_types import argument, count, option, whole
 from opticoll.cli.options import CONGESTION, FURTHER, RootOption, SizeOption
 from opticoll.cli.runner import Command, figure_file, on_command_line, rows_file
@@ -41,8 +40,9 @@ from opticoll.errors import AlgorithmError, UsageError
 from opticoll.formats.network_graph import LIGHT
 from opticoll.inputs.demands import DEFAULT_SIZE
 from opticoll.inputs.fabric_files import to_medium
+from opticoll.inputs.request import check_root
 from opticoll.inputs.values import to_bytes
-from opticoll.names import DEFAULT_ALGORITHM, algorithm_names, canonical, resolve
+from opticoll.names import DEFAULT_ALGORITHM, algorithm_names, canonical, defaults, resolve
 from opticoll.outputs import verification
 from opticoll.outputs.layout import PICOSECONDS, describe_size, format_rate, plural
 from opticoll.outputs.rows import (
@@ -212,9 +212,7 @@ class _Case:
         """A setting, or what holds where it is not given."""
         if name == "replications" and name not in self.settings:
             return str(REPLICATIONS)
-        known = [*records("congestion_settings"), *records("burst_settings")]
-        default = {one["name"]: one["options"][0]["meaning"] for one in known}
-        return self.settings.get(name, default[name])
+        return self.settings.get(name, defaults("congestion_settings", "burst_settings")[name])
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,11 @@ from functools import partial
 from typing import Any
 
 from opticoll._core import OpticollError, Plan
-from opticoll.cli.arguments import PlanOptions, plan_key, read_request
+from opticoll.cli.arguments import PlanOptions, plan_key
 from opticoll.cli.option_types import argument
 from opticoll.cli.options import WavelengthOption
 from opticoll.cli.runner import Command, on_command_line, plan_file
-from opticoll.inputs.demands import size_of
-from opticoll.inputs.plan_cache import plan_once, verify_once
-from opticoll.inputs.request import Request
+from opticoll.inputs.request import Request, read_options
 from opticoll.inputs.settings import Settings
 from opticoll.names import DEFAULT_ALGORITHM
 from opticoll.outputs.layout import PICOSECONDS, human_seconds, wrapped
@@ -71,10 +69,10 @@ def compute(asked: Parameters, watch: Watch) -> Iterator[PlannedRow]:
     OpticollError
         As for `opticoll.plan`.
     """
-    request = read_request(asked.collective, asked, asked.wavelength)
-    plan = plan_once(partial(_key, asked), partial(request.plan, watch.try_candidate))
-    size_bytes = size_of(plan, asked.size, asked.demand)
-    violations = verify_once(plan)
+    request = read_options(asked.collective, asked, asked.wavelength)
+    plan, violations = request.proved(partial(_key, asked), watch.try_candidate)
+    size_bytes = request.size_bytes
+    assert size_bytes is not None
     row, outcome = measured(plan, violations, size_bytes, request.settings, watch)
     held = _held(plan, size_bytes, request, watch) if outcome.policy == CHARGED else {}
     yield PlannedRow.of(row, **held)

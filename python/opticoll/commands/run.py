@@ -14,6 +14,7 @@ from opticoll.cli.runner import Command, on_command_line, rows_file
 from opticoll.errors import UsageError
 from opticoll.execution import in_process, mpi
 from opticoll.execution.payload import OPERATORS, TYPES, payload_of
+from opticoll.formulas import bandwidths
 from opticoll.inputs import imported
 from opticoll.inputs.demands import DEFAULT_SIZE
 from opticoll.inputs.plan_cache import verify_once
@@ -168,7 +169,8 @@ def _program(asked: Run, size: str, watch: Watch) -> tuple[Program, str]:
 def _row(asked: Run, job: mpi.Job, name: str, ended: in_process.Ended) -> RunRow:
     payload = job.payload
     collective = payload.collective
-    algorithm, bus = payload.bus_bandwidth(ended.seconds)
+    known = bandwidths(collective.kind, collective.ranks, payload.size_bytes, ended.seconds)
+    algorithm, bus = known or (0.0, 0.0)
     return RunRow.of(
         payload,
         collective,

@@ -56,19 +56,12 @@ class StuckError(Exception):
 
 def buffers(payload: Payload, rank: int, scratch: int, *, in_place: bool) -> Buffers:
     """The buffers of a rank, with its input."""
-    collective = payload.collective
-    piece = collective.pieces * payload.elements
+    piece = payload.collective.pieces * payload.elements
     given = payload.input(rank)
-    large = piece * collective.ranks
-    root = rank == collective.root
-    kind = collective.kind
-    sizes = {
-        "all_gather": (piece, large),
-        "gather": (piece, large if root else 0),
-        "reduce_scatter": (large, piece),
-        "scatter": (large if root else 0, piece),
-        "all_to_all": (large, large),
-    }.get(kind, (piece, piece))
+    sizes = payload.sizes(rank)
+    if payload.collective.kind in ("broadcast", "reduce"):
+        # Ranks that hold nothing at the start or the end pass data on.
+        sizes = (piece, piece)
     parts = [np.zeros(size, payload.element_type) for size in sizes]
     if in_place:
         own = slice(rank * piece, (rank + 1) * piece)

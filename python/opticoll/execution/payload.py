@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 
 from opticoll._core import Collective, parse_size
 from opticoll.errors import UsageError
-from opticoll.formulas import bandwidths
 
 TYPES = ("int8", "uint8", "int32", "uint32", "int64", "uint64", "float32", "float64")
 """Types of elements."""
@@ -50,7 +49,7 @@ class Payload:
     operator: str
     _reduced: NDArray[Any] | None = field(default=None, repr=False)
 
-    def _sizes(self, rank: int) -> tuple[int, int]:
+    def sizes(self, rank: int) -> tuple[int, int]:
         """Elements of input and output."""
         collective = self.collective
         piece = collective.pieces * self.elements
@@ -69,7 +68,7 @@ class Payload:
 
     def input(self, rank: int) -> NDArray[Any]:
         """The input of a rank."""
-        length, _ = self._sizes(rank)
+        length, _ = self.sizes(rank)
         places = np.arange(length, dtype=np.uint64)
         with np.errstate(over="ignore"):
             mixed = places * np.uint64(0x9E3779B97F4A7C15) + np.uint64(rank + 1) * np.uint64(
@@ -112,7 +111,7 @@ class Payload:
         collective = self.collective
         kind, root, ranks = collective.kind, collective.root, collective.ranks
         piece = collective.pieces * self.elements
-        _, length = self._sizes(rank)
+        _, length = self.sizes(rank)
         own = slice(rank * piece, (rank + 1) * piece)
         if length == 0:
             return np.empty(0, self.element_type)
@@ -134,12 +133,6 @@ class Payload:
         collective = self.collective
         chunk = self.elements * np.dtype(self.element_type).itemsize
         return chunk * _parts(collective)
-
-    def bus_bandwidth(self, seconds: float) -> tuple[float, float]:
-        """Bytes a second of the algorithm and of the bus, in GB/s, as nccl-tests defines them."""
-        collective = self.collective
-        known = bandwidths(collective.kind, collective.ranks, self.size_bytes, seconds)
-        return known or (0.0, 0.0)
 
 
 def _parts(collective: Collective) -> int:

@@ -110,7 +110,7 @@ FORMATS = (
         on_links=True,
     ),
     Format("nccl_tuner", "choices", (".conf",), writes="nccl_tuner:write"),
-    Format("parquet", "rows", (".parquet",), writes="parquet_rows:write"),
+    Format("parquet", "rows", (".parquet",), writes="table:write_parquet"),
     Format("perfetto", "timeline", (".json",), writes="chrome_trace:write"),
     Format(
         *("parquet", "trace", (".parquet",), "parquet_table:read"),

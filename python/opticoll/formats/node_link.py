@@ -18,7 +18,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from opticoll._core import Fabric
-from opticoll.errors import FabricError, UsageError
+from opticoll.errors import FabricError, needed
 from opticoll.formats import attributes
 from opticoll.formats.atomic import write_file
 from opticoll.formats.attributes import Item
@@ -122,13 +122,7 @@ def to_networkx(fabric: Fabric) -> networkx.Graph:
     UsageError
         The package `networkx` is not installed.
     """
-    try:
-        import networkx
-    except ImportError as error:
-        raise UsageError(
-            "graphs are made by the package `networkx`, which is not installed; "
-            "`pip install networkx` does it"
-        ) from error
+    networkx = needed("networkx", "graphs are made by")
     content = _content(fabric)
     kind = "Multi" * content["multigraph"] + ("DiGraph" if content["directed"] else "Graph")
     graph = getattr(networkx, kind)(**content["graph"])

@@ -35,7 +35,7 @@ from typing import Any
 import numpy as np
 
 from opticoll._core import EventTable, Trace, TraceError
-from opticoll.errors import FileError, UsageError, installing
+from opticoll.errors import FileError, needed
 from opticoll.formats.content import MOST_BYTES
 from opticoll.formats.parquet_table import ABSENT, NUMBERS
 
@@ -79,13 +79,7 @@ def trace(path: Path, content: bytes) -> Trace:
     TraceError
         A record that cannot be replayed; the message names rank and call.
     """
-    try:
-        import otf2  # noqa: F401 (imported again by the process that reads)
-    except ImportError as error:
-        raise UsageError(
-            "OTF2 archives are read by the package `otf2`, which is not installed; "
-            f"`{installing('trace')}` does it"
-        ) from error
+    needed("otf2", "OTF2 archives are read by", "trace")
     with unpacked(path, content) as anchor:
         try:
             return to_trace(_read_apart(anchor))

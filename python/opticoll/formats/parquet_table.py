@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opticoll._core import EventTable, Trace, take_memory
-from opticoll.errors import FileError, OpticollError, UsageError, installing
+from opticoll.errors import FileError, OpticollError, needed
 
 NUMBERS = {
     "rank": "a rank",
@@ -62,14 +62,8 @@ def trace(content: bytes) -> Trace:
     TraceError
         A row that is none of an event table; the message names the row.
     """
-    try:
-        import pyarrow
-        from pyarrow import parquet
-    except ImportError as error:
-        raise UsageError(
-            "Parquet tables are read by the package `pyarrow`, which is not installed; "
-            f"`{installing('trace')}` does it"
-        ) from error
+    parquet = needed("pyarrow.parquet", "Parquet tables are read by", "trace")
+    pyarrow = needed("pyarrow", "")
     try:
         # In this thread alone: threads of pyarrow that outlive the reading may abort the process.
         return _read(parquet.ParquetFile(io.BytesIO(content), pre_buffer=False))

@@ -1,4 +1,7 @@
-"""Tables as CSV files (RFC 4180: comma, quoted where needed).
+"""Tables as CSV files (RFC 4180: comma, quoted where needed), and as Parquet files.
+
+Columns of Parquet have the names of the rows' keys; lists and records stay what they are, and None
+is null.
 
 >>> from opticoll.formats.table import to_csv
 >>> print(to_csv([{"algorithm": "ring", "steps": 3}]), end="")
@@ -15,7 +18,8 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 
-from opticoll.formats.atomic import write_file
+from opticoll.errors import FileError, needed
+from opticoll.formats.atomic import replacing, write_file
 from opticoll.outputs.rows import plain
 
 FORMULA = re.compile("[=+@\\t\\r]|-.")
@@ -51,6 +55,26 @@ def write_csv(rows: Sequence[Mapping[str, object]], path: str | os.PathLike[str]
         The file cannot be written.
     """
     write_file(path, to_csv(rows))
+
+
+def write_parquet(rows: Sequence[Mapping[str, object]], path: str | os.PathLike[str]) -> None:
+    """Write the rows to a Parquet file, with the types of their columns.
+
+    Raises
+    ------
+    UsageError
+        The package `pyarrow` is not installed.
+    FileError
+        The file cannot be written, or Parquet has no type for the values of a column.
+    """
+    parquet = needed("pyarrow.parquet", "Parquet tables are written by")
+    pyarrow = needed("pyarrow", "")
+    try:
+        table = pyarrow.Table.from_pylist([dict(row) for row in rows])
+    except (pyarrow.ArrowException, OverflowError) as error:
+        raise FileError(f"`{path}`: Parquet cannot hold the rows: {error}") from error
+    with replacing(path) as temporary:
+        parquet.write_table(table, temporary)
 
 
 def _cell(value: object) -> object:

@@ -7,18 +7,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from opticoll import _core, errors
 from opticoll._core import Collective, Demand, Fabric, Plan
 from opticoll.inputs import demands, user_algorithm
 from opticoll.inputs.fabric_files import need_fabric
+from opticoll.inputs.plan_cache import plan_once, verify_once
+from opticoll.inputs.settings import given
 from opticoll.inputs.values import to_bytes, to_root
-from opticoll.names import DEFAULT_ALGORITHM, algorithm_spelling
+from opticoll.names import DEFAULT_ALGORITHM, algorithm_spelling, has_root, known_names
 
 if TYPE_CHECKING:
+    from opticoll._core import Violation
     from opticoll.inputs.demands import DemandLike
     from opticoll.inputs.fabric_files import FabricLike
     from opticoll.inputs.settings import Settings
@@ -66,6 +70,13 @@ class Request:
                 f"algorithm `{self.algorithm}` returned a schedule that cannot be planned: {error}"
             ) from error
 
+    def proved(
+        self, key: Callable[[], Hashable], watch: Callable[[str], object]
+    ) -> tuple[Plan, list[Violation]]:
+        """The plan, and what the verifier says of it; those made last if they had the same key."""
+        plan = plan_once(key, partial(self.plan, watch))
+        return plan, verify_once(plan)
+
 
 def read(
     collective: str,
@@ -111,3 +122,37 @@ def read(
         wavelength=wavelength,
         settings={} if settings is None else settings,
     )
+
+
+def read_options(collective: str, asked: Any, wavelength: str | None) -> Request:
+    """Reads what a collective and the options of a command line ask for, as `read` does."""
+    kind = _core.collective_kind(collective)
+    check_root(kind, asked.root)
+    check_rule(wavelength, "wavelengths=2 in --fabric sets how many there are")
+    return read(
+        kind,
+        asked.fabric,
+        asked.algorithm,
+        # A demand may have a size of its own.
+        size=demands.DEFAULT_SIZE if asked.size is None and asked.demand is None else asked.size,
+        root=0 if asked.root is None else asked.root,
+        demand=asked.demand,
+        wavelength="auto" if wavelength is None else wavelength,
+        settings=given(vars(asked.method)),
+    )
+
+
+def check_root(kind: str, root: int | None) -> None:
+    """Refuse a root for a collective that has none."""
+    if root is not None and not has_root(kind):
+        names = known_names("collectives")
+        rooted = [name for name in names if has_root(name)]
+        raise errors.UsageError(f"--root: {kind} has no root; only {', '.join(rooted)} have one")
+
+
+def check_rule(wavelength: str | None, cure: str) -> None:
+    """Refuse numbers where the rule by which wavelengths are assigned is asked for."""
+    if wavelength is not None and wavelength.replace(",", "").strip().isdigit():
+        raise errors.UsageError(
+            f"--wavelength {wavelength}: this is the rule by which wavelengths are assigned; {cure}"
+        )

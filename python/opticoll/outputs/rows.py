@@ -49,7 +49,7 @@ from typing import (
 )
 
 from opticoll._core import Outcome, fields_of, format_size
-from opticoll.errors import UsageError, installing
+from opticoll.errors import UsageError, needed
 from opticoll.outputs.layout import (
     PICOSECONDS,
     align,
@@ -388,14 +388,7 @@ def dataframe(content: Any) -> pandas.DataFrame:
     UsageError
         The package `pandas` is not installed.
     """
-    try:
-        from pandas import DataFrame
-    except ImportError as error:
-        raise UsageError(
-            "DataFrames need the package `pandas`, which is not installed; "
-            "`pip install pandas` does it"
-        ) from error
-    return DataFrame(content)
+    return needed("pandas", "DataFrames need").DataFrame(content)
 
 
 def arrow_stream(content: Any, requested_schema: object = None) -> object:
@@ -406,13 +399,7 @@ def arrow_stream(content: Any, requested_schema: object = None) -> object:
     UsageError
         The package `pyarrow` is not installed, or Arrow has no type for the values of a column.
     """
-    try:
-        import pyarrow
-    except ImportError as error:
-        raise UsageError(
-            "Arrow streams need the package `pyarrow`, which is not installed; "
-            f"`{installing('study')}` does it"
-        ) from error
+    pyarrow = needed("pyarrow", "Arrow streams need", "study")
     try:
         made = pyarrow.table(content) if isinstance(content, dict) else None
         made = pyarrow.Table.from_pylist(content) if made is None else made

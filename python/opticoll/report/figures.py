@@ -17,7 +17,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from opticoll.errors import UsageError, installing
+from opticoll.errors import needed
 from opticoll.outputs.layout import READINGS
 from opticoll.plot import style
 from opticoll.report.table import LAST, Shown, ShownTable
@@ -518,14 +518,7 @@ def drawn(spec: Spec, ending: str) -> bytes:
 
 def library() -> Any:
     """The package that brings Vega with it."""
-    try:
-        import vl_convert
-    except ImportError as error:
-        raise UsageError(
-            "pages are made by the package `vl-convert-python`, which is not installed; "
-            f"`{installing('report')}` does it"
-        ) from error
-    return vl_convert
+    return needed("vl_convert", "pages are made by", "report", "vl-convert-python")
 
 
 def _still(spec: Any) -> Any:

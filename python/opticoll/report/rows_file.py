@@ -20,7 +20,7 @@ from typing import Any
 
 from opticoll import memory
 from opticoll._core import take_memory
-from opticoll.errors import ConfigError, FileError, UsageError
+from opticoll.errors import ConfigError, FileError, needed
 from opticoll.formats.content import read_text
 from opticoll.formats.document import parse_json
 from opticoll.formats.table import FORMULA
@@ -85,14 +85,8 @@ def _typed(cell: str) -> Any:
 
 
 def _parquet(path: Path) -> Rows:
-    try:
-        import pyarrow
-        from pyarrow import parquet
-    except ImportError as error:
-        raise UsageError(
-            "Parquet tables are read by the package `pyarrow`, which is not installed; "
-            "`pip install pyarrow` does it"
-        ) from error
+    parquet = needed("pyarrow.parquet", "Parquet tables are read by")
+    pyarrow = needed("pyarrow", "")
     try:
         with parquet.ParquetFile(path) as file:
             cells = file.metadata.num_rows * file.metadata.num_columns

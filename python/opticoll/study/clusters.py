@@ -21,7 +21,7 @@ from collections.abc import Generator, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from opticoll.errors import ConfigError, FileError, UsageError, installing
+from opticoll.errors import ConfigError, FileError, UsageError, needed
 from opticoll.formats.document import Document, whole
 from opticoll.names import nearest
 from opticoll.study.build_digest import build
@@ -32,6 +32,8 @@ Manager = Literal["slurm", "pbs", "lsf"]
 """A manager of jobs."""
 
 _CLASSES = {"slurm": "SLURMCluster", "pbs": "PBSCluster", "lsf": "LSFCluster"}
+
+CLUSTERS = "clusters need"
 
 MOST_JOBS = 10**4
 MOST_PROCESSES = 4096
@@ -48,7 +50,7 @@ class Dask:
     """
 
     def __init__(self, scheduler: Any) -> None:
-        distributed = _imported("distributed")
+        distributed = needed("distributed", CLUSTERS, "study")
         # What matters of it is in the results: workers that come and go, tasks done again.
         logging.getLogger("distributed").setLevel(logging.CRITICAL)
         self._cluster = None if isinstance(scheduler, str) else scheduler
@@ -130,7 +132,7 @@ def job_cluster(manager: Manager, profile: Path) -> tuple[Any, int]:
         The profile is wrong; the message names the file.
     """
     fields, jobs = _fields(profile)
-    package = _imported("dask_jobqueue")
+    package = needed("dask_jobqueue", CLUSTERS, "study")
     try:
         return getattr(package, _CLASSES[manager])(**fields), jobs
     except (TypeError, ValueError, OSError) as error:
@@ -193,15 +195,3 @@ def of_jobs(manager: Manager, profile: Path) -> Dask:
     except (OSError, RuntimeError) as error:
         cluster.close()
         raise FileError(f"no job can be submitted to {manager}: {error}") from error
-
-
-def _imported(package: str) -> Any:
-    from importlib import import_module
-
-    try:
-        return import_module(package)
-    except ImportError as error:
-        raise UsageError(
-            f"clusters need the package `{package}`, which is not installed; "
-            f"`{installing('study')}` does it"
-        ) from error

@@ -7,7 +7,7 @@ use opticoll::units::Bytes;
 use pyo3::prelude::*;
 
 use super::{Plan, TimedChoice, given};
-use crate::error::{IntoPyErr, UnitError};
+use crate::error::{OrRaise, UnitError};
 use crate::interrupt;
 use crate::method::{Settings, Size, method};
 use crate::packets::{expected_tuple, told};
@@ -165,7 +165,7 @@ impl Plan {
         size: Option<Size>,
         start: &str,
     ) -> PyResult<Vec<(usize, u64, u64)>> {
-        let rule = start.parse().map_err(IntoPyErr::into_py_err)?;
+        let rule = start.parse().or_raise()?;
         let size = self.size_or(size)?;
         let plain = fluid::FlowOptions::default();
         let times =

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import opticoll
 from opticoll import _core
 from opticoll._core import Fabric, OpticollError, Plan, format_size
-from opticoll.cli.arguments import PartOptions, check_root, check_rule, settings_on
+from opticoll.cli.arguments import PartOptions, settings_on
 from opticoll.cli.command_line import words
 from opticoll.cli.option_types import argument, option
 from opticoll.cli.options import (
@@ -47,6 +47,7 @@ from opticoll.formats.document import is_yaml
 from opticoll.inputs import demands, user_algorithm
 from opticoll.inputs.demands import DEFAULT_SIZE
 from opticoll.inputs.fabric_files import need_fabrics
+from opticoll.inputs.request import check_root, check_rule
 from opticoll.inputs.scenarios import Scenario, read_scenario, to_scenario
 from opticoll.inputs.settings import Settings, given
 from opticoll.inputs.user_algorithm import UserAlgorithm

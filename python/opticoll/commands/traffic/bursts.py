@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from opticoll._core import Outcome, burst_rate, check_bursts, records, simulate_bursts
+from opticoll._core import Outcome, burst_rate, check_bursts, simulate_bursts
 from opticoll.cli.option_types import listed
 from opticoll.errors import UsageError
 from opticoll.inputs.fabric_files import to_medium
-from opticoll.names import without_defaults
+from opticoll.names import defaults, without_defaults
 from opticoll.outputs.layout import align, human_seconds
 from opticoll.outputs.rows import (
     OMITTED,
@@ -49,9 +49,7 @@ class Case:
 
     def value(self, name: str) -> str:
         """A setting, or what holds where it is not given."""
-        known = records("burst_settings")
-        default = {one["name"]: one["options"][0]["meaning"] for one in known}
-        return self.settings.get(name, default[name])
+        return self.settings.get(name, defaults("burst_settings")[name])
 
 
 class HopShare(Row, core="bursts.by_hops"):
