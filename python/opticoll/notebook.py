@@ -83,32 +83,38 @@ def rows_html(rows: Sequence[Row]) -> str:
     """Rows as a table of the columns that differ between them, in the words of text tables."""
     if not rows:
         return "<p>no rows</p>"
-    shown = []
-    for column in columns(type(rows[0])):
-        cells = [column.cell(row.get(column.name)) for row in rows]
-        plain = column.shape is None and not column.spread
-        short = max(map(len, cells)) <= LONGEST
-        twin = column.name.endswith("_ps") and f"{column.name.removesuffix('_ps')}_s" in rows[0]
-        if plain and short and not twin and (len(set(cells)) > 1 or len(rows) == 1):
-            shown.append((column.heading.replace("_", " "), cells))
-    lines = zip(*(cells for _, cells in shown), strict=True)
-    return _lines([heading for heading, _ in shown], lines, len(rows))
+    plain = [one for one in columns(type(rows[0])) if one.shape is None and not one.spread]
+    plain = [one for one in plain if not _is_twin(one.name, rows[0])]
+    cells = [(one.heading, [one.cell(row.get(one.name)) for row in rows]) for one in plain]
+    return _differing(cells, len(rows))
 
 
 def cells_html(rows: Sequence[Mapping[str, Any]], units: Mapping[str, str]) -> str:
     """Rows that all have the same names as a table of what differs between them, with units."""
-    shown = {}
+    cells = []
     for name in rows[0] if rows else ():
-        values = [row[name] for row in rows]
-        twin = name.endswith("_ps") and f"{name.removesuffix('_ps')}_s" in rows[0]
-        twin = twin or f"{name}_bytes" in rows[0]
-        if twin or any(isinstance(value, list | dict) for value in values):
-            continue
-        cells = [_reading(value, units.get(name, "")) for value in values]
-        if max(map(len, cells)) <= LONGEST and (len(set(cells)) > 1 or len(rows) == 1):
-            heading = name.removesuffix(ENDINGS.get(units.get(name, ""), ""))
-            shown[heading.replace("_", " ")] = cells
-    return _lines(list(shown), zip(*shown.values(), strict=True), len(rows))
+        values, unit = [row[name] for row in rows], units.get(name, "")
+        if not _is_twin(name, rows[0]) and not any(isinstance(one, list | dict) for one in values):
+            heading = name.removesuffix(ENDINGS.get(unit, ""))
+            cells.append((heading, [_reading(value, unit) for value in values]))
+    return _differing(cells, len(rows))
+
+
+def _is_twin(name: str, row: Mapping[str, Any]) -> bool:
+    """Whether another column says the same, in seconds or bytes."""
+    return f"{name}_bytes" in row or (
+        name.endswith("_ps") and f"{name.removesuffix('_ps')}_s" in row
+    )
+
+
+def _differing(columns: Iterable[tuple[str, list[str]]], count: int) -> str:
+    """A table of those columns, with their headings, that are short and differ between rows."""
+    shown = [
+        (heading.replace("_", " "), cells)
+        for heading, cells in columns
+        if max(map(len, cells)) <= LONGEST and (len(set(cells)) > 1 or count == 1)
+    ]
+    return _lines([one for one, _ in shown], zip(*(own for _, own in shown), strict=True), count)
 
 
 def _plan(plan: Plan) -> str:

@@ -25,7 +25,7 @@ from opticoll.inputs.task_list import Task
 from opticoll.inputs.values import to_bytes
 from opticoll.names import algorithm_spelling
 from opticoll.outputs.layout import PICOSECONDS, plural
-from opticoll.outputs.plan_row import FABRIC_LATENCY, latency_s
+from opticoll.outputs.plan_row import FABRIC_LATENCY, INJECTION, latency_s
 from opticoll.outputs.rows import (
     OMITTED,
     BitsPerSecond,
@@ -63,9 +63,7 @@ class TaskRow(Row):
         "Algorithm of the plan: the one asked for, or what `auto` chose", "algorithm"
     )
     ranks: Positive = means("Number of nodes allocated to the task", "nodes")
-    injection_bandwidth: BitsPerSecond = means(
-        "Bandwidth that a rank can inject; of ranks that differ, the least"
-    )
+    injection_bandwidth: BitsPerSecond = means(INJECTION)
     fabric_latency_s: Seconds = means(FABRIC_LATENCY)
     size_bytes: Bytes = means("Size of the collective")
     rounds: Positive = means("Number of times that the collective runs")

@@ -74,11 +74,12 @@ ROUNDING = 1e-12
 """Share of a time by which the fluid simulator may round it down."""
 
 NO_BANDWIDTH = "no bytes move, no time passes, or the blocks of an all_to_all differ"
+INJECTION = "Bandwidth that a rank can inject; of ranks that differ, the least"
 FABRIC_LATENCY = (
     "Latency that the fabric says: the time in which a message without bytes comes from rank 0 to "
     "the rank farthest from it, over links, or as light over one circuit that is up"
 )
-"""Meaning of a field of rows."""
+"""Meanings of fields of rows."""
 
 MOST_CANDIDATES = 12
 """Candidates of `auto` printed for people."""
@@ -105,9 +106,7 @@ class SettingRow(Row, core="plan.settings"):
 class PlanRow(PlanHead):
     """One plan at one size, verified and simulated. Bounds hold for any plan."""
 
-    injection_bandwidth: BitsPerSecond = means(
-        "Bandwidth that a rank can inject; of ranks that differ, the least"
-    )
+    injection_bandwidth: BitsPerSecond = means(INJECTION)
     fabric_latency_s: Seconds = means(FABRIC_LATENCY)
     root: Count = means("Root rank; 0 where the collective has none")
     size_bytes: Bytes = means("Size of the collective")

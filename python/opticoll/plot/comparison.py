@@ -20,6 +20,7 @@ from opticoll.plot.output import (
     save_pages,
     sheet,
 )
+from opticoll.plot.panels import panels as panels_of
 from opticoll.plot.reconfiguration import reconfiguration
 
 if TYPE_CHECKING:
@@ -193,13 +194,8 @@ def _few(rows: Sequence[Row], names: Iterable[str]) -> list[str]:
 
 def _looks(spellings: Iterable[str]) -> dict[str, dict[str, Any]]:
     """The look of each algorithm as spelled; those of one name share its colour."""
-    variants: Counter[str] = Counter()
-    looks = {}
-    for spelled in sorted(spellings, key=len):
-        name = spelled.partition(":")[0]
-        looks[spelled] = style.of_algorithm(spelled, variants[name])
-        variants[name] += 1
-    return looks
+    ordered = sorted(spellings, key=len)
+    return dict(zip(ordered, style.of_algorithms(ordered), strict=True))
 
 
 def _lines(rows: Sequence[Row], varying: list[str]) -> "list[Figure]":
@@ -234,24 +230,20 @@ def _page(rows: Sequence[Row], axis: str, panels: list[tuple[str, list[Row]]]) -
     few = _few(rows, names)
     columns = 2 if len(panels) == 4 else min(len(panels), 3)
     ticks = sorted({row[axis] for row in rows})
-    lines = -(-len(panels) // columns)
     alone = len(panels) == 1
-    figure = sheet(10.0, 5.4) if alone else sheet(4.4 * columns + 0.4, 3.3 * lines + 1.2)
-    grid = figure.subplots(lines, columns, sharex=True, sharey=True, squeeze=False)
-    spare = list(grid.flat)
-    for axes, (title, panel) in zip(spare, panels, strict=False):
+    size, around = ((10.0, 5.4), (0.0, 0.0)) if alone else ((4.4, 3.3), (0.4, 1.2))
+    figure, grid = panels_of(len(panels), columns, size, around, sharex=True, sharey=True)
+    for axes, (title, panel) in zip(grid, panels, strict=True):
         _line_panel(axes, panel, axis, names, few)
         _label_values(axes, axis, ticks)
         axes.set_title(title)
         axes.label_outer()
-    for axes in spare[len(panels) :]:
-        axes.remove()
     for below in range(max(0, len(panels) - columns), len(panels)):
-        grid.flat[below].tick_params(labelbottom=True)
+        grid[below].tick_params(labelbottom=True)
         convention = rows[0].get("size_convention") if axis == "size_bytes" else None
-        grid.flat[below].set_xlabel(_AXES[axis] + (f" ({convention})" if convention else ""))
+        grid[below].set_xlabel(_AXES[axis] + (f" ({convention})" if convention else ""))
     handles: dict[str, Any] = {}
-    for axes in spare[: len(panels)]:
+    for axes in grid:
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
             handles.setdefault(label, handle)
     last = [label for label in handles if label not in [names[spelled] for spelled in few]]
@@ -260,9 +252,9 @@ def _page(rows: Sequence[Row], axis: str, panels: list[tuple[str, list[Row]]]) -
     if alone:
         # Every line with a colour has its name at its end.
         handles = {label: handles[label] for label in last if label != _BOUND}
-        name_at_ends(spare[0], [*(names[spelled] for spelled in few), _BOUND])
+        name_at_ends(grid[0], [*(names[spelled] for spelled in few), _BOUND])
     if alone and handles:
-        spare[0].legend(handles.values(), handles.keys(), loc="best")
+        grid[0].legend(handles.values(), handles.keys(), loc="best")
     elif handles:
         figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=columns)
     return figure

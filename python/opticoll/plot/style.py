@@ -9,7 +9,8 @@ be told apart in grey print as well.
 import functools
 import math
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -142,6 +143,17 @@ def of_algorithm(spelled: str, variant: int = 0) -> dict[str, Any]:
         "marker": MARKERS[(place + 3 * (again + variant)) % len(MARKERS)],
         "linestyle": LINES[(again + variant) % len(LINES)],
     }
+
+
+def of_algorithms(spellings: Iterable[str]) -> list[dict[str, Any]]:
+    """The looks of algorithms; those of one name share its colour."""
+    variants: Counter[str] = Counter()
+    looks = []
+    for spelled in spellings:
+        name = spelled.partition(":")[0]
+        looks.append(of_algorithm(spelled, variants[name]))
+        variants[name] += 1
+    return looks
 
 
 SHADES = (0.0, -0.45, 0.3, -0.7, 0.55)

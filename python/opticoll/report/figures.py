@@ -11,7 +11,6 @@ import itertools
 import json
 import math
 import re
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib.resources import files
@@ -188,12 +187,7 @@ def _looks(column: Shown) -> Spec:
             for at, shade in enumerate(shades)
         ]
     elif column.name in ("algorithm", "chosen"):
-        variants: Counter[str] = Counter()
-        looks = []
-        for value in values:
-            name = str(value).partition(":")[0]
-            looks.append(style.of_algorithm(str(value), variants[name]))
-            variants[name] += 1
+        looks = style.of_algorithms(map(str, values))
     else:
         looks = [style.series(at) for at in range(len(values))]
     return {

@@ -41,7 +41,7 @@ from opticoll.outputs.layout import (
     labelled,
     plural,
 )
-from opticoll.outputs.plan_row import FABRIC_LATENCY, latency_fact, latency_s
+from opticoll.outputs.plan_row import FABRIC_LATENCY, INJECTION, latency_fact, latency_s
 from opticoll.outputs.rows import (
     OMITTED,
     BitsPerSecond,
@@ -197,8 +197,7 @@ class ReplayRow(Row, core="replay"):
         " with options"
     )
     injection_bandwidth: BitsPerSecond | None = means(
-        "Bandwidth that a rank can inject; of ranks that differ, the least",
-        absent="cost models and networks of bursts",
+        INJECTION, absent="cost models and networks of bursts"
     )
     fabric_latency_s: Seconds | None = means(
         FABRIC_LATENCY, absent="cost models and networks of bursts"

@@ -27,7 +27,7 @@ from opticoll.inputs.values import split_algorithms
 from opticoll.names import without_defaults
 from opticoll.outputs.fabric_names import fabric_text
 from opticoll.outputs.layout import PICOSECONDS, align, format_rate, human_seconds
-from opticoll.outputs.plan_row import FABRIC_LATENCY, latency_fact, latency_s
+from opticoll.outputs.plan_row import FABRIC_LATENCY, INJECTION, latency_fact, latency_s
 from opticoll.outputs.rows import (
     OMITTED,
     BitsPerSecond,
@@ -73,9 +73,7 @@ class TrafficRow(Row, core="packets"):
 
     fabric: str = means("Complete specification of the fabric")
     terminals: Count = means("Number of ranks of the fabric, each of which sends")
-    injection_bandwidth: BitsPerSecond = means(
-        "Bandwidth that a rank can inject, in bits per second: of ranks that differ, the least"
-    )
+    injection_bandwidth: BitsPerSecond = means(INJECTION)
     fabric_latency_s: Seconds = means(FABRIC_LATENCY)
     pattern: str = means("Pattern of who sends to whom, as given")
     message_bytes: Bytes = means("Bytes of a message", "bytes")

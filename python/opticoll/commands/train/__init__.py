@@ -50,7 +50,7 @@ from opticoll.inputs.fabric_files import need_fabrics
 from opticoll.inputs.settings import Settings, given
 from opticoll.names import DEFAULT_ALGORITHM, known_names
 from opticoll.outputs.layout import PICOSECONDS
-from opticoll.outputs.plan_row import FABRIC_LATENCY, latency_s, latency_warnings
+from opticoll.outputs.plan_row import FABRIC_LATENCY, INJECTION, latency_s, latency_warnings
 from opticoll.outputs.rows import (
     OMITTED,
     BitsPerSecond,
@@ -233,9 +233,7 @@ class TrainingRow(Row, core="iteration"):
     gradient_bytes: Bytes = means("Number of bytes of all gradients")
     fabric: str = means("Complete specification of the fabric")
     ranks: Positive = means("Number of devices")
-    injection_bandwidth: BitsPerSecond = means(
-        "Bandwidth that a rank can inject; of ranks that differ, the least"
-    )
+    injection_bandwidth: BitsPerSecond = means(INJECTION)
     fabric_latency_s: Seconds = means(FABRIC_LATENCY)
     algorithm: str = means("Algorithm of the all_reduce as asked for")
     batch: Positive = means("Number of samples per replica of the model and iteration")
