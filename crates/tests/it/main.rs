@@ -24,7 +24,6 @@ mod light_path_grid;
 mod long_transfers;
 mod matching;
 mod method;
-mod mutation;
 mod optree;
 mod packet;
 mod passive_star;
