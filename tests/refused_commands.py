@@ -30,6 +30,8 @@ BURSTS = (
 PACKETS = (
     "traffic --fabric dragonfly:terminals_per_router=2,routers_per_group=4,global_per_router=2"
 )
+TRAINED = "train --model resnet50 --batch 32 --fabric crossbar:ranks=4,rate=100Gb/s,latency=0s"
+GROUPED = "train --model gpt3_6_7b --batch 4 --fabric crossbar:ranks=8,rate=400Gb/s,latency=0s"
 
 # A command, and the words of its error, or of the hint after it.
 REFUSED = f"""
@@ -58,6 +60,7 @@ plan all_gather --fabric wdm_ring:ranks=4,wavelengths=1,reconfiguration=25
 plan all_gather --fabric wdm_ring:ranks=4,wavelengths=1,reconfiguration=0.3ps
     => 0.3ps | whole number of picoseconds
 plan all_gather --fabric {RING} --size 4M => 4MB or 4MiB
+plan all_gather --fabric {RING} --size 4 MiB => hint: write 4MiB, without a space
 plan all_gather --fabric {RING} --size 4096 => 4096 | unit
 plan all_gather --fabric {RING} --size 1.5B => 1.5B | whole number of bytes
 plan all_gather --fabric {RING} --size 99999999TiB => too large
@@ -121,6 +124,8 @@ simulate all_gather --fabric {RING} --per slot => --per
 compare all_gather --fabric wdm_ring:ranks=7,wavelengths=1 --algorithms ring,neighbour_exchange
     => neighbour_exchange | even
 compare all_gather --fabric {RING} --algorithms ring,,optree => no algorithm between two commas
+compare all_gather --fabric {RING} --algorithms ring optree
+    => `optree` belongs to no option | hint: write --algorithms ring,optree, with commas
 compare all_gather --fabric {RING} --ranks 8,ten => `ten`
 compare all_gather --fabric {RING} --wavelengths 2,0 => `0` | --wavelengths
 compare all_gather --fabric {RING} --sizes 4MiB..1KiB => `4MiB..1KiB`
@@ -155,6 +160,12 @@ run all_gather --ranks 0 => --ranks
 {EXPORT} --output plan.csv --format cvs => did you mean `csv`?
 {EXPORT} --output nowhere/plan.csv => there is no folder
 export nothing.plan --output plan.csv => there is no file
+export --fabric {EIGHT} --output f.graphml => no words for circuits | wdm_ring
+export --output f.graphml => --fabric for the fabric alone
+export --fabric torus:dims=2x2 --size 1MB --output f.graphml => --size goes with a plan
+export --fabric torus:dims=2x2 --algorithm ring --output f.graphml => --algorithm goes with a plan
+export --fabric torus:dims=2x2 --format msccl --output f.graphml => no `msccl` | graphml
+export all_gather --fabric torus:dims=2x2 --format graphml --output f.graphml => no `graphml`
 
 # Figures.
 show all_to_all --algorithm direct --figure x.svg --fabric {EIGHT} --view fabric => use --view ring
@@ -323,4 +334,45 @@ traffic --fabric crossbar:ranks=4 --offered-load 0.5 => --simulator burst
 traffic --fabric {EIGHT} => electrical
 traffic --fabric crossbar:ranks=8 --pattern group_shift => no groups
 traffic --fabric crossbar:ranks=8 --routing valiant => dragonfly
+
+# Training.
+train --model resnet50 --batch 8 => --fabric
+train --fabric {SWITCH} --batch 8 => model | resnet50
+train --model resnet50 --fabric {SWITCH} => batch
+train --model resnet50 --fabric {SWITCH} --batch 0 => --batch | in 1..
+train --model resnet5 --batch 32 --fabric {SWITCH} => did you mean `resnet50`?
+{TRAINED} --device a10 => did you mean `a100`?
+{TRAINED} --device a100 --throughput 5TFLOP/s => device and throughput
+{TRAINED} --throughput 5 => TFLOP/s
+{TRAINED} --buckets 25M => buckets | 25MB or 25MiB
+{TRAINED} --gradients float8 => did you mean `float32`?
+{TRAINED} --profile layers.csv => model and profile
+train --fabric {SWITCH} --profile layers.csv => no file `layers.csv`
+train --fabric {SWITCH} --profile layers.txt => .csv or .yaml
+train --model gpt2_small --batch 32 --fabric {SWITCH} --epochs 2 => samples
+{TRAINED} --algorithm ring+ => ring+ring
+{TRAINED} --policy free => policy
+{TRAINED} --algorithm bruck => bruck
+{TRAINED} --figure picture.gif => .png
+{TRAINED} --csv table.txt => .csv
+
+# Training with groups of ranks.
+{GROUPED} --tensor-parallel 3 => does not divide the 8 ranks
+{GROUPED} --tensor-parallel 2 --data-parallel 2 => data-parallel 4 fits
+{GROUPED} --micro-batches 3 => does not divide the batch of 4
+{GROUPED} --sharded 4 => --sharded | 0..3
+{GROUPED} --expert-parallel 2 => has no experts
+{TRAINED} --tensor-parallel 2 => no transformer
+train --profile layers.csv --fabric {SWITCH} --sharded 1 => profile does not say how
+{GROUPED} --sharded 1 --algorithm ring+ring => --sharded 1 sends both
+{GROUPED} --expert-skew zip:exponent=1 => Zipf | .csv
+{GROUPED} --expert-skew zipf:power=1 => no option `power`
+{GROUPED} --capacity-factor 0 => capacity-factor
+{GROUPED} --reconfigure never => reconfigure | crossbar
+{GROUPED} --collective ring => all_reduce=ring
+{GROUPED} --contention none --device-memory 40GB => GPT-3 6.7B does not fit the device
+    | and the device has 40.0 GB | GB of that are activations, counted without recomputation and
+    | FlashAttention, of all micro-batches in flight and without sequence parallelism
+train --model gpt3_6_7b --batch 4 --fabric circuit_switch:ranks=8 --tensor-parallel 8
+    --contention simulated => contention | circuit_switch
 """

@@ -10,13 +10,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import opticoll
 from opticoll import Collective, Fabric, Schedule, _core, errors, reference
 from opticoll.inputs.values import split_algorithms, split_counts, split_sizes
-from opticoll.outputs.records import record_rows
 from support import RING
 
 
@@ -292,35 +291,6 @@ def test_range_of_sizes_grows_fourfold_up_to_its_end(first: int, doublings: int)
 @given(st.lists(st.integers(min_value=1, max_value=10**6), min_size=1, unique=True))
 def test_lists_of_counts_are_read_as_written(counts: list[int]) -> None:
     assert split_counts("--ranks", ", ".join(map(str, counts))) == counts
-
-
-ANY_FABRIC = [record for record in record_rows("algorithms") if record["family"] is None]
-
-
-@settings(deadline=None, max_examples=60)
-@given(st.data())
-def test_any_algorithm_on_any_ring_is_verified_or_refused_with_a_reason(
-    data: st.DataObject,
-) -> None:
-    ranks = data.draw(st.integers(min_value=1, max_value=24), label="ranks")
-    wavelengths = data.draw(st.integers(min_value=1, max_value=5), label="wavelengths")
-    record = data.draw(st.sampled_from(ANY_FABRIC), label="algorithm")
-    root = data.draw(st.integers(min_value=0, max_value=ranks - 1), label="root")
-    fabric = Fabric("wdm_ring", ranks=ranks, wavelengths=wavelengths)
-    collective = record["collective"]
-    assert collective is not None
-    refusal = ""
-    try:
-        plan = opticoll.plan(collective, fabric, record["name"], root=root)
-    except errors.AlgorithmError as error:
-        refusal = str(error)
-    if refusal:
-        assert refusal.startswith(f"`{record['name']}` does not run here, on {ranks} ranks: ")
-        return
-    assert plan.verify() == []
-    assert plan.fabric == fabric
-    text = plan.to_text()
-    assert opticoll.Plan.from_text(text).to_text() == text
 
 
 def test_lists_of_a_comparison_may_be_one_text() -> None:

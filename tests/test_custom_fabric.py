@@ -238,19 +238,6 @@ def test_bad_graph_is_refused_with_its_place(tmp_path: Path, name: str) -> None:
         assert word in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    "fabric",
-    ["crossbar:ranks=4", "fat_tree:down=2x2,up=1x1", "torus:dims=2x2", "fully_connected:ranks=4"],
-)
-def test_light_is_refused_on_an_electrical_fabric(run: Run, fabric: str) -> None:
-    for command in ("plan", "compare"):
-        for algorithm in ("relay_tree", "wrht", "one_stage"):
-            finished = run(command, "all_gather", "--fabric", fabric, "--algorithm", algorithm)
-            assert finished.code == 2
-            assert finished.out == ""
-            assert "needs a wdm_ring; got" in finished.err
-
-
 def test_every_family_has_an_example_in_the_documentation_that_is_one() -> None:
     page = Path(__file__).parent.parent / "docs" / "fabrics.md"
     text = page.read_text(encoding="utf-8")

@@ -153,28 +153,6 @@ def test_infragraph_reads_the_same_links(run: Run, tmp_path: Path, spec: str) ->
         assert (float(rate) * 1e9, unit) == (fabric.link_rates[0], "Gbps")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["--fabric", "wdm_ring:ranks=4,wavelengths=2"], ("no words for circuits", "wdm_ring")),
-        ([], ("--fabric for the fabric alone",)),
-        (["--fabric", "torus:dims=2x2", "--size", "1MB"], ("--size goes with a plan",)),
-        (["--fabric", "torus:dims=2x2", "--algorithm", "ring"], ("--algorithm goes with a plan",)),
-        (["--fabric", "torus:dims=2x2", "--format", "msccl"], ("no `msccl`", "graphml")),
-        (["all_gather", "--fabric", "torus:dims=2x2", "--format", "graphml"], ("no `graphml`",)),
-    ],
-)
-def test_what_is_no_export_of_a_fabric_is_refused(
-    run: Run, tmp_path: Path, arguments: list[str], words: tuple[str, ...]
-) -> None:
-    path = tmp_path / "fabric.graphml"
-    finished = run("export", *arguments, "--output", path)
-    assert finished.code == 2
-    for word in words:
-        assert word in finished.err
-    assert not path.exists()
-
-
 RINGS, TREES = "ring:channels=all", "double_binary_tree:channels=all"
 
 

@@ -14,7 +14,6 @@ from opticoll import errors
 from opticoll.commands.train import TrainingRow, training_text
 from opticoll.inputs import layer_profile
 from support import Run
-from test_bad_input import check as refused
 from test_cli import run_json
 
 RESNET50 = 25_557_032
@@ -272,47 +271,3 @@ def test_models_and_devices_are_listed(run: Run) -> None:
     for kind, name in (("models", "gpt3_175b"), ("devices", "a100")):
         listed = run_json(run, "list", "list", kind)
         assert name in {record["name"] for record in listed}
-
-
-REFUSED: dict[str, tuple[list[str], tuple[str, ...]]] = {
-    "no fabric": (["train", "--model", "resnet50", "--batch", "8"], ("--fabric",)),
-    "no model": (["train", "--fabric", SWITCH, "--batch", "8"], ("model", "resnet50")),
-    "no batch": (TRAIN[:-2], ("batch",)),
-    "batch of nothing": ([*TRAIN[:-1], "0"], ("--batch", "in 1..")),
-    "misspelt model": (["train", "--model", "resnet5", *TRAIN[3:]], ("did you mean `resnet50`?",)),
-    "misspelt device": ([*TRAIN, "--device", "a10"], ("did you mean `a100`?",)),
-    "device and throughput": (
-        [*TRAIN, "--device", "a100", "--throughput", "5TFLOP/s"],
-        ("device and throughput",),
-    ),
-    "throughput without a unit": ([*TRAIN, "--throughput", "5"], ("TFLOP/s",)),
-    "no rule for buckets": ([*TRAIN, "--buckets", "25M"], ("buckets", "25MB or 25MiB")),
-    "no number format": ([*TRAIN, "--gradients", "float8"], ("did you mean `float32`?",)),
-    "profile and model": ([*TRAIN, "--profile", "layers.csv"], ("model and profile",)),
-    "no such profile": (
-        ["train", "--fabric", SWITCH, "--profile", "layers.csv"],
-        ("no file `layers.csv`",),
-    ),
-    "profile of another kind": (
-        ["train", "--fabric", SWITCH, "--profile", "layers.txt"],
-        (".csv or .yaml",),
-    ),
-    "epochs of unknown length": (
-        ["train", "--model", "gpt2_small", *TRAIN[3:], "--epochs", "2"],
-        ("samples",),
-    ),
-    "half an algorithm": ([*TRAIN, "--algorithm", "ring+"], ("ring+ring",)),
-    "policy on an electrical fabric": ([*TRAIN, "--policy", "free"], ("policy",)),
-    "algorithm of another collective": ([*TRAIN, "--algorithm", "bruck"], ("bruck",)),
-    "figure of no format": ([*TRAIN, "--figure", "picture.gif"], (".png",)),
-    "table of no format": ([*TRAIN, "--csv", "table.txt"], (".csv",)),
-}
-
-
-@pytest.mark.parametrize("name", REFUSED)
-def test_train_refuses(
-    name: str, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    arguments, words = REFUSED[name]
-    refused(run, tmp_path, arguments, *words)

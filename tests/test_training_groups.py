@@ -19,7 +19,6 @@ from opticoll.commands.train.group_prices import (
 )
 from opticoll.commands.train.groups import divide
 from support import Run, proved
-from test_bad_input import check as refused
 from test_cli import run_json
 
 RATE = 50e9
@@ -268,62 +267,6 @@ def test_a_bad_table_is_refused_with_its_place(name: str, run: Run, tmp_path: Pa
     finished = run(*arguments)
     assert finished.code == 2
     assert words in finished.err
-
-
-ASKED = ["train", "--model", "gpt3_6_7b", "--batch", "4", "--fabric", crossbar(8)]
-REFUSED: dict[str, tuple[list[str], tuple[str, ...]]] = {
-    "ranks": ([*ASKED, "--tensor-parallel", "3"], ("does not divide the 8 ranks",)),
-    "replicas": (
-        [*ASKED, "--tensor-parallel", "2", "--data-parallel", "2"],
-        ("data-parallel 4 fits",),
-    ),
-    "micro-batches": ([*ASKED, "--micro-batches", "3"], ("does not divide the batch of 4",)),
-    "stage of ZeRO": ([*ASKED, "--sharded", "4"], ("--sharded", "0..3")),
-    "no experts": ([*ASKED, "--expert-parallel", "2"], ("has no experts",)),
-    "no transformer": (
-        ["train", "--model", "resnet50", *ASKED[3:], "--tensor-parallel", "2"],
-        ("no transformer",),
-    ),
-    "profile": (
-        ["train", "--profile", "layers.csv", *ASKED[5:], "--sharded", "1"],
-        ("profile does not say how",),
-    ),
-    "two collectives": (
-        [*ASKED, "--sharded", "1", "--algorithm", "ring+ring"],
-        ("--sharded 1 sends both",),
-    ),
-    "skew": ([*ASKED, "--expert-skew", "zip:exponent=1"], ("Zipf", ".csv")),
-    "option of zipf": ([*ASKED, "--expert-skew", "zipf:power=1"], ("no option `power`",)),
-    "capacity": ([*ASKED, "--capacity-factor", "0"], ("capacity-factor",)),
-    "settings of no switch": ([*ASKED, "--reconfigure", "never"], ("reconfigure", "crossbar")),
-    "collective": ([*ASKED, "--collective", "ring"], ("all_reduce=ring",)),
-    "too little memory": (
-        [*ASKED, "--contention", "none", "--device-memory", "40GB"],
-        (
-            "GPT-3 6.7B does not fit the device",
-            "and the device has 40.0 GB",
-            "GB of that are activations, counted without recomputation and FlashAttention, of all "
-            "micro-batches in flight and without sequence parallelism",
-        ),
-    ),
-    "no simulation": (
-        [
-            *ASKED[:-1],
-            "circuit_switch:ranks=8",
-            *("--tensor-parallel", "8", "--contention", "simulated"),
-        ],
-        ("contention", "circuit_switch"),
-    ),
-}
-
-
-@pytest.mark.parametrize("name", REFUSED)
-def test_groups_that_do_not_fit_are_refused(
-    name: str, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    arguments, words = REFUSED[name]
-    refused(run, tmp_path, arguments, *words)
 
 
 def test_a_proposed_division_fits(run: Run) -> None:
