@@ -14,13 +14,14 @@
 //! several links flows share and do not queue: there the first rule is a closed form beside the plan.
 
 use opticoll::collective::CollectiveKind;
-use opticoll::collective::CollectiveKind::{AllGather, AllReduce, AllToAll, ReduceScatter};
+use opticoll::collective::CollectiveKind::{AllGather, AllReduce, ReduceScatter};
 use opticoll::fabric::Fabric;
 use opticoll::simulate;
 use opticoll::simulate::Method;
 use opticoll::units::{Bytes, Time};
 
 use crate::electrical::proved;
+use crate::rows;
 
 const CABLES: &str = "rate=50GiB/s,latency=500ns";
 const LATENCY_NS: f64 = 500.0;
@@ -91,177 +92,53 @@ fn on_top_ns(kind: CollectiveKind, algorithm: &str, ranks: u64, size: u64) -> u6
     }
 }
 
+/// A collective, its algorithm, fabric, switch, ranks and size, and the nanoseconds printed.
+const PRINTED: &str = r"
+all_gather | ring | electrical_ring | no switch | 64 | 1MiB | 1262593
+all_gather | ring | electrical_ring | no switch | 256 | 1MiB | 5110465
+all_gather | ring | electrical_ring | no switch | 64 | 100MiB | 123079015
+all_gather | ring | electrical_ring | no switch | 256 | 100MiB | 498176935
+reduce_scatter | ring | electrical_ring | no switch | 64 | 1MiB | 53245
+all_reduce | ring | electrical_ring | no switch | 64 | 1MiB | 104590
+all_reduce | ring | electrical_ring | no switch | 256 | 1MiB | 300400
+all_reduce | ring | electrical_ring | no switch | 64 | 100MiB | 4102948
+all_reduce | ring | electrical_ring | no switch | 256 | 100MiB | 4346740
+all_reduce | ring | crossbar | store_and_forward | 64 | 1MiB | 206020
+all_reduce | halving_doubling | crossbar | cut_through | 64 | 1MiB | 51518
+all_reduce | halving_doubling | crossbar | store_and_forward | 64 | 1MiB | 89964
+all_reduce | halving_doubling | crossbar | cut_through | 256 | 1MiB | 56035
+all_reduce | halving_doubling | crossbar | store_and_forward | 256 | 1MiB | 94937
+all_reduce | halving_doubling | crossbar | cut_through | 1024 | 1MiB | 60192
+all_reduce | halving_doubling | crossbar | store_and_forward | 1024 | 1MiB | 99208
+all_reduce | halving_doubling | crossbar | cut_through | 64 | 100MiB | 3952572
+all_reduce | halving_doubling | crossbar | store_and_forward | 64 | 100MiB | 7797782
+all_reduce | halving_doubling | crossbar | cut_through | 256 | 100MiB | 4004690
+all_reduce | halving_doubling | crossbar | store_and_forward | 256 | 100MiB | 7895674
+all_reduce | halving_doubling | crossbar | cut_through | 1024 | 100MiB | 4020748
+all_reduce | halving_doubling | crossbar | store_and_forward | 1024 | 100MiB | 7923174
+all_gather | recursive_doubling | crossbar | cut_through | 64 | 1MiB | 1236538
+all_gather | recursive_doubling | crossbar | store_and_forward | 64 | 1MiB | 2467006
+all_gather | recursive_doubling | crossbar | cut_through | 256 | 1MiB | 4988558
+all_gather | recursive_doubling | crossbar | store_and_forward | 256 | 1MiB | 9969026
+all_to_all | direct | fully_connected | no switch | 64 | 1MiB | 825
+all_to_all | direct | fully_connected | no switch | 256 | 1MiB | 596
+";
+
 #[test]
 fn plans_take_what_astra_sim_printed() {
-    use Switch::{CutThrough, None, StoreAndForward};
-    let (ring, doubling, halving) = ("ring", "recursive_doubling", "halving_doubling");
-    let large = 100 * MIB;
-    for (kind, algorithm, family, switch, ranks, size, printed) in [
-        (AllGather, ring, "electrical_ring", None, 64, MIB, 1_262_593),
-        (
-            AllGather,
-            ring,
-            "electrical_ring",
-            None,
-            256,
-            MIB,
-            5_110_465,
-        ),
-        (
-            AllGather,
-            ring,
-            "electrical_ring",
-            None,
-            64,
-            large,
-            123_079_015,
-        ),
-        (
-            AllGather,
-            ring,
-            "electrical_ring",
-            None,
-            256,
-            large,
-            498_176_935,
-        ),
-        (
-            ReduceScatter,
-            ring,
-            "electrical_ring",
-            None,
-            64,
-            MIB,
-            53_245,
-        ),
-        (AllReduce, ring, "electrical_ring", None, 64, MIB, 104_590),
-        (AllReduce, ring, "electrical_ring", None, 256, MIB, 300_400),
-        (
-            AllReduce,
-            ring,
-            "electrical_ring",
-            None,
-            64,
-            large,
-            4_102_948,
-        ),
-        (
-            AllReduce,
-            ring,
-            "electrical_ring",
-            None,
-            256,
-            large,
-            4_346_740,
-        ),
-        (
-            AllReduce,
-            ring,
-            "crossbar",
-            StoreAndForward,
-            64,
-            MIB,
-            206_020,
-        ),
-        (AllReduce, halving, "crossbar", CutThrough, 64, MIB, 51_518),
-        (
-            AllReduce,
-            halving,
-            "crossbar",
-            StoreAndForward,
-            64,
-            MIB,
-            89_964,
-        ),
-        (AllReduce, halving, "crossbar", CutThrough, 256, MIB, 56_035),
-        (
-            AllReduce,
-            halving,
-            "crossbar",
-            StoreAndForward,
-            256,
-            MIB,
-            94_937,
-        ),
-        (
-            AllReduce, halving, "crossbar", CutThrough, 1024, MIB, 60_192,
-        ),
-        (
-            AllReduce,
-            halving,
-            "crossbar",
-            StoreAndForward,
-            1024,
-            MIB,
-            99_208,
-        ),
-        (
-            AllReduce, halving, "crossbar", CutThrough, 64, large, 3_952_572,
-        ),
-        (
-            AllReduce,
-            halving,
-            "crossbar",
-            StoreAndForward,
-            64,
-            large,
-            7_797_782,
-        ),
-        (
-            AllReduce, halving, "crossbar", CutThrough, 256, large, 4_004_690,
-        ),
-        (
-            AllReduce,
-            halving,
-            "crossbar",
-            StoreAndForward,
-            256,
-            large,
-            7_895_674,
-        ),
-        (
-            AllReduce, halving, "crossbar", CutThrough, 1024, large, 4_020_748,
-        ),
-        (
-            AllReduce,
-            halving,
-            "crossbar",
-            StoreAndForward,
-            1024,
-            large,
-            7_923_174,
-        ),
-        (
-            AllGather, doubling, "crossbar", CutThrough, 64, MIB, 1_236_538,
-        ),
-        (
-            AllGather,
-            doubling,
-            "crossbar",
-            StoreAndForward,
-            64,
-            MIB,
-            2_467_006,
-        ),
-        (
-            AllGather, doubling, "crossbar", CutThrough, 256, MIB, 4_988_558,
-        ),
-        (
-            AllGather,
-            doubling,
-            "crossbar",
-            StoreAndForward,
-            256,
-            MIB,
-            9_969_026,
-        ),
-        (AllToAll, "direct", "fully_connected", None, 64, MIB, 825),
-        (AllToAll, "direct", "fully_connected", None, 256, MIB, 596),
-    ] {
+    for [kind, algorithm, family, switch, ranks, size, printed] in rows(PRINTED) {
+        let switch = match switch {
+            "cut_through" => Switch::CutThrough,
+            "store_and_forward" => Switch::StoreAndForward,
+            _ => Switch::None,
+        };
+        let (kind, ranks): (_, u64) = (kind.parse().unwrap(), ranks.parse().unwrap());
+        let size = size.parse::<Bytes>().unwrap().get();
         let steps = steps_ns(kind, algorithm, &format!("{family}:ranks={ranks}"), size);
         let got = network_ns(&steps, switch) + on_top_ns(kind, algorithm, ranks, size);
         assert_eq!(
-            got, printed,
+            got.to_string(),
+            printed,
             "{kind} by {algorithm} on {ranks} ranks, {size}"
         );
     }

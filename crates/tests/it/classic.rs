@@ -378,38 +378,3 @@ fn a_barrier_takes_as_long_whatever_its_size() {
     );
     assert_eq!(barrier.chunk_bytes(Bytes::new(100), 0), Bytes::new(0));
 }
-
-#[test]
-fn options_that_do_not_fit_are_refused() {
-    for (kind, spec, ranks, hint) in [
-        (AllToAll, "pairwise:order=xor", 6, "order=shift runs on any"),
-        (AllToAll, "pairwise:order=ring", 6, "must be shift or xor"),
-        (
-            AllReduce,
-            "halving_doubling:order=up",
-            8,
-            "must be near or far",
-        ),
-        (AllGather, "direct:order=xor", 8, "must be shift or at_once"),
-        (Broadcast, "chain:segments=0", 8, "must be from 1"),
-        (
-            Broadcast,
-            "double_tree:segments=x",
-            8,
-            "must be a whole number",
-        ),
-        (Broadcast, "chain:segments=4294967295", 8, "too many"),
-        (
-            AllReduce,
-            "double_binary_tree:segments=4294967295",
-            8,
-            "too many",
-        ),
-        (AllToAll, "bruck", 20_000, "too many"),
-        (Barrier, "ring", 8, "unknown algorithm `ring` for barrier"),
-    ] {
-        let fabric = format!("wdm_ring:ranks={ranks},wavelengths=1");
-        let error = plan_with(kind, spec, &fabric, "auto").unwrap_err();
-        assert!(error.contains(hint), "{spec}: {error}");
-    }
-}

@@ -2,7 +2,6 @@
 //! best of all plans.
 
 mod decomposition;
-mod mutations;
 
 use opticoll::algorithms;
 use opticoll::collective::demand::generate::generate;
@@ -172,6 +171,33 @@ fn what_is_no_demand_is_refused() {
         generate(&"random".parse().unwrap(), 1),
         Err(DemandError::Nothing)
     );
+}
+
+#[test]
+fn a_line_of_demands_is_refused_with_its_place() {
+    let fabric = Fabric::parse("crossbar:ranks=6").unwrap();
+    let collective = demanding(generated("random:seed=5", 6));
+    let plan = proved("direct", &fabric, collective, 1 << 13, &Method::default());
+    let written = text::write(&plan);
+    let row = |line: &&str| line.starts_with("demand 0");
+    let (place, old) = written
+        .lines()
+        .enumerate()
+        .find(|(_, line)| row(line))
+        .unwrap();
+    for (line, problem) in [
+        ("demand 0 1", "expected a destination"),
+        ("demand 0 1=0", "a byte or more"),
+        ("demand 0 9=1", "6 ranks"),
+        ("demand 0 1=2 1=3", "increase"),
+        ("demand 0", "the line ends"),
+        ("demand 0 1=18446744073709551615 2=1", "2^64"),
+        ("demand 0 1=x", "no number"),
+    ] {
+        let error = text::read(&written.replacen(old, line, 1)).unwrap_err();
+        assert_eq!(error.line, 1 + place, "{error}");
+        assert!(error.problem.contains(problem), "{error}");
+    }
 }
 
 #[test]

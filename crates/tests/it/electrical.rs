@@ -10,7 +10,6 @@ use opticoll::verify::verify;
 
 mod bounds;
 mod bulk_synchronous;
-mod plans;
 mod refused;
 mod times;
 

@@ -11,6 +11,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use opticoll::fabric::Fabric;
 use opticoll::network::Network;
 
+use crate::rows;
+
 /// In which sense routes are shortest.
 #[derive(Clone, Copy)]
 enum Shortest {
@@ -348,162 +350,79 @@ fn rates_and_latencies_are_those_of_the_class() {
     }
 }
 
+/// Specifications that no fabric has, and words of the error.
+const IMPOSSIBLE: &str = "
+fat_tree:down=4x4,up=1x4,rate=1Gb/sx2Gb/sx3Gb/s | has 3 values for 2 levels
+fat_tree:down=4x4,up=1x4,rate=1Gb/sxfast | `fast`
+crossbar:rate=1Gb/s | needs ranks=
+crossbar:ranks=0 | from 1 to 1048576
+crossbar:ranks=4,rate=-1Gb/s | is not a rate
+crossbar:ranks=4,rate=0Gb/s | greater than zero
+crossbar:ranks=4,latency=5 | give the unit
+crossbar:ranks=4,duplex=both | `full` or `half`
+crossbar:ranks=4,sharing=some | `shared` or `per_flow`
+crossbar:rank=4 | did you mean `ranks`
+crosbar:ranks=4 | did you mean `crossbar`
+fat_tree:up=1 | needs down=
+fat_tree:down=4x4 | needs up=
+fat_tree:down=4x4,up=1 | give one for each level
+fat_tree:down=4x0,up=1x1 | `0` must be a whole number
+fat_tree:down=4;4,up=1x1 | such as 16x8x8
+fat_tree:arity=4,taper=3 | must divide arity=4
+fat_tree:arity=4,down=4x4 | either arity or down
+fat_tree:down=4,up=1,taper=2 | goes with arity
+fat_tree:down=4096x4096,up=1x1 | 16777216 ranks; at most 1048576
+fat_tree:down=2x2,up=1000000x1000000 | links; at most
+fat_tree:down=1048576x1048576x1048576x1048576x1048576x1048576x1048576,up=1x1x1x1x1x1x1
+    | ranks; at most
+dragonfly:terminals_per_router=2,routers_per_group=4 | needs global_per_router=
+dragonfly:terminals_per_router=2,routers_per_group=4,global_per_router=2,groups=10 | from 1 to 9
+dragonfly:terminals_per_router=2,routers_per_group=4,groups=5,arrangement=simgrid | from 1 to 4
+dragonfly:terminals_per_router=2,routers_per_group=4,global_per_router=2,seed=1
+    | goes with routing=valiant
+dragonfly:terminals_per_router=9999,routers_per_group=9999,global_per_router=9999 | ranks; at most
+torus:ranks=4 | no option `ranks`
+torus:rate=1Gb/s | needs dims=
+torus:dims=4x | write numbers
+torus:dims=1024x1025 | ranks; at most
+torus:dims=4,terminal_rate=1Gb/s | without terminals
+torus:dims=2x2x2x2x2x2x2x2x2x2x2x2x2x2x2x2x2 | at most 16
+ocs_torus:cube=4 | needs dims=
+ocs_torus:dims=4x8 | 2 numbers for 3 sides
+ocs_torus:dims=4x4x6 | a multiple of 4
+ocs_torus:dims=4x4x4,cube=1 | 2 ranks or more
+ocs_torus:dims=4x4x12,twisted | defined for sides of n and 2n
+ocs_torus:dims=4x4x4,twisted | defined for sides of n and 2n
+ocs_torus:dims=2x2x4,twisted | does not go around
+ocs_torus:dims=4x4x8,twisted=some | `no` or `yes`
+ocs_torus:dims=16x16x36,ports=136
+    | 144 cubes need 288 ports of each of the 48 switches, which have 136
+ocs_torus:dims=16x16x16,spares=5,ports=136 | 64 cubes and 5 spares need 138 ports
+ladder:dims=4 | no option `dims`
+electrical_ring:rate=1Gb/s | needs ranks=
+fully_connected:ranks=5000 | 24995000 links; at most 16777216
+custom:ranks=2 | needs links=
+custom:ranks=2,links=0-2 | there is no vertex 2; ranks and switches are 0 to 1
+custom:ranks=2,links=0-1+1-1 | link 1 (`1-1`): a link joins two different
+custom:ranks=2,links=0:1 | such as 0-4
+custom:ranks=2,links=0-x | `x` is no number
+custom:ranks=2,links=0-1@-1Gb/s | is not a rate
+custom:ranks=2,links=0-1@5 | give the unit
+custom:ranks=3,links=0-1 | no links lead from rank 0 to rank 2
+custom:ranks=2,links=0>1,names=a+b | no links lead from b to a
+custom:ranks=2,links=0-1,names=a | 1 names for 2
+custom:ranks=2,links=0-1,names=a+a | `a` is given twice
+custom:ranks=2,links=0-1,names=a+%G1 | is no name
+custom:ranks=2,links=0-1,ties=last | `spread` or `first`
+custom:ranks=20000,links=0-1 | from 1 to 16384
+";
+
 #[test]
 fn impossible_fabrics_are_refused_with_a_hint() {
-    for (spelling, hint) in [
-        (
-            "fat_tree:down=4x4,up=1x4,rate=1Gb/sx2Gb/sx3Gb/s",
-            "has 3 values for 2 levels",
-        ),
-        ("fat_tree:down=4x4,up=1x4,rate=1Gb/sxfast", "`fast`"),
-        ("crossbar:rate=1Gb/s", "needs ranks="),
-        ("crossbar:ranks=0", "from 1 to 1048576"),
-        ("crossbar:ranks=4,rate=-1Gb/s", "is not a rate"),
-        ("crossbar:ranks=4,rate=0Gb/s", "greater than zero"),
-        ("crossbar:ranks=4,latency=5", "give the unit"),
-        ("crossbar:ranks=4,duplex=both", "`full` or `half`"),
-        ("crossbar:ranks=4,sharing=some", "`shared` or `per_flow`"),
-        ("crossbar:rank=4", "did you mean `ranks`"),
-        ("crosbar:ranks=4", "did you mean `crossbar`"),
-        ("fat_tree:up=1", "needs down="),
-        ("fat_tree:down=4x4", "needs up="),
-        ("fat_tree:down=4x4,up=1", "give one for each level"),
-        ("fat_tree:down=4x0,up=1x1", "`0` must be a whole number"),
-        ("fat_tree:down=4;4,up=1x1", "such as 16x8x8"),
-        ("fat_tree:arity=4,taper=3", "must divide arity=4"),
-        ("fat_tree:arity=4,down=4x4", "either arity or down"),
-        ("fat_tree:down=4,up=1,taper=2", "goes with arity"),
-        (
-            "fat_tree:down=4096x4096,up=1x1",
-            "16777216 ranks; at most 1048576",
-        ),
-        ("fat_tree:down=2x2,up=1000000x1000000", "links; at most"),
-        (
-            "fat_tree:down=1048576x1048576x1048576x1048576x1048576x1048576x1048576,up=1x1x1x1x1x1x1",
-            "ranks; at most",
-        ),
-        (
-            "dragonfly:terminals_per_router=2,routers_per_group=4",
-            "needs global_per_router=",
-        ),
-        (
-            "dragonfly:terminals_per_router=2,routers_per_group=4,global_per_router=2,groups=10",
-            "from 1 to 9",
-        ),
-        (
-            "dragonfly:terminals_per_router=2,routers_per_group=4,groups=5,arrangement=simgrid",
-            "from 1 to 4",
-        ),
-        (
-            "dragonfly:terminals_per_router=2,routers_per_group=4,global_per_router=2,seed=1",
-            "goes with routing=valiant",
-        ),
-        (
-            "dragonfly:terminals_per_router=9999,routers_per_group=9999,global_per_router=9999",
-            "ranks; at most",
-        ),
-        ("torus:ranks=4", "no option `ranks`"),
-        ("torus:rate=1Gb/s", "needs dims="),
-        ("torus:dims=4x", "write numbers"),
-        ("torus:dims=1024x1025", "ranks; at most"),
-        ("torus:dims=4,terminal_rate=1Gb/s", "without terminals"),
-        ("torus:dims=2x2x2x2x2x2x2x2x2x2x2x2x2x2x2x2x2", "at most 16"),
-        ("ocs_torus:cube=4", "needs dims="),
-        ("ocs_torus:dims=4x8", "2 numbers for 3 sides"),
-        ("ocs_torus:dims=4x4x6", "a multiple of 4"),
-        ("ocs_torus:dims=4x4x4,cube=1", "2 ranks or more"),
-        (
-            "ocs_torus:dims=4x4x12,twisted",
-            "defined for sides of n and 2n",
-        ),
-        (
-            "ocs_torus:dims=4x4x4,twisted",
-            "defined for sides of n and 2n",
-        ),
-        ("ocs_torus:dims=2x2x4,twisted", "does not go around"),
-        ("ocs_torus:dims=4x4x8,twisted=some", "`no` or `yes`"),
-        (
-            "ocs_torus:dims=16x16x36,ports=136",
-            "144 cubes need 288 ports of each of the 48 switches, which have 136",
-        ),
-        (
-            "ocs_torus:dims=16x16x16,spares=5,ports=136",
-            "64 cubes and 5 spares need 138 ports",
-        ),
-        ("ladder:dims=4", "no option `dims`"),
-        ("electrical_ring:rate=1Gb/s", "needs ranks="),
-        (
-            "fully_connected:ranks=5000",
-            "24995000 links; at most 16777216",
-        ),
-        ("custom:ranks=2", "needs links="),
-        (
-            "custom:ranks=2,links=0-2",
-            "there is no vertex 2; ranks and switches are 0 to 1",
-        ),
-        (
-            "custom:ranks=2,links=0-1+1-1",
-            "link 1 (`1-1`): a link joins two different",
-        ),
-        ("custom:ranks=2,links=0:1", "such as 0-4"),
-        ("custom:ranks=2,links=0-x", "`x` is no number"),
-        ("custom:ranks=2,links=0-1@-1Gb/s", "is not a rate"),
-        ("custom:ranks=2,links=0-1@5", "give the unit"),
-        (
-            "custom:ranks=3,links=0-1",
-            "no links lead from rank 0 to rank 2",
-        ),
-        (
-            "custom:ranks=2,links=0>1,names=a+b",
-            "no links lead from b to a",
-        ),
-        ("custom:ranks=2,links=0-1,names=a", "1 names for 2"),
-        ("custom:ranks=2,links=0-1,names=a+a", "`a` is given twice"),
-        ("custom:ranks=2,links=0-1,names=a+%G1", "is no name"),
-        ("custom:ranks=2,links=0-1,ties=last", "`spread` or `first`"),
-        ("custom:ranks=20000,links=0-1", "from 1 to 16384"),
-    ] {
+    for [spelling, hint] in rows(IMPOSSIBLE) {
         let error = Fabric::parse(spelling).unwrap_err().to_string();
         assert!(error.contains(hint), "{spelling}: {error}");
     }
-}
-
-#[test]
-fn light_is_refused_on_an_electrical_fabric() {
-    use opticoll::collective::{Collective, CollectiveKind};
-    use opticoll::{planner, simulate};
-    let fabric = Fabric::parse("fat_tree:down=4x4,up=1x2").unwrap();
-    let collective = Collective::new(CollectiveKind::AllGather, 16).unwrap();
-    let refused = |error: String| {
-        assert!(error.contains("needs a wdm_ring; got fat_tree"), "{error}");
-    };
-    refused(
-        planner::relay_tree(&fabric, collective)
-            .unwrap_err()
-            .to_string(),
-    );
-    assert!(planner::static_levels(&fabric, collective).is_empty());
-    let plan = crate::verified(CollectiveKind::AllGather, "ring", 16, 1);
-    let size = "1KiB".parse().unwrap();
-    let mut elsewhere = plan.clone();
-    elsewhere.fabric = fabric;
-    let policy = simulate::Policy::EveryStep;
-    let error = simulate::circuit::simulate(&elsewhere, size, policy).unwrap_err();
-    assert!(error.to_string().contains("use fluid"), "{error}");
-    assert_eq!(opticoll::placement::wavelengths_used(&elsewhere), 0);
-    let violations = opticoll::verify::verify(&elsewhere);
-    assert!(
-        violations[0].sentence.contains("fat_tree has no light"),
-        "{violations:?}"
-    );
-    let text = opticoll::plan::text::write(&plan);
-    let mut lines: Vec<&str> = text.lines().collect();
-    lines[2] = "fabric fat_tree:down=4x4,up=1x2";
-    let error = opticoll::plan::text::read(&lines.join("\n")).unwrap_err();
-    assert!(
-        error.to_string().contains("expected a repetition"),
-        "{error}"
-    );
 }
 
 fn route(network: &dyn Network, source: u32, destination: u32) -> Vec<u32> {

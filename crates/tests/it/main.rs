@@ -84,6 +84,19 @@ fn leaves_out(step: usize) -> impl FnMut() -> bool {
     }
 }
 
+/// Rows of a table in text, with ` | ` between cells, also where a row goes on in the next line.
+/// Lines that begin with `#` are remarks.
+fn rows<const CELLS: usize>(table: &str) -> impl Iterator<Item = [&str; CELLS]> {
+    let lines = table
+        .lines()
+        .filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let cells = lines.flat_map(|line| line.trim_start_matches("    | ").split(" | "));
+    let cells: Vec<&str> = cells.collect();
+    let (rows, rest) = cells.as_chunks::<CELLS>();
+    assert!(rest.is_empty(), "a row has not {CELLS} cells: {rest:?}");
+    rows.to_vec().into_iter()
+}
+
 /// The algorithms that are made for any fabric.
 fn general_algorithms() -> impl Iterator<Item = &'static Algorithm> {
     let records = opticoll::algorithms::records().iter();

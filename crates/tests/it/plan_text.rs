@@ -4,7 +4,7 @@ use opticoll::collective::CollectiveKind::{AllGather, AllReduce};
 use opticoll::family::wdm_ring::WdmLight;
 use opticoll::plan::{Lightpath, Plan, fold, text};
 
-use crate::{verified, verified_with};
+use crate::{rows, verified, verified_with};
 
 /// Lightpaths in an order of their own: inside a slot the order has no meaning.
 fn sorted(plan: &Plan) -> Vec<Lightpath> {
@@ -138,146 +138,53 @@ fn repetitions_nest_from_the_inside_out() {
     assert_eq!(ends, expected);
 }
 
+/// Words of the file above, what stands in their place, the line and column of the error, words of it.
+const WRONG: &str = r"
+opticoll plan 1 | opticoll plan 2 | 1 | 1 | begins with `opticoll plan 1`
+all_gather | all_gatter | 2 | 12 | did you mean `all_gather`
+ranks=4 root | ranks=0 root | 2 | 23 | at least one rank
+root=0 | root=4 | 2 | 31 | no rank
+wdm_ring:ranks=4 | wdm_ring:ranks=5 | 3 | 8 | the fabric has 5 ranks
+size 4MiB | size 4M | 5 | 6 | 4MB or 4MiB
+neighbours_only | neighbors_only | 6 | 7 | known claims are
+size 4MiB | size 4MiB\nsize 5MiB | 6 | 6 | one size
+claim neighbours_only | claim neighbours_only\nclaim neighbours_only | 7 | 7 | claimed twice
+steps 1 1 1 | steps 1 -1 1 | 7 | 9 | no number that fits
+slot 1 | slot 7 | 10 | 6 | 3 slots, counted from 0
+slot 1 | slot 0 | 10 | 6 | increasing order
+slot 0  # the first\n |  | 8 | 1 | needs a line `slot NUMBER`
+copy 0 0>1 | move 0 0>1 | 9 | 1 | expected slot, copy, reduce or end
+copy 0 0>1 | copy 0 0-1 | 9 | 8 | SOURCE>DESTINATION
+copy 0 0>1 | copy 0 0>4 | 9 | 8 | none is 4
+copy 0 0>1 | copy 4 0>1 | 9 | 6 | none is 4
+copy 0 0>1 | copy +1 0>1 | 9 | 6 | no number that fits
+0>1 cw 0.0 | 0>1 up 0.0 | 9 | 12 | expected cw or ccw
+0>1 cw 0.0 | 0>1 cw 0 | 9 | 15 | FIBRE.WAVELENGTH
+0>1 cw 0.0 | 0>1 cw 0.99999 | 9 | 15 | no wavelength beyond 65534
+0>1 cw 0.0 | 0>1 cw 0.65535 | 9 | 15 | no wavelength beyond 65534
+cw 0.0 x4 | cw 0.0 x4294967295 | 9 | 19 | says 12 transfers
+end 12 | end 9999999999 | 15 | 5 | at most 134217728
+x4 chunk+1 rank+1\nslot 1 | x0 chunk+1 rank+1\nslot 1 | 9 | 19 | one lightpath at the least
+x4 chunk+1 rank+1\nslot 1 | x4 chunk+1 rnk+1\nslot 1 | 9 | 30 | one of chunk, rank
+x4 chunk+1 rank+1\nslot 1 | x4 chunk+1 rank-1\nslot 1 | 9 | 30 | expected a shift
+x4 chunk+1 rank+1\nslot 1 | x4 chunk+1 turn+9\nslot 1 | 9 | 30
+    | `turn+9`: a turn is 0 to 3 on 4 ranks; turn+1 leads to the same ranks
+x4 chunk+1 rank+1\nslot 1 | x4 chunk+1 slot+1\nslot 1 | 9 | 30
+    | the last of 4 copies would be in slot 3, but the slots of the plan are 0 to 2: x3 at most
+end 12 | end 13 | 15 | 5 | holds 12 transfers
+end 12\n |  | 15 | 1 | cut short
+end 12\n | end 12\ncopy 0 0>1 cw 0.0\n | 16 | 1 | nothing may follow
+";
+
 #[test]
 fn what_is_wrong_is_named_with_its_place() {
-    for (from, to, line, column, problem) in [
-        (
-            "opticoll plan 1",
-            "opticoll plan 2",
-            1,
-            1,
-            "begins with `opticoll plan 1`",
-        ),
-        (
-            "all_gather",
-            "all_gatter",
-            2,
-            12,
-            "did you mean `all_gather`",
-        ),
-        ("ranks=4 root", "ranks=0 root", 2, 23, "at least one rank"),
-        ("root=0", "root=4", 2, 31, "no rank"),
-        (
-            "wdm_ring:ranks=4",
-            "wdm_ring:ranks=5",
-            3,
-            8,
-            "the fabric has 5 ranks",
-        ),
-        ("size 4MiB", "size 4M", 5, 6, "4MB or 4MiB"),
-        (
-            "neighbours_only",
-            "neighbors_only",
-            6,
-            7,
-            "known claims are",
-        ),
-        ("size 4MiB", "size 4MiB\nsize 5MiB", 6, 6, "one size"),
-        (
-            "claim neighbours_only",
-            "claim neighbours_only\nclaim neighbours_only",
-            7,
-            7,
-            "claimed twice",
-        ),
-        ("steps 1 1 1", "steps 1 -1 1", 7, 9, "no number that fits"),
-        ("slot 1", "slot 7", 10, 6, "3 slots, counted from 0"),
-        ("slot 1", "slot 0", 10, 6, "increasing order"),
-        (
-            "slot 0  # the first\n",
-            "",
-            8,
-            1,
-            "needs a line `slot NUMBER`",
-        ),
-        (
-            "copy 0 0>1",
-            "move 0 0>1",
-            9,
-            1,
-            "expected slot, copy, reduce or end",
-        ),
-        ("copy 0 0>1", "copy 0 0-1", 9, 8, "SOURCE>DESTINATION"),
-        ("copy 0 0>1", "copy 0 0>4", 9, 8, "none is 4"),
-        ("copy 0 0>1", "copy 4 0>1", 9, 6, "none is 4"),
-        ("copy 0 0>1", "copy +1 0>1", 9, 6, "no number that fits"),
-        ("0>1 cw 0.0", "0>1 up 0.0", 9, 12, "expected cw or ccw"),
-        ("0>1 cw 0.0", "0>1 cw 0", 9, 15, "FIBRE.WAVELENGTH"),
-        (
-            "0>1 cw 0.0",
-            "0>1 cw 0.99999",
-            9,
-            15,
-            "no wavelength beyond 65534",
-        ),
-        (
-            "0>1 cw 0.0",
-            "0>1 cw 0.65535",
-            9,
-            15,
-            "no wavelength beyond 65534",
-        ),
-        (
-            "cw 0.0 x4",
-            "cw 0.0 x4294967295",
-            9,
-            19,
-            "says 12 transfers",
-        ),
-        ("end 12", "end 9999999999", 15, 5, "at most 134217728"),
-        (
-            "x4 chunk+1 rank+1\nslot 1",
-            "x0 chunk+1 rank+1\nslot 1",
-            9,
-            19,
-            "one lightpath at the least",
-        ),
-        (
-            "x4 chunk+1 rank+1\nslot 1",
-            "x4 chunk+1 rnk+1\nslot 1",
-            9,
-            30,
-            "one of chunk, rank",
-        ),
-        (
-            "x4 chunk+1 rank+1\nslot 1",
-            "x4 chunk+1 rank-1\nslot 1",
-            9,
-            30,
-            "expected a shift",
-        ),
-        (
-            "x4 chunk+1 rank+1\nslot 1",
-            "x4 chunk+1 turn+9\nslot 1",
-            9,
-            30,
-            "`turn+9`: a turn is 0 to 3 on 4 ranks; turn+1 leads to the same ranks",
-        ),
-        (
-            "x4 chunk+1 rank+1\nslot 1",
-            "x4 chunk+1 slot+1\nslot 1",
-            9,
-            30,
-            "`slot+1`: the last of 4 copies would be in slot 3, but the slots of the plan are 0 to 2: x3 at most",
-        ),
-        ("end 12", "end 13", 15, 5, "holds 12 transfers"),
-        ("end 12\n", "", 15, 1, "cut short"),
-        (
-            "end 12\n",
-            "end 12\ncopy 0 0>1 cw 0.0\n",
-            16,
-            1,
-            "nothing may follow",
-        ),
-    ] {
-        let broken = GOOD.replacen(from, to, 1);
+    for [from, to, line, column, problem] in rows(WRONG) {
+        let [from, to] = [from, to].map(|words| words.replace(r"\n", "\n"));
+        let broken = GOOD.replacen(&from, &to, 1);
         assert_ne!(broken, GOOD, "`{from}` is in the file");
-        let error = text::read(&broken).expect_err(to);
-        assert_eq!(
-            (error.line, error.column),
-            (line, column),
-            "{from} -> {to}: {error}"
-        );
+        let error = text::read(&broken).expect_err(&to);
+        let place = [error.line, error.column].map(|number| number.to_string());
+        assert_eq!(place, [line, column], "{from} -> {to}: {error}");
         assert!(error.problem.contains(problem), "{from} -> {to}: {error}");
     }
 }

@@ -417,7 +417,7 @@ fn every_kind_is_named_and_tested() {
         .collect();
     // By a_plan_too_large_to_replay_is_not_proved.
     tested.insert(ViolationKind::TooLarge.name());
-    // By wss_grid::rules::tasks_on_the_same_nodes_or_other_machines_do_not_get_along.
+    // By wss_grid::tasks::tasks_on_the_same_nodes_or_other_machines_do_not_get_along.
     tested.insert(ViolationKind::Allocation.name());
     // By circuits_of_a_family_without_rules_are_not_proved.
     tested.insert(ViolationKind::Unchecked.name());

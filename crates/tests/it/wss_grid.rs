@@ -4,7 +4,6 @@ mod algorithms;
 mod bounds;
 mod controller;
 mod planners;
-mod rules;
 mod tasks;
 mod timing;
 

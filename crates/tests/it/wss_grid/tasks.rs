@@ -9,15 +9,38 @@ use opticoll::families;
 use opticoll::family::wss_grid::TunedLight;
 use opticoll::plan::Plan;
 use opticoll::planner::{self, PlannerError, replan};
+use opticoll::schedule::Schedule;
 use opticoll::simulate::tasks::{Task, tasks};
 use opticoll::simulate::{Method, SimulationError, run};
 use opticoll::spec::Spec;
 use opticoll::units::{Bytes, Time};
-use opticoll::verify;
+use opticoll::verify::{self, ViolationKind};
 
 use super::{planned, proved};
 
 const GRID: &str = "wss_grid:rows=4,columns=4,rate=8Gb/s,slow_switch=1ms,control=1us";
+
+#[test]
+fn tasks_on_the_same_nodes_or_other_machines_do_not_get_along() {
+    let task = |nodes: &str| {
+        let fabric = format!("wss_grid:rows=2,columns=4{nodes}");
+        proved(CollectiveKind::AllReduce, "halving_doubling", &fabric)
+    };
+    let (left, right) = (task(",nodes=0-1+4-5"), task(",nodes=2-3+6-7"));
+    assert_eq!(verify::tasks(&[&left, &right]), []);
+    let both = verify::tasks(&[&left, &right, &task(",nodes=1-2")]);
+    let kinds: Vec<ViolationKind> = both.iter().map(|violation| violation.kind).collect();
+    assert_eq!(kinds, [ViolationKind::Allocation; 2]);
+    assert!(both[0].sentence.contains("node 1"), "{both:?}");
+    let faster = task(",nodes=2-3,rate=400Gb/s");
+    assert_eq!(verify::tasks(&[&left, &faster]).len(), 1);
+    let ring = Plan::without_light(
+        &Fabric::parse("crossbar:ranks=2").unwrap(),
+        Schedule::new(Collective::new(CollectiveKind::Barrier, 2).unwrap()),
+        "none".into(),
+    );
+    assert_eq!(verify::tasks(&[&left, &ring]).len(), 1);
+}
 
 #[test]
 fn the_arbiter_admits_tasks_when_their_nodes_are_free_and_then_stands_aside() {
