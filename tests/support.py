@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -104,16 +105,27 @@ def check_both_prove(text: str) -> None:
 
 
 def in_one_line(change: Callable[[str, random.Random], str]) -> Callable[[str, random.Random], str]:
-    """A mutation of a plan's text that changes one line, of a transfer or the fabric."""
+    """A mutation of a plan's text that changes one line: a transfer, the fabric or a demand."""
 
     def mutated(text: str, generator: random.Random) -> str:
         lines = text.splitlines()
-        kinds = ("copy", "reduce", "fabric")
+        kinds = ("copy", "reduce", "fabric", "demand")
         number = generator.choice([n for n, line in enumerate(lines) if line.startswith(kinds)])
         lines[number] = change(lines[number], generator)
         return "\n".join(lines) + "\n"
 
     return mutated
+
+
+@in_one_line
+def with_another_number(line: str, generator: random.Random) -> str:
+    """A number of the line is drawn anew: a chunk, count, rank, channel, port or option."""
+    places = list(re.finditer(r"(?<!ranks=)\b\d+\b", line))
+    if not places:
+        return line
+    place = generator.choice(places)
+    number = generator.randrange(int(place[0][:4]) + 3)
+    return f"{line[: place.start()]}{number}{line[place.end() :]}"
 
 
 def compare_mutants(

@@ -1,6 +1,5 @@
 """All_to_alls whose blocks differ: files of demands, both verifiers, commands that take one."""
 
-import random
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,7 @@ import pytest
 import opticoll
 from opticoll import errors
 from opticoll.inputs import demands
-from support import Run, compare_mutants, in_one_line, proved
+from support import Run, compare_mutants, proved, with_another_number
 from test_cli import run_json
 
 SWITCH = "circuit_switch:ranks=4,reconfiguration=1us"
@@ -101,27 +100,11 @@ def test_both_verifiers_prove_demands(fabric: str, demand: str) -> None:
         assert again.simulate(1 << 16).time_ps == plan.simulate(1 << 16).time_ps
 
 
-def mutated(line: str, generator: random.Random) -> str:
-    """A word of a demand or of a transfer drawn anew."""
-    words = line.split()
-    if words[0] == "demand":
-        place = generator.randrange(1, len(words))
-        destination, equals, amounts = words[place].partition("=")
-        drawn = str(generator.randrange(5))
-        words[place] = generator.choice(
-            [f"{drawn}{equals}{amounts}", f"{destination}{equals}{drawn}", words[place] + "+7"]
-        )
-    elif words[0] == "copy":
-        words[1] = generator.choice([words[1], str(generator.randrange(9))])
-        words[2] = f"{generator.randrange(4)}>{generator.randrange(5)}"
-    return " ".join(words)
-
-
 @pytest.mark.parametrize("algorithm", ["decomposition", "decomposition:longest=1KiB", "direct"])
 def test_both_verifiers_judge_changed_demands_alike(algorithm: str) -> None:
     text = opticoll.plan("all_to_all", TWO, algorithm, demand=MATRIX).to_text()
     assert text.count("demand ") == 3
-    found = compare_mutants(text, in_one_line(mutated), [1, 2, 3] * 60)
+    found = compare_mutants(text, with_another_number, [1, 2, 3] * 60)
     assert {"missing", "not_held"} & set().union(*found)
 
 

@@ -15,7 +15,7 @@ import pytest
 import opticoll
 from opticoll import _core, errors, reference
 from opticoll.outputs.plan_row import _gap
-from support import Run, proved, some_of
+from support import Run, compare_mutants, proved, some_of, with_another_number
 from test_cli import run_json
 
 SWITCH = "crossbar:ranks=8,rate=8Gb/s"
@@ -74,6 +74,29 @@ def test_both_verifiers_refuse_what_is_wrong(change: tuple[str, str], kind: str)
     named = {problem.kind for problem in reference.verify(reference.read(wrong))}
     assert kind in core
     assert named == core
+
+
+# Data of long transfers, and chunks that many ranks get, are followed as ranges of chunks.
+LONG = [
+    ("all_gather", "recursive_doubling", 32),
+    ("all_gather", "bruck", 37),
+    ("all_gather", "gather_broadcast", 32),
+    ("scatter", "binomial", 64),
+    ("gather", "binomial", 64),
+    ("broadcast", "scatter_all_gather", 32),
+    ("all_gather", "ring", 17),
+    ("all_gather", "ring:order=shuffled", 17),
+    ("all_gather", "direct", 17),
+]
+
+
+@pytest.mark.parametrize(("collective", "algorithm", "ranks"), LONG)
+def test_both_verifiers_judge_changed_long_transfers_alike(
+    collective: str, algorithm: str, ranks: int
+) -> None:
+    text = opticoll.plan(collective, f"crossbar:ranks={ranks}", algorithm).to_text()
+    found = compare_mutants(text, with_another_number, [1, 1, 2] * 30)
+    assert sum(map(bool, found)) > 30
 
 
 def test_times_are_those_of_theory(run: Run) -> None:

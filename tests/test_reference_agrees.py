@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from opticoll import _core
 from opticoll.reference import NotAPlan, Plan, Problem, Transfer, read, verify, verify_text
 from opticoll.reference.ring import CONVERTED, Channel
-from support import core_kinds, reference_kinds
+from support import compare_mutants, core_kinds, reference_kinds, with_another_number
 from test_reference import CASES
 
 
@@ -277,6 +277,33 @@ def test_both_refuse_and_judge_changed_texts_alike(plan: _core.Plan, data: st.Da
         body = body[: start + place.start()] + number + body[start + place.end() :]
     text = f"{head}algorithm {body}"
     assert judge_by_reference(text) == judge_by_core(text)
+
+
+# Rings and pieces of a block for which a plan of relay trees is its own rotation.
+FOLDED = [
+    ("wdm_ring:ranks=6,wavelengths=2", 1),
+    ("wdm_ring:ranks=12,wavelengths=3", 2),
+    ("wdm_ring:ranks=10,wavelengths=1,fibres=3", 2),
+    ("wdm_ring:ranks=8,wavelengths=1,converters=full", 3),
+    ("wdm_ring:ranks=16,wavelengths=2", 1),
+]
+
+
+@pytest.mark.parametrize("collective", ["all_gather", "reduce_scatter", "all_reduce"])
+def test_a_folded_plan_is_judged_as_its_transfers(collective: str) -> None:
+    found: set[str] = set()
+    for fabric, pieces in FOLDED:
+        plan = _core.plan(collective, _core.Fabric(fabric), f"relay_tree:pieces={pieces}")
+        assert plan.folded
+        text = plan.to_text()
+        if "converters" in fabric:
+            text = text.replace("cw 0.0", "cw 0.*")
+        few = text.replace("\nalgorithm", ",ports=1\nalgorithm")
+        assert core_kinds(few) == reference_kinds(few)
+        found |= core_kinds(few)
+        found |= set().union(*compare_mutants(text, with_another_number, [1, 1, 2] * 30))
+    assert found >= {"collision", "overload", "ports", "missing", "wavelength_range"}
+    assert found & {"not_held", "duplicate", "double_reduction"}
 
 
 RING = "wdm_ring:ranks=7"
