@@ -76,7 +76,10 @@ plan all_gather --fabric wdm_ring:ranks=7,wavelengths=1 --algorithm neighbour_ex
 plan all_gather --fabric {RING} --policy never => unknown policy `never` | every_step
 plan all_gather --fabric {RING} --simulator circus => did you mean `circuit`?
 plan all_gather --fabric {RING} --wavelength first => `first` | first_fit
-plan all_gather --fabric {RING} --wavelength first_fit:seed=2 => seed
+plan all_gather --fabric {RING} --algorithm ring --wavelength optimal
+    => one-stage all-to-all steps only
+plan all_gather --fabric {RING} --wavelength frist_fit => did you mean `first_fit`
+plan all_gather --fabric {RING} --wavelength first_fit:seed=1 => no option `seed`
 plan broadcast --fabric {RING} --root 16 => root 16 is no rank
 plan broadcast --fabric {RING} --root=-1 => root -1 is no rank
 plan broadcast --fabric {RING} --root first => --root | `first` | whole number
@@ -238,6 +241,13 @@ simulate all_gather --fabric {PATHS} --policy on_change --algorithm ring => esta
 simulate all_gather --fabric {PATHS} --policy free --paths kept --algorithm ring
     => leave the setting paths out
 simulate all_gather --fabric {PATHS} --paths dropped --algorithm ring => released
+simulate all_gather --fabric {PATHS} --simulator control --algorithm ring
+    => its lasers are not tuned flow by flow
+simulate all_gather --fabric {PATHS} --start step --algorithm ring => leave the start out
+simulate all_gather --fabric {EIGHT} --policy establish_release --algorithm ring
+    => establish_release for the ports of a light_path_grid
+simulate all_gather --fabric {EIGHT} --paths kept --algorithm ring
+    => paths: on wdm_ring lightpaths change by slots
 show all_gather --fabric {PATHS} --view ring --algorithm ring => --view ports
 show all_gather --fabric {PATHS} --view ports --slot 1 --algorithm ring => leave --slot out
 plan all_gather --fabric {PATHS} --wavelength first_fit --algorithm ring => leave the assignment
@@ -358,6 +368,14 @@ train --model gpt2_small --batch 32 --fabric {SWITCH} --epochs 2 => samples
 
 # Training with groups of ranks.
 {GROUPED} --tensor-parallel 3 => does not divide the 8 ranks
+train --model gpt3_6_7b --batch 4 --fabric crossbar:ranks=12 --tensor-parallel 3
+    => 32 heads of attention; 1, 2, 4, 8, 16, 32 do
+train --model gpt3_6_7b --batch 4 --fabric crossbar:ranks=5 --pipeline-parallel 5
+    => 32 blocks of the model; 1, 2, 4
+train --model mixtral_8x7b --batch 4 --fabric crossbar:ranks=12 --tensor-parallel 2
+    --expert-parallel 3 => 8 experts of a block; 1, 2, 4, 8 do
+train --model mixtral_8x7b --batch 4 --fabric crossbar:ranks=8 --tensor-parallel 2
+    --expert-parallel 8 => 4 replicas of the model; 1, 2, 4 do
 {GROUPED} --tensor-parallel 2 --data-parallel 2 => data-parallel 4 fits
 {GROUPED} --micro-batches 3 => does not divide the batch of 4
 {GROUPED} --sharded 4 => --sharded | 0..3

@@ -14,8 +14,6 @@ from opticoll.formats import content
 from refused_commands import CONGESTION, REFUSED
 from support import RING, Run
 
-LIMIT = "must be"
-
 
 def check(run: Run, folder: Path, arguments: list[str], *words: str) -> None:
     """The command is refused, its error or hint has all the words, and the folder is as before."""
@@ -87,122 +85,76 @@ def test_numbers_of_thousands_of_digits_are_refused(
     check(run, tmp_path, [*command.split(), "9" * 5000], *words)
 
 
-FABRIC_FILES: dict[str, tuple[str, tuple[str, ...]]] = {
-    "no fields": ("- 1\n- 2\n", ("f.yaml", "fields")),
-    "empty": ("", ("f.yaml", "fields")),
-    "no family": ("ranks: 4\n", ("f.yaml", "`family: wdm_ring`")),
-    "family and preset": ("family: wdm_ring\npreset: terarack\n", ("f.yaml", "twice")),
-    "misspelt family": ("family: wdm_rin\n", ("line 1", "family", "did you mean `wdm_ring`?")),
-    "misspelt option": (
-        "family: wdm_ring\nranks: 4\nwavelenghts: 2\n",
-        ("line 3", "wavelenghts", "did you mean `wavelengths`?"),
-    ),
-    "half a wavelength": (
-        "family: wdm_ring\n\n# a comment\nranks: 4\nwavelengths: 2.5\n",
-        ("line 5", "wavelengths", "whole number"),
-    ),
-    "list in place of a number": (
-        "family: wdm_ring\nranks: [4]\nwavelengths: 2\n",
-        ("line 2", "ranks", "one value"),
-    ),
-    "missing option": ("family: wdm_ring\nranks: 4\n", ("f.yaml", "needs wavelengths=")),
-    "field given twice": ("family: wdm_ring\nranks: 4\nranks: 5\n", ("line 3", "ranks")),
-    "no YAML": ("family: [wdm_ring\nranks: 4\n", ("f.yaml", "line 2", "no YAML")),
-    "a tab": ("family: wdm_ring\n\tranks: 4\n", ("f.yaml", "line 2")),
-}
+HEAD = "collective: all_gather; fabric: optree_paper"
+
+# The lines of a file, and words of the error beside its name.
+FABRIC_FILES = """
+- 1; - 2 => fields
+ranks: 4 => `family: wdm_ring`
+family: wdm_ring; preset: terarack => twice
+family: wdm_rin => line 1 | family | did you mean `wdm_ring`?
+family: wdm_ring; ranks: 4; wavelenghts: 2 => line 3 | wavelenghts | did you mean `wavelengths`?
+family: wdm_ring; ; # a comment; ranks: 4; wavelengths: 2.5 => line 5 | wavelengths | whole number
+family: wdm_ring; ranks: [4]; wavelengths: 2 => line 2 | ranks | one value
+family: wdm_ring; ranks: 4 => needs wavelengths=
+family: wdm_ring; ranks: 4; ranks: 5 => line 3 | ranks
+family: [wdm_ring; ranks: 4 => line 2 | no YAML
+family: wdm_ring; 	ranks: 4 => line 2
+"""
+
+SCENARIOS = f"""
+fabric: optree_paper => `collective` is missing
+collective: all_gather => `fabric` is missing
+fabric: optree_paper; collective: all_gater => line 2 | collective | did you mean `all_gather`?
+{HEAD}; algoritms: [ring] => line 3 | did you mean `algorithms`?
+collective: all_gather; fabric: 5 => line 2 | fabric
+collective: all_gather; fabric: optre_paper => line 2 | fabric | did you mean `optree_paper`?
+collective: all_gather; fabric:;   family: wdm_ring;   ranks: 0;   wavelengths: 2
+    => line 4 | fabric.ranks | must be
+{HEAD}; sizes: [1KiB, 4M] => line 3 | sizes | 4MB or 4MiB
+{HEAD}; sizes: 4096 => line 3 | sizes | unit
+{HEAD}; sizes: [] => at least one
+{HEAD}; ranks: [512, 2.5] => line 3 | ranks | `2.5`
+{HEAD}; ranks: many => line 3 | ranks | `many`
+{HEAD}; wavelengths: true => line 3 | wavelengths
+{HEAD}; policy: never => line 3 | policy | `never`
+{HEAD}; simulator: circut => line 3 | did you mean `circuit`?
+{HEAD}; root: first => line 3 | root
+{HEAD}; algorithms: [7] => line 3 | algorithms.0 | `7` is no text
+{HEAD}; algorithms:;   - ring;   - optre => line 5 | algorithms.1 | did you mean `optree`?
+{HEAD}; algorithms: [ring,;   optree:k=99] => line 4 | algorithms.1 | k=99
+{HEAD}; algorithms:;   - no_such_module:f => line 4 | no_such_module
+{HEAD}; algorithms: [] => line 3 | algorithms | at least one
+{HEAD}; sizes: => line 3 | sizes | at least one
+{HEAD}; ranks: [] => line 3 | ranks | at least one
+{HEAD}; algorithms: ring; wavelength: first => line 4 | wavelength | first_fit
+collective: broadcast; fabric: optree_paper:ranks=8; root: 99 => line 3 | root 99 is no rank
+collective: broadcast; fabric: optree_paper; root: 1.5 => line 3 | root | `1.5` is no whole number
+{HEAD}; root: 0 => line 3 | has no root
+{HEAD}; ranks: [8, 99999999999]; algorithms: ring => line 3 | ranks.1 | 99999999999
+{HEAD}; simulator: fluid; algorithms: bruck => line 3 | simulator | use circuit
+{HEAD}; policy: [free] => line 3 | policy | no text
+"""
+
+FILES = [
+    *(("plan all_gather --fabric", *case) for case in cases(FABRIC_FILES)),
+    *(("compare", *case) for case in cases(SCENARIOS)),
+    ("plan all_gather --fabric", "", "fields"),
+]
 
 
-@pytest.mark.parametrize("name", FABRIC_FILES)
-def test_bad_fabric_file_is_refused_with_its_line(run: Run, tmp_path: Path, name: str) -> None:
-    content, words = FABRIC_FILES[name]
+@pytest.mark.parametrize(("command", "lines", "words"), FILES)
+def test_a_bad_file_is_refused_with_its_line(
+    run: Run, tmp_path: Path, command: str, lines: str, words: str
+) -> None:
     path = tmp_path / "f.yaml"
-    path.write_text(content)
-    check(run, tmp_path, [*PLAN, "--fabric", str(path)], *words)
-
-
-HEAD = "collective: all_gather\nfabric: optree_paper\n"
-
-SCENARIOS: dict[str, tuple[str, tuple[str, ...]]] = {
-    "no collective": ("fabric: optree_paper\n", ("s.yaml", "`collective` is missing")),
-    "no fabric": ("collective: all_gather\n", ("s.yaml", "`fabric` is missing")),
-    "misspelt collective": (
-        "fabric: optree_paper\ncollective: all_gater\n",
-        ("line 2", "collective", "did you mean `all_gather`?"),
-    ),
-    "misspelt field": (f"{HEAD}algoritms: [ring]\n", ("line 3", "did you mean `algorithms`?")),
-    "fabric that is a number": ("collective: all_gather\nfabric: 5\n", ("line 2", "fabric")),
-    "misspelt preset": (
-        "collective: all_gather\nfabric: optre_paper\n",
-        ("line 2", "fabric", "did you mean `optree_paper`?"),
-    ),
-    "bad value within a fabric": (
-        "collective: all_gather\nfabric:\n  family: wdm_ring\n  ranks: 0\n  wavelengths: 2\n",
-        ("line 4", "fabric.ranks", LIMIT),
-    ),
-    "size with a bare M": (f"{HEAD}sizes: [1KiB, 4M]\n", ("line 3", "sizes", "4MB or 4MiB")),
-    "size without a unit": (f"{HEAD}sizes: 4096\n", ("line 3", "sizes", "unit")),
-    "no sizes": (f"{HEAD}sizes: []\n", ("at least one",)),
-    "half a rank": (f"{HEAD}ranks: [512, 2.5]\n", ("line 3", "ranks", "`2.5`")),
-    "ranks in words": (f"{HEAD}ranks: many\n", ("line 3", "ranks", "`many`")),
-    "true wavelengths": (f"{HEAD}wavelengths: true\n", ("line 3", "wavelengths")),
-    "unknown policy": (f"{HEAD}policy: never\n", ("line 3", "policy", "`never`")),
-    "misspelt simulator": (f"{HEAD}simulator: circut\n", ("line 3", "did you mean `circuit`?")),
-    "root in words": (f"{HEAD}root: first\n", ("line 3", "root")),
-    "algorithm that is a number": (
-        f"{HEAD}algorithms: [7]\n",
-        ("line 3", "algorithms.0", "`7` is no text"),
-    ),
-    "unknown algorithm": (
-        f"{HEAD}algorithms:\n  - ring\n  - optre\n",
-        ("s.yaml", "line 5", "algorithms.1", "did you mean `optree`?"),
-    ),
-    "bad option of an algorithm": (
-        f"{HEAD}algorithms: [ring,\n  optree:k=99]\n",
-        ("s.yaml", "line 4", "algorithms.1", "k=99"),
-    ),
-    "missing module of an algorithm": (
-        f"{HEAD}algorithms:\n  - no_such_module:f\n",
-        ("s.yaml", "line 4", "no_such_module"),
-    ),
-    "no algorithms": (f"{HEAD}algorithms: []\n", ("line 3", "algorithms", "at least one")),
-    "sizes left empty": (f"{HEAD}sizes:\n", ("line 3", "sizes", "at least one")),
-    "no ranks": (f"{HEAD}ranks: []\n", ("line 3", "ranks", "at least one")),
-    "unknown assignment": (
-        f"{HEAD}algorithms: ring\nwavelength: first\n",
-        ("s.yaml", "line 4", "wavelength", "first_fit"),
-    ),
-    "root that is no rank": (
-        "collective: broadcast\nfabric: optree_paper:ranks=8\nroot: 99\n",
-        ("s.yaml", "line 3", "root 99 is no rank"),
-    ),
-    "root of half": (
-        "collective: broadcast\nfabric: optree_paper\nroot: 1.5\n",
-        ("line 3", "root", "`1.5` is no whole number"),
-    ),
-    "root of a collective without one": (f"{HEAD}root: 0\n", ("line 3", "has no root")),
-    "too many ranks": (
-        f"{HEAD}ranks: [8, 99999999999]\nalgorithms: ring\n",
-        ("s.yaml", "line 3", "ranks.1", "99999999999"),
-    ),
-    "simulator of other fabrics": (
-        f"{HEAD}simulator: fluid\nalgorithms: bruck\n",
-        ("s.yaml", "line 3", "simulator", "use circuit"),
-    ),
-    "policy that is a list": (f"{HEAD}policy: [free]\n", ("line 3", "policy", "no text")),
-}
-
-
-@pytest.mark.parametrize("name", SCENARIOS)
-def test_bad_scenario_is_refused_with_its_line(run: Run, tmp_path: Path, name: str) -> None:
-    content, words = SCENARIOS[name]
-    path = tmp_path / "s.yaml"
-    path.write_text(content)
-    check(run, tmp_path, ["compare", str(path)], *words)
+    path.write_text(lines.replace("; ", "\n") + "\n" * bool(lines))
+    check(run, tmp_path, [*command.split(), str(path)], "f.yaml", *words.split(" | "))
 
 
 def test_an_option_at_fault_is_not_blamed_on_the_scenario(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "s.yaml"
-    path.write_text(f"{HEAD}algorithms: ring\n")
+    path.write_text(f"{HEAD}; algorithms: ring\n".replace("; ", "\n"))
     finished = run("compare", path, "--algorithms", "optre")
     assert finished.code == 2
     assert "did you mean `optree`?" in finished.err

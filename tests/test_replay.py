@@ -19,6 +19,7 @@ from opticoll.formats.content import read_content
 from opticoll.inputs.settings import Settings
 from opticoll.plot import rank_timeline
 from support import Run
+from test_bad_input import cases
 from test_bad_input import check as refused
 from test_cli import run_json
 
@@ -385,114 +386,56 @@ def test_names_in_a_time_line_are_quoted() -> None:
 SEND = "0,Send,1,8,0,5,0,,1"
 RECEIVE = "1,Recv,0,0,8,5,0,,1"
 
-# What is wrong, the rows, options, and what the message says.
-WRONG: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
-    "an unmatched send": (SEND, (), ("rank 0, event 0 (line 3)", "no receive of rank 1")),
-    "an unmatched receive": (RECEIVE, (), ("rank 1, event 0 (line 3)", "sends nothing")),
-    "a wait without a request": (
-        "0,Wait,,0,0,,0,4,1",
-        (),
-        ("rank 0, event 0 (line 3)", "request 4, which is not open"),
-    ),
-    "a collective of some": (
-        "0,Barrier,,0,0,,0,,1",
-        (),
-        ("rank 0, event 0 (line 3)", "rank 1 never enters"),
-    ),
-    "an unknown communicator": (
-        "0,Barrier,,0,0,,7,,1",
-        (),
-        ("rank 0, event 0 (line 3)", "communicator 7 is not declared"),
-    ),
-    "a rank that does not exist": ("2,Init,,0,0,,0,,0", (), ("line 3", "there is no rank 2")),
-    "a negative time": ("0,Init,,0,0,,0,,-1", (), ("line 3", "`-1`", "nanoseconds")),
-    "a row cut short": ("0,Init,,0", (), ("line 3", "ends before column `recv_bytes`")),
-    "a deadlock": (
-        f"{RECEIVE}\n1,Send,0,8,0,5,0,,1\n0,Recv,1,0,8,5,0,,1\n{SEND}",
-        (),
-        ("deadlock", "rank 0, event 0 (line 5)", "rank 1, event 0 (line 3)"),
-    ),
-    "too few ranks": (
-        f"{SEND}\n{RECEIVE}",
-        ("--fabric", "crossbar:ranks=1"),
-        ("2 ranks", "the fabric 1"),
-    ),
-    "an unknown fabric": (SEND, ("--fabric", "crosbar:ranks=2"), ("crossbar",)),
-    "a rate that is missing": (SEND, ("--fabric", "hockney:latency=1us"), ("rate",)),
-    "a simulator of a formula": (
-        f"{SEND}\n{RECEIVE}",
-        ("--simulator", "fluid"),
-        ("zero", "leave the simulator out"),
-    ),
-    "a setting of plans": (
-        f"{SEND}\n{RECEIVE}",
-        ("--fabric", "crossbar:ranks=2", "--start", "step"),
-        ("--start",),
-    ),
-    "an unknown algorithm": (
-        "0,Barrier,,0,0,,0,,1\n1,Barrier,,0,0,,0,,1",
-        ("--collective", "barrier=optre"),
-        ("optre",),
-    ),
-    "an unknown collective": (SEND, ("--collective", "all_reducs=ring"), ("all_reduce",)),
-    "no algorithm": (SEND, ("--collective", "all_reduce"), ("all_reduce=ring",)),
-    "a collective given twice": (
-        SEND,
-        ("--collective", "barrier=ring", "--collective", "barrier=ring"),
-        ("twice",),
-    ),
-    "a factor that is none": (SEND, ("--cpu-factor", "fast"), ("0.5",)),
-    "a negative factor": (SEND, ("--cpu-factor=-1",), ("-1",)),
-    "a negative factor of a rank": (SEND, ("--cpu-factor=1=-1",), ("`-1`", "0.5")),
-    "a factor of a rank that does not exist": (
-        f"{SEND}\n{RECEIVE}",
-        ("--cpu-factor", "1-2=2"),
-        ("--cpu-factor", "no rank 2", "0 to 1", "leave it out"),
-    ),
-    "two factors of a rank": (
-        SEND,
-        ("--cpu-factor", "1=2,0-1=3"),
-        ("--cpu-factor", "rank 1 has two factors", "leave one out"),
-    ),
-    "two factors of all": (SEND, ("--cpu-factor", "1,3"), ("--cpu-factor", "write RANK=3")),
-    "a factor of no rank": (SEND, ("--cpu-factor", "one=3"), ("`one`", "FIRST-LAST=2")),
-    "ranks downwards": (SEND, ("--cpu-factor", "3-1=3"), ("`3-1`", "lower rank first")),
-    "an eager limit over light paths": (
-        f"{SEND}\n{RECEIVE}",
-        ("--fabric", "light_path_grid", "--eager", "8B"),
-        ("leave the eager limit out",),
-    ),
-    "bursts without wavelengths": (
-        f"{SEND}\n{RECEIVE}",
-        ("--fabric", "ladder:rungs=2", "--bursts", "none"),
-        ("wavelengths=",),
-    ),
-    "a policy of phases for messages": (
-        f"{SEND}\n{RECEIVE}",
-        ("--fabric", "ladder:rungs=2,wavelengths=2", "--bursts", "congestion=retry"),
-        ("congestion", "leave it out"),
-    ),
-    "a setting of bursts without a value": (
-        f"{SEND}\n{RECEIVE}",
-        ("--fabric", "ladder:rungs=2,wavelengths=2", "--bursts", "ports"),
-        ("--bursts", "`ports`", "offered_load=0.4"),
-    ),
-    "a simulator beside bursts": (
-        f"{SEND}\n{RECEIVE}",
-        ("--fabric", "ladder:rungs=2,wavelengths=2", "--bursts", "none", "--simulator", "fluid"),
-        ("simulator", "leave it out"),
-    ),
-    "a rate of operations for a table": (SEND, ("--operations", "5"), ("operations",)),
-    "a figure of an unknown kind": (SEND, ("--figure", "figure.doc"), (".doc",)),
-    "a time-line of an unknown kind": (SEND, ("--timeline", "line.txt"), (".json",)),
-}
+# The rows of a table for two ranks, options, and words of the message.
+WRONG = f"""
+{SEND} => rank 0, event 0 (line 3) | no receive of rank 1
+{RECEIVE} => rank 1, event 0 (line 3) | sends nothing
+0,Wait,,0,0,,0,4,1 => rank 0, event 0 (line 3) | request 4, which is not open
+0,Barrier,,0,0,,0,,1 => rank 0, event 0 (line 3) | rank 1 never enters
+0,Barrier,,0,0,,7,,1 => rank 0, event 0 (line 3) | communicator 7 is not declared
+2,Init,,0,0,,0,,0 => line 3 | there is no rank 2
+0,Init,,0,0,,0,,-1 => line 3 | `-1` | nanoseconds
+0,Init,,0 => line 3 | ends before column `recv_bytes`
+{RECEIVE}; 1,Send,0,8,0,5,0,,1; 0,Recv,1,0,8,5,0,,1; {SEND}
+    => deadlock | rank 0, event 0 (line 5) | rank 1, event 0 (line 3)
+{SEND}; {RECEIVE} --fabric crossbar:ranks=1 => 2 ranks | the fabric 1
+{SEND} --fabric crosbar:ranks=2 => crossbar
+{SEND} --fabric hockney:latency=1us => rate
+{SEND}; {RECEIVE} --simulator fluid => zero | leave the simulator out
+{SEND}; {RECEIVE} --fabric crossbar:ranks=2 --start step => --start
+0,Barrier,,0,0,,0,,1; 1,Barrier,,0,0,,0,,1 --collective barrier=optre => optre
+{SEND} --collective all_reducs=ring => all_reduce
+{SEND} --collective all_reduce => all_reduce=ring
+{SEND} --collective barrier=ring --collective barrier=ring => twice
+{SEND} --cpu-factor fast => 0.5
+{SEND} --cpu-factor=-1 => -1
+{SEND} --cpu-factor=1=-1 => `-1` | 0.5
+{SEND}; {RECEIVE} --cpu-factor 1-2=2 => --cpu-factor | no rank 2 | 0 to 1 | leave it out
+{SEND} --cpu-factor 1=2,0-1=3 => --cpu-factor | rank 1 has two factors | leave one out
+{SEND} --cpu-factor 1,3 => --cpu-factor | write RANK=3
+{SEND} --cpu-factor one=3 => `one` | FIRST-LAST=2
+{SEND} --cpu-factor 3-1=3 => `3-1` | lower rank first
+{SEND}; {RECEIVE} --fabric light_path_grid --eager 8B => leave the eager limit out
+{SEND}; {RECEIVE} --fabric ladder:rungs=2 --bursts none => wavelengths=
+{SEND}; {RECEIVE} --fabric ladder:rungs=2,wavelengths=2 --bursts congestion=retry
+    => congestion | leave it out
+{SEND}; {RECEIVE} --fabric ladder:rungs=2,wavelengths=2 --bursts ports
+    => --bursts | `ports` | offered_load=0.4
+{SEND}; {RECEIVE} --fabric ladder:rungs=2,wavelengths=2 --bursts none --simulator fluid
+    => simulator | leave it out
+{SEND} --operations 5 => operations
+{SEND} --figure figure.doc => .doc
+{SEND} --timeline line.txt => .json
+"""
 
 
-@pytest.mark.parametrize("name", WRONG)
-def test_what_cannot_be_replayed_is_refused(run: Run, tmp_path: Path, name: str) -> None:
-    rows, options, words = WRONG[name]
+@pytest.mark.parametrize(("case", "words"), cases(WRONG))
+def test_what_cannot_be_replayed_is_refused(
+    run: Run, tmp_path: Path, case: str, words: str
+) -> None:
+    rows, *options = case.replace("; ", "\n").split(" ")
     path = table(tmp_path, rows)
-    refused(run, tmp_path, ["replay", str(path), *options], *words)
+    refused(run, tmp_path, ["replay", str(path), *options], *words.split(" | "))
 
 
 FILES: dict[str, tuple[str, bytes, tuple[str, ...]]] = {

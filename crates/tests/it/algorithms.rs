@@ -83,6 +83,16 @@ broadcast | chain:segments=4294967295 | 8 | too many
 all_reduce | double_binary_tree:segments=4294967295 | 8 | too many
 all_to_all | bruck | 20000 | too many
 barrier | ring | 8 | unknown algorithm `ring` for barrier
+all_gather | optree:k=11 | 1024 | too many stages
+all_gather | optree:k=0 | 1024 | from 1 to
+all_gather | optree:k=two | 1024 | auto, paper or a whole number
+all_gather | optree:radices=4x4 | 1024 | makes 16 leaves
+all_gather | optree:radices=4x1x4 | 1024 | whole numbers from 2
+all_gather | optree:radices=32x32x2 | 1024 | suffice
+all_gather | optree:radices=4x4x4x4x4,k=5 | 1024 | one of them
+all_gather | optree:radix=4 | 1024 | did you mean `radices`
+all_gather | optre | 1024 | did you mean `optree`
+all_gather | optree:depth=paper | 7 | undefined for 7 ranks
 ";
 
 #[test]

@@ -104,46 +104,6 @@ fn every_option_is_read_back_as_it_is_spelled() {
 }
 
 #[test]
-fn what_no_ring_has_is_refused_with_a_reason() {
-    let budget = "launch_power=0dBm,sensitivity=-9dBm,through_loss=1dB";
-    for (given, reason) in [
-        ("multicast=yes", "must be `none` or `drop_and_continue`"),
-        ("reach=0", "must be from 1 to"),
-        ("broken=3", "no pair of neighbours"),
-        ("broken=3-5", "3 and 5 are no neighbours"),
-        ("broken=7-8", "ranks are below 8"),
-        ("broken=3>4", "no pair of neighbours"),
-        ("dead=4", "wavelengths count from 0 and are below 4"),
-        ("dead=2.1", "fibres count from 0 and are below 2"),
-        ("dead=x", "no whole number"),
-        ("dead=0+1+2+3", "no wavelength is left"),
-        ("launch_power=5dBm", "needs sensitivity"),
-        ("resonators=5", "needs launch_power"),
-        (
-            "launch_power=5,sensitivity=-9dBm,through_loss=1dB",
-            "needs its unit",
-        ),
-        (
-            "launch_power=0dBm,sensitivity=-9dBm,through_loss=-1dB",
-            "is a loss, which is not negative",
-        ),
-        (
-            "launch_power=0dBm,sensitivity=-9dBm,through_loss=0.0000001dB",
-            "at most six digits",
-        ),
-        (
-            "launch_power=0dBm,sensitivity=1dBm,through_loss=1dB",
-            "not even a neighbour",
-        ),
-        (&format!("{budget},drop_loss=9.1dB"), "not even a neighbour"),
-    ] {
-        let text = format!("wdm_ring:ranks=8,wavelengths=4,fibres=2,{given}");
-        let error = Fabric::parse(&text).unwrap_err().to_string();
-        assert!(error.contains(reason), "{given}: {error}");
-    }
-}
-
-#[test]
 fn light_reaches_as_far_as_its_budget() {
     // (options, most links, most links with a share taken at each rank): 10 dB to lose.
     for (losses, alone, shared) in [

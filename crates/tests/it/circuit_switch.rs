@@ -575,11 +575,7 @@ fn a_step_with_as_many_partners_as_ports_takes_one_slot() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused() {
-    let wrong = Fabric::parse("circuit_switch:ranks=8,ports=3,planes=2").unwrap_err();
-    assert!(wrong.to_string().contains("must divide ports=3"), "{wrong}");
-    let wrong = Fabric::parse("circuit_switch:ranks=8,reconfiguration=1us+x").unwrap_err();
-    assert!(wrong.to_string().contains("reconfiguration"), "{wrong}");
+fn parts_of_a_reconfiguration_add_up() {
     let fabric =
         Fabric::parse("circuit_switch:ranks=8,reconfiguration=68.5us+2.8us+8.7us").unwrap();
     let switch = fabric.downcast::<CircuitSwitch>().unwrap();

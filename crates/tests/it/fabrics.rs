@@ -415,6 +415,80 @@ custom:ranks=2,links=0-1,names=a+a | `a` is given twice
 custom:ranks=2,links=0-1,names=a+%G1 | is no name
 custom:ranks=2,links=0-1,ties=last | `spread` or `first`
 custom:ranks=20000,links=0-1 | from 1 to 16384
+# Rings of wavelengths.
+wdm_ring:ranks=0,wavelengths=2 | from 1 to
+wdm_ring:ranks=4,wavelengths=0 | from 1 to
+wdm_ring:ranks=4.5,wavelengths=1 | whole number
+wdm_ring:wavelengths=1 | needs ranks=
+wdm_ring:ranks=4 | needs wavelengths=
+wdm_rign:ranks=4,wavelengths=1 | did you mean `wdm_ring`
+wdm_ring:rank=4,wavelengths=1 | did you mean `ranks`
+wdm_ring:ranks=4,wavelengths=1,rate=40G | known units
+wdm_ring:ranks=4,wavelengths=1,ports=3 | from 1 to 2
+wdm_ring:ranks=4,ranks=4,wavelengths=1 | given twice
+wdm_ring:ranks=4,wavelengths=1,flit=0B | at least 1B
+wdm_ring:ranks=4,wavelengths=1,packet=128B | needs flit=
+wdm_ring:ranks=4,wavelengths=1,flit=32B,packet=100B | whole number of flits
+wdm_ring:ranks | ranks=yes: must be a whole number
+wdm_ring:ranks=8,wavelengths=4,fibres=2,multicast=yes | must be `none` or `drop_and_continue`
+wdm_ring:ranks=8,wavelengths=4,fibres=2,reach=0 | must be from 1 to
+wdm_ring:ranks=8,wavelengths=4,fibres=2,broken=3 | no pair of neighbours
+wdm_ring:ranks=8,wavelengths=4,fibres=2,broken=3-5 | 3 and 5 are no neighbours
+wdm_ring:ranks=8,wavelengths=4,fibres=2,broken=7-8 | ranks are below 8
+wdm_ring:ranks=8,wavelengths=4,fibres=2,broken=3>4 | no pair of neighbours
+wdm_ring:ranks=8,wavelengths=4,fibres=2,dead=4 | wavelengths count from 0 and are below 4
+wdm_ring:ranks=8,wavelengths=4,fibres=2,dead=2.1 | fibres count from 0 and are below 2
+wdm_ring:ranks=8,wavelengths=4,fibres=2,dead=x | no whole number
+wdm_ring:ranks=8,wavelengths=4,fibres=2,dead=0+1+2+3 | no wavelength is left
+wdm_ring:ranks=8,wavelengths=4,launch_power=5dBm | needs sensitivity
+wdm_ring:ranks=8,wavelengths=4,resonators=5 | needs launch_power
+wdm_ring:ranks=8,wavelengths=4,launch_power=5,sensitivity=-9dBm,through_loss=1dB
+    | needs its unit
+wdm_ring:ranks=8,wavelengths=4,launch_power=0dBm,sensitivity=-9dBm,through_loss=-1dB
+    | is a loss, which is not negative
+wdm_ring:ranks=8,wavelengths=4,launch_power=0dBm,sensitivity=-9dBm,through_loss=0.0000001dB
+    | at most six digits
+wdm_ring:ranks=8,wavelengths=4,launch_power=0dBm,sensitivity=1dBm,through_loss=1dB
+    | not even a neighbour
+wdm_ring:ranks=8,wavelengths=4,launch_power=0dBm,sensitivity=-9dBm,through_loss=1dB,drop_loss=9.1dB
+    | not even a neighbour
+# Grids and switches.
+light_path_grid | needs ranks=
+light_path_grid:ranks=4,ports=0 | ports=0
+light_path_grid:ranks=4,ports=257 | ports=257
+light_path_grid:ranks=4,rate=1 | rate=1
+light_path_grid:ranks=4,wavelengths=2 | has no option `wavelengths`
+circuit_switch:ranks=8,dead_ports=8.0 | `8.0` is no port of 8 ranks
+circuit_switch:ranks=8,dead_ports=3 | `3` is no port of 8 ranks
+circuit_switch:ranks=8,dead_ports=3.0 | no circuits from rank 0 to rank 3
+circuit_switch:ranks=8,ports=2,planes=2,dead_ports=0.0+0.1 | no circuits from rank 0 to rank 1
+# Rank 0 on plane 0 alone, all others on plane 1.
+circuit_switch:ranks=3,ports=2,planes=2,dead_ports=0.1+1.0+2.0 | no circuits from rank 0 to rank 1
+circuit_switch:ranks=8,switch_ports=4 | need planes=2 or more for 8 ranks
+circuit_switch:ranks=65,ports=2,planes=2,switch_ports=8 | need planes=3 or more
+circuit_switch:ranks=8,ports=4,planes=2,switch_ports=3 | must be 4 or more
+# Row 1 has lost its column.
+circuit_switch:ranks=4,ports=2,planes=2,switch_ports=2,dead_ports=2.1+3.1 | from rank 0 to rank 2
+circuit_switch:ranks=8,ports=3,planes=2 | must divide ports=3
+circuit_switch:ranks=8,reconfiguration=1us+x | reconfiguration
+circuit_switch:ranks=8,beside_latency=1us | needs beside_rate
+# Parts that are missing.
+ocs_torus:dims=4x4x8,without=cube 1 | there is no spare cube; give spares=1
+ocs_torus:dims=4x4x8,spares=1,without=cube 1+cube 0
+    | its spare is in use or has failed; give spares=2
+ocs_torus:dims=4x4x8,spares=1,without=cube 2+cube 0 | its spare is in use or has failed
+ocs_torus:dims=4x4x8,spares=1,without=cube 3 | cubes are 0 to 2
+ocs_torus:dims=4x4x8,spares=2,without=cube 1+cube 1 | named twice
+torus:dims=4x4,without=cube 1 | there is no `cube 1`
+torus:dims=4x4,without=0>9 | the fabric has no `0>9`; its vertices are 0 to 15
+torus:dims=4x4,without=16 | the fabric has no `16`
+dgx_a100:without=GPU 3 | there is no `GPU 3`; vertices have names such as `rank 0`
+torus:dims=4x4,members=3-1 | `3-1`: ranks are 0 to 15
+torus:dims=4x4,members=a | write ranks such as 0-7+16
+crossbar:ranks=2,without=0+1 | no rank is left
+electrical_ring:ranks=4,without=0-1+2-3 | no links lead from rank 0 to rank 1, rank 2
+electrical_ring:ranks=4,without=1>0+3>0 | no links lead from rank 1, rank 2, rank 3 to rank 0
+wss_grid:rows=2,columns=2,without=0 | no option `without`
 ";
 
 #[test]

@@ -150,32 +150,6 @@ fn fabrics_are_read_back_from_their_spelling() {
 }
 
 #[test]
-fn impossible_fabrics_are_refused_with_a_hint() {
-    for (spec, hint) in [
-        ("wdm_ring:ranks=0,wavelengths=2", "from 1 to"),
-        ("wdm_ring:ranks=4,wavelengths=0", "from 1 to"),
-        ("wdm_ring:ranks=4.5,wavelengths=1", "whole number"),
-        ("wdm_ring:wavelengths=1", "needs ranks="),
-        ("wdm_ring:ranks=4", "needs wavelengths="),
-        ("wdm_rign:ranks=4,wavelengths=1", "did you mean `wdm_ring`"),
-        ("wdm_ring:rank=4,wavelengths=1", "did you mean `ranks`"),
-        ("wdm_ring:ranks=4,wavelengths=1,rate=40G", "known units"),
-        ("wdm_ring:ranks=4,wavelengths=1,ports=3", "from 1 to 2"),
-        ("wdm_ring:ranks=4,ranks=4,wavelengths=1", "given twice"),
-        ("wdm_ring:ranks=4,wavelengths=1,flit=0B", "at least 1B"),
-        ("wdm_ring:ranks=4,wavelengths=1,packet=128B", "needs flit="),
-        (
-            "wdm_ring:ranks=4,wavelengths=1,flit=32B,packet=100B",
-            "whole number of flits",
-        ),
-        ("wdm_ring:ranks", "ranks=yes: must be a whole number"),
-    ] {
-        let error = Fabric::parse(spec).unwrap_err().to_string();
-        assert!(error.contains(hint), "{spec}: {error}");
-    }
-}
-
-#[test]
 fn options_of_fabrics_state_their_values_and_their_defaults() {
     let mut given = 0;
     for record in FAMILIES {

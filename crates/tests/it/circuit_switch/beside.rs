@@ -189,12 +189,7 @@ fn bounds_add_the_network() {
 }
 
 #[test]
-fn a_latency_beside_needs_a_network() {
-    let refused = Fabric::parse("circuit_switch:ranks=8,beside_latency=1us").unwrap_err();
-    assert!(
-        refused.to_string().contains("needs beside_rate"),
-        "{refused}"
-    );
+fn messages_beside_need_a_network() {
     let collective = Collective::new(AllGather, 8).unwrap();
     let method = simulate::Method::from(Policy::Free);
     let spec = "settings:algorithm=ring,settings=beside".parse().unwrap();

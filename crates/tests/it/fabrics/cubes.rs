@@ -181,36 +181,6 @@ fn a_spare_takes_the_place_of_a_cube_by_its_fibres_alone() {
     assert_eq!((part.ranks(), changes(&failed, &part)), (511, (0, 0)));
 }
 
-#[test]
-fn a_cube_that_nothing_replaces_is_refused() {
-    for (spec, hint) in [
-        (
-            "ocs_torus:dims=4x4x8,without=cube 1",
-            "there is no spare cube; give spares=1",
-        ),
-        (
-            "ocs_torus:dims=4x4x8,spares=1,without=cube 1+cube 0",
-            "its spare is in use or has failed; give spares=2",
-        ),
-        (
-            "ocs_torus:dims=4x4x8,spares=1,without=cube 2+cube 0",
-            "its spare is in use or has failed",
-        ),
-        (
-            "ocs_torus:dims=4x4x8,spares=1,without=cube 3",
-            "cubes are 0 to 2",
-        ),
-        (
-            "ocs_torus:dims=4x4x8,spares=2,without=cube 1+cube 1",
-            "named twice",
-        ),
-        ("torus:dims=4x4,without=cube 1", "there is no `cube 1`"),
-    ] {
-        let error = Fabric::parse(spec).unwrap_err().to_string();
-        assert!(error.contains(hint), "{spec}: {error}");
-    }
-}
-
 /// Coordinates of a rank, moved one step along a side, by the definition.
 fn step(sides: &[u32], twisted: bool, at: &[u32], side: usize) -> Vec<u32> {
     let short = *sides.iter().min().unwrap();

@@ -111,34 +111,3 @@ fn failures_add_up() {
         "{refused}"
     );
 }
-
-#[test]
-fn a_part_that_is_none_is_refused_with_its_place() {
-    let refusals = [
-        (
-            "torus:dims=4x4,without=0>9",
-            "the fabric has no `0>9`; its vertices are 0 to 15",
-        ),
-        ("torus:dims=4x4,without=16", "the fabric has no `16`"),
-        (
-            "dgx_a100:without=GPU 3",
-            "there is no `GPU 3`; vertices have names such as `rank 0`",
-        ),
-        ("torus:dims=4x4,members=3-1", "`3-1`: ranks are 0 to 15"),
-        ("torus:dims=4x4,members=a", "write ranks such as 0-7+16"),
-        ("crossbar:ranks=2,without=0+1", "no rank is left"),
-        (
-            "electrical_ring:ranks=4,without=0-1+2-3",
-            "no links lead from rank 0 to rank 1, rank 2",
-        ),
-        (
-            "electrical_ring:ranks=4,without=1>0+3>0",
-            "no links lead from rank 1, rank 2, rank 3 to rank 0",
-        ),
-        ("wss_grid:rows=2,columns=2,without=0", "no option `without`"),
-    ];
-    for (spec, sentence) in refusals {
-        let refused = Fabric::parse(spec).unwrap_err().to_string();
-        assert!(refused.contains(sentence), "{spec}: {refused}");
-    }
-}

@@ -127,27 +127,6 @@ fn auto_takes_both_planes_where_the_vector_is_long() {
     }
 }
 
-#[test]
-fn what_needs_a_ring_of_light_is_refused() {
-    let fabric = Fabric::parse("wss_grid:rows=2,columns=2").unwrap();
-    let collective = Collective::new(CollectiveKind::AllGather, 4).unwrap();
-    for name in ["relay_tree", "grouped"] {
-        let spec = name.parse().unwrap();
-        let refused = planner::plan(
-            &spec,
-            &fabric,
-            collective,
-            Bytes::new(1),
-            &Method::default(),
-        );
-        let message = refused.err().unwrap().to_string();
-        assert!(
-            message.contains("tunable circuits") && message.contains("wdm_ring"),
-            "{message}"
-        );
-    }
-}
-
 /// A task that asks for a kilobyte, once and at once.
 fn task(plan: &Plan) -> Task<'_> {
     Task {
