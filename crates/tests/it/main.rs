@@ -161,6 +161,23 @@ fn verified_with(kind: CollectiveKind, algorithm: &str, fabric: &str, assignment
     plan
 }
 
+/// The plan of a named algorithm, placed by default: proved, and read back from its text.
+fn placed(kind: CollectiveKind, algorithm: &str, fabric: &str) -> Plan {
+    let fabric = Fabric::parse(fabric).unwrap();
+    let case = format!("{kind} by {algorithm} on {fabric}");
+    let collective = Collective::new(kind, fabric.ranks()).unwrap();
+    let schedule = opticoll::algorithms::build(&algorithm.parse().unwrap(), collective, &fabric);
+    let schedule = schedule.unwrap_or_else(|error| panic!("{case}: {error}"));
+    let plan = opticoll::placement::place_by_default(schedule, &fabric, algorithm.into());
+    let plan = plan.unwrap_or_else(|error| panic!("{case}: {error}"));
+    assert_eq!(opticoll::verify::verify(&plan), [], "{case}");
+    let written = text::write(&plan);
+    let read = text::read(&written).unwrap_or_else(|error| panic!("{case}: {error}\n{written}"));
+    assert_eq!(text::write(&read), written, "{case}");
+    assert_eq!(opticoll::verify::verify(&read), [], "{case}");
+    plan
+}
+
 /// A plan written by hand: the collective and its slots in each step, such as `broadcast 1 1`, then the lines of
 /// the slots.
 fn by_hand(fabric: &str, head: &str, slots: &str) -> Plan {

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use opticoll::algorithms;
 use opticoll::algorithms::records_for;
 use opticoll::bounds::passive_star;
 use opticoll::collective::{Collective, CollectiveKind, Holders};
@@ -19,19 +18,8 @@ use crate::{by_hand, least_charge};
 
 use CollectiveKind::{AllGather, AllToAll, Broadcast};
 
-/// The verified plan of a named algorithm.
 fn proved(kind: CollectiveKind, algorithm: &str, fabric: &str) -> Plan {
-    let fabric = Fabric::parse(&format!("passive_star:{fabric}")).unwrap();
-    let collective = Collective::new(kind, fabric.ranks()).unwrap();
-    let schedule = algorithms::build(&algorithm.parse().unwrap(), collective, &fabric).unwrap();
-    let plan = opticoll::placement::place_by_default(schedule, &fabric, algorithm.into()).unwrap();
-    let violations = verify(&plan);
-    assert!(
-        violations.is_empty(),
-        "{kind} {algorithm} on {fabric}: {}",
-        violations[0].sentence
-    );
-    plan
+    crate::placed(kind, algorithm, &format!("passive_star:{fabric}"))
 }
 
 fn bound_of(plan: &Plan) -> u64 {

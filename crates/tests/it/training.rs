@@ -2,9 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use opticoll::collective::{Collective, CollectiveKind};
-use opticoll::fabric::Fabric;
-use opticoll::plan::Plan;
+use opticoll::collective::CollectiveKind;
 use opticoll::simulate::{Method, Policy};
 use opticoll::units::{Bytes, Time};
 use opticoll::workload::training::buckets::{self, Bucket, Buckets};
@@ -12,7 +10,6 @@ use opticoll::workload::training::device::{self, ComputeRate};
 use opticoll::workload::training::{
     Cost, TimedLayer, TrainingError, cost, iterate, memory, models,
 };
-use opticoll::{algorithms, verify};
 use proptest::prelude::*;
 
 /// Parameters, gradient tensors, and where the number of parameters was published.
@@ -345,38 +342,6 @@ fn what_waits_is_split_as_what_was_sent() {
         TrainingError::NoCost {
             size: Bytes::new(8)
         }
-    );
-}
-
-/// A verified plan of an all_reduce on an electrical fabric.
-fn electrical(fabric: &str, name: &str) -> Plan {
-    let fabric = Fabric::parse(fabric).unwrap();
-    let collective = Collective::new(CollectiveKind::AllReduce, fabric.ranks()).unwrap();
-    let schedule = algorithms::build(&name.parse().unwrap(), collective, &fabric).unwrap();
-    let plan = Plan::without_light(&fabric, schedule, name.into());
-    assert_eq!(verify::verify(&plan), []);
-    plan
-}
-
-#[test]
-fn four_nodes_reduce_resnet50_in_12_27_ms() {
-    let plan = electrical(
-        "crossbar:ranks=4,rate=100Gb/s,latency=0s",
-        "halving_doubling",
-    );
-    let size = 4 * models::parse("resnet50").unwrap().parameters();
-    let (found, _) = cost::of(&plan, Bytes::new(size), &Method::default()).unwrap();
-    // 2 (N - 1) / N M / B, up to the rounding of chunks and of each of the 4 steps.
-    let theory = 2.0 * 0.75 * size as f64 * 8.0 / 100e9;
-    assert!(
-        (found.time.seconds() - theory).abs() < 1e-8,
-        "{}",
-        found.time
-    );
-    assert_eq!(format!("{:.2}", 1e3 * found.time.seconds()), "12.27");
-    assert_eq!(
-        (found.reconfiguration, found.control),
-        (Time::ZERO, Time::ZERO)
     );
 }
 

@@ -4,7 +4,6 @@ mod bursts;
 mod fabrics;
 mod goal;
 mod kept;
-mod light_paths;
 mod malformed;
 mod on_demand;
 mod real;

@@ -54,6 +54,54 @@ fn simulated_times_are_the_formulas() {
     }
 }
 
+/// Among 64 ranks, an algorithm and bytes; microseconds where all paths are there, with 1, 2, 3, 4 ports.
+const WORKED: &str = "
+broadcast | linear | 1000 | 6804 | 636804 | - | - | 166804
+broadcast | linear | 100000 | 56700 | 686700 | - | - | 216700
+broadcast | linear | 1000000 | 510300 | 1140300 | - | - | 670300
+broadcast | linear | 10000000 | 5046300 | 5676300 | - | - | 5206300
+broadcast | binomial | 1000 | 648 | 60648 | 30648 | 20648 | 20648
+broadcast | binomial | 100000 | 5400 | 65400 | 35400 | 25400 | 25400
+broadcast | binomial | 1000000 | 48600 | 108600 | 78600 | 68600 | 68600
+broadcast | binomial | 10000000 | 480600 | 540600 | 510600 | 500600 | 500600
+all_gather | ring | 1000000 | 14175 | 1288350 | 24175 | 24175 | 24175
+all_gather | ring | 10000000 | 85050 | 1430100 | 95050 | 95050 | 95050
+all_gather | recursive_doubling | 1000000 | 8475 | 68475 | 38475 | 28475 | 28475
+all_gather | recursive_doubling | 10000000 | 79350 | 139350 | 109350 | 99350 | 99350
+";
+
+#[test]
+fn simulated_times_are_the_worked_values() {
+    for [kind, algorithm, bytes, ideal, times @ ..] in rows::<8>(WORKED) {
+        let (kind, bytes): (CollectiveKind, u64) = (kind.parse().unwrap(), bytes.parse().unwrap());
+        let size = match kind {
+            CollectiveKind::AllGather => bytes / 64,
+            _ => bytes,
+        };
+        let with = |ports, policy| {
+            let fabric = format!("light_path_grid:ranks=64,ports={ports}");
+            let plan = proved(kind, algorithm, &fabric);
+            let method = Method::from_settings([("policy", policy)]).unwrap();
+            let outcome = simulate::run(&plan, Bytes::new(size), &method).unwrap();
+            outcome.time.ps()
+        };
+        let microseconds = |text: &str| 1_000_000 * text.parse::<u64>().unwrap();
+        assert_eq!(
+            with(2, "free"),
+            microseconds(ideal),
+            "{algorithm}, {bytes} bytes"
+        );
+        for (ports, time) in (1..).zip(times).filter(|(_, time)| *time != "-") {
+            let found = with(ports, "establish_release");
+            assert_eq!(
+                found,
+                microseconds(time),
+                "{algorithm}, {bytes} bytes, {ports} ports"
+            );
+        }
+    }
+}
+
 /// A message takes a whole number of picoseconds, rounded up, each for itself.
 #[test]
 fn every_message_is_rounded_up() {

@@ -1,20 +1,17 @@
 //! Networks in parts, each on a thread of its own: the outcome is that of one part, to the last bit.
 
-use opticoll::algorithms;
-use opticoll::collective::{Collective, CollectiveKind};
+use opticoll::collective::CollectiveKind;
 use opticoll::fabric::Fabric;
 use opticoll::hash::shuffled;
-use opticoll::plan::Plan;
-use opticoll::schedule::Schedule;
 use opticoll::simulate::packet;
 use opticoll::simulate::packet::{
     Arbitration, Buffers, Issue, Overheads, PacketError, PacketOptions, PacketOutcome,
     PacketRouting, PacketWork, Pattern, RouterDelay, Traffic,
 };
 use opticoll::units::{Bytes, Time};
-use opticoll::verify;
 
 use super::{balanced, cut, kib, sends};
+use crate::placed;
 
 /// Runs work on one core and on more; returns the outcome of one.
 fn check(
@@ -164,15 +161,6 @@ fn credits_may_take_longer_than_chunks() {
     }
 }
 
-/// A schedule on a dragonfly, proved.
-fn proved(kind: CollectiveKind, algorithm: &str, fabric: &Fabric) -> Schedule {
-    let collective = Collective::new(kind, fabric.ranks()).unwrap();
-    let schedule = algorithms::build(&algorithm.parse().unwrap(), collective, fabric).unwrap();
-    let plan = Plan::without_light(fabric, schedule, algorithm.into());
-    assert_eq!(verify::verify(&plan), [], "{algorithm}");
-    plan.schedule
-}
-
 #[test]
 fn collectives_end_at_the_same_event_on_any_number_of_cores() {
     let fabric = balanced(2);
@@ -185,7 +173,7 @@ fn collectives_end_at_the_same_event_on_any_number_of_cores() {
     .into_iter()
     .enumerate()
     {
-        let schedule = proved(kind, algorithm, &fabric);
+        let schedule = placed(kind, algorithm, &fabric.to_string()).schedule;
         // What goes on beside a collective is counted until that has ended.
         for (place, (bytes, issue, beside)) in [
             (64, Issue::Sequential, true),

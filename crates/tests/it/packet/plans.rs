@@ -1,26 +1,17 @@
 //! Plans packet by packet, with settings as text.
 
 use opticoll::algorithms;
-use opticoll::collective::{Collective, CollectiveKind};
+use opticoll::collective::CollectiveKind;
 use opticoll::fabric::Fabric;
-use opticoll::plan::Plan;
 use opticoll::simulate;
 use opticoll::simulate::outcome::packets::PacketOutcome;
 use opticoll::simulate::packet;
 use opticoll::simulate::packet::{Draws, PacketWork};
 use opticoll::simulate::{Method, background};
 use opticoll::units::Bytes;
-use opticoll::verify;
 
 use super::{balanced, check_laws, cut};
-
-fn planned(kind: CollectiveKind, name: &str, fabric: &Fabric) -> Plan {
-    let collective = Collective::new(kind, fabric.ranks()).unwrap();
-    let schedule = algorithms::build(&name.parse().unwrap(), collective, fabric).unwrap();
-    let plan = Plan::without_light(fabric, schedule, name.into());
-    assert_eq!(verify::verify(&plan), [], "{name}");
-    plan
-}
+use crate::placed;
 
 fn method(settings: &[(&str, &str)]) -> Method {
     let packet = ("simulator", "packet");
@@ -45,7 +36,7 @@ fn every_plan_arrives_on_every_fabric() {
             if lit || (record.accepts)(fabric.ranks()).is_err() {
                 continue;
             }
-            let plan = planned(record.collective, record.name, &fabric);
+            let plan = placed(record.collective, record.name, &fabric.to_string());
             let name = format!("{} {} on {spelling}", record.collective, record.name);
             let outcome = simulate::run(&plan, Bytes::new(3000), &method(&[])).unwrap();
             let packets = outcome.details.get::<PacketOutcome>().unwrap();
@@ -75,7 +66,7 @@ fn every_plan_arrives_on_every_fabric() {
 #[test]
 fn settings_as_text_are_the_options_they_name() {
     let fabric = balanced(2);
-    let plan = planned(CollectiveKind::AllGather, "tar", &fabric);
+    let plan = placed(CollectiveKind::AllGather, "tar", &fabric.to_string());
     let settings = method(&[
         ("packet", "512B"),
         ("chunk", "512B"),
@@ -184,7 +175,7 @@ fn traffic_ends_when_it_is_told_to() {
 #[test]
 fn values_that_are_none_are_refused_with_a_reason() {
     let fabric = balanced(1);
-    let plan = planned(CollectiveKind::AllGather, "ring", &fabric);
+    let plan = placed(CollectiveKind::AllGather, "ring", &fabric.to_string());
     for (name, text, reason) in [
         ("routing", "minimum", "did you mean `minimal`"),
         ("packet", "2", "2"),
@@ -219,7 +210,7 @@ fn values_that_are_none_are_refused_with_a_reason() {
 fn the_work_expected_is_the_work_done() {
     for spelling in FABRICS {
         let fabric = Fabric::parse(&format!("{spelling},rate=10GB/s")).unwrap();
-        let plan = planned(CollectiveKind::AllGather, "ring", &fabric);
+        let plan = placed(CollectiveKind::AllGather, "ring", &fabric.to_string());
         let settings = packet::PacketSettings::default();
         let work = packet::work_of(&plan.schedule, &fabric, Bytes::new(3000), &settings);
         let expected = packet::expected(&fabric, &work, &settings.options).unwrap();
@@ -256,7 +247,7 @@ fn a_watcher_breaks_a_simulation_off() {
 fn a_rank_reached_in_the_instant_in_which_it_begins_still_sends() {
     // One message of 1 B, one of none; without delays that takes twice 100 ps, over two links, and nothing.
     let fabric = Fabric::parse("crossbar:ranks=2,rate=10GB/s").unwrap();
-    let plan = planned(CollectiveKind::AllToAll, "direct", &fabric);
+    let plan = placed(CollectiveKind::AllToAll, "direct", &fabric.to_string());
     for issue in ["sequential", "together"] {
         let settings = [
             ("router_delay", "0ns"),
