@@ -50,11 +50,6 @@ def check_nccl_topology(content: bytes) -> list[str]:
     return _of_file(content, ".xml", read_graph)
 
 
-def check_rate_matrix(content: bytes) -> list[str]:
-    """A matrix of rates is read or refused."""
-    return _of_file(content, ".csv", read_graph)
-
-
 def check_layers(content: bytes) -> list[str]:
     """A table of layers is read or refused."""
     return _of_file(content, ".csv", layer_profile.read)
@@ -90,7 +85,6 @@ CHECKS: dict[str, Callable[[bytes], list[str]]] = {
     "graph_json": check_graph_json,
     "graphml": check_graphml,
     "nccl_topology": check_nccl_topology,
-    "rate_matrix": check_rate_matrix,
     "layers": check_layers,
     "parquet": check_parquet,
     "tar": check_tar,

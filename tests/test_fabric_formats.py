@@ -1,4 +1,4 @@
-"""Fabrics from InfraGraph and from matrices of rates, and what is wrong with a file."""
+"""Fabrics from InfraGraph, and what is wrong with a file."""
 
 from __future__ import annotations
 
@@ -7,120 +7,12 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 import opticoll
-from opticoll.errors import ConfigError, ReadingNote
+from opticoll.errors import ConfigError
 from opticoll.inputs.fabric_files import parse_fabric, read_graph
 from support import Run
-
-MATRIX = """\
-# unit=GB/s switches=2 latency=500ns
-0, 0, 25
-0, 0, 25
-25,12.5,0
-"""
-"""Two ranks on a switch; one of the four links is half as fast."""
-
-LINKS = "0-2@200Gb/s+1>2@200Gb/s+2>1@100Gb/s"
-
-
-@pytest.mark.parametrize("name", ["rates.csv", "rates.json", "rates.npy"])
-def test_one_matrix_in_every_format_is_one_fabric(tmp_path: Path, name: str) -> None:
-    path = tmp_path / name
-    rates = [[0, 0, 25], [0, 0, 25], [25, 12.5, 0]]
-    if name == "rates.csv":
-        path.write_text(MATRIX)
-    elif name == "rates.json":
-        path.write_text(
-            json.dumps({"rates": rates, "unit": "GB/s", "switches": [2], "latency": "500ns"})
-        )
-    else:
-        np.save(path, np.array(rates, dtype=np.float32))
-        fields = "unit: GB/s\nswitches: [2]\nlatency: 500ns\n"
-        path = tmp_path / "fabric.yaml"
-        path.write_text(f"family: custom\ngraph: {name}\n{fields}")
-    expected = opticoll.Fabric(f"custom:ranks=2,switches=1,links={LINKS},latency=500ns")
-    assert parse_fabric(str(path)) == expected
-
-
-def test_vertices_are_named_by_their_rows_where_switches_come_before_ranks(tmp_path: Path) -> None:
-    path = tmp_path / "rates.csv"
-    path.write_text("# unit=Gb/s switches=0\n0,8,8\n8,0,0\n8,0,0\n")
-    links = "2-0@8Gb/s+2-1@8Gb/s"
-    expected = opticoll.Fabric(f"custom:ranks=2,switches=1,links={links},names=1+2+0")
-    assert parse_fabric(str(path)) == expected
-
-
-BAD_MATRICES: dict[str, tuple[str, str, tuple[str, ...]]] = {
-    "no unit": ("m.csv", "0,1\n1,0\n", ("no unit", "unit=GB/s")),
-    "no square": ("m.csv", "# unit=GB/s\n0,1\n1,0,0\n", ("row 1", "3 entries")),
-    "no rows": ("m.csv", "# unit=GB/s\n", ("0 rows",)),
-    "a heading": ("m.csv", "# unit=GB/s\na,b\n0,1\n1,0\n", ("row 0.column 0", "`a`", "headings")),
-    "of pandas": ("m.csv", "# unit=GB/s\n,a,b\na,0,1\nb,1,0\n", ("row 0", "``", "header=False")),
-    "a negative rate": ("m.csv", "# unit=GB/s\n0,1\n-1,0\n", ("row 1.column 0", "`-1`")),
-    "no number": ("m.csv", "# unit=GB/s\n0,1\nnan,0\n", ("row 1.column 0", "`nan`")),
-    "without end": ("m.json", '{"rates": [[0, 1e999], [1, 0]], "unit": "GB/s"}', ("`inf`",)),
-    "no such unit": ("m.csv", "# unit=apples\n0,1\n1,0\n", ("row 0.column 1", "apples")),
-    "no such switch": ("m.csv", "# unit=GB/s switches=7\n0,1\n1,0\n", ("switches", "`7`")),
-    "all switches": ("m.csv", "# unit=GB/s switches=0-1\n0,1\n1,0\n", ("no ranks",)),
-    "no such option": ("m.csv", "# unit=GB/s switch=1\n0,1\n1,0\n", ("line 1.switch",)),
-    "an option twice": ("m.csv", "# unit=GB/s unit=b/s\n0,1\n1,0\n", ("given twice",)),
-    "unconnected": ("m.csv", "# unit=GB/s\n0,0\n0,0\n", ("no links between 2 ranks",)),
-    "no rows of numbers": ("m.json", '{"rates": 3}', ("rates", "list of rows")),
-    "another field": ("m.json", '{"rates": [[0]], "units": "GB/s"}', ("units", "no such field")),
-    "no npy": ("m.npy", "0,1", ("no npy file",)),
-}
-
-
-@pytest.mark.parametrize("name", BAD_MATRICES)
-def test_a_bad_matrix_is_refused_with_its_place(tmp_path: Path, name: str) -> None:
-    file, content, words = BAD_MATRICES[name]
-    path = tmp_path / file
-    path.write_text(content)
-    with pytest.raises(ConfigError) as caught:
-        read_graph(path)
-    for word in (file, *words):
-        assert word in str(caught.value)
-
-
-def test_links_of_a_vertex_to_itself_are_left_out_with_a_note(tmp_path: Path) -> None:
-    path = tmp_path / "m.csv"
-    path.write_text("# unit=GB/s\n3,1\n1,0\n")
-    with pytest.warns(ReadingNote, match=r"left out: links of a vertex to itself \(0\)"):
-        fabric = read_graph(path)
-    assert fabric == opticoll.Fabric("custom:ranks=2,links=0-1@1GB/s")
-
-
-@pytest.mark.parametrize("matrix", [np.zeros(4), np.array([[object()]]), np.zeros((5000, 2))])
-def test_what_is_no_matrix_of_rates_is_refused(tmp_path: Path, matrix: Any) -> None:
-    path = tmp_path / "rates.npy"
-    np.save(path, matrix)
-    with pytest.raises(ConfigError, match=r"matrix|numbers"):
-        read_graph(path, unit="GB/s")
-
-
-@pytest.mark.parametrize("shape", ["(4000000000, 4000000000)", "((1, 1)", "(" * 4000])
-def test_the_head_of_an_npy_file_is_looked_at_before_its_numbers(
-    run: Run, tmp_path: Path, shape: str
-) -> None:
-    path = tmp_path / "rates.npy"
-    head = f"{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}, }}\n".encode()
-    path.write_bytes(b"\x93NUMPY\x01\x00" + len(head).to_bytes(2, "little") + head)
-    finished = run("plan", "all_gather", "--fabric", path)
-    assert (finished.code, finished.out) == (2, "")
-    assert len(finished.err.splitlines()) == 1
-    assert "too large: at most" in finished.err or "no npy file of numbers" in finished.err
-
-
-def test_a_matrix_and_a_fabric_file_do_not_both_name_an_option(run: Run, tmp_path: Path) -> None:
-    (tmp_path / "rates.csv").write_text(MATRIX)
-    path = tmp_path / "fabric.yaml"
-    path.write_text("family: custom\ngraph: rates.csv\nunit: Gb/s\n")
-    finished = run("bound", "all_gather", "--fabric", path)
-    assert finished.code == 2
-    assert "line 3, unit: rates.csv names it, too" in finished.err
 
 
 def link(name: str, **physical: Any) -> dict[str, Any]:

@@ -79,10 +79,6 @@ FORMATS = (
         shows=lambda content: b"instances" in content,
     ),
     Format(
-        *("rate_matrix", "fabric", (".csv", ".npy", ".json"), "rate_matrix:read"),
-        shows=lambda content: content.lstrip()[:1] == b"[" or b'"rates"' in content,
-    ),
-    Format(
         "plan", "plan", (".plan", ".txt", ".zst"), "core_texts:read_plan", "core_texts:write_plan"
     ),
     Format(
