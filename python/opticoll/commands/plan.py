@@ -51,9 +51,8 @@ class PlannedRow(PlanRow):
         f"Time under the policy `{HELD}`, with circuits that stay up until others are needed: of "
         "the same plan, or of the one that `auto` chooses for that policy within a budget of 10 s",
         absent=ELSEWHERE,
-        default=None,
     )
-    held_algorithm: str | None = means("Algorithm of that plan", absent=ELSEWHERE, default=None)
+    held_algorithm: str | None = means("Algorithm of that plan", absent=ELSEWHERE)
 
 
 def _key(asked: Parameters) -> Hashable:

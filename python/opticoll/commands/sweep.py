@@ -24,7 +24,7 @@ from opticoll.study import clusters, document, engines, progress
 from opticoll.study.expression import SIZE, Quantity
 from opticoll.study.forecast import forecast
 from opticoll.study.points import points
-from opticoll.study.run import Shard, groups, sweep
+from opticoll.study.run import WHOLE, Shard, sweep
 from opticoll.study.store import Store
 
 CLUSTERS = Group("Clusters", sort_key=2)
@@ -129,7 +129,7 @@ def compute(asked: Sweep, watch: Watch) -> Iterator[SweepRow]:
     """
     study = document.read(asked.study)
     path = asked.store or asked.study.with_suffix(".sqlite")
-    shard = None if asked.shard is None else Shard.read(asked.shard)
+    shard = WHOLE if asked.shard is None else Shard.read(asked.shard)
     workers = asked.jobs or engines.processors()
     if asked.dry_run:
         yield _dry(asked, study, path, shard, workers, watch)
@@ -171,7 +171,6 @@ def compute(asked: Sweep, watch: Watch) -> Iterator[SweepRow]:
         found=found,
         verified=not done.refuted,
         workers=engine.workers,
-        **dict.fromkeys(_FORECAST),
     )
 
 
@@ -199,25 +198,11 @@ def _engine(asked: Sweep, workers: int) -> engines.Engine:
     return engines.Local(workers) if asked.scheduler is None else clusters.Dask(asked.scheduler)
 
 
-_FORECAST = (
-    *(
-        "sampled",
-        "sample_failed",
-        "sample_error",
-        "point_s",
-        "least_point_s",
-        "most_point_s",
-        "forecast_s",
-    ),
-    *("forecast_low_s", "forecast_high_s", "sample_complete", "peak_bytes", "job_script"),
-)
-
-
 def _dry(
     asked: Sweep,
     study: document.Study,
     path: Path,
-    shard: Shard | None,
+    shard: Shard,
     workers: int,
     watch: Watch,
 ) -> SweepRow:
@@ -231,9 +216,7 @@ def _dry(
         engine = clusters.Dask(asked.scheduler)
         workers = engine.workers
         engine.close()
-    mine = groups(points(study))
-    if shard is not None:
-        mine = mine[shard.number - 1 :: shard.parts]
+    mine = shard.of(points(study))
     every = [point for group in mine for point in group]
     missing = every
     if path.exists():
@@ -247,30 +230,20 @@ def _dry(
             f"a worker needs {format_size(known.peak_bytes)}, more than its share of the memory, "
             f"{format_size(share)}: try fewer --jobs"
         )
-    return SweepRow(
+    return SweepRow.of(
+        known,
         study=study.study,
         command=study.command,
         store=str(path),
         points=len(every),
         plans=len(mine),
         before=len(every) - len(missing),
-        computed=None,
-        errors=None,
-        refuted=None,
         found=[],
         verified=True,
         workers=workers,
-        sampled=known.sampled,
-        sample_failed=known.failed,
-        sample_error=known.error,
-        point_s=known.mean_s,
-        least_point_s=known.least_s,
-        most_point_s=known.most_s,
         forecast_s=known.seconds(workers),
         forecast_low_s=known.interval(workers)[0],
         forecast_high_s=known.interval(workers)[1],
-        sample_complete=known.complete,
-        peak_bytes=known.peak_bytes,
         job_script=None if jobs is None else clusters.job_script(*jobs),
     )
 

@@ -181,7 +181,8 @@ class Row(Mapping[str, Any], metaclass=_Described):
         """A row of own values; the others have those of the same name in the first source with one.
 
         A source is an outcome, for its totals, a mapping such as another row, or any object, for
-        its attributes. A field of seconds has the picoseconds of a source.
+        its attributes. A field of seconds has the picoseconds of a source. A field that may be null
+        is null where no source has it.
         """
         for one in dataclasses.fields(cls):  # type: ignore[arg-type]
             for source in () if one.name in own else sources:
@@ -192,6 +193,8 @@ class Row(Mapping[str, Any], metaclass=_Described):
                 if value is not OMITTED:
                     own[one.name] = value
                     break
+            if one.default is dataclasses.MISSING and one.metadata.get("absent"):
+                own.setdefault(one.name, None)
         return cls(**own)
 
     def __getitem__(self, name: str) -> Any:

@@ -34,8 +34,6 @@ from opticoll.names import canonical
 from opticoll.study.expression import Expression, quantity
 from opticoll.study.search import Optimise, check, renamed
 
-"""A value of an option, as YAML has it; a list is the value of an option given several times."""
-
 MOST_POINTS = 10**6
 MOST_VALUES = 10**4
 MOST_REPLICATIONS = 10**5

@@ -1,7 +1,9 @@
 """How long the points of a study take, and how much memory: measured on a sample of them.
 
->>> forecast = Forecast(missing=100, sampled=4, failed=0, mean_s=0.5, least_s=0.1, most_s=0.9,
-...                     error_s=0.1, peak_bytes=2**28, complete=True, error=None)
+>>> forecast = Forecast(
+...     missing=100, sampled=4, sample_failed=0, point_s=0.5, least_point_s=0.1, most_point_s=0.9,
+...     error_s=0.1, peak_bytes=2**28, sample_complete=True, sample_error=None
+... )
 >>> forecast.seconds(workers=2), forecast.interval(workers=2)
 (25.0, (15.2, 34.8))
 """
@@ -34,29 +36,29 @@ SAMPLE_S = 10.0
 
 @dataclass(frozen=True)
 class Forecast:
-    """What a sample of points took; the sample is not `complete` where a point took too long."""
+    """What a sample of points took; the sample is not complete where a point took too long."""
 
     missing: int
     sampled: int
-    failed: int
-    mean_s: float
-    least_s: float
-    most_s: float
+    sample_failed: int
+    point_s: float
+    least_point_s: float
+    most_point_s: float
     error_s: float
     """Standard error of the mean."""
     peak_bytes: int | None
-    complete: bool
-    error: str | None
+    sample_complete: bool
+    sample_error: str | None
     """Why the first of those that failed did."""
 
     def seconds(self, workers: int) -> float:
         """The seconds that the missing points take on so many workers."""
-        return max(self.most_s, self.missing * self.mean_s / workers)
+        return max(self.most_point_s, self.missing * self.point_s / workers)
 
     def interval(self, workers: int) -> tuple[float, float]:
         """The ends of the interval in which these seconds are with a confidence of 95 %."""
         middle = self.seconds(workers)
-        around = 0.0 if not self.mean_s else middle * CONFIDENCE * self.error_s / self.mean_s
+        around = 0.0 if not self.point_s else middle * CONFIDENCE * self.error_s / self.point_s
         return max(0.0, middle - around), middle + around
 
 
@@ -110,14 +112,14 @@ def forecast(command: str, missing: Sequence[Point], limit_s: float = SAMPLE_S) 
     return Forecast(
         missing=len(missing),
         sampled=len(solved),
-        failed=sum(one.error is not None for one in solved),
-        mean_s=sum(seconds) / max(1, len(seconds)),
-        least_s=min(seconds, default=0.0),
-        most_s=max(seconds, default=0.0),
+        sample_failed=sum(one.error is not None for one in solved),
+        point_s=sum(seconds) / max(1, len(seconds)),
+        least_point_s=min(seconds, default=0.0),
+        most_point_s=max(seconds, default=0.0),
         error_s=_error(seconds, len(missing)),
         peak_bytes=peak,
-        complete=complete,
-        error=next((one.error for one in solved if one.error is not None), None),
+        sample_complete=complete,
+        sample_error=next((one.error for one in solved if one.error is not None), None),
     )
 
 

@@ -71,6 +71,13 @@ class Shard:
             raise UsageError(f"--shard: `{text}` is no part such as 2/5, the second of five")
         return Shard(int(number), int(parts))
 
+    def of(self, points: Iterable[Point]) -> list[list[Point]]:
+        """The groups of points of this part."""
+        return groups(points)[self.number - 1 :: self.parts]
+
+
+WHOLE = Shard(1, 1)
+
 
 @dataclass(frozen=True)
 class Done:
@@ -112,7 +119,7 @@ def sweep(
     store: Store,
     engine: Engine,
     *,
-    shard: Shard | None = None,
+    shard: Shard = WHOLE,
     retry: bool = False,
     progress: Progress | None = None,
     command: str = "",
@@ -127,7 +134,7 @@ def sweep(
     OpticollError
         The study is wrong, or the store cannot be written. What was computed before is kept.
     """
-    if shard is not None and study.optimise is not None:
+    if shard.parts > 1 and study.optimise is not None:
         raise UsageError("a study with `optimise` has no shards: each point depends on others")
     store.begin(command, study.study)
     listed: list[Point] = []
@@ -136,16 +143,14 @@ def sweep(
     for proposed in _rounds(study, store):
         listed += proposed
         define(study, store, listed, text)
-        mine = groups(proposed)
-        if shard is not None:
-            mine = mine[shard.number - 1 :: shard.parts]
-        every = [point for group in mine for point in group]
+        every = [point for group in shard.of(proposed) for point in group]
         missing = set(store.missing((one.key for one in every), retry=retry))
         there = len(listed) - len(proposed) + len(every) - len(missing)
         before += sum(one.key not in missing and one.key not in own for one in every)
         own |= {one.key for one in every}
+        whole = len(listed) if shard == WHOLE else len(every)
         if progress is not None:
-            progress(there, len(listed) if shard is None else len(every))
+            progress(there, whole)
         work = _Work([one for one in every if one.key in missing], store, retry)
         if missing:
             try:
@@ -153,14 +158,11 @@ def sweep(
                     for results in coming:
                         work.received(results)
                         if progress is not None:
-                            whole = len(listed) if shard is None else len(every)
                             progress(there + work.there, whole)
             finally:
                 work.keep()
         computed += work.computed
-    mine = groups(listed)
-    if shard is not None:
-        mine = mine[shard.number - 1 :: shard.parts]
+    mine = shard.of(listed)
     keys = {point.key for group in mine for point in group}
     counted = [point.key for point in listed if point.key in keys]
     errors, refuted = store.tally(counted)

@@ -163,12 +163,11 @@ class LightPathRow(Row, core="requests"):
     waited: Count | None = means(
         "Number of messages and planned collectives that waited for lightpaths",
         absent="waiting is not simulated",
-        default=None,
     )
-    waiting_s: Seconds | None = means(absent="waiting is not simulated", default=None)
-    most_at_once: Count | None = means(absent="waiting is not simulated", default=None)
-    blocked: Count | None = means(absent="the fabric is not a network of bursts", default=None)
-    bursts: Count | None = means(absent="the fabric is not a network of bursts", default=None)
+    waiting_s: Seconds | None = means(absent="waiting is not simulated")
+    most_at_once: Count | None = means(absent="waiting is not simulated")
+    blocked: Count | None = means(absent="the fabric is not a network of bursts")
+    bursts: Count | None = means(absent="the fabric is not a network of bursts")
     burst_loss: Fraction | None = means(
         "Share of these bursts that was lost", absent="there are no bursts"
     )
@@ -226,12 +225,10 @@ class ReplayRow(Row, core="replay"):
     busiest_link: str | None = means(
         "Link of an electrical fabric that is used most",
         absent="there are no electrical links, or none is used",
-        default=None,
     )
     busiest_link_utilisation: Number | None = means(
         "Share of that link's rate that is used over the whole time",
         absent="there are no electrical links, or none is used",
-        default=None,
     )
     light_paths: LightPathRow | None = means(
         "Number and time of the setups of lightpaths",
