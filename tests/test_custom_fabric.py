@@ -185,7 +185,6 @@ def changed(**changes: object) -> str:
 BAD_GRAPHS: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "no JSON": ("g.json", "{", ("no JSON",)),
     "a number": ("g.json", "1", ("no list `nodes`",)),
-    "an empty matrix": ("g.json", "[]", ("0 rows",)),
     "no edges": ("g.json", '{"nodes": []}', ("`links` or `edges`",)),
     "no nodes": ("g.json", changed(nodes=[], edges=[]), ("no ranks",)),
     "node without id": ("g.json", changed(nodes=[{}]), ("nodes.0", "`id`")),

@@ -100,7 +100,7 @@ def test_events_of_traces_are_counted_before_they_are_read(
     assert "the limit is 8.00 MB" in finished.err
 
 
-@pytest.mark.parametrize("name", ["g.graphml", "g.json", "g.csv"])
+@pytest.mark.parametrize("name", ["g.graphml", "g.json"])
 def test_fabrics_in_files_are_counted_before_they_are_read(
     run: Run, tmp_path: Path, name: str
 ) -> None:
