@@ -66,27 +66,6 @@ def test_a_collective_on_light_takes_the_time_of_its_plan(fabric: str, collectiv
         assert row.time_ps == plan.simulate(chosen.size_bytes).time_ps
 
 
-@pytest.mark.parametrize("collective", CALLS)
-@pytest.mark.parametrize(
-    "fabric",
-    [
-        "crossbar:ranks=8,rate=100Gb/s,latency=1us",
-        "torus:dims=3x3,rate=100Gb/s,latency=1us",
-        "fat_tree:down=4x2,up=1x2,rate=100Gb/s,latency=1us",
-    ],
-)
-def test_messages_of_a_collective_start_as_its_plan_says(fabric: str, collective: str) -> None:
-    ranks = Fabric(fabric).ranks
-    algorithms = {"broadcast": "chain:segments=7", "gather": "direct"}
-    algorithm = algorithms.get(collective, "direct" if collective == "all_to_all" else "ring")
-    size = 1 << 20
-    row = opticoll.replay(
-        program(collective, ranks, size), fabric, collectives={collective: algorithm}
-    )
-    plan = opticoll.plan(collective, fabric, algorithm, size=size)
-    assert row.time_ps == plan.simulate(size).time_ps
-
-
 @pytest.mark.parametrize("ending", ["goal", "tit", "et"])
 @pytest.mark.parametrize(
     "fabric",

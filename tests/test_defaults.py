@@ -65,38 +65,6 @@ def test_every_listed_name_is_known_and_named_where_one_is_not(kind: str) -> Non
             assert "unknown" not in str(error)  # noqa: PT017 (one that does not run here is fine)
 
 
-@pytest.mark.parametrize(
-    ("fabric", "settings"),
-    [
-        (RING, ["--size", "1KiB"]),
-        (RING, ["--size", "64MiB", "--policy", "on_change"]),
-        (TREE, ["--size", "64B"]),
-        (TREE, ["--size", "1MB", "--start", "step"]),
-        (TREE, ["--size", "1MB", "--endpoint", "loggp:overhead=20us"]),
-        ("wss_grid:rows=4,columns=4,control=1us", ["--size", "100kB"]),
-        ("light_path_grid:ranks=9,ports=2", ["--size", "1kB", "--paths", "warm"]),
-    ],
-)
-def test_every_command_plans_for_its_own_size_and_settings(
-    run: Run, fabric: str, settings: list[str]
-) -> None:
-    given = ["all_reduce", "--fabric", fabric, *settings]
-    planned = run_json(run, "plan", "plan", *given)
-    assert (planned["algorithm"], planned["verified"]) == ("auto", True)
-    assert planned["chosen"] == planned["candidates"][0]["name"]
-    assert planned["time_s"] == planned["candidates"][0]["time_s"]
-    simulated = run_json(run, "simulate", "simulate", *given)
-    *_, compared = run_json(run, "compare", "compare", *given, "--algorithms", "binary_tree")
-    for row in (simulated, compared):
-        assert {key: row[key] for key in ("algorithm", "chosen", "time_ps", "candidates")} == {
-            key: planned[key] for key in ("algorithm", "chosen", "time_ps", "candidates")
-        }
-    verified = run_json(run, "verify", "verify", *given)
-    shown = run_json(run, "show", "show", *given)
-    for row in (verified, shown):
-        assert (row["algorithm"], row["chosen"]) == ("auto", planned["chosen"])
-
-
 def test_auto_is_always_compared_and_beats_no_one_it_could_have_chosen(
     run: Run, tmp_path: Path
 ) -> None:

@@ -146,6 +146,16 @@ def simulate(run: Run, folder: Path, questions: Sequence[Question]) -> list[Answ
 
 
 @way
+def verify(run: Run, folder: Path, questions: Sequence[Question]) -> list[Answer]:
+    return [printed(run, "verify", *one.arguments) for one in questions]
+
+
+@way
+def show(run: Run, folder: Path, questions: Sequence[Question]) -> list[Answer]:
+    return [printed(run, "show", *one.arguments) for one in questions]
+
+
+@way
 def simulate_of_a_file(run: Run, folder: Path, questions: Sequence[Question]) -> list[Answer]:
     answers = []
     for one in questions:
