@@ -86,9 +86,10 @@ def test_numbers_of_thousands_of_digits_are_refused(
 
 
 HEAD = "collective: all_gather; fabric: optree_paper"
+CUSTOM = "family: custom; ranks: [a, b]; links:;   - [a, b]"
 
 # The lines of a file, and words of the error beside its name.
-FABRIC_FILES = """
+FABRIC_FILES = f"""
 - 1; - 2 => fields
 ranks: 4 => `family: wdm_ring`
 family: wdm_ring; preset: terarack => twice
@@ -100,6 +101,21 @@ family: wdm_ring; ranks: 4 => needs wavelengths=
 family: wdm_ring; ranks: 4; ranks: 5 => line 3 | ranks
 family: [wdm_ring; ranks: 4 => line 2 | no YAML
 family: wdm_ring; 	ranks: 4 => line 2
+{CUSTOM};   - [a, c] => line 5 | links.1 | no rank or switch `c`
+family: custom; ranks: [a, b]; switches: [leaf]; links:;   - [a, b];   - [a, lef]
+    => did you mean `leaf`?
+{CUSTOM};   - {{between: [a, b], rate: -5Gb/s}} => line 5 | links.1 | -5Gb/s | is not a rate
+{CUSTOM};   - {{between: [a, b], rate: 5}} => line 5 | give the unit
+family: custom; ranks: [a, b, c]; links:;   - [a, b] => no links lead from a to c
+family: custom; ranks: [a, b, a]; links:;   - [a, b] => line 2 | two ranks or switches `a`
+{CUSTOM};   - [b, b] => line 5 | `b` to itself
+family: custom; ranks: [a, b]; routers: 3; links:;   - [a, b] => line 3 | routers | no such field
+{CUSTOM};   - {{between: [a, b], rat: 1}} => did you mean `rate`?
+{CUSTOM};   - [a, b, a] => line 5 | write a link as
+family: custom; links: [] => `ranks` is missing
+family: custom; ranks: many => line 2 | list of names
+family: custom; graph: g.graphml; links: [] => line 3 | links | no such field
+family: custom; ranks: [a, b]; rate: '1Gb/s,ties=first'; links:;   - [a, b] => line 3 | no value
 """
 
 SCENARIOS = f"""

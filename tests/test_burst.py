@@ -59,12 +59,6 @@ def test_settings_are_refused_with_their_name(
     assert error.value.setting == setting
 
 
-@pytest.mark.parametrize("fabric", ["ladder:rungs=5", "lader:wavelengths=2", "ladder:rungs=x"])
-def test_fabrics_are_refused(fabric: str) -> None:
-    with pytest.raises(_core.FabricError):
-        _core.simulate_bursts(fabric, {})
-
-
 def test_what_progress_raises_ends_the_run() -> None:
     def enough(done: int, target: int) -> None:
         raise InterruptedError(f"{done} of {target}")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import opticoll
-from opticoll.errors import ConfigError, ReadingNote
+from opticoll.errors import ConfigError, FileError, ReadingNote
 from opticoll.formats import network_graph, node_link
 from opticoll.inputs.fabric_files import parse_fabric, to_medium
 from opticoll.inputs.scenarios import read_scenario
@@ -140,42 +140,10 @@ def yaml(links: str, ranks: str = "[a, b]", more: str = "") -> str:
     return f"family: custom\nranks: {ranks}\n{more}links:\n  - [a, b]\n{links}"
 
 
-BAD_YAML: dict[str, tuple[str, tuple[str, ...]]] = {
-    "missing end": (yaml("  - [a, c]\n"), ("line 5", "links.1", "no rank or switch `c`")),
-    "misspelt end": (yaml("  - [a, lef]\n", more="switches: [leaf]\n"), ("did you mean `leaf`?",)),
-    "negative rate": (
-        yaml("  - {between: [a, b], rate: -5Gb/s}\n"),
-        ("line 5", "links.1", "-5Gb/s", "is not a rate"),
-    ),
-    "rate without unit": (yaml("  - {between: [a, b], rate: 5}\n"), ("line 5", "give the unit")),
-    "unreachable rank": (yaml("", "[a, b, c]"), ("no links lead from a to c",)),
-    "duplicate ids": (yaml("", "[a, b, a]"), ("line 2", "two ranks or switches `a`")),
-    "link to itself": (yaml("  - [b, b]\n"), ("line 5", "`b` to itself")),
-    "no such field": (yaml("", more="routers: 3\n"), ("line 3", "routers", "no such field")),
-    "no field of a link": (yaml("  - {between: [a, b], rat: 1}\n"), ("did you mean `rate`?",)),
-    "three ends": (yaml("  - [a, b, a]\n"), ("line 5", "write a link as")),
-    "no ranks": ("family: custom\nlinks: []\n", ("`ranks` is missing",)),
-    "neither names nor number": ("family: custom\nranks: many\n", ("line 2", "list of names")),
-    "graph and links": (
-        "family: custom\ngraph: g.graphml\nlinks: []\n",
-        ("line 3", "links", "no such field"),
-    ),
-    "graph that does not exist": ("family: custom\ngraph: g.json\n", ("no file", "g.json")),
-    "two options in one": (yaml("", more="rate: '1Gb/s,ties=first'\n"), ("line 3", "no value")),
-}
-
-
-@pytest.mark.parametrize("name", BAD_YAML)
-def test_bad_custom_fabric_is_refused_with_its_place(run: Run, tmp_path: Path, name: str) -> None:
-    content, words = BAD_YAML[name]
-    path = tmp_path / "f.yaml"
-    path.write_text(content)
-    finished = run("plan", "all_gather", "--fabric", path)
-    assert finished.code == 2
-    assert finished.out == ""
-    assert "f.yaml" in finished.err or "g.json" in finished.err
-    for word in words:
-        assert word in finished.err
+def test_a_graph_that_does_not_exist_is_named(tmp_path: Path) -> None:
+    (tmp_path / "f.yaml").write_text("family: custom\ngraph: g.json\n")
+    with pytest.raises(FileError, match=r"no file `.*g\.json`"):
+        parse_fabric(str(tmp_path / "f.yaml"))
 
 
 def changed(**changes: object) -> str:

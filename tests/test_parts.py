@@ -151,29 +151,6 @@ def test_the_optimum_knows_what_is_slower(spec: str, degraded: str, seconds: Fra
     assert (row.fabric, row.violations) == (fabric.spec, [])
 
 
-@pytest.mark.parametrize(
-    ("spec", "degraded", "problem"),
-    [
-        ("torus:dims=4x4", "0-1", "write 0-1@10Gb/s"),
-        ("torus:dims=4x4", "0-1@100Gb/s", "a degraded part has less"),
-        ("torus:dims=4x4", "0-2@1Gb/s", "the fabric has no `0-2`"),
-        ("torus:dims=4x4", "0-1@1GHz", "GHz"),
-        ("wdm_ring:ranks=8,wavelengths=2", "3@1Gb/s", "write links such as 3-4"),
-        ("wdm_ring:ranks=8,wavelengths=2", "w2@1Gb/s", "are below 2"),
-        ("wdm_ring:ranks=8,wavelengths=2", "w1@40Gb/s", "a degraded part has less"),
-        ("wdm_ring:ranks=8,wavelengths=2", "3-5@1Gb/s", "3 and 5 are no neighbours"),
-        ("circuit_switch:ranks=4,ports=2", "3.2@1Gb/s", "no port of 4 ranks with 2 each"),
-        ("circuit_switch:ranks=4,ports=2", "3.0@800Gb/s", "a degraded part has less"),
-        ("circuit_switch:ranks=4,ports=2", "3.0", "write 3.0@10Gb/s"),
-        ("wss_grid:rows=2,columns=2", "4.row@1Gb/s", "no such place on the grid"),
-        ("wss_grid:rows=2,columns=2", "3.row@100Gb/s", "a degraded part has less"),
-    ],
-)
-def test_what_is_no_slower_part_is_refused(spec: str, degraded: str, problem: str) -> None:
-    with pytest.raises(opticoll.errors.FabricError, match=problem):
-        Fabric(spec, degraded=degraded)
-
-
 def by_hand(fabric: str, steps: str, slots: str) -> opticoll.Plan:
     return opticoll.Plan.from_text(
         f"opticoll plan 1\ncollective broadcast ranks=4 root=0 pieces=1\nfabric {fabric}\n"
@@ -349,22 +326,6 @@ def test_a_port_of_a_circuit_switch_fails() -> None:
     plan = opticoll.plan("all_gather", "circuit_switch:ranks=4,ports=2", size="1MiB")
     row = opticoll.replan(plan, "dead_ports=1.0", algorithm="auto")
     assert (row.violations, row.slowdown >= 1) == ([], True)
-
-
-@pytest.mark.parametrize(
-    ("part", "problem"),
-    [
-        ("without=0+1+2+3+4+5+6+7", "no rank is left"),
-        ("members=3,without=3", "no rank is left"),
-        ("members=8", "ranks are 0 to 7"),
-        ("without=9", "there is no rank 9"),
-        ("without=NIC", "write ranks such as 5"),
-        ("without=2>4", "2 and 4 are no neighbours"),
-    ],
-)
-def test_what_is_no_part_of_a_ring_of_light_is_refused(part: str, problem: str) -> None:
-    with pytest.raises(opticoll.errors.FabricError, match=problem):
-        Fabric(f"wdm_ring:ranks=8,wavelengths=2,{part}")
 
 
 def test_an_old_plan_is_timed_and_verified_on_a_degraded_fabric(run: Run, tmp_path: Path) -> None:

@@ -489,6 +489,26 @@ crossbar:ranks=2,without=0+1 | no rank is left
 electrical_ring:ranks=4,without=0-1+2-3 | no links lead from rank 0 to rank 1, rank 2
 electrical_ring:ranks=4,without=1>0+3>0 | no links lead from rank 1, rank 2, rank 3 to rank 0
 wss_grid:rows=2,columns=2,without=0 | no option `without`
+wdm_ring:ranks=8,wavelengths=2,without=0+1+2+3+4+5+6+7 | no rank is left
+wdm_ring:ranks=8,wavelengths=2,members=3,without=3 | no rank is left
+wdm_ring:ranks=8,wavelengths=2,members=8 | ranks are 0 to 7
+wdm_ring:ranks=8,wavelengths=2,without=9 | there is no rank 9
+wdm_ring:ranks=8,wavelengths=2,without=NIC | write ranks such as 5
+wdm_ring:ranks=8,wavelengths=2,without=2>4 | 2 and 4 are no neighbours
+# Parts that are slower.
+torus:dims=4x4,degraded=0-1 | write 0-1@10Gb/s
+torus:dims=4x4,degraded=0-1@100Gb/s | a degraded part has less
+torus:dims=4x4,degraded=0-2@1Gb/s | the fabric has no `0-2`
+torus:dims=4x4,degraded=0-1@1GHz | GHz
+wdm_ring:ranks=8,wavelengths=2,degraded=3@1Gb/s | write links such as 3-4
+wdm_ring:ranks=8,wavelengths=2,degraded=w2@1Gb/s | are below 2
+wdm_ring:ranks=8,wavelengths=2,degraded=w1@40Gb/s | a degraded part has less
+wdm_ring:ranks=8,wavelengths=2,degraded=3-5@1Gb/s | 3 and 5 are no neighbours
+circuit_switch:ranks=4,ports=2,degraded=3.2@1Gb/s | no port of 4 ranks with 2 each
+circuit_switch:ranks=4,ports=2,degraded=3.0@800Gb/s | a degraded part has less
+circuit_switch:ranks=4,ports=2,degraded=3.0 | write 3.0@10Gb/s
+wss_grid:rows=2,columns=2,degraded=4.row@1Gb/s | no such place on the grid
+wss_grid:rows=2,columns=2,degraded=3.row@100Gb/s | a degraded part has less
 ";
 
 #[test]

@@ -477,38 +477,3 @@ fn circuits_of_a_small_plan_that_are_never_up_together_may_share_a_channel() {
     let kinds: Vec<ViolationKind> = verify(&plan).iter().map(|one| one.kind).collect();
     assert_eq!(kinds, [ViolationKind::Collision]);
 }
-
-#[test]
-fn circuits_that_meet_are_no_pipeline() {
-    // Both hops of a chain around a ring of three on one channel over three links each: they overlap.
-    let fabric = Fabric::parse("wdm_ring:ranks=3,wavelengths=1").unwrap();
-    let collective = Collective::new(CollectiveKind::Broadcast, 3).unwrap();
-    let collective = collective.with_pieces(4).unwrap();
-    let mut plan = pipelined_plans().remove(2);
-    plan.fabric = fabric;
-    plan.schedule = opticoll::schedule::Schedule::new(collective);
-    plan.light.clear();
-    plan.slot.clear();
-    let light = Light::from(WdmLight {
-        direction: Direction::Clockwise,
-        fibre: 0,
-        wavelength: 0,
-    });
-    for (slot, source, destination) in [(0, 0, 2), (1, 2, 1)] {
-        plan.schedule.begin_step();
-        plan.push(Lightpath {
-            slot,
-            light,
-            transfer: opticoll::schedule::Transfer::copy(0, source, destination),
-        });
-    }
-    plan.step_slots = (0..2).map(|slot| slot..slot + 1).collect();
-    let plan = plan.in_pieces(1, 4);
-    let kinds: Vec<ViolationKind> = verify(&plan).iter().map(|one| one.kind).collect();
-    assert!(kinds.contains(&ViolationKind::Collision), "{kinds:?}");
-    let whole: Vec<ViolationKind> = verify(&plan.written_out())
-        .iter()
-        .map(|one| one.kind)
-        .collect();
-    assert!(whole.contains(&ViolationKind::Collision), "{whole:?}");
-}
